@@ -2,7 +2,7 @@
 
 use crate::direction::Direction;
 use crate::exact::{LinearWave, Mode};
-use crate::state::Averaged;
+use crate::state::AveragedState;
 use crate::{Parameters, Setting};
 use nestar_deck::DeckError;
 use nestar_device::math::sum3;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// Kind of a linear wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum WaveWord {
+pub enum WaveKind {
     /// A sound wave that travels with the flow.
     Sound,
     /// A density wave at uniform pressure, carried by the flow.
@@ -25,7 +25,7 @@ pub enum WaveWord {
 #[serde(default, deny_unknown_fields)]
 pub struct AcousticWave {
     /// Kind of the wave.
-    pub wave: WaveWord,
+    pub wave: WaveKind,
     /// Relative amplitude in density.
     #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = 0.5))]
     pub amplitude: f64,
@@ -38,7 +38,7 @@ pub struct AcousticWave {
 impl Default for AcousticWave {
     fn default() -> Self {
         Self {
-            wave: WaveWord::Sound,
+            wave: WaveKind::Sound,
             amplitude: 1e-6,
             mach: 0.0,
             direction: Direction::Diagonal,
@@ -61,8 +61,8 @@ impl AcousticWave {
         };
         LinearWave {
             mode: match self.wave {
-                WaveWord::Sound => Mode::Sound,
-                WaveWord::Entropy => Mode::Entropy,
+                WaveKind::Sound => Mode::Sound,
+                WaveKind::Entropy => Mode::Entropy,
             },
             amplitude: self.amplitude,
             direction: self.direction.normal(numbers),
@@ -79,7 +79,7 @@ impl Parameters for AcousticWave {
         let left = setting.edges[0];
         let state =
             move |x: [f64; 3]| wave.at([x[0] - left[0], x[1] - left[1], x[2] - left[2]], 0.0);
-        Ok(Box::new(Averaged::new(3, state)))
+        Ok(Box::new(AveragedState::new(3, state)))
     }
 }
 

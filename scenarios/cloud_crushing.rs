@@ -1,7 +1,7 @@
 //! A cloud that a shock runs over (Klein, McKee & Colella 1994, ApJ 420, 213).
 
 use crate::exact::Shock;
-use crate::state::Averaged;
+use crate::state::AveragedState;
 use crate::{Parameters, Setting};
 use nestar_deck::DeckError;
 use nestar_device::math::{sum3, tanh};
@@ -108,7 +108,7 @@ impl Parameters for CloudCrushing {
             share * dyed.contrast / (1.0 + (dyed.contrast - 1.0) * share)
         };
         Ok(Box::new(
-            Averaged::new(3, state).dye(setting, "cloud", fraction),
+            AveragedState::new(3, state).dye(setting, "cloud", fraction),
         ))
     }
 }
@@ -126,7 +126,7 @@ mod tests {
             include_str!("cloud-crushing-6.toml"),
         ] {
             let mut deck = nestar_deck::Deck::parse("cloud-crushing.toml", text).unwrap();
-            let state = nestar_systems::hydro::formulas::StateFormulas::take(
+            let state = nestar_systems::hydro::formulas::StateFormulas::from_deck(
                 &mut deck,
                 "inflow.x_lower",
                 &GasModel::plain(5.0 / 3.0, &["cloud"]),

@@ -10,10 +10,10 @@ mod shock;
 mod vortex;
 mod wave;
 
-pub use gresho::Gresho;
+pub use gresho::GreshoVortex;
 pub use quadrature::{cell_average, integral};
-pub use riemann::{Riemann, TORO, Tube};
-pub use sedov::{Sedov, sedov_radius};
+pub use riemann::{RiemannProblem, TORO, Tube};
+pub use sedov::{SedovSolution, sedov_radius};
 pub use shock::Shock;
 pub use vortex::Vortex;
 pub use wave::{LinearWave, Mode};

@@ -1,6 +1,6 @@
 //! The Gresho vortex.
 
-use crate::state::Averaged;
+use crate::state::AveragedState;
 use crate::{Parameters, Setting, exact};
 use nestar_deck::DeckError;
 use nestar_systems::hydro::{InitialState, Primitive};
@@ -36,8 +36,8 @@ impl Default for Gresho {
 impl Parameters for Gresho {
     fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError> {
         let vortex = match self.mach {
-            mach if mach > 0.0 => exact::Gresho::with_mach(mach, setting.model.gamma),
-            _ => exact::Gresho {
+            mach if mach > 0.0 => exact::GreshoVortex::with_mach(mach, setting.model.gamma),
+            _ => exact::GreshoVortex {
                 central_pressure: 5.0,
             },
         };
@@ -50,7 +50,7 @@ impl Parameters for Gresho {
         }
         let centre = setting.centre(self.centre);
         let velocity = self.velocity;
-        Ok(Box::new(Averaged::new(3, move |x: [f64; 3]| {
+        Ok(Box::new(AveragedState::new(3, move |x: [f64; 3]| {
             let d = [x[0] - centre[0], x[1] - centre[1]];
             let r = (d[0] * d[0] + d[1] * d[1]).sqrt();
             let (speed, pressure) = vortex.at(r);

@@ -1,6 +1,6 @@
 //! An implosion in a corner (Liska & Wendroff 2003, SIAM J. Sci. Comput. 25, 995, sec. 4.7).
 
-use crate::state::Averaged;
+use crate::state::AveragedState;
 use crate::{Parameters, Setting};
 use nestar_deck::DeckError;
 use nestar_systems::hydro::{InitialState, Primitive};
@@ -49,7 +49,7 @@ impl Parameters for Implosion {
     fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError> {
         let left = setting.edges[0];
         // two points per axis weigh the cells that the line halves
-        Ok(Box::new(Averaged::new(2, move |x: [f64; 3]| {
+        Ok(Box::new(AveragedState::new(2, move |x: [f64; 3]| {
             let share = self.share((x[0] - left[0]) + (x[1] - left[1]));
             let between = |n: usize| self.inside[n] + share * (self.outside[n] - self.inside[n]);
             Primitive {

@@ -1,7 +1,7 @@
 //! The isentropic vortex (Shu 1998), which a uniform flow carries through a periodic box.
 
 use crate::exact::Vortex;
-use crate::state::Averaged;
+use crate::state::AveragedState;
 use crate::{Parameters, Setting, centre};
 use nestar_deck::DeckError;
 use nestar_systems::hydro::InitialState;
@@ -61,6 +61,6 @@ impl Parameters for IsentropicVortex {
             );
             return Err(setting.deck.error_at("isentropic-vortex.strength", message));
         }
-        Ok(Box::new(Averaged::new(3, move |x| vortex.at(x, 0.0))))
+        Ok(Box::new(AveragedState::new(3, move |x| vortex.at(x, 0.0))))
     }
 }

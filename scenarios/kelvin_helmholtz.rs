@@ -1,7 +1,7 @@
 //! Two shear layers that break up into vortices.
 
 use crate::noise::noise;
-use crate::state::Averaged;
+use crate::state::AveragedState;
 use crate::{Parameters, Setting};
 use nestar_deck::DeckError;
 use nestar_device::math::{exp, sin, tanh};
@@ -61,7 +61,7 @@ impl Default for KelvinHelmholtz {
 }
 
 /// The parameters in their domain.
-struct Layers {
+struct ShearLayers {
     p: KelvinHelmholtz,
     left: [f64; 3],
     root_width: [f64; 3],
@@ -70,7 +70,7 @@ struct Layers {
     shear: [f64; 2],
 }
 
-impl Layers {
+impl ShearLayers {
     /// 0 outside the layer, 1 in it.
     fn share(&self, z: f64) -> f64 {
         let [below, above] = self.shear;
@@ -115,7 +115,7 @@ impl Parameters for KelvinHelmholtz {
     fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError> {
         let [left, right] = setting.edges;
         let place = |share: f64| left[2] + share * (right[2] - left[2]);
-        let layers = Layers {
+        let layers = ShearLayers {
             left,
             root_width: setting.root_width,
             length_y: right[1] - left[1],
@@ -124,7 +124,7 @@ impl Parameters for KelvinHelmholtz {
         };
         let layers = std::sync::Arc::new(layers);
         let dyed = layers.clone();
-        Ok(Box::new(Averaged::new(1, move |x| layers.at(x)).dye(
+        Ok(Box::new(AveragedState::new(1, move |x| layers.at(x)).dye(
             setting,
             "dye",
             move |x| dyed.share(x[2]),

@@ -5,9 +5,9 @@
 use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_engine::step::config::BoundaryKind;
 use nestar_engine::{Engine, Error, Plugin};
-use nestar_systems::fields::{GasModel, ScalarsGiven};
+use nestar_systems::fields::{GasModel, InitialScalars};
 use nestar_systems::hydro::formulas::{StateConfig, StateFormulas};
-use nestar_systems::hydro::initial::{InitialGas, InitialState, fill_new};
+use nestar_systems::hydro::initial::{InitialGas, InitialState, fill_initial_gas};
 use nestar_systems::hydro::injection::require_injection;
 use nestar_systems::order::Initialise;
 use schemars::JsonSchema;
@@ -31,7 +31,7 @@ mod state;
 mod toro;
 mod zarr;
 
-pub use acoustic_wave::{AcousticWave, WaveWord};
+pub use acoustic_wave::{AcousticWave, WaveKind};
 pub use cloud_crushing::CloudCrushing;
 pub use direction::Direction;
 pub use isentropic_vortex::IsentropicVortex;
@@ -77,7 +77,7 @@ pub trait Parameters: Serialize + DeserializeOwned + JsonSchema + Default {
     fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError>;
 }
 
-type Make = fn(&mut Engine, &str) -> Result<Box<dyn InitialState>, Error>;
+type InitialStateFactory = fn(&mut Engine, &str) -> Result<Box<dyn InitialState>, Error>;
 
 /// A registered scenario.
 pub struct Scenario {
@@ -85,7 +85,7 @@ pub struct Scenario {
     pub name: &'static str,
     /// Its table, which also says what it is.
     pub table: TableSchema,
-    make: Make,
+    make: InitialStateFactory,
 }
 
 impl Scenario {
@@ -122,7 +122,7 @@ fn make<P: Parameters>(sim: &mut Engine, name: &str) -> Result<Box<dyn InitialSt
 
 fn formula(sim: &mut Engine, _: &str) -> Result<Box<dyn InitialState>, Error> {
     let model = sim.world.resource::<GasModel>().clone();
-    Ok(Box::new(StateFormulas::take(
+    Ok(Box::new(StateFormulas::from_deck(
         &mut sim.deck,
         "initial",
         &model,
@@ -163,10 +163,10 @@ impl Plugin for &Scenario {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let state = (self.make)(sim, self.name)?;
         if let Some(given) = state.scalars_given() {
-            sim.world.insert_resource(ScalarsGiven(given));
+            sim.world.insert_resource(InitialScalars(given));
         }
         sim.world.insert_resource(InitialGas(state));
-        sim.system_in(Initialise::State, fill_new);
+        sim.system_in(Initialise::State, fill_initial_gas);
         sim.check_initial(require_injection);
         Ok(())
     }

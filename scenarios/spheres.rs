@@ -4,7 +4,7 @@ use nestar_device::math::sum3;
 use nestar_engine::{Engine, Error};
 use nestar_systems::fields::GasModel;
 use nestar_systems::hydro::{InitialState, Primitive, PrimitiveColumns};
-use nestar_systems::spheres::{Ambient, Centre, Gas, NamedSpheres};
+use nestar_systems::spheres::{Ambient, Centre, HydrostaticGas, NamedSpheres};
 
 /// The gas of the spheres of a deck, or the medium alone.
 pub(crate) fn gas(sim: &mut Engine, _: &str) -> Result<Box<dyn InitialState>, Error> {
@@ -12,29 +12,29 @@ pub(crate) fn gas(sim: &mut Engine, _: &str) -> Result<Box<dyn InitialState>, Er
     let scalars = &sim.world.resource::<GasModel>().scalars;
     let all = sim.world.get_resource::<NamedSpheres>();
     let all = all.map(|spheres| spheres.gas(&sim.deck, ambient.pressure));
-    let sphere = |(name, gas, centre): (String, Gas, Centre)| Sphere {
+    let sphere = |(name, gas, centre): (String, HydrostaticGas, Centre)| GasSphere {
         dye: scalars.iter().position(|scalar| *scalar == name),
         gas,
         centre,
     };
     let spheres = all.transpose()?.into_iter().flatten().map(sphere).collect();
-    Ok(Box::new(State { ambient, spheres }))
+    Ok(Box::new(SpheresState { ambient, spheres }))
 }
 
 /// A sphere of gas.
-struct Sphere {
-    gas: Gas,
+struct GasSphere {
+    gas: HydrostaticGas,
     centre: Centre,
     /// The scalar that is its mass fraction.
     dye: Option<usize>,
 }
 
-struct State {
+struct SpheresState {
     ambient: Ambient,
-    spheres: Vec<Sphere>,
+    spheres: Vec<GasSphere>,
 }
 
-impl Sphere {
+impl GasSphere {
     /// The distance of a point from the centre, if the gas reaches so far.
     fn holds(&self, x: [f64; 3]) -> Option<f64> {
         let d = [0, 1, 2].map(|a| x[a] - self.centre.position[a]);
@@ -43,7 +43,7 @@ impl Sphere {
     }
 }
 
-impl State {
+impl SpheresState {
     /// The state at point `n`.
     fn at(&self, columns: &mut PrimitiveColumns, n: usize) -> Primitive {
         let x = columns.point(n);
@@ -76,7 +76,7 @@ impl State {
     }
 }
 
-impl InitialState for State {
+impl InitialState for SpheresState {
     fn fill(&self, columns: &mut PrimitiveColumns) {
         for n in 0..columns.len() {
             columns.states[n] = self.at(columns, n);

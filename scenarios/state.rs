@@ -7,13 +7,13 @@ use nestar_systems::hydro::{InitialState, Primitive, PrimitiveColumns};
 type Fraction = Box<dyn Fn([f64; 3]) -> f64 + Send + Sync>;
 
 /// A state that is averaged over cells, with the passive scalars that the deck declares of those it knows.
-pub(crate) struct Averaged<S> {
+pub(crate) struct AveragedState<S> {
     samples: usize,
     state: S,
     dyes: Vec<(usize, Fraction)>,
 }
 
-impl<S: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> Averaged<S> {
+impl<S: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> AveragedState<S> {
     /// `state`, averaged with `samples` Gauss-Legendre points per axis and cell.
     pub fn new(samples: usize, state: S) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl<S: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> Averaged<S> {
     }
 }
 
-impl<S: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> InitialState for Averaged<S> {
+impl<S: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> InitialState for AveragedState<S> {
     fn fill(&self, columns: &mut PrimitiveColumns) {
         for n in 0..columns.len() {
             let x = columns.point(n);

@@ -1,7 +1,7 @@
 //! Toro's five shock tubes (Toro 2009, table 6.2).
 
 use crate::direction::Direction;
-use crate::exact::{Riemann, TORO};
+use crate::exact::{RiemannProblem, TORO};
 use crate::sod::Sod;
 use crate::{Parameters, Setting};
 use nestar_deck::DeckError;
@@ -33,10 +33,10 @@ impl Default for Toro {
 impl Toro {
     /// The states, and where they meet on the tube from 0 to 1.
     #[must_use]
-    pub fn problem(&self) -> (Riemann, f64) {
+    pub fn problem(&self) -> (RiemannProblem, f64) {
         let index = self.test.clamp(1, TORO.len() as u32) - 1;
         let test = TORO[index as usize];
-        let problem = Riemann {
+        let problem = RiemannProblem {
             left: test.left,
             right: test.right,
             gamma: 1.4,

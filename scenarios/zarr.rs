@@ -129,7 +129,7 @@ fn check_shape(setting: &Setting, found: [usize; 3]) -> Result<(), DeckError> {
 }
 
 /// Conserved states on a uniform grid over the domain.
-struct Grid {
+struct ZarrGrid {
     cells: [usize; 3],
     /// Cells of level 0 of the mesh.
     root: [usize; 3],
@@ -157,7 +157,7 @@ impl Zarr {
     }
 
     /// Puts the arrays, in the order of [`Zarr::names`], together.
-    fn grid(&self, setting: &Setting, cells: [usize; 3], arrays: Vec<UniformArray>) -> Grid {
+    fn grid(&self, setting: &Setting, cells: [usize; 3], arrays: Vec<UniformArray>) -> ZarrGrid {
         let gamma = setting.model.gamma;
         let mut arrays = arrays.into_iter().map(|array| array.values);
         let mut next = || arrays.next().unwrap_or_default();
@@ -177,7 +177,7 @@ impl Zarr {
             .scalars
             .keys()
             .filter_map(|name| Some((number(name)?, next())));
-        Grid {
+        ZarrGrid {
             cells,
             root: setting.cells,
             left: setting.edges[0],
@@ -189,7 +189,7 @@ impl Zarr {
     }
 }
 
-impl Grid {
+impl ZarrGrid {
     /// Ranges of the grid's cells that make up the mesh cell of `level` around `x`.
     fn ranges(&self, x: [f64; 3], level: usize) -> [std::ops::Range<usize>; 3] {
         std::array::from_fn(|a| {
@@ -228,7 +228,7 @@ impl Grid {
     }
 }
 
-impl InitialState for Grid {
+impl InitialState for ZarrGrid {
     fn fill(&self, columns: &mut PrimitiveColumns) {
         for n in 0..columns.len() {
             let (state, scalars) = self.average(self.ranges(columns.point(n), columns.level));

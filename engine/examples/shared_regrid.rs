@@ -4,11 +4,11 @@
 //! ranks (threads of this process; one builds the hierarchy alone, without lists of an exchange), and threads of a rank. Printed are the seconds that the slowest rank takes, the
 //! least of several regrids.
 
+use nestar_engine::comm::hierarchy::{ExchangePlans, propose_level, rebuild, root};
+use nestar_engine::comm::{Ranks, RanksError, ThreadRank};
+use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::device::{Device, DeviceKind};
-use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::mesh::{Changes, Domain, Topology};
-use nestar_engine::ranks::build::{Shares, propose, rebuild, root};
-use nestar_engine::ranks::{Ranks, RanksError, Threads};
 
 use std::sync::LazyLock;
 use std::time::Instant;
@@ -37,7 +37,7 @@ fn now(single: bool) -> f64 {
 /// One rank with its seconds.
 struct Part {
     topology: Topology,
-    shares: Shares,
+    shares: ExchangePlans,
     ranks: Ranks,
     tables: Option<DeviceTopology>,
     seconds: Vec<[f64; 3]>,
@@ -56,14 +56,14 @@ fn wanted(topology: &Topology, level: usize, row: u32, radius: f64) -> bool {
 impl Part {
     fn new(domain: Domain, ranks: Ranks) -> Result<Self, Failure> {
         let mut topology = Topology::new(domain, MAX_LEVEL);
-        let mut shares = Shares::default();
-        if ranks.are_alone() {
+        let mut shares = ExchangePlans::default();
+        if ranks.is_single() {
             topology.create_root();
         } else {
             root(&mut topology, ranks.communicator(), &mut shares)?;
         }
         // alone, a device links its tables itself
-        let emulated = (!ranks.are_alone()).then_some(DeviceKind::Emulated);
+        let emulated = (!ranks.is_single()).then_some(DeviceKind::Emulated);
         let device = emulated.and_then(|kind| Device::open(kind).ok());
         let tables = device.map(|device| DeviceTopology::new(&device, domain, MAX_LEVEL + 1));
         let tables = tables.transpose()?;
@@ -121,7 +121,7 @@ impl Part {
             topology.change(level, &changes.refine, &changes.coarsen);
             times.push(now(single));
         } else {
-            let proposal = propose(&mut self.topology, ranks, level, &changes, &[], 1.05)?;
+            let proposal = propose_level(&mut self.topology, ranks, level, &changes, &[], 1.05)?;
             times.push(now(single));
             let refined = match proposal.cut {
                 true => self.refined(&proposal.octets, level + 1, finer),
@@ -224,7 +224,7 @@ impl Part {
 }
 
 /// One rank on a pool of its own.
-fn work(domain: Domain, ranks: Threads, threads: usize) -> Result<(), String> {
+fn work(domain: Domain, ranks: ThreadRank, threads: usize) -> Result<(), String> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|e| e.to_string())?;
     let ranks = Ranks::new(ranks);
@@ -252,7 +252,7 @@ fn main() -> Result<(), String> {
         periodic: [true; 3],
     };
     std::thread::scope(|scope| {
-        let started: Vec<_> = Threads::connect(ranks)
+        let started: Vec<_> = ThreadRank::connect(ranks)
             .into_iter()
             .map(|rank| scope.spawn(move || work(domain, rank, threads)))
             .collect();

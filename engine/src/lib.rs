@@ -6,10 +6,10 @@
 //! The modules are floors: each names those below it only, `mesh <- device <- field <- ranks <- step <- run`, and none is
 //! part of a circle of files (`cargo xtask layers`).
 
+pub mod comm;
+pub mod data;
 pub mod device;
-pub mod field;
 pub mod mesh;
-pub mod ranks;
 pub mod run;
 pub mod step;
 

@@ -2,8 +2,8 @@
 use nestar_device::{Precise, Real, math};
 use nestar_kernels::chemistry::species::{HI, HII};
 use nestar_kernels::chemistry::{
-    Abundances, Background, Cell, Choices, Clock, Network, Precision, advance, electrons,
-    equilibrium, heat_capacity, renormalised,
+    Abundances, Background, CellConditions, Network, RateChoices, SubstepClock, Tolerances,
+    advance, electrons, equilibrium, heat_capacity, renormalised,
 };
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ fn field<const S: usize>(p: &Network<f64>) -> Vec<(f64, Abundances<f64>)> {
         let density = math::pow(10.0, -0.5 + 0.8 * a - 0.4 * b);
         let hot = if S == 3 { 5.0 } else { 3.6 };
         let t = math::pow(10.0, hot + b - 0.4 * a).clamp(30.0, 3e7);
-        let there = Cell {
+        let there = CellConditions {
             density,
             heating: 0.0,
             dust: 0.0,
@@ -53,9 +53,9 @@ fn field<const S: usize>(p: &Network<f64>) -> Vec<(f64, Abundances<f64>)> {
 fn time<R: Real, const S: usize, const N: usize>(name: &str, p: &Network<f64>) {
     let cells = field::<S>(p);
     let p = p.precise::<R>();
-    let (start, mut attempts, mut most) = (Instant::now(), 0, 0);
+    let (start, mut substeps, mut most) = (Instant::now(), 0, 0);
     for (density, s) in &cells {
-        let there = Cell {
+        let there = CellConditions {
             density: R::lit(*density),
             heating: R::lit(0.0),
             dust: R::lit(0.0),
@@ -64,16 +64,16 @@ fn time<R: Real, const S: usize, const N: usize>(name: &str, p: &Network<f64>) {
             y: s.y.map(R::lit),
             energy: R::lit(s.energy),
         };
-        let end = advance::<R, S, N>(&p, &there, s, Clock::default(), R::lit(0.03), 2000);
-        attempts += end.attempts;
-        most = most.max(end.attempts);
+        let end = advance::<R, S, N>(&p, &there, s, SubstepClock::default(), R::lit(0.03), 2000);
+        substeps += end.substeps;
+        most = most.max(end.substeps);
     }
     let nanoseconds = start.elapsed().as_secs_f64() * 1e9;
     println!(
         "{name}: {:.2} us a cell, {:.0} ns a sub-step, {:.1} sub-steps a cell, at most {most}",
         nanoseconds * 1e-3 / CELLS as f64,
-        nanoseconds / f64::from(attempts),
-        f64::from(attempts) / CELLS as f64
+        nanoseconds / f64::from(substeps),
+        f64::from(substeps) / CELLS as f64
     );
 }
 
@@ -82,10 +82,10 @@ fn main() {
         let elements = [0.0789, 2.6e-5];
         Network::new(
             species,
-            Choices::default(),
+            RateChoices::default(),
             elements,
             &Background::default(),
-            Precision::default(),
+            Tolerances::default(),
         )
     };
     let (six, nine, twelve) = (network(6), network(9), network(12));

@@ -2,26 +2,27 @@
 //! kernels, instantiated (`NAME_float.cu` and `NAME_double.cu`), and the launch skeletons of the mesh and of the fluid in
 //! several specialisations.
 use nestar_device::{
-    Across, Around, Face, Item, Place, Real, device, instantiate_with, interpolate, math, random,
+    Face, FaceStencil, Item, Place, Real, Stencil, device, instantiate_with, interpolate, math,
+    random,
 };
 use nestar_kernels::criteria::cell;
 use nestar_kernels::gravity::stress::{self, STRESS};
-use nestar_kernels::gravity::{self, KICK};
+use nestar_kernels::gravity::{self, GRAVITY_KERNELS};
 use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
 use nestar_kernels::hydro::{
-    Conserved, FluidMethod, Limiter, Reconstruction, Riemann, Scheme, kinetic_energy,
+    Conserved, FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme, kinetic_energy,
 };
 use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::RowShape;
-use nestar_kernels::mesh::attempt::{Attempt, DONE, Outcome, UNFINISHED, WAITING};
 use nestar_kernels::mesh::device::{
-    ATTEMPT, CONSERVE, FLUXES, FaceText, FieldText, Function, MAP, MARK, PROLONG, REDUCE, RESTRICT,
-    TAKE, TOTALS, TRANSFER, WINDOW,
+    CONSERVE, FLUXES, FaceText, FieldText, MAP, MARK, PROLONG, REDUCE, RESTRICT, SUBCYCLE,
+    SkeletonFunction, TOTALS, TRANSFER, WINDOW, WRITE_BACK,
 };
 use nestar_kernels::mesh::prolong::SlopeLimiter;
+use nestar_kernels::mesh::subcycle::{CONTINUE, DONE, Outcome, RETRY, Subcycle};
 use nestar_kernels::multigrid::device::MULTIGRID;
 use nestar_kernels::particles::device::PARTICLES;
-use nestar_kernels::particles::movers::{PULL, TRACE, items as movers};
+use nestar_kernels::particles::field_kernels::{KICK_SOURCE, TRACER_SOURCE, items as movers};
 use nestar_kernels::{hydro, mesh, multigrid};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -88,7 +89,7 @@ fn items() -> [(&'static str, Instances); 3] {
 
 /// A function of the states around a cell.
 #[device]
-fn smoothed<R: Real>(u: &Around<R, Conserved<R>, 2>, at: &Place<R>, rate: R) -> Conserved<R> {
+fn smoothed<R: Real>(u: &Stencil<R, Conserved<R>, 2>, at: &Place<R>, rate: R) -> Conserved<R> {
     let mut v = u.at(0, 0, 0);
     v.density += rate * at.dt * (u.at(2, 0, 0).density - u.at(0, -1, 0).density);
     v
@@ -96,7 +97,7 @@ fn smoothed<R: Real>(u: &Around<R, Conserved<R>, 2>, at: &Place<R>, rate: R) -> 
 
 /// A function of the states beside a face.
 #[device]
-fn flowing<R: Real>(u: &Across<R, Conserved<R>>, face: &Face<R>, rate: R) -> Conserved<R> {
+fn flowing<R: Real>(u: &FaceStencil<R, Conserved<R>>, face: &Face<R>, rate: R) -> Conserved<R> {
     let mut v = u.at(0);
     v.energy = rate * (u.at(-1).density - v.density) / face.width;
     v
@@ -109,22 +110,22 @@ fn cooled<R: Real>(u: Conserved<R>, rate: R) -> Outcome<Conserved<R>> {
     v.energy -= rate;
     let mut status = DONE;
     if v.energy > rate {
-        status = UNFINISHED;
+        status = CONTINUE;
     }
     Outcome::<Conserved<R>> { state: v, status }
 }
 
 /// A function that hands a number on from call to call, and gives two to be summed.
 #[device]
-fn counted<R: Real>(both: (Conserved<R>, R), rate: R) -> Attempt<Conserved<R>, R, [R; 2]> {
+fn counted<R: Real>(both: (Conserved<R>, R), rate: R) -> Subcycle<Conserved<R>, R, [R; 2]> {
     let (u, calls) = both;
     let mut v = u;
     v.energy -= rate;
     let mut status = DONE;
     if calls < 2.0 {
-        status = WAITING;
+        status = RETRY;
     }
-    Attempt::<Conserved<R>, R, [R; 2]> {
+    Subcycle::<Conserved<R>, R, [R; 2]> {
         state: v,
         carried: calls + 1.0,
         sums: [rate, calls],
@@ -135,25 +136,25 @@ fn counted<R: Real>(both: (Conserved<R>, R), rate: R) -> Attempt<Conserved<R>, R
 
 /// Skeletons for functions of cells and faces.
 fn cells(field: &FieldText) -> Vec<(&'static str, String)> {
-    use Function::{Cell, Face};
-    let of = |function: Function, in_shared, skeleton: &[&str]| {
+    use SkeletonFunction::{Cell, Face};
+    let of = |function: SkeletonFunction, in_shared, skeleton: &[&str]| {
         field.program(&function.items(), &function.texts(in_shared, skeleton))
     };
     let marks = |item, reach| of(Cell(item, reach), true, &[MARK]);
-    let around = |in_shared| of(Cell(smoothed::ITEM, 2), in_shared, &[MAP, TAKE]);
+    let around = |in_shared| of(Cell(smoothed::ITEM, 2), in_shared, &[MAP, WRITE_BACK]);
     let flows = Face(flowing::ITEM, 1, 5);
     vec![
         ("cells", of(Cell(kinetic_energy::ITEM, 0), true, &[REDUCE])),
         ("around", around(true)),
         ("around_global", around(false)),
-        ("attempts", of(Cell(cooled::ITEM, 0), true, &[ATTEMPT])),
-        ("accounts", of(Cell(counted::ITEM, 0), true, &[ATTEMPT])),
-        ("window", of(Function::Window(2), true, &[WINDOW])),
-        ("fluxes", of(flows, true, &[CONSERVE, TAKE])),
+        ("attempts", of(Cell(cooled::ITEM, 0), true, &[SUBCYCLE])),
+        ("accounts", of(Cell(counted::ITEM, 0), true, &[SUBCYCLE])),
+        ("window", of(SkeletonFunction::Window(2), true, &[WINDOW])),
+        ("fluxes", of(flows, true, &[CONSERVE, WRITE_BACK])),
         ("mark_lohner", marks(cell::lohner::ITEM, 2)),
         ("mark_vorticity", marks(cell::vorticity::ITEM, 2)),
         ("mark_jeans", marks(cell::jeans::ITEM, 0)),
-        ("mark_box", marks(cell::meets_box::ITEM, 0)),
+        ("mark_box", marks(cell::overlaps_box::ITEM, 0)),
     ]
 }
 
@@ -179,7 +180,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         gamma: 1.4,
         scalars: 0,
         double,
-        mends: false,
+        first_order_fallback: false,
         mass_fluxes: false,
         in_shared: true,
         threads: 576,
@@ -190,11 +191,11 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
             scheme: Scheme::VanLeer,
             reconstruction: Reconstruction::Ppm,
             limiter: Limiter::VanAlbada,
-            riemann: Riemann::Exact,
+            riemann: RiemannSolver::Exact,
             ..FluidMethod::default()
         },
         scalars: 2,
-        mends: true,
+        first_order_fallback: true,
         mass_fluxes: true,
         in_shared: false,
         ..plain
@@ -235,11 +236,14 @@ fn gravity(gas: &FieldText) -> [(&'static str, String); 6] {
     let with_stress = [items.clone(), stress::device_items()].concat();
     let of_mesh = [PROLONG, RESTRICT, FLUXES, TOTALS, TRANSFER];
     [
-        ("gravity", unknowns.program(&items, &[MULTIGRID, KICK])),
+        (
+            "gravity",
+            unknowns.program(&items, &[MULTIGRID, GRAVITY_KERNELS]),
+        ),
         ("stress", unknowns.program(&with_stress, &[STRESS])),
         ("skeletons_coarse", coarse.program(&[], &of_mesh)),
         ("particles", accelerations.program(&particles, &[PARTICLES])),
-        ("pull", accelerations.program(&movers(), &[PULL])),
-        ("trace", gas.program(&movers(), &[TRACE])),
+        ("pull", accelerations.program(&movers(), &[KICK_SOURCE])),
+        ("trace", gas.program(&movers(), &[TRACER_SOURCE])),
     ]
 }

@@ -3,8 +3,8 @@
 //! `cargo run --release -p nestar-kernels --example patch_speed [word...]`: only lines that contain every word.
 use nestar_kernels::CELLS;
 use nestar_kernels::hydro::{
-    FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver, Reconstruction, Riemann,
-    Scheme,
+    FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver, Reconstruction,
+    RiemannSolver, Scheme,
 };
 use std::time::Instant;
 
@@ -101,7 +101,8 @@ fn main() {
             .map(|limiter| (FluidMethod { limiter, ..base }, 0)),
     );
     methods.extend(
-        [Riemann::Hlle, Riemann::Exact].map(|riemann| (FluidMethod { riemann, ..base }, 0)),
+        [RiemannSolver::Hlle, RiemannSolver::Exact]
+            .map(|riemann| (FluidMethod { riemann, ..base }, 0)),
     );
     methods.push((
         FluidMethod {

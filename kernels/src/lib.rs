@@ -6,10 +6,10 @@ pub mod cooling;
 pub mod criteria;
 pub mod gravity;
 pub mod hydro;
+pub mod mailbox;
 pub mod mesh;
 pub mod multigrid;
 pub mod particles;
-pub mod passing;
 
 /// Cells along one axis of a patch.
 pub const PATCH: usize = 8;

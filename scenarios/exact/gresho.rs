@@ -6,12 +6,12 @@ use nestar_device::math::ln;
 /// A stationary vortex of unit density and triangular rotation curve: the pressure gradient balances the centrifugal
 /// force.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gresho {
+pub struct GreshoVortex {
     /// Pressure at the centre; 5 in the sources.
     pub central_pressure: f64,
 }
 
-impl Gresho {
+impl GreshoVortex {
     /// Rotation speed and pressure at distance `r` from the axis.
     #[must_use]
     pub fn at(&self, r: f64) -> (f64, f64) {
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn pressure_balances_rotation_and_is_continuous() {
-        let vortex = Gresho {
+        let vortex = GreshoVortex {
             central_pressure: 5.0,
         };
         for r in [0.1, 0.25, 0.39] {
@@ -55,7 +55,7 @@ mod tests {
             let (below, above) = (vortex.at(r - 1e-12), vortex.at(r + 1e-12));
             assert!((below.0 - above.0).abs() < 1e-10 && (below.1 - above.1).abs() < 1e-10);
         }
-        let tuned = Gresho::with_mach(0.1, 1.4);
+        let tuned = GreshoVortex::with_mach(0.1, 1.4);
         assert!((1.0 / (1.4 * tuned.at(0.2).1).sqrt() - 0.1).abs() < 1e-12);
     }
 }

@@ -7,7 +7,7 @@ use nestar_kernels::hydro::sound_speed;
 
 /// Two uniform states that meet at 0 at time 0; a state is `[density, velocity, pressure]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Riemann {
+pub struct RiemannProblem {
     /// The state below 0.
     pub left: [f64; 3],
     /// The state above 0.
@@ -52,7 +52,7 @@ pub const TORO: [Tube; 5] = [
     tube([1.0, -19.59745, 1000.0], [1.0, -19.59745, 0.01], 0.8, 0.012),
 ];
 
-impl Riemann {
+impl RiemannProblem {
     /// The state at position `x` and time `t`; at time 0 the initial states.
     #[must_use]
     pub fn at(&self, x: f64, t: f64) -> [f64; 3] {
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn star_states_are_those_of_toros_table() {
         for (n, (left, right, [p, u, below, above])) in TABLE.into_iter().enumerate() {
-            let problem = Riemann {
+            let problem = RiemannProblem {
                 left,
                 right,
                 gamma: 1.4,
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn averages_obey_the_conservation_laws() {
         for n in 0..TORO.len() {
-            let problem = Riemann {
+            let problem = RiemannProblem {
                 left: TORO[n].left,
                 right: TORO[n].right,
                 gamma: 1.4,

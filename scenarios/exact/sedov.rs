@@ -7,7 +7,7 @@ const INTERVALS: usize = 2000;
 
 /// A point explosion in a uniform medium without pressure, in three dimensions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sedov {
+pub struct SedovSolution {
     gamma: f64,
     /// E = alpha rho R^5 / t^2.
     alpha: f64,
@@ -61,7 +61,7 @@ impl Coefficients {
     }
 }
 
-impl Sedov {
+impl SedovSolution {
     /// The explosion in a gas with ratio of specific heats `gamma`, above 1 and below 2.
     ///
     /// # Panics
@@ -140,7 +140,7 @@ impl Sedov {
 /// for 1.4.
 #[must_use]
 pub fn sedov_radius(gamma: f64, energy: f64, density: f64, t: f64) -> f64 {
-    Sedov::new(gamma).radius(energy, density, t)
+    SedovSolution::new(gamma).radius(energy, density, t)
 }
 
 #[cfg(test)]
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_shock_jump_is_that_of_a_strong_shock() {
-        let solution = Sedov::new(1.4);
+        let solution = SedovSolution::new(1.4);
         let t = 0.5;
         let radius = solution.radius(2.0, 3.0, t);
         let speed = 0.4 * radius / t;

@@ -37,7 +37,7 @@ fn hydrostatic<R: Real>(
 
 impl Plugin for Atmosphere {
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.boundary::<Gas, hydrostatic>("hydrostatic", [self.gravity, self.gamma])
+        sim.register_boundary::<Gas, hydrostatic>("hydrostatic", [self.gravity, self.gamma])
     }
 
     fn build(&self, _: &mut Engine) -> Result<(), Error> {

@@ -17,7 +17,11 @@ fn specific<R: Real>(u: Conserved<R>) -> R {
 }
 
 #[device]
-fn conduct<R: Real>(u: &Across<R, Conserved<R>>, face: &Face<R>, diffusivity: R) -> Conserved<R> {
+fn conduct<R: Real>(
+    u: &FaceStencil<R, Conserved<R>>,
+    face: &Face<R>,
+    diffusivity: R,
+) -> Conserved<R> {
     let (below, above) = (u.at(-1), u.at(0));
     let density = 0.5 * (below.density + above.density);
     let zero = 0.0 * density;

@@ -5,7 +5,7 @@ use nestar::prelude::*;
 
 /// Radiative cooling: the energy lost per volume and time is density^2 times a rate.
 #[deck]
-pub struct Cooling {
+pub struct TableCooling {
     /// Rates at specific internal energies that double from one to the next, linear in between.
     #[key(default = vec![0.0, 0.06, 0.3, 1.0, 1.2, 0.6, 0.3, 0.5], least = 2, unit = "length**5/(mass*time**3)")]
     pub rates: Vec<f64>,
@@ -72,7 +72,7 @@ impl Field for Radiated {
     const NAME: &'static str = "radiated";
 }
 
-impl Plugin for Cooling {
+impl Plugin for TableCooling {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let p = Law {
             rates: Table::new(&self.rates[..]),
@@ -94,7 +94,7 @@ impl Plugin for Cooling {
 
 /// The program.
 pub fn program(app: App) -> App {
-    app.plugin::<Cooling>("radiation")
+    app.plugin::<TableCooling>("radiation")
 }
 
 fn main() -> std::process::ExitCode {

@@ -50,13 +50,13 @@ impl PluginState for Waves {
 
 #[device]
 #[derive(Clone)]
-struct Push<R> {
+struct DrivingForce<R> {
     waves: [R; 12],
     length: R,
 }
 
 #[device]
-fn push<R: Real>(u: Conserved<R>, at: &Place<R>, p: &Push<R>) -> Conserved<R> {
+fn push<R: Real>(u: Conserved<R>, at: &Place<R>, p: &DrivingForce<R>) -> Conserved<R> {
     let mut v = u;
     for axis in 0..3 {
         let phase = 2.0 * R::PI * at.centre[axis] / p.length;
@@ -73,8 +73,8 @@ fn push<R: Real>(u: Conserved<R>, at: &Place<R>, p: &Push<R>) -> Conserved<R> {
 
 impl Plugin for Driving {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        let (stream, driving) = (sim.random("driving", self.seed)?, self.clone());
-        sim.state("driving", Waves::default())?;
+        let (stream, driving) = (sim.random_stream("driving", self.seed)?, self.clone());
+        sim.register_state("driving", Waves::default())?;
         let drive = move |clock: Res<LevelClock>,
                           rows: LevelRows,
                           mut waves: ResMut<Waves>,
@@ -83,7 +83,7 @@ impl Plugin for Driving {
                 waves.wander(stream.at_step(clock.step), clock.dt, &driving);
             }
             let (waves, length) = (waves.0, driving.length);
-            gas.map_cells::<push>(&rows, &Push { waves, length });
+            gas.map_cells::<push>(&rows, &DrivingForce { waves, length });
         };
         sim.system_in(Advance::Sources, drive);
         Ok(())

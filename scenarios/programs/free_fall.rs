@@ -15,7 +15,7 @@ pub struct FreeFall {
 
 #[device]
 #[derive(Clone, Copy)]
-struct Fall<R> {
+struct CompressionLaw<R> {
     /// Square of the time of free fall, times the density.
     free: R,
     growth: R,
@@ -24,13 +24,13 @@ struct Fall<R> {
 
 /// The time in which the density grows by the part that is wanted.
 #[device]
-fn growth_time<R: Real>(u: Conserved<R>, p: &Fall<R>) -> R {
+fn growth_time<R: Real>(u: Conserved<R>, p: &CompressionLaw<R>) -> R {
     p.growth * sqrt(p.free / u.density)
 }
 
 /// Gas and species after a step of free fall; the energy, which is all heat, grows by compression too.
 #[device]
-fn fallen<R: Real, const N: usize>(u: &[R; N], dt: R, p: &Fall<R>) -> [R; N] {
+fn fallen<R: Real, const N: usize>(u: &[R; N], dt: R, p: &CompressionLaw<R>) -> [R; N] {
     let grown = 1.0 + dt / sqrt(p.free / u[0]);
     let mut v = *u;
     for c in 0..N {
@@ -41,12 +41,12 @@ fn fallen<R: Real, const N: usize>(u: &[R; N], dt: R, p: &Fall<R>) -> [R; N] {
 }
 
 #[device]
-fn fall_9<R: Real>(u: [R; 13], at: &Place<R>, p: &Fall<R>) -> [R; 13] {
+fn fall_9<R: Real>(u: [R; 13], at: &Place<R>, p: &CompressionLaw<R>) -> [R; 13] {
     fallen::<R, 13>(&u, at.dt, p)
 }
 
 #[device]
-fn fall_12<R: Real>(u: [R; 16], at: &Place<R>, p: &Fall<R>) -> [R; 16] {
+fn fall_12<R: Real>(u: [R; 16], at: &Place<R>, p: &CompressionLaw<R>) -> [R; 16] {
     fallen::<R, 16>(&u, at.dt, p)
 }
 
@@ -58,7 +58,7 @@ impl Plugin for FreeFall {
             let why = "gas in free fall needs molecules: take 9 or 12 species";
             return Err(sim.deck.error_at("chemistry.species", why).into());
         }
-        let p = Fall {
+        let p = CompressionLaw {
             free: 3.0 * std::f64::consts::PI / 32.0 / units.gravitational_constant(),
             growth: self.growth,
             gamma: sim.world.resource::<GasModel>().gamma,

@@ -5,7 +5,7 @@ use nestar::prelude::*;
 
 /// Gravity of the gas towards itself, by a fixed number of sweeps a step: a plain relaxation, for weak and slow fields.
 #[deck]
-pub struct Sweeps {
+pub struct RelaxationGravity {
     /// Four pi times the constant of gravity.
     #[key(default = 1.0, unit = "length**3/(mass*time**2)", min = 0.0)]
     pub strength: f64,
@@ -17,15 +17,15 @@ pub struct Sweeps {
     pub sweeps: usize,
 }
 
-struct Potential;
+struct RelaxedPotential;
 
-impl Field for Potential {
+impl Field for RelaxedPotential {
     const NAME: &'static str = "potential";
 }
 
 /// A Gauss-Seidel step of the seven-point Laplacian of cubic cells.
 #[device]
-fn relax<R: Real>(u: &Around<R>, gas: Conserved<R>, at: &Place<R>, strength: R, mean: R) -> R {
+fn relax<R: Real>(u: &Stencil<R>, gas: Conserved<R>, at: &Place<R>, strength: R, mean: R) -> R {
     let x = u.at(-1, 0, 0) + u.at(1, 0, 0);
     let y = u.at(0, -1, 0) + u.at(0, 1, 0);
     let z = u.at(0, 0, -1) + u.at(0, 0, 1);
@@ -35,7 +35,7 @@ fn relax<R: Real>(u: &Around<R>, gas: Conserved<R>, at: &Place<R>, strength: R, 
 
 /// Momentum and kinetic energy after a step in the slope of the potential; the internal energy stays.
 #[device]
-fn fall<R: Real>(u: &Around<R>, gas: Conserved<R>, at: &Place<R>) -> Conserved<R> {
+fn fall<R: Real>(u: &Stencil<R>, gas: Conserved<R>, at: &Place<R>) -> Conserved<R> {
     let pull = -0.5 * at.dt * gas.density / at.width[0];
     let x = pull * (u.at(1, 0, 0) - u.at(-1, 0, 0));
     let y = pull * (u.at(0, 1, 0) - u.at(0, -1, 0));
@@ -50,19 +50,19 @@ fn fall<R: Real>(u: &Around<R>, gas: Conserved<R>, at: &Place<R>) -> Conserved<R
     v
 }
 
-impl Plugin for Sweeps {
+impl Plugin for RelaxationGravity {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.register_field::<Potential>(FieldSpec::cells(&["potential"]))?;
-        sim.initial::<Potential, nothing>([]);
+        sim.register_field::<RelaxedPotential>(FieldSpec::cells(&["potential"]))?;
+        sim.initial::<RelaxedPotential, nothing>([]);
         let (sweeps, p) = (self.sweeps, [self.strength, self.mean]);
         let solve = move |rows: LevelRows,
-                          mut potential: Write<Potential, 1>,
+                          mut potential: Write<RelaxedPotential, 1>,
                           gas: Read<Gas>,
-                          mut ranks: OtherRanks| {
+                          mut ranks: Comm| {
             potential.sweep::<relax>(&rows, &mut ranks, sweeps, &[&gas], &p)
         };
         sim.system_in(Advance::Potential, solve);
-        let fall = |rows: LevelRows, potential: Read<Potential, 1>, mut gas: Write<Gas>| {
+        let fall = |rows: LevelRows, potential: Read<RelaxedPotential, 1>, mut gas: Write<Gas>| {
             gas.map_of::<fall, _, 1>(&rows, &potential, &[], &[]);
         };
         sim.system_in(Advance::Couple, fall);
@@ -72,7 +72,7 @@ impl Plugin for Sweeps {
 
 /// The program.
 pub fn program(app: App) -> App {
-    app.plugin::<Sweeps>("sweeps")
+    app.plugin::<RelaxationGravity>("sweeps")
 }
 
 fn main() -> std::process::ExitCode {

@@ -1,8 +1,8 @@
 //! Time and memory of a solve of Poisson's equation on the root level:
 //! `cargo run --release -p nestar-systems --example root_poisson -- CELLS [MARGIN]` (without a margin: periodic).
 
-use nestar_engine::ranks::Ranks;
-use nestar_systems::gravity::root::{RootKind, RootSolver};
+use nestar_engine::comm::Ranks;
+use nestar_systems::gravity::root_fft::{RootKind, RootSolver};
 use std::time::Instant;
 
 /// Most memory that the process has had so far, MiB.

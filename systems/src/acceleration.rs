@@ -7,7 +7,7 @@ use crate::fields::{Acceleration, AccelerationAsked, OwnPotentialAsked};
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
-use nestar_engine::field::{Component, FieldSpec, LevelRows, Prolong, Restrict};
+use nestar_engine::data::{Component, FieldSpec, LevelRows, Prolong, Restrict};
 use nestar_engine::step::{AlignedLevels, Write};
 use nestar_engine::{Engine, Error, Plugin};
 use std::ops::RangeInclusive;
@@ -89,7 +89,7 @@ fn clear_aligned(rows: LevelRows, aligned: Res<AlignedLevels>, field: Write<Acce
 /// All levels, when it is the turn of the finest.
 fn clear_ready(rows: LevelRows, field: Write<Acceleration>) {
     let finest = rows.finest();
-    if !rows.in_parts() && rows.level() == finest {
+    if !rows.is_estimate() && rows.level() == finest {
         clear_on(0..=finest, rows, field);
     }
 }

@@ -4,8 +4,8 @@ use crate::fields::{
     AccelerationAsked, Declared, Derived, Gas, GasModel, Naming, OwnPotentialAsked,
 };
 use bevy_ecs::prelude::*;
-use nestar_engine::field::marks::{Named, NumberFn, parameters_of};
-use nestar_engine::field::{CellValue, Field};
+use nestar_engine::data::criteria::{NamedQuantity, QuantityFn, parameters_of};
+use nestar_engine::data::{CellValue, Field};
 use nestar_engine::step::Catalogue;
 use nestar_engine::{Engine, Error};
 use schemars::JsonSchema;
@@ -48,7 +48,7 @@ pub trait Declare {
         M::Parameters: for<'a> TryFrom<&'a [f64]>,
     {
         let about = [name, units, M::DOC];
-        let derived = derived(about, NumberFn::of::<M>(), scalars);
+        let derived = derived(about, QuantityFn::of::<M>(), scalars);
         self.name_number(about, constant::<M>(derived, parameters)?)
     }
 
@@ -73,13 +73,13 @@ pub trait Declare {
         let about = [name, units, M::DOC];
         let derived = Derived {
             at_rest: true,
-            ..derived(about, NumberFn::of::<M>(), scalars)
+            ..derived(about, QuantityFn::of::<M>(), scalars)
         };
         self.name_number(about, constant::<M>(derived, parameters)?)
     }
 
     /// As [`Declare::derived_at_rest`] for a function that is chosen, with its parameters and the scalars that it reads, when it is known
-    /// what the gas is made of: `choose` gives it then. `NumberFn::with::<M>(p)` is a function with a structure of parameters, which may
+    /// what the gas is made of: `choose` gives it then. `QuantityFn::with::<M>(p)` is a function with a structure of parameters, which may
     /// hold tables; `doc` is what `list` shows.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ pub trait Declare {
 }
 
 /// A function of the gas in its own frame, and the scalars that it reads behind the gas.
-pub type Chosen = (NumberFn, &'static [&'static str]);
+pub type Chosen = (QuantityFn, &'static [&'static str]);
 
 /// What plugins have declared, while they may.
 fn declared(sim: &mut Engine) -> Result<Mut<'_, Declared>, Error> {
@@ -151,12 +151,12 @@ fn declared(sim: &mut Engine) -> Result<Mut<'_, Declared>, Error> {
 }
 
 /// A number by a function of the gas and of some scalars, with what there is to say about it.
-fn derived([name, units, doc]: [&str; 3], function: NumberFn, scalars: &[&str]) -> Derived {
+fn derived([name, units, doc]: [&str; 3], function: QuantityFn, scalars: &[&str]) -> Derived {
     Derived {
         name: name.into(),
         units: units.into(),
         doc: doc.into(),
-        number: Named {
+        number: NamedQuantity {
             function,
             components: Vec::new(),
             parameters: Vec::new(),

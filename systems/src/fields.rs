@@ -6,8 +6,8 @@ pub(crate) mod rates;
 use crate::units::Units;
 use bevy_ecs::prelude::*;
 use nestar_device::device;
-use nestar_engine::field::marks::Named;
-use nestar_engine::field::{Components, Field};
+use nestar_engine::data::criteria::NamedQuantity;
+use nestar_engine::data::{Components, Field};
 use nestar_engine::{Engine, Error};
 use nestar_kernels::hydro::{DualEnergy, DualStates, GasStates};
 use nestar_kernels::mesh::{ShareSets, StateRules};
@@ -87,7 +87,7 @@ impl Field for MassFlux {
     const NAME: &'static str = "mass_flux";
 }
 
-/// What acts on all matter from outside the simulation, an [`Outside`] in each cell, on each level at the time that it has reached. It is
+/// What acts on all matter from outside the simulation, an [`ExternalState`] in each cell, on each level at the time that it has reached. It is
 /// there if the deck has a table `[external]`.
 pub struct External;
 
@@ -98,7 +98,7 @@ impl Field for External {
 /// The state of [`External`].
 #[device]
 #[derive(Clone, Copy)]
-pub struct Outside<R> {
+pub struct ExternalState<R> {
     /// Potential, length^2 / time^2.
     pub potential: R,
     /// Acceleration along x, y, z by the potential and by what has none, length / time^2.
@@ -118,7 +118,7 @@ pub struct Derived {
     /// A sentence for people.
     pub doc: String,
     /// What it is made of.
-    pub number: Named,
+    pub number: NamedQuantity,
     /// The scalars that it is made of behind the gas.
     pub scalars: Vec<String>,
     /// Whether that is the gas in its own frame ([`GasModel::numbers_at_rest`]).
@@ -130,7 +130,7 @@ pub type Naming = Box<dyn FnOnce(&mut Engine, &GasModel) -> Result<Derived, Erro
 
 /// What units make of the gas.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Physical {
+pub struct GasUnits {
     /// Mean mass of a particle in masses of hydrogen atoms.
     pub mean_molecular_weight: f64,
     /// Kelvin in a code pressure over density.
@@ -139,7 +139,7 @@ pub struct Physical {
     pub number_density: f64,
 }
 
-impl Physical {
+impl GasUnits {
     /// Mean molecular weight of ionised gas of primordial composition, where nothing else is said.
     pub const IONISED: f64 = 0.6;
 
@@ -168,7 +168,7 @@ pub struct GasModel {
     /// Numbers that plugins have named.
     pub derived: Vec<Derived>,
     /// Its temperature and number density; none without units.
-    pub physical: Option<Physical>,
+    pub physical: Option<GasUnits>,
     /// Whether it stands still.
     pub frozen: bool,
     /// Whether fluxes know two waves only, which mixes gas at contacts.
@@ -297,7 +297,7 @@ impl Field for Matter {
 
 /// Numbers of the scalars that the initial state gives, where it can tell.
 #[derive(Resource)]
-pub struct ScalarsGiven(pub Vec<usize>);
+pub struct InitialScalars(pub Vec<usize>);
 
 /// What plugins have declared of the gas.
 #[derive(Resource, Default)]

@@ -4,7 +4,6 @@
 //! of a function).
 
 pub mod acceleration;
-pub mod attempts;
 pub mod chemistry;
 pub mod cooling;
 pub mod declare;
@@ -19,5 +18,6 @@ pub mod register;
 pub mod sources;
 pub mod spectral;
 pub mod spheres;
+pub mod subcycling;
 pub mod time;
 pub mod units;

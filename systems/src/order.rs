@@ -39,7 +39,7 @@ use bevy_ecs::schedule::IntoScheduleConfigs;
 use nestar_engine::Engine;
 pub use nestar_engine::step::Synchronise;
 use nestar_engine::step::synchronise::exchange_averages_and_fluxes;
-use nestar_engine::step::{Phase, StepSet, regrid, step_stands};
+use nestar_engine::step::{Phase, StepSet, regrid, step_accepted};
 
 macro_rules! sets {
     ($(#[$doc:meta])* $name:ident, $phase:ident: $($(#[$set_doc:meta])* $set:ident),+ $(,)?) => {
@@ -150,7 +150,7 @@ pub fn configure(sim: &mut Engine) {
             Advance::Correct,
             Advance::Sources,
         )
-            .run_if(step_stands),
+            .run_if(step_accepted),
     );
     sim.schedule(Phase::Synchronise)
         .configure_sets((Synchronise::Restrict, Synchronise::Correct).chain());

@@ -1,17 +1,18 @@
 //! Functions of cells and faces as sources, fluxes, limits of the step, refinement criteria, initial values and columns of the
 //! diagnostics. Their systems are called by what they are and by the function, such as `split source cool`.
 
-use crate::attempts::{Attempts, attempts_in};
 use crate::fields::GasModel;
 use crate::order::{Advance, Flag, Initialise, Limit, Split};
+use crate::subcycling::{Subcycling, subcycle_in};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
-use nestar_engine::field::{
-    CellAttempt, CellMap, CellMark, CellValue, Components, FaceMap, Field, LevelRows, Numbers,
+use nestar_engine::comm::{DiagnosticColumns, Reduce};
+use nestar_engine::data::{
+    CellMap, CellMark, CellSubcycle, CellValue, Components, DerivedInputs, FaceMap, Field,
+    LevelRows,
 };
 use nestar_engine::mesh::RefineRequests;
-use nestar_engine::ranks::{Columns, Reduce};
-use nestar_engine::step::{Catalogue, Entry, Read, Settings, StepLimits, StepSet, Write};
+use nestar_engine::step::{Catalogue, CatalogueEntry, Read, Settings, StepLimits, StepSet, Write};
 use nestar_engine::{Engine, Error};
 use std::sync::Arc;
 
@@ -63,20 +64,20 @@ pub trait Register {
     }
 
     /// A source that is called again and again in a cell until it is done, once a step, after the gas has been advanced: `M` gives an
-    /// [`Attempt`](nestar_kernels::mesh::attempt::Attempt) or an [`Outcome`](nestar_kernels::mesh::attempt::Outcome), and may carry numbers from call to call.
+    /// [`Subcycle`](nestar_kernels::mesh::subcycle::Subcycle) or an [`Outcome`](nestar_kernels::mesh::subcycle::Outcome), and may carry numbers from call to call.
     /// What it gives to be summed goes into the account that `attempts` names.
     ///
     /// # Errors
     /// The account has another number of names than `M` gives numbers to be summed, or its name is taken.
-    fn attempts<F: Field, M: CellAttempt>(
+    fn subcycle<F: Field, M: CellSubcycle>(
         &mut self,
-        attempts: Attempts,
+        attempts: Subcycling,
         parameters: M::Parameters,
     ) -> Result<(), Error>
     where
         M::Parameters: Send + Sync,
     {
-        attempts_in::<F, M>(self.parts(), attempts, None, parameters)
+        subcycle_in::<F, M>(self.parts(), attempts, None, parameters)
     }
 
     /// Values of new patches while the initial hierarchy is made: the results of `M`, after the scenario has set the gas.
@@ -97,7 +98,8 @@ pub trait Register {
         };
         let (sim, components) = self.parts();
         let flow = IntoSystem::into_system(flow).with_name(format!("fluxes {}", M::ITEM.name));
-        sim.system_in(Advance::Sources, flow).depth::<F>(M::REACH);
+        sim.system_in(Advance::Sources, flow)
+            .halo_width::<F>(M::REACH);
         sim.check_field::<F>(M::ITEM.name, move |field| {
             field.fits_fluxes::<M>(&components)
         });
@@ -116,7 +118,8 @@ pub trait Register {
             limits.propose(name, field.smallest::<M>(&rows, &parameters));
         };
         let limit = IntoSystem::into_system(limit).with_name(format!("limit {name}"));
-        sim.system_in(Limit::Propose, limit).depth::<F>(M::REACH);
+        sim.system_in(Limit::Propose, limit)
+            .halo_width::<F>(M::REACH);
         sim.check_field::<F>(M::ITEM.name, move |field| field.fits::<M>(&components));
         note::<F>(sim, "limit", name, M::DOC).unit("time");
     }
@@ -125,7 +128,7 @@ pub trait Register {
     fn limit_by<F: Field, M: CellValue>(
         &mut self,
         name: &'static str,
-        numbers: Arc<Numbers>,
+        numbers: Arc<DerivedInputs>,
         parameters: M::Parameters,
     ) where
         M::Parameters: Send + Sync,
@@ -158,7 +161,8 @@ pub trait Register {
             }
         };
         let flag = IntoSystem::into_system(flag).with_name(format!("criterion {}", M::ITEM.name));
-        sim.system_in(Flag::Criteria, flag).depth::<F>(M::REACH);
+        sim.system_in(Flag::Criteria, flag)
+            .halo_width::<F>(M::REACH);
         sim.check_field::<F>(M::ITEM.name, move |field| field.fits::<M>(&components));
         note::<F>(sim, "criterion", M::ITEM.name, M::DOC);
     }
@@ -169,12 +173,12 @@ pub trait Register {
         name: &'static str,
         reduce: Reduce,
         parameters: M::Parameters,
-    ) -> &mut Entry
+    ) -> &mut CatalogueEntry
     where
         M::Parameters: Send + Sync,
     {
         let (sim, components) = self.parts();
-        Columns::add::<F, M>(&mut sim.world, components, name, reduce, parameters);
+        DiagnosticColumns::add::<F, M>(&mut sim.world, components, name, reduce, parameters);
         sim.check_field::<F>(M::ITEM.name, move |field| field.fits::<M>(&components));
         note::<F>(sim, "column", name, M::DOC)
     }
@@ -185,12 +189,18 @@ pub trait Register {
         name: &'static str,
         reduce: Reduce,
         parameters: M::Parameters,
-    ) -> &mut Entry
+    ) -> &mut CatalogueEntry
     where
         M::Parameters: Send + Sync,
     {
         let (sim, components) = self.parts();
-        Columns::add_of_two::<F, G, M>(&mut sim.world, components, name, reduce, parameters);
+        DiagnosticColumns::add_of_two::<F, G, M>(
+            &mut sim.world,
+            components,
+            name,
+            reduce,
+            parameters,
+        );
         note::<F>(sim, "column", name, M::DOC)
     }
 }
@@ -218,7 +228,7 @@ pub(crate) fn map_in<F: Field, M: CellMap>(
         field.map_cells::<M>(&rows, &parameters);
     };
     let map = IntoSystem::into_system(map).with_name(format!("{kind} {}", M::ITEM.name));
-    sim.system_in(set, map).depth::<F>(M::REACH);
+    sim.system_in(set, map).halo_width::<F>(M::REACH);
     sim.check_field::<F>(M::ITEM.name, move |field| field.fits_map::<M>(&components));
     note::<F>(sim, kind, M::ITEM.name, M::DOC);
 }
@@ -229,7 +239,7 @@ fn note<'a, F: Field>(
     kind: &'static str,
     name: &str,
     doc: &str,
-) -> &'a mut Entry {
+) -> &'a mut CatalogueEntry {
     let catalogue = sim.world.resource_mut::<Catalogue>().into_inner();
     catalogue.add(kind, name, doc).of(F::NAME)
 }
@@ -270,7 +280,7 @@ pub(crate) fn matter_source<M>(
 }
 
 /// For plugins with matter of their own.
-pub trait Gravitates {
+pub trait GravitySources {
     /// Lets the matter attract that `system` adds to [`Matter`](crate::fields::Matter) on the level it is given, after the gas has set it: it calls
     /// [`LevelRows::visit`] with the level and works on its own rows. Without a table `[gravity]` in the deck nothing attracts. Call it
     /// in `Plugin::build`.
@@ -285,7 +295,7 @@ pub trait Gravitates {
     fn gravity_source<M>(&mut self, system: impl IntoSystem<In<usize>, Result<(), Error>, M>);
 }
 
-impl Gravitates for Engine {
+impl GravitySources for Engine {
     fn gravity_source<M>(&mut self, system: impl IntoSystem<In<usize>, Result<(), Error>, M>) {
         if self.world.contains_resource::<MatterSources>() {
             let system = matter_source(&mut self.world, system);

@@ -5,7 +5,7 @@
 
 use bevy_ecs::prelude::*;
 use nestar_deck::CodeUnits;
-pub use nestar_deck::units::nature::*;
+pub use nestar_deck::units::cgs::*;
 use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error};
 
@@ -48,7 +48,7 @@ impl Units {
     #[must_use]
     pub fn find(sim: &Engine) -> Option<Self> {
         let units = &sim.world.resource::<Settings>().units;
-        units.stated().map(Self::from)
+        units.if_dimensional().map(Self::from)
     }
 
     /// Grams per cubic centimetre in a code density.
@@ -85,7 +85,7 @@ impl Units {
     /// Newton's constant in code units, to twelve digits: it is 1 where the deck says so.
     #[must_use]
     pub fn gravitational_constant(&self) -> f64 {
-        CodeUnits::newton_in([self.length, self.mass, self.time])
+        CodeUnits::newton_constant_in([self.length, self.mass, self.time])
     }
 
     /// What the units are, for people, in a few lines.

@@ -2,8 +2,8 @@
 
 use crate::state::State;
 use nestar::engine::Engine;
-use nestar::engine::field::Stores;
-use nestar::engine::ranks;
+use nestar::engine::comm;
+use nestar::engine::data::Stores;
 
 /// Conserved totals of all components.
 ///
@@ -14,7 +14,7 @@ pub fn totals(sim: &Engine) -> Vec<f64> {
     let fields = sim.world.resource::<Stores>().all();
     fields
         .iter()
-        .flat_map(|field| ranks::totals(&sim.world, field).expect("the device adds up"))
+        .flat_map(|field| comm::totals(&sim.world, field).expect("the device adds up"))
         .collect()
 }
 

@@ -5,7 +5,7 @@ use crate::runs::quietly_into;
 use crate::{State, Stepper};
 use nestar::Simulation;
 use nestar::engine::Error;
-use nestar::engine::ranks::{Ranks, Threads};
+use nestar::engine::comm::{Ranks, ThreadRank};
 use nestar::engine::run::{RunOptions, RunSummary};
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub fn on_ranks_of<T: Send>(
     work: impl Fn(&mut Stepper) -> T + Sync,
 ) -> Vec<T> {
     std::thread::scope(|scope| {
-        let start = |threads: Threads| {
+        let start = |threads: ThreadRank| {
             let (build, work) = (&build, &work);
             scope.spawn(move || {
                 let ranks = Ranks::new(threads);
@@ -53,7 +53,7 @@ pub fn on_ranks_of<T: Send>(
                 work(&mut stepper)
             })
         };
-        let started: Vec<_> = Threads::connect(size).into_iter().map(start).collect();
+        let started: Vec<_> = ThreadRank::connect(size).into_iter().map(start).collect();
         let ended = started.into_iter().map(|thread| thread.join());
         ended
             .map(|result| result.expect("no rank panics"))
@@ -96,9 +96,9 @@ pub fn run_on_ranks_of(
     options: Vec<RunOptions>,
 ) -> Vec<Result<RunSummary, Error>> {
     std::thread::scope(|scope| {
-        let connected = Threads::connect(options.len()).into_iter();
+        let connected = ThreadRank::connect(options.len()).into_iter();
         let build = &build;
-        let start = |(threads, options): (Threads, RunOptions)| {
+        let start = |(threads, options): (ThreadRank, RunOptions)| {
             scope.spawn(move || {
                 let ranks = Ranks::new(threads);
                 let _guard = Guard(ranks.clone());

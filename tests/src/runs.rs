@@ -3,8 +3,8 @@
 use crate::state::State;
 use nestar::Simulation;
 use nestar::engine::Error;
+use nestar::engine::comm::DiagnosticColumns;
 use nestar::engine::mesh::Levels;
-use nestar::engine::ranks::Columns;
 use nestar::engine::run::{RunOptions, RunSummary, Silent};
 use nestar::engine::step::{RunCounters, StepReport};
 use nestar::snapshot::Snapshot;
@@ -39,7 +39,7 @@ impl Stepper {
     /// # Errors
     /// As the engine's.
     pub fn begin(mut sim: Simulation) -> Result<Self, Error> {
-        sim.with(|s| s.ready().and_then(|()| s.initialise()))?;
+        sim.with(|s| s.finish_setup().and_then(|()| s.initialise()))?;
         Ok(Self(sim))
     }
 
@@ -49,9 +49,10 @@ impl Stepper {
     /// If there is no such column.
     pub fn columns<const N: usize>(&mut self, names: [&str; N]) -> [f64; N] {
         self.0.with(|sim| {
-            let all = sim.world.resource::<Columns>().names();
+            let all = sim.world.resource::<DiagnosticColumns>().names();
             let all: Vec<String> = all.map(String::from).collect();
-            let values = Columns::values(&mut sim.world).unwrap_or_else(|e| panic!("{e}"));
+            let values =
+                DiagnosticColumns::values(&mut sim.world).unwrap_or_else(|e| panic!("{e}"));
             names.map(|name| {
                 let found = all.iter().position(|own| own == name);
                 values[found.unwrap_or_else(|| panic!("no column {name} in {all:?}"))]

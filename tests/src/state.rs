@@ -1,7 +1,7 @@
 //! The state of a run as plain values that compare bit by bit.
 
 use nestar::engine::Engine;
-use nestar::engine::field::Stores;
+use nestar::engine::data::Stores;
 use nestar::engine::mesh::{Clock, Domain, Levels, Topology};
 use nestar::snapshot::Values;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Nothing is allocated inside a level step once the pools have grown, and the pools are most of the memory: a counting
 //! allocator watches.
 
-use nestar::engine::field::Pool;
+use nestar::engine::data::Pool;
 use nestar::engine::{Engine, Error};
 use nestar::systems::fields::Gas;
 use nestar_tests::{Stepper, build};
@@ -182,7 +182,7 @@ fn most_memory(work: impl FnOnce(&mut Engine) -> Result<(), Error> + Send) -> us
 #[test]
 fn what_a_run_begins_with_is_foreseen_in_memory_for_a_part_of_it() {
     let run = most_memory(Engine::initialise);
-    let foreseen = most_memory(|sim| sim.foresee(|_| ()).map(|_| ()));
+    let foreseen = most_memory(|sim| sim.preview_hierarchy(|_| ()).map(|_| ()));
     println!("{run} bytes with fields, {foreseen} foreseen");
     assert!(run > 3 * foreseen, "{foreseen} of {run} bytes");
 }

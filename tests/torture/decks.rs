@@ -173,7 +173,7 @@ fn read_and_build(text: &str, random: &mut Random) {
             .product();
         if cells <= 1 << 12 {
             let _ = sim
-                .with(|s| s.ready().and_then(|()| s.initialise()))
+                .with(|s| s.finish_setup().and_then(|()| s.initialise()))
                 .map_err(|e| e.to_string());
         }
     }

@@ -72,7 +72,8 @@ impl Program {
 
     /// Nothing under a final name is damaged, and all of it is what the undisturbed run wrote.
     pub fn require_whole(&self, output: &str) -> Result<usize, String> {
-        let complete = snapshot::complete(&self.place.join(output)).map_err(|e| e.to_string())?;
+        let complete =
+            snapshot::list_complete(&self.place.join(output)).map_err(|e| e.to_string())?;
         for path in &complete {
             let opened = Snapshot::open(path).and_then(|s| {
                 s.verify(|_| ())?;

@@ -1,15 +1,15 @@
 //! Holds the values of a deck against the shapes of its parameters.
 
-use crate::error::{Fault, Place};
+use crate::error::{Fault, SourceSpan};
 use crate::nearest::nearest;
-use crate::shape::{Field, Kind, List, Record, Shape};
-use crate::tree::{Entry, Node, Value, quoted};
+use crate::shape::{KeyShape, ListShape, ShapeKind, TableShape, ValueShape};
+use crate::tree::{DeckNode, DeckValue, KeyValue, quoted};
 
 /// Checks `node`, which stands at `path` of the deck, and adds what is wrong with it to `faults`.
-pub(crate) fn check(node: &Node, shape: &Shape, path: &str, faults: &mut Vec<Fault>) {
+pub(crate) fn check(node: &DeckNode, shape: &ValueShape, path: &str, faults: &mut Vec<Fault>) {
     let wrong_kind = |faults: &mut Vec<Fault>| {
         let hint = match (&shape.kind, &node.value) {
-            (Kind::Text(..), Value::Integer(_) | Value::Number(_)) => {
+            (ShapeKind::Text(..), DeckValue::Integer(_) | DeckValue::Number(_)) => {
                 format!("; write \"{}\"", node.shown())
             }
             _ => String::new(),
@@ -22,32 +22,38 @@ pub(crate) fn check(node: &Node, shape: &Shape, path: &str, faults: &mut Vec<Fau
         faults.push(Fault::at(&node.place, message));
     };
     match (&shape.kind, &node.value) {
-        (Kind::Any, _) | (Kind::Boolean, Value::Boolean(_)) => {}
-        (Kind::Integer, Value::Integer(number)) => range(node, shape, *number as f64, path, faults),
-        (Kind::Number, Value::Integer(number)) => range(node, shape, *number as f64, path, faults),
-        (Kind::Number, Value::Number(number)) => range(node, shape, *number, path, faults),
-        (Kind::Text(least, most), Value::Text(text)) => {
+        (ShapeKind::Any, _) | (ShapeKind::Boolean, DeckValue::Boolean(_)) => {}
+        (ShapeKind::Integer, DeckValue::Integer(number)) => {
+            range(node, shape, *number as f64, path, faults)
+        }
+        (ShapeKind::Number, DeckValue::Integer(number)) => {
+            range(node, shape, *number as f64, path, faults)
+        }
+        (ShapeKind::Number, DeckValue::Number(number)) => range(node, shape, *number, path, faults),
+        (ShapeKind::Text(least, most), DeckValue::Text(text)) => {
             length(node, (*least, *most), text, path, faults)
         }
-        (Kind::Words(words), Value::Text(word)) => {
+        (ShapeKind::Words(words), DeckValue::Text(word)) => {
             let words: Vec<&str> = words.iter().map(|(word, _)| word.as_str()).collect();
             self::word(node, &words, word, path, faults);
         }
-        (Kind::List(list), Value::List(items)) => elements(node, list, items, path, faults),
-        (Kind::Record(record), Value::Table(entries)) => {
+        (ShapeKind::List(list), DeckValue::List(items)) => {
+            elements(node, list, items, path, faults)
+        }
+        (ShapeKind::Record(record), DeckValue::Table(entries)) => {
             table(&node.place, record, entries, path, faults)
         }
-        (Kind::Choice(shapes), _) => match choose(node, shapes, path, faults) {
-            Chosen::Shape(shape) => check(node, shape, path, faults),
-            Chosen::Reported => {}
-            Chosen::None => wrong_kind(faults),
+        (ShapeKind::Choice(shapes), _) => match choose(node, shapes, path, faults) {
+            ShapeChoice::Shape(shape) => check(node, shape, path, faults),
+            ShapeChoice::Reported => {}
+            ShapeChoice::None => wrong_kind(faults),
         },
         _ => wrong_kind(faults),
     }
 }
 
 /// A number must be finite and within the bounds.
-fn range(node: &Node, shape: &Shape, number: f64, path: &str, faults: &mut Vec<Fault>) {
+fn range(node: &DeckNode, shape: &ValueShape, number: f64, path: &str, faults: &mut Vec<Fault>) {
     let unit = shape
         .unit
         .as_ref()
@@ -70,7 +76,7 @@ fn range(node: &Node, shape: &Shape, number: f64, path: &str, faults: &mut Vec<F
 }
 
 fn length(
-    node: &Node,
+    node: &DeckNode,
     allowed: (Option<u64>, Option<u64>),
     text: &str,
     path: &str,
@@ -91,7 +97,7 @@ fn length(
     }
 }
 
-fn word(node: &Node, words: &[&str], word: &str, path: &str, faults: &mut Vec<Fault>) {
+fn word(node: &DeckNode, words: &[&str], word: &str, path: &str, faults: &mut Vec<Fault>) {
     if !words.contains(&word) {
         faults.push(Fault::at(&node.place, not_among(path, word, words)));
     }
@@ -118,7 +124,13 @@ pub(crate) fn not_among(path: &str, word: &str, words: &[&str]) -> String {
     )
 }
 
-fn elements(node: &Node, list: &List, items: &[Node], path: &str, faults: &mut Vec<Fault>) {
+fn elements(
+    node: &DeckNode,
+    list: &ListShape,
+    items: &[DeckNode],
+    path: &str,
+    faults: &mut Vec<Fault>,
+) {
     let count = items.len() as u64;
     if list.least.is_some_and(|least| count < least) || list.most.is_some_and(|most| count > most) {
         let message = format!(
@@ -135,16 +147,16 @@ fn elements(node: &Node, list: &List, items: &[Node], path: &str, faults: &mut V
 
 /// Checks the keys of a table and their values. `path` is empty for the top level.
 pub(crate) fn table(
-    place: &Place,
-    record: &Record,
-    entries: &[Entry],
+    place: &SourceSpan,
+    record: &TableShape,
+    entries: &[KeyValue],
     path: &str,
     faults: &mut Vec<Fault>,
 ) {
     for entry in entries {
         let name = join(path, &entry.key);
         match (record.field(&entry.key), &record.others) {
-            (Some(Field { shape, .. }), _) => check(&entry.node, shape, &name, faults),
+            (Some(KeyShape { shape, .. }), _) => check(&entry.node, shape, &name, faults),
             (None, Some(shape)) => check(&entry.node, shape, &name, faults),
             (None, None) => {
                 let known: Vec<&str> = record.keys().collect();
@@ -166,8 +178,8 @@ pub(crate) fn table(
 }
 
 /// Which shape of several a value is held against.
-pub(crate) enum Chosen<'a> {
-    Shape(&'a Shape),
+pub(crate) enum ShapeChoice<'a> {
+    Shape(&'a ValueShape),
     /// None: the tag is wrong, and that was reported.
     Reported,
     None,
@@ -175,26 +187,26 @@ pub(crate) enum Chosen<'a> {
 
 /// The shape among `shapes` that `node` was meant to have, so that the messages are about that one.
 pub(crate) fn choose<'a>(
-    node: &Node,
-    shapes: &'a [Shape],
+    node: &DeckNode,
+    shapes: &'a [ValueShape],
     path: &str,
     faults: &mut Vec<Fault>,
-) -> Chosen<'a> {
-    let candidates: Vec<&Shape> = shapes
+) -> ShapeChoice<'a> {
+    let candidates: Vec<&ValueShape> = shapes
         .iter()
         .filter(|shape| same_kind(node, shape))
         .collect();
     if candidates.len() <= 1 {
         return candidates
             .first()
-            .map_or(Chosen::None, |shape| Chosen::Shape(shape));
+            .map_or(ShapeChoice::None, |shape| ShapeChoice::Shape(shape));
     }
-    if let Value::Table(_) = node.value
+    if let DeckValue::Table(_) = node.value
         && let Some(chosen) = by_tag(node, &candidates, path, faults)
     {
         return chosen;
     }
-    let problems = |shape: &&Shape| {
+    let problems = |shape: &&ValueShape| {
         let mut found = Vec::new();
         check(node, shape, path, &mut found);
         found.len()
@@ -203,18 +215,18 @@ pub(crate) fn choose<'a>(
     candidates
         .into_iter()
         .min_by_key(problems)
-        .map_or(Chosen::None, Chosen::Shape)
+        .map_or(ShapeChoice::None, ShapeChoice::Shape)
 }
 
 /// Chooses a table's shape by its tag; `None` if the shapes have no common tag.
 fn by_tag<'a>(
-    node: &Node,
-    shapes: &[&'a Shape],
+    node: &DeckNode,
+    shapes: &[&'a ValueShape],
     path: &str,
     faults: &mut Vec<Fault>,
-) -> Option<Chosen<'a>> {
-    let tag = |shape: &&'a Shape| match &shape.kind {
-        Kind::Record(record) => record.tag(),
+) -> Option<ShapeChoice<'a>> {
+    let tag = |shape: &&'a ValueShape| match &shape.kind {
+        ShapeKind::Record(record) => record.tag(),
         _ => None,
     };
     let tags: Vec<(&str, &str)> = shapes.iter().map(tag).collect::<Option<_>>()?;
@@ -223,16 +235,16 @@ fn by_tag<'a>(
         return None;
     }
     let words: Vec<&str> = tags.iter().map(|(_, word)| *word).collect();
-    let Some(Entry { node: found, .. }) = node.get(key) else {
+    let Some(KeyValue { node: found, .. }) = node.get(key) else {
         let words = words.join(", ");
         let message = format!("{}missing key `{key}` (one of {words})", within(path));
         faults.push(Fault::at(&node.place, message));
-        return Some(Chosen::Reported);
+        return Some(ShapeChoice::Reported);
     };
     let path = join(path, key);
     match &found.value {
-        Value::Text(text) => match words.iter().position(|word| word == text) {
-            Some(i) => return Some(Chosen::Shape(shapes[i])),
+        DeckValue::Text(text) => match words.iter().position(|word| word == text) {
+            Some(i) => return Some(ShapeChoice::Shape(shapes[i])),
             None => word(found, &words, text, &path, faults),
         },
         _ => {
@@ -240,18 +252,19 @@ fn by_tag<'a>(
             faults.push(Fault::at(&found.place, message));
         }
     }
-    Some(Chosen::Reported)
+    Some(ShapeChoice::Reported)
 }
 
-fn same_kind(node: &Node, shape: &Shape) -> bool {
+fn same_kind(node: &DeckNode, shape: &ValueShape) -> bool {
     match (&shape.kind, &node.value) {
-        (Kind::Any, _) | (Kind::Boolean, Value::Boolean(_)) => true,
-        (Kind::Integer | Kind::Number, Value::Integer(_)) | (Kind::Number, Value::Number(_)) => {
+        (ShapeKind::Any, _) | (ShapeKind::Boolean, DeckValue::Boolean(_)) => true,
+        (ShapeKind::Integer | ShapeKind::Number, DeckValue::Integer(_))
+        | (ShapeKind::Number, DeckValue::Number(_)) => true,
+        (ShapeKind::Text(..) | ShapeKind::Words(_), DeckValue::Text(_)) => true,
+        (ShapeKind::List(_), DeckValue::List(_)) | (ShapeKind::Record(_), DeckValue::Table(_)) => {
             true
         }
-        (Kind::Text(..) | Kind::Words(_), Value::Text(_)) => true,
-        (Kind::List(_), Value::List(_)) | (Kind::Record(_), Value::Table(_)) => true,
-        (Kind::Choice(shapes), _) => shapes.iter().any(|shape| same_kind(node, shape)),
+        (ShapeKind::Choice(shapes), _) => shapes.iter().any(|shape| same_kind(node, shape)),
         _ => false,
     }
 }
@@ -275,7 +288,7 @@ fn within(path: &str) -> String {
 
 /// The fault of a key that the table at `path` does not have.
 pub(crate) fn unknown_key<S: AsRef<str>>(
-    place: &Place,
+    place: &SourceSpan,
     key: &str,
     path: &str,
     known: &[S],
@@ -290,7 +303,7 @@ pub(crate) fn unknown_key<S: AsRef<str>>(
 
 /// The fault of a name that is none of the `known` ones: `message` and the nearest name, or all of them.
 pub(crate) fn unknown<S: AsRef<str>>(
-    place: &Place,
+    place: &SourceSpan,
     message: String,
     name: &str,
     known: &[S],

@@ -1,23 +1,23 @@
 //! Numbers with names, and expressions where numbers are wanted.
 
-use crate::check::{Chosen, choose, join};
-use crate::error::{DeckError, Fault, Place};
+use crate::check::{ShapeChoice, choose, join};
+use crate::error::{DeckError, Fault, SourceSpan};
 use crate::formula::{Formula, FormulaError, is_free_name};
-use crate::shape::{Kind, Shape};
-use crate::tree::{Entry, Node, Value};
+use crate::shape::{ShapeKind, ValueShape};
+use crate::tree::{DeckNode, DeckValue, KeyValue};
 
 /// The table of the constants.
-pub(crate) const TABLE: &str = "constants";
+pub(crate) const CONSTANTS: &str = "constants";
 
 /// The largest number below which every double that is whole is one integer.
-const WHOLE: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 /// Constants by name, in the order of the deck.
 pub(crate) type Constants = Vec<(String, f64)>;
 
 /// The names that numbers and formulas of a deck may use.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Named {
+pub(crate) struct NamedNumbers {
     /// The deck's own, in its order.
     pub own: Constants,
     /// Those, and the words for units that are no names of the deck's own.
@@ -28,9 +28,12 @@ pub(crate) struct Named {
 ///
 /// # Errors
 /// No table; a name that formulas use already or that is none; a value that is no finite number.
-pub(crate) fn constants(root: &Node, words: &[(String, f64)]) -> Result<Named, DeckError> {
-    let Some(table) = root.get(TABLE) else {
-        return Ok(Named {
+pub(crate) fn constants(
+    root: &DeckNode,
+    words: &[(String, f64)],
+) -> Result<NamedNumbers, DeckError> {
+    let Some(table) = root.get(CONSTANTS) else {
+        return Ok(NamedNumbers {
             own: Constants::new(),
             known: words.to_vec(),
         });
@@ -38,12 +41,12 @@ pub(crate) fn constants(root: &Node, words: &[(String, f64)]) -> Result<Named, D
     let words = words
         .iter()
         .filter(|(word, _)| table.node.get(word).is_none());
-    let mut found = Named {
+    let mut found = NamedNumbers {
         own: Constants::new(),
         known: words.cloned().collect(),
     };
-    if !matches!(table.node.value, Value::Table(_)) {
-        let message = format!("`{TABLE}` must be a table, written [{TABLE}]");
+    if !matches!(table.node.value, DeckValue::Table(_)) {
+        let message = format!("`{CONSTANTS}` must be a table, written [{CONSTANTS}]");
         return Err(Fault::at(&table.node.place, message).into());
     }
     for entry in table.node.entries() {
@@ -55,8 +58,8 @@ pub(crate) fn constants(root: &Node, words: &[(String, f64)]) -> Result<Named, D
 }
 
 /// The value of a constant, which may use those that are `known`.
-fn constant(entry: &Entry, known: &[(String, f64)]) -> Result<f64, DeckError> {
-    let path = format!("{TABLE}.{}", entry.key);
+fn constant(entry: &KeyValue, known: &[(String, f64)]) -> Result<f64, DeckError> {
+    let path = format!("{CONSTANTS}.{}", entry.key);
     if !is_free_name(&entry.key) {
         let message = format!(
             "`{path}`: a constant's name has letters, digits and `_`, and is no word of formulas"
@@ -74,16 +77,16 @@ fn constant(entry: &Entry, known: &[(String, f64)]) -> Result<f64, DeckError> {
 
 /// The number that `node` is or says.
 fn number(
-    node: &Node,
+    node: &DeckNode,
     path: &str,
     expected: &str,
     constants: &[(String, f64)],
 ) -> Result<f64, Box<Fault>> {
     let refused = || format!("`{path}` must be {expected}, found {}", node.shown());
     match &node.value {
-        Value::Integer(number) => Ok(*number as f64),
-        Value::Number(number) => Ok(*number),
-        Value::Text(text) => Formula::with_constants(text, &[], constants)
+        DeckValue::Integer(number) => Ok(*number as f64),
+        DeckValue::Number(number) => Ok(*number),
+        DeckValue::Text(text) => Formula::with_constants(text, &[], constants)
             .map(|formula| formula.eval(&[]))
             .map_err(|error| {
                 let message = format!("{}: {}", refused(), error.message());
@@ -94,37 +97,37 @@ fn number(
 }
 
 /// Takes texts where `shape` wants numbers as expressions: `height = "5/3"`, `radius = "2*r0"`; what is none stays a text.
-pub(crate) fn as_numbers(
-    node: &mut Node,
-    shape: &Shape,
+pub(crate) fn evaluate_expressions(
+    node: &mut DeckNode,
+    shape: &ValueShape,
     path: &str,
     constants: &[(String, f64)],
     faults: &mut Vec<Fault>,
 ) {
     match (&shape.kind, &mut node.value) {
-        (Kind::Number | Kind::Integer, Value::Text(_)) => {
+        (ShapeKind::Number | ShapeKind::Integer, DeckValue::Text(_)) => {
             match number(node, path, &shape.expected(), constants) {
-                Ok(value) => node.value = whole(value, &shape.kind),
+                Ok(value) => node.value = to_integer(value, &shape.kind),
                 Err(fault) => faults.push(*fault),
             }
         }
-        (Kind::List(list), Value::List(items)) => {
+        (ShapeKind::List(list), DeckValue::List(items)) => {
             for (i, item) in items.iter_mut().enumerate() {
-                as_numbers(item, &list.item, &format!("{path}[{i}]"), constants, faults);
+                evaluate_expressions(item, &list.item, &format!("{path}[{i}]"), constants, faults);
             }
         }
-        (Kind::Record(record), Value::Table(entries)) => {
+        (ShapeKind::Record(record), DeckValue::Table(entries)) => {
             for entry in entries {
                 let field = record.field(&entry.key).map(|field| &field.shape);
                 if let Some(shape) = field.or(record.others.as_deref()) {
                     let path = join(path, &entry.key);
-                    as_numbers(&mut entry.node, shape, &path, constants, faults);
+                    evaluate_expressions(&mut entry.node, shape, &path, constants, faults);
                 }
             }
         }
-        (Kind::Choice(shapes), _) => {
-            if let Some(shape) = meant(node, shapes) {
-                as_numbers(node, shape, path, constants, faults);
+        (ShapeKind::Choice(shapes), _) => {
+            if let Some(shape) = intended_shape(node, shapes) {
+                evaluate_expressions(node, shape, path, constants, faults);
             }
         }
         _ => {}
@@ -132,30 +135,41 @@ pub(crate) fn as_numbers(
 }
 
 /// The shape among `shapes` that a value has, or that a text has which none of them wants: a number.
-fn meant<'a>(node: &Node, shapes: &'a [Shape]) -> Option<&'a Shape> {
-    let numeric = |shape: &&Shape| matches!(shape.kind, Kind::Number | Kind::Integer);
-    let texts = |shape: &Shape| matches!(shape.kind, Kind::Text(..) | Kind::Words(_) | Kind::Any);
+fn intended_shape<'a>(node: &DeckNode, shapes: &'a [ValueShape]) -> Option<&'a ValueShape> {
+    let numeric =
+        |shape: &&ValueShape| matches!(shape.kind, ShapeKind::Number | ShapeKind::Integer);
+    let texts = |shape: &ValueShape| {
+        matches!(
+            shape.kind,
+            ShapeKind::Text(..) | ShapeKind::Words(_) | ShapeKind::Any
+        )
+    };
     match choose(node, shapes, "", &mut Vec::new()) {
-        Chosen::Shape(shape) => Some(shape),
-        _ if shapes.iter().any(texts) || !matches!(node.value, Value::Text(_)) => None,
+        ShapeChoice::Shape(shape) => Some(shape),
+        _ if shapes.iter().any(texts) || !matches!(node.value, DeckValue::Text(_)) => None,
         _ => shapes.iter().find(numeric),
     }
 }
 
 /// An integer where one is wanted and found.
-fn whole(value: f64, kind: &Kind) -> Value {
+fn to_integer(value: f64, kind: &ShapeKind) -> DeckValue {
     match kind {
-        Kind::Integer if value.fract() == 0.0 && value.abs() <= WHOLE => {
-            Value::Integer(value as i64)
+        ShapeKind::Integer if value.fract() == 0.0 && value.abs() <= MAX_EXACT_INTEGER => {
+            DeckValue::Integer(value as i64)
         }
-        _ => Value::Number(value),
+        _ => DeckValue::Number(value),
     }
 }
 
 /// What is wrong in the formula `text`, the value of `node`, at its place in the deck.
-pub(crate) fn formula_fault(node: &Node, text: &str, error: &FormulaError, message: &str) -> Fault {
+pub(crate) fn formula_fault(
+    node: &DeckNode,
+    text: &str,
+    error: &FormulaError,
+    message: &str,
+) -> Fault {
     // A text without escapes stands in the deck as it is, behind its quotes.
-    let Place { source, span } = &node.place;
+    let SourceSpan { source, span } = &node.place;
     let raw = source.text.get(span.clone()).unwrap_or_default();
     let offset = raw.find(|c| !"\"'\r\n".contains(c)).unwrap_or_default();
     if !raw[offset..].starts_with(text) {
@@ -163,7 +177,7 @@ pub(crate) fn formula_fault(node: &Node, text: &str, error: &FormulaError, messa
         return Fault::at(&node.place, message);
     }
     let start = span.start + offset;
-    let place = Place {
+    let place = SourceSpan {
         source: source.clone(),
         span: start + error.span().start..start + error.span().end,
     };

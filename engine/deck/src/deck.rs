@@ -1,9 +1,9 @@
 //! Decks: reading, overrides, and the tables that the parts of the program take.
 
 mod code_units;
-mod functions;
-mod left_over;
-mod missing;
+mod missing_file;
+mod tabulated;
+mod unclaimed;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
 use crate::check;
-use crate::constants::{Constants, as_numbers};
-use crate::error::{DeckError, Fault, Place, Source};
+use crate::constants::{Constants, evaluate_expressions};
+use crate::error::{DeckError, Fault, SourceSpan, SourceText};
+use crate::overrides::{restore_texts, set};
 use crate::schema::{TableSchema, merged};
-use crate::set::{as_texts, set};
-use crate::shape::Shape;
-use crate::tables::Tables;
-use crate::tree::{Entry, Node, Value, from_table, steps};
+use crate::shape::ValueShape;
+use crate::tables::TabulatedFunctions;
+use crate::tree::{DeckNode, DeckValue, KeyValue, from_table, steps};
 use crate::units::CodeUnits;
 
 /// A configuration deck: TOML tables, each owned by the part of the program that reads it.
@@ -29,8 +29,8 @@ use crate::units::CodeUnits;
 /// took is an error. [`check`](Deck::check) finds all mistakes of a deck at once.
 #[derive(Clone, Debug)]
 pub struct Deck {
-    pub(crate) source: Arc<Source>,
-    pub(crate) root: Node,
+    pub(crate) source: Arc<SourceText>,
+    pub(crate) root: DeckNode,
     pub(crate) claims: Vec<Claim>,
     /// Keys of the overrides.
     pub(crate) overridden: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Deck {
     /// The units, or what is wrong with them.
     pub(crate) units: Result<CodeUnits, DeckError>,
     /// The tabulated functions, or what is wrong with them.
-    pub(crate) tables: Result<Tables, DeckError>,
+    pub(crate) tables: Result<TabulatedFunctions, DeckError>,
 }
 
 /// A table that was taken, with its values after defaults were filled in.
@@ -67,7 +67,7 @@ impl Deck {
             ));
         }
         let bytes = std::fs::read(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => DeckError::new(&name, missing::file(path)),
+            std::io::ErrorKind::NotFound => DeckError::new(&name, missing_file::message(path)),
             _ => DeckError::new(&name, format!("cannot be read: {error}")),
         })?;
         match String::from_utf8(bytes) {
@@ -87,7 +87,7 @@ impl Deck {
     /// # Errors
     /// The text is not TOML, has a key twice, or a number that fits no 64 bits; a wrong constant.
     pub fn parse(name: &str, text: &str) -> Result<Deck, DeckError> {
-        let source = Source {
+        let source = SourceText {
             name: name.to_string(),
             text: text.to_string(),
             is_file: true,
@@ -102,7 +102,7 @@ impl Deck {
                 _ => error.message().to_string(),
             };
             Fault::at(
-                &Place {
+                &SourceSpan {
                     source: source.clone(),
                     span,
                 },
@@ -116,7 +116,7 @@ impl Deck {
             constants: Constants::new(),
             known: Constants::new(),
             units: Ok(CodeUnits::default()),
-            tables: Ok(Tables::default()),
+            tables: Ok(TabulatedFunctions::default()),
             source,
             root,
             claims: Vec::new(),
@@ -215,7 +215,7 @@ impl Deck {
 
     fn take<T>(
         &mut self,
-        shape: &Shape,
+        shape: &ValueShape,
         path: &str,
         keys: Vec<String>,
         tag: Option<&str>,
@@ -225,14 +225,14 @@ impl Deck {
     {
         self.units()?;
         let mut faults = Vec::new();
-        let (node, tag) = self.checked(shape, path, tag, &mut faults);
+        let (node, tag) = self.checked_table(shape, path, tag, &mut faults);
         DeckError::check(faults)?;
         let empty = || toml::Value::Table(toml::Table::new());
-        let value = node.as_ref().map_or_else(empty, Node::to_toml);
+        let value = node.as_ref().map_or_else(empty, DeckNode::to_toml);
         // The shape was checked; what serde refuses beyond it is a condition of the type itself.
         let table: T = value
             .try_into()
-            .map_err(|error| self.refused(path, &error))?;
+            .map_err(|error| self.serde_error(path, &error))?;
         let written = toml::Table::try_from(&table).map_err(|error| {
             self.error_at(path, format!("cannot be written back as TOML: {error}"))
         })?;
@@ -250,7 +250,7 @@ impl Deck {
     }
 
     /// The error of a value below `path` that its own type refused.
-    pub(crate) fn refused(&self, path: &str, error: &toml::de::Error) -> DeckError {
+    pub(crate) fn serde_error(&self, path: &str, error: &toml::de::Error) -> DeckError {
         // Only the text of the error has the keys; it ends with "in `key.key`".
         let text = error.to_string();
         let keys = text
@@ -263,47 +263,47 @@ impl Deck {
 
     /// The table at `path` as its checks want it: of the top level only the keys that `shape` knows, with overrides of
     /// texts as texts, and placed at its header. `None` if the deck does not have it.
-    fn prepared(&self, shape: &Shape, path: &str) -> Option<Node> {
+    fn table_node(&self, shape: &ValueShape, path: &str) -> Option<DeckNode> {
         let mut node = if path.is_empty() {
             let known = self
                 .root
                 .entries()
                 .iter()
                 .filter(|entry| shape.keys().any(|key| key == entry.key));
-            let place = Place {
+            let place = SourceSpan {
                 source: self.source.clone(),
                 span: 0..0,
             };
-            Node {
-                value: Value::Table(known.cloned().collect()),
+            DeckNode {
+                value: DeckValue::Table(known.cloned().collect()),
                 place,
             }
         } else {
             let path = steps(path)?;
             let found = self.root.find(&path);
             let node = found.node?;
-            Node {
+            DeckNode {
                 value: node.value.clone(),
                 place: found.place.unwrap_or(&node.place).clone(),
             }
         };
-        as_texts(&mut node, shape);
+        restore_texts(&mut node, shape);
         Some(node)
     }
 
-    /// The table at `path` as [`prepared`](Self::prepared), with numbers in place of expressions, and the key `tag` of it.
-    pub(crate) fn checked(
+    /// The table at `path` as [`table_node`](Self::table_node), with numbers in place of expressions, and the key `tag` of it.
+    pub(crate) fn checked_table(
         &self,
-        shape: &Shape,
+        shape: &ValueShape,
         path: &str,
         tag: Option<&str>,
         faults: &mut Vec<Fault>,
-    ) -> (Option<Node>, Option<Entry>) {
-        let mut node = self.prepared(shape, path);
+    ) -> (Option<DeckNode>, Option<KeyValue>) {
+        let mut node = self.table_node(shape, path);
         let tag = tag.and_then(|tag| node.as_mut()?.remove(tag));
         let before = faults.len();
         if let Some(node) = &mut node {
-            as_numbers(node, shape, path, &self.known, faults);
+            evaluate_expressions(node, shape, path, &self.known, faults);
         }
         let mut found = Vec::new();
         self.check_table(node.as_ref(), shape, path, &mut found);
@@ -317,9 +317,15 @@ impl Deck {
     }
 
     /// Checks a table; an absent one is in order unless it has keys without defaults.
-    fn check_table(&self, node: Option<&Node>, shape: &Shape, path: &str, faults: &mut Vec<Fault>) {
+    fn check_table(
+        &self,
+        node: Option<&DeckNode>,
+        shape: &ValueShape,
+        path: &str,
+        faults: &mut Vec<Fault>,
+    ) {
         match node {
-            Some(node) if matches!(node.value, Value::Table(_)) => {
+            Some(node) if matches!(node.value, DeckValue::Table(_)) => {
                 check::check(node, shape, path, faults)
             }
             Some(node) => {
@@ -364,14 +370,14 @@ impl Deck {
         let mut names: Vec<String> = others.iter().map(ToString::to_string).collect();
         for table in &merged(tables) {
             let shape = table.shape();
-            self.checked(&shape, table.name(), None, &mut faults);
+            self.checked_table(&shape, table.name(), None, &mut faults);
             if table.name().is_empty() {
                 keys.extend(shape.keys().map(str::to_string));
             } else {
                 names.push(table.name().to_string());
             }
         }
-        self.left_over(&keys, &names, &mut faults);
+        self.add_unclaimed(&keys, &names, &mut faults);
         DeckError::check(faults)
     }
 
@@ -388,7 +394,7 @@ impl Deck {
             .collect();
         let names: Vec<String> = self.claims.iter().map(|claim| claim.path.clone()).collect();
         let mut faults = Vec::new();
-        self.left_over(&keys, &names, &mut faults);
+        self.add_unclaimed(&keys, &names, &mut faults);
         DeckError::check(faults)
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde_json::Value as Json;
 
 use crate::schema::TableSchema;
-use crate::shape::{Kind, Record, Shape};
+use crate::shape::{ShapeKind, TableShape, ValueShape};
 
 /// All that is known about one parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,14 +42,14 @@ pub fn describe_table(table: &TableSchema) -> Vec<ParameterDoc> {
     docs
 }
 
-fn within(shape: &Shape, prefix: &str, docs: &mut Vec<ParameterDoc>) {
+fn within(shape: &ValueShape, prefix: &str, docs: &mut Vec<ParameterDoc>) {
     match &shape.kind {
-        Kind::Record(record) => fields(record, prefix, None, docs),
-        Kind::List(list) => within(&list.item, &format!("{prefix}[]"), docs),
-        Kind::Choice(shapes) => {
+        ShapeKind::Record(record) => fields(record, prefix, None, docs),
+        ShapeKind::List(list) => within(&list.item, &format!("{prefix}[]"), docs),
+        ShapeKind::Choice(shapes) => {
             for shape in shapes {
                 match &shape.kind {
-                    Kind::Record(record) => variant(record, shape, prefix, docs),
+                    ShapeKind::Record(record) => variant(record, shape, prefix, docs),
                     _ => within(shape, prefix, docs),
                 }
             }
@@ -59,7 +59,7 @@ fn within(shape: &Shape, prefix: &str, docs: &mut Vec<ParameterDoc>) {
 }
 
 /// The keys of one variant of a tagged table; the tag itself carries the variant's documentation.
-fn variant(record: &Record, shape: &Shape, prefix: &str, docs: &mut Vec<ParameterDoc>) {
+fn variant(record: &TableShape, shape: &ValueShape, prefix: &str, docs: &mut Vec<ParameterDoc>) {
     let Some((tag, word)) = record.tag() else {
         return fields(record, prefix, None, docs);
     };
@@ -77,7 +77,7 @@ fn variant(record: &Record, shape: &Shape, prefix: &str, docs: &mut Vec<Paramete
     }
 }
 
-fn fields(record: &Record, prefix: &str, tag: Option<&str>, docs: &mut Vec<ParameterDoc>) {
+fn fields(record: &TableShape, prefix: &str, tag: Option<&str>, docs: &mut Vec<ParameterDoc>) {
     let ordered = record.fields.iter().filter(|field| tag == Some(&field.key));
     for field in ordered.chain(record.fields.iter().filter(|field| tag != Some(&field.key))) {
         let key = if prefix.is_empty() {
@@ -99,7 +99,7 @@ fn fields(record: &Record, prefix: &str, tag: Option<&str>, docs: &mut Vec<Param
     }
 }
 
-fn parameter(key: String, required: bool, shape: &Shape) -> ParameterDoc {
+fn parameter(key: String, required: bool, shape: &ValueShape) -> ParameterDoc {
     let kind = shape.expected();
     ParameterDoc {
         key,
@@ -117,20 +117,20 @@ fn parameter(key: String, required: bool, shape: &Shape) -> ParameterDoc {
     }
 }
 
-fn range_of(shape: &Shape) -> Option<String> {
+fn range_of(shape: &ValueShape) -> Option<String> {
     match &shape.kind {
-        Kind::Number | Kind::Integer => shape.bounds.text(),
-        Kind::List(list) => range_of(&list.item),
-        Kind::Choice(shapes) => shapes.iter().find_map(range_of),
+        ShapeKind::Number | ShapeKind::Integer => shape.bounds.text(),
+        ShapeKind::List(list) => range_of(&list.item),
+        ShapeKind::Choice(shapes) => shapes.iter().find_map(range_of),
         _ => None,
     }
 }
 
-fn words(shape: &Shape) -> Vec<(String, String)> {
+fn words(shape: &ValueShape) -> Vec<(String, String)> {
     match &shape.kind {
-        Kind::Words(words) => words.clone(),
-        Kind::List(list) => words(&list.item),
-        Kind::Choice(shapes) => shapes
+        ShapeKind::Words(words) => words.clone(),
+        ShapeKind::List(list) => words(&list.item),
+        ShapeKind::Choice(shapes) => shapes
             .iter()
             .map(words)
             .find(|words| !words.is_empty())

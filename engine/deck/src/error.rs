@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// A text that values were read from: the deck's file or one command-line override.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceText {
     /// What messages call it: the file's path, or `--set` and the argument.
     pub name: String,
     /// The whole text.
@@ -17,8 +17,8 @@ pub(crate) struct Source {
 
 /// A stretch of bytes in a source.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub source: Arc<Source>,
+pub(crate) struct SourceSpan {
+    pub source: Arc<SourceText>,
     pub span: Range<usize>,
 }
 
@@ -39,7 +39,7 @@ pub struct Fault {
 
 impl Fault {
     /// A fault at `place`.
-    pub(crate) fn at(place: &Place, message: impl Into<String>) -> Self {
+    pub(crate) fn at(place: &SourceSpan, message: impl Into<String>) -> Self {
         let source = &place.source;
         let (line, column, excerpt) = locate(&source.text, &place.span, source.is_file);
         Fault {

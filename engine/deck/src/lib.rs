@@ -33,18 +33,18 @@
 
 extern crate self as nestar_deck;
 
-mod bounds;
 mod check;
 mod constants;
 mod deck;
 mod describe;
 mod error;
 mod formula;
+mod located_errors;
 mod nearest;
-mod point;
+mod number_range;
+mod overrides;
 mod resolve;
 mod schema;
-mod set;
 mod shape;
 mod table_file;
 mod tables;
@@ -55,17 +55,22 @@ mod write;
 pub use deck::Deck;
 pub use describe::{ParameterDoc, describe, describe_table};
 pub use error::{DeckError, Fault};
-pub use formula::{Beyond, Curve, DeviceFormula, FUNCTIONS, Formula, FormulaError, Op, Program};
+pub use formula::{
+    Curve, DeviceFormula, Extrapolation, FUNCTIONS, Formula, FormulaError, FormulaProgram, Op,
+};
 pub use nearest::nearest;
 pub use nestar_deck_macro::deck;
 pub use schema::{OpenTable, TableSchema, merged, schema};
 pub use table_file::TableFile;
-pub use tables::{Above, Below, Interpolation, Numbers, TableConfig, TablesConfig};
+pub use tables::{
+    ExtrapolationAbove, ExtrapolationBelow, Interpolation, TableConfig, TablesConfig,
+    TabulatedNumbers,
+};
 pub use units::{CodeUnits, UnitsConfig};
 
 /// What the code that `#[deck]` makes refers to.
 #[doc(hidden)]
-pub mod of_macros {
+pub mod macro_support {
     pub use schemars;
     pub use serde;
 }

@@ -2,10 +2,10 @@
 
 use toml::{Table, Value};
 
-use crate::constants::TABLE;
+use crate::constants::CONSTANTS;
 use crate::deck::{Claim, Deck};
 use crate::tables::TABLES;
-use crate::tree::{Step, steps};
+use crate::tree::{PathStep, steps};
 use crate::write::document;
 
 impl Deck {
@@ -18,7 +18,7 @@ impl Deck {
         if !self.constants.is_empty() {
             let constants = self.constants.iter();
             let constants = constants.map(|(name, value)| (name.clone(), Value::Float(*value)));
-            root.insert(TABLE.into(), Value::Table(constants.collect()));
+            root.insert(CONSTANTS.into(), Value::Table(constants.collect()));
         }
         if let Ok(tables) = &self.tables
             && !tables.resolved.is_empty()
@@ -45,18 +45,18 @@ impl Deck {
 }
 
 /// Puts `table` at `path` below `root`; an index leads into a list that is there already.
-fn put(root: &mut Table, path: &[Step], table: Table) {
-    let Some((Step::Key(first), rest)) = path.split_first() else {
+fn put(root: &mut Table, path: &[PathStep], table: Table) {
+    let Some((PathStep::Key(first), rest)) = path.split_first() else {
         return;
     };
     let empty = || Value::Table(Table::new());
     let mut at = root.entry(first.as_str()).or_insert_with(empty);
     for step in rest {
         let next = match (step, at) {
-            (Step::Key(key), Value::Table(inner)) => {
+            (PathStep::Key(key), Value::Table(inner)) => {
                 Some(inner.entry(key.as_str()).or_insert_with(empty))
             }
-            (Step::Index(i), Value::Array(items)) => items.get_mut(*i),
+            (PathStep::Index(i), Value::Array(items)) => items.get_mut(*i),
             _ => None,
         };
         let Some(next) = next else { return };

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value as Json, json};
 
-use crate::constants::TABLE;
-use crate::shape::Shape;
+use crate::constants::CONSTANTS;
+use crate::shape::ValueShape;
 
 /// A table with any keys, for an element of a list whose elements belong to different owners: `Vec<OpenTable>`.
 ///
@@ -116,8 +116,8 @@ impl TableSchema {
         self.schema["description"].as_str().unwrap_or_default()
     }
 
-    pub(crate) fn shape(&self) -> Shape {
-        Shape::of(&self.schema)
+    pub(crate) fn shape(&self) -> ValueShape {
+        ValueShape::of(&self.schema)
     }
 }
 
@@ -190,7 +190,7 @@ pub fn schema(tables: &[TableSchema]) -> Json {
         *place = table.schema.clone();
     }
     with_expressions(&mut root);
-    root["properties"][TABLE] = json!({
+    root["properties"][CONSTANTS] = json!({
         "description": "Numbers with names, for formulas and expressions: each a number, or an expression of those before it.",
         "type": "object",
         "additionalProperties": { "type": ["number", "string"] },

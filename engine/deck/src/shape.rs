@@ -2,23 +2,23 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::bounds::Bounds;
+use crate::number_range::NumberRange;
 
 /// The allowed values of a parameter, with all that is known about it.
 #[derive(Clone, Debug)]
-pub(crate) struct Shape {
-    pub kind: Kind,
+pub(crate) struct ValueShape {
+    pub kind: ShapeKind,
     pub doc: String,
     pub unit: Option<String>,
     pub default: Option<Json>,
-    pub bounds: Bounds,
+    pub bounds: NumberRange,
     /// What the number's type can hold; said only where it is exceeded.
-    pub width: Bounds,
+    pub width: NumberRange,
 }
 
 /// The kinds of parameters.
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ShapeKind {
     /// Anything: the schema says nothing that can be checked here.
     Any,
     Boolean,
@@ -28,16 +28,16 @@ pub(crate) enum Kind {
     Text(Option<u64>, Option<u64>),
     /// One of some words, each with its documentation.
     Words(Vec<(String, String)>),
-    List(Box<List>),
-    Record(Record),
+    List(Box<ListShape>),
+    Record(TableShape),
     /// One of several shapes.
-    Choice(Vec<Shape>),
+    Choice(Vec<ValueShape>),
 }
 
 /// A list: its elements and its length.
 #[derive(Clone, Debug)]
-pub(crate) struct List {
-    pub item: Shape,
+pub(crate) struct ListShape {
+    pub item: ValueShape,
     pub least: Option<u64>,
     pub most: Option<u64>,
     /// Names of the elements, such as x, y and z.
@@ -46,32 +46,32 @@ pub(crate) struct List {
 
 /// A table: its keys, and the shape of the values of any other key.
 #[derive(Clone, Debug)]
-pub(crate) struct Record {
-    pub fields: Vec<Field>,
-    pub others: Option<Box<Shape>>,
+pub(crate) struct TableShape {
+    pub fields: Vec<KeyShape>,
+    pub others: Option<Box<ValueShape>>,
 }
 
 /// A key of a table.
 #[derive(Clone, Debug)]
-pub(crate) struct Field {
+pub(crate) struct KeyShape {
     pub key: String,
     pub required: bool,
-    pub shape: Shape,
+    pub shape: ValueShape,
 }
 
-impl Shape {
+impl ValueShape {
     /// Reads a JSON schema with inlined definitions.
-    pub fn of(schema: &Json) -> Shape {
-        Shape::inside(schema, Bounds::default(), None)
+    pub fn of(schema: &Json) -> ValueShape {
+        ValueShape::inside(schema, NumberRange::default(), None)
     }
 
     /// Reads a schema whose bounds and unit default to those of the schema around it: a range written on a list, or on
     /// "a number or a list of numbers", holds for every number in it.
-    fn inside(schema: &Json, bounds: Bounds, unit: Option<&str>) -> Shape {
-        let bounds = Bounds::of(schema).within(bounds);
+    fn inside(schema: &Json, bounds: NumberRange, unit: Option<&str>) -> ValueShape {
+        let bounds = NumberRange::of(schema).within(bounds);
         let unit = schema["unit"].as_str().or(unit);
-        Shape {
-            kind: Shape::kind_of(schema, bounds, unit),
+        ValueShape {
+            kind: ValueShape::kind_of(schema, bounds, unit),
             doc: schema["description"]
                 .as_str()
                 .unwrap_or_default()
@@ -83,28 +83,28 @@ impl Shape {
                 .filter(|value| !value.is_null())
                 .cloned(),
             bounds,
-            width: Bounds::of_format(schema["format"].as_str()),
+            width: NumberRange::of_format(schema["format"].as_str()),
         }
     }
 
-    fn kind_of(schema: &Json, bounds: Bounds, unit: Option<&str>) -> Kind {
+    fn kind_of(schema: &Json, bounds: NumberRange, unit: Option<&str>) -> ShapeKind {
         if let Some(branches) = schema["oneOf"].as_array().or(schema["anyOf"].as_array()) {
             // A flattened enum: each branch is a table with the keys of the outer one besides.
             let branches: Vec<Json> = branches
                 .iter()
                 .map(|branch| with_outer(branch, schema))
                 .collect();
-            return Shape::choice(&branches, bounds, unit);
+            return ValueShape::choice(&branches, bounds, unit);
         }
         if let Some(word) = schema["const"].as_str() {
             let doc = schema["description"].as_str().unwrap_or_default();
-            return Kind::Words(vec![(word.to_string(), doc.to_string())]);
+            return ShapeKind::Words(vec![(word.to_string(), doc.to_string())]);
         }
         if let Some(words) = schema["enum"].as_array() {
             let words = words
                 .iter()
                 .filter_map(|word| Some((word.as_str()?.to_string(), String::new())));
-            return Kind::Words(words.collect());
+            return ShapeKind::Words(words.collect());
         }
         let names: Vec<&str> = match &schema["type"] {
             Json::String(name) => vec![name],
@@ -116,57 +116,59 @@ impl Shape {
             _ => Vec::new(),
         };
         match names.as_slice() {
-            ["boolean"] => Kind::Boolean,
-            ["integer"] => Kind::Integer,
-            ["number"] => Kind::Number,
-            ["string"] => Kind::Text(schema["minLength"].as_u64(), schema["maxLength"].as_u64()),
-            ["array"] => Kind::List(Box::new(List::of(schema, bounds, unit))),
-            ["object"] => Kind::Record(Record::of(schema, bounds, unit)),
-            _ => Kind::Any,
+            ["boolean"] => ShapeKind::Boolean,
+            ["integer"] => ShapeKind::Integer,
+            ["number"] => ShapeKind::Number,
+            ["string"] => {
+                ShapeKind::Text(schema["minLength"].as_u64(), schema["maxLength"].as_u64())
+            }
+            ["array"] => ShapeKind::List(Box::new(ListShape::of(schema, bounds, unit))),
+            ["object"] => ShapeKind::Record(TableShape::of(schema, bounds, unit)),
+            _ => ShapeKind::Any,
         }
     }
 
-    fn choice(branches: &[Json], bounds: Bounds, unit: Option<&str>) -> Kind {
-        let mut shapes: Vec<Shape> = Vec::new();
+    fn choice(branches: &[Json], bounds: NumberRange, unit: Option<&str>) -> ShapeKind {
+        let mut shapes: Vec<ValueShape> = Vec::new();
         for branch in branches.iter().filter(|branch| branch["type"] != "null") {
-            let shape = Shape::inside(branch, bounds, unit);
+            let shape = ValueShape::inside(branch, bounds, unit);
             match (
                 shapes
                     .iter_mut()
-                    .find(|other| matches!(other.kind, Kind::Words(_))),
+                    .find(|other| matches!(other.kind, ShapeKind::Words(_))),
                 shape.kind,
             ) {
                 (
-                    Some(Shape {
-                        kind: Kind::Words(words),
+                    Some(ValueShape {
+                        kind: ShapeKind::Words(words),
                         ..
                     }),
-                    Kind::Words(more),
+                    ShapeKind::Words(more),
                 ) => words.extend(more),
-                (_, Kind::Choice(nested)) => shapes.extend(nested),
-                (_, kind) => shapes.push(Shape { kind, ..shape }),
+                (_, ShapeKind::Choice(nested)) => shapes.extend(nested),
+                (_, kind) => shapes.push(ValueShape { kind, ..shape }),
             }
         }
         if shapes.len() == 1 {
             shapes.remove(0).kind
         } else {
-            Kind::Choice(shapes)
+            ShapeKind::Choice(shapes)
         }
     }
 
     /// The keys of a table.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        let record = if let Kind::Record(record) = &self.kind {
+        let record = if let ShapeKind::Record(record) = &self.kind {
             Some(record)
         } else {
             None
         };
-        record.into_iter().flat_map(Record::keys)
+        record.into_iter().flat_map(TableShape::keys)
     }
 
     /// The keys that a table must have.
     pub fn required(&self) -> impl Iterator<Item = &str> {
-        let record = if let Kind::Record(record) = &self.kind {
+        let record = if let ShapeKind::Record(record) = &self.kind {
             Some(record)
         } else {
             None
@@ -180,16 +182,16 @@ impl Shape {
     /// What a message calls the expected value: `a number`, `3 numbers`, `a word or a table`.
     pub fn expected(&self) -> String {
         match &self.kind {
-            Kind::Any => "a value".to_string(),
-            Kind::Boolean => "true or false".to_string(),
-            Kind::Integer => "an integer".to_string(),
-            Kind::Number => "a number".to_string(),
-            Kind::Text(..) => "a text".to_string(),
-            Kind::Words(_) => "a word".to_string(),
-            Kind::List(list) => list.expected(),
-            Kind::Record(_) => "a table".to_string(),
-            Kind::Choice(shapes) => {
-                let mut names: Vec<String> = shapes.iter().map(Shape::expected).collect();
+            ShapeKind::Any => "a value".to_string(),
+            ShapeKind::Boolean => "true or false".to_string(),
+            ShapeKind::Integer => "an integer".to_string(),
+            ShapeKind::Number => "a number".to_string(),
+            ShapeKind::Text(..) => "a text".to_string(),
+            ShapeKind::Words(_) => "a word".to_string(),
+            ShapeKind::List(list) => list.expected(),
+            ShapeKind::Record(_) => "a table".to_string(),
+            ShapeKind::Choice(shapes) => {
+                let mut names: Vec<String> = shapes.iter().map(ValueShape::expected).collect();
                 names.dedup();
                 names.join(" or ")
             }
@@ -198,16 +200,16 @@ impl Shape {
 
     fn plural(&self) -> String {
         match &self.kind {
-            Kind::Any => "values",
-            Kind::Boolean => "truth values",
-            Kind::Integer => "integers",
-            Kind::Number => "numbers",
-            Kind::Text(..) => "texts",
-            Kind::Words(_) => "words",
-            Kind::List(_) => "lists",
-            Kind::Record(_) => "tables",
-            Kind::Choice(shapes) => {
-                let mut names: Vec<String> = shapes.iter().map(Shape::plural).collect();
+            ShapeKind::Any => "values",
+            ShapeKind::Boolean => "truth values",
+            ShapeKind::Integer => "integers",
+            ShapeKind::Number => "numbers",
+            ShapeKind::Text(..) => "texts",
+            ShapeKind::Words(_) => "words",
+            ShapeKind::List(_) => "lists",
+            ShapeKind::Record(_) => "tables",
+            ShapeKind::Choice(shapes) => {
+                let mut names: Vec<String> = shapes.iter().map(ValueShape::plural).collect();
                 names.dedup();
                 return if names.len() == 1 {
                     names.remove(0)
@@ -242,8 +244,8 @@ fn with_outer(branch: &Json, outer: &Json) -> Json {
     branch
 }
 
-impl List {
-    fn of(schema: &Json, bounds: Bounds, unit: Option<&str>) -> List {
+impl ListShape {
+    fn of(schema: &Json, bounds: NumberRange, unit: Option<&str>) -> ListShape {
         let elements = schema["elements"].as_array().into_iter().flatten();
         // The elements of a tuple may differ; then nothing is said of them.
         let tuple = schema["prefixItems"].as_array();
@@ -252,8 +254,8 @@ impl List {
             Some(_) => &Json::Null,
             None => &schema["items"],
         };
-        List {
-            item: Shape::inside(item, bounds, unit),
+        ListShape {
+            item: ValueShape::inside(item, bounds, unit),
             least: schema["minItems"].as_u64(),
             most: schema["maxItems"].as_u64(),
             elements: elements
@@ -280,30 +282,30 @@ impl List {
     }
 }
 
-impl Record {
-    fn of(schema: &Json, bounds: Bounds, unit: Option<&str>) -> Record {
+impl TableShape {
+    fn of(schema: &Json, bounds: NumberRange, unit: Option<&str>) -> TableShape {
         let needed = schema["required"].as_array();
         let required = |key: &str| needed.is_some_and(|keys| keys.iter().any(|name| name == key));
         let fields = schema["properties"]
             .as_object()
             .into_iter()
             .flatten()
-            .map(|(key, shape)| Field {
+            .map(|(key, shape)| KeyShape {
                 key: key.clone(),
                 required: required(key),
-                shape: Shape::inside(shape, Bounds::default(), None),
+                shape: ValueShape::inside(shape, NumberRange::default(), None),
             });
-        let fields: Vec<Field> = fields.collect();
+        let fields: Vec<KeyShape> = fields.collect();
         let others = match &schema["additionalProperties"] {
-            Json::Bool(true) => Some(Shape::of(&Json::Null)),
-            shape @ Json::Object(_) => Some(Shape::inside(shape, bounds, unit)),
+            Json::Bool(true) => Some(ValueShape::of(&Json::Null)),
+            shape @ Json::Object(_) => Some(ValueShape::inside(shape, bounds, unit)),
             // A table without any named key is an open map; one with keys is closed.
             _ if fields.is_empty() && schema["additionalProperties"].is_null() => {
-                Some(Shape::of(&Json::Null))
+                Some(ValueShape::of(&Json::Null))
             }
             _ => None,
         };
-        Record {
+        TableShape {
             fields,
             others: others.map(Box::new),
         }
@@ -313,7 +315,7 @@ impl Record {
         self.fields.iter().map(|field| field.key.as_str())
     }
 
-    pub fn field(&self, key: &str) -> Option<&Field> {
+    pub fn field(&self, key: &str) -> Option<&KeyShape> {
         self.fields.iter().find(|field| field.key == key)
     }
 
@@ -322,7 +324,7 @@ impl Record {
         self.fields
             .iter()
             .find_map(|field| match &field.shape.kind {
-                Kind::Words(words) if field.required && words.len() == 1 => {
+                ShapeKind::Words(words) if field.required && words.len() == 1 => {
                     Some((field.key.as_str(), words[0].0.as_str()))
                 }
                 _ => None,

@@ -1,6 +1,6 @@
 //! Numbers from text files, for tables among the parameters of functions.
 
-use crate::error::{DeckError, Fault, Place, Source};
+use crate::error::{DeckError, Fault, SourceSpan, SourceText};
 use crate::nearest::nearest;
 use std::ops::Range;
 use std::path::Path;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug)]
 pub struct TableFile {
-    source: Arc<Source>,
+    source: Arc<SourceText>,
     names: Vec<String>,
     /// Row by row.
     values: Vec<f64>,
@@ -54,7 +54,7 @@ impl TableFile {
     /// What is no finite number, a row of another length than the first, and a file without numbers; each with line and column.
     pub fn parse(name: &str, text: &str) -> Result<Self, DeckError> {
         let (name, text) = (name.to_string(), text.to_string());
-        let source = Arc::new(Source {
+        let source = Arc::new(SourceText {
             name,
             text,
             is_file: true,
@@ -126,7 +126,7 @@ impl TableFile {
 
     fn fault(&self, span: Range<usize>, why: impl Into<String>) -> Fault {
         let source = self.source.clone();
-        Fault::at(&Place { source, span }, why)
+        Fault::at(&SourceSpan { source, span }, why)
     }
 
     /// Names of the columns; `1`, `2`, … where the file has none.

@@ -1,6 +1,6 @@
 //! Tabulated functions: the table `[tables]`.
 
-use crate::formula::{Beyond, Curve, integrals};
+use crate::formula::{Curve, Extrapolation, integrals};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ pub(crate) const TABLES: &str = "tables";
 
 /// Functions by name, in the order of the deck, and what they say of themselves.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tables {
+pub(crate) struct TabulatedFunctions {
     pub curves: Vec<(String, Arc<Curve>)>,
     pub resolved: toml::Table,
 }
@@ -24,7 +24,7 @@ pub struct TablesConfig(pub BTreeMap<String, TableConfig>);
 /// Numbers: a list, or a formula of the file's columns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Numbers {
+pub enum TabulatedNumbers {
     /// A formula of the file's columns by their names (`column_1`, `column_2` … where its first row has none).
     Formula(String),
     /// The numbers.
@@ -45,7 +45,7 @@ pub enum Interpolation {
 /// What a function is below its first place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Below {
+pub enum ExtrapolationBelow {
     /// No number, which ends the run with the place.
     #[default]
     Refuse,
@@ -61,7 +61,7 @@ pub enum Below {
 /// What a function is above its last place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Above {
+pub enum ExtrapolationAbove {
     /// No number, which ends the run with the place.
     #[default]
     Refuse,
@@ -82,12 +82,12 @@ pub struct TableConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The places, which ascend from row to row.
-    pub x: Numbers,
+    pub x: TabulatedNumbers,
     /// The numbers at the places, such as `potential` or `G*mass/radius^2`.
-    pub y: Numbers,
+    pub y: TabulatedNumbers,
     /// The slopes there; without them they follow from the numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slope: Option<Numbers>,
+    pub slope: Option<TabulatedNumbers>,
     /// How slopes follow from numbers.
     #[serde(default)]
     pub interpolation: Interpolation,
@@ -97,10 +97,10 @@ pub struct TableConfig {
     pub integral: bool,
     /// What the function is below the first place.
     #[serde(default)]
-    pub below: Below,
+    pub below: ExtrapolationBelow,
     /// What the function is above the last place.
     #[serde(default)]
-    pub above: Above,
+    pub above: ExtrapolationAbove,
 }
 
 impl TableConfig {
@@ -114,23 +114,23 @@ impl TableConfig {
         if self.integral {
             let mut integrals = integrals(places, &values, &slopes);
             let last = places.len() - 1;
-            if self.above == Above::Inverse {
+            if self.above == ExtrapolationAbove::Inverse {
                 let zero = integrals[last] + values[last] * places[last];
                 integrals.iter_mut().for_each(|value| *value -= zero);
             }
             (values, slopes) = (integrals, values);
         }
         let below = match self.below {
-            Below::Refuse => Beyond::Refuse,
-            Below::Constant => Beyond::Constant,
-            Below::Linear => Beyond::Linear,
-            Below::Square => Beyond::Square,
+            ExtrapolationBelow::Refuse => Extrapolation::Refuse,
+            ExtrapolationBelow::Constant => Extrapolation::Constant,
+            ExtrapolationBelow::Linear => Extrapolation::Linear,
+            ExtrapolationBelow::Square => Extrapolation::Square,
         };
         let above = match self.above {
-            Above::Refuse => Beyond::Refuse,
-            Above::Constant => Beyond::Constant,
-            Above::Linear => Beyond::Linear,
-            Above::Inverse => Beyond::Inverse,
+            ExtrapolationAbove::Refuse => Extrapolation::Refuse,
+            ExtrapolationAbove::Constant => Extrapolation::Constant,
+            ExtrapolationAbove::Linear => Extrapolation::Linear,
+            ExtrapolationAbove::Inverse => Extrapolation::Inverse,
         };
         let wide = |n: usize| {
             places

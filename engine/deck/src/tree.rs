@@ -5,44 +5,44 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use crate::error::{Fault, Place, Source};
+use crate::error::{Fault, SourceSpan, SourceText};
 
 /// A value and the place it was read from.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub value: Value,
-    pub place: Place,
+pub(crate) struct DeckNode {
+    pub value: DeckValue,
+    pub place: SourceSpan,
 }
 
 /// A TOML value.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub(crate) enum DeckValue {
     Text(String),
     Integer(i64),
     Number(f64),
     Boolean(bool),
     Date(toml::value::Datetime),
-    List(Vec<Node>),
-    Table(Vec<Entry>),
+    List(Vec<DeckNode>),
+    Table(Vec<KeyValue>),
 }
 
 /// A key with its value, in the order of the deck.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct KeyValue {
     pub key: String,
-    pub key_place: Place,
-    pub node: Node,
+    pub key_place: SourceSpan,
+    pub node: DeckNode,
 }
 
 /// One step of a path such as `mesh.refine[1].threshold`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Step {
+pub(crate) enum PathStep {
     Key(String),
     Index(usize),
 }
 
 /// Splits `mesh.refine[1].threshold` into steps; `None` if it is malformed (an empty name, brackets without a number).
-pub(crate) fn steps(path: &str) -> Option<Vec<Step>> {
+pub(crate) fn steps(path: &str) -> Option<Vec<PathStep>> {
     let mut steps = Vec::new();
     for part in path.split('.') {
         let (name, mut rest) = part.split_at(part.find('[').unwrap_or(part.len()));
@@ -53,10 +53,10 @@ pub(crate) fn steps(path: &str) -> Option<Vec<Step>> {
         {
             return None;
         }
-        steps.push(Step::Key(name.to_string()));
+        steps.push(PathStep::Key(name.to_string()));
         while !rest.is_empty() {
             let close = rest.find(']')?;
-            steps.push(Step::Index(
+            steps.push(PathStep::Index(
                 rest.strip_prefix('[')?.get(..close - 1)?.parse().ok()?,
             ));
             rest = &rest[close + 1..];
@@ -66,22 +66,22 @@ pub(crate) fn steps(path: &str) -> Option<Vec<Step>> {
 }
 
 /// What a path leads to.
-pub(crate) struct Found<'a> {
+pub(crate) struct PathLookup<'a> {
     /// The value, if every step of the path exists.
-    pub node: Option<&'a Node>,
+    pub node: Option<&'a DeckNode>,
     /// Where the value stands, or the innermost existing part of the path; `None` if not even its first key exists.
-    pub place: Option<&'a Place>,
+    pub place: Option<&'a SourceSpan>,
 }
 
-impl Node {
+impl DeckNode {
     /// The value of `key` in this table.
-    pub fn get(&self, key: &str) -> Option<&Entry> {
+    pub fn get(&self, key: &str) -> Option<&KeyValue> {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
     /// Takes `key` out of this table.
-    pub fn remove(&mut self, key: &str) -> Option<Entry> {
-        let Value::Table(entries) = &mut self.value else {
+    pub fn remove(&mut self, key: &str) -> Option<KeyValue> {
+        let DeckValue::Table(entries) = &mut self.value else {
             return None;
         };
         let at = entries.iter().position(|entry| entry.key == key)?;
@@ -89,8 +89,8 @@ impl Node {
     }
 
     /// The entries of this table; none if it is not a table.
-    pub fn entries(&self) -> &[Entry] {
-        if let Value::Table(entries) = &self.value {
+    pub fn entries(&self) -> &[KeyValue] {
+        if let DeckValue::Table(entries) = &self.value {
             entries
         } else {
             &[]
@@ -100,23 +100,23 @@ impl Node {
     /// Whether this is written under a header: a table or a list of tables.
     pub fn is_section(&self) -> bool {
         match &self.value {
-            Value::Table(_) => true,
-            Value::List(items) => items
+            DeckValue::Table(_) => true,
+            DeckValue::List(items) => items
                 .iter()
-                .any(|item| matches!(item.value, Value::Table(_))),
+                .any(|item| matches!(item.value, DeckValue::Table(_))),
             _ => false,
         }
     }
 
     /// Follows `path`.
-    pub fn find(&self, path: &[Step]) -> Found<'_> {
+    pub fn find(&self, path: &[PathStep]) -> PathLookup<'_> {
         let mut node = self;
         let mut place = None;
         for step in path {
             let next = match (step, &node.value) {
-                (Step::Key(key), Value::Table(_)) => node.get(key).map(|entry| {
+                (PathStep::Key(key), DeckValue::Table(_)) => node.get(key).map(|entry| {
                     // A table's own place is its header or its whole text; its key says more.
-                    let is_table = matches!(entry.node.value, Value::Table(_));
+                    let is_table = matches!(entry.node.value, DeckValue::Table(_));
                     (
                         &entry.node,
                         if is_table {
@@ -126,18 +126,18 @@ impl Node {
                         },
                     )
                 }),
-                (Step::Index(i), Value::List(items)) => {
+                (PathStep::Index(i), DeckValue::List(items)) => {
                     items.get(*i).map(|item| (item, &item.place))
                 }
                 _ => None,
             };
             let Some((found, at)) = next else {
-                return Found { node: None, place };
+                return PathLookup { node: None, place };
             };
             node = found;
             place = Some(at);
         }
-        Found {
+        PathLookup {
             node: Some(node),
             place,
         }
@@ -146,39 +146,41 @@ impl Node {
     /// What a message calls this value's kind, with its article.
     pub fn kind(&self) -> &'static str {
         match self.value {
-            Value::Text(_) => "a text",
-            Value::Integer(_) => "an integer",
-            Value::Number(_) => "a number",
-            Value::Boolean(_) => "true or false",
-            Value::Date(_) => "a date",
-            Value::List(_) => "a list",
-            Value::Table(_) => "a table",
+            DeckValue::Text(_) => "a text",
+            DeckValue::Integer(_) => "an integer",
+            DeckValue::Number(_) => "a number",
+            DeckValue::Boolean(_) => "true or false",
+            DeckValue::Date(_) => "a date",
+            DeckValue::List(_) => "a list",
+            DeckValue::Table(_) => "a table",
         }
     }
 
     /// The value in a message: `the text "abc"`, `3.5`, `a list of 2`.
     pub fn shown(&self) -> String {
         match &self.value {
-            Value::Text(text) => format!("the text {}", quoted(text)),
-            Value::Integer(number) => number.to_string(),
-            Value::Number(number) => format!("{number:?}"),
-            Value::Boolean(truth) => truth.to_string(),
-            Value::Date(date) => format!("the date {date}"),
-            Value::List(items) => format!("a list of {}", items.len()),
-            Value::Table(_) => "a table".to_string(),
+            DeckValue::Text(text) => format!("the text {}", quoted(text)),
+            DeckValue::Integer(number) => number.to_string(),
+            DeckValue::Number(number) => format!("{number:?}"),
+            DeckValue::Boolean(truth) => truth.to_string(),
+            DeckValue::Date(date) => format!("the date {date}"),
+            DeckValue::List(items) => format!("a list of {}", items.len()),
+            DeckValue::Table(_) => "a table".to_string(),
         }
     }
 
     /// The same value without places, for serde.
     pub fn to_toml(&self) -> toml::Value {
         match &self.value {
-            Value::Text(text) => text.clone().into(),
-            Value::Integer(number) => (*number).into(),
-            Value::Number(number) => (*number).into(),
-            Value::Boolean(truth) => (*truth).into(),
-            Value::Date(date) => (*date).into(),
-            Value::List(items) => toml::Value::Array(items.iter().map(Node::to_toml).collect()),
-            Value::Table(entries) => toml::Value::Table(
+            DeckValue::Text(text) => text.clone().into(),
+            DeckValue::Integer(number) => (*number).into(),
+            DeckValue::Number(number) => (*number).into(),
+            DeckValue::Boolean(truth) => (*truth).into(),
+            DeckValue::Date(date) => (*date).into(),
+            DeckValue::List(items) => {
+                toml::Value::Array(items.iter().map(DeckNode::to_toml).collect())
+            }
+            DeckValue::Table(entries) => toml::Value::Table(
                 entries
                     .iter()
                     .map(|entry| (entry.key.clone(), entry.node.to_toml()))
@@ -190,25 +192,25 @@ impl Node {
 
 /// `text` in quotes, cut to a length that fits a message.
 pub(crate) fn quoted(text: &str) -> String {
-    const LONGEST: usize = 40;
-    if text.chars().count() <= LONGEST {
+    const MAX_SHOWN_CHARS: usize = 40;
+    if text.chars().count() <= MAX_SHOWN_CHARS {
         return format!("{text:?}");
     }
-    let cut: String = text.chars().take(LONGEST).collect();
+    let cut: String = text.chars().take(MAX_SHOWN_CHARS).collect();
     format!("{cut:?}…")
 }
 
 /// Reads the values of `source`, whose parsed form is `table`; numbers that do not fit are added to `faults`.
 pub(crate) fn from_table(
-    source: &Arc<Source>,
+    source: &Arc<SourceText>,
     table: Spanned<DeTable<'_>>,
     faults: &mut Vec<Fault>,
-) -> Node {
-    let place = Place {
+) -> DeckNode {
+    let place = SourceSpan {
         source: source.clone(),
         span: table.span(),
     };
-    Node {
+    DeckNode {
         value: entries(source, table.into_inner(), faults),
         place,
     }
@@ -216,41 +218,41 @@ pub(crate) fn from_table(
 
 /// Reads one value of `source`.
 pub(crate) fn from_value(
-    source: &Arc<Source>,
+    source: &Arc<SourceText>,
     value: Spanned<DeValue<'_>>,
     faults: &mut Vec<Fault>,
-) -> Node {
-    let place = Place {
+) -> DeckNode {
+    let place = SourceSpan {
         source: source.clone(),
         span: value.span(),
     };
     let mut refuse = |message: String| {
         faults.push(Fault::at(&place, message));
-        Value::Integer(0)
+        DeckValue::Integer(0)
     };
     let value = match value.into_inner() {
-        DeValue::String(text) => Value::Text(text.into_owned()),
+        DeValue::String(text) => DeckValue::Text(text.into_owned()),
         DeValue::Integer(digits) => match i64::from_str_radix(digits.as_str(), digits.radix()) {
-            Ok(number) => Value::Integer(number),
+            Ok(number) => DeckValue::Integer(number),
             Err(_) => refuse(format!("the integer {digits} does not fit 64 bits")),
         },
         DeValue::Float(digits) => match digits.as_str().parse::<f64>() {
             Ok(number) if number.is_infinite() && !digits.as_str().contains("inf") => refuse(
                 format!("the number {digits} is too large for double precision (1.8e308)"),
             ),
-            Ok(number) => Value::Number(number),
+            Ok(number) => DeckValue::Number(number),
             Err(_) => refuse(format!("{digits} is not a number")),
         },
-        DeValue::Boolean(truth) => Value::Boolean(truth),
-        DeValue::Datetime(date) => Value::Date(date),
+        DeValue::Boolean(truth) => DeckValue::Boolean(truth),
+        DeValue::Datetime(date) => DeckValue::Date(date),
         DeValue::Array(items) => list(source, items, faults),
         DeValue::Table(table) => entries(source, table, faults),
     };
-    Node { value, place }
+    DeckNode { value, place }
 }
 
-fn list(source: &Arc<Source>, items: DeArray<'_>, faults: &mut Vec<Fault>) -> Value {
-    Value::List(
+fn list(source: &Arc<SourceText>, items: DeArray<'_>, faults: &mut Vec<Fault>) -> DeckValue {
+    DeckValue::List(
         items
             .into_iter()
             .map(|item| from_value(source, item, faults))
@@ -258,14 +260,15 @@ fn list(source: &Arc<Source>, items: DeArray<'_>, faults: &mut Vec<Fault>) -> Va
     )
 }
 
-fn entries(source: &Arc<Source>, table: DeTable<'_>, faults: &mut Vec<Fault>) -> Value {
-    let entry = |(key, value): (Spanned<std::borrow::Cow<'_, str>>, Spanned<DeValue<'_>>)| Entry {
-        key_place: Place {
-            source: source.clone(),
-            span: key.span(),
-        },
-        key: key.into_inner().into_owned(),
-        node: from_value(source, value, faults),
-    };
-    Value::Table(table.into_iter().map(entry).collect())
+fn entries(source: &Arc<SourceText>, table: DeTable<'_>, faults: &mut Vec<Fault>) -> DeckValue {
+    let entry =
+        |(key, value): (Spanned<std::borrow::Cow<'_, str>>, Spanned<DeValue<'_>>)| KeyValue {
+            key_place: SourceSpan {
+                source: source.clone(),
+                span: key.span(),
+            },
+            key: key.into_inner().into_owned(),
+            node: from_value(source, value, faults),
+        };
+    DeckValue::Table(table.into_iter().map(entry).collect())
 }

@@ -1,13 +1,13 @@
 //! The beginning and the end of a rank.
 
-use crate::launcher::Started;
 #[cfg(feature = "mpi")]
-use crate::messages::Mpi;
-use crate::verdict::Verdict;
+use crate::communicator::Mpi;
+use crate::job_status::JobStatus;
+use crate::launcher::LaunchKind;
 use nestar_engine::Error;
 #[cfg(feature = "mpi")]
-use nestar_engine::ranks::Communicator as _;
-use nestar_engine::ranks::Ranks;
+use nestar_engine::comm::Communicator as _;
+use nestar_engine::comm::Ranks;
 
 /// Most bytes of one message, unless told otherwise: MPI counts them in 31 bits.
 const LARGEST_MESSAGE: usize = 1 << 30;
@@ -32,8 +32,8 @@ impl Launch {
     /// # Errors
     /// As [`Launch::start`].
     pub fn with_messages_of(largest: usize) -> Result<Self, Error> {
-        match Started::read(|name| std::env::var(name).ok()) {
-            Started::Alone => Ok(Self::alone()),
+        match LaunchKind::read(|name| std::env::var(name).ok()) {
+            LaunchKind::Single => Ok(Self::alone()),
             started => Self::launched(started, largest),
         }
     }
@@ -52,18 +52,18 @@ impl Launch {
     /// thread that started, whether it has failed or not. A rank that has failed while others go on waits for a moment only,
     /// and must then [end all](Launch::end_all).
     #[must_use]
-    pub fn conclude(&self, failed: bool) -> Verdict {
+    pub fn conclude(&self, failed: bool) -> JobStatus {
         #[cfg(feature = "mpi")]
         if let Some(mpi) = &self.mpi {
-            let verdict = mpi.meet_at_end(failed);
-            if verdict != Verdict::Deserted {
+            let job_status = mpi.agree_on_end(failed);
+            if job_status != JobStatus::Unresponsive {
                 mpi.end();
             }
-            return verdict;
+            return job_status;
         }
         match failed {
-            true => Verdict::Failed { rank: 0, all: true },
-            false => Verdict::Done,
+            true => JobStatus::Failed { rank: 0, all: true },
+            false => JobStatus::Done,
         }
     }
 
@@ -93,11 +93,11 @@ impl Launch {
         Self { mpi: None }
     }
 
-    fn launched(started: Started, largest: usize) -> Result<Self, Error> {
+    fn launched(started: LaunchKind, largest: usize) -> Result<Self, Error> {
         let mpi = Mpi::start(largest).map_err(|why| Error::Setup(format!("MPI: {why}")))?;
         match (started, mpi.size()) {
             // each would run by itself, over the files of all others
-            (Started::Launched { size, rank }, 1) if size > 1 => {
+            (LaunchKind::Launched { size, rank }, 1) if size > 1 => {
                 mpi.end();
                 Err(Error::Setup(format!(
                     "the launcher started {size} processes, but MPI connects 1 (this is process {rank}): use the launcher of \
@@ -115,9 +115,9 @@ impl Launch {
         Self {}
     }
 
-    fn launched(started: Started, _: usize) -> Result<Self, Error> {
+    fn launched(started: LaunchKind, _: usize) -> Result<Self, Error> {
         match started {
-            Started::Launched { size, .. } if size > 1 => Err(Error::Setup(format!(
+            LaunchKind::Launched { size, .. } if size > 1 => Err(Error::Setup(format!(
                 "an MPI launcher started {size} processes, and this program is built without MPI: build it with\n  \
                  cargo build --release --features mpi"
             ))),

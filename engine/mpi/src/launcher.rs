@@ -15,9 +15,9 @@ const CHOICE: &str = "NESTAR_MPI";
 
 /// What the environment says about the start of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Started {
+pub enum LaunchKind {
     /// By hand: the only process.
-    Alone,
+    Single,
     /// By a launcher, as one of `size` processes; 0: their number is not known yet.
     Launched {
         /// Processes.
@@ -27,12 +27,12 @@ pub enum Started {
     },
 }
 
-impl Started {
+impl LaunchKind {
     /// Reads the environment through `variable`.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Self {
         let number = |name: &str| variable(name).and_then(|text| text.trim().parse().ok());
         match variable(CHOICE).as_deref() {
-            Some("0") => return Self::Alone,
+            Some("0") => return Self::Single,
             Some("1") => return Self::Launched { size: 0, rank: 0 },
             _ => {}
         }
@@ -42,23 +42,23 @@ impl Started {
             (size > 1).then_some(Self::Launched { size, rank })
         });
         let unsized_rank = || number(PMIX).map(|rank| Self::Launched { size: 0, rank });
-        known.or_else(unsized_rank).unwrap_or(Self::Alone)
+        known.or_else(unsized_rank).unwrap_or(Self::Single)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Started;
+    use super::LaunchKind;
 
-    fn read(variables: &[(&str, &str)]) -> Started {
+    fn read(variables: &[(&str, &str)]) -> LaunchKind {
         let find = |name: &str| variables.iter().find(|(n, _)| *n == name);
-        Started::read(|name| find(name).map(|(_, value)| (*value).to_string()))
+        LaunchKind::read(|name| find(name).map(|(_, value)| (*value).to_string()))
     }
 
     #[test]
     fn launchers_are_known_by_their_variables() {
-        let two = Started::Launched { size: 2, rank: 1 };
-        assert_eq!(read(&[]), Started::Alone);
+        let two = LaunchKind::Launched { size: 2, rank: 1 };
+        assert_eq!(read(&[]), LaunchKind::Single);
         assert_eq!(read(&[("PMI_SIZE", "2"), ("PMI_RANK", "1")]), two);
         let open = [("OMPI_COMM_WORLD_SIZE", "2"), ("OMPI_COMM_WORLD_RANK", "1")];
         assert_eq!(read(&open), two);
@@ -66,25 +66,25 @@ mod tests {
         assert_eq!(read(&slurm), two);
         assert_eq!(
             read(&[("PMIX_RANK", "3")]),
-            Started::Launched { size: 0, rank: 3 }
+            LaunchKind::Launched { size: 0, rank: 3 }
         );
     }
 
     #[test]
     fn a_batch_script_and_a_single_process_are_alone() {
         let script = [("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_PROCID", "0")];
-        assert_eq!(read(&script), Started::Alone);
+        assert_eq!(read(&script), LaunchKind::Single);
         assert_eq!(
             read(&[("PMI_SIZE", "1"), ("PMI_RANK", "0")]),
-            Started::Alone
+            LaunchKind::Single
         );
     }
 
     #[test]
     fn the_environment_may_decide() {
-        let unknown = Started::Launched { size: 0, rank: 0 };
+        let unknown = LaunchKind::Launched { size: 0, rank: 0 };
         assert_eq!(read(&[("NESTAR_MPI", "1")]), unknown);
         let off = [("NESTAR_MPI", "0"), ("PMI_SIZE", "2"), ("PMI_RANK", "1")];
-        assert_eq!(read(&off), Started::Alone);
+        assert_eq!(read(&off), LaunchKind::Single);
     }
 }

@@ -6,15 +6,15 @@
 
 #[cfg(feature = "mpi")]
 mod backoff;
+#[cfg(feature = "mpi")]
+mod communicator;
+mod job_status;
 mod launch;
 mod launcher;
 #[cfg(feature = "mpi")]
-mod messages;
-#[cfg(feature = "mpi")]
 mod mpi;
 #[cfg(any(feature = "mpi", test))]
-mod seat;
-mod verdict;
+mod placement;
 
+pub use job_status::JobStatus;
 pub use launch::Launch;
-pub use verdict::Verdict;

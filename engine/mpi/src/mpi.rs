@@ -3,7 +3,7 @@
 
 use ::mpi::Threading;
 use ::mpi::ffi;
-use nestar_engine::ranks::Memory;
+use nestar_engine::comm::MessageBuffer;
 use std::ffi::c_int;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -33,7 +33,7 @@ pub use transfer::Transfer;
 ///
 /// # Errors
 /// MPI runs already, or its library does not let several threads call it.
-pub fn start(largest: usize) -> Result<Comm, String> {
+pub fn start(largest: usize) -> Result<MpiComm, String> {
     let started = ::mpi::initialize_with_threading(Threading::Serialized);
     let (universe, threading) = started.ok_or("MPI was started before")?;
     // MPI ends by `finalise`: a value that is dropped somewhere would end it too early, or on the wrong thread
@@ -44,7 +44,7 @@ pub fn start(largest: usize) -> Result<Comm, String> {
              load a library built with thread support (MPI_THREAD_SERIALIZED)"
         ));
     }
-    Ok(Comm {
+    Ok(MpiComm {
         // SAFETY: a constant of the library
         raw: unsafe { ffi::RSMPI_COMM_WORLD },
         largest,
@@ -108,17 +108,17 @@ impl Operation {
 
 /// Ranks that can talk. Handles are never freed: they last as long as MPI.
 #[derive(Clone, Copy)]
-pub struct Comm {
+pub struct MpiComm {
     raw: ffi::MPI_Comm,
     largest: usize,
 }
 
 // SAFETY: a handle that all threads may use, one call at a time
-unsafe impl Send for Comm {}
+unsafe impl Send for MpiComm {}
 // SAFETY: as above
-unsafe impl Sync for Comm {}
+unsafe impl Sync for MpiComm {}
 
-impl Comm {
+impl MpiComm {
     /// This rank.
     pub fn rank(self) -> usize {
         let mut rank = 0;
@@ -165,7 +165,7 @@ impl Comm {
     }
 
     /// Sends a message to a receiver that knows how long it is.
-    pub fn send(self, mut memory: Memory, peer: usize, tag: i32) -> Transfer<Memory> {
+    pub fn send(self, mut memory: MessageBuffer, peer: usize, tag: i32) -> Transfer<MessageBuffer> {
         let (from, length) = (memory.address(), memory.len());
         let mut transfer = Transfer::new(memory);
         for piece in pieces(length, self.largest) {
@@ -185,7 +185,7 @@ impl Comm {
     }
 
     /// Sends bytes to a receiver that does not expect them; the transfer ends when the receiver's `arrived` has found them.
-    pub fn surprise(self, content: Vec<u8>, peer: usize, tag: i32) -> Transfer<Vec<u8>> {
+    pub fn send_synchronous(self, content: Vec<u8>, peer: usize, tag: i32) -> Transfer<Vec<u8>> {
         let mut transfer = Transfer::new(content);
         for piece in pieces(transfer.memory().len(), self.largest) {
             let (start, length) = (transfer.memory()[piece.clone()].as_ptr(), piece.len());
@@ -204,7 +204,12 @@ impl Comm {
     }
 
     /// Receives a message as long as the memory, and counts its bytes.
-    pub fn receive(self, mut memory: Memory, peer: usize, tag: i32) -> Transfer<Memory> {
+    pub fn receive(
+        self,
+        mut memory: MessageBuffer,
+        peer: usize,
+        tag: i32,
+    ) -> Transfer<MessageBuffer> {
         let (to, length) = (memory.address(), memory.len());
         let mut transfer = Transfer::new(memory);
         for piece in pieces(length, self.largest) {
@@ -225,7 +230,7 @@ impl Comm {
     }
 
     /// Starts receiving a piece that has arrived unexpected: its sender and its bytes. Pieces of a sender come in order.
-    pub fn arrived(self, tag: i32) -> Option<(usize, Transfer<Vec<u8>>)> {
+    pub fn probe_message(self, tag: i32) -> Option<(usize, Transfer<Vec<u8>>)> {
         // SAFETY: plain data, and a constant of the library
         let (mut status, mut message): (ffi::MPI_Status, _) =
             unsafe { (std::mem::zeroed(), ffi::RSMPI_MESSAGE_NULL) };
@@ -258,8 +263,8 @@ impl Comm {
 
     /// Combines the values of all ranks.
     pub fn reduce(self, given: Vec<u64>, operation: Operation) -> Transfer<Reduced> {
-        let combined = solid(vec![0; given.len()]);
-        let given = solid(given);
+        let combined = with_allocation(vec![0; given.len()]);
+        let given = with_allocation(given);
         let mut transfer = Transfer::new(Reduced { given, combined });
         let Reduced { given, combined } = transfer.memory();
         let (length, given) = (given.len() as c_int, given.as_ptr());
@@ -286,8 +291,8 @@ impl Comm {
         let mut transfer = Transfer::new(Gathered {
             starts: lengths.iter().map(&mut place).collect(),
             lengths: lengths.iter().map(|&length| length as c_int).collect(),
-            all: solid(vec![0; lengths.iter().sum()]),
-            given: solid(given),
+            all: with_allocation(vec![0; lengths.iter().sum()]),
+            given: with_allocation(given),
         });
         let memory = transfer.memory();
         let (given, length) = (memory.given.as_ptr(), memory.given.len() as c_int);
@@ -350,7 +355,7 @@ pub struct Gathered {
 }
 
 /// A vector with memory: an empty one may lie at address 1, which is how a library says `MPI_IN_PLACE`.
-fn solid<T>(mut values: Vec<T>) -> Vec<T> {
+fn with_allocation<T>(mut values: Vec<T>) -> Vec<T> {
     if values.capacity() == 0 {
         values.reserve(1);
     }

@@ -1,6 +1,6 @@
 //! The digest of a snapshot's content.
 
-use crate::entries::Group;
+use crate::entries::ArrayGroup;
 use crate::{Result, Snapshot};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 ///    and the array's elements in row-major order, little-endian.
 /// 3. for each kind of items, paths ascending bytewise: the *encoding* of `{path, version, count}`; then its arrays as those of a
 ///    level.
-/// 4. for each [part](crate::Part) that the digest covers, paths ascending bytewise: the *encoding* of
+/// 4. for each [part](crate::Blob) that the digest covers, paths ascending bytewise: the *encoding* of
 ///    `{path, version, length}` and the part's bytes.
 ///
 /// The *encoding* of a JSON value is a tag byte with its content:
@@ -49,22 +49,22 @@ pub fn digest(snapshot: &Snapshot) -> Result<String> {
         |level| json!({"level": level.level, "time": level.time, "cell_width": level.cell_width}),
     );
     let items = snapshot
-        .items()
+        .particles()
         .map(|items| json!({"path": items.path, "version": items.version, "count": items.count}));
     for (header, group) in levels.chain(items).zip(snapshot.groups()) {
         hasher.update(&encode(&header));
         hash_arrays(&mut hasher, snapshot, &group)?;
     }
-    for part in snapshot.parts().filter(|part| part.in_digest) {
+    for part in snapshot.blobs().filter(|part| part.in_digest) {
         let header = json!({"path": part.path, "version": part.version, "length": part.length});
         hasher.update(&encode(&header));
-        hasher.update(&snapshot.read_part(&part.path)?);
+        hasher.update(&snapshot.read_blob(&part.path)?);
     }
     Ok(hasher.finalize().to_hex().to_string())
 }
 
 /// Hashes the arrays of a group stretch by stretch.
-fn hash_arrays(hasher: &mut blake3::Hasher, snapshot: &Snapshot, group: &Group) -> Result<()> {
+fn hash_arrays(hasher: &mut blake3::Hasher, snapshot: &Snapshot, group: &ArrayGroup) -> Result<()> {
     let kept = group.arrays.iter().filter(|(_, (array, _))| !array.derived);
     for (name, (array, _)) in kept {
         let shape = [&[group.rows], &array.shape[..]].concat();

@@ -1,7 +1,9 @@
 //! The groups of arrays that the metadata of a snapshot describe.
 
 use crate::header::ORIGIN;
-use crate::{DataType, FieldHeader, ItemsHeader, LEAF, LevelHeader, Result, SnapshotError, bounds};
+use crate::{
+    DataType, FieldHeader, LEAF, LevelHeader, ParticlesHeader, Result, SnapshotError, bounds,
+};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,7 +19,7 @@ pub(crate) struct LevelEntry {
 }
 
 /// A group of arrays with the same rows.
-pub(crate) struct Group<'a> {
+pub(crate) struct ArrayGroup<'a> {
     /// Place in the snapshot.
     pub path: String,
     pub rows: u64,
@@ -26,7 +28,7 @@ pub(crate) struct Group<'a> {
     pub arrays: &'a Arrays,
 }
 
-impl Group<'_> {
+impl ArrayGroup<'_> {
     /// All rows, of which so many that are read at a time.
     pub fn stretches(&self) -> impl Iterator<Item = Range<u64>> + use<> {
         let (rows, step) = (self.rows, self.step);
@@ -36,8 +38,8 @@ impl Group<'_> {
 }
 
 /// One kind of items.
-pub(crate) struct ItemsEntry {
-    pub header: ItemsHeader,
+pub(crate) struct ParticlesEntry {
+    pub header: ParticlesHeader,
     pub arrays: Arrays,
 }
 
@@ -132,17 +134,17 @@ pub(crate) fn level_entry(
 
 /// All kinds of items out of the consolidated metadata, by ascending path: the groups in groups. Each of the levels says how many lie in
 /// its patches.
-pub(crate) fn items_entries(
+pub(crate) fn particles_entries(
     path: &Path,
     documents: &Map<String, Value>,
     levels: &[LevelEntry],
-) -> Result<Vec<ItemsEntry>> {
+) -> Result<Vec<ParticlesEntry>> {
     let is_kind =
         |key: &str, document: &Value| key.contains('/') && document["node_type"] == "group";
-    let mut kinds: Vec<ItemsEntry> = Vec::new();
+    let mut kinds: Vec<ParticlesEntry> = Vec::new();
     for (key, document) in documents.iter().filter(|(key, d)| is_kind(key, d)) {
-        let header: ItemsHeader = parse(&path.join(key), &document["attributes"])?;
-        let header = ItemsHeader {
+        let header: ParticlesHeader = parse(&path.join(key), &document["attributes"])?;
+        let header = ParticlesHeader {
             path: key.clone(),
             ..header
         };
@@ -157,7 +159,7 @@ pub(crate) fn items_entries(
             }
         }
         let arrays = arrays(path, key, header.count, documents)?;
-        kinds.push(ItemsEntry { header, arrays });
+        kinds.push(ParticlesEntry { header, arrays });
     }
     kinds.sort_by(|a, b| a.header.path.cmp(&b.header.path));
     Ok(kinds)

@@ -1,6 +1,6 @@
 //! The groups of a snapshot's arrays, and how these are cut into shards.
 
-use crate::layout::Layout;
+use crate::layout::ArrayLayout;
 use crate::zarr::Encoder;
 use crate::{FieldHeader, Result, SnapshotError};
 use serde_json::{Map, Value, json};
@@ -11,15 +11,15 @@ pub const SHARD_PATCHES: u64 = 1024;
 /// Patches of an inner chunk (128 KiB of f64 cells): the least that a reader decodes.
 const INNER_PATCHES: u64 = 32;
 /// Most items in one shard (2 MiB of f64).
-pub(crate) const SHARD_ITEMS: u64 = 1 << 18;
+pub(crate) const SHARD_PARTICLES: u64 = 1 << 18;
 /// Items of an inner chunk (128 KiB of f64).
-const INNER_ITEMS: u64 = 1 << 14;
+const INNER_PARTICLES: u64 = 1 << 14;
 
 /// One array of the plan.
 pub(crate) struct PlannedArray {
     /// The array's header.
     pub header: FieldHeader,
-    /// The group that it stands in, by its number in [`Plan::groups`](crate::Plan).
+    /// The group that it stands in, by its number in [`SnapshotPlan::groups`](crate::SnapshotPlan).
     pub group: usize,
     /// Rows of a whole shard.
     pub shard: u64,
@@ -66,8 +66,8 @@ pub(crate) fn sharding(patches: u64) -> (u64, u64) {
 }
 
 /// Items of a shard and of an inner chunk for `items` of a kind.
-pub(crate) fn sharding_of_items(items: u64) -> (u64, u64) {
-    sharding_by(items, [SHARD_ITEMS, INNER_ITEMS])
+pub(crate) fn particle_sharding(items: u64) -> (u64, u64) {
+    sharding_by(items, [SHARD_PARTICLES, INNER_PARTICLES])
 }
 
 fn sharding_by(rows: u64, [most, inner]: [u64; 2]) -> (u64, u64) {
@@ -102,7 +102,7 @@ pub(crate) fn planned_array(
     if field.derived {
         attributes["derived"] = json!(true);
     }
-    let layout = Layout {
+    let layout = ArrayLayout {
         path: format!("{}/{}", group.path, field.name),
         data_type: field.data_type,
         shape: std::iter::once(group.rows)

@@ -15,7 +15,7 @@ pub const LEAF: &str = "leaf";
 /// The precision of the run's fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Precision {
+pub enum StoredPrecision {
     /// 32-bit floating point.
     Single,
     /// 64-bit floating point.
@@ -24,7 +24,7 @@ pub enum Precision {
 
 /// The size of one code unit in cgs; 1 each when the run is dimensionless.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Units {
+pub struct CgsUnits {
     /// Centimetres in one code length.
     pub length_cgs: f64,
     /// Grams in one code mass.
@@ -64,9 +64,9 @@ pub struct Attributes {
     /// Per axis, the lower and the upper boundary condition.
     pub boundary: Value,
     /// Precision of the fields.
-    pub precision: Precision,
+    pub precision: StoredPrecision,
     /// Code units in cgs.
-    pub units: Units,
+    pub units: CgsUnits,
     /// Numbers about the run, by name, each an attribute of its own.
     #[serde(flatten, deserialize_with = "facts")]
     pub facts: BTreeMap<String, f64>,
@@ -301,7 +301,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 /// What the writer is told about one level: its header and its fields (without [`ORIGIN`] and [`LEAF`], which every
 /// level has).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Level {
+pub struct LevelPlan {
     /// The level's attributes.
     pub header: LevelHeader,
     /// The level's fields.

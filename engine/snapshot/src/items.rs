@@ -2,13 +2,13 @@
 //! behind the other by level, by the patch's place on its level and by identity; an array of each level says how many a patch has.
 
 use crate::header::is_name;
-use crate::parts::PART_GROUPS;
+use crate::parts::BLOB_GROUPS;
 use crate::{DataType, FieldHeader, Result, SnapshotError};
 use serde::{Deserialize, Serialize};
 
 /// What describes a kind of items: the attributes of its group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ItemsHeader {
+pub struct ParticlesHeader {
     /// Place in the snapshot: a group, `/`, and a name, each of letters, digits and `_`, for example `particles/stars`.
     #[serde(skip)]
     pub path: String,
@@ -18,7 +18,7 @@ pub struct ItemsHeader {
     pub version: u32,
 }
 
-impl ItemsHeader {
+impl ParticlesHeader {
     /// Name of the array of each level that says how many items lie in a patch: `[patch]`, u32.
     #[must_use]
     pub fn counts(&self) -> String {
@@ -43,11 +43,11 @@ impl ItemsHeader {
 
     /// Refuses places that the format has no room for.
     pub(crate) fn validate(&self) -> Result<()> {
-        let is_free = |group: &str| !PART_GROUPS.contains(&group) && !group.starts_with("level_");
+        let is_free = |group: &str| !BLOB_GROUPS.contains(&group) && !group.starts_with("level_");
         match self.path.split_once('/') {
             Some((group, name)) if is_name(group) && is_free(group) && is_name(name) => Ok(()),
             _ => Err(SnapshotError::Request(format!(
-                "items {:?}: their place is a group that is none of {PART_GROUPS:?} and no level, `/`, and a name, each of letters, digits \
+                "items {:?}: their place is a group that is none of {BLOB_GROUPS:?} and no level, `/`, and a name, each of letters, digits \
                  and `_`",
                 self.path
             ))),
@@ -57,9 +57,9 @@ impl ItemsHeader {
 
 /// What the writer is told about a kind of items.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Items {
+pub struct ParticlesPlan {
     /// The attributes.
-    pub header: ItemsHeader,
+    pub header: ParticlesHeader,
     /// Name of the first dimension of the arrays, for example `particle`.
     pub dimension: String,
     /// The arrays.

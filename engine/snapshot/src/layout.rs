@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use std::num::NonZeroU64;
 
 /// How one array is stored.
-pub(crate) struct Layout {
+pub(crate) struct ArrayLayout {
     /// Place in the snapshot, e.g. `level_0/pressure`.
     pub path: String,
     /// Element type.

@@ -1,20 +1,20 @@
 //! Bytes beside the fields that the program needs to continue: the state of plugins, components of patches.
 
 use crate::header::is_name;
-use crate::layout::Layout;
+use crate::layout::ArrayLayout;
 use crate::zarr::Encoder;
 use crate::{DataType, Result, SnapshotError, Values};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// The groups that hold [`Part`]s.
-pub const PART_GROUPS: [&str; 2] = ["components", "state"];
+/// The groups that hold [`Blob`]s.
+pub const BLOB_GROUPS: [&str; 2] = ["components", "state"];
 
-/// What describes a [`Part`]: the attributes of its array.
+/// What describes a [`Blob`]: the attributes of its array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PartHeader {
-    /// Place in the snapshot: one of [`PART_GROUPS`], `/`, and a name of letters, digits and `_`.
+pub struct BlobHeader {
+    /// Place in the snapshot: one of [`BLOB_GROUPS`], `/`, and a name of letters, digits and `_`.
     #[serde(skip)]
     pub path: String,
     /// Version of the encoding, which the owner of the bytes counts.
@@ -27,18 +27,18 @@ pub struct PartHeader {
 
 /// A named sequence of bytes with the version of its encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct Blob {
     /// What describes it.
-    pub header: PartHeader,
+    pub header: BlobHeader,
     /// The content, `header.length` bytes.
     pub bytes: Vec<u8>,
 }
 
-impl Part {
+impl Blob {
     /// The part at `path`.
     pub fn new(path: String, version: u32, in_digest: bool, bytes: Vec<u8>) -> Self {
         let length = bytes.len() as u64;
-        let header = PartHeader {
+        let header = BlobHeader {
             path,
             version,
             in_digest,
@@ -50,9 +50,9 @@ impl Part {
     /// Refuses places that the format has no room for.
     fn validate(&self) -> Result<()> {
         match self.header.path.split_once('/') {
-            Some((group, name)) if PART_GROUPS.contains(&group) && is_name(name) => Ok(()),
+            Some((group, name)) if BLOB_GROUPS.contains(&group) && is_name(name) => Ok(()),
             _ => Err(SnapshotError::Request(format!(
-                "part {:?}: its place is one of the groups {PART_GROUPS:?}, `/`, and a name of letters, digits and `_`",
+                "part {:?}: its place is one of the groups {BLOB_GROUPS:?}, `/`, and a name of letters, digits and `_`",
                 self.header.path
             ))),
         }
@@ -70,7 +70,7 @@ impl Part {
             .path
             .split_once('/')
             .map_or("", |(_, name)| name);
-        let layout = Layout {
+        let layout = ArrayLayout {
             path: self.header.path.clone(),
             data_type: DataType::U8,
             // an array has no dimension of length 0
@@ -95,17 +95,17 @@ impl Part {
 pub(crate) fn described(
     snapshot: &Path,
     documents: &Map<String, Value>,
-) -> Result<Vec<(PartHeader, Value)>> {
+) -> Result<Vec<(BlobHeader, Value)>> {
     let is_part = |path: &str| {
         let group = path.split_once('/').map(|(group, _)| group);
-        group.is_some_and(|group| PART_GROUPS.contains(&group))
+        group.is_some_and(|group| BLOB_GROUPS.contains(&group))
     };
     let part = |(path, document): (&String, &Value)| {
-        let header = PartHeader::deserialize(&document["attributes"]).map_err(|error| {
+        let header = BlobHeader::deserialize(&document["attributes"]).map_err(|error| {
             SnapshotError::corrupt(&snapshot.join(path), format!("attributes: {error}"))
         })?;
         let path = path.clone();
-        Ok((PartHeader { path, ..header }, document.clone()))
+        Ok((BlobHeader { path, ..header }, document.clone()))
     };
     let parts = documents.iter().filter(|(path, _)| is_part(path));
     let mut parts: Vec<_> = parts.map(part).collect::<Result<_>>()?;

@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A complete snapshot.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Done {
+pub struct WrittenSnapshot {
     /// The snapshot's directory.
     pub path: PathBuf,
     /// Bytes on disk.
@@ -17,16 +17,16 @@ pub struct Done {
 }
 
 /// One shard of the planned array with index `array`.
-pub(crate) struct Shard {
+pub(crate) struct QueuedShard {
     pub array: usize,
     pub first: u64,
     pub values: Values,
 }
 
 /// What the thread is to do next.
-pub(crate) enum Job {
+pub(crate) enum WriteJob {
     /// Store a shard.
-    Shard(Shard),
+    Shard(QueuedShard),
     /// All shards are there: sync them.
     Finish,
     /// The shards of all writers are on the disk: give the snapshot its name.
@@ -36,20 +36,20 @@ pub(crate) enum Job {
 }
 
 /// How the thread ended; `Ok(None)` after an abort.
-pub(crate) type Outcome = Result<Option<Done>>;
+pub(crate) type WriteOutcome = Result<Option<WrittenSnapshot>>;
 
 #[derive(Default)]
-struct State {
-    jobs: VecDeque<Job>,
+struct QueueState {
+    jobs: VecDeque<WriteJob>,
     bytes: usize,
     /// Whether nothing is taken any more.
     stopped: bool,
     /// Whether all shards are on the disk.
     synced: bool,
-    outcome: Option<Outcome>,
+    outcome: Option<WriteOutcome>,
 }
 
-impl State {
+impl QueueState {
     fn is_over(&self) -> bool {
         self.stopped || self.outcome.is_some()
     }
@@ -65,13 +65,13 @@ impl State {
 }
 
 /// Jobs in order, at most `capacity` bytes of values (or one shard, if that is larger).
-pub(crate) struct Queue {
+pub(crate) struct ShardQueue {
     capacity: usize,
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
-impl Queue {
+impl ShardQueue {
     /// An empty queue.
     pub fn new(capacity: usize) -> Self {
         Self {
@@ -82,11 +82,11 @@ impl Queue {
     }
 
     /// The state, also after a panic elsewhere: every change of it is complete in itself.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait<'a>(&self, state: MutexGuard<'a, QueueState>) -> MutexGuard<'a, QueueState> {
         self.changed
             .wait(state)
             .unwrap_or_else(PoisonError::into_inner)
@@ -104,7 +104,7 @@ impl Queue {
             return Err(outcome.unwrap_or_else(ended_early));
         }
         state.bytes += bytes;
-        state.jobs.push_back(Job::Shard(Shard {
+        state.jobs.push_back(WriteJob::Shard(QueuedShard {
             array,
             first,
             values,
@@ -114,7 +114,7 @@ impl Queue {
     }
 
     /// Adds a job that takes no memory.
-    pub fn push_order(&self, job: Job) {
+    pub fn push_order(&self, job: WriteJob) {
         self.lock().jobs.push_back(job);
         self.changed.notify_all();
     }
@@ -124,12 +124,12 @@ impl Queue {
         let mut state = self.lock();
         state.stopped = true;
         state.jobs.clear();
-        state.jobs.push_back(Job::Abort);
+        state.jobs.push_back(WriteJob::Abort);
         self.changed.notify_all();
     }
 
     /// Takes the next job, waiting for one.
-    pub fn pop(&self) -> Job {
+    pub fn pop(&self) -> WriteJob {
         let mut state = self.lock();
         loop {
             if let Some(job) = state.jobs.pop_front() {
@@ -140,12 +140,12 @@ impl Queue {
     }
 
     /// Takes up to `most` further shards that wait next, without waiting for more.
-    pub fn pop_shards(&self, most: usize) -> Vec<Shard> {
+    pub fn pop_shards(&self, most: usize) -> Vec<QueuedShard> {
         let mut state = self.lock();
         let mut shards = Vec::new();
         while shards.len() < most {
             match state.jobs.pop_front() {
-                Some(Job::Shard(shard)) => shards.push(shard),
+                Some(WriteJob::Shard(shard)) => shards.push(shard),
                 Some(other) => {
                     state.jobs.push_front(other);
                     break;
@@ -170,7 +170,7 @@ impl Queue {
     }
 
     /// Reports how the thread ended.
-    pub fn end(&self, outcome: Outcome) {
+    pub fn end(&self, outcome: WriteOutcome) {
         let mut state = self.lock();
         state.jobs.clear();
         state.outcome = Some(outcome);
@@ -178,7 +178,7 @@ impl Queue {
     }
 
     /// How the thread ended, or `None` while it works.
-    pub fn outcome(&self) -> Option<Outcome> {
+    pub fn outcome(&self) -> Option<WriteOutcome> {
         self.lock().outcome.clone()
     }
 
@@ -197,7 +197,7 @@ impl Queue {
     }
 
     /// Waits for the thread to end.
-    pub fn wait_for_outcome(&self) -> Outcome {
+    pub fn wait_for_outcome(&self) -> WriteOutcome {
         let mut state = self.lock();
         loop {
             if let Some(outcome) = &state.outcome {
@@ -220,7 +220,7 @@ pub(crate) fn aborted() -> SnapshotError {
 
 #[cfg(test)]
 mod tests {
-    use super::{Job, Queue, Shard};
+    use super::{QueuedShard, ShardQueue, WriteJob};
     use crate::{SnapshotError, Values};
     use std::sync::mpsc;
     use std::time::Duration;
@@ -230,7 +230,10 @@ mod tests {
     }
 
     /// Pushes in a thread and tells when that is done.
-    fn push_beside(queue: &Queue, test: impl FnOnce(mpsc::Receiver<Result<(), SnapshotError>>)) {
+    fn push_beside(
+        queue: &ShardQueue,
+        test: impl FnOnce(mpsc::Receiver<Result<(), SnapshotError>>),
+    ) {
         std::thread::scope(|scope| {
             let (send, receive) = mpsc::channel();
             scope.spawn(move || send.send(queue.push(0, 1, shard())));
@@ -240,10 +243,13 @@ mod tests {
 
     #[test]
     fn a_push_waits_until_stored_values_make_room() {
-        let queue = Queue::new(100);
+        let queue = ShardQueue::new(100);
         queue.push(0, 0, shard()).unwrap();
         push_beside(&queue, |pushed| {
-            assert!(matches!(queue.pop(), Job::Shard(Shard { first: 0, .. })));
+            assert!(matches!(
+                queue.pop(),
+                WriteJob::Shard(QueuedShard { first: 0, .. })
+            ));
             // Taken by the thread is not stored yet: its memory still counts.
             assert!(pushed.recv_timeout(Duration::from_millis(50)).is_err());
             queue.stored(80);
@@ -256,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_waiting_push_hears_of_the_failure() {
-        let queue = Queue::new(100);
+        let queue = ShardQueue::new(100);
         queue.push(0, 0, shard()).unwrap();
         let failure = SnapshotError::Request("failure".to_string());
         push_beside(&queue, |pushed| {
@@ -271,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_waiting_push_hears_of_the_stop() {
-        let queue = Queue::new(100);
+        let queue = ShardQueue::new(100);
         queue.push(0, 0, shard()).unwrap();
         push_beside(&queue, |pushed| {
             queue.stop();
@@ -281,17 +287,17 @@ mod tests {
                     .unwrap()
                     .is_err()
             );
-            assert!(matches!(queue.pop(), Job::Abort));
+            assert!(matches!(queue.pop(), WriteJob::Abort));
         });
     }
 
     #[test]
     fn shards_are_taken_together_up_to_the_next_order() {
-        let queue = Queue::new(1000);
+        let queue = ShardQueue::new(1000);
         for n in 0..3 {
             queue.push(0, n, shard()).unwrap();
         }
-        queue.push_order(Job::Finish);
+        queue.push_order(WriteJob::Finish);
         let taken = |most| -> Vec<u64> {
             let shards = queue.pop_shards(most);
             shards.iter().map(|shard| shard.first).collect()
@@ -299,12 +305,12 @@ mod tests {
         assert_eq!(taken(2), [0, 1]);
         assert_eq!(taken(2), [2]);
         assert!(taken(2).is_empty());
-        assert!(matches!(queue.pop(), Job::Finish));
+        assert!(matches!(queue.pop(), WriteJob::Finish));
     }
 
     #[test]
     fn a_shard_larger_than_the_queue_is_admitted_alone() {
-        let queue = Queue::new(1);
+        let queue = ShardQueue::new(1);
         assert_eq!(queue.push(0, 0, shard()), Ok(()));
     }
 }

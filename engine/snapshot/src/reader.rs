@@ -2,15 +2,17 @@
 
 use crate::bounds;
 use crate::checksums;
-use crate::entries::{Arrays, Group, ItemsEntry, LevelEntry, items_entries, level_entry, parse};
+use crate::entries::{
+    ArrayGroup, Arrays, LevelEntry, ParticlesEntry, level_entry, parse, particles_entries,
+};
 use crate::files::{self, SNAPSHOTS};
-use crate::groups::{SHARD_ITEMS, SHARD_PATCHES, level_path, sharding, sharding_of_items};
+use crate::groups::{SHARD_PARTICLES, SHARD_PATCHES, level_path, particle_sharding, sharding};
 use crate::header::ORIGIN;
-use crate::parts::{PartHeader, described};
+use crate::parts::{BlobHeader, described};
 use crate::zarr::Decoder;
 use crate::{
-    Attributes, FORMAT_VERSION, FieldHeader, ItemsHeader, LEAF, LevelHeader, Result, SnapshotError,
-    Values,
+    Attributes, FORMAT_VERSION, FieldHeader, LEAF, LevelHeader, ParticlesHeader, Result,
+    SnapshotError, Values,
 };
 use serde_json::{Map, Value};
 use std::ops::Range;
@@ -24,9 +26,9 @@ pub struct Snapshot {
     attributes: Attributes,
     levels: Vec<LevelEntry>,
     /// By ascending path.
-    items: Vec<ItemsEntry>,
+    items: Vec<ParticlesEntry>,
     /// By ascending path, with their metadata documents.
-    pub(crate) parts: Vec<(PartHeader, Value)>,
+    pub(crate) parts: Vec<(BlobHeader, Value)>,
 }
 
 /// Why `path` cannot be a snapshot, or its root metadata document.
@@ -107,7 +109,7 @@ impl Snapshot {
         Ok(Self {
             version,
             attributes,
-            items: items_entries(path, documents, &levels)?,
+            items: particles_entries(path, documents, &levels)?,
             levels,
             parts: described(path, documents)?,
             path: path.to_path_buf(),
@@ -120,7 +122,7 @@ impl Snapshot {
     }
 
     /// The parts, by ascending path.
-    pub fn parts(&self) -> impl Iterator<Item = &PartHeader> {
+    pub fn blobs(&self) -> impl Iterator<Item = &BlobHeader> {
         self.parts.iter().map(|(header, _)| header)
     }
 
@@ -128,12 +130,12 @@ impl Snapshot {
     ///
     /// # Errors
     /// [`SnapshotError::Missing`], [`SnapshotError::Corrupt`] for a missing, truncated or altered shard.
-    pub fn read_part(&self, path: &str) -> Result<Vec<u8>> {
+    pub fn read_blob(&self, path: &str) -> Result<Vec<u8>> {
         let found = self.parts.iter().find(|(header, _)| header.path == path);
         let (header, document) = found.ok_or_else(|| SnapshotError::Missing {
             path: self.path().into(),
             wanted: format!("part {path:?}"),
-            known: self.parts().map(|header| header.path.clone()).collect(),
+            known: self.blobs().map(|header| header.path.clone()).collect(),
         })?;
         let decoder = Decoder::open(self.path(), path, document)?;
         decoder.require(&(0..1))?;
@@ -158,7 +160,7 @@ impl Snapshot {
     }
 
     /// The kinds of items, by ascending path.
-    pub fn items(&self) -> impl ExactSizeIterator<Item = &ItemsHeader> {
+    pub fn particles(&self) -> impl ExactSizeIterator<Item = &ParticlesHeader> {
         self.items.iter().map(|entry| &entry.header)
     }
 
@@ -176,23 +178,23 @@ impl Snapshot {
         let headers = entry
             .into_iter()
             .flat_map(|entry| entry.arrays.values().map(|(header, _)| header));
-        let counts: Vec<String> = self.items().map(ItemsHeader::counts).collect();
+        let counts: Vec<String> = self.particles().map(ParticlesHeader::counts).collect();
         let is_field = |name: &String| name != ORIGIN && name != LEAF && !counts.contains(name);
         headers.filter(|header| is_field(&header.name)).collect()
     }
 
     /// All groups of arrays, the levels and then the kinds of items.
-    pub(crate) fn groups(&self) -> impl Iterator<Item = Group<'_>> {
-        let levels = self.levels.iter().map(|entry| Group {
+    pub(crate) fn groups(&self) -> impl Iterator<Item = ArrayGroup<'_>> {
+        let levels = self.levels.iter().map(|entry| ArrayGroup {
             path: level_path(entry.header.level),
             rows: entry.header.patches,
             step: SHARD_PATCHES,
             arrays: &entry.arrays,
         });
-        let items = self.items.iter().map(|entry| Group {
+        let items = self.items.iter().map(|entry| ArrayGroup {
             path: entry.header.path.clone(),
             rows: entry.header.count,
-            step: SHARD_ITEMS,
+            step: SHARD_PARTICLES,
             arrays: &entry.arrays,
         });
         levels.chain(items)
@@ -246,12 +248,12 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Snapshot::read`]; [`SnapshotError::Request`] for a range beyond the last item.
-    pub fn read_items(&self, path: &str, array: &str, range: Range<u64>) -> Result<Values> {
+    pub fn read_particles(&self, path: &str, array: &str, range: Range<u64>) -> Result<Values> {
         let entry = self.items.iter().find(|entry| entry.header.path == path);
         let entry = entry.ok_or_else(|| SnapshotError::Missing {
             path: self.path.clone(),
             wanted: format!("items {path:?}"),
-            known: self.items().map(|header| header.path.clone()).collect(),
+            known: self.particles().map(|header| header.path.clone()).collect(),
         })?;
         let count = entry.header.count;
         if range.end > count {
@@ -262,8 +264,8 @@ impl Snapshot {
     }
 
     /// Items of a whole shard where there are `items` of a kind: what is best read at a time.
-    pub fn shard_items(items: u64) -> u64 {
-        sharding_of_items(items).0
+    pub fn shard_particles(items: u64) -> u64 {
+        particle_sharding(items).0
     }
 
     /// Patches of a whole shard of a level of `patches` patches: what is best read at a time.
@@ -334,7 +336,7 @@ pub fn latest(directory: &Path) -> Result<Option<(u32, PathBuf)>> {
 ///
 /// # Errors
 /// As [`latest`].
-pub fn complete(directory: &Path) -> Result<Vec<PathBuf>> {
+pub fn list_complete(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(numbered(directory)?
         .into_iter()
         .map(|(_, path)| path)

@@ -1,28 +1,28 @@
 //! A snapshot on disk: its plan, its metadata, its shards, its publication.
 //!
-//! The steps are separate so that several processes can write one snapshot: one calls [`Plan::create`], all call
-//! [`Plan::store_shard`] and [`Plan::sync_shard`] for disjoint shards, and one calls [`Plan::publish`] when every shard is there.
+//! The steps are separate so that several processes can write one snapshot: one calls [`SnapshotPlan::create`], all call
+//! [`SnapshotPlan::store_shard`] and [`SnapshotPlan::sync_shard`] for disjoint shards, and one calls [`SnapshotPlan::publish`] when every shard is there.
 //!
 //! A *row* is what an array has for a patch, or for an item.
 
 use crate::checksums;
 use crate::groups::{
-    PlannedArray, PlannedGroup, level_path, planned_array, sharding_of_items, to_map,
+    PlannedArray, PlannedGroup, level_path, particle_sharding, planned_array, to_map,
 };
 use crate::header::PATCH_SIZE;
 use crate::{
-    Attributes, FORMAT_VERSION, FieldHeader, Items, Level, Part, Result, SnapshotError, Values,
-    files,
+    Attributes, Blob, FORMAT_VERSION, FieldHeader, LevelPlan, ParticlesPlan, Result, SnapshotError,
+    Values, files,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The version of snapshots without items, which older programs read.
-const VERSION_WITHOUT_ITEMS: u64 = 1;
+const VERSION_WITHOUT_PARTICLES: u64 = 1;
 
 /// Everything that is known of a snapshot before its data.
-pub struct Plan {
+pub struct SnapshotPlan {
     /// Metadata documents by path below the snapshot's directory, without the root's; sorted, because readers of
     /// consolidated metadata expect it.
     documents: BTreeMap<String, Value>,
@@ -50,7 +50,7 @@ fn group(attributes: Map<String, Value>) -> Value {
 }
 
 /// The attributes of the root group.
-fn root_attributes(attributes: &Attributes, levels: &[Level]) -> Result<Map<String, Value>> {
+fn root_attributes(attributes: &Attributes, levels: &[LevelPlan]) -> Result<Map<String, Value>> {
     finite("time", &[attributes.time])?;
     finite("domain_left_edge", &attributes.domain_left_edge)?;
     finite("domain_right_edge", &attributes.domain_right_edge)?;
@@ -67,7 +67,7 @@ fn root_attributes(attributes: &Attributes, levels: &[Level]) -> Result<Map<Stri
     }
     let mut root = Map::new();
     root.insert("format".into(), json!("nestar-snapshot"));
-    root.insert("format_version".into(), json!(VERSION_WITHOUT_ITEMS));
+    root.insert("format_version".into(), json!(VERSION_WITHOUT_PARTICLES));
     let (name, kind) = checksums::ATTRIBUTE;
     root.insert(name.into(), json!(kind));
     root.extend(to_map(attributes)?);
@@ -77,12 +77,12 @@ fn root_attributes(attributes: &Attributes, levels: &[Level]) -> Result<Map<Stri
     Ok(root)
 }
 
-impl Plan {
+impl SnapshotPlan {
     /// Plans a snapshot; `levels` ascend. Every level also gets the arrays `origin` and `leaf`.
     ///
     /// # Errors
     /// [`SnapshotError::Request`] for headers that the format has no room for.
-    pub fn new(attributes: &Attributes, levels: &[Level]) -> Result<Self> {
+    pub fn new(attributes: &Attributes, levels: &[LevelPlan]) -> Result<Self> {
         let mut plan = Self {
             documents: BTreeMap::new(),
             root: root_attributes(attributes, levels)?,
@@ -97,7 +97,7 @@ impl Plan {
     }
 
     /// Plans one level.
-    fn add_level(&mut self, level: &Level) -> Result<()> {
+    fn add_level(&mut self, level: &LevelPlan) -> Result<()> {
         let header = &level.header;
         finite("time of a level", &[header.time, header.dt])?;
         finite("cell_width", &header.cell_width)?;
@@ -125,11 +125,11 @@ impl Plan {
         Ok(())
     }
 
-    /// Adds a kind of items, with an array of each level that says how many lie in each patch ([`ItemsHeader::counts`](crate::ItemsHeader::counts)).
+    /// Adds a kind of items, with an array of each level that says how many lie in each patch ([`ParticlesHeader::counts`](crate::ParticlesHeader::counts)).
     ///
     /// # Errors
     /// [`SnapshotError::Request`] for headers that the format has no room for, or a place that is taken.
-    pub fn add_items(&mut self, items: &Items) -> Result<()> {
+    pub fn add_particles(&mut self, items: &ParticlesPlan) -> Result<()> {
         let header = &items.header;
         header.validate()?;
         let levels = 0..self.groups.len();
@@ -146,7 +146,7 @@ impl Plan {
             path: header.path.clone(),
             rows: header.count,
             dimension: items.dimension.clone(),
-            sharding: sharding_of_items(header.count),
+            sharding: particle_sharding(header.count),
         });
         self.root["format_version"] = json!(FORMAT_VERSION);
         let mut columns = items.columns.iter();
@@ -162,11 +162,11 @@ impl Plan {
         self.documents.insert(path.to_string(), document).is_some()
     }
 
-    /// Adds a part, which [`Plan::create`] stores.
+    /// Adds a part, which [`SnapshotPlan::create`] stores.
     ///
     /// # Errors
     /// [`SnapshotError::Request`] for a place that the format has no room for or that is taken.
-    pub fn add_part(&mut self, part: &Part) -> Result<()> {
+    pub fn add_blob(&mut self, part: &Blob) -> Result<()> {
         let (document, file, shard) = part.encoded()?;
         let path = &part.header.path;
         if self.add_group(path, document) {
@@ -245,7 +245,7 @@ impl Plan {
     }
 
     /// Compresses and stores one whole shard: the values of patches from `first_patch`, a multiple of
-    /// [`Plan::shard_patches`]; returns the bytes written.
+    /// [`SnapshotPlan::shard_patches`]; returns the bytes written.
     ///
     /// # Errors
     /// [`SnapshotError::Io`]; [`SnapshotError::Request`] for values that are not one shard.
@@ -262,7 +262,7 @@ impl Plan {
         self.store(directory, index, first_patch, values)
     }
 
-    /// Stores a shard of the array that stands at `index`, which [`Plan::check`] has seen.
+    /// Stores a shard of the array that stands at `index`, which [`SnapshotPlan::check`] has seen.
     pub(crate) fn store(
         &self,
         directory: &Path,

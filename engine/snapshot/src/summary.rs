@@ -1,7 +1,8 @@
 //! A description of a snapshot for people.
 
 use crate::{
-    DataType, FieldHeader, ItemsHeader, LEAF, LevelHeader, PATCH_SIZE, PartHeader, Result, Snapshot,
+    BlobHeader, DataType, FieldHeader, LEAF, LevelHeader, PATCH_SIZE, ParticlesHeader, Result,
+    Snapshot,
 };
 use std::fmt::Write;
 
@@ -40,11 +41,11 @@ impl Statistics {
 pub fn summary(snapshot: &Snapshot) -> Result<String> {
     let mut text = header(snapshot)?;
     text += &fields(snapshot)?;
-    for items in snapshot.items() {
+    for items in snapshot.particles() {
         text += &counted(snapshot, items);
         text += &columns(snapshot, items)?;
     }
-    text.extend(snapshot.parts().map(described));
+    text.extend(snapshot.blobs().map(described));
     Ok(text)
 }
 
@@ -91,10 +92,10 @@ fn fields(snapshot: &Snapshot) -> Result<String> {
 }
 
 /// A line about a kind of items.
-fn counted(snapshot: &Snapshot, items: &ItemsHeader) -> String {
+fn counted(snapshot: &Snapshot, items: &ParticlesHeader) -> String {
     let names = snapshot.columns(&items.path).into_iter();
     let names: Vec<&str> = names.map(|column| column.name.as_str()).collect();
-    let ItemsHeader {
+    let ParticlesHeader {
         path,
         count,
         version,
@@ -106,7 +107,7 @@ fn counted(snapshot: &Snapshot, items: &ItemsHeader) -> String {
 }
 
 /// The table of the columns of items that hold numbers with a point: extremes and sums over all items; nothing where there are none.
-fn columns(snapshot: &Snapshot, items: &ItemsHeader) -> Result<String> {
+fn columns(snapshot: &Snapshot, items: &ParticlesHeader) -> Result<String> {
     let headers = snapshot.columns(&items.path).into_iter();
     let headers: Vec<&FieldHeader> = headers
         .filter(|header| matches!(header.data_type, DataType::F32 | DataType::F64))
@@ -139,15 +140,15 @@ fn columns(snapshot: &Snapshot, items: &ItemsHeader) -> Result<String> {
 /// The statistics of the components of a column.
 fn column(
     snapshot: &Snapshot,
-    items: &ItemsHeader,
+    items: &ParticlesHeader,
     header: &FieldHeader,
 ) -> Result<Vec<Statistics>> {
     let components = header.shape.iter().product::<u64>() as usize;
     let mut found = vec![Statistics::NONE; components];
-    let shard = Snapshot::shard_items(items.count).max(1);
+    let shard = Snapshot::shard_particles(items.count).max(1);
     for first in (0..items.count).step_by(shard as usize) {
         let range = first..(first + shard).min(items.count);
-        let values = snapshot.read_items(&items.path, &header.name, range)?;
+        let values = snapshot.read_particles(&items.path, &header.name, range)?;
         let values = values.into_f64();
         for (n, found) in found.iter_mut().enumerate() {
             let values = values.iter().skip(n).step_by(components);
@@ -160,8 +161,8 @@ fn column(
 }
 
 /// A line about a part.
-fn described(part: &PartHeader) -> String {
-    let PartHeader {
+fn described(part: &BlobHeader) -> String {
+    let BlobHeader {
         path,
         version,
         length,

@@ -1,7 +1,7 @@
 //! Tables that anyone wrote as Zarr arrays side by side in a group, such as the particles of a snapshot.
 
 use crate::layout::Plain;
-use crate::uniform::{Kind, node_kind};
+use crate::uniform::{NodeKind, node_kind};
 use crate::zarr::read_plain;
 use crate::{Result, SnapshotError, files};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A column: an array of one dimension, or a component of one of shape `[row, 3]`.
-struct Column {
+struct TableColumn {
     name: String,
     array: PathBuf,
     component: usize,
@@ -26,14 +26,14 @@ fn shape(path: &Path) -> Vec<u64> {
 }
 
 /// The columns of the group at `path`, one at least, by ascending array.
-fn columns(path: &Path) -> Result<Vec<Column>> {
+fn columns(path: &Path) -> Result<Vec<TableColumn>> {
     let refuse = |detail: String| {
         Err(SnapshotError::Uniform {
             path: path.to_path_buf(),
             detail,
         })
     };
-    if node_kind(path)? == Kind::Array {
+    if node_kind(path)? == NodeKind::Array {
         return refuse("it is one array; a table is a group of arrays".to_string());
     }
     let mut entries = files::entries(path)?;
@@ -41,7 +41,7 @@ fn columns(path: &Path) -> Result<Vec<Column>> {
     let (mut columns, mut others) = (Vec::new(), Vec::new());
     for array in entries {
         let name = array.file_name().unwrap_or_default().to_string_lossy();
-        if !matches!(node_kind(&array), Ok(Kind::Array)) {
+        if !matches!(node_kind(&array), Ok(NodeKind::Array)) {
             continue;
         }
         let shape = shape(&array);
@@ -53,7 +53,7 @@ fn columns(path: &Path) -> Result<Vec<Column>> {
         if endings.is_empty() {
             others.push(format!("{name} of shape {shape:?}"));
         }
-        let column = |(component, ending): (usize, &&str)| Column {
+        let column = |(component, ending): (usize, &&str)| TableColumn {
             name: format!("{name}{ending}"),
             array: array.clone(),
             component,

@@ -64,7 +64,7 @@ impl UniformArray {
 /// are there; [`SnapshotError::Corrupt`].
 pub fn read_uniform(path: &Path, names: &[&str]) -> Result<Vec<UniformArray>> {
     let kind = node_kind(path)?;
-    if kind == Kind::Array && names.len() != 1 {
+    if kind == NodeKind::Array && names.len() != 1 {
         let detail = format!(
             "it is one array, and {} are needed: {}",
             names.len(),
@@ -77,7 +77,7 @@ pub fn read_uniform(path: &Path, names: &[&str]) -> Result<Vec<UniformArray>> {
     }
     let mut arrays: Vec<UniformArray> = Vec::with_capacity(names.len());
     for name in names {
-        let place = if kind == Kind::Array {
+        let place = if kind == NodeKind::Array {
             path.to_path_buf()
         } else {
             member(path, name)?
@@ -127,7 +127,7 @@ pub fn read_array(path: &Path, name: &str) -> Result<PlainArray> {
 
 /// What a directory of Zarr is.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum NodeKind {
     /// It holds further directories.
     Group,
     /// It holds values.
@@ -135,7 +135,7 @@ pub(crate) enum Kind {
 }
 
 /// Whether the directory holds a Zarr group or array, of either version.
-pub(crate) fn node_kind(path: &Path) -> Result<Kind> {
+pub(crate) fn node_kind(path: &Path) -> Result<NodeKind> {
     let refuse = |detail: &str| {
         Err(SnapshotError::Uniform {
             path: path.to_path_buf(),
@@ -145,9 +145,9 @@ pub(crate) fn node_kind(path: &Path) -> Result<Kind> {
     let text = std::fs::read_to_string(path.join("zarr.json")).unwrap_or_default();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     if document["node_type"] == "array" || path.join(".zarray").is_file() {
-        Ok(Kind::Array)
+        Ok(NodeKind::Array)
     } else if document["node_type"] == "group" || path.join(".zgroup").is_file() {
-        Ok(Kind::Group)
+        Ok(NodeKind::Group)
     } else if !path.exists() {
         refuse("there is nothing with this name")
     } else {
@@ -160,11 +160,11 @@ pub(crate) fn node_kind(path: &Path) -> Result<Kind> {
 /// The directory of the array `name` in the group at `path`.
 fn member(path: &Path, name: &str) -> Result<PathBuf> {
     let place = path.join(name);
-    if matches!(node_kind(&place), Ok(Kind::Array)) {
+    if matches!(node_kind(&place), Ok(NodeKind::Array)) {
         return Ok(place);
     }
     let entries = crate::files::entries(path)?.into_iter();
-    let arrays = entries.filter(|entry| matches!(node_kind(entry), Ok(Kind::Array)));
+    let arrays = entries.filter(|entry| matches!(node_kind(entry), Ok(NodeKind::Array)));
     let mut known: Vec<String> = arrays
         .filter_map(|entry| Some(entry.file_name()?.to_string_lossy().into_owned()))
         .collect();

@@ -29,9 +29,9 @@ impl Snapshot {
                 }
             }
         }
-        for part in self.parts() {
+        for part in self.blobs() {
             tell(&part.path);
-            self.read_part(&part.path)?;
+            self.read_blob(&part.path)?;
         }
         Ok(())
     }
@@ -50,7 +50,7 @@ impl Snapshot {
             let arrays = group.arrays.keys();
             names.extend(arrays.map(|array| format!("{path}/{array}/{ROOT}")));
         }
-        names.extend(self.parts().map(|part| format!("{}/{ROOT}", part.path)));
+        names.extend(self.blobs().map(|part| format!("{}/{ROOT}", part.path)));
         match names.iter().find(|name| !listed(name)) {
             Some(name) => {
                 let text = format!("it has no line for {name}");

@@ -1,7 +1,7 @@
 //! The thread that compresses and stores.
 
-use crate::queue::{Done, Job, Outcome, Queue, Shard};
-use crate::store::Plan;
+use crate::queue::{QueuedShard, ShardQueue, WriteJob, WriteOutcome, WrittenSnapshot};
+use crate::store::SnapshotPlan;
 use crate::{Result, SnapshotError, files};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ type Stored = (usize, u64);
 pub enum Role {
     /// There is no other writer: makes the snapshot's directories and names it when it is whole.
     Only,
-    /// Makes the directories, and names the snapshot when it is told to ([`Finishing::publish`](crate::Finishing::publish)).
+    /// Makes the directories, and names the snapshot when it is told to ([`PendingSnapshot::publish`](crate::PendingSnapshot::publish)).
     Leader,
     /// Finds the directories there.
     Follower,
@@ -30,8 +30,8 @@ pub enum Role {
 
 /// What the background thread works on.
 pub(crate) struct Worker {
-    pub plan: Arc<Plan>,
-    pub queue: Arc<Queue>,
+    pub plan: Arc<SnapshotPlan>,
+    pub queue: Arc<ShardQueue>,
     pub partial: PathBuf,
     pub complete: PathBuf,
     pub role: Role,
@@ -74,7 +74,7 @@ impl Worker {
     }
 
     /// Stores shards until the snapshot is finished or aborted; other threads bring those to the disk that are stored.
-    fn serve(&self, created: u64) -> Outcome {
+    fn serve(&self, created: u64) -> WriteOutcome {
         let (stored, syncing) = (channel(), AtomicBool::new(true));
         let (sender, receiver) = (stored.0, Mutex::new(stored.1));
         let sync = || self.sync(&receiver, &syncing);
@@ -99,11 +99,11 @@ impl Worker {
         created: u64,
         stored: Sender<Stored>,
         finish: impl FnOnce() -> Result<Vec<()>>,
-    ) -> Outcome {
+    ) -> WriteOutcome {
         let (mut bytes, mut ends) = (created, Some((stored, finish)));
         loop {
             match self.queue.pop() {
-                Job::Shard(first) => {
+                WriteJob::Shard(first) => {
                     let more = self.queue.pop_shards(self.threads.saturating_sub(1));
                     bytes += self.store(&first, &more)?;
                     for shard in std::iter::once(&first).chain(&more) {
@@ -112,7 +112,7 @@ impl Worker {
                         let _ = stored.map(|stored| stored.send((shard.array, shard.first)));
                     }
                 }
-                Job::Finish => {
+                WriteJob::Finish => {
                     if let Some((stored, finish)) = ends.take() {
                         drop(stored);
                         finish()?;
@@ -123,8 +123,8 @@ impl Worker {
                         Role::Follower => return self.done(bytes),
                     }
                 }
-                Job::Publish => return self.publish(bytes),
-                Job::Abort => return Ok(None),
+                WriteJob::Publish => return self.publish(bytes),
+                WriteJob::Abort => return Ok(None),
             }
         }
     }
@@ -139,9 +139,9 @@ impl Worker {
     }
 
     /// Stores a shard and, at the same time, others; their bytes on disk.
-    fn store(&self, first: &Shard, more: &[Shard]) -> Result<u64> {
-        let store = |shard: &Shard| {
-            let Shard {
+    fn store(&self, first: &QueuedShard, more: &[QueuedShard]) -> Result<u64> {
+        let store = |shard: &QueuedShard| {
+            let QueuedShard {
                 array,
                 first,
                 values,
@@ -165,15 +165,15 @@ impl Worker {
         })
     }
 
-    fn publish(&self, bytes: u64) -> Outcome {
+    fn publish(&self, bytes: u64) -> WriteOutcome {
         let published = self
             .plan
             .publish(&self.partial, &self.complete, self.replace)?;
         self.done(bytes + published)
     }
 
-    fn done(&self, bytes: u64) -> Outcome {
-        Ok(Some(Done {
+    fn done(&self, bytes: u64) -> WriteOutcome {
+        Ok(Some(WrittenSnapshot {
             path: self.complete.clone(),
             bytes,
             seconds: self.begun.elapsed().as_secs_f64(),

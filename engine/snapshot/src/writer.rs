@@ -2,10 +2,10 @@
 
 use crate::files::{self, SNAPSHOTS};
 use crate::groups::{PlannedArray, PlannedGroup, level_path};
-use crate::queue::{Done, Job, Queue, aborted};
-use crate::store::Plan;
+use crate::queue::{ShardQueue, WriteJob, WrittenSnapshot, aborted};
+use crate::store::SnapshotPlan;
 use crate::worker::{Role, Worker};
-use crate::{Attributes, Level, Result, SnapshotError, Values};
+use crate::{Attributes, LevelPlan, Result, SnapshotError, Values};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use std::time::Instant;
 
 /// Where and how a snapshot is written.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Target {
+pub struct SnapshotTarget {
     /// The run's directory, which must exist; `snapshots` is created in it.
     pub directory: PathBuf,
     /// The snapshot's number: the file is `snapshots/NNNNNN.zarr`.
@@ -34,7 +34,7 @@ pub struct Target {
 /// [`SnapshotWriter::finish`] lets that thread sync them and, if the writer is the only one, rename it. Dropping an unfinished
 /// writer removes what was written, unless that is the leader's business.
 pub struct SnapshotWriter {
-    plan: Arc<Plan>,
+    plan: Arc<SnapshotPlan>,
     /// By array: the shards that are this writer's, and which of them were pushed.
     pushed: Vec<BTreeMap<u64, bool>>,
     role: Role,
@@ -43,7 +43,7 @@ pub struct SnapshotWriter {
 
 /// A snapshot, or one writer's share, that is complete from the caller's side and becomes durable in the background. Dropping it
 /// waits, but a leader that was not told to publish drops the snapshot.
-pub struct Finishing {
+pub struct PendingSnapshot {
     thread: Thread,
     /// Whether the snapshot gets its name when this is asked for it.
     unnamed: bool,
@@ -51,9 +51,9 @@ pub struct Finishing {
 
 /// Ends a writer from another thread: what it has not stored yet is dropped, and its pushes fail.
 #[derive(Clone)]
-pub struct Stopper(Arc<Queue>);
+pub struct WriterAbort(Arc<ShardQueue>);
 
-impl Stopper {
+impl WriterAbort {
     /// Ends the writer.
     pub fn stop(&self) {
         self.0.stop();
@@ -62,7 +62,7 @@ impl Stopper {
 
 /// The background thread and the queue to it.
 struct Thread {
-    queue: Arc<Queue>,
+    queue: Arc<ShardQueue>,
     handle: Option<JoinHandle<()>>,
 }
 
@@ -75,7 +75,7 @@ impl Drop for Thread {
     }
 }
 
-impl Target {
+impl SnapshotTarget {
     /// Makes room for a snapshot under its temporary name.
     fn clear(&self) -> Result<()> {
         let snapshots = self.directory.join(SNAPSHOTS);
@@ -107,8 +107,12 @@ impl SnapshotWriter {
     /// # Errors
     /// [`SnapshotError::Io`] (the run's directory is missing, no permission), [`SnapshotError::Exists`],
     /// [`SnapshotError::Request`] for headers that the format has no room for.
-    pub fn begin(target: &Target, attributes: &Attributes, levels: &[Level]) -> Result<Self> {
-        let plan = Plan::new(attributes, levels)?;
+    pub fn begin(
+        target: &SnapshotTarget,
+        attributes: &Attributes,
+        levels: &[LevelPlan],
+    ) -> Result<Self> {
+        let plan = SnapshotPlan::new(attributes, levels)?;
         let all = |group: &PlannedGroup| vec![group.shards()];
         let shards: Vec<_> = plan.groups.iter().map(all).collect();
         Self::begin_share(target, plan, Role::Only, &shards)
@@ -121,8 +125,8 @@ impl SnapshotWriter {
     /// # Errors
     /// As [`SnapshotWriter::begin`].
     pub fn begin_share(
-        target: &Target,
-        plan: Plan,
+        target: &SnapshotTarget,
+        plan: SnapshotPlan,
         role: Role,
         shards: &[Vec<Range<u64>>],
     ) -> Result<Self> {
@@ -135,7 +139,7 @@ impl SnapshotWriter {
             own.flatten().map(|number| (number, false)).collect()
         };
         let pushed = plan.arrays.iter().map(pushed).collect();
-        let queue = Arc::new(Queue::new(target.queue_bytes));
+        let queue = Arc::new(ShardQueue::new(target.queue_bytes));
         let worker = Worker {
             plan: plan.clone(),
             queue: queue.clone(),
@@ -161,8 +165,8 @@ impl SnapshotWriter {
     }
 
     /// What ends this writer from another thread, also when it is finishing.
-    pub fn stopper(&self) -> Stopper {
-        Stopper(self.thread.queue.clone())
+    pub fn abort_handle(&self) -> WriterAbort {
+        WriterAbort(self.thread.queue.clone())
     }
 
     /// Hands one shard over: the values of the patches from `first_patch` (a multiple of
@@ -177,11 +181,11 @@ impl SnapshotWriter {
     }
 
     /// Hands one shard of an array of items over, as [`SnapshotWriter::push`]: `path` is that of the items, `first` a multiple of
-    /// [`Snapshot::shard_items`](crate::Snapshot::shard_items).
+    /// [`Snapshot::shard_particles`](crate::Snapshot::shard_particles).
     ///
     /// # Errors
     /// As [`SnapshotWriter::push`].
-    pub fn push_items(
+    pub fn push_particles(
         &mut self,
         path: &str,
         array: &str,
@@ -211,7 +215,7 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// [`SnapshotError::Request`] if a shard is missing; the snapshot is then dropped.
-    pub fn finish(mut self) -> Result<Finishing> {
+    pub fn finish(mut self) -> Result<PendingSnapshot> {
         for (index, pushed) in self.pushed.iter().enumerate() {
             if let Some((number, _)) = pushed.iter().find(|(_, done)| !**done) {
                 let name = self.plan.name(index);
@@ -219,10 +223,10 @@ impl SnapshotWriter {
                 return Err(SnapshotError::Request(text));
             }
         }
-        self.thread.queue.push_order(Job::Finish);
+        self.thread.queue.push_order(WriteJob::Finish);
         let handle = self.thread.handle.take();
         let queue = self.thread.queue.clone();
-        Ok(Finishing {
+        Ok(PendingSnapshot {
             thread: Thread { queue, handle },
             unnamed: self.role == Role::Leader,
         })
@@ -237,27 +241,27 @@ impl Drop for SnapshotWriter {
     }
 }
 
-impl Finishing {
+impl PendingSnapshot {
     /// The finished snapshot (of a follower: its share), or `None` while the thread works, or a leader waits to be told.
     ///
     /// # Errors
     /// The background thread's error; the temporary directory is gone then.
-    pub fn poll(&self) -> Result<Option<Done>> {
+    pub fn poll(&self) -> Result<Option<WrittenSnapshot>> {
         self.thread.queue.outcome().unwrap_or(Ok(None))
     }
 
     /// Whether all of this writer's shards are on the disk; of an only writer: whether the snapshot has its name.
     ///
     /// # Errors
-    /// As [`Finishing::poll`].
+    /// As [`PendingSnapshot::poll`].
     pub fn is_synced(&self) -> Result<bool> {
         self.thread.queue.is_synced()
     }
 
-    /// Waits until [`Finishing::is_synced`].
+    /// Waits until [`PendingSnapshot::is_synced`].
     ///
     /// # Errors
-    /// As [`Finishing::poll`].
+    /// As [`PendingSnapshot::poll`].
     pub fn wait_until_synced(&self) -> Result<()> {
         self.thread.queue.wait_until_synced()
     }
@@ -266,22 +270,22 @@ impl Finishing {
     /// nothing.
     pub fn publish(&mut self) {
         if std::mem::take(&mut self.unnamed) {
-            self.thread.queue.push_order(Job::Publish);
+            self.thread.queue.push_order(WriteJob::Publish);
         }
     }
 
     /// Waits for the finished snapshot; a leader publishes it first.
     ///
     /// # Errors
-    /// As [`Finishing::poll`].
-    pub fn wait(mut self) -> Result<Done> {
+    /// As [`PendingSnapshot::poll`].
+    pub fn wait(mut self) -> Result<WrittenSnapshot> {
         self.publish();
         let done = self.thread.queue.wait_for_outcome()?;
         done.ok_or_else(aborted)
     }
 }
 
-impl Drop for Finishing {
+impl Drop for PendingSnapshot {
     fn drop(&mut self) {
         if self.unnamed {
             self.thread.queue.stop();

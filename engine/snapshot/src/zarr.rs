@@ -5,7 +5,7 @@
 
 use crate::bounds::{bytes, may_hold, require_stored, row_bytes};
 use crate::files::{open, read_at, tree_bytes};
-use crate::layout::{Layout, Plain, chunk_shape, indices, non_zero};
+use crate::layout::{ArrayLayout, Plain, chunk_shape, indices, non_zero};
 use crate::{DataType, Result, SnapshotError, Values};
 use rayon::prelude::*;
 use serde_json::Value;
@@ -33,7 +33,7 @@ fn options() -> CodecOptions {
 }
 
 /// A builder with the shape, type and fill value of the array: NaN for floats, 0 for integers.
-fn builder(layout: &Layout, shard: &[u64]) -> ArrayBuilder {
+fn builder(layout: &ArrayLayout, shard: &[u64]) -> ArrayBuilder {
     let (shape, name) = (layout.shape.clone(), layout.data_type.name());
     match layout.data_type {
         DataType::F32 => ArrayBuilder::new(shape, shard, name, f32::NAN),
@@ -53,7 +53,7 @@ pub(crate) struct Encoder {
 
 impl Encoder {
     /// Prepares the codecs of `layout`. The error is a text, as no file is concerned.
-    pub fn new(layout: &Layout) -> std::result::Result<Self, String> {
+    pub fn new(layout: &ArrayLayout) -> std::result::Result<Self, String> {
         let shard_shape = chunk_shape(&layout.shape, layout.shard);
         let inner_shape = non_zero(&chunk_shape(&layout.shape, layout.inner));
         let mut builder = builder(layout, &shard_shape);
@@ -132,7 +132,7 @@ pub(crate) struct Decoder {
 }
 
 /// A shard open for reading, with the offset and length of each inner chunk.
-struct Shard {
+struct OpenShard {
     path: PathBuf,
     file: File,
     index: Vec<u64>,
@@ -140,7 +140,7 @@ struct Shard {
 
 /// The rows that one inner chunk contributes to a read.
 struct Task<'a> {
-    shard: &'a Shard,
+    shard: &'a OpenShard,
     patches: &'a [u64],
     output: &'a mut [u8],
 }
@@ -210,7 +210,7 @@ impl Decoder {
         let files = stretches.iter().map(|s| self.shard_path(shard_of(s[0])));
         require_stored(files, [patches.len() as u64, self.inner], row)?;
         let mut values = Values::zeros(self.data_type, patches.len() * row / self.data_type.size());
-        let shards: Vec<Shard> = stretches
+        let shards: Vec<OpenShard> = stretches
             .iter()
             .map(|stretch| self.open_shard(shard_of(stretch[0])))
             .collect::<Result<_>>()?;
@@ -234,7 +234,7 @@ impl Decoder {
     }
 
     /// Opens a shard and reads its index, which stands at its end.
-    fn open_shard(&self, number: u64) -> Result<Shard> {
+    fn open_shard(&self, number: u64) -> Result<OpenShard> {
         let path = self.shard_path(number);
         let file = open(&path)?;
         let shape = non_zero(&[self.shard / self.inner, 2]);
@@ -262,7 +262,7 @@ impl Decoder {
             .chunks_exact(8)
             .map(|b| u64::from_le_bytes(std::array::from_fn(|i| b[i])))
             .collect();
-        Ok(Shard { path, file, index })
+        Ok(OpenShard { path, file, index })
     }
 
     /// Decodes one inner chunk, checksum included, and copies the rows that are wanted.

@@ -1,8 +1,8 @@
 //! What a kind of device implements: memory in bytes, copies, compilation, launches.
 
 use super::DeviceError;
-use super::carrier::{Carrier, LinkId};
-use super::counters::KernelTally;
+use super::counters::AtomicKernelCounters;
+use super::link_transport::{LinkId, LinkTransport};
 use std::sync::Arc;
 
 /// Memory of a device.
@@ -37,7 +37,7 @@ pub struct DeviceLimits {
 
 /// How many blocks of which size a launch has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct LaunchShape {
     /// Blocks; 0: nothing is launched.
     pub blocks: u32,
     /// Threads of a block.
@@ -46,7 +46,7 @@ pub struct Shape {
     pub shared: u32,
 }
 
-impl Shape {
+impl LaunchShape {
     /// A launch of `blocks` blocks without dynamic shared memory.
     #[must_use]
     pub fn of(blocks: usize, threads: u32) -> Self {
@@ -89,7 +89,7 @@ pub(super) trait Backend: Send + Sync {
     /// Frees what `allocate` gave, after all work that uses it.
     fn release(&self, address: u64, bytes: usize);
     /// Addresses for up to `bytes > 0`, nothing behind them yet.
-    fn reserve(&self, bytes: usize) -> Result<Box<dyn Range>, DeviceError>;
+    fn reserve(&self, bytes: usize) -> Result<Box<dyn AddressRange>, DeviceError>;
     /// Zeroed host memory that copies reach at bus speed; `bytes > 0`. Aligned to 64 bytes.
     fn allocate_host(&self, bytes: usize) -> Result<*mut u8, DeviceError>;
     /// Frees what `allocate_host` gave.
@@ -99,11 +99,11 @@ pub(super) trait Backend: Send + Sync {
     /// Copies on the device; the two do not overlap.
     fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), DeviceError>;
     /// Copies to and from the host: on a further queue `beside` the stream, or on the stream itself.
-    fn copies(&self, beside: bool) -> Result<Box<dyn Copies>, DeviceError>;
+    fn copies(&self, beside: bool) -> Result<Box<dyn CopyStream>, DeviceError>;
     /// Waits for all work.
     fn synchronise(&self) -> Result<(), DeviceError>;
     /// Compiles a source, or takes the result of an earlier compilation.
-    fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn Code>, DeviceError>;
+    fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn LoadedCode>, DeviceError>;
 
     /// What direct links are made by, with its version.
     fn link_library(&self) -> Result<String, DeviceError> {
@@ -119,7 +119,7 @@ pub(super) trait Backend: Send + Sync {
         _id: &[u8; LinkId::BYTES],
         _rank: usize,
         _size: usize,
-    ) -> Result<Arc<dyn Carrier>, DeviceError> {
+    ) -> Result<Arc<dyn LinkTransport>, DeviceError> {
         Err(no_links())
     }
 }
@@ -130,7 +130,7 @@ fn no_links() -> DeviceError {
 
 /// A queue of copies between device memory and memory of `allocate_host`. Both ends of a copy live until it has ended; until
 /// then nobody changes its source or uses its target.
-pub(super) trait Copies: Send + Sync {
+pub(super) trait CopyStream: Send + Sync {
     /// What is queued here from now on comes after all work on the stream so far.
     fn follow(&self) -> Result<(), DeviceError>;
     /// Queues a copy of `bytes > 0` to the host.
@@ -138,15 +138,15 @@ pub(super) trait Copies: Send + Sync {
     /// Queues a copy of `bytes > 0` to the device.
     fn upload(&self, from: *const u8, to: u64, bytes: usize) -> Result<(), DeviceError>;
     /// A mark behind all that was queued here.
-    fn mark(&self) -> Result<Box<dyn Pending>, DeviceError>;
+    fn mark(&self) -> Result<Box<dyn Fence>, DeviceError>;
     /// As `mark`; what is put on the stream from now on comes after it.
-    fn precede(&self) -> Result<Box<dyn Pending>, DeviceError>;
+    fn precede(&self) -> Result<Box<dyn Fence>, DeviceError>;
     /// Waits for all that was queued here.
     fn wait(&self) -> Result<(), DeviceError>;
 }
 
 /// A mark in such a queue.
-pub(super) trait Pending: Send + Sync {
+pub(super) trait Fence: Send + Sync {
     /// Whether all before it has ended.
     fn is_done(&self) -> Result<bool, DeviceError>;
     /// Waits for the end of all before it.
@@ -154,7 +154,7 @@ pub(super) trait Pending: Send + Sync {
 }
 
 /// Reserved addresses that memory is mapped to from the front.
-pub(super) trait Range: Send + Sync {
+pub(super) trait AddressRange: Send + Sync {
     /// The first address; it never changes.
     fn address(&self) -> u64;
     /// Bytes mapped.
@@ -166,22 +166,22 @@ pub(super) trait Range: Send + Sync {
 }
 
 /// A compiled source, loaded.
-pub(super) trait Code: Send + Sync {
+pub(super) trait LoadedCode: Send + Sync {
     /// A kernel by name.
-    fn function(self: Arc<Self>, name: &str) -> Result<Box<dyn Function>, DeviceError>;
+    fn function(self: Arc<Self>, name: &str) -> Result<Box<dyn BackendKernel>, DeviceError>;
 }
 
 /// A kernel of a loaded source, which it keeps alive.
-pub(super) trait Function: Send + Sync {
+pub(super) trait BackendKernel: Send + Sync {
     /// What the compiler made of it.
     fn info(&self) -> KernelInfo;
     /// Blocks that a multiprocessor holds at once.
-    fn resident(&self, threads: u32, shared: u32) -> Result<u32, DeviceError>;
+    fn resident_blocks(&self, threads: u32, shared: u32) -> Result<u32, DeviceError>;
     /// Launches `shape.blocks > 0` blocks; with `timer`, adds the time that they take to it.
     fn launch(
         &self,
-        shape: Shape,
+        shape: LaunchShape,
         parameters: &[u8],
-        timer: Option<&Arc<KernelTally>>,
+        timer: Option<&Arc<AtomicKernelCounters>>,
     ) -> Result<(), DeviceError>;
 }

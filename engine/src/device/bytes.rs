@@ -2,7 +2,7 @@
 
 /// A number of bytes for people.
 #[must_use]
-pub fn shown(bytes: u64) -> String {
+pub fn format_bytes(bytes: u64) -> String {
     let mut value = bytes as f64;
     let mut units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"].into_iter();
     let mut unit = units.next().unwrap_or_default();
@@ -27,10 +27,10 @@ pub fn shown(bytes: u64) -> String {
 mod tests {
     #[test]
     fn bytes_are_shown_in_the_fitting_unit() {
-        assert_eq!(super::shown(1023), "1023 B");
-        assert_eq!(super::shown(40 << 10), "40.0 KiB");
-        assert_eq!(super::shown(3 << 29), "1.5 GiB");
-        assert_eq!(super::shown(5 << 50), "5.0 PiB");
-        assert_eq!(super::shown(u64::MAX), "more than 15 EiB");
+        assert_eq!(super::format_bytes(1023), "1023 B");
+        assert_eq!(super::format_bytes(40 << 10), "40.0 KiB");
+        assert_eq!(super::format_bytes(3 << 29), "1.5 GiB");
+        assert_eq!(super::format_bytes(5 << 50), "5.0 PiB");
+        assert_eq!(super::format_bytes(u64::MAX), "more than 15 EiB");
     }
 }

@@ -107,11 +107,11 @@ impl Cache {
     ///
     /// # Errors
     /// There is no place for one.
-    pub(super) fn workplaces(&self) -> Result<Vec<Workplace>, DeviceError> {
-        let temporary = Workplace::within(&std::env::temp_dir())?;
+    pub(super) fn private_folders(&self) -> Result<Vec<PrivateFolder>, DeviceError> {
+        let temporary = PrivateFolder::within(&std::env::temp_dir())?;
         // temporary files may be on a disk from which nothing may be run
         let own = self.folder.as_ref().ok();
-        let own = own.and_then(|folder| Workplace::within(folder).ok());
+        let own = own.and_then(|folder| PrivateFolder::within(folder).ok());
         Ok([Some(temporary), own].into_iter().flatten().collect())
     }
 }
@@ -125,7 +125,7 @@ fn trusted(folder: PathBuf) -> Result<PathBuf, String> {
         .create(&folder)
         .map_err(unusable)?;
     // what this process makes belongs to the user that it runs as
-    let own = Workplace::within(&folder).map_err(|error| error.to_string())?;
+    let own = PrivateFolder::within(&folder).map_err(|error| error.to_string())?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
@@ -163,9 +163,9 @@ fn create_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 /// A folder for temporary files of this process alone, removed on drop.
-pub(super) struct Workplace(PathBuf);
+pub(super) struct PrivateFolder(PathBuf);
 
-impl Workplace {
+impl PrivateFolder {
     /// A new folder in `place`.
     ///
     /// # Errors
@@ -196,7 +196,7 @@ impl Workplace {
     }
 }
 
-impl Drop for Workplace {
+impl Drop for PrivateFolder {
     fn drop(&mut self) {
         // what cannot be removed stays for the system's own clearing
         let _ = fs::remove_dir_all(&self.0);

@@ -39,7 +39,7 @@ impl ComputeDevice {
     pub fn choose(choice: DeviceChoice, number: usize) -> Result<Self, DeviceError> {
         let open = |kind, name| Self::open(kind, number, name);
         match choice {
-            DeviceChoice::Auto if AUTO_TAKES_A_GPU => Ok(Self::welcome(number)),
+            DeviceChoice::Auto if AUTO_TAKES_A_GPU => Ok(Self::gpu_or_cpu(number)),
             DeviceChoice::Auto | DeviceChoice::Cpu => Ok(Self::default()),
             DeviceChoice::Cuda => open(DeviceKind::Cuda, "cuda"),
             DeviceChoice::Emulated => open(DeviceKind::Emulated, "emulated"),
@@ -47,7 +47,7 @@ impl ComputeDevice {
     }
 
     /// A GPU if there is one.
-    fn welcome(number: usize) -> Self {
+    fn gpu_or_cpu(number: usize) -> Self {
         match Device::open_numbered(DeviceKind::Cuda, number) {
             Ok(device) => Self::on(device),
             Err(why) => Self {

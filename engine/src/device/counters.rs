@@ -41,7 +41,7 @@ pub struct KernelCounters {
 
 /// Counters of one kernel name, shared by all its handles.
 #[derive(Debug, Default)]
-pub(super) struct KernelTally {
+pub(super) struct AtomicKernelCounters {
     launches: AtomicU64,
     timed: AtomicU64,
     nanoseconds: AtomicU64,
@@ -49,15 +49,15 @@ pub(super) struct KernelTally {
     bytes: AtomicU64,
 }
 
-impl KernelTally {
+impl AtomicKernelCounters {
     /// Adds what a launch works on.
-    pub(super) fn works_on(&self, cells: u64, bytes: u64) {
+    pub(super) fn count_work(&self, cells: u64, bytes: u64) {
         self.cells.fetch_add(cells, Relaxed);
         self.bytes.fetch_add(bytes, Relaxed);
     }
 
     /// Adds the time of one launch.
-    pub(super) fn took(&self, nanoseconds: u64) {
+    pub(super) fn add_time(&self, nanoseconds: u64) {
         self.timed.fetch_add(1, Relaxed);
         self.nanoseconds.fetch_add(nanoseconds, Relaxed);
     }
@@ -75,35 +75,35 @@ impl KernelTally {
 
 /// Counters of a device.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct AtomicCounters {
     launches: AtomicU64,
     synchronisations: AtomicU64,
     allocations: AtomicU64,
     bytes_up: AtomicU64,
     bytes_down: AtomicU64,
     profiling: AtomicBool,
-    kernels: Mutex<BTreeMap<String, Arc<KernelTally>>>,
+    kernels: Mutex<BTreeMap<String, Arc<AtomicKernelCounters>>>,
 }
 
-impl Tally {
-    pub(super) fn launched(&self, kernel: &KernelTally) {
+impl AtomicCounters {
+    pub(super) fn count_launch(&self, kernel: &AtomicKernelCounters) {
         self.launches.fetch_add(1, Relaxed);
         kernel.launches.fetch_add(1, Relaxed);
     }
 
-    pub(super) fn synchronised(&self) {
+    pub(super) fn count_synchronisation(&self) {
         self.synchronisations.fetch_add(1, Relaxed);
     }
 
-    pub(super) fn allocated(&self) {
+    pub(super) fn count_allocation(&self) {
         self.allocations.fetch_add(1, Relaxed);
     }
 
-    pub(super) fn uploaded(&self, bytes: usize) {
+    pub(super) fn count_upload(&self, bytes: usize) {
         self.bytes_up.fetch_add(bytes as u64, Relaxed);
     }
 
-    pub(super) fn downloaded(&self, bytes: usize) {
+    pub(super) fn count_download(&self, bytes: usize) {
         self.bytes_down.fetch_add(bytes as u64, Relaxed);
     }
 
@@ -116,7 +116,7 @@ impl Tally {
     }
 
     /// The counters of the kernels of a name.
-    pub(super) fn kernel(&self, name: &str) -> Arc<KernelTally> {
+    pub(super) fn kernel(&self, name: &str) -> Arc<AtomicKernelCounters> {
         let mut kernels = lock(&self.kernels);
         kernels.entry(name.to_string()).or_default().clone()
     }
@@ -124,13 +124,13 @@ impl Tally {
     /// All counters as they stand.
     pub(super) fn read(&self) -> DeviceCounters {
         let kernels = lock(&self.kernels);
-        let kernel = |(name, tally): (&String, &Arc<KernelTally>)| KernelCounters {
+        let kernel = |(name, counters): (&String, &Arc<AtomicKernelCounters>)| KernelCounters {
             name: name.clone(),
-            launches: tally.launches.load(Relaxed),
-            timed: tally.timed(),
-            seconds: tally.seconds(),
-            cells: tally.cells.load(Relaxed),
-            bytes: tally.bytes.load(Relaxed),
+            launches: counters.launches.load(Relaxed),
+            timed: counters.timed(),
+            seconds: counters.seconds(),
+            cells: counters.cells.load(Relaxed),
+            bytes: counters.bytes.load(Relaxed),
         };
         DeviceCounters {
             launches: self.launches.load(Relaxed),

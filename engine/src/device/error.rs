@@ -1,6 +1,6 @@
 //! What can go wrong with a device.
 
-use crate::device::shown;
+use crate::device::format_bytes;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -42,20 +42,20 @@ pub enum DeviceError {
     /// The deck asks for what the device cannot do.
     Setup(String),
     /// What carries messages between devices has failed, with an error of its own.
-    Carrier(CarrierError),
+    Transport(TransportError),
 }
 
 /// The error of a carrier between devices, whatever its kind.
 #[derive(Clone, Debug)]
-pub struct CarrierError(Arc<dyn std::error::Error + Send + Sync>);
+pub struct TransportError(Arc<dyn std::error::Error + Send + Sync>);
 
-impl PartialEq for CarrierError {
+impl PartialEq for TransportError {
     fn eq(&self, other: &Self) -> bool {
         self.0.to_string() == other.0.to_string()
     }
 }
 
-impl Eq for CarrierError {}
+impl Eq for TransportError {}
 
 impl fmt::Display for DeviceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -68,15 +68,15 @@ impl fmt::Display for DeviceError {
             Self::Memory { asked, free, total } => write!(
                 f,
                 "the device's memory does not suffice: {} asked for, {} of {} free",
-                shown(*asked),
-                shown(*free),
-                shown(*total)
+                format_bytes(*asked),
+                format_bytes(*free),
+                format_bytes(*total)
             ),
             Self::Compile { name, log } => {
                 write!(f, "the kernels \"{name}\" do not compile:\n{log}")
             }
             Self::Failed { doing, why } => write!(f, "{doing}: {why}"),
-            Self::Carrier(why) => why.0.fmt(f),
+            Self::Transport(why) => why.0.fmt(f),
         }
     }
 }
@@ -85,15 +85,15 @@ impl std::error::Error for DeviceError {}
 
 impl DeviceError {
     /// A carrier's error.
-    pub fn carried(error: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self::Carrier(CarrierError(Arc::new(error)))
+    pub fn from_transport(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Transport(TransportError(Arc::new(error)))
     }
 
     /// The carrier's error, if it is one of type `E`.
     #[must_use]
-    pub fn as_carried<E: std::error::Error + 'static>(&self) -> Option<&E> {
+    pub fn as_transport_error<E: std::error::Error + 'static>(&self) -> Option<&E> {
         match self {
-            Self::Carrier(error) => error.0.downcast_ref(),
+            Self::Transport(error) => error.0.downcast_ref(),
             _ => None,
         }
     }

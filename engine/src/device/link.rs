@@ -1,10 +1,10 @@
 //! Links between the devices of several ranks, over which halos travel without a stop.
 //!
 //! [`Device::join`] connects GPUs directly, through NCCL: over NVLink or PCIe inside a host, over the network between hosts.
-//! [`connect`](crate::ranks::link::connect) chooses for all ranks together and has a way through the hosts where there is no
+//! [`connect`](crate::comm::device_link::connect) chooses for all ranks together and has a way through the hosts where there is no
 //! direct one.
 
-use super::carrier::{Carrier, LinkId, LinkTimes, Segment};
+use super::link_transport::{LinkId, LinkTimes, LinkTransport, Segment};
 use super::{Buffer, Device, DeviceError, place};
 use bytemuck::Pod;
 use std::fmt;
@@ -59,10 +59,10 @@ pub struct LinkCounters {
 /// The link of one rank's device with those of all other ranks. All ranks start the same exchanges in the same order.
 pub struct DeviceLink {
     device: Device,
-    carrier: Arc<dyn Carrier>,
+    transport: Arc<dyn LinkTransport>,
     rank: usize,
     size: usize,
-    under_way: AtomicUsize,
+    in_flight: AtomicUsize,
     exchanges: AtomicU64,
     bytes_sent: AtomicU64,
     bytes_received: AtomicU64,
@@ -74,16 +74,16 @@ impl DeviceLink {
     /// The link of rank `rank` of `size` that `carrier` makes.
     pub(crate) fn new(
         device: &Device,
-        carrier: Arc<dyn Carrier>,
+        transport: Arc<dyn LinkTransport>,
         rank: usize,
         size: usize,
     ) -> Self {
         Self {
             device: device.clone(),
-            carrier,
+            transport,
             rank,
             size,
-            under_way: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
             exchanges: AtomicU64::new(0),
             bytes_sent: AtomicU64::new(0),
             bytes_received: AtomicU64::new(0),
@@ -94,7 +94,7 @@ impl DeviceLink {
     /// One line for people: the way that segments take.
     #[must_use]
     pub fn describe(&self) -> String {
-        self.carrier.describe()
+        self.transport.describe()
     }
 
     /// Starts an exchange: `sends` are read and `receives` written after all work that the device has been given so far,
@@ -107,8 +107,8 @@ impl DeviceLink {
     /// A segment for oneself, for nobody, or in memory that grows; another rank or the connection has failed.
     pub fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
         self.prepare(sends, receives)?;
-        self.carrier.start(sends, receives)?;
-        self.under_way.fetch_add(1, Relaxed);
+        self.transport.start(sends, receives)?;
+        self.in_flight.fetch_add(1, Relaxed);
         self.count(sends, receives);
         Ok(())
     }
@@ -120,11 +120,11 @@ impl DeviceLink {
     pub fn exchange(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
         self.prepare(sends, receives)?;
         // the oldest one is finished first
-        if self.under_way.load(Relaxed) > 0 {
+        if self.in_flight.load(Relaxed) > 0 {
             return Err(DeviceError::Range("another exchange is under way".into()));
         }
         let start = Instant::now();
-        self.carrier.exchange(sends, receives)?;
+        self.transport.exchange(sends, receives)?;
         self.count(sends, receives);
         self.has_waited(start);
         Ok(())
@@ -134,7 +134,8 @@ impl DeviceLink {
         for segment in sends.iter().chain(receives) {
             self.check(segment)?;
         }
-        self.carrier.profile(self.device.tally().profiling());
+        self.transport
+            .profile(self.device.atomic_counters().profiling());
         Ok(())
     }
 
@@ -157,11 +158,11 @@ impl DeviceLink {
     /// No exchange is under way; another rank or the connection has failed.
     pub fn finish(&self) -> Result<(), DeviceError> {
         let less = |n: usize| n.checked_sub(1);
-        if self.under_way.fetch_update(Relaxed, Relaxed, less).is_err() {
+        if self.in_flight.fetch_update(Relaxed, Relaxed, less).is_err() {
             return Err(DeviceError::Range("no exchange is under way".into()));
         }
         let start = Instant::now();
-        let finished = self.carrier.finish();
+        let finished = self.transport.finish();
         self.has_waited(start);
         finished
     }
@@ -172,13 +173,13 @@ impl DeviceLink {
     /// # Errors
     /// Another rank or the connection has failed.
     pub fn is_done(&self) -> Result<bool, DeviceError> {
-        self.carrier.is_done()
+        self.transport.is_done()
     }
 
     /// Gives the link up because this rank cannot go on: what is under way here ends at once and leaves any values, and later
     /// exchanges fail.
     pub fn stop(&self) {
-        self.carrier.stop();
+        self.transport.stop();
     }
 
     /// What has travelled so far.
@@ -189,13 +190,13 @@ impl DeviceLink {
             bytes_sent: self.bytes_sent.load(Relaxed),
             bytes_received: self.bytes_received.load(Relaxed),
             waited: self.waited.load(Relaxed) as f64 * 1e-9,
-            times: self.carrier.times(),
+            times: self.transport.times(),
         }
     }
 
     /// How the segments travel.
-    pub(crate) fn carrier(&self) -> Arc<dyn Carrier> {
-        self.carrier.clone()
+    pub(crate) fn transport(&self) -> Arc<dyn LinkTransport> {
+        self.transport.clone()
     }
 
     fn check(&self, segment: &Segment) -> Result<(), DeviceError> {
@@ -244,7 +245,7 @@ impl Device {
             let why = format!("there is no rank {rank} of {size}");
             return Err(DeviceError::Range(why));
         }
-        let carrier = self.backend().join(&id.0, rank, size)?;
-        Ok(DeviceLink::new(self, carrier, rank, size))
+        let transport = self.backend().join(&id.0, rank, size)?;
+        Ok(DeviceLink::new(self, transport, rank, size))
     }
 }

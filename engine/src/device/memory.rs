@@ -1,6 +1,6 @@
 //! Memory of a device: buffers of fixed length, growable ranges with fixed addresses.
 
-use super::backend::Range;
+use super::backend::AddressRange;
 use super::parallel::lock;
 use super::{Device, DeviceError};
 use bytemuck::Pod;
@@ -39,15 +39,15 @@ impl<T, S: DeviceSlice<T> + ?Sized> DeviceSlice<T> for &mut S {
 }
 
 /// A part of some buffer: address and number of elements.
-pub(crate) struct Stretch(u64, usize);
+pub(crate) struct DeviceSpan(u64, usize);
 
-impl Stretch {
+impl DeviceSpan {
     pub fn of(address: u64, length: usize) -> Self {
         Self(address, length)
     }
 }
 
-impl<T> DeviceSlice<T> for Stretch {
+impl<T> DeviceSlice<T> for DeviceSpan {
     fn address(&self) -> u64 {
         self.0
     }
@@ -61,7 +61,7 @@ pub struct Buffer<T> {
     device: Device,
     address: u64,
     length: usize,
-    lent: bool,
+    transient: bool,
     elements: PhantomData<fn() -> T>,
 }
 
@@ -72,8 +72,10 @@ impl<T: Pod> Buffer<T> {
         let bytes = bytes_of::<T>(length)?;
         if bytes > 0 {
             let backend = device.backend();
-            device.tally().allocated();
-            buffer.address = device.loans().ask(|| backend.allocate(bytes))?;
+            device.atomic_counters().count_allocation();
+            buffer.address = device
+                .transient_memory()
+                .retry_when_released(|| backend.allocate(bytes))?;
             buffer.length = length;
             backend.zero(buffer.address, bytes)?;
         }
@@ -81,13 +83,13 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// `length` elements of any value, lent.
-    pub(super) fn lent(device: &Device, length: usize) -> Result<Self, DeviceError> {
+    pub(super) fn transient(device: &Device, length: usize) -> Result<Self, DeviceError> {
         let mut buffer = Self::empty(device);
         let bytes = bytes_of::<T>(length)?;
         if bytes > 0 {
             buffer.address = device.backend().allocate(bytes)?;
-            (buffer.length, buffer.lent) = (length, true);
-            device.loans().lend(bytes);
+            (buffer.length, buffer.transient) = (length, true);
+            device.transient_memory().add(bytes);
         }
         Ok(buffer)
     }
@@ -97,7 +99,7 @@ impl<T: Pod> Buffer<T> {
             device: device.clone(),
             address: 0,
             length: 0,
-            lent: false,
+            transient: false,
             elements: PhantomData,
         }
     }
@@ -134,8 +136,8 @@ impl<T> Drop for Buffer<T> {
         if self.length > 0 {
             self.device.backend().release(self.address, self.bytes());
         }
-        if self.lent {
-            self.device.loans().give_back(self.bytes());
+        if self.transient {
+            self.device.transient_memory().remove(self.bytes());
         }
     }
 }
@@ -150,15 +152,15 @@ impl<T> DeviceSlice<T> for Buffer<T> {
 }
 
 /// Device memory that is kept from use to use, since memory is long in coming.
-pub struct Kept<T>(Option<Buffer<T>>);
+pub struct ReusableBuffer<T>(Option<Buffer<T>>);
 
-impl<T> Default for Kept<T> {
+impl<T> Default for ReusableBuffer<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<T: Pod> Kept<T> {
+impl<T: Pod> ReusableBuffer<T> {
     /// At least `length` elements: what is too short is replaced by memory with half as much to spare, but no more than 16 MiB or an eighth, whichever
     /// is more, and what it held is lost.
     pub fn provide(&mut self, device: &Device, length: usize) -> Result<&Buffer<T>, DeviceError> {
@@ -199,7 +201,7 @@ impl<T: Pod> Kept<T> {
 /// in slabs.
 pub struct Growable<T> {
     device: Device,
-    range: Option<Box<dyn Range>>,
+    range: Option<Box<dyn AddressRange>>,
     length: usize,
     most: usize,
     elements: PhantomData<fn() -> T>,
@@ -238,8 +240,10 @@ impl<T: Pod> Growable<T> {
             Some(range) if length <= most => {
                 let bytes = bytes_of::<T>(length)?;
                 if bytes > range.mapped() {
-                    self.device.tally().allocated();
-                    self.device.loans().ask(|| range.grow(bytes))?;
+                    self.device.atomic_counters().count_allocation();
+                    self.device
+                        .transient_memory()
+                        .retry_when_released(|| range.grow(bytes))?;
                 }
             }
             _ => {

@@ -6,7 +6,7 @@
 //! takes one parameter, a `#[device]` structure, in which device memory stands as addresses.
 //!
 //! ```no_run
-//! # use nestar_engine::device::{Device, DeviceError, DeviceKind, Shape};
+//! # use nestar_engine::device::{Device, DeviceError, DeviceKind, LaunchShape};
 //! # use nestar_device::{Address, device};
 //! # #[device] struct Twice { x: Address<f64>, n: i64 }
 //! # fn main() -> Result<(), DeviceError> {
@@ -15,7 +15,7 @@
 //! let kernel = device.compile("example", &source)?.kernel("twice")?;
 //! let x = device.buffer::<f64>(1000)?;
 //! device.upload(&x, 0, &[1.0; 1000])?;
-//! let shape = Shape { blocks: 8, threads: 128, shared: 0 };
+//! let shape = LaunchShape { blocks: 8, threads: 128, shared: 0 };
 //! device.launch(&kernel, shape, &Twice { x: x.address().into(), n: 1000 })?;
 //! let mut result = [0.0; 1000];
 //! device.download(&x, 0, &mut result)?;
@@ -25,44 +25,44 @@
 mod backend;
 mod bytes;
 mod cache;
-mod carrier;
 mod choice;
 mod counters;
 mod cuda;
 mod emulated;
 mod error;
 mod link;
-mod loans;
+mod link_transport;
 mod memory;
 mod module;
 pub mod parallel;
 mod staging;
 #[cfg(test)]
 mod tests;
+mod transient;
 
-pub use backend::{DeviceLimits, DeviceMemory, KernelInfo, Shape};
-pub use bytes::shown;
-pub(crate) use carrier::Carrier;
-pub use carrier::{LinkId, LinkTimes, Segment};
+pub use backend::{DeviceLimits, DeviceMemory, KernelInfo, LaunchShape};
+pub use bytes::format_bytes;
 pub use choice::{ComputeDevice, DeviceChoice};
 pub use counters::{DeviceCounters, KernelCounters};
-pub use error::{CarrierError, DeviceError};
+pub use error::{DeviceError, TransportError};
 pub use link::{DeviceLink, LinkCounters};
-pub(crate) use memory::Stretch;
-pub use memory::{Buffer, DeviceSlice, Growable, Kept};
+pub(crate) use link_transport::LinkTransport;
+pub use link_transport::{LinkId, LinkTimes, Segment};
+pub(crate) use memory::DeviceSpan;
+pub use memory::{Buffer, DeviceSlice, Growable, ReusableBuffer};
 pub use module::{Kernel, Module};
 pub(crate) use staging::{CopyQueue, Download, StagingBuffer, buffer_bytes};
 
 use backend::Backend;
 use bytemuck::Pod;
-use counters::Tally;
-use loans::Loans;
+use counters::AtomicCounters;
 use memory::{Reserved, place};
 use nestar_device::Parameter;
-use staging::{Ordered, Ring};
+use staging::{OrderedCopies, Ring};
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use transient::TransientMemory;
 
 /// A kind of device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,10 +87,10 @@ pub struct Device(Arc<Opened>);
 struct Opened {
     kind: DeviceKind,
     backend: Arc<dyn Backend>,
-    tally: Arc<Tally>,
+    counters: Arc<AtomicCounters>,
     ring: Arc<Ring>,
-    copies: Mutex<Ordered>,
-    loans: Loans,
+    copies: Mutex<OrderedCopies>,
+    transient_memory: TransientMemory,
     reserved: Reserved,
 }
 
@@ -117,16 +117,16 @@ impl Device {
     }
 
     fn with(kind: DeviceKind, backend: Arc<dyn Backend>) -> Result<Self, DeviceError> {
-        let tally = Arc::new(Tally::default());
-        let ring = Ring::new(&backend, &tally);
-        let copies = Mutex::new(Ordered::new(&ring)?);
+        let counters = Arc::new(AtomicCounters::default());
+        let ring = Ring::new(&backend, &counters);
+        let copies = Mutex::new(OrderedCopies::new(&ring)?);
         Ok(Self(Arc::new(Opened {
             kind,
             backend,
-            tally,
+            counters,
             ring,
             copies,
-            loans: Loans::default(),
+            transient_memory: TransientMemory::default(),
             reserved: Reserved::default(),
         })))
     }
@@ -264,19 +264,19 @@ impl Device {
     pub fn launch<P: Parameter>(
         &self,
         kernel: &Kernel,
-        shape: Shape,
+        shape: LaunchShape,
         parameters: &P,
     ) -> Result<(), DeviceError> {
         if shape.blocks == 0 {
             return Ok(());
         }
         self.check(kernel, shape)?;
-        self.0.tally.launched(kernel.tally());
+        self.0.counters.count_launch(kernel.atomic_counters());
         const { assert!(P::BYTES <= MOST_PARAMETER_BYTES, "parameters of a launch") };
         let mut memory = ParameterMemory([0; MOST_PARAMETER_BYTES]);
         let bytes = &mut memory.0[..P::BYTES];
         parameters.write(bytes);
-        kernel.launch(shape, bytes, self.0.tally.profiling())
+        kernel.launch(shape, bytes, self.0.counters.profiling())
     }
 
     /// Waits for all work.
@@ -284,22 +284,22 @@ impl Device {
     /// # Errors
     /// A failure of earlier work.
     pub fn synchronise(&self) -> Result<(), DeviceError> {
-        self.0.tally.synchronised();
+        self.0.counters.count_synchronisation();
         self.0.backend.synchronise()
     }
 
     /// Whether the time of each launch is taken from now on, for [`DeviceCounters`]. Launches become a little slower.
     pub fn profile(&self, on: bool) {
-        self.0.tally.profile(on);
+        self.0.counters.profile(on);
     }
 
     /// What the device has done. Times are complete up to the last wait.
     #[must_use]
     pub fn counters(&self) -> DeviceCounters {
-        self.0.tally.read()
+        self.0.counters.read()
     }
 
-    fn check(&self, kernel: &Kernel, shape: Shape) -> Result<(), DeviceError> {
+    fn check(&self, kernel: &Kernel, shape: LaunchShape) -> Result<(), DeviceError> {
         let (limits, info) = (self.limits(), kernel.info());
         let threads = limits.threads_per_block.min(info.threads);
         if shape.threads == 0 || shape.threads > threads {
@@ -336,18 +336,18 @@ impl Device {
     }
 
     /// Copies in the order of the work, by one thread at a time.
-    fn copies(&self) -> MutexGuard<'_, Ordered> {
+    fn copies(&self) -> MutexGuard<'_, OrderedCopies> {
         // every copy is complete in itself, also after a panic elsewhere
         let copies = self.0.copies.lock();
         copies.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tally(&self) -> &Tally {
-        &self.0.tally
+    fn atomic_counters(&self) -> &AtomicCounters {
+        &self.0.counters
     }
 
-    fn loans(&self) -> &Loans {
-        &self.0.loans
+    fn transient_memory(&self) -> &TransientMemory {
+        &self.0.transient_memory
     }
 
     fn reserved(&self) -> &Reserved {

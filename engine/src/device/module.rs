@@ -1,8 +1,8 @@
 //! Compiled sources and their kernels.
 
-use super::backend::{Code, Function, KernelInfo};
-use super::counters::KernelTally;
-use super::{Device, DeviceError, Shape};
+use super::backend::{BackendKernel, KernelInfo, LoadedCode};
+use super::counters::AtomicKernelCounters;
+use super::{Device, DeviceError, LaunchShape};
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Module {
     device: Device,
-    code: Arc<dyn Code>,
+    code: Arc<dyn LoadedCode>,
 }
 
 impl Module {
-    pub(super) fn new(device: Device, code: Arc<dyn Code>) -> Self {
+    pub(super) fn new(device: Device, code: Arc<dyn LoadedCode>) -> Self {
         Self { device, code }
     }
 
@@ -24,8 +24,8 @@ impl Module {
     /// The source has no kernel of the name.
     pub fn kernel(&self, name: &str) -> Result<Kernel, DeviceError> {
         let function = self.code.clone().function(name)?;
-        Ok(Kernel(Arc::new(Loaded {
-            tally: self.device.tally().kernel(name),
+        Ok(Kernel(Arc::new(KernelHandle {
+            counters: self.device.atomic_counters().kernel(name),
             info: function.info(),
             function,
             name: name.to_string(),
@@ -35,13 +35,13 @@ impl Module {
 
 /// A kernel, ready to launch. It keeps its module alive.
 #[derive(Clone)]
-pub struct Kernel(Arc<Loaded>);
+pub struct Kernel(Arc<KernelHandle>);
 
-struct Loaded {
+struct KernelHandle {
     name: String,
     info: KernelInfo,
-    tally: Arc<KernelTally>,
-    function: Box<dyn Function>,
+    counters: Arc<AtomicKernelCounters>,
+    function: Box<dyn BackendKernel>,
 }
 
 impl Kernel {
@@ -62,22 +62,22 @@ impl Kernel {
     ///
     /// # Errors
     /// The driver refuses to tell.
-    pub fn resident(&self, threads: u32, shared: u32) -> Result<u32, DeviceError> {
-        self.0.function.resident(threads, shared)
+    pub fn resident_blocks(&self, threads: u32, shared: u32) -> Result<u32, DeviceError> {
+        self.0.function.resident_blocks(threads, shared)
     }
 
     /// Tells what a launch works on, for the counters: cells, and the bytes that it has to read and write at least.
-    pub fn works_on(&self, cells: usize, bytes: usize) {
-        self.0.tally.works_on(cells as u64, bytes as u64);
+    pub fn count_work(&self, cells: usize, bytes: usize) {
+        self.0.counters.count_work(cells as u64, bytes as u64);
     }
 
-    pub(super) fn tally(&self) -> &Arc<KernelTally> {
-        &self.0.tally
+    pub(super) fn atomic_counters(&self) -> &Arc<AtomicKernelCounters> {
+        &self.0.counters
     }
 
     pub(super) fn launch(
         &self,
-        shape: Shape,
+        shape: LaunchShape,
         parameters: &[u8],
         timed: bool,
     ) -> Result<(), DeviceError> {
@@ -89,7 +89,7 @@ impl Kernel {
                 parameters.len()
             )));
         }
-        let timer = timed.then_some(&self.0.tally);
+        let timer = timed.then_some(&self.0.counters);
         self.0.function.launch(shape, parameters, timer)
     }
 }

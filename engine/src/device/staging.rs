@@ -7,8 +7,8 @@
 #[cfg(test)]
 mod tests;
 
-use super::backend::{Backend, Copies, Pending};
-use super::counters::Tally;
+use super::backend::{Backend, CopyStream, Fence};
+use super::counters::AtomicCounters;
 use super::parallel::lock;
 use super::{Device, DeviceError};
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ const ROUNDED: usize = 4 << 20;
 /// Largest piece of a copy that the host waits for, bytes: small enough that the bus starts early.
 const PIECE: usize = 8 << 20;
 /// Pieces on their way to the device that the host runs ahead of.
-const AHEAD: usize = 3;
+const MAX_UPLOADS_AHEAD: usize = 3;
 /// Pieces in a buffer start at multiples of this, bytes.
 const ALIGNMENT: usize = 256;
 /// Pieces of this size are worth several threads of the host, bytes.
@@ -32,26 +32,26 @@ const LARGE: usize = 4 << 20;
 /// The page-locked buffers of a device that are not in use.
 pub(super) struct Ring {
     backend: Arc<dyn Backend>,
-    tally: Arc<Tally>,
-    spare: Mutex<Vec<Locked>>,
+    counters: Arc<AtomicCounters>,
+    spare: Mutex<Vec<PinnedMemory>>,
     /// Bytes of all buffers.
     bytes: AtomicUsize,
 }
 
 /// Page-locked memory.
-struct Locked {
+struct PinnedMemory {
     first: *mut u8,
     bytes: usize,
 }
 
 // SAFETY: the memory belongs to the value alone, as a Vec's does
-unsafe impl Send for Locked {}
+unsafe impl Send for PinnedMemory {}
 
 impl Ring {
-    pub(super) fn new(backend: &Arc<dyn Backend>, tally: &Arc<Tally>) -> Arc<Self> {
+    pub(super) fn new(backend: &Arc<dyn Backend>, counters: &Arc<AtomicCounters>) -> Arc<Self> {
         Arc::new(Self {
             backend: backend.clone(),
-            tally: tally.clone(),
+            counters: counters.clone(),
             spare: Mutex::default(),
             bytes: AtomicUsize::new(0),
         })
@@ -61,7 +61,7 @@ impl Ring {
     fn take(self: &Arc<Self>, bytes: usize) -> Result<StagingBuffer, DeviceError> {
         let size = buffer_bytes(bytes);
         let mut spare = lock(&self.spare);
-        let fits = |memory: &&Locked| (size..=4 * size).contains(&memory.bytes);
+        let fits = |memory: &&PinnedMemory| (size..=4 * size).contains(&memory.bytes);
         let best = spare.iter().filter(fits).map(|memory| memory.bytes).min();
         let found = spare.iter().position(|memory| Some(memory.bytes) == best);
         let memory = match found {
@@ -76,7 +76,7 @@ impl Ring {
                 drop(spare);
                 let first = self.backend.allocate_host(size)?;
                 self.bytes.fetch_add(size, Relaxed);
-                Locked { first, bytes: size }
+                PinnedMemory { first, bytes: size }
             }
         };
         Ok(StagingBuffer {
@@ -86,7 +86,7 @@ impl Ring {
         })
     }
 
-    fn free(&self, memory: &Locked) {
+    fn free(&self, memory: &PinnedMemory) {
         self.bytes.fetch_sub(memory.bytes, Relaxed);
         self.backend.release_host(memory.first, memory.bytes);
     }
@@ -110,7 +110,7 @@ pub(crate) fn buffer_bytes(bytes: usize) -> usize {
 
 /// Page-locked memory of the host, which the ring of its device gets back on drop.
 pub(crate) struct StagingBuffer {
-    memory: Locked,
+    memory: PinnedMemory,
     bytes: usize,
     ring: Arc<Ring>,
 }
@@ -132,25 +132,25 @@ impl DerefMut for StagingBuffer {
 
 impl Drop for StagingBuffer {
     fn drop(&mut self) {
-        let Locked { first, bytes } = self.memory;
-        lock(&self.ring.spare).push(Locked { first, bytes });
+        let PinnedMemory { first, bytes } = self.memory;
+        lock(&self.ring.spare).push(PinnedMemory { first, bytes });
     }
 }
 
 /// A queue of copies between a device and staging buffers. The copies take place in the order of their calls.
 pub(crate) struct CopyQueue {
     // goes first: it waits for the copies
-    copies: Box<dyn Copies>,
-    sent: Mutex<Sent>,
+    copies: Box<dyn CopyStream>,
+    sent: Mutex<UploadsInFlight>,
     ring: Arc<Ring>,
 }
 
 /// Buffers that the device reads.
 #[derive(Default)]
-struct Sent {
+struct UploadsInFlight {
     /// Those that no mark is behind yet.
     unmarked: Vec<StagingBuffer>,
-    marked: VecDeque<(Box<dyn Pending>, Vec<StagingBuffer>)>,
+    marked: VecDeque<(Box<dyn Fence>, Vec<StagingBuffer>)>,
 }
 
 impl Device {
@@ -171,7 +171,7 @@ impl Device {
 }
 
 impl CopyQueue {
-    fn new(copies: Box<dyn Copies>, ring: &Arc<Ring>) -> Self {
+    fn new(copies: Box<dyn CopyStream>, ring: &Arc<Ring>) -> Self {
         Self {
             copies,
             sent: Mutex::default(),
@@ -203,7 +203,7 @@ impl CopyQueue {
     /// The host's memory does not suffice; the device fails.
     pub fn download(&self, from: u64, bytes: usize) -> Result<Download, DeviceError> {
         let mut buffer = self.buffer(bytes)?;
-        self.ring.tally.downloaded(bytes);
+        self.ring.counters.count_download(bytes);
         let pending = match bytes {
             0 => None,
             _ => {
@@ -222,7 +222,7 @@ impl CopyQueue {
     /// # Errors
     /// The device fails.
     pub fn upload(&self, buffer: StagingBuffer, to: u64) -> Result<(), DeviceError> {
-        self.ring.tally.uploaded(buffer.len());
+        self.ring.counters.count_upload(buffer.len());
         if !buffer.is_empty() {
             self.copies.upload(buffer.as_ptr(), to, buffer.len())?;
             lock(&self.sent).unmarked.push(buffer);
@@ -260,7 +260,7 @@ impl CopyQueue {
 /// A copy to the host under way. Dropping it waits.
 pub(crate) struct Download {
     /// The copy, until its end is known.
-    pending: Option<Box<dyn Pending>>,
+    pending: Option<Box<dyn Fence>>,
     /// None once the caller has it.
     buffer: Option<StagingBuffer>,
 }
@@ -289,13 +289,13 @@ impl Drop for Download {
 }
 
 /// Copies that are ordered with the device's work, between it and any memory of the host.
-pub(super) struct Ordered {
+pub(super) struct OrderedCopies {
     queue: CopyQueue,
     /// The buffer that is being filled, and how far.
     filling: Option<(StagingBuffer, usize)>,
 }
 
-impl Ordered {
+impl OrderedCopies {
     pub(super) fn new(ring: &Arc<Ring>) -> Result<Self, DeviceError> {
         Ok(Self {
             queue: CopyQueue::new(ring.backend.copies(false)?, ring),
@@ -305,7 +305,7 @@ impl Ordered {
 
     /// Copies to the device; on return `from` may be reused.
     pub(super) fn upload(&mut self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
-        self.queue.ring.tally.uploaded(from.len());
+        self.queue.ring.counters.count_upload(from.len());
         let mut done = 0;
         while done < from.len() {
             let (mut buffer, start) = match self.filling.take() {
@@ -324,7 +324,7 @@ impl Ordered {
             } else {
                 lock(&self.queue.sent).unmarked.push(buffer);
                 self.queue.precede()?;
-                self.queue.reclaim(AHEAD)?;
+                self.queue.reclaim(MAX_UPLOADS_AHEAD)?;
             }
         }
         Ok(())
@@ -334,7 +334,7 @@ impl Ordered {
     pub(super) fn download(&mut self, from: u64, to: &mut [u8]) -> Result<(), DeviceError> {
         if to.len() <= LEAST {
             let mut buffer = self.queue.ring.take(to.len())?;
-            self.queue.ring.tally.downloaded(to.len());
+            self.queue.ring.counters.count_download(to.len());
             let copies = &self.queue.copies;
             copies.download(from, buffer.as_mut_ptr(), to.len())?;
             copies.wait()?;
@@ -343,15 +343,15 @@ impl Ordered {
         }
         let total = to.len();
         let mut asked = 0;
-        let mut under_way = VecDeque::new();
+        let mut in_flight = VecDeque::new();
         for place in to.chunks_mut(PIECE) {
             // the device fills one buffer while the host empties the other
-            while asked < total && under_way.len() < 2 {
+            while asked < total && in_flight.len() < 2 {
                 let bytes = PIECE.min(total - asked);
-                under_way.push_back(self.queue.download(from + asked as u64, bytes)?);
+                in_flight.push_back(self.queue.download(from + asked as u64, bytes)?);
                 asked += bytes;
             }
-            let arrived = under_way.pop_front().map(Download::wait).transpose()?;
+            let arrived = in_flight.pop_front().map(Download::wait).transpose()?;
             arrived.iter().for_each(|buffer| copy(buffer, place));
         }
         Ok(())

@@ -77,8 +77,8 @@ fn emulated(folder: &Path) -> Option<Device> {
     Device::with(DeviceKind::Emulated, Arc::new(backend)).ok()
 }
 
-fn shape(blocks: u32, shared: u32) -> Shape {
-    Shape {
+fn shape(blocks: u32, shared: u32) -> LaunchShape {
+    LaunchShape {
         blocks,
         threads: 64,
         shared,
@@ -112,7 +112,7 @@ fn blocks_have_shared_memory_and_atomics() {
         device.download(&largest, 0, &mut most).unwrap();
         assert_eq!(found, expected);
         assert_eq!(most[0], expected.iter().copied().fold(0.0, f64::max));
-        assert!(kernel.resident(64, shared).unwrap() >= 1);
+        assert!(kernel.resident_blocks(64, shared).unwrap() >= 1);
     }
 }
 

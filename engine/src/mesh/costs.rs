@@ -9,7 +9,7 @@ use bevy_ecs::system::SystemParam;
 /// Parts that there may be.
 const MOST: usize = 8;
 
-/// One plugin's part of the work of patches: what `Engine::cost_part` gives.
+/// One plugin's part of the work of patches: what `Engine::register_cost_part` gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostPart(usize);
 
@@ -34,9 +34,9 @@ impl CostParts {
 
 /// The parts of a patch's cost that were measured since it came to this rank.
 #[derive(Component, Clone, Copy, Debug, Default)]
-pub(crate) struct Parts([f64; MOST]);
+pub(crate) struct PartCosts([f64; MOST]);
 
-impl Parts {
+impl PartCosts {
     fn cost(&self) -> Cost {
         Cost(1.0 + self.0.iter().sum::<f64>())
     }
@@ -46,7 +46,7 @@ impl Parts {
 #[derive(SystemParam)]
 pub struct Costs<'w, 's> {
     topology: Res<'w, Topology>,
-    known: Query<'w, 's, (&'static mut Cost, Option<&'static mut Parts>)>,
+    known: Query<'w, 's, (&'static mut Cost, Option<&'static mut PartCosts>)>,
     commands: Commands<'w, 's>,
 }
 
@@ -62,7 +62,7 @@ impl Costs<'_, '_> {
             parts.0[part.0] = work;
             *cost = parts.cost();
         } else if has_cost || work > 0.0 {
-            let mut parts = Parts::default();
+            let mut parts = PartCosts::default();
             parts.0[part.0] = work;
             self.commands.entity(entity).insert((parts.cost(), parts));
         }
@@ -79,13 +79,13 @@ impl Costs<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cost, CostParts, Parts};
+    use super::{Cost, CostParts, PartCosts};
 
     #[test]
     fn a_cost_is_the_sum_of_its_parts() {
         let mut all = CostParts::default();
         let [first, second] = [all.next(), all.next()];
-        let mut parts = Parts::default();
+        let mut parts = PartCosts::default();
         assert_eq!(parts.cost(), Cost(1.0));
         (parts.0[first.0], parts.0[second.0]) = (2.0, 0.5);
         assert_eq!(parts.cost(), Cost(3.5));

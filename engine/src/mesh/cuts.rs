@@ -8,14 +8,14 @@ use std::ops::Range;
 ///
 /// All ranks hold the same cuts: 8 bytes a rank and level.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cuts {
+pub struct HilbertPartition {
     ranks: usize,
     levels: Vec<Vec<u64>>,
 }
 
-impl Cuts {
+impl HilbertPartition {
     /// Cuts for `ranks` ranks and `levels` levels: the root grid of `root` patches in equal parts, all finer patches with
-    /// rank 0 until [`Cuts::set`] says otherwise.
+    /// rank 0 until [`HilbertPartition::set`] says otherwise.
     #[must_use]
     pub fn new(root: [i32; 3], ranks: usize, levels: usize) -> Self {
         let curve = RootCurve::of(root);
@@ -144,7 +144,7 @@ mod tests {
             let bits = bits_for(root, 0);
             let patches: i32 = root.iter().product();
             for ranks in [1, 2, 3, 7, 8] {
-                let cuts = Cuts::new(root, ranks, 1);
+                let cuts = HilbertPartition::new(root, ranks, 1);
                 let mut counts = vec![0; ranks];
                 for n in 0..patches {
                     let index = [n % root[0], n / root[0] % root[1], n / (root[0] * root[1])];
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn ranks_without_a_stretch_own_nothing() {
-        let mut cuts = Cuts::new([1, 1, 1], 4, 2);
+        let mut cuts = HilbertPartition::new([1, 1, 1], 4, 2);
         cuts.set(1, vec![0, 8, 8, 16]);
         assert_eq!(
             [0, 7, 8, 15, 16, 99].map(|key| cuts.owner(1, key)),

@@ -2,15 +2,15 @@
 
 use super::Topology;
 use super::nesting::coarse_neighbour;
-use super::topology::octet::Near;
+use super::topology::octet::NeighbourLevel;
 use nestar_kernels::mesh::{COARSER, face_direction};
 use rayon::prelude::*;
 
 /// A face of a fine patch: its row, and the face (x-, x+, y-, y+, z-, z+).
-pub type Face = (u32, u8);
+pub type PatchFace = (u32, u8);
 
 /// Faces by the other rank, in the order that both sides know.
-type PeerFaces = Vec<(usize, Vec<Face>)>;
+type PeerFaces = Vec<(usize, Vec<PatchFace>)>;
 
 /// The faces of fine patches whose fluxes travel from the fine patch's rank to the coarse one's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub fn between_ranks(topology: &Topology, level: usize) -> FacePlan {
             (!topology.is_owned(coarse)).then_some(sent)
         })
     };
-    let near = topology.near_others(level + 1, Near::Beneath);
+    let near = topology.octets_near_others(level + 1, NeighbourLevel::Coarser);
     let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
     let sends = rows.flat_map_iter(outside).collect();
     let remote = remote_faces(topology, level);
@@ -47,8 +47,8 @@ pub fn between_ranks(topology: &Topology, level: usize) -> FacePlan {
 }
 
 /// The faces of others' fine patches that touch own leaf patches of `level`.
-pub fn remote_faces(topology: &Topology, level: usize) -> impl Iterator<Item = Face> {
-    let near = topology.near_others(level, Near::Above);
+pub fn remote_faces(topology: &Topology, level: usize) -> impl Iterator<Item = PatchFace> {
+    let near = topology.octets_near_others(level, NeighbourLevel::Finer);
     let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
     let leaves = rows.filter(|&row| topology.is_leaf(row));
     let faces = leaves.flat_map_iter(|row| (0..6).map(move |face| (row, face)));
@@ -68,7 +68,7 @@ pub fn remote_faces(topology: &Topology, level: usize) -> impl Iterator<Item = F
 }
 
 /// Sorts faces by rank, then along the Hilbert curve.
-fn by_peer(topology: &Topology, faces: Vec<(usize, Face)>) -> PeerFaces {
+fn by_peer(topology: &Topology, faces: Vec<(usize, PatchFace)>) -> PeerFaces {
     let mut keyed: Vec<_> = faces
         .into_iter()
         .map(|(peer, (row, face))| (peer, topology.key(row), face, row))

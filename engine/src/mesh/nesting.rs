@@ -21,7 +21,7 @@ pub struct RefineRequests {
     /// Per row: its children stay for now, if it has any.
     kept: Vec<bool>,
     /// Per row: a finer patch nearby needs this patch refined.
-    wished: Vec<AtomicBool>,
+    requested: Vec<AtomicBool>,
     /// Working space: per row, whether its children must stay.
     required: Vec<AtomicBool>,
     /// Rows of the finer level that stay whatever the criteria say.
@@ -35,14 +35,14 @@ impl RefineRequests {
     pub fn resize(&mut self, rows: usize) {
         self.sectors.resize(rows, 0);
         self.kept.resize(rows, false);
-        self.wished.resize_with(rows, AtomicBool::default);
+        self.requested.resize_with(rows, AtomicBool::default);
         self.required.resize_with(rows, AtomicBool::default);
     }
 
     /// Forgets what stood at `row` (it has a new patch).
     pub fn forget(&mut self, row: u32) {
         self.clear(&[row]);
-        set(&self.wished[row as usize], false);
+        set(&self.requested[row as usize], false);
     }
 
     /// Takes back what the patches `rows` asked for.
@@ -92,53 +92,55 @@ impl RefineRequests {
         }
     }
 
-    pub(crate) fn is_wished(&self, row: u32) -> bool {
-        get(&self.wished[row as usize])
+    pub(crate) fn is_requested(&self, row: u32) -> bool {
+        get(&self.requested[row as usize])
     }
 
     /// Adds another rank's mark.
-    pub(crate) fn wish_if(&self, row: u32, marked: bool) {
+    pub(crate) fn request_if(&self, row: u32, marked: bool) {
         if marked {
-            set(&self.wished[row as usize], true);
+            set(&self.requested[row as usize], true);
         }
     }
 
     /// Which patches of an octet a finer patch needs refined, as bits z y x.
-    pub(crate) fn wished(&self, octet: &Octet) -> u8 {
-        let marked = octet.rows(u8::MAX).filter(|&row| self.is_wished(row));
+    pub(crate) fn requested(&self, octet: &Octet) -> u8 {
+        let marked = octet.rows(u8::MAX).filter(|&row| self.is_requested(row));
         marked.map(|row| 1 << (row - octet.first)).sum()
     }
 
-    /// Restores what [`RefineRequests::wished`] gave, of some `patches` of an octet.
-    pub(crate) fn set_wished(&self, octet: &Octet, patches: u8, wished: u8) {
+    /// Restores what [`RefineRequests::requested`] gave, of some `patches` of an octet.
+    pub(crate) fn set_requested(&self, octet: &Octet, patches: u8, wished: u8) {
         for row in octet.rows(patches) {
             let marked = wished >> (row - octet.first) & 1 == 1;
-            set(&self.wished[row as usize], marked);
+            set(&self.requested[row as usize], marked);
         }
     }
 
     /// The own patches of `level`, as positions in [`Topology::rows`], that a finer patch needs refined: kept in snapshots (as
     /// positions in the whole level), since the next regrid of the level still honours them.
     #[must_use]
-    pub fn wishes(&self, topology: &Topology, level: usize) -> Vec<u32> {
+    pub fn nesting_requests(&self, topology: &Topology, level: usize) -> Vec<u32> {
         let rows = topology.rows(level).iter().enumerate();
-        rows.filter(|(_, row)| get(&self.wished[**row as usize]))
+        rows.filter(|(_, row)| get(&self.requested[**row as usize]))
             .map(|(n, _)| n as u32)
             .collect()
     }
 
-    /// [`RefineRequests::wishes`] of every level that has patches.
+    /// [`RefineRequests::nesting_requests`] of every level that has patches.
     #[must_use]
-    pub fn all_wishes(&self, topology: &Topology) -> Vec<Vec<u32>> {
+    pub fn all_nesting_requests(&self, topology: &Topology) -> Vec<Vec<u32>> {
         let levels = 0..=topology.finest();
-        levels.map(|level| self.wishes(topology, level)).collect()
+        levels
+            .map(|level| self.nesting_requests(topology, level))
+            .collect()
     }
 
-    /// Restores what [`RefineRequests::wishes`] gave.
-    pub fn set_wishes(&mut self, topology: &Topology, level: usize, positions: &[u32]) {
+    /// Restores what [`RefineRequests::nesting_requests`] gave.
+    pub fn set_nesting_requests(&mut self, topology: &Topology, level: usize, positions: &[u32]) {
         for &n in positions {
             if let Some(&row) = topology.rows(level).get(n as usize) {
-                set(&self.wished[row as usize], true);
+                set(&self.requested[row as usize], true);
             }
         }
     }
@@ -146,7 +148,7 @@ impl RefineRequests {
     /// Whether any flagged cell or buffer reaches patch `row`, or a finer patch needs it refined.
     fn wanted(&self, topology: &Topology, row: u32, finer_exists: bool) -> bool {
         let around = topology.neighbours(row);
-        (finer_exists && get(&self.wished[row as usize]))
+        (finer_exists && get(&self.requested[row as usize]))
             || (0..27)
                 .any(|d| around[d] >= 0 && self.sectors[around[d] as usize] >> (26 - d) & 1 == 1)
     }
@@ -160,7 +162,7 @@ impl RefineRequests {
                 && (wanted || sectors >> d & 1 == 1)
                 && let Some(coarse) = coarse_neighbour(topology, row, d)
             {
-                set(&self.wished[coarse as usize], true);
+                set(&self.requested[coarse as usize], true);
             }
         }
     }
@@ -176,7 +178,7 @@ impl RefineRequests {
         self.require(topology, level);
         if let Some(below) = level.checked_sub(1) {
             for &row in topology.rows(below).iter().chain(topology.copies(below)) {
-                set(&self.wished[row as usize], false);
+                set(&self.requested[row as usize], false);
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Components that anyone may attach to patches and that the engine obeys. Who attaches one registers it
-//! (`Engine::carried`).
+//! (`Engine::register_carried`).
 
-use super::carried::{Carried, require_registered};
 use super::patch::CELLS;
+use super::patch_component::{PatchComponent, require_registered};
 use bevy_ecs::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ impl Cost {
     }
 }
 
-impl Carried for Cost {
+impl PatchComponent for Cost {
     const NAME: &'static str = "cost";
     const VERSION: u32 = 1;
     const IN_DIGEST: bool = false;
@@ -61,7 +61,7 @@ impl Pinned {
     };
 }
 
-impl Carried for Pinned {
+impl PatchComponent for Pinned {
     const NAME: &'static str = "pinned";
     const VERSION: u32 = 1;
 
@@ -97,7 +97,7 @@ pub struct Observed {
     pub cell: Option<[u8; 3]>,
 }
 
-impl Carried for Observed {
+impl PatchComponent for Observed {
     const NAME: &'static str = "observed";
     const VERSION: u32 = 1;
     const IN_DIGEST: bool = false;

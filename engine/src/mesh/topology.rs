@@ -5,7 +5,7 @@ use bevy_ecs::prelude::*;
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::{MISSING, OUTSIDE};
 use rayon::prelude::*;
-use shared::{LEAF, Sharing};
+use shared::{LEAF, SharedHierarchy};
 
 pub(crate) mod border;
 mod links;
@@ -65,7 +65,7 @@ pub struct Topology {
     levels: Vec<Vec<u32>>,
     free_octets: Vec<u32>,
     /// What a rank among several knows besides.
-    sharing: Option<Box<Sharing>>,
+    sharing: Option<Box<SharedHierarchy>>,
 }
 
 impl Topology {
@@ -337,7 +337,7 @@ impl Topology {
             .map(|first| self.ordered_octet(first, bits))
             .collect();
         let rows = octets.as_flattened().to_vec();
-        let table = Table(self.neighbours.as_mut_ptr());
+        let table = NeighbourTable(self.neighbours.as_mut_ptr());
         rows.par_iter().with_min_len(256).for_each(|&row| {
             // SAFETY: both rows lie inside the table; the rows of a level are distinct, and entries of the coarser level are
             // only read here.
@@ -361,12 +361,12 @@ impl Topology {
 }
 
 /// The neighbour tables, of which tasks write different rows side by side.
-struct Table(*mut [i32; 27]);
+struct NeighbourTable(*mut [i32; 27]);
 
 // SAFETY: access follows the contracts of `get` and `set`.
-unsafe impl Sync for Table {}
+unsafe impl Sync for NeighbourTable {}
 
-impl Table {
+impl NeighbourTable {
     /// A copy of a row.
     ///
     /// # Safety

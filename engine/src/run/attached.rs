@@ -1,14 +1,14 @@
 //! What is attached to items, in snapshots: a part for each component and kind of items, by identity.
 
-use crate::field::individuals::Item;
-use crate::field::{ItemKinds, ItemsRef};
+use crate::comm::particle_entities::{self, AttachedComponents};
+use crate::comm::{Ranks, RanksError};
+use crate::data::particle_entities::ParticleId;
+use crate::data::{ParticleKinds, ParticleSetRef};
 use crate::mesh::Topology;
-use crate::mesh::carried::{CarriedComponents, CarriedOperations, decode, encode};
-use crate::ranks::individuals::{self, Attached};
-use crate::ranks::{Ranks, RanksError};
+use crate::mesh::patch_component::{PatchComponentOperations, PatchComponents, decode, encode};
 use crate::step::{Engine, Error};
 use bevy_ecs::prelude::{Entity, World};
-use nestar_snapshot::{Part, Snapshot};
+use nestar_snapshot::{Blob, Snapshot};
 
 /// The group that holds components, of patches and of items.
 pub(super) const COMPONENTS: &str = "components/";
@@ -20,10 +20,10 @@ fn path(items: &str, component: &str) -> String {
 
 /// Every part that this program may keep, with its version.
 pub(super) fn kept(world: &World) -> Vec<(String, u32, bool)> {
-    let components = world.resource::<CarriedComponents>().kinds();
-    let kinds = world.resource::<ItemKinds>().all();
-    let parts = |kind: &ItemsRef| {
-        let part = |c: &CarriedOperations| (path(&kind.name, c.name), c.version, false);
+    let components = world.resource::<PatchComponents>().kinds();
+    let kinds = world.resource::<ParticleKinds>().all();
+    let parts = |kind: &ParticleSetRef| {
+        let part = |c: &PatchComponentOperations| (path(&kind.name, c.name), c.version, false);
         components.iter().map(part).collect::<Vec<_>>()
     };
     kinds.iter().flat_map(parts).collect()
@@ -33,18 +33,18 @@ pub(super) fn kept(world: &World) -> Vec<(String, u32, bool)> {
 ///
 /// # Errors
 /// Another rank has failed, or the transport has.
-pub(super) fn parts(world: &World) -> Result<Vec<Part>, Error> {
-    let components = world.resource::<CarriedComponents>().kinds();
-    let kinds = world.resource::<ItemKinds>().all();
+pub(super) fn parts(world: &World) -> Result<Vec<Blob>, Error> {
+    let components = world.resource::<PatchComponents>().kinds();
+    let kinds = world.resource::<ParticleKinds>().all();
     if components.is_empty() || kinds.is_empty() {
         return Ok(Vec::new());
     }
-    let own: Vec<Attached> = components.iter().map(|c| values(world, c)).collect();
+    let own: Vec<AttachedComponents> = components.iter().map(|c| values(world, c)).collect();
     let ranks = world.resource::<Ranks>();
     let mut all = own.clone();
-    for message in ranks.tell_first(|| individuals::to_bytes(&own))? {
+    for message in ranks.gather_on_first(|| particle_entities::to_bytes(&own))? {
         let broken = || RanksError::Transport("a message with components is cut off".into());
-        let theirs = individuals::from_bytes(&message.bytes).ok_or_else(broken)?;
+        let theirs = particle_entities::from_bytes(&message.bytes).ok_or_else(broken)?;
         all.iter_mut()
             .zip(theirs)
             .for_each(|(all, theirs)| all.extend(theirs));
@@ -56,7 +56,7 @@ pub(super) fn parts(world: &World) -> Result<Vec<Part>, Error> {
             let (kind, by_id) = (&kinds[of_kind[0].0.kind()], of_kind.iter());
             let by_id: Vec<(u64, Vec<u8>)> = by_id.map(|(i, v)| (i.id(), v.clone())).collect();
             let path = path(&kind.name, component.name);
-            parts.push(Part::new(
+            parts.push(Blob::new(
                 path,
                 component.version,
                 component.in_digest,
@@ -68,9 +68,9 @@ pub(super) fn parts(world: &World) -> Result<Vec<Part>, Error> {
 }
 
 /// A component's values on this rank.
-fn values(world: &World, component: &CarriedOperations) -> Attached {
+fn values(world: &World, component: &PatchComponentOperations) -> AttachedComponents {
     let value = |entity: Entity| {
-        let item = *world.get::<Item>(entity)?;
+        let item = *world.get::<ParticleId>(entity)?;
         Some((item, (component.save)(world, entity)?))
     };
     (component.with)(world)
@@ -86,28 +86,28 @@ fn values(world: &World, component: &CarriedOperations) -> Attached {
 pub(super) fn restore(sim: &mut Engine, snapshot: &Snapshot) -> Result<(), Error> {
     let place = snapshot.path().display().to_string();
     let wrong = |why: String| Error::Snapshot(format!("{place}: {why}"));
-    let components = sim.world.resource::<CarriedComponents>().kinds().to_vec();
-    let kinds = sim.world.resource::<ItemKinds>().all();
+    let components = sim.world.resource::<PatchComponents>().kinds().to_vec();
+    let kinds = sim.world.resource::<ParticleKinds>().all();
     let mut all = Vec::new();
     for component in &components {
-        let mut values = Attached::new();
+        let mut values = AttachedComponents::new();
         for (number, kind) in kinds.iter().enumerate() {
             let path = path(&kind.name, component.name);
-            let mut parts = snapshot.parts();
+            let mut parts = snapshot.blobs();
             if !parts.any(|part| part.path == path && part.version == component.version) {
                 continue;
             }
-            let bytes = snapshot.read_part(&path);
+            let bytes = snapshot.read_blob(&path);
             let bytes = bytes.map_err(|e| Error::Snapshot(e.to_string()))?;
             let stored = decode(&bytes).ok_or_else(|| wrong(format!("{path} is cut off")))?;
             for (id, value) in stored {
                 let topology = sim.world.resource::<Topology>();
                 if kind.of(&sim.world).row_of(topology, id)?.is_some() {
-                    values.push((Item::new(number, id), value));
+                    values.push((ParticleId::new(number, id), value));
                 }
             }
         }
         all.push(values);
     }
-    individuals::attach(&mut sim.world, all, |_, _| true).map_err(wrong)
+    particle_entities::attach(&mut sim.world, all, |_, _| true).map_err(wrong)
 }

@@ -1,9 +1,9 @@
 //! Files of what stands around cells that end runs.
 
 use super::files;
-use crate::field::{CellCase, FaultBox};
-use crate::ranks::Ranks;
-use crate::step::agreement::by_first;
+use crate::comm::Ranks;
+use crate::data::{CellCase, FaultBox};
+use crate::step::agreement::on_first_rank;
 use crate::step::{Capture, Engine, Error, Replays, StepVerdict};
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ const CELL: &str = "unfinished-cell.toml";
 pub(super) fn keep(sim: &mut Engine, directory: &Path, error: Error) -> Error {
     // of several ranks the one that has the cell knows of it, and the others of its words
     let case = sim.world.resource::<FaultBox>().take_case();
-    let case = case.filter(|case| sim.world.resource::<Replays>().know(case));
+    let case = case.filter(|case| sim.world.resource::<Replays>().contains(case));
     if let (Some(case), Error::Fault(why)) = (case, &error) {
         return Error::Fault(keep_cell(sim, directory, case, why));
     }
@@ -32,7 +32,7 @@ pub(super) fn keep(sim: &mut Engine, directory: &Path, error: Error) -> Error {
     let captured = sim.world.resource_mut::<StepVerdict>().capture.take();
     let note = captured.map_or(String::new(), |text| {
         let ranks = sim.world.resource::<Ranks>();
-        match by_first(ranks, || write(sim, directory, &text)) {
+        match on_first_rank(ranks, || write(sim, directory, &text)) {
             Ok(_) => format!(
                 "\nthe patch before the step is kept in {}: the command `replay` repeats its step",
                 directory.join(NAME).display()

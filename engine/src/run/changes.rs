@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::Value;
 
 /// A setting that differs.
-pub(super) struct Change {
+pub(super) struct SettingChange {
     pub key: String,
     /// Its values before and now.
     pub values: [Option<Value>; 2],
@@ -24,7 +24,7 @@ const CHOICES: [&str; 5] = [
 const OF_RANKS: usize = 3;
 
 /// The settings in which two resolved decks differ, but for where a run writes and what it runs on.
-pub(super) fn changes(before: &str, now: &str) -> Vec<Change> {
+pub(super) fn changes(before: &str, now: &str) -> Vec<SettingChange> {
     differences(before, now, "was ", |key| {
         key.starts_with("output.") || CHOICES.contains(&key)
     })
@@ -40,7 +40,12 @@ pub(super) fn between_ranks(first: &str, own: &str) -> Vec<String> {
 }
 
 /// The settings in which `other` differs from `first`, each with its value in `first` behind `word`.
-fn differences(first: &str, other: &str, word: &str, skips: impl Fn(&str) -> bool) -> Vec<Change> {
+fn differences(
+    first: &str,
+    other: &str,
+    word: &str,
+    skips: impl Fn(&str) -> bool,
+) -> Vec<SettingChange> {
     let (first, other) = (flat(first), flat(other));
     let keys: BTreeSet<&String> = first.keys().chain(other.keys()).collect();
     let shown = |value: Option<&Value>| value.map_or("absent".into(), Value::to_string);
@@ -49,7 +54,7 @@ fn differences(first: &str, other: &str, word: &str, skips: impl Fn(&str) -> boo
         .map(|key| {
             let values = [first.get(key), other.get(key)];
             let [first, own] = values.map(shown);
-            Change {
+            SettingChange {
                 key: key.clone(),
                 values: values.map(Option::<&Value>::cloned),
                 text: format!("{key} = {own} ({word}{first})"),

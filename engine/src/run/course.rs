@@ -4,8 +4,8 @@ use super::diagnostics::{Diagnostics, resident_bytes};
 use super::observed::Observations;
 use super::output::Output;
 use super::{Progress, RunOptions};
+use crate::comm::Ranks;
 use crate::mesh::{Levels, Topology};
-use crate::ranks::Ranks;
 use crate::step::config::OutOfMemory;
 use crate::step::memory::{MemoryGuard, Shortage, shortage};
 use crate::step::{Engine, Error, RunCounters, StepReport};
@@ -14,7 +14,7 @@ use std::time::Instant;
 
 /// What ended the root steps.
 #[derive(PartialEq)]
-pub(super) enum Ending {
+pub(super) enum RunEnd {
     /// The end of the run.
     Done,
     /// A signal.
@@ -24,7 +24,7 @@ pub(super) enum Ending {
 }
 
 /// What goes along with the steps of a run.
-pub(super) struct Course<'a> {
+pub(super) struct RunRecorder<'a> {
     pub output: &'a mut Output,
     pub diagnostics: &'a mut Diagnostics,
     pub observations: Observations,
@@ -35,7 +35,7 @@ pub(super) struct Course<'a> {
     pub in_process: u64,
 }
 
-impl Course<'_> {
+impl RunRecorder<'_> {
     /// Writes the row of the state that a run begins with. All ranks call this; whether it could be written is for the next
     /// vote.
     pub fn begin(&mut self, sim: &mut Engine) -> Result<(), Error> {
@@ -73,21 +73,23 @@ impl Engine {
     pub(super) fn steps(
         &mut self,
         options: &mut RunOptions,
-        course: &mut Course,
+        course: &mut RunRecorder,
         begins: bool,
-    ) -> Result<Ending, Error> {
+    ) -> Result<RunEnd, Error> {
         let end = self.settings.time.end;
         let most = self.settings.time.max_steps;
         let (mut told, mut stepped) = (false, false);
-        self.driver.make_up(&mut self.world)?;
+        self.driver.run_pending_regrid(&mut self.world)?;
         if begins {
             course.begin(self)?;
         }
         let mut patches = self.world.resource::<Topology>().patches();
         loop {
-            let votes = course.output.vote(options.stop.load(Ordering::Relaxed))?;
+            let votes = course
+                .output
+                .exchange_flags(options.stop.load(Ordering::Relaxed))?;
             if let Some(shortage) = self.world.resource::<MemoryGuard>().shortage.clone() {
-                return Ok(Ending::OutOfMemory(shortage));
+                return Ok(RunEnd::OutOfMemory(shortage));
             }
             let now = self.world.resource::<Topology>().patches();
             let before = std::mem::replace(&mut patches, now);
@@ -97,10 +99,10 @@ impl Engine {
             self.tell_of_cap(options, &mut told);
             let clock = self.world.resource::<Levels>().clock(0);
             if clock.time >= end || (most > 0 && clock.steps >= most) {
-                return Ok(Ending::Done);
+                return Ok(RunEnd::Done);
             }
             if votes.stop {
-                return Ok(Ending::Interrupted);
+                return Ok(RunEnd::Interrupted);
             }
             let step_start = Instant::now();
             let before = self.world.resource::<RunCounters>().cell_updates;
@@ -120,7 +122,7 @@ impl Engine {
     fn keep(
         &self,
         options: &mut RunOptions,
-        course: &mut Course,
+        course: &mut RunRecorder,
         due: bool,
         before: usize,
     ) -> Result<(), Error> {
@@ -154,12 +156,15 @@ impl Engine {
         let first = self.world.resource::<Ranks>().rank() == 0;
         if let Some(cap) = guard.first_cap.as_ref().filter(|_| first && !*told) {
             *told = true;
-            let note = format!("note: goes on with the patches that fit: {}", cap.fact());
+            let note = format!(
+                "note: goes on with the patches that fit: {}",
+                cap.description()
+            );
             options.observer.note(&note);
         }
     }
 
-    fn progress(&self, report: &StepReport, rate: f64, course: &Course) -> Progress {
+    fn progress(&self, report: &StepReport, rate: f64, course: &RunRecorder) -> Progress {
         let clock = self.world.resource::<Levels>().clock(0);
         let topology = self.world.resource::<Topology>();
         Progress {

@@ -1,8 +1,8 @@
 //! Arrays of derived fields in snapshots: made on the host of the values that a snapshot takes anyway, shard by shard and in double
 //! precision, so that they have the same bits on any number of ranks and devices, and need no room beside the state.
 
-use crate::field::level::geometry;
-use crate::field::{DerivedField, DerivedFields, Precision, StoreRef};
+use crate::data::level::geometry;
+use crate::data::{DerivedField, DerivedFields, Precision, StoreRef};
 use crate::mesh::{Levels, PATCH, Topology};
 use crate::step::Engine;
 use nestar_kernels::CELLS;
@@ -12,30 +12,30 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// A shard: its level and its first patch.
-type Place = (usize, usize);
+type ShardKey = (usize, usize);
 
 /// What a snapshot holds beside the state.
 pub(super) struct DerivedArrays {
-    sources: Vec<Source>,
+    sources: Vec<DerivedInputs>,
     /// Of the levels.
     geometries: Vec<LevelGeometry>,
     /// Origins of the patches of shards on their way.
-    origins: BTreeMap<Place, Vec<[i32; 3]>>,
+    origins: BTreeMap<ShardKey, Vec<[i32; 3]>>,
     precision: Precision,
 }
 
 /// A field and what is made of it.
-struct Source {
+struct DerivedInputs {
     /// Components of the field.
     components: usize,
     /// Those that are read, with the names of their arrays.
     read: Vec<(usize, String)>,
     fields: Vec<DerivedField>,
     /// Shards of which not all arrays are there yet.
-    held: BTreeMap<Place, Vec<(usize, Vec<f64>)>>,
+    held: BTreeMap<ShardKey, Vec<(usize, Vec<f64>)>>,
 }
 
-impl Source {
+impl DerivedInputs {
     /// What the deck asks for of a field; `None` if that is nothing.
     fn of(sim: &Engine, field: StoreRef) -> Option<Self> {
         let known = sim.world.resource::<DerivedFields>();
@@ -58,7 +58,7 @@ impl Source {
     /// Takes a shard of an array; those of all that are read, when this is the last one.
     fn take(
         &mut self,
-        place: Place,
+        place: ShardKey,
         array: &str,
         values: &Values,
     ) -> Option<Vec<(usize, Vec<f64>)>> {
@@ -109,7 +109,9 @@ impl DerivedArrays {
             let clock = sim.world.resource::<Levels>().clock(level);
             geometry(&topology.domain, level, [clock.time, clock.dt])
         };
-        let sources = fields.iter().filter_map(|field| Source::of(sim, *field));
+        let sources = fields
+            .iter()
+            .filter_map(|field| DerivedInputs::of(sim, *field));
         Self {
             sources: sources.collect(),
             geometries: (0..=topology.finest()).map(geometry).collect(),
@@ -124,7 +126,7 @@ impl DerivedArrays {
     }
 
     /// Takes a whole shard of an array; shards of arrays that can be made when this one is there. Origins come before values.
-    pub fn take(&mut self, place: Place, array: &str, values: &Values) -> Vec<(String, Values)> {
+    pub fn take(&mut self, place: ShardKey, array: &str, values: &Values) -> Vec<(String, Values)> {
         let mut all = Vec::new();
         if let (true, Values::I32(cells)) = (array == ORIGIN, values) {
             self.origins.insert(place, cells.as_chunks().0.to_vec());

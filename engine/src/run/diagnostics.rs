@@ -4,10 +4,10 @@ use super::Progress;
 use super::restart::Restored;
 use super::series::Series;
 use super::totals::totals;
-use crate::field::Stores;
+use crate::comm::{DiagnosticColumns, Ranks, cells_repaired_between_levels};
+use crate::data::Stores;
 use crate::mesh::{LevelWork, Topology};
-use crate::ranks::{Columns, Ranks, mended_between_levels};
-use crate::step::agreement::by_first;
+use crate::step::agreement::on_first_rank;
 use crate::step::{Engine, Error, Phase, RunCounters};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -37,7 +37,7 @@ impl Diagnostics {
     ) -> Result<Self, Error> {
         let ranks = sim.world.resource::<Ranks>();
         let step = restored.map(|restored| restored.step);
-        let series = by_first(ranks, || Series::open(directory, FILE, &header(sim), step))?;
+        let series = on_first_rank(ranks, || Series::open(directory, FILE, &header(sim), step))?;
         let initial = match restored {
             Some(restored) => restored.initial_totals.clone(),
             None => totals(sim)?,
@@ -60,8 +60,8 @@ impl Diagnostics {
         memory: u64,
         output_seconds: f64,
     ) -> Result<String, Error> {
-        let columns = Columns::values(&mut sim.world)?;
-        let mended = mended_between_levels(&sim.world)?;
+        let columns = DiagnosticColumns::values(&mut sim.world)?;
+        let mended = cells_repaired_between_levels(&sim.world)?;
         let counters = sim.world.resource::<RunCounters>();
         let mut line = format!(
             "{},{:e},{:e},{}",
@@ -82,7 +82,7 @@ impl Diagnostics {
             ",{:e},{},{},{},{},{},{},{}",
             progress.rate,
             memory,
-            counters.mended_cells,
+            counters.fallback_cells,
             counters.retried_steps,
             mended.averages,
             mended.corrections,
@@ -137,7 +137,7 @@ fn header(sim: &Engine) -> String {
         names.push(format!("total_{}", component.name));
         names.push(format!("drift_{}", component.name));
     }
-    let columns = sim.world.resource::<Columns>().names();
+    let columns = sim.world.resource::<DiagnosticColumns>().names();
     names.extend(columns.map(String::from));
     let counters = [
         "cell_updates_per_second",

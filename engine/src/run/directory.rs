@@ -4,9 +4,9 @@ use super::files;
 use super::lock::DirectoryLock;
 use super::provenance::Roster;
 use super::sink::snapshot_error;
-use crate::ranks::Ranks;
+use crate::comm::Ranks;
 use crate::step::Error;
-use crate::step::agreement::{agreed, by_first};
+use crate::step::agreement::{agreed, on_first_rank};
 use nestar_snapshot as store;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -25,13 +25,13 @@ pub(super) fn take(
     roster: &Roster,
     directory: &Path,
 ) -> Result<Option<DirectoryLock>, Error> {
-    let lock = by_first(ranks, || {
+    let lock = on_first_rank(ranks, || {
         files::require_own(directory).and_then(|()| DirectoryLock::take(directory))
     })?;
-    if ranks.are_alone() {
+    if ranks.is_single() {
         return Ok(lock);
     }
-    let sign = by_first(ranks, || put_sign(directory))?;
+    let sign = on_first_rank(ranks, || put_sign(directory))?;
     let mut name = sign.clone().unwrap_or_default().into_bytes();
     ranks.communicator().broadcast(0, &mut name)?;
     let sees = sees(&directory.join(String::from_utf8_lossy(&name).as_ref()));

@@ -1,9 +1,9 @@
 //! What a restart takes from a snapshot, and what it does otherwise on request: settings that give values their meaning,
 //! components of fields.
 
-use super::changes::{Change, changes};
-use crate::field::{ItemKinds, ItemsRef, Stores};
-use crate::step::config::Added;
+use super::changes::{SettingChange, changes};
+use crate::data::{ParticleKinds, ParticleSetRef, Stores};
+use crate::step::config::AddedComponent;
 use crate::step::{Engine, Error, KeptKeys};
 use nestar_deck::Formula;
 use nestar_snapshot::Snapshot;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use toml::Value;
 
 /// What a component begins with that the snapshot lacks.
-pub(super) enum Beginning {
+pub(super) enum InitialValue {
     /// What the phase `Initialise` makes it.
     Initial,
     /// A formula of [`PLACE`] and the components in the snapshot.
@@ -21,13 +21,13 @@ pub(super) enum Beginning {
 /// Variables of formulas beside the components.
 pub(super) const PLACE: [&str; 3] = ["x", "y", "z"];
 
-/// The word for [`Beginning::Initial`].
+/// The word for [`InitialValue::Initial`].
 const INITIAL: &str = "initial";
 
 /// How the state of a snapshot becomes that of the run.
 pub(super) struct Fit {
     /// Components that the snapshot lacks.
-    pub added: BTreeMap<String, Beginning>,
+    pub added: BTreeMap<String, InitialValue>,
     /// Settings that differ, as people read them.
     pub changes: Vec<String>,
     /// Whether values have another meaning than in the snapshot, or there are others.
@@ -36,9 +36,9 @@ pub(super) struct Fit {
 
 impl Fit {
     /// Whether components begin as in a run of their own.
-    pub fn begins_anew(&self) -> bool {
+    pub fn uses_initial_state(&self) -> bool {
         let mut added = self.added.values();
-        added.any(|beginning| matches!(beginning, Beginning::Initial))
+        added.any(|beginning| matches!(beginning, InitialValue::Initial))
     }
 }
 
@@ -48,11 +48,11 @@ impl Fit {
 /// Settings and components that differ and of which the deck does not say that it is meant; a request that names nothing.
 pub(super) fn fit(sim: &Engine, snapshot: &Snapshot) -> Result<Fit, Error> {
     let all = changes(&snapshot.attributes().config, &sim.deck.resolved());
-    let names = Names::of(sim, snapshot);
+    let names = ComponentNames::of(sim, snapshot);
     names.require_sense(sim, &all)?;
     let keys = kept_keys(sim, snapshot);
-    let is_kept = |change: &&Change| keys.iter().any(|key| is_within(key, &change.key));
-    let kept: Vec<&Change> = all.iter().filter(is_kept).collect();
+    let is_kept = |change: &&SettingChange| keys.iter().any(|key| is_within(key, &change.key));
+    let kept: Vec<&SettingChange> = all.iter().filter(is_kept).collect();
     require_meant(sim, snapshot, &kept, &names)?;
     let beginnings = names.lacking().map(|(field, name)| {
         let beginning = names.beginning(sim, field, name)?;
@@ -70,12 +70,12 @@ pub(super) fn fit(sim: &Engine, snapshot: &Snapshot) -> Result<Fit, Error> {
 fn require_meant(
     sim: &Engine,
     snapshot: &Snapshot,
-    kept: &[&Change],
-    names: &Names,
+    kept: &[&SettingChange],
+    names: &ComponentNames,
 ) -> Result<(), Error> {
     let run = &sim.settings.run;
     let requested: Vec<&str> = run.added.keys().chain(&run.dropped).map(|n| &**n).collect();
-    let is_meant = |change: &Change| {
+    let is_meant = |change: &SettingChange| {
         sim.deck.is_overridden(&change.key) || same_but_for(&requested, &change.values)
     };
     let mut refusal = Refusal::default();
@@ -101,8 +101,8 @@ fn require_meant(
 /// The keys of settings that give the values in a snapshot their meaning.
 fn kept_keys(sim: &Engine, snapshot: &Snapshot) -> Vec<String> {
     let keys = sim.world.resource::<KeptKeys>().0.iter();
-    let is_held = |kind: &ItemsRef| snapshot.items().any(|items| items.path == kind.path);
-    let kinds = sim.world.resource::<ItemKinds>().all().into_iter();
+    let is_held = |kind: &ParticleSetRef| snapshot.particles().any(|items| items.path == kind.path);
+    let kinds = sim.world.resource::<ParticleKinds>().all().into_iter();
     let of_items = kinds
         .filter(is_held)
         .flat_map(|kind| kind.of(&sim.world).keys());
@@ -169,7 +169,7 @@ impl Refusal {
 /// who reads them names it.
 fn columns(sim: &Engine, snapshot: &Snapshot) -> [Vec<String>; 2] {
     let mut columns = [Vec::new(), Vec::new()];
-    for kind in sim.world.resource::<ItemKinds>().all() {
+    for kind in sim.world.resource::<ParticleKinds>().all() {
         let (own, held) = (kind.of(&sim.world).columns(), snapshot.columns(&kind.path));
         let is_held = |name: &str| held.iter().any(|header| header.name == name);
         let mut kept = own.iter().filter(|column| column.at.is_some());
@@ -183,7 +183,7 @@ fn columns(sim: &Engine, snapshot: &Snapshot) -> [Vec<String>; 2] {
 }
 
 /// The names of components.
-struct Names<'a> {
+struct ComponentNames<'a> {
     /// Those of the run that snapshots hold, with their fields.
     own: Vec<(&'static str, &'a str)>,
     /// Those in the snapshot, without derived ones.
@@ -192,7 +192,7 @@ struct Names<'a> {
     columns: [Vec<String>; 2],
 }
 
-impl<'a> Names<'a> {
+impl<'a> ComponentNames<'a> {
     fn of(sim: &'a Engine, snapshot: &'a Snapshot) -> Self {
         let stores = Stores::of(&sim.world, |spec| spec.stored).into_iter();
         let own = stores.flat_map(|store| {
@@ -231,7 +231,7 @@ impl<'a> Names<'a> {
     }
 
     /// Refuses requests that ask for nothing, unless they are those of the run that wrote the snapshot.
-    fn require_sense(&self, sim: &Engine, changes: &[Change]) -> Result<(), Error> {
+    fn require_sense(&self, sim: &Engine, changes: &[SettingChange]) -> Result<(), Error> {
         let (deck, run) = (&sim.deck, &sim.settings.run);
         let is_new = |key: &str| changes.iter().any(|change| change.key == key);
         for name in run.added.keys() {
@@ -267,17 +267,17 @@ impl<'a> Names<'a> {
     }
 
     /// What the deck says about the component `name` of `field`.
-    fn beginning(&self, sim: &Engine, field: &str, name: &str) -> Result<Beginning, Error> {
+    fn beginning(&self, sim: &Engine, field: &str, name: &str) -> Result<InitialValue, Error> {
         let key = format!("run.added.{name}");
         let text = match sim.settings.run.added.get(name) {
-            Some(Added::Formula(text)) => text.clone(),
-            Some(Added::Number(number)) => number.to_string(),
+            Some(AddedComponent::Formula(text)) => text.clone(),
+            Some(AddedComponent::Number(number)) => number.to_string(),
             None => return Err(sim.deck.error_at(&key, "is missing").into()),
         };
         if text != INITIAL {
             let variables = [&PLACE[..], &self.held].concat();
             let formula = sim.deck.formula(&key, &text, &variables)?;
-            return Ok(Beginning::Formula(formula));
+            return Ok(InitialValue::Formula(formula));
         }
         let mut siblings = self.own.iter().filter(|(of, _)| *of == field);
         if let Some((_, held)) = siblings.find(|(_, own)| self.held.contains(own)) {
@@ -287,6 +287,6 @@ impl<'a> Names<'a> {
             );
             return Err(sim.deck.error_at(&key, why).into());
         }
-        Ok(Beginning::Initial)
+        Ok(InitialValue::Initial)
     }
 }

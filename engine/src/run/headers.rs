@@ -2,9 +2,9 @@
 
 use super::derived::DerivedArrays;
 use super::diagnostics::Diagnostics;
-use super::layout::Layout;
+use super::layout::PatchOffsets;
 use super::state::state;
-use crate::field::{Component, DerivedField, FieldSpec, ItemColumn, StoreRef};
+use crate::data::{Component, DerivedField, FieldSpec, ParticleColumn, StoreRef};
 use crate::mesh::{Levels, Topology};
 use crate::step::{Engine, Error, RunFacts};
 use nestar_deck::{CodeUnits, Formula};
@@ -17,7 +17,7 @@ use nestar_snapshot as store;
 pub(super) fn attributes(
     sim: &Engine,
     diagnostics: &Diagnostics,
-    layout: &Layout,
+    layout: &PatchOffsets,
 ) -> Result<store::Attributes, Error> {
     let settings = &sim.settings;
     let clock = sim.world.resource::<Levels>().clock(0);
@@ -35,10 +35,10 @@ pub(super) fn attributes(
         root_cells: settings.domain.cells.map(u64::from),
         boundary: boundary.into(),
         precision: match sim.precision() {
-            crate::field::Precision::Single => store::Precision::Single,
-            crate::field::Precision::Double => store::Precision::Double,
+            crate::data::Precision::Single => store::StoredPrecision::Single,
+            crate::data::Precision::Double => store::StoredPrecision::Double,
         },
-        units: store::Units {
+        units: store::CgsUnits {
             length_cgs: settings.units.length_cgs,
             mass_cgs: settings.units.mass_cgs,
             time_cgs: settings.units.time_cgs,
@@ -74,7 +74,7 @@ fn in_cells(
 }
 
 /// The header of an array of items.
-pub(super) fn of_items(units: &CodeUnits, column: &ItemColumn) -> store::FieldHeader {
+pub(super) fn of_items(units: &CodeUnits, column: &ParticleColumn) -> store::FieldHeader {
     let along = column.along.into_iter();
     store::FieldHeader {
         dimensions: along.clone().map(|(name, _)| name.into()).collect(),
@@ -122,11 +122,11 @@ pub(super) fn levels(
     sim: &Engine,
     fields: &[StoreRef],
     derived: &DerivedArrays,
-) -> Vec<store::Level> {
+) -> Vec<store::LevelPlan> {
     let topology = sim.world.resource::<Topology>();
     let data_type = match sim.precision() {
-        crate::field::Precision::Single => store::DataType::F32,
-        crate::field::Precision::Double => store::DataType::F64,
+        crate::data::Precision::Single => store::DataType::F32,
+        crate::data::Precision::Double => store::DataType::F64,
     };
     let header = |(component, side, staggered): Shaped| {
         let header = in_cells(&sim.settings.units, component, data_type);
@@ -139,7 +139,7 @@ pub(super) fn levels(
     (0..=topology.finest())
         .map(|level| {
             let clock = sim.world.resource::<Levels>().clock(level);
-            store::Level {
+            store::LevelPlan {
                 header: store::LevelHeader {
                     level: level as u8,
                     time: clock.time,

@@ -3,21 +3,21 @@
 //! A rank's patches are a stretch of the level's Hilbert curve, and the stretches of the ranks follow each other. A shard is
 //! stored by the rank that has its first patch; ranks with later patches of it send them there.
 
+use crate::comm::Ranks;
 use crate::mesh::Topology;
-use crate::ranks::Ranks;
 use crate::step::Error;
 use bevy_ecs::prelude::*;
 use std::ops::Range;
 
 /// The patches of all ranks: 8 bytes a rank and level.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct PatchOffsets {
     rank: usize,
     /// `[level][rank]`: the number of the first patch, and behind the last rank that of all patches.
     firsts: Vec<Vec<usize>>,
 }
 
-impl Layout {
+impl PatchOffsets {
     /// The present layout. All ranks call this.
     ///
     /// # Errors
@@ -78,10 +78,10 @@ impl Layout {
     }
 
     /// What falls to this rank where a level has shards of `shard` patches.
-    pub fn part(&self, level: usize, shard: usize) -> Part {
+    pub fn part(&self, level: usize, shard: usize) -> ShardRange {
         let own = self.own(level);
         let sent = self.sent_by(level, shard, self.rank);
-        Part {
+        ShardRange {
             sent: sent.as_ref().map_or(0, |(_, patches)| patches.len()),
             receiver: sent.map_or(self.rank, |(receiver, _)| receiver),
             first: own.start.next_multiple_of(shard).min(own.end),
@@ -108,7 +108,7 @@ impl Layout {
 
 /// What falls to a rank of the shards of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct ShardRange {
     /// Own patches at the beginning that belong to a shard of another rank.
     pub sent: usize,
     /// That rank.
@@ -121,7 +121,7 @@ pub(super) struct Part {
     pub shard: usize,
 }
 
-impl Part {
+impl ShardRange {
     /// Numbers of the shards that this rank stores.
     pub fn shards(&self) -> Range<u64> {
         let numbers = self.first.div_ceil(self.shard)..self.end.div_ceil(self.shard);
@@ -140,7 +140,7 @@ mod tests {
     fn check(counts: &[u64], shard: usize) {
         let all: Vec<Vec<u64>> = counts.iter().map(|&count| vec![count]).collect();
         let total = counts.iter().sum::<u64>() as usize;
-        let layouts = (0..counts.len()).map(|rank| Layout::new(rank, &all));
+        let layouts = (0..counts.len()).map(|rank| PatchOffsets::new(rank, &all));
         let mut stored = Vec::new();
         let mut sent = vec![0; counts.len()];
         let mut received = vec![0; counts.len()];

@@ -1,8 +1,8 @@
 //! The values of a level's patches at a restart: those in the snapshot, and what the deck says of others.
 
-use super::fit::{Beginning, Fit, PLACE};
-use super::layout::Layout;
-use crate::field::{RowShape, StoreRef, Stores};
+use super::fit::{Fit, InitialValue, PLACE};
+use super::layout::PatchOffsets;
+use crate::data::{RowShape, StoreRef, Stores};
 use crate::mesh::{Domain, Topology};
 use crate::step::{Engine, Error};
 use nestar_deck::Formula;
@@ -10,7 +10,7 @@ use nestar_snapshot::{Snapshot, Values};
 use std::ops::Range;
 
 /// This rank's part of a shard of a component of a level.
-struct Part<'a> {
+struct ComponentShard<'a> {
     field: StoreRef,
     component: usize,
     name: String,
@@ -22,7 +22,12 @@ struct Part<'a> {
 }
 
 /// The parts of the shards of a level that has `total` patches, `own` of them on this rank; without what has its values already.
-fn parts<'a>(sim: &Engine, fit: &'a Fit, own: &Range<usize>, total: usize) -> Vec<Part<'a>> {
+fn parts<'a>(
+    sim: &Engine,
+    fit: &'a Fit,
+    own: &Range<usize>,
+    total: usize,
+) -> Vec<ComponentShard<'a>> {
     let fields = Stores::of(&sim.world, |spec| spec.stored);
     let shard = Snapshot::shard_patches(total);
     let mut parts = Vec::new();
@@ -33,11 +38,11 @@ fn parts<'a>(sim: &Engine, fit: &'a Fit, own: &Range<usize>, total: usize) -> Ve
             let spec = field.of(&sim.world).spec();
             for (c, component) in spec.components.iter().enumerate() {
                 let formula = match fit.added.get(&component.name) {
-                    Some(Beginning::Initial) => continue,
-                    Some(Beginning::Formula(formula)) => Some(formula),
+                    Some(InitialValue::Initial) => continue,
+                    Some(InitialValue::Formula(formula)) => Some(formula),
                     None => None,
                 };
-                parts.push(Part {
+                parts.push(ComponentShard {
                     field: *field,
                     component: c,
                     name: component.name.clone(),
@@ -58,13 +63,13 @@ pub(super) fn load_level(
     sim: &mut Engine,
     snapshot: &Snapshot,
     fit: &Fit,
-    layout: &Layout,
+    layout: &PatchOffsets,
     level: usize,
 ) -> Result<(), Error> {
     let topology = sim.world.resource::<Topology>();
     let rows = topology.rows(level).to_vec();
     let own = layout.own(level);
-    let source = Source {
+    let source = LevelReader {
         snapshot,
         level,
         first: own.start,
@@ -72,11 +77,11 @@ pub(super) fn load_level(
         domain: topology.domain,
     };
     let parts = parts(sim, fit, &own, layout.total(level));
-    let wrong = |part: &Part, e: String| {
+    let wrong = |part: &ComponentShard, e: String| {
         let path = snapshot.path().display();
         Error::Snapshot(format!("{path}: level {level}, {}: {e}", part.name))
     };
-    let read = |part: &Part| source.values(part).map_err(|e| wrong(part, e));
+    let read = |part: &ComponentShard| source.values(part).map_err(|e| wrong(part, e));
     let mut values = parts.first().map(read);
     for (n, part) in parts.iter().enumerate() {
         let Some(present) = values.take().transpose()? else {
@@ -93,7 +98,7 @@ pub(super) fn load_level(
 }
 
 /// Where the values of a level come from.
-struct Source<'a> {
+struct LevelReader<'a> {
     snapshot: &'a Snapshot,
     level: usize,
     /// The first of this rank's patches.
@@ -103,9 +108,9 @@ struct Source<'a> {
     domain: Domain,
 }
 
-impl Source<'_> {
+impl LevelReader<'_> {
     /// The values of a part.
-    fn values(&self, part: &Part) -> Result<Values, String> {
+    fn values(&self, part: &ComponentShard) -> Result<Values, String> {
         match part.formula {
             Some(formula) => self.evaluated(part, formula).map(Values::F64),
             None => self.held(&part.name, &part.patches),
@@ -119,7 +124,7 @@ impl Source<'_> {
         values.map_err(|e| e.to_string())
     }
 
-    fn evaluated(&self, part: &Part, formula: &Formula) -> Result<Vec<f64>, String> {
+    fn evaluated(&self, part: &ComponentShard, formula: &Formula) -> Result<Vec<f64>, String> {
         let length = part.patches.len() * part.shape.values();
         let column = |name: &String| {
             if !formula.uses(name) {
@@ -154,7 +159,7 @@ impl Source<'_> {
     }
 
     /// Where the values of a part lie along an axis.
-    fn places(&self, part: &Part, axis: usize) -> Vec<f64> {
+    fn places(&self, part: &ComponentShard, axis: usize) -> Vec<f64> {
         let RowShape { side, centring } = part.shape;
         let lengths = centring.lengths(part.component, [side; 3]);
         let within = match centring.staggered(part.component, axis) {

@@ -33,12 +33,12 @@ mod votes;
 pub use options::{Observer, Progress, RunOptions, RunSummary, Silent};
 pub use provenance::BuildInfo;
 
+use crate::comm::Ranks;
 use crate::mesh::Levels;
-use crate::ranks::Ranks;
-use crate::step::agreement::by_first;
+use crate::step::agreement::on_first_rank;
 use crate::step::memory::{MemoryGuard, Shortage};
 use crate::step::{Engine, Error, Remarks, RunCounters, StepReport};
-use course::{Course, Ending};
+use course::{RunEnd, RunRecorder};
 use diagnostics::Diagnostics;
 use observed::Observations;
 use output::Output;
@@ -57,7 +57,7 @@ impl Engine {
     /// there to the bits of a run that had the memory. What goes wrong in the run's directory is the error of all ranks; where a rank fails in the middle of a
     /// step, the others wait for it until they are ended (`Communicator::abort`, `Launch::conclude`).
     pub fn run(&mut self, mut options: RunOptions) -> Result<RunSummary, Error> {
-        self.ready()?;
+        self.finish_setup()?;
         same::require(self, &options)?;
         let directory = options.output.clone();
         let directory = directory.unwrap_or_else(|| self.settings.output.directory.clone().into());
@@ -68,7 +68,7 @@ impl Engine {
         let prepared = self.prepare(&directory, &mut options);
         options.observer.started();
         let restored = prepared?;
-        let restored = restored.as_ref().filter(|restored| !restored.begins);
+        let restored = restored.as_ref().filter(|restored| !restored.is_new_run);
         let mut output = Output::new(self, &directory, &options.build, &roster, restored)?;
         let mut diagnostics = Diagnostics::open(self, &directory, restored)?;
         let observations = Observations::open(self, &directory, restored)?;
@@ -78,7 +78,7 @@ impl Engine {
             output.snapshot(self, &diagnostics)?;
         }
         let begin = self.world.resource::<Levels>().time(0);
-        let mut course = Course {
+        let mut course = RunRecorder {
             output: &mut output,
             diagnostics: &mut diagnostics,
             observations,
@@ -91,7 +91,7 @@ impl Engine {
         let ending = self.steps(&mut options, &mut course, restored.is_none());
         let ending = ending.map_err(|error| captures::keep(self, &directory, error))?;
         self.conclude(&ending, &mut output, &diagnostics)?;
-        let interrupted = ending == Ending::Interrupted;
+        let interrupted = ending == RunEnd::Interrupted;
         Ok(self.summary(directory, updates, start, interrupted))
     }
 
@@ -106,21 +106,21 @@ impl Engine {
     /// Writes what is to be kept of a run that ends, and waits for it.
     fn conclude(
         &self,
-        ending: &Ending,
+        ending: &RunEnd,
         output: &mut Output,
         diagnostics: &Diagnostics,
     ) -> Result<(), Error> {
         let wanted = match ending {
-            Ending::Done => self.settings.output.last,
-            Ending::Interrupted => true,
-            Ending::OutOfMemory(shortage) => shortage.ends_a_root_step(),
+            RunEnd::Done => self.settings.output.last,
+            RunEnd::Interrupted => true,
+            RunEnd::OutOfMemory(shortage) => shortage.is_at_root_step_end(),
         };
         if wanted && !output.is_current(self) {
             output.snapshot(self, diagnostics)?;
         }
         output.settle()?;
         match ending {
-            Ending::OutOfMemory(shortage) => Err(Error::Memory(Shortage {
+            RunEnd::OutOfMemory(shortage) => Err(Error::Memory(Shortage {
                 resumable: output.has_snapshots(),
                 ..shortage.clone()
             })),
@@ -175,7 +175,7 @@ impl Engine {
             Some(restored) => tell_of(restored, "starts", &mut note),
             None => self.initialise()?,
         }
-        let moved = by_first(&ranks, || directory::set_aside(directory))?;
+        let moved = on_first_rank(&ranks, || directory::set_aside(directory))?;
         if let Some(moved) = moved.flatten() {
             note(&format!("an earlier run was moved to {}", moved.display()));
         }
@@ -183,14 +183,14 @@ impl Engine {
     }
 
     /// A single root step, not beyond `until`, without files: for programs that step a simulation themselves. Call
-    /// [`Engine::ready`] and [`Engine::initialise`] before the first.
+    /// [`Engine::finish_setup`] and [`Engine::initialise`] before the first.
     ///
     /// # Errors
     /// Where a step stays unphysical after all retries, the patches that a regrid asks for do not fit into memory, or the
     /// audit is on and finds a fault.
     pub fn root_step(&mut self, until: f64) -> Result<StepReport, Error> {
         // who goes on all the same does so without the regrid
-        self.driver.make_up(&mut self.world)?;
+        self.driver.run_pending_regrid(&mut self.world)?;
         let before = self.world.resource_mut::<MemoryGuard>().shortage.take();
         let report = self.driver.root_step(&mut self.world, until)?;
         let shortage = self.world.resource_mut::<MemoryGuard>().shortage.take();

@@ -3,11 +3,11 @@
 use super::Progress;
 use super::restart::Restored;
 use super::series::Series;
-use crate::field::Stores;
-use crate::mesh::carried::{CarriedComponents, decode, encode};
+use crate::comm::{Ranks, RanksError};
+use crate::data::Stores;
+use crate::mesh::patch_component::{PatchComponents, decode, encode};
 use crate::mesh::{CELLS, Level, Observed, PATCH, PatchIndex, PatchRow, Topology};
-use crate::ranks::{Ranks, RanksError};
-use crate::step::agreement::{agreed, by_first};
+use crate::step::agreement::{agreed, on_first_rank};
 use crate::step::{Engine, Error};
 use bevy_ecs::prelude::World;
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ pub(super) struct Observations {
 }
 
 /// A patch that is observed here.
-struct Watched {
+struct ObservedPatch {
     level: usize,
     key: u64,
     index: [i32; 3],
@@ -44,12 +44,12 @@ impl Observations {
         directory: &Path,
         restored: Option<&Restored>,
     ) -> Result<Self, Error> {
-        let registered = sim.world.resource::<CarriedComponents>().has::<Observed>();
+        let registered = sim.world.resource::<PatchComponents>().has::<Observed>();
         let mut series = None;
         if registered {
             let ranks = sim.world.resource::<Ranks>();
             let step = restored.map(|restored| restored.step);
-            series = by_first(ranks, || Series::open(directory, FILE, HEADER, step))?;
+            series = on_first_rank(ranks, || Series::open(directory, FILE, HEADER, step))?;
         }
         Ok(Self { registered, series })
     }
@@ -89,11 +89,11 @@ impl Observations {
 }
 
 /// Rows by level and key, those of all ranks on the first.
-type Rows = Vec<((u64, u64), Vec<u8>)>;
+type KeyedRows = Vec<((u64, u64), Vec<u8>)>;
 
-fn gathered(ranks: &Ranks, own: Rows) -> Result<Rows, RanksError> {
+fn gathered(ranks: &Ranks, own: KeyedRows) -> Result<KeyedRows, RanksError> {
     let mut all = own;
-    let received = ranks.tell_first(|| {
+    let received = ranks.gather_on_first(|| {
         let halves = all.iter().flat_map(|((level, key), text)| {
             [(*level, key.to_le_bytes().to_vec()), (0, text.clone())]
         });
@@ -112,24 +112,25 @@ fn gathered(ranks: &Ranks, own: Rows) -> Result<Rows, RanksError> {
 }
 
 /// The own patches that are observed.
-fn watched(world: &World) -> Vec<Watched> {
+fn watched(world: &World) -> Vec<ObservedPatch> {
     let topology = world.resource::<Topology>();
     let Some(mut patches) = world.try_query::<(&Level, &PatchIndex, &PatchRow, &Observed)>() else {
         return Vec::new();
     };
-    let patch = |(level, index, row, what): (&Level, &PatchIndex, &PatchRow, &Observed)| Watched {
-        level: usize::from(level.0),
-        key: topology.key(row.0),
-        index: index.0,
-        row: row.0,
-        what: what.clone(),
-    };
+    let patch =
+        |(level, index, row, what): (&Level, &PatchIndex, &PatchRow, &Observed)| ObservedPatch {
+            level: usize::from(level.0),
+            key: topology.key(row.0),
+            index: index.0,
+            row: row.0,
+            what: what.clone(),
+        };
     patches.iter(world).map(patch).collect()
 }
 
 /// The rows of one patch.
-fn rows(sim: &Engine, progress: &Progress, watched: &Watched) -> Result<String, Error> {
-    let Watched {
+fn rows(sim: &Engine, progress: &Progress, watched: &ObservedPatch) -> Result<String, Error> {
+    let ObservedPatch {
         level, index, what, ..
     } = watched;
     let wrong = |why: String| {

@@ -7,22 +7,22 @@ mod due;
 
 use super::derived::DerivedArrays;
 use super::diagnostics::Diagnostics;
-use super::drain::{self, Departure, Drain};
+use super::drain::{self, Transfer, TransferThread};
 use super::files;
 use super::headers::{attributes, levels};
-use super::items::ItemShare;
-use super::layout::Layout;
+use super::items::ParticleShare;
+use super::layout::PatchOffsets;
 use super::parts;
 use super::provenance::{self, BuildInfo, Roster};
 use super::restart::Restored;
-use super::shares::{self, Share};
-use super::sink::{Sink, allowance, snapshot_error};
-use super::votes::Votes;
+use super::shares::{self, SnapshotShare};
+use super::sink::{SnapshotSink, allowance, snapshot_error};
+use super::votes::RunFlags;
+use crate::comm::Ranks;
+use crate::data::{StoreRef, Stores};
 use crate::device::ComputeDevice;
-use crate::field::{StoreRef, Stores};
 use crate::mesh::{Levels, Topology};
-use crate::ranks::Ranks;
-use crate::step::agreement::{agreed_with, by_first};
+use crate::step::agreement::{agreed_with_flags, on_first_rank};
 use crate::step::{Engine, Error};
 use nestar_snapshot as store;
 use std::path::{Path, PathBuf};
@@ -31,9 +31,9 @@ use std::time::Instant;
 /// This rank's share of a snapshot, on its way.
 enum Writing {
     /// The run has handed over all of it.
-    Storing(store::Finishing),
+    Storing(store::PendingSnapshot),
     /// It still leaves the device.
-    Draining(Drain<store::Finishing>),
+    Draining(TransferThread<store::PendingSnapshot>),
 }
 
 /// The snapshots of a run.
@@ -43,7 +43,7 @@ pub struct Output {
     number: u32,
     writing: Option<Writing>,
     /// What ends `writing` before its time.
-    stopper: Option<store::Stopper>,
+    abort_handle: Option<store::WriterAbort>,
     /// What went wrong here and the other ranks do not know yet.
     failure: Option<Error>,
     /// Simulation time and step of the latest snapshot.
@@ -69,14 +69,14 @@ impl Output {
         restored: Option<&Restored>,
     ) -> Result<Self, Error> {
         let ranks = sim.world.resource::<Ranks>().clone();
-        by_first(&ranks, || prepare(sim, directory, build, roster))?;
+        on_first_rank(&ranks, || prepare(sim, directory, build, roster))?;
         let clock = sim.world.resource::<Levels>().clock(0);
         let mut output = Self {
             directory: directory.to_path_buf(),
             ranks,
             number: restored.map_or(0, |r| r.number + 1),
             writing: None,
-            stopper: None,
+            abort_handle: None,
             failure: None,
             latest: restored.map(|_| (clock.time, clock.steps)),
             latest_wall: Instant::now(),
@@ -107,17 +107,17 @@ impl Output {
     ///
     /// # Errors
     /// What went wrong on any rank, on all of them the same; no half-written snapshot stays under its final name.
-    pub(super) fn vote(&mut self, stop: bool) -> Result<Votes, Error> {
+    pub(super) fn exchange_flags(&mut self, stop: bool) -> Result<RunFlags, Error> {
         let unsynced = !self.is_synced();
         let due = self.is_due_by_wall() || self.removed().is_some();
-        let votes = Votes {
+        let votes = RunFlags {
             stop,
             due,
             unsynced,
         };
         let own = self.failure.take().map_or(Ok(()), Err);
         let ((), bits) = self.agree_with(own, votes.bits())?;
-        let joined = Votes::of(bits);
+        let joined = RunFlags::of(bits);
         if let (false, Some(Writing::Storing(finishing))) = (joined.unsynced, &mut self.writing) {
             finishing.publish();
         }
@@ -195,8 +195,8 @@ impl Output {
         sim: &Engine,
         diagnostics: &Diagnostics,
         fields: &[StoreRef],
-    ) -> Result<Result<Share, Error>, Error> {
-        let layout = Layout::gather(&sim.world)?;
+    ) -> Result<Result<SnapshotShare, Error>, Error> {
+        let layout = PatchOffsets::gather(&sim.world)?;
         let attributes = attributes(sim, diagnostics, &layout)?;
         let derived = DerivedArrays::new(sim, fields);
         let levels = levels(sim, fields, &derived);
@@ -204,10 +204,10 @@ impl Output {
         let own = shares::parts(&layout);
         let sent = self.agree(shares::sent(sim, fields, &own))?;
         let received = shares::exchanged(sim, fields, &layout, &own, sent)?;
-        let mut items = ItemShare::gather(&sim.world, &layout)?;
+        let mut items = ParticleShare::gather(&sim.world, &layout)?;
         let sent = self.agree(items.sent(&sim.world))?;
         items.exchange(&sim.world, sent)?;
-        let target = store::Target {
+        let target = store::SnapshotTarget {
             directory: self.directory.clone(),
             number: self.number,
             replace: false,
@@ -216,8 +216,8 @@ impl Output {
         };
         let (role, shards) = (shares::role(&self.ranks), shares::shards(&own, &items));
         let plan = || {
-            let mut plan = store::Plan::new(&attributes, &levels)?;
-            parts.iter().try_for_each(|part| plan.add_part(part))?;
+            let mut plan = store::SnapshotPlan::new(&attributes, &levels)?;
+            parts.iter().try_for_each(|part| plan.add_blob(part))?;
             items.plan(sim, plan)
         };
         let begin = || store::SnapshotWriter::begin_share(&target, plan()?, role, &shards);
@@ -231,21 +231,24 @@ impl Output {
             Some(writer) => Ok(writer),
             None => begin(),
         };
-        self.stopper = writer.as_ref().ok().map(store::SnapshotWriter::stopper);
-        Ok(writer.map(|writer| Share::new(writer, own, received, items, derived)))
+        self.abort_handle = writer
+            .as_ref()
+            .ok()
+            .map(store::SnapshotWriter::abort_handle);
+        Ok(writer.map(|writer| SnapshotShare::new(writer, own, received, items, derived)))
     }
 
     fn send(
         &mut self,
         sim: &Engine,
         fields: &[StoreRef],
-        mut share: Share,
+        mut share: SnapshotShare,
     ) -> Result<Writing, Error> {
-        share.push_items(&sim.world)?;
+        share.push_particles(&sim.world)?;
         if let Some(device) = &sim.world.resource::<ComputeDevice>().device {
-            match drain::depart(sim, device, fields, share)? {
-                Departure::Draining(drain) => return Ok(Writing::Draining(drain)),
-                Departure::Done(filled) => share = filled,
+            match drain::start_transfer(sim, device, fields, share)? {
+                Transfer::Draining(drain) => return Ok(Writing::Draining(drain)),
+                Transfer::Done(filled) => share = filled,
             }
         } else {
             push_all(sim, fields, &mut share)?;
@@ -279,9 +282,9 @@ impl Output {
         self.agree_with(own, 0).map(|(own, _)| own)
     }
 
-    /// As [`agreed_with`], see [`Output::agree`].
+    /// As [`agreed_with_flags`], see [`Output::agree`].
     fn agree_with<T>(&mut self, own: Result<T, Error>, flags: u64) -> Result<(T, u64), Error> {
-        let result = agreed_with(&self.ranks, own, flags);
+        let result = agreed_with_flags(&self.ranks, own, flags);
         if result.is_err() {
             self.abandon();
         }
@@ -290,8 +293,8 @@ impl Output {
 
     /// Drops the snapshot that is being written. The first rank removes it when nobody writes there any more.
     fn abandon(&mut self) {
-        if let Some(stopper) = self.stopper.take() {
-            stopper.stop();
+        if let Some(abort_handle) = self.abort_handle.take() {
+            abort_handle.stop();
         }
         self.writing = None;
         // where ranks are gone, the next run removes what is left
@@ -303,7 +306,12 @@ impl Output {
 
 /// Threads of this rank that compress what is written while the run goes on.
 fn store_threads(sim: &Engine) -> usize {
-    let cores = sim.world.resource::<Ranks>().communicator().seat().cores;
+    let cores = sim
+        .world
+        .resource::<Ranks>()
+        .communicator()
+        .placement()
+        .cores;
     (cores / 4).clamp(1, 4)
 }
 
@@ -336,7 +344,7 @@ fn queue_bytes(sim: &Engine, fields: &[StoreRef], received: usize) -> usize {
 }
 
 /// Hands over this rank's share from the memory of the host.
-fn push_all(sim: &Engine, fields: &[StoreRef], share: &mut Share) -> Result<(), Error> {
+fn push_all(sim: &Engine, fields: &[StoreRef], share: &mut SnapshotShare) -> Result<(), Error> {
     let topology = sim.world.resource::<Topology>();
     for level in 0..=topology.finest() {
         let part = share.part(level);

@@ -2,15 +2,15 @@
 //! items included.
 
 use super::attached::{self, COMPONENTS};
-use super::layout::Layout;
-use crate::field::ItemKinds;
+use super::layout::PatchOffsets;
+use crate::comm::{Ranks, RanksError, Reduction};
+use crate::data::ParticleKinds;
 use crate::mesh::Topology;
-use crate::mesh::carried::{CarriedComponents, CarriedValues, decode, encode};
-use crate::ranks::{Ranks, RanksError, Reduction};
+use crate::mesh::patch_component::{PatchComponentValues, PatchComponents, decode, encode};
 use crate::step::state::{StateOperations, StateRegistry};
 use crate::step::{Engine, Error};
 use bevy_ecs::prelude::{Entity, World};
-use nestar_snapshot::{Part, Snapshot};
+use nestar_snapshot::{Blob, Snapshot};
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
@@ -22,15 +22,15 @@ const STATES: &str = "state/";
 ///
 /// # Errors
 /// A state is not the same on all ranks; another rank has failed.
-pub(super) fn parts(world: &World, layout: &Layout) -> Result<Vec<Part>, Error> {
+pub(super) fn parts(world: &World, layout: &PatchOffsets) -> Result<Vec<Blob>, Error> {
     let states = world.resource::<StateRegistry>();
     let part = |(name, state): (&str, &StateOperations)| {
         let path = format!("{STATES}{name}");
-        Part::new(path, state.version, true, (state.save)(world))
+        Blob::new(path, state.version, true, (state.save)(world))
     };
-    let mut parts: Vec<Part> = states.each().map(part).collect();
+    let mut parts: Vec<Blob> = states.each().map(part).collect();
     require_alike(world.resource::<Ranks>(), &parts)?;
-    let kinds = world.resource::<CarriedComponents>().kinds();
+    let kinds = world.resource::<PatchComponents>().kinds();
     if !kinds.is_empty() {
         let values = components(world, layout)?.0;
         let valued = kinds
@@ -40,7 +40,7 @@ pub(super) fn parts(world: &World, layout: &Layout) -> Result<Vec<Part>, Error> 
         parts.extend(valued.map(|(kind, mut values)| {
             values.sort_unstable();
             let path = format!("{COMPONENTS}{}", kind.name);
-            Part::new(path, kind.version, kind.in_digest, encode(&values))
+            Blob::new(path, kind.version, kind.in_digest, encode(&values))
         }));
     }
     parts.extend(attached::parts(world)?);
@@ -53,24 +53,24 @@ fn number(level: usize, place: usize) -> u64 {
 }
 
 /// The components of all patches, those of all ranks on the first.
-fn components(world: &World, layout: &Layout) -> Result<CarriedValues, Error> {
+fn components(world: &World, layout: &PatchOffsets) -> Result<PatchComponentValues, Error> {
     let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
     let mut patches = Vec::new();
     for level in 0..layout.levels() {
         let rows = layout.own(level).zip(topology.rows(level));
         patches.extend(rows.map(|(place, &row)| (number(level, place), topology.entity(row))));
     }
-    let mut values = CarriedValues::of(world, &patches, false);
-    for message in ranks.tell_first(|| values.to_bytes())? {
+    let mut values = PatchComponentValues::of(world, &patches, false);
+    for message in ranks.gather_on_first(|| values.to_bytes())? {
         let broken = || RanksError::Transport("a message with components is cut off".into());
-        values.append(CarriedValues::from_bytes(&message.bytes).ok_or_else(broken)?);
+        values.append(PatchComponentValues::from_bytes(&message.bytes).ok_or_else(broken)?);
     }
     Ok(values)
 }
 
 /// Refuses states that a plugin has changed differently on different ranks.
-fn require_alike(ranks: &Ranks, parts: &[Part]) -> Result<(), Error> {
-    let hash = |part: &Part| {
+fn require_alike(ranks: &Ranks, parts: &[Blob]) -> Result<(), Error> {
+    let hash = |part: &Blob| {
         let mut hasher = DefaultHasher::new();
         hasher.write(&part.bytes);
         hasher.finish()
@@ -82,7 +82,7 @@ fn require_alike(ranks: &Ranks, parts: &[Part]) -> Result<(), Error> {
         return Ok(());
     }
     ranks.communicator().reduce(Reduction::Max, &mut extremes)?;
-    let differs = |(_, extremes): &(&Part, &[u64; 2])| extremes[0] != !extremes[1];
+    let differs = |(_, extremes): &(&Blob, &[u64; 2])| extremes[0] != !extremes[1];
     let found = parts.iter().zip(extremes.as_chunks().0).find(differs);
     found.map_or(Ok(()), |(part, _)| {
         Err(Error::Setup(format!(
@@ -96,9 +96,9 @@ fn require_alike(ranks: &Ranks, parts: &[Part]) -> Result<(), Error> {
 fn kept(world: &World) -> Vec<(String, u32, bool)> {
     let states = world.resource::<StateRegistry>().each();
     let states = states.map(|(name, state)| (format!("{STATES}{name}"), state.version, true));
-    let kinds = world.resource::<CarriedComponents>().kinds().iter();
+    let kinds = world.resource::<PatchComponents>().kinds().iter();
     let kinds = kinds.map(|kind| (format!("{COMPONENTS}{}", kind.name), kind.version, false));
-    let items = world.resource::<ItemKinds>().all().into_iter();
+    let items = world.resource::<ParticleKinds>().all().into_iter();
     let items = items.map(|kind| (kind.path.clone(), kind.of(world).version(), true));
     let attached = attached::kept(world);
     states.chain(kinds).chain(items).chain(attached).collect()
@@ -113,8 +113,10 @@ pub(super) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     let kept = kept(&sim.world);
     let reset = &sim.settings.run.reset_states;
     let is_reset = |part: &str| reset.iter().any(|name| is_of(name, part));
-    let parts = snapshot.parts().map(|part| (&*part.path, part.version));
-    let items = snapshot.items().map(|items| (&*items.path, items.version));
+    let parts = snapshot.blobs().map(|part| (&*part.path, part.version));
+    let items = snapshot
+        .particles()
+        .map(|items| (&*items.path, items.version));
     let stored: Vec<(&str, u32)> = parts.chain(items).collect();
     let own = kept.iter().map(|(part, ..)| &**part);
     let known: BTreeSet<&str> = stored.iter().map(|(part, _)| *part).chain(own).collect();
@@ -218,11 +220,15 @@ fn needless(path: &Path, part: &str) -> Error {
 ///
 /// # Errors
 /// A part is damaged, or its owner refuses the bytes.
-pub(super) fn restore(sim: &mut Engine, snapshot: &Snapshot, layout: &Layout) -> Result<(), Error> {
+pub(super) fn restore(
+    sim: &mut Engine,
+    snapshot: &Snapshot,
+    layout: &PatchOffsets,
+) -> Result<(), Error> {
     let read = |path: &str, version: u32| {
-        let mut parts = snapshot.parts();
+        let mut parts = snapshot.blobs();
         let stored = parts.any(|part| part.path == path && part.version == version);
-        let bytes = stored.then(|| snapshot.read_part(path)).transpose();
+        let bytes = stored.then(|| snapshot.read_blob(path)).transpose();
         bytes.map_err(|e| Error::Snapshot(e.to_string()))
     };
     let wrong = |path: &str, why: String| {
@@ -236,8 +242,8 @@ pub(super) fn restore(sim: &mut Engine, snapshot: &Snapshot, layout: &Layout) ->
             (state.load)(&mut sim.world, &bytes).map_err(|why| wrong(&path, why))?;
         }
     }
-    let mut values = CarriedValues::default();
-    for kind in sim.world.resource::<CarriedComponents>().kinds() {
+    let mut values = PatchComponentValues::default();
+    for kind in sim.world.resource::<PatchComponents>().kinds() {
         let path = format!("{COMPONENTS}{}", kind.name);
         let bytes = read(&path, kind.version)?.unwrap_or_default();
         let decoded = decode(&bytes).ok_or_else(|| wrong(&path, "it is cut off".into()));
@@ -250,12 +256,12 @@ pub(super) fn restore(sim: &mut Engine, snapshot: &Snapshot, layout: &Layout) ->
 }
 
 /// The entity of the patch with that [`number`], if it is this rank's.
-fn entity(world: &World, layout: &Layout, number: u64) -> Option<Entity> {
+fn entity(world: &World, layout: &PatchOffsets, number: u64) -> Option<Entity> {
     row(world, layout, number).map(|row| world.resource::<Topology>().entity(row))
 }
 
 /// The row of the patch with that [`number`], if it is this rank's.
-fn row(world: &World, layout: &Layout, number: u64) -> Option<u32> {
+fn row(world: &World, layout: &PatchOffsets, number: u64) -> Option<u32> {
     let (level, place) = ((number >> 56) as usize, (number & ((1 << 56) - 1)) as usize);
     if level >= layout.levels() || !layout.own(level).contains(&place) {
         return None;

@@ -1,8 +1,8 @@
 //! `provenance.json`: what made a run.
 
 use super::files;
+use crate::comm::{Ranks, RanksError};
 use crate::device::{ComputeDevice, Device};
-use crate::ranks::{Ranks, RanksError};
 use crate::step::{Engine, Error};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -37,7 +37,7 @@ pub struct Roster {
 
 /// What a rank says of itself.
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct RankEntry {
     host: String,
     device: String,
     process: u32,
@@ -51,17 +51,18 @@ impl Roster {
     pub fn gather(sim: &Engine) -> Result<Self, RanksError> {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let device = sim.world.resource::<ComputeDevice>().device.as_ref();
-        let own = Entry {
+        let own = RankEntry {
             host: host.trim().to_string(),
             device: device.map_or_else(|| "cpu".to_string(), Device::describe),
             process: std::process::id(),
         };
         let bytes = serde_json::to_vec(&own).unwrap_or_default();
         let ranks = sim.world.resource::<Ranks>().communicator();
-        let read = |bytes: Vec<u8>| serde_json::from_slice::<Entry>(&bytes);
-        let all: Result<Vec<Entry>, _> = ranks.all_gather(&bytes)?.into_iter().map(read).collect();
+        let read = |bytes: Vec<u8>| serde_json::from_slice::<RankEntry>(&bytes);
+        let all: Result<Vec<RankEntry>, _> =
+            ranks.all_gather(&bytes)?.into_iter().map(read).collect();
         let all = all.map_err(|e| RanksError::Transport(format!("who the ranks are: {e}")))?;
-        let beside = |entry: &&Entry| (&entry.host, entry.process) == (&own.host, own.process);
+        let beside = |entry: &&RankEntry| (&entry.host, entry.process) == (&own.host, own.process);
         let in_process = all.iter().filter(beside).count() as u64;
         let (hosts, devices) = all.into_iter().map(|e| (e.host, e.device)).unzip();
         Ok(Self {

@@ -3,17 +3,17 @@
 use super::attached;
 use super::fit::{Fit, fit};
 use super::items;
-use super::layout::Layout;
+use super::layout::PatchOffsets;
 use super::load::load_level;
 use super::parts;
 use super::sink::snapshot_error;
-use super::state::{State, from_hex, restore_clocks, restore_rest};
+use super::state::{RestartState, from_hex, restore_clocks, restore_rest};
 use super::totals::totals;
-use crate::field::{Stores, individuals};
+use crate::comm::{self, Displaced, Ranks};
+use crate::data::{Stores, particle_entities};
 use crate::mesh::{Changes, NewRows, Topology};
-use crate::ranks::{self, Lifted, Ranks};
-use crate::step::agreement::{agreed, by_first};
-use crate::step::memory::StoredItems;
+use crate::step::agreement::{agreed, on_first_rank};
+use crate::step::memory::StoredParticles;
 use crate::step::{Engine, Error, Phase, check_faults, memory, regrid};
 use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values, latest};
 use serde_json::Value;
@@ -33,7 +33,7 @@ pub struct Restored {
     /// Settings that differ from those of the snapshot, as people read them.
     pub changes: Vec<String>,
     /// Whether a run of its own begins with the state, in a directory of its own.
-    pub begins: bool,
+    pub is_new_run: bool,
 }
 
 /// Makes the state of the snapshot that the deck names the initial one; `None` where it names none. All ranks call this.
@@ -61,8 +61,11 @@ pub fn start(sim: &mut Engine) -> Result<Option<Restored>, Error> {
             "run.start_from: the run in {path} has no complete snapshot"
         ))
     })?;
-    let begins = true;
-    Ok(Some(Restored { begins, ..restored }))
+    let is_new_run = true;
+    Ok(Some(Restored {
+        is_new_run,
+        ..restored
+    }))
 }
 
 /// What `run.start_from` names.
@@ -73,7 +76,7 @@ fn named_by(sim: &Engine) -> PathBuf {
 
 /// Learns how many items there are in the snapshot that the run will begin with, the latest of a directory that it `resumes`, or the one that the
 /// deck names: for forecasts of memory. What is wrong with a snapshot is told when it is restored.
-pub fn look_ahead(sim: &mut Engine, resumes: Option<&Path>) {
+pub fn expect_stored_particles(sim: &mut Engine, resumes: Option<&Path>) {
     let newest = |directory: &Path| Some(latest(directory).ok()??.1);
     let is_named = !sim.settings.run.start_from.is_empty();
     let named = || match named_by(sim) {
@@ -90,9 +93,9 @@ pub fn look_ahead(sim: &mut Engine, resumes: Option<&Path>) {
 /// Lets forecasts count the items of a snapshot.
 fn expect_items(sim: &mut Engine, snapshot: &Snapshot) {
     let stored = snapshot
-        .items()
+        .particles()
         .map(|items| (items.path.clone(), items.count));
-    sim.world.insert_resource(StoredItems(stored.collect()));
+    sim.world.insert_resource(StoredParticles(stored.collect()));
 }
 
 /// Restores the latest complete snapshot in the run's directory, of which every rank reads what is its own; `None` if there is
@@ -104,7 +107,7 @@ pub fn restore(sim: &mut Engine, directory: &Path) -> Result<Option<Restored>, E
     sim.require_fresh()?;
     sim.build_order()?;
     let ranks = sim.world.resource::<Ranks>().clone();
-    let found = by_first(&ranks, || latest(directory).map_err(snapshot_error))?;
+    let found = on_first_rank(&ranks, || latest(directory).map_err(snapshot_error))?;
     // all take the one that the first rank sees
     let mut told = found.flatten().map_or_else(Vec::new, |(number, path)| {
         let below = path.strip_prefix(directory).unwrap_or(&path);
@@ -148,24 +151,24 @@ fn restore_from(
     for level in 0..=finest {
         refine_as(sim, ranks, &snapshot, level)?;
     }
-    let layout = Layout::gather(&sim.world)?;
+    let layout = PatchOffsets::gather(&sim.world)?;
     got(ranks, path, restore_clocks(sim, &state))?;
-    if fit.begins_anew() {
-        begin_anew(sim, finest)?;
+    if fit.uses_initial_state() {
+        fill_initial_state(sim, finest)?;
     }
     let mut levels = 0..=finest;
     let loaded = levels.try_for_each(|level| load_level(sim, &snapshot, &fit, &layout, level));
     got(ranks, path, loaded)?;
     got(ranks, path, parts::restore(sim, &snapshot, &layout))?;
     got(ranks, path, items::restore(sim, &snapshot, &layout))?;
-    individuals::begin(&mut sim.world)?;
+    particle_entities::initialise(&mut sim.world)?;
     got(ranks, path, attached::restore(sim, &snapshot))?;
     restore_rest(sim, &state, &layout);
     // now it is known what lies in the patches
     let imbalance = sim.settings.run.imbalance;
-    ranks::regrid::rebalance_all(&mut sim.world, imbalance)?;
-    ranks::individuals::follow(&mut sim.world)?;
-    sim.driver.complete(&mut sim.world)?;
+    comm::regrid::rebalance_all(&mut sim.world, imbalance)?;
+    comm::particle_entities::update_entities(&mut sim.world)?;
+    sim.driver.run_ready(&mut sim.world)?;
     if fit.is_changed {
         sim.require_changed()?;
     }
@@ -175,12 +178,12 @@ fn restore_from(
         step: snapshot.attributes().step,
         initial_totals: initial_totals(sim, &state)?,
         changes: fit.changes,
-        begins: false,
+        is_new_run: false,
     })
 }
 
 /// Fills all patches as the phase `Initialise` does; what the snapshot holds then takes the place of it. All ranks call this.
-fn begin_anew(sim: &mut Engine, finest: usize) -> Result<(), Error> {
+fn fill_initial_state(sim: &mut Engine, finest: usize) -> Result<(), Error> {
     for level in 0..=finest {
         let world = &mut sim.world;
         let rows = world.resource::<Topology>().rows(level).to_vec();
@@ -188,13 +191,13 @@ fn begin_anew(sim: &mut Engine, finest: usize) -> Result<(), Error> {
         (new.level, new.rows) = (level, rows);
         sim.driver.run_phase(world, Phase::Initialise, level, 0.0)?;
     }
-    let astray = Lifted::astray(&sim.world);
-    Ok(astray.settle(&mut sim.world)?)
+    let displaced = Displaced::in_refined_patches(&sim.world);
+    Ok(displaced.reinsert(&mut sim.world)?)
 }
 
 /// The totals at the start of the simulation, component by component; where the snapshot does not know them, those of now. All ranks
 /// call this.
-fn initial_totals(sim: &Engine, state: &State) -> Result<Vec<f64>, Error> {
+fn initial_totals(sim: &Engine, state: &RestartState) -> Result<Vec<f64>, Error> {
     let components = Stores::totalled(&sim.world).into_iter().enumerate();
     let known: Vec<Option<&str>> = components
         .map(|(n, component)| state.initial_total(n, &component.name))
@@ -209,12 +212,12 @@ fn initial_totals(sim: &Engine, state: &State) -> Result<Vec<f64>, Error> {
 }
 
 /// Opens the snapshot and checks that it can be continued here; sets the clocks.
-fn open(sim: &mut Engine, path: &Path) -> Result<(Snapshot, State, Fit), Error> {
+fn open(sim: &mut Engine, path: &Path) -> Result<(Snapshot, RestartState, Fit), Error> {
     let snapshot = Snapshot::open(path).map_err(snapshot_error)?;
     let fit = fit(sim, &snapshot)?;
     check_domain(sim, &snapshot)?;
     let restart = Value::Object(snapshot.attributes().restart.clone());
-    let state: State = serde_json::from_value(restart).map_err(|e| {
+    let state: RestartState = serde_json::from_value(restart).map_err(|e| {
         Error::Snapshot(format!(
             "{}: the attribute `restart` is incomplete: {e}",
             path.display()
@@ -228,7 +231,7 @@ fn open(sim: &mut Engine, path: &Path) -> Result<(Snapshot, State, Fit), Error> 
 }
 
 /// Whether the attribute `restart` fits the rest of the snapshot.
-fn check_state(sim: &Engine, snapshot: &Snapshot, state: &State) -> Result<(), Error> {
+fn check_state(sim: &Engine, snapshot: &Snapshot, state: &RestartState) -> Result<(), Error> {
     let components = state.totals(Stores::totalled(&sim.world).len());
     let levels = snapshot.levels().len();
     let clocks = state.clocks.iter().take(levels);
@@ -258,8 +261,11 @@ fn require_room(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     let finest = snapshot.levels().len().saturating_sub(1);
     let shortage = memory::shortage(&sim.world, rows, finest)?;
     shortage.map_or(Ok(()), |shortage| {
-        let why = format!("{}: {}", snapshot.path().display(), shortage.fact());
-        Err(Error::Snapshot(format!("{why}; take {}", shortage.more())))
+        let why = format!("{}: {}", snapshot.path().display(), shortage.description());
+        Err(Error::Snapshot(format!(
+            "{why}; take {}",
+            shortage.remedy()
+        )))
     })
 }
 
@@ -302,7 +308,7 @@ fn refine_as(
     level: usize,
 ) -> Result<(), Error> {
     let path = snapshot.path();
-    let layout = Layout::gather(&sim.world)?;
+    let layout = PatchOffsets::gather(&sim.world)?;
     let changes = got(ranks, path, refined(sim, snapshot, &layout, level))?;
     if ranks.any(!changes.refine.is_empty())? {
         regrid::apply(&mut sim.world, level, &changes);
@@ -315,7 +321,7 @@ fn refine_as(
 fn refined(
     sim: &Engine,
     snapshot: &Snapshot,
-    layout: &Layout,
+    layout: &PatchOffsets,
     level: usize,
 ) -> Result<Changes, Error> {
     let mismatch = || {

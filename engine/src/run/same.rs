@@ -3,7 +3,7 @@
 
 use super::RunOptions;
 use super::changes::between_ranks;
-use crate::ranks::{Ranks, RanksError};
+use crate::comm::{Ranks, RanksError};
 use crate::step::agreement::agreed;
 use crate::step::{Engine, Error};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ const NAMED: usize = 4;
 
 /// What a rank runs.
 #[derive(Clone, Serialize, Deserialize)]
-struct Errand {
+struct RunIdentity {
     program: String,
     resume: bool,
     deck: String,
@@ -25,18 +25,18 @@ struct Errand {
 /// What a rank runs instead; another rank has failed.
 pub(super) fn require(sim: &Engine, options: &RunOptions) -> Result<(), Error> {
     let ranks = sim.world.resource::<Ranks>();
-    if ranks.are_alone() {
+    if ranks.is_single() {
         return Ok(());
     }
     let build = &options.build;
-    let own = Errand {
+    let own = RunIdentity {
         program: format!("{} {}", build.version, build.commit),
         resume: options.resume,
         deck: sim.deck.resolved(),
     };
     let mut told = serde_json::to_vec(&own).unwrap_or_default();
     ranks.communicator().broadcast(0, &mut told)?;
-    let first: Errand = serde_json::from_slice(&told)
+    let first: RunIdentity = serde_json::from_slice(&told)
         .map_err(|e| RanksError::Transport(format!("what the first rank runs: {e}")))?;
     let same = own.differs(&first).map_or(Ok(()), |how| {
         Err(Error::Setup(format!("rank {} {how}", ranks.rank())))
@@ -44,7 +44,7 @@ pub(super) fn require(sim: &Engine, options: &RunOptions) -> Result<(), Error> {
     agreed(ranks, same)
 }
 
-impl Errand {
+impl RunIdentity {
     /// How this differs from what the first rank runs, if it does.
     fn differs(&self, first: &Self) -> Option<String> {
         if self.program != first.program {
@@ -74,10 +74,10 @@ impl Errand {
 
 #[cfg(test)]
 mod tests {
-    use super::Errand;
+    use super::RunIdentity;
 
-    fn errand(deck: &str) -> Errand {
-        Errand {
+    fn errand(deck: &str) -> RunIdentity {
+        RunIdentity {
             program: "1.0 abc".into(),
             resume: false,
             deck: deck.into(),
@@ -116,10 +116,10 @@ mod tests {
     #[test]
     fn ranks_run_one_program_and_begin_alike() {
         let first = errand("");
-        let told = |other: Errand| other.differs(&first).unwrap_or_default();
+        let told = |other: RunIdentity| other.differs(&first).unwrap_or_default();
         let program = "1.0 def".into();
         assert!(
-            told(Errand {
+            told(RunIdentity {
                 program,
                 ..first.clone()
             })
@@ -127,7 +127,7 @@ mod tests {
         );
         let resume = true;
         assert!(
-            told(Errand {
+            told(RunIdentity {
                 resume,
                 ..first.clone()
             })

@@ -1,20 +1,20 @@
 //! A rank's share of a snapshot: the shards that it stores, with the patches of them that other ranks have.
 //!
-//! Those patches travel as [`Store::save`](crate::field::Store::save) gives them, array by array, and not by the lists of
+//! Those patches travel as [`Store::save`](crate::data::Store::save) gives them, array by array, and not by the lists of
 //! `ranks/halos`, which pack rows for rows: at their receiver they have no rows, and a shard takes one component of many
 //! patches, not all components of one. They are less than a shard of every array.
 
 use super::counts;
 use super::derived::DerivedArrays;
-use super::items::ItemShare;
-use super::layout::{Layout, Part};
-use super::sink::{Sink, snapshot_error, structure};
-use crate::field::StoreRef;
+use super::items::ParticleShare;
+use super::layout::{PatchOffsets, ShardRange};
+use super::sink::{SnapshotSink, snapshot_error, structure};
+use crate::comm::{Message, Ranks, RanksError};
+use crate::data::StoreRef;
 use crate::mesh::Topology;
-use crate::ranks::{Message, Ranks, RanksError};
 use crate::step::{Engine, Error};
 use bevy_ecs::prelude::World;
-use nestar_snapshot::{Finishing, LEAF, ORIGIN, Role, SnapshotWriter, Values};
+use nestar_snapshot::{LEAF, ORIGIN, PendingSnapshot, Role, SnapshotWriter, Values};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -22,21 +22,21 @@ use std::ops::Range;
 pub(super) type Received = BTreeMap<(usize, String), Vec<u8>>;
 
 /// Writes a rank's share: a sink for its own patches, which adds those that came from others, and what is derived from both.
-pub(super) struct Share {
+pub(super) struct SnapshotShare {
     writer: SnapshotWriter,
-    parts: Vec<Part>,
+    parts: Vec<ShardRange>,
     received: Received,
-    items: ItemShare,
+    items: ParticleShare,
     derived: DerivedArrays,
 }
 
-impl Share {
+impl SnapshotShare {
     /// A share of which `writer` stores the shards.
     pub fn new(
         writer: SnapshotWriter,
-        parts: Vec<Part>,
+        parts: Vec<ShardRange>,
         received: Received,
-        items: ItemShare,
+        items: ParticleShare,
         derived: DerivedArrays,
     ) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Share {
     ///
     /// # Errors
     /// The device or the writer fails.
-    pub fn push_items(&mut self, world: &World) -> Result<(), Error> {
+    pub fn push_particles(&mut self, world: &World) -> Result<(), Error> {
         self.items.push(world, &mut self.writer)
     }
 
@@ -60,15 +60,15 @@ impl Share {
     ///
     /// # Errors
     /// A shard is missing.
-    pub fn finish(self) -> Result<Finishing, Error> {
+    pub fn finish(self) -> Result<PendingSnapshot, Error> {
         self.writer.finish().map_err(snapshot_error)
     }
 }
 
-impl Sink for Share {
-    type Stored = Finishing;
+impl SnapshotSink for SnapshotShare {
+    type Stored = PendingSnapshot;
 
-    fn part(&self, level: usize) -> Part {
+    fn part(&self, level: usize) -> ShardRange {
         self.parts[level]
     }
 
@@ -95,7 +95,7 @@ impl Sink for Share {
             .try_for_each(|(array, values)| push(&array, values))
     }
 
-    fn complete(self) -> Result<Finishing, Error> {
+    fn complete(self) -> Result<PendingSnapshot, Error> {
         let finishing = self.finish()?;
         finishing.wait_until_synced().map_err(snapshot_error)?;
         Ok(finishing)
@@ -104,7 +104,7 @@ impl Sink for Share {
 
 /// What rank `rank` is among the writers of a snapshot.
 pub(super) fn role(ranks: &Ranks) -> Role {
-    match (ranks.are_alone(), ranks.rank()) {
+    match (ranks.is_single(), ranks.rank()) {
         (true, _) => Role::Only,
         (false, 0) => Role::Leader,
         (false, _) => Role::Follower,
@@ -112,7 +112,7 @@ pub(super) fn role(ranks: &Ranks) -> Role {
 }
 
 /// By level, what falls to this rank of the shards of a snapshot.
-pub(super) fn parts(layout: &Layout) -> Vec<Part> {
+pub(super) fn parts(layout: &PatchOffsets) -> Vec<ShardRange> {
     let part = |level: usize| {
         let shard = nestar_snapshot::Snapshot::shard_patches(layout.total(level));
         layout.part(level, shard)
@@ -121,7 +121,7 @@ pub(super) fn parts(layout: &Layout) -> Vec<Part> {
 }
 
 /// By level, then by kind of items, the numbers of the shards that this rank stores.
-pub(super) fn shards(parts: &[Part], items: &ItemShare) -> Vec<Vec<Range<u64>>> {
+pub(super) fn shards(parts: &[ShardRange], items: &ParticleShare) -> Vec<Vec<Range<u64>>> {
     let levels = parts.iter().map(|part| vec![part.shards()]);
     levels.chain(items.shards()).collect()
 }
@@ -152,7 +152,7 @@ pub(super) fn arrays(
 pub(super) fn sent(
     sim: &Engine,
     fields: &[StoreRef],
-    parts: &[Part],
+    parts: &[ShardRange],
 ) -> Result<Vec<Message>, Error> {
     let topology = sim.world.resource::<Topology>();
     let mut messages: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
@@ -178,13 +178,13 @@ pub(super) fn sent(
 pub(super) fn exchanged(
     sim: &Engine,
     fields: &[StoreRef],
-    layout: &Layout,
-    parts: &[Part],
+    layout: &PatchOffsets,
+    parts: &[ShardRange],
     messages: Vec<Message>,
 ) -> Result<Received, Error> {
     let ranks = sim.world.resource::<Ranks>();
     let mut received = Received::new();
-    if ranks.are_alone() {
+    if ranks.is_single() {
         return Ok(received);
     }
     // in the order of the ranks, which is that of the patches

@@ -1,19 +1,19 @@
 //! Where the values of a snapshot go, and what of them is the same wherever they come from.
 
 use super::counts::counts;
-use super::layout::Part;
+use super::layout::ShardRange;
+use crate::comm::Ranks;
 use crate::mesh::Topology;
-use crate::ranks::Ranks;
 use crate::step::{Engine, Error};
 use bevy_ecs::prelude::World;
 use nestar_snapshot::{LEAF, ORIGIN, SnapshotError, Values};
 
 /// Where the values of a snapshot go.
-pub(super) trait Sink: Send + 'static {
+pub(super) trait SnapshotSink: Send + 'static {
     /// What is left when all that was pushed is safe.
     type Stored: Send + 'static;
     /// What of a level goes here.
-    fn part(&self, level: usize) -> Part;
+    fn part(&self, level: usize) -> ShardRange;
     /// Takes one shard of an array, or as much of it as this rank has, from patch `first` of the level on; waits where it has
     /// too many.
     fn push(
@@ -42,8 +42,8 @@ pub(super) fn structure(world: &World, rows: &[u32]) -> Vec<(String, Values)> {
 
 /// Memory of the host that values of this rank may wait in: the ranks of a host share what the deck allows.
 pub(super) fn allowance(sim: &Engine) -> usize {
-    let seat = sim.world.resource::<Ranks>().communicator().seat();
-    ((sim.settings.output.buffer as usize) << 20) / seat.locals.max(1)
+    let placement = sim.world.resource::<Ranks>().communicator().placement();
+    ((sim.settings.output.buffer as usize) << 20) / placement.local_size.max(1)
 }
 
 pub(super) fn snapshot_error(error: SnapshotError) -> Error {

@@ -1,20 +1,20 @@
 //! What a run needs beside the fields to continue bit for bit: clocks, counters, wishes.
 
-use super::layout::Layout;
-use crate::field::Stores;
-use crate::field::operations::MendedOnHost;
+use super::layout::PatchOffsets;
+use crate::comm::{Ranks, RanksError, cells_repaired_between_levels};
+use crate::data::Stores;
+use crate::data::operators::MendedOnHost;
 use crate::mesh::nesting::RefineRequests;
 use crate::mesh::{Clock, Levels, Topology};
-use crate::ranks::{Ranks, RanksError, mended_between_levels};
 use crate::step::{Engine, Error, RunCounters};
 use bevy_ecs::prelude::World;
-use nestar_kernels::mesh::parameters::Mended;
+use nestar_kernels::mesh::parameters::RepairedCells;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The attribute `restart` of a snapshot; floats as hexadecimal bits, so that they are exact.
 #[derive(Serialize, Deserialize)]
-pub(super) struct State {
+pub(super) struct RestartState {
     pub clocks: Vec<ClockState>,
     pub initial_totals: Vec<String>,
     /// Names of the components that these are of; none in snapshots of which a run has the same.
@@ -31,7 +31,7 @@ pub(super) struct State {
     wishes: Vec<Vec<u32>>,
 }
 
-impl State {
+impl RestartState {
     /// How many totals there must be for a run with so many components.
     pub fn totals(&self, components: usize) -> usize {
         match self.totals.len() {
@@ -82,7 +82,7 @@ pub(super) fn from_hex(text: &str) -> Result<f64, Error> {
 pub(super) fn state(
     sim: &Engine,
     initial_totals: &[f64],
-    layout: &Layout,
+    layout: &PatchOffsets,
 ) -> Result<Map<String, Value>, Error> {
     let world = &sim.world;
     let (levels, topology) = (world.resource::<Levels>(), world.resource::<Topology>());
@@ -97,15 +97,15 @@ pub(super) fn state(
             split: (clock.split != clock.time).then(|| hex(clock.split)),
         }
     };
-    let mended = mended_between_levels(world)?;
+    let mended = cells_repaired_between_levels(world)?;
     let names = Stores::totalled(world);
-    let state = State {
+    let state = RestartState {
         clocks: (0..=topology.max_level).map(clock).collect(),
         initial_totals: initial_totals.iter().copied().map(hex).collect(),
         totals: names.into_iter().map(|c| c.name.clone()).collect(),
         cell_updates: counters.cell_updates,
         retried_steps: counters.retried_steps,
-        mended_cells: counters.mended_cells,
+        mended_cells: counters.fallback_cells,
         mended_averages: mended.averages,
         mended_corrections: mended.corrections,
         wishes: wishes(world, layout)?,
@@ -117,14 +117,16 @@ pub(super) fn state(
 }
 
 /// The wishes of all levels, by positions in the whole level: those of all ranks on the first.
-fn wishes(world: &World, layout: &Layout) -> Result<Vec<Vec<u32>>, Error> {
+fn wishes(world: &World, layout: &PatchOffsets) -> Result<Vec<Vec<u32>>, Error> {
     let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
-    let mut wishes = world.resource::<RefineRequests>().all_wishes(topology);
+    let mut wishes = world
+        .resource::<RefineRequests>()
+        .all_nesting_requests(topology);
     for (level, positions) in wishes.iter_mut().enumerate() {
         let first = layout.own(level).start as u32;
         positions.iter_mut().for_each(|position| *position += first);
     }
-    let received = ranks.tell_first(|| {
+    let received = ranks.gather_on_first(|| {
         let level = |positions: &Vec<u32>| [&[positions.len() as u32], &positions[..]].concat();
         let words: Vec<u32> = wishes.iter().flat_map(level).collect();
         bytemuck::cast_slice(&words).to_vec()
@@ -145,7 +147,7 @@ fn wishes(world: &World, layout: &Layout) -> Result<Vec<Vec<u32>>, Error> {
 }
 
 /// Sets the clocks of all levels.
-pub(super) fn restore_clocks(sim: &mut Engine, state: &State) -> Result<(), Error> {
+pub(super) fn restore_clocks(sim: &mut Engine, state: &RestartState) -> Result<(), Error> {
     for (level, clock) in state.clocks.iter().enumerate().take(sim.levels()) {
         let (time, dt) = (from_hex(&clock.time)?, from_hex(&clock.dt)?);
         let split = clock.split.as_deref().map_or(Ok(time), from_hex)?;
@@ -162,14 +164,14 @@ pub(super) fn restore_clocks(sim: &mut Engine, state: &State) -> Result<(), Erro
 }
 
 /// Restores counters and wishes, of which each rank takes what is its own.
-pub(super) fn restore_rest(sim: &mut Engine, state: &State, layout: &Layout) {
+pub(super) fn restore_rest(sim: &mut Engine, state: &RestartState, layout: &PatchOffsets) {
     let mut counters = sim.world.resource_mut::<RunCounters>();
     counters.cell_updates = state.cell_updates;
     counters.retried_steps = state.retried_steps;
-    counters.mended_cells = state.mended_cells;
+    counters.fallback_cells = state.mended_cells;
     // a sum over the ranks
     if sim.world.resource::<Ranks>().rank() == 0 {
-        sim.world.resource_mut::<MendedOnHost>().0 = Mended {
+        sim.world.resource_mut::<MendedOnHost>().0 = RepairedCells {
             averages: state.mended_averages,
             corrections: state.mended_corrections,
         };
@@ -182,7 +184,7 @@ pub(super) fn restore_rest(sim: &mut Engine, state: &State, layout: &Layout) {
                 let wishes = wishes.iter().map(|&position| position as usize);
                 let wishes = wishes.filter(|position| own.contains(position));
                 let positions: Vec<u32> = wishes.map(|n| (n - own.start) as u32).collect();
-                requests.set_wishes(world.resource::<Topology>(), level, &positions);
+                requests.set_nesting_requests(world.resource::<Topology>(), level, &positions);
             }
         },
     );

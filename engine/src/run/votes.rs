@@ -2,7 +2,7 @@
 
 /// What each rank says, or any of them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Votes {
+pub(super) struct RunFlags {
     /// The run is asked to stop.
     pub stop: bool,
     /// A snapshot is due by the clock on the wall.
@@ -11,8 +11,8 @@ pub(super) struct Votes {
     pub unsynced: bool,
 }
 
-impl Votes {
-    /// As bits, for [`agreed_with`](crate::step::agreement::agreed_with).
+impl RunFlags {
+    /// As bits, for [`agreed_with_flags`](crate::step::agreement::agreed_with_flags).
     pub fn bits(self) -> u64 {
         let flags = [self.stop, self.due, self.unsynced];
         let bits = flags.iter().enumerate();

@@ -3,14 +3,14 @@
 
 mod cells;
 
-use super::view::View;
+use super::view::FieldView;
 use super::{AccessError, Error};
+use crate::comm::Comm;
+use crate::comm::halo::LevelSplit;
+use crate::data::PoolResource;
+use crate::data::store::{self, LevelBank, Store};
+use crate::data::{Element, Field, LevelRows, Pool, operators, staggered};
 use crate::device::DeviceError;
-use crate::field::held::Held;
-use crate::field::store::{self, BankOf, Store};
-use crate::field::{Element, Field, LevelRows, Pool, faces, operations};
-use crate::ranks::OtherRanks;
-use crate::ranks::halos::Split;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::{SystemName, SystemParam};
 use std::marker::PhantomData;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// One field in the signature of a system.
-pub(super) struct Declaration {
+pub(super) struct FieldAccess {
     pub field: &'static str,
     pub writes: bool,
     /// Layers of copies that the system reads.
@@ -29,24 +29,24 @@ pub(super) struct Declaration {
 
 /// Declarations of the system that is being registered.
 #[derive(Resource, Default)]
-pub(super) struct Declarations(pub Vec<Arc<Declaration>>);
+pub(super) struct FieldAccesses(pub Vec<Arc<FieldAccess>>);
 
 /// The state of a handle: what it declares.
 #[doc(hidden)]
-pub struct Declared<F, const DEPTH: usize, const WRITES: bool>(
-    Arc<Declaration>,
+pub struct HandleState<F, const DEPTH: usize, const WRITES: bool>(
+    Arc<FieldAccess>,
     PhantomData<fn(F)>,
 );
 
-impl<F: Field, const DEPTH: usize, const WRITES: bool> FromWorld for Declared<F, DEPTH, WRITES> {
+impl<F: Field, const DEPTH: usize, const WRITES: bool> FromWorld for HandleState<F, DEPTH, WRITES> {
     fn from_world(world: &mut World) -> Self {
-        let declaration = Arc::new(Declaration {
+        let declaration = Arc::new(FieldAccess {
             field: F::NAME,
             writes: WRITES,
             depth: AtomicUsize::new(DEPTH),
             itself: AtomicBool::new(false),
         });
-        let mut declarations = world.get_resource_or_init::<Declarations>();
+        let mut declarations = world.get_resource_or_init::<FieldAccesses>();
         declarations.0.push(declaration.clone());
         Self(declaration, PhantomData)
     }
@@ -54,7 +54,7 @@ impl<F: Field, const DEPTH: usize, const WRITES: bool> FromWorld for Declared<F,
 
 /// Where a system works.
 #[derive(SystemParam)]
-struct Place<'w, 's> {
+struct LevelContext<'w, 's> {
     rows: LevelRows<'w, 's>,
     name: SystemName,
 }
@@ -64,33 +64,37 @@ struct Place<'w, 's> {
 /// system runs.
 #[derive(SystemParam)]
 pub struct Read<'w, 's, F: Field, const DEPTH: usize = 0> {
-    pool: Res<'w, Held<F>>,
-    place: Place<'w, 's>,
-    declared: Local<'s, Declared<F, DEPTH, false>>,
+    pool: Res<'w, PoolResource<F>>,
+    place: LevelContext<'w, 's>,
+    declared: Local<'s, HandleState<F, DEPTH, false>>,
 }
 
 /// As [`Read`], and writes own rows. A system that changes the field and reads copies again calls [`Write::refresh`] in between,
 /// as often as it needs.
 #[derive(SystemParam)]
 pub struct Write<'w, 's, F: Field, const DEPTH: usize = 0> {
-    pool: ResMut<'w, Held<F>>,
-    place: Place<'w, 's>,
-    declared: Local<'s, Declared<F, DEPTH, true>>,
+    pool: ResMut<'w, PoolResource<F>>,
+    place: LevelContext<'w, 's>,
+    declared: Local<'s, HandleState<F, DEPTH, true>>,
 }
 
 /// A view that reaches `reach` layers.
-fn view<'a, F: Field>(pool: &'a Pool<F>, place: &'a Place, reach: usize) -> View<'a, F> {
+fn view<'a, F: Field>(
+    pool: &'a Pool<F>,
+    place: &'a LevelContext,
+    reach: usize,
+) -> FieldView<'a, F> {
     view_on(pool, place, place.rows.level(), reach)
 }
 
 /// As [`view`], on any level.
 fn view_on<'a, F: Field>(
     pool: &'a Pool<F>,
-    place: &'a Place,
+    place: &'a LevelContext,
     level: usize,
     reach: usize,
-) -> View<'a, F> {
-    View {
+) -> FieldView<'a, F> {
+    FieldView {
         pool,
         level: place.rows.view_of(level),
         reach,
@@ -100,11 +104,11 @@ fn view_on<'a, F: Field>(
 /// A view that reaches `reach` layers, if so many are declared and up to date.
 fn checked<'a, F: Field>(
     pool: &'a Pool<F>,
-    place: &'a Place,
+    place: &'a LevelContext,
     level: usize,
-    declared: &Declaration,
+    declared: &FieldAccess,
     reach: usize,
-) -> Result<View<'a, F>, Error> {
+) -> Result<FieldView<'a, F>, Error> {
     let (field, system) = (F::NAME, || place.name.as_str().to_string());
     let depth = declared.depth.load(Relaxed);
     if reach > depth {
@@ -115,28 +119,28 @@ fn checked<'a, F: Field>(
             reach,
         }));
     }
-    match store::stale(pool, level, reach).next() {
+    match store::stale_banks(pool, level, reach).next() {
         Some(at) => Err(stale(pool, place, at, reach)),
         None => Ok(view_on(pool, place, level, reach)),
     }
 }
 
 /// The fault of a system that reads copies which are out of date.
-fn stale<F: Field>(pool: &Pool<F>, place: &Place, at: BankOf, reach: usize) -> Error {
+fn stale<F: Field>(pool: &Pool<F>, place: &LevelContext, at: LevelBank, reach: usize) -> Error {
     Error::Access(AccessError::Stale {
         field: F::NAME,
         level: at.level,
         present: at == Store::present_bank(pool, at.level),
         system: place.name.as_str().to_string(),
         reach,
-        fresh: pool.fresh(at),
+        fresh: pool.valid_layers(at),
     })
 }
 
 /// Whether `reach` layers of copies are up to date in the bank that fluxes of the level at hand are made of.
-fn fresh_before<F: Field>(pool: &Pool<F>, place: &Place, reach: usize) -> Result<(), Error> {
-    let bank = pool.made_of(&place.rows);
-    match pool.fresh(bank) < reach {
+fn fresh_before<F: Field>(pool: &Pool<F>, place: &LevelContext, reach: usize) -> Result<(), Error> {
+    let bank = pool.flux_source_bank(&place.rows);
+    match pool.valid_layers(bank) < reach {
         true => Err(stale(pool, place, bank, reach)),
         false => Ok(()),
     }
@@ -147,7 +151,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     ///
     /// # Errors
     /// Another rank has failed, or the transport or the device has.
-    pub fn refresh(&mut self, ranks: &mut OtherRanks) -> Result<(), Error> {
+    pub fn refresh(&mut self, ranks: &mut Comm) -> Result<(), Error> {
         self.refresh_on(ranks, self.place.rows.level())
     }
 
@@ -155,9 +159,9 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     ///
     /// # Errors
     /// As [`Write::refresh`].
-    pub fn refresh_on(&mut self, ranks: &mut OtherRanks, level: usize) -> Result<(), Error> {
-        self.begin_on(ranks, level)?;
-        self.finish_on(ranks, level)
+    pub fn refresh_on(&mut self, ranks: &mut Comm, level: usize) -> Result<(), Error> {
+        self.begin_refresh_on(ranks, level)?;
+        self.finish_refresh_on(ranks, level)
     }
 
     /// Sends what copies of covered patches of a level have taken from own children to the owners of the patches, for systems that
@@ -165,65 +169,65 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     ///
     /// # Errors
     /// As [`Write::refresh`].
-    pub fn send_averages(&mut self, ranks: &mut OtherRanks, level: usize) -> Result<(), Error> {
+    pub fn send_averages(&mut self, ranks: &mut Comm, level: usize) -> Result<(), Error> {
         Ok(ranks.send_averages(&mut self.pool.0, level)?)
     }
 
     /// As [`Write::change`] on any level.
-    pub fn change_on(&mut self, level: usize) -> View<'_, F> {
-        self.pool.0.rewritten(level);
+    pub fn change_on(&mut self, level: usize) -> FieldView<'_, F> {
+        self.pool.0.mark_all_changed(level);
         view_on(&self.pool.0, &self.place, level, 0)
     }
 
     /// Starts what [`Write::refresh`] does, for a system that was registered with
-    /// [`exchanges_itself`](super::Registered::exchanges_itself); until [`Write::finish`] it may advance the rows of
-    /// `Split::interior`, if something is under way and that is worth while.
+    /// [`manages_own_halo`](super::SystemOptions::manages_own_halo); until [`Write::finish_refresh`] it may advance the rows of
+    /// `LevelSplit::interior`, if something is under way and that is worth while.
     ///
     /// # Errors
     /// As [`Write::refresh`].
-    pub fn begin(&mut self, ranks: &mut OtherRanks) -> Result<Option<Arc<Split>>, Error> {
-        self.begin_on(ranks, self.place.rows.level())
+    pub fn begin_refresh(&mut self, ranks: &mut Comm) -> Result<Option<Arc<LevelSplit>>, Error> {
+        self.begin_refresh_on(ranks, self.place.rows.level())
     }
 
-    /// As [`Write::begin`] on any level.
+    /// As [`Write::begin_refresh`] on any level.
     ///
     /// # Errors
     /// As [`Write::refresh`].
-    pub fn begin_on(
+    pub fn begin_refresh_on(
         &mut self,
-        ranks: &mut OtherRanks,
+        ranks: &mut Comm,
         level: usize,
-    ) -> Result<Option<Arc<Split>>, Error> {
-        Ok(ranks.begin(&self.pool.0, level, self.depth())?)
+    ) -> Result<Option<Arc<LevelSplit>>, Error> {
+        Ok(ranks.start_halo(&self.pool.0, level, self.halo_width())?)
     }
 
-    /// Ends what [`Write::begin`] began.
+    /// Ends what [`Write::begin_refresh`] began.
     ///
     /// # Errors
     /// As [`Write::refresh`].
-    pub fn finish(&mut self, ranks: &mut OtherRanks) -> Result<(), Error> {
-        self.finish_on(ranks, self.place.rows.level())
+    pub fn finish_refresh(&mut self, ranks: &mut Comm) -> Result<(), Error> {
+        self.finish_refresh_on(ranks, self.place.rows.level())
     }
 
-    /// Ends what [`Write::begin_on`] began.
+    /// Ends what [`Write::begin_refresh_on`] began.
     ///
     /// # Errors
     /// As [`Write::refresh`].
-    pub fn finish_on(&mut self, ranks: &mut OtherRanks, level: usize) -> Result<(), Error> {
-        let depth = self.depth();
-        Ok(ranks.finish(&mut self.pool.0, level, depth)?)
+    pub fn finish_refresh_on(&mut self, ranks: &mut Comm, level: usize) -> Result<(), Error> {
+        let depth = self.halo_width();
+        Ok(ranks.finish_halo(&mut self.pool.0, level, depth)?)
     }
 
-    /// The field while copies are under way: good for the rows of `Split::interior` alone, which read none.
+    /// The field while copies are under way: good for the rows of `LevelSplit::interior` alone, which read none.
     #[must_use]
-    pub fn interior(&self, split: &Split) -> View<'_, F> {
+    pub fn interior(&self, split: &LevelSplit) -> FieldView<'_, F> {
         self.interior_on(self.place.rows.level(), split)
     }
 
     /// As [`Write::interior`] on any level.
     #[must_use]
-    pub fn interior_on(&self, level: usize, _: &Split) -> View<'_, F> {
-        view_on(&self.pool.0, &self.place, level, self.depth())
+    pub fn interior_on(&self, level: usize, _: &LevelSplit) -> FieldView<'_, F> {
+        view_on(&self.pool.0, &self.place, level, self.halo_width())
     }
 
     /// Sets the present state of some distinct own rows from `[row][component][8][8][8]`, wherever the field lives. All ranks
@@ -256,25 +260,28 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
 
     /// A view for a kernel of one's own that changes the present state of any own rows: what is derived from the level is out
     /// of date from now on, as are its copies. All ranks call it alike.
-    pub fn change(&mut self) -> View<'_, F> {
-        self.pool.0.rewritten(self.place.rows.level());
+    pub fn change(&mut self) -> FieldView<'_, F> {
+        self.pool.0.mark_all_changed(self.place.rows.level());
         view(&self.pool.0, &self.place, 0)
     }
 
     /// Covered cells take the averages of their children; how many were mended on the host.
     pub(super) fn restrict(&mut self) -> Result<u64, DeviceError> {
-        operations::restrict(&mut self.pool.0, &self.place.rows.view())
+        operators::restrict(&mut self.pool.0, &self.place.rows.view())
     }
 
     /// Values that patches share go to one of them.
     pub(super) fn share(&mut self) -> Result<(), Error> {
         self.get(1)?;
-        Ok(faces::share(&mut self.pool.0, &self.place.rows.view())?)
+        Ok(staggered::unify_shared_values(
+            &mut self.pool.0,
+            &self.place.rows.view(),
+        )?)
     }
 
     /// Cells beside coarse-fine faces take the fine fluxes; how many were mended on the host.
     pub(super) fn correct(&mut self) -> Result<u64, DeviceError> {
-        operations::correct(&mut self.pool.0, &self.place.rows.view())
+        operators::correct(&mut self.pool.0, &self.place.rows.view())
     }
 
     /// The step of the level at hand stands: what it wrote becomes the present state, and its fluxes count.

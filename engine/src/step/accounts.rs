@@ -1,45 +1,45 @@
 //! Accounts: what functions of cells give or take, added up over all leaf cells, levels, steps and ranks of a run.
 
-use crate::field::Tally;
-use crate::ranks::{Ranks, RanksError, Reduction};
+use crate::comm::{Ranks, RanksError, Reduction};
+use crate::data::CellTotals;
 use bevy_ecs::prelude::*;
-use nestar_kernels::mesh::exact::Exact;
+use nestar_kernels::mesh::exact_sum::ExactSum;
 
-/// An account of [`Accounts`]: what [`Engine::account`](crate::Engine::account) gives.
+/// An account of [`Budgets`]: what [`Engine::register_budget`](crate::Engine::register_budget) gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Account(usize);
+pub struct BudgetId(usize);
 
-/// Running totals that plugins open by [`Engine::account`](crate::Engine::account) and add to by [`Accounts::add`].
+/// Running totals that plugins open by [`Engine::register_budget`](crate::Engine::register_budget) and add to by [`Budgets::add`].
 #[derive(Resource, Clone, Debug, Default)]
-pub struct Accounts(Vec<Ledger>);
+pub struct Budgets(Vec<Budget>);
 
 /// The totals of an account. Nothing is rounded: neither the order in which ranks, levels and steps add to it matters, nor where the
 /// run was interrupted.
 #[derive(Clone, Debug)]
-struct Ledger {
+struct Budget {
     name: String,
     numbers: Vec<String>,
     /// Of all ranks, up to the end of the latest root step, `[level][number]`: those of the run, and those that its snapshot had.
-    totals: Vec<Vec<Exact>>,
+    totals: Vec<Vec<ExactSum>>,
     /// Of this rank, since then.
-    own: Vec<Vec<Exact>>,
+    own: Vec<Vec<ExactSum>>,
 }
 
-impl Ledger {
+impl Budget {
     /// A number over all levels.
     fn total(&self, n: usize) -> f64 {
-        let mut sum = Exact::default();
+        let mut sum = ExactSum::default();
         self.totals.iter().for_each(|level| sum.merge(&level[n]));
         sum.value()
     }
 }
 
-impl Accounts {
+impl Budgets {
     /// Adds what cells of this rank have given in a step that stands.
     ///
     /// # Panics
     /// If the tally has another number of sums than the account.
-    pub fn add(&mut self, account: Account, tally: &Tally) {
+    pub fn add(&mut self, account: BudgetId, tally: &CellTotals) {
         let ledger = &mut self.0[account.0];
         let (name, has, gives) = (&ledger.name, ledger.numbers.len(), tally.count());
         assert!(
@@ -57,7 +57,7 @@ impl Accounts {
     /// # Panics
     /// If the account has not as many.
     #[must_use]
-    pub fn total(&self, account: Account, n: usize) -> f64 {
+    pub fn total(&self, account: BudgetId, n: usize) -> f64 {
         self.0[account.0].total(n)
     }
 
@@ -66,25 +66,25 @@ impl Accounts {
     /// # Panics
     /// If the account has not as many numbers, or the run not as many levels.
     #[must_use]
-    pub fn total_of(&self, account: Account, n: usize, level: usize) -> f64 {
+    pub fn total_of(&self, account: BudgetId, n: usize, level: usize) -> f64 {
         self.0[account.0].totals[level][n].value()
     }
 
     /// Opens an account of so many numbers with these names, on so many levels.
-    pub(super) fn open(&mut self, name: &str, numbers: &[&str], levels: usize) -> Account {
-        let nothing = vec![vec![Exact::default(); numbers.len()]; levels];
-        self.0.push(Ledger {
+    pub(super) fn open(&mut self, name: &str, numbers: &[&str], levels: usize) -> BudgetId {
+        let nothing = vec![vec![ExactSum::default(); numbers.len()]; levels];
+        self.0.push(Budget {
             name: name.into(),
             numbers: numbers.iter().map(ToString::to_string).collect(),
             totals: nothing.clone(),
             own: nothing,
         });
-        Account(self.0.len() - 1)
+        BudgetId(self.0.len() - 1)
     }
 
     /// Names of all numbers of an account, over all levels and on each of them.
-    pub(super) fn names(&self, account: Account) -> Vec<String> {
-        let Ledger {
+    pub(super) fn names(&self, account: BudgetId) -> Vec<String> {
+        let Budget {
             name, numbers, own, ..
         } = &self.0[account.0];
         let all = numbers.iter().map(|number| format!("{name}_{number}"));
@@ -93,7 +93,7 @@ impl Accounts {
     }
 
     /// Their values.
-    pub(super) fn values(&self, account: Account) -> Vec<f64> {
+    pub(super) fn values(&self, account: BudgetId) -> Vec<f64> {
         let ledger = &self.0[account.0];
         let numbers = 0..ledger.numbers.len();
         let levels =
@@ -103,17 +103,17 @@ impl Accounts {
     }
 
     /// Takes what the ranks have added since the latest root step into the totals. All ranks call it at the end of a root step.
-    pub(super) fn settle(world: &mut World) -> Result<(), RanksError> {
+    pub(super) fn reduce(world: &mut World) -> Result<(), RanksError> {
         let ranks = world.resource::<Ranks>().clone();
         let mut accounts = world.resource_mut::<Self>();
         let ledgers = accounts.0.iter_mut();
         let levels = ledgers.flat_map(|ledger| &mut ledger.own);
-        let mut own: Vec<&mut Exact> = levels.flatten().collect();
+        let mut own: Vec<&mut ExactSum> = levels.flatten().collect();
         if own.is_empty() {
             return Ok(());
         }
-        if !ranks.are_alone() {
-            own.iter_mut().for_each(|own| own.settle());
+        if !ranks.is_single() {
+            own.iter_mut().for_each(|own| own.normalize());
             let words = own.iter_mut().flat_map(|own| own.words().iter());
             let mut words: Vec<u64> = words.map(|word| word.cast_unsigned()).collect();
             ranks.communicator().reduce(Reduction::Sum, &mut words)?;
@@ -132,10 +132,10 @@ impl Accounts {
     }
 
     /// The totals of an account as bytes, after their names.
-    pub(super) fn save(&self, account: Account) -> Vec<u8> {
+    pub(super) fn save(&self, account: BudgetId) -> Vec<u8> {
         let ledger = &self.0[account.0];
         let names = ledger.numbers.join(" ");
-        let totals = ledger.totals.iter().flatten().flat_map(Exact::to_bytes);
+        let totals = ledger.totals.iter().flatten().flat_map(ExactSum::to_bytes);
         let length = (names.len() as u64).to_le_bytes();
         length
             .into_iter()
@@ -144,8 +144,8 @@ impl Accounts {
             .collect()
     }
 
-    /// Takes what [`Accounts::save`] gave, of fewer or more levels too.
-    pub(super) fn load(&mut self, account: Account, bytes: &[u8]) -> Result<(), String> {
+    /// Takes what [`Budgets::save`] gave, of fewer or more levels too.
+    pub(super) fn load(&mut self, account: BudgetId, bytes: &[u8]) -> Result<(), String> {
         let ledger = &mut self.0[account.0];
         let cut = || "it is cut off".to_string();
         let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(cut)?;
@@ -157,14 +157,14 @@ impl Accounts {
                 "it has the numbers {names}, this program's has {own}"
             ));
         }
-        let totals = rest.chunks(Exact::BYTES).map(Exact::from_bytes);
-        let totals: Vec<Exact> = totals.collect::<Option<_>>().ok_or_else(cut)?;
+        let totals = rest.chunks(ExactSum::BYTES).map(ExactSum::from_bytes);
+        let totals: Vec<ExactSum> = totals.collect::<Option<_>>().ok_or_else(cut)?;
         let numbers = ledger.numbers.len();
         if totals.is_empty() != (numbers == 0) || !totals.len().is_multiple_of(numbers.max(1)) {
             return Err(cut());
         }
-        let levels = totals.chunks(numbers.max(1)).map(<[Exact]>::to_vec);
-        let (nothing, least) = (vec![Exact::default(); numbers], ledger.own.len());
+        let levels = totals.chunks(numbers.max(1)).map(<[ExactSum]>::to_vec);
+        let (nothing, least) = (vec![ExactSum::default(); numbers], ledger.own.len());
         ledger.totals = levels.collect();
         let held = ledger.totals.len();
         ledger.totals.resize(held.max(least), nothing);
@@ -174,17 +174,17 @@ impl Accounts {
 
 #[cfg(test)]
 mod tests {
-    use super::{Account, Accounts};
+    use super::{BudgetId, Budgets};
 
-    fn accounts(numbers: &[&str]) -> Accounts {
-        let mut accounts = Accounts::default();
-        assert_eq!(accounts.open("cooling", numbers, 2), Account(0));
+    fn accounts(numbers: &[&str]) -> Budgets {
+        let mut accounts = Budgets::default();
+        assert_eq!(accounts.open("cooling", numbers, 2), BudgetId(0));
         accounts
     }
 
     #[test]
     fn totals_come_back_to_the_last_bit_and_under_their_names_alone() {
-        let (account, mut before) = (Account(0), accounts(&["radiated", "heated"]));
+        let (account, mut before) = (BudgetId(0), accounts(&["radiated", "heated"]));
         for x in [0.1, 1e20, -1e20, 3e-30] {
             before.0[0].totals[1][1].add(x);
         }
@@ -192,7 +192,7 @@ mod tests {
         let mut after = accounts(&["radiated", "heated"]);
         assert_eq!(after.load(account, &bytes), Ok(()));
         assert_eq!(after.0[0].totals, before.0[0].totals);
-        let of = |after: &Accounts, n| [0, 1].map(|level| after.total_of(account, n, level));
+        let of = |after: &Budgets, n| [0, 1].map(|level| after.total_of(account, n, level));
         assert_eq!((after.total(account, 1), of(&after, 1)), (0.1, [0.0, 0.1]));
         let why = accounts(&["radiated", "lost"]).load(account, &bytes);
         assert!(why.unwrap_err().contains("radiated heated"));
@@ -203,9 +203,9 @@ mod tests {
 
     #[test]
     fn levels_come_and_go_without_a_loss() {
-        let account = Account(0);
+        let account = BudgetId(0);
         let of_levels = |levels| {
-            let mut accounts = Accounts::default();
+            let mut accounts = Budgets::default();
             accounts.open("cooling", &["radiated"], levels);
             accounts
         };

@@ -1,7 +1,7 @@
 //! What the ranks of a run agree on: whether work went well everywhere, and what else a few bits say.
 
 use super::Error;
-use crate::ranks::{Ranks, RanksError, Reduction};
+use crate::comm::{Ranks, RanksError, Reduction};
 
 /// First byte of a message about a mistake of the user, which is told as it is.
 const MISTAKE: u8 = 1;
@@ -16,14 +16,14 @@ const FAILED: u64 = 1 << 63;
 /// # Errors
 /// That of the first rank that has one, on all ranks the same: they end together, and one of them can tell for all.
 pub(crate) fn agreed<T>(ranks: &Ranks, own: Result<T, Error>) -> Result<T, Error> {
-    agreed_with(ranks, own, 0).map(|(own, _)| own)
+    agreed_with_flags(ranks, own, 0).map(|(own, _)| own)
 }
 
 /// What `work` gives to the first rank; nothing to the others. All ranks call this.
 ///
 /// # Errors
 /// As [`agreed`].
-pub(crate) fn by_first<T>(
+pub(crate) fn on_first_rank<T>(
     ranks: &Ranks,
     work: impl FnOnce() -> Result<T, Error>,
 ) -> Result<Option<T>, Error> {
@@ -34,12 +34,12 @@ pub(crate) fn by_first<T>(
 ///
 /// # Errors
 /// As [`agreed`].
-pub(crate) fn agreed_with<T>(
+pub(crate) fn agreed_with_flags<T>(
     ranks: &Ranks,
     own: Result<T, Error>,
     flags: u64,
 ) -> Result<(T, u64), Error> {
-    if ranks.are_alone() {
+    if ranks.is_single() {
         return own.map(|own| (own, flags));
     }
     let mut bits = [if own.is_err() { FAILED } else { flags }];
@@ -79,13 +79,13 @@ fn message(error: &Error) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ranks::Threads;
+    use crate::comm::ThreadRank;
 
     fn on_ranks<T: Send>(size: usize, work: impl Fn(&Ranks) -> T + Sync) -> Vec<T> {
         std::thread::scope(|scope| {
             let work = &work;
             let start = |rank| scope.spawn(move || work(&Ranks::new(rank)));
-            let started: Vec<_> = Threads::connect(size).into_iter().map(start).collect();
+            let started: Vec<_> = ThreadRank::connect(size).into_iter().map(start).collect();
             started.into_iter().map(|t| t.join().unwrap()).collect()
         })
     }
@@ -115,7 +115,7 @@ mod tests {
     fn a_flag_of_any_rank_counts_for_all() {
         let joined = on_ranks(3, |ranks| {
             let (own, bits) =
-                agreed_with(ranks, Ok(ranks.rank()), 1 << (2 * ranks.rank())).unwrap();
+                agreed_with_flags(ranks, Ok(ranks.rank()), 1 << (2 * ranks.rank())).unwrap();
             assert_eq!(own, ranks.rank());
             bits
         });

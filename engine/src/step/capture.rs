@@ -1,9 +1,9 @@
 //! What is kept of a patch whose step cannot be taken, so that the step can be repeated elsewhere.
 
 use super::error::Error;
-use super::view::View;
+use super::view::FieldView;
+use crate::data::{Element, Field, Precision};
 use crate::device::DeviceError;
-use crate::field::{Element, Field, Precision};
 use crate::in_precision;
 use crate::mesh::LevelClock;
 use nestar_device::Real;
@@ -58,7 +58,7 @@ impl Capture {
     /// # Errors
     /// The device fails.
     pub fn of<F: Field>(
-        view: &View<F>,
+        view: &FieldView<F>,
         clock: &LevelClock,
         (row, cell): (u32, usize),
         after: Vec<f64>,

@@ -4,7 +4,7 @@ use bevy_ecs::prelude::*;
 
 /// Something that a plugin has registered.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Entry {
+pub struct CatalogueEntry {
     /// Whose it is: the name of the plugin in the program; empty: of the program's own physics.
     pub owner: String,
     /// What it is, such as `column`.
@@ -19,7 +19,7 @@ pub struct Entry {
     pub doc: String,
 }
 
-impl Entry {
+impl CatalogueEntry {
     /// Sets the unit.
     pub fn unit(&mut self, unit: &str) -> &mut Self {
         self.unit = unit.into();
@@ -38,18 +38,18 @@ impl Entry {
 pub struct Catalogue {
     /// Whose plugin registers from now on.
     pub owner: String,
-    entries: Vec<Entry>,
+    entries: Vec<CatalogueEntry>,
 }
 
 impl Catalogue {
     /// Adds an entry of the present owner.
-    pub fn add(&mut self, kind: &'static str, name: &str, doc: &str) -> &mut Entry {
-        self.entries.push(Entry {
+    pub fn add(&mut self, kind: &'static str, name: &str, doc: &str) -> &mut CatalogueEntry {
+        self.entries.push(CatalogueEntry {
             owner: self.owner.clone(),
             kind,
             name: name.into(),
             doc: doc.into(),
-            ..Entry::default()
+            ..CatalogueEntry::default()
         });
         let last = self.entries.len() - 1;
         &mut self.entries[last]
@@ -57,7 +57,7 @@ impl Catalogue {
 
     /// The entries.
     #[must_use]
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[CatalogueEntry] {
         &self.entries
     }
 }

@@ -6,8 +6,8 @@ pub(crate) use faces::LIST;
 pub use faces::{AxisBoundaries, AxisBoundary, Boundary, BoundaryKind};
 
 use super::limits::LevelSteps;
+use crate::data::Precision;
 use crate::device::DeviceChoice;
-use crate::field::Precision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -185,7 +185,7 @@ pub struct RunConfig {
     /// Components of fields, by their names in snapshots, that a restart does not find in the snapshot, such as `{ scalar_smoke = 0 }`:
     /// a number, or a formula of x, y, z and the names in the snapshot (`"0.1*scalar_dye"`), for the values at cells, refined ones
     /// included; where all of a field is new also `"initial"`, as a new run begins.
-    pub added: BTreeMap<String, Added>,
+    pub added: BTreeMap<String, AddedComponent>,
     /// Names in a snapshot that a restart leaves behind, since the run does not have them: of fields, and of arrays of particles, such as
     /// `particles/stars/age`.
     pub dropped: Vec<String>,
@@ -194,7 +194,7 @@ pub struct RunConfig {
 /// What a component of a field begins with at a restart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Added {
+pub enum AddedComponent {
     /// A number everywhere.
     Number(f64),
     /// A formula, or `initial`.

@@ -1,7 +1,7 @@
 //! What a run counts.
 
 use super::Phase;
-use crate::field::Tally;
+use crate::data::CellTotals;
 use crate::mesh::LevelWork;
 use bevy_ecs::prelude::*;
 
@@ -19,27 +19,27 @@ pub struct RunCounters {
     /// Steps taken again with a smaller length.
     pub retried_steps: u64,
     /// Cells mended with first-order fluxes, on all ranks.
-    pub mended_cells: u64,
+    pub fallback_cells: u64,
     /// Cells of this rank in which functions were called that tell their work, and that work, such as sub-steps of reactions.
-    pub attempted: [u64; 2],
+    pub subcycled: [u64; 2],
     /// Wall seconds per phase, in the order of [`Phase::ALL`].
     pub seconds: [f64; Phase::COUNT],
 }
 
 impl RunCounters {
     /// Counts the cells and the work of a round of calls.
-    pub fn count_attempts(&mut self, tally: &Tally) {
-        if let ([_, ..], Some(cells)) = (tally.work(), tally.called().first()) {
+    pub fn count_subcycles(&mut self, tally: &CellTotals) {
+        if let ([_, ..], Some(cells)) = (tally.work(), tally.cells_per_round().first()) {
             let work: u64 = tally.work().iter().map(|work| u64::from(*work)).sum();
-            self.attempted[0] += cells;
-            self.attempted[1] += work;
+            self.subcycled[0] += cells;
+            self.subcycled[1] += work;
         }
     }
 
     /// Mean work in a cell; none where no function tells any.
     #[must_use]
-    pub fn mean_attempts(&self) -> Option<f64> {
-        let [cells, work] = self.attempted;
+    pub fn mean_subcycles(&self) -> Option<f64> {
+        let [cells, work] = self.subcycled;
         (cells > 0).then(|| work as f64 / cells as f64)
     }
 }

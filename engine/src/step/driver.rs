@@ -3,10 +3,10 @@
 use super::config::TimeSettings;
 use super::limits::{ChosenStep, LevelSteps, clipped, synchronised};
 use super::memory::MemoryGuard;
-use super::{Accounts, Error, Phase, RunCounters, Schedules, Settings, StepLimits, check_faults};
-use crate::field::ItemKinds;
+use super::{Budgets, Error, Phase, RunCounters, Schedules, Settings, StepLimits, check_faults};
+use crate::comm::{self, Ranks};
+use crate::data::ParticleKinds;
 use crate::mesh::{CELLS, LevelClock, Levels, RefineRequests, Topology, audit};
-use crate::ranks::{self, Ranks};
 use bevy_ecs::prelude::*;
 use std::time::Instant;
 
@@ -24,7 +24,7 @@ pub struct StepVerdict {
 
 /// Run condition of everything behind the verdict.
 #[must_use]
-pub fn step_stands(verdict: Res<StepVerdict>) -> bool {
+pub fn step_accepted(verdict: Res<StepVerdict>) -> bool {
     verdict.rejected.is_none()
 }
 
@@ -39,7 +39,7 @@ pub struct StepReport {
 
 /// From when to when systems work on a level.
 #[derive(Clone, Copy)]
-pub(super) struct Span {
+pub(super) struct StepInterval {
     pub begin: f64,
     pub dt: f64,
     /// Exactly the time that is met, where one is.
@@ -91,7 +91,7 @@ impl Driver {
     ) -> Result<(), Error> {
         let begin = world.resource::<Levels>().time(level);
         let end = begin + dt;
-        self.run_until(world, phase, level, Span { begin, dt, end })
+        self.run_until(world, phase, level, StepInterval { begin, dt, end })
     }
 
     /// Runs the schedule of `phase` for a step of `level`.
@@ -100,10 +100,10 @@ impl Driver {
         world: &mut World,
         phase: Phase,
         level: usize,
-        step: Span,
+        step: StepInterval,
     ) -> Result<(), Error> {
         let start = Instant::now();
-        let Span { begin, dt, end } = step;
+        let StepInterval { begin, dt, end } = step;
         let cell_width = world.resource::<Topology>().domain.cell_width(level);
         let step = world.resource::<Levels>().clock(level).steps;
         *world.resource_mut::<LevelClock>() = LevelClock {
@@ -135,7 +135,7 @@ impl Driver {
         self.dictated = self.dictate(world, until)?;
         let chosen = self.choose(world, 0, until)?;
         let taken = self.step(world, 0, until, chosen)?;
-        Accounts::settle(world)?;
+        Budgets::reduce(world)?;
         // a regrid that memory forbids is still to come
         if world.resource::<MemoryGuard>().shortage.is_none() {
             self.align(world, 0)?;
@@ -150,13 +150,13 @@ impl Driver {
     fn share_root(&self, world: &mut World) -> Result<(), Error> {
         let interval = self.settings.regrid_interval.first().copied().unwrap_or(1);
         let step = world.resource::<Levels>().clock(0).steps;
-        let alone = world.resource::<Ranks>().are_alone();
+        let alone = world.resource::<Ranks>().is_single();
         if alone || !step.is_multiple_of(u64::from(interval.max(1))) {
             return Ok(());
         }
         let imbalance = world.resource::<Settings>().run.imbalance;
-        ranks::regrid::rebalance_root(world, imbalance)?;
-        Ok(ranks::individuals::follow(world)?)
+        comm::regrid::rebalance_root(world, imbalance)?;
+        Ok(comm::particle_entities::update_entities(world)?)
     }
 
     /// What memory has forbidden behind the latest root step of the run that a snapshot continues: the regrid of the root level.
@@ -164,7 +164,7 @@ impl Driver {
     ///
     /// # Errors
     /// As [`Driver::root_step`].
-    pub(crate) fn make_up(&mut self, world: &mut World) -> Result<(), Error> {
+    pub(crate) fn run_pending_regrid(&mut self, world: &mut World) -> Result<(), Error> {
         if !self.regrid_is_due(world, 0) {
             return Ok(());
         }
@@ -224,7 +224,7 @@ impl Driver {
         world.resource_mut::<RunCounters>().regrids += 1;
         if self.settings.audit {
             audit(world.resource::<Topology>())?;
-            world.resource::<ItemKinds>().audit(world)?;
+            world.resource::<ParticleKinds>().audit(world)?;
         }
         Ok(true)
     }
@@ -253,7 +253,7 @@ impl Driver {
                 });
             }
             let (begin, dt) = (time, step.dt);
-            if self.attempt(world, level, Span { begin, dt, end })? {
+            if self.attempt(world, level, StepInterval { begin, dt, end })? {
                 return Ok((step, end));
             }
             world.resource_mut::<RunCounters>().retried_steps += 1;

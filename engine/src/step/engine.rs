@@ -7,34 +7,34 @@ mod foresee;
 mod hierarchy;
 mod stores;
 
-pub use foresee::Foresight;
+pub use foresee::HierarchyPreview;
 
-use super::accounts::Accounts;
+use super::accounts::Budgets;
 use super::config::{MeshSettings, TimeSettings};
 use super::driver::DriverSettings;
 use super::initial::StateChecks;
-use super::memory::{MemoryGuard, Sharers};
+use super::memory::{MemoryGuard, MemorySharers};
 use super::state::{PluginState, StateOperations, StateRegistry};
 use super::synchronise::{correct, restrict, share};
 use super::{
-    AlignedLevels, Catalogue, Driver, Error, KeptKeys, Outcome, Phase, Registered, Remarks,
-    Replays, RunCounters, RunFacts, Schedules, Settings, StepLimits, StepSet, StepVerdict,
-    Synchronise,
+    AlignedLevels, Catalogue, Driver, Error, KeptKeys, Phase, Remarks, Replays, RunCounters,
+    RunFacts, Schedules, Settings, StepLimits, StepSet, StepVerdict, Synchronise, SystemOptions,
+    SystemOutcome,
+};
+use crate::comm::{DiagnosticColumns, ExchangePlans, Halos, Ranks};
+use crate::data::PoolResource;
+use crate::data::device::DeviceTopology;
+use crate::data::operators::MendedOnHost;
+use crate::data::{
+    Correct, DerivedFields, FaultBox, Field, FieldSpec, ParticleEntityIndex, ParticleKinds, Pool,
+    Precision, Restrict, Stores, SubcycleQueues,
 };
 use crate::device::ComputeDevice;
-use crate::field::device::DeviceTopology;
-use crate::field::held::Held;
-use crate::field::operations::MendedOnHost;
-use crate::field::{
-    Correct, DerivedFields, FaultBox, Field, FieldSpec, ItemEntities, ItemKinds, Pool, Precision,
-    Queues, Restrict, Stores,
-};
-use crate::mesh::carried::CarriedComponents;
+use crate::mesh::patch_component::PatchComponents;
 use crate::mesh::{
-    Carried, Cost, CostPart, CostParts, Domain, LevelClock, Levels, NewRows, RefineRequests,
+    Cost, CostPart, CostParts, Domain, LevelClock, Levels, NewRows, PatchComponent, RefineRequests,
     Topology, audit,
 };
-use crate::ranks::{Columns, Halos, Ranks, Shares};
 use bevy_ecs::prelude::*;
 use boundaries::BoundaryRules;
 use checks::{check_domain, check_mesh};
@@ -86,7 +86,7 @@ impl Engine {
         Self::with_ranks(deck, mesh, time, Ranks::default())
     }
 
-    /// As [`Engine::new`], for one of the ranks that share the simulation; it computes on the device that its seat names. The owner
+    /// As [`Engine::new`], for one of the ranks that share the simulation; it computes on the device that its placement names. The owner
     /// of the time table reads that by `time`.
     ///
     /// # Errors
@@ -107,7 +107,10 @@ impl Engine {
         };
         let domain = check_domain(&deck, &settings.domain)?;
         check_mesh(&deck, &domain, settings.mesh.max_level)?;
-        let device = ComputeDevice::choose(settings.run.device, ranks.communicator().seat().local)?;
+        let device = ComputeDevice::choose(
+            settings.run.device,
+            ranks.communicator().placement().local_rank,
+        )?;
         let world = empty_world(&settings, domain, device, ranks)?;
         let driver = Driver::new(Schedules::default(), driver_settings(&settings));
         Ok(Self {
@@ -130,11 +133,11 @@ impl Engine {
     }
 
     /// Adds a system to a set of a phase, with exchanges of the copies that its signature says it reads.
-    pub fn system_in<S: StepSet, O: Outcome, M>(
+    pub fn system_in<S: StepSet, O: SystemOutcome, M>(
         &mut self,
         set: S,
         system: impl IntoSystem<(), O, M>,
-    ) -> Registered<'_> {
+    ) -> SystemOptions<'_> {
         self.driver.schedules.add(&mut self.world, set, system)
     }
 
@@ -172,7 +175,7 @@ impl Engine {
         }
         let device = self.world.resource::<ComputeDevice>().device.as_ref();
         let pool = Pool::new(spec, &beyond, self.precision(), device, self.levels())?;
-        self.world.insert_resource(Held::<F>(pool));
+        self.world.insert_resource(PoolResource::<F>(pool));
         self.world.resource_mut::<Stores>().add_field::<F>();
         if restrict_by == Restrict::Mean {
             self.system_in(Synchronise::Restrict, restrict::<F>);
@@ -187,13 +190,13 @@ impl Engine {
     }
 
     /// Lets the component `C` go with its patches and items to other ranks, into snapshots and back at a restart.
-    pub fn carried<C: Carried>(&mut self) {
-        self.world.resource_mut::<CarriedComponents>().add::<C>();
+    pub fn register_carried<C: PatchComponent>(&mut self) {
+        self.world.resource_mut::<PatchComponents>().add::<C>();
     }
 
     /// A part of the [`Cost`] of patches for a plugin that measures their work, which it sets by [`Costs`](crate::mesh::Costs) in every step.
-    pub fn cost_part(&mut self) -> CostPart {
-        self.carried::<Cost>();
+    pub fn register_cost_part(&mut self) -> CostPart {
+        self.register_carried::<Cost>();
         self.world.resource_mut::<CostParts>().next()
     }
 
@@ -201,7 +204,7 @@ impl Engine {
     ///
     /// # Errors
     /// Another plugin has the name, or the name does not fit.
-    pub fn state<S: PluginState>(&mut self, name: &str, state: S) -> Result<(), Error> {
+    pub fn register_state<S: PluginState>(&mut self, name: &str, state: S) -> Result<(), Error> {
         self.keep_state(name, StateOperations::of::<S>())?;
         self.world.insert_resource(state);
         Ok(())
@@ -224,7 +227,7 @@ impl Engine {
     ///
     /// # Errors
     /// Another purpose has the name, or would draw the same numbers.
-    pub fn random(&mut self, name: &str, seed: u32) -> Result<Stream, Error> {
+    pub fn random_stream(&mut self, name: &str, seed: u32) -> Result<Stream, Error> {
         let stream = self.purposes.register(name, seed);
         stream.map_err(|shared| Error::Setup(shared.to_string()))
     }
@@ -233,7 +236,7 @@ impl Engine {
     ///
     /// # Errors
     /// Unknown keys, tables or boundaries; functions that do not fit to their fields; an ambiguous order.
-    pub fn ready(&mut self) -> Result<(), Error> {
+    pub fn finish_setup(&mut self) -> Result<(), Error> {
         self.check_boundary_words()?;
         self.check_derived()?;
         self.deck.finish()?;
@@ -274,7 +277,7 @@ impl Engine {
     }
 
     /// Lets `check` refuse the initial state once its hierarchy is made, on every rank; a restored state is not asked about. All
-    /// ranks call the check, and end together. It reads no field: [`Engine::foresee`] asks it where fields have no rows, so that it
+    /// ranks call the check, and end together. It reads no field: [`Engine::preview_hierarchy`] asks it where fields have no rows, so that it
     /// knows of the state what was noted while patches were filled.
     pub fn check_initial(
         &mut self,
@@ -302,7 +305,7 @@ impl Engine {
     ) {
         let mut checks = self.world.resource_mut::<StateChecks>();
         checks.registered.push(Arc::new(move |world| {
-            let Some(field) = world.get_resource::<Held<F>>() else {
+            let Some(field) = world.get_resource::<PoolResource<F>>() else {
                 let why = "which no plugin registers";
                 return Err(Error::Setup(format!(
                     "`{name}` works on the field `{}`, {why}",
@@ -320,7 +323,7 @@ impl Engine {
     pub fn audit(&self) -> Result<(), Error> {
         if self.settings.run.audit {
             audit(self.world.resource::<Topology>())?;
-            self.world.resource::<ItemKinds>().audit(&self.world)?;
+            self.world.resource::<ParticleKinds>().audit(&self.world)?;
         }
         Ok(())
     }
@@ -335,14 +338,14 @@ fn empty_world(
 ) -> Result<World, Error> {
     let levels = settings.mesh.max_level + 1;
     let mut world = World::new();
-    world.insert_resource(Sharers::find(&ranks, device.device.as_ref())?);
+    world.insert_resource(MemorySharers::find(&ranks, device.device.as_ref())?);
     if let Some(device) = &device.device {
         world.insert_resource(DeviceTopology::new(device, domain, levels)?);
     }
     world.insert_resource(device);
     world.insert_resource(Topology::new(domain, settings.mesh.max_level));
     world.insert_resource(Levels::new(levels, 0.0));
-    world.insert_resource(Queues(settings.run.queue));
+    world.insert_resource(SubcycleQueues(settings.run.queue));
     world.insert_resource(ranks);
     world.insert_resource(settings.clone());
     insert_empty(&mut world);
@@ -360,24 +363,24 @@ fn insert_empty(world: &mut World) {
     world.init_resource::<NewRows>();
     world.init_resource::<Stores>();
     world.init_resource::<DerivedFields>();
-    world.init_resource::<ItemKinds>();
-    world.init_resource::<ItemEntities>();
+    world.init_resource::<ParticleKinds>();
+    world.init_resource::<ParticleEntityIndex>();
     world.init_resource::<BoundaryRules>();
     world.init_resource::<Catalogue>();
     world.init_resource::<MendedOnHost>();
-    world.init_resource::<Columns>();
+    world.init_resource::<DiagnosticColumns>();
     world.init_resource::<RunFacts>();
     world.init_resource::<Remarks>();
     world.init_resource::<KeptKeys>();
     world.init_resource::<StateRegistry>();
-    world.init_resource::<Accounts>();
+    world.init_resource::<Budgets>();
     world.init_resource::<CostParts>();
     world.init_resource::<StateChecks>();
-    world.init_resource::<CarriedComponents>();
+    world.init_resource::<PatchComponents>();
     world.init_resource::<MemoryGuard>();
     world.init_resource::<FaultBox>();
     world.init_resource::<Replays>();
-    world.init_resource::<Shares>();
+    world.init_resource::<ExchangePlans>();
     world.init_resource::<Halos>();
 }
 

@@ -1,9 +1,9 @@
 //! What can go wrong in a run.
 
 use super::memory::Shortage;
+use crate::comm::RanksError;
 use crate::device::DeviceError;
 use crate::mesh::AuditError;
-use crate::ranks::RanksError;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -51,7 +51,7 @@ impl fmt::Display for AccessError {
             } => write!(
                 f,
                 "`{system}` reads {reach} layers of copies of the field `{field}` (level {level}, {} bank), but {fresh} are up to \
-                 date: after the last change of the field call `field.refresh(&mut ranks)?`, with `mut ranks: OtherRanks` among \
+                 date: after the last change of the field call `field.refresh(&mut ranks)?`, with `mut ranks: Comm` among \
                  the parameters",
                 if *present { "present" } else { "previous" }
             ),
@@ -63,7 +63,7 @@ impl fmt::Display for AccessError {
             } => write!(
                 f,
                 "`{system}` reads {reach} layers of copies of the field `{field}` but declares {declared}: write \
-                 `Read<_, {reach}>` or `Write<_, {reach}>` in its signature, or `.depth::<_>({reach})` where it is registered"
+                 `Read<_, {reach}>` or `Write<_, {reach}>` in its signature, or `.halo_width::<_>({reach})` where it is registered"
             ),
         }
     }

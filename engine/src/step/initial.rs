@@ -1,8 +1,8 @@
 //! What plugins ask of the initial state before a run begins with it.
 
 use super::{Error, Settings};
-use crate::field::Precision;
-use crate::ranks::{Ranks, RanksError, Reduction};
+use crate::comm::{Ranks, RanksError, Reduction};
+use crate::data::Precision;
 use bevy_ecs::prelude::*;
 use nestar_device::math::{exp, ln};
 use nestar_kernels::mesh::order::{order_key, value_of_key};
@@ -74,7 +74,7 @@ pub fn require_range(world: &World, magnitudes: &[Magnitude]) -> Result<(), Erro
 fn of_all_ranks(ranks: &Ranks, own: &[Magnitude]) -> Result<Vec<Magnitude>, RanksError> {
     let bounds = own.iter().flat_map(|m| [-m.range[0], m.range[1]]);
     let mut keys: Vec<u64> = bounds.map(order_key).collect();
-    if !ranks.are_alone() {
+    if !ranks.is_single() {
         ranks.communicator().reduce(Reduction::Max, &mut keys)?;
     }
     let ranges = keys.as_chunks::<2>().0.iter();

@@ -1,6 +1,6 @@
 //! Limits of a level's time step, and how neighbouring levels are brought into step.
 
-use crate::ranks::{Ranks, RanksError, Reduction};
+use crate::comm::{Ranks, RanksError, Reduction};
 use bevy_ecs::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ impl StepLimits {
     }
 
     /// Says that the limit `name` cannot be known while only a part of a level is looked at
-    /// ([`LevelRows::in_parts`](crate::field::LevelRows::in_parts)).
+    /// ([`LevelRows::is_estimate`](crate::data::LevelRows::is_estimate)).
     pub fn leave_out(&mut self, name: &'static str) {
         self.unknown.push(name);
     }
@@ -54,7 +54,7 @@ impl StepLimits {
     /// # Errors
     /// Another rank has failed, or the transport has.
     pub fn agree(&mut self, ranks: &Ranks) -> Result<(), RanksError> {
-        if ranks.are_alone() {
+        if ranks.is_single() {
             return Ok(());
         }
         self.bits.clear();

@@ -1,12 +1,12 @@
 //! The schedules of all phases: systems in sets, and the exchanges between ranks that their signatures ask for.
 
-use super::access::{Declaration, Declarations};
+use super::access::{FieldAccess, FieldAccesses};
 use super::faults::no_fault;
 use super::resources::Resources;
 use super::{AlignedLevels, Error, Phase, StepSet};
-use crate::field::{FaultBox, Field, ItemKinds, StoreRef, Stores};
+use crate::comm::{Halos, RanksError, exchange, particle_entities};
+use crate::data::{FaultBox, Field, ParticleKinds, StoreRef, Stores};
 use crate::mesh::{LevelClock, PATCH};
-use crate::ranks::{Halos, RanksError, exchange, individuals};
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::{
     IntoScheduleConfigs, LogLevel, ScheduleBuildSettings, SingleThreadedExecutor,
@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 /// A system with the exchange in front of it. Those of a set run in the order in which they were added, so that plugins that
 /// touch the same field have a well-defined order without knowing each other.
 #[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
-struct Batch {
+struct SystemGroup {
     phase: Phase,
     set: String,
     number: usize,
@@ -27,22 +27,22 @@ struct Batch {
 
 /// The system of a batch alone.
 #[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
-struct Alone(Batch);
+struct SystemOnly(SystemGroup);
 
 /// What a system may return: nothing, or an error that stops the run.
-pub trait Outcome: Sized + 'static {
+pub trait SystemOutcome: Sized + 'static {
     /// The system with its outcome looked after.
-    fn looked_after(system: impl System<In = (), Out = Self>) -> BoxedSystem;
+    fn with_error_handling(system: impl System<In = (), Out = Self>) -> BoxedSystem;
 }
 
-impl Outcome for () {
-    fn looked_after(system: impl System<In = (), Out = Self>) -> BoxedSystem {
+impl SystemOutcome for () {
+    fn with_error_handling(system: impl System<In = (), Out = Self>) -> BoxedSystem {
         Box::new(system)
     }
 }
 
-impl<E: Into<Error> + 'static> Outcome for Result<(), E> {
-    fn looked_after(system: impl System<In = (), Out = Self>) -> BoxedSystem {
+impl<E: Into<Error> + 'static> SystemOutcome for Result<(), E> {
+    fn with_error_handling(system: impl System<In = (), Out = Self>) -> BoxedSystem {
         let name = system.name();
         let leave = |In(outcome): In<Self>, faults: Res<FaultBox>| {
             if let Err(error) = outcome {
@@ -61,10 +61,10 @@ impl<E: Into<Error> + 'static> Outcome for Result<(), E> {
 type Fields = Arc<OnceLock<Vec<StoreRef>>>;
 
 /// A system that was added.
-struct Added {
-    batch: Batch,
+struct RegisteredSystem {
+    batch: SystemGroup,
     name: String,
-    declared: Vec<Arc<Declaration>>,
+    declared: Vec<Arc<FieldAccess>>,
     /// Whether it takes the whole world, so that it may change any field.
     takes_all: bool,
     /// Whether it may wait for other ranks in the middle of its work.
@@ -73,23 +73,23 @@ struct Added {
     fields: Fields,
 }
 
-impl Added {
+impl RegisteredSystem {
     /// The fields of which copies must be up to date before it runs.
-    fn needs(&self) -> impl Iterator<Item = &Declaration> {
+    fn needs(&self) -> impl Iterator<Item = &FieldAccess> {
         let declared = self.declared.iter().map(|declaration| &**declaration);
         declared.filter(|d| d.depth.load(Relaxed) > 0 && !d.itself.load(Relaxed))
     }
 }
 
 /// A system that was registered, for what its signature cannot say.
-pub struct Registered<'a>(&'a mut Added);
+pub struct SystemOptions<'a>(&'a mut RegisteredSystem);
 
-impl Registered<'_> {
+impl SystemOptions<'_> {
     /// The system reads up to `depth` layers of the copies of field `F`, where its signature cannot know how many.
     ///
     /// # Panics
     /// If the signature has no handle of the field.
-    pub fn depth<F: Field>(&mut self, depth: usize) -> &mut Self {
+    pub fn halo_width<F: Field>(&mut self, depth: usize) -> &mut Self {
         self.each(F::NAME, |declaration| {
             declaration.depth.store(depth, Relaxed)
         })
@@ -99,13 +99,13 @@ impl Registered<'_> {
     ///
     /// # Panics
     /// If the signature has no handle of the field.
-    pub fn exchanges_itself<F: Field>(&mut self) -> &mut Self {
+    pub fn manages_own_halo<F: Field>(&mut self) -> &mut Self {
         self.each(F::NAME, |declaration| {
             declaration.itself.store(true, Relaxed)
         })
     }
 
-    fn each(&mut self, field: &str, change: impl Fn(&Declaration)) -> &mut Self {
+    fn each(&mut self, field: &str, change: impl Fn(&FieldAccess)) -> &mut Self {
         let declared = self.0.declared.iter();
         let of_field: Vec<_> = declared.filter(|d| d.field == field).collect();
         assert!(
@@ -130,7 +130,7 @@ fn levels(world: &World, phase: Phase) -> RangeInclusive<usize> {
 /// The schedules of all phases.
 pub struct Schedules {
     schedules: [Schedule; Phase::COUNT],
-    added: Vec<Added>,
+    added: Vec<RegisteredSystem>,
     built: bool,
 }
 
@@ -170,16 +170,16 @@ impl Schedules {
 
     /// Adds a system to a set, after those that were added to it before. It is initialised here, so that what its signature
     /// declares is known to be its own.
-    pub fn add<S: StepSet, O: Outcome, M>(
+    pub fn add<S: StepSet, O: SystemOutcome, M>(
         &mut self,
         world: &mut World,
         set: S,
         system: impl IntoSystem<(), O, M>,
-    ) -> Registered<'_> {
+    ) -> SystemOptions<'_> {
         let system = IntoSystem::into_system(system);
         let name = system.name().to_string();
-        let mut system = O::looked_after(system);
-        world.insert_resource(Declarations::default());
+        let mut system = O::with_error_handling(system);
+        world.insert_resource(FieldAccesses::default());
         let access = system.initialize(world);
         let halos = world.component_id::<Halos>();
         let takes_all = access.is_exclusive();
@@ -190,20 +190,20 @@ impl Schedules {
             _ => takes_all,
         };
         let resources = Resources::of::<M>(&access);
-        let declared = std::mem::take(&mut world.resource_mut::<Declarations>().0);
+        let declared = std::mem::take(&mut world.resource_mut::<FieldAccesses>().0);
         let (batch, earlier) = self.next_batch(set);
         let schedule = self.get(set.phase());
         schedule.configure_sets(batch.clone().in_set(set));
-        schedule.configure_sets(Alone(batch.clone()).in_set(batch.clone()));
+        schedule.configure_sets(SystemOnly(batch.clone()).in_set(batch.clone()));
         if let Some(earlier) = earlier {
             schedule.configure_sets(batch.clone().after(earlier));
         }
         let runs: Arc<str> = name.as_str().into();
-        let begins = move |faults: Res<FaultBox>| faults.begins(&runs);
-        schedule.add_systems(system.in_set(Alone(batch.clone())).run_if(begins));
+        let begins = move |faults: Res<FaultBox>| faults.begin_system(&runs);
+        schedule.add_systems(system.in_set(SystemOnly(batch.clone())).run_if(begins));
         let fields = Fields::default();
         let at = self.added.len();
-        self.added.push(Added {
+        self.added.push(RegisteredSystem {
             batch,
             name,
             declared,
@@ -212,16 +212,16 @@ impl Schedules {
             resources,
             fields,
         });
-        Registered(&mut self.added[at])
+        SystemOptions(&mut self.added[at])
     }
 
     /// A batch after the latest one of a set.
-    fn next_batch<S: StepSet>(&self, set: S) -> (Batch, Option<Batch>) {
+    fn next_batch<S: StepSet>(&self, set: S) -> (SystemGroup, Option<SystemGroup>) {
         let (phase, set) = (set.phase(), format!("{set:?}"));
-        let same = |a: &&Added| a.batch.phase == phase && a.batch.set == set;
+        let same = |a: &&RegisteredSystem| a.batch.phase == phase && a.batch.set == set;
         let earlier = self.added.iter().rfind(same).map(|a| a.batch.clone());
         let number = earlier.as_ref().map_or(0, |b| b.number + 1);
-        (Batch { phase, set, number }, earlier)
+        (SystemGroup { phase, set, number }, earlier)
     }
 
     /// Builds all schedules, so that a wrong order is found before the run: puts an exchange in front of each system that reads
@@ -276,10 +276,11 @@ impl Schedules {
         Ok(())
     }
 
-    /// Whether a system of `phase` reads copies or takes [`OtherRanks`](crate::ranks::OtherRanks), so that ranks may wait for each
+    /// Whether a system of `phase` reads copies or takes [`Comm`](crate::comm::Comm), so that ranks may wait for each
     /// other in the middle of it.
     pub(super) fn exchanges(&self, phase: Phase) -> bool {
-        let reads = |added: &Added| added.declared.iter().any(|d| d.depth.load(Relaxed) > 0);
+        let reads =
+            |added: &RegisteredSystem| added.declared.iter().any(|d| d.depth.load(Relaxed) > 0);
         let mut of_phase = self.added.iter().filter(|added| added.batch.phase == phase);
         of_phase.any(|added| added.waits || reads(added))
     }
@@ -298,14 +299,15 @@ impl Schedules {
             let phase = added.batch.phase;
             let exchange = move |world: &mut World| -> Result<(), RanksError> {
                 let fields = fields.get().map_or(&[][..], |fields| fields);
-                levels(world, phase).try_for_each(|level| exchange::refresh(world, level, fields))
+                levels(world, phase)
+                    .try_for_each(|level| exchange::refresh_halo(world, level, fields))
             };
             let name = format!("exchange {}, if stale", names.join(" and "));
             let system = IntoSystem::into_system(exchange).with_name(name);
-            let (batch, alone) = (added.batch.clone(), Alone(added.batch.clone()));
+            let (batch, alone) = (added.batch.clone(), SystemOnly(added.batch.clone()));
             // it writes copies alone, and who reads them comes after an exchange of its own
             self.schedules[batch.phase as usize].add_systems(
-                Outcome::looked_after(system)
+                SystemOutcome::with_error_handling(system)
                     .in_set(batch)
                     .before(alone)
                     .run_if(no_fault)
@@ -316,16 +318,16 @@ impl Schedules {
 
     /// Puts behind each system that may send items away what lets the entities of items follow them.
     fn insert_followers(&mut self, world: &World) {
-        if world.resource::<ItemKinds>().all().is_empty() {
+        if world.resource::<ParticleKinds>().all().is_empty() {
             return;
         }
         for added in self.added.iter().filter(|added| added.waits) {
-            let (batch, alone) = (added.batch.clone(), Alone(added.batch.clone()));
-            let system = IntoSystem::into_system(individuals::follow);
+            let (batch, alone) = (added.batch.clone(), SystemOnly(added.batch.clone()));
+            let system = IntoSystem::into_system(particle_entities::update_entities);
             let system = system.with_name("entities follow their items");
             // it makes and ends entities that systems behind it ask for
             self.schedules[batch.phase as usize].add_systems(
-                Outcome::looked_after(system)
+                SystemOutcome::with_error_handling(system)
                     .in_set(batch)
                     .after(alone)
                     .run_if(no_fault)
@@ -336,13 +338,14 @@ impl Schedules {
 
     /// Lets each exchange of `phase` bring up to date what later ones would, unless the field changes in between.
     fn merge(&self, registry: &Stores, phase: Phase) {
-        let mut left: Vec<&Added> = self.added.iter().collect();
+        let mut left: Vec<&RegisteredSystem> = self.added.iter().collect();
         left.retain(|added| added.batch.phase == phase);
         let mut take = |name: &String| {
             let at = left.iter().position(|added| added.name == *name)?;
             Some(left.remove(at))
         };
-        let ordered: Vec<&Added> = self.systems(phase).iter().filter_map(&mut take).collect();
+        let ordered: Vec<&RegisteredSystem> =
+            self.systems(phase).iter().filter_map(&mut take).collect();
         for (n, added) in ordered.iter().enumerate() {
             let (mut wanted, mut changed) = (Vec::new(), Vec::new());
             for later in ordered[n..].iter().take_while(|later| !later.takes_all) {

@@ -1,6 +1,6 @@
 //! Phases beside the steps of single levels. Those without systems cost nothing.
 
-use super::driver::{Driver, Span, StepVerdict};
+use super::driver::{Driver, StepInterval, StepVerdict};
 use super::{AlignedLevels, Error, Phase};
 use crate::mesh::{Levels, Topology};
 use bevy_ecs::prelude::*;
@@ -10,7 +10,7 @@ impl Driver {
     ///
     /// # Errors
     /// A fault that a system has set.
-    pub fn complete(&mut self, world: &mut World) -> Result<(), Error> {
+    pub fn run_ready(&mut self, world: &mut World) -> Result<(), Error> {
         if self.schedules.is_empty(Phase::Ready) {
             return Ok(());
         }
@@ -26,7 +26,7 @@ impl Driver {
             return Ok(());
         }
         let dt = end - begin;
-        self.run_until(world, Phase::Split, level, Span { begin, dt, end })?;
+        self.run_until(world, Phase::Split, level, StepInterval { begin, dt, end })?;
         world.resource_mut::<Levels>().split(level, end);
         Ok(())
     }
@@ -36,7 +36,7 @@ impl Driver {
         &mut self,
         world: &mut World,
         level: usize,
-        step: Span,
+        step: StepInterval,
     ) -> Result<bool, Error> {
         self.split(world, level, step.begin + 0.5 * step.dt)?;
         let mut verdict = world.resource_mut::<StepVerdict>();

@@ -1,18 +1,18 @@
 //! Changing the hierarchy: entities, tables, pools and registers follow from one list of changes.
 
-use super::memory::{self, MemoryGuard, Verdict};
+use super::memory::{self, MemoryDecision, MemoryGuard};
 use super::{Error, Settings};
-use crate::field::patches::enter;
-use crate::field::{FaultBox, FieldSpec, Stores};
-use crate::mesh::carried::{CarriedComponents, CarriedValues};
+use crate::comm::{self, Ranks};
+use crate::data::new_patches::enter;
+use crate::data::{FaultBox, FieldSpec, Stores};
+use crate::mesh::patch_component::{PatchComponentValues, PatchComponents};
 use crate::mesh::{Changes, LevelClock, NewRows, Topology};
-use crate::ranks::{self, Ranks};
 use bevy_ecs::prelude::*;
 
 /// Creates the root grid: tables, entities and pool rows. The new rows stand in [`NewRows`]. What goes wrong stands in [`FaultBox`].
 pub fn create_root(world: &mut World) {
-    if !world.resource::<Ranks>().are_alone() {
-        let created = ranks::regrid::create_root(world);
+    if !world.resource::<Ranks>().is_single() {
+        let created = comm::regrid::create_root(world);
         return report(world, created);
     }
     let rows = world.resource_mut::<Topology>().create_root();
@@ -22,9 +22,9 @@ pub fn create_root(world: &mut World) {
 /// Applies `changes` to the patches of `level`; the children created stand in [`NewRows`], unfilled. Where several ranks share
 /// the hierarchy, all of them call this, each with the changes of its own patches; what goes wrong stands in [`FaultBox`].
 pub fn apply(world: &mut World, level: usize, changes: &Changes) {
-    if !world.resource::<Ranks>().are_alone() {
+    if !world.resource::<Ranks>().is_single() {
         let imbalance = world.resource::<Settings>().run.imbalance;
-        let applied = ranks::regrid::apply(world, level, changes, imbalance);
+        let applied = comm::regrid::apply_changes(world, level, changes, imbalance);
         return report(world, applied);
     }
     let inherited = inherited(world, &changes.refine);
@@ -33,8 +33,8 @@ pub fn apply(world: &mut World, level: usize, changes: &Changes) {
     let children = coarsened.filter_map(|&row| topology.first_child(row));
     let rows: Vec<u32> = children.flat_map(|first| first..first + 8).collect();
     let gone: Vec<Entity> = rows.iter().map(|&row| topology.entity(row)).collect();
-    let mut items = ranks::Lifted::default();
-    items.take(world, level + 1, changes, |topology| {
+    let mut items = comm::Displaced::default();
+    items.detach(world, level + 1, changes, |topology| {
         let patch = |&row: &u32| (row, topology.index(row));
         rows.iter().map(patch).collect()
     });
@@ -44,10 +44,10 @@ pub fn apply(world: &mut World, level: usize, changes: &Changes) {
         world.despawn(entity);
     }
     enter(world, level + 1, created);
-    if world.resource::<FaultBox>().is_full() {
+    if world.resource::<FaultBox>().has_fault() {
         return;
     }
-    let settled = items.settle(world);
+    let settled = items.reinsert(world);
     report(world, settled);
     let child = |world: &World, place: u64| {
         let topology = world.resource::<Topology>();
@@ -59,9 +59,9 @@ pub fn apply(world: &mut World, level: usize, changes: &Changes) {
 }
 
 /// What the children of `parents` get of their components, by eight times the parent's row and the child's number.
-fn inherited(world: &World, parents: &[u32]) -> CarriedValues {
-    if world.resource::<CarriedComponents>().kinds().is_empty() {
-        return CarriedValues::default();
+fn inherited(world: &World, parents: &[u32]) -> PatchComponentValues {
+    if world.resource::<PatchComponents>().kinds().is_empty() {
+        return PatchComponentValues::default();
     }
     let topology = world.resource::<Topology>();
     let children = |&row: &u32| {
@@ -69,7 +69,7 @@ fn inherited(world: &World, parents: &[u32]) -> CarriedValues {
         (0..8).map(move |child| (u64::from(row) << 3 | child, parent))
     };
     let children: Vec<_> = parents.iter().flat_map(children).collect();
-    CarriedValues::of(world, &children, true)
+    PatchComponentValues::of(world, &children, true)
 }
 
 /// Leaves an error where the run finds it.
@@ -91,7 +91,7 @@ pub fn refine(world: &mut World) {
 fn try_refine(world: &mut World, level: usize) -> Result<(), Error> {
     let Some(changes) = changes(world, level, |_| ())? else {
         let imbalance = world.resource::<Settings>().run.imbalance;
-        return Ok(ranks::regrid::rebalance(world, level, imbalance)?);
+        return Ok(comm::regrid::rebalance(world, level, imbalance)?);
     };
     let changes = match changes {
         Ok(changes) => changes,
@@ -101,14 +101,14 @@ fn try_refine(world: &mut World, level: usize) -> Result<(), Error> {
         }
     };
     apply(world, level, &changes);
-    if world.resource::<FaultBox>().is_full() {
+    if world.resource::<FaultBox>().has_fault() {
         return Ok(());
     }
     let operations = world.resource::<Stores>().all();
     // new patches are made from what surrounds their parents
     let copied = Stores::of(world, FieldSpec::reads_surroundings);
-    ranks::exchange::refresh(world, level, &copied)?;
-    ranks::exchange::mark_new(world)?;
+    comm::exchange::refresh_halo(world, level, &copied)?;
+    comm::exchange::mark_new_patches(world)?;
     for field in &operations {
         field.fill(world);
     }
@@ -123,8 +123,8 @@ pub(crate) fn changes(
     world: &mut World,
     level: usize,
     edit: impl FnOnce(&mut Changes),
-) -> Result<Verdict, Error> {
-    let mut changes = ranks::nesting::decide(world, level)?;
+) -> Result<MemoryDecision, Error> {
+    let mut changes = comm::nesting::decide(world, level)?;
     edit(&mut changes);
-    Ok(memory::restrain(world, level, changes)?)
+    Ok(memory::limit_to_memory(world, level, changes)?)
 }

@@ -1,8 +1,10 @@
 //! Attempts that can be called again in single cells.
 
 use super::error::Error;
-use crate::field::level::geometry;
-use crate::field::{Called, CellAttempt, CellCase, Components, Field, Numbers, Pool, Stores};
+use crate::data::level::geometry;
+use crate::data::{
+    CellCallResult, CellCase, CellSubcycle, Components, DerivedInputs, Field, Pool, Stores,
+};
 use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
 use std::collections::BTreeMap;
@@ -10,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Calls a function in a cell again.
-type Replay = dyn Fn(&World, &CellCase) -> Vec<Called> + Send + Sync;
+type Replay = dyn Fn(&World, &CellCase) -> Vec<CellCallResult> + Send + Sync;
 
 /// The attempts that can be called again in a [`CellCase`], by their paths.
 #[derive(Resource, Default)]
@@ -19,9 +21,9 @@ pub struct Replays(BTreeMap<String, Box<Replay>>);
 impl Replays {
     /// Lets attempts by `M` on field `F` be called again: with the components and numbers that they read, so many calls at most, and their
     /// parameters.
-    pub fn add<F: Field, M: CellAttempt>(
+    pub fn add<F: Field, M: CellSubcycle>(
         world: &mut World,
-        (chosen, numbers): (Components, Option<Arc<Numbers>>),
+        (chosen, numbers): (Components, Option<Arc<DerivedInputs>>),
         calls: usize,
         given: Arc<M::Parameters>,
     ) where
@@ -31,14 +33,14 @@ impl Replays {
             let domain = &world.resource::<Topology>().domain;
             let geometry = geometry(domain, case.level, [case.time, case.dt]);
             let (pool, read) = (Pool::<F>::of(world), (chosen, numbers.as_deref()));
-            pool.calls::<M>(case, (&geometry, calls), read, &given)
+            pool.replay_case::<M>(case, (&geometry, calls), read, &given)
         };
         let mut all = world.resource_mut::<Self>();
         all.0.insert(M::ITEM.path(), Box::new(replay));
     }
 
     /// Whether the function of a case can be called again.
-    pub(crate) fn know(&self, case: &CellCase) -> bool {
+    pub(crate) fn contains(&self, case: &CellCase) -> bool {
         self.0.contains_key(&case.function)
     }
 
@@ -57,7 +59,7 @@ impl Replays {
     ///
     /// # Errors
     /// The simulation has no such function, or its fields are others.
-    pub fn replay(world: &World, case: &CellCase) -> Result<Vec<Called>, Error> {
+    pub fn replay(world: &World, case: &CellCase) -> Result<Vec<CellCallResult>, Error> {
         let wrong = |why: &str| Error::Setup(format!("the cell cannot be called again: {why}"));
         let replay = world.resource::<Self>().0.get(&case.function);
         let replay = replay.ok_or_else(|| {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a plugin needs beside the fields to continue: the position in a random sequence, phases of a driving force, a
-/// counter. Register it with [`Engine::state`](crate::Engine::state); systems take it as `Res` and `ResMut`.
+/// counter. Register it with [`Engine::register_state`](crate::Engine::register_state); systems take it as `Res` and `ResMut`.
 ///
 /// The state is that of the run, not of a rank: systems change it alike on all ranks.
 pub trait PluginState: Resource<Mutability = Mutable> + Sized {
@@ -25,9 +25,9 @@ pub trait PluginState: Resource<Mutability = Mutable> + Sized {
 }
 
 /// Gives a state as bytes.
-type Save = Arc<dyn Fn(&World) -> Vec<u8> + Send + Sync>;
+type SaveState = Arc<dyn Fn(&World) -> Vec<u8> + Send + Sync>;
 /// Takes a state from bytes.
-type Load = Arc<dyn Fn(&mut World, &[u8]) -> Result<(), String> + Send + Sync>;
+type LoadState = Arc<dyn Fn(&mut World, &[u8]) -> Result<(), String> + Send + Sync>;
 
 /// How the engine reaches one registered state.
 #[derive(Clone)]
@@ -35,9 +35,9 @@ pub(crate) struct StateOperations {
     /// [`PluginState::VERSION`].
     pub version: u32,
     /// [`PluginState::save`].
-    pub save: Save,
+    pub save: SaveState,
     /// [`PluginState::load`].
-    pub load: Load,
+    pub load: LoadState,
 }
 
 impl StateOperations {

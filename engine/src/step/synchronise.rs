@@ -1,10 +1,10 @@
 //! The engine's systems that bring a level into line with the finer one.
 
 use super::{Error, Write};
-use crate::field::Field;
-use crate::field::operations::MendedOnHost;
+use crate::comm::{RanksError, exchange};
+use crate::data::Field;
+use crate::data::operators::MendedOnHost;
 use crate::mesh::LevelClock;
-use crate::ranks::{RanksError, exchange};
 use bevy_ecs::prelude::*;
 
 /// Covered cells of the level take the averages of their children; where another rank has the parent, its copy takes them.
@@ -25,7 +25,7 @@ pub fn restrict<F: Field>(
 /// Another rank has failed, or the transport or the device has.
 pub fn exchange_averages_and_fluxes(world: &mut World) -> Result<(), RanksError> {
     let level = world.resource::<LevelClock>().level;
-    exchange::averages_and_fluxes(world, level)
+    exchange::send_averages_and_fluxes(world, level)
 }
 
 /// Values on the sides of patches that several share go to one of them: a refined one, of equals the lowest.

@@ -1,21 +1,21 @@
 //! A field on a level, as a system may see it.
 
+use crate::data::device::{DevicePool, DeviceView};
+use crate::data::level::LevelView;
+use crate::data::{Element, Field, FieldSpec, FluxRegisters, Pool, Precision};
 use crate::device::DeviceError;
-use crate::field::device::{DevicePool, DeviceView};
-use crate::field::level::LevelView;
-use crate::field::{Element, Field, FieldSpec, Pool, Precision, Registers};
 use nestar_kernels::mesh::{GhostView, Rows};
 
 /// A field on the level at hand, as its reader may see it.
 #[derive(Clone, Copy)]
-pub struct View<'a, F: Field> {
+pub struct FieldView<'a, F: Field> {
     pub(super) pool: &'a Pool<F>,
     pub(super) level: LevelView<'a>,
     /// Layers of copies that may be read.
     pub(super) reach: usize,
 }
 
-impl<'a, F: Field> View<'a, F> {
+impl<'a, F: Field> FieldView<'a, F> {
     /// The level.
     #[must_use]
     pub fn level(&self) -> usize {
@@ -64,7 +64,7 @@ impl<'a, F: Field> View<'a, F> {
     /// The device fails.
     ///
     /// # Panics
-    /// As [`View::row`].
+    /// As [`FieldView::row`].
     pub fn host<R: Element>(&self, rows: &[u32]) -> Result<Vec<R>, DeviceError> {
         rows.iter().for_each(|&row| self.require_own(row));
         self.pool.host(self.level(), rows)
@@ -78,7 +78,7 @@ impl<'a, F: Field> View<'a, F> {
     /// The device fails.
     ///
     /// # Panics
-    /// As [`View::row`]; if fewer layers may be read.
+    /// As [`FieldView::row`]; if fewer layers may be read.
     pub fn window<R: Element>(
         &self,
         row: u32,
@@ -90,14 +90,14 @@ impl<'a, F: Field> View<'a, F> {
         self.pool.window(&self.level, row, (layers, wanted), values)
     }
 
-    /// As [`View::window`] of the states before and after the latest step of the level, each with its time; of the present one alone where
+    /// As [`FieldView::window`] of the states before and after the latest step of the level, each with its time; of the present one alone where
     /// the field keeps no other, or after changes of the mesh.
     ///
     /// # Errors
     /// The device fails.
     ///
     /// # Panics
-    /// As [`View::window`].
+    /// As [`FieldView::window`].
     pub fn windows<R: Element>(
         &self,
         row: u32,
@@ -110,7 +110,7 @@ impl<'a, F: Field> View<'a, F> {
 
     /// Copies of the state of the next coarser level with so many layers of ghost cells: around the parent of an own row, or around an own row
     /// of that level beside own rows of this one, where they are good towards those. Before and after the coarser level's step where `time`
-    /// is within that, each with its time, else its present state alone. As [`View::window`] else.
+    /// is within that, each with its time, else its present state alone. As [`FieldView::window`] else.
     ///
     /// # Errors
     /// The device fails.
@@ -204,11 +204,11 @@ impl<'a, F: Field> View<'a, F> {
 
     /// Flux registers, where the field lives on the host.
     #[must_use]
-    pub fn registers<R: Element>(&self) -> &'a Registers<R> {
+    pub fn registers<R: Element>(&self) -> &'a FluxRegisters<R> {
         &self.pool.typed::<R>().registers
     }
 
-    /// As [`View::ghosts`] on the device where the field lives.
+    /// As [`FieldView::ghosts`] on the device where the field lives.
     ///
     /// # Panics
     /// If the field lives on the host.
@@ -219,8 +219,8 @@ impl<'a, F: Field> View<'a, F> {
         self.pool.view(tables, topology, self.level())
     }
 
-    /// As [`View::on_device`] before and after the latest step of the level, each with its time; now alone where the field keeps no other state. As
-    /// [`View::windows`] on the host.
+    /// As [`FieldView::on_device`] before and after the latest step of the level, each with its time; now alone where the field keeps no other state. As
+    /// [`FieldView::windows`] on the host.
     ///
     /// # Panics
     /// If the field lives on the host.
@@ -230,7 +230,7 @@ impl<'a, F: Field> View<'a, F> {
     }
 
     /// What gathers on the next coarser level read on the device where the field lives: before and after that level's step where `time` is within
-    /// that, each with its time, else its present state alone. As [`View::coarser_windows`] on the host.
+    /// that, each with its time, else its present state alone. As [`FieldView::coarser_windows`] on the host.
     ///
     /// # Panics
     /// If the field lives on the host, or there is no coarser level.

@@ -10,10 +10,10 @@ use syn::{
 const MOST_NUMBERS: usize = 8;
 
 /// What the runtime gives a function, and no one else.
-const PLACES: [&str; 4] = ["Around", "Across", "Place", "Face"];
+const PLACES: [&str; 4] = ["Stencil", "FaceStencil", "Place", "Face"];
 
 /// A function of one cell, taken apart.
-struct Parts<'a> {
+struct CellFnParts<'a> {
     real: &'a Ident,
     reads: Reads<'a>,
     place: bool,
@@ -29,12 +29,12 @@ enum Reads<'a> {
     /// Of the cell.
     Cell(&'a Type),
     /// Of the first field around the cell, so far; then of others in the cell.
-    Around(Block, Option<&'a Type>),
+    Stencil(Block, Option<&'a Type>),
     /// Beside a face, so far.
-    Across(Block),
+    FaceStencil(Block),
 }
 
-/// The states of `&Around<R, STATE, REACH>` or its like.
+/// The states of `&Stencil<R, STATE, REACH>` or its like.
 struct Block {
     state: TokenStream,
     reach: TokenStream,
@@ -46,7 +46,7 @@ impl Reads<'_> {
         match self {
             Self::Nothing => (quote!([#real; 0]), quote!(0)),
             Self::Cell(state) => (quote!(#state), quote!(0)),
-            Self::Around(Block { state, reach }, others) => {
+            Self::Stencil(Block { state, reach }, others) => {
                 let others = others.map(|others| match others {
                     Type::Tuple(all) => all.elems.to_token_stream(),
                     one => one.to_token_stream(),
@@ -54,7 +54,7 @@ impl Reads<'_> {
                 let all = others.map_or(state.clone(), |others| quote!((#state, #others)));
                 (all, reach.clone())
             }
-            Self::Across(Block { state, reach }) => (state.clone(), reach.clone()),
+            Self::FaceStencil(Block { state, reach }) => (state.clone(), reach.clone()),
         }
     }
 
@@ -65,13 +65,13 @@ impl Reads<'_> {
         runtime: &TokenStream,
     ) -> (TokenStream, TokenStream, TokenStream) {
         match self {
-            Self::Across(_) => {
+            Self::FaceStencil(_) => {
                 let given =
                     quote!(beside: (&[#real], [usize; 3], usize), face: &#runtime::Face<#real>);
                 (quote!(FaceFn), given, quote!(face,))
             }
             _ => {
-                let given = quote!(cell: &impl #runtime::Cell<#real>);
+                let given = quote!(cell: &impl #runtime::CellInputs<#real>);
                 (quote!(CellFn), given, quote!(&cell.place(),))
             }
         }
@@ -86,11 +86,11 @@ impl Reads<'_> {
                 let state = read(state, 0);
                 quote!(#state,)
             }
-            Self::Around(_, others) => {
+            Self::Stencil(_, others) => {
                 let others = others.map(|others| read(others, 1)).into_iter();
-                quote!(&#runtime::Around::new(cell.around()), #(#others,)*)
+                quote!(&#runtime::Stencil::new(cell.around()), #(#others,)*)
             }
-            Self::Across(_) => quote!(&#runtime::Across::new(beside),),
+            Self::FaceStencil(_) => quote!(&#runtime::FaceStencil::new(beside),),
         }
     }
 }
@@ -157,7 +157,7 @@ fn first_paragraph(attributes: &[Attribute]) -> String {
     first.unwrap_or_default().join(" ")
 }
 
-fn parts(f: &ItemFn) -> Option<Parts<'_>> {
+fn parts(f: &ItemFn) -> Option<CellFnParts<'_>> {
     let mut generics = f.sig.generics.params.iter();
     let (Some(GenericParam::Type(real)), None) = (generics.next(), generics.next()) else {
         return None;
@@ -172,7 +172,7 @@ fn parts(f: &ItemFn) -> Option<Parts<'_>> {
     let types: Vec<&Type> = types.collect::<Option<_>>()?;
     let real = &real.ident;
     let (reads, mut rest) = reads(&types, real)?;
-    let place = if matches!(reads, Reads::Across(_)) {
+    let place = if matches!(reads, Reads::FaceStencil(_)) {
         "Face"
     } else {
         "Place"
@@ -187,7 +187,7 @@ fn parts(f: &ItemFn) -> Option<Parts<'_>> {
         [one] if PLACES.iter().all(|place| !named(one, place)) => Ok(shared(one)?),
         _ => return None,
     };
-    Some(Parts {
+    Some(CellFnParts {
         real,
         reads,
         place,
@@ -205,16 +205,16 @@ fn reads<'a, 'b>(types: &'b [&'a Type], real: &'a Ident) -> Option<(Reads<'a>, &
     let Some(ty) = shared(first) else {
         return is_state(first, real).then_some((Reads::Cell(first), rest));
     };
-    if let Some(block) = block(ty, "Across", real) {
-        return Some((Reads::Across(block), rest));
+    if let Some(block) = block(ty, "FaceStencil", real) {
+        return Some((Reads::FaceStencil(block), rest));
     }
-    let block = block(ty, "Around", real)?;
+    let block = block(ty, "Stencil", real)?;
     let others = rest.first().copied();
     let others = others.filter(|ty| is_state(ty, real) && !is(ty, real));
     if others.is_some() {
         rest = &rest[1..];
     }
-    Some((Reads::Around(block, others), rest))
+    Some((Reads::Stencil(block, others), rest))
 }
 
 fn is_state(ty: &Type, real: &Ident) -> bool {

@@ -3,7 +3,7 @@ use syn::Path;
 
 /// A piece of text, or the path of another item whose qualified C++ name goes there.
 #[derive(Clone)]
-pub enum Part {
+pub enum CppPart {
     /// Literal text.
     Text(String),
     /// A function or constant, whose companion is a type of that path, or a type without generic arguments.
@@ -18,15 +18,15 @@ pub enum Part {
 
 /// A sequence of parts, built from left to right.
 #[derive(Clone, Default)]
-pub struct Code {
+pub struct CppCode {
     /// The parts; neighbouring texts are merged.
-    pub parts: Vec<Part>,
+    pub parts: Vec<CppPart>,
 }
 
-impl Code {
+impl CppCode {
     /// Code of a single part.
-    pub fn of(part: Part) -> Self {
-        Code { parts: vec![part] }
+    pub fn of(part: CppPart) -> Self {
+        CppCode { parts: vec![part] }
     }
 
     /// This code with `text` appended.
@@ -36,7 +36,7 @@ impl Code {
     }
 
     /// This code with `other` appended.
-    pub fn c(mut self, other: Code) -> Self {
+    pub fn c(mut self, other: CppCode) -> Self {
         self.add(other);
         self
     }
@@ -44,16 +44,16 @@ impl Code {
     /// Appends text.
     pub fn push(&mut self, text: impl AsRef<str>) {
         match self.parts.last_mut() {
-            Some(Part::Text(last)) => last.push_str(text.as_ref()),
-            _ => self.parts.push(Part::Text(text.as_ref().into())),
+            Some(CppPart::Text(last)) => last.push_str(text.as_ref()),
+            _ => self.parts.push(CppPart::Text(text.as_ref().into())),
         }
     }
 
     /// Appends code.
-    pub fn add(&mut self, other: Code) {
+    pub fn add(&mut self, other: CppCode) {
         for part in other.parts {
             match part {
-                Part::Text(text) => self.push(text),
+                CppPart::Text(text) => self.push(text),
                 part => self.parts.push(part),
             }
         }
@@ -61,13 +61,13 @@ impl Code {
 }
 
 /// Code of a text.
-pub fn text(text: impl AsRef<str>) -> Code {
-    Code::default().t(text)
+pub fn text(text: impl AsRef<str>) -> CppCode {
+    CppCode::default().t(text)
 }
 
 /// Items separated by commas.
-pub fn list(items: impl IntoIterator<Item = Code>) -> Code {
-    let mut all = Code::default();
+pub fn list(items: impl IntoIterator<Item = CppCode>) -> CppCode {
+    let mut all = CppCode::default();
     for (k, item) in items.into_iter().enumerate() {
         if k > 0 {
             all.push(", ");

@@ -1,5 +1,5 @@
 //! The companions: same-named items in Rust's other namespace that carry the CUDA C++ text.
-use crate::code::{Code, Part};
+use crate::code::{CppCode, CppPart};
 use crate::translate::{self, Generic};
 use crate::{cell_fn, infer, parameter, paths, pick, rust_side};
 use proc_macro2::{Span, TokenStream};
@@ -21,24 +21,24 @@ fn import(path: &Path, runtime: &TokenStream) -> (Span, TokenStream) {
 }
 
 /// One part as an expression of type `Piece`; `real` is the only real type of the surrounding item.
-fn piece(part: &Part, real: &str, runtime: &TokenStream) -> TokenStream {
+fn piece(part: &CppPart, real: &str, runtime: &TokenStream) -> TokenStream {
     match part {
-        Part::Text(text) => quote!(#runtime::Piece::Text(#text)),
-        Part::Value(path) | Part::Owner(path) => {
+        CppPart::Text(text) => quote!(#runtime::TextPiece::Text(#text)),
+        CppPart::Value(path) | CppPart::Owner(path) => {
             let (span, import) = import(path, runtime);
             let trait_ = match part {
-                Part::Owner(_) => quote!(#runtime::Functions),
+                CppPart::Owner(_) => quote!(#runtime::Functions),
                 _ => quote!(#runtime::Marked),
             };
-            quote_spanned!(span=> #runtime::Piece::Item({ #import <marked as #trait_>::ITEM }))
+            quote_spanned!(span=> #runtime::TextPiece::Item({ #import <marked as #trait_>::ITEM }))
         }
-        Part::Type(path) => {
+        CppPart::Type(path) => {
             let (span, import) = import(path, runtime);
-            quote_spanned!(span=> #runtime::Piece::Item({ #import marked }))
+            quote_spanned!(span=> #runtime::TextPiece::Item({ #import marked }))
         }
-        Part::Inferred(path) => {
+        CppPart::Inferred(path) => {
             let (span, import) = import(path, runtime);
-            quote_spanned!(span=> #runtime::Piece::Inferred({ #import marked }, #real))
+            quote_spanned!(span=> #runtime::TextPiece::Inferred({ #import marked }, #real))
         }
     }
 }
@@ -47,8 +47,8 @@ fn piece(part: &Part, real: &str, runtime: &TokenStream) -> TokenStream {
 #[derive(Default)]
 pub struct Text {
     pub generics: Vec<Generic>,
-    pub prototype: Code,
-    pub body: Code,
+    pub prototype: CppCode,
+    pub body: CppCode,
     /// Pieces behind the body.
     pub assertion: Option<TokenStream>,
 }
@@ -56,7 +56,7 @@ pub struct Text {
 impl Text {
     fn pieces(
         &self,
-        code: &Code,
+        code: &CppCode,
         more: Option<&TokenStream>,
         runtime: &TokenStream,
     ) -> TokenStream {
@@ -209,7 +209,7 @@ pub fn constant(mut c: ItemConst) -> TokenStream {
     let inferred = infer::constant(&mut c);
     let (body, error) = match inferred.and(translate::constant(&c, None)) {
         Ok(body) => (body, None),
-        Err(e) => (Code::default(), Some(e.to_compile_error())),
+        Err(e) => (CppCode::default(), Some(e.to_compile_error())),
     };
     let text = Text {
         body,
@@ -263,7 +263,7 @@ pub fn enumeration(e: ItemEnum) -> TokenStream {
     let runtime = paths::runtime();
     let (body, error) = match translate::enumeration(&e) {
         Ok(body) => (body, None),
-        Err(error) => (Code::default(), Some(error.to_compile_error())),
+        Err(error) => (CppCode::default(), Some(error.to_compile_error())),
     };
     let text = Text {
         body,

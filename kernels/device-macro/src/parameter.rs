@@ -27,7 +27,7 @@ fn parameter(
     runtime: &TokenStream,
 ) -> TokenStream {
     let (name, (generics, arguments, _)) = (&s.ident, s.generics.split_for_impl());
-    let layout = quote!(#runtime::Layout::new()#(.with::<#types>())*);
+    let layout = quote!(#runtime::StructLayout::new()#(.with::<#types>())*);
     // bounds without a parameter in them would be errors of their own
     let generic =
         (!s.generics.params.is_empty()).then(|| quote!(where #(#types: #runtime::Parameter,)*));
@@ -144,9 +144,9 @@ pub fn assertion(s: &ItemStruct, runtime: &TokenStream) -> Option<TokenStream> {
     let one = |rust: TokenStream, cpp: &str| {
         let text = format!("\nstatic_assert(sizeof({name}{cpp}) == ");
         quote! {
-            #runtime::Piece::Text(#text),
-            #runtime::Piece::Number(<#rust as #runtime::Parameter>::BYTES),
-            #runtime::Piece::Text(", \"the layout of Rust\");")
+            #runtime::TextPiece::Text(#text),
+            #runtime::TextPiece::Number(<#rust as #runtime::Parameter>::BYTES),
+            #runtime::TextPiece::Text(", \"the layout of Rust\");")
         }
     };
     Some(match only_type(s)? {

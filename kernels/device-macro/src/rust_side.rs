@@ -81,7 +81,7 @@ impl<'a> Visit<'a> for Scalars {
 }
 
 /// What a lane-capable function makes of an expression, decided on the source as written.
-enum Lanes {
+enum LaneUse {
     Nothing,
     Select,
     Compare(&'static str),
@@ -146,31 +146,31 @@ impl Rewriter<'_> {
         }
     }
 
-    fn lanes(&mut self, e: &Expr) -> Lanes {
+    fn lanes(&mut self, e: &Expr) -> LaneUse {
         use BinOp::*;
         match e {
             Expr::If(i) if !self.plain(&i.cond) => {
                 self.branches(i);
-                Lanes::Select
+                LaneUse::Select
             }
             Expr::While(w) if !self.plain(&w.cond) => {
                 let why = "a loop that ends on a condition of R cannot run in lanes; \
                            bound R by `Real` (scalar only)";
                 self.err(&w.cond, why);
-                Lanes::Nothing
+                LaneUse::Nothing
             }
             Expr::Binary(b) if !self.plain(e) => match b.op {
-                Lt(_) => Lanes::Compare("lt"),
-                Le(_) => Lanes::Compare("le"),
-                Gt(_) => Lanes::Compare("gt"),
-                Ge(_) => Lanes::Compare("ge"),
-                Eq(_) => Lanes::Compare("eq"),
-                Ne(_) => Lanes::Compare("ne"),
-                And(t) => Lanes::Logic(BitAnd(syn::Token![&](t.spans[0]))),
-                Or(t) => Lanes::Logic(BitOr(syn::Token![|](t.spans[0]))),
-                _ => Lanes::Nothing,
+                Lt(_) => LaneUse::Compare("lt"),
+                Le(_) => LaneUse::Compare("le"),
+                Gt(_) => LaneUse::Compare("gt"),
+                Ge(_) => LaneUse::Compare("ge"),
+                Eq(_) => LaneUse::Compare("eq"),
+                Ne(_) => LaneUse::Compare("ne"),
+                And(t) => LaneUse::Logic(BitAnd(syn::Token![&](t.spans[0]))),
+                Or(t) => LaneUse::Logic(BitOr(syn::Token![|](t.spans[0]))),
+                _ => LaneUse::Nothing,
             },
-            _ => Lanes::Nothing,
+            _ => LaneUse::Nothing,
         }
     }
 
@@ -307,13 +307,13 @@ impl VisitMut for Rewriter<'_> {
         let lanes = if self.translator.lane {
             self.lanes(e)
         } else {
-            Lanes::Nothing
+            LaneUse::Nothing
         };
         visit_mut::visit_expr_mut(self, e);
         let replacement = match (lanes, &mut *e) {
-            (Lanes::Select, Expr::If(i)) => self.select(i),
-            (Lanes::Compare(name), Expr::Binary(b)) => Some(self.compare(b, name)),
-            (Lanes::Logic(op), Expr::Binary(b)) => {
+            (LaneUse::Select, Expr::If(i)) => self.select(i),
+            (LaneUse::Compare(name), Expr::Binary(b)) => Some(self.compare(b, name)),
+            (LaneUse::Logic(op), Expr::Binary(b)) => {
                 b.op = op;
                 None
             }

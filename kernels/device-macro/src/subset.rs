@@ -231,8 +231,8 @@ pub fn operator_function(o: &BinOp) -> Option<&'static str> {
 
 /// Does evaluating the expression change a variable?
 pub fn has_effects(e: &Expr) -> bool {
-    struct Effects(bool);
-    impl<'a> Visit<'a> for Effects {
+    struct EffectFinder(bool);
+    impl<'a> Visit<'a> for EffectFinder {
         fn visit_expr_assign(&mut self, _: &'a ExprAssign) {
             self.0 = true;
         }
@@ -245,7 +245,7 @@ pub fn has_effects(e: &Expr) -> bool {
             visit::visit_expr_binary(self, b);
         }
     }
-    let mut effects = Effects(false);
+    let mut effects = EffectFinder(false);
     effects.visit_expr(e);
     effects.0
 }

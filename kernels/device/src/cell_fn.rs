@@ -1,5 +1,5 @@
 //! Functions of one cell and of what surrounds it, as types.
-use crate::{CellState, Generic, Item, Kind, Piece, Precise, Real, device};
+use crate::{CellState, Generic, Item, Kind, Precise, Real, TextPiece, device};
 use std::marker::PhantomData;
 
 /// Where a cell is, and when.
@@ -20,9 +20,9 @@ pub struct Place<R> {
     pub dt: R,
 }
 
-/// The states around a cell, which a function takes by reference in place of the cell's state: `&Around<R, S>` for states `S` of a
-/// field (`&Around<R>` where it has one component), `&Around<R, S, 2>` to reach two cells far.
-pub struct Around<'a, R, S = R, const REACH: usize = 1> {
+/// The states around a cell, which a function takes by reference in place of the cell's state: `&Stencil<R, S>` for states `S` of a
+/// field (`&Stencil<R>` where it has one component), `&Stencil<R, S, 2>` to reach two cells far.
+pub struct Stencil<'a, R, S = R, const REACH: usize = 1> {
     /// `[component][n][n][n]` with `n = 8 + 2 * REACH`.
     block: &'a [R],
     /// Where the cell stands.
@@ -30,7 +30,7 @@ pub struct Around<'a, R, S = R, const REACH: usize = 1> {
     state: PhantomData<S>,
 }
 
-impl<'a, R: Copy, S: CellState<R>, const REACH: usize> Around<'a, R, S, REACH> {
+impl<'a, R: Copy, S: CellState<R>, const REACH: usize> Stencil<'a, R, S, REACH> {
     /// The states around a cell (0 to 511) of a patch, of which the block is `[component][n][n][n]` with `n = 8 + 2 * REACH`.
     #[inline(always)]
     pub fn new((block, cell): (&'a [R], usize)) -> Self {
@@ -56,15 +56,15 @@ impl<'a, R: Copy, S: CellState<R>, const REACH: usize> Around<'a, R, S, REACH> {
     }
 }
 
-/// The device's side of [`Around`].
+/// The device's side of [`Stencil`].
 #[allow(
     non_upper_case_globals,
     reason = "the companion of a structure has its name"
 )]
 #[doc(hidden)]
-pub const Around: &Item = &Item {
+pub const Stencil: &Item = &Item {
     module: module_path!(),
-    name: "Around",
+    name: "Stencil",
     file: file!(),
     line: line!(),
     kind: Kind::Struct,
@@ -74,7 +74,7 @@ pub const Around: &Item = &Item {
         Generic::Const("REACH"),
     ],
     proto: &[],
-    body: &[Piece::Text(include_str!("around.cuh"))],
+    body: &[TextPiece::Text(include_str!("stencil.cuh"))],
 };
 
 /// Where a face is, and when.
@@ -89,10 +89,10 @@ pub struct Face<R> {
     pub width: R,
 }
 
-/// The states beside a face, along its axis: `&Across<R, S>` for states `S` of a field (`&Across<R>` where it has one component),
-/// `&Across<R, S, 2>` for two cells on either side.
-pub struct Across<'a, R, S = R, const REACH: usize = 1> {
-    /// As in [`Around`].
+/// The states beside a face, along its axis: `&FaceStencil<R, S>` for states `S` of a field (`&FaceStencil<R>` where it has one component),
+/// `&FaceStencil<R, S, 2>` for two cells on either side.
+pub struct FaceStencil<'a, R, S = R, const REACH: usize = 1> {
+    /// As in [`Stencil`].
     block: &'a [R],
     /// Where the cell on the upper side stands.
     above: usize,
@@ -101,8 +101,8 @@ pub struct Across<'a, R, S = R, const REACH: usize = 1> {
     state: PhantomData<S>,
 }
 
-impl<'a, R: Copy, S: CellState<R>, const REACH: usize> Across<'a, R, S, REACH> {
-    /// The states beside a face normal to `axis`: `block` as in [`Around::new`], and the cell on the upper side, which may stand
+impl<'a, R: Copy, S: CellState<R>, const REACH: usize> FaceStencil<'a, R, S, REACH> {
+    /// The states beside a face normal to `axis`: `block` as in [`Stencil::new`], and the cell on the upper side, which may stand
     /// one beyond the patch.
     #[inline(always)]
     pub fn new((block, [i, j, k], axis): (&'a [R], [usize; 3], usize)) -> Self {
@@ -126,23 +126,23 @@ impl<'a, R: Copy, S: CellState<R>, const REACH: usize> Across<'a, R, S, REACH> {
     }
 }
 
-/// The device's side of [`Across`].
+/// The device's side of [`FaceStencil`].
 #[allow(
     non_upper_case_globals,
     reason = "the companion of a structure has its name"
 )]
 #[doc(hidden)]
-pub const Across: &Item = &Item {
-    name: "Across",
+pub const FaceStencil: &Item = &Item {
+    name: "FaceStencil",
     line: line!(),
-    body: &[Piece::Text(include_str!("across.cuh"))],
-    ..*Around
+    body: &[TextPiece::Text(include_str!("face_stencil.cuh"))],
+    ..*Stencil
 };
 
 /// A function of the states beside a face, as a type: the flux density through it, positive along the axis.
 ///
 /// ```text
-/// fn f<R: Real>(beside: &Across<R, S<R>>, face: &Face<R>, p: &P<R>) -> T      // each of `face` and `p` may be left out
+/// fn f<R: Real>(beside: &FaceStencil<R, S<R>>, face: &Face<R>, p: &P<R>) -> T      // each of `face` and `p` may be left out
 /// ```
 ///
 /// `T` are the leading components of the field; numbers may take the place of `p`. [`#[device]`](crate::device) implements the
@@ -150,7 +150,7 @@ pub const Across: &Item = &Item {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a `#[device]` function of a face",
     label = "not a function of a face",
-    note = "expected `#[device] fn f<R: Real>(beside: &Across<R, S<R>>, face: &Face<R>, p: &P<R>) -> T`; `face` and `p` may be left out",
+    note = "expected `#[device] fn f<R: Real>(beside: &FaceStencil<R, S<R>>, face: &Face<R>, p: &P<R>) -> T`; `face` and `p` may be left out",
     note = "in place of `p: &P<R>`, a `#[device]` structure, up to 8 numbers `R` may stand; the only generic parameter is `R`: for functions \
             by type write one `#[device] fn` for each choice"
 )]
@@ -167,7 +167,7 @@ pub trait FaceFn: 'static {
     const DOC: &'static str;
     /// Cells on either side of the face that the function reads.
     const REACH: usize;
-    /// Calls the function with what [`Across::new`] takes.
+    /// Calls the function with what [`FaceStencil::new`] takes.
     fn call<R: Real>(
         beside: (&[R], [usize; 3], usize),
         face: &Face<R>,
@@ -176,10 +176,10 @@ pub trait FaceFn: 'static {
 }
 
 /// What a function of a cell is called with.
-pub trait Cell<R> {
+pub trait CellInputs<R> {
     /// A component of the state of a field in the cell.
     fn value(&self, field: usize, component: usize) -> R;
-    /// The first field around the cell's patch, as [`Around::new`] takes it, and the cell.
+    /// The first field around the cell's patch, as [`Stencil::new`] takes it, and the cell.
     fn around(&self) -> (&[R], usize);
     /// The place of the cell.
     fn place(&self) -> Place<R>;
@@ -190,12 +190,12 @@ pub trait Cell<R> {
 /// ```text
 /// fn f<R: Real>(state: S<R>, at: &Place<R>, p: &P<R>) -> T      // each of `at` and `p` may be left out
 /// fn f<R: Real>(state: S<R>, at: &Place<R>, p1: R, …) -> T      // numbers instead of a structure
-/// fn f<R: Real>(around: &Around<R, S<R>>, other: O<R>, at: &Place<R>, p: &P<R>) -> T
+/// fn f<R: Real>(around: &Stencil<R, S<R>>, other: O<R>, at: &Place<R>, p: &P<R>) -> T
 /// fn f<R: Real>(at: &Place<R>, p: &P<R>) -> T                   // of the place alone
 /// ```
 ///
 /// `S` is a structure of numbers (the leading components of a field), or a tuple of two to four of them, one a field. A function
-/// may take the states of the first field [around](Around) the cell instead; then the state `O` of the next field in the cell, or a
+/// may take the states of the first field [around](Stencil) the cell instead; then the state `O` of the next field in the cell, or a
 /// tuple of the states of the next ones, may follow. A map gives a state, a reduction a number, a mark a `bool`.
 /// [`#[device]`](crate::device) implements the trait for the companion type `f` of every such function, so that a skeleton can be
 /// handed the function as `pool.map_cells::<f>(…)` and run it on the CPU ([`call`](CellFn::call)) or on a GPU
@@ -213,9 +213,9 @@ pub trait Cell<R> {
 /// ```
 ///
 /// ```compile_fail,E0277
-/// # use nestar_device::{Around, CellFn, Real, device};
+/// # use nestar_device::{Stencil, CellFn, Real, device};
 /// #[device]
-/// fn pulled<R: Real>(u: &Around<R>, v: &Around<R>) -> R {
+/// fn pulled<R: Real>(u: &Stencil<R>, v: &Stencil<R>) -> R {
 ///     u.at(0, 0, 0) - v.at(0, 0, 0)
 /// }
 ///
@@ -225,8 +225,8 @@ pub trait Cell<R> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a `#[device]` function of a cell",
     label = "not a function of a cell",
-    note = "expected `#[device] fn f<R: Real>(u: S<R>, at: &Place<R>, p: &P<R>) -> T` in this order, or `u: &Around<R, S<R>>`; `at` and `p` may be left out",
-    note = "the states of several fields are one tuple, `u: (S<R>, Q<R>)`; only after `&Around<R, S<R>>` those of the others follow, `q: Q<R>`",
+    note = "expected `#[device] fn f<R: Real>(u: S<R>, at: &Place<R>, p: &P<R>) -> T` in this order, or `u: &Stencil<R, S<R>>`; `at` and `p` may be left out",
+    note = "the states of several fields are one tuple, `u: (S<R>, Q<R>)`; only after `&Stencil<R, S<R>>` those of the others follow, `q: Q<R>`",
     note = "in place of `p: &P<R>`, a `#[device]` structure, up to 8 numbers `R` may stand, never `f64`, integers or flags; more belong into a structure",
     note = "the only generic parameter is `R`: for functions by type write one `#[device] fn` for each choice"
 )]
@@ -245,7 +245,7 @@ pub trait CellFn: 'static {
     const REACH: usize;
     /// Calls the function.
     fn call<R: Real>(
-        cell: &impl Cell<R>,
+        cell: &impl CellInputs<R>,
         p: &<Self::Parameters as Precise>::In<R>,
     ) -> Self::Result<R>;
 }

@@ -1,9 +1,9 @@
 //! What lies within a face of the domain, for functions that say what stands beyond it.
-use crate::{CellState, Generic, Item, Kind, Piece, Real};
+use crate::{CellState, Generic, Item, Kind, Real, TextPiece};
 use std::marker::PhantomData;
 
 /// Most inner cells that a function beyond a face may read: as many as there are layers of ghost cells at most.
-pub const MOST_INNER: usize = 4;
+pub const MAX_INNER_CELLS: usize = 4;
 
 /// A ghost cell beyond a face of the domain, which a function takes by value in place of a cell's state: `Ghost<R, S>` for states
 /// `S` of a field (`Ghost<R>` where it has one component), `Ghost<R, S, 1>` to read the nearest inner cell alone.
@@ -11,7 +11,7 @@ pub const MOST_INNER: usize = 4;
 /// Where several faces meet, the function is asked about one face at a time; along the axes of the others it sees the nearest cells
 /// of the domain, or the mirror image where those reflect.
 #[derive(Clone, Copy, Debug)]
-pub struct Ghost<R, S = R, const INNER: usize = MOST_INNER> {
+pub struct Ghost<R, S = R, const INNER: usize = MAX_INNER_CELLS> {
     inner: [S; INNER],
     /// Axis that the face is normal to: 0, 1 or 2.
     pub axis: usize,
@@ -89,5 +89,5 @@ pub const Ghost: &Item = &Item {
         Generic::Const("INNER"),
     ],
     proto: &[],
-    body: &[Piece::Text(include_str!("ghost.cuh"))],
+    body: &[TextPiece::Text(include_str!("ghost.cuh"))],
 };

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// A piece of an item's text.
 #[derive(Clone, Copy, Debug)]
-pub enum Piece {
+pub enum TextPiece {
     /// Literal text.
     Text(&'static str),
     /// The qualified name of another item.
@@ -64,9 +64,9 @@ pub struct Item {
     /// Generic parameters in order.
     pub generics: &'static [Generic],
     /// Declaration without body; empty for a constant.
-    pub proto: &'static [Piece],
+    pub proto: &'static [TextPiece],
     /// Body of a function, or the whole definition.
-    pub body: &'static [Piece],
+    pub body: &'static [TextPiece],
 }
 
 /// A type whose [`Item`] is known: the companion of a function or a constant, a structure or enum without generic parameters,
@@ -180,21 +180,21 @@ impl Item {
         }
     }
 
-    fn text(pieces: &[Piece]) -> String {
+    fn text(pieces: &[TextPiece]) -> String {
         let mut text = String::new();
         for piece in pieces {
             match piece {
-                Piece::Text(t) => text.push_str(t),
-                Piece::Item(item) => {
+                TextPiece::Text(t) => text.push_str(t),
+                TextPiece::Item(item) => {
                     text.push_str("::");
                     text.push_str(&item.path());
                 }
-                Piece::Inferred(item, real) => {
+                TextPiece::Inferred(item, real) => {
                     text.push_str("::");
                     text.push_str(&item.path());
                     text.push_str(&item.inferred_arguments(real));
                 }
-                Piece::Number(n) => text.push_str(&n.to_string()),
+                TextPiece::Number(n) => text.push_str(&n.to_string()),
             }
         }
         text
@@ -218,8 +218,8 @@ impl Item {
             .iter()
             .chain(self.body)
             .filter_map(|piece| match piece {
-                Piece::Text(_) | Piece::Number(_) => None,
-                Piece::Item(item) | Piece::Inferred(item, _) => Some(*item),
+                TextPiece::Text(_) | TextPiece::Number(_) => None,
+                TextPiece::Item(item) | TextPiece::Inferred(item, _) => Some(*item),
             })
     }
 }

@@ -41,16 +41,16 @@ mod real;
 pub mod simd;
 mod table;
 
-pub use cell_fn::{Across, Around, Cell, CellFn, Face, FaceFn, Place};
+pub use cell_fn::{CellFn, CellInputs, Face, FaceFn, FaceStencil, Place, Stencil};
 pub use cell_state::CellState;
-pub use ghost::{Ghost, InnerCells, MOST_INNER};
+pub use ghost::{Ghost, InnerCells, MAX_INNER_CELLS};
 pub use item::{
-    Functions, Generic, Item, Kind, LAUNCH, Marked, PRELUDE, Piece, instantiate, instantiate_with,
-    program, unmarked,
+    Functions, Generic, Item, Kind, LAUNCH, Marked, PRELUDE, TextPiece, instantiate,
+    instantiate_with, program, unmarked,
 };
 pub use lane::{Lane, Mask, Num, Pick};
 pub use nestar_device_macro::device;
-pub use parameter::{Address, Layout, Members, Number, Parameter};
+pub use parameter::{Address, Members, Number, Parameter, StructLayout};
 pub use precise::Precise;
 pub use real::{Bits, Real};
 pub use table::{Table, interpolate};

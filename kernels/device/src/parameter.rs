@@ -65,8 +65,8 @@ impl<T: Parameter, const N: usize> Parameter for [T; N] {
 macro_rules! tuple {
     ($($t:ident $n:tt),*) => {
         impl<$($t: Parameter),*> Parameter for ($($t,)*) {
-            const BYTES: usize = Layout::new()$(.with::<$t>())*.bytes();
-            const ALIGNMENT: usize = Layout::new()$(.with::<$t>())*.alignment();
+            const BYTES: usize = StructLayout::new()$(.with::<$t>())*.bytes();
+            const ALIGNMENT: usize = StructLayout::new()$(.with::<$t>())*.alignment();
             #[inline]
             fn write(&self, to: &mut [u8]) {
                 let mut members = Members::new(to);
@@ -136,12 +136,12 @@ pub struct Number;
 
 /// Size and alignment of a structure of C++, member by member.
 #[derive(Clone, Copy)]
-pub struct Layout {
+pub struct StructLayout {
     end: usize,
     alignment: usize,
 }
 
-impl Layout {
+impl StructLayout {
     /// A structure without members.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "the default is no constant")]

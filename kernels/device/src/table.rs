@@ -1,5 +1,5 @@
 //! Tables among the parameters of functions.
-use crate::{Generic, Item, Kind, Parameter, Piece, Precise, Real, device};
+use crate::{Generic, Item, Kind, Parameter, Precise, Real, TextPiece, device};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ pub const Table: &Item = &Item {
     kind: Kind::Struct,
     generics: &[Generic::Real("R")],
     proto: &[],
-    body: &[Piece::Text(include_str!("table.cuh"))],
+    body: &[TextPiece::Text(include_str!("table.cuh"))],
 };
 
 /// The number at `x` in a table of numbers `ys` at places `xs`, which ascend: linear between two places, the first or last number

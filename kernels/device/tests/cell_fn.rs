@@ -1,7 +1,7 @@
 //! The companions of functions of a cell are launchable: `CellFn` on the CPU and as CUDA text.
 use nestar_device::{
-    Across, Around, Cell, CellFn, CellState, Face, FaceFn, Parameter, Place, Precise, Real, Table,
-    device, interpolate, program,
+    CellFn, CellInputs, CellState, Face, FaceFn, FaceStencil, Parameter, Place, Precise, Real,
+    Stencil, Table, device, interpolate, program,
 };
 
 /// A state to map.
@@ -80,13 +80,13 @@ fn beyond<R: Real>(at: &Place<R>, x: R) -> bool {
 
 /// Values around the middle of a patch, linear in the place.
 #[device]
-fn bend<R: Real>(u: &Around<R>, other: [R; 2], at: &Place<R>, rate: R) -> R {
+fn bend<R: Real>(u: &Stencil<R>, other: [R; 2], at: &Place<R>, rate: R) -> R {
     u.at(1, 0, 0) + 10.0 * u.at(0, -1, 0) + rate * other[1] * at.dt
 }
 
 /// Momenta two cells away.
 #[device]
-fn far<R: Real>(u: &Around<R, Gas<R>, 2>) -> R {
+fn far<R: Real>(u: &Stencil<R, Gas<R>, 2>) -> R {
     u.at(0, 0, 2).momentum[0] - u.at(-2, 0, 0).momentum[1]
 }
 
@@ -98,7 +98,7 @@ struct Flow<R> {
 }
 
 #[device]
-fn flow<R: Real>(u: &Across<R, [R; 2], 2>, face: &Face<R>, p: &Flow<R>) -> R {
+fn flow<R: Real>(u: &FaceStencil<R, [R; 2], 2>, face: &Face<R>, p: &Flow<R>) -> R {
     p.scale * (u.at(1)[0] - u.at(-2)[0]) / face.width + p.rates.at(face.axis)
 }
 
@@ -124,13 +124,16 @@ fn functions_read_beside_a_face_and_in_tables() {
     single.write(&mut bytes);
     assert_eq!(bytes[..12], [42, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]);
     let text = program(&[<flow as FaceFn>::ITEM]);
-    assert!(text.contains("Across<R, rs::arr<R, 2>, 2>& u"), "{text}");
+    assert!(
+        text.contains("FaceStencil<R, rs::arr<R, 2>, 2>& u"),
+        "{text}"
+    );
 }
 
 /// A cell whose fields have the values `[field][component]`, amid the block `around`.
 struct At<'a, R>(&'a [&'a [f64]], &'a [R]);
 
-impl<R: Real> Cell<R> for At<'_, R> {
+impl<R: Real> CellInputs<R> for At<'_, R> {
     fn value(&self, field: usize, component: usize) -> R {
         R::lit(self.0[field][component])
     }

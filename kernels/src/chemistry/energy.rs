@@ -1,12 +1,12 @@
 //! Heating and cooling: what is added to the derivative of the energy.
-use super::inputs::Inputs;
+use super::conditions::Inputs;
 use super::network::Network;
 use super::rates::{
     COOL_HEI, COOL_HEII, COOL_HEIII, COOL_HI, COOL_HII, H2_BY_E, H2_BY_H, H2_BY_H2, H2_BY_HE,
     H2_BY_HP, H2_LTE, HD_BY_H, HD_LTE,
 };
 use super::species::{ELECTRONS, H2, HD, HEI, HEII, HEIII, HI, HII, TEMPERATURE};
-use super::table::looked_up;
+use super::table::interpolate_column;
 use super::terms::{add, add_one, pair};
 use nestar_device::{Real, device};
 
@@ -96,7 +96,7 @@ pub fn molecular_cooling<R: Real, const N: usize, const J: usize>(
     d: &mut [[R; 13]; N],
 ) {
     let n = x.density;
-    let (by_h, slope) = looked_up(&p.rates, &x.spot, H2_BY_H);
+    let (by_h, slope) = interpolate_column(&p.rates, &x.table_position, H2_BY_H);
     let mut low = Low {
         sum: by_h * n * x.v[HI],
         by_t: slope * n * x.v[HI],
@@ -105,7 +105,7 @@ pub fn molecular_cooling<R: Real, const N: usize, const J: usize>(
     if p.all_partners {
         others = partners(p, x, &mut low);
     }
-    let (lte, lte_slope) = looked_up(&p.rates, &x.spot, H2_LTE);
+    let (lte, lte_slope) = interpolate_column(&p.rates, &x.table_position, H2_LTE);
     let factor = lines::<R, N, J>(&low, lte, lte_slope, H2, x.v[H2], f, d);
     if J == 1 {
         d[N - 1][HI] -= factor * n * by_h;
@@ -115,12 +115,12 @@ pub fn molecular_cooling<R: Real, const N: usize, const J: usize>(
         d[N - 1][ELECTRONS] -= factor * n * others[3];
     }
     if N > 7 {
-        let (by_h, slope) = looked_up(&p.rates, &x.spot, HD_BY_H);
+        let (by_h, slope) = interpolate_column(&p.rates, &x.table_position, HD_BY_H);
         let low = Low {
             sum: by_h * n * x.v[HI],
             by_t: slope * n * x.v[HI],
         };
-        let (lte, lte_slope) = looked_up(&p.rates, &x.spot, HD_LTE);
+        let (lte, lte_slope) = interpolate_column(&p.rates, &x.table_position, HD_LTE);
         let factor = lines::<R, N, J>(&low, lte, lte_slope, HD, x.v[HD], f, d);
         if J == 1 {
             d[N - 1][HI] -= factor * n * by_h;
@@ -131,10 +131,10 @@ pub fn molecular_cooling<R: Real, const N: usize, const J: usize>(
 /// Adds excitation of H2 by He, H2, H+ and electrons; gives its coefficients.
 #[device]
 fn partners<R: Real>(p: &Network<R>, x: &Inputs<R>, low: &mut Low<R>) -> [R; 4] {
-    let (by_he, he_slope) = looked_up(&p.rates, &x.spot, H2_BY_HE);
-    let (by_h2, h2_slope) = looked_up(&p.rates, &x.spot, H2_BY_H2);
-    let (by_hp, hp_slope) = looked_up(&p.rates, &x.spot, H2_BY_HP);
-    let (by_e, e_slope) = looked_up(&p.rates, &x.spot, H2_BY_E);
+    let (by_he, he_slope) = interpolate_column(&p.rates, &x.table_position, H2_BY_HE);
+    let (by_h2, h2_slope) = interpolate_column(&p.rates, &x.table_position, H2_BY_H2);
+    let (by_hp, hp_slope) = interpolate_column(&p.rates, &x.table_position, H2_BY_HP);
+    let (by_e, e_slope) = interpolate_column(&p.rates, &x.table_position, H2_BY_E);
     let sum = by_he * x.v[HEI] + by_h2 * x.v[H2] + by_hp * x.v[HII] + by_e * x.v[ELECTRONS];
     let slope =
         he_slope * x.v[HEI] + h2_slope * x.v[H2] + hp_slope * x.v[HII] + e_slope * x.v[ELECTRONS];

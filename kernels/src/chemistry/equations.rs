@@ -1,21 +1,21 @@
 //! The equations of a network: derivatives by time, and by the unknowns (the Jacobian).
+use super::conditions::{CellConditions, Inputs};
 use super::energy::{atomic_cooling, molecular_cooling, radiation_heat};
-use super::inputs::{Cell, Inputs};
 use super::network::Network;
 use super::reactions::{atoms, deuterium, molecules, photons};
 use super::species::{
     Abundances, DI, ELECTRONS, HEI, HI, OF_DI, OF_ELECTRONS, OF_HEAT_CAPACITY, OF_HEI, OF_HI,
     SPECIES, TEMPERATURE, electrons, heat_capacity,
 };
-use super::table::spot;
+use super::table::table_position;
 use nestar_device::{Real, device};
 
 /// Derivatives `f` by time of the `S` solved species and the energy, and if `J` is 1 their derivatives `j` by these `N = S + 1`
 /// unknowns. Where the gas is `held` at the floor, it keeps its energy.
 #[device]
-pub fn slopes<R: Real, const S: usize, const N: usize, const J: usize>(
+pub fn derivatives<R: Real, const S: usize, const N: usize, const J: usize>(
     p: &Network<R>,
-    cell: &Cell<R>,
+    cell: &CellConditions<R>,
     s: &Abundances<R>,
     held: bool,
     f: &mut [R; N],
@@ -32,7 +32,7 @@ pub fn slopes<R: Real, const S: usize, const N: usize, const J: usize>(
     let x = Inputs {
         v,
         density: cell.density,
-        spot: spot(t, p.columns),
+        table_position: table_position(t, p.columns),
     };
     let mut d = [[0.0; 13]; N];
     for i in 0..N {

@@ -1,11 +1,11 @@
 //! Ionisation in equilibrium.
-use super::inputs::Cell;
+use super::conditions::CellConditions;
 use super::network::Network;
 use super::rates::{K1, K2, K3, K4, K5, K6};
 use super::species::{
     Abundances, DI, DP, HEI, HEII, HEIII, HI, HII, LEAST, electrons, heat_capacity, renormalised,
 };
-use super::table::{looked_up, spot};
+use super::table::{interpolate_column, table_position};
 use nestar_device::{Real, device};
 
 /// Halvings of the range of electrons.
@@ -16,7 +16,7 @@ const HALVINGS: usize = 64;
 #[device]
 fn with_electrons<R: Real, const S: usize>(
     p: &Network<R>,
-    cell: &Cell<R>,
+    cell: &CellConditions<R>,
     energy: R,
     e: R,
 ) -> Abundances<R> {
@@ -29,14 +29,14 @@ fn with_electrons<R: Real, const S: usize>(
     if S > 6 {
         s.y[DI] = p.deuterium;
     }
-    let at = spot(energy / heat_capacity::<R, S>(&s, e), p.columns);
+    let at = table_position(energy / heat_capacity::<R, S>(&s, e), p.columns);
     let per_electron = 1.0 / (cell.density * e.max(R::lit(LEAST)));
-    let h_up = looked_up(&p.rates, &at, K1).0 + p.photo[0] * per_electron;
-    let he_up = looked_up(&p.rates, &at, K3).0 + p.photo[1] * per_electron;
-    let hep_up = looked_up(&p.rates, &at, K5).0 + p.photo[2] * per_electron;
-    let h_down = looked_up(&p.rates, &at, K2).0;
-    let hep_down = looked_up(&p.rates, &at, K4).0;
-    let hepp_down = looked_up(&p.rates, &at, K6).0;
+    let h_up = interpolate_column(&p.rates, &at, K1).0 + p.photo[0] * per_electron;
+    let he_up = interpolate_column(&p.rates, &at, K3).0 + p.photo[1] * per_electron;
+    let hep_up = interpolate_column(&p.rates, &at, K5).0 + p.photo[2] * per_electron;
+    let h_down = interpolate_column(&p.rates, &at, K2).0;
+    let hep_down = interpolate_column(&p.rates, &at, K4).0;
+    let hepp_down = interpolate_column(&p.rates, &at, K6).0;
     let ionised = h_up / (h_up + h_down);
     s.y[HII] = ionised;
     s.y[HI] = h_down / (h_up + h_down);
@@ -58,7 +58,7 @@ fn with_electrons<R: Real, const S: usize>(
 #[device]
 pub fn equilibrium<R: Real, const S: usize>(
     p: &Network<R>,
-    cell: &Cell<R>,
+    cell: &CellConditions<R>,
     energy: R,
 ) -> Abundances<R> {
     let mut low = R::lit(0.0);

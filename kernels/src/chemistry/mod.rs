@@ -6,9 +6,9 @@
 //! comparisons happens in a cell, so that all devices give the same bits.
 //!
 //! A sixth, ninth or twelfth species is what the network solves in addition: H, H+, He, He+, He++ and electrons; H-, H2, H2+; D, D+, HD.
+mod conditions;
 mod energy;
 mod equations;
-mod inputs;
 mod ionisation;
 mod linear;
 mod network;
@@ -22,11 +22,11 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-pub use equations::slopes;
-pub use inputs::{Cell, heat_given, warmed};
+pub use conditions::{CellConditions, heating_rate, with_dust_heating};
+pub use equations::derivatives;
 pub use ionisation::equilibrium;
-pub use network::{Background, Network, Precision};
-pub use rates::{Choices, H2Cooling, Recombination, ThreeBody};
+pub use network::{Background, Network, Tolerances};
+pub use rates::{H2Cooling, RateChoices, Recombination, ThreeBody};
 pub use species::{Abundances, electrons, heat_capacity, renormalised, temperature};
-pub use steps::{Clock, Progress, advance, least_energy};
-pub use table::{Lookup, NODES, OCTAVES};
+pub use steps::{SubstepClock, SubstepProgress, advance, least_energy};
+pub use table::{NODES, OCTAVES, RateTable};

@@ -1,6 +1,6 @@
 //! What a network is given: rates, elements, radiation, tolerances.
-use super::rates::{Choices, H2Cooling, KELVIN_PER_EV, MYR, columns};
-use super::table::Lookup;
+use super::rates::{H2Cooling, KELVIN_PER_EV, MYR, RateChoices, columns};
+use super::table::RateTable;
 use nestar_device::{Table, device};
 
 /// A network and its uniform surroundings, the same in all cells of a run.
@@ -46,7 +46,7 @@ pub struct Background {
 
 /// Tolerances and the floor.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Precision {
+pub struct Tolerances {
     /// Relative error of a sub-step.
     pub relative: f64,
     /// Abundance per hydrogen nucleus below which errors do not matter.
@@ -55,7 +55,7 @@ pub struct Precision {
     pub floor_k: f64,
 }
 
-impl Default for Precision {
+impl Default for Tolerances {
     fn default() -> Self {
         Self {
             relative: 1e-2,
@@ -70,15 +70,15 @@ impl Network<f64> {
     #[must_use]
     pub fn new(
         species: usize,
-        choices: Choices,
+        choices: RateChoices,
         [helium, deuterium]: [f64; 2],
         radiation: &Background,
-        precision: Precision,
+        precision: Tolerances,
     ) -> Self {
         let z = radiation.redshift.map(|z| 1.0 + z);
         let z2 = z.unwrap_or(0.0) * z.unwrap_or(0.0);
         Self {
-            rates: Table::new(Lookup::new(species, choices).0),
+            rates: Table::new(RateTable::new(species, choices).0),
             columns: columns(species),
             all_partners: choices.h2_cooling == H2Cooling::GloverAbel08,
             helium,

@@ -1,13 +1,13 @@
 //! The reactions: what each adds to the derivatives of the species.
-use super::inputs::Inputs;
+use super::conditions::Inputs;
 use super::network::Network;
 use super::rates::{
     K1, K2, K3, K4, K5, K6, K7, K8, K9, K11, K12, K13, K14, K15, K16, K17, K18, K19, K21, K22, K50,
     K51, K52, K53, K54, K55,
 };
 use super::species::{DI, DP, ELECTRONS, H2, H2P, HD, HEI, HEII, HEIII, HI, HII, HM};
-use super::table::looked_up;
-use super::terms::{Term, add, add_one, pair, product};
+use super::table::interpolate_column;
+use super::terms::{ReactionTerm, add, add_one, pair, product};
 use nestar_device::{Real, device};
 
 /// H2+ + H -> H2 + H+: 6.0e-10 cm^3/s, per Myr (after Karpas, Anicich & Huntress 1979).
@@ -139,13 +139,13 @@ fn three_bodies<R: Real, const N: usize, const J: usize>(
     f: &mut [R; N],
     d: &mut [[R; 13]; N],
 ) {
-    let (by_h2, by_h2_slope) = looked_up(&p.rates, &x.spot, K21);
-    let (by_h, by_h_slope) = looked_up(&p.rates, &x.spot, K22);
+    let (by_h2, by_h2_slope) = interpolate_column(&p.rates, &x.table_position, K21);
+    let (by_h, by_h_slope) = interpolate_column(&p.rates, &x.table_position, K22);
     let h = x.v[HI];
     let square = x.density * x.density * h * h;
     let twice = 2.0 * x.density * x.density * h;
     let coefficient = by_h * h + by_h2 * x.v[H2];
-    let term = Term {
+    let term = ReactionTerm {
         a: HI,
         b: H2,
         rate: coefficient * square,

@@ -1,6 +1,6 @@
 //! One step of RODAS3, and its error.
-use super::equations::slopes;
-use super::inputs::Cell;
+use super::conditions::CellConditions;
+use super::equations::derivatives;
 use super::linear::{factor, solve};
 use super::network::Network;
 use super::species::{Abundances, DI, HEI, HI, moved};
@@ -9,7 +9,7 @@ use nestar_device::{Real, device};
 /// What a step leads to.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Step<R> {
+pub struct RodasStep<R> {
     /// The state at its end.
     pub state: Abundances<R>,
     /// Error over tolerance: up to 1 is good enough; above everything where a value makes no sense.
@@ -37,13 +37,13 @@ fn stage<R: Real, const N: usize>(
 #[device]
 pub fn rodas3<R: Real, const S: usize, const N: usize>(
     p: &Network<R>,
-    cell: &Cell<R>,
+    cell: &CellConditions<R>,
     s: &Abundances<R>,
     h: R,
     held: bool,
     f: &[R; N],
     j: &[[R; N]; N],
-) -> Step<R> {
+) -> RodasStep<R> {
     let per_step = 1.0 / h;
     let mut a = [[0.0; N]; N];
     for i in 0..N {
@@ -63,13 +63,13 @@ pub fn rodas3<R: Real, const S: usize, const N: usize>(
         d[i] = 2.0 * k[0][i];
     }
     let middle = moved::<R, S, N>(s, &d);
-    slopes::<R, S, N, 0>(p, cell, &middle, held, &mut f2, &mut unused);
+    derivatives::<R, S, N, 0>(p, cell, &middle, held, &mut f2, &mut unused);
     k[2] = stage::<R, N>(&a, &f2, &k, [per_step, -per_step, 0.0]);
     for i in 0..N {
         d[i] += k[2][i];
     }
     let late = moved::<R, S, N>(s, &d);
-    slopes::<R, S, N, 0>(p, cell, &late, held, &mut f2, &mut unused);
+    derivatives::<R, S, N, 0>(p, cell, &late, held, &mut f2, &mut unused);
     let third = -(R::lit(8.0 / 3.0)) * per_step;
     let error = stage::<R, N>(&a, &f2, &k, [per_step, -per_step, third]);
     for i in 0..N {
@@ -77,7 +77,7 @@ pub fn rodas3<R: Real, const S: usize, const N: usize>(
     }
     let state = moved::<R, S, N>(s, &d);
     let error = scaled_error::<R, S, N>(p, s, &state, &error);
-    Step { state, error }
+    RodasStep { state, error }
 }
 
 /// The largest error over its tolerance: no sum, so no order of summation. A negative energy, an abundance that is negative beyond

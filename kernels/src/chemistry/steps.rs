@@ -1,16 +1,16 @@
 //! A cell through a step of its level, in sub-steps of its own.
-use super::equations::slopes;
-use super::inputs::{Cell, warmed};
+use super::conditions::{CellConditions, with_dust_heating};
+use super::equations::derivatives;
 use super::network::Network;
 use super::rodas::rodas3;
 use super::species::{Abundances, electrons, heat_capacity, renormalised};
-use crate::mesh::attempt::{DONE, FAILED, UNFINISHED};
+use crate::mesh::subcycle::{CONTINUE, DONE, FAILED};
 use nestar_device::{Real, device};
 
 /// Where a cell stands in the step: handed from call to call. All zeros at the beginning.
 #[device]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Clock<R> {
+pub struct SubstepClock<R> {
     /// What is left of the step, Myr.
     pub left: R,
     /// Length of the next sub-step, Myr; 0 if no call was made yet.
@@ -24,15 +24,15 @@ pub struct Clock<R> {
 /// What a call leaves.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Progress<R> {
+pub struct SubstepProgress<R> {
     /// Abundances and energy.
     pub state: Abundances<R>,
     /// For the next call.
-    pub clock: Clock<R>,
-    /// `DONE`, `UNFINISHED` or `FAILED`, as of an [`Outcome`](crate::mesh::attempt::Outcome).
+    pub clock: SubstepClock<R>,
+    /// `DONE`, `CONTINUE` or `FAILED`, as of an [`Outcome`](crate::mesh::subcycle::Outcome).
     pub status: i32,
     /// Sub-steps that this call has taken, rejected ones included.
-    pub attempts: i32,
+    pub substeps: i32,
 }
 
 /// A sub-step this much shorter than what is left has failed: no rate is so fast.
@@ -83,12 +83,12 @@ fn reduction<R: Real>(error: R) -> R {
 #[device]
 pub fn advance<R: Real, const S: usize, const N: usize>(
     p: &Network<R>,
-    cell: &Cell<R>,
+    cell: &CellConditions<R>,
     state: Abundances<R>,
-    reached: Clock<R>,
+    reached: SubstepClock<R>,
     dt: R,
     most: i32,
-) -> Progress<R> {
+) -> SubstepProgress<R> {
     let mut s = state;
     let mut clock = reached;
     let mut f = [0.0; N];
@@ -96,18 +96,18 @@ pub fn advance<R: Real, const S: usize, const N: usize>(
     let mut fresh = true;
     let mut held = false;
     let mut here = *cell;
-    let mut attempts = 0;
-    let mut status = UNFINISHED;
-    while status == UNFINISHED && attempts < most {
+    let mut substeps = 0;
+    let mut status = CONTINUE;
+    while status == CONTINUE && substeps < most {
         if fresh {
-            here = warmed::<R, S>(cell, &s);
+            here = with_dust_heating::<R, S>(cell, &s);
             held = slopes_there::<R, S, N>(p, &here, &s, &mut f, &mut j);
             if clock.step == 0.0 {
                 clock.left = dt;
                 clock.step = first_step::<R, S, N>(&s, &f);
             }
         }
-        attempts += 1;
+        substeps += 1;
         let last = clock.step >= clock.left * 0.999999;
         let h = if last { clock.left } else { clock.step };
         let taken = rodas3::<R, S, N>(p, &here, &s, h, held, &f, &j);
@@ -118,25 +118,25 @@ pub fn advance<R: Real, const S: usize, const N: usize>(
         }
         status = judged(&mut clock, h, last, taken.error);
     }
-    Progress {
+    SubstepProgress {
         state: s,
         clock,
         status,
-        attempts,
+        substeps,
     }
 }
 
 /// What a sub-step of length `h`, perhaps the last one of the step, leaves to do by its error.
 #[device]
-fn judged<R: Real>(clock: &mut Clock<R>, h: R, last: bool, error: R) -> i32 {
+fn judged<R: Real>(clock: &mut SubstepClock<R>, h: R, last: bool, error: R) -> i32 {
     if error <= 1.0 {
         clock.left = if last { 0.0 } else { clock.left - h };
         clock.step = h * growth(error);
-        return if last { DONE } else { UNFINISHED };
+        return if last { DONE } else { CONTINUE };
     }
     clock.step = h * reduction(error);
     if clock.step > clock.left * R::lit(SHORTEST) {
-        UNFINISHED
+        CONTINUE
     } else {
         FAILED
     }
@@ -147,7 +147,7 @@ fn judged<R: Real>(clock: &mut Clock<R>, h: R, last: bool, error: R) -> i32 {
 fn accepted<R: Real, const S: usize>(
     p: &Network<R>,
     taken: &Abundances<R>,
-    clock: &mut Clock<R>,
+    clock: &mut SubstepClock<R>,
 ) -> Abundances<R> {
     let mut s = renormalised::<R, S>(taken, p.helium, p.deuterium);
     let least = least_energy::<R, S>(p, &s);
@@ -166,12 +166,12 @@ pub fn least_energy<R: Real, const S: usize>(p: &Network<R>, s: &Abundances<R>) 
 #[device]
 fn slopes_there<R: Real, const S: usize, const N: usize>(
     p: &Network<R>,
-    cell: &Cell<R>,
+    cell: &CellConditions<R>,
     s: &Abundances<R>,
     f: &mut [R; N],
     j: &mut [[R; N]; N],
 ) -> bool {
-    slopes::<R, S, N, 1>(p, cell, s, false, f, j);
+    derivatives::<R, S, N, 1>(p, cell, s, false, f, j);
     let held = f[S] < 0.0 && s.energy <= least_energy::<R, S>(p, s) * 1.00001;
     if held {
         f[S] = 0.0;

@@ -1,5 +1,5 @@
 //! Rates as a table of which the index is the exponent and the leading bits of the temperature: no logarithm, the same on every machine.
-use super::rates::{Choices, Temperature, columns, value};
+use super::rates::{RateChoices, Temperature, columns, value};
 use nestar_device::{Real, Table, device};
 
 /// Intervals of an octave of temperature.
@@ -19,12 +19,12 @@ const NEGLIGIBLE: f64 = 1e-30;
 /// Node `i` of octave `j`, at 2^j (1 + i/[`NODES`]) kelvin, has for each column the value and the slope per interval; each octave has
 /// its own node at its end, so that both ends of an interval have the slope in the same unit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Lookup(pub Vec<f64>);
+pub struct RateTable(pub Vec<f64>);
 
-impl Lookup {
+impl RateTable {
     /// For a network of 6, 9 or 12 species.
     #[must_use]
-    pub fn new(species: usize, choices: Choices) -> Self {
+    pub fn new(species: usize, choices: RateChoices) -> Self {
         let mut values = Vec::with_capacity(OCTAVES * (NODES + 1) * columns(species) * 2);
         for node in 0..OCTAVES * (NODES + 1) {
             let octave = f64::from(1u32 << (node / (NODES + 1)));
@@ -39,7 +39,7 @@ impl Lookup {
 }
 
 /// Value and derivative, which is a difference of fourth order of the fit's own branch.
-fn node_of(column: usize, t: f64, choices: Choices) -> (f64, f64) {
+fn node_of(column: usize, t: f64, choices: RateChoices) -> (f64, f64) {
     let h = 1e-4 * t;
     let at = |t_here| {
         let t = Temperature {
@@ -59,7 +59,7 @@ fn node_of(column: usize, t: f64, choices: Choices) -> (f64, f64) {
 /// Where a temperature lies in the table.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Spot<R> {
+pub struct TablePosition<R> {
     /// Place of the node below among all values.
     pub node: usize,
     /// Place of the node above.
@@ -72,7 +72,7 @@ pub struct Spot<R> {
 
 /// The place of a temperature in a table of so many columns; beyond its ends and for NaN, an end.
 #[device]
-pub fn spot<R: Real>(temperature: R, columns: usize) -> Spot<R> {
+pub fn table_position<R: Real>(temperature: R, columns: usize) -> TablePosition<R> {
     let t = if temperature > 1.0 {
         temperature.min(R::lit(HIGHEST))
     } else {
@@ -85,7 +85,7 @@ pub fn spot<R: Real>(temperature: R, columns: usize) -> Spot<R> {
     let interval = position.to_i32();
     let stride = 2 * columns;
     let node = (octave as usize * (NODES + 1) + interval as usize) * stride;
-    Spot {
+    TablePosition {
         node,
         next: node + stride,
         x: position - R::from_i32(interval),
@@ -95,7 +95,11 @@ pub fn spot<R: Real>(temperature: R, columns: usize) -> Spot<R> {
 
 /// A column there by cubic Hermite interpolation, and its derivative by the temperature.
 #[device]
-pub fn looked_up<R: Real>(table: &Table<R>, at: &Spot<R>, column: usize) -> (R, R) {
+pub fn interpolate_column<R: Real>(
+    table: &Table<R>,
+    at: &TablePosition<R>,
+    column: usize,
+) -> (R, R) {
     let low = at.node + 2 * column;
     let high = at.next + 2 * column;
     let value = table.at(low);

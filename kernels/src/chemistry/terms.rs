@@ -1,14 +1,14 @@
 //! Terms of the equations: what reacts, how often, and the derivatives.
-use super::inputs::Inputs;
+use super::conditions::Inputs;
 use super::network::Network;
 use super::species::TEMPERATURE;
-use super::table::looked_up;
+use super::table::interpolate_column;
 use nestar_device::{Real, device};
 
 /// How often a pair reacts, per Myr and hydrogen nucleus, and the derivatives.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Term<R> {
+pub struct ReactionTerm<R> {
     /// One of the pair.
     pub a: usize,
     /// The other.
@@ -25,9 +25,15 @@ pub struct Term<R> {
 
 /// A pair with a coefficient and its slope.
 #[device]
-pub fn product<R: Real>(x: &Inputs<R>, a: usize, b: usize, coefficient: R, slope: R) -> Term<R> {
+pub fn product<R: Real>(
+    x: &Inputs<R>,
+    a: usize,
+    b: usize,
+    coefficient: R,
+    slope: R,
+) -> ReactionTerm<R> {
     let c = coefficient * x.density;
-    Term {
+    ReactionTerm {
         a,
         b,
         rate: c * x.v[a] * x.v[b],
@@ -39,8 +45,14 @@ pub fn product<R: Real>(x: &Inputs<R>, a: usize, b: usize, coefficient: R, slope
 
 /// A pair by a column of the table.
 #[device]
-pub fn pair<R: Real>(p: &Network<R>, x: &Inputs<R>, column: usize, a: usize, b: usize) -> Term<R> {
-    let (coefficient, slope) = looked_up(&p.rates, &x.spot, column);
+pub fn pair<R: Real>(
+    p: &Network<R>,
+    x: &Inputs<R>,
+    column: usize,
+    a: usize,
+    b: usize,
+) -> ReactionTerm<R> {
+    let (coefficient, slope) = interpolate_column(&p.rates, &x.table_position, column);
     product(x, a, b, coefficient, slope)
 }
 
@@ -51,7 +63,7 @@ pub fn add<R: Real, const N: usize, const J: usize>(
     d: &mut [[R; 13]; N],
     row: usize,
     factor: R,
-    term: &Term<R>,
+    term: &ReactionTerm<R>,
 ) {
     f[row] += factor * term.rate;
     if J == 1 {

@@ -1,7 +1,7 @@
 //! Cells of gas that heat and cool.
 
-use super::curves::{Chosen, Curves, chosen, lowest};
-use super::walk::{net_rate, pace, walk};
+use super::integration::{integrate, net_rate, relaxation_rate};
+use super::table::{CoolingTable, RateSlice, rate_slice, temperature_floor};
 use crate::hydro::Conserved;
 use crate::hydro::eos::{internal_energy, kinetic_energy};
 use nestar_device::{Real, device};
@@ -9,9 +9,9 @@ use nestar_device::{Real, device};
 /// What cells need besides the rates: between code units and those of the tables.
 #[device]
 #[derive(Clone, Debug)]
-pub struct Cooler<R> {
+pub struct CoolingModel<R> {
     /// The rates.
-    pub curves: Curves<R>,
+    pub curves: CoolingTable<R>,
     /// Temperature over mean molecular weight, in kelvin, in a code energy by code mass.
     pub kelvin: R,
     /// Hydrogen nuclei per cubic centimetre in a code density.
@@ -31,7 +31,7 @@ pub struct Cooler<R> {
 /// Metallicity and heating of a cell, in solar units, and in erg per second and hydrogen nucleus.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Place<R> {
+pub struct GasEnvironment<R> {
     /// Mass of metals over that of the gas, in solar units.
     pub metallicity: R,
     /// Heating beside that of the tables.
@@ -41,7 +41,7 @@ pub struct Place<R> {
 /// Gas after heating and cooling, and energies by volume.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Exchanged<R: Real> {
+pub struct CoolingResult<R: Real> {
     /// The gas.
     pub gas: Conserved<R>,
     /// Energy that has been radiated.
@@ -54,26 +54,31 @@ pub struct Exchanged<R: Real> {
 
 /// The rates of a cell.
 #[device]
-fn rates_of<R: Real>(density: R, at: Place<R>, p: &Cooler<R>) -> Chosen<R> {
+fn rates_of<R: Real>(density: R, at: GasEnvironment<R>, p: &CoolingModel<R>) -> RateSlice<R> {
     let further = at.heating * p.heating;
-    chosen(density * p.nuclei, at.metallicity, further, &p.curves)
+    rate_slice(density * p.nuclei, at.metallicity, further, &p.curves)
 }
 
 /// The lowest temperature over mean molecular weight that a cell may have, kelvin.
 #[device]
-fn floor_of<R: Real>(density: R, c: &Chosen<R>, p: &Cooler<R>) -> R {
-    lowest(c, &p.curves).max(p.jeans * density * p.kelvin)
+fn floor_of<R: Real>(density: R, c: &RateSlice<R>, p: &CoolingModel<R>) -> R {
+    temperature_floor(c, &p.curves).max(p.jeans * density * p.kelvin)
 }
 
 /// Gas after a code time `dt`, by the rates of [`Curves`] and not below the floors; density and momentum stay.
 #[device]
-pub fn exchanged<R: Real>(u: Conserved<R>, dt: R, at: Place<R>, p: &Cooler<R>) -> Exchanged<R> {
+pub fn integrate_cooling<R: Real>(
+    u: Conserved<R>,
+    dt: R,
+    at: GasEnvironment<R>,
+    p: &CoolingModel<R>,
+) -> CoolingResult<R> {
     let c = rates_of(u.density, at, p);
     let per_kelvin = u.density / p.kelvin;
     let before = internal_energy(u) / per_kelvin;
     let floor = floor_of(u.density, &c, p);
     let raised = before.max(floor);
-    let after = walk(raised, dt * p.time, floor, &c, &p.curves);
+    let after = integrate(raised, dt * p.time, floor, &c, &p.curves);
     let mut gas = u;
     gas.energy = u.energy + (after.theta - before) * per_kelvin;
     let mut floored = (raised - before) * per_kelvin;
@@ -87,7 +92,7 @@ pub fn exchanged<R: Real>(u: Conserved<R>, dt: R, at: Place<R>, p: &Cooler<R>) -
     let heated = after.heated * per_kelvin;
     // what is stored decides, so that the sums close
     let radiated = heated + floored - (gas.energy - u.energy);
-    Exchanged::<R> {
+    CoolingResult::<R> {
         gas,
         radiated,
         heated,
@@ -97,14 +102,14 @@ pub fn exchanged<R: Real>(u: Conserved<R>, dt: R, at: Place<R>, p: &Cooler<R>) -
 
 /// Whether gas at so low a temperature over mean molecular weight stays at a floor.
 #[device]
-fn rests<R: Real>(theta: R, density: R, c: &Chosen<R>, p: &Cooler<R>) -> bool {
+fn rests<R: Real>(theta: R, density: R, c: &RateSlice<R>, p: &CoolingModel<R>) -> bool {
     theta <= 1.000001 * floor_of(density, c, p) && net_rate(theta, c, &p.curves) <= 0.0
 }
 
 /// The code time in which a cell's energy would change by itself at its net rate: negative where it cools, infinite where nothing happens or
 /// cooling ends at a floor.
 #[device]
-pub fn exchange_time<R: Real>(u: Conserved<R>, at: Place<R>, p: &Cooler<R>) -> R {
+pub fn net_cooling_time<R: Real>(u: Conserved<R>, at: GasEnvironment<R>, p: &CoolingModel<R>) -> R {
     let c = rates_of(u.density, at, p);
     let theta = internal_energy(u) / u.density * p.kelvin;
     let rate = net_rate(theta, &c, &p.curves) * p.time;
@@ -114,12 +119,12 @@ pub fn exchange_time<R: Real>(u: Conserved<R>, at: Place<R>, p: &Cooler<R>) -> R
     theta / rate
 }
 
-/// The code time in which a cell's heat changes by [`pace`], in balance too; infinite where there is no rate or cooling ends at a floor.
+/// The code time in which a cell's heat changes by [`relaxation_rate`], in balance too; infinite where there is no rate or cooling ends at a floor.
 #[device]
-pub fn response_time<R: Real>(u: Conserved<R>, at: Place<R>, p: &Cooler<R>) -> R {
+pub fn response_time<R: Real>(u: Conserved<R>, at: GasEnvironment<R>, p: &CoolingModel<R>) -> R {
     let c = rates_of(u.density, at, p);
     let theta = internal_energy(u) / u.density * p.kelvin;
-    let rate = pace(theta, &c, &p.curves) * p.time;
+    let rate = relaxation_rate(theta, &c, &p.curves) * p.time;
     if rate == 0.0 || rests(theta, u.density, &c, p) {
         return R::INFINITY;
     }

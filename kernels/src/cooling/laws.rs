@@ -8,7 +8,7 @@ pub const KOYAMA_INUTSUKA_HEATING: f64 = 2e-26;
 
 /// Above this temperature dust heats no gas, kelvin.
 #[device]
-pub const DUST_ENDS: f64 = 2e4;
+pub const DUST_MAX_TEMPERATURE: f64 = 2e4;
 
 /// Cooling of H. Koyama & S. Inutsuka (ApJ 564, L97, 2002, eq. 4), as corrected by E. Vázquez-Semadeni et al. (ApJ 657, 870, 2007,
 /// eq. 4), in erg cm^3/s at `temperature` kelvin.

@@ -4,14 +4,14 @@
 //! these units no precision loses anything.
 
 pub mod cell;
-pub mod curves;
+pub mod integration;
 pub mod laws;
+pub mod table;
 pub mod tabulate;
-pub mod walk;
 
 #[cfg(test)]
 mod tests;
 
-pub use cell::{Cooler, Exchanged, Place};
-pub use curves::Curves;
-pub use tabulate::{Grid, Rates, scale, tabulate};
+pub use cell::{CoolingModel, CoolingResult, GasEnvironment};
+pub use table::CoolingTable;
+pub use tabulate::{RateFunctions, TableGrid, scale, tabulate};

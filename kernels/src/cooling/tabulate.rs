@@ -1,7 +1,7 @@
 //! Tables on binade grids from rates over temperature: on the host, in double precision, with functions of our own.
 
-use super::curves::Curves;
 use super::laws::between;
+use super::table::CoolingTable;
 use nestar_device::Table;
 use nestar_device::math::ln;
 
@@ -14,7 +14,7 @@ const MILLION_YEARS: f64 = 3.155_76e13;
 type Rate<'a> = Box<dyn Fn(f64, f64, f64) -> f64 + Send + Sync + 'a>;
 
 /// Where the mean molecular weight comes from.
-pub enum Weight<'a> {
+pub enum MolecularWeight<'a> {
     /// It is the same everywhere.
     Fixed(f64),
     /// It is known at ascending temperatures, for a density: a function of hydrogen nuclei per cubic centimetre and the position of the temperature.
@@ -22,18 +22,18 @@ pub enum Weight<'a> {
 }
 
 /// What a table is made of.
-pub struct Rates<'a> {
+pub struct RateFunctions<'a> {
     /// Cooling, erg cm^3/s: times the squared number of hydrogen nuclei, the energy lost by volume and time.
     pub cooling: Rate<'a>,
     /// Heating, erg/s per hydrogen nucleus.
     pub heating: Rate<'a>,
     /// Mean molecular weight.
-    pub weight: Weight<'a>,
+    pub weight: MolecularWeight<'a>,
 }
 
 /// The nodes of a table, and what its numbers mean.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Grid {
+pub struct TableGrid {
     /// Lowest temperature of gas and highest of the table, kelvin.
     pub temperatures: [f64; 2],
     /// Nodes within a factor of 2 of temperature over mean molecular weight.
@@ -58,7 +58,7 @@ pub fn scale(gamma: f64, hydrogen: f64) -> f64 {
     (gamma - 1.0) * hydrogen / BOLTZMANN * MILLION_YEARS
 }
 
-impl Grid {
+impl TableGrid {
     /// [`scale`] of its gas.
     #[must_use]
     pub fn scale(&self) -> f64 {
@@ -104,25 +104,25 @@ fn binades([low, high]: [f64; 2], per_octave: u32) -> (i32, Vec<f64>) {
 }
 
 /// The temperatures of theta = T / mu at a density.
-struct Inverse<'a> {
-    rates: &'a Rates<'a>,
+struct ThetaRelation<'a> {
+    rates: &'a RateFunctions<'a>,
     density: f64,
     /// theta at the temperatures where the weight is known.
     thetas: Vec<f64>,
 }
 
-impl<'a> Inverse<'a> {
+impl<'a> ThetaRelation<'a> {
     /// # Errors
     /// Temperature over mean molecular weight falls somewhere.
-    fn new(rates: &'a Rates<'a>, density: f64) -> Result<Self, String> {
+    fn new(rates: &'a RateFunctions<'a>, density: f64) -> Result<Self, String> {
         let thetas = match &rates.weight {
-            Weight::Fixed(_) => Vec::new(),
-            Weight::At(temperatures, weight) => {
+            MolecularWeight::Fixed(_) => Vec::new(),
+            MolecularWeight::At(temperatures, weight) => {
                 let theta = |(n, t): (usize, &f64)| t / weight(density, n);
                 temperatures.iter().enumerate().map(theta).collect()
             }
         };
-        if let (Weight::At(at, _), Some(n)) = (&rates.weight, falls(&thetas)) {
+        if let (MolecularWeight::At(at, _), Some(n)) = (&rates.weight, falls(&thetas)) {
             return Err(format!(
                 "temperature over mean molecular weight must rise with temperature, but from {} K to {} K it goes from {} to {} at a \
                  density of {density} hydrogen nuclei per cm^3",
@@ -141,15 +141,17 @@ impl<'a> Inverse<'a> {
 
     fn temperature(&self, theta: f64) -> f64 {
         match &self.rates.weight {
-            Weight::Fixed(weight) => theta * weight,
-            Weight::At(temperatures, _) => interpolated(&self.thetas, temperatures, theta),
+            MolecularWeight::Fixed(weight) => theta * weight,
+            MolecularWeight::At(temperatures, _) => interpolated(&self.thetas, temperatures, theta),
         }
     }
 
     fn theta(&self, temperature: f64) -> f64 {
         match &self.rates.weight {
-            Weight::Fixed(weight) => temperature / weight,
-            Weight::At(temperatures, _) => interpolated(temperatures, &self.thetas, temperature),
+            MolecularWeight::Fixed(weight) => temperature / weight,
+            MolecularWeight::At(temperatures, _) => {
+                interpolated(temperatures, &self.thetas, temperature)
+            }
         }
     }
 }
@@ -170,7 +172,7 @@ fn interpolated(places: &[f64], values: &[f64], x: f64) -> f64 {
 ///
 /// # Errors
 /// The range of temperatures is none; temperature over mean molecular weight does not rise with temperature, with the place; a rate that is not finite.
-pub fn tabulate(rates: &Rates, grid: &Grid) -> Result<Curves<f64>, String> {
+pub fn tabulate(rates: &RateFunctions, grid: &TableGrid) -> Result<CoolingTable<f64>, String> {
     let [coldest, hottest] = grid.temperatures;
     if !(coldest > 0.0 && hottest > coldest && hottest.is_finite()) {
         return Err(format!(
@@ -178,9 +180,9 @@ pub fn tabulate(rates: &Rates, grid: &Grid) -> Result<Curves<f64>, String> {
         ));
     }
     let (density_octave, densities) = grid.density_nodes();
-    let inverses: Result<Vec<Inverse>, String> = densities
+    let inverses: Result<Vec<ThetaRelation>, String> = densities
         .iter()
-        .map(|&density| Inverse::new(rates, density))
+        .map(|&density| ThetaRelation::new(rates, density))
         .collect();
     let inverses = inverses?;
     let floors: Vec<f64> = inverses.iter().map(|i| i.theta(coldest)).collect();
@@ -192,7 +194,7 @@ pub fn tabulate(rates: &Rates, grid: &Grid) -> Result<Curves<f64>, String> {
     let (octave, nodes) = binades([least, most], grid.per_octave);
     let [cooling, heating] = planes(rates, grid, &inverses, &nodes)?;
     let widths: Vec<f64> = nodes.windows(2).map(|pair| ln(pair[1] / pair[0])).collect();
-    Ok(Curves {
+    Ok(CoolingTable {
         nodes: Table::new(nodes),
         widths: Table::new(widths),
         cooling: Table::new(cooling),
@@ -210,9 +212,9 @@ pub fn tabulate(rates: &Rates, grid: &Grid) -> Result<Curves<f64>, String> {
 
 /// Cooling and heating at all nodes.
 fn planes(
-    rates: &Rates,
-    grid: &Grid,
-    inverses: &[Inverse],
+    rates: &RateFunctions,
+    grid: &TableGrid,
+    inverses: &[ThetaRelation],
     nodes: &[f64],
 ) -> Result<[Vec<f64>; 2], String> {
     let scale = grid.scale();

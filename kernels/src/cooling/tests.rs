@@ -1,16 +1,16 @@
 //! Exact solutions, equilibria and floors.
 
-use super::curves::chosen;
+use super::integration::{integrate, net_rate, relaxation_rate};
 use super::laws::{PowerLaws, koyama_inutsuka};
-use super::tabulate::Weight;
-use super::walk::{net_rate, pace, walk};
+use super::table::rate_slice;
+use super::tabulate::MolecularWeight;
 use super::*;
 use nestar_device::math::{exp, ln, pow};
 use nestar_device::{Precise, Real};
 
 /// A grid of one density and metallicity.
-fn grid(per_octave: u32, temperatures: [f64; 2]) -> Grid {
-    Grid {
+fn grid(per_octave: u32, temperatures: [f64; 2]) -> TableGrid {
+    TableGrid {
         temperatures,
         per_octave,
         densities: None,
@@ -25,21 +25,21 @@ fn grid(per_octave: u32, temperatures: [f64; 2]) -> Grid {
 fn curves(
     cooling: impl Fn(f64) -> f64 + Send + Sync + 'static,
     heating: f64,
-    grid: &Grid,
-) -> Curves<f64> {
-    let rates = Rates {
+    grid: &TableGrid,
+) -> CoolingTable<f64> {
+    let rates = RateFunctions {
         cooling: Box::new(move |_, t, _| cooling(t)),
         heating: Box::new(move |_, _, _| heating),
-        weight: Weight::Fixed(1.0),
+        weight: MolecularWeight::Fixed(1.0),
     };
     tabulate(&rates, grid).unwrap_or_else(|why| panic!("{why}"))
 }
 
 /// The walk in a precision.
-fn walked<R: Real>(curves: &Curves<f64>, theta: f64, density: f64, time: f64) -> f64 {
-    let p: Curves<R> = curves.precise();
-    let c = chosen(R::lit(density), R::lit(1.0), R::lit(0.0), &p);
-    walk(R::lit(theta), R::lit(time), p.floors.at(0), &c, &p)
+fn walked<R: Real>(curves: &CoolingTable<f64>, theta: f64, density: f64, time: f64) -> f64 {
+    let p: CoolingTable<R> = curves.precise();
+    let c = rate_slice(R::lit(density), R::lit(1.0), R::lit(0.0), &p);
+    integrate(R::lit(theta), R::lit(time), p.floors.at(0), &c, &p)
         .theta
         .to_f64()
 }
@@ -67,7 +67,7 @@ fn power_laws_are_exact_after_a_cooling_time_for_any_step() {
         let law = move |t: f64| 1e-22 * pow(t / 1e6, exponent);
         let curves = curves(law, 0.0, &grid(8, [1e3, 1e9]));
         let (start, density) = (3.3e7, 0.1);
-        let c = chosen(density, 1.0, 0.0, &curves);
+        let c = rate_slice(density, 1.0, 0.0, &curves);
         let cooling_time = -start / net_rate(start, &c, &curves);
         // laws that cool the faster the colder it is end before a cooling time has passed
         let q = 1.0 - exponent;
@@ -105,7 +105,7 @@ fn a_long_step_ends_at_the_floor_or_in_equilibrium_and_never_beyond() {
         let density = pow(10.0, random.between(-2.0, 3.0));
         let start = pow(10.0, random.between(0.8, 4.9));
         let end = walked::<f64>(&balanced, start, density, 1e6);
-        let c = chosen(density, 1.0, 0.0, &balanced);
+        let c = rate_slice(density, 1.0, 0.0, &balanced);
         let rest = net_rate(end, &c, &balanced) * 1e-3;
         assert!(rest.abs() < 1e-9 * end, "{start} -> {end}: {rest:e}");
         assert_eq!(walked::<f64>(&balanced, end, density, 1e6), end, "{start}");
@@ -119,10 +119,10 @@ fn a_long_step_ends_at_the_floor_or_in_equilibrium_and_never_beyond() {
 }
 
 /// Theta after a time in gas of one nucleus per cubic centimetre, in both precisions, and the kelvin that heating has given.
-fn hotter(rates: &Rates, theta: f64, time: f64) -> ([f64; 2], f64) {
+fn hotter(rates: &RateFunctions, theta: f64, time: f64) -> ([f64; 2], f64) {
     let curves = tabulate(rates, &grid(8, [1e3, 1e9])).unwrap_or_else(|why| panic!("{why}"));
-    let c = chosen(1.0, 1.0, 0.0, &curves);
-    let heated = walk(theta, time, 1e3, &c, &curves).heated;
+    let c = rate_slice(1.0, 1.0, 0.0, &curves);
+    let heated = integrate(theta, time, 1e3, &c, &curves).heated;
     let [double, single] = [walked::<f64>, walked::<f32>].map(|f| f(&curves, theta, 1.0, time));
     ([double, single], heated)
 }
@@ -141,10 +141,10 @@ fn heating_goes_on_beyond_the_last_node_as_it_ends() {
     };
     for start in starts {
         for exponent in [-1.0, 0.0, 0.5, 1.0, 1.5] {
-            let rates = Rates {
+            let rates = RateFunctions {
                 cooling: Box::new(|_, _, _| 0.0),
                 heating: Box::new(move |_, t, _| 1e-19 * pow(t / 1e9, exponent)),
-                weight: Weight::Fixed(1.0),
+                weight: MolecularWeight::Fixed(1.0),
             };
             for times in [1e-3, 0.3, 1.5] {
                 let time = times * start / (rate * pow(start / 1e9, exponent));
@@ -158,10 +158,10 @@ fn heating_goes_on_beyond_the_last_node_as_it_ends() {
             }
         }
         // half of the heating is left, and all of it is counted
-        let rates = Rates {
+        let rates = RateFunctions {
             cooling: Box::new(|_, _, _| 0.5e-19),
             heating: Box::new(|_, _, _| 1e-19),
-            weight: Weight::Fixed(1.0),
+            weight: MolecularWeight::Fixed(1.0),
         };
         let time = start / rate;
         let found = hotter(&rates, start, time);
@@ -172,10 +172,10 @@ fn heating_goes_on_beyond_the_last_node_as_it_ends() {
 
 #[test]
 fn gas_beyond_a_table_that_ends_above_an_unstable_balance_grows_hotter() {
-    let rates = Rates {
+    let rates = RateFunctions {
         cooling: Box::new(|_, t, _| if t < TOP { 2e-19 } else { 0.0 }),
         heating: Box::new(|_, _, _| 1e-19),
-        weight: Weight::Fixed(1.0),
+        weight: MolecularWeight::Fixed(1.0),
     };
     let (low, scale) = (TOP * 14.0 / 15.0, grid(8, [1e3, 1e9]).scale());
     let (root, slope) = (0.5 * (low + TOP), 2e-19 * scale / (TOP - low));
@@ -188,8 +188,8 @@ fn gas_beyond_a_table_that_ends_above_an_unstable_balance_grows_hotter() {
 }
 
 /// Theta after a time, by the method of Runge and Kutta, of which no step crosses a node.
-fn integrated(curves: &Curves<f64>, theta: f64, density: f64, time: f64) -> f64 {
-    let c = chosen(density, 1.0, 0.0, curves);
+fn integrated(curves: &CoolingTable<f64>, theta: f64, density: f64, time: f64) -> f64 {
+    let c = rate_slice(density, 1.0, 0.0, curves);
     let slope = |y: f64| net_rate(exp(y), &c, curves) * exp(-y);
     let stepped = |y: f64, step: f64| {
         let a = slope(y);
@@ -246,7 +246,7 @@ fn the_walk_solves_the_curve_between_nodes() {
         };
         let density = pow(10.0, random.between(-2.0, 2.0));
         let start = pow(10.0, random.between(range[0], range[1]));
-        let c = chosen(density, 1.0, 0.0, curves);
+        let c = rate_slice(density, 1.0, 0.0, curves);
         let time =
             (start / net_rate(start, &c, curves)).abs() * pow(10.0, random.between(-2.0, most));
         let exact = integrated(curves, start, density, time);
@@ -268,7 +268,7 @@ fn eight_nodes_an_octave_give_the_smooth_curve() {
     for _ in 0..4000 {
         let density = pow(10.0, random.between(-2.0, 2.0));
         let start = pow(10.0, random.between(1.3, 4.2));
-        let c = chosen(density, 1.0, 0.0, &fine);
+        let c = rate_slice(density, 1.0, 0.0, &fine);
         let time =
             (start / net_rate(start, &c, &fine)).abs() * pow(10.0, random.between(-2.0, 1.0));
         let [a, b] = [&coarse, &fine].map(|curves| walked::<f64>(curves, start, density, time));
@@ -288,7 +288,7 @@ fn near_an_equilibrium_eight_nodes_an_octave_follow_the_smooth_curve() {
     for _ in 0..1000 {
         let density = pow(10.0, random.between(1.0, 3.0));
         let rest = walked::<f64>(&fine, 10.0, density, 1e6);
-        let c = chosen(density, 1.0, 0.0, &fine);
+        let c = rate_slice(density, 1.0, 0.0, &fine);
         let [below, above] = [0.99, 1.01].map(|part| net_rate(part * rest, &c, &fine));
         let time = pow(10.0, random.between(-2.0, 0.5)) * 0.02 * rest / (above - below).abs();
         let start = rest * random.between(0.8, 1.2);
@@ -307,12 +307,12 @@ fn near_an_equilibrium_eight_nodes_an_octave_follow_the_smooth_curve() {
 fn density_metallicity_and_weight_are_between_their_nodes() {
     let weights = |_: f64, n: usize| [1.2, 1.2, 0.6, 0.6][n];
     let temperatures = vec![10.0, 5e3, 2e4, 1e8];
-    let rates = Rates {
+    let rates = RateFunctions {
         cooling: Box::new(|n, t, z| 1e-23 * (1.0 + z) * (1.0 + n) * t / 1e4),
         heating: Box::new(|n, _, _| 1e-26 * n),
-        weight: Weight::At(temperatures, Box::new(weights)),
+        weight: MolecularWeight::At(temperatures, Box::new(weights)),
     };
-    let grid = Grid {
+    let grid = TableGrid {
         densities: Some([0.1, 100.0]),
         metallicities: vec![0.0, 1.0],
         richest: 3.0,
@@ -324,7 +324,7 @@ fn density_metallicity_and_weight_are_between_their_nodes() {
         (70.0, 2.5, 100.0, 120.0),
         (0.11, 0.0, 2e4 / 0.6, 2e4),
     ] {
-        let c = chosen(density, metallicity, 0.0, &curves);
+        let c = rate_slice(density, metallicity, 0.0, &curves);
         let found = net_rate(theta, &c, &curves);
         let [cooling, heating] =
             [&rates.cooling, &rates.heating].map(|f| f(density, temperature, metallicity));
@@ -333,8 +333,8 @@ fn density_metallicity_and_weight_are_between_their_nodes() {
     }
     assert!((curves.floors.at(0) - 20.0 / 1.2).abs() < 1e-12);
     // and where theta falls with temperature, that is said
-    let falling = Rates {
-        weight: Weight::At(vec![10.0, 20.0, 30.0], Box::new(|_, n| [0.5, 1.5, 1.0][n])),
+    let falling = RateFunctions {
+        weight: MolecularWeight::At(vec![10.0, 20.0, 30.0], Box::new(|_, n| [0.5, 1.5, 1.0][n])),
         ..rates
     };
     let why = tabulate(&falling, &grid).expect_err("it falls");
@@ -348,9 +348,9 @@ fn the_pace_of_gas_in_balance_is_that_of_cooling_and_heating_or_of_the_slope() {
         let law = move |t: f64| 1e-24 * pow(t / rest, exponent);
         let curves = curves(law, 1e-24, &grid(64, [1e3, 1e6]));
         let cooling = 1e-24 * grid(64, [1e3, 1e6]).scale() / rest;
-        let c = chosen(1.0, 1.0, 0.0, &curves);
+        let c = rate_slice(1.0, 1.0, 0.0, &curves);
         let net = net_rate(rest, &c, &curves) / rest / cooling;
-        let found = pace(rest, &c, &curves) / cooling;
+        let found = relaxation_rate(rest, &c, &curves) / cooling;
         assert!(net.abs() < 2e-3, "{net}");
         assert!((found / wanted - 1.0).abs() < 3e-2, "{exponent}: {found}");
     }

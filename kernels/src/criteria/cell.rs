@@ -1,6 +1,6 @@
 //! The criteria: functions of the numbers in a cell, around it, or of its place, for the CPU and for CUDA.
 use nestar_device::math::sum3;
-use nestar_device::{Around, Lane, Place, Real, device};
+use nestar_device::{Lane, Place, Real, Stencil, device};
 
 /// Whether q > `threshold`.
 #[device]
@@ -16,7 +16,7 @@ pub fn below<R: Real>(q: R, threshold: R) -> bool {
 
 /// Whether q is a number other than 0.
 #[device]
-pub fn other_than_zero<R: Real>(q: R) -> bool {
+pub fn is_nonzero<R: Real>(q: R) -> bool {
     q.abs() > 0.0
 }
 
@@ -25,7 +25,7 @@ pub fn other_than_zero<R: Real>(q: R) -> bool {
 /// 0 where q is constant, also where it is 0; infinite where q is 0 between different values. Source: the gradient criteria of
 /// GAMER-2 (Schive et al. 2018, MNRAS 481, 4815, section 2.1).
 #[device]
-pub fn relative_gradient<R: Real>(q: &Around<R, R, 2>) -> R {
+pub fn relative_gradient<R: Real>(q: &Stencil<R, R, 2>) -> R {
     let change_x = (q.at(1, 0, 0) - q.at(-1, 0, 0)).abs();
     let change_y = (q.at(0, 1, 0) - q.at(0, -1, 0)).abs();
     let change_z = (q.at(0, 0, 1) - q.at(0, 0, -1)).abs();
@@ -39,7 +39,7 @@ pub fn relative_gradient<R: Real>(q: &Around<R, R, 2>) -> R {
 
 /// Whether the [relative gradient](relative_gradient) exceeds `threshold` (0 or more).
 #[device]
-pub fn gradient<R: Real>(q: &Around<R, R, 2>, threshold: R) -> bool {
+pub fn gradient<R: Real>(q: &Stencil<R, R, 2>, threshold: R) -> bool {
     relative_gradient(q) > threshold
 }
 
@@ -74,7 +74,7 @@ fn cross_difference<R: Lane>(q: [R; 4], filter: R) -> [R; 4] {
 
 /// The cross differences over x and y, x and z, y and z.
 #[device]
-fn cross_differences<R: Real>(q: &Around<R, R, 2>, filter: R) -> [[R; 4]; 3] {
+fn cross_differences<R: Real>(q: &Stencil<R, R, 2>, filter: R) -> [[R; 4]; 3] {
     let [a, b] = [q.at(-1, -1, 0), q.at(1, -1, 0)];
     let xy = cross_difference([a, b, q.at(-1, 1, 0), q.at(1, 1, 0)], filter);
     let [a, b] = [q.at(-1, 0, -1), q.at(1, 0, -1)];
@@ -113,7 +113,7 @@ fn scaled_squares<R: Lane>(a: R, b: R, scale: R) -> R {
 /// three-dimensional form of Fryxell et al. (2000), ApJS 131, 273 (FLASH), as used by GAMER-2 (Schive et al. 2018,
 /// section 2.1).
 #[device]
-pub fn lohner_error<R: Real>(q: &Around<R, R, 2>, filter: R) -> R {
+pub fn lohner_error<R: Real>(q: &Stencil<R, R, 2>, filter: R) -> R {
     let here = q.at(0, 0, 0);
     let xx = second_difference(q.at(-2, 0, 0), here, q.at(2, 0, 0), filter);
     let yy = second_difference(q.at(0, -2, 0), here, q.at(0, 2, 0), filter);
@@ -154,7 +154,7 @@ pub fn lohner_error<R: Real>(q: &Around<R, R, 2>, filter: R) -> R {
 /// Whether [Löhner's estimate](lohner_error) exceeds `threshold` (0 to 1, usually 0.3 to 0.8). `filter` keeps ripples from being
 /// refined; FLASH and GAMER take 0.01.
 #[device]
-pub fn lohner<R: Real>(q: &Around<R, R, 2>, threshold: R, filter: R) -> bool {
+pub fn lohner<R: Real>(q: &Stencil<R, R, 2>, threshold: R, filter: R) -> bool {
     lohner_error(q, filter) > threshold
 }
 
@@ -164,7 +164,7 @@ pub fn lohner<R: Real>(q: &Around<R, R, 2>, threshold: R, filter: R) -> bool {
 /// 0 without a curl, infinite where only the velocity vanishes. Source: the vorticity criterion of GAMER-2 (Schive et al.
 /// 2018, section 2.1), which compares |curl v| with |v| / dx.
 #[device]
-pub fn relative_vorticity<R: Real>(v: &Around<R, [R; 3], 2>, at: &Place<R>) -> R {
+pub fn relative_vorticity<R: Real>(v: &Stencil<R, [R; 3], 2>, at: &Place<R>) -> R {
     let [left, right] = [v.at(-1, 0, 0), v.at(1, 0, 0)];
     let [front, back] = [v.at(0, -1, 0), v.at(0, 1, 0)];
     let [bottom, top] = [v.at(0, 0, -1), v.at(0, 0, 1)];
@@ -187,7 +187,7 @@ pub fn relative_vorticity<R: Real>(v: &Around<R, [R; 3], 2>, at: &Place<R>) -> R
 
 /// Whether the [relative vorticity](relative_vorticity) exceeds `threshold` (0 or more).
 #[device]
-pub fn vorticity<R: Real>(v: &Around<R, [R; 3], 2>, at: &Place<R>, threshold: R) -> bool {
+pub fn vorticity<R: Real>(v: &Stencil<R, [R; 3], 2>, at: &Place<R>, threshold: R) -> bool {
     relative_vorticity(v, at) > threshold
 }
 
@@ -210,7 +210,7 @@ pub fn jeans<R: Real>(u: [R; 2], at: &Place<R>, cells: R, gravity: R) -> bool {
 
 /// Whether the cell shares volume with the box from `left` to `right`: a region is refined however small it is.
 #[device]
-pub fn meets_box<R: Real>(
+pub fn overlaps_box<R: Real>(
     at: &Place<R>,
     left_x: R,
     left_y: R,
@@ -229,7 +229,7 @@ pub fn meets_box<R: Real>(
 
 /// Whether some point of the cell lies nearer than `radius` to a centre.
 #[device]
-pub fn meets_sphere<R: Real>(at: &Place<R>, x: R, y: R, z: R, radius: R) -> bool {
+pub fn overlaps_sphere<R: Real>(at: &Place<R>, x: R, y: R, z: R, radius: R) -> bool {
     let zero = R::lit(0.0);
     let d_x = ((at.centre[0] - x).abs() - 0.5 * at.width[0]).max(zero);
     let d_y = ((at.centre[1] - y).abs() - 0.5 * at.width[1]).max(zero);

@@ -47,8 +47,8 @@ template<class S> struct Leading {
     return state;
   }
 };
-template<class S> struct Leading<const Around<S, LIST_GHOSTS>&> {
-  static RS_MEMBER Around<S, LIST_GHOSTS> of(const Spot&, const REAL* around) { return Around<S, LIST_GHOSTS>{around}; }
+template<class S> struct Leading<const Stencil<S, LIST_GHOSTS>&> {
+  static RS_MEMBER Stencil<S, LIST_GHOSTS> of(const Spot&, const REAL* around) { return Stencil<S, LIST_GHOSTS>{around}; }
 };
 template<class R> struct Leading<const ::nestar_device::cell_fn::Place<R>&> {
   static RS_MEMBER ::nestar_device::cell_fn::Place<R> of(const Spot& at, const REAL*) { return place<R>(at); }
@@ -110,12 +110,12 @@ template<class S, class N, class C> struct OfList<rs::tup<S, N, C>> {
 };
 
 // A function of the state in a cell and of a list's numbers there.
-template<auto F, class L> struct Informed;
-template<class T, class U, class... A, T (*F)(U, A...), class L> struct Informed<F, L> {
+template<auto F, class L> struct WithInputs;
+template<class T, class U, class... A, T (*F)(U, A...), class L> struct WithInputs<F, L> {
   static constexpr int REACH = 0, MORE = 0;
   typedef T Result;
   typedef Given<0, A...> Rest;
-  typedef ::nestar_kernels::mesh::parameters::Cells<REAL, typename Rest::t> Parameters;
+  typedef ::nestar_kernels::mesh::parameters::CellParameters<REAL, typename Rest::t> Parameters;
   template<int... I>
   static RS_MEMBER T call(const Cell& at, const U& states, const typename Rest::t& given, Indices<I...>) {
     return F(states, Argument<A>::of(at, given, I - Rest::BEFORE)...);
@@ -132,8 +132,8 @@ template<class T, class U, class... A, T (*F)(U, A...), class L> struct Informed
 };
 
 // A list as a function of one cell.
-template<class L> struct Listed {
-  typedef ::nestar_kernels::mesh::parameters::Cells<REAL, rs::arr<REAL, 0>> Parameters;
+template<class L> struct ListFunction {
+  typedef ::nestar_kernels::mesh::parameters::CellParameters<REAL, rs::arr<REAL, 0>> Parameters;
   typedef bool Result;
   // at a wall the state stands in the block while it is gathered
   static constexpr int WIDEST = field::BOUNDED && mesh::COMPONENTS > L::KEPT ? mesh::COMPONENTS : L::KEPT;

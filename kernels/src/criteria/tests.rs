@@ -3,7 +3,7 @@ mod symmetry;
 
 use super::*;
 use crate::{CELLS, PATCH};
-use nestar_device::{Around, Cell, CellFn, CellState, Place, Real};
+use nestar_device::{CellFn, CellInputs, CellState, Place, Real, Stencil};
 
 const N: usize = LIST_WIDTH;
 
@@ -18,7 +18,7 @@ struct At<'a, R> {
     width: [f64; 3],
 }
 
-impl<R: Real> Cell<R> for At<'_, R> {
+impl<R: Real> CellInputs<R> for At<'_, R> {
     fn value(&self, _: usize, component: usize) -> R {
         let [i, j, k] = [self.cell % 8, self.cell / 8 % 8, self.cell / 64].map(|i| i + 2);
         self.numbers.0[component * LIST_BLOCK + i + N * (j + N * k)]
@@ -75,8 +75,8 @@ impl<R: Real + CellState<R>> Numbers<R> {
         flags(self.each::<M, bool, P>([0.0; 3], [1.0; 3], parameters))
     }
 
-    fn at(&self, cell: usize) -> Around<'_, R, R, 2> {
-        Around::new((&self.0, cell))
+    fn at(&self, cell: usize) -> Stencil<'_, R, R, 2> {
+        Stencil::new((&self.0, cell))
     }
 }
 
@@ -295,27 +295,27 @@ fn jeans_length_counts_cells() {
 }
 
 /// The cells of a patch, the first with its centre at `first`, that a box or a sphere meets.
-fn meets_box(first: [f64; 3], left: [f64; 3], right: [f64; 3]) -> CellFlags {
+fn overlaps_box(first: [f64; 3], left: [f64; 3], right: [f64; 3]) -> CellFlags {
     let [[a, b, c], [d, e, f]] = [left, right];
     let none = Numbers(Vec::new());
-    flags(none.each::<cell::meets_box, bool, 6>(first, [1.0; 3], [a, b, c, d, e, f]))
+    flags(none.each::<cell::overlaps_box, bool, 6>(first, [1.0; 3], [a, b, c, d, e, f]))
 }
 
-fn meets_sphere(first: [f64; 3], [x, y, z]: [f64; 3], radius: f64) -> CellFlags {
+fn overlaps_sphere(first: [f64; 3], [x, y, z]: [f64; 3], radius: f64) -> CellFlags {
     let none = Numbers(Vec::new());
-    flags(none.each::<cell::meets_sphere, bool, 4>(first, [1.0; 3], [x, y, z, radius]))
+    flags(none.each::<cell::overlaps_sphere, bool, 4>(first, [1.0; 3], [x, y, z, radius]))
 }
 
 #[test]
 fn regions_flag_the_cells_that_they_meet() {
     let first = [0.5, 10.5, -3.5];
     // an edge on a cell's face does not count, one inside the cell does
-    let flags = meets_box(first, [1.5, 0.0, -1.0], [3.5, 12.0, 9.0]);
+    let flags = overlaps_box(first, [1.5, 0.0, -1.0], [3.5, 12.0, 9.0]);
     assert_eq!(
         flags,
         cells(|x, y, z| (1..4).contains(&x) && y < 2 && z >= 3)
     );
-    let flags = meets_sphere(first, [4.0, 14.0, 0.0], 2.0);
+    let flags = overlaps_sphere(first, [4.0, 14.0, 0.0], 2.0);
     let squared = |x: usize, y: usize, z: usize| {
         [x, y, z]
             .map(|c| ((c as f64 - 3.5).abs() - 0.5).powi(2))
@@ -328,10 +328,10 @@ fn regions_flag_the_cells_that_they_meet() {
 #[test]
 fn regions_smaller_than_a_cell_are_not_missed() {
     let first = [0.5; 3];
-    assert_eq!(meets_sphere(first, [3.1, 4.1, 5.1], 1e-6).count(), 1);
-    assert_eq!(meets_sphere(first, [3.0, 4.0, 5.0], 1e-6).count(), 8);
-    assert_eq!(meets_box(first, [3.1; 3], [3.2; 3]).count(), 1);
-    assert_eq!(meets_box(first, [30.0; 3], [31.0; 3]).count(), 0);
+    assert_eq!(overlaps_sphere(first, [3.1, 4.1, 5.1], 1e-6).count(), 1);
+    assert_eq!(overlaps_sphere(first, [3.0, 4.0, 5.0], 1e-6).count(), 8);
+    assert_eq!(overlaps_box(first, [3.1; 3], [3.2; 3]).count(), 1);
+    assert_eq!(overlaps_box(first, [30.0; 3], [31.0; 3]).count(), 0);
 }
 
 #[test]

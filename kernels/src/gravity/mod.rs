@@ -8,15 +8,15 @@ pub use work::{Fallen, Work, add_work};
 
 use crate::CELLS;
 use crate::hydro::Conserved;
-use crate::hydro::eos::pushed;
+use crate::hydro::eos::apply_kick;
 use crate::mesh::Rows;
-use crate::mesh::parameters::View;
-use crate::multigrid::device::{Exterior, Source};
-use crate::multigrid::star::Slopes;
+use crate::mesh::parameters::GatherView;
+use crate::multigrid::device::{ExteriorParameters, SourceParameters};
+use crate::multigrid::ghost_values::PotentialSlopes;
 use nestar_device::{Address, Item, Real, device};
 
 /// The kernels; they follow [`MULTIGRID`](crate::multigrid::device::MULTIGRID).
-pub const KICK: &str = concat!(
+pub const GRAVITY_KERNELS: &str = concat!(
     include_str!("../mesh/patch_faces.cuh"),
     include_str!("slopes.cuh"),
     include_str!("kick.cu")
@@ -44,7 +44,7 @@ pub fn kicked<R: Real>(u: Conserved<R>, acceleration: &[R; 3], dt: R) -> Conserv
         dt * acceleration[1],
         dt * acceleration[2],
     ];
-    pushed(u, kick)
+    apply_kick(u, kick)
 }
 
 /// What both kernels read.
@@ -52,11 +52,11 @@ pub fn kicked<R: Real>(u: Conserved<R>, acceleration: &[R; 3], dt: R) -> Conserv
 #[derive(Clone, Copy)]
 pub struct Fall<R> {
     /// The potential.
-    pub view: View<R>,
+    pub view: GatherView<R>,
     /// What is beyond the domain.
-    pub exterior: Exterior<R>,
+    pub exterior: ExteriorParameters<R>,
     /// The right-hand side of its equation.
-    pub source: Source<R>,
+    pub source: SourceParameters<R>,
     /// Own rows.
     pub rows: Address<i32>,
     /// Bits of the largest acceleration over the width of a cell.
@@ -120,7 +120,7 @@ pub enum Part<D> {
 /// # Safety
 /// Nobody else may use this row of `gas` and of what is due meanwhile.
 pub unsafe fn kick<R: Real>(
-    slopes: &Slopes<R>,
+    slopes: &PotentialSlopes<R>,
     gas: &Rows<R>,
     row: u32,
     (fourth, dt, internal): (bool, R, bool),
@@ -183,7 +183,7 @@ fn kick_cells<R: Real>(
 /// # Safety
 /// Nobody else may use this row of `out` meanwhile.
 pub unsafe fn accelerate<R: Real>(
-    slopes: &Slopes<R>,
+    slopes: &PotentialSlopes<R>,
     out: &Rows<R>,
     row: u32,
     (first, fourth): (usize, bool),
@@ -201,7 +201,7 @@ pub unsafe fn accelerate<R: Real>(
 
 /// The largest acceleration along an axis over the width of a cell along it, in a row.
 #[must_use]
-pub fn largest<R: Real>(slopes: &Slopes<R>, row: u32, fourth: bool) -> f64 {
+pub fn largest<R: Real>(slopes: &PotentialSlopes<R>, row: u32, fourth: bool) -> f64 {
     let along = slopes.of(row, fourth);
     let rates = along.iter().zip(slopes.width).map(|(along, width)| {
         // a NaN must not be passed over

@@ -1,4 +1,4 @@
-// The acceleration that follows from a potential. Follows star.cuh.
+// The acceleration that follows from a potential. Follows ghost_values.cuh.
 
 namespace gravity {
 

@@ -29,17 +29,17 @@ use super::{Fall, kicked};
 use crate::hydro::Conserved;
 use crate::mesh::Rows;
 use crate::mesh::fluxes::{FACE, FACES, advanced, cell_behind, face_index};
-use crate::mesh::parameters::{Registers, View};
-use crate::multigrid::device::{Exterior, Source};
+use crate::mesh::parameters::{FluxRegisterView, GatherView};
+use crate::multigrid::device::{ExteriorParameters, SourceParameters};
+use crate::multigrid::ghost_values::PotentialSlopes;
 use crate::multigrid::level::{Block, WIDE, first};
-use crate::multigrid::star::Slopes;
 use crate::{CELLS, PATCH};
 use nestar_device::math::sum3;
 use nestar_device::{Address, Item, Real, device};
 
 /// The kernels: they follow the values around a patch.
 pub const STRESS: &str = concat!(
-    include_str!("../multigrid/star.cuh"),
+    include_str!("../multigrid/ghost_values.cuh"),
     include_str!("../multigrid/edges.cuh"),
     include_str!("../mesh/patch_faces.cuh"),
     include_str!("slopes.cuh"),
@@ -107,13 +107,13 @@ pub fn given<R: Real>(u: Conserved<R>, push: [R; 3]) -> Conserved<R> {
 #[derive(Clone, Copy)]
 pub struct Flow<R> {
     /// The potential.
-    pub view: View<R>,
+    pub view: GatherView<R>,
     /// What is beyond the domain.
-    pub exterior: Exterior<R>,
+    pub exterior: ExteriorParameters<R>,
     /// The right-hand side of its equation.
-    pub source: Source<R>,
+    pub source: SourceParameters<R>,
     /// Where what flows through coarse-fine faces goes.
-    pub registers: Registers<R>,
+    pub registers: FluxRegisterView<R>,
     /// Own rows.
     pub rows: Address<i32>,
     /// Momentum that gas is owed, `[row][axis][512]`.
@@ -175,7 +175,7 @@ pub struct Settle<R> {
 /// What stresses in the potential of a level are made of.
 pub struct Stresses<'a, R> {
     /// The potential.
-    pub slopes: Slopes<'a, R>,
+    pub slopes: PotentialSlopes<'a, R>,
     /// One over the width of a cell along each axis.
     pub inverse: [R; 3],
     /// `C m`.
@@ -273,7 +273,7 @@ impl<R: Real> Flows<R> {
 /// # Safety
 /// Nobody else may use this row of `gas`, `push` and `due` meanwhile.
 pub unsafe fn lend<R: Real>(
-    slopes: &Slopes<R>,
+    slopes: &PotentialSlopes<R>,
     (gas, push, due): (&Rows<R>, &Rows<R>, Option<&Rows<R>>),
     row: u32,
     (fourth, dt): (bool, R),

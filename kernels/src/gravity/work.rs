@@ -6,7 +6,7 @@ use crate::CELLS;
 use crate::PATCH;
 use crate::hydro::{Conserved, internal_energy, kinetic_energy};
 use crate::mesh::fluxes::{FACES, face_index};
-use crate::mesh::parameters::View;
+use crate::mesh::parameters::GatherView;
 use crate::mesh::{GhostView, Rows};
 use crate::multigrid::device;
 use crate::multigrid::exterior;
@@ -48,9 +48,9 @@ pub fn settled<R: Real>(before: Conserved<R>, after: Conserved<R>, due: R) -> R 
 #[derive(Clone, Copy)]
 pub struct Work<R> {
     /// The potential.
-    pub view: View<R>,
+    pub view: GatherView<R>,
     /// What is beyond the domain.
-    pub exterior: device::Exterior<R>,
+    pub exterior: device::ExteriorParameters<R>,
     /// Own rows.
     pub rows: Address<i32>,
     /// Mass fluxes, `[row][axis][576]`.

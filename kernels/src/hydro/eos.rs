@@ -29,7 +29,7 @@ pub fn kinetic_energy<R: Lane>(u: Conserved<R>) -> R {
 
 /// Gas whose velocity has changed by `kick` along x, y, z: the internal energy stays.
 #[device]
-pub fn pushed<R: Real>(u: Conserved<R>, kick: [R; 3]) -> Conserved<R> {
+pub fn apply_kick<R: Real>(u: Conserved<R>, kick: [R; 3]) -> Conserved<R> {
     let m = u.momentum;
     let push = [
         u.density * kick[0],

@@ -60,7 +60,7 @@ pub enum Limiter {
 
 /// Riemann solver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Riemann {
+pub enum RiemannSolver {
     /// Three waves; resolves contacts exactly.
     Hllc,
     /// Two waves; diffusive and positive.
@@ -79,7 +79,7 @@ pub struct FluidMethod {
     /// Slope limiter.
     pub limiter: Limiter,
     /// Riemann solver.
-    pub riemann: Riemann,
+    pub riemann: RiemannSolver,
     /// Parameter of [`Limiter::Minmod`], from 1 (most diffusive) to 2 (monotonized central).
     pub minmod_theta: f64,
     /// Whether the internal energy is carried as a component behind the total one; with [`Scheme::MusclHancock`] only.
@@ -93,7 +93,7 @@ impl Default for FluidMethod {
             scheme: Scheme::MusclHancock,
             reconstruction: Reconstruction::Plm,
             limiter: Limiter::MonotonizedCentral,
-            riemann: Riemann::Hllc,
+            riemann: RiemannSolver::Hllc,
             minmod_theta: 1.5,
             dual: None,
         }
@@ -147,7 +147,7 @@ pub fn device_instances() -> Vec<(&'static Item, &'static [&'static str])> {
 fn states_items() -> Vec<&'static Item> {
     vec![
         eos::kinetic_energy::ITEM,
-        eos::pushed::ITEM,
+        eos::apply_kick::ITEM,
         eos::pressure::ITEM,
         eos::sound_speed::ITEM,
         eos::temperature::ITEM,

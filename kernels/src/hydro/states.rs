@@ -45,7 +45,8 @@ impl States<6> for DualStates {
         dual::from_interpolated::ITEM,
         dual::mended::ITEM,
     ];
-    const FOLLOW: Option<[&'static Item; 2]> = Some([dual::followed::ITEM, dual::settled::ITEM]);
+    const DEPENDENTS: Option<[&'static Item; 2]> =
+        Some([dual::followed::ITEM, dual::settled::ITEM]);
 
     fn physical<R: Real>(u: &[R; 6]) -> bool {
         dual::is_physical(u)

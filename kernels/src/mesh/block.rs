@@ -4,7 +4,7 @@ use nestar_device::{Place, Real, device};
 
 /// A cubic block of `n`^3 cells cut out of one level's index space, ghost cells included.
 #[derive(Clone, Copy, Debug)]
-pub struct Block {
+pub struct CellBlock {
     /// Cells along each axis.
     pub n: usize,
     /// Refinement level.
@@ -19,7 +19,7 @@ pub struct Block {
     pub right_edge: [f64; 3],
 }
 
-impl Block {
+impl CellBlock {
     /// Centre of the cell with block indices `c`, code length.
     #[must_use]
     pub fn centre(&self, c: [usize; 3]) -> [f64; 3] {

@@ -1,8 +1,8 @@
 //! Ghost cells beyond the physical faces of the domain.
 
-use super::rule::{CellRule, GhostCell, Inner};
+use super::rule::{CellRule, GhostCell, InnerStates};
 use super::states::MAX_COMPONENTS;
-use super::{Block, cell_centre};
+use super::{CellBlock, cell_centre};
 use nestar_device::math::sum3;
 use nestar_device::{Real, device};
 use std::ops::Range;
@@ -47,7 +47,7 @@ impl<R: Real> Boundaries<R> {
     /// holds. `state` has room for a cell.
     pub fn fill(
         &self,
-        block: &Block,
+        block: &CellBlock,
         time: f64,
         values: &mut [R],
         stride: usize,
@@ -63,13 +63,13 @@ impl<R: Real> Boundaries<R> {
             let within = inside[1].contains(&j) && inside[2].contains(&k);
             let middle = if within { inside[0].clone() } else { n..n };
             for i in (0..middle.start).chain(middle.end..n) {
-                let ghost = Ghost::new(block, time, &inside, [i, j, k]);
+                let ghost = OuterCell::new(block, time, &inside, [i, j, k]);
                 let (asked, walls) = self.fold(&ghost);
                 let (from, to) = (ghost.source(asked, walls), i + n * line);
                 for (c, value) in state.iter_mut().enumerate() {
                     *value = values[c * stride + from];
                 }
-                let near = Near {
+                let near = NearestInside {
                     values,
                     stride,
                     from,
@@ -83,7 +83,7 @@ impl<R: Real> Boundaries<R> {
     }
 
     /// Layers of a block below and above the domain, but for periodic faces: there the neighbours' own cells were gathered.
-    fn layers(&self, block: &Block, axis: usize) -> [usize; 2] {
+    fn layers(&self, block: &CellBlock, axis: usize) -> [usize; 2] {
         let outside = block.outside(axis);
         [0, 1].map(|side| match self.faces[axis][side] {
             FaceRule::Periodic => 0,
@@ -93,7 +93,7 @@ impl<R: Real> Boundaries<R> {
 
     /// Folds a cell at the walls that it lies beyond, as bits of their axes: where rules are asked about it. A rule's wall is one
     /// where the rule says so of the place that other walls leave.
-    fn fold(&self, ghost: &Ghost) -> ([i32; 3], u8) {
+    fn fold(&self, ghost: &OuterCell) -> ([i32; 3], u8) {
         let mut asked = ghost.wrapped();
         let mut walls = 0;
         let mut more =
@@ -118,9 +118,9 @@ impl<R: Real> Boundaries<R> {
     /// Turns the state of the nearest cell inside the domain into that beyond it.
     fn apply(
         &self,
-        ghost: &Ghost,
+        ghost: &OuterCell,
         (asked, walls): ([i32; 3], u8),
-        near: &Near<R>,
+        near: &NearestInside<R>,
         state: &mut [R],
     ) {
         let ask = |rule: &dyn CellRule<R>, axis, side, state: &mut [R]| {
@@ -159,17 +159,17 @@ impl<R: Real> Boundaries<R> {
 }
 
 /// The nearest cell inside the domain, among the values of a block.
-struct Near<'a, R> {
+struct NearestInside<'a, R> {
     values: &'a [R],
     stride: usize,
     from: usize,
 }
 
-impl<'a, R> Near<'a, R> {
+impl<'a, R> NearestInside<'a, R> {
     /// The inner cells of a block of `n`^3 cells along an axis from there.
-    fn inner(&self, n: usize, axis: usize, side: usize) -> Inner<'a, R> {
+    fn inner(&self, n: usize, axis: usize, side: usize) -> InnerStates<'a, R> {
         let step = n.pow(axis as u32) as isize;
-        Inner {
+        InnerStates {
             values: self.values,
             stride: self.stride,
             first: self.from,
@@ -179,8 +179,8 @@ impl<'a, R> Near<'a, R> {
 }
 
 /// A cell of a block beyond faces of the domain.
-struct Ghost<'a> {
-    block: &'a Block,
+struct OuterCell<'a> {
+    block: &'a CellBlock,
     time: f64,
     /// Index on the level.
     at: [i32; 3],
@@ -188,9 +188,9 @@ struct Ghost<'a> {
     beyond: [Option<usize>; 3],
 }
 
-impl<'a> Ghost<'a> {
+impl<'a> OuterCell<'a> {
     /// The cell of a block, of which `inside` lies within the domain.
-    fn new(block: &'a Block, time: f64, inside: &[Range<usize>; 3], cell: [usize; 3]) -> Self {
+    fn new(block: &'a CellBlock, time: f64, inside: &[Range<usize>; 3], cell: [usize; 3]) -> Self {
         let side = |a: usize| {
             let outside = !inside[a].contains(&cell[a]);
             outside.then_some(usize::from(cell[a] >= inside[a].end))

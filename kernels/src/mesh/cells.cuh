@@ -9,8 +9,8 @@ using mesh::CELLS;
 using mesh::PATCH;
 typedef ::nestar_device::cell_fn::Place<REAL> Place;
 typedef ::nestar_device::cell_fn::Face<REAL> Face;
-template<class S, int G> using Around = ::nestar_device::cell_fn::Around<REAL, S, G>;
-template<class S, int G> using Across = ::nestar_device::cell_fn::Across<REAL, S, G>;
+template<class S, int G> using Stencil = ::nestar_device::cell_fn::Stencil<REAL, S, G>;
+template<class S, int G> using FaceStencil = ::nestar_device::cell_fn::FaceStencil<REAL, S, G>;
 typedef ::nestar_kernels::mesh::parameters::CellInput<REAL> Input;
 
 // A cell of a patch whose surroundings stand at `around`, if the function reads them; the patch is number `n` of the launch.
@@ -68,12 +68,12 @@ template<class A> struct First {
   static constexpr int REACH = 0;
   static RS_MEMBER A of(const Cell& at) { return States<A, 0>::of(at); }
 };
-template<class S, int G> struct First<const Around<S, G>&> {
+template<class S, int G> struct First<const Stencil<S, G>&> {
   static constexpr int REACH = G;
-  static RS_MEMBER Around<S, G> of(const Cell& at) {
+  static RS_MEMBER Stencil<S, G> of(const Cell& at) {
     constexpr int N = PATCH + 2 * G;
     const int cell = at.cell;
-    return Around<S, G>{at.around + (cell % 8 + G) + N * (cell / 8 % 8 + G + N * (cell / 64 + G))};
+    return Stencil<S, G>{at.around + (cell % 8 + G) + N * (cell / 8 % 8 + G + N * (cell / 64 + G))};
   }
 };
 template<class T, rs::usize N> struct First<const rs::arr<T, N>&> : First<rs::arr<T, N>> {};
@@ -141,7 +141,7 @@ template<class T, class S, class... A, T (*F)(S, A...)> struct Function<F> {
   static constexpr int REACH = First<S>::REACH, MORE = 0;
   typedef T Result;
   typedef Given<0, A...> Rest;
-  typedef ::nestar_kernels::mesh::parameters::Cells<REAL, typename Rest::t> Parameters;
+  typedef ::nestar_kernels::mesh::parameters::CellParameters<REAL, typename Rest::t> Parameters;
   template<int... I> static RS_MEMBER T call(const Cell& at, const typename Rest::t& given, Indices<I...>) {
     return F(First<S>::of(at), Argument<A>::of(at, given, I - Rest::BEFORE)...);
   }
@@ -152,7 +152,7 @@ template<class T, class S, class... A, T (*F)(S, A...)> struct Function<F> {
 
 // The first field takes COUNT values as the chosen components of a cell, if its state is sound then; else the cell, number `item` of the
 // launch, is left in `round`, and keeps its state. All is read before anything is written: a load behind a store waits for it.
-template<int COUNT> RS_FN bool take(const Input& p, unsigned item, int row, int cell, const REAL* values) {
+template<int COUNT> RS_FN bool write_back(const Input& p, unsigned item, int row, int cell, const REAL* values) {
   REAL* to = p.fields[0] + (rs::i64)row * (mesh::COMPONENTS * CELLS) + cell;
   if constexpr (field::LEADING > 0) {
     REAL u[mesh::COMPONENTS];
@@ -184,7 +184,7 @@ template<int COUNT> RS_FN bool take(const Input& p, unsigned item, int row, int 
 // No function: what stands G cells around a patch.
 template<int G> struct Window {
   static constexpr int REACH = G, MORE = 0;
-  typedef ::nestar_kernels::mesh::parameters::Cells<REAL, rs::arr<REAL, 0>> Parameters;
+  typedef ::nestar_kernels::mesh::parameters::CellParameters<REAL, rs::arr<REAL, 0>> Parameters;
 };
 
 }  // namespace cells

@@ -4,18 +4,18 @@ mod states;
 
 use super::fluxes;
 use super::prolong::SlopeLimiter;
-use super::rule::{ASKED, RULES};
+use super::rule::{GHOST_QUERY, RULES};
 use super::{Boundaries, FaceRule, RowShape, RuleText, StateItems};
 use crate::PATCH;
 use crate::criteria::{LIST, LIST_BLOCK, ListText, SECTORS};
-use nestar_device::{Across, Around, Face, Ghost, Item, LAUNCH};
+use nestar_device::{Face, FaceStencil, Ghost, Item, LAUNCH, Stencil};
 use std::fmt::Write;
 
 /// What kernels see of a level; follows [`FieldText::text`].
 pub const VIEW: &str = include_str!("view.cuh");
 /// The gather of ghost cells; follows [`VIEW`].
 pub const GATHER: &str = concat!(
-    include_str!("beyond.cuh"),
+    include_str!("boundary.cuh"),
     include_str!("interpolate.cuh"),
     include_str!("gather.cuh")
 );
@@ -30,13 +30,13 @@ pub const TOTALS: &str = include_str!("totals.cu");
 /// Rows into and out of contiguous memory.
 pub const TRANSFER: &str = include_str!("transfer.cu");
 /// Fine-side flux registers into and out of contiguous memory.
-pub const FACES: &str = include_str!("faces.cu");
-/// Functions of one cell; what [`Function::texts`] says follows, then [`MAP`], [`REDUCE`] or [`MARK`].
+pub const REGISTER_TRANSFER: &str = include_str!("register_transfer.cu");
+/// Functions of one cell; what [`SkeletonFunction::texts`] says follows, then [`MAP`], [`REDUCE`] or [`MARK`].
 pub const CELL_FUNCTIONS: &str = include_str!("cells.cuh");
 /// Maps.
 pub const MAP: &str = include_str!("map.cu");
 /// Results that waited beside a field go into it; follows [`MAP`] or [`CONSERVE`].
-pub const TAKE: &str = include_str!("take.cu");
+pub const WRITE_BACK: &str = include_str!("write_back.cu");
 /// Functions of a face; follows [`CELL_FUNCTIONS`], then [`CONSERVE`].
 pub const FACE_FUNCTIONS: &str = concat!(
     include_str!("patch_faces.cuh"),
@@ -45,7 +45,7 @@ pub const FACE_FUNCTIONS: &str = concat!(
 /// Changes by fluxes.
 pub const CONSERVE: &str = include_str!("conserve.cu");
 /// Calls that may fail or want to be repeated.
-pub const ATTEMPT: &str = include_str!("attempt.cu");
+pub const SUBCYCLE: &str = include_str!("subcycle.cu");
 /// What stands around a row, ghost cells included.
 pub const WINDOW: &str = include_str!("window.cu");
 /// Reductions.
@@ -62,26 +62,26 @@ pub const COMMIT_PER_BLOCK: usize = 4096;
 
 /// What kernels of a skeleton call.
 #[derive(Clone, Copy, Debug)]
-pub enum Function<'a> {
+pub enum SkeletonFunction<'a> {
     /// A function of a cell, or of what surrounds it so many cells far.
     Cell(&'static Item, usize),
     /// A function of what lies beside a face so many cells far, and the components that flow through the face.
     Face(&'static Item, usize, usize),
     /// A function of a cell's state and of the numbers of a list there, which are made of the state and the place.
-    Informed(&'static Item, &'a ListText),
+    WithInputs(&'static Item, &'a ListText),
     /// The criteria of a list.
     List(&'a ListText),
     /// None: the states so many cells around a patch are wanted themselves, by [`WINDOW`].
     Window(usize),
 }
 
-impl Function<'_> {
+impl SkeletonFunction<'_> {
     /// What tells it from others.
     #[must_use]
     pub fn key(&self) -> String {
         match self {
             Self::Cell(item, _) | Self::Face(item, ..) => item.path(),
-            Self::Informed(item, list) => item.path() + &list.text,
+            Self::WithInputs(item, list) => item.path() + &list.text,
             Self::List(list) => list.text.clone(),
             Self::Window(reach) => reach.to_string(),
         }
@@ -92,7 +92,7 @@ impl Function<'_> {
     pub fn block_values(&self, field: &FieldText) -> usize {
         let states = |reach: usize| field.components * (PATCH + 2 * reach).pow(3);
         match *self {
-            Self::Cell(_, 0) | Self::Informed(..) => 0,
+            Self::Cell(_, 0) | Self::WithInputs(..) => 0,
             Self::Cell(_, reach) | Self::Window(reach) => states(reach),
             Self::Face(_, reach, fluxes) => states(reach) + 3 * fluxes * fluxes::FACES,
             Self::List(ListText { kept: 0, .. }) => 0,
@@ -113,13 +113,13 @@ impl Function<'_> {
                 let function = format!("FaceFunction<{}>", path(item));
                 (vec![FACE_FUNCTIONS], function, states)
             }
-            Self::Informed(item, list) => {
-                let function = format!("Informed<{}, List>", path(item));
+            Self::WithInputs(item, list) => {
+                let function = format!("WithInputs<{}, List>", path(item));
                 (vec![LIST, &*list.text], function, states)
             }
             Self::List(list) => {
                 let around = format!("F::around<{in_shared}>");
-                (vec![LIST, &*list.text], "Listed<List>".into(), around)
+                (vec![LIST, &*list.text], "ListFunction<List>".into(), around)
             }
             Self::Window(reach) => (vec![], format!("Window<{reach}>"), states),
         };
@@ -137,10 +137,10 @@ impl Function<'_> {
     /// The items that the texts name.
     #[must_use]
     pub fn items(&self) -> Vec<&'static Item> {
-        let mut items = vec![Around, Across, Face];
+        let mut items = vec![Stencil, FaceStencil, Face];
         match self {
             Self::Cell(item, _) | Self::Face(item, ..) => items.push(item),
-            Self::Informed(item, list) => {
+            Self::WithInputs(item, list) => {
                 items.push(item);
                 items.extend(&list.items);
             }
@@ -223,7 +223,7 @@ impl FieldText {
         let mut items = super::device_items();
         items.push(nestar_device::math::sum3::ITEM);
         items.extend(self.states.iter().flat_map(|states| states.items));
-        let follow = self.states.iter().flat_map(|states| states.follow);
+        let follow = self.states.iter().flat_map(|states| states.dependents);
         items.extend(follow.flatten());
         for (_, _, rule) in self.rules() {
             items.extend(&rule.items);
@@ -275,9 +275,9 @@ impl FieldText {
     /// bool physical(const REAL* u)
     /// void to_primitive(REAL* u); void to_conserved(REAL* w); void mend(REAL* u, const REAL* w)      // as States
     /// constexpr bool FOLLOWS; void follow(const REAL* before, REAL* u); void settle(REAL* u)         // the same
-    /// struct Asked; constexpr int INNER           // what rules are asked about; inner cells that they read
+    /// struct GhostQuery; constexpr int INNER           // what rules are asked about; inner cells that they read
     /// bool wall(int axis, int side, const double* centre, double time, unsigned* fault)
-    /// void beyond(int axis, int side, const Asked& at, REAL* u, unsigned* fault)
+    /// void ghost(int axis, int side, const GhostQuery& at, REAL* u, unsigned* fault)
     /// ```
     #[must_use]
     pub fn text(&self) -> String {
@@ -306,7 +306,10 @@ impl FieldText {
 
     fn rules_text(&self) -> String {
         let inner = self.rules().map(|(_, _, rule)| rule.inner).max();
-        let mut text = format!("{ASKED}constexpr int INNER = {};\n", inner.unwrap_or(1));
+        let mut text = format!(
+            "{GHOST_QUERY}constexpr int INNER = {};\n",
+            inner.unwrap_or(1)
+        );
         if inner.is_some() {
             text.push_str(RULES);
         }
@@ -322,9 +325,9 @@ impl FieldText {
             "return false;",
         ));
         text.push_str(&self.dispatch(
-            "void beyond",
-            "const Asked& at, REAL* u, unsigned* fault",
-            "return beyond",
+            "void ghost",
+            "const GhostQuery& at, REAL* u, unsigned* fault",
+            "return ghost",
             "at, u, fault",
             "",
         ));

@@ -7,11 +7,11 @@ using mesh::FACES;
 
 // The first argument: the states beside a face, of which the cell x, y, z stands above.
 template<class A> struct Beside;
-template<class S, int G> struct Beside<const Across<S, G>&> {
+template<class S, int G> struct Beside<const FaceStencil<S, G>&> {
   static constexpr int REACH = G;
-  static RS_MEMBER Across<S, G> of(const REAL* block, int axis, int x, int y, int z) {
+  static RS_MEMBER FaceStencil<S, G> of(const REAL* block, int axis, int x, int y, int z) {
     constexpr int N = PATCH + 2 * G;
-    return Across<S, G>{block + (x + G) + N * (y + G + N * (z + G)), axis == 0 ? 1 : axis == 1 ? N : N * N};
+    return FaceStencil<S, G>{block + (x + G) + N * (y + G + N * (z + G)), axis == 0 ? 1 : axis == 1 ? N : N * N};
   }
 };
 
@@ -32,7 +32,7 @@ template<class T, class S, class... A, T (*F)(S, A...)> struct FaceFunction<F> {
   static constexpr int COUNT = sizeof(T) / sizeof(REAL), REACH = Beside<S>::REACH, MORE = 3 * COUNT * FACES;
   typedef T Result;
   typedef Given<0, A...> Rest;
-  typedef ::nestar_kernels::mesh::parameters::Fluxes<REAL, typename Rest::t> Parameters;
+  typedef ::nestar_kernels::mesh::parameters::FluxParameters<REAL, typename Rest::t> Parameters;
   template<int... I>
   static RS_MEMBER T call(const REAL* block, const Face& face, int axis, int x, int y, int z,
                           const typename Rest::t& given, Indices<I...>) {

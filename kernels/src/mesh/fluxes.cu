@@ -2,7 +2,7 @@
 
 namespace mesh {
 
-typedef parameters::Correction<REAL> Correction;
+typedef parameters::CorrectionParameters<REAL> CorrectionParameters;
 
 // Patches that a block lists.
 constexpr int ASSIGN_CHUNK = 256;
@@ -27,7 +27,7 @@ struct Mismatch {
 };
 
 // The registers of face f of `row`, whose coarse side is `slot`, at the cell x, y, z behind it.
-RS_FN Mismatch mismatch_at(const Correction& p, int row, int f, int slot, int x, int y, int z) {
+RS_FN Mismatch mismatch_at(const CorrectionParameters& p, int row, int f, int slot, int x, int y, int z) {
   const int slow = f < 4 ? z : y, fast = f < 2 ? y : x;
   const int slow_axis = f < 4 ? 2 : 1, fast_axis = f < 2 ? 1 : 0;
   const int beyond = p.neighbours[(rs::i64)row * AROUND + face_direction(f)];
@@ -42,7 +42,7 @@ RS_FN Mismatch mismatch_at(const Correction& p, int row, int f, int slot, int x,
   return m;
 }
 
-RS_FN REAL correction(const Correction& p, const Mismatch& m, int c) {
+RS_FN REAL correction(const CorrectionParameters& p, const Mismatch& m, int c) {
   const REAL difference = ::nestar_kernels::mesh::fluxes::flux_mismatch<REAL>(
       p.coarse_flux[m.coarse + c * FACE], p.reference[m.fine + c * QUARTER], p.change[m.fine + c * QUARTER], (REAL)p.dt);
   // a larger flux through an upper face takes away, through a lower face brings in
@@ -50,7 +50,7 @@ RS_FN REAL correction(const Correction& p, const Mismatch& m, int c) {
 }
 
 // The registers behind a cell, one at most along each axis; returns the axes that have one as bits.
-RS_FN int mismatches_of(const Correction& p, int row, int x, int y, int z, Mismatch* m) {
+RS_FN int mismatches_of(const CorrectionParameters& p, int row, int x, int y, int z, Mismatch* m) {
   const int place[3] = {x, y, z};
   int axes = 0;
   RS_UNROLL for (int a = 0; a < 3; ++a) {
@@ -64,7 +64,7 @@ RS_FN int mismatches_of(const Correction& p, int row, int x, int y, int z, Misma
 }
 
 // Corrects a cell and mends what round-off makes of it by the state before.
-RS_FN void correct_cell(const Correction& p, int row, int cell) {
+RS_FN void correct_cell(const CorrectionParameters& p, int row, int cell) {
   Mismatch m[3];
   const int axes = mismatches_of(p, row, cell & 7, cell >> 3 & 7, cell >> 6, m);
   if (!axes) return;
@@ -92,7 +92,7 @@ RS_FN void correct_cell(const Correction& p, int row, int cell) {
 }  // namespace mesh
 
 // Gives every face of a leaf patch with a refined neighbour a coarse-side register.
-KERNEL(mesh_assign_coarse, mesh::parameters::Assign) {
+KERNEL(mesh_assign_coarse, mesh::parameters::AssignParameters) {
   using namespace mesh;
   EACH(i, ASSIGN_CHUNK) {
     const int n = launch::block() * ASSIGN_CHUNK + i;
@@ -110,7 +110,7 @@ KERNEL(mesh_assign_coarse, mesh::parameters::Assign) {
 }
 
 // Gives every face of a patch with a coarser neighbour a fine-side register.
-KERNEL(mesh_assign_fine, mesh::parameters::Assign) {
+KERNEL(mesh_assign_fine, mesh::parameters::AssignParameters) {
   using namespace mesh;
   EACH(i, ASSIGN_CHUNK) {
     const int n = launch::block() * ASSIGN_CHUNK + i;
@@ -123,7 +123,7 @@ KERNEL(mesh_assign_fine, mesh::parameters::Assign) {
 }
 
 // The fluxes of an accepted step count for the coarser level.
-KERNEL(mesh_commit, mesh::parameters::Commit<mesh::REAL>) {
+KERNEL(mesh_commit, mesh::parameters::CommitParameters<mesh::REAL>) {
   using namespace mesh;
   EACH(i, COMMIT_CHUNK) {
     const rs::i64 n = (rs::i64)launch::block() * COMMIT_CHUNK + i;
@@ -138,7 +138,7 @@ KERNEL(mesh_commit, mesh::parameters::Commit<mesh::REAL>) {
 }
 
 // Cells beside a coarse-fine face take the fine fluxes in place of the coarse one. One block a patch.
-KERNEL(mesh_correct, mesh::Correction) {
+KERNEL(mesh_correct, mesh::CorrectionParameters) {
   using namespace mesh;
   const int row = p.rows[launch::block()];
   EACH(cell, CELLS) correct_cell(p, row, cell);

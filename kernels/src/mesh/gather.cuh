@@ -12,7 +12,7 @@ template<int G> RS_FN int sector_of(int x, int y, int z) {
 }
 
 // Finishes every cell of which a patch of this level holds the value.
-template<int G, class Finish> RS_FN void copy_level(REAL* block, const View& v, int row, Finish finish) {
+template<int G, class Finish> RS_FN void copy_level(REAL* block, const GatherView& v, int row, Finish finish) {
   constexpr int N = PATCH + 2 * G;
   const int* around = v.neighbours + (rs::i64)row * AROUND;
   EACH(cell, N * N * N) {
@@ -37,7 +37,7 @@ template<int N> struct BlockCells {
 };
 
 // Fills the cells beyond the domain of a block that holds conserved values.
-template<int G> RS_NOINLINE void fill_beyond(REAL* block, const View& v, int row) {
+template<int G> RS_NOINLINE void fill_beyond(REAL* block, const GatherView& v, int row) {
   constexpr int N = PATCH + 2 * G;
   const int* around = v.neighbours + (rs::i64)row * AROUND;
   const int* index = v.index + (rs::i64)row * 4;
@@ -58,7 +58,7 @@ template<int G> RS_NOINLINE void fill_beyond(REAL* block, const View& v, int row
 }
 
 // The gather of a patch at a wall: conserved values first, which the rules work on, then every cell is finished.
-template<int G, class Finish> RS_NOINLINE void gather_at_wall(REAL* block, const View& v, int row, Finish finish) {
+template<int G, class Finish> RS_NOINLINE void gather_at_wall(REAL* block, const GatherView& v, int row, Finish finish) {
   constexpr int N = PATCH + 2 * G;
   copy_level<G>(block, v, row, Store<N>());
   if (v.neighbours[(rs::i64)row * AROUND + 27] & HAS_COARSER) interpolate<G>(block, v, row, Store<N>());
@@ -77,7 +77,7 @@ template<int G, class Finish> RS_NOINLINE void gather_at_wall(REAL* block, const
 // the block holds conserved values `[component][N][N][N]` meanwhile, so it must have room for them. Let `finish` capture
 // by value. `work`, if there is any, has INTERPOLATION_WORK<G> values and is free. Ends with a barrier.
 template<int G, class Finish>
-RS_FN void gather(REAL* block, const View& v, int row, Finish finish, REAL* work = nullptr) {
+RS_FN void gather(REAL* block, const GatherView& v, int row, Finish finish, REAL* work = nullptr) {
   const int codes = v.neighbours[(rs::i64)row * AROUND + 27];
   if (field::BOUNDED && codes & HAS_OUTSIDE) {
     gather_at_wall<G>(block, v, row, finish);

@@ -2,7 +2,7 @@
 
 use super::prolong::{CoarseBlock, FineCells, SlopeLimiter, between};
 use super::states::{MAX_COMPONENTS, StateFunctions};
-use super::{Block, Boundaries, COARSER, Rows, SELF};
+use super::{Boundaries, COARSER, CellBlock, Rows, SELF};
 use crate::{CELLS, PATCH};
 use nestar_device::Real;
 
@@ -64,17 +64,17 @@ impl<R: Real> GatherScratch<R> {
 }
 
 /// Most ghost layers of a block.
-pub const MOST_GHOSTS: usize = 4;
+pub const MAX_GHOSTS: usize = 4;
 
 /// A block to fill: `[component][n][n][n]` with `n = 8 + 2*ghosts`, components `stride` values apart.
-pub struct Target<'a, R> {
+pub struct GatherTarget<'a, R> {
     /// The values.
     pub values: &'a mut [R],
     /// Values between two components.
     pub stride: usize,
     /// Number of components.
     pub components: usize,
-    /// Ghost layers, 0 to [`MOST_GHOSTS`].
+    /// Ghost layers, 0 to [`MAX_GHOSTS`].
     pub ghosts: usize,
 }
 
@@ -84,17 +84,17 @@ pub struct Target<'a, R> {
 pub fn gather<R: Real>(
     view: &GhostView<R>,
     row: u32,
-    target: &mut Target<R>,
+    target: &mut GatherTarget<R>,
     scratch: &mut GatherScratch<R>,
 ) {
-    gather_from(view, row, (target, u32::MAX), scratch);
+    gather_sectors(view, row, (target, u32::MAX), scratch);
 }
 
 /// As [`gather`], of those patches of the 27 alone that are wanted, as bits; cells in others keep what the block has there, or take it.
-pub fn gather_from<R: Real>(
+pub fn gather_sectors<R: Real>(
     view: &GhostView<R>,
     row: u32,
-    (target, wanted): (&mut Target<R>, u32),
+    (target, wanted): (&mut GatherTarget<R>, u32),
     scratch: &mut GatherScratch<R>,
 ) {
     let (ghosts, reach) = (target.ghosts, view.reach);
@@ -120,7 +120,7 @@ pub fn gather_from<R: Real>(
     if around.contains(&super::OUTSIDE) {
         let n = PATCH + 2 * target.ghosts;
         let origin = view.index[row as usize].map(|i| i * PATCH as i32 - target.ghosts as i32);
-        let block = Block {
+        let block = CellBlock {
             n,
             level: view.number,
             origin,
@@ -143,7 +143,7 @@ pub fn gather_from<R: Real>(
 fn copy_neighbours<R: Real, const G: usize>(
     view: &GhostView<R>,
     (around, wanted): (&[i32; 27], u32),
-    target: &mut Target<R>,
+    target: &mut GatherTarget<R>,
 ) {
     for d in (0..27).filter(|d| wanted >> d & 1 == 1) {
         let Ok(row) = u32::try_from(around[d]) else {
@@ -162,7 +162,7 @@ fn copy_neighbours<R: Real, const G: usize>(
 fn copy_sector<R: Real, const G: usize, const N: usize>(
     source: &[R],
     d: [i32; 3],
-    target: &mut Target<R>,
+    target: &mut GatherTarget<R>,
 ) {
     let n = PATCH + 2 * G;
     // the first cell in the neighbour and in the block, and how many
@@ -192,9 +192,9 @@ fn copy_run<R: Real, const N: usize>(to: &mut [R], from: &[R]) {
 }
 
 /// The coarse cells that a patch's ghosts are made from: its own 4^3 coarse cells, the ghosts', and one layer for slopes.
-fn coarse_block<R>(view: &GhostView<R>, row: u32, ghosts: usize) -> Block {
+fn coarse_block<R>(view: &GhostView<R>, row: u32, ghosts: usize) -> CellBlock {
     let margin = ghosts.div_ceil(2) + 1;
-    Block {
+    CellBlock {
         n: PATCH / 2 + 2 * margin,
         level: view.number - 1,
         origin: view.index[row as usize].map(|i| i * (PATCH / 2) as i32 - margin as i32),
@@ -208,7 +208,7 @@ fn coarse_block<R>(view: &GhostView<R>, row: u32, ghosts: usize) -> Block {
 fn fill_coarse<R: Real>(
     view: &GhostView<R>,
     row: u32,
-    block: &Block,
+    block: &CellBlock,
     components: usize,
     scratch: &mut GatherScratch<R>,
 ) {
@@ -276,7 +276,7 @@ fn blend_run<R: Real>(
 fn coarse_cells<'a, R: Real>(
     view: &GhostView<R>,
     row: u32,
-    block: &Block,
+    block: &CellBlock,
     components: usize,
     scratch: &'a mut GatherScratch<R>,
 ) -> CoarseBlock<'a, R> {
@@ -317,7 +317,7 @@ fn sector(d: i32, ghosts: usize) -> std::ops::Range<usize> {
     }
 }
 
-fn interpolate_sector<R: Real>(coarse: &CoarseBlock<R>, d: [i32; 3], target: &mut Target<R>) {
+fn interpolate_sector<R: Real>(coarse: &CoarseBlock<R>, d: [i32; 3], target: &mut GatherTarget<R>) {
     let g = target.ghosts;
     let mut fine = [[R::lit(0.0); 8]; MAX_COMPONENTS];
     for k in sector(d[2], g) {
@@ -338,7 +338,7 @@ fn put_fine<R: Real>(
     side: usize,
     fine: &FineCells<R>,
     d: [i32; 3],
-    target: &mut Target<R>,
+    target: &mut GatherTarget<R>,
 ) {
     let g = target.ghosts as i32;
     let margin = target.ghosts.div_ceil(2) as i32 + 1;
@@ -378,7 +378,7 @@ pub unsafe fn prolong_patch<R: Real>(
         keeps_means: true,
         ..coarse_cells(view, row, &block, components, scratch)
     };
-    let mut target = Target {
+    let mut target = GatherTarget {
         values: out,
         stride: CELLS,
         components,

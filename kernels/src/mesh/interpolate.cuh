@@ -15,14 +15,14 @@ RS_FN REAL mean_of_eight(const REAL* u) {
 }
 
 // A component of a coarse cell, interpolated in time.
-RS_FN REAL blended(const View& v, int row, int offset) {
+RS_FN REAL blended(const GatherView& v, int row, int offset) {
   return ::nestar_kernels::mesh::prolong::between<REAL>(row_of(v.coarse_old, row)[offset],
                                                         row_of(v.coarse_new, row)[offset], (REAL)v.weight);
 }
 
 // Cells of the coarser level around a patch, of which `first` is the first.
 struct ParentCells {
-  const View& v;
+  const GatherView& v;
   const int* around;
   const int* first;
   RS_MEMBER void operator()(const int* cell, REAL* u) const {
@@ -33,7 +33,7 @@ struct ParentCells {
 };
 
 // The state of the coarse cell at x, y, z of the parent's neighbourhood, also beyond the domain.
-RS_NOINLINE void coarse_state(const View& v, int parent, int x, int y, int z, REAL* u) {
+RS_NOINLINE void coarse_state(const GatherView& v, int parent, int x, int y, int z, REAL* u) {
   const int* around = v.neighbours + (rs::i64)parent * AROUND;
   const int* index = v.index + (rs::i64)parent * 4;
   const int row = coarse_row(around, x, y, z);
@@ -58,7 +58,7 @@ RS_FN Offsets offsets_of(REAL u, const rs::arr<REAL, 6>& near) {
 }
 
 // The primitive variables of a coarse cell and of its six neighbours, `near[7][COMPONENTS]`, where all lie inside the domain.
-RS_FN void states_inside(const View& v, int parent, const int* at, REAL* near) {
+RS_FN void states_inside(const GatherView& v, int parent, const int* at, REAL* near) {
   const int* around = v.neighbours + (rs::i64)parent * AROUND;
   RS_UNROLL for (int n = 0; n < 7; ++n) {
     const int x = at[0] + (n == 2) - (n == 1), y = at[1] + (n == 4) - (n == 3), z = at[2] + (n == 6) - (n == 5);
@@ -68,7 +68,7 @@ RS_FN void states_inside(const View& v, int parent, const int* at, REAL* near) {
 }
 
 // The same where some of them may lie beyond.
-RS_NOINLINE void states_beside_walls(const View& v, int parent, int x, int y, int z, REAL* near) {
+RS_NOINLINE void states_beside_walls(const GatherView& v, int parent, int x, int y, int z, REAL* near) {
   coarse_state(v, parent, x, y, z, near);
   for (int n = 0; n < 6; ++n) {
     const int step = n & 1 ? 1 : -1;
@@ -98,7 +98,7 @@ struct Refined {
 };
 
 // The coarse cell `at` of the parent's neighbourhood of 24^3 cells, with what its fine cells are made from.
-RS_FN void coarse_cell(const View& v, int parent, const int* at, Refined& cell) {
+RS_FN void coarse_cell(const GatherView& v, int parent, const int* at, Refined& cell) {
   if (field::BOUNDED && v.neighbours[(rs::i64)parent * AROUND + 27] & HAS_OUTSIDE)
     states_beside_walls(v, parent, at[0], at[1], at[2], cell.near);
   else states_inside(v, parent, at, cell.near);
@@ -109,7 +109,7 @@ RS_FN void coarse_cell(const View& v, int parent, const int* at, Refined& cell) 
 
 // Calls put(side, state) for the eight fine cells of the coarse cell `at`; all take the coarse state where one of them would be
 // unphysical.
-template<class Put> RS_FN void refine_cell(const View& v, int parent, const int* at, Put put) {
+template<class Put> RS_FN void refine_cell(const GatherView& v, int parent, const int* at, Put put) {
   Refined cell;
   coarse_cell(v, parent, at, cell);
   REAL state[COMPONENTS];
@@ -154,7 +154,7 @@ template<int G> struct CoarseCells {
 };
 
 // Fills the ghost cells with a coarser neighbour, a coarse cell a thread.
-template<int G, class Finish> RS_NOINLINE void interpolate(REAL* block, const View& v, int row, Finish finish) {
+template<int G, class Finish> RS_NOINLINE void interpolate(REAL* block, const GatherView& v, int row, Finish finish) {
   typedef CoarseCells<G> Coarse;
   const int parent = v.parent[row];
   const int* around = v.neighbours + (rs::i64)row * AROUND;
@@ -207,7 +207,7 @@ template<int G> struct CellBits {
 };
 
 // Finds the coarse cells whose fine cells are ghosts to interpolate; ends with a barrier.
-template<int G> RS_FN void find_wanted(const View& v, int row, CellBits<G>& wanted, CellBits<G>& unphysical) {
+template<int G> RS_FN void find_wanted(const GatherView& v, int row, CellBits<G>& wanted, CellBits<G>& unphysical) {
   const int* around = v.neighbours + (rs::i64)row * AROUND;
   EACH(n, CellBits<G>::WORDS) wanted.words[n] = unphysical.words[n] = 0;
   launch::barrier();
@@ -219,7 +219,7 @@ template<int G> RS_FN void find_wanted(const View& v, int row, CellBits<G>& want
 }
 
 // The primitive variables of the coarse cells that are wanted or stand beside one, a cell a thread; ends with a barrier.
-template<int G> RS_FN void primitives_shared(const View& v, int row, const CellBits<G>& wanted, REAL* work) {
+template<int G> RS_FN void primitives_shared(const GatherView& v, int row, const CellBits<G>& wanted, REAL* work) {
   typedef SharedCells<G> Shared;
   constexpr int M = Shared::M;
   const int* index = v.index + (rs::i64)row * 4;
@@ -270,7 +270,7 @@ template<int G> RS_FN void fine_state_shared(const REAL* work, int item, int sid
 // The same as `interpolate`, a coarse cell, then a component of it and then a fine cell a thread: a patch has few ghosts to
 // interpolate, and the way to one of them is long. Away from walls only.
 template<int G, class Finish>
-RS_NOINLINE void interpolate_shared(REAL* block, const View& v, int row, Finish finish, REAL* work) {
+RS_NOINLINE void interpolate_shared(REAL* block, const GatherView& v, int row, Finish finish, REAL* work) {
   typedef CoarseCells<G> Coarse;
   constexpr int COUNT = Coarse::COUNT;
   SHARED CellBits<G> wanted, unphysical;

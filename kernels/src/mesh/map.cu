@@ -15,7 +15,7 @@ KERNEL(cells_map, cells::F::Parameters) {
       else result = state_of<F::Result>(Cell{p.input, block, row, cell, n}, 0);
       const REAL* member = (const REAL*)&result;
       if (!p.input.out) {
-        take<COUNT>(p.input, (unsigned)(n * CELLS + cell), row, cell, member);
+        write_back<COUNT>(p.input, (unsigned)(n * CELLS + cell), row, cell, member);
         continue;
       }
       RS_UNROLL for (int c = 0; c < COUNT; ++c)

@@ -6,11 +6,10 @@
 //! Layout everywhere: a patch row is `[component][k][j][i]` with `i` (x) fastest, 512 cells a component, or as many values as
 //! its [`Centring`] says.
 
-pub mod attempt;
 pub mod block;
 pub mod boundary;
 pub mod device;
-pub mod exact;
+pub mod exact_sum;
 pub mod fluxes;
 pub mod gather;
 pub mod means;
@@ -22,17 +21,18 @@ pub mod restrict;
 pub mod rows;
 pub mod rule;
 pub mod shape;
-pub mod sharing;
+pub mod shared_values;
 pub mod staggered;
 pub mod states;
+pub mod subcycle;
 pub mod topology_parameters;
 
-pub use block::{Block, cell_centre};
+pub use block::{CellBlock, cell_centre};
 pub use boundary::{Boundaries, FaceRule};
 pub use gather::{GatherScratch, GhostView, gather};
 pub use pieces::RowShape;
-pub use rows::{NotHeld, Rows};
-pub use rule::{CellRule, FAULT_WORDS, GhostCell, Inner, RuleFault, RuleText, fault_place};
+pub use rows::{MissingRow, Rows};
+pub use rule::{CellRule, FAULT_WORDS, GhostCell, InnerStates, RuleFault, RuleText, fault_place};
 pub use shape::Centring;
 /// 0 in every cell: where a field starts that holds nothing yet.
 #[nestar_device::device]
@@ -41,7 +41,7 @@ pub fn nothing<R: nestar_device::Real>(_present: R) -> R {
 }
 
 pub use states::{
-    Follow, MAX_COMPONENTS, ShareSets, StateFunctions, StateItems, StateRules, States,
+    DependentComponents, MAX_COMPONENTS, ShareSets, StateFunctions, StateItems, StateRules, States,
 };
 
 /// Every device item of the mesh operations.
@@ -63,12 +63,12 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         prolong::between::ITEM,
         prolong::share_kept::ITEM,
         means::mean8::ITEM,
-        attempt::FAILED::ITEM,
-        attempt::UNFINISHED::ITEM,
-        attempt::WAITING::ITEM,
-        attempt::SUMMED_AT_ONCE::ITEM,
+        subcycle::FAILED::ITEM,
+        subcycle::CONTINUE::ITEM,
+        subcycle::RETRY::ITEM,
+        subcycle::SHARED_SUM_BYTES::ITEM,
         means::mean2::ITEM,
-        sharing::rank_of_sharer::ITEM,
+        shared_values::owner_priority::ITEM,
         fluxes::mean4::ITEM,
         fluxes::flux_mismatch::ITEM,
         fluxes::advanced::ITEM,

@@ -1,24 +1,40 @@
 //! What the kernels of the mesh take. The text of these structures is generated; `R` is the type of a field's values, or
 //! [`Number`](nestar_device::Number) where only the text knows it.
 
-use super::attempt::{Attempt, Outcome, Round};
 use super::block::LevelGeometry;
 use super::states::MAX_COMPONENTS;
+use super::subcycle::{Outcome, Subcycle, SubcycleRound};
 use nestar_device::{Address, Item, device};
 
 /// Every structure.
 #[must_use]
 pub fn items() -> Vec<&'static Item> {
     vec![
-        View, Registers, Prolong, Restrict, Share, Mended, Counts, Assign, Faces, Commit,
-        Correction, Totals, Pieces, Cells, Fluxes, Round, Outcome, Attempt,
+        GatherView,
+        FluxRegisterView,
+        ProlongParameters,
+        RestrictParameters,
+        ShareParameters,
+        RepairedCells,
+        RegisterCounts,
+        AssignParameters,
+        RegisterTransferParameters,
+        CommitParameters,
+        CorrectionParameters,
+        TotalsParameters,
+        TransferParameters,
+        CellParameters,
+        FluxParameters,
+        SubcycleRound,
+        Outcome,
+        Subcycle,
     ]
 }
 
 /// What a gather on a level reads, as [`GhostView`](super::GhostView).
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct View<R> {
+pub struct GatherView<R> {
     /// The bank with this level's present state.
     pub level: Address<R>,
     /// The bank with the coarser level before its step.
@@ -50,7 +66,7 @@ pub struct View<R> {
 /// Where the fluxes through a level's coarse-fine faces go. There are no slots where the level has no such faces.
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Registers<R> {
+pub struct FluxRegisterView<R> {
     /// `[row][6]`: slot of a face as the coarse side, -1: none.
     pub coarse_slot: Address<i32>,
     /// `[row][6]`: slot of a face as the fine side, -1: none.
@@ -64,9 +80,9 @@ pub struct Registers<R> {
 /// Of the kernel `mesh_prolong`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Prolong<R> {
+pub struct ProlongParameters<R> {
     /// Gathers on the level to fill.
-    pub view: View<R>,
+    pub view: GatherView<R>,
     /// The bank that `view.level` reads.
     pub rows_of_level: Address<R>,
     /// The rows to fill, one a block.
@@ -77,10 +93,10 @@ pub struct Prolong<R> {
     pub fresh: Address<u8>,
 }
 
-/// Of the kernel `mesh_share`.
+/// Of the kernel `mesh_sync_shared`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Share<R> {
+pub struct ShareParameters<R> {
     /// The level's present bank.
     pub level: Address<R>,
     /// The level's rows, one a block.
@@ -96,7 +112,7 @@ pub struct Share<R> {
 /// Of the kernel `mesh_restrict`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Restrict<R> {
+pub struct RestrictParameters<R> {
     /// The coarse level's present bank.
     pub coarse: Address<R>,
     /// The fine level's.
@@ -108,14 +124,14 @@ pub struct Restrict<R> {
     /// `[row]`: set where a row changes.
     pub stale: Address<u8>,
     /// Counts of mended cells.
-    pub mended: Address<Mended>,
+    pub mended: Address<RepairedCells>,
 }
 
 /// Cells that round-off made unphysical and that were mended, since the start of a run.
 #[device]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Zeroable, bytemuck::Pod)]
 #[repr(C)]
-pub struct Mended {
+pub struct RepairedCells {
     /// Averages of finer cells.
     pub averages: u64,
     /// Corrections at coarse-fine faces.
@@ -126,7 +142,7 @@ pub struct Mended {
 #[device]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Zeroable, bytemuck::Pod)]
 #[repr(C)]
-pub struct Counts {
+pub struct RegisterCounts {
     /// Coarse-side registers.
     pub coarse: u32,
     /// Patches that have any.
@@ -138,21 +154,21 @@ pub struct Counts {
 /// Of the kernels `mesh_assign_coarse` and `mesh_assign_fine`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Assign {
+pub struct AssignParameters {
     /// The level's rows, `[count]`.
     pub rows: Address<i32>,
     /// Neighbours, `[row][28]`.
     pub neighbours: Address<i32>,
     /// First children, `[row]`.
     pub first_child: Address<i32>,
-    /// `[row][6]`, as in [`Registers`].
+    /// `[row][6]`, as in [`FluxRegisterView`].
     pub coarse_slot: Address<i32>,
     /// `[row][6]`.
     pub fine_slot: Address<i32>,
     /// Patches with coarse-side registers, in no order.
     pub corrected: Address<i32>,
     /// What is counted.
-    pub counts: Address<Counts>,
+    pub counts: Address<RegisterCounts>,
     /// Rows.
     pub count: i32,
     /// Whether the level has no fine-side registers, being the coarsest.
@@ -162,10 +178,10 @@ pub struct Assign {
 /// Of the kernels that move fine-side registers between ranks.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Faces<R> {
+pub struct RegisterTransferParameters<R> {
     /// The faces, one a block.
     pub pieces: Address<Piece>,
-    /// `[row][6]`, as in [`Registers`].
+    /// `[row][6]`, as in [`FluxRegisterView`].
     pub fine_slot: Address<i32>,
     /// `[slot][component][4][4]`: fluxes of the first fine step.
     pub reference: Address<R>,
@@ -173,16 +189,16 @@ pub struct Faces<R> {
     pub change: Address<R>,
     /// `[piece][2][component][4][4]`.
     pub packed: Address<R>,
-    /// Slot of the first face, for `mesh_give_slots`.
+    /// Slot of the first face, for `mesh_assign_slots`.
     pub first: i32,
-    /// Faces, for `mesh_give_slots`.
+    /// Faces, for `mesh_assign_slots`.
     pub count: i32,
 }
 
 /// Of the kernel `mesh_commit`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Commit<R> {
+pub struct CommitParameters<R> {
     /// `[slot][component][4][4]`: the fluxes of the step.
     pub attempt: Address<R>,
     /// As in [`Faces`].
@@ -200,7 +216,7 @@ pub struct Commit<R> {
 /// Of the kernel `mesh_correct`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Correction<R> {
+pub struct CorrectionParameters<R> {
     /// The coarse level's present bank.
     pub level: Address<R>,
     /// The rows to correct, one a block.
@@ -209,11 +225,11 @@ pub struct Correction<R> {
     pub neighbours: Address<i32>,
     /// First children, `[row]`.
     pub first_child: Address<i32>,
-    /// As in [`Registers`].
+    /// As in [`FluxRegisterView`].
     pub coarse_slot: Address<i32>,
-    /// As in [`Registers`].
+    /// As in [`FluxRegisterView`].
     pub fine_slot: Address<i32>,
-    /// As in [`Registers`].
+    /// As in [`FluxRegisterView`].
     pub coarse_flux: Address<R>,
     /// As in [`Faces`].
     pub reference: Address<R>,
@@ -222,7 +238,7 @@ pub struct Correction<R> {
     /// `[row]`: set where a row changes.
     pub stale: Address<u8>,
     /// Counts of mended cells.
-    pub mended: Address<Mended>,
+    pub mended: Address<RepairedCells>,
     /// Length of the coarse step.
     pub dt: f64,
     /// 1 / width of a coarse cell.
@@ -231,12 +247,12 @@ pub struct Correction<R> {
 
 /// Most stretches of a level that one rank sums: two for every halving of a level that 31 bits count.
 #[device]
-pub const MOST_NODES: usize = 64;
+pub const MAX_SUM_NODES: usize = 64;
 
 /// Of the kernels `mesh_sum_patches` and `mesh_sum_parts`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Totals<R> {
+pub struct TotalsParameters<R> {
     /// The level's present bank.
     pub level: Address<R>,
     /// The level's rows in Hilbert order.
@@ -250,7 +266,7 @@ pub struct Totals<R> {
     /// Nodes.
     pub count: i32,
     /// Stretches of patches: from, to, halvings that are left to the host, first part.
-    pub nodes: [[i32; 4]; MOST_NODES],
+    pub nodes: [[i32; 4]; MAX_SUM_NODES],
 }
 
 /// What the kernels for functions of a cell read and write beside the functions' own parameters.
@@ -262,7 +278,7 @@ pub struct CellInput<R> {
     /// Components of each.
     pub components: [i32; 4],
     /// Gathers of the first field.
-    pub view: View<R>,
+    pub view: GatherView<R>,
     /// A block with ghost cells for each block of the launch, where they do not fit into shared memory.
     pub blocks: Address<R>,
     /// Where a map's results go.
@@ -289,12 +305,12 @@ pub struct CellInput<R> {
     pub sums: Address<f64>,
     /// The patches around each that want something, `[count]`.
     pub sectors: Address<u32>,
-    /// The cells that are called, as [`Round`] counts them; none: all.
+    /// The cells that are called, as [`SubcycleRound`] counts them; none: all.
     pub list: Address<u32>,
     /// Those that are unfinished; none: the round is the last one.
     pub next: Address<u32>,
     /// What a round of calls leaves.
-    pub round: Address<Round>,
+    pub round: Address<SubcycleRound>,
     /// Cells of the list.
     pub listed: i32,
     /// Calls in a cell before it is taken down as unfinished.
@@ -318,7 +334,7 @@ pub struct CellInput<R> {
 /// Of the kernels for functions of a cell.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Cells<R, P> {
+pub struct CellParameters<R, P> {
     /// Fields, rows and results.
     pub input: CellInput<R>,
     /// The function's own parameters.
@@ -328,11 +344,11 @@ pub struct Cells<R, P> {
 /// Of the kernels for functions of a face.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Fluxes<R, P> {
+pub struct FluxParameters<R, P> {
     /// Fields, rows and results.
     pub input: CellInput<R>,
     /// Where the fluxes go; where they are added, `attempt` is what later steps differ by, times their lengths.
-    pub registers: Registers<R>,
+    pub registers: FluxRegisterView<R>,
     /// Length of the step over the width of a cell along each axis.
     pub rate: [f64; 3],
     /// Length of the step.
@@ -360,7 +376,7 @@ pub struct Piece {
 /// Of the kernels `mesh_pack` and `mesh_unpack`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Pieces<R> {
+pub struct TransferParameters<R> {
     /// The bank.
     pub level: Address<R>,
     /// `[piece][component][value]`.

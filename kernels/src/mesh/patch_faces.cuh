@@ -31,7 +31,7 @@ RS_FN REAL on_face(const REAL* flux, int face, int slow, int fast) {
 }
 
 // Hands the fluxes of component c of COUNT through the patch's own faces to its registers; or adds them, to the fine ones times `dt`.
-template<bool ADDS, int COUNT = COMPONENTS> RS_FN void store_registers(const Registers& to, int row, int c, const REAL* flux, int pitch, REAL dt = REAL(0)) {
+template<bool ADDS, int COUNT = COMPONENTS> RS_FN void store_registers(const FluxRegisterView& to, int row, int c, const REAL* flux, int pitch, REAL dt = REAL(0)) {
   if (!to.coarse_slot && !to.fine_slot) return;
   for (int face = 0; face < 6; ++face) {
     const int coarse = to.coarse_slot ? to.coarse_slot[row * 6 + face] : -1;

@@ -3,11 +3,11 @@
 
 namespace mesh {
 
-typedef parameters::Prolong<REAL> Prolong;
+typedef parameters::ProlongParameters<REAL> ProlongParameters;
 
 // Component c at `at`, counted from the parent's first cell: a plane of the parent along the component's axis, a cell of the
 // parent or of the patch beside it along the others. `otherwise` beyond the domain.
-RS_FN REAL coarse_face(const View& v, const int* around, int c, const int* at, REAL otherwise) {
+RS_FN REAL coarse_face(const GatherView& v, const int* around, int c, const int* at, REAL otherwise) {
   int d = SELF, q[3];
   for (int a = 0, step = 1; a < 3; ++a, step *= 3) {
     const int beside = a == c % 3 ? 0 : (at[a] >= PATCH) - (at[a] < 0);
@@ -18,7 +18,7 @@ RS_FN REAL coarse_face(const View& v, const int* around, int c, const int* at, R
 }
 
 // The fine value of component c at fast, slow of an even plane of `row`, from the coarse plane on which it lies.
-RS_FN REAL fine_face(const View& v, int row, int c, int plane, int fast, int slow) {
+RS_FN REAL fine_face(const GatherView& v, int row, int c, int plane, int fast, int slow) {
   const int* around = v.neighbours + (rs::i64)v.parent[row] * AROUND;
   const int axis = c % 3, b = (c + 1) % 3, e = (c + 2) % 3;
   int at[3];
@@ -39,7 +39,7 @@ RS_FN REAL fine_face(const View& v, int row, int c, int plane, int fast, int slo
 }
 
 // Fills the faces of a new patch: even planes from the coarse ones or an old patch beyond, then those between.
-RS_FN void prolong_faces(const Prolong& p, int row) {
+RS_FN void prolong_faces(const ProlongParameters& p, int row) {
   constexpr int EVEN = PATCH / 2 + 1;
   REAL* out = row_of(p.rows_of_level, row);
   EACH(n, COMPONENTS * EVEN * FACE) {
@@ -120,7 +120,7 @@ RS_FN void put_means_right(const Refined& from, REAL* out) {
 
 // Fills the eight fine cells of the coarse cell `at` of the parent's neighbourhood, of which the first stands at `out`: their
 // means are the coarse state. All take that where one of them would be unphysical.
-RS_FN void refine_cell_exactly(const View& v, int parent, const int* at, REAL* out) {
+RS_FN void refine_cell_exactly(const GatherView& v, int parent, const int* at, REAL* out) {
   Refined from;
   coarse_cell(v, parent, at, from);
   REAL state[COMPONENTS];
@@ -144,7 +144,7 @@ RS_FN void refine_cell_exactly(const View& v, int parent, const int* at, REAL* o
 }
 
 // Fills the cells of a new patch.
-RS_FN void prolong_cells(const Prolong& p, int row) {
+RS_FN void prolong_cells(const ProlongParameters& p, int row) {
   const int parent = p.view.parent[row];
   const int* index = p.view.index + (rs::i64)row * 4;
   REAL* out = row_of(p.rows_of_level, row);
@@ -158,7 +158,7 @@ RS_FN void prolong_cells(const Prolong& p, int row) {
 
 }  // namespace mesh
 
-KERNEL(mesh_prolong, mesh::Prolong) {
+KERNEL(mesh_prolong, mesh::ProlongParameters) {
   using namespace mesh;
   const int row = p.rows[launch::block()];
   if constexpr (CENTRING == ON_FACES) prolong_faces(p, row);

@@ -1,7 +1,7 @@
 //! Conservative, monotonic interpolation from a coarse level to the next finer one.
 
 use super::means::mean8;
-use super::states::{Follow, MAX_COMPONENTS, ShareSets, StateFunctions};
+use super::states::{DependentComponents, MAX_COMPONENTS, ShareSets, StateFunctions};
 use nestar_device::math::sum3;
 use nestar_device::{Lane, Real, device};
 
@@ -134,13 +134,13 @@ pub fn share_kept<R: Real>(share: R, low: R, high: R, density: R, deviation: R) 
 }
 
 /// Settles each of eight fine states.
-fn settle<R: Real>(fine: &mut [[R; 8]], follow: &Follow<R>) {
+fn settle<R: Real>(fine: &mut [[R; 8]], follow: &DependentComponents<R>) {
     let mut state = [R::lit(0.0); MAX_COMPONENTS];
     for side in 0..8 {
         for (value, fine) in state.iter_mut().zip(&*fine) {
             *value = fine[side];
         }
-        follow.settle(&mut state[..fine.len()]);
+        follow.reconcile(&mut state[..fine.len()]);
         for (value, fine) in state.iter().zip(&mut *fine) {
             fine[side] = *value;
         }
@@ -184,7 +184,10 @@ impl<R: Real> CoarseBlock<'_, R> {
         (rules.conserved)(fine.as_flattened_mut(), 8);
         if self.keeps_means {
             self.put_means_right(index, fine, rules.leading, &rules.sets);
-            rules.follow.iter().for_each(|follow| settle(fine, follow));
+            rules
+                .dependents
+                .iter()
+                .for_each(|follow| settle(fine, follow));
         }
         if !(rules.physical)(fine.as_flattened(), 8) {
             for (c, fine) in fine.iter_mut().enumerate() {

@@ -32,7 +32,7 @@ RS_NOINLINE void mend_average(const REAL* source, REAL* u) {
 
 }  // namespace mesh
 
-KERNEL(mesh_restrict, mesh::parameters::Restrict<mesh::REAL>) {
+KERNEL(mesh_restrict, mesh::parameters::RestrictParameters<mesh::REAL>) {
   using namespace mesh;
   const int first = p.rows[8 * launch::block()] & ~7;
   const int parent = p.parent[first];
@@ -62,10 +62,10 @@ KERNEL(mesh_restrict, mesh::parameters::Restrict<mesh::REAL>) {
 
 namespace mesh {
 
-typedef parameters::Share<REAL> Share;
+typedef parameters::ShareParameters<REAL> ShareParameters;
 
 // Who owns values on the given sides of a patch (-1 lower, 1 upper, 0 between): its row, and the step to it.
-RS_FN int owner_at(const Share& p, int row, const int* sides, int* step) {
+RS_FN int owner_at(const ShareParameters& p, int row, const int* sides, int* step) {
   const int* around = p.neighbours + (rs::i64)row * AROUND;
   int owner = row;
   unsigned least = ~0u;
@@ -73,7 +73,7 @@ RS_FN int owner_at(const Share& p, int row, const int* sides, int* step) {
     const int to[3] = {sides[0] * (bits & 1), sides[1] * (bits >> 1 & 1), sides[2] * (bits >> 2)};
     const int d = SELF + to[0] + 3 * to[1] + 9 * to[2];
     if (around[d] < 0) continue;
-    const unsigned rank = ::nestar_kernels::mesh::sharing::rank_of_sharer((unsigned)d, p.first_child[around[d]] != LEAF);
+    const unsigned rank = ::nestar_kernels::mesh::shared_values::owner_priority((unsigned)d, p.first_child[around[d]] != LEAF);
     if (rank >= least) continue;
     least = rank;
     owner = around[d];
@@ -101,8 +101,8 @@ RS_FN void take_sides(REAL* own, const REAL* theirs, int c, const int* sides, co
 
 }  // namespace mesh
 
-// Sets the values that belong to a patch beside them to its values: the twin of share_sides in sharing.rs. One block a patch.
-KERNEL(mesh_share, mesh::Share) {
+// Sets the values that belong to a patch beside them to its values: the twin of sync_shared_values in sharing.rs. One block a patch.
+KERNEL(mesh_sync_shared, mesh::ShareParameters) {
   using namespace mesh;
   const int row = p.rows[launch::block()];
   for (int d = 0; d < 27; ++d) {

@@ -41,11 +41,11 @@ pub unsafe fn restrict_octet<R: Real>(
             // a field on faces or edges has no rules
             if let Some(rules) = rules.filter(|rules| !(rules.physical)(&state[..components], 1)) {
                 let w = mean_primitive(source, from, components, rules);
-                (rules.mend)(&mut state[..components], &w[..components]);
+                (rules.repair)(&mut state[..components], &w[..components]);
                 mended += 1;
             }
-            if let Some(follow) = rules.and_then(|rules| rules.follow) {
-                follow.settle(&mut state[..components]);
+            if let Some(follow) = rules.and_then(|rules| rules.dependents) {
+                follow.reconcile(&mut state[..components]);
             }
             for c in (group..components).step_by(groups) {
                 out[c * values + n] = state[c];

@@ -19,14 +19,14 @@ unsafe impl<R: Send + Sync> Sync for Rows<'_, R> {}
 
 /// What a read of a row that is not held unwinds with, past whoever reads it: for whoever holds a part of the rows alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotHeld {
+pub struct MissingRow {
     /// The row.
     pub row: u32,
 }
 
 #[cold]
 fn not_held(row: u32) -> ! {
-    std::panic::resume_unwind(Box::new(NotHeld { row }))
+    std::panic::resume_unwind(Box::new(MissingRow { row }))
 }
 
 impl<'a, R> Rows<'a, R> {

@@ -1,12 +1,12 @@
 //! Rules for what stands beyond a face of the domain, and what they are asked about.
 
 use super::block::LevelGeometry;
-use nestar_device::{Item, MOST_INNER, Real};
+use nestar_device::{Item, MAX_INNER_CELLS, Real};
 
 /// What the functions of a [`RuleText`] are asked about; in namespace `field`.
-pub const ASKED: &str = include_str!("asked.cuh");
-/// `#[device]` functions beyond faces; follows [`ASKED`].
-pub(super) const RULES: &str = include_str!("rules.cuh");
+pub const GHOST_QUERY: &str = include_str!("ghost_query.cuh");
+/// `#[device]` functions beyond faces; follows [`GHOST_QUERY`].
+pub(super) const RULES: &str = include_str!("boundary_functions.cuh");
 
 /// A ghost cell beyond a face, and where it lies.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +29,7 @@ pub struct GhostCell {
 
 /// The inner cells along the normal of a face.
 #[derive(Clone, Copy, Debug)]
-pub struct Inner<'a, R> {
+pub struct InnerStates<'a, R> {
     pub(super) values: &'a [R],
     /// From a component to the next.
     pub(super) stride: usize,
@@ -39,7 +39,7 @@ pub struct Inner<'a, R> {
 }
 
 /// No cells.
-impl<R> Default for Inner<'_, R> {
+impl<R> Default for InnerStates<'_, R> {
     fn default() -> Self {
         Self {
             values: &[],
@@ -50,11 +50,11 @@ impl<R> Default for Inner<'_, R> {
     }
 }
 
-impl<R: Real> Inner<'_, R> {
-    /// A component of cell `n`, from 0 beside the face to `MOST_INNER - 1`.
+impl<R: Real> InnerStates<'_, R> {
+    /// A component of cell `n`, from 0 beside the face to `MAX_INNER_CELLS - 1`.
     #[must_use]
     pub fn value(&self, n: usize, component: usize) -> R {
-        debug_assert!(n < MOST_INNER);
+        debug_assert!(n < MAX_INNER_CELLS);
         let cell = self.first.wrapping_add_signed(n as isize * self.step);
         self.values[component * self.stride + cell]
     }
@@ -63,7 +63,7 @@ impl<R: Real> Inner<'_, R> {
 /// A rule that makes the state of a ghost cell from the states of cells inside the domain.
 pub trait CellRule<R>: Send + Sync {
     /// Fills `state`, which holds the nearest inner cell's components, with the ghost cell's.
-    fn apply(&self, cell: &GhostCell, inner: &Inner<R>, state: &mut [R]);
+    fn apply(&self, cell: &GhostCell, inner: &InnerStates<R>, state: &mut [R]);
 
     /// Whether the face is a reflecting wall at this cell, where the rule does not apply.
     fn is_wall(&self, _cell: &GhostCell) -> bool {
@@ -88,7 +88,7 @@ pub trait CellRule<R>: Send + Sync {
 ///
 /// ```text
 /// RS_FN bool wall_A_S(const double* centre, double time, unsigned* fault)             as CellRule::is_wall
-/// RS_FN void beyond_A_S(const Asked& at, REAL* u, unsigned* fault)                    as CellRule::apply
+/// RS_FN void ghost_A_S(const GhostQuery& at, REAL* u, unsigned* fault)                    as CellRule::apply
 /// ```
 ///
 /// Where a value is not fit to be used they call `launch::leave_fault(fault, code, centre, time)`, or the same with the state and the
@@ -99,7 +99,7 @@ pub struct RuleText {
     pub items: Vec<&'static Item>,
     /// Their definitions.
     pub functions: String,
-    /// Inner cells that `beyond` reads, 1 to `MOST_INNER`.
+    /// Inner cells that `beyond` reads, 1 to `MAX_INNER_CELLS`.
     pub inner: usize,
 }
 

@@ -29,7 +29,7 @@ pub struct FaceView<'a, R> {
 }
 
 /// Values of a plane of faces: 8 x 8, the axis after the plane's own runs first (in cyclic order).
-type Plane<R> = [R; PATCH * PATCH];
+type FacePlane<R> = [R; PATCH * PATCH];
 
 /// Fills a new fine row of faces from its parent's surroundings and from patches of its level that are not new.
 ///
@@ -76,7 +76,12 @@ fn old_beyond<'a, R>(
 }
 
 /// Fine values of component `c` on an even plane of `row`, from the coarse plane on which it lies.
-fn interpolated_plane<R: Real>(view: &FaceView<R>, row: u32, c: usize, plane: usize) -> Plane<R> {
+fn interpolated_plane<R: Real>(
+    view: &FaceView<R>,
+    row: u32,
+    c: usize,
+    plane: usize,
+) -> FacePlane<R> {
     let parent = view.parent[row as usize] as usize;
     let around = &view.neighbours[parent];
     let corner = view.index[row as usize].map(|i| (PATCH / 2) as i32 * (i & 1));
@@ -131,11 +136,11 @@ fn place(c: usize, plane: usize, n: usize) -> usize {
     Centring::Face.index(c, at)
 }
 
-fn read_plane<R: Real>(values: &[R], c: usize, plane: usize) -> Plane<R> {
+fn read_plane<R: Real>(values: &[R], c: usize, plane: usize) -> FacePlane<R> {
     std::array::from_fn(|n| values[place(c, plane, n)])
 }
 
-fn write_plane<R: Real>(values: &mut [R], c: usize, plane: usize, from: &Plane<R>) {
+fn write_plane<R: Real>(values: &mut [R], c: usize, plane: usize, from: &FacePlane<R>) {
     for (n, value) in from.iter().enumerate() {
         values[place(c, plane, n)] = *value;
     }

@@ -29,7 +29,7 @@ pub trait States<const N: usize>: 'static {
     fn mended<R: Real>(u: &[R; N], w: &[R; N]) -> [R; N];
 
     /// The two functions below on devices, in this order, if they do anything.
-    const FOLLOW: Option<[&'static Item; 2]> = None;
+    const DEPENDENTS: Option<[&'static Item; 2]> = None;
 
     /// The state `after` a function has changed some components of `before`, with those that follow from them.
     fn followed<R: Real>(_before: &[R; N], after: &[R; N]) -> [R; N] {
@@ -109,24 +109,24 @@ pub struct StateFunctions<R> {
     /// Puts the states in place of a block of so many primitive variables.
     pub conserved: fn(&mut [R], usize),
     /// Mends a state by the given primitive variables.
-    pub mend: fn(&mut [R], &[R]),
+    pub repair: fn(&mut [R], &[R]),
     /// Where components follow from others.
-    pub follow: Option<Follow<R>>,
+    pub dependents: Option<DependentComponents<R>>,
 }
 
 /// [`States::followed`] and [`States::settled`] in one precision, of single states.
 #[derive(Clone, Copy, Debug)]
-pub struct Follow<R> {
+pub struct DependentComponents<R> {
     /// Lets the second state, which the first has become, follow.
-    pub follow: fn(&[R], &mut [R]),
-    settle: fn(&mut [R], R),
+    pub update: fn(&[R], &mut [R]),
+    reconcile: fn(&mut [R], R),
     threshold: R,
 }
 
-impl<R: Copy> Follow<R> {
+impl<R: Copy> DependentComponents<R> {
     /// Makes one state of what an average, a correction or an interpolation has made of each component.
-    pub fn settle(&self, u: &mut [R]) {
-        (self.settle)(u, self.threshold);
+    pub fn reconcile(&self, u: &mut [R]) {
+        (self.reconcile)(u, self.threshold);
     }
 }
 
@@ -135,8 +135,8 @@ impl<R: Copy> Follow<R> {
 pub struct StateItems {
     /// As [`States::ITEMS`].
     pub items: [&'static Item; 4],
-    /// As [`States::FOLLOW`].
-    pub follow: Option<[&'static Item; 2]>,
+    /// As [`States::DEPENDENTS`].
+    pub dependents: Option<[&'static Item; 2]>,
     /// Of the second of them.
     pub threshold: f64,
     /// Leading components.
@@ -165,7 +165,7 @@ impl StateRules {
             double: StateFunctions::of::<S, N>(),
             items: StateItems {
                 items: S::ITEMS,
-                follow: S::FOLLOW,
+                dependents: S::DEPENDENTS,
                 threshold: 0.0,
                 leading: N,
                 sets: ShareSets::default(),
@@ -176,10 +176,10 @@ impl StateRules {
     /// The same rules with the threshold of [`States::settled`].
     #[must_use]
     pub fn with_threshold(mut self, threshold: f64) -> Self {
-        if let Some(follow) = &mut self.single.follow {
+        if let Some(follow) = &mut self.single.dependents {
             follow.threshold = threshold as f32;
         }
-        if let Some(follow) = &mut self.double.follow {
+        if let Some(follow) = &mut self.double.dependents {
             follow.threshold = threshold;
         }
         self.items.threshold = threshold;
@@ -204,10 +204,10 @@ impl<R: Real> StateFunctions<R> {
             physical: all_physical::<S, R, N>,
             primitive: all_primitive::<S, R, N>,
             conserved: all_conserved::<S, R, N>,
-            mend: mend::<S, R, N>,
-            follow: S::FOLLOW.map(|_| Follow {
-                follow: follow::<S, R, N>,
-                settle: settle::<S, R, N>,
+            repair: repair::<S, R, N>,
+            dependents: S::DEPENDENTS.map(|_| DependentComponents {
+                update: follow::<S, R, N>,
+                reconcile: reconcile::<S, R, N>,
                 threshold: R::lit(0.0),
             }),
         }
@@ -249,7 +249,7 @@ fn all_conserved<S: States<N>, R: Real, const N: usize>(block: &mut [R], cells: 
     }
 }
 
-fn mend<S: States<N>, R: Real, const N: usize>(u: &mut [R], w: &[R]) {
+fn repair<S: States<N>, R: Real, const N: usize>(u: &mut [R], w: &[R]) {
     let mended = S::mended(&leading(u, 1, 0), &leading(w, 1, 0));
     u[..N].copy_from_slice(&mended);
 }
@@ -259,7 +259,7 @@ fn follow<S: States<N>, R: Real, const N: usize>(before: &[R], after: &mut [R]) 
     after[..N].copy_from_slice(&followed);
 }
 
-fn settle<S: States<N>, R: Real, const N: usize>(u: &mut [R], threshold: R) {
+fn reconcile<S: States<N>, R: Real, const N: usize>(u: &mut [R], threshold: R) {
     let settled = S::settled(&leading(u, 1, 0), threshold);
     u[..N].copy_from_slice(&settled);
 }

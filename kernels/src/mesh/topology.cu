@@ -11,7 +11,7 @@ constexpr int WORDS = AROUND + 6;
 constexpr int CHUNK = 256;
 
 // Where word w of a row stands.
-RS_FN int* place(const Scatter& p, rs::i64 row, int w) {
+RS_FN int* place(const ScatterParameters& p, rs::i64 row, int w) {
   if (w < AROUND) return p.neighbours + row * AROUND + w;
   if (w == AROUND) return p.parent + row;
   if (w == AROUND + 1) return p.first_child + row;
@@ -19,7 +19,7 @@ RS_FN int* place(const Scatter& p, rs::i64 row, int w) {
 }
 
 // The neighbour in direction d of a patch on the sides `index & 1` of its parent.
-RS_FN int neighbour(const Link& p, const int* around, const int* index, int row, int d) {
+RS_FN int neighbour(const LinkParameters& p, const int* around, const int* index, int row, int d) {
   if (d == SELF) return row;
   const int x = (index[0] & 1) + d % 3 - 1, y = (index[1] & 1) + d / 3 % 3 - 1, z = (index[2] & 1) + d / 9 - 1;
   // one patch of the parent's level is two of this: the shift rounds down also below 0
@@ -32,7 +32,7 @@ RS_FN int neighbour(const Link& p, const int* around, const int* index, int row,
 }  // namespace topology
 
 // Writes rows of a table.
-KERNEL(topology_set, topology::Set) {
+KERNEL(topology_set, topology::SetParameters) {
   EACH(i, topology::CHUNK) {
     const int n = launch::block() * topology::CHUNK + i;
     if (n >= p.count) continue;
@@ -42,7 +42,7 @@ KERNEL(topology_set, topology::Set) {
 }
 
 // Writes rows of all tables.
-KERNEL(topology_scatter, topology::Scatter) {
+KERNEL(topology_scatter, topology::ScatterParameters) {
   using namespace topology;
   // neighbouring threads take neighbouring words
   EACH(i, CHUNK * WORDS) {
@@ -52,7 +52,7 @@ KERNEL(topology_scatter, topology::Scatter) {
 }
 
 // Tells the patches of a level their parents, places and children.
-KERNEL(topology_adopt, topology::Adopt) {
+KERNEL(topology_adopt, topology::AdoptParameters) {
   EACH(i, topology::CHUNK) {
     const int n = launch::block() * topology::CHUNK + i;
     if (n >= p.count) continue;
@@ -65,7 +65,7 @@ KERNEL(topology_adopt, topology::Adopt) {
 }
 
 // Makes the neighbour tables of a level from those of its parents.
-KERNEL(topology_link, topology::Link) {
+KERNEL(topology_link, topology::LinkParameters) {
   using namespace topology;
   EACH(i, CHUNK) {
     const int n = launch::block() * CHUNK + i;

@@ -5,13 +5,18 @@ use nestar_device::{Address, Item, device};
 /// Every structure.
 #[must_use]
 pub fn items() -> Vec<&'static Item> {
-    vec![Adopt, Set, Link, Scatter]
+    vec![
+        AdoptParameters,
+        SetParameters,
+        LinkParameters,
+        ScatterParameters,
+    ]
 }
 
 /// Of the kernels of the topology that give the patches of a level their parents, places and children.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Adopt {
+pub struct AdoptParameters {
     /// The level's rows, octet by octet.
     pub rows: Address<i32>,
     /// `[count / 8]`.
@@ -33,7 +38,7 @@ pub struct Adopt {
 /// Of the kernel `topology_set`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Set {
+pub struct SetParameters {
     /// The rows, `[count]`.
     pub rows: Address<i32>,
     /// `[count][width]`.
@@ -49,7 +54,7 @@ pub struct Set {
 /// Of the kernel `topology_link`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Link {
+pub struct LinkParameters {
     /// The rows, `[count]`.
     pub rows: Address<i32>,
     /// Parents, `[row]`.
@@ -67,7 +72,7 @@ pub struct Link {
 /// Of the kernel `topology_scatter`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Scatter {
+pub struct ScatterParameters {
     /// The rows, distinct, `[count]`.
     pub rows: Address<i32>,
     /// `[count][34]`: entries of all tables.

@@ -28,7 +28,7 @@ RS_FN double pairwise(const double* sums, int c, int from, int to) {
 }  // namespace mesh
 
 // Sums every leaf patch. One block a patch.
-KERNEL(mesh_sum_patches, mesh::parameters::Totals<mesh::REAL>) {
+KERNEL(mesh_sum_patches, mesh::parameters::TotalsParameters<mesh::REAL>) {
   using namespace mesh;
   SHARED double lanes[8 * COMPONENTS];
   const int n = launch::block(), row = p.rows[n];
@@ -51,7 +51,7 @@ KERNEL(mesh_sum_patches, mesh::parameters::Totals<mesh::REAL>) {
 }
 
 // Sums the patches of every part: a node is halved as often as the host says, and each half is a part.
-KERNEL(mesh_sum_parts, mesh::parameters::Totals<mesh::REAL>) {
+KERNEL(mesh_sum_parts, mesh::parameters::TotalsParameters<mesh::REAL>) {
   using namespace mesh;
   const int part = launch::block();
   int node = p.count - 1;

@@ -3,7 +3,7 @@
 namespace mesh {
 
 using parameters::Piece;
-typedef parameters::Pieces<REAL> Pieces;
+typedef parameters::TransferParameters<REAL> TransferParameters;
 
 // The values of a piece, vector by vector, component by component, x running fastest.
 struct Box {
@@ -34,12 +34,12 @@ struct Box {
 };
 
 // Where the values of a piece stand, and how many they are.
-RS_FN REAL* packed(const Pieces& p, const Piece& piece) { return p.packed + piece.before * p.count / GROUPS; }
-RS_FN int values(const Pieces& p, const Box& box) { return box.all * p.count / GROUPS; }
+RS_FN REAL* packed(const TransferParameters& p, const Piece& piece) { return p.packed + piece.before * p.count / GROUPS; }
+RS_FN int values(const TransferParameters& p, const Box& box) { return box.all * p.count / GROUPS; }
 
 }  // namespace mesh
 
-KERNEL(mesh_pack, mesh::Pieces) {
+KERNEL(mesh_pack, mesh::TransferParameters) {
   using namespace mesh;
   const Piece piece = p.pieces[launch::block()];
   const Box box(piece.bounds);
@@ -48,7 +48,7 @@ KERNEL(mesh_pack, mesh::Pieces) {
   EACH(i, values(p, box)) to[p.stride > 0 ? i / VALUES * p.stride + i % VALUES : i] = from[box.place(i)];
 }
 
-KERNEL(mesh_unpack, mesh::Pieces) {
+KERNEL(mesh_unpack, mesh::TransferParameters) {
   using namespace mesh;
   const Piece piece = p.pieces[launch::block()];
   const Box box(piece.bounds);

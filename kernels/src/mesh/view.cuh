@@ -8,8 +8,8 @@ using field::COMPONENTS;
 using field::CENTRING;
 using field::SIDE;
 namespace parameters = ::nestar_kernels::mesh::parameters;
-typedef parameters::View<REAL> View;
-typedef parameters::Registers<REAL> Registers;
+typedef parameters::GatherView<REAL> GatherView;
+typedef parameters::FluxRegisterView<REAL> FluxRegisterView;
 
 constexpr int PATCH = 8, CELLS = 512, FACE = 64, QUARTER = 16;
 // Where values lie, as Centring: values of a component, and groups of components that lie at the same places.

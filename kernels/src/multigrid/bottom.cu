@@ -2,9 +2,9 @@
 
 namespace multigrid {
 
-typedef ::nestar_kernels::multigrid::device::Whole<REAL> Whole;
-typedef ::nestar_kernels::multigrid::device::Along Along;
-typedef ::nestar_kernels::multigrid::device::Divide Divide;
+typedef ::nestar_kernels::multigrid::device::CoarsestLevelParameters<REAL> Whole;
+typedef ::nestar_kernels::multigrid::device::AxisTransformParameters Along;
+typedef ::nestar_kernels::multigrid::device::EigenvalueParameters Divide;
 
 // The place of a row in the whole level.
 RS_FN int place_of_row(const Whole& p, int row) {

@@ -1,4 +1,4 @@
-// Corrections of a level in rows of 4^3, 2^3 and 1 cells: the twin of coarse.rs. Follows star.cuh.
+// Corrections of a level in rows of 4^3, 2^3 and 1 cells: the twin of coarse.rs. Follows ghost_values.cuh.
 
 namespace multigrid {
 

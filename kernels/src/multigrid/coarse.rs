@@ -1,6 +1,6 @@
 //! Corrections of a level in rows of 4^3, 2^3 and 1 cells, on the host: the twin of coarse.cu.
 
-use super::star::{around, coloured};
+use super::ghost_values::{around, coloured};
 use super::stencil::{diagonal, laplacian, relaxed};
 use super::wide::Wide;
 use crate::mesh::means::mean8;

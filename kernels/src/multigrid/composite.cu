@@ -79,26 +79,26 @@ KERNEL(composite_means, multigrid::Pair) {
   }
 }
 
-// And their lag the means of its residual.
+// And their tau the means of its residual.
 KERNEL(composite_tell, multigrid::Pair) {
   using namespace multigrid;
   EACH_CELL(PATCH, n, cell, p.octets) {
     int row, child, fine;
     const rs::i64 at = told(p, n, cell, row, child, fine);
-    ((REAL*)p.coarse.lag)[at] = p.residual[(rs::i64)child * (HALF * HALF * HALF) + fine];
+    ((REAL*)p.coarse.tau)[at] = p.residual[(rs::i64)child * (HALF * HALF * HALF) + fine];
   }
 }
 
-PATCH_KERNEL(composite_lag, multigrid::Pair) {
+PATCH_KERNEL(composite_tau, multigrid::Pair) {
   using namespace multigrid;
   SHARED Tile<1> tile;
   const int row = p.coarse.rows[launch::block()];
-  REAL* lag = (REAL*)p.coarse.lag + (rs::i64)row * CELLS;
+  REAL* tau = (REAL*)p.coarse.tau + (rs::i64)row * CELLS;
   if (p.coarse.view.first_child[row] == mesh::LEAF) {
-    EACH(cell, CELLS) lag[cell] = mismatch(p, row, cell);
+    EACH(cell, CELLS) tau[cell] = mismatch(p, row, cell);
     return;
   }
   fill(tile, p.coarse.view, p.coarse.exterior, row);
   const Three weights = weights_of(p.coarse);
-  EACH(cell, CELLS) lag[cell] = (laplacian(tile, cell, weights) + lag[cell]) - source_at(p.coarse.source, row, cell);
+  EACH(cell, CELLS) tau[cell] = (laplacian(tile, cell, weights) + tau[cell]) - source_at(p.coarse.source, row, cell);
 }

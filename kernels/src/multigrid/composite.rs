@@ -1,7 +1,7 @@
 //! What a level and the next coarser one tell each other, on the host: the twin of composite.cu.
 
+use super::ghost_values::{is_lower, mean_of_plane, place};
 use super::level::LevelGrid;
-use super::star::{is_lower, mean_of_plane, place};
 use super::stencil::{difference, mismatch};
 use crate::mesh::means::mean8;
 use crate::mesh::{Rows, face_direction};
@@ -14,7 +14,7 @@ pub struct Pair<'a, R> {
     /// The coarse level.
     pub coarse: LevelGrid<'a, R>,
     /// What the fine level adds to its right-hand side.
-    pub lag: Rows<'a, R>,
+    pub tau: Rows<'a, R>,
     /// The unknowns of the fine one.
     pub fine: Rows<'a, R>,
     /// Means of its residual, in rows of 4^3 cells.
@@ -64,15 +64,15 @@ pub unsafe fn means<R: Real>(pair: &Pair<R>, row: u32, first: u32) {
     }
 }
 
-/// The `lag` of a row takes the means of the residual of its children.
+/// The `tau` of a row takes the means of the residual of its children.
 ///
 /// # Safety
-/// Nobody else may use this row of the coarse level's `lag` meanwhile.
+/// Nobody else may use this row of the coarse level's `tau` meanwhile.
 pub unsafe fn tell<R: Real>(pair: &Pair<R>, row: u32, first: u32) {
     for cell in 0..CELLS {
         let (child, n) = child_of(first as i32, cell);
         // SAFETY: the caller's contract.
-        unsafe { pair.lag.set(row, cell, pair.residual.get(child, n)) };
+        unsafe { pair.tau.set(row, cell, pair.residual.get(child, n)) };
     }
 }
 
@@ -80,20 +80,20 @@ pub unsafe fn tell<R: Real>(pair: &Pair<R>, row: u32, first: u32) {
 /// covered cells what the equation is short of, before coarse-fine faces what the fine fluxes differ by, else 0. Follows [`means`] and [`tell`].
 ///
 /// # Safety
-/// Nobody else may use this row of the coarse level's `lag` meanwhile.
-pub unsafe fn lag<R: Real>(pair: &Pair<R>, row: u32) {
+/// Nobody else may use this row of the coarse level's `tau` meanwhile.
+pub unsafe fn tau<R: Real>(pair: &Pair<R>, row: u32) {
     let covered = pair.first_child[row as usize] != LEAF;
     let laplacians = covered.then(|| pair.coarse.laplacians(&pair.coarse.block(row, None)));
     for cell in 0..CELLS {
         let value = match &laplacians {
             Some(laplacians) => {
-                let missing = pair.lag.get(row, cell);
+                let missing = pair.tau.get(row, cell);
                 (laplacians[cell] + missing) - pair.coarse.source.at(row, cell)
             }
             None => pair.mismatch(row, cell),
         };
         // SAFETY: the caller's contract.
-        unsafe { pair.lag.set(row, cell, value) };
+        unsafe { pair.tau.set(row, cell, value) };
     }
 }
 

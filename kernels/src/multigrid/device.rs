@@ -1,11 +1,11 @@
 //! The device's side of the solver: what its kernels take, and their texts.
 
-use crate::mesh::parameters::View;
+use crate::mesh::parameters::GatherView;
 use nestar_device::{Address, Item, device};
 
 /// Every kernel of the solver; the unknowns are those of the field that the program is made for.
 pub const MULTIGRID: &str = concat!(
-    include_str!("star.cuh"),
+    include_str!("ghost_values.cuh"),
     include_str!("level.cu"),
     include_str!("coarse.cu"),
     include_str!("composite.cu"),
@@ -21,27 +21,27 @@ pub const CELLS_PER_BLOCK: usize = 512;
 #[must_use]
 pub fn parameters() -> Vec<&'static Item> {
     vec![
-        Source,
-        Exterior,
-        Level,
-        Change,
-        Coarse,
-        Prolong,
-        Corrections,
-        Pair,
-        Largest,
-        Moments,
-        Whole,
-        Along,
-        Divide,
-        Around,
+        SourceParameters,
+        ExteriorParameters,
+        LevelParameters,
+        CoarseChangeParameters,
+        CoarseGridParameters,
+        ProlongCorrectionParameters,
+        CoarseCycleParameters,
+        LevelPairParameters,
+        LargestResidualParameters,
+        MomentsParameters,
+        CoarsestLevelParameters,
+        AxisTransformParameters,
+        EigenvalueParameters,
+        ExteriorTableParameters,
     ]
 }
 
 /// As [`Source`](super::source::Source).
 #[device]
 #[derive(Clone, Copy)]
-pub struct Source<R> {
+pub struct SourceParameters<R> {
     /// A density in the cells.
     pub density: Address<R>,
     /// What it is multiplied by.
@@ -53,7 +53,7 @@ pub struct Source<R> {
 /// As [`Exterior`](super::exterior::Exterior).
 #[device]
 #[derive(Clone, Copy)]
-pub struct Exterior<R> {
+pub struct ExteriorParameters<R> {
     /// Tables before the step of the root level.
     pub older: Address<R>,
     /// Tables after it.
@@ -69,15 +69,15 @@ pub struct Exterior<R> {
 /// As [`LevelGrid`](super::level::LevelGrid), and what a kernel is told.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Level<R> {
+pub struct LevelParameters<R> {
     /// The unknowns.
-    pub view: View<R>,
+    pub view: GatherView<R>,
     /// What is beyond the domain.
-    pub exterior: Exterior<R>,
+    pub exterior: ExteriorParameters<R>,
     /// What the level itself knows of the right-hand side.
-    pub source: Source<R>,
+    pub source: SourceParameters<R>,
     /// What the finer level adds to it, if it counts.
-    pub lag: Address<R>,
+    pub tau: Address<R>,
     /// Where residuals go, in rows of 4^3 cells.
     pub residual: Address<R>,
     /// Corrections that begin with 0.
@@ -95,9 +95,9 @@ pub struct Level<R> {
 /// Of the kernel that finds the largest residual.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Largest<R> {
+pub struct LargestResidualParameters<R> {
     /// The level.
-    pub level: Level<R>,
+    pub level: LevelParameters<R>,
     /// Bits of the largest residual and of the largest right-hand side.
     pub largest: Address<u64>,
 }
@@ -105,9 +105,9 @@ pub struct Largest<R> {
 /// As [`Change`](super::level::Change).
 #[device]
 #[derive(Clone, Copy)]
-pub struct Change<R> {
+pub struct CoarseChangeParameters<R> {
     /// Tables of the hierarchy.
-    pub view: View<R>,
+    pub view: GatherView<R>,
     /// What the change is added to.
     pub from: Address<R>,
     /// Where the sum goes.
@@ -117,9 +117,9 @@ pub struct Change<R> {
     /// And before it.
     pub before: Address<R>,
     /// What is beyond the domain after the change.
-    pub beyond_after: Exterior<R>,
+    pub beyond_after: ExteriorParameters<R>,
     /// And what was there before it.
-    pub beyond_before: Exterior<R>,
+    pub beyond_before: ExteriorParameters<R>,
     /// Own rows.
     pub rows: Address<i32>,
     /// How many.
@@ -131,7 +131,7 @@ pub struct Change<R> {
 /// As [`CoarseGrid`](super::coarse::CoarseGrid), and what a kernel is told.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Coarse<R> {
+pub struct CoarseGridParameters<R> {
     /// Own rows.
     pub rows: Address<i32>,
     /// Neighbours, `[row][28]`.
@@ -161,9 +161,9 @@ pub struct Coarse<R> {
 /// Of the kernels that interpolate corrections.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Prolong<R> {
+pub struct ProlongCorrectionParameters<R> {
     /// The corrections.
-    pub grid: Coarse<R>,
+    pub grid: CoarseGridParameters<R>,
     /// Rows of twice as many cells along each axis.
     pub to: Address<R>,
 }
@@ -171,13 +171,13 @@ pub struct Prolong<R> {
 /// Of the kernel that does all that corrections go through between two visits of the level itself.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Corrections<R> {
+pub struct CoarseCycleParameters<R> {
     /// In rows of 4^3 cells.
-    pub four: Coarse<R>,
+    pub four: CoarseGridParameters<R>,
     /// Of 2^3 cells.
-    pub two: Coarse<R>,
+    pub two: CoarseGridParameters<R>,
     /// Of one.
-    pub one: Coarse<R>,
+    pub one: CoarseGridParameters<R>,
     /// Relaxations of a colour of rows of 4^3 and 2^3 cells, on the way down and up.
     pub relaxations: i32,
     /// Of rows of one cell.
@@ -187,9 +187,9 @@ pub struct Corrections<R> {
 /// As [`Pair`](super::composite::Pair).
 #[device]
 #[derive(Clone, Copy)]
-pub struct Pair<R> {
+pub struct LevelPairParameters<R> {
     /// The coarse level.
-    pub coarse: Level<R>,
+    pub coarse: LevelParameters<R>,
     /// The unknowns of the fine one.
     pub fine: Address<R>,
     /// Means of its residual, in rows of 4^3 cells.
@@ -206,11 +206,11 @@ pub struct Pair<R> {
 /// As [`Moments`](super::moments::Moments).
 #[device]
 #[derive(Clone, Copy)]
-pub struct Moments<R> {
+pub struct MomentsParameters<R> {
     /// What the level itself knows of the right-hand side.
-    pub source: Source<R>,
+    pub source: SourceParameters<R>,
     /// What the finer level adds to it, if it counts.
-    pub lag: Address<R>,
+    pub tau: Address<R>,
     /// Own rows.
     pub rows: Address<i32>,
     /// Indices, `[row][4]`.
@@ -234,7 +234,7 @@ pub struct Moments<R> {
 /// Of the kernels that pass the root level in rows of one cell to the whole level, and back.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Whole<R> {
+pub struct CoarsestLevelParameters<R> {
     /// Own rows.
     pub rows: Address<i32>,
     /// Indices, `[row][4]`.
@@ -254,7 +254,7 @@ pub struct Whole<R> {
 /// Of the kernel that goes from cells to modes along an axis of the whole root level, or back.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Along {
+pub struct AxisTransformParameters {
     /// Values.
     pub from: Address<f64>,
     /// Where the others go.
@@ -272,7 +272,7 @@ pub struct Along {
 /// Of the kernel that divides modes of the whole root level by their eigenvalues.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Divide {
+pub struct EigenvalueParameters {
     /// The modes, `[z][y][x]`.
     pub values: Address<f64>,
     /// Eigenvalues along the axes.
@@ -286,7 +286,7 @@ pub struct Divide {
 /// Of the kernels that find what is around an isolated domain.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Around<R> {
+pub struct ExteriorTableParameters<R> {
     /// The potential, in the order of [`cell_around`](super::expansion::cell_around).
     pub values: Address<f64>,
     /// Values, then coefficients of splines.

@@ -1,4 +1,4 @@
-// A patch with the values through its faces and beyond its edges: the twin of edges.rs. Follows star.cuh.
+// A patch with the values through its faces and beyond its edges: the twin of edges.rs. Follows ghost_values.cuh.
 
 namespace multigrid {
 
@@ -12,19 +12,19 @@ RS_FN int direction_through(int face, int other) {
 }
 
 // The value in a cell of the patch beside a row.
-RS_FN REAL value_beside(const View& v, const Source& source, REAL width, int row, int beside, int cell) {
+RS_FN REAL value_beside(const GatherView& v, const Source& source, REAL width, int row, int beside, int cell) {
   const REAL value = v.level[(rs::i64)beside * CELLS + cell];
   const bool covered = v.first_child[beside] != mesh::LEAF && v.first_child[row] == mesh::LEAF;
   return covered ? value - stencil::lift<REAL>(source_at(source, beside, cell), width) : value;
 }
 
 // The coarse cell around a place, as seen from the parent of a row.
-RS_FN void coarse_around(const View& v, int row, const int* at, int* to) {
+RS_FN void coarse_around(const GatherView& v, int row, const int* at, int* to) {
   for (int axis = 0; axis < 3; ++axis) to[axis] = HALF * (v.index[(rs::i64)row * 4 + axis] & 1) + floor_div(at[axis], 2);
 }
 
 // The value at a place beyond a face of the patch beside a row, beyond which the level has no patch.
-RS_FN REAL through_another(const View& v, const Exterior& e, int row, int beside, const int* at, int face) {
+RS_FN REAL through_another(const GatherView& v, const Exterior& e, int row, int beside, const int* at, int face) {
   const int axis = face / 2, up = face % 2 == 0 ? -1 : 1;
   int middle[3], one[3] = {at[0], at[1], at[2]}, two[3] = {at[0], at[1], at[2]};
   coarse_around(v, row, at, middle);
@@ -37,7 +37,7 @@ RS_FN REAL through_another(const View& v, const Exterior& e, int row, int beside
 }
 
 // The value at a place that no patch of the level touches but across an edge along an axis.
-RS_FN REAL in_corner(const View& v, const Exterior& e, int row, const int* at, int along) {
+RS_FN REAL in_corner(const GatherView& v, const Exterior& e, int row, const int* at, int along) {
   Three planes;
   for (int n = 0; n < 3; ++n) {
     int middle[3];
@@ -50,7 +50,7 @@ RS_FN REAL in_corner(const View& v, const Exterior& e, int row, const int* at, i
 }
 
 // The value at a place beyond the edge between two faces, seen across the normal from the plane through the first.
-RS_NOINLINE REAL beyond_edge(const View& v, const Exterior& e, const Source& source, const Three& width, int row, int face, int other, const int* at) {
+RS_NOINLINE REAL beyond_edge(const GatherView& v, const Exterior& e, const Source& source, const Three& width, int row, int face, int other, const int* at) {
   const int* beside = v.neighbours + (rs::i64)row * AROUND;
   const int both = beside[direction_through(face, other)];
   if (both >= 0) return value_beside(v, source, width[other / 2], row, both, cell_at(at));
@@ -87,7 +87,7 @@ struct Edged {
 };
 
 // Ends with a barrier.
-RS_FN void fill_edged(Edged& to, const View& v, const Exterior& e, const Source& source, const Three& width, int row) {
+RS_FN void fill_edged(Edged& to, const GatherView& v, const Exterior& e, const Source& source, const Three& width, int row) {
   fill_inside(to.tile, v, row);
   EACH(i, 6 * PATCH * PATCH) {
     const int face = i / (PATCH * PATCH), cell = at_face(face, i % (PATCH * PATCH));

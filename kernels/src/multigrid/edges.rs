@@ -5,8 +5,8 @@
 //! beside the face sees: through that cell's own face (Martin & Cartwright 1996). So it belongs to a cell and a direction, and is the
 //! same for the two patches that share the face; a cell beyond an edge has one value for each of the two faces there.
 
+use super::ghost_values::{Below, PotentialSlopes, cell_at, global, is_lower, through};
 use super::level::{Block, WIDE, first};
-use super::star::{Below, Slopes, cell_at, global, is_lower, through};
 use super::stencil::{in_plane, quadratic, through_face};
 use crate::mesh::{direction, face_direction};
 use crate::{CELLS, PATCH};
@@ -49,7 +49,7 @@ fn in_block([x, y, z]: [i32; 3]) -> usize {
     (x + 1) as usize + WIDE * ((y + 1) as usize + WIDE * (z + 1) as usize)
 }
 
-impl<R: Real> Slopes<'_, R> {
+impl<R: Real> PotentialSlopes<'_, R> {
     /// A row with the values through its faces; beyond edges stands 0.
     pub(crate) fn faced(&self, row: u32) -> Block<R> {
         let mut block = [R::lit(0.0); WIDE * WIDE * WIDE];

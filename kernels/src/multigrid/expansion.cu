@@ -2,7 +2,7 @@
 
 namespace multigrid {
 
-typedef ::nestar_kernels::multigrid::device::Around<REAL> Around;
+typedef ::nestar_kernels::multigrid::device::ExteriorTableParameters<REAL> Around;
 namespace expansion = ::nestar_kernels::multigrid::expansion;
 
 // The potential at a place counted from the centre; the derivatives of the latest three powers of x are kept.

@@ -1,10 +1,10 @@
-// A level with its unknowns: the twin of level.rs. Follows star.cuh.
+// A level with its unknowns: the twin of level.rs. Follows ghost_values.cuh.
 
 namespace multigrid {
 
 RS_FN REAL rhs(const Level& p, int row, int cell) {
   const REAL source = source_at(p.source, row, cell);
-  return p.lag ? source + p.lag[(rs::i64)row * CELLS + cell] : source;
+  return p.tau ? source + p.tau[(rs::i64)row * CELLS + cell] : source;
 }
 
 RS_FN REAL laplacian(const Tile<1>& tile, int cell, const Three& weights) {

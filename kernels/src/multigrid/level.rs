@@ -1,8 +1,8 @@
 //! A level with its unknowns, on the host: the twin of level.cu.
 
 use super::exterior::Exterior;
-use super::source::Source;
-use super::star::{cell_at, coarse_place, global, is_lower, place, through};
+use super::ghost_values::{cell_at, coarse_place, global, is_lower, place, through};
+use super::source::PoissonSource;
 use super::stencil::{diagonal, laplacian, relaxed};
 use super::wide::Wide;
 use crate::mesh::means::mean8;
@@ -13,16 +13,16 @@ use nestar_device::Real;
 /// Cells of a row of the next coarser grid.
 const HALF: usize = PATCH / 2;
 
-/// A level's equation: laplacian(phi) = source + lag, `phi` in `view`; without a lag it is that of the level alone.
+/// A level's equation: laplacian(phi) = source + tau, `phi` in `view`; without a tau it is that of the level alone.
 pub struct LevelGrid<'a, R> {
     /// The unknowns, and what is beyond the borders of the level.
     pub view: GhostView<'a, R>,
     /// What is beyond the domain.
     pub exterior: Exterior<'a, R>,
     /// What the level itself knows of the right-hand side.
-    pub source: Source<'a, R>,
+    pub source: PoissonSource<'a, R>,
     /// What the finer level adds to it, if it counts.
-    pub lag: Option<Rows<'a, R>>,
+    pub tau: Option<Rows<'a, R>>,
     /// 1 / width^2 of cells along the axes.
     pub weights: [R; 3],
 }
@@ -77,10 +77,10 @@ impl<R: Real> LevelGrid<'_, R> {
         for n in 0..CELLS {
             out[n] = self.source.of(density[n]);
         }
-        if let Some(lag) = &self.lag {
-            let lag = &lag.row(row)[..CELLS];
+        if let Some(tau) = &self.tau {
+            let tau = &tau.row(row)[..CELLS];
             for n in 0..CELLS {
-                out[n] += lag[n];
+                out[n] += tau[n];
             }
         }
         out

@@ -13,10 +13,10 @@ pub mod device;
 pub mod edges;
 pub mod expansion;
 pub mod exterior;
+pub mod ghost_values;
 pub mod level;
 pub mod moments;
 pub mod source;
-pub mod star;
 pub mod stencil;
 mod wide;
 

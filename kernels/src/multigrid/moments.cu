@@ -2,7 +2,7 @@
 
 namespace multigrid {
 
-typedef ::nestar_kernels::multigrid::device::Moments<REAL> Moments;
+typedef ::nestar_kernels::multigrid::device::MomentsParameters<REAL> Moments;
 namespace moments = ::nestar_kernels::multigrid::moments;
 
 constexpr int POWERS = 13, MOMENTS = 455;
@@ -21,7 +21,7 @@ RS_FN void sum_powers(const Moments& p, int row, int axis, rs::arr<double, 8>& t
 // What moments are taken of; without a factor its size.
 RS_FN double moments_of(const Moments& p, int row, int cell) {
   const REAL source = source_at(p.source, row, cell);
-  const double value = (double)(p.lag ? source + p.lag[(rs::i64)row * CELLS + cell] : source);
+  const double value = (double)(p.tau ? source + p.tau[(rs::i64)row * CELLS + cell] : source);
   return p.factor == 0.0 ? rs::abs(value) : value;
 }
 

@@ -2,15 +2,15 @@
 //!
 //! Those of a patch are found axis by axis. They become whole numbers before patches are added, so that any order gives the same bits.
 
-use super::source::Source;
+use super::source::PoissonSource;
 use crate::PATCH;
 use crate::mesh::Rows;
 use nestar_device::{Real, device};
 
 /// The highest order.
-pub const MOST_ORDER: usize = 12;
+pub const MAX_ORDER: usize = 12;
 /// Powers of a coordinate.
-const POWERS: usize = MOST_ORDER + 1;
+const POWERS: usize = MAX_ORDER + 1;
 
 /// Moments up to an order: by powers of x, of these by those of y, of these by those of z.
 #[must_use]
@@ -50,16 +50,16 @@ pub fn sum_of_line(t: &[f64; 8]) -> f64 {
 /// What moments are taken of: a right-hand side and what the finer level adds to it.
 pub struct Moments<'a, R> {
     /// What the level itself knows.
-    pub source: Source<'a, R>,
+    pub source: PoissonSource<'a, R>,
     /// What the finer level adds, if it counts.
-    pub lag: Option<Rows<'a, R>>,
+    pub tau: Option<Rows<'a, R>>,
     /// Indices of all rows.
     pub index: &'a [[i32; 3]],
     /// Cells of the level along the axes.
     pub cells: [i32; 3],
     /// Half the width of a cell along the axes, in units of the moments' length.
     pub half: [f64; 3],
-    /// The highest order, up to [`MOST_ORDER`].
+    /// The highest order, up to [`MAX_ORDER`].
     pub order: usize,
     /// Whether they are taken of its size.
     pub sizes: bool,
@@ -95,9 +95,9 @@ impl<R: Real> Moments<'_, R> {
         for (n, out) in lines.iter_mut().enumerate() {
             let terms = std::array::from_fn(|i| {
                 let cell = PATCH * n + i;
-                let lag = self.lag.as_ref().map(|lag| lag.get(row, cell));
+                let tau = self.tau.as_ref().map(|tau| tau.get(row, cell));
                 let source = self.source.at(row, cell);
-                let value = lag.map_or(source, |lag| source + lag).to_f64();
+                let value = tau.map_or(source, |tau| source + tau).to_f64();
                 if self.sizes { value.abs() } else { value }
             });
             powers(terms, &x, &mut out[..=self.order]);
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn moments_stand_one_behind_the_other() {
-        for order in 0..=MOST_ORDER as i32 {
+        for order in 0..=MAX_ORDER as i32 {
             let mut next = 0;
             for (a, b) in (0..=order).flat_map(|a| (0..=order - a).map(move |b| (a, b))) {
                 assert_eq!(first_moment(order, a, b), next);

@@ -6,7 +6,7 @@ use nestar_device::Real;
 
 /// What the unknowns of a level follow from: coefficient * (density - mean).
 #[derive(Clone, Copy)]
-pub struct Source<'a, R> {
+pub struct PoissonSource<'a, R> {
     /// A density in the cells.
     pub density: Rows<'a, R>,
     /// What it is multiplied by.
@@ -15,7 +15,7 @@ pub struct Source<'a, R> {
     pub mean: R,
 }
 
-impl<R: Real> Source<'_, R> {
+impl<R: Real> PoissonSource<'_, R> {
     /// The value in a cell.
     #[inline(always)]
     #[must_use]

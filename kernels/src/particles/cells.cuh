@@ -6,14 +6,14 @@ namespace particles {
 constexpr int AROUND = 2, SIDE = mesh::PATCH + 2 * AROUND, BLOCK = SIDE * SIDE * SIDE;
 
 // The borders of a patch: the twin of zone.rs. Directions are bits, from 0 to 26.
-struct Zone {
+struct BoundaryZone {
   unsigned inner, outer;
   int cells;
 };
 
 // All threads of a block find them together; good behind a barrier. `zone` is in shared memory.
-RS_FN void find_zone(Zone* zone, const given::Tables& tables, int row, int cells) {
-  EACH(n, 1) *zone = Zone{0, 0, cells};
+RS_FN void find_zone(BoundaryZone* zone, const args::HierarchyTables& tables, int row, int cells) {
+  EACH(n, 1) *zone = BoundaryZone{0, 0, cells};
   launch::barrier();
   const int* near = around(tables, row);
   EACH(d, 27) {
@@ -38,7 +38,7 @@ RS_FN bool is_near(unsigned directions, int layers, const int* cell) {
   }
   return false;
 }
-RS_FN bool is_inner(const Zone& zone, const int* cell) { return is_near(zone.inner, 2 * zone.cells, cell); }
-RS_FN bool is_outer(const Zone& zone, const int* cell) { return is_near(zone.outer, zone.cells + 1, cell); }
+RS_FN bool is_inner(const BoundaryZone& zone, const int* cell) { return is_near(zone.inner, 2 * zone.cells, cell); }
+RS_FN bool is_outer(const BoundaryZone& zone, const int* cell) { return is_near(zone.outer, zone.cells + 1, cell); }
 
 }  // namespace particles

@@ -30,7 +30,7 @@ RS_FN void add_any(int width, u64* block, const u64* place, const int* patch, in
 }
 
 // Where a particle is at the time of the sums: the place, and how many patches away.
-RS_FN void seen(const given::Deposit& p, const Columns& from, i64 n, u64* place, int* step) {
+RS_FN void predict_position(const args::DepositParameters& p, const PageView& from, i64 n, u64* place, int* step) {
   const REAL dt = (REAL)p.dt;
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
     place[axis] = whole(from.place(axis, n));
@@ -54,7 +54,7 @@ struct Targets {
 };
 
 // Those of particles of a row whose block lies so many levels above it.
-RS_FN Targets targets(const given::Deposit& p, int row, int up, bool wide) {
+RS_FN Targets targets(const args::DepositParameters& p, int row, int up, bool wide) {
   const int* shared = wide ? p.shared_wide : p.shared;
   if (shared != nullptr && shared[row] >= 0) return Targets{nullptr, p.places + 27 * (i64)shared[row]};
   for (int n = 0; n < up; ++n) row = p.from.tables.parent[row];
@@ -62,14 +62,14 @@ RS_FN Targets targets(const given::Deposit& p, int row, int up, bool wide) {
 }
 
 // The slot in a direction, below 0 if there is none; sums of the coarser level are those in cells that have children.
-RS_FN int slot_of(const given::Deposit& p, const Targets& to, int d, bool wide) {
+RS_FN int slot_of(const args::DepositParameters& p, const Targets& to, int d, bool wide) {
   if (to.slots != nullptr) return to.slots[d];
   const int row = to.rows[d];
   return row < 0 || (wide && is_leaf(p.from.tables, row)) ? -1 : p.slots[row];
 }
 
 // Adds a block about a patch to the sums of the patches around it; to those in cells that have children, of the coarser level.
-RS_FN void scatter(const given::Deposit& p, const u64* block, const Targets& to, bool wide) {
+RS_FN void scatter(const args::DepositParameters& p, const u64* block, const Targets& to, bool wide) {
   EACH(n, BLOCK) {
     const u64 mass = block[n];
     if (mass == 0) continue;
@@ -90,10 +90,10 @@ RS_FN void scatter(const given::Deposit& p, const u64* block, const Targets& to,
   }
 }
 
-RS_FN void add_particle(const given::Deposit& p, const Zone& zone, const Columns& from, int row, i64 n, u64* own, u64* coarser) {
+RS_FN void add_particle(const args::DepositParameters& p, const BoundaryZone& zone, const PageView& from, int row, i64 n, u64* own, u64* coarser) {
   u64 place[3];
   int step[3], cell[3], patch[3], finer = p.finer;
-  seen(p, from, n, place, step);
+  predict_position(p, from, n, place, step);
   const int* index = p.from.tables.index + 4 * (i64)row;
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
     cell[axis] = mesh::PATCH * step[axis] + (int)(place[axis] >> 61);
@@ -129,26 +129,26 @@ RS_FN int rank_of(const unsigned* bits, int n) {
 
 }  // namespace particles
 
-KERNEL_BOUNDS(particles_deposit, particles::given::Deposit, 256, 6) {
+KERNEL_BOUNDS(particles_deposit, particles::args::DepositParameters, 256, 6) {
   using namespace particles;
   // sums about the patch; behind them those in cells of the coarser level, where clouds may be as wide as these
   u64 *own = launch::shared<u64>(), *coarser = own + BLOCK;
   const Chunk chunk = particles::chunk(p.from);
-  const given::Tables& tables = p.from.tables;
-  SHARED Zone zone;
+  const args::HierarchyTables& tables = p.from.tables;
+  SHARED BoundaryZone zone;
   find_zone(&zone, tables, chunk.row, p.clouds.zone);
   EACH(n, p.wide != nullptr ? 2 * BLOCK : BLOCK) own[n] = 0;
   launch::barrier();
   const bool wide = p.beside || (p.finer == 0 && zone.inner != 0);
   if (p.beside && zone.outer == 0 && p.clouds.zone > 0) return;
-  const Columns from = columns(p.from.stack);
+  const PageView from = page_view(p.from.page_array);
   EACH(k, chunk.count) add_particle(p, zone, from, chunk.row, chunk.first + k, own, coarser);
   launch::barrier();
   if (!p.beside) scatter(p, own, targets(p, chunk.row, p.finer, false), false);
   if (wide) scatter(p, coarser, targets(p, chunk.row, p.beside ? 0 : 1, true), true);
 }
 
-KERNEL(particles_finish, particles::given::Finish<field::REAL>) {
+KERNEL(particles_density, particles::args::DensityParameters<field::REAL>) {
   using namespace particles;
   const int row = p.rows[launch::block()];
   u64* sums = p.sums + (i64)p.slots[row] * mesh::CELLS;
@@ -175,7 +175,7 @@ constexpr int BITS_OF_RECORD = 8, RECORD = BITS_OF_RECORD + mesh::CELLS;
 }
 
 // Takes the sums that other ranks' patches get out: of each slot that has any a record of a bit for each cell and the sums that are not 0.
-KERNEL(particles_spill, particles::given::Spill) {
+KERNEL(particles_pack_sums, particles::args::PackSumsParameters) {
   using namespace particles;
   SHARED unsigned cells[16];
   SHARED u64 place;
@@ -200,7 +200,7 @@ KERNEL(particles_spill, particles::given::Spill) {
 }
 
 // Adds sums that come from other ranks as such records, a record in each block; those of the coarser level have slots behind the others.
-KERNEL(particles_join, particles::given::Join) {
+KERNEL(particles_merge_sums, particles::args::MergeSumsParameters) {
   using namespace particles;
   SHARED unsigned cells[16];
   const u64* record = p.words + p.records[2 * (i64)launch::block()];

@@ -1,6 +1,6 @@
 //! What kernels of particles take: columns on a device, and what happens to them.
 //!
-//! The particles of the patches of a level that one level moves stand in a [`Stack`], patch by patch. Whoever moves them deals them to new
+//! The particles of the patches of a level that one level moves stand in a [`PageArray`], patch by patch. Whoever moves them deals them to new
 //! places: a first kernel counts how many each patch gets, a second one puts them there. New places may be those of particles that have been dealt
 //! before, for the patches take their turns. Nothing is sorted, and the order in a patch means nothing.
 
@@ -25,11 +25,26 @@ pub const PARTICLES: &str = concat!(
 pub fn items() -> Vec<&'static Item> {
     let mut items = super::device_items();
     items.extend([
-        Stack, Tables, List, Move, Arrive, Pack, Largest, Terms, Clouds, Deposit, Finish, Mark,
-        Unpack, Spill, Join, Shift, Put,
+        PageArray,
+        HierarchyTables,
+        ParticleList,
+        DriftParameters,
+        InsertPagesParameters,
+        PackParameters,
+        MaximumParameters,
+        TermsParameters,
+        CloudShape,
+        DepositParameters,
+        DensityParameters,
+        MarkParameters,
+        UnpackParameters,
+        PackSumsParameters,
+        MergeSumsParameters,
+        RemapParameters,
+        PlaceStagedParameters,
     ]);
-    items.extend([DEAL::ITEM, LEAVE::ITEM, ASIDE::ITEM]);
-    items.extend([STAY::ITEM, BENEATH::ITEM]);
+    items.extend([SCATTER::ITEM, SEND::ITEM, STAGE::ITEM]);
+    items.extend([SAME_PATCH::ITEM, TO_CHILDREN::ITEM]);
     items
 }
 
@@ -38,17 +53,17 @@ pub fn items() -> Vec<&'static Item> {
 /// as a number.
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Stack {
+pub struct PageArray {
     /// The first page.
     pub words: Address<u8>,
     /// Bytes of a page; 0: there is none.
     pub page: i64,
 }
 
-/// The hierarchy, by row, as [`View`](crate::mesh::parameters::View) has it.
+/// The hierarchy, by row, as [`GatherView`](crate::mesh::parameters::GatherView) has it.
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tables {
+pub struct HierarchyTables {
     /// Neighbours, `[row][28]`.
     pub neighbours: Address<i32>,
     /// Parents.
@@ -62,28 +77,28 @@ pub struct Tables {
 /// Particles of the patches of a level that one level moves, in pieces of at most [`CHUNK`] that lie in one patch each.
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct List {
+pub struct ParticleList {
     /// Their columns.
-    pub stack: Stack,
+    pub page_array: PageArray,
     /// `[chunk][3]`: the row, the first particle, how many.
     pub chunks: Address<u32>,
     /// The hierarchy.
-    pub tables: Tables,
-    /// Columns of numbers: 9 and more.
+    pub tables: HierarchyTables,
+    /// PageView of numbers: 9 and more.
     pub numbers: i32,
     /// Whether each has a mass of its own.
     pub masses: bool,
 }
 
-/// Of the kernels `particles_count`, `particles_deal` and `particles_aside`: the first half of a step of particles.
+/// Of the kernels `particles_count`, `particles_scatter` and `particles_stage`: the first half of a step of particles.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Move {
+pub struct DriftParameters {
     /// The particles.
-    pub from: List,
+    pub from: ParticleList,
     /// Where they go: in patches of the level that moves them; those that wait there for the next finer level; in patches of the next coarser
     /// level; those that go to other ranks' patches, and elsewhere.
-    pub to: [Stack; 4],
+    pub to: [PageArray; 4],
     /// `[list][rows + 1]`: how many a row gets, or where the next one goes; behind the rows, those that go elsewhere.
     pub cursors: Address<u32>,
     /// Of those that go elsewhere: row * 64 + 32 * list + direction. Of those that are set aside: their stack * 2^32 + their place there.
@@ -93,7 +108,7 @@ pub struct Move {
     /// What leaves the box: how many, their mass in units; and the identity, plus 1, of one that has no finite place.
     pub lost: Address<u64>,
     /// The identities of what leaves the box, as far as there is room.
-    pub gone: Address<u64>,
+    pub escaped: Address<u64>,
     /// Room for identities, or for those that are set aside.
     pub room: i64,
     /// The step over the width of a patch along each axis.
@@ -115,72 +130,72 @@ pub struct Move {
     /// Which particles are dealt: [`DEAL`] or [`LEAVE`].
     pub what: i32,
     /// As `cursors`: the first turn in which the places of a row are free, or nothing: all are.
-    pub free_from: Address<u32>,
-    /// The turn that it is; of the kernel `particles_aside`, which works on all turns of a list, the first of them.
-    pub turn: u32,
+    pub free_from_batch: Address<u32>,
+    /// The turn that it is; of the kernel `particles_stage`, which works on all turns of a list, the first of them.
+    pub batch: u32,
     /// The list that the particles stand on.
     pub list: i32,
     /// How many have been set aside.
-    pub aside: Address<u64>,
+    pub staged: Address<u64>,
     /// Of each particle, which of the homes of its piece it goes to.
     pub keys: Address<u8>,
     /// Its place among those that go to the same patch.
     pub places: Address<u32>,
 }
 
-/// [`Move::what`]: those whose places are free.
+/// [`DriftParameters::what`]: those whose places are free.
 #[device]
-pub const DEAL: i32 = 0;
+pub const SCATTER: i32 = 0;
 /// Those that go to other ranks' patches, and elsewhere.
 #[device]
-pub const LEAVE: i32 = 1;
-/// Those whose places are not free yet, which the kernel `particles_aside` deals: all stacks stand for one in which they wait.
+pub const SEND: i32 = 1;
+/// Those whose places are not free yet, which the kernel `particles_stage` deals: all stacks stand for one in which they wait.
 #[device]
-pub const ASIDE: i32 = 2;
+pub const STAGE: i32 = 2;
 
-/// Of the kernel `particles_put`: puts those to their places that were set aside.
+/// Of the kernel `particles_place_staged`: puts those to their places that were set aside.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Put {
+pub struct PlaceStagedParameters {
     /// The particles.
-    pub from: Stack,
-    /// As [`Move::tags`].
+    pub from: PageArray,
+    /// As [`DriftParameters::tags`].
     pub tags: Address<u64>,
     /// Where they go.
-    pub to: [Stack; 4],
+    pub to: [PageArray; 4],
     /// How many.
     pub count: i64,
-    /// Columns of numbers.
+    /// PageView of numbers.
     pub numbers: i32,
 }
 
 /// The way of particles that stay in their patch; ways from 0 to 7 lead to the parent, from that child.
 #[device]
-pub const STAY: i32 = 8;
+pub const SAME_PATCH: i32 = 8;
 /// The way to the children.
 #[device]
-pub const BENEATH: i32 = 9;
+pub const TO_CHILDREN: i32 = 9;
 
-/// Of the kernel `particles_shift`: a way of particles to another stack as they are, in their patch, its parent or its children.
+/// Of the kernel `particles_remap`: a way of particles to another stack as they are, in their patch, its parent or its children.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Shift {
+pub struct RemapParameters {
     /// Their columns.
-    pub from: Stack,
+    pub from: PageArray,
     /// `[piece][4]`: the row that they go to, or the first of the eight children's; the way, [`STAY`] and others; the first particle; how many.
     pub pieces: Address<u32>,
     /// Where they go; without pages: they are counted alone.
-    pub to: Stack,
+    pub to: PageArray,
     /// `[row]`: where the next one of a row goes, or how many come.
     pub cursors: Address<u32>,
-    /// Columns of numbers.
+    /// PageView of numbers.
     pub numbers: i32,
 }
 
 /// Of the kernel `particles_unpack`: particles that come as records.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Unpack {
+pub struct UnpackParameters {
     /// The records.
     pub records: Address<u8>,
     /// Where the records of a piece begin, in bytes, `[piece]`.
@@ -188,57 +203,57 @@ pub struct Unpack {
     /// `[piece][4]`: row, list, the number of the stack, how many.
     pub pieces: Address<u32>,
     /// Where they go.
-    pub to: [Stack; 4],
-    /// As [`Move::cursors`].
+    pub to: [PageArray; 4],
+    /// As [`DriftParameters::cursors`].
     pub cursors: Address<u32>,
     /// Rows of the hierarchy.
     pub rows: i64,
-    /// Columns of numbers.
+    /// PageView of numbers.
     pub numbers: i32,
 }
 
-/// Of the kernel `particles_arrive`: particles that come in pages of the host.
+/// Of the kernel `particles_insert_pages`: particles that come in pages of the host.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Arrive {
+pub struct InsertPagesParameters {
     /// Pages one after the other, 32 particles each.
     pub pages: Address<u64>,
     /// `[page][2]`: row, how many.
     pub homes: Address<u32>,
     /// Where they go.
-    pub to: Stack,
+    pub to: PageArray,
     /// Where the next one of a row goes, `[row]`.
     pub cursors: Address<u32>,
     /// Words of a page.
     pub page_words: i32,
-    /// Columns of numbers.
+    /// PageView of numbers.
     pub numbers: i32,
 }
 
 /// Of the kernel `particles_pack`: records of a patch for the host, the values of the columns one after the other and a mark.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Pack {
+pub struct PackParameters {
     /// The columns.
-    pub stack: Stack,
+    pub page_array: PageArray,
     /// The records.
     pub out: Address<u8>,
     /// The first particle.
     pub first: i64,
     /// How many.
     pub count: i64,
-    /// Columns of numbers.
+    /// PageView of numbers.
     pub numbers: i32,
     /// The last byte of each record.
     pub mark: i32,
 }
 
-/// Of the kernel `particles_largest`.
+/// Of the kernel `particles_maximum`.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Largest {
+pub struct MaximumParameters {
     /// The particles.
-    pub from: List,
+    pub from: ParticleList,
     /// Bits of the largest velocity along x, y, z, then of the largest acceleration.
     pub largest: Address<u64>,
 }
@@ -246,9 +261,9 @@ pub struct Largest {
 /// Of the kernel `particles_terms`: what particles add to sums over all of them.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Terms {
+pub struct TermsParameters {
     /// The particles.
-    pub from: List,
+    pub from: ParticleList,
     /// Bits of the largest sizes of the terms, or the sums of whole numbers; and of masses in units.
     pub out: Address<u64>,
     /// Lower edge of the domain.
@@ -268,7 +283,7 @@ pub struct Terms {
 /// How wide clouds are, and where they are wider.
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Clouds {
+pub struct CloudShape {
     /// Cells that they cover along an axis.
     pub width: i32,
     /// Cells of the coarser level beside borders between levels.
@@ -278,11 +293,11 @@ pub struct Clouds {
 /// Of the kernel `particles_deposit`: adds particles to sums of a level.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Deposit {
+pub struct DepositParameters {
     /// The particles: of the level, a finer one, or the next coarser one.
-    pub from: List,
+    pub from: ParticleList,
     /// Their clouds.
-    pub clouds: Clouds,
+    pub clouds: CloudShape,
     /// Where the sums of a row stand, in its own level's; below 0: nowhere.
     pub slots: Address<i32>,
     /// By row: the number of a table of places for what particles of the row add to the sums; below 0, or without this: the slots of the
@@ -312,10 +327,10 @@ pub struct Deposit {
     pub beside: bool,
 }
 
-/// Of the kernel `particles_spill`: takes sums out for other ranks.
+/// Of the kernel `particles_pack_sums`: takes sums out for other ranks.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Spill {
+pub struct PackSumsParameters {
     /// Sums of the level, `[slot][512]`, from the first slot that is taken out.
     pub sums: Address<u64>,
     /// The same of the coarser level.
@@ -337,11 +352,11 @@ pub struct Spill {
     pub told: Address<u64>,
 }
 
-/// Of the kernel `particles_join`: adds sums of other ranks.
+/// Of the kernel `particles_merge_sums`: adds sums of other ranks.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Join {
-    /// Records, as [`Spill::out`].
+pub struct MergeSumsParameters {
+    /// Records, as [`PackSumsParameters::out`].
     pub words: Address<u64>,
     /// Where a record begins, in words, and the slot, `[record][2]`.
     pub records: Address<u64>,
@@ -353,19 +368,19 @@ pub struct Join {
     pub count: i64,
 }
 
-/// Of the kernel `particles_finish`: deals sums of the coarser level, and makes densities of the sums.
+/// Of the kernel `particles_density`: deals sums of the coarser level, and makes densities of the sums.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Finish<R> {
+pub struct DensityParameters<R> {
     /// Rows of the level.
     pub rows: Address<i32>,
     /// The hierarchy.
-    pub tables: Tables,
-    /// As [`Deposit::slots`].
+    pub tables: HierarchyTables,
+    /// As [`DepositParameters::slots`].
     pub slots: Address<i32>,
-    /// As [`Deposit::sums`].
+    /// As [`DepositParameters::sums`].
     pub sums: Address<u64>,
-    /// As [`Deposit::wide`]; none on the root level.
+    /// As [`DepositParameters::wide`]; none on the root level.
     pub wide: Address<u64>,
     /// Density of a unit in a cell.
     pub per_unit: f64,
@@ -376,12 +391,12 @@ pub struct Finish<R> {
 /// Of the kernel `particles_mark`: marks cells by sums of the level.
 #[device]
 #[derive(Clone, Copy, Debug)]
-pub struct Mark<R> {
+pub struct MarkParameters<R> {
     /// Rows of the level.
     pub rows: Address<i32>,
-    /// As [`Deposit::slots`].
+    /// As [`DepositParameters::slots`].
     pub slots: Address<i32>,
-    /// As [`Deposit::sums`].
+    /// As [`DepositParameters::sums`].
     pub sums: Address<u64>,
     /// Cells with a larger sum are marked.
     pub per_cell: f64,

@@ -3,7 +3,7 @@
 namespace particles {
 
 // What a cloud at a place feels of a patch and G layers of cells around it; `second`: the second vector, where there are two.
-template<int G, int WIDTH> RS_FN void feel(const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
+template<int G, int WIDTH> RS_FN void gather_cloud(const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
   constexpr int N = mesh::PATCH + 2 * G, VALUES = N * N * N;
   const REAL* values = block + (second && field::COMPONENTS > 3 ? 3 * VALUES : 0);
   rs::arr<REAL, 3> along[3];
@@ -30,10 +30,10 @@ template<int G, int WIDTH> RS_FN void feel(const REAL* block, const u64* place, 
   }
 }
 
-template<int G> RS_FN void feel_any(int width, const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
-  if (width == 2) feel<G, 2>(block, place, step, second, sums);
-  else if (width == 1) feel<G, 1>(block, place, step, second, sums);
-  else feel<G, 3>(block, place, step, second, sums);
+template<int G> RS_FN void gather_any(int width, const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
+  if (width == 2) gather_cloud<G, 2>(block, place, step, second, sums);
+  else if (width == 1) gather_cloud<G, 1>(block, place, step, second, sums);
+  else gather_cloud<G, 3>(block, place, step, second, sums);
 }
 
 }  // namespace particles

@@ -1,5 +1,5 @@
 // Marks cells that want a finer mesh, a block for each row.
-KERNEL(particles_mark, particles::given::Mark<field::REAL>) {
+KERNEL(particles_mark, particles::args::MarkParameters<field::REAL>) {
   using namespace particles;
   SHARED u64 octants[8];
   const int row = p.rows[launch::block()];

@@ -2,8 +2,8 @@
 
 pub mod cloud;
 pub mod device;
+pub mod field_kernels;
 pub mod motion;
-pub mod movers;
 pub mod terms;
 pub mod tracers;
 
@@ -31,7 +31,7 @@ pub fn device_items() -> Vec<&'static Item> {
         tracers::face_drawn::ITEM,
         tracers::child_drawn::ITEM,
         tracers::in_half::ITEM,
-        tracers::placed_anew::ITEM,
+        tracers::random_in_cell::ITEM,
         terms::terms::ITEM,
         terms::position::ITEM,
         terms::nearest::ITEM,

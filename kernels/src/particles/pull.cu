@@ -2,26 +2,26 @@
 
 namespace particles {
 
-typedef ::nestar_kernels::particles::movers::Pull<REAL> Pull;
+typedef ::nestar_kernels::particles::field_kernels::KickParameters<REAL> KickParameters;
 // Layers of cells that clouds reach whose particles are in the patch; others are up to a cell beyond it.
 constexpr int BESIDE = 1;
 
-RS_FN void kick(const Pull& p, const Columns& of, i64 n, const REAL* v, const REAL* a) {
+RS_FN void kick(const KickParameters& p, const PageView& of, i64 n, const REAL* v, const REAL* a) {
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    const REAL by = p.again ? a[axis] - of.number(ACCELERATION + axis, n) : a[axis];
+    const REAL by = p.correct ? a[axis] - of.number(ACCELERATION + axis, n) : a[axis];
     of.number(VELOCITY + axis, n) = motion::kicked<REAL>(v[axis], by, (REAL)p.half);
     of.number(ACCELERATION + axis, n) = a[axis];
   }
 }
 
 // Where a particle is at the time of a state of the coarser level.
-struct There {
+struct PredictedPosition {
   u64 place[3];
   int step[3];
 };
 
-RS_FN There there(const Pull& p, const Columns& of, i64 n, const u64* place, double ahead) {
-  There there{};
+RS_FN PredictedPosition predict(const KickParameters& p, const PageView& of, i64 n, const u64* place, double ahead) {
+  PredictedPosition there{};
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
     const REAL by = of.number(VELOCITY + axis, n) * ((REAL)ahead * (REAL)p.per_width[axis]);
     const auto to = motion::moved(place[axis], (double)by, 64);
@@ -32,7 +32,7 @@ RS_FN There there(const Pull& p, const Columns& of, i64 n, const u64* place, dou
 }
 
 // Whether the coarser level has the cloud there as wide as its cells.
-RS_FN bool knows(const Pull& p, const Zone& zone, int row, const There& there) {
+RS_FN bool has_coarse_cloud(const KickParameters& p, const BoundaryZone& zone, int row, const PredictedPosition& there) {
   if (!p.parent) return true;
   int cell[3];
   for (int axis = 0; axis < 3; ++axis) {
@@ -43,18 +43,18 @@ RS_FN bool knows(const Pull& p, const Zone& zone, int row, const There& there) {
 }
 
 // Of a particle that the coarser level's states pull.
-RS_FN void pull_by_coarser(const Pull& p, const Zone& zone, const REAL* block, int row, i64 n, const u64* place, const REAL* v, bool second) {
-  const Columns of = columns(p.from.stack);
+RS_FN void kick_from_coarser(const KickParameters& p, const BoundaryZone& zone, const REAL* block, int row, i64 n, const u64* place, const REAL* v, bool second) {
+  const PageView of = page_view(p.from.page_array);
   const bool late = p.state == 2;
-  const There now = there(p, of, n, place, late ? p.ahead[1] : p.ahead[0]);
+  const PredictedPosition now = predict(p, of, n, place, late ? p.ahead[1] : p.ahead[0]);
   REAL a[3];
-  feel_any<AROUND>(p.clouds.width, block, now.place, now.step, second, a);
+  gather_any<AROUND>(p.clouds.width, block, now.place, now.step, second, a);
   if (p.state == 1) {
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.number(ACCELERATION + axis, n) = a[axis];
     return;
   }
   if (late) {
-    const bool before = knows(p, zone, row, there(p, of, n, place, p.ahead[0])), after = knows(p, zone, row, now);
+    const bool before = has_coarse_cloud(p, zone, row, predict(p, of, n, place, p.ahead[0])), after = has_coarse_cloud(p, zone, row, now);
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
       const REAL old = of.number(ACCELERATION + axis, n);
       a[axis] = before == after ? old + (REAL)p.weight * (a[axis] - old) : before ? old : a[axis];
@@ -65,11 +65,11 @@ RS_FN void pull_by_coarser(const Pull& p, const Zone& zone, const REAL* block, i
 
 }  // namespace particles
 
-KERNEL_BOUNDS(particles_pull, particles::Pull, 256, 4) {
+KERNEL_BOUNDS(particles_kick, particles::KickParameters, 256, 4) {
   using namespace particles;
   const Chunk chunk = particles::chunk(p.from);
-  const given::Tables& tables = p.from.tables;
-  SHARED Zone zone;
+  const args::HierarchyTables& tables = p.from.tables;
+  SHARED BoundaryZone zone;
   find_zone(&zone, tables, chunk.row, p.clouds.zone);
   launch::barrier();
   if (p.parent && zone.inner == 0) return;
@@ -77,7 +77,7 @@ KERNEL_BOUNDS(particles_pull, particles::Pull, 256, 4) {
   const int centre = p.parent ? tables.parent[chunk.row] : chunk.row;
   if (p.state == 0) mesh::gather<BESIDE>(block, p.view, centre, mesh::Store<mesh::PATCH + 2 * BESIDE>());
   else mesh::gather<AROUND>(block, p.view, centre, mesh::Store<SIDE>());
-  const Columns of = columns(p.from.stack);
+  const PageView of = page_view(p.from.page_array);
   EACH(k, chunk.count) {
     const i64 n = chunk.first + k;
     u64 place[3];
@@ -93,7 +93,7 @@ KERNEL_BOUNDS(particles_pull, particles::Pull, 256, 4) {
       if (inner) continue;
       const int step[3] = {0, 0, 0};
       REAL a[3];
-      feel_any<BESIDE>(p.clouds.width, block, place, step, is_outer(zone, cell), a);
+      gather_any<BESIDE>(p.clouds.width, block, place, step, is_outer(zone, cell), a);
       kick(p, of, n, v, a);
       continue;
     }
@@ -102,6 +102,6 @@ KERNEL_BOUNDS(particles_pull, particles::Pull, 256, 4) {
       RS_UNROLL for (int axis = 0; axis < 3; ++axis)
         place[axis] = motion::in_parent(place[axis], (unsigned)side_of(tables, chunk.row, axis));
     }
-    pull_by_coarser(p, zone, block, chunk.row, n, place, v, p.parent || is_outer(zone, cell));
+    kick_from_coarser(p, zone, block, chunk.row, n, place, v, p.parent || is_outer(zone, cell));
   }
 }

@@ -1,7 +1,7 @@
 // Particles that come from the host or other ranks, or go there: in pages, or as records. Follows stacks.cuh.
 
 // Puts particles there that come from the host, a page in each block.
-KERNEL(particles_arrive, particles::given::Arrive) {
+KERNEL(particles_insert_pages, particles::args::InsertPagesParameters) {
   using namespace particles;
   SHARED unsigned first;
   const unsigned* home = p.homes + 2 * (i64)launch::block();
@@ -10,7 +10,7 @@ KERNEL(particles_arrive, particles::given::Arrive) {
   launch::barrier();
   const u64* page = p.pages + (i64)launch::block() * p.page_words;
   const REAL* numbers = (const REAL*)(page + PAGE);
-  const Columns to = columns(p.to);
+  const PageView to = page_view(p.to);
   EACH(k, count) {
     to.id(first + k) = page[k];
     for (int c = 0; c < p.numbers; ++c) to.number(c, first + k) = numbers[c * PAGE + k];
@@ -18,14 +18,14 @@ KERNEL(particles_arrive, particles::given::Arrive) {
 }
 
 // Puts particles there that come as records, a piece of them in each block.
-KERNEL(particles_unpack, particles::given::Unpack) {
+KERNEL(particles_unpack, particles::args::UnpackParameters) {
   using namespace particles;
   SHARED unsigned first;
   const unsigned* piece = p.pieces + 4 * (i64)launch::block();
   const int list = (int)piece[1], count = (int)piece[3];
   if (launch::thread() == 0) first = launch::atomic_add(p.cursors + list * (p.rows + 1) + piece[0], piece[3]);
   launch::barrier();
-  const Columns to = columns(p.to[piece[2]]);
+  const PageView to = page_view(p.to[piece[2]]);
   const int width = 8 + p.numbers * (int)sizeof(REAL) + 1;
   const unsigned char* records = p.records + p.firsts[launch::block()];
   EACH(k, count) {
@@ -43,9 +43,9 @@ KERNEL(particles_unpack, particles::given::Unpack) {
 }
 
 // Records for the host.
-KERNEL(particles_pack, particles::given::Pack) {
+KERNEL(particles_pack, particles::args::PackParameters) {
   using namespace particles;
-  const Columns from = columns(p.stack);
+  const PageView from = page_view(p.page_array);
   const int width = 8 + p.numbers * (int)sizeof(REAL) + 1;
   for (i64 k = (i64)launch::block() * launch::threads() + launch::thread(); k < p.count;
        k += (i64)launch::blocks() * launch::threads()) {

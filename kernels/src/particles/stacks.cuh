@@ -1,4 +1,4 @@
-// Columns of particles on a device: the twin of columns.rs of the species. Follows the gather of the mesh.
+// PageView of particles on a device: the twin of columns.rs of the species. Follows the gather of the mesh.
 
 namespace particles {
 
@@ -7,7 +7,7 @@ using rs::i64;
 using rs::u64;
 namespace cloud = ::nestar_kernels::particles::cloud;
 namespace motion = ::nestar_kernels::particles::motion;
-namespace given = ::nestar_kernels::particles::device;
+namespace args = ::nestar_kernels::particles::device;
 
 constexpr int CHUNK = 4096;
 constexpr unsigned PAGE = 32;
@@ -30,7 +30,7 @@ RS_FN u64 whole(Place place) { return (u64)place << (64 - BITS); }
 RS_FN Place kept(u64 place) { return (Place)(place >> (64 - BITS)); }
 
 // Pages of 32 particles, column by column, as the host has them.
-struct Columns {
+struct PageView {
   unsigned char* words;
   i64 page;
   RS_MEMBER u64& id(i64 n) const { return ((u64*)page_of(n))[in_page(n)]; }
@@ -39,10 +39,10 @@ struct Columns {
   RS_MEMBER unsigned char* page_of(i64 n) const { return words + (u64)n / PAGE * page; }
   RS_MEMBER unsigned in_page(i64 n) const { return (unsigned)n % PAGE; }
 };
-RS_FN Columns columns(const given::Stack& stack) { return Columns{(unsigned char*)stack.words, stack.page}; }
+RS_FN PageView page_view(const args::PageArray& page_array) { return PageView{(unsigned char*)page_array.words, page_array.page}; }
 
 // Copies a particle as it is.
-RS_FN void copy(const Columns& from, i64 n, const Columns& to, i64 at, int numbers) {
+RS_FN void copy(const PageView& from, i64 n, const PageView& to, i64 at, int numbers) {
   to.id(at) = from.id(n);
   for (int c = 0; c < numbers; ++c) to.number(c, at) = from.number(c, n);
 }
@@ -53,7 +53,7 @@ struct Chunk {
   i64 first;
   int count;
 };
-RS_FN Chunk chunk(const given::List& from) {
+RS_FN Chunk chunk(const args::ParticleList& from) {
   const unsigned* at = from.chunks + 3 * (i64)launch::block();
   return Chunk{(int)at[0], (i64)at[1], (int)at[2]};
 }
@@ -62,10 +62,10 @@ RS_FN int direction(int x, int y, int z) { return mesh::SELF + x + 3 * y + 9 * z
 RS_FN int direction(const int* step) { return direction(step[0], step[1], step[2]); }
 // That of a step along one axis.
 RS_FN int direction_along(int axis, int step) { return mesh::SELF + step * (axis == 0 ? 1 : axis == 1 ? 3 : 9); }
-RS_FN const int* around(const given::Tables& tables, int row) { return tables.neighbours + (i64)row * mesh::AROUND; }
-RS_FN bool is_leaf(const given::Tables& tables, int row) { return tables.first_child[row] == mesh::LEAF; }
-RS_FN bool is_own(const given::Tables& tables, int row) { return (around(tables, row)[27] & mesh::IS_COPY) == 0; }
+RS_FN const int* around(const args::HierarchyTables& tables, int row) { return tables.neighbours + (i64)row * mesh::AROUND; }
+RS_FN bool is_leaf(const args::HierarchyTables& tables, int row) { return tables.first_child[row] == mesh::LEAF; }
+RS_FN bool is_own(const args::HierarchyTables& tables, int row) { return (around(tables, row)[27] & mesh::IS_COPY) == 0; }
 // On which side of its parent a patch lies along an axis.
-RS_FN int side_of(const given::Tables& tables, int row, int axis) { return tables.index[4 * (i64)row + axis] & 1; }
+RS_FN int side_of(const args::HierarchyTables& tables, int row, int axis) { return tables.index[4 * (i64)row + axis] & 1; }
 
 }  // namespace particles

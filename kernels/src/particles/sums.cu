@@ -1,11 +1,11 @@
 // What particles add to sums over all of them: the twin of the diagnostics of the species. Follows stacks.cuh.
 
 // The largest velocity and acceleration along each axis.
-KERNEL(particles_largest, particles::given::Largest) {
+KERNEL(particles_maximum, particles::args::MaximumParameters) {
   using namespace particles;
   typedef rs::lim<REAL>::U Bits;
   const Chunk chunk = particles::chunk(p.from);
-  const Columns from = columns(p.from.stack);
+  const PageView from = page_view(p.from.page_array);
   Bits most[6] = {};
   EACH(k, chunk.count) {
     RS_UNROLL for (int c = 0; c < 6; ++c) {
@@ -20,12 +20,12 @@ KERNEL(particles_largest, particles::given::Largest) {
 }
 
 // The largest terms, or their sums.
-KERNEL(particles_terms, particles::given::Terms) {
+KERNEL(particles_terms, particles::args::TermsParameters) {
   using namespace particles;
   namespace terms = ::nestar_kernels::particles::terms;
   SHARED u64 all[8];
   const Chunk chunk = particles::chunk(p.from);
-  const Columns from = columns(p.from.stack);
+  const PageView from = page_view(p.from.page_array);
   const int* index = p.from.tables.index + 4 * (i64)chunk.row;
   EACH(t, 8) all[t] = 0;
   launch::barrier();
@@ -38,13 +38,13 @@ KERNEL(particles_terms, particles::given::Terms) {
       v[axis] = (double)from.number(VELOCITY + axis, n);
     }
     const double mass = p.from.masses ? (double)from.number(MASS, n) : p.mass;
-    const auto given = terms::terms(mass, x, v);
+    const auto values = terms::terms(mass, x, v);
     RS_UNROLL for (int t = 0; t < 7; ++t) {
       if (p.sizes) {
-        const u64 bits = rs::to_bits(rs::abs(given.d[t]));
+        const u64 bits = rs::to_bits(rs::abs(values.d[t]));
         own[t] = bits > own[t] ? bits : own[t];
       } else {
-        own[t] += terms::nearest(given.d[t] * p.scales[t]);
+        own[t] += terms::nearest(values.d[t] * p.scales[t]);
       }
     }
     own[7] += cloud::units_of<double>(mass, p.scale);

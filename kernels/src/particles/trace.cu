@@ -4,9 +4,9 @@ namespace particles {
 
 namespace tracers = ::nestar_kernels::particles::tracers;
 namespace random = ::nestar_device::random;
-typedef ::nestar_kernels::particles::movers::Lead<REAL> Lead;
-namespace movers = ::nestar_kernels::particles::movers;
-typedef movers::Draw<REAL> Draw;
+typedef ::nestar_kernels::particles::field_kernels::AdvectParameters<REAL> AdvectParameters;
+namespace field_kernels = ::nestar_kernels::particles::movers;
+typedef field_kernels::JumpParameters<REAL> JumpParameters;
 // Cells of the cloud that takes the mean of velocities.
 constexpr int WIDE = 2;
 
@@ -18,22 +18,22 @@ struct Velocities {
 };
 
 // The velocity of gas at a place, between the states before and after.
-RS_FN void flow(const Lead& p, const REAL* block, const u64* place, const int* step, double weight, REAL* v) {
-  feel<AROUND, WIDE>(block, place, step, false, v);
+RS_FN void flow(const AdvectParameters& p, const REAL* block, const u64* place, const int* step, double weight, REAL* v) {
+  gather_cloud<AROUND, WIDE>(block, place, step, false, v);
   if (!p.both) return;
   REAL after[3];
-  feel<AROUND, WIDE>(block + 3 * BLOCK, place, step, false, after);
+  gather_cloud<AROUND, WIDE>(block + 3 * BLOCK, place, step, false, after);
   RS_UNROLL for (int axis = 0; axis < 3; ++axis)
     v[axis] = ::nestar_kernels::mesh::prolong::between<REAL>(v[axis], after[axis], (REAL)weight);
 }
 
 // The density of gas in a cell of a row.
-RS_FN double density(const Draw& p, int row, const int* at) {
+RS_FN double density(const JumpParameters& p, int row, const int* at) {
   return (double)mesh::row_of((const REAL*)p.gas, row)[at[0] + mesh::PATCH * (at[1] + mesh::PATCH * at[2])];
 }
 
 // With which probability a tracer in a cell of a row leaves through its faces.
-RS_FN rs::arr<double, 6> chances(const Draw& p, int row, const int* at) {
+RS_FN rs::arr<double, 6> chances(const JumpParameters& p, int row, const int* at) {
   constexpr int FACES = 9 * mesh::FACE;
   const REAL* mass = p.mass + (i64)row * (3 * FACES);
   rs::arr<double, 6> through;
@@ -48,14 +48,14 @@ RS_FN rs::arr<double, 6> chances(const Draw& p, int row, const int* at) {
 }
 
 // Lets a tracer of a row draw its way, and another place in its cell.
-RS_FN void draw(const Draw& p, const Columns& of, i64 n, int row) {
+RS_FN void draw(const JumpParameters& p, const PageView& of, i64 n, int row) {
   const u64 id = of.id(n);
   const auto within = random::of_id(p.stream, id, p.number + 1);
   int at[3];
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
     const u64 place = whole(of.place(axis, n));
     at[axis] = (int)(place >> 61);
-    of.place(axis, n) = kept(tracers::placed_anew(place, within.d[axis], within.d[3]));
+    of.place(axis, n) = kept(tracers::random_in_cell(place, within.d[axis], within.d[3]));
     of.number(VELOCITY + axis, n) = REAL(0);
   }
   const auto drawn = random::uniforms<double>(random::of_id(p.stream, id, p.number));
@@ -66,7 +66,7 @@ RS_FN void draw(const Draw& p, const Columns& of, i64 n, int row) {
 }
 
 // Lets a tracer of a new row draw which of the cells that a coarser one has become it takes.
-RS_FN void divide(const Draw& p, const Columns& of, i64 n, int row) {
+RS_FN void divide(const JumpParameters& p, const PageView& of, i64 n, int row) {
   u64 place[3];
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) place[axis] = whole(of.place(axis, n));
   rs::arr<double, 8> masses;
@@ -81,7 +81,7 @@ RS_FN void divide(const Draw& p, const Columns& of, i64 n, int row) {
 }
 
 // Stops a tracer of a row, but for one on its way into a finer patch beside its cell.
-RS_FN void stop(const Draw& p, const Columns& of, i64 n, int row) {
+RS_FN void stop(const JumpParameters& p, const PageView& of, i64 n, int row) {
   const int* near = around(p.from.tables, row);
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
     const bool down = of.number(VELOCITY + axis, n) < REAL(0);
@@ -94,13 +94,13 @@ RS_FN void stop(const Draw& p, const Columns& of, i64 n, int row) {
 }  // namespace particles
 
 // Gives tracers the mean velocities of the step.
-KERNEL_BOUNDS(particles_lead, particles::Lead, 256, 2) {
+KERNEL_BOUNDS(particles_advect, particles::AdvectParameters, 256, 2) {
   using namespace particles;
   const Chunk chunk = particles::chunk(p.from);
   REAL* block = p.blocks ? p.blocks + launch::block() * p.values : launch::shared<REAL>();
   mesh::gather<AROUND>(block, p.before, chunk.row, Velocities());
   if (p.both) mesh::gather<AROUND>(block + 3 * BLOCK, p.after, chunk.row, Velocities());
-  const Columns of = columns(p.from.stack);
+  const PageView of = page_view(p.from.page_array);
   EACH(k, chunk.count) {
     const i64 n = chunk.first + k;
     u64 place[3], there[3];
@@ -119,13 +119,13 @@ KERNEL_BOUNDS(particles_lead, particles::Lead, 256, 2) {
 }
 
 // Lets tracers draw where mass takes them, or stops them.
-KERNEL(particles_draw, particles::Draw) {
+KERNEL(particles_jump, particles::JumpParameters) {
   using namespace particles;
   const Chunk chunk = particles::chunk(p.from);
-  const Columns of = columns(p.from.stack);
+  const PageView of = page_view(p.from.page_array);
   EACH(k, chunk.count) {
-    if (p.what == movers::WAY) draw(p, of, chunk.first + k, chunk.row);
-    else if (p.what == movers::CHILD) divide(p, of, chunk.first + k, chunk.row);
+    if (p.what == field_kernels::JUMP) draw(p, of, chunk.first + k, chunk.row);
+    else if (p.what == field_kernels::CHILD) divide(p, of, chunk.first + k, chunk.row);
     else stop(p, of, chunk.first + k, chunk.row);
   }
 }

@@ -79,7 +79,7 @@ pub fn in_half(place: u64, upper: u32) -> u64 {
 /// Another place in the same cell, of which two random words say where.
 #[device]
 #[must_use]
-pub fn placed_anew(place: u64, high: u32, low: u32) -> u64 {
+pub fn random_in_cell(place: u64, high: u32, low: u32) -> u64 {
     let within = 0x1fff_ffff_ffff_ffffu64;
     let drawn = (high as u64) << 32 | low as u64;
     place & (0xe000_0000_0000_0000u64) | drawn & within
@@ -123,9 +123,9 @@ mod tests {
     fn a_place_drawn_anew_is_in_its_cell() {
         for cell in 0..8u64 {
             let place = cell << 61 | 12345;
-            let drawn = placed_anew(place, u32::MAX, 7);
+            let drawn = random_in_cell(place, u32::MAX, 7);
             assert_eq!((drawn >> 61, drawn as u32), (cell, 7));
-            assert_eq!(placed_anew(place, 0, 0), cell << 61);
+            assert_eq!(random_in_cell(place, 0, 0), cell << 61);
         }
     }
 }

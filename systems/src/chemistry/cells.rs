@@ -5,11 +5,11 @@ use nestar_kernels::chemistry::species::{
     DI, DP, H2, H2P, HD, HEI, HEII, HEIII, HI, HII, HM, SPECIES,
 };
 use nestar_kernels::chemistry::{
-    Abundances, Cell, Clock, Network, advance, electrons, equilibrium, least_energy, renormalised,
-    temperature,
+    Abundances, CellConditions, Network, SubstepClock, advance, electrons, equilibrium,
+    least_energy, renormalised, temperature,
 };
 use nestar_kernels::hydro::{Conserved, internal_energy};
-use nestar_kernels::mesh::attempt::Attempt;
+use nestar_kernels::mesh::subcycle::Subcycle;
 
 /// Where the scalars, in their order, stand among the abundances.
 #[device]
@@ -111,8 +111,12 @@ pub(super) fn densities<R: Real, const K: usize>(s: &Abundances<R>, hydrogen: R)
 
 /// What is particular to a cell, of which `more` is the heating by formula, erg per second and hydrogen nucleus.
 #[device]
-pub(super) fn surroundings<R: Real>(gas: Conserved<R>, more: R, p: &Chemistry<R>) -> Cell<R> {
-    Cell {
+pub(super) fn surroundings<R: Real>(
+    gas: Conserved<R>,
+    more: R,
+    p: &Chemistry<R>,
+) -> CellConditions<R> {
+    CellConditions {
         density: p.hydrogen * gas.density * p.per_cm3,
         heating: p.heating + more * p.per_erg,
         dust: p.dust,
@@ -135,7 +139,7 @@ fn react<R: Real, const S: usize, const N: usize, const K: usize>(
     let hydrogen = p.hydrogen * gas.density;
     let per_kelvin = hydrogen / p.kelvin;
     let before = s.energy;
-    let mut clock = Clock {
+    let mut clock = SubstepClock {
         left: reached.left,
         step: reached.step,
         floored: reached.floored,
@@ -159,9 +163,9 @@ fn react<R: Real, const S: usize, const N: usize, const K: usize>(
         floored: end.clock.floored,
         heated: end.clock.heated,
         gone: reached.gone + (old - gas.energy),
-        used: reached.used + R::from_i32(end.attempts),
+        used: reached.used + R::from_i32(end.substeps),
     };
-    (end.status, end.attempts)
+    (end.status, end.substeps)
 }
 
 /// Energy by volume that gas has lost, and that heating and the floor have added: what is stored decides, so that the sum closes.
@@ -179,10 +183,10 @@ fn reacted_6<R: Real>(
     before: Reached<R>,
     at: (R, R),
     p: &Chemistry<R>,
-) -> Attempt<Six<R>, Reached<R>, [R; 3]> {
+) -> Subcycle<Six<R>, Reached<R>, [R; 3]> {
     let (mut u, mut reached) = (from, before);
     let (status, work) = react::<R, 3, 4, 5>(&mut u.gas, &mut u.species, &mut reached, at, p);
-    Attempt::<Six<R>, Reached<R>, [R; 3]> {
+    Subcycle::<Six<R>, Reached<R>, [R; 3]> {
         state: u,
         carried: reached,
         sums: exchanged(u.gas, reached, p),
@@ -197,7 +201,7 @@ pub fn react_6<R: Real>(
     all: (Six<R>, Reached<R>),
     at: &Place<R>,
     p: &Chemistry<R>,
-) -> Attempt<Six<R>, Reached<R>, [R; 3]> {
+) -> Subcycle<Six<R>, Reached<R>, [R; 3]> {
     reacted_6(all.0, all.1, (at.dt, 0.0), p)
 }
 
@@ -207,7 +211,7 @@ pub fn react_6_by<R: Real>(
     all: (Six<R>, [R; 1], Reached<R>),
     at: &Place<R>,
     p: &Chemistry<R>,
-) -> Attempt<Six<R>, Reached<R>, [R; 3]> {
+) -> Subcycle<Six<R>, Reached<R>, [R; 3]> {
     reacted_6(all.0, all.2, (at.dt, all.1[0]), p)
 }
 
@@ -218,10 +222,10 @@ fn reacted_9<R: Real>(
     before: Reached<R>,
     at: (R, R),
     p: &Chemistry<R>,
-) -> Attempt<Nine<R>, Reached<R>, [R; 3]> {
+) -> Subcycle<Nine<R>, Reached<R>, [R; 3]> {
     let (mut u, mut reached) = (from, before);
     let (status, work) = react::<R, 6, 7, 8>(&mut u.gas, &mut u.species, &mut reached, at, p);
-    Attempt::<Nine<R>, Reached<R>, [R; 3]> {
+    Subcycle::<Nine<R>, Reached<R>, [R; 3]> {
         state: u,
         carried: reached,
         sums: exchanged(u.gas, reached, p),
@@ -236,7 +240,7 @@ pub fn react_9<R: Real>(
     all: (Nine<R>, Reached<R>),
     at: &Place<R>,
     p: &Chemistry<R>,
-) -> Attempt<Nine<R>, Reached<R>, [R; 3]> {
+) -> Subcycle<Nine<R>, Reached<R>, [R; 3]> {
     reacted_9(all.0, all.1, (at.dt, 0.0), p)
 }
 
@@ -246,7 +250,7 @@ pub fn react_9_by<R: Real>(
     all: (Nine<R>, [R; 1], Reached<R>),
     at: &Place<R>,
     p: &Chemistry<R>,
-) -> Attempt<Nine<R>, Reached<R>, [R; 3]> {
+) -> Subcycle<Nine<R>, Reached<R>, [R; 3]> {
     reacted_9(all.0, all.2, (at.dt, all.1[0]), p)
 }
 
@@ -257,10 +261,10 @@ fn reacted_12<R: Real>(
     before: Reached<R>,
     at: (R, R),
     p: &Chemistry<R>,
-) -> Attempt<Twelve<R>, Reached<R>, [R; 3]> {
+) -> Subcycle<Twelve<R>, Reached<R>, [R; 3]> {
     let (mut u, mut reached) = (from, before);
     let (status, work) = react::<R, 8, 9, 11>(&mut u.gas, &mut u.species, &mut reached, at, p);
-    Attempt::<Twelve<R>, Reached<R>, [R; 3]> {
+    Subcycle::<Twelve<R>, Reached<R>, [R; 3]> {
         state: u,
         carried: reached,
         sums: exchanged(u.gas, reached, p),
@@ -275,7 +279,7 @@ pub fn react_12<R: Real>(
     all: (Twelve<R>, Reached<R>),
     at: &Place<R>,
     p: &Chemistry<R>,
-) -> Attempt<Twelve<R>, Reached<R>, [R; 3]> {
+) -> Subcycle<Twelve<R>, Reached<R>, [R; 3]> {
     reacted_12(all.0, all.1, (at.dt, 0.0), p)
 }
 
@@ -285,7 +289,7 @@ pub fn react_12_by<R: Real>(
     all: (Twelve<R>, [R; 1], Reached<R>),
     at: &Place<R>,
     p: &Chemistry<R>,
-) -> Attempt<Twelve<R>, Reached<R>, [R; 3]> {
+) -> Subcycle<Twelve<R>, Reached<R>, [R; 3]> {
     reacted_12(all.0, all.2, (at.dt, all.1[0]), p)
 }
 

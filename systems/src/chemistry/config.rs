@@ -3,7 +3,7 @@
 use super::radiation::{Radiation, RadiationConfig};
 use nestar_deck::{Deck, DeckError};
 use nestar_kernels::chemistry::{
-    Background, Choices, H2Cooling, Network, Precision, Recombination, ThreeBody,
+    Background, H2Cooling, Network, RateChoices, Recombination, ThreeBody, Tolerances,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -190,8 +190,8 @@ impl ChemistryConfig {
         1.0 - self.hydrogen_fraction - self.deuterium_fraction()
     }
 
-    fn choices(&self) -> Choices {
-        Choices {
+    fn choices(&self) -> RateChoices {
+        RateChoices {
             recombination: match self.recombination {
                 RecombinationConfig::CaseA => Recombination::CaseA,
                 RecombinationConfig::CaseB => Recombination::CaseB,
@@ -226,7 +226,7 @@ impl ChemistryConfig {
             redshift: self.redshift,
         };
         let background = BACKGROUND_K * (1.0 + self.redshift.unwrap_or(0.0));
-        let precision = Precision {
+        let precision = Tolerances {
             relative: self.tolerance,
             absolute: self.absolute_tolerance,
             floor_k: self.floor_k.unwrap_or(background),

@@ -11,13 +11,13 @@ pub use config::{
 };
 pub use radiation::{RadiationColumns, RadiationConfig};
 
-use crate::attempts::{Attempts, attempts_in};
 use crate::declare::Declare;
 use crate::fields::quantities::vocabulary_of_rates;
 use crate::fields::rates::heating;
-use crate::fields::{Gas, GasModel, ScalarsGiven};
+use crate::fields::{Gas, GasModel, InitialScalars};
 use crate::order::Synchronise;
 use crate::register::{Register, map_in};
+use crate::subcycling::{Subcycling, subcycle_in};
 use crate::units::{BOLTZMANN, Units};
 use cells::{
     Chemistry as Cells, electrons_6, electrons_9, electrons_12, ionise_6, ionise_9, ionise_12,
@@ -26,9 +26,9 @@ use cells::{
 };
 use elements::{settle_6, settle_9, settle_12};
 use nestar_deck::{Deck, DeckError};
-use nestar_engine::field::marks::NumberFn;
-use nestar_engine::field::{CellAttempt, CellMap, CellMark, CellValue, Numbers};
-use nestar_engine::ranks::Reduce;
+use nestar_engine::comm::Reduce;
+use nestar_engine::data::criteria::QuantityFn;
+use nestar_engine::data::{CellMap, CellMark, CellSubcycle, CellValue, DerivedInputs};
 use nestar_engine::{Engine, Error, Plugin};
 use radiation::Radiation;
 use std::sync::Arc;
@@ -127,7 +127,7 @@ impl Plugin for Chemistry {
 }
 
 /// What a deck asks for, what cells are given, and heating by a formula.
-type With = (ChemistryConfig, Cells<f64>, Option<Arc<Numbers>>);
+type With = (ChemistryConfig, Cells<f64>, Option<Arc<DerivedInputs>>);
 
 fn given(sim: &Engine, config: ChemistryConfig, model: &GasModel) -> Result<With, Error> {
     let (deck, units) = (&sim.deck, Units::of(sim, "[chemistry]")?);
@@ -156,7 +156,7 @@ fn name_time<T: CellValue<Parameters = Cells<f64>>>(
 ) -> Result<(), Error> {
     let choose = move |sim: &mut Engine, model: &GasModel| {
         let (_, cells, _) = given(sim, config, model)?;
-        Ok((NumberFn::with::<T>(cells), names))
+        Ok((QuantityFn::with::<T>(cells), names))
     };
     sim.derived_when_made("cooling_time", "time", T::DOC, choose)
 }
@@ -178,7 +178,7 @@ fn heat(
     config: &ChemistryConfig,
     deck: &Deck,
     model: &GasModel,
-) -> Result<(f64, Option<Arc<Numbers>>), DeckError> {
+) -> Result<(f64, Option<Arc<DerivedInputs>>), DeckError> {
     // what reactions do not change while they go on
     let stays = |name: &String| ["x", "y", "z", "r", "t", "density"].contains(&&**name);
     let mut names = vocabulary_of_rates(model);
@@ -186,7 +186,7 @@ fn heat(
     let (number, constant) = heating(deck, "chemistry.heating", &config.heating, names)?;
     Ok(match constant {
         Some(constant) => (constant, None),
-        None => (0.0, Some(Arc::new(Numbers::new(vec![number])))),
+        None => (0.0, Some(Arc::new(DerivedInputs::new(vec![number])))),
     })
 }
 
@@ -209,7 +209,7 @@ fn require_gas(sim: &Engine) -> Result<(), Error> {
 fn require_species(sim: &Engine, species: &[&str]) -> Result<(), DeckError> {
     let model = sim.world.resource::<GasModel>();
     let is_one = |n: &usize| species.contains(&&*model.scalars[*n]);
-    let given = sim.world.get_resource::<ScalarsGiven>();
+    let given = sim.world.get_resource::<InitialScalars>();
     let none = given.is_some_and(|given| !given.0.iter().any(is_one));
     if !none || !sim.settings.run.start_from.is_empty() {
         return Ok(());
@@ -272,8 +272,8 @@ fn register<M, B, I, E>(
     weight: f64,
 ) -> Result<(), Error>
 where
-    M: CellAttempt<Parameters = Cells<f64>>,
-    B: CellAttempt<Parameters = Cells<f64>>,
+    M: CellSubcycle<Parameters = Cells<f64>>,
+    B: CellSubcycle<Parameters = Cells<f64>>,
     I: CellMap<Parameters = Cells<f64>>,
     E: CellMap<Parameters = Cells<f64>>,
 {
@@ -284,12 +284,12 @@ where
     map_in::<Gas, E>("elements", sim.parts(), Synchronise::Correct, cells.clone());
     // the sub-steps of calls double, from one on
     let calls = config.max_substeps.next_power_of_two().ilog2() as usize + 2;
-    let attempts = Attempts::of(calls)
+    let attempts = Subcycling::of(calls)
         .account("chemistry", &ENERGIES)
         .weight(weight);
     let cells = cells.clone();
     match numbers.clone() {
-        None => sim.attempts::<Gas, M>(attempts, cells),
-        numbers => attempts_in::<Gas, B>(sim.parts(), attempts, numbers, cells),
+        None => sim.subcycle::<Gas, M>(attempts, cells),
+        numbers => subcycle_in::<Gas, B>(sim.parts(), attempts, numbers, cells),
     }
 }

@@ -2,7 +2,9 @@
 
 use super::cells::{Chemistry, Nine, Six, Twelve, abundances, surroundings};
 use nestar_device::{Place, Real, device};
-use nestar_kernels::chemistry::{Abundances, heat_given, least_energy, slopes, warmed};
+use nestar_kernels::chemistry::{
+    Abundances, derivatives, heating_rate, least_energy, with_dust_heating,
+};
 use nestar_kernels::hydro::{Conserved, internal_energy};
 
 /// Parameters of a limit or a criterion.
@@ -26,8 +28,8 @@ fn exchange_time<R: Real, const S: usize, const N: usize, const K: usize>(
     let s = abundances::<R, S, K>(gas, species, p);
     let mut f = [0.0; N];
     let mut j = [[0.0; N]; N];
-    let cell = warmed::<R, S>(&surroundings(gas, 0.0, p), &s);
-    slopes::<R, S, N, 0>(&p.network, &cell, &s, false, &mut f, &mut j);
+    let cell = with_dust_heating::<R, S>(&surroundings(gas, 0.0, p), &s);
+    derivatives::<R, S, N, 0>(&p.network, &cell, &s, false, &mut f, &mut j);
     if f[S] == 0.0 || rests::<R, S>(f[S], &s, p) {
         return R::INFINITY;
     }
@@ -71,10 +73,10 @@ fn response_time<R: Real, const S: usize, const N: usize, const K: usize>(
     let s = abundances::<R, S, K>(gas, species, p);
     let mut f = [0.0; N];
     let mut j = [[0.0; N]; N];
-    let cell = warmed::<R, S>(&surroundings(gas, more, p), &s);
-    slopes::<R, S, N, 1>(&p.network, &cell, &s, false, &mut f, &mut j);
+    let cell = with_dust_heating::<R, S>(&surroundings(gas, more, p), &s);
+    derivatives::<R, S, N, 1>(&p.network, &cell, &s, false, &mut f, &mut j);
     // cooling is heating less the net rate
-    let heating = heat_given(&p.network, &cell, &s);
+    let heating = heating_rate(&p.network, &cell, &s);
     let both = heating.abs() + (heating - f[S]).abs();
     let pace = j[S][S].abs().max(both / s.energy) * p.myr;
     if pace == 0.0 || rests::<R, S>(f[S], &s, p) {

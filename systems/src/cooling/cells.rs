@@ -2,11 +2,11 @@
 
 use nestar_device::{Place, Real, device};
 use nestar_kernels::cooling::cell::{
-    self, Cooler, Exchanged, exchange_time, exchanged, response_time,
+    self, CoolingModel, CoolingResult, integrate_cooling, net_cooling_time, response_time,
 };
 use nestar_kernels::hydro::Conserved;
 use nestar_kernels::hydro::eos::internal_energy;
-use nestar_kernels::mesh::attempt::{Attempt, DONE};
+use nestar_kernels::mesh::subcycle::{DONE, Subcycle};
 
 /// Mass of the sun's metals over that of all its matter, by which metallicities count.
 #[device]
@@ -16,7 +16,7 @@ pub(super) const SOLAR: f64 = 0.01295;
 #[device]
 #[derive(Clone)]
 pub(super) struct Share<R> {
-    pub cooler: Cooler<R>,
+    pub cooler: CoolingModel<R>,
     /// Part of the time, or cells.
     pub of: R,
 }
@@ -27,8 +27,8 @@ pub(super) struct Share<R> {
     clippy::zero_repeat_side_effects,
     reason = "a literal is a call of no effect"
 )]
-fn given<R: Real>(e: Exchanged<R>) -> Attempt<Conserved<R>, [R; 0], [R; 3]> {
-    Attempt::<Conserved<R>, [R; 0], [R; 3]> {
+fn given<R: Real>(e: CoolingResult<R>) -> Subcycle<Conserved<R>, [R; 0], [R; 3]> {
+    Subcycle::<Conserved<R>, [R; 0], [R; 3]> {
         state: e.gas,
         carried: [0.0; 0],
         sums: [e.radiated, e.heated, e.floored],
@@ -42,13 +42,13 @@ fn given<R: Real>(e: Exchanged<R>) -> Attempt<Conserved<R>, [R; 0], [R; 3]> {
 pub(super) fn cool<R: Real>(
     u: Conserved<R>,
     at: &Place<R>,
-    p: &Cooler<R>,
-) -> Attempt<Conserved<R>, [R; 0], [R; 3]> {
-    let place = cell::Place::<R> {
+    p: &CoolingModel<R>,
+) -> Subcycle<Conserved<R>, [R; 0], [R; 3]> {
+    let place = cell::GasEnvironment::<R> {
         metallicity: p.metallicity,
         heating: 0.0,
     };
-    given(exchanged(u, at.dt, place, p))
+    given(integrate_cooling(u, at.dt, place, p))
 }
 
 /// The same with heating by a formula, erg/s per hydrogen nucleus, and the cell's metallicity in solar units.
@@ -56,35 +56,35 @@ pub(super) fn cool<R: Real>(
 pub(super) fn cool_by<R: Real>(
     u: (Conserved<R>, [R; 2]),
     at: &Place<R>,
-    p: &Cooler<R>,
-) -> Attempt<Conserved<R>, [R; 0], [R; 3]> {
+    p: &CoolingModel<R>,
+) -> Subcycle<Conserved<R>, [R; 0], [R; 3]> {
     let (gas, [heating, metallicity]) = u;
-    let place = cell::Place::<R> {
+    let place = cell::GasEnvironment::<R> {
         metallicity,
         heating,
     };
-    given(exchanged(gas, at.dt, place, p))
+    given(integrate_cooling(gas, at.dt, place, p))
 }
 
 /// The code time in which gas gains or loses its energy at its present net rate, by the tables and without a formula of heating: infinite
 /// where that is 0, and for gas that stays at a floor.
 #[device]
-pub(super) fn cooling_time<R: Real>(u: Conserved<R>, p: &Cooler<R>) -> R {
-    let place = cell::Place::<R> {
+pub(super) fn cooling_time<R: Real>(u: Conserved<R>, p: &CoolingModel<R>) -> R {
+    let place = cell::GasEnvironment::<R> {
         metallicity: p.metallicity,
         heating: 0.0,
     };
-    exchange_time(u, place, p).abs()
+    net_cooling_time(u, place, p).abs()
 }
 
 /// The same of gas that carries metals.
 #[device]
-pub(super) fn cooling_time_metal<R: Real>(u: [R; 6], p: &Cooler<R>) -> R {
-    let place = cell::Place::<R> {
+pub(super) fn cooling_time_metal<R: Real>(u: [R; 6], p: &CoolingModel<R>) -> R {
+    let place = cell::GasEnvironment::<R> {
         metallicity: metallicity_of(u),
         heating: 0.0,
     };
-    exchange_time(gas_of(u), place, p).abs()
+    net_cooling_time(gas_of(u), place, p).abs()
 }
 
 /// The gas of a state with metals.
@@ -106,7 +106,7 @@ fn metallicity_of<R: Real>(u: [R; 6]) -> R {
 /// A part of the time in which heat changes by cooling and heating, each by itself, above the floors.
 #[device]
 pub(super) fn cooling_step<R: Real>(u: Conserved<R>, p: &Share<R>) -> R {
-    let place = cell::Place::<R> {
+    let place = cell::GasEnvironment::<R> {
         metallicity: p.cooler.metallicity,
         heating: 0.0,
     };
@@ -117,7 +117,7 @@ pub(super) fn cooling_step<R: Real>(u: Conserved<R>, p: &Share<R>) -> R {
 #[device]
 pub(super) fn cooling_step_by<R: Real>(u: (Conserved<R>, [R; 2]), p: &Share<R>) -> R {
     let (gas, [heating, metallicity]) = u;
-    let place = cell::Place::<R> {
+    let place = cell::GasEnvironment::<R> {
         metallicity,
         heating,
     };
@@ -127,11 +127,11 @@ pub(super) fn cooling_step_by<R: Real>(u: (Conserved<R>, [R; 2]), p: &Share<R>) 
 /// Whether sound crosses fewer cells than wanted while gas cools; `heat` is gamma (gamma - 1) times its energy by mass.
 #[device]
 fn is_short<R: Real>(u: Conserved<R>, metallicity: R, at: &Place<R>, p: &Share<R>) -> bool {
-    let place = cell::Place::<R> {
+    let place = cell::GasEnvironment::<R> {
         metallicity,
         heating: 0.0,
     };
-    let time = exchange_time(u, place, &p.cooler);
+    let time = net_cooling_time(u, place, &p.cooler);
     let sound = (p.cooler.sound * internal_energy(u) / u.density).sqrt();
     let width = at.width[0].max(at.width[1]).max(at.width[2]);
     time < 0.0 && -time * sound < p.of * width

@@ -8,9 +8,9 @@
 use super::known::Source;
 use nestar_deck::nearest;
 use nestar_device::math::pow;
-use nestar_kernels::cooling::Rates;
+use nestar_kernels::cooling::RateFunctions;
 use nestar_kernels::cooling::laws::between;
-use nestar_kernels::cooling::tabulate::Weight;
+use nestar_kernels::cooling::tabulate::MolecularWeight;
 use nestar_snapshot::{PlainArray, read_array};
 use std::path::Path;
 use std::sync::Arc;
@@ -258,23 +258,23 @@ impl Group {
             },
             metallicities,
             richest,
-            rates: Rates {
+            rates: RateFunctions {
                 cooling: Box::new(rate(axes.clone(), self.cooling, cooling_metal)),
                 heating: Box::new(rate(axes.clone(), self.heating, heating_metal)),
-                weight: weight.unwrap_or(Weight::Fixed(1.0)),
+                weight: weight.unwrap_or(MolecularWeight::Fixed(1.0)),
             },
         }
     }
 }
 
 /// The mean molecular weight of a metallicity.
-fn weight(axes: Arc<Axes>, weights: Values, metallicity: f64) -> Weight<'static> {
+fn weight(axes: Arc<Axes>, weights: Values, metallicity: f64) -> MolecularWeight<'static> {
     let temperatures = axes.temperature.clone();
     let at = move |n: f64, k: usize| {
         let t = axes.temperature[k];
         axes.mixed(metallicity, |plane| axes.value(&weights, plane, n, t))
     };
-    Weight::At(temperatures, Box::new(at))
+    MolecularWeight::At(temperatures, Box::new(at))
 }
 
 /// A rate with the part of metals, by density, temperature and metallicity.

@@ -1,11 +1,11 @@
 //! Rates, and where they are known.
 
-use nestar_kernels::cooling::Rates;
-use nestar_kernels::cooling::tabulate::Weight;
+use nestar_kernels::cooling::RateFunctions;
+use nestar_kernels::cooling::tabulate::MolecularWeight;
 
 /// Where rates are known, and whether they depend on metals.
 pub(super) struct Source {
-    pub rates: Rates<'static>,
+    pub rates: RateFunctions<'static>,
     /// Lowest and highest temperature at which they are known, kelvin.
     pub known: [f64; 2],
     /// Lowest and highest density, hydrogen nuclei per cubic centimetre; `None`: nothing depends on it.
@@ -22,10 +22,10 @@ impl Source {
     /// Rates by temperature alone.
     pub fn plain(cooling: impl Fn(f64) -> f64 + Send + Sync + 'static, heating: f64) -> Self {
         Self {
-            rates: Rates {
+            rates: RateFunctions {
                 cooling: Box::new(move |_, t, _| cooling(t)),
                 heating: Box::new(move |_, _, _| heating),
-                weight: Weight::Fixed(1.0),
+                weight: MolecularWeight::Fixed(1.0),
             },
             known: [0.0, f64::INFINITY],
             densities: None,
@@ -40,12 +40,12 @@ impl Source {
         if self.metallicities.len() < 2 || self.metals[0] > 0.0 {
             return None;
         }
-        let Rates {
+        let RateFunctions {
             cooling,
             heating,
             weight,
         } = self.rates;
-        let rates = Rates {
+        let rates = RateFunctions {
             cooling: Box::new(move |n, t, z| cooling(n, t, z) - cooling(n, t, 0.0)),
             heating: Box::new(move |n, t, z| heating(n, t, z) - heating(n, t, 0.0)),
             weight,

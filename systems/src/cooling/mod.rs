@@ -26,13 +26,13 @@ use known::Source;
 use laws::Laws;
 use nestar_deck::{Deck, DeckError};
 use nestar_device::CellFn;
-use nestar_engine::field::marks::{CellNumber, NumberFn};
-use nestar_engine::field::{LevelRows, Numbers};
+use nestar_engine::comm::Reduce;
+use nestar_engine::data::criteria::{CellQuantity, QuantityFn};
+use nestar_engine::data::{DerivedInputs, LevelRows};
 use nestar_engine::mesh::Topology;
-use nestar_engine::ranks::Reduce;
-use nestar_engine::step::{Account, Accounts, Catalogue, Remarks, Replays, Write};
+use nestar_engine::step::{BudgetId, Budgets, Catalogue, Remarks, Replays, Write};
 use nestar_engine::{Engine, Error, Plugin};
-use nestar_kernels::cooling::{Cooler, scale};
+use nestar_kernels::cooling::{CoolingModel, scale};
 use std::sync::Arc;
 
 /// The scalar that carries the mass of metals.
@@ -52,9 +52,9 @@ pub struct Cooling;
 /// What cells are given beside their state.
 #[derive(Resource)]
 struct Given {
-    cooler: Cooler<f64>,
+    cooler: CoolingModel<f64>,
     /// Heating and metallicity, where they differ from cell to cell.
-    numbers: Option<Arc<Numbers>>,
+    numbers: Option<Arc<DerivedInputs>>,
     /// Whether the gas carries metals on which the rates depend.
     metals: bool,
 }
@@ -76,8 +76,8 @@ impl Plugin for Cooling {
             let given = given(sim, model)?;
             let cooler = given.cooler.clone();
             let chosen = match given.metals {
-                true => (NumberFn::with::<cooling_time_metal>(cooler), &[METAL][..]),
-                false => (NumberFn::with::<cooling_time>(cooler), &[][..]),
+                true => (QuantityFn::with::<cooling_time_metal>(cooler), &[METAL][..]),
+                false => (QuantityFn::with::<cooling_time>(cooler), &[][..]),
             };
             sim.world.insert_resource(given);
             Ok(chosen)
@@ -119,7 +119,7 @@ impl Plugin for Cooling {
                     .into(),
             );
         }
-        let account = sim.account("cooling", &ENERGIES)?;
+        let account = sim.register_budget("cooling", &ENERGIES)?;
         register(sim, given, account, config.split)
     }
 }
@@ -199,7 +199,7 @@ fn given(sim: &mut Engine, model: &GasModel) -> Result<Given, Error> {
     )?;
     let numbers =
         (constant.is_none() || metals).then(|| numbers(deck, model, metals, formula, constant));
-    let cooler = Cooler {
+    let cooler = CoolingModel {
         kelvin: (gamma - 1.0) * units.temperature(),
         nuclei: config.hydrogen_fraction * units.number_density(),
         time: units.time / MILLION_YEARS,
@@ -228,9 +228,9 @@ fn numbers(
     deck: &Deck,
     model: &GasModel,
     metals: bool,
-    heating: CellNumber,
+    heating: CellQuantity,
     constant: Option<f64>,
-) -> Result<Numbers, DeckError> {
+) -> Result<DerivedInputs, DeckError> {
     let heating = match constant {
         Some(_) => compile(deck, HEATING, "0", Vec::new())?,
         None => heating,
@@ -242,7 +242,7 @@ fn numbers(
     };
     let names = names.into_iter().filter(|(name, _)| *name == fraction);
     let metallicity = compile(deck, "cooling.metallicity", &text, names.collect())?;
-    Ok(Numbers::new(vec![heating, metallicity]))
+    Ok(DerivedInputs::new(vec![heating, metallicity]))
 }
 
 /// Energy by mass over density with which a Jeans length has as many cells of the finest level as wanted.
@@ -275,7 +275,7 @@ fn limit(sim: &mut Engine, given: &Given, courant: f64) -> Result<(), Error> {
 }
 
 /// Enters what cools the gas, in halves around its motion if it is `split`.
-fn register(sim: &mut Engine, given: Given, account: Account, split: bool) -> Result<(), Error> {
+fn register(sim: &mut Engine, given: Given, account: BudgetId, split: bool) -> Result<(), Error> {
     let Given {
         cooler, numbers, ..
     } = given;
@@ -286,7 +286,7 @@ fn register(sim: &mut Engine, given: Given, account: Account, split: bool) -> Re
         true => Replays::add::<Gas, cool>(world, again, 1, cooler.clone()),
         false => Replays::add::<Gas, cool_by>(world, again, 1, cooler.clone()),
     }
-    let act = move |mut rows: LevelRows, mut gas: Write<Gas>, mut accounts: ResMut<Accounts>| {
+    let act = move |mut rows: LevelRows, mut gas: Write<Gas>, mut accounts: ResMut<Budgets>| {
         rows.choose(components);
         rows.name_sums(("cooling", &ENERGIES));
         let tally = match &numbers {

@@ -6,10 +6,10 @@ use super::known::Source;
 use super::laws::{KOYAMA_INUTSUKA, Law, Laws};
 use nestar_deck::{Deck, DeckError, TableFile, nearest};
 use nestar_kernels::cooling::laws::{
-    DUST_ENDS, KOYAMA_INUTSUKA_HEATING, PowerLaws, koyama_inutsuka,
+    DUST_MAX_TEMPERATURE, KOYAMA_INUTSUKA_HEATING, PowerLaws, koyama_inutsuka,
 };
-use nestar_kernels::cooling::tabulate::Weight;
-use nestar_kernels::cooling::{Curves, Grid, Rates, tabulate};
+use nestar_kernels::cooling::tabulate::MolecularWeight;
+use nestar_kernels::cooling::{CoolingTable, RateFunctions, TableGrid, tabulate};
 use std::sync::Arc;
 
 /// Temperature of the cosmic microwave background today, kelvin (D. J. Fixsen, ApJ 707, 916, 2009).
@@ -22,10 +22,10 @@ const METALLICITIES: [f64; 8] = [0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 impl Source {
     fn of_law(law: Law, densities: [f64; 2]) -> Self {
         let [cooling, heating] = [law.clone(), law];
-        let rates = Rates {
+        let rates = RateFunctions {
             cooling: Box::new(move |n, t, z| cooling(n, t, z).cooling),
             heating: Box::new(move |n, t, z| heating(n, t, z).heating),
-            weight: Weight::Fixed(1.0),
+            weight: MolecularWeight::Fixed(1.0),
         };
         Self {
             rates,
@@ -124,12 +124,12 @@ pub(super) fn curves(
     deck: &Deck,
     source: Source,
     (gamma, carries, constant): (f64, bool, f64),
-) -> Result<Curves<f64>, DeckError> {
+) -> Result<CoolingTable<f64>, DeckError> {
     let highest = source.known[1];
     let varies = source.metallicities.len() > 1 && carries;
     check_reach(config, deck, source.known)?;
     check_choices(config, deck, &source, varies)?;
-    let grid = Grid {
+    let grid = TableGrid {
         temperatures: [config.floor_k, config.top_k.min(highest)],
         per_octave: config.nodes,
         densities: source.densities,
@@ -223,8 +223,12 @@ fn check_choices(
 }
 
 /// Rates with those of the deck.
-fn with_heating(config: &CoolingConfig, rates: Rates<'static>, constant: f64) -> Rates<'static> {
-    let Rates {
+fn with_heating(
+    config: &CoolingConfig,
+    rates: RateFunctions<'static>,
+    constant: f64,
+) -> RateFunctions<'static> {
+    let RateFunctions {
         cooling,
         heating,
         weight,
@@ -239,13 +243,13 @@ fn with_heating(config: &CoolingConfig, rates: Rates<'static>, constant: f64) ->
         Some(coldest) => cooling(n, t, z) - cooling(n, coldest, z),
     };
     let gained = move |n: f64, t: f64, z: f64| {
-        heating(n, t, z) + constant + if t < DUST_ENDS { dust } else { 0.0 }
+        heating(n, t, z) + constant + if t < DUST_MAX_TEMPERATURE { dust } else { 0.0 }
     };
-    Rates {
+    RateFunctions {
         cooling: Box::new(lost),
         heating: Box::new(gained),
         weight: match weight {
-            Weight::Fixed(_) => Weight::Fixed(config.mean_molecular_weight),
+            MolecularWeight::Fixed(_) => MolecularWeight::Fixed(config.mean_molecular_weight),
             known => known,
         },
     }

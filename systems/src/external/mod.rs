@@ -11,19 +11,19 @@ mod pull;
 
 pub use config::ExternalConfig;
 
-use crate::fields::{AccelerationAsked, External, Gas, GasModel, Outside};
+use crate::fields::{AccelerationAsked, External, ExternalState, Gas, GasModel};
 use crate::order::{Advance, Aligned, Ready, Split};
 use crate::register::Register;
 use bevy_ecs::prelude::*;
 use nestar_device::{Place, Real, device};
-use nestar_engine::field::{Component, FieldSpec, LevelRows, Numbers, Prolong, Restrict};
+use nestar_engine::comm::Reduce;
+use nestar_engine::data::{Component, DerivedInputs, FieldSpec, LevelRows, Prolong, Restrict};
 use nestar_engine::mesh::Levels;
-use nestar_engine::ranks::Reduce;
 use nestar_engine::step::{AlignedLevels, Read, Write};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::hydro::Conserved;
-use nestar_kernels::hydro::eos::pushed;
-use nestar_kernels::mesh::attempt::{DONE, FAILED, Outcome};
+use nestar_kernels::hydro::eos::apply_kick;
+use nestar_kernels::mesh::subcycle::{DONE, FAILED, Outcome};
 use numbers::CellNumbers;
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub struct ExternalForces;
 /// The potential of the table `[external]` and the acceleration by it and by its further formulas, of the numbers of a cell. Fails
 /// where one of them is not finite.
 #[device]
-fn external<R: Real>(u: (Outside<R>, [R; 7]), at: &Place<R>) -> Outcome<Outside<R>> {
+fn external<R: Real>(u: (ExternalState<R>, [R; 7]), at: &Place<R>) -> Outcome<ExternalState<R>> {
     let (_, numbers) = u;
     let a = [
         numbers[4] - numbers[1] / at.width[0],
@@ -41,26 +41,26 @@ fn external<R: Real>(u: (Outside<R>, [R; 7]), at: &Place<R>) -> Outcome<Outside<
         numbers[6] - numbers[3] / at.width[2],
     ];
     let finite = numbers[0].is_finite() && a[0].is_finite() && a[1].is_finite() && a[2].is_finite();
-    let state = Outside::<R> {
+    let state = ExternalState::<R> {
         potential: numbers[0],
         acceleration: a,
     };
     let status = if finite { DONE } else { FAILED };
-    Outcome::<Outside<R>> { state, status }
+    Outcome::<ExternalState<R>> { state, status }
 }
 
 /// Gas after a step under the acceleration of the table `[external]`: the internal energy stays.
 #[device]
-fn external_kick<R: Real>(u: (Conserved<R>, Outside<R>), at: &Place<R>) -> Conserved<R> {
+fn external_kick<R: Real>(u: (Conserved<R>, ExternalState<R>), at: &Place<R>) -> Conserved<R> {
     let (gas, outside) = u;
     let a = outside.acceleration;
-    pushed(gas, [a[0] * at.dt, a[1] * at.dt, a[2] * at.dt])
+    apply_kick(gas, [a[0] * at.dt, a[1] * at.dt, a[2] * at.dt])
 }
 
 /// The time in which matter at rest is accelerated through half the width of its cell along an axis, times the root of a factor;
 /// infinite where nothing accelerates it.
 #[device]
-fn fall_time<R: Real>(u: Outside<R>, at: &Place<R>, limit: R) -> R {
+fn fall_time<R: Real>(u: ExternalState<R>, at: &Place<R>, limit: R) -> R {
     let mut slowest = R::INFINITY;
     for axis in 0..3 {
         let a = u.acceleration[axis].abs();
@@ -73,7 +73,7 @@ fn fall_time<R: Real>(u: Outside<R>, at: &Place<R>, limit: R) -> R {
 
 /// Energy of a volume of gas in the potential of the table `[external]`: mass times potential.
 #[device]
-fn energy<R: Real>(u: (Conserved<R>, Outside<R>)) -> R {
+fn energy<R: Real>(u: (Conserved<R>, ExternalState<R>)) -> R {
     let (gas, outside) = u;
     gas.density * outside.potential
 }
@@ -137,7 +137,7 @@ impl Plugin for ExternalForces {
 }
 
 /// Enters the systems that fill the field.
-fn register(sim: &mut Engine, numbers: &Arc<Numbers>, moves: bool) {
+fn register(sim: &mut Engine, numbers: &Arc<DerivedInputs>, moves: bool) {
     let own = numbers.clone();
     let begin = move |rows: LevelRows, mut field: Write<External>| {
         field.map_by::<external>(&rows, &own, &[]);

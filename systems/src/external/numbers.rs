@@ -5,8 +5,8 @@ use crate::fields::quantities::{compile, vocabulary_of_places};
 use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::math::sum3;
 use nestar_device::{Place, Real, device};
-use nestar_engine::field::Numbers;
-use nestar_engine::field::marks::{CellNumber, Named, NumberFn};
+use nestar_engine::data::DerivedInputs;
+use nestar_engine::data::criteria::{CellQuantity, NamedQuantity, QuantityFn};
 
 /// The key of the potential.
 const POTENTIAL: &str = "external.potential";
@@ -43,15 +43,15 @@ fn time<R: Real>(at: &Place<R>) -> R {
 }
 
 /// What the variable `name` is so many widths of the cell away.
-fn away(name: &str, steps: [f64; 3]) -> Named {
+fn away(name: &str, steps: [f64; 3]) -> NamedQuantity {
     let (function, parameters) = match name {
-        "x" => (NumberFn::of::<x_away>(), &steps[..1]),
-        "y" => (NumberFn::of::<y_away>(), &steps[1..2]),
-        "z" => (NumberFn::of::<z_away>(), &steps[2..]),
-        "r" => (NumberFn::of::<radius_away>(), &steps[..]),
-        _ => (NumberFn::of::<time>(), &steps[..0]),
+        "x" => (QuantityFn::of::<x_away>(), &steps[..1]),
+        "y" => (QuantityFn::of::<y_away>(), &steps[1..2]),
+        "z" => (QuantityFn::of::<z_away>(), &steps[2..]),
+        "r" => (QuantityFn::of::<radius_away>(), &steps[..]),
+        _ => (QuantityFn::of::<time>(), &steps[..0]),
     };
-    Named {
+    NamedQuantity {
         function,
         components: Vec::new(),
         parameters: parameters.to_vec(),
@@ -60,7 +60,7 @@ fn away(name: &str, steps: [f64; 3]) -> Named {
 
 /// The numbers of a cell: the potential, its differences over a cell along x, y, z, and the further accelerations.
 pub(super) struct CellNumbers {
-    pub numbers: Numbers,
+    pub numbers: DerivedInputs,
     /// Whether any of them changes with time.
     pub moves: bool,
     /// Whether any of them is not 0.
@@ -105,7 +105,7 @@ impl CellNumbers {
             acts |= !is_zero(&number);
             list.push(number);
         }
-        let numbers = Numbers::new(list);
+        let numbers = DerivedInputs::new(list);
         Ok(Self {
             numbers,
             moves,
@@ -115,27 +115,27 @@ impl CellNumbers {
 }
 
 /// Whether a number of a cell changes with time.
-fn changes(number: &CellNumber, text: &str) -> bool {
+fn changes(number: &CellQuantity, text: &str) -> bool {
     match number {
-        CellNumber::Formula(formula, ..) => formula.uses("t"),
+        CellQuantity::Formula(formula, ..) => formula.uses("t"),
         _ => text.trim() == "t",
     }
 }
 
 /// Whether a number is 0 in all cells.
-fn is_zero(number: &CellNumber) -> bool {
-    matches!(number, CellNumber::Formula(formula, ..) if formula.constant() == Some(0.0))
+fn is_zero(number: &CellQuantity) -> bool {
+    matches!(number, CellQuantity::Formula(formula, ..) if formula.constant() == Some(0.0))
 }
 
 /// A formula of the `used` variables at some points, so many widths of the cell away.
-fn at_points(formula: &Formula, used: &[&str], points: &[[f64; 3]]) -> CellNumber {
+fn at_points(formula: &Formula, used: &[&str], points: &[[f64; 3]]) -> CellQuantity {
     let at = |point: &[f64; 3]| {
         used.iter()
             .map(|name| away(name, *point))
             .collect::<Vec<_>>()
     };
     let arguments = points.iter().flat_map(at).collect();
-    CellNumber::Formula(formula.clone(), arguments, POTENTIAL.into())
+    CellQuantity::Formula(formula.clone(), arguments, POTENTIAL.into())
 }
 
 /// The difference over a cell along an axis.
@@ -144,7 +144,7 @@ fn difference(
     used: &[&str],
     axis: usize,
     (fourth, deck): (bool, &Deck),
-) -> Result<CellNumber, DeckError> {
+) -> Result<CellQuantity, DeckError> {
     if !used.contains(&["x", "y", "z"][axis]) && !used.contains(&"r") {
         let none = deck.formula(POTENTIAL, "0", &[])?;
         return Ok(at_points(&none, &[], &[]));

@@ -1,16 +1,16 @@
 //! What stands outside pulls what falls freely, too.
 
-use crate::fields::{Acceleration, External, Outside};
+use crate::fields::{Acceleration, External, ExternalState};
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
 use nestar_engine::Engine;
-use nestar_engine::field::LevelRows;
+use nestar_engine::data::LevelRows;
 use nestar_engine::step::{AlignedLevels, Read, Write};
 
 /// An acceleration with that by the table `[external]`.
 #[device]
-fn pulled<R: Real>(u: ([R; 3], Outside<R>)) -> [R; 3] {
+fn pulled<R: Real>(u: ([R; 3], ExternalState<R>)) -> [R; 3] {
     let (a, outside) = u;
     let more = outside.acceleration;
     [a[0] + more[0], a[1] + more[1], a[2] + more[2]]
@@ -37,7 +37,7 @@ fn pull(mut rows: LevelRows, outside: Read<External>, mut field: Write<Accelerat
 /// Once the accelerations of all levels are set.
 fn pull_ready(mut rows: LevelRows, outside: Read<External>, mut field: Write<Acceleration>) {
     let finest = rows.finest();
-    if rows.in_parts() || rows.level() < finest {
+    if rows.is_estimate() || rows.level() < finest {
         return;
     }
     for level in 0..=finest {

@@ -1,11 +1,11 @@
 //! Numbers in a cell by name: stored components, what is derived from them, and places; and formulas of them.
 
-use super::{GasModel, Physical};
+use super::{GasModel, GasUnits};
 use nestar_deck::{Deck, DeckError};
 use nestar_device::math::sum3;
 use nestar_device::{Place, Real, device};
-use nestar_engine::field::DerivedField;
-use nestar_engine::field::marks::{CellNumber, Named, NumberFn};
+use nestar_engine::data::DerivedField;
+use nestar_engine::data::criteria::{CellQuantity, NamedQuantity, QuantityFn};
 use nestar_kernels::hydro::eos;
 
 /// A stored component.
@@ -164,8 +164,8 @@ fn width<R: Real>(at: &Place<R>) -> R {
 }
 
 /// A number of some components.
-fn of(function: NumberFn, components: &[usize], parameters: &[f64]) -> Named {
-    Named {
+fn of(function: QuantityFn, components: &[usize], parameters: &[f64]) -> NamedQuantity {
+    NamedQuantity {
         function,
         components: components.to_vec(),
         parameters: parameters.to_vec(),
@@ -173,25 +173,25 @@ fn of(function: NumberFn, components: &[usize], parameters: &[f64]) -> Named {
 }
 
 /// What tells of the gas.
-fn of_gas(gamma: f64) -> [(&'static str, Named); 14] {
-    let own = |c: usize| of(NumberFn::of::<component>(), &[c], &[]);
+fn of_gas(gamma: f64) -> [(&'static str, NamedQuantity); 14] {
+    let own = |c: usize| of(QuantityFn::of::<component>(), &[c], &[]);
     let gas = |function, order| of(function, order, &[gamma]);
-    let (v, all) = (NumberFn::of::<velocity>, &[0, 1, 2, 3, 4]);
+    let (v, all) = (QuantityFn::of::<velocity>, &[0, 1, 2, 3, 4]);
     [
         ("density", own(0)),
         ("momentum_x", own(1)),
         ("momentum_y", own(2)),
         ("momentum_z", own(3)),
         ("energy", own(4)),
-        ("pressure", gas(NumberFn::of::<pressure>(), all)),
-        ("temperature", gas(NumberFn::of::<temperature>(), all)),
-        ("entropy", gas(NumberFn::of::<entropy>(), all)),
-        ("sound_speed", gas(NumberFn::of::<sound_speed>(), all)),
+        ("pressure", gas(QuantityFn::of::<pressure>(), all)),
+        ("temperature", gas(QuantityFn::of::<temperature>(), all)),
+        ("entropy", gas(QuantityFn::of::<entropy>(), all)),
+        ("sound_speed", gas(QuantityFn::of::<sound_speed>(), all)),
         ("velocity_x", gas(v(), all)),
         ("velocity_y", gas(v(), &[0, 2, 3, 1, 4])),
         ("velocity_z", gas(v(), &[0, 3, 1, 2, 4])),
-        ("speed", gas(NumberFn::of::<speed>(), all)),
-        ("mach", gas(NumberFn::of::<mach>(), all)),
+        ("speed", gas(QuantityFn::of::<speed>(), all)),
+        ("mach", gas(QuantityFn::of::<mach>(), all)),
     ]
 }
 
@@ -199,12 +199,12 @@ fn of_gas(gamma: f64) -> [(&'static str, Named); 14] {
 pub const WITH_UNITS: [&str; 2] = ["temperature_k", "number_density_cm3"];
 
 /// What they mean.
-fn with_units(model: &GasModel, physical: &Physical) -> [(&'static str, Named); 2] {
+fn with_units(model: &GasModel, physical: &GasUnits) -> [(&'static str, NamedQuantity); 2] {
     let (temperature, from) = match model.internal_energy() {
-        Some(c) => (NumberFn::of::<cold_temperature_k>(), vec![0, c]),
-        None => (NumberFn::of::<temperature_k>(), vec![0, 1, 2, 3, 4]),
+        Some(c) => (QuantityFn::of::<cold_temperature_k>(), vec![0, c]),
+        None => (QuantityFn::of::<temperature_k>(), vec![0, 1, 2, 3, 4]),
     };
-    let number = NumberFn::of::<number_density_cm3>();
+    let number = QuantityFn::of::<number_density_cm3>();
     let [hot, many] = WITH_UNITS;
     [
         (hot, of(temperature, &from, &[model.gamma, physical.kelvin])),
@@ -213,58 +213,58 @@ fn with_units(model: &GasModel, physical: &Physical) -> [(&'static str, Named); 
 }
 
 /// What tells of the gas by its internal energy, in place of the names in [`of_gas`].
-fn of_internal_energy(gamma: f64, c: usize) -> [(&'static str, Named); 5] {
+fn of_internal_energy(gamma: f64, c: usize) -> [(&'static str, NamedQuantity); 5] {
     let gas = |function, order: &[usize]| of(function, order, &[gamma]);
     [
-        ("pressure", gas(NumberFn::of::<cold_pressure>(), &[c])),
+        ("pressure", gas(QuantityFn::of::<cold_pressure>(), &[c])),
         (
             "temperature",
-            gas(NumberFn::of::<cold_temperature>(), &[0, c]),
+            gas(QuantityFn::of::<cold_temperature>(), &[0, c]),
         ),
-        ("entropy", gas(NumberFn::of::<cold_entropy>(), &[0, c])),
+        ("entropy", gas(QuantityFn::of::<cold_entropy>(), &[0, c])),
         (
             "sound_speed",
-            gas(NumberFn::of::<cold_sound_speed>(), &[0, c]),
+            gas(QuantityFn::of::<cold_sound_speed>(), &[0, c]),
         ),
         (
             "mach",
-            gas(NumberFn::of::<cold_mach>(), &[0, 1, 2, 3, 4, c]),
+            gas(QuantityFn::of::<cold_mach>(), &[0, 1, 2, 3, 4, c]),
         ),
     ]
 }
 
 /// What tells of the place.
-fn of_place() -> [(&'static str, Named); 8] {
+fn of_place() -> [(&'static str, NamedQuantity); 8] {
     let functions = [
-        ("x", NumberFn::of::<x>()),
-        ("y", NumberFn::of::<y>()),
-        ("z", NumberFn::of::<z>()),
-        ("r", NumberFn::of::<radius>()),
-        ("t", NumberFn::of::<time>()),
-        ("level", NumberFn::of::<level>()),
-        ("width", NumberFn::of::<width>()),
-        ("cell_width", NumberFn::of::<width>()),
+        ("x", QuantityFn::of::<x>()),
+        ("y", QuantityFn::of::<y>()),
+        ("z", QuantityFn::of::<z>()),
+        ("r", QuantityFn::of::<radius>()),
+        ("t", QuantityFn::of::<time>()),
+        ("level", QuantityFn::of::<level>()),
+        ("width", QuantityFn::of::<width>()),
+        ("cell_width", QuantityFn::of::<width>()),
     ];
     functions.map(|(name, function)| (name, of(function, &[], &[])))
 }
 
 /// All names and what they mean.
 #[must_use]
-pub fn vocabulary(model: &GasModel) -> Vec<(String, Named)> {
+pub fn vocabulary(model: &GasModel) -> Vec<(String, NamedQuantity)> {
     let fixed = of_gas(model.gamma).into_iter().chain(of_place());
-    let mut names: Vec<(String, Named)> = fixed.map(|(n, q)| (n.to_string(), q)).collect();
+    let mut names: Vec<(String, NamedQuantity)> = fixed.map(|(n, q)| (n.to_string(), q)).collect();
     if let Some(c) = model.internal_energy() {
         for (name, number) in of_internal_energy(model.gamma, c) {
             names.retain(|(own, _)| own != name);
             names.push((name.into(), number));
         }
-        let own = of(NumberFn::of::<component>(), &[c], &[]);
+        let own = of(QuantityFn::of::<component>(), &[c], &[]);
         names.push(("internal_energy".into(), own));
     }
     for (n, scalar) in model.scalars.iter().enumerate() {
         let c = model.first_scalar() + n;
-        let own = of(NumberFn::of::<component>(), &[c], &[]);
-        let fraction = of(NumberFn::of::<fraction>(), &[0, c], &[]);
+        let own = of(QuantityFn::of::<component>(), &[c], &[]);
+        let fraction = of(QuantityFn::of::<fraction>(), &[0, c], &[]);
         names.push((format!("scalar_{scalar}"), own));
         names.push((format!("fraction_{scalar}"), fraction));
     }
@@ -306,7 +306,7 @@ fn described(name: &str, gamma: f64) -> Option<(String, String)> {
 /// tell of places.
 #[must_use]
 pub fn derived_fields(model: &GasModel) -> Vec<DerivedField> {
-    let derived = |(name, number): (String, Named)| {
+    let derived = |(name, number): (String, NamedQuantity)| {
         let own = model.derived.iter().find(|own| own.name == name);
         let own = own.map(|own| (own.units.clone(), own.doc.clone()));
         let (units, long_name) = own.or_else(|| described(&name, model.gamma))?;
@@ -322,11 +322,11 @@ pub fn derived_fields(model: &GasModel) -> Vec<DerivedField> {
 
 /// As [`vocabulary`], with the middle of the step at hand as `t`: rates that depend on time are of second order so.
 #[must_use]
-pub fn vocabulary_of_rates(model: &GasModel) -> Vec<(String, Named)> {
+pub fn vocabulary_of_rates(model: &GasModel) -> Vec<(String, NamedQuantity)> {
     let mut names = vocabulary(model);
     for (name, number) in &mut names {
         if name == "t" {
-            number.function = NumberFn::of::<middle>();
+            number.function = QuantityFn::of::<middle>();
         }
     }
     names
@@ -334,7 +334,7 @@ pub fn vocabulary_of_rates(model: &GasModel) -> Vec<(String, Named)> {
 
 /// The names of places and of time alone.
 #[must_use]
-pub fn vocabulary_of_places() -> Vec<(String, Named)> {
+pub fn vocabulary_of_places() -> Vec<(String, NamedQuantity)> {
     let names = of_place().into_iter();
     let names = names.filter(|(name, _)| ["x", "y", "z", "r", "t"].contains(name));
     names.map(|(n, q)| (n.to_string(), q)).collect()
@@ -358,10 +358,10 @@ pub fn compile(
     deck: &Deck,
     path: &str,
     text: &str,
-    mut names: Vec<(String, Named)>,
-) -> Result<CellNumber, DeckError> {
+    mut names: Vec<(String, NamedQuantity)>,
+) -> Result<CellQuantity, DeckError> {
     if let Some(plain) = names.iter().position(|(name, _)| name == text.trim()) {
-        return Ok(CellNumber::Named(names.swap_remove(plain).1));
+        return Ok(CellQuantity::Named(names.swap_remove(plain).1));
     }
     let said = |name: &&&str| {
         let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
@@ -372,7 +372,7 @@ pub fn compile(
     {
         return Err(needs_units(deck, path, name));
     }
-    let formula = |names: &[(String, Named)]| {
+    let formula = |names: &[(String, NamedQuantity)]| {
         let words: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
         deck.formula(path, text, &words)
     };
@@ -381,5 +381,5 @@ pub fn compile(
     names.retain(|(name, _)| all.uses(name));
     let formula = formula(&names)?;
     let arguments = names.into_iter().map(|(_, number)| number).collect();
-    Ok(CellNumber::Formula(formula, arguments, path.to_string()))
+    Ok(CellQuantity::Formula(formula, arguments, path.to_string()))
 }

@@ -2,7 +2,7 @@
 
 use super::quantities::compile;
 use nestar_deck::{Deck, DeckError};
-use nestar_engine::field::marks::{CellNumber, Named};
+use nestar_engine::data::criteria::{CellQuantity, NamedQuantity};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
@@ -36,8 +36,8 @@ pub(crate) fn heating(
     deck: &Deck,
     key: &str,
     text: &str,
-    names: Vec<(String, Named)>,
-) -> Result<(CellNumber, Option<f64>), DeckError> {
+    names: Vec<(String, NamedQuantity)>,
+) -> Result<(CellQuantity, Option<f64>), DeckError> {
     // a number needs no names, which constants of the deck might have too
     let names = match text.trim().parse::<f64>() {
         Ok(_) => Vec::new(),
@@ -45,8 +45,8 @@ pub(crate) fn heating(
     };
     let number = compile(deck, key, text, names)?;
     let constant = match &number {
-        CellNumber::Formula(formula, ..) => formula.constant(),
-        CellNumber::Named(_) => None,
+        CellQuantity::Formula(formula, ..) => formula.constant(),
+        CellQuantity::Named(_) => None,
     };
     Ok((number, constant))
 }

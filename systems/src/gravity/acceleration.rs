@@ -1,6 +1,6 @@
 //! The acceleration by the potential in the cells of every level, for whoever falls freely.
 
-use super::beyond::Beyond;
+use super::beyond::ExteriorPotential;
 use super::border::Unknowns;
 use super::grids::{Equation, Solver, each};
 use super::kick::{REACH, fall, slopes};
@@ -9,9 +9,9 @@ use crate::fields::{Acceleration, Matter, OwnPotential, OwnPotentialAsked, Poten
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
-use nestar_engine::field::LevelRows;
-use nestar_engine::ranks::OtherRanks;
-use nestar_engine::step::{AlignedLevels, Registered, Write};
+use nestar_engine::comm::Comm;
+use nestar_engine::data::LevelRows;
+use nestar_engine::step::{AlignedLevels, SystemOptions, Write};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
 use nestar_kernels::gravity::{self, Accelerate};
@@ -31,8 +31,8 @@ fn register_for<P: Unknowns>(sim: &mut Engine) {
     exchanges::<P>(sim.system_in(Aligned::Solve, align::<P>));
 }
 
-fn exchanges<P: Unknowns>(mut system: Registered) {
-    system.exchanges_itself::<P>().exchanges_itself::<Matter>();
+fn exchanges<P: Unknowns>(mut system: SystemOptions) {
+    system.manages_own_halo::<P>().manages_own_halo::<Matter>();
 }
 
 /// What the systems work on.
@@ -41,18 +41,18 @@ struct Falling<'w, 's, P: Unknowns> {
     rows: LevelRows<'w, 's>,
     gravity: Res<'w, Gravity>,
     equation: Res<'w, Equation>,
-    beyond: Res<'w, Beyond<P>>,
+    beyond: Res<'w, ExteriorPotential<P>>,
     solver: Res<'w, Solver>,
     potential: Write<'w, 's, P, REACH>,
     matter: Write<'w, 's, Matter, REACH>,
     acceleration: Write<'w, 's, Acceleration>,
-    ranks: OtherRanks<'w>,
+    ranks: Comm<'w>,
 }
 
 impl<P: Unknowns> Falling<'_, '_, P> {
     /// What the slopes see of the equation where finer levels are beside: the own potential of a level knows none.
     fn equation(&self) -> Equation {
-        match P::LAGGED {
+        match P::USES_TAU {
             true => *self.equation,
             false => Equation {
                 coefficient: 0.0,
@@ -70,7 +70,7 @@ impl<P: Unknowns> Falling<'_, '_, P> {
         let matter = self.matter.get_on(level, REACH)?;
         let out = self.acceleration.change_on(level);
         let (first, fourth) = (
-            if P::LAGGED { 0 } else { 3 },
+            if P::USES_TAU { 0 } else { 3 },
             self.gravity.config.order == 4,
         );
         if let Some(kernels) = &self.solver.kernels {
@@ -84,7 +84,7 @@ impl<P: Unknowns> Falling<'_, '_, P> {
             let rows = given.fall.count as usize;
             kernels
                 .accelerate
-                .works_on(rows * CELLS, rows * CELLS * 8 * 4);
+                .count_work(rows * CELLS, rows * CELLS * 8 * 4);
             return kernels.launch(&kernels.accelerate, rows, &given);
         }
         in_precision!(out.precision(), R => {
@@ -115,7 +115,7 @@ fn align<P: Unknowns>(mut falling: Falling<P>, aligned: Res<AlignedLevels>) -> R
 /// Before the first step, once the potential of all levels is known.
 fn ready<P: Unknowns>(mut falling: Falling<P>) -> Result<(), Error> {
     let finest = falling.rows.finest();
-    match falling.rows.in_parts() || falling.rows.level() < finest {
+    match falling.rows.is_estimate() || falling.rows.level() < finest {
         true => Ok(()),
         false => falling.add_on(0..=finest),
     }

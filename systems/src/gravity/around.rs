@@ -1,7 +1,7 @@
 //! Where the values around an isolated domain stand, and the tables that are made of them.
 
-use super::root::Expansion;
-use nestar_engine::field::Element;
+use super::root_fft::Expansion;
+use nestar_engine::data::Element;
 use nestar_kernels::PATCH;
 use nestar_kernels::multigrid::expansion::{DEEP, MARGIN, cell_around, spline_of};
 use nestar_kernels::multigrid::exterior::{LAYERS, table_length};

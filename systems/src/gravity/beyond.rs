@@ -2,15 +2,15 @@
 
 use super::around::{each_place, expand, fill, length, part_of};
 use super::kernels::Kernels;
-use super::root::{Expansion, Grown};
+use super::root_fft::{Expansion, Grown};
 use crate::fields::Potential;
 use bevy_ecs::prelude::*;
 use nestar_device::{Address, Number};
 use nestar_engine::Error;
-use nestar_engine::device::Kept;
-use nestar_engine::field::{Element, Field, Precision};
+use nestar_engine::comm::{Comm, Ranks};
+use nestar_engine::data::{Element, Field, Precision};
+use nestar_engine::device::ReusableBuffer;
 use nestar_engine::in_precision;
-use nestar_engine::ranks::{OtherRanks, Ranks};
 use nestar_engine::step::PluginState;
 use nestar_kernels::multigrid::device;
 use nestar_kernels::multigrid::exterior::{Exterior, table_length};
@@ -19,7 +19,7 @@ use std::marker::PhantomData;
 
 /// The potential around an isolated domain before and after the latest step of the root level, and whether it has been solved for.
 #[derive(Resource)]
-pub struct Beyond<P: Field = Potential> {
+pub struct ExteriorPotential<P: Field = Potential> {
     /// Whether the potential is known: a snapshot without it is solved anew.
     pub(super) solved: bool,
     /// Cells of the root level, if the domain is isolated.
@@ -57,19 +57,19 @@ struct Tables<R> {
 /// Values, then coefficients of splines: on the device if there is one, else on the host.
 struct Table<R> {
     host: Vec<R>,
-    device: Kept<R>,
+    device: ReusableBuffer<R>,
 }
 
 impl<R> Default for Table<R> {
     fn default() -> Self {
         Self {
             host: Vec::new(),
-            device: Kept::default(),
+            device: ReusableBuffer::default(),
         }
     }
 }
 
-impl<P: Field> Beyond<P> {
+impl<P: Field> ExteriorPotential<P> {
     /// Around a domain of so many root cells, or of none if it is periodic.
     pub(super) fn new(cells: Option<[i32; 3]>, precision: Precision) -> Self {
         let tables: Box<dyn Any + Send + Sync> = in_precision!(precision, R => Box::new(Tables::<R> {
@@ -130,22 +130,26 @@ impl<P: Field> Beyond<P> {
     }
 
     /// As [`Beyond::on_host`] on a device.
-    pub(super) fn on_device(&self, weight: f64) -> device::Exterior<Number> {
+    pub(super) fn on_device(&self, weight: f64) -> device::ExteriorParameters<Number> {
         let [older, newer, _] = self.addresses();
         let older = if weight == 1.0 { newer } else { older };
         self.device_between([older, newer], weight)
     }
 
     /// As [`Beyond::kept_on_host`] on a device.
-    pub(super) fn kept_on_device(&self) -> device::Exterior<Number> {
+    pub(super) fn kept_on_device(&self) -> device::ExteriorParameters<Number> {
         let [_, newer, kept] = self.addresses();
         let table = if self.changed { kept } else { newer };
         self.device_between([table, table], 1.0)
     }
 
-    fn device_between(&self, [older, newer]: [u64; 2], weight: f64) -> device::Exterior<Number> {
+    fn device_between(
+        &self,
+        [older, newer]: [u64; 2],
+        weight: f64,
+    ) -> device::ExteriorParameters<Number> {
         let cells = self.cells.unwrap_or_default();
-        device::Exterior {
+        device::ExteriorParameters {
             older: Address::from(older),
             newer: Address::from(newer),
             weight,
@@ -178,7 +182,7 @@ impl<P: Field> Beyond<P> {
     /// Takes over what the solver has found around this rank's patches, and from the other ranks. All ranks call it.
     pub(super) fn renew(
         &mut self,
-        others: &OtherRanks,
+        others: &Comm,
         (patches, grown): (&[[i32; 3]], &[Grown]),
         kernels: Option<&Kernels>,
     ) -> Result<(), Error> {
@@ -194,7 +198,7 @@ impl<P: Field> Beyond<P> {
             });
         }
         let all = others
-            .all()
+            .ranks()
             .communicator()
             .all_gather(bytemuck::cast_slice(&own))?;
         let mut potential = vec![0.0; length(cells)];
@@ -213,7 +217,7 @@ impl<P: Field> Beyond<P> {
     /// Takes over what an expansion says; whether it is news. All ranks call it.
     pub(super) fn expand(
         &mut self,
-        others: &OtherRanks,
+        others: &Comm,
         expansion: Expansion,
         kernels: Option<&Kernels>,
     ) -> Result<bool, Error> {
@@ -229,8 +233,8 @@ impl<P: Field> Beyond<P> {
     /// Takes over what is beyond the domain for another potential. All ranks call it.
     pub(super) fn take<Q: Field>(
         &mut self,
-        others: &OtherRanks,
-        other: &Beyond<Q>,
+        others: &Comm,
+        other: &ExteriorPotential<Q>,
         kernels: Option<&Kernels>,
     ) -> Result<(), Error> {
         self.take_over(others, other.potential.clone(), kernels)
@@ -239,7 +243,7 @@ impl<P: Field> Beyond<P> {
     /// The potential has changed: what was new is kept.
     fn take_over(
         &mut self,
-        others: &OtherRanks,
+        others: &Comm,
         potential: Around,
         kernels: Option<&Kernels>,
     ) -> Result<(), Error> {
@@ -255,7 +259,7 @@ impl<P: Field> Beyond<P> {
     /// Makes the newer tables of the potential, on the device if there is one. All ranks call it.
     pub(super) fn tabulate(
         &mut self,
-        others: &OtherRanks,
+        others: &Comm,
         kernels: Option<&Kernels>,
     ) -> Result<(), Error> {
         let Some(cells) = self.cells else {
@@ -272,7 +276,7 @@ impl<P: Field> Beyond<P> {
                     Ok(())
                 }
                 (None, Around::Expansion(expansion)) => {
-                    values(cells, expansion, others.all()).map(|values| fill(cells, &values, host))
+                    values(cells, expansion, others.ranks()).map(|values| fill(cells, &values, host))
                 }
             }
         });
@@ -287,7 +291,7 @@ fn values(cells: [i32; 3], expansion: &Expansion, ranks: &Ranks) -> Result<Vec<f
     let part = part_of(length(cells), ranks.rank(), ranks.size());
     let mut own = vec![0.0; part.len()];
     expand(cells, expansion, part.start, &mut own);
-    if ranks.are_alone() {
+    if ranks.is_single() {
         return Ok(own);
     }
     let own = bytemuck::cast_slice(&own);
@@ -297,7 +301,7 @@ fn values(cells: [i32; 3], expansion: &Expansion, ranks: &Ranks) -> Result<Vec<f
     Ok(numbers.collect())
 }
 
-impl<P: Field> PluginState for Beyond<P> {
+impl<P: Field> PluginState for ExteriorPotential<P> {
     const VERSION: u32 = 3;
 
     fn save(&self) -> Vec<u8> {

@@ -1,11 +1,13 @@
 //! The coarsest grid of the root level on a device: what [`Bottom::solve`] does, to the bit.
 
-use super::root::Bottom;
+use super::root_fft::Bottom;
 use nestar_device::{Address, Number, Parameter};
 use nestar_engine::Error;
-use nestar_engine::device::{Device, DeviceError, Kept, Kernel, Module, Shape};
-use nestar_engine::ranks::{DeviceMessage, OtherRanks};
-use nestar_kernels::multigrid::device::{Along, CELLS_PER_BLOCK, Divide, Whole};
+use nestar_engine::comm::{Comm, DeviceMessage};
+use nestar_engine::device::{Device, DeviceError, Kernel, LaunchShape, Module, ReusableBuffer};
+use nestar_kernels::multigrid::device::{
+    AxisTransformParameters, CELLS_PER_BLOCK, CoarsestLevelParameters, EigenvalueParameters,
+};
 use std::sync::{Mutex, PoisonError};
 
 /// Threads of a block.
@@ -27,10 +29,10 @@ pub(super) struct BottomKernels {
 #[derive(Default)]
 struct Memory {
     /// Of own rows, and of those of other ranks.
-    pairs: [Kept<f64>; 2],
-    whole: [Kept<f64>; 2],
+    pairs: [ReusableBuffer<f64>; 2],
+    whole: [ReusableBuffer<f64>; 2],
     /// Along each axis from cells to modes, from modes to cells, and eigenvalues.
-    modes: Option<[[Kept<f64>; 3]; 3]>,
+    modes: Option<[[ReusableBuffer<f64>; 3]; 3]>,
 }
 
 impl BottomKernels {
@@ -51,7 +53,7 @@ impl BottomKernels {
         if items == 0 {
             return Ok(());
         }
-        let shape = Shape::of(items.div_ceil(CELLS_PER_BLOCK), THREADS);
+        let shape = LaunchShape::of(items.div_ceil(CELLS_PER_BLOCK), THREADS);
         Ok(self.device.launch(kernel, shape, given)?)
     }
 
@@ -62,8 +64,8 @@ impl BottomKernels {
     pub fn solve(
         &self,
         bottom: &Bottom,
-        others: &OtherRanks,
-        rhs: Whole<Number>,
+        others: &Comm,
+        rhs: CoarsestLevelParameters<Number>,
         to: Address<Number>,
     ) -> Result<(), Error> {
         let memory = &mut *self.memory.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,10 +74,10 @@ impl BottomKernels {
         for whole in &mut memory.whole {
             whole.provide(&self.device, all)?;
         }
-        let whole = memory.whole.each_ref().map(Kept::address);
+        let whole = memory.whole.each_ref().map(ReusableBuffer::address);
         let rows = rhs.count as usize;
         let own = memory.pairs[0].provide(&self.device, PAIR * rows.max(1))?;
-        let given = Whole {
+        let given = CoarsestLevelParameters {
             pairs: own.address().into(),
             whole: whole[0].into(),
             cells: cells.map(|n| n as i32),
@@ -85,7 +87,7 @@ impl BottomKernels {
         self.launch(&self.place, rows, &given)?;
         self.place_others(memory, others, given)?;
         self.apply(bottom, memory)?;
-        let found = Whole {
+        let found = CoarsestLevelParameters {
             values: to,
             ..given
         };
@@ -96,10 +98,10 @@ impl BottomKernels {
     fn place_others(
         &self,
         memory: &mut Memory,
-        others: &OtherRanks,
-        own: Whole<Number>,
+        others: &Comm,
+        own: CoarsestLevelParameters<Number>,
     ) -> Result<(), Error> {
-        let ranks = others.all();
+        let ranks = others.ranks();
         let peers = (0..ranks.size()).filter(|&peer| peer != ranks.rank());
         let message = |peer| DeviceMessage {
             peer,
@@ -109,7 +111,7 @@ impl BottomKernels {
         };
         let sends: Vec<DeviceMessage> = peers.map(message).collect();
         let room = &mut memory.pairs[1];
-        let come = others.pass(&sends, |bytes| {
+        let come = others.exchange_device_messages(&sends, |bytes| {
             let room = room.provide(&self.device, bytes.div_ceil(size_of::<f64>()))?;
             Ok(room.address())
         })?;
@@ -118,7 +120,7 @@ impl BottomKernels {
             .iter()
             .map(|message| message.bytes / size_of::<[f64; PAIR]>())
             .sum();
-        let given = Whole {
+        let given = CoarsestLevelParameters {
             pairs: room.address().into(),
             count: count as i32,
             ..own
@@ -134,10 +136,10 @@ impl BottomKernels {
             Some(modes) => modes,
             none => none.insert(self.upload(bottom)?),
         };
-        let mut whole = memory.whole.each_ref().map(Kept::address);
+        let mut whole = memory.whole.each_ref().map(ReusableBuffer::address);
         for back in [false, true] {
             for (axis, modes) in modes.iter().enumerate() {
-                let given = Along {
+                let given = AxisTransformParameters {
                     from: whole[0].into(),
                     to: whole[1].into(),
                     weights: modes[usize::from(back)].address().into(),
@@ -149,7 +151,7 @@ impl BottomKernels {
                 whole.swap(0, 1);
             }
             if !back {
-                let given = Divide {
+                let given = EigenvalueParameters {
                     values: whole[0].into(),
                     along: modes.each_ref().map(|modes| modes[2].address().into()),
                     cells: cells.map(|n| n as i32),
@@ -161,8 +163,8 @@ impl BottomKernels {
         Ok(())
     }
 
-    fn upload(&self, bottom: &Bottom) -> Result<[[Kept<f64>; 3]; 3], DeviceError> {
-        let mut all = <[[Kept<f64>; 3]; 3]>::default();
+    fn upload(&self, bottom: &Bottom) -> Result<[[ReusableBuffer<f64>; 3]; 3], DeviceError> {
+        let mut all = <[[ReusableBuffer<f64>; 3]; 3]>::default();
         for (kept, modes) in all.iter_mut().zip(&bottom.along) {
             let values = [&modes.transposed, &modes.vectors, &modes.values];
             for (kept, values) in kept.iter_mut().zip(values) {

@@ -3,8 +3,8 @@
 use super::border::Unknowns;
 use super::grids::{Grids, KEPT, each};
 use nestar_device::{Address, Number};
-use nestar_engine::field::{Element, Field};
-use nestar_engine::step::View;
+use nestar_engine::data::{Element, Field};
+use nestar_engine::step::FieldView;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::Rows;
@@ -33,7 +33,7 @@ impl Added {
 }
 
 /// A level after and before its change on the host.
-fn states<'a, R: Element, F: Field>(view: &View<'a, F>, added: &Added) -> [Rows<'a, R>; 2] {
+fn states<'a, R: Element, F: Field>(view: &FieldView<'a, F>, added: &Added) -> [Rows<'a, R>; 2] {
     let before = match added.in_step() {
         true => view.next::<R>(),
         false => view.scratch::<R>(0),
@@ -42,7 +42,7 @@ fn states<'a, R: Element, F: Field>(view: &View<'a, F>, added: &Added) -> [Rows<
 }
 
 /// The same on a device.
-fn states_on_device<F: Field>(view: &View<F>, added: &Added) -> [Address<Number>; 2] {
+fn states_on_device<F: Field>(view: &FieldView<F>, added: &Added) -> [Address<Number>; 2] {
     let [after, before] = view.banks();
     let before = if added.in_step() { before } else { KEPT };
     [after, before].map(|n| view.device().bank(n).into())
@@ -55,7 +55,9 @@ impl<P: Unknowns> Grids<'_, '_, P> {
         if let Some(kernels) = &self.solver.kernels {
             let given = self.device_change(level, added)?;
             let rows = given.count as usize;
-            kernels.add_change.works_on(rows * CELLS, rows * CELLS * 24);
+            kernels
+                .add_change
+                .count_work(rows * CELLS, rows * CELLS * 24);
             kernels.launch(&kernels.add_change, rows, &given)?;
         } else {
             in_precision!(self.potential.precision(), R => {
@@ -96,7 +98,11 @@ impl<P: Unknowns> Grids<'_, '_, P> {
         self.potential.own_on(level).weights_on(0)
     }
 
-    fn device_change(&self, level: usize, added: &Added) -> Result<device::Change<Number>, Error> {
+    fn device_change(
+        &self,
+        level: usize,
+        added: &Added,
+    ) -> Result<device::CoarseChangeParameters<Number>, Error> {
         let view = self.potential.get_on(level, 1)?;
         let [present, old] = view.banks();
         let [after, before] = self.changed_on_device(level - 1, added);
@@ -106,7 +112,7 @@ impl<P: Unknowns> Grids<'_, '_, P> {
                 .map(|weight| self.exterior_on_device(level, weight)),
             false => [self.beyond.kept_on_device(), self.beyond.on_device(1.0)],
         };
-        Ok(device::Change {
+        Ok(device::CoarseChangeParameters {
             beyond_after,
             beyond_before,
             view: view.on_device(),

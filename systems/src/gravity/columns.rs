@@ -5,7 +5,7 @@ use crate::register::Register;
 use bevy_ecs::prelude::*;
 use nestar_device::{Place, Real, device};
 use nestar_engine::Engine;
-use nestar_engine::ranks::{Columns, Reduce};
+use nestar_engine::comm::{DiagnosticColumns, Reduce};
 use nestar_kernels::hydro::{Conserved, kinetic_energy};
 
 /// Per level: the largest residual of the equation in leaf cells over the largest right-hand side of the level, after the latest root
@@ -70,6 +70,6 @@ pub(super) fn register(sim: &mut Engine) {
     sim.world.insert_resource(Residuals(vec![0.0; levels]));
     for level in 0..levels {
         let value = move |world: &World| world.resource::<Residuals>().0[level];
-        Columns::add_number(&mut sim.world, format!("gravity_residual_{level}"), value);
+        DiagnosticColumns::add_number(&mut sim.world, format!("gravity_residual_{level}"), value);
     }
 }

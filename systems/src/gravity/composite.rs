@@ -4,10 +4,10 @@
 use super::border::Unknowns;
 use super::change::Added;
 use super::grids::{Equation, Grids};
-use super::root::RootSolver;
+use super::root_fft::RootSolver;
 use super::root_level::RootGrid;
 use nestar_device::{Lane, Real};
-use nestar_engine::ranks::Ranks;
+use nestar_engine::comm::Ranks;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
 use nestar_kernels::multigrid::stencil::source_of;
@@ -57,9 +57,9 @@ impl Grids<'_, '_> {
     /// Nothing is added to a level whose children have gone.
     pub(super) fn clear_lag(&mut self, level: usize) -> Result<(), Error> {
         let rows = self.own_rows(level).to_vec();
-        in_precision!(self.lag.precision(), R => {
+        in_precision!(self.tau.precision(), R => {
             let zeros = vec![R::lit(0.0); rows.len() * CELLS];
-            self.lag.store_on(level, &rows, &zeros)?;
+            self.tau.store_on(level, &rows, &zeros)?;
         });
         Ok(())
     }
@@ -102,7 +102,7 @@ impl<P: Unknowns> Grids<'_, '_, P> {
     }
 
     fn transform_root(&mut self, solver: &RootSolver, ranks: &Ranks) -> Result<(), Error> {
-        let (matter, lag) = (self.matter.own_on(0), self.lag_of(0));
+        let (matter, tau) = (self.matter.own_on(0), self.lag_of(0));
         let rows = matter.rows().to_vec();
         let patches: Vec<[i32; 3]> = rows.iter().map(|&row| matter.index(row)).collect();
         in_precision!(matter.precision(), R => {
@@ -110,10 +110,10 @@ impl<P: Unknowns> Grids<'_, '_, P> {
             let (coefficient, mean) = (R::lit(coefficient), R::lit(mean));
             let matter = matter.host::<R>(&rows)?;
             let of_level = |density: &R| source_of(*density, coefficient, mean);
-            let source: Vec<f64> = match lag {
-                Some(lag) => {
-                    let sum = |(density, lag): (&R, &R)| (of_level(density) + *lag).to_f64();
-                    matter.par_iter().zip(&lag.host::<R>(&rows)?).map(sum).collect()
+            let source: Vec<f64> = match tau {
+                Some(tau) => {
+                    let sum = |(density, tau): (&R, &R)| (of_level(density) + *tau).to_f64();
+                    matter.par_iter().zip(&tau.host::<R>(&rows)?).map(sum).collect()
                 }
                 None => matter.par_iter().map(|density| of_level(density).to_f64()).collect(),
             };

@@ -3,8 +3,8 @@
 use super::border::Unknowns;
 use super::grids::{Grids, each};
 use nestar_device::{Address, Number};
-use nestar_engine::field::Field;
-use nestar_engine::step::View;
+use nestar_engine::data::Field;
+use nestar_engine::step::FieldView;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::multigrid::device;
 
@@ -19,7 +19,7 @@ pub(super) enum When {
 
 impl<P: Unknowns> Grids<'_, '_, P> {
     /// Copies own rows of a level to the present unknowns; the caller says that these have changed.
-    pub(super) fn copy<F: Field>(&self, from: &View<F>, when: When) -> Result<(), Error> {
+    pub(super) fn copy<F: Field>(&self, from: &FieldView<F>, when: When) -> Result<(), Error> {
         let (level, to) = (from.level(), self.potential.own_on(from.level()));
         if let Some(kernels) = &self.solver.kernels {
             let bank = from.banks()[when as usize];
@@ -46,8 +46,8 @@ impl<P: Unknowns> Grids<'_, '_, P> {
         level: usize,
         [from, to]: [Address<Number>; 2],
         (rows, count): (u64, usize),
-    ) -> device::Change<Number> {
-        device::Change {
+    ) -> device::CoarseChangeParameters<Number> {
+        device::CoarseChangeParameters {
             view: self.potential.own_on(level).on_device(),
             from,
             to,

@@ -6,11 +6,11 @@ use super::kernels::{Kernels, blocks};
 use super::lowest::Lowest;
 use nestar_device::math::sin;
 use nestar_device::{Address, Lane, Number};
-use nestar_engine::field::device::DevicePool;
-use nestar_engine::field::{Element, Field};
-use nestar_engine::ranks::OtherRanks;
-use nestar_engine::ranks::halos::Rows;
-use nestar_engine::step::{View, Write};
+use nestar_engine::comm::Comm;
+use nestar_engine::comm::halo::RowList;
+use nestar_engine::data::device::DevicePool;
+use nestar_engine::data::{Element, Field};
+use nestar_engine::step::{FieldView, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::multigrid::coarse::{self, CoarseGrid, mirror};
 use nestar_kernels::multigrid::device;
@@ -95,18 +95,18 @@ impl<P: Unknowns> Grids<'_, '_, P> {
         let bottom = Sweeps::of(self.rows.view_of(level).topology.count(level));
         let (two, one) = (self.two.own_on(level), self.one.own_on(level));
         let bank = |pool: &DevicePool, n| Address::<Number>::from(pool.bank(n));
-        kernels.correct(&device::Corrections {
-            four: device::Coarse {
+        kernels.correct(&device::CoarseCycleParameters {
+            four: device::CoarseGridParameters {
                 residual: bank(two.device(), 1),
                 correction: bank(two.device(), 0),
                 ..on_device::<4, _>(&self.four.own_on(level))
             },
-            two: device::Coarse {
+            two: device::CoarseGridParameters {
                 residual: bank(one.device(), 1),
                 correction: bank(one.device(), 0),
                 ..on_device::<2, _>(&two)
             },
-            one: device::Coarse {
+            one: device::CoarseGridParameters {
                 omega: bottom.omega,
                 ..on_device::<1, _>(&one)
             },
@@ -138,7 +138,7 @@ impl Sweeps {
 /// Where the corrections of a level are worked on.
 struct At<'a, 'w> {
     level: usize,
-    ranks: &'a mut OtherRanks<'w>,
+    ranks: &'a mut Comm<'w>,
     solver: &'a Solver,
 }
 
@@ -152,15 +152,17 @@ fn smooth<const N: usize, F: Field>(
     // parts of smaller grids take as long as the whole
     let parts = N == 4 && at.solver.kernels.is_some();
     (0..times).try_for_each(|n| {
-        let split = field.begin_on(at.ranks, at.level)?.filter(|_| parts);
+        let split = field
+            .begin_refresh_on(at.ranks, at.level)?
+            .filter(|_| parts);
         if let Some(split) = &split {
             let view = field.interior_on(at.level, split);
             relax::<N, F>(&view, at.solver, (n % 2, omega), Some(&split.interior))?;
         }
-        field.finish_on(at.ranks, at.level)?;
+        field.finish_refresh_on(at.ranks, at.level)?;
         let (view, border) = (
             field.get_on(at.level, 1)?,
-            split.as_ref().map(|split| &split.border),
+            split.as_ref().map(|split| &split.boundary),
         );
         relax::<N, F>(&view, at.solver, (n % 2, omega), border)?;
         field.change_on(at.level);
@@ -170,15 +172,15 @@ fn smooth<const N: usize, F: Field>(
 
 /// Relaxes one colour of some rows of a grid, or of all.
 fn relax<const N: usize, F: Field>(
-    view: &View<F>,
+    view: &FieldView<F>,
     solver: &Solver,
     (colour, omega): (usize, f64),
-    some: Option<&Rows>,
+    some: Option<&RowList>,
 ) -> Result<(), Error> {
     if let Some(kernels) = &solver.kernels {
         let all = on_device::<N, _>(view);
         let (rows, count) = some.map_or((all.rows, all.count), listed);
-        let given = device::Coarse {
+        let given = device::CoarseGridParameters {
             colour: colour as i32,
             omega,
             rows,
@@ -212,7 +214,7 @@ fn restrict<const N: usize, F: Field, G: Field>(
     field.refresh_on(at.ranks, at.level)?;
     let (view, out) = (field.get_on(at.level, 1)?, to.own_on(at.level));
     if let Some(kernels) = &at.solver.kernels {
-        let given = device::Coarse {
+        let given = device::CoarseGridParameters {
             residual: out.device().bank(1).into(),
             correction: out.device().bank(0).into(),
             ..on_device::<N, _>(&view)
@@ -245,7 +247,7 @@ fn prolong<const N: usize, F: Field, G: Field, const D: usize>(
     field.refresh_on(at.ranks, at.level)?;
     let (view, out) = (field.get_on(at.level, 1)?, to.own_on(at.level));
     if let Some(kernels) = &at.solver.kernels {
-        let given = device::Prolong {
+        let given = device::ProlongCorrectionParameters {
             grid: match N {
                 8 => on_device::<4, _>(&view),
                 4 => on_device::<2, _>(&view),
@@ -287,11 +289,11 @@ fn times<const N: usize>() -> f64 {
 }
 
 /// Cells of a level by which corrections reach beyond its border until they vanish: see [`mirror`].
-fn reach<F: Field>(view: &View<F>) -> f64 {
+fn reach<F: Field>(view: &FieldView<F>) -> f64 {
     if view.level() == 0 { 0.5 } else { 1.0 }
 }
 
-fn on_host<'a, const N: usize, F: Field, R: Element>(view: &View<'a, F>) -> CoarseGrid<'a, R> {
+fn on_host<'a, const N: usize, F: Field, R: Element>(view: &FieldView<'a, F>) -> CoarseGrid<'a, R> {
     let topology = view.place().topology;
     CoarseGrid {
         neighbours: topology.neighbour_table(),
@@ -303,10 +305,12 @@ fn on_host<'a, const N: usize, F: Field, R: Element>(view: &View<'a, F>) -> Coar
     }
 }
 
-fn on_device<const N: usize, F: Field>(view: &View<'_, F>) -> device::Coarse<Number> {
+fn on_device<const N: usize, F: Field>(
+    view: &FieldView<'_, F>,
+) -> device::CoarseGridParameters<Number> {
     let (place, pool) = (view.place(), view.device());
     let tables = place.on_device();
-    device::Coarse {
+    device::CoarseGridParameters {
         rows: tables.rows(view.level()).into(),
         neighbours: tables.neighbours().into(),
         index: tables.index().into(),

@@ -3,8 +3,8 @@
 use crate::fields::Matter;
 use crate::fields::Potential;
 use nestar_device::Real;
-use nestar_engine::field::{Field, LevelRows};
-use nestar_engine::step::View;
+use nestar_engine::data::{Field, LevelRows};
+use nestar_engine::step::FieldView;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::{CELLS, PATCH};
 use std::fmt;
@@ -48,8 +48,8 @@ impl fmt::Display for Unsound {
 /// The device fails.
 pub(super) fn report<'a>(
     rows: &LevelRows,
-    matter: impl Fn(usize) -> View<'a, Matter>,
-    potential: impl Fn(usize) -> View<'a, Potential>,
+    matter: impl Fn(usize) -> FieldView<'a, Matter>,
+    potential: impl Fn(usize) -> FieldView<'a, Potential>,
 ) -> Result<(), Error> {
     let levels = 0..=rows.finest();
     for level in levels.clone().rev() {
@@ -79,7 +79,7 @@ pub(super) fn report<'a>(
 /// The first cell of a level in which a field is no number.
 fn find<F: Field>(
     rows: &LevelRows,
-    field: &View<F>,
+    field: &FieldView<F>,
     (what, advice): (&'static str, &'static str),
 ) -> Result<Option<Unsound>, Error> {
     let level = field.level();

@@ -2,7 +2,7 @@
 
 use super::config::{Coupling, Effort, GravityConfig, RootMethod};
 use super::cycle::Sweeps;
-use nestar_engine::ranks::forecast::{Shape, Waits};
+use nestar_engine::comm::estimate::{ExtraTraffic, HierarchyShape};
 use nestar_kernels::CELLS;
 
 /// Bytes of a number of a transform.
@@ -36,12 +36,12 @@ impl Effects {
     }
 
     /// By level, what steps wait for in a root step.
-    pub fn waits(&self, shape: &Shape) -> Vec<Waits> {
-        let wait = |exchanges: usize| Waits {
+    pub fn waits(&self, shape: &HierarchyShape) -> Vec<ExtraTraffic> {
+        let wait = |exchanges: usize| ExtraTraffic {
             exchanges: exchanges as f64,
             host_bytes: 0.0,
         };
-        let mut waits: Vec<Waits> = self.exchanges(shape).into_iter().map(wait).collect();
+        let mut waits: Vec<ExtraTraffic> = self.exchanges(shape).into_iter().map(wait).collect();
         if self.root.is_none() {
             // the root level, padded to twice its width where nothing surrounds it, at its step and where levels meet
             let padded = if self.periodic { 1.0 } else { 8.0 };
@@ -52,7 +52,7 @@ impl Effects {
     }
 
     /// By level, exchanges in a root step.
-    fn exchanges(&self, shape: &Shape) -> Vec<usize> {
+    fn exchanges(&self, shape: &HierarchyShape) -> Vec<usize> {
         let levels = shape.patches.len();
         let mut sums = vec![0; levels];
         // steps of a level at whose end no coarser level stands
@@ -113,7 +113,7 @@ fn beside_lowest(sweeps: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{Effects, Effort};
-    use nestar_engine::ranks::forecast::Shape;
+    use nestar_engine::comm::estimate::HierarchyShape;
 
     #[test]
     fn cycles_are_counted_level_by_level() {
@@ -129,7 +129,7 @@ mod tests {
             periodic: false,
         };
         let (patches, steps) = (&[64, 64][..], &[1, 2][..]);
-        let shape = Shape { patches, steps };
+        let shape = HierarchyShape { patches, steps };
         // two steps of level 1, one alone by a cycle, one with the root
         let fine = 2 * (12 + 6 + 16) + (24 + 6 + 16) + 12;
         assert_eq!(effects.exchanges(&shape), [0, fine]);

@@ -1,24 +1,24 @@
 //! The operations of the solver on the unknowns of a level, wherever they live: loops over rows on the host, kernels on a device.
 
-use super::beyond::Beyond;
+use super::beyond::ExteriorPotential;
 use super::border::Unknowns;
 use super::kernels::Kernels;
 use crate::fields::{Matter, Potential};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::{StaticSystemParam, SystemParam};
 use nestar_device::{Address, Number};
-use nestar_engine::field::device::DeviceView;
-use nestar_engine::field::{Element, Field, LevelRows};
-use nestar_engine::ranks::OtherRanks;
-use nestar_engine::ranks::halos::Rows;
-use nestar_engine::step::{Read, View, Write};
+use nestar_engine::comm::Comm;
+use nestar_engine::comm::halo::RowList;
+use nestar_engine::data::device::DeviceView;
+use nestar_engine::data::{Element, Field, LevelRows};
+use nestar_engine::step::{FieldView, Read, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::GhostView;
 use nestar_kernels::multigrid::device;
 use nestar_kernels::multigrid::exterior::Exterior;
 use nestar_kernels::multigrid::level::{self, LevelGrid};
-use nestar_kernels::multigrid::source::Source;
+use nestar_kernels::multigrid::source::PoissonSource;
 use rayon::prelude::*;
 
 /// What the finer level adds to the right-hand side of a level.
@@ -66,8 +66,11 @@ pub(super) struct Equation {
 
 impl Equation {
     /// On the host, by the density `matter` of a level.
-    pub fn on_host<'a, R: Element, F: Field>(self, matter: &View<'a, F>) -> Source<'a, R> {
-        Source {
+    pub fn on_host<'a, R: Element, F: Field>(
+        self,
+        matter: &FieldView<'a, F>,
+    ) -> PoissonSource<'a, R> {
+        PoissonSource {
             density: matter.present::<R>(),
             coefficient: R::lit(self.coefficient),
             mean: R::lit(self.mean),
@@ -75,8 +78,8 @@ impl Equation {
     }
 
     /// On a device.
-    pub fn on_device<F: Field>(self, matter: &View<F>) -> device::Source<Number> {
-        device::Source {
+    pub fn on_device<F: Field>(self, matter: &FieldView<F>) -> device::SourceParameters<Number> {
+        device::SourceParameters {
             density: matter.device().bank(matter.banks()[0]).into(),
             coefficient: self.coefficient,
             mean: self.mean,
@@ -101,16 +104,16 @@ pub struct Grids<'w, 's, P: Unknowns = Potential> {
     pub matter: Read<'w, 's, Matter>,
     /// What the right-hand side is made of besides.
     pub(super) equation: Res<'w, Equation>,
-    /// What finer levels add to the right-hand side of [`Unknowns::LAGGED`].
-    pub lag: Write<'w, 's, Lag>,
+    /// What finer levels add to the right-hand side of [`Unknowns::USES_TAU`].
+    pub tau: Write<'w, 's, Lag>,
     pub(super) differences: Write<'w, 's, Differences, 1>,
     pub(super) four: Write<'w, 's, Correction<4>, 1>,
     pub(super) two: Write<'w, 's, Correction<2>, 1>,
     pub(super) one: Write<'w, 's, Correction<1>, 1>,
     /// The other ranks.
-    pub ranks: OtherRanks<'w>,
+    pub ranks: Comm<'w>,
     pub(super) solver: Res<'w, Solver>,
-    pub(super) beyond: ResMut<'w, Beyond<P>>,
+    pub(super) beyond: ResMut<'w, ExteriorPotential<P>>,
     /// Where borders come from, unless it is the unknowns themselves.
     pub(super) coarser: StaticSystemParam<'w, 's, <P as Unknowns>::Coarser>,
 }
@@ -121,8 +124,8 @@ pub(super) fn weights(width: [f64; 3], times: f64) -> [f64; 3] {
 }
 
 /// A list of rows for kernels, and its length.
-pub(super) fn listed(rows: &Rows) -> (Address<i32>, i32) {
-    (rows.there.into(), rows.rows.len() as i32)
+pub(super) fn listed(rows: &RowList) -> (Address<i32>, i32) {
+    (rows.device_list.into(), rows.rows.len() as i32)
 }
 
 impl<P: Unknowns> Grids<'_, '_, P> {
@@ -132,13 +135,13 @@ impl<P: Unknowns> Grids<'_, '_, P> {
     }
 
     /// What the finer level adds to the right-hand side of a level, if it counts.
-    pub(super) fn lag_of(&self, level: usize) -> Option<View<'_, Lag>> {
-        P::LAGGED.then(|| self.lag.own_on(level))
+    pub(super) fn lag_of(&self, level: usize) -> Option<FieldView<'_, Lag>> {
+        P::USES_TAU.then(|| self.tau.own_on(level))
     }
 
     /// Whether several ranks share the hierarchy.
     pub(super) fn shares(&self) -> bool {
-        !self.ranks.are_none()
+        !self.ranks.is_single()
     }
 
     fn width(&self, level: usize) -> [f64; 3] {
@@ -152,13 +155,16 @@ impl<P: Unknowns> Grids<'_, '_, P> {
             view: self.with_border(level, view.ghosts::<R>())?,
             exterior: self.exterior(level, view.weights_on(0)[1]),
             source: self.equation.on_host(&self.matter.own_on(level)),
-            lag: self.lag_of(level).map(|lag| lag.present::<R>()),
+            tau: self.lag_of(level).map(|tau| tau.present::<R>()),
             weights: weights(self.width(level), 1.0).map(R::lit),
         })
     }
 
     /// A level's equation on the device.
-    pub(super) fn device_level(&self, level: usize) -> Result<device::Level<Number>, Error> {
+    pub(super) fn device_level(
+        &self,
+        level: usize,
+    ) -> Result<device::LevelParameters<Number>, Error> {
         self.device_level_of(level, &self.potential.get_on(level, 1)?)
     }
 
@@ -166,16 +172,16 @@ impl<P: Unknowns> Grids<'_, '_, P> {
     fn device_level_of(
         &self,
         level: usize,
-        view: &View<P>,
-    ) -> Result<device::Level<Number>, Error> {
+        view: &FieldView<P>,
+    ) -> Result<device::LevelParameters<Number>, Error> {
         let (place, four) = (view.place(), self.four.own_on(level));
-        Ok(device::Level {
+        Ok(device::LevelParameters {
             view: self.with_border_on_device(level, view.on_device())?,
             exterior: self.exterior_on_device(level, view.weights_on(0)[1]),
             source: self.equation.on_device(&self.matter.own_on(level)),
-            lag: self
+            tau: self
                 .lag_of(level)
-                .map_or(Address::NONE, |lag| bank_of(&lag)),
+                .map_or(Address::NONE, |tau| bank_of(&tau)),
             residual: four.device().bank(1).into(),
             correction: four.device().bank(0).into(),
             rows: place.on_device().rows(level).into(),
@@ -187,14 +193,14 @@ impl<P: Unknowns> Grids<'_, '_, P> {
 
     /// Relaxes one colour of a level.
     fn relax(&mut self, level: usize, colour: usize) -> Result<(), Error> {
-        let split = self.potential.begin_on(&mut self.ranks, level)?;
+        let split = self.potential.begin_refresh_on(&mut self.ranks, level)?;
         let split = split.filter(|_| self.solver.kernels.is_some());
         if let Some(split) = &split {
             let view = self.potential.interior_on(level, split);
             self.relax_rows((level, colour), &view, Some(&split.interior))?;
         }
-        self.potential.finish_on(&mut self.ranks, level)?;
-        let border = split.as_ref().map(|split| &split.border);
+        self.potential.finish_refresh_on(&mut self.ranks, level)?;
+        let border = split.as_ref().map(|split| &split.boundary);
         self.relax_rows((level, colour), &self.potential.get_on(level, 1)?, border)?;
         self.potential.change_on(level);
         Ok(())
@@ -204,20 +210,22 @@ impl<P: Unknowns> Grids<'_, '_, P> {
     fn relax_rows(
         &self,
         (level, colour): (usize, usize),
-        view: &View<P>,
-        some: Option<&Rows>,
+        view: &FieldView<P>,
+        some: Option<&RowList>,
     ) -> Result<(), Error> {
         if let Some(kernels) = &self.solver.kernels {
             let all = self.device_level_of(level, view)?;
             let (rows, count) = some.map_or((all.rows, all.count), listed);
-            let given = device::Level {
+            let given = device::LevelParameters {
                 colour: colour as i32,
                 rows,
                 count,
                 ..all
             };
             let rows = count as usize;
-            kernels.relax.works_on(rows * CELLS / 2, rows * CELLS * 16);
+            kernels
+                .relax
+                .count_work(rows * CELLS / 2, rows * CELLS * 16);
             return kernels.launch(&kernels.relax, rows, &given);
         }
         in_precision!(self.potential.precision(), R => {
@@ -241,7 +249,7 @@ impl<P: Unknowns> Grids<'_, '_, P> {
             let count = given.count as usize;
             kernels
                 .restrict_residual
-                .works_on(count * CELLS, count * CELLS * 24);
+                .count_work(count * CELLS, count * CELLS * 24);
             kernels.launch(&kernels.restrict_residual, count, &given)?;
         } else {
             in_precision!(self.potential.precision(), R => {
@@ -339,7 +347,11 @@ impl<P: Unknowns> Grids<'_, '_, P> {
     }
 
     /// The same on a device.
-    pub(super) fn exterior_on_device(&self, level: usize, weight: f64) -> device::Exterior<Number> {
+    pub(super) fn exterior_on_device(
+        &self,
+        level: usize,
+        weight: f64,
+    ) -> device::ExteriorParameters<Number> {
         match P::coarser(&self.coarser) {
             Some(coarser) if level > 0 => coarser.beyond.on_device(weight),
             _ => self.beyond.on_device(weight),
@@ -358,7 +370,7 @@ pub(super) fn present_bank<F: Field, const D: usize>(
     bank_of(&field.own_on(level))
 }
 
-pub(super) fn bank_of<F: Field>(view: &View<F>) -> Address<Number> {
+pub(super) fn bank_of<F: Field>(view: &FieldView<F>) -> Address<Number> {
     view.device().bank(view.banks()[0]).into()
 }
 

@@ -4,11 +4,13 @@ use super::bottom_kernels::BottomKernels;
 use super::root_kernels::RootKernels;
 use nestar_device::{Address, Number, Parameter};
 use nestar_engine::Error;
-use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel, Shape};
-use nestar_engine::field::Precision;
-use nestar_engine::field::device::DevicePool;
-use nestar_kernels::gravity::{self, Fall, KICK};
-use nestar_kernels::multigrid::device::{CELLS_PER_BLOCK, Corrections, Largest, Level, MULTIGRID};
+use nestar_engine::data::Precision;
+use nestar_engine::data::device::DevicePool;
+use nestar_engine::device::{Buffer, Device, DeviceError, Kernel, LaunchShape, ReusableBuffer};
+use nestar_kernels::gravity::{self, Fall, GRAVITY_KERNELS};
+use nestar_kernels::multigrid::device::{
+    CELLS_PER_BLOCK, CoarseCycleParameters, LargestResidualParameters, LevelParameters, MULTIGRID,
+};
 use nestar_kernels::multigrid::device_items;
 use std::sync::{Mutex, PoisonError};
 
@@ -27,14 +29,14 @@ pub(super) struct Kernels {
     device: Device,
     double: bool,
     words: Buffer<u64>,
-    rows: Mutex<Kept<u32>>,
+    rows: Mutex<ReusableBuffer<u32>>,
     pub relax: Kernel,
     pub restrict_residual: Kernel,
     pub add_change: Kernel,
     pub keep: Kernel,
     pub means: Kernel,
     pub tell: Kernel,
-    pub lag: Kernel,
+    pub tau: Kernel,
     pub kick: Kernel,
     pub accelerate: Kernel,
     pub work: Kernel,
@@ -61,7 +63,7 @@ impl Kernels {
     pub fn new(pool: &DevicePool) -> Result<Self, DeviceError> {
         let device = pool.device().clone();
         let items = [device_items(), gravity::device_items()].concat();
-        let source = pool.program(&items, &[MULTIGRID, KICK]);
+        let source = pool.program(&items, &[MULTIGRID, GRAVITY_KERNELS]);
         let module = device.compile("multigrid", &source)?;
         let kernel = |name: &str| module.kernel(name);
         Ok(Self {
@@ -71,7 +73,7 @@ impl Kernels {
             keep: kernel("level_keep")?,
             means: kernel("composite_means")?,
             tell: kernel("composite_tell")?,
-            lag: kernel("composite_lag")?,
+            tau: kernel("composite_tau")?,
             kick: kernel("gravity_kick")?,
             accelerate: kernel("gravity_accelerate")?,
             work: kernel("gravity_work")?,
@@ -111,13 +113,13 @@ impl Kernels {
         if blocks == 0 {
             return Ok(());
         }
-        let shape = Shape::of(blocks, THREADS);
+        let shape = LaunchShape::of(blocks, THREADS);
         Ok(self.device.launch(kernel, shape, given)?)
     }
 
     /// Does all that corrections of a small level go through between two visits of it.
-    pub fn correct(&self, given: &Corrections<Number>) -> Result<(), Error> {
-        let shape = Shape::of(1, THREADS_ALONE);
+    pub fn correct(&self, given: &CoarseCycleParameters<Number>) -> Result<(), Error> {
+        let shape = LaunchShape::of(1, THREADS_ALONE);
         Ok(self.device.launch(&self.coarse_cycle, shape, given)?)
     }
 
@@ -131,9 +133,9 @@ impl Kernels {
     }
 
     /// The largest residual of a level's leaves, and the largest right-hand side of the level.
-    pub fn largest_residual(&self, level: Level<Number>) -> Result<[f64; 2], Error> {
+    pub fn largest_residual(&self, level: LevelParameters<Number>) -> Result<[f64; 2], Error> {
         self.device.fill_zero(&self.words, 0..2)?;
-        let given = Largest {
+        let given = LargestResidualParameters {
             level,
             largest: Address::from(self.words.address()),
         };

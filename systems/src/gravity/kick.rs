@@ -1,6 +1,6 @@
 //! Gas under the acceleration of the potential: kicks before and after each step of the gas, and the step that they allow.
 
-use super::beyond::Beyond;
+use super::beyond::ExteriorPotential;
 use super::faults;
 use super::grids::{Due, Equation, Solver, each};
 use super::systems::Gravity;
@@ -8,13 +8,13 @@ use crate::fields::{Gas, GasModel, Matter, Potential};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::{Address, Lane, Number};
-use nestar_engine::field::{Element, Field, LevelRows};
+use nestar_engine::data::{Element, Field, LevelRows};
 use nestar_engine::mesh::LevelClock;
-use nestar_engine::step::{Read, StepLimits, View, Write};
+use nestar_engine::step::{FieldView, Read, StepLimits, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
 use nestar_kernels::gravity::{self, Fall, Part};
-use nestar_kernels::multigrid::star::Slopes;
+use nestar_kernels::multigrid::ghost_values::PotentialSlopes;
 use rayon::prelude::*;
 
 /// Layers of cells that slopes reach.
@@ -22,12 +22,12 @@ pub(super) const REACH: usize = 2;
 
 /// What slopes of the level at hand are made of on the host.
 pub(super) fn slopes<'a, R: Element, P: Field>(
-    potential: &View<'a, P>,
-    matter: &View<'a, Matter>,
-    (beyond, equation): (&'a Beyond<P>, Equation),
-) -> Slopes<'a, R> {
+    potential: &FieldView<'a, P>,
+    matter: &FieldView<'a, Matter>,
+    (beyond, equation): (&'a ExteriorPotential<P>, Equation),
+) -> PotentialSlopes<'a, R> {
     let place = potential.place();
-    Slopes {
+    PotentialSlopes {
         view: potential.ghosts::<R>(),
         exterior: beyond.on_host(potential.weights_on(0)[1]),
         source: equation.on_host(matter),
@@ -38,9 +38,9 @@ pub(super) fn slopes<'a, R: Element, P: Field>(
 
 /// The same on a device.
 pub(super) fn fall<P: Field>(
-    potential: &View<P>,
-    matter: &View<Matter>,
-    (gravity, beyond, equation): (&Gravity, &Beyond<P>, Equation),
+    potential: &FieldView<P>,
+    matter: &FieldView<Matter>,
+    (gravity, beyond, equation): (&Gravity, &ExteriorPotential<P>, Equation),
     largest: u64,
 ) -> Fall<Number> {
     let place = potential.place();
@@ -62,7 +62,7 @@ pub(super) struct Kick<'w, 's> {
     pub clock: Res<'w, LevelClock>,
     gravity: Res<'w, Gravity>,
     equation: Res<'w, Equation>,
-    beyond: Res<'w, Beyond>,
+    beyond: Res<'w, ExteriorPotential>,
     solver: Res<'w, Solver>,
     potential: Read<'w, 's, Potential, REACH>,
     matter: Read<'w, 's, Matter, REACH>,
@@ -76,7 +76,7 @@ pub(super) fn kick(mut kick: Kick) -> Result<(), Error> {
 }
 
 /// Where what is due lies, and the number of the part.
-fn on_device(part: &Part<&View<Due>>) -> (Address<Number>, i32) {
+fn on_device(part: &Part<&FieldView<Due>>) -> (Address<Number>, i32) {
     match part {
         Part::Any => (Address::NONE, 0),
         Part::First(due) => (due.device().bank(0).into(), 1),
@@ -86,7 +86,7 @@ fn on_device(part: &Part<&View<Due>>) -> (Address<Number>, i32) {
 
 impl Kick<'_, '_> {
     /// The kick, as a part of a step for what the gas is due.
-    pub fn act(&mut self, part: Part<&View<Due>>) -> Result<(), Error> {
+    pub fn act(&mut self, part: Part<&FieldView<Due>>) -> Result<(), Error> {
         let (potential, matter) = (self.potential.get(REACH)?, self.matter.get(REACH)?);
         let (gravity, given) = (&self.gravity, (&*self.beyond, *self.equation));
         let (gas, dt) = (self.gas.change(), self.clock.dt);
@@ -109,7 +109,7 @@ impl Kick<'_, '_> {
                 part,
                 internal,
             };
-            kernels.kick.works_on(rows * CELLS, rows * CELLS * 8 * 11);
+            kernels.kick.count_work(rows * CELLS, rows * CELLS * 8 * 11);
             return kernels.launch(&kernels.kick, rows, &given);
         }
         in_precision!(gas.precision(), R => {
@@ -133,14 +133,14 @@ pub(super) fn limit(
     rows: LevelRows,
     gravity: Res<Gravity>,
     equation: Res<Equation>,
-    beyond: Res<Beyond>,
+    beyond: Res<ExteriorPotential>,
     solver: Res<Solver>,
     read_potential: Read<Potential, REACH>,
     read_matter: Read<Matter, REACH>,
     mut limits: ResMut<StepLimits>,
 ) -> Result<(), Error> {
     // there is no potential yet
-    if rows.in_parts() {
+    if rows.is_estimate() {
         limits.leave_out("gravity");
         return Ok(());
     }

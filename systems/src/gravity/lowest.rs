@@ -1,12 +1,12 @@
 //! The root level with one cell a patch: each rank gathers it and solves for its corrections exactly, so that all have the same bits.
 
 use super::grids::{Correction, Solver};
-use super::root::Bottom;
+use super::root_fft::Bottom;
 use nestar_device::{Address, Lane, Real};
-use nestar_engine::ranks::{OtherRanks, Ranks};
+use nestar_engine::comm::{Comm, Ranks};
 use nestar_engine::step::Write;
 use nestar_engine::{Error, in_precision};
-use nestar_kernels::multigrid::device::Whole;
+use nestar_kernels::multigrid::device::CoarsestLevelParameters;
 
 /// What solves for them.
 pub(super) struct Lowest<'a> {
@@ -19,13 +19,13 @@ impl Lowest<'_> {
     pub fn solve(
         &self,
         one: &mut Write<'_, '_, Correction<1>, 1>,
-        (solver, others): (&Solver, &OtherRanks),
+        (solver, others): (&Solver, &Comm),
     ) -> Result<(), Error> {
         let view = one.own_on(0);
         if let Some(kernels) = &solver.kernels {
             let (place, pool) = (view.place(), view.device());
             let tables = place.on_device();
-            let rhs = Whole {
+            let rhs = CoarsestLevelParameters {
                 rows: tables.rows(0).into(),
                 index: tables.index().into(),
                 values: pool.bank(1).into(),
@@ -62,7 +62,7 @@ impl Lowest<'_> {
     fn all(&self, places: &[usize], own: &[f64]) -> Result<Vec<f64>, Error> {
         let pairs = places.iter().zip(own);
         let mut all = vec![0.0; self.bottom.cells().iter().product()];
-        if self.ranks.are_alone() {
+        if self.ranks.is_single() {
             pairs.for_each(|(&place, &value)| all[place] = value);
             return Ok(all);
         }

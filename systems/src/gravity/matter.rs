@@ -4,12 +4,12 @@ use super::grids::{Equation, Solver};
 use super::sums::Summed;
 use super::systems::Gravity;
 use crate::fields::{Gas, Matter};
-use crate::register::{Gravitates, MatterSource, MatterSources, matter_source};
+use crate::register::{GravitySources, MatterSource, MatterSources, matter_source};
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
-use nestar_engine::field::{FaultBox, LevelRows};
+use nestar_engine::comm::Ranks;
+use nestar_engine::data::{FaultBox, LevelRows};
 use nestar_engine::mesh::LevelClock;
-use nestar_engine::ranks::Ranks;
 use nestar_engine::step::{AlignedLevels, Read, Write};
 use nestar_engine::{Engine, Error};
 use nestar_kernels::hydro::Conserved;
@@ -71,7 +71,7 @@ fn fill(world: &mut World, levels: RangeInclusive<usize>) -> Result<(), Error> {
         },
     )?;
     let periodic = world.resource::<Gravity>().periodic;
-    if root && periodic && !world.resource::<FaultBox>().is_full() {
+    if root && periodic && !world.resource::<FaultBox>().has_fault() {
         world.resource_scope(|world, mut mean: Mut<Mean>| fill_by(&mut mean.0, 0, world))?;
     }
     Ok(())

@@ -2,8 +2,8 @@
 //!
 //! At each step of a level its potential is found for the gas at the end of the step: a multigrid cycle, begun with the potential before
 //! and what the coarser level has changed, with the border that the coarser level gives at that time. Where levels meet, a cycle over
-//! them all brings them into line, and each coarser level learns by how much the finer one changes its equation (`lag`), so that on its own
-//! it has the solution of both. The root level is solved exactly ([`root`]), or by cycles as well.
+//! them all brings them into line, and each coarser level learns by how much the finer one changes its equation (`tau`), so that on its own
+//! it has the solution of both. The root level is solved exactly ([`root_fft`]), or by cycles as well.
 
 mod acceleration;
 mod around;
@@ -25,7 +25,7 @@ mod lowest;
 mod matter;
 mod own;
 mod remark;
-pub mod root;
+pub mod root_fft;
 mod root_kernels;
 mod root_level;
 mod stress;
@@ -35,8 +35,8 @@ mod tell;
 mod work;
 
 pub use crate::fields::Matter;
-pub use crate::register::Gravitates;
-pub use beyond::Beyond;
+pub use crate::register::GravitySources;
+pub use beyond::ExteriorPotential;
 pub use config::{Coupling, Energy, Force, GravityConfig, RootMethod, Surroundings};
 
 use crate::declare::Declare;
@@ -49,13 +49,13 @@ use composite::RootMethods;
 use foretell::Effects;
 use grids::{Correction, Differences, Equation, Lag, Solver};
 use kernels::Kernels;
-use nestar_engine::field::{Component, Field, FieldSpec, Pool, Prolong, Restrict};
+use nestar_engine::comm::Ranks;
+use nestar_engine::data::{Component, Field, FieldSpec, Pool, Prolong, Restrict};
 use nestar_engine::mesh::Topology;
-use nestar_engine::ranks::Ranks;
-use nestar_engine::step::Registered;
+use nestar_engine::step::SystemOptions;
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::multigrid::expansion::MARGIN;
-use root::{RootKind, RootSolver};
+use root_fft::{RootKind, RootSolver};
 use root_level::RootGrid;
 use std::f64::consts::PI;
 use systems::Gravity;
@@ -77,7 +77,7 @@ fn working(name: &str, side: usize, banks: usize) -> FieldSpec {
 
 /// What ranks tell each other of the finer level; one rank looks for itself.
 fn differences(sim: &Engine) -> FieldSpec {
-    match sim.world.resource::<Ranks>().are_alone() {
+    match sim.world.resource::<Ranks>().is_single() {
         true => working("differences", 1, 1),
         false => FieldSpec {
             components: ["x", "y", "z"].map(Component::scalar).to_vec(),
@@ -151,7 +151,7 @@ impl Plugin for SelfGravity {
         let effort = config.effort(sim.world.contains_resource::<AccelerationAsked>());
         let own = sim.world.contains_resource::<OwnPotentialAsked>();
         let effects = Effects::of(&config, effort, own, periodic);
-        sim.foretell_exchanges(move |shape| effects.waits(shape));
+        sim.declare_exchanges(move |shape| effects.waits(shape));
         sim.world.insert_resource(Gravity {
             effort,
             config,
@@ -159,7 +159,7 @@ impl Plugin for SelfGravity {
             root,
         });
         matter::register(sim);
-        sim.state("gravity", beyond::<Potential>(sim, periodic))?;
+        sim.register_state("gravity", beyond::<Potential>(sim, periodic))?;
         columns::register(sim);
         let frozen = sim.world.resource::<GasModel>().frozen;
         register(sim, limited && !frozen);
@@ -213,13 +213,13 @@ fn register(sim: &mut Engine, limited: bool) {
 }
 
 /// A system that relaxes exchanges copies itself.
-fn relaxes<P: Field>(mut system: Registered) {
+fn relaxes<P: Field>(mut system: SystemOptions) {
     system
-        .exchanges_itself::<P>()
-        .exchanges_itself::<Differences>()
-        .exchanges_itself::<Correction<4>>()
-        .exchanges_itself::<Correction<2>>()
-        .exchanges_itself::<Correction<1>>();
+        .manages_own_halo::<P>()
+        .manages_own_halo::<Differences>()
+        .manages_own_halo::<Correction<4>>()
+        .manages_own_halo::<Correction<2>>()
+        .manages_own_halo::<Correction<1>>();
 }
 
 /// Whether the domain is surrounded by itself.
@@ -243,10 +243,10 @@ fn periodic(sim: &Engine, wanted: Surroundings) -> Result<bool, Error> {
     }
 }
 
-fn beyond<P: Field>(sim: &Engine, periodic: bool) -> Beyond<P> {
+fn beyond<P: Field>(sim: &Engine, periodic: bool) -> ExteriorPotential<P> {
     let cells = sim.world.resource::<Topology>().domain.cells(0);
     let precision = Pool::<Potential>::of(&sim.world).precision();
-    Beyond::new((!periodic).then_some(cells), precision)
+    ExteriorPotential::new((!periodic).then_some(cells), precision)
 }
 
 fn root_solver(sim: &Engine, config: &GravityConfig, periodic: bool) -> Result<RootMethods, Error> {

@@ -12,9 +12,9 @@ use crate::fields::OwnPotential;
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
-use nestar_engine::field::FieldSpec;
+use nestar_engine::comm::Ranks;
+use nestar_engine::data::FieldSpec;
 use nestar_engine::mesh::{LevelClock, Levels};
-use nestar_engine::ranks::Ranks;
 use nestar_engine::step::AlignedLevels;
 use nestar_engine::{Engine, Error};
 
@@ -30,7 +30,7 @@ fn spec() -> FieldSpec {
 /// Enters the field and the systems, behind those of the potential itself.
 pub(super) fn register(sim: &mut Engine, periodic: bool) -> Result<(), Error> {
     sim.register_field::<OwnPotential>(spec())?;
-    sim.state("own_gravity", beyond::<OwnPotential>(sim, periodic))?;
+    sim.register_state("own_gravity", beyond::<OwnPotential>(sim, periodic))?;
     relaxes::<OwnPotential>(sim.system_in(Ready::Recompute, ready));
     relaxes::<OwnPotential>(sim.system_in(Advance::Potential, solve));
     relaxes::<OwnPotential>(sim.system_in(Aligned::Solve, align));
@@ -97,7 +97,7 @@ fn align(mut own: Own, aligned: Res<AlignedLevels>) -> Result<(), Error> {
 fn ready(mut own: Own, clock: Res<LevelClock>) -> Result<(), Error> {
     let finest = own.grids.rows.finest();
     // borders want the potential of all levels together, which comes last
-    if own.grids.rows.in_parts() || clock.level < finest {
+    if own.grids.rows.is_estimate() || clock.level < finest {
         return Ok(());
     }
     for level in 0..=finest {

@@ -6,8 +6,8 @@
 
 use crate::order::Ready;
 use bevy_ecs::prelude::*;
-use nestar_engine::field::LevelRows;
-use nestar_engine::ranks::OtherRanks;
+use nestar_engine::comm::Comm;
+use nestar_engine::data::LevelRows;
 use nestar_engine::step::Remarks;
 use nestar_engine::{Engine, Error};
 use nestar_kernels::mesh::OUTSIDE;
@@ -22,8 +22,8 @@ pub(super) fn register(sim: &mut Engine) {
 }
 
 /// A finer level touches the border where level 1 does, or nowhere.
-fn remark(rows: LevelRows, others: OtherRanks, mut remarks: ResMut<Remarks>) -> Result<(), Error> {
-    if rows.in_parts() || rows.level() != 1 {
+fn remark(rows: LevelRows, others: Comm, mut remarks: ResMut<Remarks>) -> Result<(), Error> {
+    if rows.is_estimate() || rows.level() != 1 {
         return Ok(());
     }
     let topology = rows.view_of(1).topology;

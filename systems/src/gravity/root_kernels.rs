@@ -1,13 +1,17 @@
 //! The kernels of the root level on a device, but for those of its coarsest grid.
 
 use super::around::{length, part_of};
-use super::root::Expansion;
+use super::root_fft::Expansion;
 use nestar_device::{Address, Number, Parameter};
 use nestar_engine::Error;
-use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel, Module, Segment, Shape};
-use nestar_engine::field::Element;
-use nestar_engine::ranks::OtherRanks;
-use nestar_kernels::multigrid::device::{Around, CELLS_PER_BLOCK, Moments};
+use nestar_engine::comm::Comm;
+use nestar_engine::data::Element;
+use nestar_engine::device::{
+    Buffer, Device, DeviceError, Kernel, LaunchShape, Module, ReusableBuffer, Segment,
+};
+use nestar_kernels::multigrid::device::{
+    CELLS_PER_BLOCK, ExteriorTableParameters, MomentsParameters,
+};
 use nestar_kernels::multigrid::exterior::table_length;
 use nestar_kernels::multigrid::moments;
 use std::sync::{Mutex, PoisonError};
@@ -23,8 +27,8 @@ const MOST_PATCHES: usize = 32;
 pub(super) struct RootKernels {
     device: Device,
     words: Buffer<u64>,
-    numbers: Mutex<Kept<f64>>,
-    terms: Mutex<Kept<f64>>,
+    numbers: Mutex<ReusableBuffer<f64>>,
+    terms: Mutex<ReusableBuffer<f64>>,
     moments: Kernel,
     shift: Kernel,
     expand: Kernel,
@@ -35,7 +39,7 @@ impl RootKernels {
     /// Of the compiled kernels of the solver.
     pub fn new(device: &Device, module: &Module) -> Result<Self, DeviceError> {
         Ok(Self {
-            words: device.buffer(1 + moments::count(moments::MOST_ORDER))?,
+            words: device.buffer(1 + moments::count(moments::MAX_ORDER))?,
             numbers: Mutex::default(),
             terms: Mutex::default(),
             moments: module.kernel("root_moments")?,
@@ -50,12 +54,12 @@ impl RootKernels {
         if blocks == 0 {
             return Ok(());
         }
-        let shape = Shape::of(blocks, THREADS);
+        let shape = LaunchShape::of(blocks, THREADS);
         Ok(self.device.launch(kernel, shape, given)?)
     }
 
     /// The bits of the largest sum of sizes over a patch, and the sums of all moments as whole numbers if there is a factor.
-    pub fn moments(&self, given: &Moments<Number>) -> Result<Vec<u64>, Error> {
+    pub fn moments(&self, given: &MomentsParameters<Number>) -> Result<Vec<u64>, Error> {
         let sums = match given.factor {
             0.0 => 0,
             _ => moments::count(given.order as usize),
@@ -66,7 +70,7 @@ impl RootKernels {
             given.count as usize,
             patches_of_a_block(given.count as usize),
         );
-        let given = Moments {
+        let given = MomentsParameters {
             words: self.words.address().into(),
             each: each as i32,
             ..*given
@@ -77,7 +81,7 @@ impl RootKernels {
     }
 
     /// Takes the mean away.
-    pub fn shift(&self, given: &Moments<Number>) -> Result<(), Error> {
+    pub fn shift(&self, given: &MomentsParameters<Number>) -> Result<(), Error> {
         self.launch(&self.shift, given.count as usize, given)
     }
 
@@ -86,7 +90,7 @@ impl RootKernels {
         &self,
         cells: [i32; 3],
         values: &[f64],
-        table: &mut Kept<R>,
+        table: &mut ReusableBuffer<R>,
     ) -> Result<(), Error> {
         let mut kept = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         kept.set(&self.device, values)?;
@@ -96,18 +100,18 @@ impl RootKernels {
     /// The same of an expansion, of which each rank works out a part. All ranks call this.
     pub fn expand<R: Element>(
         &self,
-        (cells, others): ([i32; 3], &OtherRanks),
+        (cells, others): ([i32; 3], &Comm),
         expansion: &Expansion,
-        table: &mut Kept<R>,
+        table: &mut ReusableBuffer<R>,
     ) -> Result<(), Error> {
         let mut kept = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
         terms.set(&self.device, expansion.terms.as_flattened())?;
         let values = kept.provide(&self.device, length(cells))?;
-        let ranks = others.all();
+        let ranks = others.ranks();
         let part = |rank: usize| part_of(length(cells), rank, ranks.size());
         let own = part(ranks.rank());
-        let given = Around {
+        let given = ExteriorTableParameters {
             values: values.address().into(),
             terms: terms.address().into(),
             first: own.start as i32,
@@ -128,7 +132,7 @@ impl RootKernels {
             sends.collect::<Result<_, _>>()?,
             receives.collect::<Result<_, _>>()?,
         ];
-        others.carry(&sends, &receives)?;
+        others.exchange_segments(&sends, &receives)?;
         self.tabulate_at(cells, values.address(), table)
     }
 
@@ -136,10 +140,10 @@ impl RootKernels {
         &self,
         cells: [i32; 3],
         values: u64,
-        table: &mut Kept<R>,
+        table: &mut ReusableBuffer<R>,
     ) -> Result<(), Error> {
         let count = table_length(cells);
-        let given = Around {
+        let given = ExteriorTableParameters {
             values: values.into(),
             table: table.provide(&self.device, 2 * count)?.address().into(),
             count: count as i32,
@@ -150,8 +154,8 @@ impl RootKernels {
 }
 
 /// Nothing around a domain of so many root cells.
-fn around(cells: [i32; 3]) -> Around<Number> {
-    Around {
+fn around(cells: [i32; 3]) -> ExteriorTableParameters<Number> {
+    ExteriorTableParameters {
         values: Address::NONE,
         table: Address::NONE,
         terms: Address::NONE,

@@ -4,13 +4,13 @@ use super::border::Unknowns;
 use super::copy::When;
 use super::grids::{Equation, Grids, each};
 use super::lowest::Lowest;
-use super::root::{Bottom, Expansion};
+use super::root_fft::{Bottom, Expansion};
 use super::sums::Summed;
 use crate::fields::Potential;
 use nestar_device::Lane;
-use nestar_engine::field::Field;
+use nestar_engine::comm::Ranks;
+use nestar_engine::data::Field;
 use nestar_engine::mesh::Domain;
-use nestar_engine::ranks::Ranks;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::PATCH;
 use nestar_kernels::multigrid::coarse::mirror;
@@ -104,7 +104,7 @@ impl<P: Unknowns> Grids<'_, '_, P> {
         let summed = Summed {
             of: self.matter.own_on(0),
             equation: *self.equation,
-            lag: self.lag_of(0),
+            tau: self.lag_of(0),
             order,
             half: root.half,
         };

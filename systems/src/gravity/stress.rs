@@ -6,7 +6,7 @@
 //! much the finer level's fluxes differ, which gas is given too. Nothing is owed between steps, and a rejected step leaves a loan alone,
 //! which the shorter one returns.
 
-use super::beyond::Beyond;
+use super::beyond::ExteriorPotential;
 use super::config::Energy;
 use super::grids::{Due, Equation, Solver, each};
 use super::kick::{REACH, fall, slopes};
@@ -18,11 +18,11 @@ use crate::register::MatterSources;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::{Address, Lane, Number};
+use nestar_engine::data::device::DevicePool;
+use nestar_engine::data::{Component, Correct, Element, Field, FieldSpec, Pool};
 use nestar_engine::device::{DeviceError, Kernel};
-use nestar_engine::field::device::DevicePool;
-use nestar_engine::field::{Component, Correct, Element, Field, FieldSpec, Pool};
 use nestar_engine::mesh::{LevelClock, Levels};
-use nestar_engine::step::{Read, View, Write};
+use nestar_engine::step::{FieldView, Read, Write};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
 use nestar_kernels::gravity::stress::{self, Flow, Loan, STRESS, Settle, Stresses};
@@ -115,7 +115,7 @@ struct Lender<'w, 's> {
     levels: Res<'w, Levels>,
     gravity: Res<'w, Gravity>,
     equation: Res<'w, Equation>,
-    beyond: Res<'w, Beyond>,
+    beyond: Res<'w, ExteriorPotential>,
     solver: Res<'w, Solver>,
     stress: Res<'w, Stress>,
     potential: Read<'w, 's, Potential, REACH>,
@@ -134,7 +134,7 @@ fn lend_with_energy(mut lender: Lender, mut due: Write<Due>) -> Result<(), Error
 
 impl Lender<'_, '_> {
     /// Kicks the gas over the first half of the step at hand. Nothing is left to do in its other half.
-    fn act(&mut self, due: Option<&View<Due>>) -> Result<(), Error> {
+    fn act(&mut self, due: Option<&FieldView<Due>>) -> Result<(), Error> {
         let clock = &self.clock;
         if self.stress.settled[clock.level] == Some(clock.step) {
             return Ok(());
@@ -155,7 +155,7 @@ impl Lender<'_, '_> {
                 dt,
                 components: gas.components() as i32,
             };
-            own.lend.works_on(rows * CELLS, rows * CELLS * 8 * 14);
+            own.lend.count_work(rows * CELLS, rows * CELLS * 8 * 14);
             return kernels.launch(&own.lend, rows, &given);
         }
         in_precision!(gas.precision(), R => {
@@ -176,7 +176,7 @@ struct Flowing<'w, 's> {
     clock: Res<'w, LevelClock>,
     gravity: Res<'w, Gravity>,
     equation: Res<'w, Equation>,
-    beyond: Res<'w, Beyond>,
+    beyond: Res<'w, ExteriorPotential>,
     solver: Res<'w, Solver>,
     stress: Res<'w, Stress>,
     potential: Read<'w, 's, Potential, 1>,
@@ -233,7 +233,7 @@ impl Flowing<'_, '_> {
                 count: fall.count,
                 adds,
             };
-            own.stress.works_on(rows * CELLS, rows * CELLS * 8 * 8);
+            own.stress.count_work(rows * CELLS, rows * CELLS * 8 * 8);
             return kernels.launch(&own.stress, rows, &given);
         }
         in_precision!(push.precision(), R => {
@@ -250,15 +250,20 @@ impl Flowing<'_, '_> {
 }
 
 /// Adds what flows on the host; the length of the step is given if the registers have had fluxes in it.
-fn flow<R: Element>(stresses: &Stresses<R>, push: &View<Push>, rate: [R; 3], adds: Option<f64>) {
+fn flow<R: Element>(
+    stresses: &Stresses<R>,
+    push: &FieldView<Push>,
+    rate: [R; 3],
+    adds: Option<f64>,
+) {
     let (rows, registers, level) = (push.present::<R>(), push.registers::<R>(), push.level());
     each(push.rows(), |row| {
         let flows = stresses.of(row);
         // SAFETY: distinct rows.
         unsafe { flows.add(row, &rows, &rate) };
-        for face in (0..6).filter(|&face| registers.wants(row, face)) {
+        for face in (0..6).filter(|&face| registers.has_register(row, face)) {
             // SAFETY: as above.
-            unsafe { registers.hand(level, row, face, &flows.through(face), adds) };
+            unsafe { registers.record(level, row, face, &flows.through(face), adds) };
         }
     });
 }
@@ -294,12 +299,12 @@ fn correct_with_energy(mut settler: Settler, mut due: Write<Due>) -> Result<(), 
 }
 
 impl Settler<'_, '_> {
-    fn end_step(&mut self, due: Option<&View<Due>>) -> Result<(), Error> {
+    fn end_step(&mut self, due: Option<&FieldView<Due>>) -> Result<(), Error> {
         self.stress.settled[self.clock.level] = Some(self.clock.step);
         self.act(due)
     }
 
-    fn act(&mut self, due: Option<&View<Due>>) -> Result<(), Error> {
+    fn act(&mut self, due: Option<&FieldView<Due>>) -> Result<(), Error> {
         let internal = self.model.internal_energy().is_some();
         let (gas, push) = (self.gas.change(), self.push.change());
         if let (Some(kernels), Some(own)) = (&self.solver.kernels, &self.stress.kernels) {
@@ -313,7 +318,7 @@ impl Settler<'_, '_> {
                 count: rows as i32,
                 internal,
             };
-            own.settle.works_on(rows * CELLS, rows * CELLS * 8 * 16);
+            own.settle.count_work(rows * CELLS, rows * CELLS * 8 * 16);
             return kernels.launch(&own.settle, rows, &given);
         }
         in_precision!(gas.precision(), R => {
@@ -327,6 +332,6 @@ impl Settler<'_, '_> {
 }
 
 /// Where what is due lies on a device.
-fn address(due: Option<&View<Due>>) -> Address<Number> {
+fn address(due: Option<&FieldView<Due>>) -> Address<Number> {
     due.map_or(Address::NONE, |due| due.device().bank(0).into())
 }

@@ -3,9 +3,9 @@
 use super::grids::{Equation, Lag};
 use super::kernels::Kernels;
 use nestar_device::{Address, Number};
-use nestar_engine::field::{Element, Field};
-use nestar_engine::ranks::{Ranks, Reduction};
-use nestar_engine::step::View;
+use nestar_engine::comm::{Ranks, Reduction};
+use nestar_engine::data::{Element, Field};
+use nestar_engine::step::FieldView;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::multigrid::device;
 use nestar_kernels::multigrid::moments::{self, Moments, add_whole, largest_bits, whole_factor};
@@ -13,9 +13,9 @@ use rayon::prelude::*;
 
 /// What is summed on the root level: coefficient * (value - mean) and what the finer level adds, times powers of places.
 pub(super) struct Summed<'a, F: Field> {
-    pub of: View<'a, F>,
+    pub of: FieldView<'a, F>,
     pub equation: Equation,
-    pub lag: Option<View<'a, Lag>>,
+    pub tau: Option<FieldView<'a, Lag>>,
     /// Most powers.
     pub order: usize,
     /// Half the width of a cell along the axes, in units of the moments' length.
@@ -24,7 +24,7 @@ pub(super) struct Summed<'a, F: Field> {
 
 impl<'a, F: Field> Summed<'a, F> {
     /// The values themselves.
-    pub fn plain(of: View<'a, F>) -> Self {
+    pub fn plain(of: FieldView<'a, F>) -> Self {
         let equation = Equation {
             coefficient: 1.0,
             mean: 0.0,
@@ -32,7 +32,7 @@ impl<'a, F: Field> Summed<'a, F> {
         Self {
             of,
             equation,
-            lag: None,
+            tau: None,
             order: 0,
             half: [0.0; 3],
         }
@@ -96,7 +96,7 @@ impl<'a, F: Field> Summed<'a, F> {
     fn on_host<R: Element>(&self, factor: f64) -> Moments<'a, R> {
         Moments {
             source: self.equation.on_host(&self.of),
-            lag: self.lag.as_ref().map(|lag| lag.present::<R>()),
+            tau: self.tau.as_ref().map(|tau| tau.present::<R>()),
             index: self.of.place().topology.index_table(),
             cells: self.cells(),
             half: self.half,
@@ -106,13 +106,13 @@ impl<'a, F: Field> Summed<'a, F> {
     }
 
     /// The same on a device.
-    pub fn on_device(&self, factor: f64) -> device::Moments<Number> {
+    pub fn on_device(&self, factor: f64) -> device::MomentsParameters<Number> {
         let tables = self.of.place().on_device();
-        let lag = self.lag.as_ref();
-        device::Moments {
+        let tau = self.tau.as_ref();
+        device::MomentsParameters {
             source: self.equation.on_device(&self.of),
-            lag: lag.map_or(Address::NONE, |lag| {
-                lag.device().bank(lag.banks()[0]).into()
+            tau: tau.map_or(Address::NONE, |tau| {
+                tau.device().bank(tau.banks()[0]).into()
             }),
             rows: tables.rows(0).into(),
             index: tables.index().into(),

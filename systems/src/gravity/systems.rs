@@ -9,8 +9,8 @@ use super::faults;
 use super::grids::Grids;
 use bevy_ecs::prelude::*;
 use nestar_engine::Error;
+use nestar_engine::comm::Ranks;
 use nestar_engine::mesh::{LevelClock, Levels};
-use nestar_engine::ranks::Ranks;
 use nestar_engine::step::AlignedLevels;
 use std::ops::RangeInclusive;
 
@@ -151,7 +151,7 @@ pub(super) fn ready(
     mut residuals: ResMut<Residuals>,
 ) -> Result<(), Error> {
     let (level, finest) = (clock.level, grids.rows.finest());
-    if grids.rows.in_parts() {
+    if grids.rows.is_estimate() {
         return Ok(());
     }
     let (root, sweeps) = (gravity.root(&ranks), gravity.config.sweeps_aligned);

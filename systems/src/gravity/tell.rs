@@ -3,7 +3,7 @@
 use super::grids::{Grids, KEPT, each, present_bank};
 use super::kernels::blocks;
 use nestar_device::{Address, Number};
-use nestar_engine::field::Element;
+use nestar_engine::data::Element;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
 use nestar_kernels::multigrid::composite::{self, Pair};
@@ -29,8 +29,8 @@ impl Grids<'_, '_> {
                 self.each_parent(level, |row, first| unsafe { composite::tell(&pair, row, first) });
             });
         }
-        self.lag.change_on(level);
-        self.lag.send_averages(&mut self.ranks, level)?;
+        self.tau.change_on(level);
+        self.tau.send_averages(&mut self.ranks, level)?;
         self.keep(level)?;
         self.make_lag(level)
     }
@@ -41,7 +41,7 @@ impl Grids<'_, '_> {
         if let Some(kernels) = &self.solver.kernels {
             let given = self.device_pair(level)?;
             let cells = given.octets as usize * CELLS;
-            kernels.means.works_on(cells, cells * 72);
+            kernels.means.count_work(cells, cells * 72);
             kernels.launch(&kernels.means, blocks(cells), &given)?;
         } else {
             in_precision!(self.potential.precision(), R => {
@@ -84,7 +84,7 @@ impl Grids<'_, '_> {
         let differences = || self.differences.own_on(level).present::<R>();
         Ok(Pair {
             coarse: self.host_level::<R>(level)?,
-            lag: self.lag.own_on(level).present::<R>(),
+            tau: self.tau.own_on(level).present::<R>(),
             fine: self.potential.own_on(level + 1).present::<R>(),
             residual: self.four.own_on(level + 1).scratch::<R>(0),
             first_child: self.rows.view_of(level).topology.first_child_table(),
@@ -92,9 +92,9 @@ impl Grids<'_, '_> {
         })
     }
 
-    fn device_pair(&self, level: usize) -> Result<device::Pair<Number>, Error> {
+    fn device_pair(&self, level: usize) -> Result<device::LevelPairParameters<Number>, Error> {
         let fine = self.potential.own_on(level + 1);
-        Ok(device::Pair {
+        Ok(device::LevelPairParameters {
             coarse: self.device_level(level)?,
             fine: present_bank(&self.potential, level + 1),
             residual: self.four.own_on(level + 1).device().bank(1).into(),
@@ -131,19 +131,19 @@ impl Grids<'_, '_> {
         Ok(())
     }
 
-    /// Makes the lag of a level of what its children have told.
+    /// Makes the tau of a level of what its children have told.
     fn make_lag(&mut self, level: usize) -> Result<(), Error> {
         if let Some(kernels) = &self.solver.kernels {
             let given = self.device_pair(level)?;
-            kernels.launch(&kernels.lag, given.coarse.count as usize, &given)?;
+            kernels.launch(&kernels.tau, given.coarse.count as usize, &given)?;
         } else {
             in_precision!(self.potential.precision(), R => {
                 let pair = self.host_pair::<R>(level)?;
                 // SAFETY: distinct rows.
-                each(self.own_rows(level), |row| unsafe { composite::lag(&pair, row) });
+                each(self.own_rows(level), |row| unsafe { composite::tau(&pair, row) });
             });
         }
-        self.lag.change_on(level);
+        self.tau.change_on(level);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The energy that gas gains as it falls, by its mass fluxes: kicks before and after a step change the kinetic energy, and at the last of them
 //! what the fluxes have done takes the place of what the kicks gave.
 
-use super::beyond::Beyond;
+use super::beyond::ExteriorPotential;
 use super::grids::{Due, Solver, each};
 use super::kick::Kick;
 use super::working;
@@ -61,7 +61,7 @@ fn work(
     levels: Res<Levels>,
     whole: Option<ResMut<Whole>>,
     solver: Res<Solver>,
-    beyond: Res<Beyond>,
+    beyond: Res<ExteriorPotential>,
     potential: Read<Potential, 1>,
     mass: Read<MassFlux>,
     mut due: Write<Due>,
@@ -92,7 +92,7 @@ fn work(
             rates,
             count: rows as i32,
         };
-        kernels.work.works_on(rows * CELLS, rows * CELLS * 8 * 6);
+        kernels.work.count_work(rows * CELLS, rows * CELLS * 8 * 6);
         return kernels.launch(&kernels.work, rows, &given);
     }
     in_precision!(due.precision(), R => {

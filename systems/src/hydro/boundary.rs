@@ -5,10 +5,10 @@ use super::rule_text::InflowText;
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel, SET_TOLERANCE};
 use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::{Ghost, Real, device};
-use nestar_engine::field::{BoundaryRule, FaultBox, FieldSpec};
+use nestar_engine::data::{BoundaryRule, FaultBox, FieldSpec};
 use nestar_engine::{Engine, Error};
 use nestar_kernels::hydro::Conserved;
-use nestar_kernels::mesh::{CellRule, GhostCell, Inner, RuleFault, RuleText};
+use nestar_kernels::mesh::{CellRule, GhostCell, InnerStates, RuleFault, RuleText};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -173,7 +173,7 @@ impl<R: Real> CellRule<R> for Inflow {
         open == 0.0
     }
 
-    fn apply(&self, cell: &GhostCell, _: &Inner<R>, state: &mut [R]) {
+    fn apply(&self, cell: &GhostCell, _: &InnerStates<R>, state: &mut [R]) {
         let primitive = self.formulas.at(cell.centre, cell.time);
         let mut sound = primitive.is_physical();
         let mut conserved = [0.0; nestar_kernels::mesh::MAX_COMPONENTS];
@@ -225,7 +225,7 @@ pub const WORDS: [(&str, &str); 2] = [
 /// Another plugin has taken one.
 pub fn register(sim: &mut Engine, model: &GasModel) -> Result<(), Error> {
     let [(diode_word, _), (inflow_word, doc)] = WORDS;
-    sim.boundary::<Gas, diode>(diode_word, [])?;
+    sim.register_boundary::<Gas, diode>(diode_word, [])?;
     let (model, faults) = (model.clone(), sim.world.resource::<FaultBox>().clone());
     let inflow = move |deck: &mut Deck, [axis, side]: [usize; 2], _: &FieldSpec| {
         let table = format!("inflow.{}", FACES[axis][side]);
@@ -233,13 +233,13 @@ pub fn register(sim: &mut Engine, model: &GasModel) -> Result<(), Error> {
             Arc::new(Inflow::take(deck, &table, &model, faults.clone())?);
         Ok(rule)
     };
-    sim.boundary_by::<Gas>(inflow_word, doc, inflow)
+    sim.register_boundary_rule::<Gas>(inflow_word, doc, inflow)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nestar_kernels::mesh::{Block, Boundaries, FaceRule};
+    use nestar_kernels::mesh::{Boundaries, CellBlock, FaceRule};
 
     const DECK: &str = r#"
         [inflow.y_lower]
@@ -269,7 +269,7 @@ mod tests {
         let boundaries = open_below(inflow);
         // cells of width 0.5; two ghost layers below y = 0, none elsewhere
         let n = 4;
-        let block = Block {
+        let block = CellBlock {
             n,
             level: 0,
             origin: [0, -2, 0],

@@ -2,10 +2,10 @@
 
 use crate::fields::{Gas, GasModel};
 use nestar_engine::Error;
+use nestar_engine::comm::{Comm, RanksError};
 use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::{LevelClock, Topology};
-use nestar_engine::ranks::{OtherRanks, RanksError};
-use nestar_engine::step::{Capture, View};
+use nestar_engine::step::{Capture, FieldView};
 use nestar_kernels::hydro::CellMask10;
 use nestar_kernels::mesh::face_direction;
 use serde::{Deserialize, Serialize};
@@ -68,9 +68,9 @@ pub(super) struct Hopeless {
 
 impl Hopeless {
     /// What the ranks agree on, of which one or more have found a cell.
-    pub fn agreed(found: Option<Found>, others: &OtherRanks) -> StepResult<Self> {
+    pub fn agreed(found: Option<Found>, others: &Comm) -> StepResult<Self> {
         let own = found.as_ref().map(|(why, ..)| why.clone());
-        let why = others.first_message(own)?.unwrap_or_default();
+        let why = others.first_error(own)?.unwrap_or_default();
         let first = found.filter(|(own, ..)| *own == why);
         let (place, after) =
             first.map_or((None, Vec::new()), |(_, place, after)| (Some(place), after));
@@ -85,7 +85,7 @@ impl Hopeless {
     /// The text of a capture, on the rank that names the cell.
     fn text(
         &self,
-        gas: &View<Gas>,
+        gas: &FieldView<Gas>,
         clock: &LevelClock,
         (watch, model): (&Watch, &GasModel),
     ) -> Result<Option<String>, DeviceError> {
@@ -162,10 +162,10 @@ pub(super) fn surroundings(
 
 /// Mends a level by `mend`; where that is in vain and a capture is wanted, mends it again and writes down what happens.
 pub(super) fn mended(
-    gas: &View<Gas>,
+    gas: &FieldView<Gas>,
     clock: &LevelClock,
     wanted: Option<&GasModel>,
-    others: &OtherRanks,
+    others: &Comm,
     mut mend: impl FnMut(&mut Watch) -> StepResult<u64>,
 ) -> StepResult<u64> {
     let first = mend(&mut Watch::default());
@@ -180,7 +180,7 @@ pub(super) fn mended(
     let mut again = mend(&mut watch);
     if let Err(StepFailure::Rejected(hopeless)) = &mut again {
         let own = hopeless.text(gas, clock, (&watch, model))?;
-        hopeless.capture = others.first_message(own)?;
+        hopeless.capture = others.first_error(own)?;
     }
     again
 }

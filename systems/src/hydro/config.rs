@@ -1,10 +1,12 @@
 //! The table `[hydro]`.
 
-use crate::fields::Physical;
+use crate::fields::GasUnits;
 use crate::fields::quantities::needs_units;
 use crate::units::Units;
 use nestar_deck::{Deck, DeckError};
-use nestar_kernels::hydro::{DualEnergy, FluidMethod, Limiter, Reconstruction, Riemann, Scheme};
+use nestar_kernels::hydro::{
+    DualEnergy, FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme,
+};
 use nestar_kernels::mesh::ShareSets;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,7 +60,7 @@ choice! {
 }
 choice! {
     /// Riemann solver.
-    RiemannWord => Riemann:
+    RiemannWord => RiemannSolver:
     /// Three waves.
     Hllc,
     /// Two waves.
@@ -197,13 +199,13 @@ impl HydroConfig {
         &self,
         deck: &Deck,
         units: Option<Units>,
-    ) -> Result<Option<Physical>, DeckError> {
+    ) -> Result<Option<GasUnits>, DeckError> {
         let given = self.mean_molecular_weight;
         if given.is_some() && units.is_none() {
             let key = "mean_molecular_weight";
             return Err(needs_units(deck, &format!("hydro.{key}"), key));
         }
-        Ok(units.map(|units| Physical::of(&units, given.unwrap_or(Physical::IONISED))))
+        Ok(units.map(|units| GasUnits::of(&units, given.unwrap_or(GasUnits::IONISED))))
     }
 
     /// How the gas is advanced, if its choices go together.

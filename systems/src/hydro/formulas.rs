@@ -68,7 +68,7 @@ impl StateFormulas {
     ///
     /// # Errors
     /// A missing or wrong formula, a scalar that is not declared.
-    pub fn take(deck: &mut Deck, path: &str, model: &GasModel) -> Result<Self, DeckError> {
+    pub fn from_deck(deck: &mut Deck, path: &str, model: &GasModel) -> Result<Self, DeckError> {
         let config: StateConfig = deck.table(path)?;
         Self::compile(deck, path, model, &config)
     }

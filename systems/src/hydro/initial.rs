@@ -6,12 +6,12 @@ use super::extremes::Extremes;
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel, SET_TOLERANCE};
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
-use nestar_engine::field::Element;
+use nestar_engine::data::Element;
 use nestar_engine::mesh::{NewRows, Topology};
 use nestar_engine::step::Write;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::hydro::eos::conserved_from_primitive;
-use nestar_kernels::mesh::{Block, StateFunctions, StateRules};
+use nestar_kernels::mesh::{CellBlock, StateFunctions, StateRules};
 use nestar_kernels::{CELLS, PATCH};
 use quadrature::{Rule, symmetric_sum};
 use rayon::prelude::*;
@@ -139,7 +139,7 @@ pub struct Injection {
 pub struct InitialGas(pub Box<dyn InitialState>);
 
 /// Fills new patches with cell averages of the initial state.
-pub fn fill_new(
+pub fn fill_initial_gas(
     initial: Res<InitialGas>,
     model: Res<GasModel>,
     topology: Res<Topology>,
@@ -242,9 +242,11 @@ pub(super) fn fill_patch<R: Element>(
 
 /// Makes the averages of a cell agree.
 fn settle<R: Element>(row: &mut [R], cell: usize, states: &StateFunctions<R>) {
-    let Some(follow) = &states.follow else { return };
+    let Some(dependents) = &states.dependents else {
+        return;
+    };
     let mut state: Vec<R> = row.iter().skip(cell).step_by(CELLS).copied().collect();
-    follow.settle(&mut state);
+    dependents.reconcile(&mut state);
     let row = row.iter_mut().skip(cell).step_by(CELLS);
     row.zip(state).for_each(|(value, settled)| *value = settled);
 }
@@ -266,9 +268,9 @@ fn make_whole(columns: &mut PrimitiveColumns, model: &GasModel) -> Result<(), St
     Ok(())
 }
 
-pub(super) fn block_of(topology: &Topology, row: u32, level: usize) -> Block {
+pub(super) fn block_of(topology: &Topology, row: u32, level: usize) -> CellBlock {
     let domain = &topology.domain;
-    Block {
+    CellBlock {
         n: PATCH,
         level: level as i32,
         origin: topology.origin(row),
@@ -337,7 +339,12 @@ fn check(columns: &PrimitiveColumns, n: usize, level: usize) -> Result<(), Strin
 }
 
 /// The points of all cells of a patch, cell by cell.
-fn sample_points(block: &Block, width: [f64; 3], rule: &Rule, scalars: &[f64]) -> PrimitiveColumns {
+fn sample_points(
+    block: &CellBlock,
+    width: [f64; 3],
+    rule: &Rule,
+    scalars: &[f64],
+) -> PrimitiveColumns {
     let s = rule.places.len();
     let total = CELLS * s * s * s;
     let mut points = [const { Vec::new() }; 3].map(|_: Vec<f64>| Vec::with_capacity(total));

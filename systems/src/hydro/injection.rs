@@ -3,9 +3,9 @@
 use super::initial::{Fill, InitialGas, Injection, fill_patch};
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use bevy_ecs::prelude::*;
-use nestar_engine::field::{Element, Pool, Precision};
+use nestar_engine::comm::Ranks;
+use nestar_engine::data::{Element, Pool, Precision};
 use nestar_engine::mesh::Topology;
-use nestar_engine::ranks::Ranks;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::{CELLS, PATCH};
 

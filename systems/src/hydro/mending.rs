@@ -4,8 +4,8 @@
 use super::capture::{Found, Hopeless, StepFailure, StepResult, Watch, surroundings};
 use super::solver::{GasReal, GasSolver};
 use super::step::LevelStep;
+use nestar_engine::comm::Comm;
 use nestar_engine::mesh::Topology;
-use nestar_engine::ranks::OtherRanks;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::face_direction;
 use rayon::prelude::*;
@@ -21,7 +21,7 @@ pub(super) fn mend<R: GasReal>(
     step: &LevelStep<R>,
     topology: &Topology,
     solver: &mut GasSolver<R>,
-    others: &OtherRanks,
+    others: &Comm,
     watch: &mut Watch,
 ) -> StepResult<u64> {
     let rows = topology.rows(step.level);
@@ -56,17 +56,13 @@ pub(super) fn mend<R: GasReal>(
 }
 
 /// Tells other ranks which cells beside theirs take first-order fluxes.
-fn share<R: GasReal>(
-    level: usize,
-    solver: &mut GasSolver<R>,
-    others: &OtherRanks,
-) -> StepResult<()> {
-    if others.are_none() {
+fn share<R: GasReal>(level: usize, solver: &mut GasSolver<R>, others: &Comm) -> StepResult<()> {
+    if others.is_single() {
         return Ok(());
     }
     let mut received = Vec::new();
     let mask = |row: u32| solver.first_order[row as usize];
-    others.forward(level, mask, |row, mask| received.push((row, mask)))?;
+    others.update_halo_values(level, mask, |row, mask| received.push((row, mask)))?;
     for (row, mask) in received {
         solver.first_order[row as usize] = mask;
     }

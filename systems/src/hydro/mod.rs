@@ -26,7 +26,7 @@ use crate::order::{Advance, Limit};
 use crate::units::Units;
 use device::GasDevice;
 use extremes::Extremes;
-use nestar_engine::field::{Component, Correct, FieldSpec, Pool, Prolong, Restrict};
+use nestar_engine::data::{Component, Correct, FieldSpec, Pool, Prolong, Restrict};
 use nestar_engine::step::RunFacts;
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::mesh::prolong::SlopeLimiter;
@@ -48,7 +48,7 @@ impl Plugin for Hydro {
         sim.keep_keys(&["hydro.gamma", "hydro.scalars", "hydro.scalar_sets"]);
         boundary::register(sim, &model)?;
         sim.register_field::<Gas>(spec(&model, self.prolongation))?;
-        sim.derive::<Gas>(derived_fields(&model))?;
+        sim.register_derived::<Gas>(derived_fields(&model))?;
         let courant = self.courant;
         if leaves_fluxes {
             sim.register_field::<MassFlux>(mass_fluxes())?;
@@ -72,15 +72,15 @@ impl Plugin for Hydro {
         if config.frozen {
             return Ok(());
         }
-        sim.system_in(Limit::Propose, systems::courant);
+        sim.system_in(Limit::Propose, systems::limit_by_courant);
         // it works on the interior while copies travel
         let mut fluid = match leaves_fluxes {
-            true => sim.system_in(Advance::Fluid, systems::fluid_with_fluxes),
-            false => sim.system_in(Advance::Fluid, systems::fluid),
+            true => sim.system_in(Advance::Fluid, systems::advance_gas_with_mass_fluxes),
+            false => sim.system_in(Advance::Fluid, systems::advance_gas),
         };
         fluid
-            .depth::<Gas>(config.method().ghosts())
-            .exchanges_itself::<Gas>();
+            .halo_width::<Gas>(config.method().ghosts())
+            .manages_own_halo::<Gas>();
         Ok(())
     }
 }

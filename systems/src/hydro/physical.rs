@@ -1,11 +1,11 @@
 //! What the diagnostics say of gas whose units are known.
 
 use crate::fields::quantities::WITH_UNITS;
-use crate::fields::{Gas, GasModel, Physical};
+use crate::fields::{Gas, GasModel, GasUnits};
 use crate::register::Register;
 use nestar_device::{Real, device};
 use nestar_engine::Engine;
-use nestar_engine::ranks::Reduce;
+use nestar_engine::comm::Reduce;
 use nestar_kernels::hydro::{Conserved, kinetic_energy};
 
 /// Temperature in kelvin.
@@ -15,7 +15,7 @@ fn kelvins<R: Real>(u: Conserved<R>, gamma: R, kelvin: R) -> R {
 }
 
 /// Adds the columns, unless a plugin knows the temperature better.
-pub(super) fn register(sim: &mut Engine, model: &GasModel, physical: &Physical) {
+pub(super) fn register(sim: &mut Engine, model: &GasModel, physical: &GasUnits) {
     let better = |name: &str| model.derived.iter().any(|derived| derived.name == name);
     if better(WITH_UNITS[0]) {
         return;

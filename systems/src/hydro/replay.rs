@@ -4,7 +4,7 @@ use super::HydroConfig;
 use super::capture::GasDetails;
 use super::solver::GasReal;
 use crate::fields::{GAS_COMPONENTS, Gas};
-use nestar_engine::field::Field;
+use nestar_engine::data::Field;
 use nestar_engine::step::Capture;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
@@ -14,7 +14,7 @@ use nestar_kernels::mesh::ShareSets;
 
 /// What a pass makes of a patch.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pass {
+pub struct ReplayPass {
     /// Cells of the patch, and of the layer around it, that take first-order fluxes.
     pub first_order: usize,
     /// Cells of the patch that come out unphysical.
@@ -34,7 +34,7 @@ pub fn primitive(state: &[f64], gamma: f64) -> [f64; GAS_COMPONENTS] {
 ///
 /// # Errors
 /// The capture is none of the gas, or has fewer layers of ghost cells than the methods read.
-pub fn replay(capture: &Capture, config: &HydroConfig, dt: f64) -> Result<Vec<Pass>, Error> {
+pub fn replay(capture: &Capture, config: &HydroConfig, dt: f64) -> Result<Vec<ReplayPass>, Error> {
     let components = capture.components.len();
     let details: Result<GasDetails, _> = capture.details.clone().try_into();
     let details = details.map_err(|e| Error::Setup(format!("the capture's details: {e}")))?;
@@ -52,7 +52,7 @@ fn passes<R: GasReal>(
     config: &HydroConfig,
     dt: f64,
     details: &GasDetails,
-) -> Result<Vec<Pass>, Error> {
+) -> Result<Vec<ReplayPass>, Error> {
     let components = capture.components.len();
     let solver = solver_of::<R>(config, components, &details.sets);
     let mut scratch = solver.scratch();
@@ -77,7 +77,7 @@ fn pass<R: GasReal>(
     scratch: &mut PatchScratch<R>,
     (capture, dt): (&Capture, f64),
     first_order: Option<&[[i32; 3]]>,
-) -> Pass {
+) -> ReplayPass {
     let rates = capture.width.map(|w| R::lit(dt / w));
     let inverse = capture.width.map(|w| R::lit(1.0 / w));
     let mut out = vec![R::lit(0.0); solver.components() * CELLS];
@@ -87,7 +87,7 @@ fn pass<R: GasReal>(
     let unphysical = outcome.unphysical.iter().map(|word| word.count_ones());
     let [i, j, k] = capture.cell;
     let own = out.iter().skip(i + 8 * (j + 8 * k)).step_by(CELLS);
-    Pass {
+    ReplayPass {
         first_order: first_order.map_or(0, <[_]>::len),
         unphysical: unphysical.sum::<u32>() as usize,
         state: own.map(|x| x.to_f64()).collect(),

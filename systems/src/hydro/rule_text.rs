@@ -90,7 +90,7 @@ impl InflowText<'_> {
             .map(|(formula, name)| self.call(formula, name, rule))
             .collect();
         let mut text = format!(
-            "RS_FN void beyond_{axis}_{side}(const Asked& at, REAL* u, unsigned* fault) {{
+            "RS_FN void ghost_{axis}_{side}(const GhostQuery& at, REAL* u, unsigned* fault) {{
   const double* x = at.centre;
   const double time = at.time;
 {}",

@@ -3,7 +3,7 @@
 use crate::fields::{Gas, GasModel, SET_TOLERANCE};
 use bevy_ecs::prelude::*;
 use nestar_engine::Error;
-use nestar_engine::field::{Pool, Precision, Store};
+use nestar_engine::data::{Pool, Precision, Store};
 use nestar_engine::mesh::Topology;
 
 /// Patches that are looked at together.

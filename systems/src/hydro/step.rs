@@ -3,11 +3,11 @@
 use super::solver::{GasReal, GasSolver, ThreadScratch};
 use crate::fields::Gas;
 use nestar_engine::mesh::LevelClock;
-use nestar_engine::step::View;
+use nestar_engine::step::FieldView;
 use nestar_kernels::hydro::{CellMask10, FaceFluxes, PatchOutcome};
 use nestar_kernels::mesh::Rows;
 use nestar_kernels::mesh::fluxes::FACE;
-use nestar_kernels::mesh::gather::{GhostView, Target, gather};
+use nestar_kernels::mesh::gather::{GatherTarget, GhostView, gather};
 use rayon::prelude::*;
 
 /// What the update of any patch of the level needs.
@@ -16,13 +16,13 @@ pub(super) struct LevelStep<'a, R: GasReal> {
     pub rates: [R; 3],
     pub inverse_dx: [R; 3],
     pub view: GhostView<'a, R>,
-    pub gas: View<'a, Gas>,
+    pub gas: FieldView<'a, Gas>,
     /// Where mass fluxes go, if somebody reads them.
     pub mass: Option<Rows<'a, R>>,
 }
 
 impl<'a, R: GasReal> LevelStep<'a, R> {
-    pub fn new(clock: &LevelClock, gas: View<'a, Gas>, mass: Option<Rows<'a, R>>) -> Self {
+    pub fn new(clock: &LevelClock, gas: FieldView<'a, Gas>, mass: Option<Rows<'a, R>>) -> Self {
         Self {
             level: clock.level,
             rates: clock.cell_width.map(|w| R::lit(clock.dt / w)),
@@ -57,7 +57,7 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
         let components = solver.patch.components();
         let stride = scratch.patch.component_stride();
         let ghosts = solver.patch.ghosts();
-        let mut target = Target {
+        let mut target = GatherTarget {
             values: scratch.patch.input(),
             stride,
             components,
@@ -72,7 +72,7 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
         };
         let sides = scratch.faces.chunks_exact_mut(components * FACE);
         for (face, chunk) in sides.enumerate() {
-            faces.sides[face] = registers.wants(row, face).then_some(chunk);
+            faces.sides[face] = registers.has_register(row, face).then_some(chunk);
         }
         // SAFETY: the caller's contract.
         let out = unsafe { self.gas.next::<R>().row_mut(row) };
@@ -88,7 +88,7 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
         unsafe {
             for (face, flux) in faces.sides.iter().enumerate() {
                 if let Some(flux) = flux {
-                    registers.hand(self.level, row, face, flux, None);
+                    registers.record(self.level, row, face, flux, None);
                 }
             }
             solver.rates.set(row as usize, outcome.signal_rate);

@@ -7,10 +7,10 @@ use super::{capture, mending};
 use crate::fields::{Gas, GasModel, MassFlux};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
-use nestar_engine::field::device::DeviceTopology;
+use nestar_engine::comm::Comm;
+use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::mesh::{LevelClock, Topology};
-use nestar_engine::ranks::OtherRanks;
-use nestar_engine::step::{Read, RunCounters, StepLimits, StepVerdict, View, Write};
+use nestar_engine::step::{FieldView, Read, RunCounters, StepLimits, StepVerdict, Write};
 use nestar_engine::{Error, in_precision};
 use rayon::prelude::*;
 
@@ -18,7 +18,7 @@ use rayon::prelude::*;
 const ADVICE: &str = "try a smaller time.courant, hydro.riemann = \"hlle\", hydro.limiter = \"minmod\" or more resolution";
 
 /// Limit: no signal crosses more than the Courant number of a cell (Schive et al. 2018, eq. 2, with each axis' own width).
-pub fn courant(
+pub fn limit_by_courant(
     clock: Res<LevelClock>,
     topology: Res<Topology>,
     gas: Read<Gas>,
@@ -43,7 +43,7 @@ pub fn courant(
 fn largest_rate<R: GasReal>(
     clock: &LevelClock,
     topology: &Topology,
-    gas: &View<Gas>,
+    gas: &FieldView<Gas>,
     solver: &mut HydroSolver,
 ) -> Option<(f64, f64)> {
     let solver = R::of(solver)?;
@@ -88,22 +88,25 @@ pub struct Fluid<'w, 's> {
     verdict: ResMut<'w, StepVerdict>,
     counters: ResMut<'w, RunCounters>,
     tables: Option<Res<'w, DeviceTopology>>,
-    ranks: OtherRanks<'w>,
+    ranks: Comm<'w>,
     model: Res<'w, GasModel>,
 }
 
 /// Advances the gas of the level from its present bank to the next, which becomes the present one if the step stands.
-pub fn fluid(mut fluid: Fluid) -> Result<(), Error> {
+pub fn advance_gas(mut fluid: Fluid) -> Result<(), Error> {
     fluid.advance(None)
 }
 
 /// The same, and leaves the mass fluxes.
-pub fn fluid_with_fluxes(mut fluid: Fluid, mut mass: Write<MassFlux>) -> Result<(), Error> {
+pub fn advance_gas_with_mass_fluxes(
+    mut fluid: Fluid,
+    mut mass: Write<MassFlux>,
+) -> Result<(), Error> {
     fluid.advance(Some(&mass.change()))
 }
 
 impl Fluid<'_, '_> {
-    fn advance(&mut self, mass: Option<&View<MassFlux>>) -> Result<(), Error> {
+    fn advance(&mut self, mass: Option<&FieldView<MassFlux>>) -> Result<(), Error> {
         let wanted = self.verdict.last.then_some(&*self.model);
         let (clock, topology, gas) = (&*self.clock, &*self.topology, &mut self.gas);
         let (given, ranks) = ((clock, topology, wanted), &mut self.ranks);
@@ -116,7 +119,7 @@ impl Fluid<'_, '_> {
                 fluid_level::<R>(given, gas, mass, &mut self.solver, ranks))
         };
         match step {
-            Ok(mended) => self.counters.mended_cells += mended,
+            Ok(mended) => self.counters.fallback_cells += mended,
             Err(StepFailure::Rejected(hopeless)) => {
                 self.verdict.rejected = Some(format!("{}\n{ADVICE}", hopeless.why));
                 self.verdict.capture = hopeless.capture;
@@ -131,9 +134,9 @@ impl Fluid<'_, '_> {
 fn fluid_level<R: GasReal>(
     (clock, topology, wanted): Given,
     gas: &mut Write<Gas>,
-    mass: Option<&View<MassFlux>>,
+    mass: Option<&FieldView<MassFlux>>,
     solver: &mut HydroSolver,
-    ranks: &mut OtherRanks,
+    ranks: &mut Comm,
 ) -> StepResult<u64> {
     let mass = mass.map(|mass| mass.present::<R>());
     let differ = || Error::Setup("the gas solver and the pool differ in precision".into());
@@ -142,14 +145,14 @@ fn fluid_level<R: GasReal>(
     solver.grow(topology.capacity(), level);
     let rows = topology.rows(level);
     let mut unphysical = false;
-    let split = gas.begin(ranks)?;
+    let split = gas.begin_refresh(ranks)?;
     if let Some(split) = &split {
         let step = LevelStep::<R>::new(clock, gas.interior(split), mass);
         unphysical = step.advance_all(solver, &split.interior.rows);
     }
-    gas.finish(ranks)?;
+    gas.finish_refresh(ranks)?;
     let step = LevelStep::<R>::new(clock, gas.get(solver.patch.ghosts())?, mass);
-    let left = split.as_ref().map_or(rows, |split| &split.border.rows);
+    let left = split.as_ref().map_or(rows, |split| &split.boundary.rows);
     unphysical |= step.advance_all(solver, left);
     let mended = if ranks.any(unphysical)? {
         capture::mended(&step.gas, clock, wanted, ranks, |watch| {

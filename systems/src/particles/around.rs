@@ -1,6 +1,6 @@
 //! What a cloud feels of the cells that it covers.
 
-use super::columns::{PAGE, Page, Precise};
+use super::columns::{PAGE, Page, ParticleReal};
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::cloud::{lowest, share, weights};
 
@@ -12,14 +12,14 @@ const SIDE: usize = PATCH + 2 * REACH;
 pub const BLOCK: usize = SIDE * SIDE * SIDE;
 
 /// Vectors in and around a patch at a time, `[component][z][y][x]`: accelerations, or velocities.
-pub struct Around<R> {
+pub struct VectorWindow<R> {
     /// The values: one vector, or two.
     pub values: Vec<R>,
     /// From the time of the particles to that of the values.
     pub ahead: R,
 }
 
-impl<R: Precise> Around<R> {
+impl<R: ParticleReal> VectorWindow<R> {
     /// What a cloud feels that is `W` cells wide, at a place a cell beyond the patch at most, of values in `L` layers around it; `second`: the
     /// second vector, where there are two.
     #[inline(always)]
@@ -40,14 +40,14 @@ impl<R: Precise> Around<R> {
             start += cell.clamp(0, side as i32 - cloud) as usize * stride;
             along[axis] = weights::<R>(share(place[axis], cloud), cloud);
         }
-        felt::<R, W, L>(&self.values, start, along)
+        gather_cloud::<R, W, L>(&self.values, start, along)
     }
 }
 
 /// What a cloud feels of vectors in `L` layers around a patch, of which it covers `W` cells along each axis with these weights; `start` is the
 /// first.
 #[inline(always)]
-fn felt<R: Precise, const W: usize, const L: usize>(
+fn gather_cloud<R: ParticleReal, const W: usize, const L: usize>(
     values: &[R],
     start: usize,
     along: [[R; 3]; 3],
@@ -75,13 +75,13 @@ fn felt<R: Precise, const W: usize, const L: usize>(
 
 /// The clouds of a page's particles, `W` cells wide, among values in `L` layers around their patch: found for all alike, so that vectors of
 /// them go together.
-pub struct Clouds<R, const W: usize, const L: usize> {
+pub struct PageClouds<R, const W: usize, const L: usize> {
     start: [u32; PAGE],
     /// Weights of the cells along each axis.
     along: [[[R; PAGE]; W]; 3],
 }
 
-impl<R: Precise, const W: usize, const L: usize> Clouds<R, W, L> {
+impl<R: ParticleReal, const W: usize, const L: usize> PageClouds<R, W, L> {
     /// Those of a page.
     #[inline(always)]
     pub fn of(page: &Page<R>) -> Self {
@@ -102,14 +102,14 @@ impl<R: Precise, const W: usize, const L: usize> Clouds<R, W, L> {
 
     /// What one of them feels.
     #[inline(always)]
-    pub fn felt(&self, values: &[R], n: usize) -> [R; 3] {
+    pub fn gather_cloud(&self, values: &[R], n: usize) -> [R; 3] {
         let mut along = [[R::lit(0.0); 3]; 3];
         for axis in 0..3 {
             for k in 0..W {
                 along[axis][k] = self.along[axis][k][n];
             }
         }
-        felt::<R, W, L>(values, self.start[n] as usize, along)
+        gather_cloud::<R, W, L>(values, self.start[n] as usize, along)
     }
 }
 
@@ -128,7 +128,7 @@ const BESIDE: [[u32; 3]; 3] = {
 
 /// The patches of a table of 27 that clouds of the first particles of a page reach, `W` cells wide, as bits.
 #[inline(always)]
-pub fn reached<R: Precise, const W: usize>(page: &Page<R>, count: usize) -> u32 {
+pub fn reached<R: ParticleReal, const W: usize>(page: &Page<R>, count: usize) -> u32 {
     let mut each = [0; PAGE];
     for n in 0..PAGE {
         each[n] = if n < count { u32::MAX } else { 0 };
@@ -150,12 +150,12 @@ pub fn reached<R: Precise, const W: usize>(page: &Page<R>, count: usize) -> u32 
 
 #[cfg(test)]
 mod tests {
-    use super::super::columns::Columns;
+    use super::super::columns::ParticleColumns;
     use super::*;
 
     #[test]
     fn clouds_of_a_page_are_those_of_its_particles() {
-        let columns = Columns {
+        let columns = ParticleColumns {
             number: 4,
             masses: false,
             scalars: 0,
@@ -163,15 +163,15 @@ mod tests {
         let random = |n: u64| (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         let mut words: Vec<u64> = (0..columns.page_words() as u64).map(random).collect();
         let page = Page::<f32>::of(&mut words, columns);
-        let around = Around {
+        let around = VectorWindow {
             values: (0..3000).map(|n| (random(n) >> 40) as f32).collect(),
             ahead: 0.0,
         };
-        let (clouds, mut all) = (Clouds::<f32, 2, 1>::of(&page), 0);
+        let (clouds, mut all) = (PageClouds::<f32, 2, 1>::of(&page), 0);
         for n in 0..PAGE {
             let place = page.place_of(n);
             let expected = around.at::<2, 1>((place, [0; 3]), false);
-            assert_eq!(clouds.felt(&around.values, n), expected);
+            assert_eq!(clouds.gather_cloud(&around.values, n), expected);
             // the corners of the cloud, half a cell away
             for corner in 0..8 {
                 let half = [0, 1, 2].map(|axis| 1 - 2 * (corner >> axis & 1));

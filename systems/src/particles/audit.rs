@@ -1,15 +1,15 @@
 //! What `run.audit` says of particles: none is lost, and of deposits not a unit of mass is lost or counted twice.
 
-use super::columns::Precise;
-use super::diagnostics::Place;
-use super::species::{AllSpecies, Species, Stock};
-use super::units::Units;
+use super::columns::ParticleReal;
+use super::diagnostics::ReductionContext;
+use super::species::{Inventory, Species, SpeciesMap};
+use super::units::MassQuantum;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
+use nestar_engine::comm::Comm;
+use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::device::DeviceError;
-use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::mesh::{AuditError, LevelClock, Levels, Topology};
-use nestar_engine::ranks::OtherRanks;
 use nestar_engine::step::AlignedLevels;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::particles::cloud::units_of;
@@ -17,7 +17,7 @@ use nestar_kernels::{CELLS, PATCH};
 
 /// What the level before had in the cells that the next one covers.
 #[derive(Resource, Default)]
-pub(super) struct Covered {
+pub(super) struct CoveredUnits {
     level: usize,
     time: f64,
     units: u64,
@@ -25,35 +25,35 @@ pub(super) struct Covered {
 
 /// What the watch over all particles looks at.
 #[derive(SystemParam)]
-pub(super) struct Watch<'w> {
+pub(super) struct ParticleAudit<'w> {
     topology: Res<'w, Topology>,
     tables: Option<Res<'w, DeviceTopology>>,
     clock: Res<'w, LevelClock>,
-    units: Res<'w, Units>,
-    all: ResMut<'w, AllSpecies>,
+    units: Res<'w, MassQuantum>,
+    all: ResMut<'w, SpeciesMap>,
 }
 
-impl Watch<'_> {
+impl ParticleAudit<'_> {
     /// Checks that species have as many particles and as much mass as at the last time, but for what has left through the faces of the box;
     /// `when` says in words at what time.
     ///
     /// # Errors
     /// They have not; the device or another rank has failed.
-    fn look(&mut self, others: &OtherRanks, when: impl Fn() -> String) -> Result<(), Error> {
-        let place = Place {
+    fn check_all(&mut self, others: &Comm, when: impl Fn() -> String) -> Result<(), Error> {
+        let place = ReductionContext {
             topology: &self.topology,
             tables: self.tables.as_deref(),
             scale: self.units.scale,
         };
         for (species, lost) in self.all.0.iter_mut().zip(&self.units.lost) {
-            let found = Stock {
+            let found = Inventory {
                 count: others.sum(place.number(species))? + lost.count,
                 units: others.sum(place.units(species)?)? + lost.mass,
             };
-            let anew = others.any(species.known.is_none())?;
-            let known = match species.known {
+            let anew = others.any(species.audited.is_none())?;
+            let known = match species.audited {
                 Some(known) if !anew => known,
-                _ => *species.known.insert(found),
+                _ => *species.audited.insert(found),
             };
             if known != found {
                 return Err(Error::Audit(AuditError(other(
@@ -76,7 +76,7 @@ impl Watch<'_> {
 }
 
 /// That a species has not what it had.
-fn other(species: &str, known: Stock, found: Stock, when: &str) -> String {
+fn other(species: &str, known: Inventory, found: Inventory, when: &str) -> String {
     let (known, found, what) = match known.count == found.count {
         false => (known.count, found.count, "particles"),
         true => (known.units, found.units, "units of mass"),
@@ -95,37 +95,37 @@ fn other(species: &str, known: Stock, found: Stock, when: &str) -> String {
 ///
 /// # Errors
 /// As [`Watch::look`].
-pub(super) fn before(mut watch: Watch, others: OtherRanks) -> Result<(), Error> {
+pub(super) fn check_before_drift(mut watch: ParticleAudit, others: Comm) -> Result<(), Error> {
     let step = watch.step();
-    watch.look(&others, || format!("before {step}"))
+    watch.check_all(&others, || format!("before {step}"))
 }
 
 /// The look after that.
 ///
 /// # Errors
 /// As [`Watch::look`].
-pub(super) fn after(mut watch: Watch, others: OtherRanks) -> Result<(), Error> {
+pub(super) fn check_after_drift(mut watch: ParticleAudit, others: Comm) -> Result<(), Error> {
     let step = watch.step();
-    watch.look(&others, || format!("after the drift of {step}"))
+    watch.check_all(&others, || format!("after the drift of {step}"))
 }
 
 /// The look where levels have reached one time.
 ///
 /// # Errors
 /// As [`Watch::look`].
-pub(super) fn aligned(
+pub(super) fn check_aligned(
     (aligned, levels): (Res<AlignedLevels>, Res<Levels>),
-    mut watch: Watch,
-    others: OtherRanks,
+    mut watch: ParticleAudit,
+    others: Comm,
 ) -> Result<(), Error> {
     // before the first step nothing is known, and a beginning that is only looked at has no particles
     let mut all = watch.all.0.iter();
-    if others.any(all.any(|species| species.known.is_none()))? {
+    if others.any(all.any(|species| species.audited.is_none()))? {
         return Ok(());
     }
     let level = *aligned.levels().start();
     let time = levels.time(level);
-    watch.look(&others, || {
+    watch.check_all(&others, || {
         format!("where levels from {level} on stand at time {time}")
     })
 }
@@ -135,11 +135,11 @@ pub(super) fn aligned(
 ///
 /// # Errors
 /// They are not; another rank has failed.
-pub(super) fn check(
+pub(super) fn check_level(
     (level, sums): (usize, &[u64]),
-    (topology, clock, others): (&Topology, &LevelClock, &OtherRanks),
-    (all, scale): (&mut AllSpecies, f64),
-    before: &mut Covered,
+    (topology, clock, others): (&Topology, &LevelClock, &Comm),
+    (all, scale): (&mut SpeciesMap, f64),
+    before: &mut CoveredUnits,
 ) -> Result<(), Error> {
     let expected = match level {
         0 => {
@@ -153,7 +153,7 @@ pub(super) fn check(
         _ => None,
     };
     let found = others.sum(sums.iter().sum())?;
-    *before = Covered {
+    *before = CoveredUnits {
         level,
         time: clock.end,
         units: others.sum(covered(topology, level, sums))?,
@@ -186,11 +186,14 @@ pub(super) fn units(species: &mut Species, scale: f64) -> Result<u64, DeviceErro
     Ok(in_precision!(species.precision(), R => units_in::<R>(species, scale)))
 }
 
-fn units_in<R: Precise>(species: &mut Species, scale: f64) -> u64 {
+fn units_in<R: ParticleReal>(species: &mut Species, scale: f64) -> u64 {
     let (columns, one) = (species.pool.columns, units_of(species.mass, scale));
     let mut sum = 0;
-    species.each(|_, patch| {
-        for (page, count) in patch.iter_mut().flat_map(|rows| rows.seen::<R>(columns)) {
+    species.for_each_patch(|_, patch| {
+        for (page, count) in patch
+            .iter_mut()
+            .flat_map(|rows| rows.read_pages::<R>(columns))
+        {
             sum += match columns.masses {
                 true => page.mass[..count]
                     .iter()

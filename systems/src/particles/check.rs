@@ -2,17 +2,17 @@
 
 use super::MovedBy;
 use super::config::{ParticlesConfig, SpeciesConfig};
-use super::initial::{InitialConfig, Lattice, Random, Table, zeros};
+use super::initial::{InitialParticlesConfig, LatticeInitial, RandomInitial, TableInitial, zeros};
 use crate::fields::GasModel;
 use nestar_engine::{Engine, Error};
 
-impl InitialConfig {
+impl InitialParticlesConfig {
     /// The first key below `initial` that says a mass, where one does.
     fn key_of_mass(&self) -> Option<String> {
         let says = match self {
-            Self::Lattice(Lattice { mass, .. }) => mass,
-            Self::Random(Random { mass, .. }) => mass,
-            Self::Table(Table { mass, .. }) => mass,
+            Self::Lattice(LatticeInitial { mass, .. }) => mass,
+            Self::Random(RandomInitial { mass, .. }) => mass,
+            Self::Table(TableInitial { mass, .. }) => mass,
             Self::Bodies { bodies } => {
                 let n = bodies.iter().position(|body| body.mass.is_some())?;
                 return Some(format!("bodies[{n}].mass"));
@@ -25,10 +25,9 @@ impl InitialConfig {
     /// The first key below `initial` that says a velocity which is not 0, where one does.
     fn key_of_velocity(&self) -> Option<String> {
         let says = match self {
-            Self::Lattice(Lattice { velocity, .. }) | Self::Random(Random { velocity, .. }) => {
-                *velocity != zeros()
-            }
-            Self::Table(Table { velocity, .. }) => velocity.is_some(),
+            Self::Lattice(LatticeInitial { velocity, .. })
+            | Self::Random(RandomInitial { velocity, .. }) => *velocity != zeros(),
+            Self::Table(TableInitial { velocity, .. }) => velocity.is_some(),
             Self::Bodies { bodies } => {
                 let n = bodies.iter().position(|body| body.velocity != [0.0; 3])?;
                 return Some(format!("bodies[{n}].velocity"));

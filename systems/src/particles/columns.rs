@@ -1,12 +1,12 @@
 //! What is kept of a particle, and where in a page.
 
-use nestar_engine::field::Element;
+use nestar_engine::data::Element;
 
 /// Particles of a page: as many as a warp has threads.
 pub const PAGE: usize = 32;
 
 /// Numbers that places of a run in this precision are kept in, `Place::BITS` along an axis.
-pub trait Precise: Element {
+pub trait ParticleReal: Element {
     /// A place along an axis.
     type Place: bytemuck::Pod + Ord + Send + Sync;
     /// Bits of it.
@@ -29,7 +29,7 @@ fn cut(number: f64) -> u64 {
     (number.trunc() + 4_503_599_627_370_496.0).to_bits() & 0xffff_ffff
 }
 
-impl Precise for f32 {
+impl ParticleReal for f32 {
     type Place = u32;
     const BITS: u32 = 32;
     fn whole(place: u32) -> u64 {
@@ -55,7 +55,7 @@ impl Precise for f32 {
     }
 }
 
-impl Precise for f64 {
+impl ParticleReal for f64 {
     type Place = u64;
     const BITS: u32 = 64;
     fn whole(place: u64) -> u64 {
@@ -85,7 +85,7 @@ impl Precise for f64 {
 
 /// The columns of a species: identity, place, velocity, acceleration, mass where each particle has its own, scalars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Columns {
+pub struct ParticleColumns {
     /// Bytes of a number: 4 in single precision, 8 in double. A place along an axis has as many.
     pub number: usize,
     /// Whether each particle has a mass of its own.
@@ -94,7 +94,7 @@ pub struct Columns {
     pub scalars: usize,
 }
 
-impl Columns {
+impl ParticleColumns {
     /// Bytes of each column's values, in their order: the columns of a page follow each other, `PAGE` values of each.
     pub fn widths(self) -> impl Iterator<Item = usize> {
         let numbers = 9 + usize::from(self.masses) + self.scalars;
@@ -115,7 +115,7 @@ impl Columns {
 }
 
 /// The columns of a page of particles: `PAGE` values each, of which the first ones are in use.
-pub struct Page<'a, R: Precise> {
+pub struct Page<'a, R: ParticleReal> {
     /// Identities, unique in the species for ever.
     pub id: &'a mut [u64; PAGE],
     /// Places along the axes in the patch.
@@ -128,10 +128,10 @@ pub struct Page<'a, R: Precise> {
     pub mass: &'a mut [R],
 }
 
-impl<'a, R: Precise> Page<'a, R> {
+impl<'a, R: ParticleReal> Page<'a, R> {
     /// Of the words of a page.
     #[inline(always)]
-    pub fn of(words: &'a mut [u64], columns: Columns) -> Self {
+    pub fn of(words: &'a mut [u64], columns: ParticleColumns) -> Self {
         let mut rest = words;
         let id = column(&mut rest);
         let mut places = || column(&mut rest);
@@ -202,13 +202,13 @@ mod tests {
     fn places_move_without_a_branch_as_with_one() {
         for (place, by) in cases() {
             assert_eq!(
-                <f64 as Precise>::moved(place, by),
+                <f64 as ParticleReal>::moved(place, by),
                 moved(place, by, 64),
                 "{place:x} {by:e}"
             );
-            let (short, by) = (<f32 as Precise>::kept(place), f64::from(by as f32));
-            let (to, step) = <f32 as Precise>::moved(short, by);
-            let there = (<f32 as Precise>::whole(to), step);
+            let (short, by) = (<f32 as ParticleReal>::kept(place), f64::from(by as f32));
+            let (to, step) = <f32 as ParticleReal>::moved(short, by);
+            let there = (<f32 as ParticleReal>::whole(to), step);
             if by.abs() < 1.0 {
                 assert_eq!(
                     there,

@@ -1,6 +1,6 @@
 //! The table `[particles]`.
 
-use super::initial::InitialConfig;
+use super::initial::InitialParticlesConfig;
 use super::moved_by::MovedBy;
 use crate::declare::PerLevel;
 use schemars::JsonSchema;
@@ -127,9 +127,9 @@ pub struct SpeciesConfig {
     pub scalars: Vec<String>,
     /// Which of its particles are entities, to which plugins attach components; absent: each, if a rank begins with no more than 10 million.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entities: Option<Entities>,
+    pub entities: Option<EntityPolicy>,
     /// What the run begins with.
-    pub initial: InitialConfig,
+    pub initial: InitialParticlesConfig,
 }
 
 impl SpeciesConfig {
@@ -137,7 +137,7 @@ impl SpeciesConfig {
     #[must_use]
     pub fn are_entities(&self, on_a_rank: u64) -> bool {
         match self.entities {
-            Some(which) => which == Entities::Each,
+            Some(which) => which == EntityPolicy::Each,
             None => on_a_rank <= 10_000_000,
         }
     }
@@ -146,7 +146,7 @@ impl SpeciesConfig {
 /// Which particles of a species are entities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Entities {
+pub enum EntityPolicy {
     /// Each, from the beginning on: about 80 bytes of memory more.
     Each,
     /// Those that a plugin asks for.

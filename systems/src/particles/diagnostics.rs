@@ -1,17 +1,17 @@
 //! What the diagnostics say of particles. Sums are those of whole numbers: the same in any order, on any number of ranks.
 
-use super::columns::{Page, Precise};
-use super::species::{AllSpecies, Patch, Species};
-use super::units::{Units, power_of_two};
+use super::columns::{Page, ParticleReal};
+use super::species::{PatchParticles, Species, SpeciesMap};
+use super::units::{MassQuantum, power_of_two};
 use crate::fields::{ParticleDensity, Potential};
 use crate::register::Register;
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
+use nestar_engine::comm::{DiagnosticColumns, Ranks, RanksError, Reduce, Reduction};
+use nestar_engine::data::ParticleSet;
+use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::device::DeviceError;
-use nestar_engine::field::Items;
-use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::mesh::Topology;
-use nestar_engine::ranks::{Columns, Ranks, RanksError, Reduce, Reduction};
 use nestar_engine::{Engine, in_precision};
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::cloud::units_of;
@@ -38,13 +38,13 @@ fn gravitational<R: Real>(u: (R, R)) -> R {
 
 /// Adds the columns; particles that fall have a gravitational energy.
 pub(super) fn register(sim: &mut Engine, falls: bool) {
-    let species = sim.world.resource::<AllSpecies>().0.iter();
+    let species = sim.world.resource::<SpeciesMap>().0.iter();
     let names: Vec<String> = species.map(|species| species.name.clone()).collect();
     for (n, name) in names.iter().enumerate() {
         let own = ["count", "mass", "lost", "lost_mass"].map(|what| format!("{name}_{what}"));
-        Columns::add_numbers(&mut sim.world, own, move |world| counts(world, n));
+        DiagnosticColumns::add_numbers(&mut sim.world, own, move |world| counts(world, n));
     }
-    Columns::add_numbers(&mut sim.world, NAMES, sums);
+    DiagnosticColumns::add_numbers(&mut sim.world, NAMES, sums);
     if falls && sim.deck.has("gravity") {
         let name = "particles_energy_potential";
         sim.column_of_two::<ParticleDensity, Potential, gravitational>(name, Reduce::Integral, [])
@@ -54,10 +54,10 @@ pub(super) fn register(sim: &mut Engine, falls: bool) {
 
 /// Particles of a species and their mass, and what has left the box of both.
 fn counts(world: &mut World, n: usize) -> Result<Vec<f64>, RanksError> {
-    world.resource_scope(|world, mut all: Mut<AllSpecies>| {
-        let (units, ranks) = (world.resource::<Units>(), world.resource::<Ranks>());
+    world.resource_scope(|world, mut all: Mut<SpeciesMap>| {
+        let (units, ranks) = (world.resource::<MassQuantum>(), world.resource::<Ranks>());
         let (species, lost) = (&mut all.0[n], units.lost[n]);
-        let place = Place::of(world);
+        let place = ReductionContext::of(world);
         let mut sums = [place.number(species), place.units(species)?];
         ranks.communicator().reduce(Reduction::Sum, &mut sums)?;
         let mass = |units_of_mass: u64| match units.scale {
@@ -75,8 +75,8 @@ fn counts(world: &mut World, n: usize) -> Result<Vec<f64>, RanksError> {
 
 /// The sums over all particles.
 fn sums(world: &mut World) -> Result<Vec<f64>, RanksError> {
-    world.resource_scope(|world, mut all: Mut<AllSpecies>| {
-        let (place, ranks) = (Place::of(world), world.resource::<Ranks>());
+    world.resource_scope(|world, mut all: Mut<SpeciesMap>| {
+        let (place, ranks) = (ReductionContext::of(world), world.resource::<Ranks>());
         let number = all.0.iter().map(|species| place.number(species)).sum();
         let (mut number, mut most) = ([number], [0u64; TERMS]);
         ranks.communicator().reduce(Reduction::Sum, &mut number)?;
@@ -110,7 +110,7 @@ fn scale_of(most: f64, bits: i32) -> f64 {
 }
 
 /// Where particles are.
-pub(super) struct Place<'a> {
+pub(super) struct ReductionContext<'a> {
     pub topology: &'a Topology,
     pub tables: Option<&'a DeviceTopology>,
     /// Units of a mass of 1.
@@ -118,14 +118,14 @@ pub(super) struct Place<'a> {
 }
 
 /// Terms of particles: bits of their largest sizes, or sums of whole numbers; then their mass in units.
-pub(super) type Sums = [u64; TERMS + 1];
+pub(super) type TermSums = [u64; TERMS + 1];
 
-impl<'a> Place<'a> {
+impl<'a> ReductionContext<'a> {
     fn of(world: &'a World) -> Self {
         Self {
             topology: world.resource::<Topology>(),
             tables: world.get_resource::<DeviceTopology>(),
-            scale: world.resource::<Units>().scale,
+            scale: world.resource::<MassQuantum>().scale,
         }
     }
 
@@ -148,35 +148,38 @@ impl<'a> Place<'a> {
         &self,
         species: &mut Species,
         scales: Option<[f64; TERMS]>,
-    ) -> Result<Sums, DeviceError> {
+    ) -> Result<TermSums, DeviceError> {
         let mass = species.mass;
-        if let Some(lists) = species.settled(self.topology, self.tables)? {
+        if let Some(lists) = species.upload(self.topology, self.tables)? {
             return lists.terms(self, mass, scales);
         }
         let rows = (0..=self.topology.finest()).flat_map(|level| self.topology.rows(level));
-        let mut lifted = species.lift(rows.copied());
-        let lent = &*species;
-        let of_patch = |(row, patch): &mut (u32, Patch)| in_precision!(lent.precision(), R => self.of_patch::<R>(lent, (*row, patch), scales));
-        let join = |a: Sums, b: Sums| joined(a, b, scales.is_none());
-        let sums = lifted.par_iter_mut().map(of_patch);
+        let mut detached = species.take_patches(rows.copied());
+        let shared = &*species;
+        let of_patch = |(row, patch): &mut (u32, PatchParticles)| in_precision!(shared.precision(), R => self.of_patch::<R>(shared, (*row, patch), scales));
+        let join = |a: TermSums, b: TermSums| joined(a, b, scales.is_none());
+        let sums = detached.par_iter_mut().map(of_patch);
         let sums = sums.reduce(|| [0; TERMS + 1], join);
-        species.lower(lifted);
+        species.restore_patches(detached);
         Ok(sums)
     }
 
     /// Of the particles of a patch.
-    fn of_patch<R: Precise>(
+    fn of_patch<R: ParticleReal>(
         &self,
         species: &Species,
-        (row, patch): (u32, &mut Patch),
+        (row, patch): (u32, &mut PatchParticles),
         scales: Option<[f64; TERMS]>,
-    ) -> Sums {
+    ) -> TermSums {
         let domain = &self.topology.domain;
         let width = domain.cell_width(self.topology.level(row).unwrap_or_default());
         let (left, index) = (domain.left_edge, self.topology.index(row));
         let mut sums = [0; TERMS + 1];
         let columns = species.pool.columns;
-        for (page, count) in patch.iter_mut().flat_map(|rows| rows.seen::<R>(columns)) {
+        for (page, count) in patch
+            .iter_mut()
+            .flat_map(|rows| rows.read_pages::<R>(columns))
+        {
             for n in 0..count {
                 let (place, mut x) = (page.place_of(n), [0.0; 3]);
                 for a in 0..3 {
@@ -201,7 +204,7 @@ impl<'a> Place<'a> {
 
 /// The larger sizes, or the sums; the sums of units.
 #[inline(always)]
-fn joined(mut a: Sums, b: Sums, sizes: bool) -> Sums {
+fn joined(mut a: TermSums, b: TermSums, sizes: bool) -> TermSums {
     for k in 0..=TERMS {
         a[k] = match sizes && k < TERMS {
             true => a[k].max(b[k]),

@@ -5,17 +5,17 @@
 //! who would come into a finer patch by this step is left to the finer level, whose steps are shorter.
 
 use super::Motion;
-use super::columns::{PAGE, Page, Precise};
+use super::columns::{PAGE, Page, ParticleReal};
 use super::device;
-use super::leavers::{Drifted, Leavers, exchange};
-use super::rows::Rows;
-use super::species::{AllSpecies, Patch, Species};
-use super::units::{Lost, Units};
+use super::leavers::{DriftResult, Outgoing, exchange};
+use super::rows::ParticlePages;
+use super::species::{PatchParticles, Species, SpeciesMap};
+use super::units::{Escaped, MassQuantum};
 use bevy_ecs::prelude::*;
-use nestar_engine::field::LevelRows;
-use nestar_engine::field::device::DeviceTopology;
+use nestar_engine::comm::Comm;
+use nestar_engine::data::LevelRows;
+use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::mesh::{LevelClock, Topology, offset};
-use nestar_engine::ranks::OtherRanks;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::mesh::{OUTSIDE, SELF, direction};
 use nestar_kernels::particles::cloud::units_of;
@@ -24,17 +24,17 @@ use rayon::prelude::*;
 
 /// Where a particle goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Destination {
     /// It stays in its patch.
-    Stays,
+    Stay,
     /// To the patch in this direction of a table of 27.
-    To(usize),
+    Patch(usize),
     /// Into a finer patch, to which the finer level moves it: it is as it was.
-    Waits,
+    Deferred,
     /// Out of the box.
-    Out,
+    Escape,
     /// It has no finite place.
-    Lost,
+    Invalid,
 }
 
 /// A step of a level over the particles of its own patches, or of those that it moves in patches of the next coarser level.
@@ -55,17 +55,17 @@ struct Drift<'a, R> {
 }
 
 /// Where a step takes the particles of a page, if nothing is in their way.
-struct Moves<R: Precise> {
+struct PageMoves<R: ParticleReal> {
     place: [[R::Place; PAGE]; 3],
     velocity: [[R; PAGE]; 3],
     /// Directions in a table of 27; at least [`FAULT`] where there is no finite place.
-    ways: [u32; PAGE],
+    directions: [u32; PAGE],
 }
 
 /// More than any direction.
 const FAULT: u32 = 32;
 
-impl<'a, R: Precise> Drift<'a, R> {
+impl<'a, R: ParticleReal> Drift<'a, R> {
     fn of(
         (topology, level): (&'a Topology, usize),
         dt: f64,
@@ -86,11 +86,11 @@ impl<'a, R: Precise> Drift<'a, R> {
 
     /// Kicks and moves the particles of a page, all rows alike and without a branch, so that vectors of them go together.
     #[inline(always)]
-    fn moves(&self, page: &Page<R>) -> Moves<R> {
-        let mut moves = Moves {
+    fn moves(&self, page: &Page<R>) -> PageMoves<R> {
+        let mut moves = PageMoves {
             place: [*page.place[0], *page.place[1], *page.place[2]],
             velocity: [*page.velocity[0], *page.velocity[1], *page.velocity[2]],
-            ways: [0; PAGE],
+            directions: [0; PAGE],
         };
         // all columns first: what is not in the cache comes at once
         for axis in 0..3 {
@@ -105,39 +105,39 @@ impl<'a, R: Precise> Drift<'a, R> {
                 let (place, step) = R::moved(moves.place[axis][n], by);
                 moves.place[axis][n] = place;
                 let fault = if by.abs() < 1.0 { 0 } else { FAULT };
-                moves.ways[n] += (step + 1) as u32 * stride + fault;
+                moves.directions[n] += (step + 1) as u32 * stride + fault;
             }
         }
         moves
     }
 
     /// Where a particle of a page goes, whose move is mended: at walls it turns around, and one that goes to a finer patch stays as it was.
-    fn settle(
+    fn resolve(
         &self,
         around: &[i32; 27],
         page: &Page<R>,
-        (moves, n): (&mut Moves<R>, usize),
-    ) -> Way {
-        let way = match moves.ways[n] {
-            FAULT.. => Way::Lost,
-            d => self.way(around, offset(d as usize), (moves, n)),
+        (moves, n): (&mut PageMoves<R>, usize),
+    ) -> Destination {
+        let destination = match moves.directions[n] {
+            FAULT.. => Destination::Invalid,
+            d => self.destination(around, offset(d as usize), (moves, n)),
         };
-        if matches!(way, Way::Waits | Way::Lost) {
+        if matches!(destination, Destination::Deferred | Destination::Invalid) {
             for axis in 0..3 {
                 moves.place[axis][n] = page.place[axis][n];
                 moves.velocity[axis][n] = page.velocity[axis][n];
             }
         }
-        way
+        destination
     }
 
     /// Where one goes that has a finite place so many patches away.
-    fn way(
+    fn destination(
         &self,
         around: &[i32; 27],
         mut step: [i32; 3],
-        (moves, n): (&mut Moves<R>, usize),
-    ) -> Way {
+        (moves, n): (&mut PageMoves<R>, usize),
+    ) -> Destination {
         let mut is_out = false;
         for axis in 0..3 {
             let (place, velocity) = (&mut moves.place[axis][n], &mut moves.velocity[axis][n]);
@@ -156,12 +156,12 @@ impl<'a, R: Precise> Drift<'a, R> {
         let d = direction(step);
         let beside = u32::try_from(around[d]);
         match d {
-            _ if is_out => Way::Out,
+            _ if is_out => Destination::Escape,
             _ if self.own && beside.is_ok_and(|beside| !self.topology.is_leaf(beside)) => {
-                Way::Waits
+                Destination::Deferred
             }
-            SELF => Way::Stays,
-            _ => Way::To(d),
+            SELF => Destination::Stay,
+            _ => Destination::Patch(d),
         }
     }
 
@@ -176,42 +176,44 @@ impl<'a, R: Precise> Drift<'a, R> {
     }
 
     /// The step of a patch.
-    fn patch(&self, species: &Species, row: u32, [here, ahead]: &mut Patch) -> Leavers {
-        let (pool, mut leavers) = (&species.pool, Leavers::default());
+    fn patch(&self, species: &Species, row: u32, [here, ahead]: &mut PatchParticles) -> Outgoing {
+        let (pool, mut outgoing) = (&species.pool, Outgoing::default());
         if self.own {
-            let mut back = Rows::default();
+            let mut back = ParticlePages::default();
             let waiting = Some((&mut back, false));
-            self.pass((species, row), ahead, waiting, &mut leavers);
-            self.pass((species, row), here, Some((ahead, true)), &mut leavers);
-            back.drain_into(pool, here);
+            self.drift_pages((species, row), ahead, waiting, &mut outgoing);
+            self.drift_pages((species, row), here, Some((ahead, true)), &mut outgoing);
+            back.append_to(pool, here);
         } else {
-            self.pass((species, row), ahead, None, &mut leavers);
+            self.drift_pages((species, row), ahead, None, &mut outgoing);
         }
         let (place, list) = ((self.level, row), u8::from(!self.own));
-        leavers.address(self.topology, place, pool.columns.bytes(), list);
-        leavers
+        outgoing.address(self.topology, place, pool.columns.bytes(), list);
+        outgoing
     }
 
     /// Moves particles of a patch. To `other` go those that wait (`true`) or those that stay (`false`).
-    fn pass(
+    fn drift_pages(
         &self,
         (species, row): (&Species, u32),
-        rows: &mut Rows,
-        mut other: Option<(&mut Rows, bool)>,
-        leavers: &mut Leavers,
+        rows: &mut ParticlePages,
+        mut other: Option<(&mut ParticlePages, bool)>,
+        outgoing: &mut Outgoing,
     ) {
         if rows.count() == 0 {
             return;
         }
         let pool = &species.pool;
         let takes = other.as_ref().map(|(_, takes)| *takes);
-        let going = self.advance((species, row), rows, takes, leavers);
-        leavers.expect(going.len(), pool.columns.bytes());
+        let going = self.move_pages((species, row), rows, takes, outgoing);
+        outgoing.reserve(going.len(), pool.columns.bytes());
         // from the last to the first: the row of one that goes is taken by one that stays
-        for &(n, way) in going.iter().rev() {
-            match (way, &mut other) {
-                (Way::To(d), _) => leavers.take(pool, rows, n, d),
-                (Way::Stays | Way::Waits, Some((other, _))) => rows.hand_over(pool, n, other),
+        for &(n, destination) in going.iter().rev() {
+            match (destination, &mut other) {
+                (Destination::Patch(d), _) => outgoing.take(pool, rows, n, d),
+                (Destination::Stay | Destination::Deferred, Some((other, _))) => {
+                    rows.move_to(pool, n, other)
+                }
                 _ => rows.remove(pool, n),
             }
         }
@@ -219,41 +221,45 @@ impl<'a, R: Precise> Drift<'a, R> {
 
     /// Kicks and moves particles of a patch in their pages; which ones go where: those that leave the patch, and those that wait (`takes`) or
     /// stay (not).
-    fn advance(
+    fn move_pages(
         &self,
         (species, row): (&Species, u32),
-        rows: &mut Rows,
+        rows: &mut ParticlePages,
         takes: Option<bool>,
-        leavers: &mut Leavers,
-    ) -> Vec<(usize, Way)> {
+        outgoing: &mut Outgoing,
+    ) -> Vec<(usize, Destination)> {
         let around = self.topology.neighbours(row);
         let all = takes == Some(false) || around.contains(&OUTSIDE);
         let mut going = Vec::with_capacity(PAGE);
         for (number, (page, count)) in rows.pages::<R>(species.pool.columns).enumerate() {
             let mut moves = self.moves(&page);
-            let mut marks = if all { u32::MAX } else { marks(&moves.ways) };
+            let mut marks = if all {
+                u32::MAX
+            } else {
+                marks(&moves.directions)
+            };
             marks &= u32::MAX >> (PAGE - count);
             while marks != 0 {
                 let n = marks.trailing_zeros() as usize;
                 marks &= marks - 1;
-                let way = self.settle(around, &page, (&mut moves, n));
-                let goes = match way {
-                    Way::Stays => takes == Some(false),
-                    Way::Waits => takes == Some(true),
-                    Way::To(_) => true,
-                    Way::Out => {
+                let destination = self.resolve(around, &page, (&mut moves, n));
+                let goes = match destination {
+                    Destination::Stay => takes == Some(false),
+                    Destination::Deferred => takes == Some(true),
+                    Destination::Patch(_) => true,
+                    Destination::Escape => {
                         let own = page.mass.get(n).map(|mass| mass.to_f64());
-                        leavers.lost.count += 1;
-                        leavers.gone.push(page.id[n]);
-                        leavers.lost.mass += units_of(own.unwrap_or(species.mass), self.scale);
+                        outgoing.lost.count += 1;
+                        outgoing.escaped.push(page.id[n]);
+                        outgoing.lost.mass += units_of(own.unwrap_or(species.mass), self.scale);
                         true
                     }
-                    Way::Lost => {
-                        leavers.fault = leavers.fault.max(Some(page.id[n]));
+                    Destination::Invalid => {
+                        outgoing.fault = outgoing.fault.max(Some(page.id[n]));
                         false
                     }
                 };
-                going.extend(goes.then_some((PAGE * number + n, way)));
+                going.extend(goes.then_some((PAGE * number + n, destination)));
             }
             for axis in 0..3 {
                 *page.place[axis] = moves.place[axis];
@@ -264,48 +270,48 @@ impl<'a, R: Precise> Drift<'a, R> {
     }
 
     /// The step of all patches of the level.
-    fn all(&self, species: &mut Species) -> Drifted {
+    fn all(&self, species: &mut Species) -> DriftResult {
         let rows = self.topology.rows(self.level);
-        let mut patches = species.lift_all(rows.iter().copied());
-        let lent = &*species;
-        let leavers = patches
+        let mut patches = species.take_all_patches(rows.iter().copied());
+        let shared = &*species;
+        let outgoing = patches
             .par_iter_mut()
-            .map(|(row, patch)| self.patch(lent, *row, patch));
-        let leavers = leavers.collect();
+            .map(|(row, patch)| self.patch(shared, *row, patch));
+        let outgoing = outgoing.collect();
         let list = usize::from(!self.own);
-        let drifted = exchange(self.topology, &lent.pool, (&mut patches, list), leavers);
-        species.lower(patches);
+        let drifted = exchange(self.topology, &shared.pool, (&mut patches, list), outgoing);
+        species.restore_patches(patches);
         drifted
     }
 }
 
 /// Whether a step along an axis leaves the domain.
 fn is_beyond(around: &[i32; 27], axis: usize, step: i32) -> bool {
-    let mut way = [0; 3];
-    way[axis] = step;
-    around[direction(way)] == OUTSIDE
+    let mut destination = [0; 3];
+    destination[axis] = step;
+    around[direction(destination)] == OUTSIDE
 }
 
 /// The rows of a page that do not just stay, as bits.
 #[inline(always)]
-fn marks(ways: &[u32; PAGE]) -> u32 {
+fn marks(directions: &[u32; PAGE]) -> u32 {
     let mut marks = 0;
     for n in 0..PAGE {
-        marks |= u32::from(ways[n] != SELF as u32) << n;
+        marks |= u32::from(directions[n] != SELF as u32) << n;
     }
     marks
 }
 
 /// The step of a level over the particles of a species, where kernels move them.
-fn on_device<'a>(
+fn device_step<'a>(
     (topology, tables): (&'a Topology, Option<&DeviceTopology>),
     clock: &LevelClock,
     (motion, scale): (&Motion, f64),
-    (species, others): (&Species, &OtherRanks),
-) -> Option<device::Step<'a>> {
+    (species, others): (&Species, &Comm),
+) -> Option<device::DeviceStep<'a>> {
     let tables = tables.filter(|_| species.is_on_device())?;
     let walls = motion.walls.as_flattened().iter().enumerate();
-    Some(device::Step {
+    Some(device::DeviceStep {
         topology,
         tables: device::tables(tables),
         revision: tables.revision(),
@@ -314,25 +320,25 @@ fn on_device<'a>(
         walls: walls.map(|(n, &wall)| u32::from(wall) << n).sum(),
         scale,
         mass: species.mass,
-        follow: others.follow(species),
+        follow: others.tracks_entities(species),
     })
 }
 
 /// The same of particles that the host moves, wherever they are.
-fn drifted<R: Precise>(
+fn drift_on_host<R: ParticleReal>(
     topology: &Topology,
     clock: &LevelClock,
-    given: (&Motion, f64),
+    parameters: (&Motion, f64),
     species: &mut Species,
-) -> Drifted {
-    let own = Drift::<R>::of((topology, clock.level), clock.dt, true, given);
+) -> DriftResult {
+    let own = Drift::<R>::of((topology, clock.level), clock.dt, true, parameters);
     let mut all = own.all(species);
     if let Some(below) = clock.level.checked_sub(1) {
-        let coarser = Drift::<R>::of((topology, below), clock.dt, false, given).all(species);
+        let coarser = Drift::<R>::of((topology, below), clock.dt, false, parameters).all(species);
         all.parcels.extend(coarser.parcels);
         all.lost.count += coarser.lost.count;
         all.lost.mass += coarser.lost.mass;
-        all.gone.extend(coarser.gone);
+        all.escaped.extend(coarser.escaped);
         all.fault = all.fault.max(coarser.fault);
     }
     all
@@ -343,26 +349,26 @@ pub(super) fn drift(
     rows: LevelRows,
     topology: Res<Topology>,
     clock: Res<LevelClock>,
-    mut all: ResMut<AllSpecies>,
-    (mut motion, mut units): (ResMut<Motion>, ResMut<Units>),
-    mut others: OtherRanks,
+    mut all: ResMut<SpeciesMap>,
+    (mut motion, mut units): (ResMut<Motion>, ResMut<MassQuantum>),
+    mut others: Comm,
 ) -> Result<(), Error> {
-    let mut lost = vec![Lost::default(); all.0.len()];
+    let mut lost = vec![Escaped::default(); all.0.len()];
     let tables = rows.view().tables;
     for (n, species) in all.0.iter_mut().enumerate() {
         if motion.shuffle && clock.level == 0 {
             species.shuffle()?;
         }
-        let given = (&*motion, units.scale);
-        let step = on_device((&topology, tables), &clock, given, (species, &others));
+        let parameters = (&*motion, units.scale);
+        let step = device_step((&topology, tables), &clock, parameters, (species, &others));
         let (mut drifted, counted) = match tables.zip(step.as_ref()) {
-            Some((tables, step)) => species.leave(step, tables)?,
+            Some((tables, step)) => species.begin_device_step(step, tables)?,
             None => in_precision!(species.precision(), R => {
-                (drifted::<R>(&topology, &clock, given, species), None)
+                (drift_on_host::<R>(&topology, &clock, parameters, species), None)
             }),
         };
         lost[n] = drifted.lost;
-        species.gone.extend(drifted.gone);
+        species.escaped.extend(drifted.escaped);
         species.forget_rows();
         let name = &species.name;
         let wrong = drifted.fault.map(|id| {
@@ -372,19 +378,19 @@ pub(super) fn drift(
                 clock.dt, clock.level
             )
         });
-        if let Some(why) = others.first_message(wrong)? {
+        if let Some(why) = others.first_error(wrong)? {
             return Err(Error::Setup(why));
         }
-        let dealt = step.zip(counted);
-        if let Some((step, counted)) = &dealt {
-            let parcels = species.pass(step, counted, &others)?;
+        let device_step = step.zip(counted);
+        if let Some((step, counted)) = &device_step {
+            let parcels = species.exchange(step, counted, &others)?;
             drifted.parcels.extend(parcels);
         }
-        others.deliver(&topology, species, drifted.parcels)?;
-        if let Some((step, counted)) = dealt {
-            species.land(&step, counted)?;
+        others.migrate(&topology, species, drifted.parcels)?;
+        if let Some((step, counted)) = device_step {
+            species.finish_device_step(&step, counted)?;
         }
     }
-    motion.moved(rows.level(), clock.end);
-    Ok(units.lose(&lost, &others)?)
+    motion.set_time(rows.level(), clock.end);
+    Ok(units.add_escaped(&lost, &others)?)
 }

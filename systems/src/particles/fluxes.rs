@@ -6,17 +6,17 @@
 //! into a finer patch by a coarse flux comes with the steps of the finer level; who leaves one waits for the next step of the coarser level. Where a
 //! patch is refined, each draws one of the eight cells that its own has become, by their masses.
 
-use super::columns::Precise;
-use super::device::Traced;
+use super::columns::ParticleReal;
+use super::device::TracerStep;
 use super::moved_by::MovedBy;
-use super::rows::Rows;
-use super::species::{AllSpecies, Patch, Species};
+use super::rows::ParticlePages;
+use super::species::{PatchParticles, Species, SpeciesMap};
 use crate::fields::{Gas, MassFlux};
 use bevy_ecs::prelude::*;
 use nestar_device::random::{Stream, of_id, uniforms};
 use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::{LevelClock, NewRows, Topology};
-use nestar_engine::step::{Read, View};
+use nestar_engine::step::{FieldView, Read};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::mesh::direction;
 use nestar_kernels::mesh::fluxes::{FACES, face_index};
@@ -32,7 +32,7 @@ struct Jumps<'a> {
 
 /// With which probability a tracer in a cell leaves through its faces x-, x+, y-, y+, z-, z+: `mass` flows through the faces of the patch,
 /// `density` is that behind the step, and `rates` are its length over the widths of a cell.
-fn chances<R: Precise>(cell: usize, density: &[R], mass: &[R], rates: [f64; 3]) -> [f64; 6] {
+fn chances<R: ParticleReal>(cell: usize, density: &[R], mass: &[R], rates: [f64; 3]) -> [f64; 6] {
     let at = [cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH)];
     let mut through = [0.0; 6];
     for axis in 0..3 {
@@ -46,15 +46,15 @@ fn chances<R: Precise>(cell: usize, density: &[R], mass: &[R], rates: [f64; 3]) 
 
 impl Jumps<'_> {
     /// Lets tracers of an own patch of the level draw their way.
-    fn own<R: Precise>(
+    fn own<R: ParticleReal>(
         &self,
         species: &Species,
-        (rows, density): (&mut Rows, &[R]),
+        (rows, density): (&mut ParticlePages, &[R]),
         mass: &[R],
         width: [f64; 3],
     ) {
         let rates = width.map(|width| self.clock.dt / width);
-        let stream = species.chance.at_step(self.clock.step);
+        let stream = species.stream.at_step(self.clock.step);
         let level = 2 * self.clock.level as u32;
         for (mut page, count) in rows.pages::<R>(species.pool.columns) {
             for n in 0..count {
@@ -64,7 +64,7 @@ impl Jumps<'_> {
                     let place = R::whole(page.place[axis][n]);
                     cell = PATCH * cell + (place >> 61) as usize;
                     page.place[axis][n] =
-                        R::kept(tracers::placed_anew(place, within[axis], within[3]));
+                        R::kept(tracers::random_in_cell(place, within[axis], within[3]));
                     page.velocity[axis][n] = R::lit(0.0);
                 }
                 let [drawn, _] = uniforms::<f64>(of_id(&stream, page.id[n], level));
@@ -78,7 +78,7 @@ impl Jumps<'_> {
     }
 
     /// Stops tracers in a patch of the next coarser level, but for those on their way into a finer patch beside their cell.
-    fn in_coarser<R: Precise>(&self, species: &Species, row: u32, rows: &mut Rows) {
+    fn in_coarser<R: ParticleReal>(&self, species: &Species, row: u32, rows: &mut ParticlePages) {
         let finer = |way: [i32; 3]| {
             let beside = u32::try_from(self.topology.neighbours(row)[direction(way)]);
             beside.is_ok_and(|beside| !self.topology.is_leaf(beside))
@@ -97,35 +97,35 @@ impl Jumps<'_> {
         }
     }
 
-    fn species<R: Precise>(
+    fn species<R: ParticleReal>(
         &self,
         species: &mut Species,
-        gas: &View<Gas>,
-        mass: &View<MassFlux>,
+        gas: &FieldView<Gas>,
+        mass: &FieldView<MassFlux>,
     ) -> Result<(), DeviceError> {
         let level = self.clock.level;
-        let mut lifted = species.lift(self.topology.rows(level).iter().copied());
-        let lent = &*species;
+        let mut detached = species.take_patches(self.topology.rows(level).iter().copied());
+        let shared = &*species;
         let width = self.topology.domain.cell_width(level);
-        let jump = |(row, patch): &mut (u32, Patch)| {
+        let jump = |(row, patch): &mut (u32, PatchParticles)| {
             let (gas, mass) = (gas.host::<R>(&[*row])?, mass.host::<R>(&[*row])?);
             for rows in patch {
-                self.own(lent, (rows, &gas[..CELLS]), &mass, width);
+                self.own(shared, (rows, &gas[..CELLS]), &mass, width);
             }
             Ok(())
         };
-        let jumped: Result<(), DeviceError> = lifted.par_iter_mut().map(jump).collect();
-        species.lower(lifted);
+        let jumped: Result<(), DeviceError> = detached.par_iter_mut().map(jump).collect();
+        species.restore_patches(detached);
         jumped?;
         let Some(below) = level.checked_sub(1) else {
             return Ok(());
         };
-        let mut lifted = species.lift(self.topology.rows(below).iter().copied());
-        let lent = &*species;
-        lifted
+        let mut detached = species.take_patches(self.topology.rows(below).iter().copied());
+        let shared = &*species;
+        detached
             .par_iter_mut()
-            .for_each(|(row, [_, ahead])| self.in_coarser::<R>(lent, *row, ahead));
-        species.lower(lifted);
+            .for_each(|(row, [_, ahead])| self.in_coarser::<R>(shared, *row, ahead));
+        species.restore_patches(detached);
         Ok(())
     }
 }
@@ -134,9 +134,9 @@ impl Jumps<'_> {
 const CHILDREN: u32 = 128;
 
 /// Lets the tracers of a new patch draw which of the cells that a coarser one has become they take.
-fn divide_rows<R: Precise>(
+fn divide_rows<R: ParticleReal>(
     species: &Species,
-    (rows, density): (&mut Rows, &[R]),
+    (rows, density): (&mut ParticlePages, &[R]),
     (stream, number): (Stream, u32),
 ) {
     for (page, count) in rows.pages::<R>(species.pool.columns) {
@@ -156,27 +156,27 @@ fn divide_rows<R: Precise>(
     }
 }
 
-fn divide_species<R: Precise>(
+fn divide_species<R: ParticleReal>(
     species: &mut Species,
-    (gas, rows): (&View<Gas>, &[u32]),
+    (gas, rows): (&FieldView<Gas>, &[u32]),
     draws: (Stream, u32),
 ) -> Result<(), DeviceError> {
-    let mut lifted = species.lift(rows.iter().copied());
-    let lent = &*species;
-    let divide = |(row, [here, _]): &mut (u32, Patch)| {
+    let mut detached = species.take_patches(rows.iter().copied());
+    let shared = &*species;
+    let divide = |(row, [here, _]): &mut (u32, PatchParticles)| {
         let gas = gas.host::<R>(&[*row])?;
-        divide_rows(lent, (here, &gas[..CELLS]), draws);
+        divide_rows(shared, (here, &gas[..CELLS]), draws);
         Ok(())
     };
-    let divided: Result<(), DeviceError> = lifted.par_iter_mut().map(divide).collect();
-    species.lower(lifted);
+    let divided: Result<(), DeviceError> = detached.par_iter_mut().map(divide).collect();
+    species.restore_patches(detached);
     divided
 }
 
 /// Lets the tracers in new patches take the cells there by their masses: they have come to those that their places are in, which mean nothing.
-pub(super) fn divide(
+pub(super) fn assign_children(
     (topology, clock, new): (Res<Topology>, Res<LevelClock>, Res<NewRows>),
-    mut all: ResMut<AllSpecies>,
+    mut all: ResMut<SpeciesMap>,
     gas: Read<Gas>,
 ) -> Result<(), Error> {
     if new.rows.is_empty() {
@@ -185,10 +185,10 @@ pub(super) fn divide(
     let gas = gas.own_on(new.level);
     let tables = gas.place().tables;
     for species in all.moved_by(MovedBy::MassFluxes) {
-        let stream = species.chance.at_step(clock.step);
+        let stream = species.stream.at_step(clock.step);
         let draws = (stream, CHILDREN + new.level as u32);
-        if let Some((lists, tables)) = species.settled(&topology, tables)?.zip(tables) {
-            lists.divide((&topology, tables), (&gas, &new.rows), draws)?;
+        if let Some((lists, tables)) = species.upload(&topology, tables)?.zip(tables) {
+            lists.assign_children((&topology, tables), (&gas, &new.rows), draws)?;
             continue;
         }
         in_precision!(species.precision(), R => divide_species::<R>(species, (&gas, &new.rows), draws)?);
@@ -197,9 +197,9 @@ pub(super) fn divide(
 }
 
 /// Lets the tracers that the level at hand moves draw where its step takes them.
-pub(super) fn draw(
+pub(super) fn jump(
     (topology, clock): (Res<Topology>, Res<LevelClock>),
-    mut all: ResMut<AllSpecies>,
+    mut all: ResMut<SpeciesMap>,
     (gas, mass): (Read<Gas>, Read<MassFlux>),
 ) -> Result<(), Error> {
     let (gas, mass) = (gas.own(), mass.own());
@@ -209,14 +209,14 @@ pub(super) fn draw(
     };
     let tables = gas.place().tables;
     for species in all.moved_by(MovedBy::MassFluxes) {
-        let chance = species.chance;
-        if let Some((lists, tables)) = species.settled(&topology, tables)?.zip(tables) {
-            let traced = Traced {
+        let stream = species.stream;
+        if let Some((lists, tables)) = species.upload(&topology, tables)?.zip(tables) {
+            let tracer_step = TracerStep {
                 place: (&topology, tables),
                 clock: &clock,
                 gas: &gas,
             };
-            lists.draw(&traced, mass.on_device().level, chance)?;
+            lists.jump(&tracer_step, mass.on_device().level, stream)?;
             continue;
         }
         in_precision!(species.precision(), R => jumps.species::<R>(species, &gas, &mass)?);

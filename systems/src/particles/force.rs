@@ -1,22 +1,22 @@
 //! The second half of a step: what accelerates particles at the end of it, by the cloud that they attract with, and the closing kick.
 
 use super::Motion;
-use super::around::{Around, Clouds, REACH, reached};
-use super::columns::{Columns, PAGE, Page, Precise};
-use super::device::Pulled;
-use super::largest::Largest;
-use super::rows::Rows;
-use super::species::{AllSpecies, Species};
-use super::units::Units;
-use super::zone::{Zone, cell_of};
+use super::around::{PageClouds, REACH, VectorWindow, reached};
+use super::columns::{PAGE, Page, ParticleColumns, ParticleReal};
+use super::device::KickContext;
+use super::largest::MaxMagnitudes;
+use super::rows::ParticlePages;
+use super::species::{Species, SpeciesMap};
+use super::units::MassQuantum;
+use super::zone::{BoundaryZone, cell_of};
 use crate::fields::Acceleration;
 use bevy_ecs::prelude::*;
 use nestar_device::Lane;
+use nestar_engine::comm::Comm;
+use nestar_engine::data::LevelRows;
 use nestar_engine::device::DeviceError;
-use nestar_engine::field::LevelRows;
 use nestar_engine::mesh::{LevelClock, Levels, Topology};
-use nestar_engine::ranks::OtherRanks;
-use nestar_engine::step::{AlignedLevels, Read, View, Write};
+use nestar_engine::step::{AlignedLevels, FieldView, Read, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::motion::{in_parent, kicked, moved};
@@ -26,30 +26,30 @@ use rayon::prelude::*;
 ///
 /// Between the two a particle feels what its own cloud felt where it was then and will feel where it will be: so the cloud that the coarser
 /// level knows is about the particle both times. At one place between the two it would be beside it.
-struct Between<R> {
-    states: Vec<Around<R>>,
+struct CoarserStates<R> {
+    states: Vec<VectorWindow<R>>,
     /// Weight of the later one.
     weight: R,
     /// Over the width of a patch of the coarser level.
     per_width: [R; 3],
 }
 
-impl<R: Precise> Between<R> {
+impl<R: ParticleReal> CoarserStates<R> {
     /// What a cloud feels whose particle is at a place and moves; `knows` says at which of its places the coarser level has it as wide as that.
     fn at<const W: usize>(
         &self,
         (place, velocity): ([u64; 3], [R; 3]),
         own: bool,
-        knows: impl Fn([u64; 3], [i32; 3]) -> bool,
+        has_coarse_cloud: impl Fn([u64; 3], [i32; 3]) -> bool,
     ) -> [R; 3] {
-        let state = |around: &Around<R>| {
+        let state = |around: &VectorWindow<R>| {
             let (mut there, mut step) = (place, [0; 3]);
             for axis in 0..3 {
                 let by = velocity[axis] * (around.ahead * self.per_width[axis]);
                 (there[axis], step[axis]) = moved(place[axis], by.to_f64(), 64);
             }
-            let felt = around.at::<W, REACH>((there, step), own);
-            (felt, knows(there, step))
+            let gathered = around.at::<W, REACH>((there, step), own);
+            (gathered, has_coarse_cloud(there, step))
         };
         match &self.states[..] {
             [old, new] => match (state(old), state(new)) {
@@ -70,26 +70,26 @@ fn cell_in_child(place: [u64; 3], step: [i32; 3], sides: [u32; 3]) -> [i32; 3] {
 }
 
 /// What accelerates the particles of a level.
-struct Force<'a, R: Precise> {
+struct ClosingKick<'a, R: ParticleReal> {
     topology: &'a Topology,
     motion: &'a Motion,
-    field: &'a View<'a, Acceleration>,
+    field: &'a FieldView<'a, Acceleration>,
     /// Time of the closing kick.
     time: f64,
     /// Length of it: half of the step.
     half: R,
     /// Whether it has been made by the accelerations that the particles have, and these are found anew.
-    again: bool,
+    correct: bool,
 }
 
-impl<R: Precise> Force<'_, R> {
+impl<R: ParticleReal> ClosingKick<'_, R> {
     /// Whether states of the coarser level can say nothing new: that is at another time.
-    fn has_all_of(&self, around: &Between<R>) -> bool {
-        self.again && around.states.len() > 1
+    fn is_redundant(&self, around: &CoarserStates<R>) -> bool {
+        self.correct && around.states.len() > 1
     }
 
     /// The accelerations around a patch of the coarser level.
-    fn between(&self, row: u32) -> Result<Between<R>, DeviceError> {
+    fn coarser_states(&self, row: u32) -> Result<CoarserStates<R>, DeviceError> {
         let states = self.field.coarser_windows::<R>(row, REACH, self.time)?;
         let weight = match states[..] {
             [(old, _), (new, _)] => (self.time - old) / (new - old),
@@ -98,11 +98,11 @@ impl<R: Precise> Force<'_, R> {
         let alone = states.len() == 1;
         let level = self.field.level() - 1;
         let width = self.topology.domain.cell_width(level);
-        let around = |(time, values): (f64, Vec<R>)| Around {
+        let around = |(time, values): (f64, Vec<R>)| VectorWindow {
             values,
             ahead: R::lit(if alone { 0.0 } else { time - self.time }),
         };
-        Ok(Between {
+        Ok(CoarserStates {
             states: states.into_iter().map(around).collect(),
             weight: R::lit(weight),
             per_width: width.map(|width| R::lit(1.0 / (PATCH as f64 * width))),
@@ -110,28 +110,28 @@ impl<R: Precise> Force<'_, R> {
     }
 
     /// Kicks the particles of an own leaf of the level, whose clouds are `W` cells wide, and leaves their accelerations with them.
-    fn own<const W: usize>(
+    fn kick_leaf<const W: usize>(
         &self,
-        columns: Columns,
-        (row, rows): (u32, &mut Rows),
-        own: &mut Around<R>,
+        columns: ParticleColumns,
+        (row, rows): (u32, &mut ParticlePages),
+        own: &mut VectorWindow<R>,
     ) -> Result<(), DeviceError> {
-        let zone = Zone::of(self.topology, row, self.motion.zone);
+        let zone = BoundaryZone::of(self.topology, row, self.motion.zone);
         let around = self.topology.neighbours(row);
         if !zone.has_any() && around.iter().all(|&beside| beside >= 0) {
-            let pages = rows.seen::<R>(columns);
+            let pages = rows.read_pages::<R>(columns);
             let wanted = pages.fold(0, |all, (page, count)| all | reached::<R, W>(&page, count));
             self.field.window(row, (1, wanted), &mut own.values)?;
             let own = &*own;
             self.kick(columns, rows, |page| {
-                let clouds = Clouds::<R, W, 1>::of(page);
-                move |_: &Page<R>, n| clouds.felt(&own.values, n)
+                let clouds = PageClouds::<R, W, 1>::of(page);
+                move |_: &Page<R>, n| clouds.gather_cloud(&own.values, n)
             });
             return Ok(());
         }
         self.field.window(row, (REACH, u32::MAX), &mut own.values)?;
         let parent = match self.topology.parent(row) {
-            Some(parent) if zone.has_inner() => Some(self.between(parent)?),
+            Some(parent) if zone.has_inner() => Some(self.coarser_states(parent)?),
             _ => None,
         };
         let sides = self.topology.index(row).map(|i| (i & 1) as u32);
@@ -143,7 +143,7 @@ impl<R: Precise> Force<'_, R> {
                 let Some(parent) = parent.filter(|_| zone.is_inner(cell)) else {
                     return own.at::<W, REACH>((place, [0; 3]), zone.is_outer(cell));
                 };
-                if self.has_all_of(parent) {
+                if self.is_redundant(parent) {
                     return Page::vector(&page.acceleration, n);
                 }
                 let wide = [0, 1, 2].map(|axis| in_parent(place[axis], sides[axis]));
@@ -157,14 +157,14 @@ impl<R: Precise> Force<'_, R> {
     }
 
     /// The same of particles that the level moves in a leaf of the coarser one.
-    fn coarser<const W: usize>(
+    fn kick_coarser_leaf<const W: usize>(
         &self,
-        columns: Columns,
-        (row, rows): (u32, &mut Rows),
+        columns: ParticleColumns,
+        (row, rows): (u32, &mut ParticlePages),
     ) -> Result<(), DeviceError> {
-        let zone = Zone::of(self.topology, row, self.motion.zone);
-        let around = self.between(row)?;
-        if self.has_all_of(&around) {
+        let zone = BoundaryZone::of(self.topology, row, self.motion.zone);
+        let around = self.coarser_states(row)?;
+        if self.is_redundant(&around) {
             return Ok(());
         }
         let (zone, around) = (&zone, &around);
@@ -183,15 +183,15 @@ impl<R: Precise> Force<'_, R> {
     #[inline(always)]
     fn kick<F: Fn(&Page<R>, usize) -> [R; 3]>(
         &self,
-        columns: Columns,
-        rows: &mut Rows,
-        felt: impl Fn(&Page<R>) -> F,
+        columns: ParticleColumns,
+        rows: &mut ParticlePages,
+        gathered: impl Fn(&Page<R>) -> F,
     ) {
-        let mut largest = Largest::default();
+        let mut largest = MaxMagnitudes::default();
         for (page, count) in rows.pages::<R>(columns) {
-            let (felt, mut all) = (felt(&page), [[R::lit(0.0); PAGE]; 3]);
+            let (gathered, mut all) = (gathered(&page), [[R::lit(0.0); PAGE]; 3]);
             for n in 0..count {
-                let a = felt(&page, n);
+                let a = gathered(&page, n);
                 for axis in 0..3 {
                     all[axis][n] = a[axis];
                 }
@@ -199,7 +199,7 @@ impl<R: Precise> Force<'_, R> {
             // all rows of the page alike, so that vectors of them go together
             for (axis, a) in all.iter().enumerate() {
                 for n in 0..PAGE {
-                    let kept = if self.again {
+                    let kept = if self.correct {
                         page.acceleration[axis][n]
                     } else {
                         R::lit(0.0)
@@ -209,33 +209,37 @@ impl<R: Precise> Force<'_, R> {
                 }
                 *page.acceleration[axis] = *a;
             }
-            largest.take(&page, count);
+            largest.include(&page, count);
         }
-        rows.know(largest.sizes());
+        rows.cache_largest(largest.sizes());
     }
 
     /// Kicks all particles that the level moves, whose clouds are `W` cells wide.
     fn all<const W: usize>(&self, species: &mut Species, level: usize) -> Result<(), DeviceError> {
         let columns = species.pool.columns;
-        let block = || Around {
+        let block = || VectorWindow {
             values: Vec::new(),
             ahead: R::lit(0.0),
         };
         for (level, own) in [(Some(level), true), (level.checked_sub(1), false)] {
             let rows = level.map_or(&[][..], |level| self.topology.rows(level));
-            let mut lifted = species.lift(rows.iter().copied());
-            let kicked = lifted
+            let mut detached = species.take_patches(rows.iter().copied());
+            let kicked = detached
                 .par_iter_mut()
                 .map_init(block, |block, (row, patch)| {
                     let [here, ahead] = patch;
                     match own {
-                        true if here.count() > 0 => self.own::<W>(columns, (*row, here), block),
-                        false if ahead.count() > 0 => self.coarser::<W>(columns, (*row, ahead)),
+                        true if here.count() > 0 => {
+                            self.kick_leaf::<W>(columns, (*row, here), block)
+                        }
+                        false if ahead.count() > 0 => {
+                            self.kick_coarser_leaf::<W>(columns, (*row, ahead))
+                        }
                         _ => Ok(()),
                     }
                 });
             let kicked: Result<(), DeviceError> = kicked.collect();
-            species.lower(lifted);
+            species.restore_patches(detached);
             kicked?;
         }
         Ok(())
@@ -246,29 +250,29 @@ impl<R: Precise> Force<'_, R> {
 fn kick(
     species: &mut Species,
     (topology, motion): (&Topology, &Motion),
-    field: &View<Acceleration>,
-    (time, half, again): (f64, f64, bool),
+    field: &FieldView<Acceleration>,
+    (time, half, correct): (f64, f64, bool),
 ) -> Result<(), DeviceError> {
     let tables = field.place().tables;
-    if let Some((lists, tables)) = species.settled(topology, tables)?.zip(tables) {
-        return lists.pull(&Pulled {
+    if let Some((lists, tables)) = species.upload(topology, tables)?.zip(tables) {
+        return lists.kick(&KickContext {
             topology,
             tables,
             motion,
             field,
             time,
             half,
-            again,
+            correct,
         });
     }
     in_precision!(species.precision(), R => {
-        let force = Force::<R> {
+        let force = ClosingKick::<R> {
             topology,
             motion,
             field,
             time,
             half: R::lit(half),
-            again,
+            correct,
         };
         let level = field.level();
         match motion.cloud {
@@ -284,7 +288,7 @@ pub(super) fn close(
     topology: Res<Topology>,
     clock: Res<LevelClock>,
     motion: Res<Motion>,
-    mut species: ResMut<AllSpecies>,
+    mut species: ResMut<SpeciesMap>,
     field: Read<Acceleration, REACH>,
 ) -> Result<(), Error> {
     let field = field.get(REACH)?;
@@ -297,12 +301,12 @@ pub(super) fn close(
 
 /// Where levels stand at one time: the closing kicks of their latest steps are mended. At the ends of these a level did not know yet what finer
 /// ones would add to its potential, and felt what they had added a step before, where particles were then.
-pub(super) fn mend(
+pub(super) fn correct(
     (topology, levels, motion): (Res<Topology>, Res<Levels>, Res<Motion>),
     aligned: Res<AlignedLevels>,
-    mut species: ResMut<AllSpecies>,
+    mut species: ResMut<SpeciesMap>,
     mut field: Write<Acceleration, REACH>,
-    mut others: OtherRanks,
+    mut others: Comm,
 ) -> Result<(), Error> {
     if aligned.coarsest >= aligned.finest {
         return Ok(());
@@ -325,22 +329,22 @@ pub(super) fn mend(
 }
 
 /// Before the first step: the accelerations of all particles, unless they were restored.
-pub(super) fn begin(
+pub(super) fn initialise(
     rows: LevelRows,
     (topology, levels, motion): (Res<Topology>, Res<Levels>, Res<Motion>),
-    mut species: ResMut<AllSpecies>,
-    mut units: ResMut<Units>,
+    mut species: ResMut<SpeciesMap>,
+    mut units: ResMut<MassQuantum>,
     mut field: Write<Acceleration, REACH>,
-    mut others: OtherRanks,
+    mut others: Comm,
 ) -> Result<(), Error> {
     let finest = rows.finest();
-    if rows.in_parts() || rows.level() < finest {
+    if rows.is_estimate() || rows.level() < finest {
         return Ok(());
     }
     for level in 0..=finest {
         field.refresh_on(&mut others, level)?;
     }
-    if std::mem::replace(&mut units.begun, true) {
+    if std::mem::replace(&mut units.has_accelerations, true) {
         return Ok(());
     }
     for level in 0..=finest {

@@ -1,21 +1,21 @@
 //! Particles one by one: which patch holds the one with an identity, what it has, and changes of it.
 
 use super::list::Particle;
-use super::species::{AllSpecies, Species};
+use super::species::{Species, SpeciesMap};
+use nestar_engine::data::{ParticleId, ParticleSet};
 use nestar_engine::device::DeviceError;
-use nestar_engine::field::{Item, Items};
 use nestar_engine::mesh::Topology;
 use rayon::prelude::*;
 
-impl AllSpecies {
+impl SpeciesMap {
     /// The species of a particle; none if the item is no particle.
     #[must_use]
-    pub fn of(&self, item: &Item) -> Option<&Species> {
+    pub fn of(&self, item: &ParticleId) -> Option<&Species> {
         self.0.get(item.kind().checked_sub(self.1)?)
     }
 
     /// The same, for changing.
-    pub fn of_mut(&mut self, item: &Item) -> Option<&mut Species> {
+    pub fn of_mut(&mut self, item: &ParticleId) -> Option<&mut Species> {
         self.0.get_mut(item.kind().checked_sub(self.1)?)
     }
 
@@ -27,7 +27,7 @@ impl AllSpecies {
     pub fn particle(
         &self,
         topology: &Topology,
-        item: &Item,
+        item: &ParticleId,
     ) -> Result<Option<Particle>, DeviceError> {
         let found = self.of(item);
         let found = found.map(|species| species.particle(topology, item.id()));
@@ -42,7 +42,7 @@ impl AllSpecies {
     pub fn change(
         &mut self,
         topology: &Topology,
-        item: &Item,
+        item: &ParticleId,
         change: impl FnOnce(&mut Particle),
     ) -> Result<bool, DeviceError> {
         let found = self.of_mut(item);
@@ -51,7 +51,7 @@ impl AllSpecies {
 }
 
 impl Species {
-    /// The particle with an identity, as [`AllSpecies::particle`].
+    /// The particle with an identity, as [`SpeciesMap::particle`].
     ///
     /// # Errors
     /// The device fails.
@@ -62,10 +62,10 @@ impl Species {
         let (level, records) = (topology.level(row).unwrap_or_default(), self.copy(row)?);
         let mut records = records.chunks_exact(self.record_bytes());
         let record = records.find(|record| self.identity(record) == Some(id));
-        Ok(record.map(|record| self.stands(topology, (level, row), record)))
+        Ok(record.map(|record| self.decode(topology, (level, row), record)))
     }
 
-    /// Changes the particle with an identity, as [`AllSpecies::change`].
+    /// Changes the particle with an identity, as [`SpeciesMap::change`].
     ///
     /// # Errors
     /// As there.
@@ -83,15 +83,15 @@ impl Species {
         let mut records = self.take(row)?;
         let mut all = records.chunks_exact_mut(length);
         if let Some(record) = all.find(|record| self.identity(record) == Some(id)) {
-            let before = self.stands(topology, (level, row), record);
+            let before = self.decode(topology, (level, row), record);
             let mut particle = before.clone();
             change(&mut particle);
             wrong = particle.mass.is_nan() || particle.mass < 0.0 || particle.mass.is_infinite();
-            self.grown += (particle.mass - before.mass).max(0.0);
+            self.mass_gain += (particle.mass - before.mass).max(0.0);
             if particle.mass != before.mass {
                 self.recount();
             }
-            self.write(if wrong { &before } else { &particle }, record);
+            self.encode(if wrong { &before } else { &particle }, record);
         }
         self.put(row, &records)?;
         // it is where it was
@@ -124,19 +124,19 @@ impl Species {
     }
 
     fn all_rows(&self, topology: &Topology) -> Result<Vec<(u64, u32)>, DeviceError> {
-        let mut all = match &self.lists {
+        let mut all = match &self.on_device {
             Some(lists) => lists.identities()?,
             None => Vec::new(),
         };
         for row in 0..topology.capacity() as u32 {
-            all.extend(self.in_pages(row).map(|id| (id, row)));
+            all.extend(self.host_identities(row).map(|id| (id, row)));
         }
         all.par_sort_unstable();
         Ok(all)
     }
 
     /// The identities of a patch's particles that stand in pages.
-    pub(super) fn in_pages(&self, row: u32) -> impl Iterator<Item = u64> {
+    pub(super) fn host_identities(&self, row: u32) -> impl Iterator<Item = u64> {
         let lists = self.patches[row as usize].iter();
         lists.flat_map(|rows| rows.identities())
     }
@@ -145,7 +145,7 @@ impl Species {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nestar_engine::field::Precision;
+    use nestar_engine::data::Precision;
 
     #[test]
     fn what_is_changed_of_a_particle_is_read_again() {
@@ -163,14 +163,14 @@ mod tests {
             );
             topology.create_root();
             let mut record: Vec<u8> = (0..species.record_bytes()).map(|n| n as u8).collect();
-            let before = species.stands(&topology, (0, 0), &record);
+            let before = species.decode(&topology, (0, 0), &record);
             let mut particle = before.clone();
             particle.velocity = [1.5, -2.0, 0.25];
             particle.mass = 3.0;
             particle.scalars = vec![0.5, -8.0];
-            species.write(&particle, &mut record);
-            assert_eq!(species.stands(&topology, (0, 0), &record), particle);
-            species.write(&before, &mut record);
+            species.encode(&particle, &mut record);
+            assert_eq!(species.decode(&topology, (0, 0), &record), particle);
+            species.encode(&before, &mut record);
             assert!(record.iter().enumerate().all(|(n, byte)| *byte == n as u8));
         }
     }

@@ -1,33 +1,33 @@
 //! The largest velocities and accelerations of particles.
 
-use super::columns::{Columns, PAGE, Page, Precise};
-use super::rows::Rows;
+use super::columns::{PAGE, Page, ParticleColumns, ParticleReal};
+use super::rows::ParticlePages;
 
 /// Sizes that are compared side by side.
 const SIDES: usize = 8;
 
 /// The largest sizes of velocities along the axes, then of accelerations, side by side, as whole numbers.
-pub struct Largest<R: Precise>([[R::Place; SIDES]; 6]);
+pub struct MaxMagnitudes<R: ParticleReal>([[R::Place; SIDES]; 6]);
 
-impl<R: Precise> Default for Largest<R> {
+impl<R: ParticleReal> Default for MaxMagnitudes<R> {
     fn default() -> Self {
         Self([[R::ordered(R::lit(0.0)); SIDES]; 6])
     }
 }
 
-impl<R: Precise> Largest<R> {
+impl<R: ParticleReal> MaxMagnitudes<R> {
     /// Of all particles of a patch that one level moves.
-    pub fn of(rows: &mut Rows, columns: Columns) -> [f64; 6] {
+    pub fn of(rows: &mut ParticlePages, columns: ParticleColumns) -> [f64; 6] {
         let mut largest = Self::default();
-        for (page, count) in rows.seen::<R>(columns) {
-            largest.take(&page, count);
+        for (page, count) in rows.read_pages::<R>(columns) {
+            largest.include(&page, count);
         }
         largest.sizes()
     }
 
     /// Takes the first particles of a page in.
     #[inline(always)]
-    pub fn take(&mut self, page: &Page<R>, count: usize) {
+    pub fn include(&mut self, page: &Page<R>, count: usize) {
         let numbers = page.velocity.iter().chain(&page.acceleration);
         let each = self.0.iter_mut().zip(numbers);
         each.for_each(|(largest, values)| enlarge::<R>(largest, values, count));
@@ -43,7 +43,7 @@ impl<R: Precise> Largest<R> {
 
 /// Enlarges numbers to the sizes of the first numbers of a column, side by side, so that vectors of them go together.
 #[inline(always)]
-fn enlarge<R: Precise>(sides: &mut [R::Place; SIDES], values: &[R; PAGE], count: usize) {
+fn enlarge<R: ParticleReal>(sides: &mut [R::Place; SIDES], values: &[R; PAGE], count: usize) {
     let none = R::ordered(R::lit(0.0));
     for first in (0..PAGE).step_by(SIDES) {
         for (n, side) in sides.iter_mut().enumerate() {

@@ -1,51 +1,51 @@
 //! Particles on their way from patch to patch: those that stay on their level and rank are fetched by the leaves that they come to.
 
-use super::rows::{Pool, Rows};
-use super::species::Patch;
-use super::units::Lost;
-use nestar_engine::field::Parcel;
+use super::rows::{PagePool, ParticlePages};
+use super::species::PatchParticles;
+use super::units::Escaped;
+use nestar_engine::data::MigrationBatch;
 use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::mesh::SELF;
 use rayon::prelude::*;
 
 /// What leaves the patches of a level.
 #[derive(Default)]
-pub(super) struct Drifted {
-    pub parcels: Vec<Parcel>,
-    pub lost: Lost,
+pub(super) struct DriftResult {
+    pub parcels: Vec<MigrationBatch>,
+    pub lost: Escaped,
     /// The identities of what has left the box.
-    pub gone: Vec<u64>,
+    pub escaped: Vec<u64>,
     /// The identity of one that has no finite place.
     pub fault: Option<u64>,
 }
 
 /// What leaves a patch, and what has left the box.
 #[derive(Default)]
-pub(super) struct Leavers {
+pub(super) struct Outgoing {
     /// By particle: the direction in a table of 27.
-    ways: Vec<u8>,
+    directions_of: Vec<u8>,
     /// Their records, one behind the other.
     records: Vec<u8>,
     /// The directions that any has, as bits.
     directions: u32,
     /// Who goes elsewhere than to leaves of the level on this rank.
-    parcels: Vec<Parcel>,
-    pub lost: Lost,
-    pub gone: Vec<u64>,
+    parcels: Vec<MigrationBatch>,
+    pub lost: Escaped,
+    pub escaped: Vec<u64>,
     /// The identity of one that has no finite place.
     pub fault: Option<u64>,
 }
 
-impl Leavers {
+impl Outgoing {
     /// Makes room for so many more, each of so many bytes.
-    pub fn expect(&mut self, number: usize, bytes: usize) {
-        self.ways.reserve(number);
+    pub fn reserve(&mut self, number: usize, bytes: usize) {
+        self.directions_of.reserve(number);
         self.records.reserve(number * bytes);
     }
 
     /// Takes particle `n` out, which goes to the patch in a direction.
-    pub fn take(&mut self, pool: &Pool, rows: &mut Rows, n: usize, direction: usize) {
-        self.ways.push(direction as u8);
+    pub fn take(&mut self, pool: &PagePool, rows: &mut ParticlePages, n: usize, direction: usize) {
+        self.directions_of.push(direction as u8);
         self.directions |= 1 << direction;
         rows.take(pool, n, &mut self.records);
     }
@@ -53,8 +53,12 @@ impl Leavers {
     /// The records of those that go in a direction.
     fn to(&self, direction: usize, bytes: usize) -> impl Iterator<Item = &[u8]> {
         let is_there = self.directions >> direction & 1 == 1;
-        let ways = if is_there { &self.ways[..] } else { &[] };
-        let records = ways.iter().zip(self.records.chunks_exact(bytes));
+        let directions_of = if is_there {
+            &self.directions_of[..]
+        } else {
+            &[]
+        };
+        let records = directions_of.iter().zip(self.records.chunks_exact(bytes));
         records.filter_map(move |(&way, record)| (way == direction as u8).then_some(record))
     }
 
@@ -77,7 +81,7 @@ impl Leavers {
                 records.push(list);
             }
             let place = topology.place_beside(level, topology.index(row), offset(d));
-            self.parcels.extend(place.map(|index| Parcel {
+            self.parcels.extend(place.map(|index| MigrationBatch {
                 level,
                 index,
                 records,
@@ -89,14 +93,14 @@ impl Leavers {
 /// Takes leavers of own patches, each with its row, to the own leaves beside them, into one of their lists; what goes elsewhere.
 pub(super) fn exchange(
     topology: &Topology,
-    pool: &Pool,
-    (patches, list): (&mut [(u32, Patch)], usize),
-    leavers: Vec<Leavers>,
-) -> Drifted {
+    pool: &PagePool,
+    (patches, list): (&mut [(u32, PatchParticles)], usize),
+    outgoing: Vec<Outgoing>,
+) -> DriftResult {
     let bytes = pool.columns.bytes();
-    let mut by_row: Vec<Option<&Leavers>> = vec![None; topology.capacity()];
-    for ((row, _), leavers) in patches.iter().zip(&leavers) {
-        by_row[*row as usize] = Some(leavers).filter(|leavers| leavers.directions > 0);
+    let mut by_row: Vec<Option<&Outgoing>> = vec![None; topology.capacity()];
+    for ((row, _), outgoing) in patches.iter().zip(&outgoing) {
+        by_row[*row as usize] = Some(outgoing).filter(|outgoing| outgoing.directions > 0);
     }
     patches.par_iter_mut().for_each(|(row, patch)| {
         let around = topology.neighbours(*row).iter().enumerate();
@@ -106,13 +110,13 @@ pub(super) fn exchange(
             records.for_each(|record| patch[list].push(pool, record));
         }
     });
-    let mut all = Drifted::default();
-    for leavers in leavers {
-        all.lost.count += leavers.lost.count;
-        all.lost.mass += leavers.lost.mass;
-        all.gone.extend(leavers.gone);
-        all.fault = all.fault.max(leavers.fault);
-        all.parcels.extend(leavers.parcels);
+    let mut all = DriftResult::default();
+    for outgoing in outgoing {
+        all.lost.count += outgoing.lost.count;
+        all.lost.mass += outgoing.lost.mass;
+        all.escaped.extend(outgoing.escaped);
+        all.fault = all.fault.max(outgoing.fault);
+        all.parcels.extend(outgoing.parcels);
     }
     all
 }

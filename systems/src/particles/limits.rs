@@ -1,14 +1,14 @@
 //! The step that the particles of a level allow.
 
 use super::Motion;
-use super::columns::Precise;
-use super::device::OnDevice;
-use super::largest::Largest;
-use super::species::{AllSpecies, Patch, Species};
+use super::columns::ParticleReal;
+use super::device::DeviceParticles;
+use super::largest::MaxMagnitudes;
+use super::species::{PatchParticles, Species, SpeciesMap};
 use bevy_ecs::prelude::*;
+use nestar_engine::data::LevelRows;
+use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::device::DeviceError;
-use nestar_engine::field::LevelRows;
-use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::mesh::Topology;
 use nestar_engine::step::StepLimits;
 use nestar_engine::{Error, in_precision};
@@ -16,12 +16,12 @@ use rayon::prelude::*;
 
 /// The largest velocity over the width of a patch along an axis, and the largest acceleration over it, of what a level and all finer ones move.
 #[derive(Clone, Copy, Debug, Default)]
-struct Fastest {
+struct MaxRates {
     velocity: f64,
     acceleration: f64,
 }
 
-impl Fastest {
+impl MaxRates {
     /// Of sizes of velocities along the axes, then of accelerations.
     fn of(sizes: [f64; 6], width: [f64; 3]) -> Self {
         let along = |axis: usize| Self {
@@ -47,19 +47,19 @@ pub(super) fn limit(
     rows: LevelRows,
     topology: Res<Topology>,
     motion: Res<Motion>,
-    mut all: ResMut<AllSpecies>,
+    mut all: ResMut<SpeciesMap>,
     mut limits: ResMut<StepLimits>,
 ) -> Result<(), Error> {
-    if rows.in_parts() {
+    if rows.is_estimate() {
         limits.leave_out("particles");
         limits.leave_out("particle acceleration");
         return Ok(());
     }
     let width = topology.domain.cell_width(rows.level());
-    let mut fastest = Fastest::default();
+    let mut fastest = MaxRates::default();
     let tables = rows.view().tables;
     for species in all.falling() {
-        if let Some((lists, tables)) = species.settled(&topology, tables)?.zip(tables) {
+        if let Some((lists, tables)) = species.upload(&topology, tables)?.zip(tables) {
             fastest = fastest.with(on_device(lists, (&topology, tables), rows.level(), width)?);
             continue;
         }
@@ -77,43 +77,44 @@ pub(super) fn limit(
 
 /// As [`of_level`] of particles on a device.
 fn on_device(
-    lists: &mut OnDevice,
+    lists: &mut DeviceParticles,
     place: (&Topology, &DeviceTopology),
     level: usize,
     width: [f64; 3],
-) -> Result<Fastest, DeviceError> {
-    let mut fastest = Fastest::default();
+) -> Result<MaxRates, DeviceError> {
+    let mut fastest = MaxRates::default();
     for host in level.saturating_sub(1)..=place.0.finest() {
         for list in [0, 1].into_iter().filter(|list| host + list >= level) {
             let largest = lists.largest(place, (host, list))?;
-            fastest = fastest.with(Fastest::of(largest, width));
+            fastest = fastest.with(MaxRates::of(largest, width));
         }
     }
     Ok(fastest)
 }
 
 /// Over widths of a cell.
-fn of_level<R: Precise>(
+fn of_level<R: ParticleReal>(
     species: &mut Species,
     topology: &Topology,
     level: usize,
     width: [f64; 3],
-) -> Fastest {
+) -> MaxRates {
     let columns = species.pool.columns;
-    let mut fastest = Fastest::default();
+    let mut fastest = MaxRates::default();
     for host in level.saturating_sub(1)..=topology.finest() {
-        let mut lifted = species.lift(topology.rows(host).iter().copied());
+        let mut detached = species.take_patches(topology.rows(host).iter().copied());
         // of the next coarser level those alone that this one moves there
-        let of_patch = |(_, patch): &mut (u32, Patch)| {
+        let of_patch = |(_, patch): &mut (u32, PatchParticles)| {
             let lists = patch[usize::from(host < level)..].iter_mut();
-            let found = lists.map(|rows| rows.largest(|rows| Largest::<R>::of(rows, columns)));
-            found.fold(Fastest::default(), |all, sizes| {
-                all.with(Fastest::of(sizes, width))
+            let found =
+                lists.map(|rows| rows.largest(|rows| MaxMagnitudes::<R>::of(rows, columns)));
+            found.fold(MaxRates::default(), |all, sizes| {
+                all.with(MaxRates::of(sizes, width))
             })
         };
-        let patches = lifted.par_iter_mut().map(of_patch);
-        fastest = fastest.with(patches.reduce(Fastest::default, Fastest::with));
-        species.lower(lifted);
+        let patches = detached.par_iter_mut().map(of_patch);
+        fastest = fastest.with(patches.reduce(MaxRates::default, MaxRates::with));
+        species.restore_patches(detached);
     }
     fastest
 }

@@ -1,10 +1,10 @@
 //! Particles one by one, for whoever wants to look at them: tests, diagnostics, plugins that work on few.
 
-use super::species::{AllSpecies, Species};
+use super::species::{Species, SpeciesMap};
 use super::units::power_of_two;
 use nestar_engine::Error;
+use nestar_engine::data::{ParticleSet, PatchPlace};
 use nestar_engine::device::DeviceError;
-use nestar_engine::field::{Items, PatchPlace};
 use nestar_engine::mesh::Topology;
 
 /// A particle as it stands.
@@ -26,7 +26,7 @@ pub struct Particle {
     pub scalars: Vec<f64>,
 }
 
-impl AllSpecies {
+impl SpeciesMap {
     /// The species of a name.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl Species {
             for &row in topology.rows(level) {
                 let records = self.copy(row)?;
                 let records = records.chunks_exact(self.record_bytes());
-                all.extend(records.map(|record| self.stands(topology, (level, row), record)));
+                all.extend(records.map(|record| self.decode(topology, (level, row), record)));
             }
         }
         all.sort_unstable_by_key(|particle| particle.id);
@@ -64,7 +64,7 @@ impl Species {
     }
 
     /// What a record says of a particle in the patch of a row.
-    pub(super) fn stands(
+    pub(super) fn decode(
         &self,
         topology: &Topology,
         (level, row): (usize, u32),
@@ -93,7 +93,7 @@ impl Species {
     }
 
     /// Writes the velocity, the mass and the scalars of a particle into its record.
-    pub(super) fn write(&self, particle: &Particle, record: &mut [u8]) {
+    pub(super) fn encode(&self, particle: &Particle, record: &mut [u8]) {
         let width = self.pool.columns.number;
         let mut words = record[8 + 3 * width..].chunks_exact_mut(width);
         let mut write = |number: f64| match words.next() {

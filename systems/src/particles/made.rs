@@ -2,7 +2,7 @@
 
 /// A particle at the beginning.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Made {
+pub struct InitialParticle {
     /// Where, code length.
     pub position: [f64; 3],
     /// How fast, code units.
@@ -14,7 +14,7 @@ pub struct Made {
 }
 
 /// Makes particles by their numbers.
-pub trait Source: Send + Sync {
+pub trait ParticleSource: Send + Sync {
     /// How many numbers there are: they count from 0.
     fn count(&self) -> u64;
     /// The identity of a particle, which no other of the species has: its number, unless a file says another.
@@ -25,13 +25,13 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     /// A formula that has to say whether there is one does not.
-    fn make(&self, number: u64) -> Result<Option<Made>, String>;
+    fn make(&self, number: u64) -> Result<Option<InitialParticle>, String>;
     /// What errors call a particle beside its identity, such as the row of a file.
     fn origin(&self, _number: u64) -> String {
         String::new()
     }
     /// Why a particle may be outside the domain, and what to do; empty where nothing is known.
-    fn beyond(&self, _number: u64) -> String {
+    fn outside_hint(&self, _number: u64) -> String {
         String::new()
     }
     /// The mass of each particle, where it is the source that knows it.

@@ -32,23 +32,23 @@ mod tracers;
 mod units;
 mod zone;
 
-pub use config::{Cloud, Entities, ParticlesConfig, RefineConfig, SpeciesConfig};
+pub use config::{Cloud, EntityPolicy, ParticlesConfig, RefineConfig, SpeciesConfig};
 pub use list::Particle;
 pub use moved_by::MovedBy;
-pub use species::{AllSpecies, Species};
+pub use species::{Species, SpeciesMap};
 
 use crate::declare::Declare;
 use crate::fields::{Acceleration, Gas};
 use crate::order::{Advance, Aligned, Limit, Ready};
 use bevy_ecs::prelude::*;
-use device::Kernels;
-use nestar_engine::field::Pool;
+use device::ParticleKernels;
+use nestar_engine::comm::Ranks;
+use nestar_engine::data::Pool;
 use nestar_engine::mesh::Levels;
-use nestar_engine::ranks::Ranks;
 use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error, Plugin};
 use std::sync::Arc;
-use units::{Lost, Units};
+use units::{Escaped, MassQuantum};
 
 /// The plugin: reads the table `[particles]`, if the deck has it. Add it behind self-gravity.
 pub struct Particles;
@@ -67,26 +67,26 @@ struct Motion {
     /// Whether particles change places in their patches at each step.
     shuffle: bool,
     /// The time at which the particles stand that each level moves, where that is later than the level's.
-    stand: Vec<f64>,
+    times: Vec<f64>,
 }
 
 impl Motion {
     /// The particles that `level` moves stand at a time.
-    fn moved(&mut self, level: usize, time: f64) {
-        self.stand[level] = time;
+    fn set_time(&mut self, level: usize, time: f64) {
+        self.times[level] = time;
     }
 
     /// Whether the particles that `level` moves have been moved to a time, the level's own.
-    fn stands(&self, level: usize, time: f64) -> bool {
-        self.stand[level] == time
+    fn is_at(&self, level: usize, time: f64) -> bool {
+        self.times[level] == time
     }
 
     /// From the times of the particles that each level moves, and a level more, to a time.
-    fn lags(&self, levels: &Levels, time: f64) -> Vec<f64> {
-        let lag = |(level, stand): (usize, &f64)| time - stand.max(levels.time(level));
-        let mut lags: Vec<f64> = self.stand.iter().enumerate().map(lag).collect();
-        lags.push(0.0);
-        lags
+    fn time_offsets(&self, levels: &Levels, time: f64) -> Vec<f64> {
+        let offset = |(level, stand): (usize, &f64)| time - stand.max(levels.time(level));
+        let mut time_offsets: Vec<f64> = self.times.iter().enumerate().map(offset).collect();
+        time_offsets.push(0.0);
+        time_offsets
     }
 }
 
@@ -119,26 +119,26 @@ impl Plugin for Particles {
         go_to_device(sim, &mut species)?;
         sim.keep_keys(&["particles.cloud", "particles.zone"]);
         sim.world.insert_resource(motion(sim, &config));
-        let lost = vec![Lost::default(); species.len()];
+        let lost = vec![Escaped::default(); species.len()];
         let names = species.iter().map(|species| species.name.clone()).collect();
-        sim.register_items(AllSpecies(species, 0))?;
-        sim.state(
+        sim.register_items(SpeciesMap(species, 0))?;
+        sim.register_state(
             "particles",
-            Units {
+            MassQuantum {
                 lost,
                 names,
-                ..Units::default()
+                ..MassQuantum::default()
             },
         )?;
         initial::register(sim, sources);
         moves(sim);
         if falls {
             source::register(sim)?;
-            sim.system_in(Ready::Recompute, force::begin)
-                .exchanges_itself::<Acceleration>();
+            sim.system_in(Ready::Recompute, force::initialise)
+                .manages_own_halo::<Acceleration>();
             sim.system_in(Advance::Correct, force::close);
-            sim.system_in(Aligned::Correct, force::mend)
-                .exchanges_itself::<Acceleration>();
+            sim.system_in(Aligned::Correct, force::correct)
+                .manages_own_halo::<Acceleration>();
         }
         diagnostics::register(sim, falls);
         refine::register(sim, config.refine)
@@ -150,13 +150,13 @@ fn moves(sim: &mut Engine) {
     sim.system_in(Limit::Propose, limits::limit);
     let audits = sim.world.resource::<Settings>().run.audit;
     if audits {
-        sim.system_in(Aligned::Solve, audit::aligned);
-        sim.system_in(Advance::Predict, audit::before);
+        sim.system_in(Aligned::Solve, audit::check_aligned);
+        sim.system_in(Advance::Predict, audit::check_before_drift);
     }
     tracers::register(sim);
     sim.system_in(Advance::Predict, drift::drift);
     if audits {
-        sim.system_in(Advance::Predict, audit::after);
+        sim.system_in(Advance::Predict, audit::check_after_drift);
     }
 }
 
@@ -164,7 +164,7 @@ fn moves(sim: &mut Engine) {
 fn species(
     sim: &mut Engine,
     config: &ParticlesConfig,
-) -> Result<(Vec<Species>, initial::Sources), Error> {
+) -> Result<(Vec<Species>, initial::ParticleSources), Error> {
     let (mut species, mut sources) = (Vec::new(), Vec::new());
     for (name, own) in &config.species {
         check::check(sim, config, (name, own))?;
@@ -180,11 +180,11 @@ fn one_species(
     sim: &mut Engine,
     (name, own): (&str, &SpeciesConfig),
     weight: f64,
-) -> Result<(Species, Arc<dyn initial::Source>), Error> {
+) -> Result<(Species, Arc<dyn initial::ParticleSource>), Error> {
     let traces = own.moved_by != MovedBy::Fall;
     // nobody need say what tracers do not have
-    let needless = traces && !matches!(own.initial, initial::InitialConfig::Sphere(_));
-    let about = initial::About {
+    let needless = traces && !matches!(own.initial, initial::InitialParticlesConfig::Sphere(_));
+    let about = initial::SpeciesInfo {
         name,
         mass: own.mass.or(needless.then_some(0.0)),
         scalars: &own.scalars,
@@ -210,7 +210,7 @@ fn one_species(
             .push(format!("particles.species.{name}.initial.kind"));
     }
     if own.moved_by == MovedBy::MassFluxes {
-        made.chance = sim.random(&format!("ways of {name}"), own.seed)?;
+        made.stream = sim.random_stream(&format!("ways of {name}"), own.seed)?;
     }
     made.expected = source.count();
     made.source = Some(source.clone());
@@ -233,7 +233,7 @@ fn go_to_device(sim: &Engine, all: &mut [Species]) -> Result<(), Error> {
         };
         let shared = match &kernels {
             Some(shared) => shared,
-            None => kernels.insert(Arc::new(Kernels::new(pool)?)),
+            None => kernels.insert(Arc::new(ParticleKernels::new(pool)?)),
         };
         let mover = device::mover(pool, what)?;
         moved.for_each(|species| species.go_to_device((shared, &mover), sim.levels()));
@@ -251,6 +251,6 @@ fn motion(sim: &Engine, config: &ParticlesConfig) -> Motion {
         zone: config.zone as usize,
         shuffle: config.shuffle,
         walls: faces.map(|sides| sides.map(|kind| kind == BoundaryKind::Reflecting)),
-        stand: vec![f64::NEG_INFINITY; sim.levels()],
+        times: vec![f64::NEG_INFINITY; sim.levels()],
     }
 }

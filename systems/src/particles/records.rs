@@ -1,13 +1,14 @@
 //! The records of particles, as which the engine takes them to other patches, ranks and snapshots.
 
 use super::columns::PAGE;
-use super::initial::beginnings;
-use super::rows::Pool;
-use super::species::{Patch, Species, count};
-use nestar_engine::device::DeviceError;
-use nestar_engine::field::{
-    Above, Component, DataType, ItemColumn, Items, PatchPlace, Precision, Refined, Shifts,
+use super::initial::initial_positions;
+use super::rows::PagePool;
+use super::species::{PatchParticles, Species, count};
+use nestar_engine::data::{
+    Component, CoveringLeaf, DataType, ParticleColumn, ParticleSet, PatchPlace, Precision,
+    RefinedPatch, RemapOnRegrid,
 };
+use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::{Domain, Topology};
 use nestar_kernels::particles::motion::{in_child, in_parent};
 use rayon::prelude::*;
@@ -66,7 +67,7 @@ fn mass() -> Component {
 }
 
 /// Adds the particles of records to a patch.
-fn push_all(patch: &mut Patch, pool: &Pool, records: &[u8]) {
+fn push_all(patch: &mut PatchParticles, pool: &PagePool, records: &[u8]) {
     let length = pool.columns.bytes();
     for record in records.chunks_exact(length + 1) {
         patch[usize::from(record[length] > 0)].push(pool, &record[..length]);
@@ -74,7 +75,7 @@ fn push_all(patch: &mut Patch, pool: &Pool, records: &[u8]) {
 }
 
 /// A record is the values of the columns and a byte: 1 where the next finer level moves the particle, else 0.
-impl Items for Species {
+impl ParticleSet for Species {
     fn name(&self) -> &str {
         &self.name
     }
@@ -91,19 +92,19 @@ impl Items for Species {
         ["particles", "particle"]
     }
 
-    fn columns(&self) -> Vec<ItemColumn> {
+    fn columns(&self) -> Vec<ParticleColumn> {
         let (mut columns, mut end) = (Vec::new(), 0);
         for (what, data_type, is_vector) in self.kept() {
-            let column = ItemColumn::kept(what, data_type, end);
+            let column = ParticleColumn::stored(what, data_type, end);
             let column = if is_vector { column.vector() } else { column };
             end += column.bytes();
             columns.push(column);
         }
         if !self.pool.columns.masses {
-            columns.push(ItemColumn::derived(mass()));
+            columns.push(ParticleColumn::derived(mass()));
         }
         let position = what("position", "length", [1, 0, 0], "position");
-        columns.push(ItemColumn::derived(position).vector());
+        columns.push(ParticleColumn::derived(position).vector());
         columns
     }
 
@@ -129,10 +130,10 @@ impl Items for Species {
     }
 
     fn identities(&self, row: u32) -> Result<Vec<u64>, DeviceError> {
-        let lists = self.lists.as_ref();
+        let lists = self.on_device.as_ref();
         let on_device = lists.map(|lists| lists.identities_of(row)).transpose()?;
         let mut identities = on_device.unwrap_or_default();
-        identities.extend(self.in_pages(row));
+        identities.extend(self.host_identities(row));
         Ok(identities)
     }
 
@@ -140,11 +141,11 @@ impl Items for Species {
         self.find(topology, id)
     }
 
-    fn gone(&mut self) -> Vec<u64> {
-        std::mem::take(&mut self.gone)
+    fn take_removed(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.escaped)
     }
 
-    fn expected(&self) -> u64 {
+    fn expected_count(&self) -> u64 {
         self.expected
     }
 
@@ -154,7 +155,7 @@ impl Items for Species {
             .div_ceil(PAGE as u64)
             .saturating_add(patches.min(count).div_ceil(2));
         let page = 8 * self.pool.columns.page_words() + size_of::<Box<[u64]>>();
-        let lists = patches * size_of::<Patch>() as u64;
+        let lists = patches * size_of::<PatchParticles>() as u64;
         pages.saturating_mul(page as u64).saturating_add(lists)
     }
 
@@ -165,9 +166,9 @@ impl Items for Species {
         }
     }
 
-    fn beginnings(&self, domain: &Domain, most: u64) -> Option<Vec<[f64; 3]>> {
+    fn initial_positions(&self, domain: &Domain, most: u64) -> Option<Vec<[f64; 3]>> {
         let source = self.source.as_deref()?;
-        Some(beginnings(source, domain, most))
+        Some(initial_positions(source, domain, most))
     }
 
     fn weight(&self) -> f64 {
@@ -175,19 +176,21 @@ impl Items for Species {
     }
 
     fn count(&self, row: u32) -> usize {
-        let on_device = self.lists.as_ref().map_or(0, |lists| lists.count(row));
+        let on_device = self.on_device.as_ref().map_or(0, |lists| lists.count(row));
         count(&self.patches[row as usize]) + on_device
     }
 
-    fn follow(&mut self, rows: usize) -> Result<(), DeviceError> {
-        self.patches.resize_with(rows, Patch::default);
-        self.lists.iter_mut().for_each(|lists| lists.follow(rows));
+    fn resize_rows(&mut self, rows: usize) -> Result<(), DeviceError> {
+        self.patches.resize_with(rows, PatchParticles::default);
+        self.on_device
+            .iter_mut()
+            .for_each(|lists| lists.follow(rows));
         Ok(())
     }
 
     fn copy(&self, row: u32) -> Result<Vec<u8>, DeviceError> {
         let patch = &self.patches[row as usize];
-        let on_device = self.lists.as_ref().map(|lists| lists.records(&[row]));
+        let on_device = self.on_device.as_ref().map(|lists| lists.records(&[row]));
         let mut records = on_device.transpose()?.unwrap_or_default().concat();
         for (mark, rows) in patch.iter().enumerate() {
             for n in 0..rows.count() {
@@ -209,53 +212,53 @@ impl Items for Species {
     fn take_all(&mut self, rows: &[u32]) -> Result<Vec<Vec<u8>>, DeviceError> {
         self.forget_rows();
         let mut all = vec![Vec::new(); rows.len()];
-        if let Some(lists) = &mut self.lists {
+        if let Some(lists) = &mut self.on_device {
             all = lists.records(rows)?;
             rows.iter().for_each(|&row| lists.forget(row));
         }
-        let (mut lifted, pool) = (self.lift_all(rows.iter().copied()), &self.pool);
-        let patches = all.par_iter_mut().zip(&mut lifted);
+        let (mut detached, pool) = (self.take_all_patches(rows.iter().copied()), &self.pool);
+        let patches = all.par_iter_mut().zip(&mut detached);
         patches.for_each(|(records, (_, patch))| {
             let lists = patch.iter_mut().enumerate();
-            lists.for_each(|(mark, rows)| rows.take_all(pool, mark as u8, records));
+            lists.for_each(|(mark, rows)| rows.drain_records(pool, mark as u8, records));
         });
-        self.lower(lifted);
+        self.restore_patches(detached);
         Ok(all)
     }
 
     fn put(&mut self, row: u32, records: &[u8]) -> Result<(), DeviceError> {
         let length = self.record_bytes();
         self.forget_rows();
-        if let Some(incoming) = &mut self.incoming {
-            incoming.put(row, records, length);
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.put(row, records, length);
             return Ok(());
         }
-        self.in_pages = true;
+        self.needs_upload = true;
         push_all(&mut self.patches[row as usize], &self.pool, records);
         Ok(())
     }
 
     fn put_all(&mut self, mut records: Vec<(u32, Vec<u8>)>) -> Result<(), DeviceError> {
-        if self.incoming.is_some() {
+        if self.arrivals.is_some() {
             let mut each = records.iter();
             return each.try_for_each(|(row, records)| self.put(*row, records));
         }
         self.forget_rows();
-        self.in_pages = true;
+        self.needs_upload = true;
         records.sort_by_key(|(row, _)| *row);
         let of_row: Vec<_> = records.chunk_by(|a, b| a.0 == b.0).collect();
-        let mut lifted = self.lift_all(of_row.iter().map(|records| records[0].0));
-        let (patches, pool) = (lifted.par_iter_mut().zip(of_row), &self.pool);
+        let mut detached = self.take_all_patches(of_row.iter().map(|records| records[0].0));
+        let (patches, pool) = (detached.par_iter_mut().zip(of_row), &self.pool);
         patches.for_each(|((_, patch), records)| {
             let records = records.iter();
             records.for_each(|(_, records)| push_all(patch, pool, records));
         });
-        self.lower(lifted);
+        self.restore_patches(detached);
         Ok(())
     }
 
-    fn shifts(&mut self) -> Option<&mut dyn Shifts> {
-        match self.lists.is_some() {
+    fn remap_on_regrid(&mut self) -> Option<&mut dyn RemapOnRegrid> {
+        match self.on_device.is_some() {
             true => Some(self),
             false => None,
         }
@@ -286,21 +289,23 @@ impl Items for Species {
 }
 
 /// Of those that stand on a device.
-impl Shifts for Species {
-    fn lift(&mut self, rows: &[u32]) {
+impl RemapOnRegrid for Species {
+    fn detach(&mut self, rows: &[u32]) {
         self.forget_rows();
-        self.lists.iter_mut().for_each(|lists| lists.lift(rows));
+        self.on_device
+            .iter_mut()
+            .for_each(|lists| lists.detach(rows));
     }
 
-    fn land(
+    fn reinsert(
         &mut self,
         topology: &Topology,
-        lifted: &[Option<Above>],
-        refined: &[Refined],
+        detached: &[Option<CoveringLeaf>],
+        refined: &[RefinedPatch],
     ) -> Result<Vec<Vec<u8>>, DeviceError> {
         self.forget_rows();
-        match &mut self.lists {
-            Some(lists) => lists.land_lifted(topology, lifted, refined),
+        match &mut self.on_device {
+            Some(lists) => lists.reinsert_detached(topology, detached, refined),
             None => Ok(Vec::new()),
         }
     }
@@ -308,12 +313,12 @@ impl Shifts for Species {
 
 #[cfg(test)]
 mod tests {
-    use super::{Items, Precision, Species};
+    use super::{ParticleSet, Precision, Species};
 
     #[test]
     fn many_patches_are_filled_and_emptied_side_by_side() {
         let mut species = Species::new("dark", Precision::Double, None, vec![]);
-        species.follow(8).expect("there is memory");
+        species.resize_rows(8).expect("there is memory");
         let bytes = species.record_bytes();
         let record = |n: u64, mark: u8| {
             let mut record = [n, n * n, n, 7 * n]

@@ -1,16 +1,16 @@
 //! Particles that want a finer mesh: by their number in a patch or a cell, by their mass in a cell.
 
 use super::config::RefineConfig;
-use super::deposit::{Deposit, Weights, all_are_on_device};
-use super::initial::Ahead;
-use super::species::AllSpecies;
-use super::units::Units;
+use super::deposit::{Deposit, DepositWeights, all_are_on_device};
+use super::initial::InitialCells;
+use super::species::SpeciesMap;
+use super::units::MassQuantum;
 use crate::register::Register;
 use bevy_ecs::prelude::*;
 use nestar_device::{Lane, Real, device};
-use nestar_engine::field::{Component, Field, FieldSpec, LevelRows, Prolong, Restrict};
+use nestar_engine::comm::Comm;
+use nestar_engine::data::{Component, Field, FieldSpec, LevelRows, Prolong, Restrict};
 use nestar_engine::mesh::{RefineRequests, Topology};
-use nestar_engine::ranks::OtherRanks;
 use nestar_engine::step::Write;
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
@@ -42,7 +42,7 @@ pub(super) fn register(sim: &mut Engine, config: RefineConfig) -> Result<(), Err
         ..FieldSpec::cells(&[])
     })?;
     sim.world.insert_resource(Refine(config));
-    sim.world.resource_mut::<Ahead>().want();
+    sim.world.resource_mut::<InitialCells>().request();
     sim.system_in(crate::order::Flag::Criteria, mark);
     sim.criterion::<ParticleMarks, many_particles>([]);
     Ok(())
@@ -61,18 +61,18 @@ fn unmarked<R: Real>(_mark: R) -> R {
 fn mark(
     rows: LevelRows,
     topology: Res<Topology>,
-    (refine, units, ahead): (Res<Refine>, Res<Units>, Res<Ahead>),
-    mut species: ResMut<AllSpecies>,
+    (refine, units, ahead): (Res<Refine>, Res<MassQuantum>, Res<InitialCells>),
+    mut species: ResMut<SpeciesMap>,
     mut marks: Write<ParticleMarks>,
     mut requests: ResMut<RefineRequests>,
-    others: OtherRanks,
+    others: Comm,
 ) -> Result<(), Error> {
     let level = rows.level();
     marks.map_cells::<unmarked>(&rows, &[]);
     let limits = Limits::of(&refine.0, level, units.scale);
     let tables = rows.view().tables;
     if let Some((kernels, tables)) = species.kernels().zip(tables)
-        && !rows.in_parts()
+        && !rows.is_estimate()
         && limits
             .iter()
             .all(|limits| all_are_on_device(&species, limits.weights))
@@ -88,7 +88,7 @@ fn mark(
     }
     let mut wanted = vec![false; topology.rows(level).len() * CELLS];
     for limits in &limits {
-        let sums = match rows.in_parts() {
+        let sums = match rows.is_estimate() {
             true => ahead.in_cells(&topology, limits.weights, level),
             false => {
                 let mut deposit = Deposit::in_cells(&topology, limits.weights, level);
@@ -111,7 +111,7 @@ fn mark(
 
 /// Most that a level bears of one kind of sums.
 pub(super) struct Limits {
-    pub weights: Weights,
+    pub weights: DepositWeights,
     pub per_cell: f64,
     pub per_patch: f64,
     /// Of a patch of the next finer level that is there, or its siblings.
@@ -127,13 +127,13 @@ impl Limits {
         };
         let mass = if scale > 0.0 { scale } else { f64::INFINITY };
         let numbers = Self {
-            weights: Weights::Ones,
+            weights: DepositWeights::Ones,
             per_cell: at(&config.per_cell),
             per_patch: at(&config.per_patch),
             per_octant: at(&config.kept_per_patch),
         };
         let masses = Self {
-            weights: Weights::Masses(scale),
+            weights: DepositWeights::Masses(scale),
             per_cell: at(&config.mass_per_cell) * mass,
             per_patch: f64::INFINITY,
             per_octant: f64::INFINITY,
@@ -185,7 +185,7 @@ mod tests {
         ) = (10, 12, 11);
         let marks = |per_cell: f64, per_patch: f64, per_octant: f64| {
             let limits = Limits {
-                weights: Weights::Ones,
+                weights: DepositWeights::Ones,
                 per_cell,
                 per_patch,
                 per_octant,

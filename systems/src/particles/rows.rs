@@ -1,6 +1,6 @@
 //! The particles of a patch: pages from a pool, full but for the last one, in no order that means anything.
 
-use super::columns::{Columns, PAGE, Page, Precise};
+use super::columns::{PAGE, Page, ParticleColumns, ParticleReal};
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
@@ -8,16 +8,16 @@ use std::sync::{Mutex, PoisonError};
 type Words = Box<[u64]>;
 
 /// The pool that the pages of a species come from and go back to.
-pub struct Pool {
+pub struct PagePool {
     /// What is kept of a particle.
-    pub columns: Columns,
+    pub columns: ParticleColumns,
     free: Mutex<Vec<Words>>,
 }
 
-impl Pool {
+impl PagePool {
     /// An empty pool.
     #[must_use]
-    pub fn new(columns: Columns) -> Self {
+    pub fn new(columns: ParticleColumns) -> Self {
         Self {
             columns,
             free: Mutex::default(),
@@ -38,7 +38,7 @@ impl Pool {
 
 /// Particles of one patch that one level moves.
 #[derive(Default)]
-pub struct Rows {
+pub struct ParticlePages {
     pages: Vec<Words>,
     count: usize,
     /// The largest sizes of velocities along the axes, then of accelerations, where they are known.
@@ -47,9 +47,9 @@ pub struct Rows {
 
 /// The particles of a patch by the level that moves them: that of the patch, and the next finer one, for those that are on their way to
 /// or from a finer patch.
-pub type Patch = [Rows; 2];
+pub type PatchParticles = [ParticlePages; 2];
 
-impl Rows {
+impl ParticlePages {
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -57,7 +57,7 @@ impl Rows {
     }
 
     /// Keeps the largest sizes of velocities along the axes, then of accelerations, until something changes.
-    pub fn know(&mut self, largest: [f64; 6]) {
+    pub fn cache_largest(&mut self, largest: [f64; 6]) {
         self.largest = Some(largest);
     }
 
@@ -68,24 +68,24 @@ impl Rows {
     }
 
     /// The pages to be changed, each with how many particles it holds.
-    pub fn pages<R: Precise>(
+    pub fn pages<R: ParticleReal>(
         &mut self,
-        columns: Columns,
+        columns: ParticleColumns,
     ) -> impl Iterator<Item = (Page<'_, R>, usize)> {
         self.largest = None;
-        self.seen(columns)
+        self.read_pages(columns)
     }
 
     /// The pages, of which nothing is changed.
-    pub fn seen<R: Precise>(
+    pub fn read_pages<R: ParticleReal>(
         &mut self,
-        columns: Columns,
+        columns: ParticleColumns,
     ) -> impl Iterator<Item = (Page<'_, R>, usize)> {
         let (mut left, mut pages) = (self.count, &mut self.pages[..]);
-        ask_for(pages.first());
+        prefetch(pages.first());
         std::iter::from_fn(move || {
             let (words, rest) = std::mem::take(&mut pages).split_first_mut()?;
-            ask_for(rest.first());
+            prefetch(rest.first());
             let count = PAGE.min(left);
             (pages, left) = (rest, left - count);
             Some((Page::of(words, columns), count))
@@ -104,13 +104,13 @@ impl Rows {
     }
 
     /// Forgets all particles.
-    pub fn clear(&mut self, pool: &Pool) {
+    pub fn clear(&mut self, pool: &PagePool) {
         (self.count, self.largest) = (0, None);
         self.pages.drain(..).for_each(|page| pool.give_back(page));
     }
 
     /// Adds a particle by its record: the values of the columns one after the other.
-    pub fn push(&mut self, pool: &Pool, record: &[u8]) {
+    pub fn push(&mut self, pool: &PagePool, record: &[u8]) {
         self.largest = None;
         if self.count == PAGE * self.pages.len() {
             self.pages.push(pool.page());
@@ -124,7 +124,7 @@ impl Rows {
     }
 
     /// Appends the record of particle `n`.
-    pub fn read(&self, columns: Columns, n: usize, record: &mut Vec<u8>) {
+    pub fn read(&self, columns: ParticleColumns, n: usize, record: &mut Vec<u8>) {
         let start = record.len();
         record.resize(start + columns.bytes(), 0);
         read(
@@ -136,13 +136,13 @@ impl Rows {
     }
 
     /// Takes particle `n` out, whose row the last one takes; its record is appended.
-    pub fn take(&mut self, pool: &Pool, n: usize, record: &mut Vec<u8>) {
+    pub fn take(&mut self, pool: &PagePool, n: usize, record: &mut Vec<u8>) {
         self.read(pool.columns, n, record);
         self.remove(pool, n);
     }
 
     /// Removes particle `n`, whose row the last one takes.
-    pub fn remove(&mut self, pool: &Pool, n: usize) {
+    pub fn remove(&mut self, pool: &PagePool, n: usize) {
         self.largest = None;
         let last = self.count - 1;
         if n != last {
@@ -160,14 +160,14 @@ impl Rows {
     }
 
     /// Takes particle `n` out and adds it to `other`.
-    pub fn hand_over(&mut self, pool: &Pool, n: usize, other: &mut Self) {
+    pub fn move_to(&mut self, pool: &PagePool, n: usize, other: &mut Self) {
         let mut record = Vec::with_capacity(pool.columns.bytes());
         self.take(pool, n, &mut record);
         other.push(pool, &record);
     }
 
     /// Lets particles change places, in some way.
-    pub fn shuffle(&mut self, pool: &Pool) {
+    pub fn shuffle(&mut self, pool: &PagePool) {
         let mut record = Vec::with_capacity(pool.columns.bytes());
         for n in 0..self.count {
             record.clear();
@@ -177,17 +177,17 @@ impl Rows {
     }
 
     /// Takes all particles out and adds them to `other`.
-    pub fn drain_into(mut self, pool: &Pool, other: &mut Self) {
+    pub fn append_to(mut self, pool: &PagePool, other: &mut Self) {
         if other.count == 0 {
             std::mem::swap(&mut self, other);
         }
         for n in (0..self.count).rev() {
-            self.hand_over(pool, n, other);
+            self.move_to(pool, n, other);
         }
     }
 
     /// Takes all particles out; their records are appended, each followed by `mark`.
-    pub fn take_all(&mut self, pool: &Pool, mark: u8, records: &mut Vec<u8>) {
+    pub fn drain_records(&mut self, pool: &PagePool, mark: u8, records: &mut Vec<u8>) {
         let (columns, length) = (pool.columns, pool.columns.bytes() + 1);
         let (before, bytes) = (records.len(), self.count * length);
         match before {
@@ -196,7 +196,7 @@ impl Rows {
             _ => records.resize(before + bytes, 0),
         }
         let of_page = records[before..].par_chunks_mut(PAGE * length);
-        let pages = of_page.zip(&self.pages).with_min_len(FEW);
+        let pages = of_page.zip(&self.pages).with_min_len(MIN_PAGES_PER_TASK);
         pages.for_each(|(records, page)| {
             for (n, record) in records.chunks_exact_mut(length).enumerate() {
                 record[length - 1] = mark;
@@ -209,7 +209,7 @@ impl Rows {
 
 /// Asks for the words of a page that is read soon: they come from memory meanwhile.
 #[inline(always)]
-fn ask_for(page: Option<&Words>) {
+fn prefetch(page: Option<&Words>) {
     #[cfg(target_arch = "x86_64")]
     for line in page.into_iter().flat_map(|page| page.chunks(8)) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -221,7 +221,7 @@ fn ask_for(page: Option<&Words>) {
 }
 
 /// Pages that are worth a task of their own.
-const FEW: usize = 128;
+const MIN_PAGES_PER_TASK: usize = 128;
 
 /// Bytes of the identities of a page; the columns of numbers of `W` bytes follow.
 const IDENTITIES: usize = 8 * PAGE;
@@ -238,7 +238,7 @@ fn set<const W: usize>(page: &mut [u8], n: usize, record: &[u8]) {
 }
 
 /// Reads row `n` of a page as a record.
-fn read(page: &[u64], columns: Columns, n: usize, record: &mut [u8]) {
+fn read(page: &[u64], columns: ParticleColumns, n: usize, record: &mut [u8]) {
     let page = bytemuck::cast_slice(page);
     match columns.number {
         4 => get::<4>(page, n, record),

@@ -1,19 +1,19 @@
-//! Particles attract: their density, which self-gravity adds to that of the gas.
+//! Particles add_particle_density: their density, which self-gravity adds to that of the gas.
 
 use super::Motion;
-use super::audit::{self, Covered};
-use super::columns::Precise;
+use super::audit::{self, CoveredUnits};
+use super::columns::ParticleReal;
 use super::deposit::{Deposit, all_are_on_device};
-use super::species::AllSpecies;
-use super::units::Units;
+use super::species::SpeciesMap;
+use super::units::MassQuantum;
 use crate::fields::{Matter, ParticleDensity};
-use crate::register::Gravitates;
+use crate::register::GravitySources;
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
+use nestar_engine::comm::Comm;
+use nestar_engine::data::{Component, FieldSpec, LevelRows, Prolong, Restrict};
 use nestar_engine::device::DeviceError;
-use nestar_engine::field::{Component, FieldSpec, LevelRows, Prolong, Restrict};
 use nestar_engine::mesh::{LevelClock, Levels, Topology};
-use nestar_engine::ranks::OtherRanks;
 use nestar_engine::step::{Settings, Write};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
@@ -45,39 +45,39 @@ fn spec() -> FieldSpec {
 /// Enters the field and what fills it.
 pub(super) fn register(sim: &mut Engine) -> Result<(), Error> {
     sim.register_field::<ParticleDensity>(spec())?;
-    sim.world.insert_resource(Covered::default());
-    sim.gravity_source(attract);
+    sim.world.insert_resource(CoveredUnits::default());
+    sim.gravity_source(add_particle_density);
     Ok(())
 }
 
 /// Adds the density of particles on a level to that of all matter, at the time that the level has reached or reaches by its step.
-fn attract(
+fn add_particle_density(
     In(level): In<usize>,
     mut rows: LevelRows,
     (topology, clock, levels): (Res<Topology>, Res<LevelClock>, Res<Levels>),
-    (motion, units): (Res<Motion>, Res<Units>),
-    mut species: ResMut<AllSpecies>,
+    (motion, units): (Res<Motion>, Res<MassQuantum>),
+    mut species: ResMut<SpeciesMap>,
     mut density: Write<ParticleDensity>,
     mut matter: Write<Matter>,
-    others: OtherRanks,
-    (settings, mut covered, mut begun): (Res<Settings>, ResMut<Covered>, Local<bool>),
+    others: Comm,
+    (settings, mut covered, mut is_checked): (Res<Settings>, ResMut<CoveredUnits>, Local<bool>),
 ) -> Result<(), Error> {
-    if !rows.in_parts() && !std::mem::replace(&mut *begun, true) {
-        units.suffice(&mut species, &others)?;
+    if !rows.is_estimate() && !std::mem::replace(&mut *is_checked, true) {
+        units.check_total(&mut species, &others)?;
     }
-    if !rows.in_parts() {
-        units.follow(&mut species, &others)?;
+    if !rows.is_estimate() {
+        units.check_growth(&mut species, &others)?;
     }
-    if rows.in_parts() || units.scale == 0.0 {
+    if rows.is_estimate() || units.scale == 0.0 {
         return Ok(());
     }
     rows.visit(level);
-    if stand((&topology, &levels), &motion, level) {
+    if is_current((&topology, &levels), &motion, level) {
         matter.map_with::<with_particles>(&rows, &[&density], &[]);
         return Ok(());
     }
-    let lags = motion.lags(&levels, clock.end);
-    let mut deposit = Deposit::new(&topology, (&motion, units.scale), level, lags);
+    let time_offsets = motion.time_offsets(&levels, clock.end);
+    let mut deposit = Deposit::new(&topology, (&motion, units.scale), level, time_offsets);
     let per_unit = 1.0 / (units.scale * topology.domain.cell_volume(level));
     let tables = rows.view().tables;
     if let Some(on) = species.kernels().zip(tables)
@@ -94,25 +94,25 @@ fn attract(
     let sums = deposit.finish(&others)?;
     if settings.run.audit {
         let (of, all) = ((level, &sums[..]), (&mut *species, units.scale));
-        audit::check(of, (&topology, &clock, &others), all, &mut covered)?;
+        audit::check_level(of, (&topology, &clock, &others), all, &mut covered)?;
     }
     in_precision!(density.precision(), R => {
-        put::<R>(&mut density, (level, topology.rows(level)), &sums, per_unit)?;
+        store_densities::<R>(&mut density, (level, topology.rows(level)), &sums, per_unit)?;
     });
     matter.map_with::<with_particles>(&rows, &[&density], &[]);
     Ok(())
 }
 
 /// Whether the sums of a level are those of its latest step: it is the finest, and nothing has changed since.
-fn stand((topology, levels): (&Topology, &Levels), motion: &Motion, level: usize) -> bool {
+fn is_current((topology, levels): (&Topology, &Levels), motion: &Motion, level: usize) -> bool {
     let is_fresh = |level: usize| levels.clock(level).since_regrid == 0;
     let lost_children = level < topology.max_level && is_fresh(level);
     let regridded = lost_children || (level > 0 && is_fresh(level - 1));
-    level == topology.finest() && !regridded && motion.stands(level, levels.time(level))
+    level == topology.finest() && !regridded && motion.is_at(level, levels.time(level))
 }
 
 /// Puts densities into the rows of a level: sums of units, `[row][cell]`.
-fn put<R: Precise>(
+fn store_densities<R: ParticleReal>(
     density: &mut Write<ParticleDensity>,
     (level, rows): (usize, &[u32]),
     sums: &[u64],

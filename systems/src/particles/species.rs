@@ -1,22 +1,22 @@
 //! A species: what its particles have, and where they are.
 
-use super::columns::Columns;
-use super::device::{Incoming, Kernels, OnDevice};
-use super::made::Source;
+use super::columns::ParticleColumns;
+use super::device::{Arrivals, DeviceParticles, ParticleKernels};
+use super::made::ParticleSource;
 use super::moved_by::MovedBy;
-pub use super::rows::Patch;
-use super::rows::Pool;
+use super::rows::PagePool;
+pub use super::rows::PatchParticles;
 use nestar_device::random::Stream;
+use nestar_engine::data::device::DeviceTopology;
+use nestar_engine::data::{ParticleGroup, ParticleSet, Precision};
 use nestar_engine::device::{DeviceError, Kernel};
-use nestar_engine::field::device::DeviceTopology;
-use nestar_engine::field::{ItemGroup, Items, Precision};
 use nestar_engine::mesh::Topology;
 use std::mem::take;
 use std::sync::{Arc, OnceLock};
 
 /// What all ranks have of a species, and what has left the box.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Stock {
+pub(super) struct Inventory {
     pub count: u64,
     /// Units of mass.
     pub units: u64,
@@ -31,44 +31,44 @@ pub struct Species {
     /// What moves its particles.
     pub moved_by: MovedBy,
     /// The numbers that particles draw which move by chance.
-    pub chance: Stream,
+    pub stream: Stream,
     /// Names of the scalars.
     pub scalars: Vec<String>,
     /// How many the run begins with at most.
     pub expected: u64,
     /// What makes those that the run begins with.
-    pub(super) source: Option<Arc<dyn Source>>,
+    pub(super) source: Option<Arc<dyn ParticleSource>>,
     /// How many cells a step of one is as much work as.
     pub weight: f64,
     /// Keys of the deck that say what the records mean.
     pub(super) keys: Vec<String>,
     /// Pages.
-    pub pool: Pool,
+    pub pool: PagePool,
     pub(super) precision: Precision,
-    pub(super) patches: Vec<Patch>,
+    pub(super) patches: Vec<PatchParticles>,
     /// Where kernels move the particles: those that are there, beside what stands in pages.
-    pub(super) lists: Option<OnDevice>,
+    pub(super) on_device: Option<DeviceParticles>,
     /// What comes in the middle of a step of theirs.
-    pub(super) incoming: Option<Incoming>,
+    pub(super) arrivals: Option<Arrivals>,
     /// Whether pages may hold any that a device should have.
-    pub(super) in_pages: bool,
+    pub(super) needs_upload: bool,
     /// Whether each particle is an entity.
     pub(super) entities: bool,
     /// The row of each particle by identity, ascending; made when somebody asks for one after particles have gone from patch to patch.
     pub(super) rows: OnceLock<Vec<(u64, u32)>>,
     /// By how much plugins have made particles heavier since somebody looked whether their mass fits.
-    pub(super) grown: f64,
+    pub(super) mass_gain: f64,
     /// The identities of those that have left the box since the engine asked for them.
-    pub(super) gone: Vec<u64>,
+    pub(super) escaped: Vec<u64>,
     /// What the audit last found.
-    pub(super) known: Option<Stock>,
+    pub(super) audited: Option<Inventory>,
 }
 
 impl Species {
     /// A species without particles.
     #[must_use]
     pub fn new(name: &str, precision: Precision, mass: Option<f64>, scalars: Vec<String>) -> Self {
-        let columns = Columns {
+        let columns = ParticleColumns {
             number: precision.bytes(),
             masses: mass.is_none(),
             scalars: scalars.len(),
@@ -77,7 +77,7 @@ impl Species {
             name: name.into(),
             mass: mass.unwrap_or_default(),
             moved_by: MovedBy::Fall,
-            chance: Stream {
+            stream: Stream {
                 seed: 0,
                 purpose: 0,
                 step: 0,
@@ -87,53 +87,57 @@ impl Species {
             source: None,
             weight: 0.0,
             keys: Vec::new(),
-            pool: Pool::new(columns),
+            pool: PagePool::new(columns),
             precision,
             patches: Vec::new(),
-            lists: None,
-            incoming: None,
-            in_pages: true,
+            on_device: None,
+            arrivals: None,
+            needs_upload: true,
             entities: false,
             rows: OnceLock::new(),
-            grown: 0.0,
-            gone: Vec::new(),
-            known: None,
+            mass_gain: 0.0,
+            escaped: Vec::new(),
+            audited: None,
         }
     }
 
     /// Tells the audit (`run.audit`) that a plugin has made or taken particles, as [`Species::change`] tells it of masses: it takes them as they are from its next
     /// look on. One rank that calls this suffices.
     pub fn recount(&mut self) {
-        self.known = None;
+        self.audited = None;
     }
 
     /// Lets kernels move the particles, on a hierarchy of so many levels; the second of them says how.
-    pub(super) fn go_to_device(&mut self, kernels: (&Arc<Kernels>, &Kernel), levels: usize) {
+    pub(super) fn go_to_device(
+        &mut self,
+        kernels: (&Arc<ParticleKernels>, &Kernel),
+        levels: usize,
+    ) {
         let kernels = (kernels.0.clone(), kernels.1.clone());
-        self.lists = Some(OnDevice::new(kernels, self.pool.columns, levels));
+        self.on_device = Some(DeviceParticles::new(kernels, self.pool.columns, levels));
     }
 
     /// Whether kernels move the particles.
     #[must_use]
     pub fn is_on_device(&self) -> bool {
-        self.lists.is_some()
+        self.on_device.is_some()
     }
 
     /// The particles on a device, all of them, where kernels move them; `tables` is there if fields live on one.
     ///
     /// # Errors
     /// The device fails, or its memory does not suffice.
-    pub(super) fn settled(
+    pub(super) fn upload(
         &mut self,
         topology: &Topology,
         tables: Option<&DeviceTopology>,
-    ) -> Result<Option<&mut OnDevice>, DeviceError> {
-        let Some(lists) = self.lists.as_mut().filter(|_| tables.is_some()) else {
+    ) -> Result<Option<&mut DeviceParticles>, DeviceError> {
+        let Some(lists) = self.on_device.as_mut().filter(|_| tables.is_some()) else {
             return Ok(None);
         };
-        if take(&mut self.in_pages) {
+        if take(&mut self.needs_upload) {
             for at in (0..=topology.finest()).flat_map(|level| [(level, 0), (level, 1)]) {
-                lists.settle(topology, at, (&mut self.patches, &self.pool))?;
+                lists.insert_from_host(topology, at, (&mut self.patches, &self.pool))?;
             }
         }
         Ok(Some(lists))
@@ -144,10 +148,10 @@ impl Species {
     /// # Errors
     /// The device fails.
     pub fn fetch(&mut self) -> Result<(), DeviceError> {
-        let Some(lists) = &mut self.lists else {
+        let Some(lists) = &mut self.on_device else {
             return Ok(());
         };
-        self.in_pages = true;
+        self.needs_upload = true;
         let (patches, pool) = (&mut self.patches, &self.pool);
         lists.fetch(|row, list, records| {
             let records = records.chunks_exact(pool.columns.bytes() + 1);
@@ -168,7 +172,7 @@ impl Species {
     }
 
     /// Calls `work` with each row that has particles in pages: all, after [`Species::fetch`].
-    pub fn each(&mut self, mut work: impl FnMut(u32, &mut Patch)) {
+    pub fn for_each_patch(&mut self, mut work: impl FnMut(u32, &mut PatchParticles)) {
         self.forget_rows();
         let patches = self.patches.iter_mut().enumerate();
         for (row, patch) in patches.filter(|(_, patch)| count(patch) > 0) {
@@ -183,7 +187,9 @@ impl Species {
     pub fn shuffle(&mut self) -> Result<(), DeviceError> {
         self.fetch()?;
         // and few of them have their turns together
-        self.lists.iter_mut().for_each(|lists| lists.few = 0);
+        self.on_device
+            .iter_mut()
+            .for_each(|lists| lists.double_buffer_limit = 0);
         for patch in &mut self.patches {
             patch.iter_mut().for_each(|rows| rows.shuffle(&self.pool));
         }
@@ -191,21 +197,24 @@ impl Species {
     }
 
     /// Takes the particles of some patches out, to work on them side by side; patches without any are left out.
-    pub fn lift(&mut self, rows: impl Iterator<Item = u32>) -> Vec<(u32, Patch)> {
-        let mut lifted = self.lift_all(rows);
-        lifted.retain(|(_, patch)| count(patch) > 0);
-        lifted
+    pub fn take_patches(&mut self, rows: impl Iterator<Item = u32>) -> Vec<(u32, PatchParticles)> {
+        let mut detached = self.take_all_patches(rows);
+        detached.retain(|(_, patch)| count(patch) > 0);
+        detached
     }
 
     /// The same of patches with or without any.
-    pub fn lift_all(&mut self, rows: impl Iterator<Item = u32>) -> Vec<(u32, Patch)> {
+    pub fn take_all_patches(
+        &mut self,
+        rows: impl Iterator<Item = u32>,
+    ) -> Vec<(u32, PatchParticles)> {
         rows.map(|row| (row, take(&mut self.patches[row as usize])))
             .collect()
     }
 
     /// Puts them back.
-    pub fn lower(&mut self, lifted: Vec<(u32, Patch)>) {
-        for (row, patch) in lifted {
+    pub fn restore_patches(&mut self, detached: Vec<(u32, PatchParticles)>) {
+        for (row, patch) in detached {
             self.patches[row as usize] = patch;
         }
     }
@@ -219,18 +228,21 @@ impl Species {
 
 /// Particles of a patch.
 #[must_use]
-pub fn count(patch: &Patch) -> usize {
+pub fn count(patch: &PatchParticles) -> usize {
     patch[0].count() + patch[1].count()
 }
 
 /// All species, by number, and the number that the first one has among all items of the run.
 #[derive(bevy_ecs::prelude::Resource, Default)]
-pub struct AllSpecies(pub Vec<Species>, pub(super) usize);
+pub struct SpeciesMap(pub Vec<Species>, pub(super) usize);
 
-impl AllSpecies {
+impl SpeciesMap {
     /// What kernels move particles, if any.
-    pub(super) fn kernels(&self) -> Option<Arc<Kernels>> {
-        let mut lists = self.0.iter().filter_map(|species| species.lists.as_ref());
+    pub(super) fn kernels(&self) -> Option<Arc<ParticleKernels>> {
+        let mut lists = self
+            .0
+            .iter()
+            .filter_map(|species| species.on_device.as_ref());
         lists.next().map(|lists| lists.kernels().clone())
     }
 
@@ -254,7 +266,7 @@ impl AllSpecies {
     }
 }
 
-impl ItemGroup for AllSpecies {
+impl ParticleGroup for SpeciesMap {
     fn registered(&mut self, first: usize) {
         self.1 = first;
     }
@@ -263,11 +275,11 @@ impl ItemGroup for AllSpecies {
         self.0.len()
     }
 
-    fn kind(&self, n: usize) -> &dyn Items {
+    fn kind(&self, n: usize) -> &dyn ParticleSet {
         &self.0[n]
     }
 
-    fn kind_mut(&mut self, n: usize) -> &mut dyn Items {
+    fn kind_mut(&mut self, n: usize) -> &mut dyn ParticleSet {
         &mut self.0[n]
     }
 }
@@ -275,7 +287,7 @@ impl ItemGroup for AllSpecies {
 #[cfg(test)]
 mod tests {
     use super::super::columns::PAGE;
-    use super::{Items, Precision, Species};
+    use super::{ParticleSet, Precision, Species};
 
     #[test]
     fn the_memory_of_particles_is_foreseen() {
@@ -283,7 +295,7 @@ mod tests {
             [(Precision::Double, 300, 700), (Precision::Single, 2000, 9)]
         {
             let mut species = Species::new("dark", precision, None, vec![]);
-            species.follow(patches).unwrap();
+            species.resize_rows(patches).unwrap();
             let (mut count, mut pages) = (0, 0);
             for row in 0..patches {
                 // numbers of all kinds, by a multiplication without common factors

@@ -3,19 +3,19 @@
 //! They are moved as all particles are, with a mean velocity of the step by Heun's rule: half of the gas's velocity before the step
 //! where they are, and half of that after it where the first one would take them.
 
-use super::around::{Around, BLOCK, REACH};
-use super::columns::Precise;
-use super::device::Traced;
+use super::around::{BLOCK, REACH, VectorWindow};
+use super::columns::ParticleReal;
+use super::device::TracerStep;
 use super::fluxes;
 use super::moved_by::MovedBy;
-use super::rows::Rows;
-use super::species::{AllSpecies, Patch, Species};
+use super::rows::ParticlePages;
+use super::species::{PatchParticles, Species, SpeciesMap};
 use crate::fields::Gas;
 use crate::order::{Advance, Regrid};
 use bevy_ecs::prelude::*;
 use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::{LevelClock, Topology};
-use nestar_engine::step::{Read, View};
+use nestar_engine::step::{FieldView, Read};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::prolong::between;
@@ -28,22 +28,22 @@ const CLOUD: usize = 2;
 
 /// Enters the systems, if there are tracers: in front of the one that moves particles, and where patches are new.
 pub(super) fn register(sim: &mut Engine) {
-    let mut all = sim.world.resource_mut::<AllSpecies>();
+    let mut all = sim.world.resource_mut::<SpeciesMap>();
     let [leads, draws] =
         [MovedBy::Gas, MovedBy::MassFluxes].map(|what| all.moved_by(what).next().is_some());
     if leads {
-        sim.system_in(Advance::Predict, lead);
+        sim.system_in(Advance::Predict, advect);
     }
     if draws {
-        sim.system_in(Advance::Predict, fluxes::draw);
-        sim.system_in(Regrid::Complete, fluxes::divide);
+        sim.system_in(Advance::Predict, fluxes::jump);
+        sim.system_in(Regrid::Complete, fluxes::assign_children);
     }
 }
 
 /// The velocities of gas in and around a patch before and after a step, or at one time.
-struct Flow<R>(Vec<(f64, Around<R>)>);
+struct GasVelocity<R>(Vec<(f64, VectorWindow<R>)>);
 
-impl<R: Precise> Flow<R> {
+impl<R: ParticleReal> GasVelocity<R> {
     /// Of states of gas.
     fn of(states: Vec<(f64, Vec<R>)>) -> Self {
         let velocities = |(time, gas): (f64, Vec<R>)| {
@@ -58,7 +58,7 @@ impl<R: Precise> Flow<R> {
             };
             let values = momenta.flat_map(velocity).collect();
             let ahead = R::lit(0.0);
-            (time, Around { values, ahead })
+            (time, VectorWindow { values, ahead })
         };
         Self(states.into_iter().map(velocities).collect())
     }
@@ -66,7 +66,7 @@ impl<R: Precise> Flow<R> {
     /// At a place and a time.
     #[inline(always)]
     fn at(&self, place: [u64; 3], step: [i32; 3], time: f64) -> [R; 3] {
-        let of = |around: &Around<R>| around.at::<CLOUD, REACH>((place, step), false);
+        let of = |around: &VectorWindow<R>| around.at::<CLOUD, REACH>((place, step), false);
         match &self.0[..] {
             [(old, before), (new, after)] => {
                 let weight = R::lit((time - old) / (new - old));
@@ -79,15 +79,15 @@ impl<R: Precise> Flow<R> {
 }
 
 /// A step of a level.
-struct Lead<'a, R> {
+struct HeunStep<'a, R> {
     clock: &'a LevelClock,
     /// The step over the width of a patch along each axis.
     rate: [R; 3],
 }
 
-impl<R: Precise> Lead<'_, R> {
+impl<R: ParticleReal> HeunStep<'_, R> {
     /// Gives the particles of a patch the mean velocities of the step.
-    fn patch(&self, species: &Species, rows: &mut Rows, flow: &Flow<R>) {
+    fn patch(&self, species: &Species, rows: &mut ParticlePages, flow: &GasVelocity<R>) {
         for (page, count) in rows.pages::<R>(species.pool.columns) {
             for n in 0..count {
                 let velocity = self.mean(page.place_of(n), flow);
@@ -99,7 +99,7 @@ impl<R: Precise> Lead<'_, R> {
     }
 
     #[inline(always)]
-    fn mean(&self, place: [u64; 3], flow: &Flow<R>) -> [R; 3] {
+    fn mean(&self, place: [u64; 3], flow: &GasVelocity<R>) -> [R; 3] {
         let first = flow.at(place, [0; 3], self.clock.time);
         let (mut there, mut step) = (place, [0; 3]);
         for axis in 0..3 {
@@ -112,47 +112,47 @@ impl<R: Precise> Lead<'_, R> {
 }
 
 /// Gives tracers that the level at hand moves the velocities of its step.
-fn lead(
+fn advect(
     topology: Res<Topology>,
     clock: Res<LevelClock>,
-    mut all: ResMut<AllSpecies>,
+    mut all: ResMut<SpeciesMap>,
     gas: Read<Gas, REACH>,
 ) -> Result<(), Error> {
     let gas = gas.get(REACH)?;
     let tables = gas.place().tables;
     for species in all.moved_by(MovedBy::Gas) {
-        if let Some((lists, tables)) = species.settled(&topology, tables)?.zip(tables) {
-            lists.lead(&Traced {
+        if let Some((lists, tables)) = species.upload(&topology, tables)?.zip(tables) {
+            lists.advect(&TracerStep {
                 place: (&topology, tables),
                 clock: &clock,
                 gas: &gas,
             })?;
             continue;
         }
-        in_precision!(species.precision(), R => lead_species::<R>(&topology, &clock, species, &gas)?);
+        in_precision!(species.precision(), R => advect_species::<R>(&topology, &clock, species, &gas)?);
     }
     Ok(())
 }
 
-fn lead_species<R: Precise>(
+fn advect_species<R: ParticleReal>(
     topology: &Topology,
     clock: &LevelClock,
     species: &mut Species,
-    gas: &View<Gas>,
+    gas: &FieldView<Gas>,
 ) -> Result<(), DeviceError> {
     let hosts = [Some(clock.level), clock.level.checked_sub(1)];
     for (list, host) in hosts.into_iter().enumerate() {
         let Some(host) = host else { continue };
         let width = topology.domain.cell_width(host);
-        let lead = Lead {
+        let lead = HeunStep {
             clock,
             rate: width.map(|width| R::lit(clock.dt / (PATCH as f64 * width))),
         };
-        let mut lifted = species.lift(topology.rows(host).iter().copied());
-        let lent = &*species;
-        let led = lifted
+        let mut detached = species.take_patches(topology.rows(host).iter().copied());
+        let shared = &*species;
+        let led = detached
             .par_iter_mut()
-            .map(|(row, patch): &mut (u32, Patch)| {
+            .map(|(row, patch): &mut (u32, PatchParticles)| {
                 // of the level's own patches also those that wait for the finer level: that level will say anew
                 let lists = if list == 0 {
                     &mut patch[..]
@@ -166,14 +166,14 @@ fn lead_species<R: Precise>(
                     0 => gas.windows(*row, REACH)?,
                     _ => gas.coarser_windows(*row, REACH, clock.time)?,
                 };
-                let flow = Flow::of(states);
+                let flow = GasVelocity::of(states);
                 lists
                     .iter_mut()
-                    .for_each(|rows| lead.patch(lent, rows, &flow));
+                    .for_each(|rows| lead.patch(shared, rows, &flow));
                 Ok(())
             });
         let led: Result<(), DeviceError> = led.collect();
-        species.lower(lifted);
+        species.restore_patches(detached);
         led?;
     }
     Ok(())

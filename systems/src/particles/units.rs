@@ -1,16 +1,16 @@
 //! What a run keeps of its particles besides themselves: the unit of mass of deposits, and what has left the box.
 
-use super::columns::Precise;
-use super::species::{AllSpecies, Patch, Species, count};
+use super::columns::ParticleReal;
+use super::species::{PatchParticles, Species, SpeciesMap, count};
 use bevy_ecs::prelude::*;
-use nestar_engine::ranks::{OtherRanks, RanksError};
+use nestar_engine::comm::{Comm, RanksError};
 use nestar_engine::step::PluginState;
 use nestar_engine::{Error, in_precision};
 use rayon::prelude::*;
 
 /// What has left through the faces of the box.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Lost {
+pub struct Escaped {
     /// Particles.
     pub count: u64,
     /// Their mass in units of deposits.
@@ -19,22 +19,22 @@ pub struct Lost {
 
 /// The state of the run.
 #[derive(Resource, Clone, Debug, Default, PartialEq)]
-pub struct Units {
+pub struct MassQuantum {
     /// Units that make up a mass of 1: a power of two, such that all particles together have fewer than 2^62; 0 where none has mass.
     pub scale: f64,
     /// Whether the particles know their accelerations.
-    pub begun: bool,
+    pub has_accelerations: bool,
     /// By species.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<Escaped>,
     /// Their names.
     pub names: Vec<String>,
 }
 
-impl Units {
+impl MassQuantum {
     /// Begins anew.
-    pub fn forget(&mut self) {
+    pub fn reset(&mut self) {
         *self = Self {
-            lost: vec![Lost::default(); self.lost.len()],
+            lost: vec![Escaped::default(); self.lost.len()],
             names: std::mem::take(&mut self.names),
             ..Self::default()
         };
@@ -44,26 +44,26 @@ impl Units {
     ///
     /// # Errors
     /// Another rank has failed, or the transport has; there is more mass than a number can hold.
-    pub fn choose(&mut self, all: &mut AllSpecies, others: &OtherRanks) -> Result<(), Error> {
+    pub fn choose(&mut self, all: &mut SpeciesMap, others: &Comm) -> Result<(), Error> {
         let own = Masses::of(all)?;
         // numbers that are not below 0 are ordered as their bits
         let largest = f64::from_bits(others.max(own.largest.to_bits())?);
-        self.bear(others.sum(own.number)?, largest)?;
-        self.resolve(all, &own, others)
+        self.set_quantum(others.sum(own.number)?, largest)?;
+        self.check_lightest(all, &own, others)
     }
 
     /// # Errors
     /// A particle has mass, and less than a unit; another rank has failed, or the transport has.
-    fn resolve(&self, all: &AllSpecies, own: &Masses, others: &OtherRanks) -> Result<(), Error> {
+    fn check_lightest(&self, all: &SpeciesMap, own: &Masses, others: &Comm) -> Result<(), Error> {
         let names = all.0.iter().map(|species| &*species.name);
-        let too_light = self.too_light(names.zip(own.lightest.iter().copied()));
-        let too_light = others.first_message(too_light)?;
-        too_light.map_or(Ok(()), |why| Err(Error::Setup(why)))
+        let below_quantum = self.below_quantum(names.zip(own.lightest.iter().copied()));
+        let below_quantum = others.first_error(below_quantum)?;
+        below_quantum.map_or(Ok(()), |why| Err(Error::Setup(why)))
     }
 
     /// What is wrong with the lightest mass above 0 of a species: in units of deposits it is none, so that the particle would attract nothing.
     #[must_use]
-    pub fn too_light<'a>(
+    pub fn below_quantum<'a>(
         &self,
         mut lightest: impl Iterator<Item = (&'a str, f64)>,
     ) -> Option<String> {
@@ -81,7 +81,7 @@ impl Units {
     ///
     /// # Errors
     /// There is more mass than a number can hold.
-    pub fn bear(&mut self, number: u64, largest: f64) -> Result<(), Error> {
+    pub fn set_quantum(&mut self, number: u64, largest: f64) -> Result<(), Error> {
         let most = number as f64 * largest;
         if !most.is_finite() {
             let why = "the particles have more mass in sum than a number can hold: choose a larger unit of mass";
@@ -96,14 +96,14 @@ impl Units {
     /// # Errors
     /// The species of a continued run have other masses than they had, a plugin has made particles after the unit was chosen, or has made them much
     /// heavier or lighter; another rank has failed, or the transport has.
-    pub fn suffice(&self, all: &mut AllSpecies, others: &OtherRanks) -> Result<(), Error> {
+    pub fn check_total(&self, all: &mut SpeciesMap, others: &Comm) -> Result<(), Error> {
         let masses = Masses::of(all)?;
         let own = masses.sum;
         // in parts of what fits, so that the sum over ranks does
         let parts = (own * self.scale / power_of_two(30)).min(power_of_two(40)) as u64;
         let is_unknown = self.scale == 0.0 && own > 0.0;
         if !others.any(is_unknown)? && others.sum(parts)? < 1 << 32 {
-            return self.resolve(all, &masses, others);
+            return self.check_lightest(all, &masses, others);
         }
         let why = "the particles have much more mass than they had when the unit of their mass was chosen: a continued run keeps `mass` of its \
                    species, a plugin makes particles in the phase `Initialise` of the root level, and makes them at most twice as heavy in sum";
@@ -114,25 +114,25 @@ impl Units {
     ///
     /// # Errors
     /// As [`Units::suffice`].
-    pub fn follow(&self, all: &mut AllSpecies, others: &OtherRanks) -> Result<(), Error> {
+    pub fn check_growth(&self, all: &mut SpeciesMap, others: &Comm) -> Result<(), Error> {
         let mut with_masses = all.0.iter().filter(|species| species.pool.columns.masses);
         if with_masses.next().is_none() {
             return Ok(());
         }
-        let grown: f64 = all.0.iter().map(|species| species.grown).sum();
+        let mass_gain: f64 = all.0.iter().map(|species| species.mass_gain).sum();
         let least = power_of_two(60) / others.size() as f64;
-        if !others.any(grown * self.scale > least)? {
+        if !others.any(mass_gain * self.scale > least)? {
             return Ok(());
         }
-        all.0.iter_mut().for_each(|species| species.grown = 0.0);
-        self.suffice(all, others)
+        all.0.iter_mut().for_each(|species| species.mass_gain = 0.0);
+        self.check_total(all, others)
     }
 
     /// What has left, for all ranks, which tell each other.
     ///
     /// # Errors
     /// Another rank has failed, or the transport has.
-    pub fn lose(&mut self, lost: &[Lost], others: &OtherRanks) -> Result<(), RanksError> {
+    pub fn add_escaped(&mut self, lost: &[Escaped], others: &Comm) -> Result<(), RanksError> {
         if !others.any(lost.iter().any(|lost| lost.count > 0))? {
             return Ok(());
         }
@@ -169,7 +169,7 @@ struct Masses {
 }
 
 impl Masses {
-    fn of(all: &mut AllSpecies) -> Result<Self, Error> {
+    fn of(all: &mut SpeciesMap) -> Result<Self, Error> {
         let mut masses = Self::default();
         all.fetch()?;
         for species in &mut all.0 {
@@ -178,7 +178,7 @@ impl Masses {
         Ok(masses)
     }
 
-    fn add<R: Precise>(&mut self, species: &mut Species) {
+    fn add<R: ParticleReal>(&mut self, species: &mut Species) {
         let (columns, one) = (species.pool.columns, species.mass);
         let number: usize = species.patches.iter().map(count).sum();
         self.number += number as u64;
@@ -190,9 +190,12 @@ impl Masses {
                 .push(if is_heavy { one } else { f64::INFINITY });
             return;
         }
-        let of_patch = |patch: &mut Patch| {
+        let of_patch = |patch: &mut PatchParticles| {
             let (mut sum, mut largest, mut least) = (0.0, 0f64, f64::INFINITY);
-            for (page, count) in patch.iter_mut().flat_map(|rows| rows.seen::<R>(columns)) {
+            for (page, count) in patch
+                .iter_mut()
+                .flat_map(|rows| rows.read_pages::<R>(columns))
+            {
                 let own = page.mass.iter().take(count).map(|mass| mass.to_f64());
                 sum += own.clone().sum::<f64>();
                 largest = own.clone().fold(largest, f64::max);
@@ -212,12 +215,12 @@ impl Masses {
 }
 
 /// After the unit and whether particles know their accelerations: of each species the length of its name, the name, and what it has lost.
-impl PluginState for Units {
+impl PluginState for MassQuantum {
     const VERSION: u32 = 2;
 
     fn save(&self) -> Vec<u8> {
         let mut bytes = self.scale.to_le_bytes().to_vec();
-        bytes.push(u8::from(self.begun));
+        bytes.push(u8::from(self.has_accelerations));
         for (name, lost) in self.names.iter().zip(&self.lost) {
             bytes.extend((name.len() as u64).to_le_bytes());
             bytes.extend(name.as_bytes());
@@ -230,8 +233,9 @@ impl PluginState for Units {
     fn load(&mut self, bytes: &[u8]) -> Result<(), String> {
         let cut = "it is cut off";
         let (scale, rest) = bytes.split_first_chunk().ok_or("there is nothing")?;
-        let (begun, mut rest) = rest.split_first().ok_or(cut)?;
-        (self.scale, self.begun) = (f64::from_le_bytes(*scale), *begun == 1);
+        let (has_accelerations, mut rest) = rest.split_first().ok_or(cut)?;
+        (self.scale, self.has_accelerations) =
+            (f64::from_le_bytes(*scale), *has_accelerations == 1);
         while let Some((length, behind)) = rest.split_first_chunk() {
             let length = u64::from_le_bytes(*length) as usize;
             let (name, behind) = behind.split_at_checked(length).ok_or(cut)?;
@@ -240,7 +244,7 @@ impl PluginState for Units {
             let [count, mass] = [count, mass].map(|word| u64::from_le_bytes(*word));
             let own = self.names.iter().position(|own| own.as_bytes() == name);
             if let Some(own) = own {
-                self.lost[own] = Lost { count, mass };
+                self.lost[own] = Escaped { count, mass };
             }
             rest = behind;
         }
@@ -269,13 +273,13 @@ mod tests {
 
     #[test]
     fn a_mass_below_the_unit_is_named() {
-        let units = Units {
+        let units = MassQuantum {
             scale: scale_of(2.0),
-            ..Units::default()
+            ..MassQuantum::default()
         };
         let told = |lightest: [f64; 2]| {
             let species = ["dark", "dust"].into_iter().zip(lightest);
-            units.too_light(species).unwrap_or_default()
+            units.below_quantum(species).unwrap_or_default()
         };
         let unit = 1.0 / units.scale;
         assert_eq!(told([1.0, unit]) + &told([f64::INFINITY, 0.0]), "");
@@ -290,27 +294,27 @@ mod tests {
 
     #[test]
     fn the_state_comes_back_to_the_bit() {
-        let lost = Lost {
+        let lost = Escaped {
             count: 3,
             mass: 1 << 50,
         };
-        let state = Units {
+        let state = MassQuantum {
             scale: power_of_two(40),
-            begun: true,
-            lost: vec![lost, Lost::default()],
+            has_accelerations: true,
+            lost: vec![lost, Escaped::default()],
             names: ["dark", "stars"].map(String::from).to_vec(),
         };
-        let empty = |names: &[&str]| Units {
-            lost: vec![Lost::default(); names.len()],
+        let empty = |names: &[&str]| MassQuantum {
+            lost: vec![Escaped::default(); names.len()],
             names: names.iter().map(|name| name.to_string()).collect(),
-            ..Units::default()
+            ..MassQuantum::default()
         };
         let mut other = empty(&["dark", "stars"]);
         other.load(&state.save()).expect("it fits");
         assert_eq!(other, state);
         let mut more = empty(&["new", "dark"]);
         more.load(&state.save()).expect("names count");
-        assert_eq!(more.lost, [Lost::default(), lost]);
+        assert_eq!(more.lost, [Escaped::default(), lost]);
         let saved = state.save();
         assert!(other.load(&saved[..saved.len() - 1]).is_err());
         assert!(other.load(&[1, 2]).is_err());

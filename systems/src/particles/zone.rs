@@ -6,7 +6,7 @@ use nestar_kernels::mesh::{COARSER, SELF};
 
 /// The borders of a patch.
 #[derive(Clone, Debug, Default)]
-pub struct Zone {
+pub struct BoundaryZone {
     /// Cells of the coarser level that they reach to either side.
     cells: i32,
     /// Directions in which the coarser level begins.
@@ -22,7 +22,7 @@ pub fn cell_of(place: [u64; 3], step: [i32; 3]) -> [i32; 3] {
     [0, 1, 2].map(|axis| PATCH as i32 * step[axis] + (place[axis] >> 61) as i32)
 }
 
-impl Zone {
+impl BoundaryZone {
     /// Of an own leaf; borders reach `cells` cells of the coarser level to either side.
     #[must_use]
     pub fn of(topology: &Topology, row: u32, cells: usize) -> Self {

@@ -5,15 +5,15 @@ use crate::fields::quantities::{compile, vocabulary};
 use crate::fields::{Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
-use nestar_engine::field::LevelRows;
-use nestar_engine::field::marks::{CellNumber, Mark, MarkFn, Marks};
+use nestar_engine::data::LevelRows;
+use nestar_engine::data::criteria::{CellCriterion, CellQuantity, CriteriaList, CriterionFn};
 use nestar_engine::mesh::RefineRequests;
 use nestar_engine::step::{Read, Settings};
 use nestar_kernels::criteria::cell;
 
 /// The criteria of a run.
 #[derive(Resource)]
-pub struct Criteria(pub Marks);
+pub struct Criteria(pub CriteriaList);
 
 impl Criteria {
     /// Compiles the criteria of `config`.
@@ -35,38 +35,38 @@ impl Criteria {
                 }
                 None => named(model, criterion.names()),
             };
-            Ok(Mark {
+            Ok(CellCriterion {
                 function: criterion.function(),
                 of,
                 levels: (0..levels).map(|l| criterion.parameters(l)).collect(),
             })
         });
         let marks = marks.collect::<Result<_, DeckError>>()?;
-        Ok(Self(Marks::new(marks)))
+        Ok(Self(CriteriaList::new(marks)))
     }
 }
 
 /// Numbers by their names.
-fn named(model: &GasModel, names: &[&str]) -> Vec<CellNumber> {
+fn named(model: &GasModel, names: &[&str]) -> Vec<CellQuantity> {
     let all = vocabulary(model);
     let find = |name: &&str| all.iter().find(|(n, _)| n == name);
     let found = names.iter().filter_map(find);
-    found.map(|(_, n)| CellNumber::Named(n.clone())).collect()
+    found.map(|(_, n)| CellQuantity::Named(n.clone())).collect()
 }
 
 impl Criterion {
     /// What says whether a cell is marked.
-    fn function(&self) -> MarkFn {
+    fn function(&self) -> CriterionFn {
         match self {
-            Self::Threshold { below: true, .. } => MarkFn::of::<cell::below>(),
-            Self::Threshold { .. } => MarkFn::of::<cell::above>(),
-            Self::Gradient { .. } => MarkFn::of::<cell::gradient>(),
-            Self::Lohner { .. } => MarkFn::of::<cell::lohner>(),
-            Self::Vorticity { .. } => MarkFn::of::<cell::vorticity>(),
-            Self::Jeans { .. } => MarkFn::of::<cell::jeans>(),
-            Self::Box { .. } => MarkFn::of::<cell::meets_box>(),
-            Self::Sphere { .. } => MarkFn::of::<cell::meets_sphere>(),
-            Self::Formula { .. } => MarkFn::of::<cell::other_than_zero>(),
+            Self::Threshold { below: true, .. } => CriterionFn::of::<cell::below>(),
+            Self::Threshold { .. } => CriterionFn::of::<cell::above>(),
+            Self::Gradient { .. } => CriterionFn::of::<cell::gradient>(),
+            Self::Lohner { .. } => CriterionFn::of::<cell::lohner>(),
+            Self::Vorticity { .. } => CriterionFn::of::<cell::vorticity>(),
+            Self::Jeans { .. } => CriterionFn::of::<cell::jeans>(),
+            Self::Box { .. } => CriterionFn::of::<cell::overlaps_box>(),
+            Self::Sphere { .. } => CriterionFn::of::<cell::overlaps_sphere>(),
+            Self::Formula { .. } => CriterionFn::of::<cell::is_nonzero>(),
         }
     }
 
@@ -114,7 +114,7 @@ impl Criterion {
 }
 
 /// Flags the patches of the level.
-pub fn flag(
+pub fn flag_by_criteria(
     rows: LevelRows,
     gas: Read<Gas>,
     criteria: Res<Criteria>,

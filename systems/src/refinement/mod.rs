@@ -22,8 +22,8 @@ impl Plugin for Refinement {
         let criteria = Criteria::compile(&self.config, &sim.deck, &model)?;
         let reach = criteria.0.reach();
         sim.world.insert_resource(criteria);
-        sim.system_in(Flag::Criteria, criteria::flag)
-            .depth::<Gas>(reach);
+        sim.system_in(Flag::Criteria, criteria::flag_by_criteria)
+            .halo_width::<Gas>(reach);
         Ok(())
     }
 }

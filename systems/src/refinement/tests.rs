@@ -5,17 +5,17 @@ use super::criteria::Criteria;
 use crate::fields::{Gas, GasModel};
 use crate::hydro::Hydro;
 use crate::hydro::formulas::StateFormulas;
-use crate::hydro::initial::{InitialGas, fill_new};
+use crate::hydro::initial::{InitialGas, fill_initial_gas};
 use crate::order::{self, Initialise};
 use crate::refinement::Refinement;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::RunSystemOnce;
 use nestar_deck::Deck;
 use nestar_engine::Engine;
+use nestar_engine::comm::exchange::refresh_halo;
+use nestar_engine::data::{LevelRows, Stores};
 use nestar_engine::device::ComputeDevice;
-use nestar_engine::field::{LevelRows, Stores};
 use nestar_engine::mesh::{LevelClock, Topology};
-use nestar_engine::ranks::exchange::refresh;
 use nestar_engine::step::{Read, Settings, check_faults};
 use nestar_kernels::criteria::LIST_BLOCK;
 
@@ -96,10 +96,10 @@ fn simulation(domain: &str, precision: &str, device: &str) -> Engine {
     .unwrap();
     sim.add(Refinement { config: mesh }).unwrap();
     let model = sim.world.resource::<GasModel>().clone();
-    let state = StateFormulas::take(&mut sim.deck, "initial", &model).unwrap();
+    let state = StateFormulas::from_deck(&mut sim.deck, "initial", &model).unwrap();
     sim.world.insert_resource(InitialGas(Box::new(state)));
-    sim.system_in(Initialise::State, fill_new);
-    sim.ready().and_then(|()| sim.initialise()).unwrap();
+    sim.system_in(Initialise::State, fill_initial_gas);
+    sim.finish_setup().and_then(|()| sim.initialise()).unwrap();
     for _ in 0..2 {
         sim.root_step(1.0).unwrap();
     }
@@ -127,7 +127,7 @@ fn sectors(sim: &mut Engine, list: &str, level: usize) -> Vec<u32> {
         ..LevelClock::default()
     });
     let fields = sim.world.resource::<Stores>().all();
-    refresh(&mut sim.world, level, &fields).unwrap();
+    refresh_halo(&mut sim.world, level, &fields).unwrap();
     let marked =
         |rows: LevelRows, gas: Read<Gas, 2>, settings: Res<Settings>, list: Res<Criteria>| {
             let buffer = settings.mesh.flag_buffer[rows.level()] as usize;

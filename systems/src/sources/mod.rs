@@ -11,13 +11,13 @@ use crate::register::Register;
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
 use nestar_device::{Place, Real, device};
-use nestar_engine::field::marks::CellNumber;
-use nestar_engine::field::{Components, LevelRows, Numbers};
+use nestar_engine::data::criteria::CellQuantity;
+use nestar_engine::data::{Components, DerivedInputs, LevelRows};
 use nestar_engine::step::{Replays, Write};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::hydro::Conserved;
-use nestar_kernels::hydro::eos::{is_physical, pushed};
-use nestar_kernels::mesh::attempt::{DONE, FAILED, Outcome};
+use nestar_kernels::hydro::eos::{apply_kick, is_physical};
+use nestar_kernels::mesh::subcycle::{DONE, FAILED, Outcome};
 use std::sync::Arc;
 
 /// The plugin: reads the table `[sources]`, if the deck has it. Add it behind the gas.
@@ -29,7 +29,7 @@ pub struct Sources;
 fn sources<R: Real>(u: (Conserved<R>, [R; 4]), at: &Place<R>) -> Outcome<Conserved<R>> {
     let (before, rates) = u;
     let kick = [rates[0] * at.dt, rates[1] * at.dt, rates[2] * at.dt];
-    let mut after = pushed(before, kick);
+    let mut after = apply_kick(before, kick);
     after.energy += rates[3] * at.dt;
     let v = after.momentum;
     let sound = is_physical(&[after.density, v[0], v[1], v[2], after.energy]);
@@ -57,7 +57,7 @@ fn fall_time<R: Real>(u: (Conserved<R>, [R; 4]), at: &Place<R>, limit: R) -> R {
 
 impl SourcesConfig {
     /// The accelerations and the heating.
-    fn numbers(&self, deck: &Deck, model: &GasModel) -> Result<Numbers, DeckError> {
+    fn numbers(&self, deck: &Deck, model: &GasModel) -> Result<DerivedInputs, DeckError> {
         let texts = [
             ("acceleration_x", &self.acceleration_x),
             ("acceleration_y", &self.acceleration_y),
@@ -68,8 +68,8 @@ impl SourcesConfig {
             let names = vocabulary_of_rates(model);
             compile(deck, &format!("sources.{key}"), text, names)
         });
-        let list: Result<Vec<CellNumber>, DeckError> = compiled.into_iter().collect();
-        list.map(Numbers::new)
+        let list: Result<Vec<CellQuantity>, DeckError> = compiled.into_iter().collect();
+        list.map(DerivedInputs::new)
     }
 
     /// Whether anything may accelerate the gas.

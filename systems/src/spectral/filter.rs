@@ -6,7 +6,7 @@ use super::real::RealFft;
 use super::shape::Shape;
 use super::transpose::{Rows, Shares, transposed};
 use nestar_engine::Error;
-use nestar_engine::ranks::{Communicator, RanksError};
+use nestar_engine::comm::{Communicator, RanksError};
 use rayon::prelude::*;
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! Transforms against sums, and the same bits on any number of ranks.
 
 use super::*;
-use nestar_engine::ranks::{Alone, Communicator, Threads};
+use nestar_engine::comm::{Communicator, SingleRank, ThreadRank};
 use std::f64::consts::PI;
 
 /// Numbers between -0.5 and 0.5 that look random.
@@ -145,8 +145,8 @@ fn filtered(shape: Shape, size: usize, factor: impl Fn([usize; 3]) -> f64 + Sync
     };
     std::thread::scope(|scope| {
         let work = &work;
-        let start = |ranks: Threads| scope.spawn(move || work(&ranks));
-        let started: Vec<_> = Threads::connect(size).into_iter().map(start).collect();
+        let start = |ranks: ThreadRank| scope.spawn(move || work(&ranks));
+        let started: Vec<_> = ThreadRank::connect(size).into_iter().map(start).collect();
         started
             .into_iter()
             .flat_map(|t| t.join().unwrap())
@@ -241,7 +241,9 @@ fn shapes_without_room_are_refused() {
         ..Shape::periodic([8; 3])
     };
     for shape in [odd, narrow, Shape::periodic([0, 8, 8])] {
-        let error = Filter::new(shape, &Alone).err().expect("it is refused");
+        let error = Filter::new(shape, &SingleRank)
+            .err()
+            .expect("it is refused");
         assert!(
             error.to_string().contains("no transform of lengths"),
             "{error}"

@@ -1,6 +1,6 @@
 //! Rows of numbers change hands: from ranks that share them by one index to ranks that share them by another.
 
-use nestar_engine::ranks::{Communicator, Message, Messages, RanksError};
+use nestar_engine::comm::{Communicator, Message, Messages, RanksError};
 use std::ops::Range;
 
 /// How ranks share a range of numbers: each has a stretch, some may have none.

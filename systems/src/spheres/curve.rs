@@ -16,7 +16,7 @@ pub(super) const CELLS: usize = 4000;
 /// A density as a function of radius.
 pub(super) trait Radial {
     /// The density and its logarithmic slopes at a radius above 0.
-    fn local(&self, r: f64) -> Local;
+    fn local(&self, r: f64) -> LocalDensity;
     /// The mass within a radius.
     fn mass(&self, r: f64) -> f64;
     /// The radius within which there is next to no mass.
@@ -32,7 +32,7 @@ pub(super) trait Radial {
 
 /// A density around a radius.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Local {
+pub(super) struct LocalDensity {
     /// The density.
     pub density: f64,
     /// `-d ln density / d ln r`.
@@ -43,7 +43,7 @@ pub(super) struct Local {
 
 /// Radii whose logarithms are evenly spaced.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Grid {
+pub(super) struct RadialGrid {
     first: f64,
     /// Step of the logarithm.
     step: f64,
@@ -51,7 +51,7 @@ pub(super) struct Grid {
     pub cells: usize,
 }
 
-impl Grid {
+impl RadialGrid {
     /// Nodes from one radius to another.
     pub fn new(from: f64, to: f64, cells: usize) -> Self {
         let first = ln(from);
@@ -94,22 +94,22 @@ impl Grid {
 /// A positive function of radius: Hermite's cubics through the logarithm of its values, with exact slopes. Its relative error is that of the
 /// fourth power of the step.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Curve {
-    grid: Grid,
+pub(super) struct RadialFunction {
+    grid: RadialGrid,
     /// The logarithm of the value at each node, and its derivative by the logarithm of radius.
     nodes: Vec<[f64; 2]>,
 }
 
-impl Curve {
+impl RadialFunction {
     /// The curve through values and logarithmic slopes at the nodes.
-    pub fn through(grid: Grid, node: impl Fn(usize) -> [f64; 2]) -> Self {
+    pub fn through(grid: RadialGrid, node: impl Fn(usize) -> [f64; 2]) -> Self {
         let logarithm = |[value, slope]: [f64; 2]| [ln(value), slope];
         let nodes = grid.nodes().map(|n| logarithm(node(n))).collect();
         Self { grid, nodes }
     }
 
     /// `inner` at the first node, and the integral of `rate` over the logarithm of radius from there.
-    pub fn outwards(grid: Grid, inner: f64, rate: impl Fn(f64) -> f64) -> Self {
+    pub fn outwards(grid: RadialGrid, inner: f64, rate: impl Fn(f64) -> f64) -> Self {
         let mut values = vec![inner];
         for (n, part) in grid.integrals(&rate).into_iter().enumerate() {
             values.push(values[n] + part);
@@ -118,7 +118,7 @@ impl Curve {
     }
 
     /// `outer` at the last node, and the integral of `rate` over the logarithm of radius up to there.
-    pub fn inwards(grid: Grid, outer: f64, rate: impl Fn(f64) -> f64) -> Self {
+    pub fn inwards(grid: RadialGrid, outer: f64, rate: impl Fn(f64) -> f64) -> Self {
         let mut values = vec![outer; grid.cells + 1];
         for (n, part) in grid.integrals(&rate).into_iter().enumerate().rev() {
             values[n] = values[n + 1] + part;

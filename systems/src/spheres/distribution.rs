@@ -1,8 +1,8 @@
 //! Distribution functions by Eddington's inversion.
 
-use super::curve::{Curve, Grid};
+use super::curve::{RadialFunction, RadialGrid};
 use super::error::SphereError;
-use super::matter::Matter;
+use super::matter::MassModel;
 use std::f64::consts::PI;
 
 /// Share of the integrand's size, and of the density, by which the distribution may fall below 0 by errors of interpolation.
@@ -18,12 +18,12 @@ pub(super) struct Distribution {
     /// The energy of the innermost node and the distribution there.
     most: [f64; 2],
     /// The distribution between the nodes, from the innermost outwards.
-    cells: Vec<Cell>,
+    cells: Vec<CubicSegment>,
 }
 
 /// A function of potential or energy between two nodes.
 #[derive(Clone, Debug, PartialEq)]
-struct Cell {
+struct CubicSegment {
     /// Value of the argument at the outer node.
     outer: f64,
     /// One over the difference to the inner node.
@@ -37,14 +37,18 @@ impl Distribution {
     ///
     /// # Errors
     /// It is negative, or the potential does not change from node to node.
-    pub fn new(matter: Matter, grid: Grid, potential: &Curve) -> Result<Self, SphereError> {
+    pub fn new(
+        matter: MassModel,
+        grid: RadialGrid,
+        potential: &RadialFunction,
+    ) -> Result<Self, SphereError> {
         let energies: Vec<f64> = grid.nodes().map(|n| potential.value(n)).collect();
         if let Some(n) = (0..grid.cells).find(|&n| energies[n] <= energies[n + 1]) {
             let radius = grid.radius(n);
             return Err(SphereError::Unresolved { radius });
         }
         let bends: Vec<f64> = grid.nodes().map(|n| bend(matter, grid.radius(n))).collect();
-        let cells = Cell::all(&energies, &bends);
+        let cells = CubicSegment::all(&energies, &bends);
         // what lies beyond the last node contributes as if all of it were at infinity
         let rest = first(matter, grid.radius(grid.cells));
         let constant = 8f64.sqrt() * PI * PI;
@@ -66,7 +70,7 @@ impl Distribution {
         let values: Vec<f64> = grid.nodes().map(node).collect::<Result<_, _>>()?;
         Ok(Self {
             most: [energies[0], values[0]],
-            cells: Cell::all(&energies, &values),
+            cells: CubicSegment::all(&energies, &values),
         })
     }
 
@@ -95,13 +99,13 @@ impl Distribution {
 }
 
 /// `d rho/d Psi`, Psi the potential with its sign turned.
-fn first(matter: Matter, r: f64) -> f64 {
+fn first(matter: MassModel, r: f64) -> f64 {
     let local = matter.own.local(r);
     local.density * local.steepness / matter.pull(r)
 }
 
 /// `d2 rho/d Psi2`, from the derivative of `d rho/d Psi` by `ln r`.
-fn bend(matter: Matter, r: f64) -> f64 {
+fn bend(matter: MassModel, r: f64) -> f64 {
     let local = matter.own.local(r);
     let (n, pull) = (local.steepness, matter.pull(r));
     let change = n * (n - 1.0 + matter.mass_slope(r)) - local.steepening;
@@ -109,7 +113,7 @@ fn bend(matter: Matter, r: f64) -> f64 {
 }
 
 /// The integral over cells, the first of which begins at the potential `inner`, and that of the integrand's size.
-fn integral(cells: &[Cell], energy: f64, inner: f64) -> [f64; 2] {
+fn integral(cells: &[CubicSegment], energy: f64, inner: f64) -> [f64; 2] {
     /// Half the distance of the two points of the rule of Gauss and Legendre over that of the ends.
     const POINT: f64 = 0.28867513459481287;
     let [mut sum, mut size] = [0.0; 2];
@@ -127,7 +131,7 @@ fn integral(cells: &[Cell], energy: f64, inner: f64) -> [f64; 2] {
     [sum, size]
 }
 
-impl Cell {
+impl CubicSegment {
     /// The cells between all nodes, whose arguments decrease.
     fn all(arguments: &[f64], values: &[f64]) -> Vec<Self> {
         (1..arguments.len())

@@ -1,6 +1,6 @@
 //! Gas whose entropy is a power of radius, in hydrostatic equilibrium in a given potential.
 
-use super::curve::{CELLS, Curve, Grid, Local, Radial};
+use super::curve::{CELLS, LocalDensity, Radial, RadialFunction, RadialGrid};
 use super::error::{SphereError, in_range, positive};
 use nestar_device::math::{exp, ln, pow};
 use std::f64::consts::PI;
@@ -39,8 +39,8 @@ pub(super) struct EntropyGas<P> {
     /// `K^(-1/gamma)` over that of the law.
     scale: f64,
     /// u.
-    state: Curve,
-    mass: Curve,
+    state: RadialFunction,
+    mass: RadialFunction,
     /// Beyond the end: logarithms of radius and share of the density, and the derivative of the latter by the former.
     tail: [f64; 3],
 }
@@ -58,7 +58,7 @@ impl<P: Radial + Clone> EntropyGas<P> {
     ) -> Result<Self, SphereError> {
         check(&law, end)?;
         let pressure = positive("ambient.pressure", pressure)?;
-        let grid = Grid::new(total.core(), end, CELLS);
+        let grid = RadialGrid::new(total.core(), end, CELLS);
         let outer = pow(pressure, (law.gamma - 1.0) / law.gamma);
         let mut gas = Self {
             total: total.clone(),
@@ -66,8 +66,8 @@ impl<P: Radial + Clone> EntropyGas<P> {
             law,
             end,
             scale: 1.0,
-            state: Curve::through(Grid::new(1.0, 2.0, 1), |_| [1.0, 0.0]),
-            mass: Curve::through(Grid::new(1.0, 2.0, 1), |_| [1.0, 0.0]),
+            state: RadialFunction::through(RadialGrid::new(1.0, 2.0, 1), |_| [1.0, 0.0]),
+            mass: RadialFunction::through(RadialGrid::new(1.0, 2.0, 1), |_| [1.0, 0.0]),
             tail: [ln(end), 0.0, 0.0],
         };
         gas.find_scale(grid, outer)?;
@@ -77,17 +77,17 @@ impl<P: Radial + Clone> EntropyGas<P> {
         let rise = all.steepness - local.steepness;
         gas.tail = [ln(end), ln(local.density / all.density), rise];
         let reach = total.reach().max(end);
-        gas.mass = gas.masses(Grid::new(total.core(), reach, 2 * CELLS));
+        gas.mass = gas.masses(RadialGrid::new(total.core(), reach, 2 * CELLS));
         Ok(gas)
     }
 
     /// Seeks the scale with which the gas has its share: the secant's rule for the logarithms of scale and mass, whose slope is between 1 and
     /// `gamma/(gamma - 1)`.
-    fn find_scale(&mut self, grid: Grid, outer: f64) -> Result<(), SphereError> {
+    fn find_scale(&mut self, grid: RadialGrid, outer: f64) -> Result<(), SphereError> {
         let mut slope = self.law.gamma / (self.law.gamma - 1.0);
         let radius = self.law.radius;
         let wanted = ln(self.law.share * self.total.mass(radius));
-        let within = Grid::new(grid.radius(0), radius, CELLS);
+        let within = RadialGrid::new(grid.radius(0), radius, CELLS);
         let mut excess = |place: f64| {
             self.scale = exp(place);
             self.state = self.states(grid, outer);
@@ -131,26 +131,26 @@ impl<P: Radial + Clone> EntropyGas<P> {
         (gamma - 1.0) / gamma * self.scale * pow(entropy, -1.0 / gamma) * pull
     }
 
-    fn states(&self, grid: Grid, outer: f64) -> Curve {
-        Curve::inwards(grid, outer, |r| self.rate(r))
+    fn states(&self, grid: RadialGrid, outer: f64) -> RadialFunction {
+        RadialFunction::inwards(grid, outer, |r| self.rate(r))
     }
 
-    fn masses(&self, grid: Grid) -> Curve {
+    fn masses(&self, grid: RadialGrid) -> RadialFunction {
         let shell = |r: f64| 4.0 * PI * r * r * r * self.local(r).density;
         let inner = grid.radius(0);
         let within = shell(inner) / (3.0 - self.local(inner).steepness);
-        Curve::outwards(grid, within, shell)
+        RadialFunction::outwards(grid, within, shell)
     }
 
     /// The density, up to the end.
-    fn within(&self, r: f64) -> Local {
+    fn within(&self, r: f64) -> LocalDensity {
         let gamma = self.law.gamma;
         let ([entropy, slope], u) = (self.entropy(r), self.state.at(ln(r)));
         let change = self.rate(r) / u;
         let shell = 4.0 * PI * r * r * r * self.total.density(r) / self.total.mass(r);
         let bend = change * (shell - 1.0 - slope / gamma + change) / (gamma - 1.0);
         let power = 1.0 / (gamma - 1.0);
-        Local {
+        LocalDensity {
             density: self.scale * pow(u, power) * pow(entropy, -1.0 / gamma),
             steepness: power * change + slope / gamma,
             steepening: bend + slope * (self.law.slope - slope) / gamma,
@@ -158,14 +158,14 @@ impl<P: Radial + Clone> EntropyGas<P> {
     }
 
     /// The density, and beyond the end one whose share of all mass soon ceases to change.
-    pub fn local(&self, r: f64) -> Local {
+    pub fn local(&self, r: f64) -> LocalDensity {
         if r <= self.end {
             return self.within(r);
         }
         let [end, share, rise] = self.tail;
         let left = exp(SETTLE * (end - ln(r)));
         let all = self.total.local(r);
-        Local {
+        LocalDensity {
             density: all.density * exp(share + rise / SETTLE * (1.0 - left)),
             steepness: all.steepness - rise * left,
             steepening: all.steepening + rise * SETTLE * left,

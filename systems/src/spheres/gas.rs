@@ -1,23 +1,23 @@
 //! Gas in hydrostatic equilibrium.
 
-use super::curve::{CELLS, Curve, Grid};
+use super::curve::{CELLS, RadialFunction, RadialGrid};
 use super::error::{SphereError, in_range, positive};
-use super::matter::Matter;
+use super::matter::MassModel;
 use super::profile::Profile;
 use nestar_device::math::ln;
 
 /// A sphere of gas at rest, whose pressure holds it in the potential of itself and other mass, up to a radius where the pressure is given;
 /// from there on density and pressure stay what they are.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Gas {
+pub struct HydrostaticGas {
     profile: Profile,
     /// Where it begins and ends.
     core: f64,
     radius: f64,
-    pressure: Curve,
+    pressure: RadialFunction,
 }
 
-impl Gas {
+impl HydrostaticGas {
     /// The gas of this profile, attracted by itself and by `others`, up to `radius`, where its pressure is `pressure`. `gravity` is Newton's
     /// constant.
     ///
@@ -31,7 +31,7 @@ impl Gas {
         radius: f64,
         pressure: f64,
     ) -> Result<Self, SphereError> {
-        let matter = Matter::new(profile, others, gravity)?;
+        let matter = MassModel::new(profile, others, gravity)?;
         let pressure = positive("pressure", pressure)?;
         let (radius, core) = (in_range("radius", radius)?, profile.core());
         if radius <= core {
@@ -39,7 +39,8 @@ impl Gas {
             return Err(SphereError::parameter("radius", why));
         }
         let rate = |r: f64| profile.density(r) * matter.pull(r);
-        let pressure = Curve::inwards(Grid::new(core, radius, CELLS), pressure, rate);
+        let pressure =
+            RadialFunction::inwards(RadialGrid::new(core, radius, CELLS), pressure, rate);
         if !pressure.value(0).is_finite() {
             return Err(SphereError::OutOfRange);
         }

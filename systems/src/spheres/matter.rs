@@ -1,6 +1,6 @@
 //! All mass around a centre.
 
-use super::curve::{CELLS, Curve, Grid};
+use super::curve::{CELLS, RadialFunction, RadialGrid};
 use super::error::{SphereError, in_range};
 use super::profile::Profile;
 use std::f64::consts::PI;
@@ -10,7 +10,7 @@ const BEYOND: usize = 512;
 
 /// A component, and what else attracts it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Matter<'a> {
+pub(super) struct MassModel<'a> {
     /// The component.
     pub own: &'a Profile,
     /// Other mass.
@@ -19,7 +19,7 @@ pub(super) struct Matter<'a> {
     pub gravity: f64,
 }
 
-impl<'a> Matter<'a> {
+impl<'a> MassModel<'a> {
     /// A component and other mass.
     pub fn new(own: &'a Profile, others: &'a [Profile], gravity: f64) -> Result<Self, SphereError> {
         let gravity = in_range("gravity", gravity)?;
@@ -46,19 +46,20 @@ impl<'a> Matter<'a> {
     }
 
     /// The grid of the component: between the radii within and beyond which it has next to no mass.
-    pub fn grid(&self) -> Grid {
-        Grid::new(self.own.core(), self.own.reach(), CELLS)
+    pub fn grid(&self) -> RadialGrid {
+        RadialGrid::new(self.own.core(), self.own.reach(), CELLS)
     }
 
     /// The potential with its sign turned: the integral of `G M/r^2` from a radius to infinity.
-    pub fn potential(&self, grid: Grid) -> Curve {
+    pub fn potential(&self, grid: RadialGrid) -> RadialFunction {
         let far = self.others.iter().fold(0.0, |r: f64, p| r.max(p.reach()));
         let (reach, pull) = (self.own.reach(), |r: f64| self.pull(r));
         let mut outer = pull(reach);
         if far > reach {
-            let beyond = Curve::inwards(Grid::new(reach, far, BEYOND), pull(far), pull);
+            let beyond =
+                RadialFunction::inwards(RadialGrid::new(reach, far, BEYOND), pull(far), pull);
             outer = beyond.value(0);
         }
-        Curve::inwards(grid, outer, pull)
+        RadialFunction::inwards(grid, outer, pull)
     }
 }

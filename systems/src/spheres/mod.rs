@@ -24,7 +24,7 @@ mod tables;
 pub use config::ProfileConfig;
 pub use entropy::Entropy;
 pub use error::SphereError;
-pub use gas::Gas;
+pub use gas::HydrostaticGas;
 pub use named::{NamedSpheres, Spheres};
 pub use orbit::{Centre, Orbit};
 pub use profile::Profile;

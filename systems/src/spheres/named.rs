@@ -3,7 +3,7 @@
 use super::config::ProfileConfig;
 use super::entropy::Entropy;
 use super::error::SphereError;
-use super::gas::Gas;
+use super::gas::HydrostaticGas;
 use super::orbit::{Centre, Orbit};
 use super::profile::Profile;
 use super::sphere::Sphere;
@@ -22,12 +22,12 @@ pub struct Spheres;
 #[derive(Resource, Clone, Debug, PartialEq)]
 pub struct NamedSpheres {
     gravity: f64,
-    pub(super) spheres: BTreeMap<String, Named>,
+    pub(super) spheres: BTreeMap<String, NamedSphere>,
 }
 
 /// A sphere with its place.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Named {
+pub(super) struct NamedSphere {
     centre: Centre,
     truncation: f64,
     particles: BTreeMap<String, Profile>,
@@ -89,14 +89,14 @@ impl NamedSpheres {
             true => deck.table::<Ambient>("ambient")?.pressure,
             false => 0.0,
         };
-        let laws = Laws {
+        let laws = GasParameters {
             gravity,
             gamma,
             pressure,
         };
         let mut spheres = BTreeMap::new();
         for (name, own) in &config.0 {
-            let named = Named::of(deck, &format!("spheres.{name}"), own, laws)?;
+            let named = NamedSphere::of(deck, &format!("spheres.{name}"), own, laws)?;
             spheres.insert(name.clone(), named);
         }
         let mut all = Self { gravity, spheres };
@@ -155,7 +155,7 @@ impl NamedSpheres {
         Ok(())
     }
 
-    fn named(&self, deck: &Deck, path: &str, name: &str) -> Result<&Named, DeckError> {
+    fn named(&self, deck: &Deck, path: &str, name: &str) -> Result<&NamedSphere, DeckError> {
         let known = || self.spheres.keys().map(String::as_str).collect::<Vec<_>>();
         let found = self.spheres.get(name);
         found.ok_or_else(|| deck.unknown_word_at(path, name, &known()))
@@ -193,14 +193,18 @@ impl NamedSpheres {
     ///
     /// # Errors
     /// A gas that ends where it has not begun; a pressure that is not above 0.
-    pub fn gas(&self, deck: &Deck, pressure: f64) -> Result<Vec<(String, Gas, Centre)>, DeckError> {
+    pub fn gas(
+        &self,
+        deck: &Deck,
+        pressure: f64,
+    ) -> Result<Vec<(String, HydrostaticGas, Centre)>, DeckError> {
         let mut all = Vec::new();
         for (name, named) in &self.spheres {
             let Some((profile, radius)) = &named.gas else {
                 continue;
             };
             let others: Vec<Profile> = named.particles.values().cloned().collect();
-            let gas = Gas::new(profile, &others, self.gravity, *radius, pressure);
+            let gas = HydrostaticGas::new(profile, &others, self.gravity, *radius, pressure);
             let gas = gas.map_err(at(deck, &format!("spheres.{name}.gas")))?;
             all.push((name.clone(), gas, named.centre));
         }
@@ -210,14 +214,14 @@ impl NamedSpheres {
 
 /// What the gas of spheres obeys.
 #[derive(Clone, Copy)]
-struct Laws {
+struct GasParameters {
     gravity: f64,
     gamma: f64,
     /// Of the surroundings.
     pressure: f64,
 }
 
-impl Laws {
+impl GasParameters {
     /// The profile of the gas of the table `path`, in a sphere with all this mass.
     fn gas(
         self,
@@ -257,8 +261,13 @@ impl Laws {
     }
 }
 
-impl Named {
-    fn of(deck: &Deck, path: &str, own: &SphereConfig, laws: Laws) -> Result<Self, DeckError> {
+impl NamedSphere {
+    fn of(
+        deck: &Deck,
+        path: &str,
+        own: &SphereConfig,
+        laws: GasParameters,
+    ) -> Result<Self, DeckError> {
         if own.particles.is_empty() && own.gas.is_none() {
             let why = format!("`{path}` is empty: it needs `particles`, `gas` or both");
             return Err(deck.error_at(path, why));

@@ -1,10 +1,10 @@
 //! Densities as functions of radius.
 
-use super::curve::{Curve, Grid, Local, Radial};
+use super::curve::{LocalDensity, Radial, RadialFunction, RadialGrid};
 use super::entropy::{Entropy, EntropyGas};
 use super::error::{SphereError, in_range, positive};
-use super::rest::Rest;
-use super::table::Table;
+use super::rest::Remainder;
+use super::table::DensityTable;
 use nestar_device::math::{exp, ln};
 use std::f64::consts::PI;
 
@@ -22,7 +22,7 @@ const CELLS: usize = 1024;
 /// A density as a function of the distance from a centre, with its derivatives and the mass within it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    shape: Shape,
+    shape: ProfileKind,
     cut: Option<Cut>,
     /// Factor of all densities.
     factor: f64,
@@ -30,13 +30,13 @@ pub struct Profile {
 
 /// Densities by their kind; `density` is the scale of density.
 #[derive(Clone, Debug, PartialEq)]
-enum Shape {
+enum ProfileKind {
     Plummer { density: f64, radius: f64 },
     Hernquist { density: f64, radius: f64 },
     Nfw { density: f64, radius: f64 },
-    Table(Box<Table>),
+    Table(Box<DensityTable>),
     Entropy(Box<EntropyGas<Profile>>),
-    Rest(Box<Rest<Profile>>),
+    Rest(Box<Remainder<Profile>>),
 }
 
 /// Beyond a radius the density goes on as `(r/radius)^power exp(-(r - radius)/decay)` with the same value and slope (Springel & White,
@@ -48,7 +48,7 @@ struct Cut {
     /// Density at the radius.
     density: f64,
     power: f64,
-    mass: Curve,
+    mass: RadialFunction,
 }
 
 impl Profile {
@@ -58,7 +58,7 @@ impl Profile {
     /// A parameter that is not from 1e-60 to 1e60.
     pub fn plummer(mass: f64, radius: f64) -> Result<Self, SphereError> {
         let (mass, radius) = (in_range("mass", mass)?, in_range("radius", radius)?);
-        Ok(Self::whole(Shape::Plummer {
+        Ok(Self::whole(ProfileKind::Plummer {
             density: 3.0 * mass / (4.0 * PI * radius * radius * radius),
             radius,
         }))
@@ -70,7 +70,7 @@ impl Profile {
     /// A parameter that is not from 1e-60 to 1e60.
     pub fn hernquist(mass: f64, radius: f64) -> Result<Self, SphereError> {
         let (mass, radius) = (in_range("mass", mass)?, in_range("radius", radius)?);
-        Ok(Self::whole(Shape::Hernquist {
+        Ok(Self::whole(ProfileKind::Hernquist {
             density: mass / (2.0 * PI * radius * radius * radius),
             radius,
         }))
@@ -94,7 +94,7 @@ impl Profile {
         let radius = cut / concentration;
         let volume = 4.0 * PI * radius * radius * radius;
         let density = mass / (volume * nfw_mass(concentration));
-        Self::whole(Shape::Nfw { density, radius }).cut("r200", cut, decay)
+        Self::whole(ProfileKind::Nfw { density, radius }).cut("r200", cut, decay)
     }
 
     /// A table of densities at radii that increase: the cubic spline of `ln density` over `ln radius`. Beyond the last radius the density goes on
@@ -104,8 +104,8 @@ impl Profile {
     /// Fewer than 4 radii, another count of densities, numbers that are not finite or above 0, radii that do not increase, a slope of -2.5 or
     /// steeper at the first radius or one of -3 or shallower at the last.
     pub fn table(radius: &[f64], density: &[f64]) -> Result<Self, SphereError> {
-        let table = Table::new(radius, density)?;
-        Ok(Self::whole(Shape::Table(Box::new(table))))
+        let table = DensityTable::new(radius, density)?;
+        Ok(Self::whole(ProfileKind::Table(Box::new(table))))
     }
 
     /// Gas with the entropy `law` that rests in the potential of `total`, all mass, and has the pressure `pressure` where it ends, at the radius
@@ -120,7 +120,7 @@ impl Profile {
         [end, pressure]: [f64; 2],
     ) -> Result<Self, SphereError> {
         let gas = EntropyGas::new(total, law, gravity, [end, pressure])?;
-        Ok(Self::whole(Shape::Entropy(Box::new(gas))))
+        Ok(Self::whole(ProfileKind::Entropy(Box::new(gas))))
     }
 
     /// What `total` has beside `parts`.
@@ -128,11 +128,11 @@ impl Profile {
     /// # Errors
     /// The parts have all of the density, or more, somewhere.
     pub fn rest(total: &Profile, parts: &[Profile]) -> Result<Self, SphereError> {
-        let rest = Rest::new(total, parts)?;
-        Ok(Self::whole(Shape::Rest(Box::new(rest))))
+        let rest = Remainder::new(total, parts)?;
+        Ok(Self::whole(ProfileKind::Rest(Box::new(rest))))
     }
 
-    fn whole(shape: Shape) -> Self {
+    fn whole(shape: ProfileKind) -> Self {
         Self {
             shape,
             cut: None,
@@ -157,11 +157,11 @@ impl Profile {
             decay,
             density: local.density,
             power,
-            mass: Curve::through(Grid::new(radius, far, 1), |_| [1.0, 0.0]),
+            mass: RadialFunction::through(RadialGrid::new(radius, far, 1), |_| [1.0, 0.0]),
         };
         let shell = |r: f64| 4.0 * PI * r * r * r * cut.local(r).density;
-        let grid = Grid::new(radius, far, CELLS);
-        cut.mass = Curve::outwards(grid, self.shape.mass(radius), shell);
+        let grid = RadialGrid::new(radius, far, CELLS);
+        cut.mass = RadialFunction::outwards(grid, self.shape.mass(radius), shell);
         self.cut = Some(cut);
         Ok(self)
     }
@@ -184,7 +184,7 @@ impl Profile {
     /// The density at a radius above 0, and its first and second derivative by radius.
     #[must_use]
     pub fn derivatives(&self, r: f64) -> [f64; 3] {
-        let Local {
+        let LocalDensity {
             density,
             steepness: n,
             steepening,
@@ -207,12 +207,12 @@ impl Profile {
     }
 
     /// The density and its logarithmic slopes.
-    pub(super) fn local(&self, r: f64) -> Local {
+    pub(super) fn local(&self, r: f64) -> LocalDensity {
         let local = match &self.cut {
             Some(cut) if r > cut.radius => cut.local(r),
             _ => self.shape.local(r),
         };
-        Local {
+        LocalDensity {
             density: self.factor * local.density,
             ..local
         }
@@ -222,14 +222,14 @@ impl Profile {
     pub(super) fn reach(&self) -> f64 {
         match (&self.cut, &self.shape) {
             (Some(cut), _) => 3.0 * cut.radius + 60.0 * cut.decay,
-            (None, Shape::Table(table)) => FAR_TABLE * table.last(),
-            (None, Shape::Entropy(gas)) => gas.reach(),
-            (None, Shape::Rest(rest)) => rest.reach(),
+            (None, ProfileKind::Table(table)) => FAR_TABLE * table.last(),
+            (None, ProfileKind::Entropy(gas)) => gas.reach(),
+            (None, ProfileKind::Rest(rest)) => rest.reach(),
             (
                 None,
-                Shape::Plummer { radius, .. }
-                | Shape::Hernquist { radius, .. }
-                | Shape::Nfw { radius, .. },
+                ProfileKind::Plummer { radius, .. }
+                | ProfileKind::Hernquist { radius, .. }
+                | ProfileKind::Nfw { radius, .. },
             ) => FAR * radius,
         }
     }
@@ -252,7 +252,7 @@ impl Profile {
 }
 
 impl Radial for Profile {
-    fn local(&self, r: f64) -> Local {
+    fn local(&self, r: f64) -> LocalDensity {
         self.local(r)
     }
 
@@ -269,13 +269,13 @@ impl Radial for Profile {
     }
 }
 
-impl Shape {
-    fn local(&self, r: f64) -> Local {
+impl ProfileKind {
+    fn local(&self, r: f64) -> LocalDensity {
         match *self {
             Self::Plummer { density, radius } => {
                 let square = r * r / (radius * radius);
                 let sum = 1.0 + square;
-                Local {
+                LocalDensity {
                     density: density / (sum * sum * sum.sqrt()),
                     steepness: 5.0 * square / sum,
                     steepening: 10.0 * square / (sum * sum),
@@ -284,7 +284,7 @@ impl Shape {
             Self::Hernquist { density, radius } => {
                 let s = r / radius;
                 let sum = 1.0 + s;
-                Local {
+                LocalDensity {
                     density: density / (s * sum * sum * sum),
                     steepness: 1.0 + 3.0 * s / sum,
                     steepening: 3.0 * s / (sum * sum),
@@ -293,7 +293,7 @@ impl Shape {
             Self::Nfw { density, radius } => {
                 let s = r / radius;
                 let sum = 1.0 + s;
-                Local {
+                LocalDensity {
                     density: density / (s * sum * sum),
                     steepness: 1.0 + 2.0 * s / sum,
                     steepening: 2.0 * s / (sum * sum),
@@ -327,10 +327,10 @@ impl Shape {
 }
 
 impl Cut {
-    fn local(&self, r: f64) -> Local {
+    fn local(&self, r: f64) -> LocalDensity {
         // one exponent: the two factors alone may over- and underflow
         let change = self.power * ln(r / self.radius) - (r - self.radius) / self.decay;
-        Local {
+        LocalDensity {
             density: self.density * exp(change),
             steepness: r / self.decay - self.power,
             steepening: r / self.decay,

@@ -1,23 +1,23 @@
 //! What of all mass is not other parts.
 
-use super::curve::{CELLS, Grid, Local, Radial};
+use super::curve::{CELLS, LocalDensity, Radial, RadialGrid};
 use super::error::SphereError;
 
 /// All mass less some parts.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Rest<P> {
+pub(super) struct Remainder<P> {
     total: P,
     parts: Vec<P>,
 }
 
-impl<P: Radial + Clone> Rest<P> {
+impl<P: Radial + Clone> Remainder<P> {
     /// The rest of `total`.
     ///
     /// # Errors
     /// The parts are as dense as all mass somewhere.
     pub fn new(total: &P, parts: &[P]) -> Result<Self, SphereError> {
         let (total, parts) = (total.clone(), parts.to_vec());
-        let grid = Grid::new(total.core(), total.reach(), CELLS);
+        let grid = RadialGrid::new(total.core(), total.reach(), CELLS);
         let sum = |r: f64| parts.iter().map(|part| part.density(r)).sum::<f64>();
         // both may underflow far out
         let lacks = |r: &f64| sum(*r) >= total.density(*r) && total.density(*r) > 0.0;
@@ -34,7 +34,7 @@ impl<P: Radial + Clone> Rest<P> {
     }
 
     /// The density and its slopes: the sums of densities and of their derivatives.
-    pub fn local(&self, r: f64) -> Local {
+    pub fn local(&self, r: f64) -> LocalDensity {
         let [mut density, mut first, mut second] = [0.0; 3];
         for (sign, part) in self.signed() {
             let local = part.local(r);
@@ -46,13 +46,13 @@ impl<P: Radial + Clone> Rest<P> {
         if density <= 0.0 {
             // where all has underflown
             let all = self.total.local(r);
-            return Local {
+            return LocalDensity {
                 density: 0.0,
                 ..all
             };
         }
         let steepness = first / density;
-        Local {
+        LocalDensity {
             density,
             steepness,
             steepening: second / density + steepness * steepness,

@@ -10,7 +10,7 @@ const MIDDLE: f64 = 2.0;
 /// The distribution of speeds at a radius, in units of the velocity dispersion of one axis: the tabulated share of slower particles, from
 /// the integral of `x^2 f(Psi (1 - x^2/most^2))`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Speeds {
+pub(super) struct SpeedDistribution {
     /// Speed of escape.
     most: f64,
     /// Places `s` between 0 and 1 have the speed `most s/(s + spread (1 - s))`, so that a long tail has few of them.
@@ -19,7 +19,7 @@ pub(super) struct Speeds {
     shares: Vec<f64>,
 }
 
-impl Speeds {
+impl SpeedDistribution {
     /// The speeds where the potential with its sign turned is `potential`, that of node `node` of the distribution.
     pub fn new(distribution: &Distribution, node: usize, potential: f64, dispersion: f64) -> Self {
         /// Places of the rule of Gauss and Legendre with two points on (0, 1).

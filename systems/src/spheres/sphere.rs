@@ -1,11 +1,11 @@
 //! Spheres of particles without collisions.
 
-use super::curve::{Curve, Grid};
+use super::curve::{RadialFunction, RadialGrid};
 use super::distribution::Distribution;
 use super::error::SphereError;
-use super::matter::Matter;
+use super::matter::MassModel;
 use super::profile::Profile;
-use super::speeds::Speeds;
+use super::speeds::SpeedDistribution;
 use nestar_device::math::{cos, exp, ln, pow, sin};
 use std::f64::consts::PI;
 
@@ -25,16 +25,16 @@ pub struct Sphere {
     mass: f64,
     /// Inverse of the power of radius that the mass within the first node grows with.
     inner_power: f64,
-    grid: Grid,
+    grid: RadialGrid,
     /// Mass within each node.
     masses: Vec<f64>,
     /// Potential with its sign turned.
-    potential: Curve,
+    potential: RadialFunction,
     /// Square of the velocity dispersion of one axis.
-    dispersion: Curve,
+    dispersion: RadialFunction,
     distribution: Distribution,
     /// Speeds at some nodes.
-    speeds: Vec<Speeds>,
+    speeds: Vec<SpeedDistribution>,
 }
 
 impl Sphere {
@@ -49,7 +49,7 @@ impl Sphere {
         gravity: f64,
         truncation: f64,
     ) -> Result<Self, SphereError> {
-        let matter = Matter::new(profile, others, gravity)?;
+        let matter = MassModel::new(profile, others, gravity)?;
         let grid = matter.grid();
         let core = grid.radius(1);
         if truncation.is_nan() || truncation < core {
@@ -72,7 +72,7 @@ impl Sphere {
         let distribution = Distribution::new(matter, grid, &potential)?;
         let speeds = |n: usize| {
             let sigma = dispersion.value(n).sqrt();
-            Speeds::new(&distribution, n, potential.value(n), sigma)
+            SpeedDistribution::new(&distribution, n, potential.value(n), sigma)
         };
         Ok(Self {
             truncation,
@@ -167,13 +167,13 @@ impl Sphere {
 
 /// The square of the dispersion of one axis, the integral of `rho G M/r^2` from a radius outwards over the density there (Binney & Tremaine
 /// 2008, equation 4.215 without anisotropy).
-fn dispersion(matter: Matter, grid: Grid) -> Curve {
+fn dispersion(matter: MassModel, grid: RadialGrid) -> RadialFunction {
     let rate = |r: f64| matter.own.density(r) * matter.pull(r);
     let end = grid.radius(grid.cells);
     // the density goes on as a power of radius, and the mass hardly grows
     let outer = rate(end) / (1.0 + matter.own.local(end).steepness);
-    let pressure = Curve::inwards(grid, outer, rate);
-    Curve::through(grid, |n| {
+    let pressure = RadialFunction::inwards(grid, outer, rate);
+    RadialFunction::through(grid, |n| {
         let r = grid.radius(n);
         let local = matter.own.local(r);
         let slope = local.steepness - rate(r) / pressure.value(n);

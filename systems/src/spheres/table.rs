@@ -1,6 +1,6 @@
 //! Densities given as a table.
 
-use super::curve::{Curve, Grid, Local};
+use super::curve::{LocalDensity, RadialFunction, RadialGrid};
 use super::error::{SphereError, in_range, positive};
 use nestar_device::math::{exp, ln};
 use std::f64::consts::PI;
@@ -15,24 +15,24 @@ const CELLS: usize = 4000;
 /// The cubic spline of the logarithm of density over that of radius. Beyond the last radius the density goes on as a power of radius; within
 /// the first its slope goes on towards that of a core or a cusp.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Table {
+pub(super) struct DensityTable {
     /// Logarithms of radius and density, and the second derivative of the spline.
     knots: Vec<[f64; 3]>,
-    centre: Centre,
+    centre: CentralSlope,
     /// Radius and steepness where the mass is tabulated from.
     inner: (f64, f64),
-    mass: Curve,
+    mass: RadialFunction,
 }
 
 /// Within the first radius the steepness is `limit + rest (r/first)^power`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Centre {
+struct CentralSlope {
     limit: f64,
     rest: f64,
     power: f64,
 }
 
-impl Table {
+impl DensityTable {
     /// The spline through radii and densities.
     pub fn new(radius: &[f64], density: &[f64]) -> Result<Self, SphereError> {
         check(radius, density)?;
@@ -40,11 +40,11 @@ impl Table {
         let [first, last] = [0, radius.len() - 1];
         let from = INNER * radius[first];
         let mut table = Self {
-            centre: Centre::of(between(&knots, knots[first][0])),
+            centre: CentralSlope::of(between(&knots, knots[first][0])),
             knots,
             inner: (from, 0.0),
             // found below, by what the rest says of the density
-            mass: Curve::through(Grid::new(1.0, 2.0, 1), |_| [1.0, 0.0]),
+            mass: RadialFunction::through(RadialGrid::new(1.0, 2.0, 1), |_| [1.0, 0.0]),
         };
         table.inner.1 = table.local(from).steepness;
         if table.inner.1 >= 2.5 {
@@ -62,14 +62,14 @@ impl Table {
             );
             return Err(SphereError::parameter(format!("density[{last}]"), why));
         }
-        let grid = Grid::new(from, radius[last], CELLS);
+        let grid = RadialGrid::new(from, radius[last], CELLS);
         let within = table.shell(from) / (3.0 - table.inner.1);
-        table.mass = Curve::outwards(grid, within, |r| table.shell(r));
+        table.mass = RadialFunction::outwards(grid, within, |r| table.shell(r));
         Ok(table)
     }
 
     /// The density and its slopes at a radius.
-    pub fn local(&self, r: f64) -> Local {
+    pub fn local(&self, r: f64) -> LocalDensity {
         let (place, first, last) = (ln(r), self.knots[0], self.knots[self.knots.len() - 1]);
         if place < first[0] {
             return self.centre.local(first, place);
@@ -78,7 +78,7 @@ impl Table {
             return between(&self.knots, place);
         }
         let steepness = between(&self.knots, last[0]).steepness;
-        Local {
+        LocalDensity {
             density: exp(last[1] - steepness * (place - last[0])),
             steepness,
             steepening: 0.0,
@@ -111,10 +111,10 @@ impl Table {
     }
 }
 
-impl Centre {
+impl CentralSlope {
     /// A core where the steepness falls towards the centre at least as fast as radius, a cusp where it falls more slowly; a power of radius
     /// where it does not.
-    fn of(first: Local) -> Self {
+    fn of(first: LocalDensity) -> Self {
         let ratio = first.steepening / first.steepness;
         let share = if ratio > 0.0 { ratio.min(1.0) } else { 0.0 };
         Self {
@@ -124,10 +124,10 @@ impl Centre {
         }
     }
 
-    fn local(&self, [x, y, _]: [f64; 3], place: f64) -> Local {
+    fn local(&self, [x, y, _]: [f64; 3], place: f64) -> LocalDensity {
         let share = exp(self.power * (place - x));
         let rise = self.limit * (x - place) + self.rest / self.power * (1.0 - share);
-        Local {
+        LocalDensity {
             density: exp(y + rise),
             steepness: self.limit + self.rest * share,
             steepening: self.rest * self.power * share,
@@ -136,7 +136,7 @@ impl Centre {
 }
 
 /// The density and its slopes between the first and the last knot.
-fn between(knots: &[[f64; 3]], place: f64) -> Local {
+fn between(knots: &[[f64; 3]], place: f64) -> LocalDensity {
     let above = knots.partition_point(|knot| knot[0] <= place);
     let n = above.clamp(1, knots.len() - 1) - 1;
     let ([x0, y0, s0], [x1, y1, s1]) = (knots[n], knots[n + 1]);
@@ -144,7 +144,7 @@ fn between(knots: &[[f64; 3]], place: f64) -> Local {
     let (a, b) = ((x1 - place) / h, (place - x0) / h);
     let bent = (a * a * a - a) * s0 + (b * b * b - b) * s1;
     let turned = (3.0 * b * b - 1.0) * s1 - (3.0 * a * a - 1.0) * s0;
-    Local {
+    LocalDensity {
         density: exp(a * y0 + b * y1 + bent * h * h / 6.0),
         steepness: (y0 - y1) / h - turned * h / 6.0,
         steepening: -(a * s0 + b * s1),

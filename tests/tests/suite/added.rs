@@ -3,7 +3,7 @@
 use crate::device_runs::emulation;
 use nestar::Simulation;
 use nestar::engine::Error;
-use nestar::engine::field::{Field, FieldSpec};
+use nestar::engine::data::{Field, FieldSpec};
 use nestar::engine::mesh::NewRows;
 use nestar::prelude::*;
 use nestar::snapshot::{Snapshot, latest};

@@ -46,7 +46,7 @@ fn burn<R: Real>(u: Burning<R>, at: &Place<R>, most: R) -> Outcome<Burning<R>> {
     };
     let mut status = DONE;
     if v.left > 0.0 {
-        status = UNFINISHED;
+        status = CONTINUE;
     }
     if u.fuel > most && at.index[2] >= 5 {
         status = FAILED;

@@ -1,7 +1,7 @@
 //! Cold and fast gas at coarse-fine faces: nothing is lost, and no pressure comes from nowhere.
 
+use nestar::engine::comm::cells_repaired_between_levels;
 use nestar::engine::mesh::Levels;
-use nestar::engine::ranks::mended_between_levels;
 use nestar_tests::Stepper;
 use nestar_tests::norms::{magnitudes, totals};
 use nestar_tests::state::State;
@@ -52,7 +52,7 @@ fn loses_nothing(deck: &str, steps: usize, settings: &[&str], tolerance: f64) {
     let before = stepper.0.with(|s| totals(s));
     stepper.steps(steps);
     let after = stepper.0.with(|s| totals(s));
-    let mended = stepper.0.with(|s| mended_between_levels(&s.world));
+    let mended = stepper.0.with(|s| cells_repaired_between_levels(&s.world));
     let mended = mended.expect("the host does not fail");
     for c in (0..before.len()).filter(|&c| c != 4) {
         // a component that is nowhere has no scale of its own

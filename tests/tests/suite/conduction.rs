@@ -28,7 +28,7 @@ fn hot<R: Real>(_old: R, at: &Place<R>) -> R {
 }
 
 #[device]
-fn conduct<R: Real>(u: &Across<R>, face: &Face<R>, p: &Conductivity<R>) -> R {
+fn conduct<R: Real>(u: &FaceStencil<R>, face: &Face<R>, p: &Conductivity<R>) -> R {
     let mean = 0.5 * (u.at(-1) + u.at(0));
     let k = p.table.at((4.0 * mean.min(p.most)).to_i32()) * (1.0 + face.above.centre[2]);
     k * (u.at(-1) - u.at(0)) / face.width
@@ -36,7 +36,11 @@ fn conduct<R: Real>(u: &Across<R>, face: &Face<R>, p: &Conductivity<R>) -> R {
 
 /// Energy of the gas, down its slope as a monotonised difference over four cells sees it.
 #[device]
-fn conduct_gas<R: Real>(u: &Across<R, Conserved<R>, 2>, face: &Face<R>, rate: R) -> Conserved<R> {
+fn conduct_gas<R: Real>(
+    u: &FaceStencil<R, Conserved<R>, 2>,
+    face: &Face<R>,
+    rate: R,
+) -> Conserved<R> {
     let near = u.at(-1).energy - u.at(0).energy;
     let far = (u.at(-2).energy - u.at(1).energy) / 3.0;
     let less = if near.abs() < far.abs() { near } else { far };
@@ -67,7 +71,7 @@ impl Plugin for Conduction {
             table: Table::new([1e-3, 2e-3, 1.5e-3, 4e-3]),
             most: 0.99,
         };
-        let heat = move |rows: LevelRows, mut heat: Write<Heat, 1>, mut ranks: OtherRanks| {
+        let heat = move |rows: LevelRows, mut heat: Write<Heat, 1>, mut ranks: Comm| {
             heat.fluxes::<conduct>(&rows, &conductivity);
             // what comes second in a step is added
             heat.refresh(&mut ranks)?;

@@ -1,7 +1,7 @@
 //! Mass, momentum, energy and scalars of a periodic run are conserved to round-off.
 
-use nestar::engine::ranks::mended_between_levels;
-use nestar::kernels::mesh::parameters::Mended;
+use nestar::engine::comm::cells_repaired_between_levels;
+use nestar::kernels::mesh::parameters::RepairedCells;
 use nestar_tests::Stepper;
 use nestar_tests::decks::{BLAST, HALF};
 use nestar_tests::norms::{magnitudes, totals};
@@ -13,8 +13,11 @@ fn drift(steps: usize, settings: &[&str]) -> f64 {
     let before = stepper.0.with(|s| totals(s));
     stepper.steps(steps);
     let after = stepper.0.with(|s| totals(s));
-    let mended = mended_between_levels(&stepper.0.engine().world);
-    assert_eq!(mended.expect("the host does not fail"), Mended::default());
+    let mended = cells_repaired_between_levels(&stepper.0.engine().world);
+    assert_eq!(
+        mended.expect("the host does not fail"),
+        RepairedCells::default()
+    );
     stepper.state().physical().unwrap_or_else(|e| panic!("{e}"));
     let relative = (0..before.len()).map(|c| (after[c] - before[c]).abs() / scale[c]);
     relative.fold(0.0, f64::max)

@@ -1,7 +1,7 @@
 //! Derived fields in snapshots: the values that pictures show, wherever they were made; digests and restarts pass them by.
 
 use super::device_runs::emulation;
-use nestar::engine::field::DerivedFields;
+use nestar::engine::data::DerivedFields;
 use nestar::prelude::*;
 use nestar::snapshot::{LevelHeader, Snapshot, latest, summary};
 use nestar_tests::Scratch;
@@ -198,7 +198,10 @@ fn names_of_no_derived_field_are_refused_at_their_line() {
         let own = "derived   = [\"temperature_k\", \"cooling_time\"]";
         let text = CLOUDS.replace(own, &format!("derived = {names}"));
         let mut sim = nestar_tests::build(&text, &[]);
-        sim.engine().ready().expect_err("refused").to_string()
+        sim.engine()
+            .finish_setup()
+            .expect_err("refused")
+            .to_string()
     };
     let why = refused("[\"mach\", \"temperatur_k\"]");
     assert!(why.contains("test:45:"), "{why}");

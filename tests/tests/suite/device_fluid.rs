@@ -1,16 +1,16 @@
 //! The step of a patch on a device against the CPU's, bit for bit, for one periodic patch of random gas.
 
 use nestar::device_runtime::Address;
-use nestar::engine::device::{Device, Shape};
+use nestar::engine::device::{Device, LaunchShape};
 use nestar::kernels::hydro::solver::device::{FluidProgram, RATES, STEP, StepParameters};
 use nestar::kernels::hydro::{
     CellMask10, DualEnergy, FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver,
-    Reconstruction, Riemann, Scheme,
+    Reconstruction, RiemannSolver, Scheme,
 };
 use nestar::kernels::hydro::{DualStates, GasStates};
 use nestar::kernels::mesh::RowShape;
 use nestar::kernels::mesh::device::{FaceText, FieldText};
-use nestar::kernels::mesh::parameters::{Registers, View};
+use nestar::kernels::mesh::parameters::{FluxRegisterView, GatherView};
 use nestar::kernels::mesh::prolong::SlopeLimiter;
 use nestar::kernels::mesh::{Centring, StateRules};
 use nestar_tests::devices;
@@ -73,7 +73,7 @@ const MASS: usize = 3 * 576;
 struct Case {
     method: FluidMethod,
     scalars: usize,
-    mends: bool,
+    first_order_fallback: bool,
 }
 
 /// New values and mass fluxes, signal rate and unphysical cells on the CPU.
@@ -123,7 +123,7 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
         gamma: 1.4,
         scalars: case.scalars,
         double,
-        mends: case.mends,
+        first_order_fallback: case.first_order_fallback,
         mass_fluxes: true,
         in_shared: false,
         threads: 576,
@@ -148,7 +148,7 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
     let status = device.buffer::<u64>(2).unwrap();
     let bytes = text.scratch() * text.value_bytes();
     let scratch = device.buffer::<u64>(bytes / 8 + 1).unwrap();
-    let view = View::<R> {
+    let view = GatherView::<R> {
         level: present.address().into(),
         coarse_old: present.address().into(),
         coarse_new: present.address().into(),
@@ -165,7 +165,7 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
     };
     let p = StepParameters {
         view,
-        registers: Registers {
+        registers: FluxRegisterView {
             coarse_slot: Address::NONE,
             fine_slot: Address::NONE,
             coarse_flux: Address::NONE,
@@ -176,7 +176,7 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
         rows: rows.address().into(),
         rates: rates.address().into(),
         unphysical: unphysical.address().into(),
-        first_order: if case.mends {
+        first_order: if case.first_order_fallback {
             flagged.address().into()
         } else {
             Address::NONE
@@ -188,7 +188,7 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
         inverse_dx: INVERSE_DX,
         count: 1,
     };
-    let shape = Shape {
+    let shape = LaunchShape {
         blocks: 1,
         threads: 576,
         shared: 0,
@@ -206,10 +206,10 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
 }
 
 fn compare<R: HydroReal + bytemuck::Pod>(device: &Device, case: &Case) {
-    let violent = case.mends;
+    let violent = case.first_order_fallback;
     let row = random_patch::<R>(case.method.gas_components() + case.scalars, violent);
     let (mut mask, mut first_order) = (CellMask10::new(), [0u32; 16]);
-    if case.mends {
+    if case.first_order_fallback {
         for cell in [0usize, 63, 77, 200, 448, 511] {
             first_order[cell / 32] |= 1 << (cell % 32);
             let at = [cell % 8, cell / 8 % 8, cell / 64].map(|i| i as i32);
@@ -225,7 +225,7 @@ fn compare<R: HydroReal + bytemuck::Pod>(device: &Device, case: &Case) {
             }
         }
     }
-    let wanted = on_cpu(case, &row, case.mends.then_some(&mask));
+    let wanted = on_cpu(case, &row, case.first_order_fallback.then_some(&mask));
     let found = on_device(device, case, &row, &first_order);
     let method = case.method;
     assert_eq!(found.2, wanted.2, "unphysical cells: {method:?}");
@@ -254,7 +254,7 @@ fn a_step_on_the_device_has_the_bits_of_the_cpu() {
             MusclHancock,
             Plm,
             Limiter::MonotonizedCentral,
-            Riemann::Hllc,
+            RiemannSolver::Hllc,
             0,
             false,
         ),
@@ -262,7 +262,7 @@ fn a_step_on_the_device_has_the_bits_of_the_cpu() {
             MusclHancock,
             Plm,
             Limiter::VanAlbada,
-            Riemann::Hlle,
+            RiemannSolver::Hlle,
             2,
             true,
         ),
@@ -270,21 +270,21 @@ fn a_step_on_the_device_has_the_bits_of_the_cpu() {
             MusclHancock,
             Ppm,
             Limiter::VanLeer,
-            Riemann::Exact,
+            RiemannSolver::Exact,
             1,
             false,
         ),
-        (VanLeer, Plm, Limiter::Minmod, Riemann::Hllc, 1, true),
+        (VanLeer, Plm, Limiter::Minmod, RiemannSolver::Hllc, 1, true),
         (
             VanLeer,
             Ppm,
             Limiter::MonotonizedCentral,
-            Riemann::Hllc,
+            RiemannSolver::Hllc,
             0,
             false,
         ),
     ];
-    for (scheme, reconstruction, limiter, riemann, scalars, mends) in cases {
+    for (scheme, reconstruction, limiter, riemann, scalars, first_order_fallback) in cases {
         let method = FluidMethod {
             scheme,
             reconstruction,
@@ -295,7 +295,7 @@ fn a_step_on_the_device_has_the_bits_of_the_cpu() {
         let case = Case {
             method,
             scalars,
-            mends,
+            first_order_fallback,
         };
         compare::<f32>(&device, &case);
         compare::<f64>(&device, &case);

@@ -1,7 +1,7 @@
 //! Patches as entities: queries, components that the engine obeys, components that go with their patches.
 
 use nestar::Simulation;
-use nestar::engine::{Error, ranks::Ranks};
+use nestar::engine::{Error, comm::Ranks};
 use nestar::prelude::*;
 use nestar_tests::decks::{BLAST, deck};
 use nestar_tests::ranks::{joined, on_ranks_of, run_with};
@@ -76,7 +76,7 @@ struct Attach<C, F> {
     kind: std::marker::PhantomData<fn() -> C>,
 }
 
-fn attach<C: Carried + Clone, F>(attaches: bool, component: F) -> Attach<C, F>
+fn attach<C: PatchComponent + Clone, F>(attaches: bool, component: F) -> Attach<C, F>
 where
     F: Fn(u8, [i32; 3]) -> Option<C> + Clone + Send + Sync + 'static,
 {
@@ -88,12 +88,12 @@ where
     }
 }
 
-impl<C: Carried + Clone, F> Plugin for Attach<C, F>
+impl<C: PatchComponent + Clone, F> Plugin for Attach<C, F>
 where
     F: Fn(u8, [i32; 3]) -> Option<C> + Clone + Send + Sync + 'static,
 {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.carried::<C>();
+        sim.register_carried::<C>();
         let (attaches, component) = (self.attaches, self.component.clone());
         sim.system_in(
             Ready::Recompute,
@@ -312,10 +312,10 @@ fn a_component_that_the_engine_obeys_must_be_registered() {
     }
     let sim = nestar_tests::build(BLAST, &[]).add(Forgotten);
     let mut sim = sim.unwrap_or_else(|e| panic!("{e}"));
-    let made = sim.with(|s| s.ready().and_then(|()| s.initialise()));
+    let made = sim.with(|s| s.finish_setup().and_then(|()| s.initialise()));
     let why = made.expect_err("refused").to_string();
     assert!(
-        why.contains("`cost`") && why.contains("sim.carried"),
+        why.contains("`cost`") && why.contains("sim.register_carried"),
         "{why}"
     );
 }

@@ -1,9 +1,9 @@
 //! Fields of a plugin that are nothing like the gas: on faces, with banks of their own, stored or made anew.
 
 use nestar::Simulation;
-use nestar::engine::field::{Element, Field, FieldSpec, Precision, Prolong, Restrict};
+use nestar::engine::comm::Ranks;
+use nestar::engine::data::{Element, Field, FieldSpec, Precision, Prolong, Restrict};
 use nestar::engine::mesh::{Domain, Topology};
-use nestar::engine::ranks::Ranks;
 use nestar::engine::run::RunOptions;
 use nestar::kernels::mesh::Centring;
 use nestar::prelude::*;

@@ -18,8 +18,11 @@ fn places(sim: &Engine) -> Vec<Vec<[i32; 3]>> {
 
 /// The hierarchy that is foreseen and the one that a run begins with, or the message of either.
 fn both(make: impl Fn() -> Simulation) -> [Result<Vec<Vec<[i32; 3]>>, String>; 2] {
-    let foresee = |sim: &mut Engine| sim.foresee(|_| ()).map(|found| assert!(!found.unfinished));
-    let begin = |sim: &mut Engine| sim.ready().and_then(|()| sim.initialise());
+    let foresee = |sim: &mut Engine| {
+        sim.preview_hierarchy(|_| ())
+            .map(|found| assert!(!found.is_truncated))
+    };
+    let begin = |sim: &mut Engine| sim.finish_setup().and_then(|()| sim.initialise());
     let found = |work: &(dyn Fn(&mut Engine) -> Result<(), Error> + Sync)| {
         let found = make().with(|sim| work(sim).map(|()| places(sim)));
         found.map_err(|error| error.to_string())
@@ -124,7 +127,7 @@ fn memory_caps_what_is_foreseen_as_the_run() {
         "mesh.max_level=3",
     ];
     let mut sim = build(BLAST, &settings);
-    sim.with(|sim| sim.foresee(|_| ()))
+    sim.with(|sim| sim.preview_hierarchy(|_| ()))
         .unwrap_or_else(|e| panic!("{e}"));
     assert!(sim.engine().world.resource::<MemoryGuard>().capped > 0);
 }
@@ -141,7 +144,9 @@ fn a_criterion_that_reads_patches_far_away_is_found_out() {
     let settings = ["domain.cells=[96, 96, 96]", "mesh.max_level=1"];
     let mut sim = build(BLAST, &settings);
     sim.engine().system_in(Flag::Criteria, everywhere);
-    let refused = sim.with(|sim| sim.foresee(|_| ())).expect_err("a refusal");
+    let refused = sim
+        .with(|sim| sim.preview_hierarchy(|_| ()))
+        .expect_err("a refusal");
     let message = refused.to_string();
     assert!(
         message.contains("everywhere` reads patches far from"),

@@ -3,12 +3,12 @@
 
 use bevy_ecs::prelude::*;
 use nestar::Simulation;
+use nestar::engine::comm::{Connection, Halos, Ranks};
+use nestar::engine::data::Pool;
+use nestar::engine::data::store::Store;
 use nestar::engine::device::ComputeDevice;
-use nestar::engine::field::Pool;
-use nestar::engine::field::store::Store;
 use nestar::engine::mesh::LevelClock;
 use nestar::engine::mesh::Topology;
-use nestar::engine::ranks::{Connection, Halos, Ranks};
 use nestar::engine::{Error, Plugin};
 use nestar::systems::fields::Gas;
 use nestar::systems::order::Advance;
@@ -50,7 +50,7 @@ fn spoil(world: &mut World) {
     for level in [level.checked_sub(1), Some(level)].into_iter().flatten() {
         let copies = world.resource::<Topology>().copies(level).to_vec();
         let gas = Pool::<Gas>::of_mut(world);
-        if gas.fresh(gas.present_bank(level)) > 0 {
+        if gas.valid_layers(gas.present_bank(level)) > 0 {
             continue;
         }
         let values = vec![f64::NAN; copies.len() * gas.components() * 512];
@@ -70,7 +70,7 @@ impl Plugin for Spoil {
 fn splits(stepper: &mut Stepper) -> bool {
     let world = &stepper.0.engine().world;
     let (halos, topology) = (world.resource::<Halos>(), world.resource::<Topology>());
-    (0..=topology.max_level).any(|level| halos.split(level).is_worth_it())
+    (0..=topology.max_level).any(|level| halos.split(level).is_worth_overlapping())
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn the_split_has_every_row_once_and_knows_what_reads_copies() {
             let (halos, topology) = (world.resource::<Halos>(), world.resource::<Topology>());
             for level in 0..=topology.max_level {
                 let split = halos.split(level);
-                let (inside, border) = (&split.interior.rows, &split.border.rows);
+                let (inside, border) = (&split.interior.rows, &split.boundary.rows);
                 let rows: BTreeSet<u32> = inside.iter().chain(border).copied().collect();
                 let own: BTreeSet<u32> = topology.rows(level).iter().copied().collect();
                 assert_eq!(rows, own, "level {level}");

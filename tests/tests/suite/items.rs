@@ -4,10 +4,10 @@ mod weights;
 
 use crate::device_runs::emulation;
 use bevy_ecs::prelude::*;
+use nestar::engine::comm::Comm;
+use nestar::engine::data::{MigrationBatch, ParticleSet};
 use nestar::engine::device::DeviceError;
-use nestar::engine::field::{Items, Parcel};
 use nestar::engine::mesh::Topology;
-use nestar::engine::ranks::OtherRanks;
 use nestar::prelude::*;
 use nestar::snapshot::Snapshot;
 use nestar_tests::decks::{BLAST, deck};
@@ -57,7 +57,7 @@ impl Mote {
 #[derive(Resource, Default)]
 struct Motes(Vec<Vec<Mote>>, f64);
 
-impl Items for Motes {
+impl ParticleSet for Motes {
     fn name(&self) -> &'static str {
         "motes"
     }
@@ -78,7 +78,7 @@ impl Items for Motes {
         self.0[row as usize].len()
     }
 
-    fn follow(&mut self, rows: usize) -> Result<(), DeviceError> {
+    fn resize_rows(&mut self, rows: usize) -> Result<(), DeviceError> {
         self.0.resize_with(rows, Vec::new);
         Ok(())
     }
@@ -172,7 +172,7 @@ fn fly(
     topology: Res<Topology>,
     clock: Res<LevelClock>,
     mut motes: ResMut<Motes>,
-    mut ranks: OtherRanks,
+    mut ranks: Comm,
 ) -> Result<(), Error> {
     if clock.level > 0 {
         return Ok(());
@@ -191,7 +191,7 @@ fn fly(
                 let records = mote.to_bytes().collect();
                 match to == index {
                     true => motes.put(row, &mote.to_bytes().collect::<Vec<u8>>())?,
-                    false => parcels.push(Parcel {
+                    false => parcels.push(MigrationBatch {
                         level,
                         index: to,
                         records,
@@ -200,7 +200,7 @@ fn fly(
             }
         }
     }
-    Ok(ranks.deliver(&topology, &mut *motes, parcels)?)
+    Ok(ranks.migrate(&topology, &mut *motes, parcels)?)
 }
 
 /// Where the motes of a rank are in the box, in units of 2^-32 of a root patch's width, and on which level; all of them in leaves.
@@ -282,7 +282,7 @@ fn items_are_stored_and_restored_on_any_number_of_ranks() {
     run(&whole, 1, false, "time.max_steps=4", "run.device=cpu");
     let expected = digests(&whole.run());
     let snapshot = Snapshot::open(&whole.run().join("snapshots/000001.zarr")).expect("a snapshot");
-    let records = snapshot.read_items("items/motes", "record", 0..ALL);
+    let records = snapshot.read_particles("items/motes", "record", 0..ALL);
     let records = records.expect("the motes are there");
     let ids: std::collections::BTreeSet<u64> = records
         .bytes()
@@ -319,13 +319,9 @@ fn items_that_do_not_fit_are_refused_by_name() {
 }
 
 /// Sends something out of the box.
-fn lose(
-    topology: Res<Topology>,
-    mut motes: ResMut<Motes>,
-    mut ranks: OtherRanks,
-) -> Result<(), Error> {
+fn lose(topology: Res<Topology>, mut motes: ResMut<Motes>, mut ranks: Comm) -> Result<(), Error> {
     let records = Mote { id: 0, at: [0; 3] }.to_bytes().collect();
-    let parcel = Parcel {
+    let parcel = MigrationBatch {
         level: 1,
         index: [0, -1, 0],
         records,
@@ -334,7 +330,7 @@ fn lose(
         0 => vec![parcel],
         _ => Vec::new(),
     };
-    Ok(ranks.deliver(&topology, &mut *motes, parcels)?)
+    Ok(ranks.migrate(&topology, &mut *motes, parcels)?)
 }
 
 struct Losing;
@@ -366,7 +362,8 @@ fn items_of_a_beginning_that_is_only_looked_at_go_nowhere() {
     let mut sim = nestar_tests::build(BLAST, BUSY)
         .add(Flight)
         .expect("it fits");
-    sim.with(|sim| sim.foresee(|_| ())).expect("it is found");
+    sim.with(|sim| sim.preview_hierarchy(|_| ()))
+        .expect("it is found");
     let foreseen = sim.engine().world.resource::<Topology>().patches();
     let build = |ranks| Simulation::with_ranks(deck(BLAST, BUSY), ranks)?.add(Flight);
     let found = on_ranks_of(1, build, |stepper| {

@@ -1,9 +1,9 @@
 //! Memory that does not suffice for the patches asked for.
 
 use nestar::engine::Error;
-use nestar::engine::field::Stores;
+use nestar::engine::data::Stores;
 use nestar::engine::mesh::Topology;
-use nestar::engine::step::memory::{Demand, MemoryGuard};
+use nestar::engine::step::memory::{MemoryGuard, RegridDemand};
 use nestar_tests::decks::BLAST;
 use nestar_tests::devices;
 use nestar_tests::norms::{magnitudes, totals};
@@ -224,7 +224,7 @@ fn rows_of_ranks_are_foreseen() {
     for size in [1, 2, 4] {
         let rows = on_ranks(size, LATE, &["domain.cells=[64,64,64]"], |stepper| {
             stepper.steps(3);
-            let foreseen = Demand::new(&stepper.0.engine().world, 0, 0).rows(256);
+            let foreseen = RegridDemand::new(&stepper.0.engine().world, 0, 0).rows(256);
             stepper.steps(1);
             let topology = stepper.0.engine().world.resource::<Topology>();
             (topology.count(1), foreseen, topology.capacity())

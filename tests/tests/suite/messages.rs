@@ -36,7 +36,7 @@ fn slower<R: Real>(u: Conserved<R>) -> Conserved<R> {
 }
 
 #[device]
-fn down<R: Real>(u: &Across<R>, face: &Face<R>) -> R {
+fn down<R: Real>(u: &FaceStencil<R>, face: &Face<R>) -> R {
     (u.at(-1) - u.at(0)) / face.width
 }
 
@@ -78,7 +78,7 @@ impl Plugin for By {
 fn refused(build: fn(&mut Engine)) -> String {
     let app = App::default().always(By(build));
     let sim = app.simulation(deck(BLAST, &["mesh.max_level=0"]));
-    let ready = sim.and_then(|mut sim| sim.with(|sim| sim.ready()));
+    let ready = sim.and_then(|mut sim| sim.with(|sim| sim.finish_setup()));
     ready.expect_err("refused").to_string()
 }
 
@@ -268,7 +268,7 @@ fn near<R: Real>(ghost: Ghost<R, Conserved<R>, 1>) -> Conserved<R> {
 
 impl Plugin for Wall {
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.boundary::<Gas, near>(&self.word, [])
+        sim.register_boundary::<Gas, near>(&self.word, [])
     }
 
     fn build(&self, _: &mut Engine) -> Result<(), Error> {
@@ -279,7 +279,7 @@ impl Plugin for Wall {
 #[test]
 fn a_plugin_that_its_defaults_do_not_make_says_so_and_its_words_are_allowed() {
     let app = App::default().plugin::<Wall>("wall");
-    let plugins = app.registered();
+    let plugins = app.registered_plugins();
     let why = plugins[0]
         .entries
         .as_ref()
@@ -290,6 +290,6 @@ fn a_plugin_that_its_defaults_do_not_make_says_so_and_its_words_are_allowed() {
     let near = deck(BLAST, &settings);
     app.check(&near).unwrap_or_else(|e| panic!("{e}"));
     let mut sim = app.simulation(near).unwrap_or_else(|e| panic!("{e}"));
-    sim.with(|sim| sim.ready())
+    sim.with(|sim| sim.finish_setup())
         .unwrap_or_else(|e| panic!("{e}"));
 }

@@ -23,7 +23,7 @@ fn heat<R: Real>(u: Conserved<R>, at: &Place<R>, rate: R) -> Conserved<R> {
 }
 
 #[device]
-fn down<R: Real>(u: &Across<R, Conserved<R>>, face: &Face<R>) -> Conserved<R> {
+fn down<R: Real>(u: &FaceStencil<R, Conserved<R>>, face: &Face<R>) -> Conserved<R> {
     let (mut below, above) = (u.at(-1), u.at(0));
     below.energy = (below.energy - above.energy) / face.width;
     below
@@ -35,7 +35,7 @@ fn patience<R: Real>(u: Conserved<R>) -> R {
 }
 
 #[device]
-fn steep<R: Real>(u: &Around<R, Conserved<R>>) -> bool {
+fn steep<R: Real>(u: &Stencil<R, Conserved<R>>) -> bool {
     u.at(1, 0, 0).density > 2.0 * u.at(-1, 0, 0).density
 }
 

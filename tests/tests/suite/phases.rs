@@ -2,8 +2,8 @@
 
 use nestar::Simulation;
 use nestar::engine::Error;
+use nestar::engine::comm::Ranks;
 use nestar::engine::mesh::{Levels, NewRows, Topology};
-use nestar::engine::ranks::Ranks;
 use nestar::prelude::*;
 use nestar_tests::decks::{BLAST, deck};
 use nestar_tests::ranks::{joined, on_ranks_of, run_with};

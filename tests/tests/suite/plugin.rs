@@ -1,6 +1,6 @@
 //! Physics of a user's own, written with functions of cells alone: the same bits on ranks and on a device.
 
-use nestar::engine::ranks::Columns;
+use nestar::engine::comm::DiagnosticColumns;
 use nestar::prelude::*;
 use nestar_tests::decks::{BLAST, deck};
 use nestar_tests::ranks::{joined, on_ranks_of};
@@ -78,7 +78,7 @@ fn end(stepper: &mut Stepper) -> (State, Vec<u64>, Vec<&'static str>) {
     let limiters = (0..3).map(step).collect();
     let columns = stepper
         .0
-        .with(|sim| Columns::values(&mut sim.world).unwrap_or_else(|e| panic!("{e}")));
+        .with(|sim| DiagnosticColumns::values(&mut sim.world).unwrap_or_else(|e| panic!("{e}")));
     let columns = columns.into_iter().map(f64::to_bits).collect();
     (stepper.state(), columns, limiters)
 }

@@ -41,7 +41,7 @@ struct Heating<const VERSION: u32>;
 
 impl<const VERSION: u32> Plugin for Heating<VERSION> {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.state("heating_steps", Count::<VERSION>::default())?;
+        sim.register_state("heating_steps", Count::<VERSION>::default())?;
         sim.system_in(
             Advance::Sources,
             |clock: Res<LevelClock>,
@@ -153,7 +153,9 @@ fn names_of_states_are_single_and_plain() {
         "{twice}"
     );
     let mut sim = nestar_tests::build(BLAST, &[]);
-    let odd = sim.engine().state("a state", Count::<1>::default());
+    let odd = sim
+        .engine()
+        .register_state("a state", Count::<1>::default());
     assert!(odd.is_err_and(|e| e.to_string().contains("letters, digits")));
 }
 
@@ -162,7 +164,7 @@ struct Uneven;
 
 impl Plugin for Uneven {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.state("uneven", Count::<1>::default())?;
+        sim.register_state("uneven", Count::<1>::default())?;
         sim.system_in(
             Advance::Sources,
             |rows: LevelRows, mut count: ResMut<Count<1>>| count.0 += rows.rows().len() as u64,

@@ -38,7 +38,7 @@ fn turn<R: Real>(
     all: (Mixed<R>, R, Waits<R>),
     at: &Place<R>,
     p: &Rates<R>,
-) -> Attempt<Mixed<R>, Waits<R>, R> {
+) -> Subcycle<Mixed<R>, Waits<R>, R> {
     let (u, other, before) = all;
     let mut first = u.species[0];
     if before.calls > 0.0 {
@@ -54,9 +54,9 @@ fn turn<R: Real>(
     v.species[10] = u.species[10] + (u.species[0] - after.first);
     let mut status = DONE;
     if after.calls < p.calls + R::from_i32(at.index[0] % 3) {
-        status = WAITING;
+        status = RETRY;
     }
-    Attempt::<Mixed<R>, Waits<R>, R> {
+    Subcycle::<Mixed<R>, Waits<R>, R> {
         state: v,
         carried: after,
         sums: v.species[10] - u.species[10],
@@ -95,7 +95,7 @@ impl Plugin for Turns {
         sim.register_field::<Beside>(FieldSpec::cells(&["beside"]))?;
         sim.initial::<Beside, fill>([]);
         let (_, components) = sim.with_scalars(&SPECIES)?.parts();
-        let account = sim.account("turned", &["mass"])?;
+        let account = sim.register_budget("turned", &["mass"])?;
         let (given, table) = (self.0.clone(), vec![2.0; 125_000]);
         let p = Rates {
             table: Table::new(table),
@@ -106,7 +106,7 @@ impl Plugin for Turns {
             move |mut rows: LevelRows,
                   mut gas: Write<Gas>,
                   beside: Read<Beside>,
-                  mut accounts: ResMut<Accounts>| {
+                  mut accounts: ResMut<Budgets>| {
                 rows.choose(components);
                 let tally = gas.map_attempts_with::<turn>(&rows, &[&beside], 9, &p);
                 accounts.add(account, &tally);
@@ -114,7 +114,7 @@ impl Plugin for Turns {
                 given
                     .lock()
                     .expect("no panic")
-                    .push((tally.called().to_vec(), work));
+                    .push((tally.cells_per_round().to_vec(), work));
             },
         );
         Ok(())
@@ -198,13 +198,13 @@ impl Field for Patient {
 
 /// Waits for five calls, and gives 1 then; what is handed on meanwhile is never 1.
 #[device]
-fn wait<R: Real>(both: (R, R)) -> Attempt<R, R, R> {
+fn wait<R: Real>(both: (R, R)) -> Subcycle<R, R, R> {
     let (u, calls) = both;
-    let mut status = WAITING;
+    let mut status = RETRY;
     if calls >= 8.0 {
         status = DONE;
     }
-    Attempt::<R, R, R> {
+    Subcycle::<R, R, R> {
         state: u + 1.0,
         carried: calls + 2.0,
         sums: 1.0,
@@ -219,8 +219,8 @@ struct Crowd;
 impl Plugin for Crowd {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         sim.register_field::<Patient>(FieldSpec::cells(&["patient"]))?;
-        let attempts = Attempts::of(5).account("patient", &["cells"]);
-        sim.attempts::<Patient, wait>(attempts, [])
+        let attempts = Subcycling::of(5).account("patient", &["cells"]);
+        sim.subcycle::<Patient, wait>(attempts, [])
     }
 }
 

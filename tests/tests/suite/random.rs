@@ -60,7 +60,7 @@ struct Kicking(Deviate);
 impl Plugin for Kicking {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let file = TableFile::parse("sizes.csv", "x size\n0 0.01\n0.3 0.02 # peak\n1.0 0\n")?;
-        let random = sim.random("kicks", 5)?;
+        let random = sim.random_stream("kicks", 5)?;
         let kicks = Kicks {
             deviate: self.0,
             random,
@@ -78,7 +78,7 @@ impl Plugin for Kicking {
             );
         };
         sim.system_in(Advance::Sources, system);
-        let again = sim.random("kicks", 6).map(|_| ()).unwrap_err();
+        let again = sim.random_stream("kicks", 6).map(|_| ()).unwrap_err();
         assert!(again.to_string().contains("draws random numbers already"));
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! One simulation over several ranks gives the bits of one rank.
 
+use nestar::engine::comm::cells_repaired_between_levels;
 use nestar::engine::mesh::Topology;
-use nestar::engine::ranks::mended_between_levels;
 use nestar_tests::decks::{BLAST, HALF, SYMMETRIC};
 use nestar_tests::norms::totals;
 use nestar_tests::random::Random;
@@ -20,14 +20,14 @@ struct End {
 fn end(stepper: &mut Stepper, steps: usize) -> End {
     stepper.steps(steps);
     let counters = stepper.counters();
-    let mended = stepper.0.with(|s| mended_between_levels(&s.world));
+    let mended = stepper.0.with(|s| cells_repaired_between_levels(&s.world));
     let mended = mended.expect("the ranks add up");
     let counts = vec![
         counters.cell_updates,
         counters.level_steps,
         counters.regrids,
         counters.retried_steps,
-        counters.mended_cells,
+        counters.fallback_cells,
         mended.averages,
         mended.corrections,
     ];

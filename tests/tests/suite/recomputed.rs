@@ -2,7 +2,7 @@
 
 use crate::device_runs::emulation;
 use bevy_ecs::prelude::*;
-use nestar::engine::field::{Element, Field, FieldSpec, Pool, Precision, Prolong, Restrict};
+use nestar::engine::data::{Element, Field, FieldSpec, Pool, Precision, Prolong, Restrict};
 use nestar::engine::mesh::{Levels, NewRows, Topology};
 use nestar::prelude::*;
 use nestar_tests::Scratch;

@@ -1,10 +1,12 @@
 //! What ranks hold of a hierarchy that they share: tables on devices, parts of the work, and
 //! what `nestar plan` says of both.
 
-use nestar::engine::field::device::DeviceTopology;
-use nestar::engine::mesh::{Cuts, Topology};
-use nestar::engine::ranks::forecast::{Flow, Forecast, Load, Outline, Sizes};
-use nestar::engine::ranks::{Connection, Halos, Shares};
+use nestar::engine::comm::estimate::{
+    DataSizes, LevelLoad, MessageCount, PartitionEstimate, TreeOutline,
+};
+use nestar::engine::comm::{Connection, ExchangePlans, Halos};
+use nestar::engine::data::device::DeviceTopology;
+use nestar::engine::mesh::{HilbertPartition, Topology};
 use nestar::kernels::mesh::{COARSER, OUTSIDE};
 use nestar_tests::Stepper;
 use nestar_tests::ranks::on_ranks;
@@ -129,22 +131,25 @@ fn the_imbalance_of_steps_counts_the_busiest_rank_of_each() {
 }
 
 /// What a rank has: where the levels are cut, and by level what a forecast tells, with the flux faces that come in.
-fn held(stepper: &mut Stepper) -> (Cuts, Vec<Load>) {
+fn held(stepper: &mut Stepper) -> (HilbertPartition, Vec<LevelLoad>) {
     let world = &stepper.0.engine().world;
-    let (topology, shares) = (world.resource::<Topology>(), world.resource::<Shares>());
-    let flow = |messages: usize, items: usize| Flow {
+    let (topology, shares) = (
+        world.resource::<Topology>(),
+        world.resource::<ExchangePlans>(),
+    );
+    let flow = |messages: usize, items: usize| MessageCount {
         messages: messages as u64,
         items: items as u64,
         cells: 0,
     };
     let load = |level: usize| {
-        let mut load = Load {
+        let mut load = LevelLoad {
             patches: topology.rows(level).len() as u64,
             work: topology.rows(level).len() as u64 * PATCH_WORK,
             held: 8 * topology.octets(level).len() as u64,
-            ..Load::default()
+            ..LevelLoad::default()
         };
-        let plans = [&shares.copies[level], &shares.averages[level]];
+        let plans = [&shares.halo[level], &shares.averages[level]];
         for (traffic, plan) in [&mut load.halo, &mut load.averages].into_iter().zip(plans) {
             traffic.sent = flow(plan.sends.len(), plan.sent());
             traffic.received = flow(plan.receives.len(), plan.received());
@@ -156,11 +161,11 @@ fn held(stepper: &mut Stepper) -> (Cuts, Vec<Load>) {
         load
     };
     let loads = (0..=topology.finest()).map(load).collect();
-    (topology.cuts().clone(), loads)
+    (topology.partition().clone(), loads)
 }
 
 /// Counts of rows and faces, without the cells that are needed of them.
-fn counted(load: &Load) -> Load {
+fn counted(load: &LevelLoad) -> LevelLoad {
     let mut load = *load;
     for traffic in [&mut load.halo, &mut load.averages, &mut load.fluxes] {
         (traffic.sent.cells, traffic.received.cells) = (0, 0);
@@ -172,18 +177,18 @@ fn counted(load: &Load) -> Load {
 fn a_forecast_is_what_ranks_of_a_run_have() {
     let mut alone = Stepper::new(FLYING, &[]);
     alone.steps(5);
-    let outline = Outline::of(alone.0.engine().world.resource::<Topology>());
+    let outline = TreeOutline::of(alone.0.engine().world.resource::<Topology>());
     assert_eq!(outline.levels(), 3);
     for size in [2, 3, 7] {
         let ranks = on_ranks(size, FLYING, &[], |stepper| held(stepper.steps(5)));
-        let forecast = Forecast::with_cuts(&outline, ranks[0].0.clone(), 3);
+        let estimate = PartitionEstimate::with_cuts(&outline, ranks[0].0.clone(), 3);
         for (rank, (cuts, loads)) in ranks.iter().enumerate() {
             assert_eq!(cuts, &ranks[0].0, "all ranks have the same cuts");
-            let foretold: Vec<Load> = forecast.rank(rank).iter().map(counted).collect();
+            let foretold: Vec<LevelLoad> = estimate.rank(rank).iter().map(counted).collect();
             assert_eq!(&foretold, loads, "rank {rank} of {size}");
         }
         // the ranks are as busy as the run says
-        let imbalance = forecast.imbalance();
+        let imbalance = estimate.imbalance();
         assert!(
             (0.0..0.3).contains(&imbalance),
             "{imbalance} on {size} ranks"
@@ -206,8 +211,8 @@ fn bytes_of_a_forecast_are_those_that_travel() {
     let mut alone = Stepper::new(FLYING, &[steady, halved]);
     alone.steps(1);
     let world = &alone.0.engine().world;
-    let (sizes, layers) = Sizes::of(world);
-    let outline = Outline::of(world.resource::<Topology>());
+    let (sizes, layers) = DataSizes::of(world);
+    let outline = TreeOutline::of(world.resource::<Topology>());
     assert_eq!(outline.levels(), 3);
     for (size, device) in [(2, "cpu"), (3, "cpu"), (7, "cpu"), (3, "emulated")] {
         if device == "emulated" && !crate::device_runs::emulation() {
@@ -220,10 +225,10 @@ fn bytes_of_a_forecast_are_those_that_travel() {
             assert_eq!(stepper.counters().level_steps, 3 * (1 + 2 + 4));
             (held(stepper).0, [0, 1].map(|way| after[way] - before[way]))
         });
-        let forecast = Forecast::with_cuts(&outline, ranks[0].0.clone(), layers);
+        let estimate = PartitionEstimate::with_cuts(&outline, ranks[0].0.clone(), layers);
         for (rank, (_, found)) in ranks.iter().enumerate() {
-            let levels = (0..forecast.levels).map(|level| {
-                let traffic = forecast.traffic(rank, level, &sizes);
+            let levels = (0..estimate.levels).map(|level| {
+                let traffic = estimate.traffic(rank, level, &sizes);
                 traffic.map(|way| way.bytes << level)
             });
             let foretold = levels.fold([0; 2], |a, b| [a[0] + b[0], a[1] + b[1]]);

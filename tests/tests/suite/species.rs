@@ -111,7 +111,7 @@ fn sets_have_the_same_bits_on_ranks_and_devices() {
 fn wrong_sets_are_refused_by_name() {
     let refused = |settings: &[&str], parts: &[&str]| {
         let text = Simulation::new(deck(SPECIES, settings))
-            .and_then(|mut sim| sim.with(|sim| sim.ready().and_then(|()| sim.initialise())))
+            .and_then(|mut sim| sim.with(|sim| sim.finish_setup().and_then(|()| sim.initialise())))
             .map_or_else(|error| error.to_string(), |_| "nothing is wrong".into());
         for part in parts {
             assert!(text.contains(part), "{settings:?}: {text}");

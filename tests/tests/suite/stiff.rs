@@ -25,7 +25,7 @@ fn cool<R: Real>(
     at: &Place<R>,
     cooling: R,
     heating: R,
-) -> Attempt<Conserved<R>, Progress<R>, [R; 2]> {
+) -> Subcycle<Conserved<R>, Progress<R>, [R; 2]> {
     let (u, before) = both;
     let heat = internal_energy(u);
     let left = at.dt - before.elapsed;
@@ -40,9 +40,9 @@ fn cool<R: Real>(
     };
     let mut status = DONE;
     if part < left {
-        status = UNFINISHED;
+        status = CONTINUE;
     }
-    Attempt::<Conserved<R>, Progress<R>, [R; 2]> {
+    Subcycle::<Conserved<R>, Progress<R>, [R; 2]> {
         state: v,
         carried: after,
         sums: [after.lost, after.gained],
@@ -51,7 +51,7 @@ fn cool<R: Real>(
     }
 }
 
-const ACCOUNT: Attempts = Attempts::of(1000).account("cooling", &["radiated", "heated"]);
+const ACCOUNT: Subcycling = Subcycling::of(1000).account("cooling", &["radiated", "heated"]);
 
 /// Cooling with an account; as a source, with so much weight.
 #[derive(Clone)]
@@ -59,7 +59,7 @@ struct Cools(f64);
 
 impl Plugin for Cools {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.attempts::<Gas, cool>(ACCOUNT.weight(self.0), [20.0, 0.5])
+        sim.subcycle::<Gas, cool>(ACCOUNT.weight(self.0), [20.0, 0.5])
     }
 }
 
@@ -158,9 +158,9 @@ fn breaks<R: Real>(
     both: (Conserved<R>, R),
     at: &Place<R>,
     fails: R,
-) -> Attempt<Conserved<R>, R, R> {
+) -> Subcycle<Conserved<R>, R, R> {
     let (u, calls) = both;
-    let (mut status, mut sum) = (WAITING, calls);
+    let (mut status, mut sum) = (RETRY, calls);
     if at.index[0] + at.index[1] == 11 && calls >= 2.0 {
         status = DONE;
         sum = 1.0 / (calls - 2.0);
@@ -170,7 +170,7 @@ fn breaks<R: Real>(
     } else if calls >= 4.0 {
         status = DONE;
     }
-    Attempt::<Conserved<R>, R, R> {
+    Subcycle::<Conserved<R>, R, R> {
         state: u,
         carried: calls + 1.0,
         sums: sum,
@@ -183,8 +183,8 @@ struct Breaks(usize, f64);
 
 impl Plugin for Breaks {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        let attempts = Attempts::of(self.0).account("broken", &["sum"]);
-        sim.attempts::<Gas, breaks>(attempts, [self.1])
+        let attempts = Subcycling::of(self.0).account("broken", &["sum"]);
+        sim.subcycle::<Gas, breaks>(attempts, [self.1])
     }
 }
 
@@ -224,22 +224,22 @@ fn cells_that_fail_later_or_give_no_sum_are_named_on_both_devices() {
 
 #[test]
 fn accounts_that_do_not_fit_are_refused() {
-    struct Wrong(Attempts);
+    struct Wrong(Subcycling);
     impl Plugin for Wrong {
         fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-            sim.attempts::<Gas, cool>(self.0, [1.0, 1.0])
+            sim.subcycle::<Gas, cool>(self.0, [1.0, 1.0])
         }
     }
     let refused = |attempts| {
         let sim = nestar_tests::build(BLAST, &[]).add(Wrong(attempts));
         sim.map(|_| ()).expect_err("refused").to_string()
     };
-    let why = refused(Attempts::of(3).account("cooling", &["radiated"]));
+    let why = refused(Subcycling::of(3).account("cooling", &["radiated"]));
     assert!(
         why.contains("`cool` gives 2 numbers to be summed, its account names 1"),
         "{why}"
     );
-    let why = refused(Attempts::of(3).account("cool/ing", &["a", "b"]));
+    let why = refused(Subcycling::of(3).account("cool/ing", &["a", "b"]));
     assert!(
         why.contains("a name has letters, digits and `_` only"),
         "{why}"

@@ -2,11 +2,13 @@
 
 use crate::device_runs::emulation;
 use bevy_ecs::prelude::*;
+use nestar::engine::comm::{Comm, Ranks};
+use nestar::engine::data::Piece;
+use nestar::engine::data::{
+    FieldSpec, LevelBank, MeshContext, Precision, Prolong, Restrict, Store,
+};
 use nestar::engine::device::DeviceError;
-use nestar::engine::field::pieces::Piece;
-use nestar::engine::field::{BankOf, FieldSpec, Precision, Prolong, Restrict, Store, Surroundings};
 use nestar::engine::mesh::{NewRows, Topology};
-use nestar::engine::ranks::{OtherRanks, Ranks};
 use nestar::prelude::*;
 use nestar::snapshot::{Snapshot, Values};
 use nestar_tests::decks::{BLAST, HALF, deck};
@@ -66,37 +68,37 @@ impl Store for Tally {
         self.precision
     }
 
-    fn fresh(&self, at: BankOf) -> usize {
+    fn valid_layers(&self, at: LevelBank) -> usize {
         self.fresh[at.level]
     }
 
-    fn set_fresh(&mut self, at: BankOf, layers: usize) {
+    fn set_valid_layers(&mut self, at: LevelBank, layers: usize) {
         self.fresh[at.level] = layers;
     }
 
-    fn expire(&mut self, level: usize) {
+    fn invalidate_halos(&mut self, level: usize) {
         self.fresh[level] = 0;
     }
 
-    fn follow(
+    fn on_regrid(
         &mut self,
-        around: &Surroundings,
+        around: &MeshContext,
         level: usize,
         _: &[u32],
     ) -> Result<(), DeviceError> {
         self.values.resize(around.topology.capacity(), 0.0);
         self.fresh.resize(around.topology.max_level + 1, 0);
         for level in level.saturating_sub(1)..=level {
-            self.expire(level);
+            self.invalidate_halos(level);
         }
         Ok(())
     }
 
-    fn fill(&mut self, _: &Surroundings, _: &NewRows) -> Result<(), DeviceError> {
+    fn fill(&mut self, _: &MeshContext, _: &NewRows) -> Result<(), DeviceError> {
         Ok(())
     }
 
-    fn pack(&self, _: BankOf, pieces: &[Piece], out: &mut [u8]) -> Result<(), DeviceError> {
+    fn pack(&self, _: LevelBank, pieces: &[Piece], out: &mut [u8]) -> Result<(), DeviceError> {
         let values = self.of(&rows(pieces));
         out[..values.bytes().len()].copy_from_slice(values.bytes());
         Ok(())
@@ -104,7 +106,7 @@ impl Store for Tally {
 
     fn unpack(
         &mut self,
-        at: BankOf,
+        at: LevelBank,
         pieces: &[Piece],
         bytes: &[u8],
         owned: bool,
@@ -116,7 +118,7 @@ impl Store for Tally {
         };
         self.set(rows(pieces).into_iter(), values);
         if owned {
-            self.expire(at.level);
+            self.invalidate_halos(at.level);
         }
         Ok(())
     }
@@ -131,14 +133,14 @@ impl Store for Tally {
 
     fn load(
         &mut self,
-        _: &Surroundings,
+        _: &MeshContext,
         level: usize,
         _: usize,
         rows: &[u32],
         values: &Values,
     ) -> Result<(), String> {
         self.set(rows.iter().copied(), values.clone());
-        self.expire(level);
+        self.invalidate_halos(level);
         Ok(())
     }
 }
@@ -151,7 +153,7 @@ fn inherit(world: &mut World) {
             let parent = topology.parent(row).expect("a new patch has a parent");
             tally.values[row as usize] = tally.values[parent as usize];
         }
-        tally.expire(new.level);
+        tally.invalidate_halos(new.level);
     });
 }
 
@@ -184,7 +186,7 @@ fn begin(topology: Res<Topology>, clock: Res<LevelClock>, mut tally: ResMut<Tall
         let value = f64::from(x + 5 * y + 11 * z) * 0.37;
         tally.values[row as usize] = tally.rounded(value.fract());
     }
-    tally.expire(clock.level);
+    tally.invalidate_halos(clock.level);
 }
 
 /// Every patch moves towards the mean of those around it.
@@ -192,10 +194,10 @@ fn spread(
     topology: Res<Topology>,
     clock: Res<LevelClock>,
     mut tally: ResMut<Tally>,
-    mut ranks: OtherRanks,
+    mut ranks: Comm,
 ) -> Result<(), Error> {
     let level = clock.level;
-    ranks.refresh(&mut *tally, level, 1)?;
+    ranks.refresh_halo(&mut *tally, level, 1)?;
     let value = |&row: &u32| {
         let around = topology.neighbours(row).iter();
         let held = around.filter_map(|&beside| u32::try_from(beside).ok());
@@ -207,7 +209,7 @@ fn spread(
     for (&row, value) in topology.rows(level).iter().zip(values) {
         tally.values[row as usize] = value;
     }
-    tally.expire(level);
+    tally.invalidate_halos(level);
     Ok(())
 }
 

@@ -25,7 +25,7 @@ fn drain<R: Real>(u: Gas5<R>, at: &Place<R>) -> Gas5<R> {
 
 /// The same of what stands around the cell.
 #[device]
-fn drain_around<R: Real>(u: &Around<R, Gas5<R>, 1>, at: &Place<R>) -> Gas5<R> {
+fn drain_around<R: Real>(u: &Stencil<R, Gas5<R>, 1>, at: &Place<R>) -> Gas5<R> {
     let mut v = u.at(0, 0, 0);
     if at.centre[0] > 0.9 && at.centre[1] < 0.1 && at.centre[2] > 0.6 {
         v.energy = -0.5 * u.at(0, 0, 0).energy;
@@ -35,7 +35,7 @@ fn drain_around<R: Real>(u: &Around<R, Gas5<R>, 1>, at: &Place<R>) -> Gas5<R> {
 
 /// Carries more energy away than there is.
 #[device]
-fn carry<R: Real>(u: &Across<R, Gas5<R>>, face: &Face<R>) -> Gas5<R> {
+fn carry<R: Real>(u: &FaceStencil<R, Gas5<R>>, face: &Face<R>) -> Gas5<R> {
     let mut energy = R::lit(0.0);
     if face.axis == 0 && face.above.index[0] == 1 && face.above.index[1] == 2 {
         energy = 1e4 * u.at(0).energy;

@@ -59,7 +59,7 @@ fn even<R: Real>(old: R) -> R {
 }
 
 #[device]
-fn spread<R: Real>(u: &Across<R>, face: &Face<R>) -> R {
+fn spread<R: Real>(u: &FaceStencil<R>, face: &Face<R>) -> R {
     0.01 * (u.at(-1) - u.at(0)) / face.width
 }
 
@@ -77,8 +77,8 @@ impl Plugin for GasWords {
             part: 0.7,
             growth: 0.05,
         };
-        sim.boundary::<Gas, leaning>("leaning", lean)?;
-        sim.boundary::<Gas, cold>("cold", [1.1])
+        sim.register_boundary::<Gas, leaning>("leaning", lean)?;
+        sim.register_boundary::<Gas, cold>("cold", [1.1])
     }
 
     fn build(&self, _: &mut Engine) -> Result<(), Error> {
@@ -88,7 +88,7 @@ impl Plugin for GasWords {
 
 impl Plugin for DustWords {
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.boundary::<Dust, clean>("clean", [])
+        sim.register_boundary::<Dust, clean>("clean", [])
     }
 
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
@@ -205,7 +205,7 @@ fn words_come_before_the_fields_and_once() {
     struct Late;
     impl Plugin for Late {
         fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-            sim.boundary::<Gas, cold>("late", [1.0])
+            sim.register_boundary::<Gas, cold>("late", [1.0])
         }
     }
     let late = Simulation::new(deck(BLAST, &[])).and_then(|sim| sim.add(Late));

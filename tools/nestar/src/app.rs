@@ -1,11 +1,11 @@
 //! A program: the physics and scenarios that Nestar has, and what the program's author adds.
 
-use crate::assemble::{Named, Parts, Simulation};
-use crate::tables::{ENCOUNTER, Faces, common_tables, inflow_table};
+use crate::assemble::{NamedPlugin, SelectedPhysics, Simulation};
+use crate::tables::{BoundaryWords, ENCOUNTER, common_tables, inflow_table};
 use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_engine::Error;
 use nestar_engine::Plugin;
-use nestar_engine::ranks::Ranks;
+use nestar_engine::comm::Ranks;
 use nestar_engine::run::BuildInfo;
 use nestar_engine::step::config::{DomainConfig, RootConfig};
 use nestar_scenarios::{Parameters, Scenario};
@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 
 /// Name, version and commit of a program; [`program!`](crate::program) makes it.
 #[derive(Clone, Copy, Debug)]
-pub struct Program {
+pub struct ProgramInfo {
     /// Name.
     pub name: &'static str,
     /// Version.
@@ -25,12 +25,12 @@ pub struct Program {
     pub commit: &'static str,
 }
 
-/// The binary that is being compiled, as a [`Program`](crate::app::Program): its name, the version of its crate, and the commit in the variable
+/// The binary that is being compiled, as a [`ProgramInfo`](crate::app::ProgramInfo): its name, the version of its crate, and the commit in the variable
 /// `PROGRAM_COMMIT` that its build script may set.
 #[macro_export]
 macro_rules! program {
     () => {
-        $crate::app::Program {
+        $crate::app::ProgramInfo {
             name: match option_env!("CARGO_BIN_NAME") {
                 Some(name) => name,
                 None => env!("CARGO_PKG_NAME"),
@@ -44,7 +44,7 @@ macro_rules! program {
     };
 }
 
-const NESTAR: Program = Program {
+const NESTAR: ProgramInfo = ProgramInfo {
     name: "nestar",
     version: env!("CARGO_PKG_VERSION"),
     commit: env!("NESTAR_COMMIT"),
@@ -55,22 +55,22 @@ pub trait TablePlugin: Plugin + Serialize + DeserializeOwned + JsonSchema + 'sta
 
 impl<P: Plugin + Serialize + DeserializeOwned + JsonSchema + 'static> TablePlugin for P {}
 
-type Make = Box<dyn Fn(&mut Deck) -> Result<Box<dyn Plugin>, DeckError> + Send + Sync>;
+type PluginFactory = Box<dyn Fn(&mut Deck) -> Result<Box<dyn Plugin>, DeckError> + Send + Sync>;
 
 /// A plugin of the program.
-pub(crate) struct Listed {
+pub(crate) struct PluginEntry {
     /// Name of its table, or of its type.
     pub name: String,
     /// Its table; a plugin without one takes part in every run.
     pub table: Option<TableSchema>,
-    make: Make,
+    make: PluginFactory,
 }
 
 /// What a program can run.
 pub struct App {
-    program: Program,
+    program: ProgramInfo,
     scenarios: Vec<Scenario>,
-    pub(crate) plugins: Vec<Listed>,
+    pub(crate) plugins: Vec<PluginEntry>,
 }
 
 impl Default for App {
@@ -86,7 +86,7 @@ impl Default for App {
 impl App {
     /// Names the program in its help, its log and the provenance of its runs: `app.program(nestar::program!())`.
     #[must_use]
-    pub fn program(mut self, program: Program) -> Self {
+    pub fn program(mut self, program: ProgramInfo) -> Self {
         self.program = program;
         self
     }
@@ -98,7 +98,7 @@ impl App {
     #[must_use]
     pub fn plugin<P: TablePlugin>(mut self, name: &'static str) -> Self {
         self.require_new(name);
-        self.plugins.push(Listed {
+        self.plugins.push(PluginEntry {
             name: name.into(),
             table: Some(TableSchema::of::<P>(name)),
             make: Box::new(move |deck| Ok(Box::new(deck.table::<P>(name)?))),
@@ -110,7 +110,7 @@ impl App {
     #[must_use]
     pub fn always<P: Plugin + Clone + Send + Sync + 'static>(mut self, plugin: P) -> Self {
         let name = std::any::type_name::<P>().rsplit("::").next();
-        self.plugins.push(Listed {
+        self.plugins.push(PluginEntry {
             name: name.unwrap_or_default().into(),
             table: None,
             make: Box::new(move |_| Ok(Box::new(plugin.clone()))),
@@ -131,7 +131,7 @@ impl App {
     }
 
     fn require_new(&self, name: &str) {
-        let tables = self.tables_with(&Faces::Any);
+        let tables = self.tables_with(&BoundaryWords::Any);
         let taken = tables.iter().any(|table| table.name() == name);
         assert!(
             !taken,
@@ -154,22 +154,22 @@ impl App {
     /// As [`App::simulation`].
     pub fn simulation_on(&self, deck: Deck, ranks: Ranks) -> Result<Simulation, Error> {
         let parts = |deck: &mut Deck, root: &RootConfig| {
-            Ok(Parts {
+            Ok(SelectedPhysics {
                 plugins: self.plugins_of(deck)?,
                 scenario: self.scenario_of(deck, root)?,
             })
         };
-        Simulation::assembled(deck, ranks, parts, self.build_info())
+        Simulation::from_parts(deck, ranks, parts, self.build_info())
     }
 
     /// The plugins of the program that take part in a run of `deck`.
-    fn plugins_of(&self, deck: &mut Deck) -> Result<Vec<Named>, DeckError> {
-        let named = |entry: &&Listed| match &entry.table {
+    fn plugins_of(&self, deck: &mut Deck) -> Result<Vec<NamedPlugin>, DeckError> {
+        let named = |entry: &&PluginEntry| match &entry.table {
             Some(table) => deck.has(table.name()),
             None => true,
         };
-        let wanted: Vec<&Listed> = self.plugins.iter().filter(named).collect();
-        let made = |entry: &Listed| Ok((entry.name.clone(), (entry.make)(deck)?));
+        let wanted: Vec<&PluginEntry> = self.plugins.iter().filter(named).collect();
+        let made = |entry: &PluginEntry| Ok((entry.name.clone(), (entry.make)(deck)?));
         wanted.into_iter().map(made).collect()
     }
 
@@ -199,7 +199,7 @@ impl App {
         self.tables_with(&self.faces())
     }
 
-    fn tables_with(&self, faces: &Faces) -> Vec<TableSchema> {
+    fn tables_with(&self, faces: &BoundaryWords) -> Vec<TableSchema> {
         let mut tables = common_tables(faces);
         tables.extend(FACES.as_flattened().iter().copied().map(inflow_table));
         tables.extend(self.scenarios.iter().map(|s| s.table.clone()));
@@ -214,8 +214,8 @@ impl App {
     pub fn check(&self, deck: &Deck) -> Result<(), DeckError> {
         // what words plugins register shows when they do
         let mut tables = common_tables(&match self.plugins.is_empty() {
-            true => Faces::own(),
-            false => Faces::Any,
+            true => BoundaryWords::own(),
+            false => BoundaryWords::Any,
         });
         // the other ones may lack keys without defaults
         tables.retain(|table| table.name() != ENCOUNTER || deck.has(ENCOUNTER));
@@ -257,7 +257,7 @@ impl App {
     /// The program as runs remember it.
     #[must_use]
     pub fn build_info(&self) -> BuildInfo {
-        let Program {
+        let ProgramInfo {
             name,
             version,
             commit,
@@ -275,7 +275,7 @@ impl App {
     /// Program and engine in a line, such as `my-run 0.1.0 (1a2b3c), nestar 0.1.0 (4d5e6f)`.
     #[must_use]
     pub fn signature(&self) -> String {
-        let named = |p: &Program| format!("{} {} ({})", p.name, p.version, p.commit);
+        let named = |p: &ProgramInfo| format!("{} {} ({})", p.name, p.version, p.commit);
         match self.program.name == NESTAR.name {
             true => named(&NESTAR),
             false => format!("{}, {}", named(&self.program), named(&NESTAR)),

@@ -1,8 +1,8 @@
 //! From a deck to a simulation with all built-in plugins.
 
 use nestar_deck::Deck;
+use nestar_engine::comm::Ranks;
 use nestar_engine::device::ComputeDevice;
-use nestar_engine::ranks::Ranks;
 use nestar_engine::run::{BuildInfo, RunOptions, RunSummary};
 use nestar_engine::step::Catalogue;
 use nestar_engine::step::config::RootConfig;
@@ -31,23 +31,23 @@ pub struct Simulation {
 
 impl Simulation {
     /// Of a deck on one of the ranks, with the plugins and the scenario that `parts` makes of it; `build` is the program.
-    pub(crate) fn assembled<'a>(
+    pub(crate) fn from_parts<'a>(
         mut deck: Deck,
         ranks: Ranks,
-        parts: impl FnOnce(&mut Deck, &RootConfig) -> Result<Parts<'a>, Error> + Send,
+        parts: impl FnOnce(&mut Deck, &RootConfig) -> Result<SelectedPhysics<'a>, Error> + Send,
         build: BuildInfo,
     ) -> Result<Self, Error> {
         let root: RootConfig = deck.root()?;
         let run: nestar_engine::step::config::RunConfig = deck.table("run")?;
         let cores = match run.threads {
-            0 => ranks.communicator().seat().cores,
+            0 => ranks.communicator().placement().cores,
             threads => threads as usize,
         };
-        let mut threads = pool(cores)?;
+        let mut threads = thread_pool(cores)?;
         let inner = threads.install(|| assemble(deck, &root, ranks, parts))?;
         let has_device = inner.world.resource::<ComputeDevice>().device.is_some();
-        if has_device && run.threads == 0 && cores > THREADS_BESIDE_A_DEVICE {
-            threads = pool(THREADS_BESIDE_A_DEVICE)?;
+        if has_device && run.threads == 0 && cores > MAX_THREADS_WITH_DEVICE {
+            threads = thread_pool(MAX_THREADS_WITH_DEVICE)?;
         }
         Ok(Self {
             inner,
@@ -95,13 +95,13 @@ impl Simulation {
 
 /// Most threads of a rank where a device computes, unless the deck says otherwise: what is left to the host are short lists,
 /// and to wake more threads for them takes longer than they save.
-const THREADS_BESIDE_A_DEVICE: usize = 16;
+const MAX_THREADS_WITH_DEVICE: usize = 16;
 
 /// `threads` threads; 0: one for each core.
 ///
 /// # Errors
 /// The system starts no more.
-pub fn pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
+pub fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     let built = pool.thread_name(|n| format!("nestar-{n}")).build();
     built.map_err(|e| {
@@ -117,12 +117,12 @@ pub fn pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
 }
 
 /// A plugin with its name in the program.
-pub(crate) type Named = (String, Box<dyn Plugin>);
+pub(crate) type NamedPlugin = (String, Box<dyn Plugin>);
 
 /// What the deck of a run chooses of a program.
-pub(crate) struct Parts<'a> {
+pub(crate) struct SelectedPhysics<'a> {
     /// Plugins beside Nestar's own, by name.
-    pub plugins: Vec<Named>,
+    pub plugins: Vec<NamedPlugin>,
     /// What the run begins with.
     pub scenario: &'a Scenario,
 }
@@ -131,11 +131,11 @@ fn assemble<'a>(
     mut deck: Deck,
     root: &RootConfig,
     ranks: Ranks,
-    parts: impl FnOnce(&mut Deck, &RootConfig) -> Result<Parts<'a>, Error>,
+    parts: impl FnOnce(&mut Deck, &RootConfig) -> Result<SelectedPhysics<'a>, Error>,
 ) -> Result<nestar_engine::Engine, Error> {
     let mesh: MeshConfig = deck.table("mesh")?;
     let settings = mesh.settings(&deck)?;
-    let Parts { plugins, scenario } = parts(&mut deck, root)?;
+    let SelectedPhysics { plugins, scenario } = parts(&mut deck, root)?;
     let mut time = TimeConfig::default();
     let read_time = |deck: &mut Deck| {
         time = deck.table("time")?;
@@ -144,10 +144,10 @@ fn assemble<'a>(
     let mut sim = nestar_engine::Engine::with_ranks(deck, settings, read_time, ranks)?;
     order::configure(&mut sim);
     for (name, plugin) in &plugins {
-        owner(&mut sim, name);
+        set_owner(&mut sim, name);
         plugin.declare(&mut sim)?;
     }
-    owner(&mut sim, "");
+    set_owner(&mut sim, "");
     SelfGravity.declare(&mut sim)?;
     Particles.declare(&mut sim)?;
     Chemistry.declare(&mut sim)?;
@@ -167,14 +167,14 @@ fn assemble<'a>(
     sim.add(scenario)?;
     Chemistry.build(&mut sim)?;
     for (name, plugin) in &plugins {
-        owner(&mut sim, name);
+        set_owner(&mut sim, name);
         plugin.build(&mut sim)?;
     }
-    owner(&mut sim, "");
+    set_owner(&mut sim, "");
     Ok(sim)
 }
 
 /// Lets what is registered from now on be that of `name`.
-fn owner(sim: &mut nestar_engine::Engine, name: &str) {
+fn set_owner(sim: &mut nestar_engine::Engine, name: &str) {
     sim.world.resource_mut::<Catalogue>().owner = name.into();
 }

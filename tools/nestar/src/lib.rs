@@ -8,14 +8,14 @@ extern crate self as nestar;
 pub mod app;
 pub mod assemble;
 pub mod cli;
+pub mod monitor;
 pub mod order;
+mod plugin_catalogue;
 pub mod prelude;
-mod registered;
 pub mod report;
 mod scratch;
 mod tables;
 pub mod testing;
-pub mod watch;
 
 pub use nestar_deck as deck;
 /// What generated code of `#[device]` refers to.
@@ -30,4 +30,4 @@ pub use nestar_systems as systems;
 pub use app::App;
 pub use assemble::Simulation;
 pub use nestar_engine::Error;
-pub use registered::Registered;
+pub use plugin_catalogue::RegisteredPlugin;

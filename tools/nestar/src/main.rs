@@ -3,7 +3,7 @@
 mod allocator;
 
 #[global_allocator]
-static ALLOCATOR: allocator::Ending = allocator::Ending;
+static ALLOCATOR: allocator::ExitOnOutOfMemory = allocator::ExitOnOutOfMemory;
 
 fn main() -> std::process::ExitCode {
     nestar::cli::main(|app| app)

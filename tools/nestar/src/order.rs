@@ -10,14 +10,14 @@ use std::fmt::Write as _;
 /// The phases, their sets in order (with the conditions under which they run) and the systems in them, in the order in
 /// which they run. A set without systems is listed too: it is where a plugin may put some.
 ///
-/// Give it a simulation that is not [`ready`](Engine::ready) yet: the conditions are lost to sight when the schedules
+/// Give it a simulation that is not [`ready`](Engine::finish_setup) yet: the conditions are lost to sight when the schedules
 /// are built, and this is done here.
 ///
 /// # Errors
-/// As [`Engine::ready`].
+/// As [`Engine::finish_setup`].
 pub fn describe(sim: &mut Engine) -> Result<String, Error> {
     let sets = Phase::ALL.map(|phase| sets(sim.schedule(phase).graph()));
-    sim.ready()?;
+    sim.finish_setup()?;
     let mut text = String::new();
     for (phase, sets) in Phase::ALL.into_iter().zip(sets) {
         // writing to a string cannot fail
@@ -139,7 +139,7 @@ fn lies_in(graph: &ScheduleGraph, node: NodeId, set: NodeId) -> bool {
         .any(|parent| parent == set || lies_in(graph, parent, set))
 }
 
-/// A type's name without the modules: `restrict<Gas>` of `nestar_engine::field::operations::restrict<…::Gas>`. A closure
+/// A type's name without the modules: `restrict<Gas>` of `nestar_engine::data::operations::restrict<…::Gas>`. A closure
 /// is called by the function around it, or by the plugin that makes it.
 fn short(name: &str) -> String {
     let text = without_modules(name);
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn names_of_types_lose_their_modules() {
         assert_eq!(
-            short("nestar_engine::field::operations::restrict<nestar_systems::fields::Gas>"),
+            short("nestar_engine::data::operations::restrict<nestar_systems::fields::Gas>"),
             "restrict<Gas>"
         );
         assert_eq!(

@@ -15,14 +15,14 @@ use nestar_systems::spheres::{EncounterConfig, SpheresConfig};
 use nestar_systems::time::TimeConfig;
 
 /// What faces of the domain may be besides what the engine knows.
-pub(crate) enum Faces {
+pub(crate) enum BoundaryWords {
     /// Any word.
     Any,
     /// These words, each with a sentence about it.
     Words(Vec<(String, String)>),
 }
 
-impl Faces {
+impl BoundaryWords {
     /// Those of Nestar's own physics.
     pub fn own() -> Self {
         Self::Words(WORDS.map(|(word, doc)| (word.into(), doc.into())).to_vec())
@@ -33,12 +33,12 @@ impl Faces {
 pub(crate) const ENCOUNTER: &str = "encounter";
 
 /// The tables of every scenario.
-pub(crate) fn common_tables(faces: &Faces) -> Vec<TableSchema> {
+pub(crate) fn common_tables(faces: &BoundaryWords) -> Vec<TableSchema> {
     let mut engine = match faces {
-        Faces::Any => nestar_engine::step::tables(&[]),
-        Faces::Words(words) => nestar_engine::step::tables(words),
+        BoundaryWords::Any => nestar_engine::step::tables(&[]),
+        BoundaryWords::Words(words) => nestar_engine::step::tables(words),
     };
-    if matches!(faces, Faces::Any) {
+    if matches!(faces, BoundaryWords::Any) {
         engine[0] = TableSchema::of::<DomainConfig>("domain");
     }
     let mut tables = vec![TableSchema::of::<RootConfig>("")];

@@ -4,8 +4,8 @@ use crate::app::App;
 use crate::scratch::Scratch;
 use nestar_deck::Deck;
 use nestar_engine::Error;
+use nestar_engine::comm::{Ranks, ThreadRank};
 use nestar_engine::device::{Device, DeviceKind};
-use nestar_engine::ranks::{Ranks, Threads};
 use nestar_engine::run::{RunOptions, Silent};
 use nestar_snapshot::{Snapshot, SnapshotError, digest, latest};
 use std::path::Path;
@@ -98,7 +98,7 @@ fn run(app: &App, deck: &Deck, size: usize, directory: &Path, resume: bool) -> R
         }
         result.map(|_| ())
     };
-    let connected = Threads::connect(size).into_iter().map(Ranks::new);
+    let connected = ThreadRank::connect(size).into_iter().map(Ranks::new);
     std::thread::scope(|scope| {
         let started: Vec<_> = connected.map(|ranks| scope.spawn(|| rank(ranks))).collect();
         let gone = |_| Err(Error::Setup("a rank has panicked".into()));

@@ -18,7 +18,7 @@ pub(crate) enum Anchor {
 
 /// Which way a text runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Direction {
+pub(crate) enum TextDirection {
     /// To the right.
     Right,
     /// Upwards.
@@ -121,7 +121,7 @@ impl Canvas {
         (x, y): (f32, f32),
         style: &Style,
         anchor: Anchor,
-        direction: Direction,
+        direction: TextDirection,
     ) {
         let (glyphs, width) = layout(text, style);
         let shift = match anchor {
@@ -138,8 +138,8 @@ impl Canvas {
                 let along = bounds.min.x + column as f32 - shift;
                 let down = bounds.min.y + row as f32;
                 let (px, py) = match direction {
-                    Direction::Right => (x + along, y + down),
-                    Direction::Up => (x + down, y - along),
+                    TextDirection::Right => (x + along, y + down),
+                    TextDirection::Up => (x + down, y - along),
                 };
                 // The font is light: a little more cover makes small letters readable.
                 self.mix(

@@ -1,9 +1,9 @@
 //! Dots where particles are, and whose they are.
 
-use crate::canvas::{Anchor, Canvas, Direction, Rgb, text_width};
-use crate::figure::Layout;
+use crate::canvas::{Anchor, Canvas, Rgb, TextDirection, text_width};
+use crate::figure::FigureLayout;
 use crate::particles;
-use crate::view::View;
+use crate::view::PlotView;
 
 /// Colours of species by their numbers, from the first again where they do not suffice.
 const COLOURS: [Rgb; 8] = [
@@ -27,7 +27,7 @@ pub(crate) struct Dot {
     radius: f32,
 }
 
-impl Layout {
+impl FigureLayout {
     /// The dots of a species; their diameter in pixels, if that is given.
     pub fn dot(&self, number: usize, diameter: Option<f32>) -> Dot {
         Dot {
@@ -37,7 +37,7 @@ impl Layout {
     }
 
     /// Draws a dot at a place of the picture, in pixels from its lower left corner.
-    pub fn draw(&self, canvas: &mut Canvas, view: &View, dot: &Dot, at: [f64; 2]) {
+    pub fn draw(&self, canvas: &mut Canvas, view: &PlotView, dot: &Dot, at: [f64; 2]) {
         let [columns, rows] = view.pixels.map(|n| n as i64);
         let (x, y) = (at[0] as f32, rows as f32 - at[1] as f32);
         let reach = |centre: f32, end: i64| {
@@ -78,7 +78,7 @@ impl Layout {
             let x = self.left as f32 + units(12.0);
             let y = self.top as f32 + units(30.0) * (line as f32 + 0.85);
             let text = particles::name(path);
-            canvas.text(text, (x, y), &style, Anchor::Start, Direction::Right);
+            canvas.text(text, (x, y), &style, Anchor::Start, TextDirection::Right);
         }
     }
 }

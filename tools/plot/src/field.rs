@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What makes a value of those of some arrays in a cell.
-pub type Value = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
+pub type CellFunction = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
 
 /// A field that the caller can make of some arrays.
 #[derive(Clone)]
-pub struct OwnField {
+pub struct CustomField {
     /// Its name.
     pub name: String,
     /// Its unit as the format writes it, `1` for a pure number.
@@ -19,12 +19,12 @@ pub struct OwnField {
     /// The arrays of the snapshot that it is made of.
     pub arrays: Vec<String>,
     /// The value for those of the arrays, in their order.
-    pub value: Value,
+    pub value: CellFunction,
 }
 
 /// How a field follows from its arrays.
 #[derive(Clone)]
-enum Formula {
+enum FieldFormula {
     /// The array itself.
     Array,
     /// The refinement level.
@@ -34,16 +34,16 @@ enum Formula {
     /// Momentum over density.
     Speed,
     /// One of the fields that need the whole gas and its adiabatic index.
-    Gas(Gas),
+    Gas(GasQuantity),
     /// As the caller makes it.
-    Own(Value),
+    Own(CellFunction),
     /// The density of particles, of mass if they have any and else of their number.
     Particles { massive: bool },
 }
 
 /// Fields of an ideal gas.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Gas {
+enum GasQuantity {
     Pressure,
     Temperature,
     SoundSpeed,
@@ -52,7 +52,7 @@ enum Gas {
 }
 
 /// A field that can be drawn.
-pub(crate) struct Field {
+pub(crate) struct PlotField {
     /// Its name, as in the options.
     pub name: String,
     /// Its unit for people, with exponents marked as `^{3}`; empty for a pure number.
@@ -61,7 +61,7 @@ pub(crate) struct Field {
     pub arrays: Vec<String>,
     /// Whether both signs mean the same, as in a velocity.
     pub signed: bool,
-    formula: Formula,
+    formula: FieldFormula,
     gamma: f64,
 }
 
@@ -74,12 +74,12 @@ const SPEED: &str = "length/time";
 /// Cell-centred magnetic field, in order.
 const MAGNETIC: [&str; 3] = ["magnetic_x", "magnetic_y", "magnetic_z"];
 /// The derived fields of a gas with their formula and unit.
-const GAS: [(&str, Gas, &str); 5] = [
-    ("pressure", Gas::Pressure, "mass/(length*time**2)"),
-    ("temperature", Gas::Temperature, "length**2/time**2"),
-    ("sound_speed", Gas::SoundSpeed, "length/time"),
-    ("mach", Gas::Mach, "1"),
-    ("entropy", Gas::Entropy, "code units"),
+const GAS: [(&str, GasQuantity, &str); 5] = [
+    ("pressure", GasQuantity::Pressure, "mass/(length*time**2)"),
+    ("temperature", GasQuantity::Temperature, "length**2/time**2"),
+    ("sound_speed", GasQuantity::SoundSpeed, "length/time"),
+    ("mach", GasQuantity::Mach, "1"),
+    ("entropy", GasQuantity::Entropy, "code units"),
 ];
 
 /// The unit of the format, e.g. `mass/length**3`, for people.
@@ -114,14 +114,14 @@ fn cell_arrays(snapshot: &Snapshot) -> Vec<(String, String)> {
 
 /// Fields collected so far.
 struct Candidates {
-    fields: Vec<Field>,
+    fields: Vec<PlotField>,
     gamma: f64,
 }
 
 impl Candidates {
-    fn add(&mut self, name: &str, unit: &str, formula: Formula, needs: &[&str]) {
+    fn add(&mut self, name: &str, unit: &str, formula: FieldFormula, needs: &[&str]) {
         let signed = ["velocity_", "momentum_", "magnetic_"];
-        self.fields.push(Field {
+        self.fields.push(PlotField {
             name: name.to_string(),
             unit: readable(unit),
             arrays: needs.iter().map(|array| array.to_string()).collect(),
@@ -133,35 +133,35 @@ impl Candidates {
 }
 
 /// Every field that can be drawn from these arrays, given with their units; arrays before derived fields.
-fn candidates(arrays: &[(String, String)], gamma: Option<f64>) -> Vec<Field> {
+fn candidates(arrays: &[(String, String)], gamma: Option<f64>) -> Vec<PlotField> {
     let has = |name: &str| arrays.iter().any(|(array, _)| array == name);
     let mut found = Candidates {
         fields: vec![],
         gamma: gamma.unwrap_or(f64::NAN),
     };
     for (name, unit) in arrays {
-        found.add(name, unit, Formula::Array, &[name]);
+        found.add(name, unit, FieldFormula::Array, &[name]);
     }
-    found.add("level", "1", Formula::Level, &[]);
+    found.add("level", "1", FieldFormula::Level, &[]);
     let density = has("density");
     for (array, _) in arrays.iter().filter(|_| density) {
         if let Some(name) = array.strip_prefix("scalar_") {
             let fraction = format!("fraction_{name}");
-            found.add(&fraction, "1", Formula::Specific, &[array, "density"]);
+            found.add(&fraction, "1", FieldFormula::Specific, &[array, "density"]);
         }
     }
     if density && MOMENTUM.into_iter().all(has) {
         let [x, y, z] = MOMENTUM;
         for (name, array) in VELOCITY.into_iter().zip(MOMENTUM) {
-            found.add(name, SPEED, Formula::Specific, &[array, "density"]);
+            found.add(name, SPEED, FieldFormula::Specific, &[array, "density"]);
         }
-        found.add("speed", SPEED, Formula::Speed, &["density", x, y, z]);
+        found.add("speed", SPEED, FieldFormula::Speed, &["density", x, y, z]);
         if has("energy") && gamma.is_some() {
             let magnetic = MAGNETIC.into_iter().filter(|name| has(name));
             let needs = ["density", x, y, z, "energy"].into_iter().chain(magnetic);
             let needs: Vec<&str> = needs.collect();
             for (name, gas, unit) in GAS {
-                found.add(name, unit, Formula::Gas(gas), &needs);
+                found.add(name, unit, FieldFormula::Gas(gas), &needs);
             }
         }
     }
@@ -169,21 +169,21 @@ fn candidates(arrays: &[(String, String)], gamma: Option<f64>) -> Vec<Field> {
 }
 
 /// A field of the caller's, if its arrays are there.
-fn own_field(own: &OwnField, arrays: &[(String, String)]) -> Option<Field> {
+fn own_field(own: &CustomField, arrays: &[(String, String)]) -> Option<PlotField> {
     let there = |name: &String| arrays.iter().any(|(array, _)| array == name);
-    own.arrays.iter().all(there).then(|| Field {
+    own.arrays.iter().all(there).then(|| PlotField {
         name: own.name.clone(),
         unit: readable(&own.units),
         arrays: own.arrays.clone(),
         signed: false,
-        formula: Formula::Own(own.value.clone()),
+        formula: FieldFormula::Own(own.value.clone()),
         gamma: f64::NAN,
     })
 }
 
-impl Field {
+impl PlotField {
     /// The field `name` of the snapshot, or of those that the caller can make.
-    pub fn new(snapshot: &Snapshot, name: &str, own: &[OwnField]) -> Result<Self> {
+    pub fn new(snapshot: &Snapshot, name: &str, own: &[CustomField]) -> Result<Self> {
         let arrays = cell_arrays(snapshot);
         let mut fields = candidates(&arrays, snapshot.attributes().facts.get("gamma").copied());
         fields.extend(own.iter().filter_map(|own| own_field(own, &arrays)));
@@ -217,7 +217,7 @@ impl Field {
             unit: readable(&format!("{mass}/length**3")),
             arrays: vec![],
             signed: false,
-            formula: Formula::Particles { massive },
+            formula: FieldFormula::Particles { massive },
             gamma: f64::NAN,
         })
     }
@@ -225,7 +225,7 @@ impl Field {
     /// The group of the particles whose density this is, and whether they have mass.
     pub fn species(&self) -> Option<(&str, bool)> {
         match self.formula {
-            Formula::Particles { massive } => Some((&self.name, massive)),
+            FieldFormula::Particles { massive } => Some((&self.name, massive)),
             _ => None,
         }
     }
@@ -250,22 +250,22 @@ impl Field {
 
     /// Whether the values are refinement levels.
     pub fn is_level(&self) -> bool {
-        matches!(self.formula, Formula::Level)
+        matches!(self.formula, FieldFormula::Level)
     }
 
     /// The field's values from those of its arrays, `cells` of each.
     pub fn evaluate(&self, level: u8, mut arrays: Vec<Vec<f64>>, cells: usize) -> Vec<f64> {
         let at = |array: usize, cell: usize| arrays[array][cell];
         match &self.formula {
-            Formula::Array => arrays.swap_remove(0),
-            Formula::Particles { .. } => vec![],
-            Formula::Level => vec![f64::from(level); cells],
-            Formula::Specific => (0..cells).map(|i| at(0, i) / at(1, i)).collect(),
-            Formula::Speed => (0..cells)
+            FieldFormula::Array => arrays.swap_remove(0),
+            FieldFormula::Particles { .. } => vec![],
+            FieldFormula::Level => vec![f64::from(level); cells],
+            FieldFormula::Specific => (0..cells).map(|i| at(0, i) / at(1, i)).collect(),
+            FieldFormula::Speed => (0..cells)
                 .map(|i| square(&arrays[1..4], i).sqrt() / at(0, i))
                 .collect(),
-            Formula::Gas(gas) => (0..cells).map(|i| self.gas(*gas, &arrays, i)).collect(),
-            Formula::Own(value) => {
+            FieldFormula::Gas(gas) => (0..cells).map(|i| self.gas(*gas, &arrays, i)).collect(),
+            FieldFormula::Own(value) => {
                 let state = |i: usize| -> Vec<f64> { arrays.iter().map(|a| a[i]).collect() };
                 (0..cells).map(|i| value(&state(i))).collect()
             }
@@ -273,17 +273,17 @@ impl Field {
     }
 
     /// One value of a gas field; arrays: density, momentum, energy, magnetic field (absent or whole).
-    fn gas(&self, gas: Gas, arrays: &[Vec<f64>], i: usize) -> f64 {
+    fn gas(&self, gas: GasQuantity, arrays: &[Vec<f64>], i: usize) -> f64 {
         let (density, momentum) = (arrays[0][i], square(&arrays[1..4], i));
         let magnetic = square(&arrays[5..], i);
         let inner = arrays[4][i] - 0.5 * momentum / density - 0.5 * magnetic;
         let pressure = (self.gamma - 1.0) * inner;
         match gas {
-            Gas::Pressure => pressure,
-            Gas::Temperature => pressure / density,
-            Gas::SoundSpeed => (self.gamma * pressure / density).sqrt(),
-            Gas::Mach => (momentum / (self.gamma * pressure * density)).sqrt(),
-            Gas::Entropy => pressure / density.powf(self.gamma),
+            GasQuantity::Pressure => pressure,
+            GasQuantity::Temperature => pressure / density,
+            GasQuantity::SoundSpeed => (self.gamma * pressure / density).sqrt(),
+            GasQuantity::Mach => (momentum / (self.gamma * pressure * density)).sqrt(),
+            GasQuantity::Entropy => pressure / density.powf(self.gamma),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The figure around the pixels: frame, axes, colour bar, title.
 
-use crate::canvas::{Anchor, Canvas, Direction, Rgb, Style, text_width};
+use crate::canvas::{Anchor, Canvas, Rgb, Style, TextDirection, text_width};
 use crate::colour::Palette;
 use crate::error::{PlotError, Result};
 use crate::raster::Raster;
 use crate::ticks::{Tick, ticks};
-use crate::view::View;
+use crate::view::PlotView;
 use crate::{Axis, Scale};
 use ab_glyph::FontRef;
 use rayon::prelude::*;
@@ -27,7 +27,7 @@ pub(crate) struct Texts {
 }
 
 /// Sizes in pixels that follow from the picture's width.
-pub(crate) struct Layout {
+pub(crate) struct FigureLayout {
     font: FontRef<'static>,
     /// Pixels of a thousandth of the picture's width.
     pub unit: f32,
@@ -42,7 +42,7 @@ pub(crate) struct Layout {
     bar_labels: i64,
 }
 
-impl Layout {
+impl FigureLayout {
     /// The layout of a picture `width` pixels wide.
     pub fn new(width: usize) -> Result<Self> {
         let unit = width as f32 / 1000.0;
@@ -84,7 +84,7 @@ impl Layout {
     /// The whole figure.
     pub fn compose(
         &self,
-        view: &View,
+        view: &PlotView,
         raster: &Raster,
         palette: &Palette,
         texts: &Texts,
@@ -110,7 +110,7 @@ impl Layout {
     }
 
     /// The pixels of the picture.
-    fn paint(&self, canvas: &mut Canvas, view: &View, raster: &Raster, palette: &Palette) {
+    fn paint(&self, canvas: &mut Canvas, view: &PlotView, raster: &Raster, palette: &Palette) {
         let [columns, rows] = view.pixels;
         let colours: Vec<Rgb> = raster
             .values
@@ -127,7 +127,7 @@ impl Layout {
     }
 
     /// Thin lines around the patches: the lower and the left side of each; the others are the neighbours'.
-    fn outline(&self, canvas: &mut Canvas, view: &View, raster: &Raster) {
+    fn outline(&self, canvas: &mut Canvas, view: &PlotView, raster: &Raster) {
         let [columns, rows] = view.pixels.map(|n| n as i64);
         // In a projection patches lie behind each other: a pixel is drawn once all the same.
         let mut lines = BTreeSet::new();
@@ -143,7 +143,7 @@ impl Layout {
     }
 
     /// Ticks and label below the picture.
-    fn horizontal_axis(&self, canvas: &mut Canvas, view: &View) {
+    fn horizontal_axis(&self, canvas: &mut Canvas, view: &PlotView) {
         let [columns, rows] = view.pixels.map(|n| n as i64);
         let bottom = self.top + rows;
         let (tick, label) = (self.style(22.0), self.style(26.0));
@@ -151,18 +151,18 @@ impl Layout {
         for mark in ticks(view.left[0], view.right[0], Scale::Linear, count) {
             let x = self.left as f64 + (mark.value - view.left[0]) * view.scale()[0];
             let column = x.round() as i64 - self.line / 2;
-            self.mark(canvas, column, bottom, Direction::Up);
+            self.mark(canvas, column, bottom, TextDirection::Up);
             let at = (x as f32, bottom as f32 + 30.0 * self.unit);
-            canvas.text(&mark.label, at, &tick, Anchor::Middle, Direction::Right);
+            canvas.text(&mark.label, at, &tick, Anchor::Middle, TextDirection::Right);
         }
         let x = self.left as f32 + 0.5 * columns as f32;
         let at = (x, bottom as f32 + 68.0 * self.unit);
         let name = Axis::name(view.plane[0]);
-        canvas.text(name, at, &label, Anchor::Middle, Direction::Right);
+        canvas.text(name, at, &label, Anchor::Middle, TextDirection::Right);
     }
 
     /// Ticks and label at the left of the picture.
-    fn vertical_axis(&self, canvas: &mut Canvas, view: &View) {
+    fn vertical_axis(&self, canvas: &mut Canvas, view: &PlotView) {
         let rows = view.pixels[1] as i64;
         let (tick, label) = (self.style(22.0), self.style(26.0));
         let count = self.count(rows, 90.0, 6);
@@ -170,29 +170,29 @@ impl Layout {
         for mark in ticks(view.left[1], view.right[1], Scale::Linear, count) {
             let y = (self.top + rows) as f64 - (mark.value - view.left[1]) * view.scale()[1];
             let row = y.round() as i64 - self.line / 2;
-            self.mark(canvas, self.left - self.line, row, Direction::Right);
+            self.mark(canvas, self.left - self.line, row, TextDirection::Right);
             let x = self.left as f32 - 14.0 * self.unit;
             let at = (x, y as f32 + 6.5 * self.unit);
-            canvas.text(&mark.label, at, &tick, Anchor::End, Direction::Right);
+            canvas.text(&mark.label, at, &tick, Anchor::End, TextDirection::Right);
             widest = widest.max(text_width(&mark.label, &tick));
         }
         let x = self.left as f32 - 30.0 * self.unit - widest;
         let at = (x.max(24.0 * self.unit), self.top as f32 + 0.5 * rows as f32);
         let name = Axis::name(view.plane[1]);
-        canvas.text(name, at, &label, Anchor::Middle, Direction::Up);
+        canvas.text(name, at, &label, Anchor::Middle, TextDirection::Up);
     }
 
     /// A tick from the frame outwards: down for a horizontal axis (`Up`), left for a vertical one.
-    fn mark(&self, canvas: &mut Canvas, x: i64, y: i64, axis: Direction) {
+    fn mark(&self, canvas: &mut Canvas, x: i64, y: i64, axis: TextDirection) {
         let length = (7.0 * self.unit).round() as i64;
         match axis {
-            Direction::Up => canvas.fill(x, y, self.line, length, INK),
-            Direction::Right => canvas.fill(x - length, y, length, self.line, INK),
+            TextDirection::Up => canvas.fill(x, y, self.line, length, INK),
+            TextDirection::Right => canvas.fill(x - length, y, length, self.line, INK),
         }
     }
 
     /// The colours with their values, at the right of the picture.
-    fn colour_bar(&self, canvas: &mut Canvas, view: &View, palette: &Palette, text: &str) {
+    fn colour_bar(&self, canvas: &mut Canvas, view: &PlotView, palette: &Palette, text: &str) {
         let [columns, rows] = view.pixels.map(|n| n as i64);
         let x = self.left + columns + self.gap;
         for row in 0..rows {
@@ -205,7 +205,7 @@ impl Layout {
         let room = (x + self.bar + self.bar_labels) as f32 - 12.0 * self.unit;
         let at = (beside.min(room), self.top as f32 + 0.5 * rows as f32);
         let style = fitted(self.style(25.0), text, rows as f32 + 100.0 * self.unit);
-        canvas.text(text, at, &style, Anchor::Middle, Direction::Up);
+        canvas.text(text, at, &style, Anchor::Middle, TextDirection::Up);
     }
 
     /// The marks and labels from column `x`; returns the width of the widest label.
@@ -218,7 +218,7 @@ impl Layout {
             let top = (y.round() as i64 - self.line / 2).clamp(self.top, self.top + rows - 1);
             canvas.fill(x, top, length.round() as i64, self.line, INK);
             let at = (x as f32 + 13.0 * self.unit, y as f32 + 6.5 * self.unit);
-            canvas.text(&label, at, &style, Anchor::Start, Direction::Right);
+            canvas.text(&label, at, &style, Anchor::Start, TextDirection::Right);
             widest = widest.max(text_width(&label, &style));
         }
         widest
@@ -234,7 +234,7 @@ impl Layout {
             (right, y),
             &style,
             Anchor::End,
-            Direction::Right,
+            TextDirection::Right,
         );
         let room = right - left - text_width(&texts.time, &style) - 20.0 * self.unit;
         let style = fitted(self.style(28.0), &texts.title, room);
@@ -243,7 +243,7 @@ impl Layout {
             (left, y),
             &style,
             Anchor::Start,
-            Direction::Right,
+            TextDirection::Right,
         );
     }
 }

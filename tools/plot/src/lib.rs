@@ -19,15 +19,15 @@ mod view;
 
 pub use colour::COLOUR_MAPS;
 pub use error::{PlotError, Result};
-pub use options::{Axis, Kind, PlotOptions, Scale};
+pub use options::{Axis, PlotKind, PlotOptions, Scale};
 
 use canvas::Canvas;
 use colour::Palette;
-use field::Field;
-pub use field::{OwnField, Value};
-use figure::{Layout, Texts};
+use field::PlotField;
+pub use field::{CellFunction, CustomField};
+use figure::{FigureLayout, Texts};
 use nestar_snapshot::Snapshot;
-use view::View;
+use view::PlotView;
 
 /// Draws a field of the snapshot and returns the bytes of a PNG file.
 ///
@@ -43,7 +43,11 @@ pub fn plot(snapshot: &Snapshot, options: &PlotOptions) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`plot`].
-pub fn plot_with(snapshot: &Snapshot, options: &PlotOptions, own: &[OwnField]) -> Result<Vec<u8>> {
+pub fn plot_with(
+    snapshot: &Snapshot,
+    options: &PlotOptions,
+    own: &[CustomField],
+) -> Result<Vec<u8>> {
     if !(200..=8192).contains(&options.width_px) {
         return Err(PlotError::Option(format!(
             "width {}: 200 to 8192 pixels",
@@ -56,10 +60,10 @@ pub fn plot_with(snapshot: &Snapshot, options: &PlotOptions, own: &[OwnField]) -
     {
         return Err(PlotError::Option("dots: 0.5 to 100 pixels".to_string()));
     }
-    let species = particles::chosen(snapshot, options)?;
-    let field = Field::new(snapshot, &options.field, own)?;
-    let layout = Layout::new(options.width_px as usize)?;
-    let view = View::new(
+    let species = particles::selected_species(snapshot, options)?;
+    let field = PlotField::new(snapshot, &options.field, own)?;
+    let layout = FigureLayout::new(options.width_px as usize)?;
+    let view = PlotView::new(
         snapshot,
         options,
         layout.inner_width(options.width_px as usize),
@@ -70,7 +74,7 @@ pub fn plot_with(snapshot: &Snapshot, options: &PlotOptions, own: &[OwnField]) -
     let mut canvas = layout.compose(&view, &raster, &palette, &texts, options.outlines);
     for (number, path) in &species {
         let dot = layout.dot(*number, options.dot_px);
-        particles::each(snapshot, (path, false), (&view, options.axis), |at, _| {
+        particles::for_each_particle(snapshot, (path, false), (&view, options.axis), |at, _| {
             layout.draw(&mut canvas, &view, &dot, at);
         })?;
     }
@@ -79,13 +83,13 @@ pub fn plot_with(snapshot: &Snapshot, options: &PlotOptions, own: &[OwnField]) -
 }
 
 /// The texts around the picture.
-fn texts(snapshot: &Snapshot, field: &Field, options: &PlotOptions, view: &View) -> Texts {
+fn texts(snapshot: &Snapshot, field: &PlotField, options: &PlotOptions, view: &PlotView) -> Texts {
     let axis = Axis::name(options.axis.index());
     let name = field.label();
     let (what, unit) = match options.kind {
-        Kind::Slice(_) => (name, field.unit.clone()),
-        Kind::Projection => (format!("∫ {name} d{axis}"), field.unit_along()),
-        Kind::Maximum => (format!("greatest {name} along {axis}"), field.unit.clone()),
+        PlotKind::Slice(_) => (name, field.unit.clone()),
+        PlotKind::Projection => (format!("∫ {name} d{axis}"), field.unit_along()),
+        PlotKind::Maximum => (format!("greatest {name} along {axis}"), field.unit.clone()),
     };
     let place = view
         .at

@@ -50,7 +50,7 @@ impl FromStr for Axis {
 
 /// How three dimensions become two.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
+pub enum PlotKind {
     /// The cells at this coordinate along the axis (code length); the middle of the domain if `None`.
     Slice(Option<f64>),
     /// The integral along the axis, in units of the field times length.
@@ -79,7 +79,7 @@ pub struct PlotOptions {
     /// The line of sight.
     pub axis: Axis,
     /// Slice, projection or maximum.
-    pub kind: Kind,
+    pub kind: PlotKind,
     /// Linear or logarithmic colours.
     pub scale: Scale,
     /// Value of the first colour; the least value shown if `None`.
@@ -110,7 +110,7 @@ impl Default for PlotOptions {
         Self {
             field: "density".to_string(),
             axis: Axis::Z,
-            kind: Kind::Slice(None),
+            kind: PlotKind::Slice(None),
             scale: Scale::Linear,
             min: None,
             max: None,

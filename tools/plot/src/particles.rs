@@ -1,7 +1,7 @@
 //! Particles: their density on the pixels of a picture, and where their dots are.
 
 use crate::error::{PlotError, Result, nearest};
-use crate::view::View;
+use crate::view::PlotView;
 use crate::{Axis, PlotOptions};
 use nestar_snapshot::Snapshot;
 
@@ -16,7 +16,7 @@ const ALL: &str = "all";
 
 /// The species of a snapshot: their groups, `particles/NAME`.
 pub(crate) fn species(snapshot: &Snapshot) -> Vec<String> {
-    let paths = snapshot.items().map(|items| items.path.clone());
+    let paths = snapshot.particles().map(|items| items.path.clone());
     paths.filter(|path| path.starts_with(GROUP)).collect()
 }
 
@@ -26,7 +26,10 @@ pub(crate) fn name(path: &str) -> &str {
 }
 
 /// The species that the options name, with their numbers among those of the snapshot.
-pub(crate) fn chosen(snapshot: &Snapshot, options: &PlotOptions) -> Result<Vec<(usize, String)>> {
+pub(crate) fn selected_species(
+    snapshot: &Snapshot,
+    options: &PlotOptions,
+) -> Result<Vec<(usize, String)>> {
     let there = species(snapshot);
     let names: Vec<String> = there.iter().map(|path| name(path).to_string()).collect();
     let wrong = |text: String| Err(PlotError::Option(text));
@@ -53,18 +56,22 @@ pub(crate) fn chosen(snapshot: &Snapshot, options: &PlotOptions) -> Result<Vec<(
 }
 
 /// Calls `work` with numbers of some particles at a time, until it returns false.
-fn stretches(
+fn for_each_chunk(
     snapshot: &Snapshot,
     path: &str,
     arrays: &[&str],
     mut work: impl FnMut(&[Vec<f64>]) -> bool,
 ) -> Result<()> {
-    let headers = snapshot.items().filter(|items| items.path == path);
+    let headers = snapshot.particles().filter(|items| items.path == path);
     let count = headers.map(|items| items.count).sum();
-    let shard = Snapshot::shard_items(count).max(1);
+    let shard = Snapshot::shard_particles(count).max(1);
     for first in (0..count).step_by(shard as usize) {
         let range = first..(first + shard).min(count);
-        let read = |array: &&str| Ok(snapshot.read_items(path, array, range.clone())?.into_f64());
+        let read = |array: &&str| {
+            Ok(snapshot
+                .read_particles(path, array, range.clone())?
+                .into_f64())
+        };
         if !work(&arrays.iter().map(read).collect::<Result<Vec<_>>>()?) {
             break;
         }
@@ -80,7 +87,7 @@ pub(crate) fn have_mass(snapshot: &Snapshot, path: &str) -> Result<bool> {
         .iter()
         .any(|column| column.name == MASS)
     {
-        stretches(snapshot, path, &[MASS], |arrays| {
+        for_each_chunk(snapshot, path, &[MASS], |arrays| {
             found = arrays[0].iter().any(|&mass| mass > 0.0);
             !found
         })?;
@@ -90,16 +97,16 @@ pub(crate) fn have_mass(snapshot: &Snapshot, path: &str) -> Result<bool> {
 
 /// Calls `work` with the place on the picture, in pixels from its lower left corner, and the mass (1 without `masses`) of each particle
 /// that the picture shows.
-pub(crate) fn each(
+pub(crate) fn for_each_particle(
     snapshot: &Snapshot,
     (path, masses): (&str, bool),
-    (view, axis): (&View, Axis),
+    (view, axis): (&PlotView, Axis),
     mut work: impl FnMut([f64; 2], f64),
 ) -> Result<()> {
     let arrays = [POSITION, MASS];
     let arrays = &arrays[..1 + usize::from(masses)];
     let scale = view.scale();
-    stretches(snapshot, path, arrays, |numbers| {
+    for_each_chunk(snapshot, path, arrays, |numbers| {
         for (n, place) in numbers[0].chunks_exact(3).enumerate() {
             if view.slab.contains(&place[axis.index()]) {
                 let at = |i: usize| (place[view.plane[i]] - view.left[i]) * scale[i];
@@ -118,13 +125,13 @@ pub(crate) fn each(
 pub(crate) fn density(
     snapshot: &Snapshot,
     species: (&str, bool),
-    (view, axis): (&View, Axis),
+    (view, axis): (&PlotView, Axis),
 ) -> Result<Vec<f64>> {
     let mut values = vec![0.0; view.pixels[0] * view.pixels[1]];
     let depth = view.at.map_or(1.0, |_| view.slab.end - view.slab.start);
     let per_mass = view.scale()[0] * view.scale()[1] / depth;
-    each(snapshot, species, (view, axis), |at, mass| {
-        let [columns, rows] = [0, 1].map(|i| shares(at[i], view.pixels[i]));
+    for_each_particle(snapshot, species, (view, axis), |at, mass| {
+        let [columns, rows] = [0, 1].map(|i| cloud_in_cell(at[i], view.pixels[i]));
         for (row, upwards) in rows {
             for (column, across) in columns {
                 values[row * view.pixels[0] + column] += mass * per_mass * upwards * across;
@@ -135,7 +142,7 @@ pub(crate) fn density(
 }
 
 /// The two pixels, of `pixels`, that hold a cloud as wide as a pixel around `at`, and how much of it.
-fn shares(at: f64, pixels: usize) -> [(usize, f64); 2] {
+fn cloud_in_cell(at: f64, pixels: usize) -> [(usize, f64); 2] {
     let lower = (at - 0.5).floor();
     let upper = at - 0.5 - lower;
     // The cast saturates at 0.

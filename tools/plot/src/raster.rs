@@ -1,16 +1,16 @@
 //! From the patches of a snapshot to the values of a picture's pixels.
 
 use crate::error::{PlotError, Result};
-use crate::field::Field;
-use crate::view::View;
-use crate::{Kind, PlotOptions, particles};
+use crate::field::PlotField;
+use crate::view::PlotView;
+use crate::{PlotKind, PlotOptions, particles};
 use nestar_snapshot::{LEAF, LevelHeader, ORIGIN, PATCH_SIZE, Snapshot, Values};
 use std::collections::BTreeSet;
 
 /// Cells of a patch along an axis.
 const PATCH: usize = PATCH_SIZE as usize;
 /// Patches that are in memory at a time.
-const STRETCH: usize = 1024;
+const PATCHES_PER_CHUNK: usize = 1024;
 
 /// The pixels' values, and the patches behind them.
 pub(crate) struct Raster {
@@ -68,9 +68,9 @@ fn select(
 /// Draws the field: the finest cells that are there, each as large as it is, or the density of particles.
 pub(crate) fn draw(
     snapshot: &Snapshot,
-    field: &Field,
+    field: &PlotField,
     options: &PlotOptions,
-    view: &View,
+    view: &PlotView,
 ) -> Result<Raster> {
     let mut raster = Raster {
         values: vec![f64::NAN; view.pixels[0] * view.pixels[1]],
@@ -92,7 +92,7 @@ pub(crate) fn draw(
         }
     }
     if let Some(species) = field.species() {
-        if options.kind == Kind::Maximum {
+        if options.kind == PlotKind::Maximum {
             let text = "the density of particles has no maximum along the axis: draw a slice or a projection";
             return Err(PlotError::Option(text.to_string()));
         }
@@ -102,7 +102,7 @@ pub(crate) fn draw(
 }
 
 /// The field's values on some patches of a level.
-fn read(snapshot: &Snapshot, field: &Field, level: u8, patches: &[u64]) -> Result<Vec<f64>> {
+fn read(snapshot: &Snapshot, field: &PlotField, level: u8, patches: &[u64]) -> Result<Vec<f64>> {
     let read = |array: &String| Ok(snapshot.read_selected(level, array, patches)?.into_f64());
     let arrays: Vec<Vec<f64>> = field.arrays.iter().map(read).collect::<Result<_>>()?;
     Ok(field.evaluate(level, arrays, patches.len() * PATCH.pow(3)))
@@ -112,7 +112,7 @@ fn read(snapshot: &Snapshot, field: &Field, level: u8, patches: &[u64]) -> Resul
 fn flatten(
     cells: &[f64],
     axis: usize,
-    kind: Kind,
+    kind: PlotKind,
     cut: Option<i32>,
     level: &LevelHeader,
 ) -> [f64; PATCH * PATCH] {
@@ -126,9 +126,9 @@ fn flatten(
     std::array::from_fn(|i| {
         let line = |k: usize| cells[(i % PATCH) * right + (i / PATCH) * up + k * strides[axis]];
         match (kind, cut) {
-            (Kind::Slice(_), cut) => line(cut.unwrap_or(0) as usize),
-            (Kind::Projection, _) => (0..PATCH).map(line).sum::<f64>() * level.cell_width[axis],
-            (Kind::Maximum, _) => (0..PATCH)
+            (PlotKind::Slice(_), cut) => line(cut.unwrap_or(0) as usize),
+            (PlotKind::Projection, _) => (0..PATCH).map(line).sum::<f64>() * level.cell_width[axis],
+            (PlotKind::Maximum, _) => (0..PATCH)
                 .map(line)
                 .fold(f64::NEG_INFINITY, |a, b| if b > a { b } else { a }),
         }
@@ -153,14 +153,17 @@ impl Raster {
     fn cells(
         &mut self,
         snapshot: &Snapshot,
-        (field, header): (&Field, &LevelHeader),
-        (options, view): (&PlotOptions, &View),
+        (field, header): (&PlotField, &LevelHeader),
+        (options, view): (&PlotOptions, &PlotView),
         selection: &Selection,
     ) -> Result<()> {
         let axis = options.axis.index();
         let index = view.at.map(|at| slice_index(snapshot, header, axis, at));
         let Selection { patches, origins } = selection;
-        for (patches, origins) in patches.chunks(STRETCH).zip(origins.chunks(STRETCH)) {
+        for (patches, origins) in patches
+            .chunks(PATCHES_PER_CHUNK)
+            .zip(origins.chunks(PATCHES_PER_CHUNK))
+        {
             let values = read(snapshot, field, header.level, patches)?;
             for (cells, origin) in values.chunks_exact(PATCH.pow(3)).zip(origins) {
                 let cut = index.map(|index| index - origin[axis]);
@@ -173,7 +176,7 @@ impl Raster {
     }
 
     /// The outlines in pixels, counted from the lower left corner: x, y, width, height. Coarse to fine.
-    pub fn rectangles(&self, view: &View) -> Vec<(i64, i64, i64, i64)> {
+    pub fn rectangles(&self, view: &PlotView) -> Vec<(i64, i64, i64, i64)> {
         let scale = view.scale();
         let rectangle = |&(level, first): &(u8, [i32; 2])| {
             let cell = [0, 1].map(|i| self.root_width[i] * scale[i] / f64::from(1u32 << level));
@@ -193,11 +196,11 @@ impl Raster {
     /// Paints or adds one flattened patch.
     fn paint(
         &mut self,
-        view: &View,
+        view: &PlotView,
         level: &LevelHeader,
         first: [i32; 2],
         image: &[f64; PATCH * PATCH],
-        kind: Kind,
+        kind: PlotKind,
     ) {
         let scale = view.scale();
         let width = [0, 1].map(|i| level.cell_width[view.plane[i]] * scale[i]);
@@ -208,9 +211,9 @@ impl Raster {
                 let (old, new) = (line[column], image[up * PATCH + right]);
                 line[column] = match kind {
                     _ if old.is_nan() => new,
-                    Kind::Slice(_) => new,
-                    Kind::Projection => old + new,
-                    Kind::Maximum => old.max(new),
+                    PlotKind::Slice(_) => new,
+                    PlotKind::Projection => old + new,
+                    PlotKind::Maximum => old.max(new),
                 };
             }
         }

@@ -1,12 +1,12 @@
 //! What of space a picture shows.
 
 use crate::error::{PlotError, Result};
-use crate::{Axis, Kind, PlotOptions};
+use crate::{Axis, PlotKind, PlotOptions};
 use nestar_snapshot::{LevelHeader, Snapshot};
 use std::ops::Range;
 
 /// The part of space that the picture shows, and its pixels.
-pub(crate) struct View {
+pub(crate) struct PlotView {
     /// Axes drawn to the right and upwards.
     pub plane: [usize; 2],
     /// Lower edge of the domain on these axes.
@@ -21,7 +21,7 @@ pub(crate) struct View {
     pub slab: Range<f64>,
 }
 
-impl View {
+impl PlotView {
     /// The whole domain seen along the axis of the options. The picture is true to scale unless one side is more than
     /// four times the other; `width` is the most that it may take.
     pub fn new(snapshot: &Snapshot, options: &PlotOptions, width: usize) -> Result<Self> {
@@ -30,7 +30,7 @@ impl View {
         let plane = options.axis.plane();
         let axis = options.axis.index();
         let at = match options.kind {
-            Kind::Slice(at) => Some(at.unwrap_or(0.5 * (low[axis] + high[axis]))),
+            PlotKind::Slice(at) => Some(at.unwrap_or(0.5 * (low[axis] + high[axis]))),
             _ => None,
         };
         if at.is_some_and(|at| !(low[axis]..=high[axis]).contains(&at)) {

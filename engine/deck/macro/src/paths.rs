@@ -31,15 +31,15 @@ pub fn derives(more: &[&str]) -> TokenStream {
     let deck = deck();
     let more = more.iter().map(|name| Ident::new(name, Span::call_site()));
     let [serde, schemars] = ["serde", "schemars"].map(|name| {
-        let path = format!("{deck}::of_macros::{name}");
+        let path = format!("{deck}::macro_support::{name}");
         path.replace(' ', "")
     });
     quote! {
         #[derive(
             Clone, Debug, #(#more,)*
-            #deck::of_macros::serde::Serialize,
-            #deck::of_macros::serde::Deserialize,
-            #deck::of_macros::schemars::JsonSchema
+            #deck::macro_support::serde::Serialize,
+            #deck::macro_support::serde::Deserialize,
+            #deck::macro_support::schemars::JsonSchema
         )]
         #[serde(crate = #serde)]
         #[schemars(crate = #schemars)]

@@ -2,11 +2,11 @@
 
 use super::{Claim, Deck};
 use crate::constants::constants;
-use crate::error::{DeckError, Place};
+use crate::error::{DeckError, SourceSpan};
+use crate::overrides::insert;
 use crate::schema::TableSchema;
-use crate::set::insert;
-use crate::tables::Tables;
-use crate::tree::{Node, Value, steps};
+use crate::tables::TabulatedFunctions;
+use crate::tree::{DeckNode, DeckValue, steps};
 use crate::units::{CodeUnits, UNITS, UnitsConfig};
 
 impl Deck {
@@ -42,8 +42,8 @@ impl Deck {
         let (Some(place), false) = (self.table_place(table), self.has(path)) else {
             return;
         };
-        let node = Node {
-            value: Value::Number(value),
+        let node = DeckNode {
+            value: DeckValue::Number(value),
             place: place.clone(),
         };
         if let Some(path) = steps(path) {
@@ -53,10 +53,10 @@ impl Deck {
     }
 
     /// Where a table stands.
-    fn table_place(&self, path: &str) -> Option<Place> {
+    fn table_place(&self, path: &str) -> Option<SourceSpan> {
         let path = steps(path)?;
         let found = self.root.find(&path);
-        let is_table = matches!(found.node?.value, Value::Table(_));
+        let is_table = matches!(found.node?.value, DeckValue::Table(_));
         found.place.filter(|_| is_table).cloned()
     }
 
@@ -65,7 +65,7 @@ impl Deck {
     /// # Errors
     /// A wrong constant. What is wrong with the other two is said when they are used: overrides may still mend it.
     pub(super) fn read_names(&mut self) -> Result<(), DeckError> {
-        self.tables = Ok(Tables::default());
+        self.tables = Ok(TabulatedFunctions::default());
         self.units = Ok(CodeUnits::default());
         // numbers of the table of units may use constants that use no units
         self.known = constants(&self.root, &[]).map_or_else(|_| Vec::new(), |found| found.known);
@@ -89,14 +89,14 @@ impl Deck {
         }
         let mut faults = Vec::new();
         let shape = TableSchema::of::<UnitsConfig>(UNITS).shape();
-        let (node, _) = self.checked(&shape, UNITS, None, &mut faults);
+        let (node, _) = self.checked_table(&shape, UNITS, None, &mut faults);
         DeckError::check(faults)?;
-        let value = node.as_ref().map(Node::to_toml);
+        let value = node.as_ref().map(DeckNode::to_toml);
         let empty = || toml::Value::Table(toml::Table::new());
         let config: UnitsConfig = value
             .unwrap_or_else(empty)
             .try_into()
-            .map_err(|error| self.refused(UNITS, &error))?;
+            .map_err(|error| self.serde_error(UNITS, &error))?;
         CodeUnits::of(&config).map_err(|(key, why)| {
             let path = key.map_or_else(|| UNITS.into(), |key| format!("{UNITS}.{key}"));
             self.error_at(&path, format!("`{path}`: {why}"))

@@ -1,6 +1,6 @@
 //! Numbers at places as a function: cubic between two places, so that the slope has no jumps.
 
-use nestar_device::{Item, Kind, Piece, Real, Table, device};
+use nestar_device::{Item, Kind, Real, Table, TextPiece, device};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ pub(super) type Curves<'a> = &'a [(String, Arc<Curve>)];
 
 /// What a function is beyond its first or last place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beyond {
+pub enum Extrapolation {
     /// No number.
     Refuse = 0,
     /// The number at that place.
@@ -29,7 +29,7 @@ pub struct Curve {
     places: Table<f64>,
     values: Table<f64>,
     slopes: Table<f64>,
-    beyond: [Beyond; 2],
+    beyond: [Extrapolation; 2],
     /// The places, values and slopes, and what is beyond them, in the device's language.
     item: &'static Item,
 }
@@ -40,9 +40,9 @@ impl PartialEq for Curve {
     }
 }
 
-/// Beyond a place where a function has a value and slope; `how` is a [`Beyond`].
+/// Beyond a place where a function has a value and slope; `how` is a [`Extrapolation`].
 #[device]
-fn outside<R: Real>(value: R, slope: R, place: R, how: i32, x: R) -> R {
+fn extrapolate<R: Real>(value: R, slope: R, place: R, how: i32, x: R) -> R {
     if how == 1 {
         value
     } else if how == 2 {
@@ -58,7 +58,7 @@ fn outside<R: Real>(value: R, slope: R, place: R, how: i32, x: R) -> R {
 
 /// Between two places that are `width` apart, a part `t` of that beyond the first: the cubic with these values and slopes.
 #[device]
-fn inside<R: Real>(values: [R; 2], slopes: [R; 2], width: R, t: R) -> R {
+fn hermite_cubic<R: Real>(values: [R; 2], slopes: [R; 2], width: R, t: R) -> R {
     let [first, last] = slopes;
     let rise = values[1] - values[0];
     let square = 3.0 * rise - width * (2.0 * first + last);
@@ -66,9 +66,9 @@ fn inside<R: Real>(values: [R; 2], slopes: [R; 2], width: R, t: R) -> R {
     values[0] + t * (width * first + t * (square + t * cube))
 }
 
-/// The number at `x` of a function that is `below` its first place and `above` its last one what [`Beyond`] says.
+/// The number at `x` of a function that is `below` its first place and `above` its last one what [`Extrapolation`] says.
 #[device]
-pub(super) fn look_up<R: Real>(
+pub(super) fn evaluate_curve<R: Real>(
     places: &Table<R>,
     values: &Table<R>,
     slopes: &Table<R>,
@@ -78,9 +78,9 @@ pub(super) fn look_up<R: Real>(
 ) -> R {
     let last = places.len() - 1;
     if x < places.at(0) {
-        outside(values.at(0), slopes.at(0), places.at(0), below, x)
+        extrapolate(values.at(0), slopes.at(0), places.at(0), below, x)
     } else if x > places.at(last) {
-        outside(values.at(last), slopes.at(last), places.at(last), above, x)
+        extrapolate(values.at(last), slopes.at(last), places.at(last), above, x)
     } else {
         let (mut low, mut high) = (0, last);
         while low + 1 < high {
@@ -93,7 +93,7 @@ pub(super) fn look_up<R: Real>(
         }
         let width = places.at(high) - places.at(low);
         let t = (x - places.at(low)) / width;
-        inside(
+        hermite_cubic(
             [values.at(low), values.at(high)],
             [slopes.at(low), slopes.at(high)],
             width,
@@ -108,7 +108,7 @@ impl Curve {
     /// # Panics
     /// If there are not as many.
     #[must_use]
-    pub fn new(places: &[f64], values: &[f64], slopes: &[f64], beyond: [Beyond; 2]) -> Self {
+    pub fn new(places: &[f64], values: &[f64], slopes: &[f64], beyond: [Extrapolation; 2]) -> Self {
         let count = places.len();
         assert!(count >= 2 && values.len() == count && slopes.len() == count);
         Self {
@@ -124,7 +124,7 @@ impl Curve {
     #[must_use]
     pub fn at(&self, x: f64) -> f64 {
         let [below, above] = self.beyond.map(|beyond| beyond as i32);
-        look_up(&self.places, &self.values, &self.slopes, below, above, x)
+        evaluate_curve(&self.places, &self.values, &self.slopes, below, above, x)
     }
 
     /// The first and the last place; infinite where there is a number beyond it.
@@ -136,7 +136,7 @@ impl Curve {
         ];
         let open = [f64::NEG_INFINITY, f64::INFINITY];
         std::array::from_fn(|end| match self.beyond[end] {
-            Beyond::Refuse => ends[end],
+            Extrapolation::Refuse => ends[end],
             _ => open[end],
         })
     }
@@ -147,7 +147,7 @@ impl Curve {
         let (name, count) = (self.item.path(), self.places.len());
         let table = |part: &str| format!("::{}<double>{{::{name}_{part}, {count}}}", Table.path());
         let tables = ["places", "values", "slopes"].map(table).join(", ");
-        let function = look_up::ITEM;
+        let function = evaluate_curve::ITEM;
         let call = format!(
             "::{}<double>({tables}, {below}, {above}, {argument})",
             function.path()
@@ -170,8 +170,9 @@ fn item(parts: [&[f64]; 3]) -> &'static Item {
             let numbers = numbers.join(", ");
             let _ = writeln!(text, "RS_TABLE double {name}_{part}[] = {{{numbers}}};");
         }
-        let body: &'static [Piece] =
-            Box::leak(Box::new([Piece::Text(Box::leak(text.into_boxed_str()))]));
+        let body: &'static [TextPiece] = Box::leak(Box::new([TextPiece::Text(Box::leak(
+            text.into_boxed_str(),
+        ))]));
         Box::leak(Box::new(Item {
             module: module_path!(),
             name,

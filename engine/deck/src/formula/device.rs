@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::Formula;
 use super::math;
-use super::program::{Op, Program};
+use super::program::{FormulaProgram, Op};
 
 /// A formula as a function of C++ for the device.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl Formula {
     /// sign and payload).
     #[must_use]
     pub fn device_text(&self, name: &str) -> DeviceFormula {
-        let mut writer = Writer {
+        let mut writer = DeviceTextWriter {
             program: self.program(),
             text: String::new(),
             stack: Vec::new(),
@@ -54,8 +54,8 @@ impl Formula {
 }
 
 /// Writes one assignment for every operation.
-struct Writer<'a> {
-    program: &'a Program,
+struct DeviceTextWriter<'a> {
+    program: &'a FormulaProgram,
     text: String,
     /// Expressions of the values on the stack: names and constants, so that no brackets are needed.
     stack: Vec<String>,
@@ -63,7 +63,7 @@ struct Writer<'a> {
     items: Vec<&'static Item>,
 }
 
-impl Writer<'_> {
+impl DeviceTextWriter<'_> {
     fn operation(&mut self, op: Op) {
         let first = self.stack.len().saturating_sub(op.arity());
         let arguments = self.stack.split_off(first);

@@ -1,6 +1,6 @@
 //! Differences of a formula between points.
 
-use super::program::{DEPTH, Op, Program};
+use super::program::{DEPTH, FormulaProgram, Op};
 use super::{Formula, FormulaError};
 
 impl Formula {
@@ -11,12 +11,12 @@ impl Formula {
     /// # Errors
     /// The formula is too long.
     pub fn difference(&self, fourth: bool) -> Result<Formula, FormulaError> {
-        let mut joined = Joined {
+        let mut joined = DifferenceBuilder {
             formula: self,
-            program: Program {
+            program: FormulaProgram {
                 curves: self.program.curves.clone(),
                 constants: self.program.constants.clone(),
-                ..Program::default()
+                ..FormulaProgram::default()
             },
             points: 0,
         };
@@ -51,13 +51,13 @@ impl Formula {
 }
 
 /// A program that holds that of a formula several times.
-struct Joined<'a> {
+struct DifferenceBuilder<'a> {
     formula: &'a Formula,
-    program: Program,
+    program: FormulaProgram,
     points: usize,
 }
 
-impl Joined<'_> {
+impl DifferenceBuilder<'_> {
     fn constant(&mut self, value: f64) {
         let index = self.program.constants.len() as u16;
         self.program.constants.push(value);

@@ -2,7 +2,7 @@
 
 use super::Formula;
 use super::math;
-use super::program::{DEPTH, Op, Program};
+use super::program::{DEPTH, FormulaProgram, Op};
 
 /// Points of a block: long enough to hide the dispatch, short enough for the stack to stay in the L1 cache.
 const BLOCK: usize = 64;
@@ -22,7 +22,7 @@ impl Formula {
             self.variables()
         );
         let load = |variable: usize, lane: &mut [f64; 1]| lane[0] = values[variable];
-        Stack::new().evaluate(self.program(), load)[0]
+        ValueStack::new().evaluate(self.program(), load)[0]
     }
 
     /// The values at many points, `out[i]` from `columns[..][i]`: the same bits as `eval`, several times faster.
@@ -40,7 +40,7 @@ impl Formula {
             columns.iter().all(|column| column.len() >= out.len()),
             "each column has a value for each point"
         );
-        let mut stack = Stack::<BLOCK>::new();
+        let mut stack = ValueStack::<BLOCK>::new();
         for (block, out) in out.chunks_mut(BLOCK).enumerate() {
             let points = block * BLOCK..block * BLOCK + out.len();
             // The lanes behind the last point keep old values; nobody reads their results.
@@ -54,7 +54,7 @@ impl Formula {
 
 /// One operation on numbers, for constant folding.
 pub(super) fn apply(op: Op, arguments: &[f64]) -> f64 {
-    let mut stack = Stack::<1>::new();
+    let mut stack = ValueStack::<1>::new();
     for argument in arguments {
         stack.push()[0] = *argument;
     }
@@ -63,21 +63,25 @@ pub(super) fn apply(op: Op, arguments: &[f64]) -> f64 {
 }
 
 /// Stacks of `N` points side by side.
-struct Stack<const N: usize> {
+struct ValueStack<const N: usize> {
     lanes: [[f64; N]; DEPTH],
     top: usize,
 }
 
-impl<const N: usize> Stack<N> {
+impl<const N: usize> ValueStack<N> {
     fn new() -> Self {
-        Stack {
+        ValueStack {
             lanes: [[0.0; N]; DEPTH],
             top: 0,
         }
     }
 
     /// Runs `program`, whose variables `load` puts into the lanes, and gives the result.
-    fn evaluate(&mut self, program: &Program, load: impl Fn(usize, &mut [f64; N])) -> &[f64; N] {
+    fn evaluate(
+        &mut self,
+        program: &FormulaProgram,
+        load: impl Fn(usize, &mut [f64; N]),
+    ) -> &[f64; N] {
         self.top = 0;
         for op in &program.ops {
             match op {

@@ -4,15 +4,19 @@ use super::FormulaError;
 use super::curve::{Curve, Curves};
 use super::eval::apply;
 use super::parse::Tree;
-use super::program::{DEPTH, Op, Program};
+use super::program::{DEPTH, FormulaProgram, Op};
 use std::sync::Arc;
 
 /// Greatest whole exponent that is repeated multiplication.
-const WHOLE: f64 = 16.0;
+const MAX_WHOLE_EXPONENT: f64 = 16.0;
 
 /// Simplifies `tree`, the formula `text`, which may call `curves`, and writes it as a program.
-pub(super) fn lower(tree: &Tree, text: &str, curves: Curves) -> Result<Program, FormulaError> {
-    let mut program = Program::default();
+pub(super) fn lower(
+    tree: &Tree,
+    text: &str,
+    curves: Curves,
+) -> Result<FormulaProgram, FormulaError> {
+    let mut program = FormulaProgram::default();
     let depth = emit(&simplify(tree, curves), curves, &mut program);
     program.depth = depth;
     if depth > DEPTH || program.constants.len() > usize::from(u16::MAX) {
@@ -34,7 +38,7 @@ fn simplify(tree: &Tree, curves: Curves) -> Tree {
         .iter()
         .map(|argument| simplify(argument, curves))
         .collect();
-    let whole = |x: f64| x == x.trunc() && x.abs() <= WHOLE;
+    let whole = |x: f64| x == x.trunc() && x.abs() <= MAX_WHOLE_EXPONENT;
     let mut op = *op;
     match (op, arguments.as_slice()) {
         (Op::Select, [Tree::Number(condition), _, _]) => {
@@ -63,7 +67,7 @@ fn simplify(tree: &Tree, curves: Curves) -> Tree {
 }
 
 /// Appends `tree` to `program` and gives the depth of the stack it needs.
-fn emit(tree: &Tree, curves: Curves, program: &mut Program) -> usize {
+fn emit(tree: &Tree, curves: Curves, program: &mut FormulaProgram) -> usize {
     match tree {
         Tree::Number(number) => {
             let same = |other: &f64| other.to_bits() == number.to_bits();
@@ -86,7 +90,7 @@ fn emit(tree: &Tree, curves: Curves, program: &mut Program) -> usize {
                 .map(|(i, argument)| i + emit(argument, curves, program));
             let depth = needs.max().unwrap_or(0);
             let op = match *op {
-                Op::Curve(index) => Op::Curve(called(&curves[usize::from(index)], program)),
+                Op::Curve(index) => Op::Curve(curve_index(&curves[usize::from(index)], program)),
                 op => op,
             };
             program.ops.push(op);
@@ -96,7 +100,7 @@ fn emit(tree: &Tree, curves: Curves, program: &mut Program) -> usize {
 }
 
 /// The index of a tabulated function in the program that calls it.
-fn called(curve: &(String, Arc<Curve>), program: &mut Program) -> u16 {
+fn curve_index(curve: &(String, Arc<Curve>), program: &mut FormulaProgram) -> u16 {
     let known = program.curves.iter().position(|own| own.0 == curve.0);
     known.unwrap_or_else(|| {
         program.curves.push(curve.clone());

@@ -32,10 +32,10 @@ mod parse;
 mod program;
 mod slopes;
 
-pub use curve::{Beyond, Curve};
+pub use curve::{Curve, Extrapolation};
 pub use device::DeviceFormula;
 pub use functions::FUNCTIONS;
-pub use program::{Op, Program};
+pub use program::{FormulaProgram, Op};
 pub use slopes::{integrals, monotone, spline};
 
 use std::fmt;
@@ -46,7 +46,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formula {
     text: String,
-    program: Program,
+    program: FormulaProgram,
     variables: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ impl Formula {
 
     /// The compiled program, for another machine to run.
     #[must_use]
-    pub fn program(&self) -> &Program {
+    pub fn program(&self) -> &FormulaProgram {
         &self.program
     }
 

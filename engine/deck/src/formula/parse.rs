@@ -23,10 +23,10 @@ pub(super) enum Tree {
 }
 
 /// Brackets, signs and exponents within each other; bounds the recursion.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Numbers, names and signs of a formula; a chain of operators is as deep as it is long when it is lowered.
-const LONGEST: usize = 2000;
+const MAX_TOKENS: usize = 2000;
 
 /// Parses `text` as a formula of `variables` and `constants` that may call `curves`.
 pub(super) fn parse(
@@ -118,15 +118,15 @@ impl<'a> Parser<'a> {
     /// An expression whose operators bind at least as strongly as `least`.
     fn expression(&mut self, least: u8) -> Result<Tree, FormulaError> {
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(self.error(format!("the formula is nested more than {DEEPEST} deep")));
+        if self.depth > MAX_DEPTH {
+            return Err(self.error(format!("the formula is nested more than {MAX_DEPTH} deep")));
         }
         let mut left = self.operand()?;
         let mut compared = false;
         while let Token::Sign(sign) = self.peek() {
-            if self.at > LONGEST {
+            if self.at > MAX_TOKENS {
                 return Err(self.error(format!(
-                    "the formula has more than {LONGEST} numbers, names and signs; give such a state as a Zarr array"
+                    "the formula has more than {MAX_TOKENS} numbers, names and signs; give such a state as a Zarr array"
                 )));
             }
             let Some((op, strength, right)) = binary(sign) else {

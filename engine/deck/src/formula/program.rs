@@ -83,7 +83,7 @@ pub(super) const DEPTH: usize = 32;
 
 /// A formula in the order in which a stack machine evaluates it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Program {
+pub struct FormulaProgram {
     /// The operations; exactly one value is on the stack after the last one.
     pub ops: Vec<Op>,
     /// The constants.

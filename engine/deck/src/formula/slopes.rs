@@ -65,9 +65,9 @@ pub fn monotone(places: &[f64], values: &[f64]) -> Vec<f64> {
     let last = places.len() - 1;
     let slope = |i: usize| {
         if i == 0 {
-            return at_end(&all);
+            return end_slope(&all);
         } else if i == last {
-            return at_end(&all.reversed());
+            return end_slope(&all.reversed());
         }
         let (before, after) = (all.rises[i - 1], all.rises[i]);
         // their product could underflow
@@ -82,7 +82,7 @@ pub fn monotone(places: &[f64], values: &[f64]) -> Vec<f64> {
 }
 
 /// The slope at the first place: of the parabola through three, unless a cubic with it would turn.
-fn at_end(all: &Intervals) -> f64 {
+fn end_slope(all: &Intervals) -> f64 {
     let (h, d) = (&all.widths, &all.rises);
     let Some(&next) = d.get(1) else {
         return d[0];

@@ -1,7 +1,7 @@
 //! The units of a deck.
 
+use super::cgs::GRAVITATIONAL_CONSTANT;
 use super::config::UnitsConfig;
-use super::nature::GRAVITATIONAL_CONSTANT;
 use super::solve::solve;
 use super::words::{NEWTON, WORDS, Word};
 
@@ -69,14 +69,14 @@ impl CodeUnits {
 
     /// The units, if the deck says what they are.
     #[must_use]
-    pub fn stated(&self) -> Option<&Self> {
+    pub fn if_dimensional(&self) -> Option<&Self> {
         (!self.is_dimensionless()).then_some(self)
     }
 
     /// Newton's constant where a code length, mass and time have so many centimetres, grams and seconds, to twelve digits: it is 1 where
     /// the deck says so.
     #[must_use]
-    pub fn newton_in(units: [f64; 3]) -> f64 {
+    pub fn newton_constant_in(units: [f64; 3]) -> f64 {
         let newton = GRAVITATIONAL_CONSTANT / factor(units, NEWTON);
         format!("{newton:.11e}").parse().unwrap_or(newton)
     }
@@ -87,14 +87,14 @@ impl CodeUnits {
 
     /// Newton's constant in code units.
     #[must_use]
-    pub fn newton(&self) -> f64 {
-        Self::newton_in(self.sizes())
+    pub fn newton_constant(&self) -> f64 {
+        Self::newton_constant_in(self.sizes())
     }
 
     /// The words with their values in code units.
     pub(crate) fn names(&self) -> Vec<(String, f64)> {
         let value = |word: &Word| match word.dimension == NEWTON {
-            true => self.newton(),
+            true => self.newton_constant(),
             false => word.cgs / factor(self.sizes(), word.dimension),
         };
         let named = WORDS.iter().map(|word| (word.name.into(), value(word)));

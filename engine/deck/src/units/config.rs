@@ -50,7 +50,7 @@ pub struct UnitsConfig {
 
 /// A size that the table gives.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Given {
+pub(crate) struct StatedUnit {
     /// Its key.
     pub key: &'static str,
     /// Powers of length, mass and time in it.
@@ -85,7 +85,7 @@ impl UnitsConfig {
     ///
     /// # Errors
     /// A key, and what is wrong with it.
-    pub(crate) fn given(&self) -> Result<Vec<Given>, (&'static str, String)> {
+    pub(crate) fn given(&self) -> Result<Vec<StatedUnit>, (&'static str, String)> {
         let sizes = [&self.length, &self.mass, &self.time, &self.velocity];
         let sizes = sizes.into_iter().chain([&self.density]);
         let mut given = Vec::new();
@@ -117,7 +117,7 @@ fn read(
     dimension: [i32; 3],
     unit: &str,
     size: &Size,
-) -> Result<Given, (&'static str, String)> {
+) -> Result<StatedUnit, (&'static str, String)> {
     let text = match size {
         Size::Number(value) => return checked(key, dimension, *value, format!("{value} {unit}")),
         Size::Text(text) => text,
@@ -139,9 +139,9 @@ fn checked(
     dimension: [i32; 3],
     value: f64,
     shown: String,
-) -> Result<Given, (&'static str, String)> {
+) -> Result<StatedUnit, (&'static str, String)> {
     if value > 0.0 && value.is_finite() {
-        return Ok(Given {
+        return Ok(StatedUnit {
             key,
             dimension,
             value,

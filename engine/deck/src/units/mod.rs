@@ -2,9 +2,9 @@
 //!
 //! This folder alone of the engine has words of physics: they are what people call sizes, and nothing here acts on them.
 
+pub mod cgs;
 mod code;
 mod config;
-pub mod nature;
 mod quantity;
 mod solve;
 mod words;

@@ -12,7 +12,7 @@ pub(super) struct Quantity {
 }
 
 /// Largest power of a word.
-const MOST: i32 = 9;
+const MAX_POWER: i32 = 9;
 
 /// Reads numbers and words that are multiplied (by a blank or `*`) and divided; a word may have a whole power behind it.
 ///
@@ -34,7 +34,7 @@ pub(super) fn quantity(text: &str) -> Result<Quantity, String> {
             divides = true;
             continue;
         }
-        found.take(part, divides)?;
+        found.multiply(part, divides)?;
         divides = false;
         factors += 1;
     }
@@ -46,7 +46,7 @@ pub(super) fn quantity(text: &str) -> Result<Quantity, String> {
 
 impl Quantity {
     /// Multiplies by a number or a word, or divides.
-    fn take(&mut self, part: &str, divides: bool) -> Result<(), String> {
+    fn multiply(&mut self, part: &str, divides: bool) -> Result<(), String> {
         if let Ok(number) = part.parse::<f64>() {
             self.cgs = match divides {
                 true => self.cgs / number,
@@ -71,10 +71,10 @@ impl Quantity {
 }
 
 /// Size and dimension of a word.
-type Sized = (f64, [i32; 3]);
+type UnitFactor = (f64, [i32; 3]);
 
 /// The word of `cm3`, `cm^3` or `s^-1`, and its power.
-fn split(part: &str) -> Result<(Sized, i32), String> {
+fn split(part: &str) -> Result<(UnitFactor, i32), String> {
     let sized = |name: &str| find(name).map(|word| (word.cgs, word.dimension));
     if let Some(word) = sized(part) {
         return Ok((word, 1));
@@ -83,9 +83,9 @@ fn split(part: &str) -> Result<(Sized, i32), String> {
     let power = part[name.len()..].trim_start_matches('^');
     let word = sized(name).ok_or_else(|| unknown(name))?;
     match power.parse::<i32>() {
-        Ok(power) if (1..=MOST).contains(&power.abs()) => Ok((word, power)),
+        Ok(power) if (1..=MAX_POWER).contains(&power.abs()) => Ok((word, power)),
         _ => Err(format!(
-            "`{part}`: the power behind `{name}` is a whole number up to {MOST}"
+            "`{part}`: the power behind `{name}` is a whole number up to {MAX_POWER}"
         )),
     }
 }

@@ -1,23 +1,23 @@
 //! Length, mass and time from three sizes.
 
-use super::config::{Given, KINDS};
-use super::nature::GRAVITATIONAL_CONSTANT;
+use super::cgs::GRAVITATIONAL_CONSTANT;
+use super::config::{KINDS, StatedUnit};
 use nestar_device::math::pow;
 
 /// The key that is wrong, if it is one, and what is wrong.
-type Wrong = (Option<&'static str>, String);
+type UnitsError = (Option<&'static str>, String);
 
 /// Centimetres, grams and seconds in the code's length, mass and time.
 ///
 /// # Errors
 /// The key that is too much, if it is one, and what is wrong.
-pub(super) fn solve(given: &[Given]) -> Result<[f64; 3], Wrong> {
+pub(super) fn solve(given: &[StatedUnit]) -> Result<[f64; 3], UnitsError> {
     require_three(given)?;
-    let found = keys(given);
-    let [Some(length), Some(mass), Some(time)] = follow(given) else {
+    let found = given_keys(given);
+    let [Some(length), Some(mass), Some(time)] = derive_units(given) else {
         let why = format!(
             "{found} say one thing twice, and not all of length, mass and time follow from them: give another of {} in place of one",
-            all()
+            known_keys()
         );
         return Err((None, why));
     };
@@ -32,20 +32,20 @@ pub(super) fn solve(given: &[Given]) -> Result<[f64; 3], Wrong> {
 }
 
 /// The keys that are given, as messages list them.
-fn keys(given: &[Given]) -> String {
+fn given_keys(given: &[StatedUnit]) -> String {
     let keys: Vec<&str> = given.iter().map(|own| own.key).collect();
     keys.join(", ")
 }
 
 /// The keys that there are.
-fn all() -> String {
+fn known_keys() -> String {
     KINDS.map(|(key, ..)| key).join(", ")
 }
 
 /// Refuses fewer and more than three sizes, and two of a kind.
-fn require_three(given: &[Given]) -> Result<(), Wrong> {
+fn require_three(given: &[StatedUnit]) -> Result<(), UnitsError> {
     for (n, own) in given.iter().enumerate() {
-        let same = |other: &&Given| other.dimension == own.dimension;
+        let same = |other: &&StatedUnit| other.dimension == own.dimension;
         if let Some(other) = given[..n].iter().find(same) {
             let other = other.key;
             let why = format!("says the same as `units.{other}`: leave one of them out");
@@ -55,8 +55,8 @@ fn require_three(given: &[Given]) -> Result<(), Wrong> {
     if let Some(own) = given.get(3) {
         let why = format!(
             "is too much: three of {} say what the units are, and the others follow; found {}",
-            all(),
-            keys(given)
+            known_keys(),
+            given_keys(given)
         );
         return Err((Some(own.key), why));
     }
@@ -69,14 +69,14 @@ fn require_three(given: &[Given]) -> Result<(), Wrong> {
     let more = ["three", "two more", "one more"][given.len()];
     let found = match given.is_empty() {
         true => "nothing".into(),
-        false => keys(given),
+        false => given_keys(given),
     };
     let why = format!("found {found}; give {more} of {}", absent.join(", "));
     Err((None, why))
 }
 
 /// What follows, step by step.
-fn follow(given: &[Given]) -> [Option<f64>; 3] {
+fn derive_units(given: &[StatedUnit]) -> [Option<f64>; 3] {
     let value = |key: &str| {
         let dimension = KINDS.iter().find(|kind| kind.0 == key).map(|kind| kind.1);
         let own = given.iter().find(|own| Some(own.dimension) == dimension);
@@ -85,23 +85,23 @@ fn follow(given: &[Given]) -> [Option<f64>; 3] {
     let [mut length, mut mass, mut time] = ["length", "mass", "time"].map(value);
     let (velocity, density) = (value("velocity"), value("density"));
     // length^3/(mass time^2) in cgs
-    let pull = value("gravity").map(|code| GRAVITATIONAL_CONSTANT / code);
+    let newton = value("gravity").map(|code| GRAVITATIONAL_CONSTANT / code);
     // three sizes need no more than two steps
     for _ in 0..3 {
         let before = [length, mass, time];
         let [l, m, t] = before;
         time = t
             .or_else(|| Some(l? / velocity?))
-            .or_else(|| Some((1.0 / (pull? * density?)).sqrt()))
-            .or_else(|| Some((l? * l? * l? / (pull? * m?)).sqrt()));
+            .or_else(|| Some((1.0 / (newton? * density?)).sqrt()))
+            .or_else(|| Some((l? * l? * l? / (newton? * m?)).sqrt()));
         length = l
             .or_else(|| Some(velocity? * t?))
             .or_else(|| Some(cubic_root(m? / density?)))
-            .or_else(|| Some(cubic_root(pull? * m? * t? * t?)))
-            .or_else(|| Some(pull? * m? / (velocity? * velocity?)));
+            .or_else(|| Some(cubic_root(newton? * m? * t? * t?)))
+            .or_else(|| Some(newton? * m? / (velocity? * velocity?)));
         mass = m
             .or_else(|| Some(density? * (l? * l? * l?)))
-            .or_else(|| Some(l? * l? * l? / (pull? * t? * t?)));
+            .or_else(|| Some(l? * l? * l? / (newton? * t? * t?)));
         if before == [length, mass, time] {
             break;
         }

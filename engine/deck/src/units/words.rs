@@ -1,6 +1,6 @@
 //! Words for sizes.
 
-use super::nature::*;
+use super::cgs::*;
 
 /// A word for a size.
 pub(super) struct Word {

@@ -1,6 +1,6 @@
 //! The table `[units]`: words, numbers, what follows from what, and constants in code units.
 
-use nestar_deck::{CodeUnits, Deck, DeckError, TableSchema, UnitsConfig, units::nature};
+use nestar_deck::{CodeUnits, Deck, DeckError, TableSchema, UnitsConfig, units::cgs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ fn close(a: f64, b: f64) -> bool {
     (a / b - 1.0).abs() < 1e-14
 }
 
-const KPC: f64 = 1e3 * nature::PARSEC;
+const KPC: f64 = 1e3 * cgs::PARSEC;
 
 #[test]
 fn words_numbers_and_products_say_the_same() {
@@ -47,7 +47,7 @@ fn words_numbers_and_products_say_the_same() {
         } = units(text);
         [length_cgs, mass_cgs, time_cgs]
     };
-    let sun = nature::SOLAR_MASS;
+    let sun = cgs::SOLAR_MASS;
     let words = of("length = \"kpc\"\nmass = \"Msun\"\ntime = \"s\"");
     assert_eq!(words, [KPC, sun, 1.0]);
     let mixed = format!("length = \"1000 pc\"\nmass_cgs = {sun:?}\ntime = 1");
@@ -59,10 +59,7 @@ fn words_numbers_and_products_say_the_same() {
     );
     assert!(close(named.time_cgs, 10.0 * KPC / 1e5));
     let [length, mass, time] = of("density = \"mH/cm3\"\nvelocity = \"km/s\"\nmass = \"Msun\"");
-    assert!(close(
-        mass / (length * length * length),
-        nature::HYDROGEN_MASS
-    ));
+    assert!(close(mass / (length * length * length), cgs::HYDROGEN_MASS));
     assert!(close(length / time, 1e5) && mass == sun);
 }
 
@@ -79,11 +76,11 @@ fn newtons_constant_is_one_where_the_deck_says_so() {
         "density = \"mH/cm3\"\nvelocity = \"km/s\"",
     ] {
         let found = units(&format!("{pair}\ngravity = 1"));
-        assert_eq!(found.newton(), 1.0, "{pair}");
+        assert_eq!(found.newton_constant(), 1.0, "{pair}");
     }
     // 4.30091e-6 kpc (km/s)^2 / Msun
     let galaxy = units("length = \"kpc\"\nmass = \"Msun\"\nvelocity = \"km/s\"");
-    assert!((galaxy.newton() / 4.30091e-6 - 1.0).abs() < 1e-5);
+    assert!((galaxy.newton_constant() / 4.30091e-6 - 1.0).abs() < 1e-5);
 }
 
 #[test]

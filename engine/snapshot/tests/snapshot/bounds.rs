@@ -2,8 +2,8 @@
 
 use crate::common::{Folder, attributes, level, write};
 use nestar_snapshot::{
-    DataType, LEAF, Part, Plan, Result, Role, Snapshot, SnapshotError, SnapshotWriter, digest,
-    read_uniform, summary,
+    Blob, DataType, LEAF, Result, Role, Snapshot, SnapshotError, SnapshotPlan, SnapshotWriter,
+    digest, read_uniform, summary,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -137,15 +137,15 @@ fn patches_that_their_files_cannot_hold_are_refused_before_they_are_read() {
 #[test]
 fn a_state_of_zeros_that_is_stored_as_nothing_is_read() {
     let folder = Folder::new();
-    let state = Part::new("state/table".into(), 1, true, vec![0; 64 << 20]);
+    let state = Blob::new("state/table".into(), 1, true, vec![0; 64 << 20]);
     let target = folder.target(0);
-    let mut plan = Plan::new(&attributes(), &[]).unwrap();
-    plan.add_part(&state).unwrap();
+    let mut plan = SnapshotPlan::new(&attributes(), &[]).unwrap();
+    plan.add_blob(&state).unwrap();
     let writer = SnapshotWriter::begin_share(&target, plan, Role::Only, &[]);
     let path = writer.unwrap().finish().unwrap().wait().unwrap().path;
     let snapshot = Snapshot::open(&path).unwrap();
     assert!(snapshot.file_bytes().unwrap() < 16 << 20);
-    assert_eq!(snapshot.read_part("state/table"), Ok(state.bytes));
+    assert_eq!(snapshot.read_blob("state/table"), Ok(state.bytes));
 }
 
 #[test]

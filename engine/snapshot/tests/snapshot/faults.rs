@@ -2,14 +2,14 @@
 
 use crate::common::{Folder, array, attributes, level, names, push, write, write_edited};
 use nestar_snapshot::{
-    DataType, LEAF, Level, ORIGIN, Plan, Snapshot, SnapshotError, SnapshotWriter, Target, Values,
-    clean_partials, digest, latest,
+    DataType, LEAF, LevelPlan, ORIGIN, Snapshot, SnapshotError, SnapshotPlan, SnapshotTarget,
+    SnapshotWriter, Values, clean_partials, digest, latest,
 };
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// One level of three shards.
-fn levels() -> [Level; 1] {
+fn levels() -> [LevelPlan; 1] {
     [level(0, 2500, DataType::F64)]
 }
 
@@ -81,11 +81,11 @@ fn values_that_are_not_one_shard_are_refused() {
 
 #[test]
 fn headers_without_a_place_in_the_format_are_refused() {
-    let refused = |edit: &dyn Fn(&mut nestar_snapshot::Attributes, &mut Level)| {
+    let refused = |edit: &dyn Fn(&mut nestar_snapshot::Attributes, &mut LevelPlan)| {
         let (mut attributes, mut level) = (attributes(), level(0, 1, DataType::F64));
         edit(&mut attributes, &mut level);
         matches!(
-            Plan::new(&attributes, &[level]),
+            SnapshotPlan::new(&attributes, &[level]),
             Err(SnapshotError::Request(_))
         )
     };
@@ -97,7 +97,7 @@ fn headers_without_a_place_in_the_format_are_refused() {
     assert!(refused(&|_, level| level.fields[1].name = "a/b".into()));
     assert!(refused(&|_, level| level.fields[1].shape[0] = 0));
     let twice = [level(1, 1, DataType::F64), level(1, 1, DataType::F64)];
-    assert!(Plan::new(&attributes(), &twice).is_err());
+    assert!(SnapshotPlan::new(&attributes(), &twice).is_err());
 }
 
 /// Not a test by itself: the process that the next test kills.
@@ -106,7 +106,7 @@ fn child_that_is_killed_while_writing() {
     let Some(directory) = std::env::var_os("NESTAR_SNAPSHOT_TEST_KILL") else {
         return;
     };
-    let target = Target {
+    let target = SnapshotTarget {
         directory: directory.into(),
         number: 4,
         replace: true,
@@ -150,7 +150,7 @@ fn a_complete_snapshot_is_replaced_only_on_request() {
         error.contains("000000.zarr") && error.contains("not overwritten"),
         "{error}"
     );
-    let target = Target {
+    let target = SnapshotTarget {
         replace: true,
         ..folder.target(0)
     };
@@ -179,7 +179,7 @@ fn a_replacement_cut_short_gives_the_old_snapshot_its_name_back() {
 fn a_missing_run_directory_is_named() {
     let folder = Folder::new();
     let directory = folder.0.join("nowhere");
-    let target = Target {
+    let target = SnapshotTarget {
         directory: directory.clone(),
         ..folder.target(0)
     };
@@ -221,7 +221,7 @@ fn a_full_disk_is_reported_and_leaves_the_disk_usable() {
         Ok(disk) => disk,
         Err(reason) => return eprintln!("skipped: no tmpfs can be mounted here: {reason}"),
     };
-    let target = Target {
+    let target = SnapshotTarget {
         directory: disk.0.clone(),
         ..folder.target(1)
     };

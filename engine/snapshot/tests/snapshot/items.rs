@@ -3,7 +3,7 @@
 use crate::common;
 use crate::common::stars::{COUNT, PATH, column, counts, items, levels, write};
 use crate::common::{Folder, attributes};
-use nestar_snapshot::{Plan, Result, Snapshot, Values, digest, summary};
+use nestar_snapshot::{Result, Snapshot, SnapshotPlan, Values, digest, summary};
 use serde_json::Value;
 
 #[test]
@@ -11,13 +11,13 @@ fn items_round_trip_and_are_described() {
     let folder = Folder::new();
     for (number, count) in [COUNT, 3, 0].into_iter().enumerate() {
         let snapshot = write(&folder, number as u32, count).unwrap();
-        let headers: Vec<_> = snapshot.items().collect();
+        let headers: Vec<_> = snapshot.particles().collect();
         assert_eq!(headers, [&items(count).header]);
         let names: Vec<&str> = snapshot.columns(PATH).iter().map(|c| &*c.name).collect();
         assert_eq!(names, ["id", "mark", "place", "position"]);
         for name in names {
             for range in [0..count, count / 3..count / 2] {
-                let read = snapshot.read_items(PATH, name, range.clone()).unwrap();
+                let read = snapshot.read_particles(PATH, name, range.clone()).unwrap();
                 assert!(read == column(name, range), "{name}");
             }
         }
@@ -50,7 +50,7 @@ fn only_snapshots_with_items_need_a_newer_program() {
     assert_eq!(version(&write(&folder, 0, 1).unwrap()), Some(2));
     let without = common::write(&folder.target(1), &attributes(), &levels());
     assert_eq!(version(&without), Some(1));
-    assert_eq!(without.items().len(), 0);
+    assert_eq!(without.particles().len(), 0);
 }
 
 #[test]
@@ -58,17 +58,17 @@ fn items_that_are_not_there_and_places_that_are_none_are_refused() {
     let folder = Folder::new();
     let snapshot = write(&folder, 0, 10).unwrap();
     let text = |read: Result<Values>| read.expect_err("refused").to_string();
-    let other = text(snapshot.read_items("particles/dark", "id", 0..1));
+    let other = text(snapshot.read_particles("particles/dark", "id", 0..1));
     assert!(
         other.contains("particles/dark") && other.contains(PATH),
         "{other}"
     );
-    let array = text(snapshot.read_items(PATH, "mass", 0..1));
+    let array = text(snapshot.read_particles(PATH, "mass", 0..1));
     assert!(
         array.contains("\"mass\"") && array.contains("position"),
         "{array}"
     );
-    assert!(text(snapshot.read_items(PATH, "id", 0..11)).contains("10 items"));
+    assert!(text(snapshot.read_particles(PATH, "id", 0..11)).contains("10 items"));
     for path in [
         "stars",
         "state/stars",
@@ -78,15 +78,15 @@ fn items_that_are_not_there_and_places_that_are_none_are_refused() {
         "/b",
         "a/b c",
     ] {
-        let mut plan = Plan::new(&attributes(), &levels()).unwrap();
+        let mut plan = SnapshotPlan::new(&attributes(), &levels()).unwrap();
         let mut items = items(1);
         items.header.path = path.into();
-        assert!(plan.add_items(&items).is_err(), "{path}");
+        assert!(plan.add_particles(&items).is_err(), "{path}");
     }
-    let mut plan = Plan::new(&attributes(), &levels()).unwrap();
-    plan.add_items(&items(1)).unwrap();
-    assert!(plan.add_items(&items(1)).is_err());
+    let mut plan = SnapshotPlan::new(&attributes(), &levels()).unwrap();
+    plan.add_particles(&items(1)).unwrap();
+    assert!(plan.add_particles(&items(1)).is_err());
     std::fs::remove_dir_all(snapshot.path().join("particles/stars/id")).unwrap();
-    let lost = text(snapshot.read_items(PATH, "id", 0..10));
+    let lost = text(snapshot.read_particles(PATH, "id", 0..10));
     assert!(lost.contains("particles/stars/id"), "{lost}");
 }

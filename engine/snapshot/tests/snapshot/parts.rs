@@ -1,19 +1,21 @@
 //! Parts: bytes beside the fields, with a version each.
 
 use crate::common::{Folder, attributes, names};
-use nestar_snapshot::{Part, Plan, Role, Snapshot, SnapshotError, SnapshotWriter, digest, summary};
+use nestar_snapshot::{
+    Blob, Role, Snapshot, SnapshotError, SnapshotPlan, SnapshotWriter, digest, summary,
+};
 
 /// A snapshot without levels and with `parts`.
-fn write(folder: &Folder, number: u32, parts: &[Part]) -> Result<Snapshot, SnapshotError> {
+fn write(folder: &Folder, number: u32, parts: &[Blob]) -> Result<Snapshot, SnapshotError> {
     let target = folder.target(number);
-    let mut plan = Plan::new(&attributes(), &[])?;
-    parts.iter().try_for_each(|part| plan.add_part(part))?;
+    let mut plan = SnapshotPlan::new(&attributes(), &[])?;
+    parts.iter().try_for_each(|part| plan.add_blob(part))?;
     let writer = SnapshotWriter::begin_share(&target, plan, Role::Only, &[])?;
     Snapshot::open(&writer.finish()?.wait()?.path)
 }
 
-fn part(path: &str, version: u32, in_digest: bool, bytes: &[u8]) -> Part {
-    Part::new(path.into(), version, in_digest, bytes.to_vec())
+fn part(path: &str, version: u32, in_digest: bool, bytes: &[u8]) -> Blob {
+    Blob::new(path.into(), version, in_digest, bytes.to_vec())
 }
 
 #[test]
@@ -27,7 +29,7 @@ fn parts_round_trip_and_are_described() {
         part("components/cost", 1, false, &[1, 2, 3]),
     ];
     let snapshot = write(&folder, 0, &parts).unwrap();
-    let paths: Vec<&str> = snapshot.parts().map(|part| part.path.as_str()).collect();
+    let paths: Vec<&str> = snapshot.blobs().map(|part| part.path.as_str()).collect();
     let sorted = [
         "components/cost",
         "state/nothing",
@@ -36,16 +38,16 @@ fn parts_round_trip_and_are_described() {
     ];
     assert_eq!(paths, sorted);
     for part in &parts {
-        let found = snapshot.parts().find(|p| p.path == part.header.path);
+        let found = snapshot.blobs().find(|p| p.path == part.header.path);
         assert_eq!(found, Some(&part.header));
-        assert_eq!(snapshot.read_part(&part.header.path).unwrap(), part.bytes);
+        assert_eq!(snapshot.read_blob(&part.header.path).unwrap(), part.bytes);
     }
     let text = summary(&snapshot).unwrap();
     assert!(
         text.contains("state/turbulence: version 3, 100000 bytes"),
         "{text}"
     );
-    let missing = snapshot.read_part("state/cooling").unwrap_err().to_string();
+    let missing = snapshot.read_blob("state/cooling").unwrap_err().to_string();
     assert!(missing.contains("state/turbulence"), "{missing}");
 }
 
@@ -53,7 +55,7 @@ fn parts_round_trip_and_are_described() {
 fn the_digest_covers_the_parts_that_are_results() {
     let folder = Folder::new();
     let mut number = 0;
-    let mut of = |parts: &[Part]| {
+    let mut of = |parts: &[Blob]| {
         number += 1;
         digest(&write(&folder, number, parts).unwrap()).unwrap()
     };
@@ -94,6 +96,6 @@ fn damaged_and_misplaced_parts_are_refused() {
     let mut bytes = std::fs::read(&shard).unwrap();
     bytes[20] ^= 1;
     std::fs::write(&shard, bytes).unwrap();
-    let error = snapshot.read_part("state/a").unwrap_err();
+    let error = snapshot.read_blob("state/a").unwrap_err();
     assert!(matches!(error, SnapshotError::Corrupt { .. }), "{error}");
 }

@@ -3,12 +3,12 @@
 use crate::common;
 use crate::common::{Folder, array, attributes, level, part, write, write_edited};
 use nestar_snapshot::{
-    Cosmology, DataType, LEAF, Level, ORIGIN, Snapshot, SnapshotWriter, Target, Values, digest,
-    latest, summary,
+    Cosmology, DataType, LEAF, LevelPlan, ORIGIN, Snapshot, SnapshotTarget, SnapshotWriter, Values,
+    digest, latest, summary,
 };
 use std::path::{Path, PathBuf};
 
-fn assert_equal(snapshot: &Snapshot, levels: &[Level]) {
+fn assert_equal(snapshot: &Snapshot, levels: &[LevelPlan]) {
     assert!(
         snapshot
             .levels()
@@ -254,7 +254,7 @@ fn any_number_of_threads_writes_the_same_files() {
     let levels = [level(0, 3000, DataType::F32), level(1, 24, DataType::F32)];
     let written = |threads| {
         let folder = Folder::new();
-        let target = Target {
+        let target = SnapshotTarget {
             threads,
             queue_bytes: 1 << 30,
             ..folder.target(0)

@@ -3,12 +3,13 @@
 use crate::common;
 use crate::common::{Folder, array, attributes, level, names, write};
 use nestar_snapshot::{
-    DataType, LEAF, Level, ORIGIN, Plan, Role, Snapshot, SnapshotError, SnapshotWriter, digest,
+    DataType, LEAF, LevelPlan, ORIGIN, Role, Snapshot, SnapshotError, SnapshotPlan, SnapshotWriter,
+    digest,
 };
 use std::path::{Path, PathBuf};
 
 /// One level of three shards.
-fn levels() -> [Level; 1] {
+fn levels() -> [LevelPlan; 1] {
     [level(0, 2500, DataType::F64)]
 }
 
@@ -19,21 +20,21 @@ fn text<T>(result: Result<T, SnapshotError>) -> String {
 
 /// Begins the shares of three writers of a snapshot of three shards: a leader of the first, a follower of the others, and one
 /// without any.
-fn shares(folder: &Folder, levels: &[Level]) -> Vec<SnapshotWriter> {
+fn shares(folder: &Folder, levels: &[LevelPlan]) -> Vec<SnapshotWriter> {
     let shares = [
         (Role::Leader, 0..1),
         (Role::Follower, 1..3),
         (Role::Follower, 3..3),
     ];
     let begin = |(role, shards)| {
-        let plan = Plan::new(&attributes(), levels).unwrap();
+        let plan = SnapshotPlan::new(&attributes(), levels).unwrap();
         SnapshotWriter::begin_share(&folder.target(1), plan, role, &[vec![shards]]).unwrap()
     };
     shares.into_iter().map(begin).collect()
 }
 
 /// Pushes the shards of all arrays from `first` to `end`.
-fn push_shards(writer: &mut SnapshotWriter, level: &Level, first: usize, end: usize) {
+fn push_shards(writer: &mut SnapshotWriter, level: &LevelPlan, first: usize, end: usize) {
     let shard = writer.shard_patches(0);
     for name in [ORIGIN, LEAF, "density", "energy", "magnetic_x_face"] {
         let all = array(level, name);
@@ -96,8 +97,8 @@ fn a_leader_that_is_not_told_to_publish_removes_what_all_have_written() {
     assert!(text(foreign).contains("another writer's"));
     push_shards(&mut writers[0], &levels[0], 0, 1);
     push_shards(&mut writers[1], &levels[0], 1, 2);
-    let stopper = writers[1].stopper();
-    stopper.stop();
+    let abort_handle = writers[1].abort_handle();
+    abort_handle.stop();
     assert!(text(writers.remove(1).finish()).contains("shard 2 was never pushed"));
     drop(writers.remove(0).finish().unwrap());
     assert!(folder.snapshots().is_empty());
@@ -109,7 +110,7 @@ fn processes_that_write_disjoint_shards_make_the_same_snapshot() {
     let levels = levels();
     let single = write(&folder.target(0), &attributes(), &levels);
     let (partial, complete) = (folder.0.join("partial"), folder.0.join("000001.zarr"));
-    let plan = || Plan::new(&attributes(), &levels).unwrap();
+    let plan = || SnapshotPlan::new(&attributes(), &levels).unwrap();
     plan().create(&partial).unwrap();
     std::thread::scope(|scope| {
         for rank in 0..2 {

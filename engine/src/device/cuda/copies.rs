@@ -2,19 +2,19 @@
 
 use super::Context;
 use super::driver::{Event, Stream};
-use super::stream::{self, Mark};
+use super::stream::{self, EventKind};
 use crate::device::DeviceError;
-use crate::device::backend::{Copies, Pending};
+use crate::device::backend::{CopyStream, Fence};
 use std::sync::Arc;
 
 /// The queue that works, or one beside it.
-pub(super) struct Queue {
+pub(super) struct CudaCopyStream {
     context: Arc<Context>,
     stream: Stream,
     beside: bool,
 }
 
-impl Queue {
+impl CudaCopyStream {
     pub(super) fn open(context: &Arc<Context>, beside: bool) -> Result<Self, DeviceError> {
         context.gpu.bind()?;
         Ok(Self {
@@ -34,10 +34,10 @@ impl Queue {
     }
 }
 
-impl Copies for Queue {
+impl CopyStream for CudaCopyStream {
     fn follow(&self) -> Result<(), DeviceError> {
         self.context.gpu.bind()?;
-        let mark = stream::event(Mark::Order)?;
+        let mark = stream::event(EventKind::Order)?;
         let recorded = stream::record(mark, self.context.stream);
         let followed = recorded.and_then(|()| stream::follow(self.stream, mark));
         // the driver keeps the event for as long as a queue waits for it
@@ -59,13 +59,13 @@ impl Copies for Queue {
         stream::copy_up(self.stream, to, from).inspect_err(|_| self.settle())
     }
 
-    fn mark(&self) -> Result<Box<dyn Pending>, DeviceError> {
+    fn mark(&self) -> Result<Box<dyn Fence>, DeviceError> {
         self.context.gpu.bind()?;
         // the host waits briefly for what is ordered with the work
         let kind = if self.beside {
-            Mark::Sleep
+            EventKind::Sleep
         } else {
-            Mark::Order
+            EventKind::Order
         };
         let copying = stream::event(kind).map(|done| Copying {
             context: self.context.clone(),
@@ -76,10 +76,10 @@ impl Copies for Queue {
         Ok(Box::new(copying))
     }
 
-    fn precede(&self) -> Result<Box<dyn Pending>, DeviceError> {
+    fn precede(&self) -> Result<Box<dyn Fence>, DeviceError> {
         self.context.gpu.bind()?;
         if self.beside {
-            let mark = stream::event(Mark::Order).inspect_err(|_| self.settle())?;
+            let mark = stream::event(EventKind::Order).inspect_err(|_| self.settle())?;
             let recorded = stream::record(mark, self.stream);
             let followed = recorded.and_then(|()| stream::follow(self.context.stream, mark));
             // as in `follow`
@@ -95,7 +95,7 @@ impl Copies for Queue {
     }
 }
 
-impl Drop for Queue {
+impl Drop for CudaCopyStream {
     fn drop(&mut self) {
         // of failures there is nobody to tell
         let _ = self.context.gpu.bind();
@@ -112,7 +112,7 @@ struct Copying {
     done: Event,
 }
 
-impl Pending for Copying {
+impl Fence for Copying {
     fn is_done(&self) -> Result<bool, DeviceError> {
         self.context.gpu.bind()?;
         stream::has_passed(self.done)

@@ -31,12 +31,12 @@ handle!(
 );
 handle!(
     /// Loaded kernels.
-    Image,
+    ModuleHandle,
     sys::CUmodule
 );
 handle!(
     /// A loaded kernel.
-    Entry,
+    FunctionHandle,
     sys::CUfunction
 );
 

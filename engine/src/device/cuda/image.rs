@@ -1,10 +1,10 @@
 //! Compilation by NVRTC, loading, launches.
 
 use super::Context;
-use super::driver::{Entry, Image, Stream, driver, nvrtc, sys};
-use crate::device::backend::{Code, Function};
-use crate::device::counters::KernelTally;
-use crate::device::{DeviceError, KernelInfo, Shape};
+use super::driver::{FunctionHandle, ModuleHandle, Stream, driver, nvrtc, sys};
+use crate::device::backend::{BackendKernel, LoadedCode};
+use crate::device::counters::AtomicKernelCounters;
+use crate::device::{DeviceError, KernelInfo, LaunchShape};
 use std::ffi::{CString, c_char, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -64,9 +64,9 @@ fn answer(doing: &str, code: nvrtc::nvrtcResult) -> Result<(), DeviceError> {
 }
 
 /// A program of NVRTC, destroyed on drop.
-struct Program(nvrtc::nvrtcProgram);
+struct NvrtcProgram(nvrtc::nvrtcProgram);
 
-impl Drop for Program {
+impl Drop for NvrtcProgram {
     fn drop(&mut self) {
         // SAFETY: NVRTC made the program
         unsafe { nvrtc::nvrtcDestroyProgram(&mut self.0) };
@@ -95,7 +95,7 @@ fn compile_texts(
     file: &CString,
     options: &[*const c_char],
 ) -> Result<Vec<u8>, DeviceError> {
-    let mut program = Program(std::ptr::null_mut());
+    let mut program = NvrtcProgram(std::ptr::null_mut());
     let none = std::ptr::null();
     // SAFETY: the texts end with 0 and outlive the program; there are no headers
     let code = unsafe {
@@ -122,7 +122,7 @@ fn compile_texts(
 }
 
 /// What a successful compilation made.
-fn binary(program: &Program) -> Result<Vec<u8>, DeviceError> {
+fn binary(program: &NvrtcProgram) -> Result<Vec<u8>, DeviceError> {
     let doing = "NVRTC gives no binary";
     let mut size = 0;
     // SAFETY: the size goes to a live variable
@@ -138,7 +138,7 @@ fn binary(program: &Program) -> Result<Vec<u8>, DeviceError> {
 }
 
 /// What NVRTC says about a compilation.
-fn log(program: &Program) -> String {
+fn log(program: &NvrtcProgram) -> String {
     let mut size = 0;
     // SAFETY: the size goes to a live variable
     let code = unsafe { nvrtc::nvrtcGetProgramLogSize(program.0, &mut size) };
@@ -156,12 +156,12 @@ fn log(program: &Program) -> String {
 }
 
 /// A loaded binary.
-pub(super) struct Loaded {
+pub(super) struct CudaModule {
     context: Arc<Context>,
-    image: Image,
+    image: ModuleHandle,
 }
 
-impl Loaded {
+impl CudaModule {
     /// Loads a binary.
     pub(super) fn load(context: &Arc<Context>, binary: &[u8]) -> Result<Self, DeviceError> {
         context.gpu.bind()?;
@@ -172,12 +172,12 @@ impl Loaded {
         )?;
         Ok(Self {
             context: context.clone(),
-            image: Image(image),
+            image: ModuleHandle(image),
         })
     }
 }
 
-impl Drop for Loaded {
+impl Drop for CudaModule {
     fn drop(&mut self) {
         // work that uses the code may still be under way; of failures there is nobody to tell
         let _ = self.context.gpu.bind();
@@ -186,15 +186,15 @@ impl Drop for Loaded {
     }
 }
 
-impl Code for Loaded {
-    fn function(self: Arc<Self>, name: &str) -> Result<Box<dyn Function>, DeviceError> {
+impl LoadedCode for CudaModule {
+    fn function(self: Arc<Self>, name: &str) -> Result<Box<dyn BackendKernel>, DeviceError> {
         Ok(Box::new(self.kernel(name)?))
     }
 }
 
-impl Loaded {
+impl CudaModule {
     /// A kernel by name.
-    pub(super) fn kernel(self: Arc<Self>, name: &str) -> Result<Launchable, DeviceError> {
+    pub(super) fn kernel(self: Arc<Self>, name: &str) -> Result<CudaKernel, DeviceError> {
         let gpu = self.context.gpu;
         gpu.bind()?;
         let missing = || DeviceError::Kernel(format!("there is no kernel {name} in the source"));
@@ -205,8 +205,8 @@ impl Loaded {
             cuModuleGetFunction(&mut entry, self.image.0, text.as_ptr())
         )
         .map_err(|_| missing())?;
-        let entry = Entry(entry);
-        Ok(Launchable {
+        let entry = FunctionHandle(entry);
+        Ok(CudaKernel {
             info: info(entry, gpu.version)?,
             entry,
             shared: AtomicU32::new(SHARED_UNASKED),
@@ -215,7 +215,7 @@ impl Loaded {
     }
 }
 
-fn info(entry: Entry, version: u32) -> Result<KernelInfo, DeviceError> {
+fn info(entry: FunctionHandle, version: u32) -> Result<KernelInfo, DeviceError> {
     use sys::CUfunction_attribute_enum as A;
     let attribute = |attribute: A| -> Result<u32, DeviceError> {
         let mut value = 0;
@@ -239,15 +239,15 @@ fn info(entry: Entry, version: u32) -> Result<KernelInfo, DeviceError> {
 }
 
 /// A kernel of a loaded binary.
-pub(super) struct Launchable {
-    code: Arc<Loaded>,
-    entry: Entry,
+pub(super) struct CudaKernel {
+    code: Arc<CudaModule>,
+    entry: FunctionHandle,
     info: KernelInfo,
     /// Dynamic shared memory that launches may ask for so far, bytes.
     shared: AtomicU32,
 }
 
-impl Launchable {
+impl CudaKernel {
     /// Lets launches ask for so much dynamic shared memory.
     fn allow(&self, shared: u32) -> Result<(), DeviceError> {
         // what the source declares counts too
@@ -269,7 +269,7 @@ impl Launchable {
     pub(super) fn queue(
         &self,
         stream: Stream,
-        shape: Shape,
+        shape: LaunchShape,
         parameters: &[u8],
     ) -> Result<(), DeviceError> {
         let mut parameters: [*mut c_void; 1] = [parameters.as_ptr().cast_mut().cast()];
@@ -292,12 +292,12 @@ impl Launchable {
     }
 }
 
-impl Function for Launchable {
+impl BackendKernel for CudaKernel {
     fn info(&self) -> KernelInfo {
         self.info
     }
 
-    fn resident(&self, threads: u32, shared: u32) -> Result<u32, DeviceError> {
+    fn resident_blocks(&self, threads: u32, shared: u32) -> Result<u32, DeviceError> {
         self.code.context.gpu.bind()?;
         self.allow(shared)?;
         let mut blocks = 0;
@@ -315,9 +315,9 @@ impl Function for Launchable {
 
     fn launch(
         &self,
-        shape: Shape,
+        shape: LaunchShape,
         parameters: &[u8],
-        timer: Option<&Arc<KernelTally>>,
+        timer: Option<&Arc<AtomicKernelCounters>>,
     ) -> Result<(), DeviceError> {
         let context = &self.code.context;
         context.gpu.bind()?;
@@ -325,9 +325,9 @@ impl Function for Launchable {
         let timer = timer.filter(|_| context.gpu.version >= TIMES_SINCE);
         let start = timer.map(|_| context.mark()).transpose()?;
         self.queue(context.stream, shape, parameters)?;
-        if let (Some(start), Some(tally)) = (start, timer) {
+        if let (Some(start), Some(counters)) = (start, timer) {
             let end = context.mark()?;
-            context.time(start, end, tally.clone())?;
+            context.time(start, end, counters.clone())?;
         }
         Ok(())
     }

@@ -6,12 +6,12 @@
 mod joining;
 
 use super::driver::{Event, Gpu, Stream};
-use super::nccl::{Communicator, Nccl, Queue};
-use super::near::{GivenUp, Near};
-use super::stream::{self, Mark};
+use super::mailbox::{AbortFlag, PeerMailbox};
+use super::nccl::{Nccl, NcclComm, StreamHandle};
+use super::stream::{self, EventKind};
 use super::{Context, lock};
-use crate::device::counters::KernelTally;
-use crate::device::{Carrier, DeviceError, LinkTimes, Segment};
+use crate::device::counters::AtomicKernelCounters;
+use crate::device::{DeviceError, LinkTimes, LinkTransport, Segment};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -24,7 +24,7 @@ const MEETING: Duration = Duration::from_secs(600);
 const LEAVING: Duration = Duration::from_secs(2);
 
 /// A GPU's link to the GPUs of other ranks.
-pub(super) struct Link {
+pub(super) struct NcclLink {
     nccl: &'static Nccl,
     rank: usize,
     stream: Stream,
@@ -32,18 +32,18 @@ pub(super) struct Link {
     ready: Event,
     stopped: AtomicBool,
     /// The same for kernels.
-    given_up: GivenUp,
+    abort_flag: AbortFlag,
     profiled: AtomicBool,
     /// Times of exchanges, and how long the work has waited for them.
-    seconds: Arc<KernelTally>,
-    exposed: Arc<KernelTally>,
-    state: Mutex<State>,
+    seconds: Arc<AtomicKernelCounters>,
+    exposed: Arc<AtomicKernelCounters>,
+    state: Mutex<LinkState>,
     // ends last: what stands above is the context's
     context: Arc<Context>,
 }
 
 /// An exchange that is not finished.
-struct Exchange {
+struct QueuedExchange {
     /// Behind it.
     done: Event,
     /// Where it is timed: before and behind it.
@@ -51,21 +51,21 @@ struct Exchange {
 }
 
 #[derive(Default)]
-struct State {
+struct LinkState {
     /// None once it was given up.
-    communicator: Option<Communicator>,
-    near: Option<Near>,
+    communicator: Option<NcclComm>,
+    mailbox: Option<PeerMailbox>,
     /// Ways that something has gone before: the peer, and whether it was the receiver.
-    ways: BTreeSet<(usize, bool)>,
-    under_way: VecDeque<Exchange>,
+    connections: BTreeSet<(usize, bool)>,
+    in_flight: VecDeque<QueuedExchange>,
     spare: Vec<Event>,
 }
 
-impl Link {
+impl NcclLink {
     fn new(context: &Arc<Context>, nccl: &'static Nccl, rank: usize) -> Result<Self, DeviceError> {
         context.gpu.bind()?;
-        let given_up = GivenUp::new()?;
-        let ready = stream::event(Mark::Order)?;
+        let abort_flag = AbortFlag::new()?;
+        let ready = stream::event(EventKind::Order)?;
         let stream = stream::open_urgent().inspect_err(|_| stream::drop_event(ready))?;
         Ok(Self {
             nccl,
@@ -73,7 +73,7 @@ impl Link {
             stream,
             ready,
             stopped: AtomicBool::new(false),
-            given_up,
+            abort_flag,
             profiled: AtomicBool::new(false),
             seconds: Arc::default(),
             exposed: Arc::default(),
@@ -83,12 +83,17 @@ impl Link {
     }
 
     /// Queues an exchange with the work itself, where all of it is short and near; whether it is.
-    fn pass(&self, sends: &[Segment], receives: &[Segment]) -> Result<bool, DeviceError> {
+    fn exchange_by_mailbox(
+        &self,
+        sends: &[Segment],
+        receives: &[Segment],
+    ) -> Result<bool, DeviceError> {
         self.context.gpu.bind()?;
         let mut state = lock(&self.state);
         self.usable(&state)?;
-        let carries = |near: &&mut Near| near.carries(sends) && near.carries(receives);
-        let Some(near) = state.near.as_mut().filter(carries) else {
+        let carries =
+            |mailbox: &&mut PeerMailbox| mailbox.carries(sends) && mailbox.carries(receives);
+        let Some(mailbox) = state.mailbox.as_mut().filter(carries) else {
             return Ok(false);
         };
         let (context, main) = (&self.context, self.context.stream);
@@ -99,7 +104,7 @@ impl Link {
         } else {
             None
         };
-        if let Err(why) = near.pass(main, [sends, receives], &self.given_up) {
+        if let Err(why) = mailbox.exchange(main, [sends, receives], &self.abort_flag) {
             self.give_up(&mut state);
             return Err(why);
         }
@@ -124,7 +129,7 @@ impl Link {
         stream::record(self.ready, self.context.stream)?;
         stream::follow(self.stream, self.ready)?;
         let spare = state.spare.pop();
-        let done = spare.map_or_else(|| stream::event(Mark::Order), Ok)?;
+        let done = spare.map_or_else(|| stream::event(EventKind::Order), Ok)?;
         let profiled = self.profiled.load(Ordering::Relaxed);
         let start = profiled.then(|| self.context.mark_on(self.stream));
         let queued = start.transpose().and_then(|start| {
@@ -136,38 +141,41 @@ impl Link {
             Ok(start.zip(end).map(|(start, end)| [start, end]))
         });
         let times = queued.as_ref().ok().copied().flatten();
-        state.under_way.push_back(Exchange { done, times });
+        state.in_flight.push_back(QueuedExchange { done, times });
         queued.map(|_| ()).inspect_err(|_| self.give_up(state))
     }
 
     /// Queues segments: those that are not short by NCCL, in a thread of its own where that will wait for peers.
     fn queue(
         &self,
-        state: &mut State,
-        communicator: Communicator,
+        state: &mut LinkState,
+        communicator: NcclComm,
         sends: &[Segment],
         receives: &[Segment],
         timeout: Duration,
     ) -> Result<(), DeviceError> {
-        let [sends, receives] = match &mut state.near {
-            Some(near) => near.pass(self.stream, [sends, receives], &self.given_up)?,
+        let [sends, receives] = match &mut state.mailbox {
+            Some(mailbox) => mailbox.exchange(self.stream, [sends, receives], &self.abort_flag)?,
             None => [sends.to_vec(), receives.to_vec()],
         };
         if sends.is_empty() && receives.is_empty() {
             return Ok(());
         }
-        let (nccl, queue) = (self.nccl, Queue(self.stream.0.cast()));
-        let ways = |segments: &[Segment], out| -> Vec<(usize, bool)> {
+        let (nccl, queue) = (self.nccl, StreamHandle(self.stream.0.cast()));
+        let connections = |segments: &[Segment], out| -> Vec<(usize, bool)> {
             let full = segments.iter().filter(|segment| segment.bytes > 0);
             full.map(|segment| (segment.peer, out)).collect()
         };
-        let ways = [ways(&sends, true), ways(&receives, false)].concat();
-        if ways.iter().all(|way| state.ways.contains(way)) {
+        let connections = [connections(&sends, true), connections(&receives, false)].concat();
+        if connections
+            .iter()
+            .all(|connection| state.connections.contains(connection))
+        {
             return nccl.exchange(communicator, queue, &sends, &receives);
         }
         let call = move || nccl.exchange(communicator, queue, &sends, &receives);
         let queued = with_timeout(self.context.gpu, timeout, &self.stopped, call);
-        state.ways.extend(ways);
+        state.connections.extend(connections);
         queued.unwrap_or_else(|| {
             // the thread that waits has the communicator for good
             state.communicator = None;
@@ -176,7 +184,7 @@ impl Link {
         })
     }
 
-    fn usable(&self, state: &State) -> Result<Communicator, DeviceError> {
+    fn usable(&self, state: &LinkState) -> Result<NcclComm, DeviceError> {
         let stopped = self.stopped.load(Ordering::SeqCst);
         let communicator = state.communicator.filter(|_| !stopped);
         communicator.ok_or_else(|| {
@@ -188,9 +196,9 @@ impl Link {
     }
 
     /// Ends whatever is under way.
-    fn give_up(&self, state: &mut State) {
+    fn give_up(&self, state: &mut LinkState) {
         self.stopped.store(true, Ordering::SeqCst);
-        self.given_up.set();
+        self.abort_flag.set();
         if let Some(communicator) = state.communicator.take() {
             let nccl = self.nccl;
             self.leave(move || nccl.abandon(communicator));
@@ -209,7 +217,7 @@ impl Link {
     }
 
     /// Whether all that was queued has ended, within a moment.
-    fn comes_to_rest(&self) -> bool {
+    fn wait_until_idle(&self) -> bool {
         let until = Instant::now() + LEAVING;
         loop {
             match self.is_done() {
@@ -222,32 +230,39 @@ impl Link {
     }
 }
 
-impl Carrier for Link {
+impl LinkTransport for NcclLink {
     fn describe(&self) -> String {
-        let short = match lock(&self.state).near.as_ref().map_or(0, Near::count) {
+        let short = match lock(&self.state)
+            .mailbox
+            .as_ref()
+            .map_or(0, PeerMailbox::count)
+        {
             0 => "",
             _ => ", short messages from memory to memory",
         };
         format!("{} from GPU to GPU{short}", self.nccl.name())
     }
 
-    fn offer(&self) -> Vec<u8> {
+    fn export_mailbox(&self) -> Vec<u8> {
         let state = lock(&self.state);
-        state.near.as_ref().map_or_else(Vec::new, Near::offer)
+        state
+            .mailbox
+            .as_ref()
+            .map_or_else(Vec::new, PeerMailbox::export_mailbox)
     }
 
-    fn open(&self, offers: &[Vec<u8>]) -> Result<Vec<bool>, DeviceError> {
-        match &mut lock(&self.state).near {
-            Some(near) => near.open(self.rank, offers),
+    fn import_mailboxes(&self, offers: &[Vec<u8>]) -> Result<Vec<bool>, DeviceError> {
+        match &mut lock(&self.state).mailbox {
+            Some(mailbox) => mailbox.import_mailboxes(self.rank, offers),
             None => Ok(vec![false; offers.len()]),
         }
     }
 
-    fn keep(&self, reached: &[bool]) -> Result<(), DeviceError> {
-        if let Some(near) = &mut lock(&self.state).near {
-            near.keep(reached);
+    fn keep_peers(&self, reached: &[bool]) -> Result<(), DeviceError> {
+        if let Some(mailbox) = &mut lock(&self.state).mailbox {
+            mailbox.keep_peers(reached);
         }
-        self.try_near(reached.len())
+        self.try_mailbox(reached.len())
     }
 
     fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
@@ -255,7 +270,7 @@ impl Carrier for Link {
     }
 
     fn exchange(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
-        let passed = self.pass(sends, receives)?;
+        let passed = self.exchange_by_mailbox(sends, receives)?;
         if !passed {
             self.start(sends, receives)?;
             self.finish()?;
@@ -267,7 +282,7 @@ impl Carrier for Link {
         self.context.gpu.bind()?;
         let mut state = lock(&self.state);
         self.usable(&state)?;
-        let Some(Exchange { done, times }) = state.under_way.pop_front() else {
+        let Some(QueuedExchange { done, times }) = state.in_flight.pop_front() else {
             return Ok(());
         };
         let (context, main) = (&self.context, self.context.stream);
@@ -312,25 +327,25 @@ impl Carrier for Link {
     fn stop(&self) {
         // ends the wait of whoever holds the state
         self.stopped.store(true, Ordering::SeqCst);
-        self.given_up.set();
+        self.abort_flag.set();
         self.give_up(&mut lock(&self.state));
     }
 }
 
-impl Drop for Link {
+impl Drop for NcclLink {
     fn drop(&mut self) {
         // of failures there is nobody to tell
         let _ = self.context.gpu.bind();
         let mut state = std::mem::take(&mut *lock(&self.state));
         let healthy = !self.stopped.load(Ordering::SeqCst)
             && !std::thread::panicking()
-            && state.under_way.is_empty()
-            && self.comes_to_rest();
+            && state.in_flight.is_empty()
+            && self.wait_until_idle();
         if !healthy {
             // kernels wait for others no longer
-            self.given_up.set();
-        } else if let Some(near) = state.near.as_mut() {
-            let _ = near.close();
+            self.abort_flag.set();
+        } else if let Some(mailbox) = state.mailbox.as_mut() {
+            let _ = mailbox.close();
         }
         let (nccl, communicator) = (self.nccl, state.communicator.take());
         match communicator {
@@ -340,9 +355,9 @@ impl Drop for Link {
         }
         if !healthy {
             // what still runs uses code and memory that go now
-            self.comes_to_rest();
+            self.wait_until_idle();
         }
-        let exchanges = state.under_way.iter();
+        let exchanges = state.in_flight.iter();
         let events = exchanges.flat_map(|one| one.times.into_iter().flatten().chain([one.done]));
         events
             .chain(state.spare.iter().copied())

@@ -4,27 +4,27 @@ mod copies;
 mod driver;
 mod image;
 mod link;
+mod mailbox;
 mod nccl;
-mod near;
 mod slabs;
 mod stream;
 
-use super::backend::{Backend, Code, Copies, Range};
+use super::backend::{AddressRange, Backend, CopyStream, LoadedCode};
 use super::cache::Cache;
-use super::counters::KernelTally;
+use super::counters::AtomicKernelCounters;
 use super::parallel::lock;
-use super::{Carrier, DeviceError, DeviceLimits, DeviceMemory, LinkId};
-use crate::device::shown;
+use super::{DeviceError, DeviceLimits, DeviceMemory, LinkId, LinkTransport};
+use crate::device::format_bytes;
 use driver::{Attribute, Event, Gpu, Stream};
-use image::Loaded;
-use link::Link;
-use near::Near;
+use image::CudaModule;
+use link::NcclLink;
+use mailbox::PeerMailbox;
 use nestar_device::{LAUNCH, program};
-use nestar_kernels::passing;
-use slabs::Slabs;
+use nestar_kernels::mailbox as mailbox_text;
+use slabs::SlabRange;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
-use stream::Mark;
+use stream::EventKind;
 
 /// Launches whose times may wait to be read.
 const MOST_TIMES: usize = 4096;
@@ -44,13 +44,13 @@ pub(super) struct Cuda {
 struct Context {
     gpu: Gpu,
     stream: Stream,
-    times: Mutex<Times>,
+    times: Mutex<PendingTimings>,
 }
 
 /// Launches whose times are not read yet, and events to use again.
 #[derive(Default)]
-struct Times {
-    waiting: Vec<(Event, Event, Arc<KernelTally>)>,
+struct PendingTimings {
+    waiting: Vec<(Event, Event, Arc<AtomicKernelCounters>)>,
     spare: Vec<Event>,
 }
 
@@ -105,7 +105,7 @@ impl Cuda {
     }
 
     /// A compiled source, loaded.
-    fn loaded(&self, name: &str, source: &str) -> Result<Arc<Loaded>, DeviceError> {
+    fn load_module(&self, name: &str, source: &str) -> Result<Arc<CudaModule>, DeviceError> {
         let [major, minor] = self.limits.capability;
         let architecture = format!("sm_{major}{minor}");
         let made_by = format!(
@@ -115,7 +115,7 @@ impl Cuda {
         );
         let file = Cache::file(name, &[source, &architecture, &made_by], "cubin");
         let known = self.cache.load(&file);
-        if let Some(Ok(loaded)) = known.map(|binary| Loaded::load(&self.context, &binary)) {
+        if let Some(Ok(loaded)) = known.map(|binary| CudaModule::load(&self.context, &binary)) {
             return Ok(Arc::new(loaded));
         }
         let binary = image::compile(name, source, &architecture).map_err(|error| {
@@ -125,17 +125,24 @@ impl Cuda {
             error.with_source(kept.as_deref())
         })?;
         self.cache.store(&file, &binary);
-        Ok(Arc::new(Loaded::load(&self.context, &binary)?))
+        Ok(Arc::new(CudaModule::load(&self.context, &binary)?))
     }
 
     /// What carries short segments to and from so many other ranks, if it is wanted.
-    fn near(&self, others: usize) -> Result<Option<Near>, DeviceError> {
-        if !Near::is_wanted() {
+    fn mailbox(&self, others: usize) -> Result<Option<PeerMailbox>, DeviceError> {
+        if !PeerMailbox::is_wanted() {
             return Ok(None);
         }
-        let source = [&program(&passing::items()), LAUNCH, passing::PASSING].concat();
-        let kernel = self.loaded("passing", &source)?.kernel("passing_pass")?;
-        Near::new(&self.context, kernel, others).map(Some)
+        let source = [
+            &program(&mailbox_text::items()),
+            LAUNCH,
+            mailbox_text::MAILBOX,
+        ]
+        .concat();
+        let kernel = self
+            .load_module("mailbox", &source)?
+            .kernel("mailbox_exchange")?;
+        PeerMailbox::new(&self.context, kernel, others).map(Some)
     }
 }
 
@@ -179,8 +186,8 @@ impl Context {
     fn wait(&self) -> Result<(), DeviceError> {
         stream::wait(self.stream)?;
         let mut times = lock(&self.times);
-        for (start, end, tally) in std::mem::take(&mut times.waiting) {
-            tally.took(stream::between(start, end)?);
+        for (start, end, counters) in std::mem::take(&mut times.waiting) {
+            counters.add_time(stream::between(start, end)?);
             times.spare.extend([start, end]);
         }
         Ok(())
@@ -198,15 +205,20 @@ impl Context {
     /// An event, to take times, behind what was queued on a stream so far.
     fn mark_on(&self, stream: Stream) -> Result<Event, DeviceError> {
         let spare = lock(&self.times).spare.pop();
-        let event = spare.map_or_else(|| stream::event(Mark::Time), Ok)?;
+        let event = spare.map_or_else(|| stream::event(EventKind::Time), Ok)?;
         stream::record(event, stream)?;
         Ok(event)
     }
 
     /// The time between two events goes to a kernel's counters once it is known.
-    fn time(&self, start: Event, end: Event, tally: Arc<KernelTally>) -> Result<(), DeviceError> {
+    fn time(
+        &self,
+        start: Event,
+        end: Event,
+        counters: Arc<AtomicKernelCounters>,
+    ) -> Result<(), DeviceError> {
         let mut times = lock(&self.times);
-        times.waiting.push((start, end, tally));
+        times.waiting.push((start, end, counters));
         let full = times.waiting.len() >= MOST_TIMES;
         drop(times);
         if full { self.wait() } else { Ok(()) }
@@ -247,7 +259,7 @@ impl Backend for Cuda {
             "{} ({} multiprocessors, {}, driver {}){}",
             self.name,
             self.limits.multiprocessors,
-            shown(self.memory),
+            format_bytes(self.memory),
             version(self.context.gpu.version),
             self.cache.described()
         )
@@ -281,8 +293,8 @@ impl Backend for Cuda {
         slabs::free(address);
     }
 
-    fn reserve(&self, bytes: usize) -> Result<Box<dyn Range>, DeviceError> {
-        Ok(Box::new(Slabs::reserve(&self.context, bytes)?))
+    fn reserve(&self, bytes: usize) -> Result<Box<dyn AddressRange>, DeviceError> {
+        Ok(Box::new(SlabRange::reserve(&self.context, bytes)?))
     }
 
     fn allocate_host(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
@@ -306,8 +318,11 @@ impl Backend for Cuda {
         stream::copy_within(self.context.stream, from, to, bytes)
     }
 
-    fn copies(&self, beside: bool) -> Result<Box<dyn Copies>, DeviceError> {
-        Ok(Box::new(copies::Queue::open(&self.context, beside)?))
+    fn copies(&self, beside: bool) -> Result<Box<dyn CopyStream>, DeviceError> {
+        Ok(Box::new(copies::CudaCopyStream::open(
+            &self.context,
+            beside,
+        )?))
     }
 
     fn synchronise(&self) -> Result<(), DeviceError> {
@@ -315,8 +330,8 @@ impl Backend for Cuda {
         self.context.wait()
     }
 
-    fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn Code>, DeviceError> {
-        Ok(self.loaded(name, source)?)
+    fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn LoadedCode>, DeviceError> {
+        Ok(self.load_module(name, source)?)
     }
 
     fn link_library(&self) -> Result<String, DeviceError> {
@@ -333,9 +348,13 @@ impl Backend for Cuda {
         id: &[u8; LinkId::BYTES],
         rank: usize,
         size: usize,
-    ) -> Result<Arc<dyn Carrier>, DeviceError> {
+    ) -> Result<Arc<dyn LinkTransport>, DeviceError> {
         // a GPU that cannot have it (older than Volta, or full) is linked by NCCL alone
-        let near = self.near(size.saturating_sub(1)).unwrap_or_default();
-        Ok(Arc::new(Link::join(&self.context, near, (id, rank, size))?))
+        let mailbox = self.mailbox(size.saturating_sub(1)).unwrap_or_default();
+        Ok(Arc::new(NcclLink::join(
+            &self.context,
+            mailbox,
+            (id, rank, size),
+        )?))
     }
 }

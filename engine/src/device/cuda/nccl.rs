@@ -7,10 +7,10 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 /// An answer of NCCL.
-type Code = c_int;
-const SUCCESS: Code = 0;
+type NcclCode = c_int;
+const SUCCESS: NcclCode = 0;
 /// What was asked for goes on in the background.
-const IN_PROGRESS: Code = 7;
+const IN_PROGRESS: NcclCode = 7;
 /// The type of the elements that travel: unsigned 8-bit integers.
 const BYTES: c_int = 1;
 
@@ -21,26 +21,26 @@ struct Id([u8; LinkId::BYTES]);
 
 /// A rank's part of a communicator: a handle of NCCL.
 #[derive(Clone, Copy)]
-pub(super) struct Communicator(*mut c_void);
+pub(super) struct NcclComm(*mut c_void);
 
 // SAFETY: a communicator belongs to no thread; its holder sees to it that calls come one after the other
-unsafe impl Send for Communicator {}
+unsafe impl Send for NcclComm {}
 
 /// A queue of work as NCCL takes it.
 #[derive(Clone, Copy)]
-pub(super) struct Queue(pub(super) *mut c_void);
+pub(super) struct StreamHandle(pub(super) *mut c_void);
 
 // SAFETY: the driver's handles may be used from all threads
-unsafe impl Send for Queue {}
+unsafe impl Send for StreamHandle {}
 
 /// A table of functions, found by name.
 macro_rules! functions {
     ($($name:ident = $symbol:literal ($($argument:ty),*) -> $answer:ty;)*) => {
-        struct Functions {
+        struct NcclFunctions {
             $($name: unsafe extern "C" fn($($argument),*) -> $answer,)*
         }
 
-        impl Functions {
+        impl NcclFunctions {
             fn find(library: *mut c_void) -> Result<Self, String> {
                 Ok(Self {
                     // SAFETY: functions of these names have these signatures in every version of NCCL
@@ -56,23 +56,23 @@ macro_rules! functions {
 }
 
 functions! {
-    get_version = c"ncclGetVersion" (*mut c_int) -> Code;
-    get_unique_id = c"ncclGetUniqueId" (*mut Id) -> Code;
-    get_error_string = c"ncclGetErrorString" (Code) -> *const c_char;
+    get_version = c"ncclGetVersion" (*mut c_int) -> NcclCode;
+    get_unique_id = c"ncclGetUniqueId" (*mut Id) -> NcclCode;
+    get_error_string = c"ncclGetErrorString" (NcclCode) -> *const c_char;
     get_last_error = c"ncclGetLastError" (*mut c_void) -> *const c_char;
-    init_rank = c"ncclCommInitRank" (*mut *mut c_void, c_int, Id, c_int) -> Code;
-    destroy = c"ncclCommDestroy" (*mut c_void) -> Code;
-    abort = c"ncclCommAbort" (*mut c_void) -> Code;
-    get_async_error = c"ncclCommGetAsyncError" (*mut c_void, *mut Code) -> Code;
-    group_start = c"ncclGroupStart" () -> Code;
-    group_end = c"ncclGroupEnd" () -> Code;
-    send = c"ncclSend" (*const c_void, usize, c_int, c_int, *mut c_void, *mut c_void) -> Code;
-    receive = c"ncclRecv" (*mut c_void, usize, c_int, c_int, *mut c_void, *mut c_void) -> Code;
+    init_rank = c"ncclCommInitRank" (*mut *mut c_void, c_int, Id, c_int) -> NcclCode;
+    destroy = c"ncclCommDestroy" (*mut c_void) -> NcclCode;
+    abort = c"ncclCommAbort" (*mut c_void) -> NcclCode;
+    get_async_error = c"ncclCommGetAsyncError" (*mut c_void, *mut NcclCode) -> NcclCode;
+    group_start = c"ncclGroupStart" () -> NcclCode;
+    group_end = c"ncclGroupEnd" () -> NcclCode;
+    send = c"ncclSend" (*const c_void, usize, c_int, c_int, *mut c_void, *mut c_void) -> NcclCode;
+    receive = c"ncclRecv" (*mut c_void, usize, c_int, c_int, *mut c_void, *mut c_void) -> NcclCode;
 }
 
 /// The library, loaded.
 pub(super) struct Nccl {
-    functions: Functions,
+    functions: NcclFunctions,
     version: c_int,
 }
 
@@ -122,7 +122,7 @@ impl Nccl {
         let library = places().into_iter().find_map(open).ok_or(
             "NCCL (libnccl.so.2) is not found: install it and set NCCL_HOME or LD_LIBRARY_PATH",
         )?;
-        let functions = Functions::find(library)?;
+        let functions = NcclFunctions::find(library)?;
         let mut version = 0;
         // SAFETY: the number goes to a live variable
         let code = unsafe { (functions.get_version)(&mut version) };
@@ -154,12 +154,12 @@ impl Nccl {
         id: [u8; LinkId::BYTES],
         rank: usize,
         size: usize,
-    ) -> Result<Communicator, DeviceError> {
+    ) -> Result<NcclComm, DeviceError> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: the handle goes to a live variable, the identity was made by NCCL
         let code =
             unsafe { (self.functions.init_rank)(&mut raw, size as c_int, Id(id), rank as c_int) };
-        let communicator = Communicator(raw);
+        let communicator = NcclComm(raw);
         match raw.is_null() {
             true => self.answer("NCCL cannot connect the GPUs", code, None)?,
             false => self.settle("NCCL cannot connect the GPUs", code, communicator)?,
@@ -170,8 +170,8 @@ impl Nccl {
     /// Queues an exchange of segments. Waits for those peers with which there was none before.
     pub(super) fn exchange(
         &self,
-        communicator: Communicator,
-        queue: Queue,
+        communicator: NcclComm,
+        queue: StreamHandle,
         sends: &[Segment],
         receives: &[Segment],
     ) -> Result<(), DeviceError> {
@@ -189,11 +189,11 @@ impl Nccl {
     /// Puts segments into a group; the first answer that is no success.
     fn segments(
         &self,
-        Communicator(raw): Communicator,
-        Queue(queue): Queue,
+        NcclComm(raw): NcclComm,
+        StreamHandle(queue): StreamHandle,
         sends: &[Segment],
         receives: &[Segment],
-    ) -> Code {
+    ) -> NcclCode {
         let (send, receive) = (self.functions.send, self.functions.receive);
         for segment in sends.iter().filter(|segment| segment.bytes > 0) {
             let (from, peer) = (segment.address as *const c_void, segment.peer as c_int);
@@ -215,7 +215,7 @@ impl Nccl {
     }
 
     /// What has gone wrong in the background.
-    pub(super) fn check(&self, communicator: Communicator) -> Result<(), DeviceError> {
+    pub(super) fn check(&self, communicator: NcclComm) -> Result<(), DeviceError> {
         match self.state(communicator) {
             IN_PROGRESS => Ok(()),
             code => self.answer("the link between the GPUs failed", code, Some(communicator)),
@@ -223,19 +223,19 @@ impl Nccl {
     }
 
     /// Leaves a communicator whose work has ended. Waits for the other ranks of this host.
-    pub(super) fn leave(&self, communicator: Communicator) {
+    pub(super) fn leave(&self, communicator: NcclComm) {
         // SAFETY: the communicator is NCCL's, and nobody uses it after this; there is nobody to tell of failures
         unsafe { (self.functions.destroy)(communicator.0) };
     }
 
     /// Leaves a communicator whatever is under way there: it ends.
-    pub(super) fn abandon(&self, communicator: Communicator) {
+    pub(super) fn abandon(&self, communicator: NcclComm) {
         // SAFETY: as in `leave`
         unsafe { (self.functions.abort)(communicator.0) };
     }
 
     /// Waits for what NCCL does in the background, where its environment says that it shall.
-    fn settle(&self, doing: &str, mut code: Code, of: Communicator) -> Result<(), DeviceError> {
+    fn settle(&self, doing: &str, mut code: NcclCode, of: NcclComm) -> Result<(), DeviceError> {
         while code == IN_PROGRESS {
             std::thread::sleep(Duration::from_micros(50));
             code = self.state(of);
@@ -243,14 +243,14 @@ impl Nccl {
         self.answer(doing, code, Some(of))
     }
 
-    fn state(&self, communicator: Communicator) -> Code {
+    fn state(&self, communicator: NcclComm) -> NcclCode {
         let mut state = SUCCESS;
         // SAFETY: the communicator is NCCL's, the state goes to a live variable
         let code = unsafe { (self.functions.get_async_error)(communicator.0, &mut state) };
         if code == SUCCESS { state } else { code }
     }
 
-    fn answer(&self, doing: &str, code: Code, of: Option<Communicator>) -> Result<(), DeviceError> {
+    fn answer(&self, doing: &str, code: NcclCode, of: Option<NcclComm>) -> Result<(), DeviceError> {
         if code == SUCCESS {
             return Ok(());
         }

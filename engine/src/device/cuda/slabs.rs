@@ -3,7 +3,7 @@
 use super::Context;
 use super::driver::{Code, Gpu, answer, driver, sys};
 use crate::device::DeviceError;
-use crate::device::backend::Range;
+use crate::device::backend::AddressRange;
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ const MOST_SLAB: usize = 1 << 30;
 const MOST_PART: usize = 256 << 20;
 
 /// Reserved addresses of the GPU, with memory mapped to them from the front.
-pub(super) struct Slabs {
+pub(super) struct SlabRange {
     context: Arc<Context>,
     address: u64,
     reserved: usize,
@@ -26,7 +26,7 @@ pub(super) struct Slabs {
     granularity: usize,
 }
 
-impl Slabs {
+impl SlabRange {
     /// Reserves addresses for `bytes`.
     pub(super) fn reserve(context: &Arc<Context>, bytes: usize) -> Result<Self, DeviceError> {
         context.gpu.bind()?;
@@ -75,7 +75,7 @@ impl Slabs {
     }
 }
 
-impl Range for Slabs {
+impl AddressRange for SlabRange {
     fn address(&self) -> u64 {
         self.address
     }
@@ -111,7 +111,7 @@ impl Range for Slabs {
     }
 }
 
-impl Drop for Slabs {
+impl Drop for SlabRange {
     fn drop(&mut self) {
         // work that uses the memory may still be under way; of failures there is nobody to tell
         let _ = self.context.gpu.bind();

@@ -5,7 +5,7 @@ use crate::device::DeviceError;
 
 /// What an event is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum EventKind {
     /// To wait for.
     Order,
     /// To wait for in a thread that leaves the processor to others meanwhile.
@@ -99,14 +99,14 @@ pub(super) fn zero(stream: Stream, to: u64, bytes: usize) -> Result<(), DeviceEr
 }
 
 /// A new event.
-pub(super) fn event(mark: Mark) -> Result<Event, DeviceError> {
+pub(super) fn event(mark: EventKind) -> Result<Event, DeviceError> {
     let mut event = std::ptr::null_mut();
     use sys::CUevent_flags_enum as Flags;
     let untimed = Flags::CU_EVENT_DISABLE_TIMING as u32;
     let flags = match mark {
-        Mark::Order => untimed,
-        Mark::Sleep => untimed | Flags::CU_EVENT_BLOCKING_SYNC as u32,
-        Mark::Time => Flags::CU_EVENT_DEFAULT as u32,
+        EventKind::Order => untimed,
+        EventKind::Sleep => untimed | Flags::CU_EVENT_BLOCKING_SYNC as u32,
+        EventKind::Time => Flags::CU_EVENT_DEFAULT as u32,
     };
     driver!(
         "cannot make an event of the GPU",

@@ -1,28 +1,28 @@
 //! Copies to and from an emulated device, whose memory is the host's.
 
 use crate::device::DeviceError;
-use crate::device::backend::{Copies, Pending};
+use crate::device::backend::{CopyStream, Fence};
 use crate::device::parallel::lock;
 use std::sync::Mutex;
 
 /// A queue of copies. Beside the device's work they take place when somebody asks for their end: so late that a test sees
 /// whatever was changed, or read, too early.
-pub(super) struct HostCopies {
+pub(super) struct EmulatedCopyStream {
     late: bool,
-    waiting: Mutex<Vec<Copy>>,
+    waiting: Mutex<Vec<QueuedCopy>>,
 }
 
 /// A copy to come.
-struct Copy {
+struct QueuedCopy {
     from: *const u8,
     to: *mut u8,
     bytes: usize,
 }
 
 // SAFETY: both ends live until the copy's end, and nobody else touches the target
-unsafe impl Send for Copy {}
+unsafe impl Send for QueuedCopy {}
 
-impl HostCopies {
+impl EmulatedCopyStream {
     pub(super) fn new(late: bool) -> Self {
         Self {
             late,
@@ -30,7 +30,7 @@ impl HostCopies {
         }
     }
 
-    fn add(&self, copy: Copy) {
+    fn add(&self, copy: QueuedCopy) {
         let mut waiting = lock(&self.waiting);
         waiting.push(copy);
         if !self.late {
@@ -39,36 +39,36 @@ impl HostCopies {
     }
 }
 
-fn perform(copies: &mut Vec<Copy>) {
-    for Copy { from, to, bytes } in copies.drain(..) {
+fn perform(copies: &mut Vec<QueuedCopy>) {
+    for QueuedCopy { from, to, bytes } in copies.drain(..) {
         // SAFETY: who queued the copy keeps both ends, of so many bytes, until now
         unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
     }
 }
 
-impl Copies for HostCopies {
+impl CopyStream for EmulatedCopyStream {
     fn follow(&self) -> Result<(), DeviceError> {
         Ok(())
     }
 
     fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), DeviceError> {
         let from = from as *const u8;
-        self.add(Copy { from, to, bytes });
+        self.add(QueuedCopy { from, to, bytes });
         Ok(())
     }
 
     fn upload(&self, from: *const u8, to: u64, bytes: usize) -> Result<(), DeviceError> {
         let to = to as *mut u8;
-        self.add(Copy { from, to, bytes });
+        self.add(QueuedCopy { from, to, bytes });
         Ok(())
     }
 
-    fn mark(&self) -> Result<Box<dyn Pending>, DeviceError> {
+    fn mark(&self) -> Result<Box<dyn Fence>, DeviceError> {
         let mut waiting = lock(&self.waiting);
         Ok(Box::new(Mutex::new(std::mem::take(&mut *waiting))))
     }
 
-    fn precede(&self) -> Result<Box<dyn Pending>, DeviceError> {
+    fn precede(&self) -> Result<Box<dyn Fence>, DeviceError> {
         let mark = self.mark()?;
         mark.wait()?;
         Ok(mark)
@@ -79,7 +79,7 @@ impl Copies for HostCopies {
     }
 }
 
-impl Pending for Mutex<Vec<Copy>> {
+impl Fence for Mutex<Vec<QueuedCopy>> {
     fn is_done(&self) -> Result<bool, DeviceError> {
         self.wait().map(|()| true)
     }

@@ -1,8 +1,8 @@
 //! Libraries of compiled kernels, and how a launch runs their blocks.
 
-use crate::device::backend::{Code, Function};
-use crate::device::counters::KernelTally;
-use crate::device::{DeviceError, KernelInfo, Shape};
+use crate::device::backend::{BackendKernel, LoadedCode};
+use crate::device::counters::AtomicKernelCounters;
+use crate::device::{DeviceError, KernelInfo, LaunchShape};
 use rayon::prelude::*;
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_int, c_void};
@@ -59,22 +59,22 @@ fn linker_message() -> String {
 }
 
 /// What `KERNEL` makes of a kernel: parameters, first block, end of blocks, blocks of the launch, shared memory.
-type Entry = unsafe extern "C" fn(*const c_void, c_int, c_int, c_int, *mut u8);
+type KernelEntry = unsafe extern "C" fn(*const c_void, c_int, c_int, c_int, *mut u8);
 
-impl Code for Library {
-    fn function(self: Arc<Self>, name: &str) -> Result<Box<dyn Function>, DeviceError> {
+impl LoadedCode for Library {
+    fn function(self: Arc<Self>, name: &str) -> Result<Box<dyn BackendKernel>, DeviceError> {
         let entry = self.symbol(name).ok_or_else(|| {
             DeviceError::Kernel(format!("there is no kernel {name} in the source"))
         })?;
         let size = self.symbol(&format!("{name}_parameter_bytes"));
         // SAFETY: `KERNEL` defines both with these signatures
         let (entry, parameters) = unsafe {
-            let entry = std::mem::transmute::<*mut c_void, Entry>(entry);
+            let entry = std::mem::transmute::<*mut c_void, KernelEntry>(entry);
             let size =
                 size.map(|s| std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(s));
             (entry, size.map(|size| size() as u32))
         };
-        Ok(Box::new(Emulation {
+        Ok(Box::new(EmulatedKernel {
             entry,
             parameters,
             _library: self,
@@ -83,8 +83,8 @@ impl Code for Library {
 }
 
 /// A kernel of a library.
-struct Emulation {
-    entry: Entry,
+struct EmulatedKernel {
+    entry: KernelEntry,
     parameters: Option<u32>,
     _library: Arc<Library>,
 }
@@ -99,9 +99,9 @@ thread_local! {
     static SHARED: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
 }
 
-impl Emulation {
+impl EmulatedKernel {
     /// Runs the blocks from `first` to before `end` one after the other.
-    fn run(&self, first: u32, end: u32, shape: Shape, parameters: &[u8]) {
+    fn run(&self, first: u32, end: u32, shape: LaunchShape, parameters: &[u8]) {
         let mut shared = SHARED.take();
         let lines = (shape.shared as usize).div_ceil(size_of::<Line>());
         if shared.len() < lines {
@@ -124,7 +124,7 @@ impl Emulation {
     }
 }
 
-impl Function for Emulation {
+impl BackendKernel for EmulatedKernel {
     fn info(&self) -> KernelInfo {
         KernelInfo {
             threads: 1024,
@@ -133,15 +133,15 @@ impl Function for Emulation {
         }
     }
 
-    fn resident(&self, _threads: u32, _shared: u32) -> Result<u32, DeviceError> {
+    fn resident_blocks(&self, _threads: u32, _shared: u32) -> Result<u32, DeviceError> {
         Ok(1)
     }
 
     fn launch(
         &self,
-        shape: Shape,
+        shape: LaunchShape,
         parameters: &[u8],
-        timer: Option<&Arc<KernelTally>>,
+        timer: Option<&Arc<AtomicKernelCounters>>,
     ) -> Result<(), DeviceError> {
         let start = Instant::now();
         // several tasks a thread, because blocks take unequal times
@@ -151,8 +151,8 @@ impl Function for Emulation {
         (0..tasks)
             .into_par_iter()
             .for_each(|task| self.run(bound(task), bound(task + 1), shape, parameters));
-        if let Some(tally) = timer {
-            tally.took(start.elapsed().as_nanos() as u64);
+        if let Some(counters) = timer {
+            counters.add_time(start.elapsed().as_nanos() as u64);
         }
         Ok(())
     }

@@ -5,12 +5,12 @@ mod copies;
 mod library;
 mod pages;
 
-use super::backend::{Backend, Code, Copies, Range};
-use super::cache::{Cache, Workplace};
+use super::backend::{AddressRange, Backend, CopyStream, LoadedCode};
+use super::cache::{Cache, PrivateFolder};
 use super::{DeviceError, DeviceLimits, DeviceMemory};
 use compiler::Compiler;
 use library::Library;
-use pages::Pages;
+use pages::PageRange;
 use std::alloc::Layout;
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Emulated {
 
     /// Compiles a source and keeps the library; its bytes.
     fn build(&self, name: &str, source: &str, file: &str) -> Result<Vec<u8>, DeviceError> {
-        let place = Workplace::within(&std::env::temp_dir())?;
+        let place = PrivateFolder::within(&std::env::temp_dir())?;
         place.put(&format!("{name}.cpp"), source.as_bytes())?;
         let built = self.compiler.run(name, place.folder()).map_err(|error| {
             let kept = self
@@ -54,7 +54,7 @@ impl Emulated {
     /// Loads a library from its bytes, by way of a file that nobody else can reach.
     fn load(&self, name: &str, bytes: &[u8]) -> Result<Library, DeviceError> {
         let mut loaded = Err(DeviceError::Kernel(format!("`{name}` cannot be loaded")));
-        for place in self.cache.workplaces()? {
+        for place in self.cache.private_folders()? {
             loaded = Library::load(&place.put(&format!("{name}.so"), bytes)?);
             if loaded.is_ok() {
                 break;
@@ -110,8 +110,8 @@ impl Backend for Emulated {
         self.release_host(address as *mut u8, bytes);
     }
 
-    fn reserve(&self, bytes: usize) -> Result<Box<dyn Range>, DeviceError> {
-        Ok(Box::new(Pages::reserve(bytes)?))
+    fn reserve(&self, bytes: usize) -> Result<Box<dyn AddressRange>, DeviceError> {
+        Ok(Box::new(PageRange::reserve(bytes)?))
     }
 
     fn allocate_host(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
@@ -148,15 +148,15 @@ impl Backend for Emulated {
         Ok(())
     }
 
-    fn copies(&self, beside: bool) -> Result<Box<dyn Copies>, DeviceError> {
-        Ok(Box::new(copies::HostCopies::new(beside)))
+    fn copies(&self, beside: bool) -> Result<Box<dyn CopyStream>, DeviceError> {
+        Ok(Box::new(copies::EmulatedCopyStream::new(beside)))
     }
 
     fn synchronise(&self) -> Result<(), DeviceError> {
         Ok(())
     }
 
-    fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn Code>, DeviceError> {
+    fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn LoadedCode>, DeviceError> {
         let options = Compiler::options().join(" ");
         let file = Cache::file(name, &[source, &options, &self.compiler.version], "so");
         let known = self.cache.load(&file);

@@ -1,22 +1,22 @@
 //! Addresses reserved from the operating system, with pages behind those in use.
 
-use crate::device::backend::Range;
-use crate::device::{DeviceError, shown};
+use crate::device::backend::AddressRange;
+use crate::device::{DeviceError, format_bytes};
 use std::ffi::c_void;
 
 /// Reserved pages; those in use can be read and written, and are zero at first.
-pub(super) struct Pages {
+pub(super) struct PageRange {
     address: *mut c_void,
     reserved: usize,
     mapped: usize,
 }
 
 // SAFETY: the address stands for memory that the value owns alone
-unsafe impl Send for Pages {}
+unsafe impl Send for PageRange {}
 // SAFETY: nothing changes behind a shared reference
-unsafe impl Sync for Pages {}
+unsafe impl Sync for PageRange {}
 
-impl Pages {
+impl PageRange {
     const SIZE: usize = 1 << 16;
 
     pub(super) fn reserve(bytes: usize) -> Result<Self, DeviceError> {
@@ -34,7 +34,7 @@ impl Pages {
             )
         };
         if address == libc::MAP_FAILED {
-            let doing = format!("cannot reserve {}", shown(bytes as u64));
+            let doing = format!("cannot reserve {}", format_bytes(bytes as u64));
             return Err(DeviceError::failed(doing, std::io::Error::last_os_error()));
         }
         Ok(Self {
@@ -45,7 +45,7 @@ impl Pages {
     }
 }
 
-impl Range for Pages {
+impl AddressRange for PageRange {
     fn address(&self) -> u64 {
         self.address as u64
     }
@@ -60,7 +60,7 @@ impl Range for Pages {
         let answer =
             unsafe { libc::mprotect(self.address, mapped, libc::PROT_READ | libc::PROT_WRITE) };
         if answer != 0 {
-            let doing = format!("cannot map {}", shown(mapped as u64));
+            let doing = format!("cannot map {}", format_bytes(mapped as u64));
             return Err(DeviceError::failed(doing, std::io::Error::last_os_error()));
         }
         self.mapped = mapped;
@@ -82,7 +82,7 @@ impl Range for Pages {
             ]
         };
         if answers != [0, 0] {
-            let doing = format!("cannot free all but {}", shown(mapped as u64));
+            let doing = format!("cannot free all but {}", format_bytes(mapped as u64));
             return Err(DeviceError::failed(doing, std::io::Error::last_os_error()));
         }
         self.mapped = mapped;
@@ -90,7 +90,7 @@ impl Range for Pages {
     }
 }
 
-impl Drop for Pages {
+impl Drop for PageRange {
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's own, and nobody uses it after it
         unsafe { libc::munmap(self.address, self.reserved) };

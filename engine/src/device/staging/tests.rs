@@ -1,6 +1,6 @@
 //! Copies through the staging ring, on all devices that this machine has.
 
-use super::{AHEAD, CopyQueue, LEAST, PIECE, buffer_bytes};
+use super::{CopyQueue, LEAST, MAX_UPLOADS_AHEAD, PIECE, buffer_bytes};
 use crate::device::{Buffer, Device, DeviceKind};
 
 const LENGTH: usize = 12 << 20;
@@ -85,7 +85,7 @@ fn uploads_come_before_the_work_that_they_precede() {
             assert!(found == values(seed));
         }
         // those of one round, and the ones that the host's own copies pass through
-        let most = 6 * buffer_bytes(PART) + (AHEAD + 1) * PIECE + LEAST;
+        let most = 6 * buffer_bytes(PART) + (MAX_UPLOADS_AHEAD + 1) * PIECE + LEAST;
         assert!(device.staging_bytes() <= most);
         send(&queue, &target, &values(0));
         // copies that nobody waits for have ended when their buffers go

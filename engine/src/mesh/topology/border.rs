@@ -1,7 +1,7 @@
 //! Which of a rank's own octets may touch patches of other ranks, by places alone: lists of what ranks exchange look at no
 //! others, so that they cost as much as the border of a part, not as the part.
 
-use super::octet::{Near, Octet, UNKNOWN};
+use super::octet::{NeighbourLevel, Octet, UNKNOWN};
 use super::{Topology, offset};
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
 use rayon::prelude::*;
@@ -11,10 +11,10 @@ const BLOCK: u32 = 2;
 
 impl Topology {
     /// The own octets of `level`, ascending, but for those around which all such patches are this rank's own.
-    pub(crate) fn near_others(
+    pub(crate) fn octets_near_others(
         &self,
         level: usize,
-        patches: Near,
+        patches: NeighbourLevel,
     ) -> impl ParallelIterator<Item = &Octet> {
         let octets = self.octets(level).par_iter().with_min_len(256);
         octets.filter(move |octet| octet.owned != 0 && octet.is_near(patches))
@@ -39,8 +39,10 @@ impl Topology {
         let above = level < self.max_level && !self.is_interior(level + 1, BLOCK + 2, block);
         let beneath = level > 0 && !self.is_interior(level - 1, BLOCK, block);
         let beside = !self.is_interior(level, BLOCK + 1, block);
-        let bit = |is: bool, near: Near| if is { near as u8 } else { 0 };
-        bit(beside, Near::Beside) | bit(beneath, Near::Beneath) | bit(above, Near::Above)
+        let bit = |is: bool, near: NeighbourLevel| if is { near as u8 } else { 0 };
+        bit(beside, NeighbourLevel::Same)
+            | bit(beneath, NeighbourLevel::Coarser)
+            | bit(above, NeighbourLevel::Finer)
     }
 
     /// Whether this rank owns all patches of `level` in the block with `key` of `2^bits` patches along an axis, and in the 26
@@ -49,7 +51,7 @@ impl Topology {
         let Some(finest) = bits_for(self.domain.root, level).checked_sub(bits) else {
             return false;
         };
-        let own = self.cuts().keys(level, self.rank());
+        let own = self.partition().keys(level, self.rank());
         let blocks = self.domain.root.map(|n| (((n << level) - 1) >> bits) + 1);
         let index = hilbert_index(key, finest).map(|i| i as i32);
         (0..27).all(|d| {

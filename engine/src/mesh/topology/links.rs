@@ -2,7 +2,7 @@
 
 use super::octet::{Octet, side};
 use super::shared::LEAF;
-use super::{MISSING, Table, Topology, offset};
+use super::{MISSING, NeighbourTable, Topology, offset};
 use nestar_kernels::mesh::{COARSER, OUTSIDE, SELF, direction};
 use rayon::prelude::*;
 
@@ -46,7 +46,7 @@ impl Topology {
 
     /// Fills the neighbour tables of the own patches of `level`; those of their parents must be complete.
     pub(crate) fn link_owned(&mut self, level: usize) {
-        let table = Table(self.neighbours.as_mut_ptr());
+        let table = NeighbourTable(self.neighbours.as_mut_ptr());
         self.levels[level]
             .par_iter()
             .with_min_len(256)

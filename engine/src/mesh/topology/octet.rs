@@ -2,13 +2,13 @@
 
 /// Patches that an octet may lie near.
 #[derive(Clone, Copy)]
-pub(crate) enum Near {
+pub(crate) enum NeighbourLevel {
     /// Those of its own level at and around its patches.
-    Beside = 1,
+    Same = 1,
     /// Those of the coarser level at and around its parent.
-    Beneath = 2,
+    Coarser = 2,
     /// The children of what lies at and around its patches.
-    Above = 4,
+    Finer = 4,
 }
 
 /// What is known of an octet's surroundings before anybody has looked: anything may be near.
@@ -25,7 +25,7 @@ pub struct Octet {
     pub owned: u8,
     /// Patches of other ranks of whose values this rank keeps copies.
     pub copied: u8,
-    /// Which patches of other ranks may be near, as bits of [`Near`]; kept for octets with own patches.
+    /// Which patches of other ranks may be near, as bits of [`NeighbourLevel`]; kept for octets with own patches.
     pub(super) near: u8,
 }
 
@@ -51,7 +51,7 @@ impl Octet {
     }
 
     /// Whether patches of other ranks may be near.
-    pub(crate) fn is_near(&self, patches: Near) -> bool {
+    pub(crate) fn is_near(&self, patches: NeighbourLevel) -> bool {
         self.near & patches as u8 != 0
     }
 }

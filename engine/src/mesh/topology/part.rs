@@ -5,13 +5,13 @@ use nestar_kernels::mesh::COARSER;
 
 impl Topology {
     /// Lets `rows` stand for all rows of `level` until the ones that it returns are put back.
-    pub(crate) fn narrow(&mut self, level: usize, rows: Vec<u32>) -> Vec<u32> {
+    pub(crate) fn replace_rows(&mut self, level: usize, rows: Vec<u32>) -> Vec<u32> {
         std::mem::replace(&mut self.levels[level], rows)
     }
 
     /// What a gather of ghost cells of some rows of a level reads: rows of the coarser level, and of that level with `rows`
     /// themselves, ascending.
-    pub(crate) fn around(&self, rows: &[u32]) -> [Vec<u32>; 2] {
+    pub(crate) fn gather_rows(&self, rows: &[u32]) -> [Vec<u32>; 2] {
         let meets_coarser = |row: &&u32| self.neighbours(**row).contains(&COARSER);
         let coarse = rows.iter().filter(meets_coarser);
         let parents: Vec<u32> = coarse.filter_map(|&row| self.parent(row)).collect();

@@ -7,7 +7,7 @@ use super::octet::{Octet, UNKNOWN, side};
 use super::{MISSING, Topology};
 use crate::mesh::cuts::RootCurve;
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
-use crate::mesh::{Changes, Cost, Cuts, LevelWork};
+use crate::mesh::{Changes, Cost, HilbertPartition, LevelWork};
 use bevy_ecs::prelude::*;
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use std::sync::Arc;
 pub(super) const LEAF: i32 = -1;
 
 /// What makes a topology a part of a shared one.
-pub(super) struct Sharing {
+pub(super) struct SharedHierarchy {
     rank: usize,
-    cuts: Arc<Cuts>,
+    cuts: Arc<HilbertPartition>,
     pub(super) levels: Vec<SharedLevel>,
     /// Per row: the rank that owns the patch.
     owner: Vec<u32>,
@@ -38,8 +38,8 @@ pub(super) struct SharedLevel {
 
 impl Topology {
     /// Makes an empty hierarchy the part that `rank` has of one that is cut by `cuts`.
-    pub fn share(&mut self, rank: usize, cuts: Arc<Cuts>) {
-        self.sharing = Some(Box::new(Sharing {
+    pub fn share_among_ranks(&mut self, rank: usize, cuts: Arc<HilbertPartition>) {
+        self.sharing = Some(Box::new(SharedHierarchy {
             rank,
             cuts,
             levels: (0..=self.max_level)
@@ -61,12 +61,12 @@ impl Topology {
     /// # Panics
     /// If the hierarchy is not shared.
     #[must_use]
-    pub fn cuts(&self) -> &Cuts {
+    pub fn partition(&self) -> &HilbertPartition {
         &self.sharing().cuts
     }
 
     /// Cuts `level` anew; what is held follows when the caller says so.
-    pub(crate) fn cut(&mut self, level: usize, starts: Vec<u64>) {
+    pub(crate) fn set_partition(&mut self, level: usize, starts: Vec<u64>) {
         Arc::make_mut(&mut self.sharing_mut().cuts).set(level, starts);
         for level in level.saturating_sub(1)..(level + 2).min(self.max_level + 1) {
             let mut octets = std::mem::take(&mut self.sharing_mut().levels[level].octets);
@@ -76,11 +76,11 @@ impl Topology {
         }
     }
 
-    fn sharing(&self) -> &Sharing {
+    fn sharing(&self) -> &SharedHierarchy {
         self.sharing.as_ref().expect("the hierarchy is shared")
     }
 
-    fn sharing_mut(&mut self) -> &mut Sharing {
+    fn sharing_mut(&mut self) -> &mut SharedHierarchy {
         self.sharing.as_mut().expect("the hierarchy is shared")
     }
 
@@ -106,7 +106,8 @@ impl Topology {
     /// Work of a step of `level`.
     #[must_use]
     pub fn work(&self, level: usize) -> LevelWork {
-        let level_of = |sharing: &Sharing| sharing.levels.get(level).map(|level| level.work);
+        let level_of =
+            |sharing: &SharedHierarchy| sharing.levels.get(level).map(|level| level.work);
         match &self.sharing {
             None => {
                 let all = self.rows(level).len() as u64 * Cost::ONE;
@@ -221,7 +222,7 @@ impl Topology {
         let root = self.domain.root;
         let bits = bits_for(root, 0);
         let mut parts: Vec<(u64, u8)> = Vec::new();
-        let own = self.cuts().keys(0, self.rank());
+        let own = self.partition().keys(0, self.rank());
         RootCurve { root, bits }.each(&own, &mut |key| {
             let bit = 1 << side(hilbert_index(key, bits).map(|i| i as i32));
             match parts.last_mut() {
@@ -233,7 +234,7 @@ impl Topology {
     }
 
     /// Enters changes of own patches: whether they have children, which the caller makes or removes.
-    pub(crate) fn mark(&mut self, changes: &Changes) {
+    pub(crate) fn mark_children(&mut self, changes: &Changes) {
         for &row in &changes.refine {
             debug_assert!(self.is_leaf(row));
             self.first_child[row as usize] = MISSING;
@@ -251,7 +252,7 @@ impl Topology {
     }
 
     /// The eight rows of an octet of `level` in Hilbert order.
-    pub(crate) fn in_order(&self, level: usize, first: u32) -> [u32; 8] {
+    pub(crate) fn hilbert_ordered(&self, level: usize, first: u32) -> [u32; 8] {
         self.ordered_octet(first, bits_for(self.domain.root, level))
     }
 
@@ -262,7 +263,7 @@ impl Topology {
 
     /// Holds `octets` of `level`, ascending by key, and nothing else; rows of octets that stay are kept, `first` is given.
     /// Patches that are new here count as leaves. The caller links the level.
-    pub(crate) fn hold(&mut self, level: usize, mut octets: Vec<Octet>) {
+    pub(crate) fn set_octets(&mut self, level: usize, mut octets: Vec<Octet>) {
         let old = std::mem::take(&mut self.sharing_mut().levels[level].octets);
         let mut kept = old.iter().peekable();
         for octet in &mut octets {
@@ -343,7 +344,7 @@ impl Topology {
             if self.level[row as usize] < 0 {
                 continue;
             }
-            let owner = one.unwrap_or_else(|| self.cuts().owner(level, self.key(row)));
+            let owner = one.unwrap_or_else(|| self.partition().owner(level, self.key(row)));
             let sharing = self.sharing_mut();
             sharing.owner[row as usize] = owner as u32;
             if owner != sharing.rank {

@@ -1,11 +1,11 @@
 //! What a snapshot takes from a device, and in which order.
 
+use crate::data::{DevicePieces, Piece};
+use crate::data::{Precision, RowShape, StoreRef};
 use crate::device::Device;
-use crate::field::pieces::{OnDevice, Piece};
-use crate::field::{Precision, RowShape, StoreRef};
 use crate::mesh::Topology;
-use crate::run::layout::Part;
-use crate::run::sink::{Sink, structure};
+use crate::run::layout::ShardRange;
+use crate::run::sink::{SnapshotSink, structure};
 use crate::step::{Engine, Error};
 use bevy_ecs::prelude::World;
 use nestar_snapshot::Values;
@@ -15,7 +15,7 @@ pub(super) struct Contents {
     /// The rows of all blocks, in the order of the snapshot, but for those of other ranks' shards; places count within a block.
     pub rows: Vec<Piece>,
     /// Every field on every level.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<LevelBlock>,
     /// Names of the arrays, `[field][component]`.
     pub names: Vec<Vec<String>>,
     /// How rows are cut, by field.
@@ -29,7 +29,7 @@ pub(super) struct Contents {
 }
 
 /// A field on a level; in a copy on the device its values stand as `[component][patch][k][j][i]`.
-pub(super) struct Block {
+pub(super) struct LevelBlock {
     pub level: usize,
     pub field: usize,
     /// Where its rows begin in [`Contents::rows`].
@@ -44,7 +44,7 @@ pub(super) struct Block {
 }
 
 /// One shard of one component.
-pub(super) struct Shard {
+pub(super) struct TransferShard {
     pub level: usize,
     pub field: usize,
     pub component: usize,
@@ -59,7 +59,7 @@ pub(super) struct Shard {
 
 impl Contents {
     /// The present state of all levels.
-    pub fn of(sim: &Engine, fields: &[StoreRef], sink: &impl Sink) -> Self {
+    pub fn of(sim: &Engine, fields: &[StoreRef], sink: &impl SnapshotSink) -> Self {
         let topology = sim.world.resource::<Topology>();
         let names = |field: &StoreRef| {
             let components = field.of(&sim.world).spec().components.iter();
@@ -81,7 +81,7 @@ impl Contents {
         contents
     }
 
-    fn add(&mut self, world: &World, level: usize, part: Part) {
+    fn add(&mut self, world: &World, level: usize, part: ShardRange) {
         let rows = &world.resource::<Topology>().rows(level)[part.sent..];
         for (n, rows) in rows.chunks(part.shard).enumerate() {
             let first = part.first + n * part.shard;
@@ -90,7 +90,7 @@ impl Contents {
             }
         }
         for (field, names) in self.names.iter().enumerate() {
-            self.blocks.push(Block {
+            self.blocks.push(LevelBlock {
                 level,
                 field,
                 row: self.rows.len(),
@@ -111,24 +111,25 @@ impl Contents {
     }
 
     /// Bytes of a shard.
-    pub fn bytes_of(&self, shard: &Shard) -> usize {
+    pub fn bytes_of(&self, shard: &TransferShard) -> usize {
         shard.patches * self.patch_bytes(shard.field)
     }
 
     /// Bytes of the largest shard.
     pub fn largest(&self) -> usize {
-        let bytes = |block: &Block| block.patches.min(block.shard) * self.patch_bytes(block.field);
+        let bytes =
+            |block: &LevelBlock| block.patches.min(block.shard) * self.patch_bytes(block.field);
         self.blocks.iter().map(bytes).max().unwrap_or(0)
     }
 
     /// The list of [`Contents::rows`] on a device, of a whole block in memory at `memory`.
     pub fn of_block<'a>(
         &'a self,
-        block: &Block,
+        block: &LevelBlock,
         device: &'a Device,
         [list, memory]: [u64; 2],
-    ) -> OnDevice<'a> {
-        OnDevice {
+    ) -> DevicePieces<'a> {
+        DevicePieces {
             entries: &self.rows[block.row..][..block.patches],
             device,
             list: list + (block.row * size_of::<Piece>()) as u64,
@@ -151,14 +152,14 @@ impl Contents {
     }
 
     /// All shards, in the order in which they leave.
-    pub fn shards(&self) -> impl Iterator<Item = Shard> + '_ {
+    pub fn shards(&self) -> impl Iterator<Item = TransferShard> + '_ {
         self.blocks.iter().flat_map(move |block| {
             let patch = self.patch_bytes(block.field);
             let components = self.names[block.field].len();
             let shards = (0..block.patches).step_by(block.shard);
             shards.flat_map(move |begin| {
                 let patches = block.shard.min(block.patches - begin);
-                (0..components).map(move |component| Shard {
+                (0..components).map(move |component| TransferShard {
                     level: block.level,
                     field: block.field,
                     component,
@@ -172,7 +173,7 @@ impl Contents {
     }
 
     /// Hands over what describes the patches.
-    pub fn push_structure(&mut self, sink: &mut impl Sink) -> Result<(), Error> {
+    pub fn push_structure(&mut self, sink: &mut impl SnapshotSink) -> Result<(), Error> {
         for (level, name, first, values) in self.structure.drain(..) {
             sink.push(level, &name, first, values)?;
         }

@@ -9,19 +9,19 @@ mod tests;
 
 pub(super) use pipeline::held;
 
-use super::sink::Sink;
+use super::sink::SnapshotSink;
+use crate::data::StoreRef;
+use crate::data::{DevicePieces, Piece};
 use crate::device::{Buffer, Device, DeviceError};
-use crate::field::StoreRef;
-use crate::field::pieces::{OnDevice, Piece};
 use crate::step::{Engine, Error, memory};
 use contents::Contents;
 use pipeline::Pipeline;
 use std::thread::JoinHandle;
 
 /// What has become of a snapshot's values.
-pub(super) enum Departure<S: Sink> {
+pub(super) enum Transfer<S: SnapshotSink> {
     /// A thread brings them to the sink and completes it.
-    Draining(Drain<S::Stored>),
+    Draining(TransferThread<S::Stored>),
     /// All of them are in the sink.
     Done(S),
 }
@@ -33,23 +33,23 @@ pub(super) enum Departure<S: Sink> {
 ///
 /// # Panics
 /// If a field lives on the host.
-pub(super) fn depart<S: Sink>(
+pub(super) fn start_transfer<S: SnapshotSink>(
     sim: &Engine,
     device: &Device,
     fields: &[StoreRef],
     mut sink: S,
-) -> Result<Departure<S>, Error> {
+) -> Result<Transfer<S>, Error> {
     let mut contents = Contents::of(sim, fields, &sink);
     if contents.rows.is_empty() {
-        return Ok(Departure::Done(sink));
+        return Ok(Transfer::Done(sink));
     }
     let pipeline = Pipeline::new(sim, device, contents.largest())?;
     if let Some(copy) = copy(sim, device, fields, &contents)? {
-        let drain = Drain::start(copy, contents, sink, pipeline)?;
-        return Ok(Departure::Draining(drain));
+        let drain = TransferThread::start(copy, contents, sink, pipeline)?;
+        return Ok(Transfer::Draining(drain));
     }
     pass(sim, device, fields, &mut contents, &mut sink, pipeline)?;
-    Ok(Departure::Done(sink))
+    Ok(Transfer::Done(sink))
 }
 
 /// A copy of all levels on the device, in the order of the snapshot; `None` where there is no room for it.
@@ -62,10 +62,10 @@ fn copy(
     let list = bytemuck::cast_slice::<Piece, u8>(&contents.rows);
     let values = contents.bytes.next_multiple_of(align_of::<Piece>());
     let bytes = values + list.len();
-    if memory::spare(&sim.world) < bytes as u64 {
+    if memory::headroom(&sim.world) < bytes as u64 {
         return Ok(None);
     }
-    let copy = match device.lend(bytes) {
+    let copy = match device.transient_buffer(bytes) {
         Ok(copy) => copy,
         Err(DeviceError::Memory { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
@@ -83,7 +83,7 @@ fn copy(
 }
 
 /// Brings all levels to the sink shard by shard.
-fn pass<S: Sink>(
+fn pass<S: SnapshotSink>(
     sim: &Engine,
     device: &Device,
     fields: &[StoreRef],
@@ -104,7 +104,7 @@ fn pass<S: Sink>(
         pipeline.make_room(contents, sink)?;
         let slot = slots[n % slots.len()].address();
         let store = fields[shard.field].of(&sim.world);
-        let list = OnDevice {
+        let list = DevicePieces {
             entries: &list[shard.row..][..shard.patches],
             device,
             list: rows.address() + (shard.row * size_of::<Piece>()) as u64,
@@ -120,10 +120,10 @@ fn pass<S: Sink>(
 }
 
 /// A thread that drains a copy on the device. Dropping it waits.
-pub(super) struct Drain<T>(Option<JoinHandle<Result<T, Error>>>);
+pub(super) struct TransferThread<T>(Option<JoinHandle<Result<T, Error>>>);
 
-impl<T: Send + 'static> Drain<T> {
-    fn start<S: Sink<Stored = T>>(
+impl<T: Send + 'static> TransferThread<T> {
+    fn start<S: SnapshotSink<Stored = T>>(
         copy: Buffer<u8>,
         contents: Contents,
         sink: S,
@@ -154,7 +154,7 @@ impl<T: Send + 'static> Drain<T> {
     }
 }
 
-impl<T> Drop for Drain<T> {
+impl<T> Drop for TransferThread<T> {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
             // of failures there is nobody to tell
@@ -164,7 +164,7 @@ impl<T> Drop for Drain<T> {
 }
 
 /// The draining thread.
-fn drain<S: Sink>(
+fn drain<S: SnapshotSink>(
     copy: Buffer<u8>,
     mut contents: Contents,
     mut sink: S,

@@ -1,12 +1,12 @@
 //! From the device through page-locked memory to the sink: while the values of one shard are handed over, the next ones cross
 //! the bus.
 
-use super::contents::{Contents, Shard};
+use super::contents::{Contents, TransferShard};
+use crate::data::Piece;
+use crate::data::{Precision, StoreRef, Stores};
 use crate::device::{CopyQueue, Device, Download, buffer_bytes};
-use crate::field::pieces::Piece;
-use crate::field::{Precision, StoreRef, Stores};
 use crate::mesh::Topology;
-use crate::run::sink::{Sink, allowance};
+use crate::run::sink::{SnapshotSink, allowance};
 use crate::step::{Engine, Error};
 use nestar_snapshot::{SHARD_PATCHES, Values};
 use rayon::prelude::*;
@@ -44,7 +44,7 @@ pub(super) struct Pipeline {
     queue: CopyQueue,
     /// Most shards under way.
     depth: usize,
-    under_way: VecDeque<(Shard, Download)>,
+    under_way: VecDeque<(TransferShard, Download)>,
 }
 
 impl Pipeline {
@@ -63,7 +63,11 @@ impl Pipeline {
     }
 
     /// Makes room for the next shard: where too many are under way, the oldest is handed over first.
-    pub fn make_room<S: Sink>(&mut self, contents: &Contents, sink: &mut S) -> Result<(), Error> {
+    pub fn make_room<S: SnapshotSink>(
+        &mut self,
+        contents: &Contents,
+        sink: &mut S,
+    ) -> Result<(), Error> {
         while self.under_way.len() >= self.depth {
             self.hand_over(contents, sink)?;
         }
@@ -76,21 +80,29 @@ impl Pipeline {
     }
 
     /// Sends a shard off from where its values stand on the device.
-    pub fn start(&mut self, shard: Shard, from: u64, bytes: usize) -> Result<(), Error> {
+    pub fn start(&mut self, shard: TransferShard, from: u64, bytes: usize) -> Result<(), Error> {
         let download = self.queue.download(from, bytes)?;
         self.under_way.push_back((shard, download));
         Ok(())
     }
 
     /// Hands over all that is still under way.
-    pub fn finish<S: Sink>(mut self, contents: &Contents, sink: &mut S) -> Result<(), Error> {
+    pub fn finish<S: SnapshotSink>(
+        mut self,
+        contents: &Contents,
+        sink: &mut S,
+    ) -> Result<(), Error> {
         while !self.under_way.is_empty() {
             self.hand_over(contents, sink)?;
         }
         Ok(())
     }
 
-    fn hand_over<S: Sink>(&mut self, contents: &Contents, sink: &mut S) -> Result<(), Error> {
+    fn hand_over<S: SnapshotSink>(
+        &mut self,
+        contents: &Contents,
+        sink: &mut S,
+    ) -> Result<(), Error> {
         let Some((shard, download)) = self.under_way.pop_front() else {
             return Ok(());
         };

@@ -2,11 +2,11 @@
 
 use super::contents::Contents;
 use super::pipeline::Pipeline;
-use super::{Departure, Drain, Sink, depart};
+use super::{SnapshotSink, Transfer, TransferThread, start_transfer};
+use crate::data::{Element, Field, FieldSpec, Pool, Precision, Stores};
 use crate::device::{ComputeDevice, Device, DeviceKind, buffer_bytes};
-use crate::field::{Element, Field, FieldSpec, Pool, Precision, Stores};
 use crate::mesh::{Changes, Topology};
-use crate::run::layout::Part;
+use crate::run::layout::ShardRange;
 use crate::step::config::MeshSettings;
 use crate::step::{Engine, Error, regrid};
 use nestar_deck::Deck;
@@ -105,11 +105,11 @@ impl Store {
     }
 }
 
-impl Sink for Store {
+impl SnapshotSink for Store {
     type Stored = ();
 
-    fn part(&self, level: usize) -> Part {
-        Part {
+    fn part(&self, level: usize) -> ShardRange {
+        ShardRange {
             sent: 0,
             receiver: 0,
             first: 0,
@@ -140,16 +140,16 @@ impl Sink for Store {
 }
 
 /// Sends the present state off.
-fn send(sim: &Engine, device: &Device, store: Store) -> Departure<Store> {
+fn send(sim: &Engine, device: &Device, store: Store) -> Transfer<Store> {
     let fields = sim.world.resource::<Stores>().all();
-    depart(sim, device, &fields, store).unwrap_or_else(|e| panic!("{e}"))
+    start_transfer(sim, device, &fields, store).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// What drains, where the device has room for a copy.
-fn draining(departure: Departure<Store>) -> Drain<()> {
+fn draining(departure: Transfer<Store>) -> TransferThread<()> {
     match departure {
-        Departure::Draining(drain) => drain,
-        Departure::Done(_) => panic!("there is room for a copy"),
+        Transfer::Draining(drain) => drain,
+        Transfer::Done(_) => panic!("there is room for a copy"),
     }
 }
 
@@ -243,7 +243,7 @@ fn without_room_for_a_copy_the_state_leaves_piece_by_piece() {
             let locked = device.staging_bytes();
             for time in 1..3 {
                 fill::<f64>(&mut sim, time);
-                let Departure::Done(store) = send(&sim, &device, Store::of(&sim)) else {
+                let Transfer::Done(store) = send(&sim, &device, Store::of(&sim)) else {
                     panic!("there is no room for a copy");
                 };
                 check::<f64>(&store.got.lock().expect("no panic"), patches(&sim), time);
@@ -270,7 +270,7 @@ fn a_sink_that_fails_ends_the_drain_and_frees_the_device() {
             let error = result.expect_err("the sink is full").to_string();
             assert!(error.contains("disk is full"), "{error}");
             let free = |device: &Device| device.memory().expect("numbers").free;
-            assert!(device.lend::<u8>(1 << 20).is_ok() && free(&device) > 0);
+            assert!(device.transient_buffer::<u8>(1 << 20).is_ok() && free(&device) > 0);
         }
         let limited = run::<f64>(kind, "memory_limit = 60\n");
         let Some((sim, device)) = limited else {
@@ -281,7 +281,7 @@ fn a_sink_that_fails_ends_the_drain_and_frees_the_device() {
             ..Store::of(&sim)
         };
         let fields = sim.world.resource::<Stores>().all();
-        let failed = depart(&sim, &device, &fields, store).map(|_| ());
+        let failed = start_transfer(&sim, &device, &fields, store).map(|_| ());
         assert!(failed.is_err_and(|e| e.to_string().contains("disk is full")));
     }
 }

@@ -6,4 +6,4 @@ mod read;
 mod write;
 
 pub(super) use read::{check, restore};
-pub(super) use write::ItemShare;
+pub(super) use write::ParticleShare;

@@ -1,10 +1,10 @@
 //! Where the items of a snapshot stand, and which shards of them each rank stores.
 
-use crate::field::{ItemColumn, ItemKinds, ItemsRef};
+use crate::comm::Ranks;
+use crate::data::{ParticleColumn, ParticleKinds, ParticleSetRef};
 use crate::mesh::Topology;
-use crate::ranks::Ranks;
 use crate::run::headers;
-use crate::run::layout::Layout;
+use crate::run::layout::PatchOffsets;
 use crate::step::Error;
 use bevy_ecs::prelude::*;
 use nestar_deck::CodeUnits;
@@ -12,24 +12,24 @@ use nestar_snapshot as store;
 use std::ops::Range;
 
 /// Where the items of a kind stand in a snapshot.
-pub(super) struct Order {
-    pub kind: ItemsRef,
-    pub columns: Vec<ItemColumn>,
+pub(super) struct ParticleOffsets {
+    pub kind: ParticleSetRef,
+    pub columns: Vec<ParticleColumn>,
     rank: usize,
     ranks: usize,
     /// `[level * ranks + rank]`: the number of the first item, and behind the last that of all.
     firsts: Vec<u64>,
 }
 
-impl Order {
+impl ParticleOffsets {
     /// Those of all kinds. All ranks call this.
     ///
     /// # Errors
     /// Another rank has failed, or the transport has.
-    pub fn gather(world: &World, layout: &Layout) -> Result<Vec<Self>, Error> {
+    pub fn gather(world: &World, layout: &PatchOffsets) -> Result<Vec<Self>, Error> {
         let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
-        let kinds = world.resource::<ItemKinds>().all();
-        let count = |kind: &ItemsRef, level: usize| -> u64 {
+        let kinds = world.resource::<ParticleKinds>().all();
+        let count = |kind: &ParticleSetRef, level: usize| -> u64 {
             let (items, rows) = (kind.of(world), topology.rows(level).iter());
             rows.map(|&row| items.count(row) as u64).sum()
         };
@@ -44,7 +44,7 @@ impl Order {
         };
         let all = all.iter().map(|bytes| bytemuck::pod_collect_to_vec(bytes));
         let all: Vec<Vec<u64>> = all.collect();
-        let order = |(n, kind): (usize, ItemsRef)| {
+        let order = |(n, kind): (usize, ParticleSetRef)| {
             let mut firsts = vec![0];
             for level in n * levels..(n + 1) * levels {
                 firsts.extend(all.iter().map(|counts| counts[level]));
@@ -68,7 +68,7 @@ impl Order {
 
     /// Items of a whole shard.
     pub fn shard(&self) -> u64 {
-        store::Snapshot::shard_items(self.count())
+        store::Snapshot::shard_particles(self.count())
     }
 
     /// Own items of a level.
@@ -104,11 +104,11 @@ impl Order {
     }
 
     /// What the store is told.
-    pub fn described(&self, world: &World, units: &CodeUnits) -> store::Items {
+    pub fn described(&self, world: &World, units: &CodeUnits) -> store::ParticlesPlan {
         let items = self.kind.of(world);
         let columns = self.columns.iter();
-        store::Items {
-            header: store::ItemsHeader {
+        store::ParticlesPlan {
+            header: store::ParticlesHeader {
                 path: self.kind.path.clone(),
                 count: self.count(),
                 version: items.version(),

@@ -1,10 +1,10 @@
 //! Items at a restart: each rank reads those of its own patches.
 
-use crate::field::{ItemColumn, ItemKinds, Items, ItemsRef};
+use crate::data::{ParticleColumn, ParticleKinds, ParticleSet, ParticleSetRef};
 use crate::mesh::Topology;
-use crate::run::layout::Layout;
+use crate::run::layout::PatchOffsets;
 use crate::step::{Engine, Error};
-use nestar_snapshot::{ItemsHeader, Snapshot, Values};
+use nestar_snapshot::{ParticlesHeader, Snapshot, Values};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -15,11 +15,11 @@ use std::ops::Range;
 pub(in crate::run) fn restore(
     sim: &mut Engine,
     snapshot: &Snapshot,
-    layout: &Layout,
+    layout: &PatchOffsets,
 ) -> Result<(), Error> {
-    for kind in sim.world.resource::<ItemKinds>().all() {
+    for kind in sim.world.resource::<ParticleKinds>().all() {
         let version = kind.of(&sim.world).version();
-        let mut stored = snapshot.items();
+        let mut stored = snapshot.particles();
         let header = stored.find(|items| items.path == kind.path && items.version == version);
         let Some(header) = header else {
             continue;
@@ -35,10 +35,10 @@ pub(in crate::run) fn restore(
 fn put(
     sim: &mut Engine,
     snapshot: &Snapshot,
-    layout: &Layout,
-    (kind, header): (&ItemsRef, &ItemsHeader),
+    layout: &PatchOffsets,
+    (kind, header): (&ParticleSetRef, &ParticlesHeader),
 ) -> Result<(), String> {
-    let source = Source {
+    let source = RecordReader {
         snapshot,
         path: &kind.path,
         columns: kept(kind.of(&sim.world)),
@@ -78,8 +78,8 @@ fn sum(counts: &[u32]) -> u64 {
 /// How many items lie in each patch of each level, on all ranks.
 fn counts(
     snapshot: &Snapshot,
-    layout: &Layout,
-    header: &ItemsHeader,
+    layout: &PatchOffsets,
+    header: &ParticlesHeader,
 ) -> Result<Vec<Vec<u32>>, String> {
     let level = |level: usize| {
         let (name, patches) = (header.counts(), 0..layout.total(level) as u64);
@@ -105,10 +105,10 @@ fn counts(
 /// # Errors
 /// The column, and what in the deck decides about it.
 pub(in crate::run) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
-    for kind in sim.world.resource::<ItemKinds>().all() {
+    for kind in sim.world.resource::<ParticleKinds>().all() {
         let items = kind.of(&sim.world);
         let version = items.version();
-        let mut stored = snapshot.items();
+        let mut stored = snapshot.particles();
         if stored.any(|stored| stored.path == kind.path && stored.version == version) {
             check_columns(snapshot, items, &kind.path).map_err(|why| {
                 let place = snapshot.path().display();
@@ -123,7 +123,7 @@ pub(in crate::run) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Err
 }
 
 /// Whether a kind of items has the columns of a snapshot.
-fn check_columns(snapshot: &Snapshot, items: &dyn Items, path: &str) -> Result<(), String> {
+fn check_columns(snapshot: &Snapshot, items: &dyn ParticleSet, path: &str) -> Result<(), String> {
     let stored = snapshot.columns(path);
     for (_, column) in kept(items) {
         let (name, length) = (&column.what.name, column.values() as u64);
@@ -157,7 +157,7 @@ fn check_columns(snapshot: &Snapshot, items: &dyn Items, path: &str) -> Result<(
 }
 
 /// The columns that records are made of, with their places there.
-fn kept(items: &dyn Items) -> Vec<(usize, ItemColumn)> {
+fn kept(items: &dyn ParticleSet) -> Vec<(usize, ParticleColumn)> {
     let columns = items.columns().into_iter();
     columns
         .filter_map(|column| Some((column.at?, column)))
@@ -165,17 +165,22 @@ fn kept(items: &dyn Items) -> Vec<(usize, ItemColumn)> {
 }
 
 /// Where records come from.
-struct Source<'a> {
+struct RecordReader<'a> {
     snapshot: &'a Snapshot,
     path: &'a str,
     /// With their places in records.
-    columns: Vec<(usize, ItemColumn)>,
+    columns: Vec<(usize, ParticleColumn)>,
 }
 
-impl Source<'_> {
+impl RecordReader<'_> {
     /// Fills rows, each with so many items, from item `first` on; a shard at a time, so that memory is bounded.
-    fn fill(&self, items: &mut dyn Items, first: u64, rows: &[(u32, u32)]) -> Result<(), String> {
-        let (length, most) = (items.record_bytes(), Snapshot::shard_items(u64::MAX));
+    fn fill(
+        &self,
+        items: &mut dyn ParticleSet,
+        first: u64,
+        rows: &[(u32, u32)],
+    ) -> Result<(), String> {
+        let (length, most) = (items.record_bytes(), Snapshot::shard_particles(u64::MAX));
         let (mut first, mut rows) = (first, rows);
         while !rows.is_empty() {
             let mut end = first;
@@ -200,10 +205,10 @@ impl Source<'_> {
     /// The records of some items.
     fn records(&self, range: Range<u64>, length: usize) -> Result<Vec<u8>, String> {
         let count = (range.end - range.start) as usize;
-        let read = |(_, column): &(usize, ItemColumn)| {
+        let read = |(_, column): &(usize, ParticleColumn)| {
             let values = self
                 .snapshot
-                .read_items(self.path, &column.what.name, range.clone());
+                .read_particles(self.path, &column.what.name, range.clone());
             values.map_err(|error| error.to_string())
         };
         let values: Vec<Values> = self

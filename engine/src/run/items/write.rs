@@ -1,40 +1,40 @@
 //! A rank's share of the items of a snapshot.
 
-use super::order::Order;
-use crate::field::{ItemColumn, Items, PatchPlace};
+use super::order::ParticleOffsets;
+use crate::comm::{Message, Ranks, RanksError};
+use crate::data::{ParticleColumn, ParticleSet, PatchPlace};
 use crate::mesh::Topology;
-use crate::ranks::{Message, Ranks, RanksError};
-use crate::run::layout::Layout;
+use crate::run::layout::PatchOffsets;
 use crate::run::sink::snapshot_error;
 use crate::step::{Engine, Error};
 use bevy_ecs::prelude::*;
-use nestar_snapshot::{Plan, SnapshotError, SnapshotWriter, Values};
+use nestar_snapshot::{SnapshotError, SnapshotPlan, SnapshotWriter, Values};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Items that another stretch has of a shard, or that go to another: the kind, the first, the columns' bytes.
-type Pieces = BTreeMap<(usize, u64), Vec<Vec<u8>>>;
+type ReceivedParticles = BTreeMap<(usize, u64), Vec<Vec<u8>>>;
 
 /// A rank's share.
 #[derive(Default)]
-pub(in crate::run) struct ItemShare {
+pub(in crate::run) struct ParticleShare {
     levels: usize,
-    kinds: Vec<Order>,
+    kinds: Vec<ParticleOffsets>,
     /// What others have of the own shards.
-    received: Pieces,
+    received: ReceivedParticles,
 }
 
-impl ItemShare {
+impl ParticleShare {
     /// The share of this rank. All ranks call this.
     ///
     /// # Errors
     /// Another rank has failed, or the transport has.
-    pub fn gather(world: &World, layout: &Layout) -> Result<Self, Error> {
+    pub fn gather(world: &World, layout: &PatchOffsets) -> Result<Self, Error> {
         Ok(Self {
             levels: layout.levels(),
-            kinds: Order::gather(world, layout)?,
-            received: Pieces::new(),
+            kinds: ParticleOffsets::gather(world, layout)?,
+            received: ReceivedParticles::new(),
         })
     }
 
@@ -42,13 +42,17 @@ impl ItemShare {
     ///
     /// # Errors
     /// The format has no room for them.
-    pub fn plan(&self, sim: &Engine, mut plan: Plan) -> Result<Plan, SnapshotError> {
+    pub fn plan(
+        &self,
+        sim: &Engine,
+        mut plan: SnapshotPlan,
+    ) -> Result<SnapshotPlan, SnapshotError> {
         let units = &sim.settings.units;
         let mut kinds = self
             .kinds
             .iter()
             .map(|kind| kind.described(&sim.world, units));
-        kinds.try_for_each(|items| plan.add_items(&items))?;
+        kinds.try_for_each(|items| plan.add_particles(&items))?;
         Ok(plan)
     }
 
@@ -78,7 +82,7 @@ impl ItemShare {
                 let message = messages.entry(receiver).or_default();
                 let numbers = [n as u64, head.start, head.end - head.start];
                 message.extend_from_slice(bytemuck::cast_slice(&numbers));
-                for values in Stretch::of(world, kind, level).values(head)? {
+                for values in LevelParticles::of(world, kind, level).values(head)? {
                     message.extend_from_slice(values.bytes());
                 }
             }
@@ -98,7 +102,7 @@ impl ItemShare {
         }
         let is_own = |message: &Message| message.peer == ranks.rank();
         let (mut come, leaving): (Vec<_>, Vec<_>) = messages.into_iter().partition(is_own);
-        if !ranks.are_alone() {
+        if !ranks.is_single() {
             come.extend(ranks.communicator().exchange(leaving)?);
         }
         for message in come {
@@ -137,7 +141,7 @@ impl ItemShare {
     pub fn push(&mut self, world: &World, writer: &mut SnapshotWriter) -> Result<(), Error> {
         for (n, kind) in self.kinds.iter().enumerate() {
             for level in 0..self.levels {
-                let (rest, stretch) = (kind.rest(level), Stretch::of(world, kind, level));
+                let (rest, stretch) = (kind.rest(level), LevelParticles::of(world, kind, level));
                 for first in rest.clone().step_by(kind.shard() as usize) {
                     let mut end = (first + kind.shard()).min(rest.end);
                     let mut values = stretch.values(first..end)?;
@@ -148,8 +152,12 @@ impl ItemShare {
                         columns.for_each(|(values, bytes)| values.append_bytes(&bytes));
                     }
                     for (column, values) in kind.columns.iter().zip(values) {
-                        let pushed =
-                            writer.push_items(&kind.kind.path, &column.what.name, first, values);
+                        let pushed = writer.push_particles(
+                            &kind.kind.path,
+                            &column.what.name,
+                            first,
+                            values,
+                        );
                         pushed.map_err(snapshot_error)?;
                     }
                 }
@@ -160,17 +168,17 @@ impl ItemShare {
 }
 
 /// The own items of a level.
-struct Stretch<'a> {
-    items: &'a dyn Items,
-    columns: &'a [ItemColumn],
+struct LevelParticles<'a> {
+    items: &'a dyn ParticleSet,
+    columns: &'a [ParticleColumn],
     topology: &'a Topology,
     level: usize,
     /// By own patch the number of its first item, and behind the last that of all.
     firsts: Vec<u64>,
 }
 
-impl<'a> Stretch<'a> {
-    fn of(world: &'a World, order: &'a Order, level: usize) -> Self {
+impl<'a> LevelParticles<'a> {
+    fn of(world: &'a World, order: &'a ParticleOffsets, level: usize) -> Self {
         let (items, topology) = (order.kind.of(world), world.resource::<Topology>());
         let mut firsts = vec![order.own(level).start];
         for (n, &row) in topology.rows(level).iter().enumerate() {
@@ -211,7 +219,7 @@ impl<'a> Stretch<'a> {
     }
 
     /// The values of a column in the records of some patches.
-    fn column(&self, column: &ItemColumn, records: &[(u32, Vec<u8>)]) -> Values {
+    fn column(&self, column: &ParticleColumn, records: &[(u32, Vec<u8>)]) -> Values {
         let mut bytes = Vec::new();
         for (row, records) in records {
             let patch = PatchPlace {

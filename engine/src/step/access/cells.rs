@@ -1,13 +1,13 @@
 //! Functions of cells on the fields that a system's signature names.
 
-use super::{Read, View, Write, checked, fresh_before, view, view_on};
-use crate::field::marks::Marks;
-use crate::field::storage::Storage;
-use crate::field::{
-    CellAttempt, CellMap, CellMark, CellSource, CellValue, FaceMap, Field, LevelRows, Numbers,
-    Pool, Precision, Tally,
+use super::{FieldView, Read, Write, checked, fresh_before, view, view_on};
+use crate::comm::Comm;
+use crate::data::criteria::CriteriaList;
+use crate::data::storage::Storage;
+use crate::data::{
+    CellMap, CellMark, CellSource, CellSubcycle, CellTotals, CellValue, DerivedInputs, FaceMap,
+    Field, LevelRows, Pool, Precision,
 };
-use crate::ranks::OtherRanks;
 use crate::step::Error;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -36,7 +36,7 @@ macro_rules! reads {
             ///
             /// # Errors
             /// The system declares fewer layers, or fewer are up to date.
-            pub fn get(&self, reach: usize) -> Result<View<'_, F>, Error> {
+            pub fn get(&self, reach: usize) -> Result<FieldView<'_, F>, Error> {
                 self.get_on(self.place.rows.level(), reach)
             }
 
@@ -44,19 +44,19 @@ macro_rules! reads {
             ///
             /// # Errors
             /// As `get`.
-            pub fn get_on(&self, level: usize, reach: usize) -> Result<View<'_, F>, Error> {
+            pub fn get_on(&self, level: usize, reach: usize) -> Result<FieldView<'_, F>, Error> {
                 checked(&self.pool.0, &self.place, level, &self.declared.0, reach)
             }
 
             /// As `own` on any level.
             #[must_use]
-            pub fn own_on(&self, level: usize) -> View<'_, F> {
+            pub fn own_on(&self, level: usize) -> FieldView<'_, F> {
                 view_on(&self.pool.0, &self.place, level, 0)
             }
 
             /// The field's own rows.
             #[must_use]
-            pub fn own(&self) -> View<'_, F> {
+            pub fn own(&self) -> FieldView<'_, F> {
                 view(&self.pool.0, &self.place, 0)
             }
 
@@ -68,7 +68,7 @@ macro_rules! reads {
 
             /// Layers of copies that the system declares.
             #[must_use]
-            pub fn depth(&self) -> usize {
+            pub fn halo_width(&self) -> usize {
                 self.declared.0.depth.load(Relaxed)
             }
 
@@ -97,7 +97,7 @@ macro_rules! reads {
             pub fn smallest_by<M: CellValue>(
                 &self,
                 rows: &LevelRows,
-                numbers: &Numbers,
+                numbers: &DerivedInputs,
                 parameters: &M::Parameters,
             ) -> f64 {
                 self.pool.0.smallest_by::<M>(rows, numbers, parameters)
@@ -119,7 +119,12 @@ macro_rules! reads {
 
             /// As [`Pool::marked_by`]. A system that reads around cells must declare as many layers of copies.
             #[must_use]
-            pub fn marked_by(&self, rows: &LevelRows, buffer: usize, marks: &Marks) -> Vec<u32> {
+            pub fn marked_by(
+                &self,
+                rows: &LevelRows,
+                buffer: usize,
+                marks: &CriteriaList,
+            ) -> Vec<u32> {
                 let pool = self.read_by(rows, marks.reach());
                 pool.map_or(Vec::new(), |pool| pool.marked_by(rows, buffer, marks))
             }
@@ -161,7 +166,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     }
 
     /// As [`Pool::map_attempts`].
-    pub fn map_attempts<M: CellAttempt>(
+    pub fn map_attempts<M: CellSubcycle>(
         &mut self,
         rows: &LevelRows,
         calls: usize,
@@ -171,36 +176,36 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     }
 
     /// As [`Pool::map_attempts_with`]; handles of other fields are sources too.
-    pub fn map_attempts_with<M: CellAttempt>(
+    pub fn map_attempts_with<M: CellSubcycle>(
         &mut self,
         rows: &LevelRows,
         others: &[&dyn CellSource],
         calls: usize,
         parameters: &M::Parameters,
-    ) -> Tally {
+    ) -> CellTotals {
         let pool = &mut self.pool.0;
         pool.map_attempts_with::<M>(rows, others, calls, parameters)
     }
 
     /// As [`Pool::map_attempts_by`].
-    pub fn map_attempts_by<M: CellAttempt>(
+    pub fn map_attempts_by<M: CellSubcycle>(
         &mut self,
         rows: &LevelRows,
-        numbers: &Numbers,
+        numbers: &DerivedInputs,
         calls: usize,
         parameters: &M::Parameters,
-    ) -> Tally {
+    ) -> CellTotals {
         let pool = &mut self.pool.0;
         pool.map_attempts_by::<M>(rows, numbers, calls, parameters)
     }
 
     /// As [`Pool::map_by`].
-    pub fn map_by<M: CellAttempt>(
+    pub fn map_by<M: CellSubcycle>(
         &mut self,
         rows: &LevelRows,
-        numbers: &Numbers,
+        numbers: &DerivedInputs,
         parameters: &M::Parameters,
-    ) -> Tally {
+    ) -> CellTotals {
         self.pool.0.map_by::<M>(rows, numbers, parameters)
     }
 
@@ -226,7 +231,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     pub fn sweep<M: CellMap>(
         &mut self,
         rows: &LevelRows,
-        ranks: &mut OtherRanks,
+        ranks: &mut Comm,
         sweeps: usize,
         others: &[&dyn CellSource],
         parameters: &M::Parameters,

@@ -1,6 +1,6 @@
 //! What decks say of the faces of the domain.
 
-use crate::field::Beyond;
+use crate::data::BoundaryCondition;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ pub enum BoundaryKind {
     /// A mirror.
     Reflecting,
     /// What a plugin has registered under the word.
-    Registered(String),
+    SystemOptions(String),
 }
 
 /// What the list of words is called in schemas.
@@ -36,7 +36,7 @@ impl BoundaryKind {
             "periodic" => Self::Periodic,
             "outflow" => Self::Outflow,
             "reflecting" => Self::Reflecting,
-            _ => Self::Registered(word.into()),
+            _ => Self::SystemOptions(word.into()),
         }
     }
 
@@ -47,12 +47,12 @@ impl BoundaryKind {
             Self::Periodic => "periodic",
             Self::Outflow => "outflow",
             Self::Reflecting => "reflecting",
-            Self::Registered(word) => word,
+            Self::SystemOptions(word) => word,
         }
     }
 
     pub(crate) fn is_built_in(&self) -> bool {
-        !matches!(self, Self::Registered(_))
+        !matches!(self, Self::SystemOptions(_))
     }
 }
 
@@ -80,7 +80,7 @@ impl JsonSchema for BoundaryKind {
 }
 
 /// For fields that have no rules of their own: zero gradient unless the face is periodic or reflecting.
-impl From<&BoundaryKind> for Beyond {
+impl From<&BoundaryKind> for BoundaryCondition {
     fn from(kind: &BoundaryKind) -> Self {
         match kind {
             BoundaryKind::Periodic => Self::Periodic,

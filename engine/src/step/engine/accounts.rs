@@ -1,9 +1,9 @@
 //! How plugins open accounts.
 
 use super::Engine;
-use crate::ranks::Columns;
+use crate::comm::DiagnosticColumns;
 use crate::step::state::{StateOperations, require_name};
-use crate::step::{Account, Accounts, Catalogue, Error};
+use crate::step::{BudgetId, Budgets, Catalogue, Error};
 use std::sync::Arc;
 
 impl Engine {
@@ -15,19 +15,19 @@ impl Engine {
     ///
     /// # Errors
     /// The name is taken; a name has other characters than letters, digits and `_`.
-    pub fn account(&mut self, name: &str, numbers: &[&str]) -> Result<Account, Error> {
+    pub fn register_budget(&mut self, name: &str, numbers: &[&str]) -> Result<BudgetId, Error> {
         for name in numbers.iter().chain([&name]) {
             require_name(name, "account")?;
         }
         let levels = self.levels();
-        let mut accounts = self.world.resource_mut::<Accounts>();
+        let mut accounts = self.world.resource_mut::<Budgets>();
         let account = accounts.open(name, numbers, levels);
         let columns = accounts.names(account);
         let state = StateOperations {
             version: 2,
-            save: Arc::new(move |world| world.resource::<Accounts>().save(account)),
+            save: Arc::new(move |world| world.resource::<Budgets>().save(account)),
             load: Arc::new(move |world, bytes| {
-                world.resource_mut::<Accounts>().load(account, bytes)
+                world.resource_mut::<Budgets>().load(account, bytes)
             }),
         };
         self.keep_state(&format!("account_{name}"), state)?;
@@ -36,8 +36,8 @@ impl Engine {
             let doc = format!("A running total of an account; {column}_LEVEL: that of a level.");
             catalogue.add("column", column, &doc);
         }
-        Columns::add_numbers(&mut self.world, columns, move |world| {
-            Ok(world.resource::<Accounts>().values(account))
+        DiagnosticColumns::add_numbers(&mut self.world, columns, move |world| {
+            Ok(world.resource::<Budgets>().values(account))
         });
         Ok(account)
     }

@@ -1,9 +1,9 @@
 //! The words of `domain.boundary`: those that the engine knows, and rules that plugins register.
 
 use super::Engine;
-use crate::field::held::Held;
-use crate::field::rules::{BeyondFn, FunctionRule};
-use crate::field::{Beyond, BoundaryRule, FaultBox, Field, FieldSpec};
+use crate::data::PoolResource;
+use crate::data::boundary::{BoundaryFn, FunctionRule};
+use crate::data::{BoundaryCondition, BoundaryRule, FaultBox, Field, FieldSpec};
 use crate::step::config::BoundaryKind;
 use crate::step::{Catalogue, Error};
 use bevy_ecs::prelude::*;
@@ -12,28 +12,28 @@ use nestar_kernels::mesh::Centring;
 use std::sync::Arc;
 
 /// Makes the rule of a face (axis, side) of a field.
-type Make = Arc<
+type MakeRule = Arc<
     dyn Fn(&mut Deck, [usize; 2], &FieldSpec) -> Result<Arc<dyn BoundaryRule>, Error> + Send + Sync,
 >;
 
 /// The rules that plugins have registered.
 #[derive(Resource, Default)]
-pub(super) struct BoundaryRules(Vec<Registered>);
+pub(super) struct BoundaryRules(Vec<RegisteredBoundary>);
 
-struct Registered {
+struct RegisteredBoundary {
     word: String,
     field: &'static str,
-    make: Make,
+    make: MakeRule,
 }
 
 impl Engine {
     /// Lets decks say `word` of a face of the domain: beyond it stands what the function `M` gives for field `F`, by its own place and
-    /// the cells inside, see [`BeyondFn`]. Other fields have what else is registered under the word, or zero gradient. Plugins
+    /// the cells inside, see [`BoundaryFn`]. Other fields have what else is registered under the word, or zero gradient. Plugins
     /// call it in [`Plugin::declare`](super::Plugin::declare).
     ///
     /// # Errors
     /// The field is made already; the word is taken.
-    pub fn boundary<F: Field, M: BeyondFn>(
+    pub fn register_boundary<F: Field, M: BoundaryFn>(
         &mut self,
         word: &str,
         parameters: M::Parameters,
@@ -47,15 +47,15 @@ impl Engine {
             let rule: Arc<dyn BoundaryRule> = Arc::new(rule.map_err(Error::Setup)?);
             Ok(rule)
         };
-        self.boundary_by::<F>(word, M::DOC, make)
+        self.register_boundary_rule::<F>(word, M::DOC, make)
     }
 
-    /// As [`Engine::boundary`] with a rule of one's own for every face that says the word, which `make` makes of the deck, the face (axis,
+    /// As [`Engine::register_boundary`] with a rule of one's own for every face that says the word, which `make` makes of the deck, the face (axis,
     /// side) and the field's declaration.
     ///
     /// # Errors
-    /// As [`Engine::boundary`].
-    pub fn boundary_by<F: Field>(
+    /// As [`Engine::register_boundary`].
+    pub fn register_boundary_rule<F: Field>(
         &mut self,
         word: &str,
         doc: &str,
@@ -65,7 +65,7 @@ impl Engine {
         + 'static,
     ) -> Result<(), Error> {
         let refused = |why: &str| Err(Error::Setup(format!("the boundary `{word}`: {why}")));
-        if self.world.contains_resource::<Held<F>>() {
+        if self.world.contains_resource::<PoolResource<F>>() {
             return refused(&format!(
                 "the field `{}` is made already; register it in `Plugin::declare`",
                 F::NAME
@@ -74,11 +74,11 @@ impl Engine {
         let mut catalogue = self.world.resource_mut::<Catalogue>();
         catalogue.add("boundary", word, doc).of(F::NAME);
         let mut rules = self.world.resource_mut::<BoundaryRules>();
-        let known = |rule: &Registered| rule.word == word && rule.field == F::NAME;
+        let known = |rule: &RegisteredBoundary| rule.word == word && rule.field == F::NAME;
         if rules.0.iter().any(known) || BoundaryKind::of(word).is_built_in() {
             return refused("the word is taken");
         }
-        rules.0.push(Registered {
+        rules.0.push(RegisteredBoundary {
             word: word.into(),
             field: F::NAME,
             make: Arc::new(make),
@@ -98,9 +98,12 @@ impl Engine {
     }
 
     /// What stands beyond the faces for field `F`. What is wrong in the deck is told of all faces at once.
-    pub(super) fn beyond<F: Field>(&mut self, spec: &FieldSpec) -> Result<[[Beyond; 2]; 3], Error> {
+    pub(super) fn beyond<F: Field>(
+        &mut self,
+        spec: &FieldSpec,
+    ) -> Result<[[BoundaryCondition; 2]; 3], Error> {
         let kinds = self.settings.domain.boundary.faces();
-        let mut faces = [const { [const { Beyond::Periodic }; 2] }; 3];
+        let mut faces = [const { [const { BoundaryCondition::Periodic }; 2] }; 3];
         let mut wrong: Option<DeckError> = None;
         for (axis, side) in (0..6).map(|n| (n / 2, n % 2)) {
             match self.beyond_face::<F>(spec, &kinds[axis][side], [axis, side]) {
@@ -123,18 +126,22 @@ impl Engine {
         spec: &FieldSpec,
         kind: &BoundaryKind,
         [axis, side]: [usize; 2],
-    ) -> Result<Beyond, Error> {
+    ) -> Result<BoundaryCondition, Error> {
         let mut rules = self.world.resource::<BoundaryRules>().0.iter();
         let own = rules.find(|rule| rule.field == F::NAME && rule.word == kind.word());
-        Ok(match (own.map(|rule| rule.make.clone()), &spec.beyond) {
-            (Some(_), _) if spec.centring != Centring::Cell => {
-                let why = "a rule beyond a face is for values in cells";
-                return Err(Error::Setup(format!("field `{}`: {why}", F::NAME)));
-            }
-            (Some(make), _) => Beyond::Rule(make(&mut self.deck, [axis, side], spec)?),
-            (None, Some(own)) => own[axis][side].clone(),
-            (None, None) => Beyond::from(kind),
-        })
+        Ok(
+            match (own.map(|rule| rule.make.clone()), &spec.boundary_conditions) {
+                (Some(_), _) if spec.centring != Centring::Cell => {
+                    let why = "a rule beyond a face is for values in cells";
+                    return Err(Error::Setup(format!("field `{}`: {why}", F::NAME)));
+                }
+                (Some(make), _) => {
+                    BoundaryCondition::Rule(make(&mut self.deck, [axis, side], spec)?)
+                }
+                (None, Some(own)) => own[axis][side].clone(),
+                (None, None) => BoundaryCondition::from(kind),
+            },
+        )
     }
 
     /// Refuses words that nobody knows.

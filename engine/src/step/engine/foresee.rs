@@ -1,15 +1,15 @@
 //! The hierarchy that a run begins with, without its fields: the initial state is made, asked about and forgotten part by part.
 
 use super::Engine;
-use super::hierarchy::Beginning;
+use super::hierarchy::HierarchyState;
+use crate::comm::nesting;
+use crate::data::{FaultBox, InitialEstimate, Stores};
 use crate::device::DeviceError;
-use crate::field::{FaultBox, InParts, Stores};
 use crate::mesh::{Changes, NewRows, Topology};
-use crate::ranks::nesting;
 use crate::step::config::OutOfMemory;
 use crate::step::{Error, Phase, StepLimits, regrid};
 use bevy_ecs::prelude::*;
-use nestar_kernels::mesh::NotHeld;
+use nestar_kernels::mesh::MissingRow;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -20,18 +20,18 @@ const MOST: usize = 1 << 22;
 
 /// What is known of the beginning of a run beside its hierarchy.
 #[derive(Clone, Debug)]
-pub struct Foresight {
+pub struct HierarchyPreview {
     /// The length of the step that each level would take by itself, the coarsest first; infinite where nothing limits it.
     pub steps: Vec<f64>,
-    /// Limits of the step that are not among them, as they take whole levels: see [`Engine::first_steps`].
-    pub left_out: Vec<&'static str>,
+    /// Limits of the step that are not among them, as they take whole levels: see [`Engine::step_lengths`].
+    pub unknown_limits: Vec<&'static str>,
     /// Whether patches are missing, since there are more than can be looked at.
-    pub unfinished: bool,
+    pub is_truncated: bool,
 }
 
 /// The beginning of a run of which only a part has fields at a time.
-struct Foreseen<T> {
-    found: Foresight,
+struct PreviewBuilder<T> {
+    found: HierarchyPreview,
     /// By row: which patches of its level were around it when it was last looked at; 0: none yet.
     seen: Vec<u32>,
     /// Is told the number of patches now and then.
@@ -47,30 +47,33 @@ impl Engine {
     /// # Errors
     /// As [`Engine::initialise`], except that memory for fields need not suffice; the name of a system that fills or marks patches and
     /// reads others than those around its own.
-    pub fn foresee(&mut self, tell: impl FnMut(usize)) -> Result<Foresight, Error> {
+    pub fn preview_hierarchy(
+        &mut self,
+        tell: impl FnMut(usize),
+    ) -> Result<HierarchyPreview, Error> {
         self.require_fresh()?;
         let topology = self.world.resource::<Topology>();
-        let mut foreseen = Foreseen {
-            found: Foresight {
+        let mut foreseen = PreviewBuilder {
+            found: HierarchyPreview {
                 steps: vec![f64::INFINITY; topology.max_level + 1],
-                left_out: Vec::new(),
-                unfinished: topology.root_rows() > MOST,
+                unknown_limits: Vec::new(),
+                is_truncated: topology.root_rows() > MOST,
             },
             seen: Vec::new(),
             tell,
         };
-        if foreseen.found.unfinished {
+        if foreseen.found.is_truncated {
             return Ok(foreseen.found);
         }
         hold(&mut self.world, &[])?;
-        self.world.insert_resource(InParts);
-        self.begin(&mut foreseen)?;
+        self.world.insert_resource(InitialEstimate);
+        self.build_hierarchy(&mut foreseen)?;
         let finest = self.world.resource::<Topology>().finest();
         (0..=finest).try_for_each(|level| foreseen.flag(self, level))?;
         hold(&mut self.world, &[])?;
-        self.world.remove_resource::<InParts>();
+        self.world.remove_resource::<InitialEstimate>();
         foreseen.found.steps.truncate(finest + 1);
-        if !foreseen.found.unfinished {
+        if !foreseen.found.is_truncated {
             self.require_initial()?;
         }
         Ok(foreseen.found)
@@ -83,14 +86,14 @@ impl Engine {
     ///
     /// # Errors
     /// A limit that is 0 or no number; a fault that a system has set.
-    pub fn first_steps(&mut self) -> Result<Vec<f64>, Error> {
+    pub fn step_lengths(&mut self) -> Result<Vec<f64>, Error> {
         let levels = 0..=self.world.resource::<Topology>().finest();
         let step = |level| Ok(self.driver.limit(&mut self.world, level)?.1);
         levels.map(step).collect()
     }
 }
 
-impl<T: FnMut(usize)> Beginning for Foreseen<T> {
+impl<T: FnMut(usize)> HierarchyState for PreviewBuilder<T> {
     fn fill(&mut self, _: &mut Engine, _: usize) -> Result<(), Error> {
         Ok(())
     }
@@ -136,17 +139,17 @@ impl<T: FnMut(usize)> Beginning for Foreseen<T> {
         };
         let patches = world.resource::<Topology>().patches();
         let fits = |changes: &Changes| patches + 8 * changes.refine.len() <= MOST;
-        self.found.unfinished |= !changes.iter().all(fits);
+        self.found.is_truncated |= !changes.iter().all(fits);
         Ok(changes.filter(fits))
     }
 }
 
-impl<T> Foreseen<T> {
+impl<T> PreviewBuilder<T> {
     /// Makes the state of the patches `part` of `level` and of what surrounds them, and asks criteria and limits about them.
     fn look(&mut self, sim: &mut Engine, level: usize, part: &[u32]) -> Result<(), Error> {
         let topology = sim.world.resource::<Topology>();
         let finest = level == topology.max_level;
-        let [coarse, own] = topology.around(part);
+        let [coarse, own] = topology.gather_rows(part);
         let mut octets: Vec<u32> = coarse.iter().chain(&own).map(|row| row / 8).collect();
         octets.sort_unstable();
         octets.dedup();
@@ -161,8 +164,10 @@ impl<T> Foreseen<T> {
                 })?;
             }
         }
-        let Foresight {
-            steps, left_out, ..
+        let HierarchyPreview {
+            steps,
+            unknown_limits,
+            ..
         } = &mut self.found;
         narrowed(sim, level, part.to_vec(), |sim| {
             let (driver, world) = (&mut sim.driver, &mut sim.world);
@@ -173,8 +178,8 @@ impl<T> Foreseen<T> {
             let (_, dt) = driver.limit(world, level)?;
             steps[level] = steps[level].min(dt);
             for &name in world.resource::<StepLimits>().unknown() {
-                if !left_out.contains(&name) {
-                    left_out.push(name);
+                if !unknown_limits.contains(&name) {
+                    unknown_limits.push(name);
                 }
             }
             Ok(())
@@ -184,7 +189,7 @@ impl<T> Foreseen<T> {
 
 /// The error of a system that reads a row which is not held; other panics go on.
 fn too_far(sim: &Engine, panic: Box<dyn Any + Send>) -> Error {
-    if !panic.is::<NotHeld>() {
+    if !panic.is::<MissingRow>() {
         resume_unwind(panic);
     }
     let system = sim.world.resource::<FaultBox>().system();
@@ -201,9 +206,14 @@ fn narrowed(
     rows: Vec<u32>,
     work: impl FnOnce(&mut Engine) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let whole = sim.world.resource_mut::<Topology>().narrow(level, rows);
+    let whole = sim
+        .world
+        .resource_mut::<Topology>()
+        .replace_rows(level, rows);
     let done = work(sim);
-    sim.world.resource_mut::<Topology>().narrow(level, whole);
+    sim.world
+        .resource_mut::<Topology>()
+        .replace_rows(level, whole);
     done
 }
 
@@ -211,5 +221,5 @@ fn narrowed(
 fn hold(world: &mut World, octets: &[u32]) -> Result<(), DeviceError> {
     let stores = world.resource::<Stores>().all();
     let mut stores = stores.into_iter();
-    stores.try_for_each(|store| store.of_mut(world).hold(octets))
+    stores.try_for_each(|store| store.of_mut(world).allocate_octets(octets))
 }

@@ -1,16 +1,16 @@
 //! The hierarchy that a run begins with.
 
 use super::Engine;
-use crate::field::individuals;
+use crate::comm::{self, Ranks};
+use crate::data::particle_entities;
 use crate::mesh::{Changes, RefineRequests, Topology};
-use crate::ranks::{self, Ranks};
 use crate::step::agreement::agreed;
 use crate::step::initial::{Check, StateChecks};
 use crate::step::{Error, Phase, RunCounters, check_faults, memory, regrid};
 use bevy_ecs::prelude::*;
 
 /// Who knows the state of the patches while the hierarchy is built.
-pub(super) trait Beginning {
+pub(super) trait HierarchyState {
     /// New patches stand in [`NewRows`](crate::mesh::NewRows).
     ///
     /// # Errors
@@ -31,9 +31,9 @@ pub(super) trait Beginning {
 }
 
 /// The beginning of a run: all patches have their fields.
-struct Run;
+struct FullState;
 
-impl Beginning for Run {
+impl HierarchyState for FullState {
     fn fill(&mut self, sim: &mut Engine, level: usize) -> Result<(), Error> {
         let world = &mut sim.world;
         sim.driver.run_phase(world, Phase::Initialise, level, 0.0)
@@ -58,13 +58,13 @@ impl Engine {
     pub fn initialise(&mut self) -> Result<(), Error> {
         self.require_fresh()?;
         self.require_room_for_root()?;
-        self.begin(&mut Run)?;
+        self.build_hierarchy(&mut FullState)?;
         for level in (0..self.world.resource::<Topology>().finest()).rev() {
             self.driver
                 .run_phase(&mut self.world, Phase::Synchronise, level, 0.0)?;
         }
-        individuals::begin(&mut self.world)?;
-        self.driver.complete(&mut self.world)?;
+        particle_entities::initialise(&mut self.world)?;
+        self.driver.run_ready(&mut self.world)?;
         self.require_initial()?;
         self.world.insert_resource(RunCounters::default());
         Ok(())
@@ -94,16 +94,21 @@ impl Engine {
 
     /// Makes the root grid, then flags and refines until nothing changes any more. A pass hands the wishes of fine levels down by one
     /// level, where the next pass can grant them; each pass can only refine, so the loop ends.
-    pub(super) fn begin(&mut self, beginning: &mut impl Beginning) -> Result<(), Error> {
+    pub(super) fn build_hierarchy(
+        &mut self,
+        beginning: &mut impl HierarchyState,
+    ) -> Result<(), Error> {
         self.build_order()?;
         regrid::create_root(&mut self.world);
         check_faults(&self.world)?;
         beginning.fill(self, 0)?;
         // now it is known what lies in the root grid
-        ranks::regrid::rebalance_root(&mut self.world, self.settings.run.imbalance)?;
+        comm::regrid::rebalance_root(&mut self.world, self.settings.run.imbalance)?;
         let wishes = |world: &World| {
             let topology = world.resource::<Topology>();
-            world.resource::<RefineRequests>().all_wishes(topology)
+            world
+                .resource::<RefineRequests>()
+                .all_nesting_requests(topology)
         };
         let mut before = wishes(&self.world);
         loop {
@@ -118,7 +123,7 @@ impl Engine {
     }
 
     /// Flags and refines every level once; whether anything changed.
-    fn refine_once(&mut self, beginning: &mut impl Beginning) -> Result<bool, Error> {
+    fn refine_once(&mut self, beginning: &mut impl HierarchyState) -> Result<bool, Error> {
         let mut changed = false;
         for level in 0..self.settings.mesh.max_level {
             if self.world.resource::<Topology>().count(level) == 0 {

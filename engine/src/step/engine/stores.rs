@@ -1,12 +1,12 @@
 //! Stores that plugins make.
 
 use super::{Engine, KeptKeys};
-use crate::field::{
-    Correct, DerivedField, DerivedFields, Field, ItemEntities, ItemGroup, ItemKinds, Pool, Prolong,
-    Restrict, Store, Stores, check_columns,
+use crate::comm::estimate::{ExtraTraffic, HierarchyShape, TrafficEstimators};
+use crate::data::{
+    Correct, DerivedField, DerivedFields, Field, ParticleEntityIndex, ParticleGroup, ParticleKinds,
+    Pool, Prolong, Restrict, Store, Stores, check_columns,
 };
 use crate::mesh::PATCH;
-use crate::ranks::forecast::{Foretold, Shape, Waits};
 use crate::step::Error;
 use crate::step::state::require_name;
 use bevy_ecs::component::Mutable;
@@ -19,7 +19,7 @@ impl Engine {
     }
 
     /// Makes `store` a resource that the engine carries for every patch: to other ranks, `depth` layers of copies where it asks
-    /// for them ([`OtherRanks::refresh`](crate::ranks::OtherRanks::refresh)), into snapshots and back at a restart.
+    /// for them ([`Comm::refresh_halo`](crate::comm::Comm::refresh_halo)), into snapshots and back at a restart.
     ///
     /// # Errors
     /// Another store has the name; its declaration asks for what pools alone do: averages, interpolation, totals, fluxes.
@@ -57,7 +57,7 @@ impl Engine {
     ///
     /// # Errors
     /// A name is taken; a number reads cells around, no component of the field, or none that it has.
-    pub fn derive<F: Field>(&mut self, derived: Vec<DerivedField>) -> Result<(), Error> {
+    pub fn register_derived<F: Field>(&mut self, derived: Vec<DerivedField>) -> Result<(), Error> {
         let components = Pool::<F>::of(&self.world).spec.components.clone();
         let mut fields = self.world.resource_mut::<DerivedFields>();
         let added = fields.add(F::NAME, &components, derived);
@@ -96,24 +96,26 @@ impl Engine {
 
 impl Engine {
     /// Says what a plugin's systems exchange themselves, for `nestar plan`: by level, in a root step of a hierarchy of that [`Shape`].
-    pub fn foretell_exchanges(
+    pub fn declare_exchanges(
         &mut self,
-        foretell: impl Fn(&Shape) -> Vec<Waits> + Send + Sync + 'static,
+        foretell: impl Fn(&HierarchyShape) -> Vec<ExtraTraffic> + Send + Sync + 'static,
     ) {
-        let mut all = self.world.get_resource_or_insert_with(Foretold::default);
+        let mut all = self
+            .world
+            .get_resource_or_insert_with(TrafficEstimators::default);
         all.add(foretell);
     }
 
     /// Makes `items` a resource that the engine carries: to the patches that contain them, to other ranks, into snapshots and back
-    /// at a restart. A resource may hold several kinds ([`ItemGroup`]).
+    /// at a restart. A resource may hold several kinds ([`ParticleGroup`]).
     ///
     /// # Errors
     /// Other items have the name or the type, the name does not fit, or a record has no bytes or other ones than the columns.
-    pub fn register_items<G: ItemGroup>(&mut self, mut items: G) -> Result<(), Error> {
+    pub fn register_items<G: ParticleGroup>(&mut self, mut items: G) -> Result<(), Error> {
         let mut known: Vec<String> = Vec::new();
         known.extend(
             self.world
-                .resource::<ItemKinds>()
+                .resource::<ParticleKinds>()
                 .all()
                 .into_iter()
                 .map(|kind| kind.name),
@@ -133,9 +135,9 @@ impl Engine {
             }
             check_columns(&kind.columns(), kind.record_bytes()).or_else(|why| wrong(&why))?;
             known.push(name.into());
-            self.world.resource::<ItemEntities>().add(kind);
+            self.world.resource::<ParticleEntityIndex>().add(kind);
         }
-        self.world.resource_mut::<ItemKinds>().add(&mut items);
+        self.world.resource_mut::<ParticleKinds>().add(&mut items);
         self.world.insert_resource(items);
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! What the patches asked for will take: of the whole run by a rule, on a rank by foresight.
 
-use super::items::bytes_of_items;
-use crate::field::{Correct, FieldSpec, Precision, StoreRef, Stores};
+use super::items::particle_bytes;
+use crate::comm::Ranks;
+use crate::data::{Correct, FieldSpec, Precision, StoreRef, Stores};
 use crate::mesh::Topology;
-use crate::ranks::Ranks;
 use crate::step::Settings;
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::fluxes::{FACE, QUARTER};
@@ -33,15 +33,15 @@ fn sum_of_fields(world: &World, bytes: impl Fn(&FieldSpec, Precision) -> usize) 
 /// use on.
 #[must_use]
 pub fn needed(world: &World, rows: usize) -> u64 {
-    of_fields(world, rows).saturating_add(bytes_of_items(world, rows, 1))
+    field_bytes(world, rows).saturating_add(particle_bytes(world, rows, 1))
 }
 
 /// The same of the fields and the tables alone.
 #[must_use]
-pub fn of_fields(world: &World, rows: usize) -> u64 {
+pub fn field_bytes(world: &World, rows: usize) -> u64 {
     let rows = rows as u64;
     let fields = world.resource::<Stores>().all();
-    let row: usize = fields.iter().map(|f| f.of(world).held_row_bytes()).sum();
+    let row: usize = fields.iter().map(|f| f.of(world).total_row_bytes()).sum();
     rows.next_multiple_of(SLAB) * row as u64 + rows * TABLES
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Octets {
 }
 
 /// A change of a level's patches as one rank foresees it.
-pub struct Demand<'a> {
+pub struct RegridDemand<'a> {
     world: &'a World,
     topology: &'a Topology,
     ranks: u64,
@@ -76,7 +76,7 @@ pub struct Demand<'a> {
     registers: u64,
 }
 
-impl<'a> Demand<'a> {
+impl<'a> RegridDemand<'a> {
     /// The children of `level`'s patches change, of which `coarsened` lose theirs.
     #[must_use]
     pub fn new(world: &'a World, level: usize, coarsened: u64) -> Self {
@@ -108,7 +108,7 @@ impl<'a> Demand<'a> {
         }
         let all = self.octets_of_all(refined);
         let imbalance = self.world.resource::<Settings>().run.imbalance;
-        let after = foreseen(self.now, all, self.ranks, refined, imbalance);
+        let after = predicted_octets(self.now, all, self.ranks, refined, imbalance);
         let levels = 0..=self.topology.max_level;
         let held: usize = levels.map(|l| self.topology.octets(l).len()).sum();
         let same = held as u64 - self.now.own - self.now.others;
@@ -140,7 +140,7 @@ impl<'a> Demand<'a> {
         let rows = self.rows(refined);
         let more = rows.saturating_sub(self.topology.capacity()) as u64;
         // items that are there are no part of what is free
-        of_fields(self.world, rows)
+        field_bytes(self.world, rows)
             + self.register_bytes(refined, rows)
             + more * SLOTS
             + self.moved(refined)
@@ -177,7 +177,7 @@ impl<'a> Demand<'a> {
 
 /// The octets of a rank, which has `now`, of a level of `all` octets, when `refined` new ones have come: the level is cut anew
 /// where a rank has more than `imbalance` times its part.
-fn foreseen(now: Octets, all: u64, ranks: u64, refined: u64, imbalance: f64) -> Octets {
+fn predicted_octets(now: Octets, all: u64, ranks: u64, refined: u64, imbalance: f64) -> Octets {
     let part = all.div_ceil(ranks);
     let let_be = (imbalance * part as f64).min(all as f64) as u64;
     let own = part.max(let_be.min(now.own + refined)).min(all);
@@ -202,13 +202,13 @@ fn shell(octets: u64) -> u64 {
 
 /// As [`needed`], of each of `ranks` ranks that share a hierarchy of `rows` rows, with the copies that they keep of each other's.
 #[must_use]
-pub fn of_ranks(world: &World, rows: usize, ranks: usize) -> u64 {
-    let part = part_of(rows, ranks);
-    of_fields(world, part).saturating_add(bytes_of_items(world, part, ranks))
+pub fn needed_per_rank(world: &World, rows: usize, ranks: usize) -> u64 {
+    let part = rows_per_rank(rows, ranks);
+    field_bytes(world, part).saturating_add(particle_bytes(world, part, ranks))
 }
 
 /// Rows that a rank has of a hierarchy of `rows` rows that `ranks` ranks are about to share.
-pub(super) fn part_of(rows: usize, ranks: usize) -> usize {
+pub(super) fn rows_per_rank(rows: usize, ranks: usize) -> usize {
     let (all, ranks) = ((rows as u64).div_ceil(8), ranks as u64);
     if ranks == 1 {
         return rows;
@@ -219,7 +219,7 @@ pub(super) fn part_of(rows: usize, ranks: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Octets, foreseen, part_of, shell};
+    use super::{Octets, predicted_octets, rows_per_rank, shell};
 
     #[test]
     fn a_rank_has_its_part_or_what_is_let_be() {
@@ -227,13 +227,14 @@ mod tests {
             own: 100,
             others: 50,
         };
-        let own = |refined, imbalance| foreseen(now, 400 + refined, 4, refined, imbalance).own;
+        let own =
+            |refined, imbalance| predicted_octets(now, 400 + refined, 4, refined, imbalance).own;
         assert_eq!(own(0, 1.05), 100);
         // it may get all the new ones, until the level is cut anew
         assert_eq!(own(4, 1.05), 104);
         assert_eq!(own(40, 1.05), 115);
         assert_eq!(own(40, 1e9), 140);
-        let fresh = foreseen(Octets::default(), 400, 4, 400, 1.05);
+        let fresh = predicted_octets(Octets::default(), 400, 4, 400, 1.05);
         assert_eq!(fresh.own, 105);
     }
 
@@ -243,7 +244,7 @@ mod tests {
             own: 100,
             others: 250,
         };
-        let after = foreseen(now, 420, 4, 20, 1.05);
+        let after = predicted_octets(now, 420, 4, 20, 1.05);
         assert_eq!(
             after,
             Octets {
@@ -251,9 +252,16 @@ mod tests {
                 others: 275
             }
         );
-        assert_eq!(foreseen(now, 200, 2, 0, 1.0).others, 100);
+        assert_eq!(predicted_octets(now, 200, 2, 0, 1.0).others, 100);
         assert_eq!([0, 1, 8].map(shell), [0, 26, 56]);
-        assert_eq!((part_of(64, 1), part_of(64, 2), part_of(8, 3)), (64, 64, 8));
-        assert_eq!(part_of(8 * 8000, 8), 8 * (1000 + 12 * 12 * 12 - 1000));
+        assert_eq!(
+            (
+                rows_per_rank(64, 1),
+                rows_per_rank(64, 2),
+                rows_per_rank(8, 3)
+            ),
+            (64, 64, 8)
+        );
+        assert_eq!(rows_per_rank(8 * 8000, 8), 8 * (1000 + 12 * 12 * 12 - 1000));
     }
 }

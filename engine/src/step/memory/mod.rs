@@ -7,23 +7,23 @@ mod items;
 mod restrain;
 mod room;
 
-pub use demand::{Demand, needed, of_fields, of_ranks};
-pub use items::{ItemsDemand, StoredItems, of_items};
-pub use restrain::{Verdict, restrain, shortage};
-pub use room::{Sharers, spare};
+pub use demand::{RegridDemand, field_bytes, needed, needed_per_rank};
+pub use items::{ParticleDemand, StoredParticles, particle_demand};
+pub use restrain::{MemoryDecision, limit_to_memory, shortage};
+pub use room::{MemorySharers, headroom};
 
-use crate::device::shown;
+use crate::device::format_bytes;
 use bevy_ecs::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What takes memory in any run, and what joins it with other takers.
+/// What takes memory in any run, and what joins it with other consumers.
 const FIELDS: &str = "fields";
 const AND: &str = " and ";
 
 /// Who says how much memory there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Holder {
+pub enum LimitSource {
     /// `run.memory_limit`.
     Limit,
     /// The machine.
@@ -34,24 +34,24 @@ pub enum Holder {
 
 /// Memory that the fields and tables of a run, or of one of its ranks, may take in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Room {
+pub struct MemoryLimit {
     /// Bytes.
     pub bytes: u64,
     /// Who says so.
-    pub holder: Holder,
+    pub source: LimitSource,
 }
 
 /// Patches that do not fit into memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shortage {
     /// What takes memory, such as `fields`.
-    pub takers: String,
+    pub consumers: String,
     /// Bytes that this would take with them.
     pub needed: u64,
     /// Bytes of items among them.
     pub items: u64,
     /// What there is.
-    pub room: Room,
+    pub limit: MemoryLimit,
     /// Level of the patches.
     pub level: usize,
     /// How many new patches were asked for.
@@ -65,15 +65,15 @@ pub struct Shortage {
 impl Shortage {
     /// What does not fit.
     #[must_use]
-    pub fn fact(&self) -> String {
-        let (whose, there) = match (self.rank, self.room.holder) {
-            (_, Holder::Limit) => (String::new(), "run.memory_limit allows"),
-            (None, Holder::Machine) => (String::new(), "this machine has"),
-            (None, Holder::Device) => (String::new(), "the device has"),
-            (Some(rank), Holder::Machine) => {
+    pub fn description(&self) -> String {
+        let (whose, there) = match (self.rank, self.limit.source) {
+            (_, LimitSource::Limit) => (String::new(), "run.memory_limit allows"),
+            (None, LimitSource::Machine) => (String::new(), "this machine has"),
+            (None, LimitSource::Device) => (String::new(), "the device has"),
+            (Some(rank), LimitSource::Machine) => {
                 (format!(" of rank {rank}"), "its part of the machine has")
             }
-            (Some(rank), Holder::Device) => {
+            (Some(rank), LimitSource::Device) => {
                 (format!(" of rank {rank}"), "its part of the device has")
             }
         };
@@ -83,47 +83,47 @@ impl Shortage {
         };
         let items = match self.items {
             0 => String::new(),
-            items => format!(" ({} of it for {})", shown(items), self.groups()),
+            items => format!(" ({} of it for {})", format_bytes(items), self.groups()),
         };
         format!(
             "{patches} the {}{whose} need {}{items}, {there} {}",
-            self.takers,
-            shown(self.needed),
-            shown(self.room.bytes)
+            self.consumers,
+            format_bytes(self.needed),
+            format_bytes(self.limit.bytes)
         )
     }
 
     /// The groups of items that take memory, such as `particles`.
     fn groups(&self) -> &str {
-        self.takers
+        self.consumers
             .strip_prefix(FIELDS)
             .map_or("", |rest| rest.trim_start_matches(AND))
     }
 
     /// Where more memory comes from.
     #[must_use]
-    pub fn more(&self) -> &'static str {
-        match self.room.holder {
-            Holder::Limit => "a larger run.memory_limit (MiB)",
+    pub fn remedy(&self) -> &'static str {
+        match self.limit.source {
+            LimitSource::Limit => "a larger run.memory_limit (MiB)",
             _ if self.rank.is_some() => "more ranks with memory of their own",
-            Holder::Machine => "a machine with more memory",
-            Holder::Device => "a device with more memory",
+            LimitSource::Machine => "a machine with more memory",
+            LimitSource::Device => "a device with more memory",
         }
     }
 
     /// Whether all that is missing of the root step is its last part, the regrid of the root level: then the present state is
     /// one from which a run continues as if it had had the memory. Otherwise levels have gone on without a regrid.
     #[must_use]
-    pub fn ends_a_root_step(&self) -> bool {
+    pub fn is_at_root_step_end(&self) -> bool {
         self.level == 1
     }
 }
 
 impl fmt::Display for Shortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "too little memory: {}", self.fact())?;
+        write!(f, "too little memory: {}", self.description())?;
         let cap = "run.out_of_memory = \"cap\" (the patches that fit)";
-        let more = self.more();
+        let more = self.remedy();
         if self.resumable {
             write!(
                 f,
@@ -151,7 +151,7 @@ impl fmt::Display for Shortage {
 #[derive(Resource, Clone, Debug, Default)]
 pub struct MemoryGuard {
     /// Under `stop`: why no level is regridded any more. The run ends behind the present root step, whose outcome is kept if
-    /// [`Shortage::ends_a_root_step`].
+    /// [`Shortage::is_at_root_step_end`].
     pub shortage: Option<Shortage>,
     /// Under `cap`: the first refinement that was cut short.
     pub first_cap: Option<Shortage>,

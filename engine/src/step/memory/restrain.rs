@@ -1,17 +1,17 @@
 //! Decisions about patches that do not fit: the same on all ranks.
 
-use super::demand::{Demand, needed, of_fields, part_of, whole_rows};
-use super::items::{bytes_of_items, takers, to_come};
-use super::room::{beside_device, found, limit};
-use super::{FIELDS, Holder, MemoryGuard, Room, Shortage};
+use super::demand::{RegridDemand, field_bytes, needed, rows_per_rank, whole_rows};
+use super::items::{consumers, particle_bytes, pending_particle_bytes};
+use super::room::{available, host_limit, limit};
+use super::{FIELDS, LimitSource, MemoryGuard, MemoryLimit, Shortage};
+use crate::comm::{Ranks, RanksError, Reduction};
 use crate::mesh::{Changes, Topology};
-use crate::ranks::{Ranks, RanksError, Reduction};
 use crate::step::Settings;
 use crate::step::config::OutOfMemory;
 use bevy_ecs::prelude::*;
 
 /// What of a level's changes fits: nothing to do, a shortage that forbids it, or the changes that are made.
-pub type Verdict = Option<Result<Changes, Shortage>>;
+pub type MemoryDecision = Option<Result<Changes, Shortage>>;
 
 /// Keeps the changes of `level`'s patches within memory, as `run.out_of_memory` says: what does not fit is a shortage, or is
 /// not refined. All ranks call this, each with the changes of its own patches, which ascend along the Hilbert curve; they take
@@ -22,11 +22,11 @@ pub type Verdict = Option<Result<Changes, Shortage>>;
 ///
 /// # Errors
 /// Another rank has failed, or the transport has.
-pub fn restrain(
+pub fn limit_to_memory(
     world: &mut World,
     level: usize,
     mut changes: Changes,
-) -> Result<Verdict, RanksError> {
+) -> Result<MemoryDecision, RanksError> {
     let ranks = world.resource::<Ranks>().clone();
     let mut counts = [changes.refine.len() as u64, changes.coarsen.len() as u64];
     ranks.communicator().reduce(Reduction::Sum, &mut counts)?;
@@ -54,17 +54,17 @@ pub fn restrain(
 /// How many of `refined` octets fit as far as this rank knows, and why not more.
 fn fitting(world: &World, level: usize, refined: u64, coarsened: u64) -> (u64, Option<Shortage>) {
     let topology = world.resource::<Topology>();
-    let shortage = |needed, room: Room, rank| Shortage {
-        takers: match room.holder {
-            Holder::Limit => takers(world),
+    let shortage = |needed, room: MemoryLimit, rank| Shortage {
+        consumers: match room.source {
+            LimitSource::Limit => consumers(world),
             _ => FIELDS.into(),
         },
         needed,
-        items: match room.holder {
-            Holder::Limit => bytes_of_items(world, 1, 1),
+        items: match room.source {
+            LimitSource::Limit => particle_bytes(world, 1, 1),
             _ => 0,
         },
-        room,
+        limit: room,
         level: level + 1,
         patches: 8 * refined,
         rank,
@@ -80,11 +80,11 @@ fn fitting(world: &World, level: usize, refined: u64, coarsened: u64) -> (u64, O
             result = (most, Some(shortage(whole(refined), room, None)));
         }
     }
-    let demand = Demand::new(world, level, coarsened);
+    let demand = RegridDemand::new(world, level, coarsened);
     let held = topology.capacity();
     // rows that are there need no memory: the machine is asked only where there are too few
     if demand.rows(result.0) > held
-        && let Some(room) = found(world)
+        && let Some(room) = available(world)
     {
         let fits = |octets| demand.rows(octets) <= held || demand.bytes(octets) <= room.bytes;
         let most = largest(result.0, fits);
@@ -134,7 +134,7 @@ fn first(ranks: &Ranks, own: Option<Shortage>) -> Result<Option<Shortage>, Ranks
     let mut teller = [own.as_ref().map_or(u64::MAX, |_| ranks.rank() as u64)];
     communicator.reduce(Reduction::Min, &mut teller)?;
     let [teller] = teller;
-    if teller == u64::MAX || ranks.are_alone() {
+    if teller == u64::MAX || ranks.is_single() {
         return Ok(own);
     }
     let mut told = serde_json::to_vec(&own).unwrap_or_default();
@@ -161,17 +161,17 @@ fn patches_before(ranks: &Ranks, own: usize) -> Result<u64, RanksError> {
 /// Another rank has failed, or the transport has.
 pub fn shortage(world: &World, rows: usize, level: usize) -> Result<Option<Shortage>, RanksError> {
     let ranks = world.resource::<Ranks>();
-    let rank = (!ranks.are_alone()).then(|| ranks.rank());
-    let part = part_of(rows, ranks.size());
-    let items = to_come(world, part, ranks.size());
+    let rank = (!ranks.is_single()).then(|| ranks.rank());
+    let part = rows_per_rank(rows, ranks.size());
+    let items = pending_particle_bytes(world, part, ranks.size());
     let domain = world.resource::<Topology>().domain;
-    let lacks = |(needed, items), room: Option<Room>, rank| {
+    let lacks = |(needed, items), room: Option<MemoryLimit>, rank| {
         let room = room.filter(|room| room.bytes < needed)?;
         Some(Shortage {
-            takers: takers(world),
+            consumers: consumers(world),
             needed,
             items,
-            room,
+            limit: room,
             level,
             patches: match level {
                 0 => domain.root.iter().map(|&n| n as u64).product(),
@@ -181,12 +181,12 @@ pub fn shortage(world: &World, rows: usize, level: usize) -> Result<Option<Short
             resumable: false,
         })
     };
-    let beside = beside_device(world);
+    let beside = host_limit(world);
     let with = beside.map_or(items, |_| 0);
-    let together = (of_fields(world, part).saturating_add(with), with);
-    let whole = (needed(world, rows), bytes_of_items(world, rows, 1));
+    let together = (field_bytes(world, part).saturating_add(with), with);
+    let whole = (needed(world, rows), particle_bytes(world, rows, 1));
     let own = lacks(whole, limit(world), None)
-        .or_else(|| lacks(together, found(world), rank))
+        .or_else(|| lacks(together, available(world), rank))
         .or_else(|| lacks((items, items), beside, rank));
     first(ranks, own)
 }

@@ -1,12 +1,12 @@
 //! How much memory there is, and who shares it.
 
 use super::demand::{TABLES, needed, whole_rows};
-use super::{Holder, Room, machine};
+use super::{LimitSource, MemoryLimit, machine};
+use crate::comm::{Ranks, RanksError};
+use crate::data::Stores;
+use crate::data::device::DeviceTopology;
 use crate::device::{ComputeDevice, Device};
-use crate::field::Stores;
-use crate::field::device::DeviceTopology;
 use crate::mesh::Topology;
-use crate::ranks::{Ranks, RanksError};
 use crate::step::Settings;
 use bevy_ecs::prelude::*;
 
@@ -15,21 +15,21 @@ const RESERVE: u64 = 16;
 
 /// Ranks that take their memory from the same place as this one, itself included: from a GPU, or from a host.
 #[derive(Resource, Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sharers(pub u64);
+pub struct MemorySharers(pub u64);
 
-impl Default for Sharers {
+impl Default for MemorySharers {
     fn default() -> Self {
         Self(1)
     }
 }
 
-impl Sharers {
+impl MemorySharers {
     /// Finds who shares the memory of `device`, or of the host where there is none. All ranks call this.
     ///
     /// # Errors
     /// Another rank has failed, or the transport has.
     pub fn find(ranks: &Ranks, device: Option<&Device>) -> Result<Self, RanksError> {
-        if ranks.are_alone() {
+        if ranks.is_single() {
             return Ok(Self(1));
         }
         let own = device.and_then(Device::identity);
@@ -37,7 +37,7 @@ impl Sharers {
         let all = ranks.communicator().all_gather(&words)?;
         let sharers = match own {
             // an emulated device lives in the host's memory
-            None => ranks.communicator().seat().locals,
+            None => ranks.communicator().placement().local_size,
             Some(_) => all.iter().filter(|other| **other == words).count(),
         };
         Ok(Self(sharers.max(1) as u64))
@@ -45,36 +45,40 @@ impl Sharers {
 }
 
 /// What `run.memory_limit` says.
-pub(super) fn limit(world: &World) -> Option<Room> {
+pub(super) fn limit(world: &World) -> Option<MemoryLimit> {
     let limit = world.resource::<Settings>().run.memory_limit;
-    (limit > 0).then_some(Room {
+    (limit > 0).then_some(MemoryLimit {
         bytes: limit << 20,
-        holder: Holder::Limit,
+        source: LimitSource::Limit,
     })
 }
 
 /// Memory that the fields and tables of this rank may take, what they take already included; `None` where nobody says.
-pub(super) fn found(world: &World) -> Option<Room> {
-    let (free, holder) = match &world.resource::<ComputeDevice>().device {
+pub(super) fn available(world: &World) -> Option<MemoryLimit> {
+    let (free, source) = match &world.resource::<ComputeDevice>().device {
         // a device that does not tell is asked again when the memory is taken
-        Some(device) => (device.memory().ok().map(|m| m.free), Holder::Device),
-        None => (machine::free(), Holder::Machine),
+        Some(device) => (device.memory().ok().map(|m| m.free), LimitSource::Device),
+        None => (machine::free(), LimitSource::Machine),
     };
-    let all = free? / world.resource::<Sharers>().0 + taken(world);
-    Some(Room {
+    let all = free? / world.resource::<MemorySharers>().0 + taken(world);
+    Some(MemoryLimit {
         bytes: all - all / RESERVE,
-        holder,
+        source,
     })
 }
 
 /// Memory of the host that is left to this rank where the fields live on a device; `None` where they do not, or where nobody says.
-pub(super) fn beside_device(world: &World) -> Option<Room> {
+pub(super) fn host_limit(world: &World) -> Option<MemoryLimit> {
     world.resource::<ComputeDevice>().device.as_ref()?;
-    let locals = world.resource::<Ranks>().communicator().seat().locals;
+    let locals = world
+        .resource::<Ranks>()
+        .communicator()
+        .placement()
+        .local_size;
     let all = machine::free()? / locals.max(1) as u64;
-    Some(Room {
+    Some(MemoryLimit {
         bytes: all - all / RESERVE,
-        holder: Holder::Machine,
+        source: LimitSource::Machine,
     })
 }
 
@@ -95,7 +99,7 @@ fn taken(world: &World) -> u64 {
 
 /// Bytes that the fields and tables of the present patches leave of the room they may take.
 #[must_use]
-pub fn spare(world: &World) -> u64 {
+pub fn headroom(world: &World) -> u64 {
     let topology = world.resource::<Topology>();
     let rows = match topology.is_shared() {
         true => whole_rows(topology, 0, 0),
@@ -103,6 +107,6 @@ pub fn spare(world: &World) -> u64 {
     };
     let ranks = world.resource::<Ranks>().size() as u64;
     let limit = limit(world).map(|room| room.bytes.saturating_sub(needed(world, rows)) / ranks);
-    let found = found(world).map(|room| room.bytes.saturating_sub(taken(world)));
+    let found = available(world).map(|room| room.bytes.saturating_sub(taken(world)));
     limit.into_iter().chain(found).min().unwrap_or(u64::MAX)
 }

@@ -16,13 +16,13 @@ use syn::{
 
 /// What is known of the type of an expression.
 #[derive(Clone)]
-enum Term {
+enum TypeTerm {
     /// The integer type of a variable.
     Integer(usize),
     /// A floating-point number.
     Real,
-    Array(Box<Term>),
-    Tuple(Vec<Term>),
+    Array(Box<TypeTerm>),
+    Tuple(Vec<TypeTerm>),
     /// No number, or one whose type stands elsewhere.
     Other,
 }
@@ -48,12 +48,12 @@ struct Inference {
     literals: HashMap<*const LitInt, usize>,
     /// The same in the order of the source, with their variables.
     written: Vec<(LitInt, usize)>,
-    scopes: Vec<HashMap<String, Term>>,
+    scopes: Vec<HashMap<String, TypeTerm>>,
     /// Expressions whose C++ type would be that of their literals alone.
-    settled: Vec<(Expr, Term)>,
+    settled: Vec<(Expr, TypeTerm)>,
     /// What the values of the surrounding `loop`s are.
-    loops: Vec<Option<Term>>,
-    result: Option<Term>,
+    loops: Vec<Option<TypeTerm>>,
+    result: Option<TypeTerm>,
 }
 
 /// Is it a type parameter for numbers?
@@ -89,7 +89,7 @@ pub fn function(f: &mut ItemFn) -> syn::Result<()> {
     }
     let result = match &f.sig.output {
         ReturnType::Type(_, ty) => i.declared(ty),
-        ReturnType::Default => Term::Other,
+        ReturnType::Default => TypeTerm::Other,
     };
     i.result = Some(result.clone());
     let value = i.block(&f.block);
@@ -147,45 +147,45 @@ impl Inference {
         v
     }
 
-    fn known(&mut self, name: &str) -> Term {
+    fn known(&mut self, name: &str) -> TypeTerm {
         const INTEGERS: [&str; 5] = ["i32", "u32", "i64", "u64", "usize"];
         match INTEGERS.iter().find(|known| **known == name) {
-            Some(known) => Term::Integer(self.variable(Some(known))),
-            None if self.reals.iter().any(|real| real == name) => Term::Real,
-            None => Term::Other,
+            Some(known) => TypeTerm::Integer(self.variable(Some(known))),
+            None if self.reals.iter().any(|real| real == name) => TypeTerm::Real,
+            None => TypeTerm::Other,
         }
     }
 
     /// What a type says.
-    fn declared(&mut self, ty: &Type) -> Term {
+    fn declared(&mut self, ty: &Type) -> TypeTerm {
         match ty {
             Type::Path(p) => match p.path.get_ident() {
                 Some(i) => self.known(&i.to_string()),
-                None => Term::Other,
+                None => TypeTerm::Other,
             },
-            Type::Array(a) => Term::Array(Box::new(self.declared(&a.elem))),
-            Type::Tuple(t) => Term::Tuple(t.elems.iter().map(|t| self.declared(t)).collect()),
+            Type::Array(a) => TypeTerm::Array(Box::new(self.declared(&a.elem))),
+            Type::Tuple(t) => TypeTerm::Tuple(t.elems.iter().map(|t| self.declared(t)).collect()),
             Type::Reference(r) => self.declared(&r.elem),
             Type::Paren(p) => self.declared(&p.elem),
-            _ => Term::Other,
+            _ => TypeTerm::Other,
         }
     }
 
-    fn elsewhere(&mut self, term: &Term) {
+    fn elsewhere(&mut self, term: &TypeTerm) {
         match term {
-            Term::Integer(v) => {
+            TypeTerm::Integer(v) => {
                 let v = self.root(*v);
                 self.variables[v].elsewhere = true;
             }
-            Term::Array(element) => self.elsewhere(element),
-            Term::Tuple(elements) => elements.iter().for_each(|e| self.elsewhere(e)),
-            Term::Real | Term::Other => {}
+            TypeTerm::Array(element) => self.elsewhere(element),
+            TypeTerm::Tuple(elements) => elements.iter().for_each(|e| self.elsewhere(e)),
+            TypeTerm::Real | TypeTerm::Other => {}
         }
     }
 
-    fn unify(&mut self, a: &Term, b: &Term) {
+    fn unify(&mut self, a: &TypeTerm, b: &TypeTerm) {
         match (a, b) {
-            (Term::Integer(a), Term::Integer(b)) => {
+            (TypeTerm::Integer(a), TypeTerm::Integer(b)) => {
                 let (a, b) = (self.root(*a), self.root(*b));
                 if a != b {
                     let Variable {
@@ -201,21 +201,25 @@ impl Inference {
                     b.real |= real;
                 }
             }
-            (Term::Integer(v), Term::Real) | (Term::Real, Term::Integer(v)) => {
+            (TypeTerm::Integer(v), TypeTerm::Real) | (TypeTerm::Real, TypeTerm::Integer(v)) => {
                 let v = self.root(*v);
                 self.variables[v].real = true;
             }
-            (Term::Array(a), Term::Array(b)) => self.unify(a, b),
-            (Term::Tuple(a), Term::Tuple(b)) => a.iter().zip(b).for_each(|(a, b)| self.unify(a, b)),
-            (Term::Other, t) | (t, Term::Other) => self.elsewhere(t),
+            (TypeTerm::Array(a), TypeTerm::Array(b)) => self.unify(a, b),
+            (TypeTerm::Tuple(a), TypeTerm::Tuple(b)) => {
+                a.iter().zip(b).for_each(|(a, b)| self.unify(a, b))
+            }
+            (TypeTerm::Other, t) | (t, TypeTerm::Other) => self.elsewhere(t),
             _ => {}
         }
     }
 
     /// As [`unify`](Self::unify), with what is known of the type of both.
-    fn both(&mut self, a: Term, b: Term) -> Term {
+    fn both(&mut self, a: TypeTerm, b: TypeTerm) -> TypeTerm {
         self.unify(&a, &b);
-        if matches!(a, Term::Other) && !matches!(b, Term::Real) || matches!(a, Term::Real) {
+        if matches!(a, TypeTerm::Other) && !matches!(b, TypeTerm::Real)
+            || matches!(a, TypeTerm::Real)
+        {
             a
         } else {
             b
@@ -246,9 +250,9 @@ impl Inference {
     }
 
     /// Does the type follow from code elsewhere? Where nothing bears on it, it is `i32`.
-    fn unknown(&mut self, term: &Term) -> bool {
+    fn unknown(&mut self, term: &TypeTerm) -> bool {
         match term {
-            Term::Integer(v) => {
+            TypeTerm::Integer(v) => {
                 let v = self.root(*v);
                 let variable = &mut self.variables[v];
                 if !variable.elsewhere {
@@ -256,42 +260,47 @@ impl Inference {
                 }
                 variable.known.is_none()
             }
-            Term::Array(element) => self.unknown(element),
-            Term::Tuple(elements) => elements.iter().any(|e| self.unknown(e)),
-            Term::Real | Term::Other => false,
+            TypeTerm::Array(element) => self.unknown(element),
+            TypeTerm::Tuple(elements) => elements.iter().any(|e| self.unknown(e)),
+            TypeTerm::Real | TypeTerm::Other => false,
         }
     }
 
-    fn name(&mut self, name: &Ident, term: Term) {
+    fn name(&mut self, name: &Ident, term: TypeTerm) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.insert(name.to_string(), term);
         }
     }
 
-    fn bind(&mut self, pattern: &Pat, term: Term) {
+    fn bind(&mut self, pattern: &Pat, term: TypeTerm) {
         match pattern {
             Pat::Ident(i) => self.name(&i.ident, term),
             Pat::Type(t) => self.bind(&t.pat, term),
             Pat::Tuple(t) => {
                 let elements = match term {
-                    Term::Tuple(elements) => elements,
+                    TypeTerm::Tuple(elements) => elements,
                     _ => Vec::new(),
                 };
-                let elements = elements.into_iter().chain(std::iter::repeat(Term::Other));
+                let elements = elements
+                    .into_iter()
+                    .chain(std::iter::repeat(TypeTerm::Other));
                 for (p, term) in t.elems.iter().zip(elements) {
                     self.bind(p, term);
                 }
             }
             Pat::Slice(s) => {
                 let element = match term {
-                    Term::Array(element) => *element,
-                    _ => Term::Other,
+                    TypeTerm::Array(element) => *element,
+                    _ => TypeTerm::Other,
                 };
                 for p in &s.elems {
                     self.bind(p, element.clone());
                 }
             }
-            Pat::Struct(s) => s.fields.iter().for_each(|f| self.bind(&f.pat, Term::Other)),
+            Pat::Struct(s) => s
+                .fields
+                .iter()
+                .for_each(|f| self.bind(&f.pat, TypeTerm::Other)),
             Pat::Or(or) => or.cases.iter().for_each(|p| self.bind(p, term.clone())),
             Pat::Lit(l) => {
                 let value = self.literal(l);

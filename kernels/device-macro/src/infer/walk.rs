@@ -1,5 +1,5 @@
 //! The walk through a function.
-use super::{Inference, Term};
+use super::{Inference, TypeTerm};
 use crate::subset::{compares, compound, shifts};
 use std::collections::HashMap;
 use syn::{Expr, ExprCall, ExprCast, ExprLit, ExprMethodCall, Ident, Lit, Pat, Stmt, UnOp};
@@ -15,11 +15,11 @@ fn literal(e: &Expr) -> bool {
 }
 
 impl Inference {
-    pub(super) fn literal(&mut self, l: &ExprLit) -> Term {
+    pub(super) fn literal(&mut self, l: &ExprLit) -> TypeTerm {
         let i = match &l.lit {
             Lit::Int(i) => i,
-            Lit::Float(_) => return Term::Real,
-            _ => return Term::Other,
+            Lit::Float(_) => return TypeTerm::Real,
+            _ => return TypeTerm::Other,
         };
         if !i.suffix().is_empty() {
             return self.known(i.suffix());
@@ -27,14 +27,14 @@ impl Inference {
         let v = self.variable(None);
         self.literals.insert(i, v);
         self.written.push((i.clone(), v));
-        Term::Integer(v)
+        TypeTerm::Integer(v)
     }
 
-    pub(super) fn block(&mut self, b: &syn::Block) -> Term {
+    pub(super) fn block(&mut self, b: &syn::Block) -> TypeTerm {
         self.scopes.push(HashMap::new());
-        let mut value = Term::Other;
+        let mut value = TypeTerm::Other;
         for statement in &b.stmts {
-            value = Term::Other;
+            value = TypeTerm::Other;
             match statement {
                 Stmt::Local(l) => self.local(l),
                 Stmt::Expr(e, None) => value = self.expr(e),
@@ -65,19 +65,19 @@ impl Inference {
                     }
                 }
             }
-            (None, declared) => declared.unwrap_or(Term::Other),
+            (None, declared) => declared.unwrap_or(TypeTerm::Other),
         };
         self.bind(&l.pat, term);
     }
 
-    pub(super) fn expr(&mut self, e: &Expr) -> Term {
+    pub(super) fn expr(&mut self, e: &Expr) -> TypeTerm {
         match e {
             Expr::Lit(l) => self.literal(l),
             Expr::Path(p) => match p.path.get_ident() {
                 Some(name) => self.lookup(name),
                 // `u32::MAX`; of `f64::DIGITS` and `R::PI` the type stands elsewhere
                 None => match self.known(&p.path.segments[0].ident.to_string()) {
-                    Term::Real => Term::Other,
+                    TypeTerm::Real => TypeTerm::Other,
                     known => known,
                 },
             },
@@ -88,14 +88,14 @@ impl Inference {
                 let value = self.expr(&u.expr);
                 match u.op {
                     UnOp::Neg(_) | UnOp::Not(_) | UnOp::Deref(_) => value,
-                    _ => Term::Other,
+                    _ => TypeTerm::Other,
                 }
             }
             Expr::Binary(b) => self.binary(b),
             Expr::Assign(a) => {
                 let (place, value) = (self.expr(&a.left), self.expr(&a.right));
                 self.unify(&place, &value);
-                Term::Other
+                TypeTerm::Other
             }
             Expr::Cast(c) => self.cast(c),
             Expr::Call(c) => self.call(c),
@@ -105,7 +105,7 @@ impl Inference {
                     let value = self.expr(value);
                     self.elsewhere(&value);
                 }
-                Term::Other
+                TypeTerm::Other
             }
             Expr::Index(_) | Expr::Field(_) | Expr::Array(_) | Expr::Repeat(_) | Expr::Tuple(_) => {
                 self.composed(e)
@@ -114,16 +114,16 @@ impl Inference {
         }
     }
 
-    fn cast(&mut self, c: &ExprCast) -> Term {
+    fn cast(&mut self, c: &ExprCast) -> TypeTerm {
         let (value, ty) = (self.expr(&c.expr), self.declared(&c.ty));
-        if literal(&c.expr) && matches!(ty, Term::Integer(_)) {
+        if literal(&c.expr) && matches!(ty, TypeTerm::Integer(_)) {
             self.unify(&value, &ty);
         }
         ty
     }
 
     /// Arrays and tuples, and what they are made of.
-    fn composed(&mut self, e: &Expr) -> Term {
+    fn composed(&mut self, e: &Expr) -> TypeTerm {
         match e {
             Expr::Index(i) => {
                 let base = self.expr(&i.expr);
@@ -133,34 +133,34 @@ impl Inference {
                     self.unify(&index, &usize);
                 }
                 match base {
-                    Term::Array(element) => *element,
-                    _ => Term::Other,
+                    TypeTerm::Array(element) => *element,
+                    _ => TypeTerm::Other,
                 }
             }
             Expr::Field(f) => match (self.expr(&f.base), &f.member) {
-                (Term::Tuple(t), syn::Member::Unnamed(n)) => {
-                    t.get(n.index as usize).cloned().unwrap_or(Term::Other)
+                (TypeTerm::Tuple(t), syn::Member::Unnamed(n)) => {
+                    t.get(n.index as usize).cloned().unwrap_or(TypeTerm::Other)
                 }
-                _ => Term::Other,
+                _ => TypeTerm::Other,
             },
             Expr::Array(a) => {
                 let elements: Vec<_> = a.elems.iter().map(|e| self.expr(e)).collect();
                 let all = elements.into_iter().reduce(|a, b| self.both(a, b));
-                Term::Array(Box::new(all.unwrap_or(Term::Other)))
+                TypeTerm::Array(Box::new(all.unwrap_or(TypeTerm::Other)))
             }
-            Expr::Repeat(r) => Term::Array(Box::new(self.expr(&r.expr))),
-            Expr::Tuple(t) => Term::Tuple(t.elems.iter().map(|e| self.expr(e)).collect()),
-            _ => Term::Other,
+            Expr::Repeat(r) => TypeTerm::Array(Box::new(self.expr(&r.expr))),
+            Expr::Tuple(t) => TypeTerm::Tuple(t.elems.iter().map(|e| self.expr(e)).collect()),
+            _ => TypeTerm::Other,
         }
     }
 
-    fn lookup(&self, name: &Ident) -> Term {
+    fn lookup(&self, name: &Ident) -> TypeTerm {
         let name = name.to_string();
         let found = self.scopes.iter().rev().find_map(|s| s.get(&name));
-        found.cloned().unwrap_or(Term::Other)
+        found.cloned().unwrap_or(TypeTerm::Other)
     }
 
-    fn control(&mut self, e: &Expr) -> Term {
+    fn control(&mut self, e: &Expr) -> TypeTerm {
         match e {
             Expr::If(i) => {
                 self.expr(&i.cond);
@@ -171,7 +171,7 @@ impl Inference {
                         self.branches(e, &[then.clone(), other_value.clone()]);
                         self.both(then, other_value)
                     }
-                    None => Term::Other,
+                    None => TypeTerm::Other,
                 }
             }
             Expr::Match(m) => {
@@ -181,7 +181,7 @@ impl Inference {
                 values
                     .into_iter()
                     .reduce(|a, b| self.both(a, b))
-                    .unwrap_or(Term::Other)
+                    .unwrap_or(TypeTerm::Other)
             }
             Expr::Block(b) => self.block(&b.block),
             e => self.turns(e),
@@ -189,7 +189,7 @@ impl Inference {
     }
 
     /// Loops, and what leaves them.
-    fn turns(&mut self, e: &Expr) -> Term {
+    fn turns(&mut self, e: &Expr) -> TypeTerm {
         match e {
             Expr::ForLoop(f) => {
                 let counter = self.expr(&f.expr);
@@ -197,13 +197,13 @@ impl Inference {
                 self.bind(&f.pat, counter);
                 self.block(&f.body);
                 self.scopes.pop();
-                Term::Other
+                TypeTerm::Other
             }
             Expr::Range(r) => {
                 let ends = [&r.start, &r.end].map(|e| e.as_ref().map(|e| self.expr(e)));
                 match ends {
                     [Some(a), Some(b)] => self.both(a, b),
-                    _ => Term::Other,
+                    _ => TypeTerm::Other,
                 }
             }
             Expr::While(w) => {
@@ -213,13 +213,13 @@ impl Inference {
             Expr::Loop(l) => {
                 self.loops.push(None);
                 self.block(&l.body);
-                self.loops.pop().flatten().unwrap_or(Term::Other)
+                self.loops.pop().flatten().unwrap_or(TypeTerm::Other)
             }
             e => self.jump(e),
         }
     }
 
-    fn jump(&mut self, e: &Expr) -> Term {
+    fn jump(&mut self, e: &Expr) -> TypeTerm {
         match e {
             Expr::Break(b) => {
                 if let Some(value) = &b.expr {
@@ -227,20 +227,20 @@ impl Inference {
                     let all = before.map_or(value.clone(), |before| self.both(before, value));
                     self.loops.push(Some(all));
                 }
-                Term::Other
+                TypeTerm::Other
             }
             Expr::Return(r) => {
                 if let (Some(value), Some(result)) = (&r.expr, self.result.clone()) {
                     let value = self.expr(value);
                     self.unify(&value, &result);
                 }
-                Term::Other
+                TypeTerm::Other
             }
-            _ => Term::Other,
+            _ => TypeTerm::Other,
         }
     }
 
-    fn arm(&mut self, arm: &syn::Arm, matched: &Term) -> Term {
+    fn arm(&mut self, arm: &syn::Arm, matched: &TypeTerm) -> TypeTerm {
         self.scopes.push(HashMap::new());
         self.bind(&arm.pat, matched.clone());
         let value = self.expr(&arm.body);
@@ -249,28 +249,28 @@ impl Inference {
     }
 
     /// A literal in one branch and a value from elsewhere in another become a C++ function with two types of results.
-    fn branches(&mut self, e: &Expr, values: &[Term]) {
-        let mixed = values.iter().any(|v| matches!(v, Term::Other));
-        if mixed && let Some(one) = values.iter().find(|v| matches!(v, Term::Integer(_))) {
+    fn branches(&mut self, e: &Expr, values: &[TypeTerm]) {
+        let mixed = values.iter().any(|v| matches!(v, TypeTerm::Other));
+        if mixed && let Some(one) = values.iter().find(|v| matches!(v, TypeTerm::Integer(_))) {
             self.elsewhere(&one.clone());
             self.settled.push((e.clone(), one.clone()));
         }
     }
 
-    fn binary(&mut self, b: &syn::ExprBinary) -> Term {
+    fn binary(&mut self, b: &syn::ExprBinary) -> TypeTerm {
         let (left, right) = (self.expr(&b.left), self.expr(&b.right));
         if shifts(&b.op) {
             return left;
         }
         let value = self.both(left, right);
         if compares(&b.op) || compound(&b.op).is_some() {
-            Term::Other
+            TypeTerm::Other
         } else {
             value
         }
     }
 
-    fn call(&mut self, c: &ExprCall) -> Term {
+    fn call(&mut self, c: &ExprCall) -> TypeTerm {
         let function = match &*c.func {
             Expr::Path(p) => p
                 .path
@@ -293,22 +293,22 @@ impl Inference {
             let (argument, taken) = (self.expr(argument), self.known(taken));
             self.unify(&argument, &taken);
         }
-        Term::Other
+        TypeTerm::Other
     }
 
-    fn method(&mut self, m: &ExprMethodCall) -> Term {
+    fn method(&mut self, m: &ExprMethodCall) -> TypeTerm {
         let receiver = self.expr(&m.receiver);
         let arguments: Vec<_> = m.args.iter().map(|a| self.expr(a)).collect();
         let name = m.method.to_string();
         let (taken, given) = match name.as_str() {
             "min" | "max" | "lesser" | "greater" | "clamp" | "abs" | "wrapping_add"
             | "wrapping_sub" | "wrapping_mul" => (receiver.clone(), receiver),
-            "powi" | "ldexp" => (self.known("i32"), Term::Other),
-            "to_i32" => (Term::Other, self.known("i32")),
-            "len" => (Term::Other, self.known("usize")),
+            "powi" | "ldexp" => (self.known("i32"), TypeTerm::Other),
+            "to_i32" => (TypeTerm::Other, self.known("i32")),
+            "len" => (TypeTerm::Other, self.known("usize")),
             _ => {
                 self.elsewhere(&receiver);
-                (Term::Other, Term::Other)
+                (TypeTerm::Other, TypeTerm::Other)
             }
         };
         for argument in &arguments {

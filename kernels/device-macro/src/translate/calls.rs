@@ -1,7 +1,7 @@
 //! Calls of functions and methods.
 use super::types::BY_TYPE;
 use super::{Binding, Translator};
-use crate::code::{Code, Part, list, text};
+use crate::code::{CppCode, CppPart, list, text};
 use crate::subset::{METHODS, OWN_METHODS, TRANSCENDENTAL, bare, cpp_name, ident_of, primitive};
 use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, Path};
 
@@ -9,7 +9,7 @@ use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, Path};
 const VARIANTS: &[&str] = &["Some", "Ok", "Err"];
 
 impl Translator {
-    pub(super) fn method_call(&mut self, m: &ExprMethodCall) -> Code {
+    pub(super) fn method_call(&mut self, m: &ExprMethodCall) -> CppCode {
         let name = m.method.to_string();
         if name == "at" {
             let (receiver, arguments) =
@@ -47,7 +47,7 @@ impl Translator {
         text(format!("rs::{name}(")).c(arguments).t(")")
     }
 
-    pub(super) fn call(&mut self, c: &ExprCall, top: bool) -> Code {
+    pub(super) fn call(&mut self, c: &ExprCall, top: bool) -> CppCode {
         let Expr::Path(ExprPath {
             qself: None, path, ..
         }) = &*c.func
@@ -67,10 +67,10 @@ impl Translator {
         }
         let generic = match path.segments.last() {
             Some(last) => self.generic_arguments(&last.arguments),
-            None => Code::default(),
+            None => CppCode::default(),
         };
         let arguments: Vec<_> = c.args.iter().map(|a| self.argument(a, top)).collect();
-        let function = match (self.owner(path, Part::Owner), path.segments.last()) {
+        let function = match (self.owner(path, CppPart::Owner), path.segments.last()) {
             (Some(owner), Some(last)) => {
                 // C++ does not know yet that what belongs to a parameter is a template
                 let template = self.is_choice(&first) && !generic.parts.is_empty();
@@ -78,7 +78,7 @@ impl Translator {
                     .t(if template { "template " } else { "" })
                     .t(cpp_name(&last.ident))
             }
-            _ => Code::of(Part::Value(bare(path))),
+            _ => CppCode::of(CppPart::Value(bare(path))),
         };
         function.c(generic).t("(").c(list(arguments)).t(")")
     }
@@ -118,7 +118,7 @@ impl Translator {
         }
     }
 
-    fn argument(&mut self, a: &Expr, top: bool) -> Code {
+    fn argument(&mut self, a: &Expr, top: bool) -> CppCode {
         let mutable = match a {
             Expr::Reference(r) if r.mutability.is_some() => Some(&*r.expr),
             e => {
@@ -140,7 +140,7 @@ impl Translator {
     }
 
     /// `R::lit(…)` and its like.
-    fn associated_function(&mut self, c: &ExprCall, path: &Path, ty: &str) -> Code {
+    fn associated_function(&mut self, c: &ExprCall, path: &Path, ty: &str) -> CppCode {
         let [argument] = &c.args.iter().collect::<Vec<_>>()[..] else {
             return self.bad(c, "one argument expected");
         };
@@ -160,7 +160,7 @@ impl Translator {
     }
 
     /// An argument of type `f64`: its literals are doubles, whatever `R` is.
-    fn double(&mut self, e: &Expr) -> Code {
+    fn double(&mut self, e: &Expr) -> CppCode {
         let outer = std::mem::replace(&mut self.doubles, true);
         let value = self.expr(e, false);
         self.doubles = outer;
@@ -168,7 +168,7 @@ impl Translator {
     }
 
     /// `f64::from_bits(…)` and `f32::from_bits(…)`.
-    fn bit_pattern(&mut self, c: &ExprCall, path: &Path, ty: &str) -> Code {
+    fn bit_pattern(&mut self, c: &ExprCall, path: &Path, ty: &str) -> CppCode {
         let bits = match ty {
             "f32" => "unsigned",
             "f64" => "rs::u64",

@@ -1,6 +1,6 @@
 //! Expressions.
 use super::{Tail, Translator};
-use crate::code::{Code, Part, list, text};
+use crate::code::{CppCode, CppPart, list, text};
 use crate::subset::{
     bare, compound, cpp_name, has_effects, integer_literal, operator, operator_function,
 };
@@ -19,7 +19,7 @@ fn single(b: &Block) -> Option<&Expr> {
 
 impl Translator {
     /// A place: something that can be assigned to, or any expression.
-    pub(super) fn place(&mut self, e: &Expr) -> Code {
+    pub(super) fn place(&mut self, e: &Expr) -> CppCode {
         match e {
             Expr::Paren(p) => self.place(&p.expr),
             Expr::Group(p) => self.place(&p.expr),
@@ -59,12 +59,12 @@ impl Translator {
     }
 
     /// The value of an expression; `top` if nothing else in the statement is evaluated beside it.
-    pub(super) fn expr(&mut self, e: &Expr, top: bool) -> Code {
+    pub(super) fn expr(&mut self, e: &Expr, top: bool) -> CppCode {
         self.expr_of(e, top, None)
     }
 
     /// Expressions, separated by commas.
-    pub(super) fn expr_list<'a>(&mut self, all: impl Iterator<Item = &'a Expr>) -> Code {
+    pub(super) fn expr_list<'a>(&mut self, all: impl Iterator<Item = &'a Expr>) -> CppCode {
         let all: Vec<_> = all.map(|e| self.expr(e, false)).collect();
         list(all)
     }
@@ -74,9 +74,9 @@ impl Translator {
         &mut self,
         e: &Expr,
         top: bool,
-        ty: Option<&Code>,
-        body: impl FnOnce(&mut Translator, &mut Code),
-    ) -> Code {
+        ty: Option<&CppCode>,
+        body: impl FnOnce(&mut Translator, &mut CppCode),
+    ) -> CppCode {
         if !top && has_effects(e) {
             let why = "this block changes variables inside a larger expression, where C++ does not fix \
                        the order of evaluation; put it into its own `let` first";
@@ -95,7 +95,7 @@ impl Translator {
     }
 
     /// As [`expr`](Self::expr), with the type of the result where a `let` gives it.
-    pub(super) fn expr_of(&mut self, e: &Expr, top: bool, ty: Option<&Code>) -> Code {
+    pub(super) fn expr_of(&mut self, e: &Expr, top: bool, ty: Option<&CppCode>) -> CppCode {
         match e {
             Expr::Lit(l) => self.lit(&l.lit),
             Expr::Paren(p) => text("(").c(self.expr(&p.expr, top)).t(")"),
@@ -129,7 +129,7 @@ impl Translator {
         }
     }
 
-    fn unary(&mut self, u: &ExprUnary) -> Code {
+    fn unary(&mut self, u: &ExprUnary) -> CppCode {
         match u.op {
             UnOp::Neg(_) => match self.negative(&u.expr) {
                 Some(literal) => literal,
@@ -140,7 +140,7 @@ impl Translator {
         }
     }
 
-    fn binary(&mut self, b: &ExprBinary) -> Code {
+    fn binary(&mut self, b: &ExprBinary) -> CppCode {
         if matches!(b.op, BinOp::Shl(_))
             && let Some(l) = integer_literal(&b.left)
             && l.suffix().is_empty()
@@ -158,7 +158,7 @@ impl Translator {
         }
     }
 
-    fn if_value(&mut self, e: &Expr, i: &ExprIf, top: bool, ty: Option<&Code>) -> Code {
+    fn if_value(&mut self, e: &Expr, i: &ExprIf, top: bool, ty: Option<&CppCode>) -> CppCode {
         if self.pure(e)
             && let (Some(a), Some((_, b))) = (single(&i.then_branch), &i.else_branch)
         {
@@ -169,7 +169,7 @@ impl Translator {
         self.lambda(e, top, ty, |t, o| t.if_stmt(i, Tail::Return, o))
     }
 
-    fn block_value(&mut self, e: &Expr, b: &ExprBlock, top: bool, ty: Option<&Code>) -> Code {
+    fn block_value(&mut self, e: &Expr, b: &ExprBlock, top: bool, ty: Option<&CppCode>) -> CppCode {
         if let Some(label) = &b.label {
             self.err(label, "no block labels");
         }
@@ -179,7 +179,7 @@ impl Translator {
         }
     }
 
-    fn structure_value(&mut self, e: &Expr, s: &ExprStruct) -> Code {
+    fn structure_value(&mut self, e: &Expr, s: &ExprStruct) -> CppCode {
         if has_effects(e) {
             self.err(e, "no side effects inside a structure literal");
         }
@@ -189,8 +189,8 @@ impl Translator {
         };
         let path = bare(&s.path);
         let ty = match arguments {
-            Some(arguments) => Code::of(Part::Type(path)).c(arguments),
-            None => Code::of(Part::Inferred(path)),
+            Some(arguments) => CppCode::of(CppPart::Type(path)).c(arguments),
+            None => CppCode::of(CppPart::Inferred(path)),
         };
         let whole = self.temporary("s");
         let mut code = text("[&]() { ").c(ty).t(format!(" {whole}"));
@@ -210,7 +210,7 @@ impl Translator {
         code.t(format!(" return {whole}; }}()"))
     }
 
-    fn refused(&mut self, e: &Expr) -> Code {
+    fn refused(&mut self, e: &Expr) -> CppCode {
         let why = match e {
             Expr::Tuple(_) => "tuples of 2 to 4 elements only; use a #[device] structure",
             Expr::Closure(_) => {

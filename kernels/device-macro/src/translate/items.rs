@@ -1,6 +1,6 @@
 //! Structures, enums, constants and implementations.
 use super::{Generic, Translator, member};
-use crate::code::{Code, list, text};
+use crate::code::{CppCode, list, text};
 use crate::errors::Errors;
 use crate::subset::{cpp_name, docs, integer_literal};
 use quote::ToTokens;
@@ -11,7 +11,7 @@ use syn::{
 };
 
 /// Text of a constant, perhaps of the type `of`.
-pub fn constant(c: &ItemConst, of: Option<&Ident>) -> Result<Code> {
+pub fn constant(c: &ItemConst, of: Option<&Ident>) -> Result<CppCode> {
     let single = c.ty.to_token_stream().to_string().contains("f32");
     let float = Some(if single { "f32" } else { "f64" });
     let mut t = Translator {
@@ -64,7 +64,7 @@ impl Translator {
 }
 
 /// Text of a structure: its generics, declaration and definition.
-pub fn structure(s: &ItemStruct) -> Result<(Vec<Generic>, Code, Code)> {
+pub fn structure(s: &ItemStruct) -> Result<(Vec<Generic>, CppCode, CppCode)> {
     let mut t = Translator::default();
     let head = t.structure_generics(&s.generics);
     let name = cpp_name(&s.ident);
@@ -90,7 +90,7 @@ pub fn structure(s: &ItemStruct) -> Result<(Vec<Generic>, Code, Code)> {
 }
 
 /// Text of an enum without data: an `int` with names.
-pub fn enumeration(e: &ItemEnum) -> Result<Code> {
+pub fn enumeration(e: &ItemEnum) -> Result<CppCode> {
     let mut t = Translator::default();
     if !e.generics.params.is_empty() {
         t.err(&e.generics, "an enum has no generic parameters here");
@@ -123,10 +123,11 @@ pub fn implementation(
     of: &Ident,
     constants: &[ItemConst],
     functions: &[ItemFn],
-) -> Result<(Code, Code)> {
+) -> Result<(CppCode, CppCode)> {
     let name = cpp_name(of);
     let mut errors = Errors::default();
-    let (mut declaration, mut definitions) = (text(format!("struct {name} {{")), Code::default());
+    let (mut declaration, mut definitions) =
+        (text(format!("struct {name} {{")), CppCode::default());
     for c in constants {
         if matches!(&c.ty.as_ref(), Type::Array(_)) {
             let why = "#[device]: put the array into a #[device] const beside the `impl`";

@@ -1,6 +1,6 @@
 //! Literals, paths to values, and initialisers of tables.
 use super::{Binding, Translator};
-use crate::code::{Code, Part, list, text};
+use crate::code::{CppCode, CppPart, list, text};
 use crate::subset::{REAL_CONSTANTS, bare, cpp_name, lower_case, names_type, primitive};
 use syn::{Expr, ExprLit, ExprPath, Lit, LitFloat, LitInt, Path};
 
@@ -32,7 +32,7 @@ fn extreme(ty: &str, name: &str) -> Option<&'static str> {
 }
 
 impl Translator {
-    pub(super) fn lit(&mut self, l: &Lit) -> Code {
+    pub(super) fn lit(&mut self, l: &Lit) -> CppCode {
         match l {
             Lit::Bool(b) => text(if b.value { "true" } else { "false" }),
             Lit::Int(i) => self.integer(i),
@@ -41,7 +41,7 @@ impl Translator {
         }
     }
 
-    fn integer(&mut self, i: &LitInt) -> Code {
+    fn integer(&mut self, i: &LitInt) -> CppCode {
         let value = i.base10_parse::<i128>();
         match (value, i.suffix()) {
             (Ok(v), "" | "i32") if v.unsigned_abs() <= i32::MAX as u128 => text(v.to_string()),
@@ -58,7 +58,7 @@ impl Translator {
         }
     }
 
-    fn float(&mut self, f: &LitFloat) -> Code {
+    fn float(&mut self, f: &LitFloat) -> CppCode {
         let digits = digits(f);
         let real = self.real().filter(|_| !self.doubles).map(str::to_string);
         let float = if self.doubles {
@@ -105,7 +105,7 @@ impl Translator {
     }
 
     /// A negative integer literal, of which C++ has none.
-    pub(super) fn negative(&mut self, e: &Expr) -> Option<Code> {
+    pub(super) fn negative(&mut self, e: &Expr) -> Option<CppCode> {
         let Expr::Lit(ExprLit {
             lit: Lit::Int(i), ..
         }) = e
@@ -117,7 +117,7 @@ impl Translator {
     }
 
     /// A variable, const parameter, associated constant, variant of an enum or `#[device]` constant.
-    pub(super) fn path(&mut self, p: &Path) -> Code {
+    pub(super) fn path(&mut self, p: &Path) -> CppCode {
         let first = p.segments[0].ident.to_string();
         if p.get_ident().is_some() {
             if let Some(local) = self.lookup(&first) {
@@ -155,8 +155,8 @@ impl Translator {
     }
 
     /// A variant of an enum, a constant of a type, a structure without members, or a constant.
-    fn item_value(&mut self, p: &Path) -> Code {
-        match self.owner(p, Part::Value) {
+    fn item_value(&mut self, p: &Path) -> CppCode {
+        match self.owner(p, CppPart::Value) {
             Some(owner) => owner.t(cpp_name(&p.segments[p.segments.len() - 1].ident)),
             // a structure without members as a value
             None if p
@@ -164,14 +164,14 @@ impl Translator {
                 .last()
                 .is_some_and(|s| lower_case(&s.ident.to_string())) =>
             {
-                Code::of(Part::Value(bare(p))).t("{}")
+                CppCode::of(CppPart::Value(bare(p))).t("{}")
             }
-            None => Code::of(Part::Value(bare(p))),
+            None => CppCode::of(CppPart::Value(bare(p))),
         }
     }
 
     /// The type, with `::`, to which the last name of a path belongs: an enum or one that brings functions, which is said by `part`.
-    pub(super) fn owner(&mut self, p: &Path, part: fn(Path) -> Part) -> Option<Code> {
+    pub(super) fn owner(&mut self, p: &Path, part: fn(Path) -> CppPart) -> Option<CppCode> {
         let mut owner = bare(p);
         owner.segments.pop();
         owner.segments.pop_punct();
@@ -182,10 +182,10 @@ impl Translator {
         if owner.segments.len() == 1 && self.is_own(name) {
             return self.of.as_ref().map(|of| text(cpp_name(of)).t("::"));
         }
-        names_type(name).then(|| Code::of(part(owner)).t("::"))
+        names_type(name).then(|| CppCode::of(part(owner)).t("::"))
     }
 
-    fn associated_constant(&mut self, p: &Path, ty: &str) -> Code {
+    fn associated_constant(&mut self, p: &Path, ty: &str) -> CppCode {
         let name = p.segments[1].ident.to_string();
         let parameter = self.is_type(ty);
         if !REAL_CONSTANTS.contains(&name.as_str()) || !parameter && name == "PI" {
@@ -209,7 +209,7 @@ impl Translator {
     }
 
     /// A path used as a value.
-    pub(super) fn value(&mut self, p: &ExprPath) -> Code {
+    pub(super) fn value(&mut self, p: &ExprPath) -> CppCode {
         if p.qself.is_some() {
             return self.bad(p, "qualified paths are not supported");
         }
@@ -223,7 +223,7 @@ impl Translator {
     }
 
     /// Initialiser of a constant array: nested braces around plain expressions.
-    pub(super) fn table(&mut self, e: &Expr) -> Code {
+    pub(super) fn table(&mut self, e: &Expr) -> CppCode {
         match e {
             Expr::Array(a) => {
                 let elements: Vec<_> = a.elems.iter().map(|e| self.table(e)).collect();

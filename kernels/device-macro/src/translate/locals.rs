@@ -1,6 +1,6 @@
 //! `let` and destructuring.
 use super::{Binding, Translator};
-use crate::code::{Code, text};
+use crate::code::{CppCode, text};
 use crate::subset::{cpp_name, is_place};
 use syn::{Expr, ExprReference, Local, Member, Pat, PatIdent, Type, spanned::Spanned};
 
@@ -9,7 +9,7 @@ fn plain(i: &PatIdent) -> bool {
 }
 
 impl Translator {
-    pub(super) fn local(&mut self, l: &Local, out: &mut Code) {
+    pub(super) fn local(&mut self, l: &Local, out: &mut CppCode) {
         self.line(l.span(), out);
         let (pattern, ty) = match &l.pat {
             Pat::Type(t) => (&*t.pat, Some(&*t.ty)),
@@ -38,7 +38,7 @@ impl Translator {
         }
     }
 
-    fn uninitialised(&mut self, l: &Local, pattern: &Pat, ty: Option<&Type>, out: &mut Code) {
+    fn uninitialised(&mut self, l: &Local, pattern: &Pat, ty: Option<&Type>, out: &mut CppCode) {
         let (Pat::Ident(i), Some(ty)) = (pattern, ty) else {
             return self.err(
                 l,
@@ -50,7 +50,7 @@ impl Translator {
         out.add(ty.t(format!(" {name};")));
     }
 
-    fn named(&mut self, i: &PatIdent, ty: Option<&Type>, e: &Expr, out: &mut Code) {
+    fn named(&mut self, i: &PatIdent, ty: Option<&Type>, e: &Expr, out: &mut CppCode) {
         if let Expr::Reference(r) = e
             && self.reference(i, r, out)
         {
@@ -68,7 +68,7 @@ impl Translator {
     }
 
     /// `let x = &mut place` and `let x = &place`; false for a reference to a temporary, which is a value in C++.
-    fn reference(&mut self, i: &PatIdent, r: &ExprReference, out: &mut Code) -> bool {
+    fn reference(&mut self, i: &PatIdent, r: &ExprReference, out: &mut CppCode) -> bool {
         let mutable = r.mutability.is_some();
         if !is_place(&r.expr) {
             if mutable {
@@ -91,7 +91,7 @@ impl Translator {
         true
     }
 
-    fn destructure(&mut self, p: &Pat, from: &str, out: &mut Code) {
+    fn destructure(&mut self, p: &Pat, from: &str, out: &mut CppCode) {
         match p {
             Pat::Wild(_) | Pat::Rest(_) => {}
             Pat::Ident(i) if plain(i) => {

@@ -1,6 +1,6 @@
 //! Loops, and what leaves them.
 use super::{Binding, Tail, Translator};
-use crate::code::{Code, text};
+use crate::code::{CppCode, text};
 use crate::subset::{ident_of, integer_literal, primitive};
 use std::collections::HashMap;
 use syn::{
@@ -13,13 +13,13 @@ const UNROLLED: i64 = 16;
 
 impl Translator {
     /// A `loop`; where it is a value, `break` returns it.
-    pub(super) fn loop_stmt(&mut self, l: &ExprLoop, tail: Tail, out: &mut Code) {
+    pub(super) fn loop_stmt(&mut self, l: &ExprLoop, tail: Tail, out: &mut CppCode) {
         self.no_label(&l.label);
         out.push("for (;;) {");
         self.loop_body(&l.body, tail, out);
     }
 
-    pub(super) fn break_stmt(&mut self, b: &ExprBreak, out: &mut Code) {
+    pub(super) fn break_stmt(&mut self, b: &ExprBreak, out: &mut CppCode) {
         self.jump(b, &b.label);
         let value = b.expr.as_ref().map(|e| self.expr(e, true));
         match (self.loops.last(), value) {
@@ -29,7 +29,7 @@ impl Translator {
         }
     }
 
-    pub(super) fn while_loop(&mut self, w: &ExprWhile, out: &mut Code) {
+    pub(super) fn while_loop(&mut self, w: &ExprWhile, out: &mut CppCode) {
         self.no_label(&w.label);
         let condition = self.condition(&w.cond);
         out.add(text("while (").c(condition).t(") {"));
@@ -55,7 +55,7 @@ impl Translator {
         }
     }
 
-    fn loop_body(&mut self, b: &Block, tail: Tail, out: &mut Code) {
+    fn loop_body(&mut self, b: &Block, tail: Tail, out: &mut CppCode) {
         self.loops.push(tail);
         self.block(b, Tail::Discard, out);
         self.loops.pop();
@@ -105,7 +105,7 @@ impl Translator {
         }
     }
 
-    pub(super) fn for_loop(&mut self, f: &ExprForLoop, out: &mut Code) {
+    pub(super) fn for_loop(&mut self, f: &ExprForLoop, out: &mut CppCode) {
         self.no_label(&f.label);
         let Some((range, start, end)) = self.range(&f.expr) else {
             return;
@@ -145,7 +145,7 @@ impl Translator {
 }
 
 /// C++ type of a loop counter: that of a literal's suffix, `int` between plain literals, else that of the other bound.
-fn counter_type(start: &Expr, end: &Expr, first: &Code, last: &Code) -> Code {
+fn counter_type(start: &Expr, end: &Expr, first: &CppCode, last: &CppCode) -> CppCode {
     let (a, b) = (integer_literal(start), integer_literal(end));
     let suffix = [a, b]
         .into_iter()

@@ -14,7 +14,7 @@ mod types;
 pub use items::{constant, enumeration, implementation, structure};
 pub use literals::digits;
 
-use crate::code::{Code, text};
+use crate::code::{CppCode, text};
 use crate::subset::cpp_name;
 use quote::ToTokens;
 use std::collections::{HashMap, HashSet};
@@ -48,13 +48,13 @@ pub struct Function {
     /// Comments.
     pub docs: String,
     /// `template<…> `, or nothing.
-    pub template: Code,
+    pub template: CppCode,
     /// Type of the result.
-    pub result: Code,
+    pub result: CppCode,
     /// Name and parameters.
-    pub call: Code,
+    pub call: CppCode,
     /// The body with its braces.
-    pub body: Code,
+    pub body: CppCode,
 }
 
 /// A generic parameter, by name.
@@ -95,7 +95,7 @@ pub struct Translator {
 }
 
 /// Text of a function: prototype and body.
-pub fn function(f: &ItemFn) -> (Translator, Result<(Code, Code)>) {
+pub fn function(f: &ItemFn) -> (Translator, Result<(CppCode, CppCode)>) {
     let (t, result) = member(f, None);
     let result = result.map(|m| {
         let prototype = text(m.docs)
@@ -170,7 +170,7 @@ impl Translator {
     }
 
     /// Reports an error and stands in for the expression.
-    fn bad(&mut self, node: &impl ToTokens, message: impl Display) -> Code {
+    fn bad(&mut self, node: &impl ToTokens, message: impl Display) -> CppCode {
         self.err(node, message);
         text("0")
     }

@@ -1,7 +1,7 @@
 //! Generic parameters and function signatures.
 use super::types::BY_TYPE;
 use super::{Binding, Function, Generic, Tail, Translator};
-use crate::code::{Code, list, text};
+use crate::code::{CppCode, list, text};
 use crate::subset::{cpp_name, docs};
 use std::collections::HashMap;
 use syn::{
@@ -43,7 +43,7 @@ fn bounded(p: &TypeParam, name: &str) -> bool {
 }
 
 impl Translator {
-    fn generics(&mut self, generics: &Generics, unbounded: bool) -> Code {
+    fn generics(&mut self, generics: &Generics, unbounded: bool) -> CppCode {
         if let Some(clause) = &generics.where_clause {
             self.err(
                 clause,
@@ -70,12 +70,12 @@ impl Translator {
             }
         }
         if parameters.is_empty() {
-            return Code::default();
+            return CppCode::default();
         }
         text("template<").c(list(parameters)).t("> ")
     }
 
-    fn type_parameter(&mut self, t: &TypeParam, unbounded: bool) -> Code {
+    fn type_parameter(&mut self, t: &TypeParam, unbounded: bool) -> CppCode {
         let name = t.ident.to_string();
         self.used.insert(name.clone());
         let lane = bounded(t, "Lane");
@@ -114,7 +114,7 @@ impl Translator {
     }
 
     /// Generics of a structure, whose type parameters need no bound.
-    pub(super) fn structure_generics(&mut self, generics: &Generics) -> Code {
+    pub(super) fn structure_generics(&mut self, generics: &Generics) -> CppCode {
         self.generics(generics, true)
     }
 
@@ -134,7 +134,7 @@ impl Translator {
     }
 
     /// The result type, `None` without a value.
-    fn result(&mut self, output: &ReturnType) -> Option<Code> {
+    fn result(&mut self, output: &ReturnType) -> Option<CppCode> {
         let ReturnType::Type(_, ty) = output else {
             return None;
         };
@@ -145,7 +145,7 @@ impl Translator {
         }
     }
 
-    fn parameter(&mut self, p: &PatType) -> Code {
+    fn parameter(&mut self, p: &PatType) -> CppCode {
         let name = match &*p.pat {
             Pat::Ident(name) => name,
             Pat::Wild(_) => {

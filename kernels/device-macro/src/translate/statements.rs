@@ -1,6 +1,6 @@
 //! Statements and control flow.
 use super::{Tail, Translator};
-use crate::code::{Code, text};
+use crate::code::{CppCode, text};
 use crate::subset::{compound, is_place};
 use proc_macro2::Span;
 use std::collections::HashMap;
@@ -11,12 +11,12 @@ use syn::{
 
 impl Translator {
     /// Starts a statement: the compiler's messages then name the Rust line.
-    pub(super) fn line(&self, span: Span, out: &mut Code) {
+    pub(super) fn line(&self, span: Span, out: &mut CppCode) {
         let indent = "  ".repeat(self.scopes.len().saturating_sub(1));
         out.push(format!("\n#line {}\n  {indent}", span.start().line));
     }
 
-    pub(super) fn block(&mut self, b: &Block, tail: Tail, out: &mut Code) {
+    pub(super) fn block(&mut self, b: &Block, tail: Tail, out: &mut CppCode) {
         self.scopes.push(HashMap::new());
         for (k, statement) in b.stmts.iter().enumerate() {
             let last = k + 1 == b.stmts.len();
@@ -51,7 +51,7 @@ impl Translator {
     }
 
     /// An expression whose value, if any, is dropped.
-    pub(super) fn stmt(&mut self, e: &Expr, out: &mut Code) {
+    pub(super) fn stmt(&mut self, e: &Expr, out: &mut CppCode) {
         self.line(e.span(), out);
         match e {
             Expr::Assign(a) => self.assign(a, out),
@@ -81,7 +81,7 @@ impl Translator {
         }
     }
 
-    fn assign(&mut self, a: &ExprAssign, out: &mut Code) {
+    fn assign(&mut self, a: &ExprAssign, out: &mut CppCode) {
         if let Expr::Tuple(places) = &*a.left {
             let (whole, value) = (self.temporary("t"), self.expr(&a.right, true));
             out.add(text(format!("const auto {whole} = ")).c(value).t(";"));
@@ -104,7 +104,7 @@ impl Translator {
         out.add(left.t(" = ").c(right).t(";"));
     }
 
-    fn compound_assign(&mut self, b: &ExprBinary, out: &mut Code) {
+    fn compound_assign(&mut self, b: &ExprBinary, out: &mut CppCode) {
         let (left, right) = (self.place(&b.left), self.expr(&b.right, true));
         match compound(&b.op) {
             Some("%") => {
@@ -122,7 +122,7 @@ impl Translator {
         }
     }
 
-    fn return_stmt(&mut self, r: &ExprReturn, out: &mut Code) {
+    fn return_stmt(&mut self, r: &ExprReturn, out: &mut CppCode) {
         if self.lambdas > 0 {
             let why = "`return` inside a block used as a value cannot be translated; \
                        use the `if` as a statement, or return from the function's tail";
@@ -138,7 +138,7 @@ impl Translator {
     }
 
     /// The last expression of a function or lambda.
-    pub(super) fn tail(&mut self, e: &Expr, out: &mut Code) {
+    pub(super) fn tail(&mut self, e: &Expr, out: &mut CppCode) {
         match e {
             Expr::If(i) if !self.pure(e) => {
                 self.line(e.span(), out);
@@ -166,14 +166,14 @@ impl Translator {
         }
     }
 
-    pub(super) fn condition(&mut self, e: &Expr) -> Code {
+    pub(super) fn condition(&mut self, e: &Expr) -> CppCode {
         match e {
             Expr::Let(l) => self.bad(l, "`if let` and `while let` are not supported"),
             e => self.expr(e, false),
         }
     }
 
-    pub(super) fn if_stmt(&mut self, i: &ExprIf, tail: Tail, out: &mut Code) {
+    pub(super) fn if_stmt(&mut self, i: &ExprIf, tail: Tail, out: &mut CppCode) {
         let condition = self.condition(&i.cond);
         out.add(text("if (").c(condition).t(") {"));
         self.block(&i.then_branch, tail, out);
@@ -197,7 +197,7 @@ impl Translator {
     }
 
     /// The condition under which a pattern matches the value, `None` if it always does.
-    fn pattern_test(&mut self, p: &Pat, value: &str) -> Option<Code> {
+    fn pattern_test(&mut self, p: &Pat, value: &str) -> Option<CppCode> {
         match p {
             Pat::Wild(_) => None,
             Pat::Lit(l) if matches!(l.lit, Lit::Int(_) | Lit::Bool(_)) => {
@@ -205,7 +205,7 @@ impl Translator {
                 Some(text(format!("({value} == ")).c(literal).t(")"))
             }
             Pat::Or(or) => {
-                let mut any: Option<Code> = None;
+                let mut any: Option<CppCode> = None;
                 for case in &or.cases {
                     let test = self.pattern_test(case, value)?;
                     any = Some(match any {
@@ -232,7 +232,7 @@ impl Translator {
         }
     }
 
-    fn range_test(&mut self, r: &PatRange, value: &str) -> Option<Code> {
+    fn range_test(&mut self, r: &PatRange, value: &str) -> Option<CppCode> {
         let [first, last] = [&r.start, &r.end].map(|e| e.as_ref().map(|e| self.expr(e, false)));
         let (Some(first), Some(last)) = (first, last) else {
             self.err(r, "the range needs both ends");
@@ -246,7 +246,7 @@ impl Translator {
         Some(test.t(format!(" && {value} {upper} ")).c(last).t(")"))
     }
 
-    pub(super) fn match_stmt(&mut self, m: &ExprMatch, tail: Tail, out: &mut Code) {
+    pub(super) fn match_stmt(&mut self, m: &ExprMatch, tail: Tail, out: &mut CppCode) {
         let matched = self.expr(&m.expr, true);
         let value = self.temporary("m");
         out.add(text(format!("const auto {value} = ")).c(matched).t("; "));

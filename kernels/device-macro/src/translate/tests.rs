@@ -2,16 +2,18 @@
 mod refused;
 
 use super::*;
-use crate::code::Part;
+use crate::code::CppPart;
 use crate::{cell_fn, infer, rust_side};
 use quote::quote;
 
 /// The text with other items as `<path>`.
-fn shown(code: &Code) -> String {
-    let part = |p: &Part| match p {
-        Part::Text(t) => t.clone(),
-        Part::Value(p) | Part::Owner(p) | Part::Type(p) => format!("<{}>", p.to_token_stream()),
-        Part::Inferred(p) => format!("<{}><inferred>", p.to_token_stream()),
+fn shown(code: &CppCode) -> String {
+    let part = |p: &CppPart| match p {
+        CppPart::Text(t) => t.clone(),
+        CppPart::Value(p) | CppPart::Owner(p) | CppPart::Type(p) => {
+            format!("<{}>", p.to_token_stream())
+        }
+        CppPart::Inferred(p) => format!("<{}><inferred>", p.to_token_stream()),
     };
     code.parts.iter().map(part).collect()
 }

@@ -1,6 +1,6 @@
 //! Types and generic arguments.
 use super::Translator;
-use crate::code::{Code, Part, list, text};
+use crate::code::{CppCode, CppPart, list, text};
 use crate::subset::{bare, primitive};
 use syn::{Expr, GenericArgument, PathArguments, Stmt, Type, TypePath};
 
@@ -14,7 +14,7 @@ const CONTAINERS: &[&str] = &["Vec", "Option", "Box", "Result"];
 
 impl Translator {
     /// The C++ type.
-    pub(super) fn ty(&mut self, t: &Type) -> Code {
+    pub(super) fn ty(&mut self, t: &Type) -> CppCode {
         match t {
             Type::Paren(p) => self.ty(&p.elem),
             Type::Group(p) => self.ty(&p.elem),
@@ -45,7 +45,7 @@ impl Translator {
         }
     }
 
-    fn path_type(&mut self, p: &TypePath) -> Code {
+    fn path_type(&mut self, p: &TypePath) -> CppCode {
         let Some(last) = p.path.segments.last() else {
             return self.bad(p, "empty path");
         };
@@ -76,13 +76,13 @@ impl Translator {
         }
         let path = bare(&p.path);
         match &last.arguments {
-            PathArguments::None => Code::of(Part::Value(path)),
-            arguments => Code::of(Part::Type(path)).c(self.generic_arguments(arguments)),
+            PathArguments::None => CppCode::of(CppPart::Value(path)),
+            arguments => CppCode::of(CppPart::Type(path)).c(self.generic_arguments(arguments)),
         }
     }
 
     /// A pointer into a device's memory.
-    fn address(&mut self, p: &TypePath, arguments: &PathArguments) -> Code {
+    fn address(&mut self, p: &TypePath, arguments: &PathArguments) -> CppCode {
         let PathArguments::AngleBracketed(a) = arguments else {
             return self.bad(p, "say of what: `Address<T>`");
         };
@@ -96,9 +96,9 @@ impl Translator {
     }
 
     /// `<A, B>`, or nothing.
-    pub(super) fn generic_arguments(&mut self, arguments: &PathArguments) -> Code {
+    pub(super) fn generic_arguments(&mut self, arguments: &PathArguments) -> CppCode {
         match arguments {
-            PathArguments::None => Code::default(),
+            PathArguments::None => CppCode::default(),
             PathArguments::AngleBracketed(a) => {
                 let all: Vec<_> = a.args.iter().map(|g| self.generic_argument(g)).collect();
                 text("<").c(list(all)).t(">")
@@ -107,7 +107,7 @@ impl Translator {
         }
     }
 
-    fn generic_argument(&mut self, argument: &GenericArgument) -> Code {
+    fn generic_argument(&mut self, argument: &GenericArgument) -> CppCode {
         match argument {
             GenericArgument::Type(Type::Infer(i)) => {
                 let why = "write the generic argument explicitly (C++ has no `_`), \

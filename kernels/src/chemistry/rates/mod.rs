@@ -54,7 +54,7 @@ pub enum H2Cooling {
 
 /// What a network may choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Choices {
+pub struct RateChoices {
     /// Recombination of H+, He+ and He++.
     pub recombination: Recombination,
     /// Three-body formation of H2.
@@ -164,7 +164,7 @@ pub const fn columns(species: usize) -> usize {
 
 /// The value of a column at a temperature, in Myr, cm^3 and kelvin.
 #[must_use]
-pub fn value(column: usize, t: Temperature, choices: Choices) -> f64 {
+pub fn value(column: usize, t: Temperature, choices: RateChoices) -> f64 {
     let energy = MYR / BOLTZMANN;
     match column {
         K1..=K6 => MYR * atoms::rate(column, t, choices.recombination),

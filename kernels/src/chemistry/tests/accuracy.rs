@@ -7,7 +7,7 @@ struct Found {
     t: f64,
     e: f64,
     h2: f64,
-    attempts: i32,
+    substeps: i32,
 }
 
 fn compare<R: Real, const S: usize, const N: usize>(
@@ -17,12 +17,12 @@ fn compare<R: Real, const S: usize, const N: usize>(
     end: f64,
     exact: &[Abundances<f64>],
 ) -> Found {
-    let (found, attempts) = history::<R, S, N>(p, density, start, end);
+    let (found, substeps) = history::<R, S, N>(p, density, start, end);
     Found {
         t: largest(exact, &found, 0.0, kelvin::<S>),
         e: largest(exact, &found, 0.0, charge::<S>),
         h2: largest(exact, &found, 1e-9, |s| s.y[H2]),
-        attempts,
+        substeps,
     }
 }
 
@@ -42,7 +42,7 @@ fn six_species_cool_from_a_million_kelvin() {
         "{}",
         charge::<3>(&last)
     );
-    for (tolerance, t, e, attempts) in [(1e-2, 5e-4, 5e-4, 150), (1e-3, 1e-4, 2e-4, 260)] {
+    for (tolerance, t, e, substeps) in [(1e-2, 5e-4, 5e-4, 150), (1e-3, 1e-4, 2e-4, 260)] {
         let p = with_tolerance(&tight, tolerance, 1e-8);
         for found in [
             compare::<f64, 3, 4>(&p, 1.0, &start, 30.0, &exact),
@@ -51,11 +51,11 @@ fn six_species_cool_from_a_million_kelvin() {
             let Found {
                 t: dt,
                 e: de,
-                attempts: n,
+                substeps: n,
                 ..
             } = found;
             println!("6 species {tolerance}: T {dt:.1e} electrons {de:.1e} sub-steps {n}");
-            assert!(dt < t && de < e && n <= attempts);
+            assert!(dt < t && de < e && n <= substeps);
         }
     }
 }
@@ -85,7 +85,7 @@ fn nine_species_cool_from_a_million_kelvin() {
                 t: dt,
                 e: de,
                 h2: dh,
-                attempts: n,
+                substeps: n,
             } = found;
             println!("9 species {tolerance}: T {dt:.1e} e {de:.1e} H2 {dh:.1e} sub-steps {n}");
             assert!(dt < t && de < e && dh < h2 && n < 300);

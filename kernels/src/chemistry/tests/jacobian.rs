@@ -1,6 +1,6 @@
 //! The Jacobian against differences.
 use super::super::species::{DI, HEI, HI, OF_DI, OF_HEI, OF_HI, SPECIES};
-use super::super::{H2Cooling, slopes};
+use super::super::{H2Cooling, derivatives};
 use super::sample::Numbers;
 use super::*;
 
@@ -39,29 +39,29 @@ fn worst<const S: usize, const N: usize>(species: usize, h2_cooling: H2Cooling) 
         heat_ev: [4.0, 7.0, 20.0],
         redshift: Some(10.0),
     };
-    let choices = Choices {
+    let choices = RateChoices {
         h2_cooling,
-        ..Choices::default()
+        ..RateChoices::default()
     };
     let p = Network::new(
         species,
         choices,
         [HELIUM, DEUTERIUM],
         &radiation,
-        Precision::default(),
+        Tolerances::default(),
     );
     let mut worst = 0.0f64;
     for _ in 0..100 {
         let (s, cell) = (
             state::<S>(&mut r),
-            Cell {
+            CellConditions {
                 density: r.decades(-2.0, 4.0),
                 heating: 3.0,
                 dust: 0.0,
             },
         );
         let (mut f, mut j) = ([0.0; N], [[0.0; N]; N]);
-        slopes::<f64, S, N, 1>(&p, &cell, &s, false, &mut f, &mut j);
+        derivatives::<f64, S, N, 1>(&p, &cell, &s, false, &mut f, &mut j);
         let size = |k: usize| if k == S { s.energy } else { 0.02 };
         let rows: Vec<f64> = j
             .iter()
@@ -70,7 +70,7 @@ fn worst<const S: usize, const N: usize>(species: usize, h2_cooling: H2Cooling) 
         for k in 0..N {
             let h = 1e-5 * size(k);
             let (mut up, mut down, mut none) = ([0.0; N], [0.0; N], [[0.0; N]; N]);
-            slopes::<f64, S, N, 0>(
+            derivatives::<f64, S, N, 0>(
                 &p,
                 &cell,
                 &shifted::<S>(&s, k, h),
@@ -78,7 +78,7 @@ fn worst<const S: usize, const N: usize>(species: usize, h2_cooling: H2Cooling) 
                 &mut up,
                 &mut none,
             );
-            slopes::<f64, S, N, 0>(
+            derivatives::<f64, S, N, 0>(
                 &p,
                 &cell,
                 &shifted::<S>(&s, k, -h),

@@ -8,10 +8,10 @@ mod steps;
 
 use super::species::{H2, H2P, HM};
 use super::{
-    Abundances, Background, Cell, Choices, Clock, Network, Precision, advance, electrons,
-    equilibrium, heat_capacity, temperature,
+    Abundances, Background, CellConditions, Network, RateChoices, SubstepClock, Tolerances,
+    advance, electrons, equilibrium, heat_capacity, temperature,
 };
-use crate::mesh::attempt::DONE;
+use crate::mesh::subcycle::DONE;
 use nestar_device::{Precise, Real};
 
 /// Helium nuclei per hydrogen nucleus for a hydrogen fraction of 0.76.
@@ -21,15 +21,15 @@ pub const DEUTERIUM: f64 = 2.6e-5;
 
 /// A network without radiation.
 pub fn network(species: usize, relative: f64, absolute: f64) -> Network<f64> {
-    let precision = Precision {
+    let precision = Tolerances {
         relative,
         absolute,
-        ..Precision::default()
+        ..Tolerances::default()
     };
     let elements = [HELIUM, DEUTERIUM];
     Network::new(
         species,
-        Choices::default(),
+        RateChoices::default(),
         elements,
         &Background::default(),
         precision,
@@ -47,7 +47,7 @@ pub fn with_tolerance(p: &Network<f64>, relative: f64, absolute: f64) -> Network
 
 /// Ionisation in equilibrium at a temperature, with hardly any molecules.
 pub fn at<const S: usize>(p: &Network<f64>, density: f64, t: f64) -> Abundances<f64> {
-    let cell = Cell {
+    let cell = CellConditions {
         density,
         heating: 0.0,
         dust: 0.0,
@@ -86,18 +86,18 @@ pub fn through<R: Real, const S: usize, const N: usize>(
     s: Abundances<R>,
     dt: f64,
 ) -> (Abundances<R>, i32) {
-    let cell = Cell {
+    let cell = CellConditions {
         density: R::lit(density),
         heating: R::lit(0.0),
         dust: R::lit(0.0),
     };
-    let end = advance::<R, S, N>(p, &cell, s, Clock::default(), R::lit(dt), 1_000_000);
+    let end = advance::<R, S, N>(p, &cell, s, SubstepClock::default(), R::lit(dt), 1_000_000);
     assert_eq!(
         end.status, DONE,
         "after {} sub-steps: {:?}",
-        end.attempts, end
+        end.substeps, end
     );
-    (end.state, end.attempts)
+    (end.state, end.substeps)
 }
 
 /// What happens at 40 times up to `end` Myr, of which each is 1.19 times the one before, and how many sub-steps that took.
@@ -108,16 +108,16 @@ pub fn history<R: Real, const S: usize, const N: usize>(
     end: f64,
 ) -> (Vec<Abundances<f64>>, i32) {
     let p = p.precise::<R>();
-    let (mut s, mut reached, mut attempts) = (to::<R>(start), 0.0, 0);
+    let (mut s, mut reached, mut substeps) = (to::<R>(start), 0.0, 0);
     let step = |k: i32| {
         let time = end * nestar_device::math::pow(1e-3, f64::from(39 - k) / 39.0);
         let (now, more) = through::<R, S, N>(&p, density, s, time - reached);
         (s, reached) = (now, time);
-        attempts += more;
+        substeps += more;
         double(&s)
     };
     let states = (0..40).map(step).collect();
-    (states, attempts)
+    (states, substeps)
 }
 
 /// Largest relative difference of what `f` makes of two histories, where it is above `from` in the first.

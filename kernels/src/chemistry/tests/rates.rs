@@ -5,18 +5,18 @@ use super::super::rates::{
     K50, K51, K54, MYR, Recombination, Temperature, ThreeBody, columns,
 };
 use super::super::species::{HEI, HEII, HEIII, HI, HII};
-use super::super::table::{looked_up, spot};
+use super::super::table::{interpolate_column, table_position};
 use super::*;
 use nestar_device::Table;
 
 fn fit(column: usize, t: f64) -> f64 {
-    rates::value(column, Temperature::at(t), Choices::default())
+    rates::value(column, Temperature::at(t), RateChoices::default())
 }
 
 /// The table at a temperature.
 fn tabled<R: Real>(p: &Network<f64>, column: usize, t: f64) -> f64 {
     let table: Table<R> = p.rates.precise();
-    looked_up(&table, &spot(R::lit(t), p.columns), column)
+    interpolate_column(&table, &table_position(R::lit(t), p.columns), column)
         .0
         .to_f64()
 }
@@ -115,9 +115,9 @@ fn fits_have_the_published_values() {
             "column {column} at {t}: {found:e}"
         );
     }
-    let case_b = Choices {
+    let case_b = RateChoices {
         recombination: Recombination::CaseB,
-        ..Choices::default()
+        ..RateChoices::default()
     };
     let b = rates::value(K2, Temperature::at(1e4), case_b) / MYR;
     assert!((b / 2.59e-13 - 1.0).abs() < 0.01, "{b:e}");
@@ -127,9 +127,9 @@ fn fits_have_the_published_values() {
         (ThreeBody::FlowerHarris07, 3.453e-31),
         (ThreeBody::Forrey13, 1.699e-32),
     ] {
-        let three_body = Choices {
+        let three_body = RateChoices {
             three_body: choice,
-            ..Choices::default()
+            ..RateChoices::default()
         };
         let found = rates::value(K22, Temperature::at(1e3), three_body) / MYR;
         assert!((found / value - 1.0).abs() < 2e-3, "{choice:?} {found:e}");
@@ -183,12 +183,18 @@ fn ionisation_by_photons_relaxes_to_equilibrium() {
         photo: [1e-12, 6e-13, 3e-14, 0.0, 0.0, 0.0],
         ..Background::default()
     };
-    let precision = Precision {
+    let precision = Tolerances {
         relative: 1e-5,
         absolute: 1e-12,
         floor_k: 1e4,
     };
-    let p = Network::new(6, Choices::default(), [HELIUM, 0.0], &radiation, precision);
+    let p = Network::new(
+        6,
+        RateChoices::default(),
+        [HELIUM, 0.0],
+        &radiation,
+        precision,
+    );
     let start = at::<3>(&p, 0.01, 1e4);
     // gas at the floor keeps its temperature while ions settle
     let mut other = start;

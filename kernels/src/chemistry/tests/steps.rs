@@ -2,23 +2,23 @@
 use super::super::species::{HD, HI, HII};
 use super::sample::cells;
 use super::*;
-use crate::mesh::attempt::{FAILED, UNFINISHED};
+use crate::mesh::subcycle::{CONTINUE, FAILED};
 
 /// A cell by calls of so many sub-steps.
 fn by_calls<R: Real, const S: usize, const N: usize>(
     p: &Network<R>,
-    cell: &Cell<R>,
+    cell: &CellConditions<R>,
     s: Abundances<R>,
     dt: f64,
     most: i32,
 ) -> (Abundances<R>, i32) {
-    let (mut s, mut clock, mut attempts) = (s, Clock::default(), 0);
+    let (mut s, mut clock, mut substeps) = (s, SubstepClock::default(), 0);
     loop {
         let now = advance::<R, S, N>(p, cell, s, clock, R::lit(dt), most);
         (s, clock) = (now.state, now.clock);
-        attempts += now.attempts;
-        if now.status != UNFINISHED {
-            return (s, attempts);
+        substeps += now.substeps;
+        if now.status != CONTINUE {
+            return (s, substeps);
         }
     }
 }
@@ -28,7 +28,7 @@ fn calls_that_are_bounded_give_the_same_bits() {
     let p = network(9, 1e-2, 1e-8);
     let single = p.precise::<f32>();
     for cell in cells::<6>(&p, 100) {
-        let there = Cell {
+        let there = CellConditions {
             density: cell.density as f32,
             heating: 0.0,
             dust: 0.0,
@@ -46,11 +46,11 @@ fn calls_that_are_bounded_give_the_same_bits() {
 #[test]
 fn random_cells_need_few_sub_steps() {
     let p = network(6, 1e-2, 1e-8);
-    let attempts: Vec<i32> = cells::<3>(&p, 1000)
+    let substeps: Vec<i32> = cells::<3>(&p, 1000)
         .iter()
         .map(|c| through::<f64, 3, 4>(&p, c.density, c.state, c.dt).1)
         .collect();
-    let (sum, most) = (attempts.iter().sum::<i32>(), attempts.iter().max().unwrap());
+    let (sum, most) = (substeps.iter().sum::<i32>(), substeps.iter().max().unwrap());
     println!(
         "6 species: {} sub-steps a cell, at most {most}",
         f64::from(sum) / 1e3
@@ -60,25 +60,25 @@ fn random_cells_need_few_sub_steps() {
 
 #[test]
 fn gas_at_the_floor_stays_there_and_its_energy_is_counted() {
-    let precision = Precision {
+    let precision = Tolerances {
         floor_k: 1e4,
-        ..Precision::default()
+        ..Tolerances::default()
     };
     let p = Network::new(
         6,
-        Choices::default(),
+        RateChoices::default(),
         [HELIUM, 0.0],
         &Background::default(),
         precision,
     );
     let mut s = at::<3>(&p, 1e3, 5e4);
     s.energy = 9e3 * heat_capacity::<f64, 3>(&s, charge::<3>(&s));
-    let cell = Cell {
+    let cell = CellConditions {
         density: 1e3,
         heating: 0.0,
         dust: 0.0,
     };
-    let end = advance::<f64, 3, 4>(&p, &cell, s, Clock::default(), 0.1, 200);
+    let end = advance::<f64, 3, 4>(&p, &cell, s, SubstepClock::default(), 0.1, 200);
     assert_eq!(end.status, DONE);
     assert!(
         (kelvin::<3>(&end.state) - 1e4).abs() < 1.0,
@@ -93,12 +93,12 @@ fn heating_without_cooling_is_linear() {
     let p = network(6, 1e-2, 1e-8);
     let mut s = at::<3>(&p, 1e-8, 1e3);
     (s.y[HI], s.y[HII]) = (1.0, 1e-20);
-    let cell = Cell {
+    let cell = CellConditions {
         density: 1e-8,
         heating: 2.0,
         dust: 0.0,
     };
-    let end = advance::<f64, 3, 4>(&p, &cell, s, Clock::default(), 10.0, 100);
+    let end = advance::<f64, 3, 4>(&p, &cell, s, SubstepClock::default(), 10.0, 100);
     assert!((end.state.energy / (s.energy + 20.0) - 1.0).abs() < 1e-9);
 }
 
@@ -108,11 +108,17 @@ fn compton_cooling_is_exponential() {
         redshift: Some(20.0),
         ..Background::default()
     };
-    let precision = Precision {
+    let precision = Tolerances {
         relative: 1e-5,
-        ..Precision::default()
+        ..Tolerances::default()
     };
-    let p = Network::new(6, Choices::default(), [HELIUM, 0.0], &radiation, precision);
+    let p = Network::new(
+        6,
+        RateChoices::default(),
+        [HELIUM, 0.0],
+        &radiation,
+        precision,
+    );
     let mut s = at::<3>(&p, 1e-12, 1e7);
     let capacity = heat_capacity::<f64, 3>(&s, charge::<3>(&s));
     s.energy = 1e6 * capacity;
@@ -131,7 +137,7 @@ fn compton_cooling_is_exponential() {
 #[test]
 fn cells_that_are_no_numbers_fail_and_do_not_hang() {
     let p = network(9, 1e-2, 1e-8);
-    let cell = Cell {
+    let cell = CellConditions {
         density: 1.0,
         heating: 0.0,
         dust: 0.0,
@@ -139,11 +145,11 @@ fn cells_that_are_no_numbers_fail_and_do_not_hang() {
     for wrong in [f64::NAN, f64::INFINITY, -1.0] {
         let mut s = at::<6>(&p, 1.0, 1e4);
         s.energy = wrong;
-        let end = advance::<f64, 6, 7>(&p, &cell, s, Clock::default(), 1.0, 1000);
+        let end = advance::<f64, 6, 7>(&p, &cell, s, SubstepClock::default(), 1.0, 1000);
         assert_eq!(end.status, FAILED, "{wrong}");
         let mut s = at::<6>(&p, 1.0, 1e4);
         s.y[HII] = wrong;
-        let end = advance::<f64, 6, 7>(&p, &cell, s, Clock::default(), 1.0, 1000);
+        let end = advance::<f64, 6, 7>(&p, &cell, s, SubstepClock::default(), 1.0, 1000);
         assert!(end.status == FAILED || wrong == -1.0, "{wrong}");
     }
 }
@@ -156,12 +162,12 @@ fn twelve_species_form_hd_in_recombining_gas() {
     (s.y[HI], s.y[HII]) = (1e-10, 1.0);
     s.energy = 1e4 * heat_capacity::<f64, 8>(&s, charge::<8>(&s));
     let s = super::super::renormalised::<f64, 8>(&s, HELIUM, DEUTERIUM);
-    let (end, attempts) = through::<f64, 8, 9>(&p, 10.0, s, 100.0);
+    let (end, substeps) = through::<f64, 8, 9>(&p, 10.0, s, 100.0);
     let nine = network(9, 1e-3, 1e-12);
     let (without, _) = through::<f64, 6, 7>(&nine, 10.0, s, 100.0);
     let (cold, warm) = (kelvin::<8>(&end), kelvin::<6>(&without));
     println!(
-        "12 species: {cold} K against {warm} K, HD/D {:e}, {attempts} sub-steps",
+        "12 species: {cold} K against {warm} K, HD/D {:e}, {substeps} sub-steps",
         end.y[HD] / DEUTERIUM
     );
     assert!(end.y[HD] / DEUTERIUM > 0.1 && cold < 0.8 * warm);

@@ -57,7 +57,7 @@ fn estimates_follow_permutations_and_mirrors_bit_for_bit() {
             .map(|c| nestar_device::math::sum3(q[0][c].abs(), q[1][c].abs(), q[2][c].abs()))
             .collect()
     };
-    let all = |n: &Numbers<f64>, f: fn(&Around<f64, f64, 2>) -> f64| -> Vec<f64> {
+    let all = |n: &Numbers<f64>, f: fn(&Stencil<f64, f64, 2>) -> f64| -> Vec<f64> {
         (0..CELLS).map(|c| f(&n.at(c))).collect()
     };
     assert_equivariant(|q| all(&view(&scalar(q)), cell::relative_gradient));

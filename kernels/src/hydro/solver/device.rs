@@ -1,9 +1,9 @@
 //! The device program of the gas: what is compiled in, and the skeletons.
 
-use crate::hydro::{FluidMethod, Limiter, Reconstruction, Riemann, Scheme};
+use crate::hydro::{FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme};
 use crate::hydro::{dual, eos, hancock, limiter, ppm, riemann};
 use crate::mesh::fluxes;
-use crate::mesh::parameters::{Registers, View};
+use crate::mesh::parameters::{FluxRegisterView, GatherView};
 use crate::{CELLS, PATCH};
 use nestar_device::{Address, Item, device};
 
@@ -31,7 +31,7 @@ pub struct FluidProgram {
     /// Whether values are `f64`.
     pub double: bool,
     /// Whether the step mends cells with first-order fluxes, for which it keeps its input.
-    pub mends: bool,
+    pub first_order_fallback: bool,
     /// Whether the step leaves the mass fluxes through all faces.
     pub mass_fluxes: bool,
     /// Whether the scratch is shared memory.
@@ -58,7 +58,7 @@ impl FluidProgram {
             components * cube(ghosts)
         };
         let edges = 2 * 3 * 5 * FACES;
-        let kept = if self.mends { input } else { 0 };
+        let kept = if self.first_order_fallback { input } else { 0 };
         (block + kept + edges).max(block + input)
     }
 
@@ -79,9 +79,9 @@ impl FluidProgram {
             Limiter::MonotonizedCentral => limiter::MONOTONIZED_CENTRAL,
         };
         let riemann = match m.riemann {
-            Riemann::Hllc => 0,
-            Riemann::Hlle => 1,
-            Riemann::Exact => 2,
+            RiemannSolver::Hllc => 0,
+            RiemannSolver::Hlle => 1,
+            RiemannSolver::Exact => 2,
         };
         let [kinetic, gradient, jump] =
             (m.dual.map_or([0.0; 3], |dual| dual.thresholds())).map(literal);
@@ -100,7 +100,7 @@ impl FluidProgram {
             self.blocks,
             m.scheme == Scheme::MusclHancock,
             m.reconstruction == Reconstruction::Ppm,
-            self.mends,
+            self.first_order_fallback,
             self.in_shared,
             self.mass_fluxes,
             m.dual.is_some(),
@@ -176,9 +176,9 @@ pub struct Status {
 #[derive(Clone, Copy)]
 pub struct StepParameters<R> {
     /// Gathers on the level.
-    pub view: View<R>,
+    pub view: GatherView<R>,
     /// Where fluxes through coarse-fine faces go.
-    pub registers: Registers<R>,
+    pub registers: FluxRegisterView<R>,
     /// The bank to write.
     pub next: Address<R>,
     /// Mass fluxes, `[row][axis][576]`, if the program leaves them.

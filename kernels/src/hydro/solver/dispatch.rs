@@ -2,7 +2,10 @@
 //!
 //! Every pass is instantiated on its own and found through a function pointer, so that the number of instantiations is the
 //! sum of the choices (limiters, solvers, reconstructions), not their product. All give the same bits.
-use super::passes::{Edges, Fluxes, PlaneOutcome, Predict, Primitives, Signal, Slopes, Update};
+use super::passes::{
+    EdgePass, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, SignalRatePass, SlopePass,
+    UpdatePass,
+};
 use crate::hydro::FluidMethod;
 use nestar_device::Real;
 use nestar_device::simd::Simd;
@@ -105,40 +108,40 @@ hydro_real!(f32, f32, f32);
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct Passes<E> {
-    pub primitives: unsafe fn(&Primitives<E>),
-    pub slopes: unsafe fn(&Slopes<E>),
-    pub edges: unsafe fn(&Edges<E>),
-    pub fluxes: unsafe fn(&Fluxes<E>),
-    pub internal_fluxes: unsafe fn(&Fluxes<E>),
-    pub scalar_fluxes: unsafe fn(&Fluxes<E>),
-    pub predict: unsafe fn(&Predict<E>),
-    pub update: unsafe fn(&Update<E>) -> PlaneOutcome<E>,
-    pub signal_rate: unsafe fn(&Signal<E>) -> E,
+    pub primitives: unsafe fn(&PrimitivePass<E>),
+    pub slopes: unsafe fn(&SlopePass<E>),
+    pub edges: unsafe fn(&EdgePass<E>),
+    pub fluxes: unsafe fn(&FluxPass<E>),
+    pub internal_fluxes: unsafe fn(&FluxPass<E>),
+    pub scalar_fluxes: unsafe fn(&FluxPass<E>),
+    pub predict: unsafe fn(&PredictPass<E>),
+    pub update: unsafe fn(&UpdatePass<E>) -> PlaneOutcome<E>,
+    pub signal_rate: unsafe fn(&SignalRatePass<E>) -> E,
 }
 
 /// A module with an entry of every pass under one set of instructions, and the choice among them.
 macro_rules! instruction_set {
     ($module:ident $(, $features:literal)?) => {
         mod $module {
-            use super::super::passes::{self, Edges, Fluxes, PlaneOutcome, Predict, Primitives, Signal, Slopes, Update};
+            use super::super::passes::{self, EdgePass, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, SignalRatePass, SlopePass, UpdatePass};
             use super::Passes;
             use crate::hydro::limiter::{MINMOD, MONOTONIZED_CENTRAL, VAN_ALBADA, VAN_LEER};
             use crate::hydro::riemann::{HLLC, HLLE};
-            use crate::hydro::{FluidMethod, Limiter, Reconstruction, Riemann, Scheme};
+            use crate::hydro::{FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme};
             use nestar_device::simd::Simd;
 
-            instruction_set!(@entry [$($features)?] primitives[const DUAL: bool](Primitives));
-            instruction_set!(@entry [$($features)?] slopes[const LIMITER: u32](Slopes));
-            instruction_set!(@entry [$($features)?] parabolas[const HALF_STEP: bool, const LIMITER: u32](Slopes));
-            instruction_set!(@entry [$($features)?] edges[const PARABOLIC: bool, const HALF_STEP: bool, const DUAL: bool](Edges));
-            instruction_set!(@entry [$($features)?] fluxes[const SOLVER: u32](Fluxes));
-            instruction_set!(@entry [$($features)?] internal_fluxes[](Fluxes));
-            instruction_set!(@entry [$($features)?] scalar_fluxes[](Fluxes));
-            instruction_set!(@entry [$($features)?] predict[](Predict));
-            instruction_set!(@entry [$($features)?] update[const DUAL: bool](Update) -> PlaneOutcome<V::E>);
-            instruction_set!(@entry [$($features)?] signal_rate[const DUAL: bool](Signal) -> V::E);
+            instruction_set!(@entry [$($features)?] primitives[const DUAL: bool](PrimitivePass));
+            instruction_set!(@entry [$($features)?] slopes[const LIMITER: u32](SlopePass));
+            instruction_set!(@entry [$($features)?] parabolas[const HALF_STEP: bool, const LIMITER: u32](SlopePass));
+            instruction_set!(@entry [$($features)?] edges[const PARABOLIC: bool, const HALF_STEP: bool, const DUAL: bool](EdgePass));
+            instruction_set!(@entry [$($features)?] fluxes[const SOLVER: u32](FluxPass));
+            instruction_set!(@entry [$($features)?] internal_fluxes[](FluxPass));
+            instruction_set!(@entry [$($features)?] scalar_fluxes[](FluxPass));
+            instruction_set!(@entry [$($features)?] predict[](PredictPass));
+            instruction_set!(@entry [$($features)?] update[const DUAL: bool](UpdatePass) -> PlaneOutcome<V::E>);
+            instruction_set!(@entry [$($features)?] signal_rate[const DUAL: bool](SignalRatePass) -> V::E);
 
-            fn slopes_of<V: Simd>(limiter: Limiter) -> unsafe fn(&Slopes<V::E>) {
+            fn slopes_of<V: Simd>(limiter: Limiter) -> unsafe fn(&SlopePass<V::E>) {
                 match limiter {
                     Limiter::Minmod => slopes::<V, MINMOD>,
                     Limiter::VanLeer => slopes::<V, VAN_LEER>,
@@ -147,7 +150,7 @@ macro_rules! instruction_set {
                 }
             }
 
-            fn limited_parabolas_of<V: Simd>(limiter: Limiter) -> unsafe fn(&Slopes<V::E>) {
+            fn limited_parabolas_of<V: Simd>(limiter: Limiter) -> unsafe fn(&SlopePass<V::E>) {
                 match limiter {
                     Limiter::Minmod => parabolas::<V, false, MINMOD>,
                     Limiter::VanLeer => parabolas::<V, false, VAN_LEER>,
@@ -156,7 +159,7 @@ macro_rules! instruction_set {
                 }
             }
 
-            fn edges_of<V: Simd>(method: &FluidMethod) -> unsafe fn(&Edges<V::E>) {
+            fn edges_of<V: Simd>(method: &FluidMethod) -> unsafe fn(&EdgePass<V::E>) {
                 let hancock = method.scheme == Scheme::MusclHancock;
                 match (method.reconstruction, hancock, method.dual.is_some()) {
                     (Reconstruction::Plm, true, false) => edges::<V, false, true, false>,
@@ -180,9 +183,9 @@ macro_rules! instruction_set {
                     },
                     edges: edges_of::<V>(method),
                     fluxes: match method.riemann {
-                        Riemann::Hllc => fluxes::<V, HLLC>,
-                        Riemann::Hlle => fluxes::<V, HLLE>,
-                        Riemann::Exact => passes::exact_fluxes::<V::E>,
+                        RiemannSolver::Hllc => fluxes::<V, HLLC>,
+                        RiemannSolver::Hlle => fluxes::<V, HLLE>,
+                        RiemannSolver::Exact => passes::exact_fluxes::<V::E>,
                     },
                     internal_fluxes: internal_fluxes::<V>,
                     scalar_fluxes: scalar_fluxes::<V>,

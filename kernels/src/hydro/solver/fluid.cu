@@ -110,7 +110,7 @@ RS_FN void prepare(const Step& p, int row, REAL* block, REAL* input, const Three
   constexpr bool room = SCRATCH - used >= mesh::INTERPOLATION_WORK<GHOSTS>;
   REAL* work = room ? block + used : nullptr;
   if constexpr (HALF_STEP) {
-    mesh::gather<GHOSTS>(block, p.view, row, Primitives(), work);
+    mesh::gather<GHOSTS>(block, p.view, row, PrimitivePass(), work);
   } else {
     mesh::gather<GHOSTS>(input, p.view, row, Conserved(), work);
     const Three half{{REAL(0.5) * rate.d[0], REAL(0.5) * rate.d[1], REAL(0.5) * rate.d[2]}};

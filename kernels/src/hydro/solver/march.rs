@@ -1,23 +1,25 @@
 //! The order of a patch update: the passes march through the planes of the block from low to high z, so that edge states and
 //! fluxes of a few planes at a time stay in the first-level cache.
-use super::passes::{Edges, Faces, Fluxes, PlaneOutcome, Predict, Primitives, Slopes, Update};
-use super::scratch::{Layout, PatchScratch};
-use super::{CellMask10, FaceFluxes, HydroReal, PatchOutcome, PatchSolver, mend};
+use super::passes::{
+    EdgePass, FacePlanes, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, SlopePass, UpdatePass,
+};
+use super::scratch::{PatchScratch, ScratchLayout};
+use super::{CellMask10, FaceFluxes, HydroReal, PatchOutcome, PatchSolver, first_order};
 use crate::hydro::{FACE, Scheme};
 use crate::mesh::Centring;
 use crate::{CELLS, PATCH};
 
 /// A flat range of cells of a plane.
 #[derive(Clone, Copy)]
-struct Span {
+struct CellRange {
     start: usize,
     end: usize,
 }
 
-impl Span {
+impl CellRange {
     /// Rows and columns `from..to` of a plane of `width` columns, with what lies between them.
     fn square(width: usize, from: usize, to: usize) -> Self {
-        Span {
+        CellRange {
             start: from * width + from,
             end: (to - 1) * width + to,
         }
@@ -32,7 +34,7 @@ impl Span {
 pub(super) struct March<'a, R: HydroReal> {
     pub solver: &'a PatchSolver<R>,
     pub scratch: &'a mut PatchScratch<R>,
-    pub layout: Layout,
+    pub layout: ScratchLayout,
     pub rates: [R; 3],
     pub inverse_dx: [R; 3],
     pub first_order: Option<&'a CellMask10>,
@@ -73,7 +75,7 @@ impl<R: HydroReal> March<'_, R> {
 
     fn primitives(&mut self) {
         let (l, p) = (self.layout, self.scratch.pointer());
-        let arguments = Primitives {
+        let arguments = PrimitivePass {
             conserved: p,
             primitive: p.wrapping_add(l.primitive),
             stride: l.block,
@@ -91,9 +93,9 @@ impl<R: HydroReal> March<'_, R> {
         let (g, w) = (self.layout.ghosts, self.layout.width);
         let inside = k >= g && k < g + PATCH;
         let span = if inside {
-            Span::square(w, g - 1, g + PATCH + 1)
+            CellRange::square(w, g - 1, g + PATCH + 1)
         } else {
-            Span::square(w, g, g + PATCH)
+            CellRange::square(w, g, g + PATCH)
         };
         // the gas of the van Leer scheme has no use for transverse slopes outside the patch
         let half_steps = self.solver.method.scheme == Scheme::MusclHancock
@@ -105,10 +107,10 @@ impl<R: HydroReal> March<'_, R> {
         self.edges(k, span);
     }
 
-    fn slopes(&mut self, axis: usize, k: usize, span: Span) {
+    fn slopes(&mut self, axis: usize, k: usize, span: CellRange) {
         let (l, p) = (self.layout, self.scratch.pointer());
         let place = axis * l.planes() + span.start;
-        let arguments = Slopes {
+        let arguments = SlopePass {
             cells: p.wrapping_add(l.primitive + k * l.steps()[2] + span.start),
             step: l.steps()[axis],
             cell_stride: l.block,
@@ -124,11 +126,11 @@ impl<R: HydroReal> March<'_, R> {
         unsafe { (self.solver.passes.slopes)(&arguments) }
     }
 
-    fn edges(&mut self, k: usize, span: Span) {
+    fn edges(&mut self, k: usize, span: CellRange) {
         let (l, p) = (self.layout, self.scratch.pointer());
         let plane = |array: usize, n: usize| p.wrapping_add(array + n * l.planes() + span.start);
         let axes = |array: usize| [plane(array, 0), plane(array, 1), plane(array, 2)];
-        let arguments = Edges {
+        let arguments = EdgePass {
             cells: p.wrapping_add(l.primitive + k * l.steps()[2] + span.start),
             cell_stride: l.block,
             steps: l.steps(),
@@ -168,7 +170,7 @@ impl<R: HydroReal> March<'_, R> {
             (PATCH, PATCH),
         ][axis];
         let left_slot = if axis == 2 { l.slot(2, k - 1) } else { axis };
-        let arguments = Fluxes {
+        let arguments = FluxPass {
             left: p.wrapping_add(l.high + left_slot * planes + before),
             right: p.wrapping_add(l.low + axis * planes + corner),
             state_stride: l.plane,
@@ -187,7 +189,7 @@ impl<R: HydroReal> March<'_, R> {
     }
 
     /// Fluxes of the gas, of its internal energy, then of the scalars.
-    fn solve(&self, arguments: &Fluxes<R>) {
+    fn solve(&self, arguments: &FluxPass<R>) {
         // SAFETY: states and fluxes of these faces lie inside the arena, padded for the widest vector
         unsafe {
             (self.solver.passes.fluxes)(arguments);
@@ -206,7 +208,13 @@ impl<R: HydroReal> March<'_, R> {
         let place = l.flux + l.slot(axis, k) * l.planes();
         let k = k - l.ghosts;
         if let Some(cells) = self.first_order {
-            mend::first_order_fluxes(self.scratch, self.solver.gamma, cells, [axis, k], place);
+            first_order::first_order_fluxes(
+                self.scratch,
+                self.solver.gamma,
+                cells,
+                [axis, k],
+                place,
+            );
         }
         let from = place + l.corner();
         self.hand_out_mass(faces, axis, [from, w], k);
@@ -270,11 +278,11 @@ impl<R: HydroReal> March<'_, R> {
     }
 
     /// Pointers to the fluxes around the cells at `at` of plane `k`.
-    fn faces(&mut self, k: usize, at: usize) -> Faces<R> {
+    fn faces(&mut self, k: usize, at: usize) -> FacePlanes<R> {
         let (l, p) = (self.layout, self.scratch.pointer());
         let flux =
             |slot: usize, at: usize| p.wrapping_add(l.flux + slot * l.planes() + at).cast_const();
-        Faces {
+        FacePlanes {
             below: [flux(0, at), flux(1, at), flux(l.slot(2, k), at)],
             above: [
                 flux(0, at + 1),
@@ -296,7 +304,7 @@ impl<R: HydroReal> March<'_, R> {
         let faces = self.faces(k, l.corner());
         let p = self.scratch.pointer();
         let first = k * l.steps()[2] + l.corner();
-        let arguments = Update {
+        let arguments = UpdatePass {
             conserved: p.wrapping_add(first),
             primitive: p.wrapping_add(l.primitive + first),
             steps: l.steps(),
@@ -319,8 +327,8 @@ impl<R: HydroReal> March<'_, R> {
     fn predict(&mut self) {
         let l = self.layout;
         let (g, w) = (l.ghosts, l.width);
-        let inner = Span::square(w, 1, w - 1);
-        let outer = Span::square(w, g, g + PATCH);
+        let inner = CellRange::square(w, 1, w - 1);
+        let outer = CellRange::square(w, g, g + PATCH);
         let beside = |k: usize| k >= g && k < g + PATCH;
         for k in 1..w {
             let span = if beside(k) { inner } else { outer };
@@ -337,11 +345,11 @@ impl<R: HydroReal> March<'_, R> {
     }
 
     /// Fluxes from the cell averages through all lower faces of a span, and the upper ones of its last cells.
-    fn donor_fluxes(&mut self, axis: usize, k: usize, span: Span) {
+    fn donor_fluxes(&mut self, axis: usize, k: usize, span: CellRange) {
         let (l, p) = (self.layout, self.scratch.pointer());
         let step = l.steps()[axis];
         let cells = l.primitive + k * l.steps()[2] + span.start;
-        let arguments = Fluxes {
+        let arguments = FluxPass {
             left: p.wrapping_add(cells - step),
             right: p.wrapping_add(cells),
             state_stride: l.block,
@@ -359,12 +367,12 @@ impl<R: HydroReal> March<'_, R> {
         self.solve(&arguments);
     }
 
-    fn predict_plane(&mut self, k: usize, span: Span) {
+    fn predict_plane(&mut self, k: usize, span: CellRange) {
         let l = self.layout;
         let faces = self.faces(k, span.start);
         let p = self.scratch.pointer();
         let cells = k * l.steps()[2] + span.start;
-        let arguments = Predict {
+        let arguments = PredictPass {
             conserved: p.wrapping_add(cells),
             primitive: p.wrapping_add(l.primitive + cells),
             block_stride: l.block,

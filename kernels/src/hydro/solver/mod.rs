@@ -1,13 +1,13 @@
 //! The CPU solver of one patch: from a ghosted block at the beginning of a step to the patch at its end, in SIMD lanes.
 pub mod device;
 mod dispatch;
+mod first_order;
 mod march;
-mod mend;
 mod passes;
 mod scratch;
 
 pub use dispatch::{HydroReal, LaneChoice};
-pub use mend::CellMask10;
+pub use first_order::CellMask10;
 pub use scratch::PatchScratch;
 
 use super::{FluidMethod, Scheme};
@@ -15,8 +15,8 @@ use crate::mesh::ShareSets;
 use crate::{CELLS, PATCH};
 use dispatch::Passes;
 use march::March;
-use passes::{PlaneOutcome, Signal};
-use scratch::Layout;
+use passes::{PlaneOutcome, SignalRatePass};
+use scratch::ScratchLayout;
 
 /// Updates patches with one method. Immutable and shared by all threads; each thread has its own [`PatchScratch`].
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ pub struct PatchSolver<R: HydroReal> {
     theta: R,
     /// Of the internal energy; 0 where it is not carried.
     thresholds: [R; 3],
-    layout: Layout,
+    layout: ScratchLayout,
     sets: ShareSets,
     lanes: LaneChoice,
     passes: Passes<R>,
@@ -85,7 +85,7 @@ impl<R: HydroReal> PatchSolver<R> {
             thresholds: method
                 .dual
                 .map_or([R::lit(0.0); 3], |dual| dual.thresholds()),
-            layout: Layout::new(&method, scalars),
+            layout: ScratchLayout::new(&method, scalars),
             sets: ShareSets::default(),
             lanes,
             passes: R::passes(&method, lanes),
@@ -168,7 +168,7 @@ impl<R: HydroReal> PatchSolver<R> {
             "a patch has at least {} values",
             self.layout.gas * CELLS
         );
-        let arguments = Signal {
+        let arguments = SignalRatePass {
             row: row.as_ptr(),
             inverse_dx,
             gamma: self.gamma,

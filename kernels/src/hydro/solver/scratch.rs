@@ -12,7 +12,7 @@ const ALIGNMENT: usize = 16;
 /// Where the arrays lie in the arena, in elements. Block arrays are `[component][k][j][i]` with `width` cells an axis, plane
 /// arrays `[component][j][i]` with the same row pitch.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Layout {
+pub(super) struct ScratchLayout {
     /// Ghost layers.
     pub ghosts: usize,
     /// Cells of the ghosted block along an axis.
@@ -43,7 +43,7 @@ pub(super) struct Layout {
     pub total: usize,
 }
 
-impl Layout {
+impl ScratchLayout {
     /// The layout for a method and so many scalars.
     pub fn new(method: &FluidMethod, scalars: usize) -> Self {
         let (ghosts, gas) = (method.ghosts(), method.gas_components());
@@ -62,7 +62,7 @@ impl Layout {
         let high = low + 3 * planes;
         let flux = high + 4 * planes;
         let total = flux + 4 * planes;
-        Layout {
+        ScratchLayout {
             ghosts,
             width,
             components,
@@ -106,13 +106,13 @@ impl Layout {
 /// A solver accepts only a scratch that it (or one with the same method and scalars) has made.
 #[derive(Clone, Debug)]
 pub struct PatchScratch<R> {
-    pub(super) layout: Layout,
+    pub(super) layout: ScratchLayout,
     data: Vec<R>,
     start: usize,
 }
 
 impl<R: Real> PatchScratch<R> {
-    pub(super) fn new(layout: Layout) -> Self {
+    pub(super) fn new(layout: ScratchLayout) -> Self {
         // one: a harmless density and pressure in the cells that vector loops touch but nobody reads
         let data = vec![R::lit(1.0); layout.total + 2 * ALIGNMENT];
         let start = data

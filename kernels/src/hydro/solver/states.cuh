@@ -58,7 +58,7 @@ RS_FN State load5(const REAL* block, int stride, int at) {
 }
 
 // Stores the primitive variables of a gathered cell.
-struct Primitives {
+struct PrimitivePass {
   RS_MEMBER void operator()(REAL* block, int cell, const REAL* u) const {
     State w = State{{u[0], u[1], u[2], u[3], u[4]}};
     if constexpr (DUAL) w = hydro::dual::primitive<REAL>(w, u[5], gamma());

@@ -4,7 +4,7 @@ use super::tube::{Ends, Tube};
 use crate::hydro::dual;
 use crate::hydro::eos::{conserved_from_primitive, pressure};
 use crate::hydro::riemann::exact::sample;
-use crate::hydro::{Conserved, DualEnergy, FluidMethod, HydroReal, Reconstruction, Riemann};
+use crate::hydro::{Conserved, DualEnergy, FluidMethod, HydroReal, Reconstruction, RiemannSolver};
 
 const GAMMA: f64 = 1.4;
 const COURANT: f64 = 0.4;
@@ -212,7 +212,7 @@ fn a_collapse_onto_one_cell_makes_its_shocks() {
 #[test]
 fn the_exact_solver_and_first_order_fluxes_carry_it_too() {
     let exact = FluidMethod {
-        riemann: Riemann::Exact,
+        riemann: RiemannSolver::Exact,
         ..method(true)
     };
     assert!(carried::<f64>(exact, 30.0)[1] < 1e-12);

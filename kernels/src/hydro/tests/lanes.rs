@@ -1,6 +1,6 @@
 //! All instruction sets give the same bits.
 use super::sample::{Block, GAMMA, Random, Updated, all_methods, dual_methods, update};
-use crate::hydro::{CellMask10, HydroReal, LaneChoice, PatchSolver, Riemann};
+use crate::hydro::{CellMask10, HydroReal, LaneChoice, PatchSolver, RiemannSolver};
 use nestar_device::Real;
 
 fn same<R: Real>(a: &[R], b: &[R]) -> bool {
@@ -48,7 +48,7 @@ fn all_lanes_agree<R: HydroReal>() {
             let behind = reference.components() - 5;
             let mut block = Block::<R>::random(width, behind, roughness, &mut random);
             // the exact solver is scalar in all of them
-            if scalars > 0 && method.riemann != Riemann::Exact {
+            if scalars > 0 && method.riemann != RiemannSolver::Exact {
                 spoil(&mut block, &mut random);
             }
             let rates = [0.11, 0.07, 0.13];

@@ -1,7 +1,7 @@
 //! Random ghosted patches and what is common to the tests that update them.
 use crate::hydro::{
     CellMask10, DualEnergy, FaceFluxes, FluidMethod, HydroReal, Limiter, PatchOutcome, PatchSolver,
-    Reconstruction, Riemann, Scheme,
+    Reconstruction, RiemannSolver, Scheme,
 };
 use crate::mesh::Centring;
 use crate::{CELLS, PATCH};
@@ -20,7 +20,11 @@ pub fn all_methods() -> Vec<FluidMethod> {
                 Limiter::VanAlbada,
                 Limiter::MonotonizedCentral,
             ] {
-                for riemann in [Riemann::Hllc, Riemann::Hlle, Riemann::Exact] {
+                for riemann in [
+                    RiemannSolver::Hllc,
+                    RiemannSolver::Hlle,
+                    RiemannSolver::Exact,
+                ] {
                     methods.push(FluidMethod {
                         scheme,
                         reconstruction,

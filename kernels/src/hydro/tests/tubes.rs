@@ -4,7 +4,7 @@ use super::sample::all_methods;
 use super::tube::{Ends, Tube};
 use crate::hydro::eos::conserved_from_primitive;
 use crate::hydro::riemann::exact::sample;
-use crate::hydro::{FluidMethod, HydroReal, Limiter, Riemann, Scheme};
+use crate::hydro::{FluidMethod, HydroReal, Limiter, RiemannSolver, Scheme};
 
 const GAMMA: f64 = 1.4;
 const COURANT: f64 = 0.4;
@@ -55,8 +55,9 @@ fn shock_tube_error(tube: &Tube<f64>, l: [f64; 3], r: [f64; 3], x0: f64, time: f
 }
 
 fn second_order_methods() -> Vec<FluidMethod> {
-    let keep =
-        |m: &FluidMethod| m.limiter == Limiter::MonotonizedCentral && m.riemann == Riemann::Hllc;
+    let keep = |m: &FluidMethod| {
+        m.limiter == Limiter::MonotonizedCentral && m.riemann == RiemannSolver::Hllc
+    };
     all_methods().into_iter().filter(keep).collect()
 }
 
@@ -97,15 +98,15 @@ const TORO_RUNS: [(f64, f64, f64); 5] = [
 fn toros_problems_stay_physical() {
     let default = FluidMethod::default();
     let wanted = |m: &FluidMethod| match m.limiter {
-        Limiter::MonotonizedCentral if m.riemann != Riemann::Exact => true,
+        Limiter::MonotonizedCentral if m.riemann != RiemannSolver::Exact => true,
         _ => {
             m.scheme == default.scheme
                 && m.reconstruction == default.reconstruction
-                && m.riemann == Riemann::Hllc
+                && m.riemann == RiemannSolver::Hllc
         }
     };
     let exact = FluidMethod {
-        riemann: Riemann::Exact,
+        riemann: RiemannSolver::Exact,
         ..default
     };
     for method in all_methods().into_iter().filter(wanted).chain([exact]) {
@@ -142,8 +143,8 @@ fn a_stationary_contact_stays_exact() {
         assert!(tube.cells == cells, "{method:?}");
     }
     for method in all_methods() {
-        if method.riemann == Riemann::Hllc
-            || (method.riemann == Riemann::Exact && method.limiter == Limiter::Minmod)
+        if method.riemann == RiemannSolver::Hllc
+            || (method.riemann == RiemannSolver::Exact && method.limiter == Limiter::Minmod)
         {
             run::<f64>(method);
             run::<f32>(method);

@@ -55,7 +55,7 @@ fn leading(n: usize, name: &str) -> String {
 
 /// The components that follow from others.
 fn follow_text(states: &StateItems) -> String {
-    let Some(items) = states.follow else {
+    let Some(items) = states.dependents else {
         return NOTHING_FOLLOWS.into();
     };
     let [followed, settled] = items.map(Item::path);

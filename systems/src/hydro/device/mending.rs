@@ -4,10 +4,10 @@ use super::super::capture::{Found, Hopeless, StepFailure, StepResult, Watch};
 use super::super::mending::{ROUNDS, describe};
 use super::{GasDevice, Step, StepKernel, fits};
 use crate::fields::Gas;
-use nestar_engine::device::{DeviceError, Shape};
+use nestar_engine::comm::Comm;
+use nestar_engine::device::{DeviceError, LaunchShape};
 use nestar_engine::mesh::{LevelClock, Topology};
-use nestar_engine::ranks::OtherRanks;
-use nestar_engine::step::View;
+use nestar_engine::step::FieldView;
 use nestar_kernels::hydro::solver::device::{CollectParameters, FluidProgram, STEP, Status};
 use std::collections::BTreeMap;
 
@@ -21,8 +21,8 @@ impl GasDevice {
         parameters: Step,
         clock: &LevelClock,
         topology: &Topology,
-        gas: &View<Gas>,
-        others: &OtherRanks,
+        gas: &FieldView<Gas>,
+        others: &Comm,
         watch: &mut Watch,
     ) -> StepResult<u64> {
         if self.mend.is_none() {
@@ -64,12 +64,12 @@ impl GasDevice {
     }
 
     /// Tells other ranks which cells beside theirs take first-order fluxes.
-    fn share_first_order(&self, level: usize, others: &OtherRanks) -> StepResult<()> {
-        if others.are_none() {
+    fn share_first_order(&self, level: usize, others: &Comm) -> StepResult<()> {
+        if others.is_single() {
             return Ok(());
         }
         let mut sent = BTreeMap::new();
-        for row in others.sent(level) {
+        for row in others.sent_rows(level) {
             let mut words = [0u32; WORDS];
             self.device
                 .download(&self.first_order, WORDS * row as usize, &mut words)?;
@@ -77,7 +77,7 @@ impl GasDevice {
         }
         let mut received = Vec::new();
         let words = |row: u32| sent[&row];
-        others.forward(level, words, |row, words: [u32; WORDS]| {
+        others.update_halo_values(level, words, |row, words: [u32; WORDS]| {
             received.push((row, words))
         })?;
         for (row, words) in received {
@@ -87,9 +87,9 @@ impl GasDevice {
         Ok(())
     }
 
-    fn compile_mending(&self, gas: &View<Gas>) -> Result<StepKernel, DeviceError> {
+    fn compile_mending(&self, gas: &FieldView<Gas>) -> Result<StepKernel, DeviceError> {
         let mut program = FluidProgram {
-            mends: true,
+            first_order_fallback: true,
             blocks: 1,
             ..self.program
         };
@@ -112,7 +112,7 @@ impl GasDevice {
             count: step.count,
             fresh,
         };
-        let shape = Shape {
+        let shape = LaunchShape {
             blocks: step.count as u32,
             threads: 32,
             shared: 0,
@@ -126,7 +126,7 @@ impl GasDevice {
         &self,
         level: usize,
         topology: &Topology,
-        gas: &View<Gas>,
+        gas: &FieldView<Gas>,
     ) -> Result<Option<Found>, DeviceError> {
         let mut words = vec![0u32; WORDS * topology.capacity()];
         self.device.download(&self.unphysical, 0, &mut words)?;

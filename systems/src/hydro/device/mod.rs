@@ -7,13 +7,15 @@ use super::capture::{self, Given, StepResult};
 use crate::fields::{Gas, GasModel, MassFlux};
 use nestar_device::{Address, Number};
 use nestar_engine::Error;
-use nestar_engine::device::{Buffer, Device, DeviceError, DeviceLimits, Growable, Kernel, Shape};
-use nestar_engine::field::Precision;
-use nestar_engine::field::device::{DevicePool, DeviceTopology};
+use nestar_engine::comm::Comm;
+use nestar_engine::comm::halo::RowList;
+use nestar_engine::data::Precision;
+use nestar_engine::data::device::{DevicePool, DeviceTopology};
+use nestar_engine::device::{
+    Buffer, Device, DeviceError, DeviceLimits, Growable, Kernel, LaunchShape,
+};
 use nestar_engine::mesh::{LevelClock, Topology};
-use nestar_engine::ranks::OtherRanks;
-use nestar_engine::ranks::halos::Rows;
-use nestar_engine::step::{View, Write};
+use nestar_engine::step::{FieldView, Write};
 use nestar_kernels::CELLS;
 use nestar_kernels::hydro::solver::device::{
     FluidProgram, RATES, RateParameters, STEP, Status, StepParameters,
@@ -27,9 +29,9 @@ const ROWS_PER_BLOCK: u32 = 16;
 type Step = StepParameters<Number>;
 
 /// The same for a part of the level.
-fn on(step: &Step, rows: &Rows) -> Step {
+fn on(step: &Step, rows: &RowList) -> Step {
     Step {
-        rows: rows.there.into(),
+        rows: rows.device_list.into(),
         count: rows.rows.len() as i32,
         ..*step
     }
@@ -91,7 +93,7 @@ impl GasDevice {
             gamma: model.gamma,
             scalars: model.scalars.len(),
             double: pool.precision() == Precision::Double,
-            mends: false,
+            first_order_fallback: false,
             mass_fluxes,
             in_shared: false,
             threads: THREADS,
@@ -137,7 +139,7 @@ impl GasDevice {
         clock: &LevelClock,
         topology: &Topology,
         tables: &DeviceTopology,
-        gas: &View<Gas>,
+        gas: &FieldView<Gas>,
     ) -> Result<f64, DeviceError> {
         let changes = gas.changes();
         let known = self.known[clock.level];
@@ -158,7 +160,7 @@ impl GasDevice {
         clock: &LevelClock,
         topology: &Topology,
         tables: &DeviceTopology,
-        gas: &View<Gas>,
+        gas: &FieldView<Gas>,
     ) -> Result<f64, DeviceError> {
         self.grow(topology.capacity())?;
         self.device.fill_zero(&self.status, 0..1)?;
@@ -173,7 +175,7 @@ impl GasDevice {
             count: count as i32,
             all: i32::from(gas.any_row_changed_since(self.known[clock.level].changes)),
         };
-        let shape = Shape {
+        let shape = LaunchShape {
             blocks: count.div_ceil(ROWS_PER_BLOCK),
             threads: 128,
             shared: 0,
@@ -203,23 +205,23 @@ impl GasDevice {
         (clock, topology, wanted): Given,
         tables: &DeviceTopology,
         gas: &mut Write<Gas>,
-        mass: Option<&View<MassFlux>>,
-        ranks: &mut OtherRanks,
+        mass: Option<&FieldView<MassFlux>>,
+        ranks: &mut Comm,
     ) -> StepResult<u64> {
         // no memory is asked for while copies are under way
         self.grow(topology.capacity())?;
-        let split = gas.begin(ranks)?;
+        let split = gas.begin_refresh(ranks)?;
         self.device.fill_zero(&self.status, 0..1)?;
         if let Some(split) = &split {
             let view = gas.interior(split);
             let parameters = self.parameters((clock, topology), tables, &view, mass);
             self.step_rows(&on(&parameters, &split.interior), &view)?;
         }
-        gas.finish(ranks)?;
+        gas.finish_refresh(ranks)?;
         let view = gas.get(self.program.method.ghosts())?;
         let parameters = self.parameters((clock, topology), tables, &view, mass);
         match &split {
-            Some(split) => self.step_rows(&on(&parameters, &split.border), &view)?,
+            Some(split) => self.step_rows(&on(&parameters, &split.boundary), &view)?,
             None => self.step_rows(&parameters, &view)?,
         }
         let status = self.status()?;
@@ -246,10 +248,10 @@ impl GasDevice {
     }
 
     /// Starts the step of the rows that `parameters` lists.
-    fn step_rows(&self, parameters: &Step, gas: &View<Gas>) -> Result<(), DeviceError> {
+    fn step_rows(&self, parameters: &Step, gas: &FieldView<Gas>) -> Result<(), DeviceError> {
         let rows = parameters.count as usize;
         let row = gas.components() * CELLS * self.program.value_bytes();
-        self.step.kernel.works_on(rows * CELLS, 2 * rows * row);
+        self.step.kernel.count_work(rows * CELLS, 2 * rows * row);
         self.step.launch(&self.device, parameters)
     }
 
@@ -257,8 +259,8 @@ impl GasDevice {
         &self,
         (clock, topology): (&LevelClock, &Topology),
         tables: &DeviceTopology,
-        gas: &View<Gas>,
-        mass: Option<&View<MassFlux>>,
+        gas: &FieldView<Gas>,
+        mass: Option<&FieldView<MassFlux>>,
     ) -> Step {
         let level = clock.level;
         let device_pool = gas.device();
@@ -308,7 +310,7 @@ impl StepKernel {
             blocks = blocks.min(*most);
             parameters.scratch = scratch.address().into();
         }
-        let shape = Shape {
+        let shape = LaunchShape {
             blocks,
             threads: THREADS,
             shared: self.shared,

@@ -5,10 +5,10 @@ use crate::fields::GasModel;
 use bytemuck::Pod;
 use nestar_deck::Deck;
 use nestar_device::{Address, Real, device};
-use nestar_engine::device::{Device, DeviceKind, Shape};
-use nestar_engine::field::FaultBox;
-use nestar_kernels::mesh::rule::ASKED;
-use nestar_kernels::mesh::{CellRule, FAULT_WORDS, GhostCell, Inner, RuleFault, RuleText};
+use nestar_engine::data::FaultBox;
+use nestar_engine::device::{Device, DeviceKind, LaunchShape};
+use nestar_kernels::mesh::rule::GHOST_QUERY;
+use nestar_kernels::mesh::{CellRule, FAULT_WORDS, GhostCell, InnerStates, RuleFault, RuleText};
 
 const DECK: &str = r#"
     [inflow.z_upper]
@@ -51,7 +51,7 @@ const KERNEL: &str = r"
 KERNEL(probe, PROBE<field::REAL>) {
   EACH(n, p.cells) {
     p.walls[n] = field::WALL(p.centres + 3 * n, p.time, p.fault);
-    field::Asked at{};
+    field::GhostQuery at{};
     at.centre = p.centres + 3 * n;
     at.time = p.time;
     if (!p.walls[n]) field::BEYOND(at, p.states + field::COMPONENTS * n, p.fault);
@@ -66,14 +66,14 @@ fn program<R: Real>(rule: &RuleText, axis: usize, side: usize) -> String {
         "double"
     };
     format!(
-        "{}{}namespace field {{\ntypedef {real} REAL;\nconstexpr int COMPONENTS = {COMPONENTS};\n{ASKED}{}}}\n{}",
+        "{}{}namespace field {{\ntypedef {real} REAL;\nconstexpr int COMPONENTS = {COMPONENTS};\n{GHOST_QUERY}{}}}\n{}",
         nestar_device::program(&[&rule.items[..], &[Probe]].concat()),
         nestar_device::LAUNCH,
         rule.functions,
         KERNEL
             .replace("PROBE", &Probe.path())
             .replace("WALL", &format!("wall_{axis}_{side}"))
-            .replace("BEYOND", &format!("beyond_{axis}_{side}"))
+            .replace("BEYOND", &format!("ghost_{axis}_{side}"))
     )
 }
 
@@ -119,7 +119,7 @@ fn on_device<R: Real + Pod>(
         time: TIME,
         cells: cells as i32,
     };
-    let shape = Shape {
+    let shape = LaunchShape {
         blocks: 1,
         threads: 1,
         shared: 0,
@@ -155,7 +155,7 @@ fn agree<R: Real + Pod>(rule: &dyn CellRule<R>, face: [usize; 2]) {
         let at = n * COMPONENTS..(n + 1) * COMPONENTS;
         let mut wanted = before[at.clone()].to_vec();
         if walls[n] == 0 {
-            rule.apply(&cell, &Inner::default(), &mut wanted);
+            rule.apply(&cell, &InnerStates::default(), &mut wanted);
         }
         let same = wanted
             .iter()

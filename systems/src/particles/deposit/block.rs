@@ -1,7 +1,7 @@
 //! Sums in the cells in and around a patch.
 
-use super::super::columns::{PAGE, Page, Precise};
-use super::seen::Seen;
+use super::super::columns::{PAGE, Page, ParticleReal};
+use super::seen::PredictedPositions;
 use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::particles::cloud::{lowest, parts, share};
 use nestar_kernels::{CELLS, PATCH};
@@ -13,7 +13,7 @@ const BLOCK: usize = SIDE * SIDE * SIDE;
 const FIRST: i32 = -2;
 
 /// Sums in the cells in and around a patch.
-pub struct Block {
+pub struct CloudBlock {
     /// Index of the patch on the level of the sums.
     pub index: [i32; 3],
     /// Layers of cells around the patch that clouds may reach, up to 2.
@@ -21,7 +21,7 @@ pub struct Block {
     sums: Box<[u64; BLOCK]>,
 }
 
-impl Block {
+impl CloudBlock {
     /// No mass.
     pub fn new(index: [i32; 3], layers: usize) -> Self {
         Self {
@@ -63,14 +63,14 @@ impl Block {
     }
 
     /// What lies in the patch in a direction.
-    pub fn part(&self, direction: usize) -> Part<'_> {
+    pub fn part(&self, direction: usize) -> PatchPart<'_> {
         let step = offset(direction);
         let range = |axis: usize| match step[axis] {
             -1 => (2 - self.layers, self.layers, PATCH - self.layers),
             0 => (2, PATCH, 0),
             _ => (PATCH + 2, self.layers, 0),
         };
-        Part {
+        PatchPart {
             block: self,
             ranges: [range(0), range(1), range(2)],
         }
@@ -109,10 +109,10 @@ impl Block {
     /// Adds the clouds of the first particles of a page in a patch, which are `seen` so, as [`Block::add_cloud`]: the cells are found for all
     /// alike, so that vectors of them go together.
     #[inline(always)]
-    pub fn add_clouds<R: Precise, const W: usize>(
+    pub fn add_clouds<R: ParticleReal, const W: usize>(
         &mut self,
         (patch, finer): ([i32; 3], usize),
-        seen: &Seen<R>,
+        seen: &PredictedPositions<R>,
         (page, count): (&Page<R>, usize),
     ) {
         let (places, steps) = seen.places(page);
@@ -155,13 +155,13 @@ impl Block {
 }
 
 /// The cells of a block that lie in one patch.
-pub struct Part<'a> {
-    block: &'a Block,
+pub struct PatchPart<'a> {
+    block: &'a CloudBlock,
     /// By axis: the first cell in the block, how many, the first cell in the patch.
     ranges: [(usize, usize, usize); 3],
 }
 
-impl<'a> Part<'a> {
+impl<'a> PatchPart<'a> {
     /// Its lines along x: their first cells in the block and in the patch.
     #[inline(always)]
     fn starts(&self) -> impl Iterator<Item = (usize, usize)> + use<> {

@@ -1,29 +1,29 @@
 //! Where clouds go that are of two widths.
 
-use super::super::columns::{Page, Precise};
-use super::super::zone::{Zone, cell_of};
-use super::block::Block;
-use super::seen::Seen;
+use super::super::columns::{Page, ParticleReal};
+use super::super::zone::{BoundaryZone, cell_of};
+use super::block::CloudBlock;
+use super::seen::PredictedPositions;
 use nestar_kernels::particles::motion::in_parent;
 
 /// Where the clouds of particles in patches of a level and finer ones go.
-pub struct Blocks {
+pub struct CloudBlocks {
     /// How much finer the patches are than the level of the sums.
     pub finer: usize,
     /// Sums of the level.
-    pub own: Block,
+    pub own: CloudBlock,
     /// Sums of the next coarser one, for clouds as wide as its cells that the level has a part of.
-    pub coarser: Option<Block>,
+    pub coarser: Option<CloudBlock>,
 }
 
-impl Blocks {
+impl CloudBlocks {
     /// Adds the clouds of the first particles of a page of the patch at an index, `W` cells wide.
     #[inline(always)]
-    pub fn add<R: Precise, const W: usize>(
+    pub fn add<R: ParticleReal, const W: usize>(
         &mut self,
-        seen: &Seen<R>,
+        seen: &PredictedPositions<R>,
         (page, count): (&Page<R>, usize),
-        (zone, index): (&Zone, [i32; 3]),
+        (zone, index): (&BoundaryZone, [i32; 3]),
     ) {
         if !zone.has_inner() {
             let patch = (index, self.finer);
@@ -40,7 +40,7 @@ impl Blocks {
     fn add_beside<const W: usize>(
         &mut self,
         ((mut place, step), mass): (([u64; 3], [i32; 3]), u64),
-        (zone, index): (&Zone, [i32; 3]),
+        (zone, index): (&BoundaryZone, [i32; 3]),
     ) {
         let mut patch = [index[0] + step[0], index[1] + step[1], index[2] + step[2]];
         if !zone.is_inner(cell_of(place, step)) {

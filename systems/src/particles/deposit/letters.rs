@@ -2,7 +2,7 @@
 //!
 //! A letter to a patch is 512 bits, which say in which cells anything is, the sums of those cells, and a byte: what they are.
 
-use nestar_engine::ranks::Letter;
+use nestar_engine::comm::PatchMessage;
 use nestar_kernels::CELLS;
 use std::collections::BTreeMap;
 
@@ -14,17 +14,17 @@ pub const OF_PARENT: u8 = 1;
 pub const BITS: usize = CELLS / 64;
 
 /// Sums in the cells of a patch as a letter.
-pub fn letter(index: [i32; 3], what: u8, cells: &[u64]) -> Letter {
+pub fn encode(index: [i32; 3], what: u8, cells: &[u64]) -> PatchMessage {
     let (mut bits, mut sums) = ([0u64; BITS], Vec::with_capacity(CELLS));
     for (cell, &sum) in cells.iter().enumerate().filter(|(_, sum)| **sum > 0) {
         bits[cell / 64] |= 1 << (cell % 64);
         sums.push(sum);
     }
-    sealed(index, what, &[&bits[..], &sums].concat())
+    from_words(index, what, &[&bits[..], &sums].concat())
 }
 
 /// The letter of bits and sums.
-pub fn sealed(index: [i32; 3], what: u8, words: &[u64]) -> Letter {
+pub fn from_words(index: [i32; 3], what: u8, words: &[u64]) -> PatchMessage {
     let mut bytes = Vec::with_capacity(8 * words.len() + 1);
     bytes.extend_from_slice(bytemuck::cast_slice(words));
     bytes.push(what);
@@ -32,13 +32,13 @@ pub fn sealed(index: [i32; 3], what: u8, words: &[u64]) -> Letter {
 }
 
 /// What a letter's sums are, and its bits and sums.
-pub fn opened(bytes: &[u8]) -> (u8, Vec<u64>) {
+pub fn decode(bytes: &[u8]) -> (u8, Vec<u64>) {
     let (what, words) = bytes.split_last().unwrap_or((&OWN, &[]));
     (*what, bytemuck::pod_collect_to_vec(words))
 }
 
 /// How many words the letter has of which these are the first.
-pub fn length(words: &[u64]) -> usize {
+pub fn word_count(words: &[u64]) -> usize {
     let bits = words.iter().take(BITS);
     BITS + bits.map(|bits| bits.count_ones() as usize).sum::<usize>()
 }
@@ -55,15 +55,15 @@ pub fn add(words: &[u64], cells: &mut [u64]) {
 }
 
 /// One letter of each kind to a patch: sums are added up before they are dealt, so that it does not matter who made which part of them.
-pub fn joined(letters: Vec<Letter>) -> Vec<Letter> {
+pub fn merge(letters: Vec<PatchMessage>) -> Vec<PatchMessage> {
     let mut all: BTreeMap<([i32; 3], u8), Vec<u64>> = BTreeMap::new();
     for (index, bytes) in letters {
-        let (what, words) = opened(&bytes);
+        let (what, words) = decode(&bytes);
         let cells = all.entry((index, what)).or_insert_with(|| vec![0; CELLS]);
         add(&words, cells);
     }
     let all = all.into_iter();
-    all.map(|((index, what), cells)| letter(index, what, &cells))
+    all.map(|((index, what), cells)| encode(index, what, &cells))
         .collect()
 }
 
@@ -77,19 +77,19 @@ mod tests {
         for cell in [0, 63, 64, 200, 511] {
             cells[cell] = 7 + cell as u64;
         }
-        let (index, bytes) = letter([1, 2, 3], OF_PARENT, &cells);
-        let (what, words) = opened(&bytes);
+        let (index, bytes) = encode([1, 2, 3], OF_PARENT, &cells);
+        let (what, words) = decode(&bytes);
         assert_eq!((index, what), ([1, 2, 3], OF_PARENT));
-        assert_eq!((words.len(), length(&words)), (BITS + 5, BITS + 5));
+        assert_eq!((words.len(), word_count(&words)), (BITS + 5, BITS + 5));
         let mut twice = vec![0; CELLS];
         add(&words, &mut twice);
         assert_eq!(twice, cells);
         add(&words, &mut twice);
-        let both = [1, 1, 2].map(|x| letter([x, 0, 0], OWN, &cells)).to_vec();
-        let joined = joined(both);
+        let both = [1, 1, 2].map(|x| encode([x, 0, 0], OWN, &cells)).to_vec();
+        let joined = merge(both);
         assert_eq!(joined.len(), 2);
         let mut sums = vec![0; CELLS];
-        add(&opened(&joined[0].1).1, &mut sums);
+        add(&decode(&joined[0].1).1, &mut sums);
         assert_eq!(sums, twice);
     }
 }

@@ -15,49 +15,49 @@ mod spill;
 mod tasks;
 
 use super::Motion;
-use super::columns::Precise;
-use super::species::{Patch, Species};
+use super::columns::ParticleReal;
+use super::species::{PatchParticles, Species};
 use super::units::power_of_two;
-use super::zone::{Zone, cell_of};
-use block::Block;
-use blocks::Blocks;
+use super::zone::{BoundaryZone, cell_of};
+use block::CloudBlock;
+use blocks::CloudBlocks;
 use letters::{OF_PARENT, OWN};
+use nestar_engine::comm::{Comm, PatchMessage, RanksError};
 use nestar_engine::mesh::{Topology, offset};
-use nestar_engine::ranks::{Letter, OtherRanks, RanksError};
 use nestar_kernels::mesh::SELF;
 use nestar_kernels::{CELLS, PATCH};
 pub(super) use on_device::all_are_on_device;
-pub(super) use places::Places;
+pub(super) use places::SlotTable;
 use rayon::prelude::*;
-use seen::Seen;
-pub use seen::Weights;
-use shares::Share;
+pub use seen::DepositWeights;
+use seen::PredictedPositions;
+use shares::ThreadSums;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use tasks::Group;
+use tasks::PatchGroup;
 
 /// The clouds of particles.
 #[derive(Clone, Copy)]
-pub(super) struct Clouds {
+pub(super) struct DepositClouds {
     /// Cells that they cover along an axis.
     pub width: i32,
     /// Cells of the coarser level beside borders between levels.
     pub zone: usize,
-    pub weights: Weights,
+    pub weights: DepositWeights,
 }
 
 /// The sums of a level at a time.
 pub(super) struct Deposit<'a> {
     pub topology: &'a Topology,
-    pub clouds: Clouds,
+    pub clouds: DepositClouds,
     pub level: usize,
     /// The time of the particles that each level moves, less that of the sums.
-    pub lags: Vec<f64>,
+    pub time_offsets: Vec<f64>,
     /// Where the sums of a row stand, by row.
     slots: Vec<u32>,
     /// `[slot][cell]`; nothing while the sums are on a device.
     sums: Vec<u64>,
-    letters: Mutex<Vec<Letter>>,
+    letters: Mutex<Vec<PatchMessage>>,
 }
 
 /// A row that is not this rank's.
@@ -69,19 +69,19 @@ impl<'a> Deposit<'a> {
         topology: &'a Topology,
         (motion, scale): (&'a Motion, f64),
         level: usize,
-        lags: Vec<f64>,
+        time_offsets: Vec<f64>,
     ) -> Self {
-        let clouds = Clouds {
+        let clouds = DepositClouds {
             width: motion.cloud,
             zone: motion.zone,
-            weights: Weights::Masses(scale),
+            weights: DepositWeights::Masses(scale),
         };
-        Self::of(topology, clouds, level, lags)
+        Self::of(topology, clouds, level, time_offsets)
     }
 
     /// Empty sums of a level that stands with all finer ones, all of a particle in its cell.
-    pub fn in_cells(topology: &'a Topology, weights: Weights, level: usize) -> Self {
-        let clouds = Clouds {
+    pub fn in_cells(topology: &'a Topology, weights: DepositWeights, level: usize) -> Self {
+        let clouds = DepositClouds {
             width: 1,
             zone: 0,
             weights,
@@ -89,7 +89,12 @@ impl<'a> Deposit<'a> {
         Self::of(topology, clouds, level, vec![0.0; topology.max_level + 3])
     }
 
-    fn of(topology: &'a Topology, clouds: Clouds, level: usize, lags: Vec<f64>) -> Self {
+    fn of(
+        topology: &'a Topology,
+        clouds: DepositClouds,
+        level: usize,
+        time_offsets: Vec<f64>,
+    ) -> Self {
         let rows = topology.rows(level);
         let mut slots = vec![NONE; topology.capacity()];
         for (slot, &row) in rows.iter().enumerate() {
@@ -99,7 +104,7 @@ impl<'a> Deposit<'a> {
             topology,
             clouds,
             level,
-            lags,
+            time_offsets,
             slots,
             sums: Vec::new(),
             letters: Mutex::default(),
@@ -113,11 +118,16 @@ impl<'a> Deposit<'a> {
     }
 
     /// How the particles are seen that level `host` has, or the next finer one moves there.
-    fn seen<R: Precise>(&self, species: &Species, host: usize, list: usize) -> Seen<R> {
+    fn prediction<R: ParticleReal>(
+        &self,
+        species: &Species,
+        host: usize,
+        list: usize,
+    ) -> PredictedPositions<R> {
         let width = self.topology.domain.cell_width(host);
         let cells = PATCH as f64;
-        Seen {
-            dt: R::lit(self.lags[host + list]),
+        PredictedPositions {
+            dt: R::lit(self.time_offsets[host + list]),
             per_width: width.map(|width| R::lit(1.0 / (cells * width))),
             most: power_of_two(host as i32 - self.level as i32) / cells,
             weights: self.clouds.weights,
@@ -127,55 +137,62 @@ impl<'a> Deposit<'a> {
 
     /// Layers of cells around a patch that clouds of a width reach, of particles that level `host` has.
     fn layers(&self, width: usize, host: usize) -> usize {
-        let moves = self.lags[host..host + 2].iter().any(|&lag| lag != 0.0);
+        let moves = self.time_offsets[host..host + 2]
+            .iter()
+            .any(|&lag| lag != 0.0);
         width / 2 + usize::from(moves)
     }
 
     /// Adds the particles of patches of `host`, this level or a finer one: groups of them that each lie in one patch of this level.
-    fn inside<R: Precise, const W: usize>(
+    fn deposit_groups<R: ParticleReal, const W: usize>(
         &self,
         (species, host): (&Species, usize),
-        groups: Vec<Group>,
-        share: &mut Share,
+        groups: Vec<PatchGroup>,
+        share: &mut ThreadSums,
     ) {
         let (finer, layers) = (host - self.level, self.layers(W, host));
-        let mut blocks = Blocks {
+        let mut blocks = CloudBlocks {
             finer,
-            own: Block::new([0; 3], layers),
+            own: CloudBlock::new([0; 3], layers),
             coarser: None,
         };
         for patches in groups {
             let index = self.topology.index(patches[0].0);
             blocks.own.begin(index.map(|i| i >> finer));
             for (row, patch) in patches {
-                let zone = Zone::of(self.topology, *row, self.clouds.zone);
+                let zone = BoundaryZone::of(self.topology, *row, self.clouds.zone);
                 let index = self.topology.index(*row);
                 if finer == 0 && zone.has_inner() {
-                    blocks.coarser = Some(Block::new(index.map(|i| i >> 1), layers));
+                    blocks.coarser = Some(CloudBlock::new(index.map(|i| i >> 1), layers));
                 }
                 for (list, rows) in patch.iter_mut().enumerate() {
-                    let seen = self.seen::<R>(species, host, list);
-                    for (page, count) in rows.seen::<R>(species.pool.columns) {
+                    let seen = self.prediction::<R>(species, host, list);
+                    for (page, count) in rows.read_pages::<R>(species.pool.columns) {
                         blocks.add::<R, W>(&seen, (&page, count), (&zone, index));
                     }
                 }
             }
             self.scatter(&mut blocks.own, finer > 0, share);
             if let Some(block) = blocks.coarser.take() {
-                self.deal_out(block);
+                self.send_to_children(block);
             }
         }
     }
 
     /// Adds what the clouds of particles in leaves of the next coarser level have in cells of this one.
-    fn beside<R: Precise, const W: usize>(&self, species: &Species, row: u32, patch: &mut Patch) {
+    fn deposit_coarser<R: ParticleReal, const W: usize>(
+        &self,
+        species: &Species,
+        row: u32,
+        patch: &mut PatchParticles,
+    ) {
         let host = self.level - 1;
         let index = self.topology.index(row);
-        let mut block = Block::new(index, self.layers(W, host));
-        let zone = Zone::of(self.topology, row, self.clouds.zone);
+        let mut block = CloudBlock::new(index, self.layers(W, host));
+        let zone = BoundaryZone::of(self.topology, row, self.clouds.zone);
         for (list, rows) in patch.iter_mut().enumerate() {
-            let seen = self.seen::<R>(species, host, list);
-            for (page, count) in rows.seen::<R>(species.pool.columns) {
+            let seen = self.prediction::<R>(species, host, list);
+            for (page, count) in rows.read_pages::<R>(species.pool.columns) {
                 for n in 0..count {
                     let (place, step) = seen.place(&page, n);
                     if zone.is_inner(cell_of(place, step)) {
@@ -186,11 +203,11 @@ impl<'a> Deposit<'a> {
                 }
             }
         }
-        self.deal_out(block);
+        self.send_to_children(block);
     }
 
     /// Adds a block of this level to the patches that there are; around a patch that is refined there are all.
-    fn scatter(&self, block: &mut Block, refined: bool, share: &mut Share) {
+    fn scatter(&self, block: &mut CloudBlock, refined: bool, share: &mut ThreadSums) {
         let (topology, level) = (self.topology, self.level);
         block.fold(topology, level);
         let here = topology.find(level, block.index);
@@ -218,7 +235,7 @@ impl<'a> Deposit<'a> {
     }
 
     /// Takes what a block of the coarser level has in cells that this level covers to this level's patches.
-    fn deal_out(&self, mut block: Block) {
+    fn send_to_children(&self, mut block: CloudBlock) {
         let below = self.level - 1;
         block.fold(self.topology, below);
         for d in 0..27 {
@@ -242,7 +259,7 @@ impl<'a> Deposit<'a> {
 
     fn send(&self, index: [i32; 3], what: u8, cells: &[u64; CELLS]) {
         let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
-        letters.push(letters::letter(index, what, cells));
+        letters.push(letters::encode(index, what, cells));
     }
 
     /// Adds mass to the cells of an own row.
@@ -254,7 +271,7 @@ impl<'a> Deposit<'a> {
 
     /// Deals mass in the cells of a patch to the cells of its children, of which `first` is the first: eighths, and what is left over to the first
     /// ones.
-    fn deal(&mut self, first: u32, cells: &[u64]) {
+    fn distribute_to_children(&mut self, first: u32, cells: &[u64]) {
         for child in 0..8u32 {
             let corner = [0, 1, 2].map(|a| (child >> a & 1) as usize * PATCH / 2);
             let dealt = |cell: usize| {
@@ -270,25 +287,25 @@ impl<'a> Deposit<'a> {
     }
 
     /// Adds a species, whose clouds are `W` cells wide.
-    fn add_species<R: Precise, const W: usize>(&mut self, species: &mut Species) {
+    fn add_species<R: ParticleReal, const W: usize>(&mut self, species: &mut Species) {
         let mut sums = std::mem::take(&mut self.sums);
         for host in self.level.saturating_sub(1)..=self.topology.finest() {
             let rows = self.topology.rows(host).iter().copied();
             let beside = host < self.level;
             let rows = rows.filter(|&row| !beside || self.meets_finer(row));
-            let mut lifted = species.lift(rows);
-            let lent = &*species;
+            let mut detached = species.take_patches(rows);
+            let shared = &*species;
             if beside {
-                lifted
+                detached
                     .par_iter_mut()
-                    .for_each(|(row, patch)| self.beside::<R, W>(lent, *row, patch));
+                    .for_each(|(row, patch)| self.deposit_coarser::<R, W>(shared, *row, patch));
             } else {
-                let tasks = self.tasks(host, self.groups(host, &mut lifted));
+                let tasks = self.tasks(host, self.groups(host, &mut detached));
                 shares::add_all(&mut sums, tasks, |groups, share| {
-                    self.inside::<R, W>((lent, host), groups, share);
+                    self.deposit_groups::<R, W>((shared, host), groups, share);
                 });
             }
-            species.lower(lifted);
+            species.restore_patches(detached);
         }
         self.sums = sums;
     }
@@ -306,12 +323,14 @@ impl<'a> Deposit<'a> {
     ///
     /// # Errors
     /// Another rank has failed, or the transport has.
-    pub fn finish(mut self, others: &OtherRanks) -> Result<Vec<u64>, RanksError> {
+    pub fn finish(mut self, others: &Comm) -> Result<Vec<u64>, RanksError> {
         let letters =
             std::mem::take(&mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner));
         let mut dealt: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-        for (row, bytes) in others.post(self.topology, self.level, letters::joined(letters))? {
-            let (what, words) = letters::opened(&bytes);
+        for (row, bytes) in
+            others.send_to_patches(self.topology, self.level, letters::merge(letters))?
+        {
+            let (what, words) = letters::decode(&bytes);
             match (what, self.slot(row)) {
                 // the sums of all ranks are dealt at once: what is left over goes to the same cells on any number of ranks
                 (OF_PARENT, _) => {
@@ -321,7 +340,9 @@ impl<'a> Deposit<'a> {
                 _ => (),
             }
         }
-        dealt.iter().for_each(|(&row, cells)| self.deal(row, cells));
+        dealt
+            .iter()
+            .for_each(|(&row, cells)| self.distribute_to_children(row, cells));
         Ok(self.sums)
     }
 }

@@ -1,18 +1,18 @@
 //! Deposits on a device, and beside one.
 
-use super::super::device::{self, BLOCK, Kernels, LEAST, Listed, OnDevice};
-use super::super::species::{AllSpecies, Species};
+use super::super::device::{self, BLOCK, DeviceParticles, LEAST, ListLaunch, ParticleKernels};
+use super::super::species::{Species, SpeciesMap};
 use super::super::units::power_of_two;
-use super::places::Places;
-use super::{Deposit, Weights};
+use super::places::SlotTable;
+use super::{Deposit, DepositWeights};
 use nestar_device::{Address, Number};
 use nestar_engine::Error;
-use nestar_engine::device::{DeviceError, Shape};
-use nestar_engine::field::device::DeviceTopology;
+use nestar_engine::comm::Comm;
+use nestar_engine::data::device::DeviceTopology;
+use nestar_engine::device::{DeviceError, LaunchShape};
 use nestar_engine::in_precision;
 use nestar_engine::mesh::Topology;
-use nestar_engine::ranks::OtherRanks;
-use nestar_kernels::particles::device::{Clouds, Finish};
+use nestar_kernels::particles::device::{CloudShape, DensityParameters};
 use nestar_kernels::{CELLS, PATCH, particles};
 use std::sync::PoisonError;
 
@@ -21,24 +21,24 @@ pub(super) const THREADS: u32 = 256;
 
 /// What a deposit on a device is made by.
 #[derive(Clone, Copy)]
-pub(super) struct Sums<'a> {
-    pub kernels: &'a Kernels,
+pub(super) struct DeviceSums<'a> {
+    pub kernels: &'a ParticleKernels,
     tables: &'a DeviceTopology,
-    pub places: &'a Places,
+    pub places: &'a SlotTable,
     /// Of the level, and of the coarser one.
     pub addresses: [u64; 2],
 }
 
-impl Kernels {
+impl ParticleKernels {
     /// The places of a level's sums, empty. Hand them back.
-    fn places(&self, tables: &DeviceTopology, deposit: &Deposit) -> Result<Places, DeviceError> {
+    fn places(&self, tables: &DeviceTopology, deposit: &Deposit) -> Result<SlotTable, DeviceError> {
         let mut memory = self.memory();
         let (topology, level) = (deposit.topology, deposit.level);
         let known = memory.places.remove(&level);
         let known = known.filter(|(revision, _)| *revision == tables.revision());
         let places = match known {
             Some((_, places)) => places,
-            None => Places::new(&self.device, topology, level)?,
+            None => SlotTable::new(&self.device, topology, level)?,
         };
         let cells = places.count() * CELLS;
         let sums = memory.sums.provide(&self.device, cells)?;
@@ -50,7 +50,7 @@ impl Kernels {
     }
 
     /// Keeps places of a level for its next deposit, with the revision of the tables.
-    fn keep_places(&self, level: usize, places: (u64, Places)) {
+    fn keep_places(&self, level: usize, places: (u64, SlotTable)) {
         self.memory().places.insert(level, places);
     }
 }
@@ -62,7 +62,7 @@ impl Deposit<'_> {
     /// The device fails.
     pub fn add_all(
         &mut self,
-        all: &mut AllSpecies,
+        all: &mut SpeciesMap,
         tables: Option<&DeviceTopology>,
     ) -> Result<(), DeviceError> {
         self.provide();
@@ -86,11 +86,11 @@ impl Deposit<'_> {
     /// Adds the species on a device: to sums of the host, and to letters what is other ranks' or will be dealt.
     fn fetch_from_device(
         &mut self,
-        all: &mut AllSpecies,
-        (kernels, tables): (&Kernels, &DeviceTopology),
+        all: &mut SpeciesMap,
+        (kernels, tables): (&ParticleKernels, &DeviceTopology),
     ) -> Result<(), DeviceError> {
         let places = kernels.places(tables, self)?;
-        let sums = self.sum_up(all, (kernels, tables, &places))?;
+        let sums = self.add_species_on_device(all, (kernels, tables, &places))?;
         let letters = sums.letters()?;
         self.letters
             .lock()
@@ -112,13 +112,13 @@ impl Deposit<'_> {
     /// The device fails; another rank has failed, or the transport has.
     pub fn add_on_device(
         &self,
-        all: &mut AllSpecies,
-        (kernels, tables): (&Kernels, &DeviceTopology),
-        (density, others): (Option<(u64, f64)>, &OtherRanks),
+        all: &mut SpeciesMap,
+        (kernels, tables): (&ParticleKernels, &DeviceTopology),
+        (density, others): (Option<(u64, f64)>, &Comm),
     ) -> Result<(), Error> {
         let (topology, level) = (self.topology, self.level);
         let places = kernels.places(tables, self)?;
-        let sums = self.sum_up(all, (kernels, tables, &places))?;
+        let sums = self.add_species_on_device(all, (kernels, tables, &places))?;
         if topology.is_shared() {
             sums.exchange((topology, level), others)?;
         }
@@ -128,15 +128,15 @@ impl Deposit<'_> {
     }
 
     /// Adds the species on a device to sums there.
-    fn sum_up<'a>(
+    fn add_species_on_device<'a>(
         &self,
-        all: &mut AllSpecies,
-        (kernels, tables, places): (&'a Kernels, &'a DeviceTopology, &'a Places),
-    ) -> Result<Sums<'a>, DeviceError> {
+        all: &mut SpeciesMap,
+        (kernels, tables, places): (&'a ParticleKernels, &'a DeviceTopology, &'a SlotTable),
+    ) -> Result<DeviceSums<'a>, DeviceError> {
         let memory = kernels.memory();
         let addresses = [memory.sums.address(), memory.wide.address()];
         drop(memory);
-        let sums = Sums {
+        let sums = DeviceSums {
             kernels,
             tables,
             places,
@@ -146,7 +146,7 @@ impl Deposit<'_> {
         let all = all.0.iter_mut().filter(|species| counts(species, weights));
         for species in all {
             let one = weights.of(species.mass);
-            if let Some(lists) = species.settled(self.topology, Some(tables))? {
+            if let Some(lists) = species.upload(self.topology, Some(tables))? {
                 lists.add(self, sums, one)?;
             }
         }
@@ -154,7 +154,7 @@ impl Deposit<'_> {
     }
 }
 
-impl Sums<'_> {
+impl DeviceSums<'_> {
     /// Deals the sums of the coarser level, and makes densities.
     fn finish(
         self,
@@ -163,7 +163,7 @@ impl Sums<'_> {
         (density, per_unit): (u64, f64),
     ) -> Result<(), DeviceError> {
         let [slots, ..] = self.places.addresses();
-        let finish = Finish::<Number> {
+        let finish = DensityParameters::<Number> {
             rows: self.tables.rows(level).into(),
             tables: device::tables(self.tables),
             slots: slots.into(),
@@ -176,25 +176,25 @@ impl Sums<'_> {
             per_unit,
             density: density.into(),
         };
-        let shape = Shape::of(topology.rows(level).len(), THREADS);
+        let shape = LaunchShape::of(topology.rows(level).len(), THREADS);
         let kernels = self.kernels;
-        kernels.device.launch(&kernels.finish, shape, &finish)
+        kernels.device.launch(&kernels.density, shape, &finish)
     }
 }
 
 /// Whether a species adds anything.
-fn counts(species: &Species, weights: Weights) -> bool {
-    matches!(weights, Weights::Ones) || species.has_mass()
+fn counts(species: &Species, weights: DepositWeights) -> bool {
+    matches!(weights, DepositWeights::Ones) || species.has_mass()
 }
 
 /// Whether all that count are where kernels move them.
-pub fn all_are_on_device(all: &AllSpecies, weights: Weights) -> bool {
+pub fn all_are_on_device(all: &SpeciesMap, weights: DepositWeights) -> bool {
     let mut all = all.0.iter().filter(|species| counts(species, weights));
     all.all(Species::is_on_device)
 }
 
 /// The sums that were made last, `[row][cell]`.
-pub fn read(kernels: &Kernels, rows: usize) -> Result<Vec<u64>, DeviceError> {
+pub fn read(kernels: &ParticleKernels, rows: usize) -> Result<Vec<u64>, DeviceError> {
     let mut sums = vec![0; rows * CELLS];
     if let Some(buffer) = kernels.memory().sums.buffer() {
         kernels.device.download(buffer, 0, &mut sums)?;
@@ -202,9 +202,9 @@ pub fn read(kernels: &Kernels, rows: usize) -> Result<Vec<u64>, DeviceError> {
     Ok(sums)
 }
 
-impl OnDevice {
+impl DeviceParticles {
     /// Adds the particles to sums.
-    fn add(&mut self, deposit: &Deposit, on: Sums, one: u64) -> Result<(), DeviceError> {
+    fn add(&mut self, deposit: &Deposit, on: DeviceSums, one: u64) -> Result<(), DeviceError> {
         let (topology, level) = (deposit.topology, deposit.level);
         let hosts = level.saturating_sub(1)..=topology.finest();
         for (host, list) in hosts.flat_map(|host| [(host, 0), (host, 1)]) {
@@ -212,37 +212,37 @@ impl OnDevice {
                 continue;
             }
             let mut from = self.list((topology, device::tables(on.tables)), host, list)?;
-            let given = on.given(deposit, &from, (host, list, one));
+            let parameters = on.parameters(deposit, &from, (host, list, one));
             let wider = level > 0 && host <= level;
             let blocks = if wider { 2 } else { 1 };
             from.shape.shared = blocks * BLOCK * size_of::<u64>() as u32;
             from.shape.threads = from.shape.threads.max(LEAST);
             // of those that look ahead or back also velocities and accelerations
-            let columns = if given.dt == 0.0 { 3 } else { 9 };
+            let columns = if parameters.dt == 0.0 { 3 } else { 9 };
             let bytes = (columns + usize::from(self.columns.masses)) * self.columns.number;
             let kernel = &self.kernels.deposit;
-            self.kernels.work(kernel, (&from, bytes), &given)?;
+            self.kernels.work(kernel, (&from, bytes), &parameters)?;
         }
         Ok(())
     }
 }
 
-impl Sums<'_> {
+impl DeviceSums<'_> {
     /// Parameters for the particles of a list of patches of level `host`; where all have one mass, that counts `one`.
-    fn given(
+    fn parameters(
         self,
         deposit: &Deposit,
-        from: &Listed,
+        from: &ListLaunch,
         (host, list, one): (usize, usize, u64),
-    ) -> particles::device::Deposit {
+    ) -> particles::device::DepositParameters {
         let [slots, shared, shared_wide, places] = self.places.addresses();
         let (level, clouds, [sums, wide]) = (deposit.level, &deposit.clouds, self.addresses);
         // with clouds as wide as cells of the coarser level
         let wider = level > 0 && host <= level;
         let width = deposit.topology.domain.cell_width(host);
-        particles::device::Deposit {
+        particles::device::DepositParameters {
             from: from.list,
-            clouds: Clouds {
+            clouds: CloudShape {
                 width: clouds.width,
                 zone: clouds.zone as i32,
             },
@@ -253,11 +253,11 @@ impl Sums<'_> {
             sums: sums.into(),
             wide: if wider { wide.into() } else { Address::NONE },
             per_width: width.map(|width| 1.0 / (PATCH as f64 * width)),
-            dt: deposit.lags[host + list],
+            dt: deposit.time_offsets[host + list],
             most: power_of_two(host as i32 - level as i32) / PATCH as f64,
             scale: match clouds.weights {
-                Weights::Masses(scale) => scale,
-                Weights::Ones => 0.0,
+                DepositWeights::Masses(scale) => scale,
+                DepositWeights::Ones => 0.0,
             },
             one,
             finer: host.saturating_sub(level) as i32,

@@ -3,8 +3,8 @@
 //! Patches around which all are this rank's own are found by the tables of the hierarchy. For what lies about the others the host makes tables of
 //! places, since not every patch that gets something is held here.
 
-use super::receivers::Receivers;
-use nestar_engine::device::{Device, DeviceError, Kept};
+use super::receivers::DestinationRanks;
+use nestar_engine::device::{Device, DeviceError, ReusableBuffer};
 use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::mesh::{COARSER, OUTSIDE};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ const NOWHERE: i32 = -1;
 
 /// The places of a level's sums, and of those in cells of the next coarser one that the level covers.
 #[derive(Default)]
-pub struct Places {
+pub struct SlotTable {
     /// By row of the level: where its sums stand; by row of the next coarser one: where those in it stand, if the children are own patches.
     pub slots: Vec<i32>,
     /// Own patches.
@@ -26,26 +26,26 @@ pub struct Places {
     /// The first patch of each octet of the level that may get sums of its parent: own ones, then those of other ranks.
     pub families: Vec<[i32; 3]>,
     /// The ranks that have them.
-    pub receivers: Receivers,
-    on_device: OnDevice,
+    pub receivers: DestinationRanks,
+    on_device: SlotBuffers,
 }
 
 /// What kernels read of them.
 #[derive(Default)]
-struct OnDevice {
-    slots: Kept<i32>,
-    shared: [Kept<i32>; 2],
-    tables: Kept<i32>,
+struct SlotBuffers {
+    slots: ReusableBuffer<i32>,
+    shared: [ReusableBuffer<i32>; 2],
+    tables: ReusableBuffer<i32>,
 }
 
-impl Places {
+impl SlotTable {
     /// Those of a level.
     ///
     /// # Errors
     /// The device's memory does not suffice.
     pub fn new(device: &Device, topology: &Topology, level: usize) -> Result<Self, DeviceError> {
-        let mut maker = Maker::new(topology, level);
-        let mut on_device = OnDevice::default();
+        let mut maker = SlotTableBuilder::new(topology, level);
+        let mut on_device = SlotBuffers::default();
         on_device.slots.set(device, &maker.places.slots)?;
         if topology.is_shared() {
             let shared = [maker.own_sums(), maker.coarser_sums()];
@@ -59,14 +59,14 @@ impl Places {
             let owners = slots.iter().map(|&index| topology.owner_at(level, index));
             owners.collect()
         });
-        places.receivers = Receivers::new(device, topology.rank(), owners)?;
+        places.receivers = DestinationRanks::new(device, topology.rank(), owners)?;
         places.on_device = on_device;
         Ok(places)
     }
 
     /// Addresses of the slots, of the numbers of tables for sums of the level and of the coarser one, and of the tables.
     pub fn addresses(&self) -> [u64; 4] {
-        let OnDevice {
+        let SlotBuffers {
             slots,
             shared: [own, coarser],
             tables,
@@ -86,22 +86,22 @@ impl Places {
 }
 
 /// Makes the places of a level.
-struct Maker<'a> {
+struct SlotTableBuilder<'a> {
     topology: &'a Topology,
     level: usize,
-    places: Places,
+    places: SlotTable,
     tables: Vec<[i32; 27]>,
     /// Places of other ranks' sums, by index: of the level, of its octets.
     foreign: [BTreeMap<[i32; 3], i32>; 2],
 }
 
-impl<'a> Maker<'a> {
+impl<'a> SlotTableBuilder<'a> {
     /// With the places of own patches.
     fn new(topology: &'a Topology, level: usize) -> Self {
-        let mut places = Places {
+        let mut places = SlotTable {
             slots: vec![NOWHERE; topology.capacity()],
             own: topology.rows(level).len(),
-            ..Places::default()
+            ..SlotTable::default()
         };
         for (slot, &row) in topology.rows(level).iter().enumerate() {
             places.slots[row as usize] = slot as i32;

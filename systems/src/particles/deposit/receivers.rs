@@ -1,28 +1,28 @@
 //! The ranks that sums on a device go to.
 
-use nestar_engine::device::{Device, DeviceError, Kept};
+use nestar_engine::device::{Device, DeviceError, ReusableBuffer};
 
 /// Ranks that get sums of a level, and of cells of the next coarser one: this one is the last, if it gets any by letter.
 #[derive(Default)]
-pub struct Receivers {
+pub struct DestinationRanks {
     /// The ranks.
     pub ranks: Vec<usize>,
     /// How many slots those before each have, then all.
     pub firsts: Vec<u64>,
     /// Slots of other ranks.
     pub foreign: usize,
-    on_device: OnDevice,
+    on_device: ReceiverBuffers,
 }
 
 /// What a kernel reads of them.
 #[derive(Default)]
-struct OnDevice {
+struct ReceiverBuffers {
     /// Numbers of the receivers by slot, of other ranks' patches and of octets.
-    numbers: [Kept<u32>; 2],
-    firsts: Kept<u64>,
+    numbers: [ReusableBuffer<u32>; 2],
+    firsts: ReusableBuffer<u64>,
 }
 
-impl Receivers {
+impl DestinationRanks {
     /// The ranks that have the patches and the octets of the places of rank `own`.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl Receivers {
         let firsts: Vec<u64> = std::iter::once(0)
             .chain(counts.iter().scan(0, sum))
             .collect();
-        let mut on_device = OnDevice::default();
+        let mut on_device = ReceiverBuffers::default();
         for (kept, owners) in on_device.numbers.iter_mut().zip(owners) {
             let number = |owner: usize| ranks.iter().position(|&rank| rank == owner);
             let numbers = owners
@@ -62,7 +62,7 @@ impl Receivers {
 
     /// Addresses of the numbers by slot of other ranks' patches and of octets, and of how many slots those before have.
     pub fn addresses(&self) -> [u64; 3] {
-        let OnDevice { numbers, firsts } = &self.on_device;
+        let ReceiverBuffers { numbers, firsts } = &self.on_device;
         [numbers[0].address(), numbers[1].address(), firsts.address()]
     }
 }

@@ -1,20 +1,20 @@
 //! Particles at another time than theirs.
 
-use super::super::columns::{PAGE, Page, Precise};
+use super::super::columns::{PAGE, Page, ParticleReal};
 use nestar_device::Real;
 use nestar_kernels::particles::cloud::units_of;
 use nestar_kernels::particles::motion::{ahead, moved};
 
 /// What particles count in sums.
 #[derive(Clone, Copy, Debug)]
-pub enum Weights {
+pub enum DepositWeights {
     /// Their mass, in so many units for a mass of 1.
     Masses(f64),
     /// One each.
     Ones,
 }
 
-impl Weights {
+impl DepositWeights {
     /// What a particle of a mass counts.
     #[inline(always)]
     pub fn of(self, mass: impl Real) -> u64 {
@@ -26,7 +26,7 @@ impl Weights {
 }
 
 /// The particles of a list of a patch, as the sums of a level at a time see them.
-pub struct Seen<R> {
+pub struct PredictedPositions<R> {
     /// From the time of the particles to that of the sums.
     pub dt: R,
     /// Over the width of the patch, along each axis.
@@ -34,12 +34,12 @@ pub struct Seen<R> {
     /// The farthest way in widths of the patch: one cell of the level of the sums.
     pub most: f64,
     /// What each counts.
-    pub weights: Weights,
+    pub weights: DepositWeights,
     /// Where all have one mass, what that counts.
     pub one: u64,
 }
 
-impl<R: Precise> Seen<R> {
+impl<R: ParticleReal> PredictedPositions<R> {
     /// Where a particle is then, and how many patches away.
     #[inline(always)]
     pub fn place(&self, page: &Page<R>, n: usize) -> ([u64; 3], [i32; 3]) {

@@ -1,11 +1,11 @@
 //! Sums that tasks side by side add to: each has a share of its own, and keeps what belongs to others until all are done.
 
-use super::block::Part;
+use super::block::PatchPart;
 use nestar_kernels::CELLS;
 use rayon::prelude::*;
 
 /// The sums of some slots, which one task writes.
-pub struct Share<'a> {
+pub struct ThreadSums<'a> {
     /// The first slot.
     first: usize,
     /// `[slot][cell]`.
@@ -16,10 +16,10 @@ pub struct Share<'a> {
     others: Vec<Vec<(usize, u64)>>,
 }
 
-impl Share<'_> {
+impl ThreadSums<'_> {
     /// Adds what a block has in the cells of a slot.
     #[inline(always)]
-    pub fn add(&mut self, slot: usize, part: &Part) {
+    pub fn add(&mut self, slot: usize, part: &PatchPart) {
         let cells = slot.checked_sub(self.first).map(|own| own * CELLS);
         let own = cells.and_then(|cells| self.own.get_mut(cells..)?.first_chunk_mut());
         if let Some(own) = own {
@@ -50,12 +50,12 @@ fn split<'a>(mut sums: &'a mut [u64], firsts: &[usize]) -> Vec<(usize, &'a mut [
 pub fn add_all<W: Send>(
     sums: &mut [u64],
     tasks: Vec<(usize, W)>,
-    add: impl Fn(W, &mut Share) + Sync,
+    add: impl Fn(W, &mut ThreadSums) + Sync,
 ) {
     let (firsts, work): (Vec<usize>, Vec<W>) = tasks.into_iter().unzip();
     let shares = split(sums, &firsts).into_par_iter().zip(work);
     let kept = shares.map(|((first, own), work)| {
-        let mut share = Share {
+        let mut share = ThreadSums {
             first,
             own,
             firsts: &firsts,

@@ -1,40 +1,40 @@
 //! Sums on a device that other ranks' patches get, and those that come from there.
 
 use super::letters::{self, OF_PARENT, OWN};
-use super::on_device::{Sums, THREADS};
-use super::receivers::Receivers;
+use super::on_device::{DeviceSums, THREADS};
+use super::receivers::DestinationRanks;
 use nestar_engine::Error;
-use nestar_engine::device::{DeviceError, Shape};
+use nestar_engine::comm::{Comm, DeviceMessage, PatchMessage, RanksError};
+use nestar_engine::device::{DeviceError, LaunchShape};
 use nestar_engine::mesh::Topology;
-use nestar_engine::ranks::{DeviceMessage, Letter, OtherRanks, RanksError};
 use nestar_kernels::CELLS;
-use nestar_kernels::particles::device::{Join, Spill};
+use nestar_kernels::particles::device::{MergeSumsParameters, PackSumsParameters};
 
 /// Most words of the record of a slot.
 const RECORD: usize = letters::BITS + CELLS;
 
 /// Records of sums for a rank.
-pub struct Spilled {
+pub struct RankSums {
     rank: usize,
     /// The first word.
     first: usize,
     words: usize,
-    records: Vec<Record>,
+    records: Vec<SumHeader>,
 }
 
 /// What is told of a record: the index of a patch of the level, what it gets, and where the record begins among the words for its rank.
-type Record = [i32; 5];
+type SumHeader = [i32; 5];
 
-impl Sums<'_> {
+impl DeviceSums<'_> {
     /// What other ranks' patches get, and of sums of the coarser level those from a slot on, by rank.
-    fn spill(self, first: usize) -> Result<Vec<Spilled>, DeviceError> {
-        let Receivers { ranks, firsts, .. } = &self.places.receivers;
+    fn spill(self, first: usize) -> Result<Vec<RankSums>, DeviceError> {
+        let DestinationRanks { ranks, firsts, .. } = &self.places.receivers;
         let told = self.take_out(first)?;
         let (totals, listed) = told.split_at(ranks.len().min(told.len()));
         let of_rank = |(n, &total): (usize, &u64)| {
             let start = firsts[n] as usize;
             let listed = &listed[start..][..total as u32 as usize];
-            Spilled {
+            RankSums {
                 rank: ranks[n],
                 first: start * RECORD,
                 words: (total >> 32) as usize,
@@ -71,7 +71,7 @@ impl Sums<'_> {
         kernels.device.fill_zero(on_device, 0..ranks)?;
         let of_slot = |address: u64, slot: usize, bytes: usize| address + (slot * bytes) as u64;
         let [numbers, wide_numbers, firsts] = receivers.addresses();
-        let given = Spill {
+        let parameters = PackSumsParameters {
             sums: of_slot(self.addresses[0], places.own, 8 * CELLS).into(),
             wide: of_slot(self.addresses[1], first, 8 * CELLS).into(),
             count: others as i64,
@@ -82,15 +82,17 @@ impl Sums<'_> {
             out: out.into(),
             told: on_device.address().into(),
         };
-        kernels
-            .device
-            .launch(&kernels.spill, Shape::of(slots, THREADS), &given)?;
+        kernels.device.launch(
+            &kernels.pack_sums,
+            LaunchShape::of(slots, THREADS),
+            &parameters,
+        )?;
         kernels.device.download(on_device, 0, &mut told)?;
         Ok(told)
     }
 
     /// What a kernel has told of a record.
-    fn record(self, word: u64, first: usize) -> Record {
+    fn record(self, word: u64, first: usize) -> SumHeader {
         let (places, slot) = (self.places, word as u32 as usize);
         let ([x, y, z], what) = match slot.checked_sub(places.others.len()) {
             None => (places.others[slot], OWN),
@@ -100,10 +102,10 @@ impl Sums<'_> {
     }
 
     /// What patches get, also own ones, as letters.
-    pub(super) fn letters(self) -> Result<Vec<Letter>, DeviceError> {
+    pub(super) fn letters(self) -> Result<Vec<PatchMessage>, DeviceError> {
         let (spilled, mut letters) = (self.spill(0)?, Vec::new());
         let memory = self.kernels.memory();
-        for Spilled {
+        for RankSums {
             first,
             words,
             records,
@@ -116,7 +118,7 @@ impl Sums<'_> {
             }
             letters.extend(records.into_iter().map(|[x, y, z, what, place]| {
                 let words = &all[place as u32 as usize..];
-                letters::sealed([x, y, z], what as u8, &words[..letters::length(words)])
+                letters::from_words([x, y, z], what as u8, &words[..letters::word_count(words)])
             }));
         }
         Ok(letters)
@@ -126,12 +128,12 @@ impl Sums<'_> {
     pub(super) fn exchange(
         self,
         (topology, level): (&Topology, usize),
-        others: &OtherRanks,
+        others: &Comm,
     ) -> Result<(), Error> {
         let (kernels, places) = (self.kernels, self.places);
         let spilled = self.spill(places.octets)?;
         let memory = &mut *kernels.memory();
-        let message = |spilled: &Spilled| DeviceMessage {
+        let message = |spilled: &RankSums| DeviceMessage {
             peer: spilled.rank,
             header: bytemuck::cast_slice(&spilled.records).to_vec(),
             address: memory.spilled.address() + 8 * spilled.first as u64,
@@ -139,14 +141,14 @@ impl Sums<'_> {
         };
         let sends: Vec<DeviceMessage> = spilled.iter().map(message).collect();
         let joined = &mut memory.joined;
-        let come = others.pass(&sends, |bytes| {
+        let come = others.exchange_device_messages(&sends, |bytes| {
             let room = joined.provide(&kernels.device, bytes.div_ceil(8))?;
             Ok(room.address())
         })?;
         let mut records: Vec<[u64; 2]> = Vec::new();
         for message in come {
             let first = (message.address - joined.address()) / 8;
-            for record in bytemuck::pod_collect_to_vec::<u8, Record>(&message.header) {
+            for record in bytemuck::pod_collect_to_vec::<u8, SumHeader>(&message.header) {
                 let slot = self.slot_of(topology, level, record)?;
                 records.push([first + u64::from(record[4] as u32), slot]);
             }
@@ -155,15 +157,17 @@ impl Sums<'_> {
             return Ok(());
         }
         memory.starts.set(&kernels.device, records.as_flattened())?;
-        let given = Join {
+        let parameters = MergeSumsParameters {
             words: joined.address().into(),
             records: memory.starts.address().into(),
             sums: self.addresses[0].into(),
             wide: self.addresses[1].into(),
             count: places.count() as i64,
         };
-        let shape = Shape::of(records.len(), THREADS);
-        Ok(kernels.device.launch(&kernels.join, shape, &given)?)
+        let shape = LaunchShape::of(records.len(), THREADS);
+        Ok(kernels
+            .device
+            .launch(&kernels.merge_sums, shape, &parameters)?)
     }
 
     /// The slot that a record is for; those of the coarser level stand behind the others.
@@ -171,7 +175,7 @@ impl Sums<'_> {
         self,
         topology: &Topology,
         level: usize,
-        [x, y, z, what, _]: Record,
+        [x, y, z, what, _]: SumHeader,
     ) -> Result<u64, RanksError> {
         let places = self.places;
         let row = topology

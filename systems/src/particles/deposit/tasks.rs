@@ -1,19 +1,20 @@
 //! Which patches are worked on together.
 
-use super::super::species::{Patch, count};
+use super::super::species::{PatchParticles, count};
 use super::Deposit;
 
 /// Patches, each with its row, that lie in one patch of the level of the sums.
-pub type Group<'a> = &'a mut [(u32, Patch)];
+pub type PatchGroup<'a> = &'a mut [(u32, PatchParticles)];
 
 impl Deposit<'_> {
     /// Groups of patches of `host` dealt to a few tasks for each thread, and the slots that their shares of the sums begin with.
     pub(super) fn tasks<'b>(
         &self,
         host: usize,
-        groups: Vec<Group<'b>>,
-    ) -> Vec<(usize, Vec<Group<'b>>)> {
-        let number = |group: &Group| -> usize { group.iter().map(|(_, patch)| count(patch)).sum() };
+        groups: Vec<PatchGroup<'b>>,
+    ) -> Vec<(usize, Vec<PatchGroup<'b>>)> {
+        let number =
+            |group: &PatchGroup| -> usize { group.iter().map(|(_, patch)| count(patch)).sum() };
         let all: usize = groups.iter().map(number).sum();
         let most = all / (4 * rayon::current_num_threads()) + 1;
         let (mut tasks, mut first, mut taken) = (vec![(0, Vec::new())], 0, 0);
@@ -38,8 +39,8 @@ impl Deposit<'_> {
     pub(super) fn groups<'b>(
         &self,
         host: usize,
-        mut patches: &'b mut [(u32, Patch)],
-    ) -> Vec<Group<'b>> {
+        mut patches: &'b mut [(u32, PatchParticles)],
+    ) -> Vec<PatchGroup<'b>> {
         let finer = host - self.level;
         let above = |row: u32| self.topology.index(row).map(|i| i >> finer);
         let mut groups = Vec::new();

@@ -1,58 +1,61 @@
 //! The deal of a step on a device: particles go to their new places, of which some are those of others that have been dealt before.
 
-use super::kernels::{Listed, Memory};
-use super::lists::OnDevice;
-use super::room::New;
-use super::step::{Source, Step};
-use nestar_engine::device::{DeviceError, Shape};
-use nestar_kernels::particles::device::{CHUNK, Move, Put, Stack};
+use super::kernels::{KernelBuffers, ListLaunch};
+use super::lists::DeviceParticles;
+use super::room::Placement;
+use super::step::{DeviceStep, SourceList};
+use nestar_engine::device::{DeviceError, LaunchShape};
+use nestar_kernels::particles::device::{CHUNK, DriftParameters, PageArray, PlaceStagedParameters};
 
 /// Particles of a source that are dealt at a time.
-struct Turn {
+struct ScatterBatch {
     at: (usize, usize),
-    given: Move,
-    listed: Listed,
+    parameters: DriftParameters,
+    listed: ListLaunch,
 }
 
-impl OnDevice {
+impl DeviceParticles {
     /// Puts all particles to their places that stay on this rank; `starts` says where those of each row begin, in these stacks.
-    pub(super) fn deal(
+    pub(super) fn scatter(
         &self,
-        (step, new): (&Step, &[New]),
-        (starts, stacks): (&[u32], [Stack; 4]),
-        sources: &[Source],
+        (step, new): (&DeviceStep, &[Placement]),
+        (starts, page_arrays): (&[u32], [PageArray; 4]),
+        sources: &[SourceList],
     ) -> Result<(), DeviceError> {
         let kernels = &*self.kernels;
         let memory = &mut *kernels.memory();
         memory.cursors.set(&kernels.device, starts)?;
         let mut free = vec![0; starts.len()];
-        let mut turns = self.turns((step, new), sources, &mut free);
-        for Turn { given, .. } in &mut turns {
-            (given.to, given.cursors) = (stacks, memory.cursors.address().into());
+        let mut batches = self.batches((step, new), sources, &mut free);
+        for ScatterBatch { parameters, .. } in &mut batches {
+            (parameters.to, parameters.cursors) = (page_arrays, memory.cursors.address().into());
         }
-        let mut aside = 0;
-        if free.iter().any(|&turn| turn > 0) {
-            memory.free_from.set(&kernels.device, &free)?;
-            for Turn { given, .. } in &mut turns {
-                given.free_from = memory.free_from.address().into();
+        let mut staged = 0;
+        if free.iter().any(|&batch| batch > 0) {
+            memory.free_from_batch.set(&kernels.device, &free)?;
+            for ScatterBatch { parameters, .. } in &mut batches {
+                parameters.free_from_batch = memory.free_from_batch.address().into();
             }
-            aside = self.set_aside(memory, sources, &turns)?;
+            staged = self.stage(memory, sources, &batches)?;
         }
         let bytes = 2 * self.columns.bytes();
-        for Turn { given, listed, .. } in &turns {
-            kernels.work(&kernels.deal, (listed, bytes), given)?;
+        for ScatterBatch {
+            parameters, listed, ..
+        } in &batches
+        {
+            kernels.work(&kernels.scatter, (listed, bytes), parameters)?;
         }
-        self.put(memory, aside, stacks)
+        self.place_staged(memory, staged, page_arrays)
     }
 
     /// The turns of all sources in their order; `free` becomes the first turn in which the places of each row are free.
-    fn turns(
+    fn batches(
         &self,
-        (step, new): (&Step, &[New]),
-        sources: &[Source],
+        (step, new): (&DeviceStep, &[Placement]),
+        sources: &[SourceList],
         free: &mut [u32],
-    ) -> Vec<Turn> {
-        let mut turns = Vec::new();
+    ) -> Vec<ScatterBatch> {
+        let mut batches = Vec::new();
         for (at @ (level, list), new) in step.lists().into_iter().zip(new) {
             let Some(source) = sources.iter().find(|source| source.at == at) else {
                 continue;
@@ -60,59 +63,63 @@ impl OnDevice {
             let rows = step.topology.rows(level);
             let (mut piece, mut firsts) = (0, vec![0]);
             for &row in rows {
-                piece += (self.homes[row as usize].lists[list].count as usize).div_ceil(CHUNK);
+                piece += (self.patches[row as usize].lists[list].count as usize).div_ceil(CHUNK);
                 firsts.push(piece);
             }
-            for (n, patches) in new.plan.turns.iter().enumerate() {
-                let turn = turns.len() as u32;
+            for (n, patches) in new.plan.batches.iter().enumerate() {
+                let batch = batches.len() as u32;
                 let own = &rows[patches.clone()];
                 // what the first turn puts overwrites nothing
                 for &row in own.iter().filter(|_| n > 0) {
-                    free[list * step.rows() + row as usize] = turn;
+                    free[list * step.rows() + row as usize] = batch;
                 }
-                let count = |&row: &u32| self.homes[row as usize].lists[list].count as usize;
+                let count = |&row: &u32| self.patches[row as usize].lists[list].count as usize;
                 let pieces = firsts[patches.start]..firsts[patches.end];
                 let listed = source.listed.part(pieces, own.iter().map(count).sum());
-                let given = Move {
+                let parameters = DriftParameters {
                     from: listed.list,
-                    turn,
-                    ..source.given
+                    batch,
+                    ..source.parameters
                 };
-                turns.push(Turn { at, given, listed });
+                batches.push(ScatterBatch {
+                    at,
+                    parameters,
+                    listed,
+                });
             }
         }
-        turns
+        batches
     }
 
     /// Takes those to other memory whose places are not free when it is their turn; how many.
-    fn set_aside(
+    fn stage(
         &self,
-        memory: &mut Memory,
-        sources: &[Source],
-        turns: &[Turn],
+        memory: &mut KernelBuffers,
+        sources: &[SourceList],
+        batches: &[ScatterBatch],
     ) -> Result<usize, DeviceError> {
         let kernels = &*self.kernels;
-        let particles: usize = turns.iter().map(|turn| turn.listed.particles).sum();
-        let mut room = particles / 64 + self.few.min(1024);
+        let particles: usize = batches.iter().map(|batch| batch.listed.particles).sum();
+        let mut room = particles / 64 + self.double_buffer_limit.min(1024);
         loop {
-            let stack = self.pages(&mut memory.aside, room)?;
+            let page_array = self.pages(&mut memory.staged, room)?;
             let tags = memory.tags.provide(&kernels.device, room)?.address();
             kernels.device.fill_zero(&kernels.words, 0..1)?;
-            for Source { listed, at, .. } in sources {
-                let of_source = |turn: &&Turn| turn.at == *at;
-                let Some(first) = turns.iter().find(of_source) else {
+            for SourceList { listed, at, .. } in sources {
+                let of_source = |batch: &&ScatterBatch| batch.at == *at;
+                let Some(first) = batches.iter().find(of_source) else {
                     continue;
                 };
-                let given = Move {
+                let parameters = DriftParameters {
                     from: listed.list,
-                    to: [stack; 4],
+                    to: [page_array; 4],
                     tags: tags.into(),
                     room: room as i64,
-                    aside: kernels.words.address().into(),
-                    ..first.given
+                    staged: kernels.words.address().into(),
+                    ..first.parameters
                 };
                 // all are looked at, few are taken
-                kernels.work(&kernels.aside, (listed, 1), &given)?;
+                kernels.work(&kernels.stage, (listed, 1), &parameters)?;
             }
             let mut count = [0];
             kernels.device.download(&kernels.words, 0, &mut count)?;
@@ -125,16 +132,23 @@ impl OnDevice {
     }
 
     /// Puts so many to their places that were set aside.
-    fn put(&self, memory: &Memory, count: usize, to: [Stack; 4]) -> Result<(), DeviceError> {
+    fn place_staged(
+        &self,
+        memory: &KernelBuffers,
+        count: usize,
+        to: [PageArray; 4],
+    ) -> Result<(), DeviceError> {
         let kernels = &*self.kernels;
-        let given = Put {
-            from: self.stack_at(memory.aside.address()),
+        let parameters = PlaceStagedParameters {
+            from: self.page_array_at(memory.staged.address()),
             tags: memory.tags.address().into(),
             to,
             count: count as i64,
             numbers: self.numbers(),
         };
-        let shape = Shape::of(count.div_ceil(128).min(1 << 14), 128);
-        kernels.device.launch(&kernels.put, shape, &given)
+        let shape = LaunchShape::of(count.div_ceil(128).min(1 << 14), 128);
+        kernels
+            .device
+            .launch(&kernels.place_staged, shape, &parameters)
     }
 }

@@ -1,9 +1,9 @@
 //! Which particles are on a device.
 
-use super::lists::OnDevice;
+use super::lists::DeviceParticles;
 use nestar_engine::device::DeviceError;
 
-impl OnDevice {
+impl DeviceParticles {
     /// The identities of the particles of a patch.
     ///
     /// # Errors
@@ -19,7 +19,7 @@ impl OnDevice {
     /// The device fails.
     pub fn identities(&self) -> Result<Vec<(u64, u32)>, DeviceError> {
         let mut all = Vec::new();
-        for at in (0..self.held.len()).flat_map(|level| [(level, 0), (level, 1)]) {
+        for at in (0..self.buffers.len()).flat_map(|level| [(level, 0), (level, 1)]) {
             let identities = identities(&self.records_on(at, 0)?, 8 + 1);
             self.each_on(at, |row, of_row| {
                 all.extend(identities[of_row].iter().map(|&id| (id, row as u32)));

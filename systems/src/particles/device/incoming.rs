@@ -5,28 +5,28 @@ use nestar_kernels::particles::device::CHUNK;
 
 /// Records with their patches.
 #[derive(Default)]
-pub struct Incoming {
+pub struct Arrivals {
     pub(super) records: Vec<u8>,
     /// Bytes of a record.
     width: usize,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<ArrivalSegment>,
     /// Of records that have come from other ranks' devices.
-    pub(super) passed: Vec<Piece>,
+    pub(super) passed: Vec<ArrivalSegment>,
 }
 
 /// Records of a list of a patch, one behind the other.
 #[derive(Clone, Copy)]
-pub(super) struct Piece {
+pub(super) struct ArrivalSegment {
     pub row: u32,
     pub list: usize,
     /// The number among the lists of the step.
-    pub stack: u32,
+    pub page_array: u32,
     /// In bytes.
     pub first: usize,
     pub count: usize,
 }
 
-impl Piece {
+impl ArrivalSegment {
     /// The same in parts that a block of threads looks after; records have so many bytes.
     pub fn parts(self, width: usize) -> impl Iterator<Item = Self> {
         (0..self.count).step_by(CHUNK).map(move |n| Self {
@@ -37,7 +37,7 @@ impl Piece {
     }
 }
 
-impl Incoming {
+impl Arrivals {
     /// Takes records of so many bytes in, the last of which says on which list each belongs.
     pub fn put(&mut self, row: u32, records: &[u8], width: usize) {
         self.width = width;
@@ -45,10 +45,10 @@ impl Incoming {
         self.records.extend_from_slice(records);
         let all: Vec<&[u8]> = records.chunks_exact(width).collect();
         for alike in all.chunk_by(|a, b| a[width - 1] == b[width - 1]) {
-            let piece = Piece {
+            let piece = ArrivalSegment {
                 row,
                 list: usize::from(alike[0][width - 1] > 0),
-                stack: 0,
+                page_array: 0,
                 first,
                 count: alike.len(),
             };
@@ -63,7 +63,7 @@ impl Incoming {
     }
 
     /// Numbers the lists of all pieces among those of a step, each given by the level of its patches; what is on none of them is taken out.
-    pub(super) fn settle(
+    pub(super) fn assign_lists(
         &mut self,
         topology: &Topology,
         lists: &[(usize, usize)],
@@ -75,7 +75,7 @@ impl Incoming {
             let at = lists
                 .iter()
                 .position(|&(host, list)| Some(host) == level && list == piece.list);
-            piece.stack = at.unwrap_or_default() as u32;
+            piece.page_array = at.unwrap_or_default() as u32;
             if at.is_none() {
                 let records = &records[piece.first..][..piece.count * width];
                 rest.push((piece.row, records.to_vec()));

@@ -1,14 +1,16 @@
 //! The kernels of particles, and the memory that they share.
 
-use super::super::columns::{Columns, PAGE};
-use super::super::deposit::Places;
+use super::super::columns::{PAGE, ParticleColumns};
+use super::super::deposit::SlotTable;
 use super::super::moved_by::MovedBy;
 use nestar_device::Parameter;
-use nestar_engine::device::{Buffer, Device, DeviceError, Growable, Kept, Kernel, Shape};
-use nestar_engine::field::Precision;
-use nestar_engine::field::device::DevicePool;
-use nestar_kernels::particles::device::{List, PARTICLES, items};
-use nestar_kernels::particles::movers::{self, PULL, TRACE};
+use nestar_engine::data::Precision;
+use nestar_engine::data::device::DevicePool;
+use nestar_engine::device::{
+    Buffer, Device, DeviceError, Growable, Kernel, LaunchShape, ReusableBuffer,
+};
+use nestar_kernels::particles::device::{PARTICLES, ParticleList, items};
+use nestar_kernels::particles::field_kernels::{self, KICK_SOURCE, TRACER_SOURCE};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,69 +25,69 @@ pub(in crate::particles) const BESIDE: u32 = 10 * 10 * 10;
 pub(in crate::particles) const LEAST: u32 = 128;
 
 /// Every kernel that all species share, ready to launch.
-pub struct Kernels {
+pub struct ParticleKernels {
     pub(in crate::particles) device: Device,
     pub(in crate::particles) precision: Precision,
     pub(in crate::particles) count: Kernel,
-    pub(in crate::particles) deal: Kernel,
-    pub(in crate::particles) aside: Kernel,
-    pub(in crate::particles) put: Kernel,
-    pub(in crate::particles) shift: Kernel,
-    pub(in crate::particles) arrive: Kernel,
+    pub(in crate::particles) scatter: Kernel,
+    pub(in crate::particles) stage: Kernel,
+    pub(in crate::particles) place_staged: Kernel,
+    pub(in crate::particles) remap: Kernel,
+    pub(in crate::particles) insert_pages: Kernel,
     pub(in crate::particles) unpack: Kernel,
     pub(in crate::particles) pack: Kernel,
-    pub(in crate::particles) largest: Kernel,
+    pub(in crate::particles) maximum: Kernel,
     pub(in crate::particles) terms: Kernel,
     pub(in crate::particles) deposit: Kernel,
-    pub(in crate::particles) spill: Kernel,
-    pub(in crate::particles) join: Kernel,
-    pub(in crate::particles) finish: Kernel,
+    pub(in crate::particles) pack_sums: Kernel,
+    pub(in crate::particles) merge_sums: Kernel,
+    pub(in crate::particles) density: Kernel,
     pub(in crate::particles) mark: Kernel,
     /// What kernels tell the host.
     pub(in crate::particles) words: Buffer<u64>,
-    pub(in crate::particles) memory: Mutex<Memory>,
+    pub(in crate::particles) memory: Mutex<KernelBuffers>,
 }
 
 /// What one kernel leaves for the next.
 #[derive(Default)]
-pub(in crate::particles) struct Memory {
-    pub cursors: Kept<u32>,
-    /// Of the particles that take part in a step: see [`Move::keys`](nestar_kernels::particles::device::Move::keys).
-    pub keys: Kept<u8>,
-    /// See [`Move::places`](nestar_kernels::particles::device::Move::places).
-    pub among: Kept<u32>,
-    pub tags: Kept<u64>,
-    /// See [`Move::free_from`](nestar_kernels::particles::device::Move::free_from).
-    pub free_from: Kept<u32>,
+pub(in crate::particles) struct KernelBuffers {
+    pub cursors: ReusableBuffer<u32>,
+    /// Of the particles that take part in a step: see [`DriftParameters::keys`](nestar_kernels::particles::device::DriftParameters::keys).
+    pub keys: ReusableBuffer<u8>,
+    /// See [`DriftParameters::places`](nestar_kernels::particles::device::DriftParameters::places).
+    pub among: ReusableBuffer<u32>,
+    pub tags: ReusableBuffer<u64>,
+    /// See [`DriftParameters::free_from`](nestar_kernels::particles::device::DriftParameters::free_from).
+    pub free_from_batch: ReusableBuffer<u32>,
     /// Pages of particles that leave the rank.
-    pub leavers: Kept<u64>,
+    pub outgoing: ReusableBuffer<u64>,
     /// Pages of particles that are set aside, until their places are free.
-    pub aside: Kept<u64>,
+    pub staged: ReusableBuffer<u64>,
     /// Identities of what leaves the box.
-    pub gone: Kept<u64>,
-    pub records: Kept<u8>,
+    pub escaped: ReusableBuffer<u64>,
+    pub records: ReusableBuffer<u8>,
     /// Records for other ranks' devices, and from them.
-    pub sent: Kept<u8>,
-    pub passed: Kept<u8>,
-    pub pages: Kept<u64>,
-    pub homes: Kept<u32>,
+    pub sent: ReusableBuffer<u8>,
+    pub passed: ReusableBuffer<u8>,
+    pub pages: ReusableBuffer<u64>,
+    pub homes: ReusableBuffer<u32>,
     /// Where sums stand, by level, each with the revision of the tables that they are good for.
-    pub places: BTreeMap<usize, (u64, Places)>,
-    pub sums: Kept<u64>,
-    pub wide: Kept<u64>,
+    pub places: BTreeMap<usize, (u64, SlotTable)>,
+    pub sums: ReusableBuffer<u64>,
+    pub wide: ReusableBuffer<u64>,
     /// Sums for other ranks, and from them.
-    pub spilled: Kept<u64>,
-    pub joined: Kept<u64>,
+    pub spilled: ReusableBuffer<u64>,
+    pub joined: ReusableBuffer<u64>,
     /// What a kernel tells of them.
-    pub told: Kept<u64>,
+    pub told: ReusableBuffer<u64>,
     /// Where pieces of what comes begin.
-    pub starts: Kept<u64>,
-    pub pieces: Kept<u32>,
+    pub starts: ReusableBuffer<u64>,
+    pub pieces: ReusableBuffer<u32>,
     /// Pieces with particles that may leave this rank, by source.
-    pub borders: [Kept<u32>; 3],
-    pub kept: Kept<u32>,
+    pub borders: [ReusableBuffer<u32>; 3],
+    pub kept: ReusableBuffer<u32>,
     /// What blocks gather that has no room in shared memory.
-    pub blocks: Kept<u64>,
+    pub blocks: ReusableBuffer<u64>,
 }
 
 /// The kernel that says how particles move, of the program of the field that it reads: accelerations or gas.
@@ -94,34 +96,34 @@ pub(in crate::particles) struct Memory {
 /// As [`Kernels::new`].
 pub fn mover(pool: &DevicePool, what: MovedBy) -> Result<Kernel, DeviceError> {
     let (name, text, kernel) = match what {
-        MovedBy::Fall => ("pull", PULL, "particles_pull"),
-        MovedBy::Gas => ("trace", TRACE, "particles_lead"),
-        MovedBy::MassFluxes => ("trace", TRACE, "particles_draw"),
+        MovedBy::Fall => ("pull", KICK_SOURCE, "particles_kick"),
+        MovedBy::Gas => ("trace", TRACER_SOURCE, "particles_advect"),
+        MovedBy::MassFluxes => ("trace", TRACER_SOURCE, "particles_jump"),
     };
-    let program = pool.program(&movers::items(), &[text]);
+    let program = pool.program(&field_kernels::items(), &[text]);
     pool.device().compile(name, &program)?.kernel(kernel)
 }
 
 /// Particles that kernels work on, and how.
 #[derive(Clone, Copy)]
-pub(in crate::particles) struct Listed {
-    pub list: List,
+pub(in crate::particles) struct ListLaunch {
+    pub list: ParticleList,
     /// A block for each piece.
-    pub shape: Shape,
+    pub shape: LaunchShape,
     /// How many.
     pub particles: usize,
 }
 
-impl Listed {
+impl ListLaunch {
     /// Some of its pieces, with so many particles.
     pub fn part(self, pieces: Range<usize>, particles: usize) -> Self {
         let first = self.list.chunks.number() + 12 * pieces.start as u64;
         Self {
-            list: List {
+            list: ParticleList {
                 chunks: first.into(),
                 ..self.list
             },
-            shape: Shape {
+            shape: LaunchShape {
                 blocks: pieces.len() as u32,
                 ..self.shape
             },
@@ -130,7 +132,7 @@ impl Listed {
     }
 }
 
-impl Kernels {
+impl ParticleKernels {
     /// Compiles them for the device and the precision of a pool.
     ///
     /// # Errors
@@ -142,19 +144,19 @@ impl Kernels {
         Ok(Self {
             precision: pool.precision(),
             count: kernel("particles_count")?,
-            deal: kernel("particles_deal")?,
-            aside: kernel("particles_aside")?,
-            put: kernel("particles_put")?,
-            shift: kernel("particles_shift")?,
-            arrive: kernel("particles_arrive")?,
+            scatter: kernel("particles_scatter")?,
+            stage: kernel("particles_stage")?,
+            place_staged: kernel("particles_place_staged")?,
+            remap: kernel("particles_remap")?,
+            insert_pages: kernel("particles_insert_pages")?,
             unpack: kernel("particles_unpack")?,
             pack: kernel("particles_pack")?,
-            largest: kernel("particles_largest")?,
+            maximum: kernel("particles_maximum")?,
             terms: kernel("particles_terms")?,
             deposit: kernel("particles_deposit")?,
-            spill: kernel("particles_spill")?,
-            join: kernel("particles_join")?,
-            finish: kernel("particles_finish")?,
+            pack_sums: kernel("particles_pack_sums")?,
+            merge_sums: kernel("particles_merge_sums")?,
+            density: kernel("particles_density")?,
             mark: kernel("particles_mark")?,
             words: device.buffer(8)?,
             memory: Mutex::default(),
@@ -162,7 +164,7 @@ impl Kernels {
         })
     }
 
-    pub(in crate::particles) fn memory(&self) -> MutexGuard<'_, Memory> {
+    pub(in crate::particles) fn memory(&self) -> MutexGuard<'_, KernelBuffers> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -170,17 +172,17 @@ impl Kernels {
     pub(in crate::particles) fn work<P: Parameter>(
         &self,
         kernel: &Kernel,
-        (on, bytes): (&Listed, usize),
-        given: &P,
+        (on, bytes): (&ListLaunch, usize),
+        parameters: &P,
     ) -> Result<(), DeviceError> {
-        kernel.works_on(on.particles, on.particles * bytes);
-        self.device.launch(kernel, on.shape, given)
+        kernel.count_work(on.particles, on.particles * bytes);
+        self.device.launch(kernel, on.shape, parameters)
     }
 
     /// Makes room for so many particles at least; what stands there stays where it is. Whether there are addresses for so many.
     pub(in crate::particles) fn grow(
         &self,
-        columns: Columns,
+        columns: ParticleColumns,
         words: &mut Option<Growable<u64>>,
         particles: usize,
     ) -> Result<bool, DeviceError> {

@@ -1,31 +1,31 @@
 //! The end of the first half of a step on a device: particles go to their patches, with those that come from elsewhere.
 
-use super::super::leavers::Drifted;
+use super::super::leavers::DriftResult;
 use super::super::species::Species;
-use super::incoming::{Incoming, Piece};
-use super::lists::OnDevice;
-use super::step::{Counted, Step};
-use nestar_engine::device::{DeviceError, Shape};
-use nestar_engine::field::device::DeviceTopology;
-use nestar_engine::field::{Items, Parcel};
-use nestar_engine::ranks::OtherRanks;
-use nestar_kernels::particles::device::{Stack, Unpack};
+use super::incoming::{ArrivalSegment, Arrivals};
+use super::lists::DeviceParticles;
+use super::step::{CountedStep, DeviceStep};
+use nestar_engine::comm::Comm;
+use nestar_engine::data::device::DeviceTopology;
+use nestar_engine::data::{MigrationBatch, ParticleSet};
+use nestar_engine::device::{DeviceError, LaunchShape};
+use nestar_kernels::particles::device::{PageArray, UnpackParameters};
 
 impl Species {
     /// The first half of a step on a device, but for what comes from elsewhere: until [`Species::land`] that is kept apart.
     ///
     /// # Errors
     /// As [`Species::settled`].
-    pub(in crate::particles) fn leave(
+    pub(in crate::particles) fn begin_device_step(
         &mut self,
-        step: &Step,
+        step: &DeviceStep,
         tables: &DeviceTopology,
-    ) -> Result<(Drifted, Option<Counted>), DeviceError> {
-        let Some(lists) = self.settled(step.topology, Some(tables))? else {
-            return Ok((Drifted::default(), None));
+    ) -> Result<(DriftResult, Option<CountedStep>), DeviceError> {
+        let Some(lists) = self.upload(step.topology, Some(tables))? else {
+            return Ok((DriftResult::default(), None));
         };
         let drifted = lists.step(step)?;
-        self.incoming = Some(Incoming::default());
+        self.arrivals = Some(Arrivals::default());
         Ok(drifted)
     }
 
@@ -34,14 +34,14 @@ impl Species {
     ///
     /// # Errors
     /// The device fails, or its memory does not suffice; another rank has failed, or the transport has.
-    pub(in crate::particles) fn pass(
+    pub(in crate::particles) fn exchange(
         &mut self,
-        step: &Step,
-        counted: &Counted,
-        others: &OtherRanks,
-    ) -> Result<Vec<Parcel>, DeviceError> {
-        match self.lists.as_ref().zip(self.incoming.as_mut()) {
-            Some((lists, incoming)) => lists.pass(step, (counted, incoming), others),
+        step: &DeviceStep,
+        counted: &CountedStep,
+        others: &Comm,
+    ) -> Result<Vec<MigrationBatch>, DeviceError> {
+        match self.on_device.as_ref().zip(self.arrivals.as_mut()) {
+            Some((lists, arrivals)) => lists.exchange(step, (counted, arrivals), others),
             None => Ok(Vec::new()),
         }
     }
@@ -50,60 +50,60 @@ impl Species {
     ///
     /// # Errors
     /// As there.
-    pub(in crate::particles) fn land(
+    pub(in crate::particles) fn finish_device_step(
         &mut self,
-        step: &Step,
-        counted: Counted,
+        step: &DeviceStep,
+        counted: CountedStep,
     ) -> Result<(), DeviceError> {
-        let Some((lists, incoming)) = self.lists.as_mut().zip(self.incoming.take()) else {
+        let Some((lists, arrivals)) = self.on_device.as_mut().zip(self.arrivals.take()) else {
             return Ok(());
         };
-        let rest = lists.land(step, counted, incoming)?;
+        let rest = lists.insert(step, counted, arrivals)?;
         rest.iter()
             .try_for_each(|(row, records)| self.put(*row, records))
     }
 }
 
-impl OnDevice {
+impl DeviceParticles {
     /// Deals particles to their patches after [`OnDevice::step`], with what comes from elsewhere; what goes to none of the lists that the step deals,
     /// by row.
     ///
     /// # Errors
     /// As there.
-    fn land(
+    fn insert(
         &mut self,
-        step: &Step,
-        counted: Counted,
-        mut incoming: Incoming,
+        step: &DeviceStep,
+        counted: CountedStep,
+        mut arrivals: Arrivals,
     ) -> Result<Vec<(u32, Vec<u8>)>, DeviceError> {
-        let Counted {
+        let CountedStep {
             mut counts,
             sources,
             ..
         } = counted;
-        let rest = incoming.settle(step.topology, &step.lists());
-        if sources.is_empty() && incoming.is_empty() {
+        let rest = arrivals.assign_lists(step.topology, &step.lists());
+        if sources.is_empty() && arrivals.is_empty() {
             return Ok(rest);
         }
         let mut behind = counts.clone();
-        incoming.count(&mut counts, step.rows());
+        arrivals.count(&mut counts, step.rows());
         let mut new = Vec::new();
         for at @ (_, list) in step.lists() {
             let counts = &mut counts[list * step.rows()..][..step.rows()];
-            new.push(self.provide(step.topology, at, counts)?);
+            new.push(self.reserve(step.topology, at, counts)?);
         }
-        let mut stacks = [Stack::default(); 4];
-        for ((stack, at), new) in stacks.iter_mut().zip(step.lists()).zip(&new) {
-            *stack = self.stack_of(at, new);
+        let mut page_arrays = [PageArray::default(); 4];
+        for ((page_array, at), new) in page_arrays.iter_mut().zip(step.lists()).zip(&new) {
+            *page_array = self.page_array_of(at, new);
         }
-        self.deal((step, &new), (&counts, stacks), &sources)?;
+        self.scatter((step, &new), (&counts, page_arrays), &sources)?;
         behind
             .iter_mut()
             .zip(&counts)
             .for_each(|(n, first)| *n += first);
-        self.unpack(step, (&incoming, &behind), stacks)?;
+        self.unpack(step, (&arrivals, &behind), page_arrays)?;
         for (at, new) in step.lists().into_iter().zip(new) {
-            self.replace(step.topology, at, new)?;
+            self.commit(step.topology, at, new)?;
         }
         Ok(rest)
     }
@@ -111,27 +111,27 @@ impl OnDevice {
     /// Puts what comes behind what kernels have dealt to the stacks of a step: `behind` says where, for each row.
     fn unpack(
         &self,
-        step: &Step,
-        (incoming, behind): (&Incoming, &[u32]),
-        to: [Stack; 4],
+        step: &DeviceStep,
+        (arrivals, behind): (&Arrivals, &[u32]),
+        to: [PageArray; 4],
     ) -> Result<(), DeviceError> {
-        if incoming.is_empty() {
+        if arrivals.is_empty() {
             return Ok(());
         }
         let (kernels, memory) = (&*self.kernels, &mut *self.kernels.memory());
         memory.cursors.set(&kernels.device, behind)?;
-        memory.records.set(&kernels.device, &incoming.records)?;
-        let passed = (memory.passed.address(), &incoming.passed);
-        for (records, pieces) in [(memory.records.address(), &incoming.pieces), passed] {
+        memory.records.set(&kernels.device, &arrivals.records)?;
+        let passed = (memory.passed.address(), &arrivals.passed);
+        for (records, pieces) in [(memory.records.address(), &arrivals.pieces), passed] {
             if pieces.is_empty() {
                 continue;
             }
-            let words = |p: &Piece| [p.row, p.list as u32, p.stack, p.count as u32];
+            let words = |p: &ArrivalSegment| [p.row, p.list as u32, p.page_array, p.count as u32];
             let words: Vec<[u32; 4]> = pieces.iter().map(words).collect();
             let firsts: Vec<u64> = pieces.iter().map(|piece| piece.first as u64).collect();
             memory.starts.set(&kernels.device, &firsts)?;
             memory.pieces.set(&kernels.device, words.as_flattened())?;
-            let given = Unpack {
+            let parameters = UnpackParameters {
                 records: records.into(),
                 firsts: memory.starts.address().into(),
                 pieces: memory.pieces.address().into(),
@@ -140,8 +140,8 @@ impl OnDevice {
                 rows: step.topology.capacity() as i64,
                 numbers: self.numbers(),
             };
-            let shape = Shape::of(words.len(), 128);
-            kernels.device.launch(&kernels.unpack, shape, &given)?;
+            let shape = LaunchShape::of(words.len(), 128);
+            kernels.device.launch(&kernels.unpack, shape, &parameters)?;
         }
         Ok(())
     }

@@ -1,60 +1,60 @@
 //! What leaves the patches of a device's rank in a step: to held patches of other ranks from device to device, elsewhere as parcels.
 
-use super::kernels::Listed;
-use super::lists::{OnDevice, pieces};
-use super::step::{Source, Step};
-use super::turns::Stretch;
+use super::kernels::ListLaunch;
+use super::lists::{DeviceParticles, pieces};
+use super::step::{DeviceStep, SourceList};
+use super::turns::RowSpan;
 use nestar_device::Address;
-use nestar_engine::device::{DeviceError, Shape};
-use nestar_engine::field::Parcel;
+use nestar_engine::comm::DeviceMessage;
+use nestar_engine::data::MigrationBatch;
+use nestar_engine::device::{DeviceError, LaunchShape};
 use nestar_engine::mesh::{Topology, offset};
-use nestar_engine::ranks::DeviceMessage;
 use nestar_kernels::mesh::OUTSIDE;
-use nestar_kernels::particles::device::{LEAVE, List, Move, Stack};
+use nestar_kernels::particles::device::{DriftParameters, PageArray, ParticleList, SEND};
 use std::ops::Range;
 
 /// Particles that go to a held patch of another rank.
-struct Guests {
+struct OutgoingByRank {
     /// The other rank.
     peer: usize,
     /// Where they will be listed.
     list: usize,
     row: u32,
-    place: Stretch,
+    place: RowSpan,
 }
 
 /// Where leavers stand in their stack.
-struct Leavers {
+struct DeviceOutgoing {
     /// Those that go to held patches of other ranks, by rank, then by list.
-    guests: Vec<Guests>,
+    by_rank: Vec<OutgoingByRank>,
     /// Those before go to held patches.
     tagged: usize,
     all: usize,
 }
 
-impl Leavers {
+impl DeviceOutgoing {
     /// Takes the counts of what leaves out of those of all rows, `[list][rows + 1]`; where each of them begins is put into `starts`.
-    fn of(step: &Step, counts: &mut [u32], starts: &mut [u32]) -> Self {
+    fn of(step: &DeviceStep, counts: &mut [u32], starts: &mut [u32]) -> Self {
         let (topology, rows) = (step.topology, step.rows());
-        let mut guests = Vec::new();
+        let mut by_rank = Vec::new();
         for (list, counts) in counts.chunks_exact_mut(rows).enumerate() {
             let counts = counts[..rows - 1].iter_mut().enumerate();
             let counts = counts.filter(|(row, n)| **n > 0 && !topology.is_owned(*row as u32));
-            guests.extend(counts.map(|(row, count)| Guests {
+            by_rank.extend(counts.map(|(row, count)| OutgoingByRank {
                 peer: topology.owner(row as u32),
                 list,
                 row: row as u32,
-                place: Stretch {
+                place: RowSpan {
                     first: 0,
                     count: std::mem::take(count),
                 },
             }));
         }
-        guests.sort_unstable_by_key(|guests| (guests.peer, guests.list, guests.row));
+        by_rank.sort_unstable_by_key(|by_rank| (by_rank.peer, by_rank.list, by_rank.row));
         let mut all = 0;
-        for Guests {
+        for OutgoingByRank {
             list, row, place, ..
-        } in &mut guests
+        } in &mut by_rank
         {
             (place.first, starts[*list * rows + *row as usize]) = (all, all);
             all += place.count;
@@ -62,56 +62,64 @@ impl Leavers {
         starts[rows - 1] = all;
         let elsewhere = std::mem::take(&mut counts[rows - 1]);
         Self {
-            guests,
+            by_rank,
             tagged: all as usize,
             all: (all + elsewhere) as usize,
         }
     }
 
     /// Those that go to one list of one rank.
-    fn alike(&self) -> impl Iterator<Item = &[Guests]> {
-        let alike = |a: &Guests, b: &Guests| (a.peer, a.list) == (b.peer, b.list);
-        self.guests.chunk_by(alike)
+    fn alike(&self) -> impl Iterator<Item = &[OutgoingByRank]> {
+        let alike = |a: &OutgoingByRank, b: &OutgoingByRank| (a.peer, a.list) == (b.peer, b.list);
+        self.by_rank.chunk_by(alike)
     }
 }
 
 /// Where they stand, one behind the other.
-fn range(guests: &[Guests]) -> Range<usize> {
-    let end = |guests: &Guests| (guests.place.first + guests.place.count) as usize;
-    let first = guests.first().map_or(0, |first| first.place.first as usize);
-    first..guests.last().map_or(first, end)
+fn range(by_rank: &[OutgoingByRank]) -> Range<usize> {
+    let end = |by_rank: &OutgoingByRank| (by_rank.place.first + by_rank.place.count) as usize;
+    let first = by_rank
+        .first()
+        .map_or(0, |first| first.place.first as usize);
+    first..by_rank.last().map_or(first, end)
 }
 
 /// What a message says of the particles for a patch: level, index, list, how many.
-pub(super) type Announced = [i32; 6];
+pub(super) type MessageHeader = [i32; 6];
 
-impl OnDevice {
+impl DeviceParticles {
     /// Takes what goes to patches that this rank's kernels do not deal to out of the counts, and its particles: as parcels, and as messages to other
     /// ranks' devices.
-    pub(super) fn take_out(
+    pub(super) fn extract_outgoing(
         &mut self,
-        step: &Step,
+        step: &DeviceStep,
         counts: &mut [u32],
-        sources: &[Source],
-    ) -> Result<(Vec<Parcel>, Vec<DeviceMessage>), DeviceError> {
+        sources: &[SourceList],
+    ) -> Result<(Vec<MigrationBatch>, Vec<DeviceMessage>), DeviceError> {
         let mut starts = vec![0; counts.len()];
-        let leavers = Leavers::of(step, counts, &mut starts);
-        if leavers.all == 0 {
+        let outgoing = DeviceOutgoing::of(step, counts, &mut starts);
+        if outgoing.all == 0 {
             return Ok(Default::default());
         }
         self.find_border(step);
-        let stack = self.pages(&mut self.kernels.memory().leavers, leavers.all)?;
-        let tags = self.deal_leavers(step, (&leavers, &starts), (sources, stack))?;
+        let page_array = self.pages(&mut self.kernels.memory().outgoing, outgoing.all)?;
+        let tags = self.scatter_outgoing(step, (&outgoing, &starts), (sources, page_array))?;
         let (mut parcels, messages) = match step.follow {
-            true => (self.parcels(step.topology, &leavers, stack)?, Vec::new()),
-            false => (Vec::new(), self.messages(step.topology, &leavers, stack)?),
+            true => (
+                self.parcels(step.topology, &outgoing, page_array)?,
+                Vec::new(),
+            ),
+            false => (
+                Vec::new(),
+                self.messages(step.topology, &outgoing, page_array)?,
+            ),
         };
-        parcels.extend(self.to_places(step.topology, (&leavers, &tags), stack)?);
+        parcels.extend(self.batches_elsewhere(step.topology, (&outgoing, &tags), page_array)?);
         Ok((parcels, messages))
     }
 
     /// Finds the patches beside which there is more than own leaves.
-    fn find_border(&mut self, step: &Step) {
+    fn find_border(&mut self, step: &DeviceStep) {
         let topology = step.topology;
         let (revision, border) = &mut self.border;
         if *revision == step.revision && border.len() == topology.capacity() {
@@ -131,39 +139,39 @@ impl OnDevice {
     }
 
     /// Puts them into their stack; the tags of those that go to no held patch.
-    fn deal_leavers(
+    fn scatter_outgoing(
         &self,
-        step: &Step,
-        (leavers, starts): (&Leavers, &[u32]),
-        (sources, out): (&[Source], Stack),
+        step: &DeviceStep,
+        (outgoing, starts): (&DeviceOutgoing, &[u32]),
+        (sources, out): (&[SourceList], PageArray),
     ) -> Result<Vec<u64>, DeviceError> {
         let kernels = &*self.kernels;
         let memory = &mut *kernels.memory();
         memory.cursors.set(&kernels.device, starts)?;
-        let mut tags = vec![0; leavers.all - leavers.tagged];
+        let mut tags = vec![0; outgoing.all - outgoing.tagged];
         let tagged = memory.tags.provide(&kernels.device, tags.len().max(1))?;
         for (source, kept) in sources.iter().zip(&mut memory.borders) {
             let (level, list) = source.at;
             let rows = step.topology.rows(level).iter();
             let rows = rows.filter(|&&row| self.border.1[row as usize]);
-            let stretches = rows.map(|&row| (row, self.homes[row as usize].lists[list]));
-            let chunks: Vec<u32> = stretches.flat_map(pieces).collect();
+            let spans = rows.map(|&row| (row, self.patches[row as usize].lists[list]));
+            let chunks: Vec<u32> = spans.flat_map(pieces).collect();
             if chunks.is_empty() {
                 continue;
             }
             kept.set(&kernels.device, &chunks)?;
             let on = source.listed.of_pieces(kept.address().into(), &chunks);
-            let given = Move {
+            let parameters = DriftParameters {
                 from: on.list,
                 to: [out; 4],
                 cursors: memory.cursors.address().into(),
                 tags: tagged.address().into(),
-                tagged: leavers.tagged as i64,
-                what: LEAVE,
-                ..source.given
+                tagged: outgoing.tagged as i64,
+                what: SEND,
+                ..source.parameters
             };
             let bytes = 9 * self.columns.number;
-            kernels.work(&kernels.deal, (&on, bytes), &given)?;
+            kernels.work(&kernels.scatter, (&on, bytes), &parameters)?;
         }
         kernels.device.download(tagged, 0, &mut tags)?;
         Ok(tags)
@@ -173,16 +181,16 @@ impl OnDevice {
     fn parcels(
         &self,
         topology: &Topology,
-        leavers: &Leavers,
-        from: Stack,
-    ) -> Result<Vec<Parcel>, DeviceError> {
+        outgoing: &DeviceOutgoing,
+        from: PageArray,
+    ) -> Result<Vec<MigrationBatch>, DeviceError> {
         let (width, mut parcels) = (self.record_bytes(), Vec::new());
-        for alike in leavers.alike() {
+        for alike in outgoing.alike() {
             let records = self.packed(from, range(alike), alike[0].list)?;
             let mut rest = &records[..];
-            for Guests { row, place, .. } in alike {
+            for OutgoingByRank { row, place, .. } in alike {
                 let records = rest.split_off(..place.count as usize * width);
-                parcels.extend(topology.level(*row).map(|level| Parcel {
+                parcels.extend(topology.level(*row).map(|level| MigrationBatch {
                     level,
                     index: topology.index(*row),
                     records: records.unwrap_or_default().to_vec(),
@@ -196,15 +204,15 @@ impl OnDevice {
     fn messages(
         &self,
         topology: &Topology,
-        leavers: &Leavers,
-        from: Stack,
+        outgoing: &DeviceOutgoing,
+        from: PageArray,
     ) -> Result<Vec<DeviceMessage>, DeviceError> {
         let (kernels, width) = (&*self.kernels, self.record_bytes());
         let mut memory = kernels.memory();
-        let room = leavers.tagged * width + 8 * leavers.guests.len();
+        let room = outgoing.tagged * width + 8 * outgoing.by_rank.len();
         let out = memory.sent.provide(&kernels.device, room.max(1))?;
         let (mut messages, mut next) = (Vec::<DeviceMessage>::new(), out.address());
-        for alike in leavers.alike() {
+        for alike in outgoing.alike() {
             let peer = alike[0].peer;
             if messages.last().is_none_or(|last| last.peer != peer) {
                 next = next.next_multiple_of(8);
@@ -215,30 +223,32 @@ impl OnDevice {
                     bytes: 0,
                 });
             }
-            let given = (alike[0].list, self.numbers());
-            self.pack((from, range(alike)), given, next)?;
+            let parameters = (alike[0].list, self.numbers());
+            self.pack((from, range(alike)), parameters, next)?;
             let bytes = range(alike).len() * width;
             next += bytes as u64;
             if let Some(message) = messages.last_mut() {
                 message.bytes += bytes;
-                let announced = alike.iter().map(|guests| announced(topology, guests));
-                let announced: Vec<Announced> = announced.collect();
+                let headers = alike
+                    .iter()
+                    .map(|by_rank| message_header(topology, by_rank));
+                let headers: Vec<MessageHeader> = headers.collect();
                 message
                     .header
-                    .extend(bytemuck::cast_slice::<_, u8>(&announced));
+                    .extend(bytemuck::cast_slice::<_, u8>(&headers));
             }
         }
         Ok(messages)
     }
 
     /// Those that go elsewhere, which follow each other where they come from one patch and go in one direction.
-    fn to_places(
+    fn batches_elsewhere(
         &self,
         topology: &Topology,
-        (leavers, tags): (&Leavers, &[u64]),
-        out: Stack,
-    ) -> Result<Vec<Parcel>, DeviceError> {
-        let mut records = self.packed(out, leavers.tagged..leavers.all, 0)?;
+        (outgoing, tags): (&DeviceOutgoing, &[u64]),
+        out: PageArray,
+    ) -> Result<Vec<MigrationBatch>, DeviceError> {
+        let mut records = self.packed(out, outgoing.tagged..outgoing.all, 0)?;
         let (mut parcels, mut rest) = (Vec::new(), &mut records[..]);
         for alike in tags.chunk_by(|a, b| a == b) {
             let width = self.record_bytes();
@@ -251,7 +261,7 @@ impl OnDevice {
                 && let Some(index) = topology.place_beside(level, topology.index(row), offset(d))
             {
                 let records = own.to_vec();
-                parcels.push(Parcel {
+                parcels.push(MigrationBatch {
                     level,
                     index,
                     records,
@@ -264,27 +274,27 @@ impl OnDevice {
 }
 
 /// What a message says of them.
-fn announced(
+fn message_header(
     topology: &Topology,
-    Guests {
+    OutgoingByRank {
         list, row, place, ..
-    }: &Guests,
-) -> Announced {
+    }: &OutgoingByRank,
+) -> MessageHeader {
     let level = topology.level(*row).unwrap_or_default() as i32;
     let [x, y, z] = topology.index(*row);
     [level, x, y, z, *list as i32, place.count as i32]
 }
 
-impl Listed {
+impl ListLaunch {
     /// The same particles, but for those of other pieces.
     fn of_pieces(self, address: Address<u32>, pieces: &[u32]) -> Self {
         let counts = pieces.iter().skip(2).step_by(3);
         Self {
-            list: List {
+            list: ParticleList {
                 chunks: address,
                 ..self.list
             },
-            shape: Shape {
+            shape: LaunchShape {
                 blocks: (pieces.len() / 3) as u32,
                 ..self.shape
             },

@@ -1,23 +1,25 @@
 //! Which particles stand where on a device.
 
-use super::super::columns::{Columns, PAGE};
-use super::super::rows::{Patch, Pool, Rows};
-use super::kernels::{Kernels, Listed, Memory};
-use super::turns::{FEW, Stretch};
-use nestar_engine::device::{DeviceError, Growable, Kept, Kernel, Shape};
+use super::super::columns::{PAGE, ParticleColumns};
+use super::super::rows::{PagePool, ParticlePages, PatchParticles};
+use super::kernels::{KernelBuffers, ListLaunch, ParticleKernels};
+use super::turns::{DOUBLE_BUFFER_LIMIT, RowSpan};
+use nestar_engine::device::{DeviceError, Growable, Kernel, LaunchShape, ReusableBuffer};
 use nestar_engine::mesh::Topology;
-use nestar_kernels::particles::device::{Arrive, CHUNK, List, Stack, Tables};
+use nestar_kernels::particles::device::{
+    CHUNK, HierarchyTables, InsertPagesParameters, PageArray, ParticleList,
+};
 use rayon::prelude::*;
 use std::sync::Arc;
 
 /// The particles of a patch by the level that moves them, and the level of the patch.
 #[derive(Clone, Copy, Default)]
-pub(in crate::particles) struct Home {
+pub(in crate::particles) struct PatchSpans {
     pub level: usize,
-    pub lists: [Stretch; 2],
+    pub lists: [RowSpan; 2],
 }
 
-impl Home {
+impl PatchSpans {
     pub(super) fn count(&self) -> usize {
         self.lists.iter().map(|list| list.count as usize).sum()
     }
@@ -25,24 +27,24 @@ impl Home {
 
 /// Pages of the particles of a level's patches that one level moves.
 #[derive(Default)]
-pub(in crate::particles) struct Held {
+pub(in crate::particles) struct PageBuffer {
     pub(super) words: Option<Growable<u64>>,
     /// The first row of the pages in use.
     pub first: usize,
     /// Rows in use.
     pub used: usize,
-    pub(super) chunks: Kept<u32>,
+    pub(super) chunks: ReusableBuffer<u32>,
     /// A block for each piece; none: particles have been taken out since they were listed.
-    pub(super) shape: Option<Shape>,
+    pub(super) shape: Option<LaunchShape>,
     /// The largest velocity along the axes, then acceleration, where known.
     pub largest: Option<[f64; 6]>,
 }
 
-impl Held {
-    pub fn stack(&self, columns: Columns) -> Stack {
+impl PageBuffer {
+    pub fn page_array(&self, columns: ParticleColumns) -> PageArray {
         self.words
             .as_ref()
-            .map_or_else(Stack::default, |words| Stack {
+            .map_or_else(PageArray::default, |words| PageArray {
                 words: words.address().into(),
                 page: 8 * columns.page_words() as i64,
             })
@@ -56,59 +58,63 @@ impl Held {
 }
 
 /// The particles of a species that are on a device.
-pub struct OnDevice {
-    pub(in crate::particles) kernels: Arc<Kernels>,
+pub struct DeviceParticles {
+    pub(in crate::particles) kernels: Arc<ParticleKernels>,
     /// Says how they move.
     pub(super) mover: Kernel,
-    pub(in crate::particles) columns: Columns,
+    pub(in crate::particles) columns: ParticleColumns,
     /// `[level of the patches][list]`.
-    pub(in crate::particles) held: Vec<[Held; 2]>,
+    pub(in crate::particles) buffers: Vec<[PageBuffer; 2]>,
     /// By row.
-    pub(in crate::particles) homes: Vec<Home>,
+    pub(in crate::particles) patches: Vec<PatchSpans>,
     /// Where those stand whose patches will be gone.
-    pub(super) lifted: Vec<Home>,
+    pub(super) detached: Vec<PatchSpans>,
     /// By row, whether there is more than own leaves beside it, with the revision of the tables.
     pub(super) border: (u64, Vec<bool>),
     /// Lists of up to so many particles have room for all of them twice.
-    pub(in crate::particles) few: usize,
+    pub(in crate::particles) double_buffer_limit: usize,
 }
 
-impl OnDevice {
+impl DeviceParticles {
     /// No particles, on so many levels; of the kernels the second says how they move.
     #[must_use]
-    pub fn new((kernels, mover): (Arc<Kernels>, Kernel), columns: Columns, levels: usize) -> Self {
+    pub fn new(
+        (kernels, mover): (Arc<ParticleKernels>, Kernel),
+        columns: ParticleColumns,
+        levels: usize,
+    ) -> Self {
         Self {
             kernels,
             mover,
             columns,
-            held: (0..levels).map(|_| <[Held; 2]>::default()).collect(),
-            homes: Vec::new(),
-            lifted: Vec::new(),
+            buffers: (0..levels).map(|_| <[PageBuffer; 2]>::default()).collect(),
+            patches: Vec::new(),
+            detached: Vec::new(),
             border: (0, Vec::new()),
-            few: FEW,
+            double_buffer_limit: DOUBLE_BUFFER_LIMIT,
         }
     }
 
     /// The kernels.
     #[must_use]
-    pub fn kernels(&self) -> &Arc<Kernels> {
+    pub fn kernels(&self) -> &Arc<ParticleKernels> {
         &self.kernels
     }
 
     /// Makes room for so many rows of the hierarchy.
     pub fn follow(&mut self, rows: usize) {
-        self.homes.resize(rows, Home::default());
+        self.patches.resize(rows, PatchSpans::default());
     }
 
     /// Particles of a patch.
     #[must_use]
     pub fn count(&self, row: u32) -> usize {
-        self.homes[row as usize].count()
+        self.patches[row as usize].count()
     }
 
     /// Pages that begin at an address.
-    pub(super) fn stack_at(&self, address: u64) -> Stack {
-        Stack {
+    pub(super) fn page_array_at(&self, address: u64) -> PageArray {
+        PageArray {
             words: address.into(),
             page: 8 * self.columns.page_words() as i64,
         }
@@ -117,25 +123,25 @@ impl OnDevice {
     /// Pages for so many particles in memory that is kept, whatever stood there.
     pub(super) fn pages(
         &self,
-        kept: &mut Kept<u64>,
+        kept: &mut ReusableBuffer<u64>,
         particles: usize,
-    ) -> Result<Stack, DeviceError> {
+    ) -> Result<PageArray, DeviceError> {
         let words = particles.div_ceil(PAGE) * self.columns.page_words();
         let words = kept.provide(&self.kernels.device, words)?;
-        Ok(self.stack_at(words.address()))
+        Ok(self.page_array_at(words.address()))
     }
 
-    /// Columns of numbers.
+    /// ParticleColumns of numbers.
     pub(in crate::particles) fn numbers(&self) -> i32 {
         self.columns.widths().count() as i32 - 1
     }
 
     /// Forgets the particles of a patch.
     pub fn forget(&mut self, row: u32) {
-        let home = &mut self.homes[row as usize];
-        for (list, stretch) in home.lists.iter_mut().enumerate() {
-            if std::mem::take(stretch).count > 0 {
-                let held = &mut self.held[home.level][list];
+        let home = &mut self.patches[row as usize];
+        for (list, span) in home.lists.iter_mut().enumerate() {
+            if std::mem::take(span).count > 0 {
+                let held = &mut self.buffers[home.level][list];
                 (held.shape, held.largest) = (None, None);
             }
         }
@@ -144,33 +150,35 @@ impl OnDevice {
     /// The particles in patches of a level that are on a list, for kernels.
     pub(in crate::particles) fn list(
         &mut self,
-        (topology, tables): (&Topology, Tables),
+        (topology, tables): (&Topology, HierarchyTables),
         level: usize,
         list: usize,
-    ) -> Result<Listed, DeviceError> {
+    ) -> Result<ListLaunch, DeviceError> {
         let (numbers, masses) = (self.numbers(), self.columns.masses);
-        let held = &mut self.held[level][list];
+        let held = &mut self.buffers[level][list];
         let shape = match held.shape {
             Some(shape) => shape,
             None => {
-                let homes = &self.homes;
-                let stretches = topology.rows(level).iter();
-                let stretches = stretches.map(|&row| (row, homes[row as usize].lists[list]));
-                let chunks: Vec<u32> = stretches.flat_map(pieces).collect();
+                let homes = &self.patches;
+                let spans = topology.rows(level).iter();
+                let spans = spans.map(|&row| (row, homes[row as usize].lists[list]));
+                let chunks: Vec<u32> = spans.flat_map(pieces).collect();
                 held.chunks.set(&self.kernels.device, &chunks)?;
                 let count = chunks.len() / 3;
                 let each = (held.used / count.max(1)).next_power_of_two() as u32;
-                *held.shape.insert(Shape::of(count, each.clamp(64, 256)))
+                *held
+                    .shape
+                    .insert(LaunchShape::of(count, each.clamp(64, 256)))
             }
         };
-        let list = List {
-            stack: held.stack(self.columns),
+        let list = ParticleList {
+            page_array: held.page_array(self.columns),
             chunks: held.chunks.address().into(),
             tables,
             numbers,
             masses,
         };
-        Ok(Listed {
+        Ok(ListLaunch {
             list,
             shape,
             particles: held.used,
@@ -179,18 +187,18 @@ impl OnDevice {
 
     /// Whether there may be particles in patches of a level that are on a list.
     pub(in crate::particles) fn holds(&self, level: usize, list: usize) -> bool {
-        self.held[level][list].used > 0
+        self.buffers[level][list].used > 0
     }
 
     /// Takes particles out of the host's pages to a list of a level.
     ///
     /// # Errors
     /// The device fails, or its memory does not suffice.
-    pub fn settle(
+    pub fn insert_from_host(
         &mut self,
         topology: &Topology,
         (level, list): (usize, usize),
-        (pages, pool): (&mut [Patch], &Pool),
+        (pages, pool): (&mut [PatchParticles], &PagePool),
     ) -> Result<(), DeviceError> {
         let rows = topology.rows(level);
         let coming = |row: u32| pages[row as usize][list].count();
@@ -198,13 +206,13 @@ impl OnDevice {
             return Ok(());
         }
         let at = (level, list);
-        let new = self.joined(topology, at, None, |row| coming(row) as u32)?;
+        let new = self.append(topology, at, None, |row| coming(row) as u32)?;
         let kernels = self.kernels.clone();
         let mut memory = kernels.memory();
         let coming = rows.iter().map(|&row| (row, &pages[row as usize][list]));
-        self.arrive(&mut memory, coming, self.stack_of(at, &new))?;
+        self.insert_pages(&mut memory, coming, self.page_array_of(at, &new))?;
         drop(memory);
-        self.replace(topology, at, new)?;
+        self.commit(topology, at, new)?;
         for &row in rows {
             pages[row as usize][list].clear(pool);
         }
@@ -212,11 +220,11 @@ impl OnDevice {
     }
 
     /// Puts what comes in pages, each with its row, behind what the rows have in a stack.
-    fn arrive<'a>(
+    fn insert_pages<'a>(
         &self,
-        memory: &mut Memory,
-        coming: impl Iterator<Item = (u32, &'a Rows)>,
-        to: Stack,
+        memory: &mut KernelBuffers,
+        coming: impl Iterator<Item = (u32, &'a ParticlePages)>,
+        to: PageArray,
     ) -> Result<(), DeviceError> {
         let (kernels, width) = (&*self.kernels, self.columns.page_words());
         let mut pages = coming.flat_map(|(row, rows)| {
@@ -235,7 +243,7 @@ impl OnDevice {
             each.for_each(|(words, page)| words.copy_from_slice(page));
             memory.pages.set(&kernels.device, &words)?;
             memory.homes.set(&kernels.device, homes.as_flattened())?;
-            let arrive = Arrive {
+            let insert_pages = InsertPagesParameters {
                 pages: memory.pages.address().into(),
                 homes: memory.homes.address().into(),
                 to,
@@ -243,8 +251,10 @@ impl OnDevice {
                 page_words: width as i32,
                 numbers: self.numbers(),
             };
-            let shape = Shape::of(homes.len(), PAGE as u32);
-            kernels.device.launch(&kernels.arrive, shape, &arrive)?;
+            let shape = LaunchShape::of(homes.len(), PAGE as u32);
+            kernels
+                .device
+                .launch(&kernels.insert_pages, shape, &insert_pages)?;
         }
     }
 }
@@ -253,9 +263,9 @@ impl OnDevice {
 const PORTION: usize = 1 << 15;
 
 /// The particles of a row in pieces of about one size that a block looks after: row, first, how many.
-pub(super) fn pieces((row, stretch): (u32, Stretch)) -> impl Iterator<Item = u32> {
-    let number = stretch.count.div_ceil(CHUNK as u32);
-    let each = stretch.count.div_ceil(number.max(1)).next_multiple_of(32);
+pub(super) fn pieces((row, span): (u32, RowSpan)) -> impl Iterator<Item = u32> {
+    let number = span.count.div_ceil(CHUNK as u32);
+    let each = span.count.div_ceil(number.max(1)).next_multiple_of(32);
     let starts = (0..number).map(move |n| n * each);
-    starts.flat_map(move |n| [row, stretch.first + n, each.min(stretch.count - n)])
+    starts.flat_map(move |n| [row, span.first + n, each.min(span.count - n)])
 }

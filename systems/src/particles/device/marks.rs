@@ -2,19 +2,19 @@
 
 use super::super::deposit::Deposit;
 use super::super::refine::Limits;
-use super::super::species::AllSpecies;
-use super::kernels::Kernels;
+use super::super::species::SpeciesMap;
+use super::kernels::ParticleKernels;
 use nestar_device::{Address, Number};
 use nestar_engine::Error;
-use nestar_engine::device::Shape;
-use nestar_engine::field::device::DeviceTopology;
-use nestar_engine::ranks::OtherRanks;
-use nestar_kernels::particles::device::Mark;
+use nestar_engine::comm::Comm;
+use nestar_engine::data::device::DeviceTopology;
+use nestar_engine::device::LaunchShape;
+use nestar_kernels::particles::device::MarkParameters;
 
 /// Threads of a block that looks at a patch.
 const THREADS: u32 = 128;
 
-impl Kernels {
+impl ParticleKernels {
     /// Marks cells of a level by what its cells have of all species; `marks` is the address of the marks. The rows of which an octant has more than is
     /// kept.
     ///
@@ -23,7 +23,7 @@ impl Kernels {
     pub fn mark(
         &self,
         (deposit, limits): (&Deposit, &Limits),
-        (all, tables, others): (&mut AllSpecies, &DeviceTopology, &OtherRanks),
+        (all, tables, others): (&mut SpeciesMap, &DeviceTopology, &Comm),
         marks: u64,
     ) -> Result<Vec<u32>, Error> {
         deposit.add_on_device(all, (self, tables), (None, others))?;
@@ -36,7 +36,7 @@ impl Kernels {
             true => memory.kept.provide(&self.device, rows.len())?.address(),
             false => 0,
         };
-        let mark = Mark::<Number> {
+        let mark = MarkParameters::<Number> {
             rows: tables.rows(deposit.level).into(),
             slots: slots.into(),
             sums: memory.sums.address().into(),
@@ -47,7 +47,7 @@ impl Kernels {
             per_octant: limits.per_octant,
         };
         self.device
-            .launch(&self.mark, Shape::of(rows.len(), THREADS), &mark)?;
+            .launch(&self.mark, LaunchShape::of(rows.len(), THREADS), &mark)?;
         let mut keeps = vec![0; if asks { rows.len() } else { 0 }];
         if let Some(buffer) = memory.kept.buffer().filter(|_| asks) {
             self.device.download(buffer, 0, &mut keeps)?;

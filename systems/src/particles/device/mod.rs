@@ -23,20 +23,20 @@ mod terms;
 mod trace;
 mod turns;
 
-pub use incoming::Incoming;
-pub(super) use kernels::{BLOCK, LEAST, Listed};
-pub use kernels::{Kernels, mover};
-pub use lists::OnDevice;
-pub use pull::Pulled;
-pub use step::Step;
-pub use trace::Traced;
+pub use incoming::Arrivals;
+pub(super) use kernels::{BLOCK, LEAST, ListLaunch};
+pub use kernels::{ParticleKernels, mover};
+pub use lists::DeviceParticles;
+pub use pull::KickContext;
+pub use step::DeviceStep;
+pub use trace::TracerStep;
 
-use nestar_engine::field::device::DeviceTopology;
-use nestar_kernels::particles::device::Tables;
+use nestar_engine::data::device::DeviceTopology;
+use nestar_kernels::particles::device::HierarchyTables;
 
 /// The hierarchy, for kernels.
-pub fn tables(tables: &DeviceTopology) -> Tables {
-    Tables {
+pub fn tables(tables: &DeviceTopology) -> HierarchyTables {
+    HierarchyTables {
         neighbours: tables.neighbours().into(),
         parent: tables.parent().into(),
         first_child: tables.first_child().into(),

@@ -1,26 +1,26 @@
 //! Records of particles that leave a device.
 
-use super::lists::{Home, OnDevice};
-use super::turns::Stretch;
-use nestar_engine::device::{DeviceError, Shape};
-use nestar_kernels::particles::device::{Pack, Stack};
+use super::lists::{DeviceParticles, PatchSpans};
+use super::turns::RowSpan;
+use nestar_engine::device::{DeviceError, LaunchShape};
+use nestar_kernels::particles::device::{PackParameters, PageArray};
 use std::ops::Range;
 
 /// Bytes of records that come at a time, unless a patch has more.
 const AT_ONCE: usize = 1 << 28;
 
-impl OnDevice {
+impl DeviceParticles {
     /// Records of the particles of patches, each followed by its list.
     ///
     /// # Errors
     /// The device fails, or its memory does not suffice.
     pub fn records(&self, rows: &[u32]) -> Result<Vec<Vec<u8>>, DeviceError> {
-        let homes: Vec<Home> = rows.iter().map(|&row| self.homes[row as usize]).collect();
+        let homes: Vec<PatchSpans> = rows.iter().map(|&row| self.patches[row as usize]).collect();
         self.records_of(&homes)
     }
 
     /// The same of the patches that particles stand for in homes.
-    pub(super) fn records_of(&self, mut homes: &[Home]) -> Result<Vec<Vec<u8>>, DeviceError> {
+    pub(super) fn records_of(&self, mut homes: &[PatchSpans]) -> Result<Vec<Vec<u8>>, DeviceError> {
         let mut all = Vec::with_capacity(homes.len());
         while !homes.is_empty() {
             let mut bytes = 0;
@@ -36,19 +36,27 @@ impl OnDevice {
     }
 
     /// The same, all with one copy from the device.
-    fn append_records(&self, homes: &[Home], all: &mut Vec<Vec<u8>>) -> Result<(), DeviceError> {
+    fn append_records(
+        &self,
+        homes: &[PatchSpans],
+        all: &mut Vec<Vec<u8>>,
+    ) -> Result<(), DeviceError> {
         let (kernels, width) = (&*self.kernels, self.record_bytes());
-        let particles: usize = homes.iter().map(Home::count).sum();
+        let particles: usize = homes.iter().map(PatchSpans::count).sum();
         let mut bytes = vec![0; particles * width];
         if particles > 0 {
             let mut memory = kernels.memory();
             let out = memory.records.provide(&kernels.device, bytes.len())?;
             let mut next = out.address();
             for home in homes {
-                for (list, stretch) in home.lists.iter().enumerate().filter(|(_, s)| s.count > 0) {
-                    let (first, count) = (stretch.first as usize, stretch.count as usize);
-                    let stack = self.held[home.level][list].stack(self.columns);
-                    self.pack((stack, first..first + count), (list, self.numbers()), next)?;
+                for (list, span) in home.lists.iter().enumerate().filter(|(_, s)| s.count > 0) {
+                    let (first, count) = (span.first as usize, span.count as usize);
+                    let page_array = self.buffers[home.level][list].page_array(self.columns);
+                    self.pack(
+                        (page_array, first..first + count),
+                        (list, self.numbers()),
+                        next,
+                    )?;
                     next += (count * width) as u64;
                 }
             }
@@ -66,17 +74,17 @@ impl OnDevice {
     /// Records of particles of a stack, each followed by a mark.
     pub(in crate::particles) fn packed(
         &self,
-        stack: Stack,
+        page_array: PageArray,
         range: Range<usize>,
         mark: usize,
     ) -> Result<Vec<u8>, DeviceError> {
-        self.packed_in_part((stack, range), (mark, self.numbers()))
+        self.packed_in_part((page_array, range), (mark, self.numbers()))
     }
 
     /// The same with so many numbers behind the identity.
     fn packed_in_part(
         &self,
-        (stack, range): (Stack, Range<usize>),
+        (page_array, range): (PageArray, Range<usize>),
         (mark, numbers): (usize, i32),
     ) -> Result<Vec<u8>, DeviceError> {
         let kernels = &*self.kernels;
@@ -86,7 +94,7 @@ impl OnDevice {
         for portion in bytes.chunks_mut(AT_ONCE / width * width) {
             let end = next + portion.len() / width;
             let out = memory.records.provide(&kernels.device, portion.len())?;
-            self.pack((stack, next..end), (mark, numbers), out.address())?;
+            self.pack((page_array, next..end), (mark, numbers), out.address())?;
             kernels.device.download(out, 0, portion)?;
             next = end;
         }
@@ -101,21 +109,21 @@ impl OnDevice {
     /// Puts the records of particles of a stack, some at least, one behind the other from an address on.
     pub(super) fn pack(
         &self,
-        (stack, range): (Stack, Range<usize>),
+        (page_array, range): (PageArray, Range<usize>),
         (mark, numbers): (usize, i32),
         out: u64,
     ) -> Result<(), DeviceError> {
-        let given = Pack {
-            stack,
+        let parameters = PackParameters {
+            page_array,
             out: out.into(),
             first: range.start as i64,
             count: range.len() as i64,
             numbers,
             mark: mark as i32,
         };
-        let shape = Shape::of(range.len().div_ceil(128).min(1 << 14), 128);
+        let shape = LaunchShape::of(range.len().div_ceil(128).min(1 << 14), 128);
         let kernels = &*self.kernels;
-        kernels.device.launch(&kernels.pack, shape, &given)
+        kernels.device.launch(&kernels.pack, shape, &parameters)
     }
 
     /// Calls `give` with the records of all particles, by row and list, and forgets them.
@@ -123,7 +131,7 @@ impl OnDevice {
     /// # Errors
     /// The device fails.
     pub fn fetch(&mut self, mut give: impl FnMut(usize, usize, &[u8])) -> Result<(), DeviceError> {
-        for (level, list) in (0..self.held.len()).flat_map(|level| [(level, 0), (level, 1)]) {
+        for (level, list) in (0..self.buffers.len()).flat_map(|level| [(level, 0), (level, 1)]) {
             let width = self.record_bytes();
             let records = self.records_on((level, list), self.numbers())?;
             self.each_on((level, list), |row, of_row| {
@@ -133,9 +141,9 @@ impl OnDevice {
                     &records[of_row.start * width..of_row.end * width],
                 );
             });
-            self.held[level][list].empty();
-            let of_level = self.homes.iter_mut().filter(|home| home.level == level);
-            of_level.for_each(|home| home.lists[list] = Stretch::default());
+            self.buffers[level][list].empty();
+            let of_level = self.patches.iter_mut().filter(|home| home.level == level);
+            of_level.for_each(|home| home.lists[list] = RowSpan::default());
         }
         Ok(())
     }
@@ -146,9 +154,9 @@ impl OnDevice {
         (level, list): (usize, usize),
         numbers: i32,
     ) -> Result<Vec<u8>, DeviceError> {
-        let held = &self.held[level][list];
+        let held = &self.buffers[level][list];
         let rows = held.first..held.first + held.used;
-        self.packed_in_part((held.stack(self.columns), rows), (list, numbers))
+        self.packed_in_part((held.page_array(self.columns), rows), (list, numbers))
     }
 
     /// Calls `give` with each row that has particles on a list of a level, and which of the list's these are.
@@ -157,9 +165,9 @@ impl OnDevice {
         (level, list): (usize, usize),
         mut give: impl FnMut(usize, Range<usize>),
     ) {
-        let begin = self.held[level][list].first;
-        for (row, home) in self.homes.iter().enumerate() {
-            let Stretch { first, count } = home.lists[list];
+        let begin = self.buffers[level][list].first;
+        for (row, home) in self.patches.iter().enumerate() {
+            let RowSpan { first, count } = home.lists[list];
             if home.level == level && count > 0 {
                 let first = first as usize - begin;
                 give(row, first..first + count as usize);

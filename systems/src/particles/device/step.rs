@@ -1,25 +1,25 @@
 //! The first half of a step on a device.
 
-use super::super::leavers::Drifted;
-use super::super::units::Lost;
-use super::kernels::Listed;
-use super::lists::OnDevice;
+use super::super::leavers::DriftResult;
+use super::super::units::Escaped;
+use super::kernels::ListLaunch;
+use super::lists::DeviceParticles;
 use nestar_device::Address;
+use nestar_engine::comm::DeviceMessage;
 use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::Topology;
-use nestar_engine::ranks::DeviceMessage;
 use nestar_kernels::PATCH;
-use nestar_kernels::particles::device::{DEAL, Move, Stack, Tables};
+use nestar_kernels::particles::device::{DriftParameters, HierarchyTables, PageArray, SCATTER};
 
 /// Identities of what leaves the box in a step for which there is room at first.
-const ROOM: usize = 4096;
+const ESCAPE_CAPACITY: usize = 4096;
 
 /// A step of a level.
-pub struct Step<'a> {
+pub struct DeviceStep<'a> {
     /// The hierarchy.
     pub topology: &'a Topology,
     /// The same on the device.
-    pub tables: Tables,
+    pub tables: HierarchyTables,
     /// Of those tables.
     pub revision: u64,
     /// The level whose step it is.
@@ -37,23 +37,23 @@ pub struct Step<'a> {
 }
 
 /// Particles of a list that a step moves.
-pub struct Source {
-    pub(super) given: Move,
-    pub(super) listed: Listed,
+pub struct SourceList {
+    pub(super) parameters: DriftParameters,
+    pub(super) listed: ListLaunch,
     /// The level of the patches, and the list.
     pub(super) at: (usize, usize),
 }
 
 /// A step between the count and the deal.
-pub struct Counted {
+pub struct CountedStep {
     /// How many each row gets, `[list][rows + 1]`.
     pub(super) counts: Vec<u32>,
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<SourceList>,
     /// What goes to other ranks' devices.
     pub(super) messages: Vec<DeviceMessage>,
 }
 
-impl Step<'_> {
+impl DeviceStep<'_> {
     /// The lists that the step moves, and deals to: the level of the patches, and which of theirs. Those of the level's own patches come first, so that
     /// the places of what goes to children are free when the coarser level's patches have their turns.
     pub(in crate::particles) fn lists(&self) -> Vec<(usize, usize)> {
@@ -68,16 +68,16 @@ impl Step<'_> {
     }
 
     /// Parameters for particles in patches of a level that stand on a list.
-    fn given(&self, from: &Listed, (level, list): (usize, usize)) -> Move {
+    fn parameters(&self, from: &ListLaunch, (level, list): (usize, usize)) -> DriftParameters {
         let width = self.topology.domain.cell_width(level);
-        Move {
+        DriftParameters {
             from: from.list,
-            to: [Stack::default(); 4],
+            to: [PageArray::default(); 4],
             cursors: 0.into(),
             tags: 0.into(),
             tagged: 0,
             lost: 0.into(),
-            gone: 0.into(),
+            escaped: 0.into(),
             room: 0,
             rate: width.map(|width| self.dt / (PATCH as f64 * width)),
             half: 0.5 * self.dt,
@@ -87,43 +87,50 @@ impl Step<'_> {
             walls: self.walls,
             stay: if level == self.level { [0, 0] } else { [1, 2] },
             own: level == self.level,
-            what: DEAL,
-            free_from: Address::NONE,
-            turn: 0,
+            what: SCATTER,
+            free_from_batch: Address::NONE,
+            batch: 0,
             list: list as i32,
-            aside: Address::NONE,
+            staged: Address::NONE,
             keys: 0.into(),
             places: 0.into(),
         }
     }
 }
 
-impl OnDevice {
+impl DeviceParticles {
     /// Kicks the particles that a level moves by half of its step and finds out where they go; what leaves the patches that kernels deal to is taken out.
     /// [`OnDevice::land`] deals the others.
     ///
     /// # Errors
     /// The device fails, or its memory does not suffice.
-    pub(super) fn step(&mut self, step: &Step) -> Result<(Drifted, Option<Counted>), DeviceError> {
+    pub(super) fn step(
+        &mut self,
+        step: &DeviceStep,
+    ) -> Result<(DriftResult, Option<CountedStep>), DeviceError> {
         let place = (step.topology, step.tables);
         let mut sources = Vec::new();
         for at @ (host, list) in step.lists() {
             if self.holds(host, list) {
                 let listed = self.list(place, host, list)?;
-                let given = step.given(&listed, at);
-                sources.push(Source { given, listed, at });
+                let parameters = step.parameters(&listed, at);
+                sources.push(SourceList {
+                    parameters,
+                    listed,
+                    at,
+                });
             }
         }
         let (mut counts, mut drifted) = match sources.is_empty() {
-            true => (vec![0; 2 * step.rows()], Drifted::default()),
+            true => (vec![0; 2 * step.rows()], DriftResult::default()),
             false => self.counted(step, &mut sources)?,
         };
         if drifted.fault.is_some() {
             return Ok((drifted, None));
         }
-        let (parcels, messages) = self.take_out(step, &mut counts, &sources)?;
+        let (parcels, messages) = self.extract_outgoing(step, &mut counts, &sources)?;
         drifted.parcels = parcels;
-        let counted = Counted {
+        let counted = CountedStep {
             counts,
             sources,
             messages,
@@ -134,29 +141,31 @@ impl OnDevice {
     /// How many particles each row gets, `[list][rows + 1]`, and what leaves the box.
     fn counted(
         &self,
-        step: &Step,
-        sources: &mut [Source],
-    ) -> Result<(Vec<u32>, Drifted), DeviceError> {
-        let counted = self.count_with_room(step, sources, ROOM)?;
+        step: &DeviceStep,
+        sources: &mut [SourceList],
+    ) -> Result<(Vec<u32>, DriftResult), DeviceError> {
+        let counted = self.count_with_capacity(step, sources, ESCAPE_CAPACITY)?;
         match counted.1.lost.count as usize {
             // more have left than expected: once more, with room for the identities of all
-            gone if gone > ROOM => self.count_with_room(step, sources, gone),
+            escaped if escaped > ESCAPE_CAPACITY => {
+                self.count_with_capacity(step, sources, escaped)
+            }
             _ => Ok(counted),
         }
     }
 
     /// The same, with room for so many identities of what leaves.
-    fn count_with_room(
+    fn count_with_capacity(
         &self,
-        step: &Step,
-        sources: &mut [Source],
+        step: &DeviceStep,
+        sources: &mut [SourceList],
         room: usize,
-    ) -> Result<(Vec<u32>, Drifted), DeviceError> {
+    ) -> Result<(Vec<u32>, DriftResult), DeviceError> {
         let kernels = &*self.kernels;
         let memory = &mut *kernels.memory();
         let mut counts = vec![0; 2 * step.rows()];
         let cursors = memory.cursors.provide(&kernels.device, counts.len())?;
-        let gone = memory.gone.provide(&kernels.device, room)?;
+        let escaped = memory.escaped.provide(&kernels.device, room)?;
         let particles = sources.iter().map(|source| source.listed.particles).sum();
         let keys = memory.keys.provide(&kernels.device, particles)?.address();
         let places = memory.among.provide(&kernels.device, particles)?.address();
@@ -165,28 +174,33 @@ impl OnDevice {
         kernels.device.fill_zero(&kernels.words, 0..3)?;
         // places, velocities and accelerations
         let bytes = 9 * self.columns.number;
-        for Source { given, listed, at } in sources {
-            given.cursors = cursors.address().into();
-            given.lost = kernels.words.address().into();
-            (given.gone, given.room) = (gone.address().into(), room as i64);
+        for SourceList {
+            parameters,
+            listed,
+            at,
+        } in sources
+        {
+            parameters.cursors = cursors.address().into();
+            parameters.lost = kernels.words.address().into();
+            (parameters.escaped, parameters.room) = (escaped.address().into(), room as i64);
             // kernels count from the first row of memory on
-            let first = before.wrapping_sub(self.held[at.0][at.1].first as u64);
-            given.keys = keys.wrapping_add(first).into();
-            given.places = places.wrapping_add(first.wrapping_mul(4)).into();
+            let first = before.wrapping_sub(self.buffers[at.0][at.1].first as u64);
+            parameters.keys = keys.wrapping_add(first).into();
+            parameters.places = places.wrapping_add(first.wrapping_mul(4)).into();
             before += listed.particles as u64;
-            kernels.work(&kernels.count, (listed, bytes), given)?;
+            kernels.work(&kernels.count, (listed, bytes), parameters)?;
         }
         let mut words = [0; 3];
         kernels.device.download(cursors, 0, &mut counts)?;
         kernels.device.download(&kernels.words, 0, &mut words)?;
         let [count, mass, fault] = words;
         let mut identities = vec![0; room.min(count as usize)];
-        kernels.device.download(gone, 0, &mut identities)?;
-        let drifted = Drifted {
-            lost: Lost { count, mass },
-            gone: identities,
+        kernels.device.download(escaped, 0, &mut identities)?;
+        let drifted = DriftResult {
+            lost: Escaped { count, mass },
+            escaped: identities,
             fault: fault.checked_sub(1),
-            ..Drifted::default()
+            ..DriftResult::default()
         };
         Ok((counts, drifted))
     }

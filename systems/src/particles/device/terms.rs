@@ -1,16 +1,16 @@
 //! What particles on a device tell of all of them: the largest, and sums.
 
-use super::super::diagnostics::{Place, Sums};
-use super::lists::OnDevice;
+use super::super::diagnostics::{ReductionContext, TermSums};
+use super::lists::DeviceParticles;
+use nestar_engine::data::Precision;
+use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::device::DeviceError;
-use nestar_engine::field::Precision;
-use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::mesh::Topology;
 use nestar_kernels::PATCH;
-use nestar_kernels::particles::device::{Largest, Terms};
+use nestar_kernels::particles::device::{MaximumParameters, TermsParameters};
 use nestar_kernels::particles::terms::TERMS;
 
-impl OnDevice {
+impl DeviceParticles {
     /// The largest velocity along each axis, then acceleration, of the particles in patches of a level that are on a list.
     ///
     /// # Errors
@@ -23,46 +23,50 @@ impl OnDevice {
         if !self.holds(level, list) {
             return Ok([0.0; 6]);
         }
-        if let Some(known) = self.held[level][list].largest {
+        if let Some(known) = self.buffers[level][list].largest {
             return Ok(known);
         }
         let kernels = self.kernels.clone();
         let from = self.list((place.0, super::tables(place.1)), level, list)?;
         kernels.device.fill_zero(&kernels.words, 0..6)?;
-        let given = Largest {
+        let parameters = MaximumParameters {
             from: from.list,
             largest: kernels.words.address().into(),
         };
-        kernels.work(&kernels.largest, (&from, 6 * self.columns.number), &given)?;
+        kernels.work(
+            &kernels.maximum,
+            (&from, 6 * self.columns.number),
+            &parameters,
+        )?;
         let mut words = [0; 6];
         kernels.device.download(&kernels.words, 0, &mut words)?;
         let number = |bits: u64| match kernels.precision {
             Precision::Double => f64::from_bits(bits),
             Precision::Single => f64::from(f32::from_bits(bits as u32)),
         };
-        Ok(*self.held[level][list].largest.insert(words.map(number)))
+        Ok(*self.buffers[level][list].largest.insert(words.map(number)))
     }
 
-    /// Terms of all particles, of which all have one mass or each its own: the largest sizes, or sums, where it is said what a term of 1 counts.
+    /// TermsParameters of all particles, of which all have one mass or each its own: the largest sizes, or sums, where it is said what a term of 1 counts.
     ///
     /// # Errors
     /// The device fails.
     pub fn terms(
         &mut self,
-        place: &Place,
+        place: &ReductionContext,
         mass: f64,
         scales: Option<[f64; TERMS]>,
-    ) -> Result<Sums, DeviceError> {
+    ) -> Result<TermSums, DeviceError> {
         let kernels = self.kernels.clone();
         let (topology, domain) = (place.topology, &place.topology.domain);
         kernels.device.fill_zero(&kernels.words, 0..8)?;
-        let all = (0..self.held.len()).flat_map(|level| [(level, 0), (level, 1)]);
+        let all = (0..self.buffers.len()).flat_map(|level| [(level, 0), (level, 1)]);
         for (level, list) in all {
             let Some(tables) = place.tables.filter(|_| self.holds(level, list)) else {
                 continue;
             };
             let from = self.list((topology, super::tables(tables)), level, list)?;
-            let given = Terms {
+            let parameters = TermsParameters {
                 from: from.list,
                 out: kernels.words.address().into(),
                 left: domain.left_edge,
@@ -73,7 +77,7 @@ impl OnDevice {
                 sizes: scales.is_none(),
             };
             let bytes = (6 + usize::from(self.columns.masses)) * self.columns.number;
-            kernels.work(&kernels.terms, (&from, bytes), &given)?;
+            kernels.work(&kernels.terms, (&from, bytes), &parameters)?;
         }
         let mut sums = [0; TERMS + 1];
         kernels.device.download(&kernels.words, 0, &mut sums)?;

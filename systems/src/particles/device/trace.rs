@@ -1,17 +1,19 @@
 //! Where gas takes tracers on a device.
 
 use super::super::around::BLOCK;
-use super::kernels::{LEAST, Listed};
-use super::lists::{OnDevice, pieces};
+use super::kernels::{LEAST, ListLaunch};
+use super::lists::{DeviceParticles, pieces};
 use crate::fields::Gas;
 use nestar_device::random::Stream;
 use nestar_device::{Address, Number};
-use nestar_engine::device::{DeviceError, Shape};
-use nestar_engine::field::device::{DeviceTopology, DeviceView};
+use nestar_engine::data::device::{DeviceTopology, DeviceView};
+use nestar_engine::device::{DeviceError, LaunchShape};
 use nestar_engine::mesh::{LevelClock, Topology};
-use nestar_engine::step::View;
+use nestar_engine::step::FieldView;
 use nestar_kernels::PATCH;
-use nestar_kernels::particles::movers::{CHILD, Draw, Lead, STOP, WAY};
+use nestar_kernels::particles::field_kernels::{
+    AdvectParameters, CHILD, JUMP, JumpParameters, STOP,
+};
 
 /// Bytes of shared memory that the gather may declare itself, at most.
 const DECLARED: usize = 1024;
@@ -19,36 +21,40 @@ const DECLARED: usize = 1024;
 const GATHERING: u32 = 2;
 
 /// A step of a level, for tracers.
-pub struct Traced<'a> {
+pub struct TracerStep<'a> {
     /// The hierarchy, and the same on the device.
     pub place: (&'a Topology, &'a DeviceTopology),
     /// The step.
     pub clock: &'a LevelClock,
     /// Gas on the level.
-    pub gas: &'a View<'a, Gas>,
+    pub gas: &'a FieldView<'a, Gas>,
 }
 
-impl OnDevice {
+impl DeviceParticles {
     /// Gives the particles that a level moves the mean velocities of its step; of its own patches also those that wait for the finer level, which
     /// will say anew.
     ///
     /// # Errors
     /// The device fails, or its memory does not suffice.
-    pub fn lead(&mut self, traced: &Traced) -> Result<(), DeviceError> {
-        let (level, time) = (traced.clock.level, traced.clock.time);
-        let own = traced.gas.states_on_device();
-        self.lead_list(traced, (level, 0), &own)?;
-        self.lead_list(traced, (level, 1), &own)?;
+    pub fn advect(&mut self, tracer_step: &TracerStep) -> Result<(), DeviceError> {
+        let (level, time) = (tracer_step.clock.level, tracer_step.clock.time);
+        let own = tracer_step.gas.states_on_device();
+        self.advect_list(tracer_step, (level, 0), &own)?;
+        self.advect_list(tracer_step, (level, 1), &own)?;
         match level.checked_sub(1) {
-            Some(below) => self.lead_list(traced, (below, 1), &traced.gas.coarser_on_device(time)),
+            Some(below) => self.advect_list(
+                tracer_step,
+                (below, 1),
+                &tracer_step.gas.coarser_on_device(time),
+            ),
             None => Ok(()),
         }
     }
 
     /// The same of a list of the patches of a level, by states of gas on that.
-    fn lead_list(
+    fn advect_list(
         &mut self,
-        traced: &Traced,
+        tracer_step: &TracerStep,
         (host, list): (usize, usize),
         states: &[(f64, DeviceView)],
     ) -> Result<(), DeviceError> {
@@ -58,24 +64,24 @@ impl OnDevice {
         if !self.holds(host, list) {
             return Ok(());
         }
-        let (topology, tables) = traced.place;
+        let (topology, tables) = tracer_step.place;
         let from = self.list((topology, super::tables(tables)), host, list)?;
-        self.held[host][list].largest = None;
-        let clock = traced.clock;
+        self.buffers[host][list].largest = None;
+        let clock = tracer_step.clock;
         let width = topology.domain.cell_width(host);
         let weight = |time: f64| match states.len() {
             1 => 1.0,
             _ => (time - old) / (new - old),
         };
-        self.start_lead(
+        self.launch_advect(
             from,
-            Lead {
+            AdvectParameters {
                 from: from.list,
                 before: *before,
                 after: *after,
                 both: states.len() > 1,
                 blocks: Address::NONE,
-                values: ((3 + traced.gas.components()) * BLOCK) as i64,
+                values: ((3 + tracer_step.gas.components()) * BLOCK) as i64,
                 weights: [clock.time, clock.end].map(weight),
                 rate: width.map(|width| clock.dt / (PATCH as f64 * width)),
             },
@@ -83,10 +89,14 @@ impl OnDevice {
     }
 
     /// Starts the kernel: on all pieces at once where blocks have room for what they gather, else on as many as work at a time.
-    fn start_lead(&self, from: Listed, mut given: Lead<Number>) -> Result<(), DeviceError> {
+    fn launch_advect(
+        &self,
+        from: ListLaunch,
+        mut parameters: AdvectParameters<Number>,
+    ) -> Result<(), DeviceError> {
         let kernels = &*self.kernels;
         let limits = kernels.device.limits();
-        let block = given.values as usize * self.columns.number;
+        let block = parameters.values as usize * self.columns.number;
         let (mut shape, mut memory) = (from.shape, kernels.memory());
         let (all, mut most) = (shape.blocks, shape.blocks.max(1));
         shape.threads = shape.threads.max(LEAST);
@@ -96,16 +106,17 @@ impl OnDevice {
             most = most.min(GATHERING * limits.multiprocessors);
             let words = most as usize * block.div_ceil(8);
             let blocks = memory.blocks.provide(&kernels.device, words)?;
-            given.blocks = blocks.address().into();
+            parameters.blocks = blocks.address().into();
         }
         // places and velocities
         let bytes = 9 * self.columns.number;
-        self.mover.works_on(from.particles, from.particles * bytes);
+        self.mover
+            .count_work(from.particles, from.particles * bytes);
         for first in (0..all).step_by(most as usize) {
             shape.blocks = most.min(all - first);
             // three words say where a piece is
-            given.from.chunks = (from.list.chunks.number() + 12 * u64::from(first)).into();
-            kernels.device.launch(&self.mover, shape, &given)?;
+            parameters.from.chunks = (from.list.chunks.number() + 12 * u64::from(first)).into();
+            kernels.device.launch(&self.mover, shape, &parameters)?;
         }
         Ok(())
     }
@@ -114,35 +125,36 @@ impl OnDevice {
     ///
     /// # Errors
     /// The device fails.
-    pub fn draw(
+    pub fn jump(
         &mut self,
-        traced: &Traced,
+        tracer_step: &TracerStep,
         mass: Address<Number>,
         stream: Stream,
     ) -> Result<(), DeviceError> {
-        let level = traced.clock.level;
-        let (topology, tables) = traced.place;
+        let level = tracer_step.clock.level;
+        let (topology, tables) = tracer_step.place;
         let hosts = [Some(level), Some(level), level.checked_sub(1)];
         for (host, list) in hosts.into_iter().zip([0, 1, 1]) {
             let Some(host) = host.filter(|&host| self.holds(host, list)) else {
                 continue;
             };
             let from = self.list((topology, super::tables(tables)), host, list)?;
-            self.held[host][list].largest = None;
-            let (dt, width) = (traced.clock.dt, topology.domain.cell_width(level));
-            let given = Draw {
+            self.buffers[host][list].largest = None;
+            let (dt, width) = (tracer_step.clock.dt, topology.domain.cell_width(level));
+            let parameters = JumpParameters {
                 from: from.list,
-                what: if host == level { WAY } else { STOP },
-                gas: traced.gas.on_device().level,
+                what: if host == level { JUMP } else { STOP },
+                gas: tracer_step.gas.on_device().level,
                 mass,
                 rates: width.map(|width| dt / width),
                 speeds: width.map(|width| width / dt),
-                stream: stream.at_step(traced.clock.step),
+                stream: stream.at_step(tracer_step.clock.step),
                 number: 2 * level as u32,
             };
             // places and velocities, read and written
             let bytes = 8 + 12 * self.columns.number;
-            self.kernels.work(&self.mover, (&from, bytes), &given)?;
+            self.kernels
+                .work(&self.mover, (&from, bytes), &parameters)?;
         }
         Ok(())
     }
@@ -152,15 +164,15 @@ impl OnDevice {
     ///
     /// # Errors
     /// The device fails.
-    pub fn divide(
+    pub fn assign_children(
         &mut self,
         (topology, tables): (&Topology, &DeviceTopology),
-        (gas, rows): (&View<Gas>, &[u32]),
+        (gas, rows): (&FieldView<Gas>, &[u32]),
         (stream, number): (Stream, u32),
     ) -> Result<(), DeviceError> {
         let homes = rows
             .iter()
-            .map(|&row| (row, self.homes[row as usize].lists[0]));
+            .map(|&row| (row, self.patches[row as usize].lists[0]));
         let all: Vec<u32> = homes.flat_map(pieces).collect();
         if all.is_empty() {
             return Ok(());
@@ -169,8 +181,8 @@ impl OnDevice {
         let (kernels, memory) = (&*self.kernels, &mut *self.kernels.memory());
         memory.pieces.set(&kernels.device, &all)?;
         from.list.chunks = memory.pieces.address().into();
-        from.shape = Shape::of(all.len() / 3, from.shape.threads);
-        let given = Draw {
+        from.shape = LaunchShape::of(all.len() / 3, from.shape.threads);
+        let parameters = JumpParameters {
             from: from.list,
             what: CHILD,
             gas: gas.on_device().level,
@@ -181,6 +193,10 @@ impl OnDevice {
             number,
         };
         // identities, and places, read and written
-        kernels.work(&self.mover, (&from, 8 + 6 * self.columns.number), &given)
+        kernels.work(
+            &self.mover,
+            (&from, 8 + 6 * self.columns.number),
+            &parameters,
+        )
     }
 }

@@ -4,57 +4,57 @@ use std::ops::Range;
 
 /// Where particles of a patch stand.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::particles) struct Stretch {
+pub(in crate::particles) struct RowSpan {
     pub first: u32,
     pub count: u32,
 }
 
 /// Most turns before a list gets more memory, since each is a launch.
-const MOST: usize = 12;
+const MAX_BATCHES: usize = 12;
 /// Up to so many particles there is room for all of them twice, and one turn suffices, or two.
-pub(super) const FEW: usize = 1 << 21;
+pub(super) const DOUBLE_BUFFER_LIMIT: usize = 1 << 21;
 
 /// Memory of a list of particles.
 #[derive(Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct Capacity {
     /// Rows.
     pub rows: usize,
     /// Lists of up to so many particles have room for all of them twice.
-    pub few: usize,
+    pub double_buffer_limit: usize,
     /// Whether any number of turns will do, rather than more memory.
-    pub is_scarce: bool,
+    pub low_memory: bool,
 }
 
-impl Room {
-    fn spare(self, particles: usize) -> usize {
-        match self.is_scarce {
+impl Capacity {
+    fn headroom(self, particles: usize) -> usize {
+        match self.low_memory {
             true => 0,
-            false => spare(particles, self.few),
+            false => headroom(particles, self.double_buffer_limit),
         }
     }
 
     /// Turns that so many particles may take.
-    fn turns(self, particles: usize) -> usize {
-        match self.is_scarce {
+    fn batches(self, particles: usize) -> usize {
+        match self.low_memory {
             true => usize::MAX,
-            false if particles <= self.few => 2,
-            false => MOST,
+            false if particles <= self.double_buffer_limit => 2,
+            false => MAX_BATCHES,
         }
     }
 }
 
 /// Rows that so many particles need beside their own to take few turns, a few of them one.
-pub(super) fn spare(particles: usize, few: usize) -> usize {
-    (particles / 5).max(particles.min(few))
+pub(super) fn headroom(particles: usize, double_buffer_limit: usize) -> usize {
+    (particles / 5).max(particles.min(double_buffer_limit))
 }
 
 /// Where the particles of a list's patches come to stand, and which patches have their turns together, in the order of the patches.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct CompactionPlan {
     /// Their new places.
-    pub stretches: Vec<Stretch>,
+    pub spans: Vec<RowSpan>,
     /// Patches of each turn.
-    pub turns: Vec<Range<usize>>,
+    pub batches: Vec<Range<usize>>,
     /// The first row of memory in use.
     pub first: usize,
     /// Particles.
@@ -63,39 +63,39 @@ pub(super) struct Plan {
     pub room: usize,
 }
 
-impl Plan {
+impl CompactionPlan {
     /// So many particles of each patch in memory of their own, all in one turn.
-    pub fn apart(counts: &[u32]) -> Self {
+    pub fn separate(counts: &[u32]) -> Self {
         let all = std::iter::once(0..counts.len());
         Self::from(0, counts, all.collect())
     }
 
     /// So many particles of each patch in the memory where they stand, of which there may have to be more. None: they stand in another order than the
     /// patches.
-    pub fn within(old: &[Stretch], counts: &[u32], room: Room) -> Option<Self> {
+    pub fn in_place(old: &[RowSpan], counts: &[u32], room: Capacity) -> Option<Self> {
         let used = counts.iter().map(|&count| count as usize).sum();
         let (begins, ends) = bounds(old)?;
-        let most = room.turns(used);
+        let most = room.batches(used);
         let plan = Self::from(0, counts, Vec::new());
-        plan.downwards(&begins, most).or_else(|| {
+        plan.forward(&begins, most).or_else(|| {
             let top = |rows| Self::from(rows - used, counts, Vec::new());
-            let here = (room.rows >= used).then(|| top(room.rows).upwards(&ends, most));
-            let more = highest(&ends, counts) + room.spare(used);
+            let here = (room.rows >= used).then(|| top(room.rows).backward(&ends, most));
+            let more = highest(&ends, counts) + room.headroom(used);
             here.flatten()
-                .or_else(|| top(more).upwards(&ends, usize::MAX))
+                .or_else(|| top(more).backward(&ends, usize::MAX))
         })
     }
 
-    fn from(first: usize, counts: &[u32], turns: Vec<Range<usize>>) -> Self {
+    fn from(first: usize, counts: &[u32], batches: Vec<Range<usize>>) -> Self {
         let mut next = first;
-        let stretches = counts.iter().map(|&count| {
+        let spans = counts.iter().map(|&count| {
             let first = next as u32;
             next += count as usize;
-            Stretch { first, count }
+            RowSpan { first, count }
         });
         Self {
-            stretches: stretches.collect(),
-            turns,
+            spans: spans.collect(),
+            batches,
             first,
             used: next - first,
             room: next,
@@ -103,45 +103,45 @@ impl Plan {
     }
 
     /// The same if patches can take turns from the first to the last one.
-    fn downwards(mut self, begins: &[usize], most: usize) -> Option<Self> {
-        let end = |n: usize| (self.stretches[n].first + self.stretches[n].count) as usize;
-        self.turns = turns(begins.len(), most, |from, last| end(last) <= begins[from])?;
+    fn forward(mut self, begins: &[usize], most: usize) -> Option<Self> {
+        let end = |n: usize| (self.spans[n].first + self.spans[n].count) as usize;
+        self.batches = batches(begins.len(), most, |from, last| end(last) <= begins[from])?;
         Some(self)
     }
 
     /// The same from the last to the first one.
-    fn upwards(mut self, ends: &[usize], most: usize) -> Option<Self> {
+    fn backward(mut self, ends: &[usize], most: usize) -> Option<Self> {
         let mirrored = |n: usize| ends.len() - 1 - n;
-        let begin = |n: usize| self.stretches[mirrored(n)].first as usize;
+        let begin = |n: usize| self.spans[mirrored(n)].first as usize;
         let fits = |from: usize, last| begin(last) >= ends[mirrored(from)];
-        let turns = turns(ends.len(), most, fits)?;
-        let turns = turns
+        let batches = batches(ends.len(), most, fits)?;
+        let batches = batches
             .into_iter()
             .map(|turn| ends.len() - turn.end..ends.len() - turn.start);
-        self.turns = turns.collect();
+        self.batches = batches.collect();
         Some(self)
     }
 }
 
 /// For each patch where the first particles stand of it and those behind it, and where the last ones end of it and those before it; none: patches
 /// stand in another order.
-fn bounds(old: &[Stretch]) -> Option<(Vec<usize>, Vec<usize>)> {
+fn bounds(old: &[RowSpan]) -> Option<(Vec<usize>, Vec<usize>)> {
     let mut end = 0;
     let mut ends = Vec::with_capacity(old.len());
-    for stretch in old {
-        if stretch.count > 0 {
-            if (stretch.first as usize) < end {
+    for span in old {
+        if span.count > 0 {
+            if (span.first as usize) < end {
                 return None;
             }
-            end = (stretch.first + stretch.count) as usize;
+            end = (span.first + span.count) as usize;
         }
         ends.push(end);
     }
     let mut begin = usize::MAX;
     let mut begins = vec![begin; old.len()];
-    for (stretch, to) in old.iter().zip(&mut begins).rev() {
-        if stretch.count > 0 {
-            begin = stretch.first as usize;
+    for (span, to) in old.iter().zip(&mut begins).rev() {
+        if span.count > 0 {
+            begin = span.first as usize;
         }
         *to = begin;
     }
@@ -159,21 +159,21 @@ fn highest(ends: &[usize], counts: &[u32]) -> usize {
 }
 
 /// Takes as many of so many patches into each turn as fit; none: one does not fit at all, or it takes more turns than `most`.
-fn turns(
+fn batches(
     count: usize,
     most: usize,
     fits: impl Fn(usize, usize) -> bool,
 ) -> Option<Vec<Range<usize>>> {
-    let (mut turns, mut from) = (Vec::new(), 0);
+    let (mut batches, mut from) = (Vec::new(), 0);
     while from < count {
         let fitting = (from..count).take_while(|&last| fits(from, last)).count();
-        if fitting == 0 || turns.len() == most {
+        if fitting == 0 || batches.len() == most {
             return None;
         }
-        turns.push(from..from + fitting);
+        batches.push(from..from + fitting);
         from += fitting;
     }
-    Some(turns)
+    Some(batches)
 }
 
 #[cfg(test)]
@@ -181,28 +181,33 @@ mod tests {
     use super::*;
 
     /// Deals as kernels do: a turn reads all of its patches before it writes.
-    fn check(old: &[Stretch], counts: &[u32], rows: usize, few: usize) -> Plan {
+    fn check(
+        old: &[RowSpan],
+        counts: &[u32],
+        rows: usize,
+        double_buffer_limit: usize,
+    ) -> CompactionPlan {
         check_in(
             old,
             counts,
-            Room {
+            Capacity {
                 rows,
-                few,
-                is_scarce: false,
+                double_buffer_limit,
+                low_memory: false,
             },
         )
     }
 
-    fn check_in(old: &[Stretch], counts: &[u32], room: Room) -> Plan {
-        let plan = Plan::within(old, counts, room).expect("a plan");
+    fn check_in(old: &[RowSpan], counts: &[u32], room: Capacity) -> CompactionPlan {
+        let plan = CompactionPlan::in_place(old, counts, room).expect("a plan");
         let mut rows = vec![None; plan.room.max(room.rows)];
-        for (patch, stretch) in old.iter().enumerate() {
-            let own = &mut rows[stretch.first as usize..][..stretch.count as usize];
+        for (patch, span) in old.iter().enumerate() {
+            let own = &mut rows[span.first as usize..][..span.count as usize];
             own.fill(Some(patch));
         }
-        for turn in &plan.turns {
+        for turn in &plan.batches {
             for patch in turn.clone() {
-                let Stretch { first, count } = old[patch];
+                let RowSpan { first, count } = old[patch];
                 let own = &rows[first as usize..][..count as usize];
                 assert!(
                     own.iter().all(|&row| row == Some(patch)),
@@ -210,13 +215,13 @@ mod tests {
                 );
             }
             for patch in turn.clone() {
-                let Stretch { first, count } = plan.stretches[patch];
+                let RowSpan { first, count } = plan.spans[patch];
                 assert_eq!(count, counts[patch]);
                 // what is written bears no patch's number
                 rows[first as usize..][..count as usize].fill(Some(usize::MAX));
             }
         }
-        let mut seen: Vec<usize> = plan.turns.iter().flat_map(Clone::clone).collect();
+        let mut seen: Vec<usize> = plan.batches.iter().flat_map(Clone::clone).collect();
         seen.sort_unstable();
         assert_eq!(seen, (0..counts.len()).collect::<Vec<_>>());
         plan
@@ -231,68 +236,84 @@ mod tests {
     fn nothing_is_overwritten_before_it_is_read_step_after_step() {
         let patches = 300;
         let mut counts: Vec<u32> = (0..patches).map(|n| random(n) as u32 % 6_000).collect();
-        let plan = Plan::apart(&counts);
-        let (mut old, mut room) = (plan.stretches, plan.room);
+        let plan = CompactionPlan::separate(&counts);
+        let (mut old, mut room) = (plan.spans, plan.room);
         for step in 0..40 {
             for (n, count) in counts.iter_mut().enumerate() {
                 let change = random(step * patches + n as u64 + 7) as i64 % 600 - 297;
                 *count = (i64::from(*count) + change).max(0) as u32;
             }
             let plan = check(&old, &counts, room, 0);
-            assert!(plan.turns.len() <= 2 * MOST);
+            assert!(plan.batches.len() <= 2 * MAX_BATCHES);
             assert!(
                 plan.room.max(room) <= plan.used * 4 / 3,
                 "{step} {} {}",
                 plan.room,
                 plan.used
             );
-            (old, room) = (plan.stretches, room.max(plan.room));
+            (old, room) = (plan.spans, room.max(plan.room));
         }
     }
 
     #[test]
     fn few_particles_take_one_turn() {
         let counts = [0, 64, 3, 0, 500];
-        let old = Plan::apart(&counts);
-        let up = check(&old.stretches, &[5, 60, 1, 0, 501], old.room, FEW);
-        assert_eq!((up.turns.len(), up.first), (1, up.room - 567));
-        let down = check(&up.stretches, &[7, 58, 1, 0, 501], up.room, FEW);
-        assert_eq!((down.turns.len(), down.first), (1, 0));
+        let old = CompactionPlan::separate(&counts);
+        let up = check(
+            &old.spans,
+            &[5, 60, 1, 0, 501],
+            old.room,
+            DOUBLE_BUFFER_LIMIT,
+        );
+        assert_eq!((up.batches.len(), up.first), (1, up.room - 567));
+        let down = check(&up.spans, &[7, 58, 1, 0, 501], up.room, DOUBLE_BUFFER_LIMIT);
+        assert_eq!((down.batches.len(), down.first), (1, 0));
     }
 
     #[test]
     fn a_patch_that_takes_nearly_all_finds_room() {
         let counts = [10, 3_000_000, 20];
-        let old = Plan::apart(&counts);
-        let plan = check(&old.stretches, &[3_000_000, 20, 10], old.room, FEW);
-        check(&plan.stretches, &[1, 0, 4_000_000], plan.room, FEW);
+        let old = CompactionPlan::separate(&counts);
+        let plan = check(
+            &old.spans,
+            &[3_000_000, 20, 10],
+            old.room,
+            DOUBLE_BUFFER_LIMIT,
+        );
+        check(
+            &plan.spans,
+            &[1, 0, 4_000_000],
+            plan.room,
+            DOUBLE_BUFFER_LIMIT,
+        );
     }
 
     #[test]
     fn scarce_memory_takes_more_turns() {
         let counts: Vec<u32> = (0..500).map(|n| random(n) as u32 % 90).collect();
-        let old = Plan::apart(&counts);
-        let few = counts.iter().rev().copied().collect::<Vec<_>>();
-        let room = |is_scarce| Room {
+        let old = CompactionPlan::separate(&counts);
+        let double_buffer_limit = counts.iter().rev().copied().collect::<Vec<_>>();
+        let room = |low_memory| Capacity {
             rows: old.room,
-            few: 0,
-            is_scarce,
+            double_buffer_limit: 0,
+            low_memory,
         };
-        let [ample, scarce] = [false, true].map(|is| check_in(&old.stretches, &few, room(is)));
-        assert!(scarce.room < ample.room && scarce.turns.len() > ample.turns.len());
+        let [ample, scarce] =
+            [false, true].map(|is| check_in(&old.spans, &double_buffer_limit, room(is)));
+        assert!(scarce.room < ample.room && scarce.batches.len() > ample.batches.len());
         assert!(scarce.room < old.room + 2000, "{}", scarce.room);
     }
 
     #[test]
     fn another_order_wants_other_memory() {
-        let swapped = [7, 0].map(|first| Stretch { first, count: 7 });
-        let room = Room {
+        let swapped = [7, 0].map(|first| RowSpan { first, count: 7 });
+        let room = Capacity {
             rows: 100,
-            few: FEW,
-            is_scarce: false,
+            double_buffer_limit: DOUBLE_BUFFER_LIMIT,
+            low_memory: false,
         };
-        assert!(Plan::within(&swapped, &[7, 7], room).is_none());
-        let plan = check(&[Stretch::default(); 2], &[7, 7], 0, FEW);
-        assert_eq!((plan.turns.len(), plan.room), (1, 14));
+        assert!(CompactionPlan::in_place(&swapped, &[7, 7], room).is_none());
+        let plan = check(&[RowSpan::default(); 2], &[7, 7], 0, DOUBLE_BUFFER_LIMIT);
+        assert_eq!((plan.batches.len(), plan.room), (1, 14));
     }
 }

@@ -1,10 +1,10 @@
 //! Where the particles of a run begin, in place of themselves: for criteria that ask before there are any.
 
-use super::super::Units;
-use super::super::columns::Precise;
-use super::super::deposit::Weights;
-use super::super::species::AllSpecies;
-use super::{BATCH, Beginnings, Maker, Place};
+use super::super::MassQuantum;
+use super::super::columns::ParticleReal;
+use super::super::deposit::DepositWeights;
+use super::super::species::SpeciesMap;
+use super::{BATCH, InitialSources, PatchPosition, RecordBuilder};
 use bevy_ecs::prelude::*;
 use nestar_engine::mesh::Topology;
 use nestar_engine::{Error, in_precision};
@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 /// The places of all particles while the hierarchy that a run begins with is looked at part by part.
 #[derive(Resource, Default)]
-pub struct Ahead {
+pub struct InitialCells {
     /// Whether a criterion asks.
     wanted: bool,
     /// Whether they have been found.
@@ -24,14 +24,14 @@ pub struct Ahead {
     places: Vec<(u128, f64)>,
 }
 
-impl Ahead {
+impl InitialCells {
     /// From now on somebody asks.
-    pub fn want(&mut self) {
+    pub fn request(&mut self) {
         self.wanted = true;
     }
 
     /// The particles themselves are there.
-    pub fn forget(&mut self) {
+    pub fn clear(&mut self) {
         (self.found, self.places) = (false, Vec::new());
     }
 
@@ -39,11 +39,11 @@ impl Ahead {
     ///
     /// # Errors
     /// As when they are made.
-    pub(super) fn look(
+    pub(super) fn locate(
         &mut self,
         topology: &Topology,
-        (species, sources): (&AllSpecies, &Beginnings),
-        units: &mut Units,
+        (species, sources): (&SpeciesMap, &InitialSources),
+        units: &mut MassQuantum,
     ) -> Result<(), Error> {
         if !self.wanted || self.found {
             return Ok(());
@@ -52,7 +52,7 @@ impl Ahead {
         let mut lightest = Vec::new();
         for (species, source) in species.0.iter().zip(&sources.0) {
             let before = self.places.len();
-            let maker = Maker::of(species, &**source, &topology.domain);
+            let maker = RecordBuilder::of(species, &**source, &topology.domain);
             let one = (!species.pool.columns.masses).then_some(species.mass);
             in_precision!(species.precision(), R => {
                 self.add::<R>(&maker, one).map_err(Error::Setup)?;
@@ -63,19 +63,23 @@ impl Ahead {
         }
         self.places.par_sort_unstable_by_key(|(key, _)| *key);
         let largest = self.places.iter().map(|(_, mass)| *mass);
-        units.bear(self.places.len() as u64, largest.fold(0.0, f64::max))?;
-        let too_light = units.too_light(lightest.into_iter());
-        too_light.map_or(Ok(()), |why| Err(Error::Setup(why)))
+        units.set_quantum(self.places.len() as u64, largest.fold(0.0, f64::max))?;
+        let below_quantum = units.below_quantum(lightest.into_iter());
+        below_quantum.map_or(Ok(()), |why| Err(Error::Setup(why)))
     }
 
     /// Adds the particles of a species, each of mass `one`, or of its own.
-    fn add<R: Precise>(&mut self, maker: &Maker, one: Option<f64>) -> Result<(), String> {
+    fn add<R: ParticleReal>(
+        &mut self,
+        maker: &RecordBuilder,
+        one: Option<f64>,
+    ) -> Result<(), String> {
         let count = maker.source.count();
         let batches: Vec<u64> = (0..count).step_by(BATCH as usize).collect();
         let made = batches.par_iter().map(|&first| {
             let ids = first..count.min(first + BATCH);
             let placed = ids.filter_map(|id| maker.placed::<R>(id).transpose());
-            let key = |made: Result<(super::Made, Place), String>| {
+            let key = |made: Result<(super::InitialParticle, PatchPosition), String>| {
                 let (made, place) = made?;
                 let mass = one.unwrap_or_else(|| R::lit(made.mass).to_f64());
                 Ok((self.key(place), mass))
@@ -88,14 +92,14 @@ impl Ahead {
     }
 
     /// The key of the cell at a place.
-    fn key(&self, (index, place): Place) -> u128 {
+    fn key(&self, (index, place): PatchPosition) -> u128 {
         let cells = PATCH.ilog2() + self.finest as u32;
         let cell = |axis: usize| (index[axis] as u64) << cells | place[axis] >> (64 - cells);
         key([0, 1, 2].map(cell))
     }
 
     /// What particles count in the cells of the patches of a level that are at hand, `[row][cell]`; all of a particle in its cell.
-    pub fn in_cells(&self, topology: &Topology, weights: Weights, level: usize) -> Vec<u64> {
+    pub fn in_cells(&self, topology: &Topology, weights: DepositWeights, level: usize) -> Vec<u64> {
         let rows = topology.rows(level);
         let mut sums = vec![0; rows.len() * CELLS];
         let finer = 3 * (self.finest - level);

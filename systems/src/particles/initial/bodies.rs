@@ -1,6 +1,6 @@
 //! Bodies one by one.
 
-use super::{About, Made, Source};
+use super::{InitialParticle, ParticleSource, SpeciesInfo};
 use nestar_deck::{Deck, DeckError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,9 +28,9 @@ pub struct Body {
 
 /// The bodies.
 #[derive(Default)]
-pub(super) struct Bodies(Vec<Made>);
+pub(super) struct BodySource(Vec<InitialParticle>);
 
-impl Bodies {
+impl BodySource {
     /// Those of the table `path` of the deck.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl Bodies {
     pub fn new(
         deck: &Deck,
         path: &str,
-        species: &About,
+        species: &SpeciesInfo,
         bodies: &[Body],
     ) -> Result<Self, DeckError> {
         let known: Vec<&str> = species.scalars.iter().map(String::as_str).collect();
@@ -49,7 +49,7 @@ impl Bodies {
                 return Err(deck.unknown_key_at(&path, &known));
             }
             let scalar = |name: &&str| body.scalars.get(*name).copied().unwrap_or(0.0);
-            Ok(Made {
+            Ok(InitialParticle {
                 position: body.position,
                 velocity: body.velocity,
                 mass: body.mass.unwrap_or_default(),
@@ -61,12 +61,12 @@ impl Bodies {
     }
 }
 
-impl Source for Bodies {
+impl ParticleSource for BodySource {
     fn count(&self) -> u64 {
         self.0.len() as u64
     }
 
-    fn make(&self, id: u64) -> Result<Option<Made>, String> {
+    fn make(&self, id: u64) -> Result<Option<InitialParticle>, String> {
         Ok(Some(self.0[id as usize].clone()))
     }
 }

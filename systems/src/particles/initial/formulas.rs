@@ -1,6 +1,6 @@
 //! What formulas of the deck say of a particle.
 
-use super::{About, Made, massless};
+use super::{InitialParticle, SpeciesInfo, massless};
 use nestar_deck::{Deck, DeckError, Formula};
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub(super) fn mass_of<'a>(
     deck: &Deck,
     path: &str,
     own: &'a Option<String>,
-    species: &About,
+    species: &SpeciesInfo,
 ) -> Result<&'a str, DeckError> {
     match own {
         Some(mass) => Ok(mass),
@@ -86,7 +86,7 @@ impl Compile<'_> {
 }
 
 /// What a particle has beside its place.
-pub(super) struct Others {
+pub(super) struct AttributeFormulas {
     pub velocity: [Formula; 3],
     pub mass: Formula,
     /// The table that `keep` is a key of.
@@ -96,7 +96,7 @@ pub(super) struct Others {
     pub scalars: Vec<Formula>,
 }
 
-impl Others {
+impl AttributeFormulas {
     /// All of them.
     pub fn formulas(&self) -> impl Iterator<Item = &Formula> {
         let one = [&self.mass, &self.keep];
@@ -111,7 +111,7 @@ impl Others {
         &self,
         values: &[f64],
         position: impl FnOnce() -> [f64; 3],
-    ) -> Result<Option<Made>, String> {
+    ) -> Result<Option<InitialParticle>, String> {
         let (keep, position) = (self.keep.eval(values), position());
         if keep.is_nan() {
             return Err(format!(
@@ -119,7 +119,7 @@ impl Others {
                 self.path
             ));
         }
-        let made = (keep != 0.0).then(|| Made {
+        let made = (keep != 0.0).then(|| InitialParticle {
             position,
             velocity: [0, 1, 2].map(|axis| self.velocity[axis].eval(values)),
             mass: self.mass.eval(values),

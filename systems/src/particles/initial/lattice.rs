@@ -1,7 +1,7 @@
 //! Particles at the points of a lattice.
 
-use super::formulas::{Compile, Others, mass_of, one, zeros};
-use super::{About, Made, Source};
+use super::formulas::{AttributeFormulas, Compile, mass_of, one, zeros};
+use super::{InitialParticle, ParticleSource, SpeciesInfo};
 use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::math::sum3;
 use nestar_engine::mesh::Domain;
@@ -16,7 +16,7 @@ const VARIABLES: [&str; 5] = ["x", "y", "z", "r", "id"];
 /// point x, y, z, its distance r from the origin and `id`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Lattice {
+pub struct LatticeInitial {
     /// Points along x, y, z.
     #[schemars(extend("minimum" = 1))]
     pub points: [u32; 3],
@@ -41,15 +41,15 @@ pub struct Lattice {
 }
 
 /// The points, and what is at each.
-pub(super) struct Points {
+pub(super) struct LatticeSource {
     points: [u64; 3],
     left: [f64; 3],
     right: [f64; 3],
     displacement: [Formula; 3],
-    others: Others,
+    others: AttributeFormulas,
 }
 
-impl Lattice {
+impl LatticeInitial {
     /// The points of the lattice at `path` of the deck, for a species.
     ///
     /// # Errors
@@ -58,9 +58,9 @@ impl Lattice {
         &self,
         deck: &Deck,
         path: &str,
-        species: &About,
+        species: &SpeciesInfo,
         domain: &Domain,
-    ) -> Result<Points, DeckError> {
+    ) -> Result<LatticeSource, DeckError> {
         let compile = Compile {
             deck,
             path,
@@ -75,12 +75,12 @@ impl Lattice {
             let why = "more points than 64 bits can count";
             return Err(deck.error_at(&format!("{path}.points"), why));
         }
-        Ok(Points {
+        Ok(LatticeSource {
             points,
             left: domain.left_edge,
             right: domain.right_edge,
             displacement: compile.three("displacement", &self.displacement)?,
-            others: Others {
+            others: AttributeFormulas {
                 path: path.into(),
                 velocity: compile.three("velocity", &self.velocity)?,
                 mass: compile.one("mass", mass_of(deck, path, &self.mass, species)?)?,
@@ -91,12 +91,12 @@ impl Lattice {
     }
 }
 
-impl Source for Points {
+impl ParticleSource for LatticeSource {
     fn count(&self) -> u64 {
         self.points.iter().product()
     }
 
-    fn make(&self, id: u64) -> Result<Option<Made>, String> {
+    fn make(&self, id: u64) -> Result<Option<InitialParticle>, String> {
         let [nx, ny, _] = self.points;
         let at = [id % nx, id / nx % ny, id / (nx * ny)];
         let point = [0, 1, 2].map(|a| {

@@ -17,37 +17,37 @@ mod table_tests;
 #[cfg(test)]
 mod tests;
 
-use super::Units;
-use super::columns::{Columns, Precise};
-pub use super::made::{Made, Source};
-use super::species::{AllSpecies, Species};
+use super::MassQuantum;
+use super::columns::{ParticleColumns, ParticleReal};
+pub use super::made::{InitialParticle, ParticleSource};
+use super::species::{Species, SpeciesMap};
 use crate::order::Initialise;
 use crate::spheres::NamedSpheres;
-pub(super) use ahead::Ahead;
+pub(super) use ahead::InitialCells;
 use bevy_ecs::prelude::*;
 use bodies::Body;
 pub(super) use formulas::zeros;
-pub use lattice::Lattice;
+pub use lattice::LatticeInitial;
 use nestar_deck::{Deck, DeckError};
-use nestar_engine::field::{LevelRows, Parcel};
+use nestar_engine::comm::{Comm, Ranks};
+use nestar_engine::data::{LevelRows, MigrationBatch};
 use nestar_engine::mesh::{Domain, Topology};
-use nestar_engine::ranks::{OtherRanks, Ranks};
 use nestar_engine::{Engine, Error, in_precision};
-pub(super) use places::beginnings;
-use places::{Place, place};
-pub use random::Random;
+pub(super) use places::initial_positions;
+use places::{PatchPosition, place};
+pub use random::RandomInitial;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sphere::SphereInitial;
 use std::ops::Range;
 use std::sync::Arc;
-pub use table::Table;
+pub use table::TableInitial;
 
 /// What a species begins with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum InitialConfig {
+pub enum InitialParticlesConfig {
     /// Nothing: plugins make its particles.
     None {},
     /// Bodies one by one.
@@ -56,17 +56,17 @@ pub enum InitialConfig {
         bodies: Vec<Body>,
     },
     /// Particles at the points of a lattice, displaced from them.
-    Lattice(Lattice),
+    Lattice(LatticeInitial),
     /// Particles at random, by formulas.
-    Random(Random),
+    Random(RandomInitial),
     /// A component of particles of spheres in equilibrium.
     Sphere(SphereInitial),
     /// The rows of a file.
-    Table(Table),
+    Table(TableInitial),
 }
 
 /// What sources know of a species.
-pub(super) struct About<'a> {
+pub(super) struct SpeciesInfo<'a> {
     /// Its name.
     pub name: &'a str,
     /// The mass of each particle, where the deck says one.
@@ -81,35 +81,35 @@ pub(super) struct About<'a> {
 /// Formulas, numbers and files that do not fit; a mass that two places give.
 pub(super) fn source(
     sim: &mut Engine,
-    species: &About,
-    initial: &InitialConfig,
-) -> Result<Arc<dyn Source>, Error> {
+    species: &SpeciesInfo,
+    initial: &InitialParticlesConfig,
+) -> Result<Arc<dyn ParticleSource>, Error> {
     let name = species.name;
     let path = &format!("particles.species.{name}.initial");
     let purpose = format!("particles of {name}");
-    let source: Arc<dyn Source> = match initial {
-        InitialConfig::None {} => Arc::new(bodies::Bodies::default()),
-        InitialConfig::Bodies { bodies } => {
+    let source: Arc<dyn ParticleSource> = match initial {
+        InitialParticlesConfig::None {} => Arc::new(bodies::BodySource::default()),
+        InitialParticlesConfig::Bodies { bodies } => {
             let lacks = bodies.iter().position(|body| body.mass.is_none());
             if let Some(n) = lacks.filter(|_| species.mass.is_none()) {
                 return Err(massless(&sim.deck, &format!("{path}.bodies[{n}]"), name).into());
             }
-            Arc::new(bodies::Bodies::new(&sim.deck, path, species, bodies)?)
+            Arc::new(bodies::BodySource::new(&sim.deck, path, species, bodies)?)
         }
-        InitialConfig::Lattice(lattice) => {
+        InitialParticlesConfig::Lattice(lattice) => {
             let domain = sim.world.resource::<Topology>().domain;
             Arc::new(lattice.points(&sim.deck, path, species, &domain)?)
         }
-        InitialConfig::Random(random) => {
-            let stream = sim.random(&purpose, random.seed)?;
+        InitialParticlesConfig::Random(random) => {
+            let stream = sim.random_stream(&purpose, random.seed)?;
             Arc::new(random.draws(&sim.deck, path, species, stream)?)
         }
-        InitialConfig::Sphere(sphere) => {
-            let stream = sim.random(&purpose, sphere.seed)?;
+        InitialParticlesConfig::Sphere(sphere) => {
+            let stream = sim.random_stream(&purpose, sphere.seed)?;
             let spheres = sim.world.get_resource::<NamedSpheres>();
             Arc::new(sphere.parts(&sim.deck, path, spheres, stream)?)
         }
-        InitialConfig::Table(table) => Arc::new(table.rows(&sim.deck, path, species)?),
+        InitialParticlesConfig::Table(table) => Arc::new(table.rows(&sim.deck, path, species)?),
     };
     if source.mass().is_some() && species.mass.is_some() {
         let key = format!("particles.species.{name}.mass");
@@ -131,16 +131,16 @@ fn massless(deck: &Deck, path: &str, species: &str) -> DeckError {
 }
 
 /// What makes the particles of each species.
-pub(super) type Sources = Vec<Arc<dyn Source>>;
+pub(super) type ParticleSources = Vec<Arc<dyn ParticleSource>>;
 
 /// What makes each species.
 #[derive(Resource)]
-pub(super) struct Beginnings(pub Sources);
+pub(super) struct InitialSources(pub ParticleSources);
 
 /// Enters the system that makes the particles.
-pub(super) fn register(sim: &mut Engine, sources: Sources) {
-    sim.world.insert_resource(Beginnings(sources));
-    sim.world.init_resource::<Ahead>();
+pub(super) fn register(sim: &mut Engine, sources: ParticleSources) {
+    sim.world.insert_resource(InitialSources(sources));
+    sim.world.init_resource::<InitialCells>();
     sim.system_in(Initialise::State, begin);
 }
 
@@ -162,54 +162,54 @@ fn begin(
     rows: LevelRows,
     topology: Res<Topology>,
     ranks: Res<Ranks>,
-    sources: Res<Beginnings>,
-    mut species: ResMut<AllSpecies>,
-    mut units: ResMut<Units>,
-    mut ahead: ResMut<Ahead>,
-    mut others: OtherRanks,
+    sources: Res<InitialSources>,
+    mut species: ResMut<SpeciesMap>,
+    mut units: ResMut<MassQuantum>,
+    mut ahead: ResMut<InitialCells>,
+    mut others: Comm,
 ) -> Result<(), Error> {
-    if rows.in_parts() {
-        return ahead.look(&topology, (&species, &sources), &mut units);
+    if rows.is_estimate() {
+        return ahead.locate(&topology, (&species, &sources), &mut units);
     }
     if rows.level() > 0 {
         return Ok(());
     }
-    ahead.forget();
+    ahead.clear();
     let rank = (ranks.rank() as u64, ranks.size() as u64);
-    units.forget();
+    units.reset();
     for (species, source) in species.0.iter_mut().zip(&sources.0) {
         species.recount();
-        let maker = Maker::of(species, &**source, &topology.domain);
+        let maker = RecordBuilder::of(species, &**source, &topology.domain);
         for ids in portions(rank, source.count(), PORTION) {
             let made = in_precision!(species.precision(), R => maker.all::<R>(ids));
             // all ranks deliver, and end where one of them cannot
-            let wrong = others.first_message(made.as_ref().err().cloned())?;
+            let wrong = others.first_error(made.as_ref().err().cloned())?;
             if let Some(why) = wrong {
                 return Err(Error::Setup(why));
             }
-            others.deliver(&topology, species, made.unwrap_or_default())?;
+            others.migrate(&topology, species, made.unwrap_or_default())?;
         }
     }
     units.choose(&mut species, &others)
 }
 
 /// Makes the particles of a species.
-struct Maker<'a> {
+struct RecordBuilder<'a> {
     name: String,
-    columns: Columns,
+    columns: ParticleColumns,
     domain: &'a Domain,
-    source: &'a dyn Source,
+    source: &'a dyn ParticleSource,
 }
 
 /// Records, one behind the other, and the number of the root patch of each.
 #[derive(Default)]
-struct Records {
+struct RecordBatch {
     patches: Vec<u64>,
     bytes: Vec<u8>,
 }
 
-impl<'a> Maker<'a> {
-    fn of(species: &Species, source: &'a dyn Source, domain: &'a Domain) -> Self {
+impl<'a> RecordBuilder<'a> {
+    fn of(species: &Species, source: &'a dyn ParticleSource, domain: &'a Domain) -> Self {
         Self {
             name: species.name.clone(),
             columns: species.pool.columns,
@@ -219,16 +219,16 @@ impl<'a> Maker<'a> {
     }
 
     /// The particles with these identities, patch by patch.
-    fn all<R: Precise>(&self, ids: Range<u64>) -> Result<Vec<Parcel>, String> {
+    fn all<R: ParticleReal>(&self, ids: Range<u64>) -> Result<Vec<MigrationBatch>, String> {
         let batches: Vec<u64> = (ids.start..ids.end).step_by(BATCH as usize).collect();
         let made = batches.par_iter().map(|&first| {
-            let mut records = Records::default();
+            let mut records = RecordBatch::default();
             for id in first..ids.end.min(first + BATCH) {
                 self.one::<R>(id, &mut records)?;
             }
             Ok(records)
         });
-        let made: Vec<Records> = made.collect::<Result<_, String>>()?;
+        let made: Vec<RecordBatch> = made.collect::<Result<_, String>>()?;
         let numbered = made.par_iter().enumerate().flat_map_iter(|(batch, made)| {
             let patches = made.patches.iter().enumerate();
             patches.map(move |(n, patch)| (*patch, batch as u32, n as u32))
@@ -243,7 +243,7 @@ impl<'a> Maker<'a> {
                 let from = &made[*batch as usize].bytes[*n as usize * length..];
                 records.extend_from_slice(&from[..length]);
             }
-            Parcel {
+            MigrationBatch {
                 level: 0,
                 index: self.index(own[0].0),
                 records,
@@ -267,7 +267,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Refuses numbers that are none in the precision of the run.
-    fn check<R: Precise>(
+    fn check<R: ParticleReal>(
         &self,
         id: u64,
         (velocity, mass, scalars): (&[f64; 3], f64, &[f64]),
@@ -296,7 +296,10 @@ impl<'a> Maker<'a> {
     }
 
     /// Makes a particle, and finds its root patch and its place there.
-    fn placed<R: Precise>(&self, id: u64) -> Result<Option<(Made, Place)>, String> {
+    fn placed<R: ParticleReal>(
+        &self,
+        id: u64,
+    ) -> Result<Option<(InitialParticle, PatchPosition)>, String> {
         let made = self.source.make(id);
         let name = self.source.identity(id);
         let made = made.map_err(|why| format!("particle {name}{}: {why}", self.source.origin(id)));
@@ -318,12 +321,12 @@ impl<'a> Maker<'a> {
             self.name,
             self.source.origin(id),
             made.position,
-            self.source.beyond(id)
+            self.source.outside_hint(id)
         ))
     }
 
     /// Makes a particle's record.
-    fn one<R: Precise>(&self, id: u64, records: &mut Records) -> Result<(), String> {
+    fn one<R: ParticleReal>(&self, id: u64, records: &mut RecordBatch) -> Result<(), String> {
         let Some((made, (index, place))) = self.placed::<R>(id)? else {
             return Ok(());
         };

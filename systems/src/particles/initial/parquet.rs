@@ -1,6 +1,6 @@
-//! Columns of numbers from Parquet files. No other file names the library that reads them.
+//! ParticleColumns of numbers from Parquet files. No other file names the library that reads them.
 
-use super::quiet::caught;
+use super::quiet::catch_panic;
 use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
@@ -53,7 +53,7 @@ impl ParquetFile {
         &self.names
     }
 
-    /// Columns, each of all rows. Integers above 2^53 are rounded.
+    /// ParticleColumns, each of all rows. Integers above 2^53 are rounded.
     ///
     /// # Errors
     /// A column that is no plain column of numbers, a value that is missing or no finite number, with its row, which counts from 1; a file
@@ -66,7 +66,7 @@ impl ParquetFile {
 
     /// A column; the library panics at some damages of files.
     fn sound(&self, name: &str) -> Result<Vec<f64>, String> {
-        let read = caught(|| self.column(name));
+        let read = catch_panic(|| self.column(name));
         read.unwrap_or_else(|| {
             let path = self.path.display();
             Err(format!(
@@ -82,7 +82,7 @@ impl ParquetFile {
         let at = at.ok_or_else(|| refuse("is not there".into()))?;
         let reader = reader(&self.path)?;
         let descriptor = reader.metadata().file_metadata().schema_descr().column(at);
-        let kind = Kind::of(&descriptor).map_err(refuse)?;
+        let kind = NumberType::of(&descriptor).map_err(refuse)?;
         let mut values = Vec::new();
         let room = values.try_reserve_exact(self.rows);
         room.map_err(|error| refuse(format!("of {} rows: {error}", self.rows)))?;
@@ -113,20 +113,20 @@ fn reader(path: &Path) -> Result<SerializedFileReader<File>, String> {
         |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", path.display());
     let file = File::open(path).map_err(|error| wrong(&error))?;
     // the library panics at some damages of files
-    let read = caught(|| SerializedFileReader::new(file));
+    let read = catch_panic(|| SerializedFileReader::new(file));
     let read = read.ok_or_else(|| wrong(&"the file is damaged"))?;
     read.map_err(|error| wrong(&error))
 }
 
 /// The numbers of a column.
-struct Kind {
+struct NumberType {
     /// Whether its integers have no sign.
     unsigned: bool,
     /// Whether values may be missing.
     optional: bool,
 }
 
-impl Kind {
+impl NumberType {
     /// # Errors
     /// The values are no numbers, or several a row.
     fn of(column: &ColumnDescriptor) -> Result<Self, String> {

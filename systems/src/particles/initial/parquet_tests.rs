@@ -2,7 +2,7 @@
 
 use super::parquet::written::{Values, save};
 use super::tests::{Folder, refused};
-use super::{DeckError, Made};
+use super::{DeckError, InitialParticle};
 use std::fs::{read, write};
 
 /// Numbers of a column, all different, and the same in single precision.
@@ -13,15 +13,15 @@ fn numbers(column: usize, rows: usize) -> Values {
 
 const NAMES: [&str; 7] = ["x", "y", "z", "vx", "vy", "vz", "mass"];
 
-fn bits(made: &[Made]) -> Vec<[u64; 8]> {
-    let one = |made: &Made| {
+fn bits(made: &[InitialParticle]) -> Vec<[u64; 8]> {
+    let one = |made: &InitialParticle| {
         let ([x, y, z], [u, v, w]) = (made.position, made.velocity);
         [x, y, z, u, v, w, made.mass, made.scalars[0]].map(f64::to_bits)
     };
     made.iter().map(one).collect()
 }
 
-/// Columns of a table, the last one of whole numbers, and the same as text.
+/// ParticleColumns of a table, the last one of whole numbers, and the same as text.
 fn table(rows: usize) -> (Vec<Values>, String) {
     let mut columns: Vec<Values> = (0..7).map(|n| numbers(n, rows)).collect();
     columns.push((0..rows).map(|row| Some(row as f64 - 3.0)).collect());
@@ -83,7 +83,7 @@ fn beside(folder: &Folder, column: &str, values: Values) {
     save(&folder.0.join("b"), "SNAPPY", 3, &table);
 }
 
-fn rows(folder: &Folder) -> Result<Vec<Made>, DeckError> {
+fn rows(folder: &Folder) -> Result<Vec<InitialParticle>, DeckError> {
     folder.rows_of("b", "", None)
 }
 

@@ -1,7 +1,7 @@
 //! Where particles begin: root patches, and places in them.
 
-use super::super::columns::Precise;
-use super::Source;
+use super::super::columns::ParticleReal;
+use super::ParticleSource;
 use nestar_engine::mesh::Domain;
 use nestar_kernels::PATCH;
 use rayon::prelude::*;
@@ -10,14 +10,14 @@ use rayon::prelude::*;
 const WIDTH: f64 = 18_446_744_073_709_551_616.0;
 
 /// The index of a root patch, and a place there in units of 2^-64 of its width.
-pub(super) type Place = ([i32; 3], [u64; 3]);
+pub(super) type PatchPosition = ([i32; 3], [u64; 3]);
 
 /// Widths of a periodic domain beyond which nothing that matters is left of a place within it.
 const FARTHEST: f64 = 1e6;
 
 /// The root patch that contains a point and its place there; none outside the domain, where that is not periodic, and none too far from a
 /// periodic one.
-pub(super) fn place<R: Precise>(domain: &Domain, position: [f64; 3]) -> Option<Place> {
+pub(super) fn place<R: ParticleReal>(domain: &Domain, position: [f64; 3]) -> Option<PatchPosition> {
     let (mut index, mut place) = ([0; 3], [0; 3]);
     for axis in 0..3 {
         let (left, right) = (domain.left_edge[axis], domain.right_edge[axis]);
@@ -43,11 +43,11 @@ pub(super) fn place<R: Precise>(domain: &Domain, position: [f64; 3]) -> Option<P
     Some((index, place))
 }
 
-/// Where those are that there are of `most` of the particles of a source, evenly chosen among them: see [`Items::beginnings`].
+/// Where those are that there are of `most` of the particles of a source, evenly chosen among them: see [`ParticleSet::initial_positions`].
 ///
-/// [`Items::beginnings`]: nestar_engine::field::Items::beginnings
-pub(in crate::particles) fn beginnings(
-    source: &dyn Source,
+/// [`ParticleSet::initial_positions`]: nestar_engine::data::ParticleSet::initial_positions
+pub(in crate::particles) fn initial_positions(
+    source: &dyn ParticleSource,
     domain: &Domain,
     most: u64,
 ) -> Vec<[f64; 3]> {

@@ -11,7 +11,7 @@ thread_local! {
 
 /// What `work` gives; nothing where it panics, without the line that a panic leaves. The hook that writes such lines is replaced once, by one
 /// that asks the thread: what other threads have to say is told, now and later. `work` must not wait for other tasks of a pool.
-pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let tell = take_hook();
@@ -29,15 +29,15 @@ pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::caught;
+    use super::catch_panic;
     use std::process::Command;
 
     #[test]
     fn panics() {
-        assert_eq!(caught(|| 1), Some(1));
-        assert_eq!(caught(|| -> u32 { panic!("of the library") }), None);
+        assert_eq!(catch_panic(|| 1), Some(1));
+        assert_eq!(catch_panic(|| -> u32 { panic!("of the library") }), None);
         let other = std::thread::spawn(|| panic!("of somebody else"));
-        assert!(caught(|| other.join().is_err()).is_some_and(|failed| failed));
+        assert!(catch_panic(|| other.join().is_err()).is_some_and(|failed| failed));
         assert!(std::panic::catch_unwind(|| panic!("after it")).is_err());
     }
 

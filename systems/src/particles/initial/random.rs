@@ -1,7 +1,7 @@
 //! Particles at random.
 
-use super::formulas::{Compile, Others, mass_of, one, zeros};
-use super::{About, Made, Source};
+use super::formulas::{AttributeFormulas, Compile, mass_of, one, zeros};
+use super::{InitialParticle, ParticleSource, SpeciesInfo};
 use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::math::sum3;
 use nestar_device::random::{Stream, normals, of_id, uniforms};
@@ -23,14 +23,14 @@ const UNIFORM_BLOCKS: usize = 3;
 /// 1. There is `id`, too; and the place x, y, z and its distance r from the origin in all formulas but those of the place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Random {
+pub struct RandomInitial {
     /// How many particles.
     #[schemars(extend("minimum" = 0))]
     pub count: u64,
     /// Another seed, other particles.
     #[serde(default)]
     pub seed: u32,
-    /// Place along x, y, z, formulas.
+    /// PatchPosition along x, y, z, formulas.
     #[schemars(extend("unit" = "length"))]
     pub position: [String; 3],
     /// Velocity along x, y, z, formulas.
@@ -50,14 +50,14 @@ pub struct Random {
 }
 
 /// The particles.
-pub(super) struct Draws {
+pub(super) struct RandomSource {
     count: u64,
     stream: Stream,
     position: [Formula; 3],
-    others: Others,
+    others: AttributeFormulas,
 }
 
-impl Random {
+impl RandomInitial {
     /// The particles of the table `path` of the deck, for a species.
     ///
     /// # Errors
@@ -66,20 +66,20 @@ impl Random {
         &self,
         deck: &Deck,
         path: &str,
-        species: &About,
+        species: &SpeciesInfo,
         stream: Stream,
-    ) -> Result<Draws, DeckError> {
+    ) -> Result<RandomSource, DeckError> {
         let compile = |count| Compile {
             deck,
             path,
             variables: &VARIABLES[..count],
         };
         let all = compile(VARIABLES.len());
-        Ok(Draws {
+        Ok(RandomSource {
             count: self.count,
             stream,
             position: compile(OF_PLACES).three("position", &self.position)?,
-            others: Others {
+            others: AttributeFormulas {
                 path: path.into(),
                 velocity: all.three("velocity", &self.velocity)?,
                 mass: all.one("mass", mass_of(deck, path, &self.mass, species)?)?,
@@ -104,12 +104,12 @@ pub(super) fn numbers<const N: usize>(
     numbers
 }
 
-impl Source for Draws {
+impl ParticleSource for RandomSource {
     fn count(&self) -> u64 {
         self.count
     }
 
-    fn make(&self, id: u64) -> Result<Option<Made>, String> {
+    fn make(&self, id: u64) -> Result<Option<InitialParticle>, String> {
         let drawn: [f64; OF_PLACES - 1] =
             numbers(&self.stream, id, |n, block| match n < UNIFORM_BLOCKS {
                 true => uniforms(block),

@@ -1,7 +1,7 @@
 //! Particles of spheres in equilibrium.
 
 use super::random::numbers;
-use super::{Made, Source};
+use super::{InitialParticle, ParticleSource};
 use crate::spheres::{Centre, NamedSpheres, Sphere, UNIFORMS};
 use nestar_deck::{Deck, DeckError};
 use nestar_device::random::{Stream, uniforms};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// A sphere, or several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Names {
+pub enum SphereNames {
     /// One.
     One(String),
     /// Several: identities run on from one to the next.
@@ -24,7 +24,7 @@ pub enum Names {
 #[serde(deny_unknown_fields)]
 pub struct SphereInitial {
     /// Name of the sphere, or a list of names.
-    pub sphere: Names,
+    pub sphere: SphereNames,
     /// Name of the component, such as `dark`.
     pub component: String,
     /// How many particles, in all of these spheres together: they share them by mass.
@@ -36,13 +36,13 @@ pub struct SphereInitial {
 }
 
 /// The component in each sphere.
-pub(super) struct Parts {
-    parts: Vec<Part>,
+pub(super) struct SphereSource {
+    parts: Vec<SpherePart>,
     mass: f64,
     stream: Stream,
 }
 
-struct Part {
+struct SpherePart {
     /// The identity behind its last particle.
     end: u64,
     name: String,
@@ -69,8 +69,8 @@ impl SphereInitial {
             );
         };
         let names = match &self.sphere {
-            Names::One(name) => std::slice::from_ref(name),
-            Names::Several(names) => names,
+            SphereNames::One(name) => std::slice::from_ref(name),
+            SphereNames::Several(names) => names,
         };
         if names.is_empty() {
             return refuse("sphere", "must name a sphere at least");
@@ -99,7 +99,7 @@ impl SphereInitial {
         path: &str,
         spheres: Option<&NamedSpheres>,
         stream: Stream,
-    ) -> Result<Parts, DeckError> {
+    ) -> Result<SphereSource, DeckError> {
         let (spheres, names) = self.checked(deck, path, spheres)?;
         let found = names
             .iter()
@@ -110,14 +110,14 @@ impl SphereInitial {
         for (name, (sphere, centre)) in names.iter().zip(found) {
             within += sphere.mass();
             let end = (within / whole * self.count as f64 + 0.5) as u64;
-            parts.push(Part {
+            parts.push(SpherePart {
                 end,
                 name: name.clone(),
                 sphere,
                 centre,
             });
         }
-        Ok(Parts {
+        Ok(SphereSource {
             parts,
             mass: whole / self.count as f64,
             stream,
@@ -125,12 +125,12 @@ impl SphereInitial {
     }
 }
 
-impl Source for Parts {
+impl ParticleSource for SphereSource {
     fn count(&self) -> u64 {
         self.parts.last().map_or(0, |part| part.end)
     }
 
-    fn make(&self, id: u64) -> Result<Option<Made>, String> {
+    fn make(&self, id: u64) -> Result<Option<InitialParticle>, String> {
         let Some(part) = self.parts.iter().find(|part| id < part.end) else {
             return Ok(None);
         };
@@ -140,16 +140,16 @@ impl Source for Parts {
             position: centre,
             velocity: motion,
         } = part.centre;
-        Ok(Some(Made {
+        Ok(Some(InitialParticle {
             position: [0, 1, 2].map(|axis| centre[axis] + position[axis]),
             velocity: [0, 1, 2].map(|axis| motion[axis] + velocity[axis]),
-            ..Made::default()
+            ..InitialParticle::default()
         }))
     }
 
-    fn beyond(&self, id: u64) -> String {
+    fn outside_hint(&self, id: u64) -> String {
         let part = self.parts.iter().find(|part| id < part.end);
-        part.map_or_else(String::new, |Part { name, sphere, .. }| {
+        part.map_or_else(String::new, |SpherePart { name, sphere, .. }| {
             format!(
                 ": spheres.{name} has particles up to the radius {:.6}, which `spheres.{name}.truncation` makes smaller; or take a larger domain",
                 sphere.edge()

@@ -1,8 +1,8 @@
 //! Particles from files: text, Parquet, or Zarr arrays.
 
-use super::formulas::{Compile, Others, one};
+use super::formulas::{AttributeFormulas, Compile, one};
 use super::parquet::{ParquetFile, is_parquet};
-use super::{About, Made, Source};
+use super::{InitialParticle, ParticleSource, SpeciesInfo};
 use nestar_deck::{Deck, DeckError, Formula, TableFile};
 use nestar_snapshot::{column_names, read_columns};
 use rayon::prelude::*;
@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 /// unless a column is called so, with the deck's constants, such as those of units. Each rank reads the whole file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Table {
+pub struct TableInitial {
     /// A text file with columns of numbers, from the folder of the deck: a line a row, cells between commas, semicolons or blanks, names in the
     /// first row; `#` begins a comment, and `1D-3` is `1e-3`. Or a Parquet file, with columns of float, double, int32 or int64. Or a folder, a group of Zarr
     /// arrays with a value for each row: columns of their names, and of an array `v` of three values a row the columns `v_x`, `v_y`, `v_z`.
     pub file: String,
-    /// Place along x, y, z, formulas.
+    /// PatchPosition along x, y, z, formulas.
     #[serde(default = "places")]
     #[schemars(extend("unit" = "length"))]
     pub position: [String; 3],
@@ -54,7 +54,7 @@ const ROW: &str = "row";
 const MOST: f64 = (1u64 << 53) as f64;
 
 /// The rows.
-pub(super) struct Rows {
+pub(super) struct TableSource {
     /// The columns that formulas use.
     columns: Vec<Vec<f64>>,
     file: String,
@@ -68,7 +68,7 @@ pub(super) struct Rows {
 struct Formulas {
     position: [Formula; 3],
     id: Option<Formula>,
-    others: Others,
+    others: AttributeFormulas,
 }
 
 impl Formulas {
@@ -112,7 +112,7 @@ impl File {
         }
     }
 
-    /// Columns, one after the other.
+    /// ParticleColumns, one after the other.
     fn columns(&self, names: &[&str]) -> Result<Vec<Vec<f64>>, String> {
         match self {
             Self::Parquet(file) => file.columns(names),
@@ -172,12 +172,17 @@ fn names(file: &File) -> Result<Vec<String>, String> {
     }
 }
 
-impl Table {
+impl TableInitial {
     /// The rows of the table `path` of the deck.
     ///
     /// # Errors
     /// What is wrong in the file, with line and column, and with formulas; a mass that nobody says.
-    pub(super) fn rows(&self, deck: &Deck, path: &str, species: &About) -> Result<Rows, DeckError> {
+    pub(super) fn rows(
+        &self,
+        deck: &Deck,
+        path: &str,
+        species: &SpeciesInfo,
+    ) -> Result<TableSource, DeckError> {
         let folder = deck.directory().unwrap_or(Path::new(""));
         let at = |error: String| deck.error_at(&format!("{path}.file"), error);
         let file = File::open(folder.join(&self.file)).map_err(at)?;
@@ -196,7 +201,7 @@ impl Table {
             .filter(|name| formulas.use_column(name))
             .collect();
         let (columns, count) = file.used(&all, &used).map_err(at)?;
-        let mut rows = Rows {
+        let mut rows = TableSource {
             columns,
             file: self.file.clone(),
             count,
@@ -213,7 +218,7 @@ impl Table {
     fn filled(
         &self,
         names: &[String],
-        species: &About,
+        species: &SpeciesInfo,
         wrong: impl Fn(&str, &str) -> DeckError,
     ) -> Result<Self, DeckError> {
         let has = |name: &str| names.iter().any(|known| known == name);
@@ -254,7 +259,7 @@ impl Table {
             variables,
         };
         let none = super::formulas::zeros();
-        let others = Others {
+        let others = AttributeFormulas {
             path: path.into(),
             velocity: compile.three("velocity", self.velocity.as_ref().unwrap_or(&none))?,
             mass: compile.one("mass", self.mass.as_deref().unwrap_or("0"))?,
@@ -270,7 +275,7 @@ impl Table {
     }
 }
 
-impl Rows {
+impl TableSource {
     fn values(&self, row: usize) -> Vec<f64> {
         self.columns.iter().map(|column| column[row]).collect()
     }
@@ -311,7 +316,7 @@ impl Rows {
     }
 }
 
-impl Source for Rows {
+impl ParticleSource for TableSource {
     fn count(&self) -> u64 {
         self.count as u64
     }
@@ -325,7 +330,7 @@ impl Source for Rows {
         format!(" (row {} of {})", number + 1, self.file)
     }
 
-    fn make(&self, number: u64) -> Result<Option<Made>, String> {
+    fn make(&self, number: u64) -> Result<Option<InitialParticle>, String> {
         let values = self.values(number as usize);
         let Formulas {
             position, others, ..

@@ -1,6 +1,6 @@
 //! Identities of the rows of tables.
 
-use super::Source;
+use super::ParticleSource;
 use super::tests::{Folder, refused};
 use nestar_deck::DeckError;
 

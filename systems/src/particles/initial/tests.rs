@@ -1,10 +1,10 @@
 //! What sources make.
 
-use super::lattice::Lattice;
-use super::random::Random;
+use super::lattice::LatticeInitial;
+use super::random::RandomInitial;
 use super::sphere::SphereInitial;
-use super::table::{Rows, Table};
-use super::{About, Made, Source};
+use super::table::{TableInitial, TableSource};
+use super::{InitialParticle, ParticleSource, SpeciesInfo};
 use crate::spheres::NamedSpheres;
 use nestar_deck::{Deck, DeckError};
 use nestar_device::random::Stream;
@@ -31,15 +31,15 @@ pub(super) fn refused<T>(found: Result<T, DeckError>, words: &[&str]) {
 }
 
 /// A species with these scalars, whose particles have masses of their own.
-fn about(scalars: &[String]) -> About<'_> {
-    About {
+fn about(scalars: &[String]) -> SpeciesInfo<'_> {
+    SpeciesInfo {
         name: "star",
         mass: None,
         scalars,
     }
 }
 
-fn all(source: &dyn Source) -> Vec<Made> {
+fn all(source: &dyn ParticleSource) -> Vec<InitialParticle> {
     (0..source.count())
         .filter_map(|id| source.make(id).unwrap())
         .collect()
@@ -58,14 +58,14 @@ fn formulas_have_random_numbers_of_their_own() {
         scalars  = { age = "r" }
         "#,
     );
-    let random: Random = deck.table("a").unwrap();
+    let random: RandomInitial = deck.table("a").unwrap();
     let names = ["metals".into(), "age".into()];
     let draws = random.draws(&deck, "a", &about(&names), STREAM).unwrap();
     assert_eq!(draws.count(), 40_000);
     let made = all(&draws);
     let count = made.len() as f64;
     assert!((count - 20_000.0).abs() < 400.0, "{count}");
-    let mean = |of: &dyn Fn(&Made) -> f64| made.iter().map(of).sum::<f64>() / count;
+    let mean = |of: &dyn Fn(&InitialParticle) -> f64| made.iter().map(of).sum::<f64>() / count;
     let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 0.03, "{found} {wanted}");
     near(mean(&|p| p.position[0].fract()), 0.5);
     near(mean(&|p| p.position[1]), 1.0);
@@ -90,7 +90,7 @@ fn formulas_have_random_numbers_of_their_own() {
         others.make(17).unwrap().map(|p| p.mass)
     );
     deck.set("a.position=[\"x\", \"0\", \"0\"]").unwrap();
-    let wrong: Random = deck.table("a").unwrap();
+    let wrong: RandomInitial = deck.table("a").unwrap();
     refused(
         wrong.draws(&deck, "a", &about(&names), STREAM),
         &["a.position[0]", "x"],
@@ -164,7 +164,7 @@ impl Folder {
         folder
     }
 
-    fn rows(&self, table: &str, mass: Option<f64>) -> Result<Vec<Made>, DeckError> {
+    fn rows(&self, table: &str, mass: Option<f64>) -> Result<Vec<InitialParticle>, DeckError> {
         self.rows_of("bodies.csv", table, mass)
     }
 
@@ -173,7 +173,7 @@ impl Folder {
         file: &str,
         table: &str,
         mass: Option<f64>,
-    ) -> Result<Vec<Made>, DeckError> {
+    ) -> Result<Vec<InitialParticle>, DeckError> {
         self.source(file, table, mass).map(|rows| all(&rows))
     }
 
@@ -182,12 +182,12 @@ impl Folder {
         file: &str,
         table: &str,
         mass: Option<f64>,
-    ) -> Result<Rows, DeckError> {
+    ) -> Result<TableSource, DeckError> {
         let name = self.0.join("deck.toml").display().to_string();
         let text = format!("[constants]\nkm_s = 0.5\n[a]\nfile = {file:?}\n{table}");
         let mut deck = Deck::parse(&name, &text)?;
-        let own: Table = deck.table("a")?;
-        let about = About {
+        let own: TableInitial = deck.table("a")?;
+        let about = SpeciesInfo {
             name: "star",
             mass,
             scalars: &["age".into()],
@@ -209,7 +209,7 @@ fn tables_give_a_particle_a_row() {
         "x, y, z, vx, vy, vz, mass, age # Mpc, km/s\n1, 2, 3, 4, 5, 6, 7, 8\n-1, -2, -3, 0, 0, 0, 1, 0\n",
     );
     let made = folder.rows("", None).unwrap();
-    let first = Made {
+    let first = InitialParticle {
         position: [1.0, 2.0, 3.0],
         velocity: [4.0, 5.0, 6.0],
         mass: 7.0,
@@ -219,7 +219,7 @@ fn tables_give_a_particle_a_row() {
     let scaled = "position = [\"10*x\", \"y\", \"z\"]\nvelocity = [\"vx*km_s\", \"0\", \"vz\"]\nmass = \"2*mass\"\nkeep = \"mass > 1\"\n\
                   scalars = { age = \"age + 1\" }";
     let made = folder.rows(scaled, None).unwrap();
-    let first = Made {
+    let first = InitialParticle {
         position: [10.0, 2.0, 3.0],
         velocity: [2.0, 0.0, 6.0],
         mass: 14.0,
@@ -289,11 +289,11 @@ fn a_group_of_zarr_arrays_is_a_table() {
     let position = "position = [\"position_x\", \"position_y\", \"2*position_z\"]";
     let rows = |table: &str| folder.rows_of("bodies.zarr", table, None);
     let made = rows(&format!("{position}\nkeep = \"mass > 1\"")).unwrap();
-    let first = Made {
+    let first = InitialParticle {
         position: [1.0, 2.0, 6.0],
         mass: 7.0,
         scalars: vec![8.0],
-        ..Made::default()
+        ..InitialParticle::default()
     };
     assert_eq!(made, [first]);
     let alone = "position = [\"1\", \"2\", \"3\"]\nmass = \"4\"\nscalars = { age = \"5\" }";
@@ -309,15 +309,15 @@ fn a_group_of_zarr_arrays_is_a_table() {
 fn particles_whose_mass_nobody_says_are_refused() {
     let text = "[a]\ncount = 3\nposition = [\"u0\", \"u1\", \"u2\"]\n[b]\npoints = [2, 2, 2]";
     let mut deck = deck(text);
-    let random: Random = deck.table("a").unwrap();
+    let random: RandomInitial = deck.table("a").unwrap();
     let words = ["a.mass", "particles.species.star.mass"];
     refused(random.draws(&deck, "a", &about(&[]), STREAM), &words);
-    let given = About {
+    let parameters = SpeciesInfo {
         mass: Some(0.0),
         ..about(&[])
     };
-    assert!(random.draws(&deck, "a", &given, STREAM).is_ok());
-    let lattice: Lattice = deck.table("b").unwrap();
+    assert!(random.draws(&deck, "a", &parameters, STREAM).is_ok());
+    let lattice: LatticeInitial = deck.table("b").unwrap();
     let domain = Domain {
         left_edge: [0.0; 3],
         right_edge: [1.0; 3],
@@ -335,7 +335,7 @@ fn what_is_no_number_keeps_no_particle() {
     let text =
         "[a]\ncount = 3\nposition = [\"id\", \"1\", \"2\"]\nmass = \"1\"\nkeep = \"sqrt(1.5 - x)\"";
     let mut deck = deck(text);
-    let random: Random = deck.table("a").unwrap();
+    let random: RandomInitial = deck.table("a").unwrap();
     let draws = random.draws(&deck, "a", &about(&[]), STREAM).unwrap();
     assert!(draws.make(1).unwrap().is_some());
     let error = draws.make(2).unwrap_err();

@@ -34,7 +34,7 @@ fn the_gas_rests_and_has_the_entropy() {
         let total = total();
         let gas = gas(law(core, slope));
         let dark = Profile::rest(&total, std::slice::from_ref(&gas)).unwrap();
-        let held = Gas::new(&gas, &[dark], GRAVITY, END, PRESSURE).unwrap();
+        let held = HydrostaticGas::new(&gas, &[dark], GRAVITY, END, PRESSURE).unwrap();
         let entropy = |r: f64| held.pressure(r) / held.density(r).powf(GAMMA);
         let exact = |r: f64| core + (r / 1.55).powf(slope);
         let [mut off, mut residual] = [0.0f64; 2];

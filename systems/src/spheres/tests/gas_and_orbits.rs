@@ -11,7 +11,7 @@ fn the_pressure_of_plummers_sphere_is_exact() {
     let exact = |r: f64| {
         gravity * mass * mass / (8.0 * PI * radius.powi(4)) / (1.0 + (r / radius).powi(2)).powi(3)
     };
-    let gas = Gas::new(&profile, &[], gravity, 20.0, exact(20.0)).unwrap();
+    let gas = HydrostaticGas::new(&profile, &[], gravity, 20.0, exact(20.0)).unwrap();
     let mut largest: f64 = 0.0;
     for n in 0..=400 {
         let r = 1e-5 * 2e6_f64.powf(f64::from(n) / 400.0);
@@ -35,7 +35,7 @@ fn the_pressure_holds_the_gas() {
         .unwrap()
         .scaled(0.1 / 0.9)
         .unwrap();
-    let held = Gas::new(&gas, std::slice::from_ref(&halo), 1.0, 20.0, 1e-9).unwrap();
+    let held = HydrostaticGas::new(&gas, std::slice::from_ref(&halo), 1.0, 20.0, 1e-9).unwrap();
     for r in [0.01_f64, 0.1, 1.0, 5.0, 9.0, 15.0] {
         let h = 1e-4 * r;
         let slope = (held.pressure(r + h) - held.pressure(r - h)) / (2.0 * h);

@@ -43,9 +43,18 @@ fn wrong_parameters_are_named() {
         assert_eq!(key(Profile::nfw(1.0, 1.0, 1.0, Some(wrong))), "decay");
         let plummer = Profile::plummer(1.0, 1.0).unwrap();
         assert_eq!(key(Sphere::new(&plummer, &[], wrong, 1.0)), "gravity");
-        assert_eq!(key(Gas::new(&plummer, &[], wrong, 1.0, 1.0)), "gravity");
-        assert_eq!(key(Gas::new(&plummer, &[], 1.0, wrong, 1.0)), "radius");
-        assert_eq!(key(Gas::new(&plummer, &[], 1.0, 1.0, wrong)), "pressure");
+        assert_eq!(
+            key(HydrostaticGas::new(&plummer, &[], wrong, 1.0, 1.0)),
+            "gravity"
+        );
+        assert_eq!(
+            key(HydrostaticGas::new(&plummer, &[], 1.0, wrong, 1.0)),
+            "radius"
+        );
+        assert_eq!(
+            key(HydrostaticGas::new(&plummer, &[], 1.0, 1.0, wrong)),
+            "pressure"
+        );
         assert_eq!(key(plummer.scaled(wrong)), "factor");
     }
     let plummer = Profile::plummer(1.0, 1.0).unwrap();
@@ -81,7 +90,7 @@ fn numbers_beyond_double_precision_are_refused() {
         let profile = Profile::plummer(mass, radius).unwrap();
         let sphere = Sphere::new(&profile, &[], 1.0, f64::INFINITY);
         assert_eq!(sphere.unwrap_err(), SphereError::OutOfRange);
-        let gas = Gas::new(&profile, &[], 1.0, radius, 1.0);
+        let gas = HydrostaticGas::new(&profile, &[], 1.0, radius, 1.0);
         assert_eq!(gas.is_ok(), mass < 1.0, "{gas:?}");
     }
 }

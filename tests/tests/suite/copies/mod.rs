@@ -4,13 +4,13 @@ mod potential;
 
 use crate::device_runs::emulation;
 use nestar::device_runtime::{Address, Number};
-use nestar::engine::device::Shape;
-use nestar::engine::field::device::DeviceTopology;
-use nestar::engine::field::{Field, Stores};
-use nestar::engine::ranks::Ranks;
+use nestar::engine::comm::Ranks;
+use nestar::engine::data::device::DeviceTopology;
+use nestar::engine::data::{Field, Stores};
+use nestar::engine::device::LaunchShape;
 use nestar::engine::step::memory::needed;
 use nestar::kernels::mesh::GatherScratch;
-use nestar::kernels::mesh::gather::{Target, gather};
+use nestar::kernels::mesh::gather::{GatherTarget, gather};
 use nestar::prelude::*;
 use nestar_tests::decks::{BLAST, HALF, deck};
 use nestar_tests::ranks::{joined, on_ranks_of, run_on_ranks_of};
@@ -90,7 +90,7 @@ struct Dyed<R: Real> {
 }
 
 #[device]
-fn diffuse<R: Real>(u: &Around<R, Dyed<R>>) -> Dyed<R> {
+fn diffuse<R: Real>(u: &Stencil<R, Dyed<R>>) -> Dyed<R> {
     let mut v = u.at(0, 0, 0);
     let across =
         (u.at(-1, 0, 0).dye + u.at(1, 0, 0).dye) + (u.at(0, -1, 0).dye + u.at(0, 1, 0).dye);
@@ -182,7 +182,7 @@ fn heat(mut gas: Write<Gas>, tables: Option<Res<DeviceTopology>>) -> Result<(), 
         level: pool.bank(view.banks()[0]).into(),
         rows: tables.rows(view.level()).into(),
     };
-    let shape = Shape {
+    let shape = LaunchShape {
         blocks: view.rows().len() as u32,
         threads: 64,
         shared: 0,
@@ -285,7 +285,7 @@ fn who_reads_deeper_than_declared_is_told_what_to_write() {
     // registered with as many, it is in order
     let sim = build(BLAST, &[HALF]).add(Adds(|sim: &mut Engine| {
         sim.system_in(Advance::Potential, reaching)
-            .depth::<Potential>(2);
+            .halo_width::<Potential>(2);
     }));
     Stepper::of(sim.unwrap_or_else(|e| panic!("{e}"))).steps(1);
 }
@@ -294,7 +294,7 @@ fn who_reads_deeper_than_declared_is_told_what_to_write() {
 fn refused(add: impl Fn(&mut Engine) + Send) -> String {
     let sim = build(BLAST, &[]).add(Adds(add));
     let mut sim = sim.unwrap_or_else(|e| panic!("{e}"));
-    sim.with(|sim| sim.ready())
+    sim.with(|sim| sim.finish_setup())
         .expect_err("refused")
         .to_string()
 }
@@ -329,7 +329,7 @@ fn what_no_copy_holds_is_refused_before_the_run() {
 fn a_gather_reaches_no_further_than_was_asked_for() {
     fn reach(potential: Read<Potential, 1>) -> Result<(), Error> {
         let view = potential.get(0)?;
-        let mut target = Target {
+        let mut target = GatherTarget {
             values: &mut [0.0; 1000],
             stride: 1000,
             components: 1,
@@ -379,6 +379,6 @@ fn a_fault_before_ranks_wait_for_each_other_ends_all_of_them() {
     let told = [stopped, "the lamp is out", stopped];
     let read = |potential: Read<Potential, 1>| potential.get(1).map(|_| ());
     assert_eq!(told_by_waiting(read), told);
-    let sum = |ranks: OtherRanks| ranks.sum(1).map(|_| ()).map_err(Error::from);
+    let sum = |ranks: Comm| ranks.sum(1).map(|_| ()).map_err(Error::from);
     assert_eq!(told_by_waiting(sum), told);
 }

@@ -1,7 +1,7 @@
 //! A second field of a user's own: one component, relaxed in place by red-black sweeps.
 
 use bevy_ecs::prelude::*;
-use nestar::engine::field::{Field, FieldSpec, Precision};
+use nestar::engine::data::{Field, FieldSpec, Precision};
 use nestar::engine::mesh::NewRows;
 use nestar::prelude::*;
 
@@ -51,7 +51,7 @@ pub struct Gravity {
 
 /// A cell moves towards the mean of its neighbours.
 #[device]
-fn relax<R: Real>(u: &Around<R>, gas: Conserved<R>) -> R {
+fn relax<R: Real>(u: &Stencil<R>, gas: Conserved<R>) -> R {
     let across = (u.at(-1, 0, 0) + u.at(1, 0, 0)) + (u.at(0, -1, 0) + u.at(0, 1, 0));
     let sum = across + (u.at(0, 0, -1) + u.at(0, 0, 1));
     sum * 0.125 + u.at(0, 0, 0) * 0.25 - gas.density * 0.0625
@@ -64,7 +64,7 @@ impl Plugin for Gravity {
         let solve = move |rows: LevelRows,
                           mut potential: Write<Potential, 1>,
                           gas: Read<Gas>,
-                          mut ranks: OtherRanks|
+                          mut ranks: Comm|
               -> Result<(), Error> {
             potential.sweep::<relax>(&rows, &mut ranks, sweeps, &[&gas], &[])
         };

@@ -4,12 +4,12 @@ use super::on_all;
 use super::twins::{COMPONENTS, Case, Element, Fluid, LEVELS, Twins};
 use bevy_ecs::system::RunSystemOnce;
 use nestar::device_runtime::{Address, device};
-use nestar::engine::device::{Buffer, Device, Shape};
-use nestar::engine::field::FineSide;
-use nestar::engine::ranks::mended_between_levels;
+use nestar::engine::comm::cells_repaired_between_levels;
+use nestar::engine::data::FineSide;
+use nestar::engine::device::{Buffer, Device, LaunchShape};
 use nestar::engine::step::synchronise::correct;
 use nestar::kernels::mesh::fluxes::{FACE, QUARTER};
-use nestar::kernels::mesh::parameters::Registers;
+use nestar::kernels::mesh::parameters::FluxRegisterView;
 use std::cell::Cell;
 
 /// Values of a face of a patch: as the coarse side, then as the fine side.
@@ -32,7 +32,7 @@ KERNEL(put_fluxes, FLUXES<mesh::REAL>) {
 
 #[device]
 struct Fluxes<R> {
-    registers: Registers<R>,
+    registers: FluxRegisterView<R>,
     rows: Address<i32>,
     coarse: Address<R>,
     fine: Address<R>,
@@ -59,7 +59,7 @@ fn put_on_host<R: Element>(twins: &Twins, level: usize, coarse: &[R], fine: &[R]
                 register.copy_from_slice(&coarse[at * COARSE..(at + 1) * COARSE]);
             }
             // SAFETY: as above.
-            let attempt = unsafe { registers.fine_mut(level, row, face, FineSide::Attempt) };
+            let attempt = unsafe { registers.fine_mut(level, row, face, FineSide::Tentative) };
             if let Some(register) = attempt {
                 register.copy_from_slice(&fine[at * FINE..(at + 1) * FINE]);
             }
@@ -86,7 +86,7 @@ fn put_on_device<R: Element>(twins: &Twins, level: usize, coarse: &[R], fine: &[
         coarse: coarse.address().into(),
         fine: fine.address().into(),
     };
-    let shape = Shape {
+    let shape = LaunchShape {
         blocks: 6 * twins.tables().count(level) as u32,
         threads: 1,
         shared: 0,
@@ -133,7 +133,7 @@ fn advance<R: Element>(twins: &mut Twins, level: usize, dt: f64) {
 fn correcting<R: Element>(case: &Case, device: &Device) -> u64 {
     let mut twins = Twins::refined::<R>(case, device);
     advance::<R>(&mut twins, 0, 0.02);
-    let mended = |n: usize| mended_between_levels(&twins.sims[n].world);
+    let mended = |n: usize| cells_repaired_between_levels(&twins.sims[n].world);
     let [host, device] = [0, 1].map(|n| mended(n).expect("the device adds up"));
     assert_eq!(host, device);
     host.corrections

@@ -3,9 +3,9 @@
 use super::on_all;
 use super::twins::{COMPONENTS, Case, Element, LEVELS, Twins, compare};
 use nestar::device_runtime::{Address, device};
-use nestar::engine::device::{Buffer, Device, Shape};
-use nestar::kernels::mesh::gather::{Target, gather};
-use nestar::kernels::mesh::parameters::View;
+use nestar::engine::device::{Buffer, Device, LaunchShape};
+use nestar::kernels::mesh::gather::{GatherTarget, gather};
+use nestar::kernels::mesh::parameters::GatherView;
 use nestar::kernels::mesh::{GatherScratch, GhostView};
 
 /// Gathers patches with 1 to 4 layers of ghosts into global memory.
@@ -25,7 +25,7 @@ KERNEL(gather_4, Gathered) { gather_to<4>(p); }
 
 #[device]
 struct Gathered<R> {
-    view: View<R>,
+    view: GatherView<R>,
     rows: Address<i32>,
     blocks: Address<R>,
     work: Address<R>,
@@ -39,7 +39,7 @@ fn on_host<R: Element>(view: &GhostView<R>, rows: &[u32], ghosts: usize) -> Vec<
         .iter()
         .zip(blocks.chunks_exact_mut(COMPONENTS * stride))
     {
-        let mut target = Target {
+        let mut target = GatherTarget {
             values,
             stride,
             components: COMPONENTS,
@@ -71,7 +71,7 @@ fn on_device<R: Element>(twins: &Twins, level: usize, ghosts: usize, shared: boo
         blocks: blocks.address().into(),
         work: work.address().into(),
     };
-    let shape = Shape {
+    let shape = LaunchShape {
         blocks: count as u32,
         threads: 1,
         shared: 0,

@@ -7,10 +7,10 @@ mod rule;
 mod twins;
 
 use bevy_ecs::system::RunSystemOnce;
+use nestar::engine::comm::exchange::refresh_halo;
+use nestar::engine::comm::{DiagnosticColumns, Reduce, totals};
+use nestar::engine::data::LevelRows;
 use nestar::engine::device::Device;
-use nestar::engine::field::LevelRows;
-use nestar::engine::ranks::exchange::refresh;
-use nestar::engine::ranks::{Columns, Reduce, totals};
 use nestar::engine::step::synchronise::restrict;
 use nestar::kernels::mesh::prolong::SlopeLimiter;
 use nestar::kernels::mesh::{COARSER, OUTSIDE};
@@ -124,7 +124,7 @@ fn averaging<R: Element>(case: &Case, device: &Device) {
         twins.clock(level, 0.1);
         let fields = [twins.operations()];
         twins.each(|sim| {
-            refresh(&mut sim.world, level, &fields).expect("there is no other rank");
+            refresh_halo(&mut sim.world, level, &fields).expect("there is no other rank");
             sim.world
                 .run_system_once(restrict::<Fluid>)
                 .expect("the system runs")
@@ -297,7 +297,7 @@ fn functions_of_cells<R: Element>(case: &Case, device: &Device) {
         twins.same::<R>(level, "reacted");
     }
     let found = twins.sims.each_mut().map(|sim| {
-        let columns = Columns::values(&mut sim.world).unwrap_or_else(|e| panic!("{e}"));
+        let columns = DiagnosticColumns::values(&mut sim.world).unwrap_or_else(|e| panic!("{e}"));
         let found = sim.world.resource::<Found>();
         let bits = columns.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
         (found.smallest.clone(), found.sectors.clone(), bits)

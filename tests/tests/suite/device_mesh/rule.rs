@@ -1,13 +1,13 @@
 //! A boundary rule that shows where and when it was asked: any difference in place, time or inner cells changes the bits.
 
 use nestar::device_runtime::Real;
-use nestar::kernels::mesh::{CellRule, GhostCell, Inner, RuleText};
+use nestar::kernels::mesh::{CellRule, GhostCell, InnerStates, RuleText};
 
 /// A wall in part of the face; elsewhere the nearest state, changed by place, time, layer and the cells further in.
 pub struct Patchwork;
 
 impl<R: Real> CellRule<R> for Patchwork {
-    fn apply(&self, cell: &GhostCell, inner: &Inner<R>, state: &mut [R]) {
+    fn apply(&self, cell: &GhostCell, inner: &InnerStates<R>, state: &mut [R]) {
         let mut sum = cell.time;
         for x in cell.centre {
             sum = 0.75 * sum + x;
@@ -36,7 +36,7 @@ impl<R: Real> CellRule<R> for Patchwork {
                 "RS_FN bool wall_{axis}_{side}(const double* centre, double time, unsigned*) {{\n\
                  \x20 return centre[{along}] < 0.4 + 0.1 * time;\n\
                  }}\n\
-                 RS_FN void beyond_{axis}_{side}(const Asked& at, REAL* u, unsigned*) {{\n\
+                 RS_FN void ghost_{axis}_{side}(const GhostQuery& at, REAL* u, unsigned*) {{\n\
                  \x20 double sum = at.time;\n\
                  \x20 for (int a = 0; a < 3; ++a) sum = 0.75 * sum + at.centre[a];\n\
                  \x20 for (int c = 0; c < COMPONENTS; ++c) u[c] *= (REAL)(1.0 + 0.125 * sum);\n\

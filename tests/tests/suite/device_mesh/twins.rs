@@ -3,12 +3,13 @@
 use super::rule::Patchwork;
 use bevy_ecs::prelude::*;
 use nestar::engine::Engine;
-use nestar::engine::device::{ComputeDevice, Device};
-pub use nestar::engine::field::Element;
-use nestar::engine::field::device::DeviceTopology;
-use nestar::engine::field::{
-    Beyond, Component, Correct, Field, FieldSpec, Pool, Precision, Prolong, StoreRef, Stores,
+pub use nestar::engine::data::Element;
+use nestar::engine::data::device::DeviceTopology;
+use nestar::engine::data::{
+    BoundaryCondition, Component, Correct, Field, FieldSpec, Pool, Precision, Prolong, StoreRef,
+    Stores,
 };
+use nestar::engine::device::{ComputeDevice, Device};
 use nestar::engine::mesh::{Changes, Clock, LevelClock, Levels, RefineRequests, Topology};
 use nestar::engine::step::config::MeshSettings;
 use nestar::engine::step::{check_faults, regrid};
@@ -42,12 +43,12 @@ pub struct Case {
 }
 
 impl Case {
-    fn beyond(&self) -> [[Beyond; 2]; 3] {
+    fn beyond(&self) -> [[BoundaryCondition; 2]; 3] {
         let face = |axis: usize, side: usize| match self.faces[axis].as_bytes()[side] {
-            b'p' => Beyond::Periodic,
-            b'o' => Beyond::Outflow,
-            b'r' => Beyond::Reflecting,
-            _ => Beyond::Rule(Arc::new(Patchwork)),
+            b'p' => BoundaryCondition::Periodic,
+            b'o' => BoundaryCondition::Outflow,
+            b'r' => BoundaryCondition::Reflecting,
+            _ => BoundaryCondition::Rule(Arc::new(Patchwork)),
         };
         std::array::from_fn(|axis| [face(axis, 0), face(axis, 1)])
     }
@@ -89,7 +90,7 @@ fn spec(case: &Case) -> FieldSpec {
         prolong: Prolong::Limited(case.limiter),
         correct: Correct::Fluxes,
         states: Some(StateRules::of::<GasStates, 5>()),
-        beyond: Some(case.beyond()),
+        boundary_conditions: Some(case.beyond()),
         ..FieldSpec::cells(&[])
     }
 }

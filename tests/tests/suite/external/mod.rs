@@ -5,7 +5,7 @@ mod tables;
 use crate::device_runs::places;
 use crate::symmetry::{GENERATORS, changed};
 use nestar::Simulation;
-use nestar::engine::ranks::Columns;
+use nestar::engine::comm::DiagnosticColumns;
 use nestar_tests::decks::{BLAST, HALF, SYMMETRIC, deck};
 use nestar_tests::ranks::{joined, on_ranks_of, run_with};
 use nestar_tests::runs::digests;
@@ -71,11 +71,11 @@ fn column(run: &mut Stepper, wanted: &str) -> f64 {
     run.0.with(|sim| {
         let names: Vec<String> = sim
             .world
-            .resource::<Columns>()
+            .resource::<DiagnosticColumns>()
             .names()
             .map(String::from)
             .collect();
-        let values = Columns::values(&mut sim.world).unwrap_or_else(|e| panic!("{e}"));
+        let values = DiagnosticColumns::values(&mut sim.world).unwrap_or_else(|e| panic!("{e}"));
         let mut found = names.iter().zip(values).filter(|(name, _)| *name == wanted);
         found.next().unwrap_or_else(|| panic!("{names:?}")).1
     })

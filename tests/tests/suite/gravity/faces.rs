@@ -4,7 +4,7 @@ use super::leaves::{Errors, each_leaf_cell, norm};
 use super::{columns, stored};
 use crate::device_runs::emulation;
 use nestar::Simulation;
-use nestar::engine::ranks::Ranks;
+use nestar::engine::comm::Ranks;
 use nestar_tests::decks::deck;
 use nestar_tests::ranks::{joined, on_ranks_of};
 use nestar_tests::runs::{digests, quietly_into};

@@ -6,13 +6,13 @@ use nestar_tests::{Stepper, build};
 #[test]
 fn limits_of_whole_levels_are_left_out_of_parts_and_known_of_the_beginning() {
     let settings = ["gravity.constant=3e3", "time.end=1e9"];
-    let parts = build(LUMP, &settings).with(|sim| sim.foresee(|_| ()));
+    let parts = build(LUMP, &settings).with(|sim| sim.preview_hierarchy(|_| ()));
     let parts = parts.unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(parts.left_out, ["gravity"]);
+    assert_eq!(parts.unknown_limits, ["gravity"]);
     let mut run = Stepper::new(LUMP, &settings);
     let known = run
         .0
-        .with(|sim| sim.first_steps())
+        .with(|sim| sim.step_lengths())
         .unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(known.len(), parts.steps.len());
     let shorter = known

@@ -1,12 +1,12 @@
 //! The potential and the acceleration in all leaf cells, and how wrong they are.
 
-use nestar::engine::field::Pool;
+use nestar::engine::data::Pool;
 use nestar::engine::mesh::Topology;
 use nestar::kernels::mesh::Rows;
-use nestar::kernels::multigrid::source::Source;
-use nestar::kernels::multigrid::star::Slopes;
+use nestar::kernels::multigrid::ghost_values::PotentialSlopes;
+use nestar::kernels::multigrid::source::PoissonSource;
 use nestar::systems::fields::Potential;
-use nestar::systems::gravity::{Beyond, Matter};
+use nestar::systems::gravity::{ExteriorPotential, Matter};
 use nestar_tests::Stepper;
 use std::f64::consts::PI;
 
@@ -37,10 +37,10 @@ pub(super) fn each_leaf_cell(run: &mut Stepper, mut visit: impl FnMut(Leaf)) {
     };
     for level in 0..=topology.finest() {
         let width = topology.domain.cell_width(level)[0];
-        let slopes = Slopes {
+        let slopes = PotentialSlopes {
             view: potential.ghosts::<f64>(topology, level, 2),
-            exterior: sim.world.resource::<Beyond>().on_host(1.0),
-            source: Source {
+            exterior: sim.world.resource::<ExteriorPotential>().on_host(1.0),
+            source: PoissonSource {
                 density: matter.present::<f64>(level),
                 coefficient: 4.0 * PI,
                 mean,

@@ -16,7 +16,7 @@ mod wide;
 
 use crate::device_runs::emulation;
 use nestar::Simulation;
-use nestar::engine::ranks::{Columns, Ranks};
+use nestar::engine::comm::{DiagnosticColumns, Ranks};
 use nestar::prelude::*;
 
 use nestar_tests::decks::deck;
@@ -131,9 +131,13 @@ fn a_run_with_gravity_goes_on_after_a_restart() {
 /// The columns of the diagnostics by name.
 pub(crate) fn columns(run: &mut Stepper) -> Vec<(String, f64)> {
     run.0.with(|sim| {
-        let names = sim.world.resource::<Columns>().names().map(String::from);
+        let names = sim
+            .world
+            .resource::<DiagnosticColumns>()
+            .names()
+            .map(String::from);
         let names: Vec<String> = names.collect();
-        let values = Columns::values(&mut sim.world).unwrap_or_else(|e| panic!("{e}"));
+        let values = DiagnosticColumns::values(&mut sim.world).unwrap_or_else(|e| panic!("{e}"));
         names.into_iter().zip(values).collect()
     })
 }

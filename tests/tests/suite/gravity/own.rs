@@ -3,14 +3,14 @@
 use super::leaves::norm;
 use super::{FEW, LUMP, MULTIGRID, OUTFLOW};
 use crate::device_runs::emulation;
-use nestar::engine::field::Element;
-use nestar::engine::ranks::Ranks;
+use nestar::engine::comm::Ranks;
+use nestar::engine::data::Element;
 use nestar::kernels::mesh::GhostView;
 use nestar::kernels::multigrid::level::{self, LevelGrid};
-use nestar::kernels::multigrid::source::Source;
+use nestar::kernels::multigrid::source::PoissonSource;
 use nestar::prelude::*;
 use nestar::systems::fields::Potential;
-use nestar::systems::gravity::Beyond;
+use nestar::systems::gravity::ExteriorPotential;
 use nestar_tests::decks::deck;
 use nestar_tests::ranks::on_ranks_of;
 use nestar_tests::runs::{digests, quietly_into};
@@ -43,7 +43,7 @@ impl Field for Slope {
 }
 
 #[device]
-fn slope<R: Real>(u: &Around<R, R, 2>, at: &Place<R>) -> R {
+fn slope<R: Real>(u: &Stencil<R, R, 2>, at: &Place<R>) -> R {
     let near = u.at(1, 0, 0) - u.at(-1, 0, 0);
     let far = u.at(2, 0, 0) - u.at(-2, 0, 0);
     (8.0 * near - far) / (12.0 * at.width[0])
@@ -161,13 +161,13 @@ fn residual(run: &mut Stepper, level: usize) -> f64 {
             coarse_new: border.coarse_new,
             ..own
         },
-        exterior: sim.world.resource::<Beyond>().on_host(1.0),
-        source: Source {
+        exterior: sim.world.resource::<ExteriorPotential>().on_host(1.0),
+        source: PoissonSource {
             density: Pool::<Matter>::of(&sim.world).present::<f64>(level),
             coefficient: 4.0 * PI,
             mean: 0.0,
         },
-        lag: None,
+        tau: None,
         weights: width.map(|w| 1.0 / (w * w)),
     };
     let rows = topology.rows(level).iter();

@@ -3,7 +3,7 @@
 mod plugin;
 
 use crate::device_runs::places;
-use nestar::engine::ranks::Columns;
+use nestar::engine::comm::DiagnosticColumns;
 use nestar::prelude::*;
 use nestar_tests::decks::{BLAST, HALF, deck};
 use nestar_tests::ranks::{joined, on_ranks_of, run_with};
@@ -29,7 +29,9 @@ fn a_field_with_a_stencil_a_limit_a_criterion_and_a_column_takes_sixty_lines() {
 fn end(stepper: &mut Stepper) -> (State, Vec<u64>, Vec<&'static str>) {
     let step = |_| stepper.try_step().unwrap_or_else(|e| panic!("{e}")).limiter;
     let limiters = (0..2).map(step).collect();
-    let columns = stepper.0.with(|sim| Columns::values(&mut sim.world));
+    let columns = stepper
+        .0
+        .with(|sim| DiagnosticColumns::values(&mut sim.world));
     let columns = columns.unwrap_or_else(|e| panic!("{e}")).into_iter();
     (
         stepper.state(),

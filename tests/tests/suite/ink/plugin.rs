@@ -22,7 +22,7 @@ fn blot<R: Real>(_old: R, at: &Place<R>) -> R {
 }
 
 #[device]
-fn spread<R: Real>(u: &Around<R>, at: &Place<R>, p: &Spreading<R>) -> R {
+fn spread<R: Real>(u: &Stencil<R>, at: &Place<R>, p: &Spreading<R>) -> R {
     let x = u.at(-1, 0, 0) + u.at(1, 0, 0);
     let y = u.at(0, -1, 0) + u.at(0, 1, 0);
     let z = u.at(0, 0, -1) + u.at(0, 0, 1);
@@ -36,7 +36,7 @@ fn longest_step<R: Real>(_u: R, at: &Place<R>, p: &Spreading<R>) -> R {
 }
 
 #[device]
-fn slope<R: Real>(u: &Around<R>) -> R {
+fn slope<R: Real>(u: &Stencil<R>) -> R {
     let x = u.at(1, 0, 0) - u.at(-1, 0, 0);
     let y = u.at(0, 1, 0) - u.at(0, -1, 0);
     let z = u.at(0, 0, 1) - u.at(0, 0, -1);
@@ -44,7 +44,7 @@ fn slope<R: Real>(u: &Around<R>) -> R {
 }
 
 #[device]
-fn at_edge<R: Real>(u: &Around<R>, p: &Spreading<R>) -> bool {
+fn at_edge<R: Real>(u: &Stencil<R>, p: &Spreading<R>) -> bool {
     slope(u) > p.edge
 }
 

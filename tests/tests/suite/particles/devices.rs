@@ -2,9 +2,9 @@
 
 use super::criteria::{CLOUDS, CRITERIA};
 use super::same::CLUMP;
-use nestar::engine::field::Items;
+use nestar::engine::data::ParticleSet;
 use nestar::engine::mesh::Topology;
-use nestar::systems::particles::{AllSpecies, Species};
+use nestar::systems::particles::{Species, SpeciesMap};
 use nestar_tests::devices::open;
 use nestar_tests::ranks::run_on_ranks;
 use nestar_tests::runs::{digests, quietly_into};
@@ -110,7 +110,7 @@ fn particles_on_a_device_change_places_too() {
     stepper.steps(1);
     let world = &mut stepper.0.engine().world;
     let rows = world.resource::<Topology>().rows(0).to_vec();
-    let dark = &mut world.resource_mut::<AllSpecies>().0[0];
+    let dark = &mut world.resource_mut::<SpeciesMap>().0[0];
     assert!(dark.is_on_device());
     let ids = |dark: &Species| -> Vec<Vec<u64>> {
         let ids = rows.iter().map(|&row| dark.identities(row));

@@ -3,11 +3,11 @@
 
 use super::same::CLUMP;
 use nestar::Simulation;
-use nestar::engine::field::Items;
-use nestar::engine::ranks::Ranks;
+use nestar::engine::comm::Ranks;
+use nestar::engine::data::ParticleSet;
 use nestar::prelude::*;
 use nestar::snapshot::Snapshot;
-use nestar::systems::particles::AllSpecies;
+use nestar::systems::particles::SpeciesMap;
 use nestar_tests::decks::deck;
 use nestar_tests::devices::open;
 use nestar_tests::ranks::{on_ranks_of, run_on_ranks_of};
@@ -23,7 +23,7 @@ struct Diary {
     path: u64,
 }
 
-impl Carried for Diary {
+impl PatchComponent for Diary {
     const NAME: &'static str = "diary";
     const VERSION: u32 = 1;
 
@@ -48,7 +48,7 @@ struct Diaries;
 
 impl Plugin for Diaries {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.carried::<Diary>();
+        sim.register_carried::<Diary>();
         sim.system_in(Limit::Propose, hand_out);
         sim.system_in(Advance::Correct, keep);
         Ok(())
@@ -57,8 +57,8 @@ impl Plugin for Diaries {
 
 fn hand_out(
     (topology, clock): (Res<Topology>, Res<LevelClock>),
-    mut all: ResMut<AllSpecies>,
-    (mut individuals, mut commands): (Individuals, Commands),
+    mut all: ResMut<SpeciesMap>,
+    (mut individuals, mut commands): (ParticleEntities, Commands),
     known: Query<&Diary>,
 ) -> Result<(), Error> {
     if clock.level > 0 || clock.step != 2 {
@@ -87,8 +87,8 @@ fn hand_out(
 
 fn keep(
     (topology, clock): (Res<Topology>, Res<LevelClock>),
-    all: Res<AllSpecies>,
-    mut diaries: Query<(&Item, &mut Diary)>,
+    all: Res<SpeciesMap>,
+    mut diaries: Query<(&ParticleId, &mut Diary)>,
 ) -> Result<(), Error> {
     if clock.level > 0 {
         return Ok(());
@@ -145,7 +145,7 @@ fn components_go_with_particles_whatever_these_are() {
     let snapshot = Snapshot::open(&snapshot).expect("a snapshot");
     let length = |path: &str| {
         snapshot
-            .parts()
+            .blobs()
             .find(|part| part.path == path)
             .map(|p| p.length)
     };
@@ -175,8 +175,8 @@ fn components_go_with_particles_whatever_these_are() {
 /// How many particles and how many entities of them a rank has.
 fn census(stepper: &mut Stepper) -> [usize; 2] {
     let world = &mut stepper.0.engine().world;
-    let entities = world.query::<&Item>().iter(world).count();
-    let (all, topology) = (world.resource::<AllSpecies>(), world.resource::<Topology>());
+    let entities = world.query::<&ParticleId>().iter(world).count();
+    let (all, topology) = (world.resource::<SpeciesMap>(), world.resource::<Topology>());
     let rows = 0..topology.capacity() as u32;
     let count = |row: u32| {
         all.0
@@ -221,7 +221,7 @@ impl Plugin for Feed {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let mass = self.0;
         let feed = move |(topology, clock): (Res<Topology>, Res<LevelClock>),
-                         mut all: ResMut<AllSpecies>|
+                         mut all: ResMut<SpeciesMap>|
               -> Result<(), Error> {
             let dark = all.0.iter_mut().find(|species| species.name == "dark");
             if clock.level == 0 && clock.step == 1 {

@@ -56,7 +56,7 @@ keep     = "ln(u3) + 2.5 < 1.2*cos(2*pi*u0) + 0.8*sin(2*pi*u1) + 0.5*cos(2*pi*u2
 fn masses(stepper: &mut Stepper) -> Vec<f64> {
     let world = &stepper.0.engine().world;
     let topology = world.resource::<Topology>();
-    let gas = nestar::engine::field::Pool::<Gas>::of(world);
+    let gas = nestar::engine::data::Pool::<Gas>::of(world);
     let mut cubes = vec![0.0; 4096];
     for level in 0..=topology.finest() {
         for &row in topology

@@ -4,7 +4,7 @@ use super::particles;
 use bevy_ecs::prelude::*;
 use nestar::engine::mesh::Topology;
 use nestar::prelude::*;
-use nestar::systems::particles::{AllSpecies, Particle};
+use nestar::systems::particles::{Particle, SpeciesMap};
 use nestar_tests::Stepper;
 use nestar_tests::random::Random;
 
@@ -126,7 +126,7 @@ impl Plugin for Watch {
 
 fn watch(
     topology: Res<Topology>,
-    all: Res<AllSpecies>,
+    all: Res<SpeciesMap>,
     mut felt: ResMut<Felt>,
 ) -> Result<(), Error> {
     let star = all.named("star")?.particles(&topology)?;

@@ -3,12 +3,12 @@
 use super::same::CLUMP;
 use bevy_ecs::prelude::*;
 use nestar::Simulation;
-use nestar::engine::field::Items;
+use nestar::engine::comm::Ranks;
+use nestar::engine::data::ParticleSet;
 use nestar::engine::mesh::{LevelClock, Topology};
-use nestar::engine::ranks::Ranks;
 use nestar::prelude::*;
 use nestar::systems::order::Advance;
-use nestar::systems::particles::AllSpecies;
+use nestar::systems::particles::SpeciesMap;
 use nestar_tests::Scratch;
 use nestar_tests::decks::deck;
 use nestar_tests::ranks::run_on_ranks_of;
@@ -43,7 +43,7 @@ impl Plugin for Plan {
 fn happen(
     plan: Res<Plan>,
     (topology, clock): (Res<Topology>, Res<LevelClock>),
-    mut all: ResMut<AllSpecies>,
+    mut all: ResMut<SpeciesMap>,
 ) -> Result<(), Error> {
     if topology.rank() > 0 || (clock.level, clock.step) != plan.at {
         return Ok(());

@@ -18,13 +18,13 @@ mod spheres;
 mod tracers;
 
 use nestar::engine::mesh::Topology;
-use nestar::systems::particles::{AllSpecies, Particle};
+use nestar::systems::particles::{Particle, SpeciesMap};
 use nestar_tests::Stepper;
 
 /// The particles of a species that a rank has, by identity.
 pub(crate) fn particles(stepper: &mut Stepper, species: &str) -> Vec<Particle> {
     let world = &stepper.0.engine().world;
-    let all = world.resource::<AllSpecies>();
+    let all = world.resource::<SpeciesMap>();
     let species = all.named(species).expect("the species is there");
     let particles = species.particles(world.resource::<Topology>());
     particles.expect("particles are at hand")

@@ -2,7 +2,7 @@
 
 use super::particles;
 use nestar::Simulation;
-use nestar::engine::ranks::{Alone, Ranks};
+use nestar::engine::comm::{Ranks, SingleRank};
 use nestar_tests::Stepper;
 use nestar_tests::decks::deck;
 
@@ -26,7 +26,7 @@ fn refusal(species: &str) -> String {
 
 /// Why a deck is refused.
 fn refusal_of(text: &str) -> String {
-    let built = Simulation::with_ranks(deck(text, &[]), Ranks::new(Alone));
+    let built = Simulation::with_ranks(deck(text, &[]), Ranks::new(SingleRank));
     let begun = built.and_then(Stepper::begin);
     begun.err().expect("refused").to_string()
 }

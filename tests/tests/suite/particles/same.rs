@@ -2,7 +2,7 @@
 
 use super::{bits, particles};
 use nestar::Simulation;
-use nestar::engine::ranks::Ranks;
+use nestar::engine::comm::Ranks;
 use nestar_tests::decks::deck;
 use nestar_tests::ranks::{on_ranks, run_on_ranks_of};
 use nestar_tests::runs::{digests, quietly_into};
@@ -147,7 +147,7 @@ fn a_restart_goes_on_as_if_nothing_had_happened() {
 fn a_species_that_is_not_there_is_named() {
     let mut stepper = Stepper::new(CLUMP, SHORT);
     let world = &stepper.0.engine().world;
-    let all = world.resource::<nestar::systems::particles::AllSpecies>();
+    let all = world.resource::<nestar::systems::particles::SpeciesMap>();
     let why = all.named("gas").err().expect("refused").to_string();
     assert!(why.contains("\"dark\", \"stars\""), "{why}");
 }

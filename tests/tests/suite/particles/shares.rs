@@ -2,9 +2,9 @@
 
 use super::same::CLUMP;
 use super::{bits, particles};
-use nestar::engine::field::Items;
+use nestar::engine::data::ParticleSet;
 use nestar::engine::mesh::Topology;
-use nestar::systems::particles::AllSpecies;
+use nestar::systems::particles::SpeciesMap;
 use nestar_tests::Scratch;
 use nestar_tests::ranks::{joined, on_ranks, run_on_ranks};
 use nestar_tests::runs::{digests, quietly_into};
@@ -50,7 +50,7 @@ fn shares(ranks: usize, settings: &[&str]) -> Vec<[usize; 3]> {
         let world = &stepper.0.engine().world;
         let topology = world.resource::<Topology>();
         let species = world
-            .resource::<AllSpecies>()
+            .resource::<SpeciesMap>()
             .named("dark")
             .expect("it is there");
         let rows = topology.rows(1);
@@ -175,7 +175,7 @@ fn root_patches_move_beneath_finer_levels_with_all_that_is_in_them() {
         [0; 4].map(|_| {
             stepper.steps(1);
             let topology = stepper.0.engine().world.resource::<Topology>();
-            topology.cuts().starts(0).to_vec()
+            topology.partition().starts(0).to_vec()
         })
     });
     let moved = cuts[0].windows(2).filter(|two| two[0] != two[1]).count();

@@ -4,7 +4,7 @@ use super::same::CLUMP;
 use super::{bits, particles};
 use nestar::Simulation;
 use nestar::engine::Error;
-use nestar::engine::ranks::Ranks;
+use nestar::engine::comm::Ranks;
 use nestar::snapshot::{LEAF, ORIGIN, Snapshot, Values, digest};
 use nestar_tests::decks::deck;
 use nestar_tests::ranks::run_on_ranks_of;
@@ -58,11 +58,11 @@ fn after(runs: &[(usize, usize)], settings: &[&str]) -> String {
 /// patches and of identities.
 fn held(snapshot: &Snapshot, species: &str) -> Vec<Vec<u64>> {
     let path = format!("particles/{species}");
-    let header = snapshot.items().find(|items| items.path == path);
+    let header = snapshot.particles().find(|items| items.path == path);
     let count = header.expect("the species is there").count;
     let read = |name: &str| {
         snapshot
-            .read_items(&path, name, 0..count)
+            .read_particles(&path, name, 0..count)
             .expect("it is read")
     };
     let Values::U64(id) = read("id") else {

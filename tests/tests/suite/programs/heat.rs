@@ -1,7 +1,7 @@
 //! Cooling and conduction: energy, orders and exact solutions.
 
 use super::{COOLING, conduction, cooling, stepper};
-use nestar::engine::ranks::Columns;
+use nestar::engine::comm::DiagnosticColumns;
 use nestar::prelude::*;
 use nestar_tests::Stepper;
 use nestar_tests::decks::deck;
@@ -88,7 +88,7 @@ fn decay(settings: &[&str]) -> [f64; 2] {
     let sim = sim.simulation(deck(HEAT, settings));
     let mut run = Stepper::of(sim.unwrap_or_else(|e| panic!("{e}")));
     let amplitude = |run: &mut Stepper| {
-        let values = run.0.with(|sim| Columns::values(&mut sim.world));
+        let values = run.0.with(|sim| DiagnosticColumns::values(&mut sim.world));
         values.unwrap_or_else(|e| panic!("{e}"))[0]
     };
     let (first, before) = (amplitude(&mut run), run.0.with(|sim| totals(sim)));

@@ -1,12 +1,14 @@
 //! `nestar check` and `nestar order`.
 
 use super::estimate::{Steps, measured_rate, output};
-use super::{DeckArgs, Failure, list, memory, now_and_then, patches_found, positive, print};
+use super::{CommandError, DeckArgs, list, memory, patches_found, positive, print, throttled};
 use clap::Args;
 use nestar::engine::Error;
 use nestar::engine::mesh::{CELLS, Topology};
-use nestar::engine::step::memory::{MemoryGuard, needed, of_items, of_ranks, shortage};
-use nestar::engine::step::{Catalogue, Entry, Foresight};
+use nestar::engine::step::memory::{
+    MemoryGuard, needed, needed_per_rank, particle_demand, shortage,
+};
+use nestar::engine::step::{Catalogue, CatalogueEntry, HierarchyPreview};
 use nestar::systems::units::Units;
 use nestar::{App, engine, order};
 use nestar_deck::Deck;
@@ -32,7 +34,7 @@ pub struct CheckArgs {
 
 /// Prints the resolved deck, and what a run of it would do as comments, so that the whole is a deck again. No field of the run is
 /// made.
-pub fn check(app: &App, arguments: &CheckArgs) -> Result<(), Failure> {
+pub fn check(app: &App, arguments: &CheckArgs) -> Result<(), CommandError> {
     let deck = arguments.deck.read(app, &[])?;
     let mut sim = app.simulation(deck.clone())?;
     let order = sim.with(order::describe)?;
@@ -59,7 +61,7 @@ fn units(sim: &engine::Engine) -> String {
 /// What the plugins of the run have registered.
 fn plugins(sim: &engine::Engine) -> String {
     let entries = sim.world.resource::<Catalogue>().entries().iter();
-    let mut own: Vec<&Entry> = entries.filter(|entry| !entry.owner.is_empty()).collect();
+    let mut own: Vec<&CatalogueEntry> = entries.filter(|entry| !entry.owner.is_empty()).collect();
     own.sort_by_key(|entry| &entry.owner);
     let mut text = String::new();
     for (n, entry) in own.iter().enumerate() {
@@ -75,7 +77,7 @@ fn plugins(sim: &engine::Engine) -> String {
 }
 
 /// Prints the order of a step.
-pub fn order(app: &App, arguments: &DeckArgs) -> Result<(), Failure> {
+pub fn order(app: &App, arguments: &DeckArgs) -> Result<(), CommandError> {
     let mut sim = app.simulation(arguments.read(app, &[])?)?;
     print(&sim.with(order::describe)?)
 }
@@ -86,7 +88,7 @@ fn outlook(
     sim: &engine::Engine,
     deck: &Deck,
     rate: Option<f64>,
-) -> Result<String, Failure> {
+) -> Result<String, CommandError> {
     let from = &sim.settings.run.start_from;
     if !from.is_empty() {
         return Ok(format!(
@@ -97,15 +99,15 @@ fn outlook(
     let mut on_host = deck.clone();
     on_host.set("run.device=cpu")?;
     let mut foreseen = app.simulation(on_host.clone())?;
-    let found = foreseen.with(|sim| sim.foresee(now_and_then(patches_found)))?;
+    let found = foreseen.with(|sim| sim.preview_hierarchy(throttled(patches_found)))?;
     let foreseen = foreseen.engine();
     let misfit = fits(sim, foreseen)?;
     let mut text = hierarchy(foreseen) + &memory_of(foreseen) + &misfit;
-    if found.unfinished {
+    if found.is_truncated {
         text += "no more is foreseen: there are more patches than can be looked at, of finer levels or of the root grid\n";
         return Ok(text);
     }
-    let items = of_items(&foreseen.world, 1, 1).into_iter();
+    let items = particle_demand(&foreseen.world, 1, 1).into_iter();
     let items: u64 = items.map(|kind| kind.count).sum();
     let few = items == 0 || (items <= MADE_ITEMS && misfit.is_empty());
     let (own, note) = first_steps(app, on_host, foreseen, (found, few))?;
@@ -125,9 +127,9 @@ fn first_steps(
     app: &App,
     deck: Deck,
     foreseen: &engine::Engine,
-    (found, few): (Foresight, bool),
-) -> Result<(Vec<f64>, String), Failure> {
-    if found.left_out.is_empty() {
+    (found, few): (HierarchyPreview, bool),
+) -> Result<(Vec<f64>, String), CommandError> {
+    if found.unknown_limits.is_empty() {
         return Ok((found.steps, String::new()));
     }
     let topology = foreseen.world.resource::<Topology>();
@@ -135,7 +137,7 @@ fn first_steps(
         .map(|level| patches(topology, level))
         .sum();
     if all > MADE || !few {
-        let names = found.left_out.join(", ");
+        let names = found.unknown_limits.join(", ");
         let note = format!(
             "these steps do not include the limit by {names}, which needs whole levels; a run with time.max_steps = 1 shows it\n"
         );
@@ -143,9 +145,9 @@ fn first_steps(
     }
     let mut sim = app.simulation(deck)?;
     let steps = sim.with(|sim| {
-        sim.ready()?;
+        sim.finish_setup()?;
         sim.initialise()?;
-        sim.first_steps()
+        sim.step_lengths()
     })?;
     Ok((steps, String::new()))
 }
@@ -165,7 +167,7 @@ fn fits(sim: &engine::Engine, foreseen: &engine::Engine) -> Result<String, Error
         let capped = world.resource::<MemoryGuard>().capped;
         return Ok(format!(
             "{capped} patches are not refined, as memory does not suffice: {}\n",
-            shortage.fact()
+            shortage.description()
         ));
     }
     let topology = world.resource::<Topology>();
@@ -196,7 +198,7 @@ fn hierarchy(sim: &engine::Engine) -> String {
     let (patch, topology) = (memory::patch_bytes(sim), sim.world.resource::<Topology>());
     let mut text = format!(
         "initial hierarchy: {} a patch for all fields in all banks, {} precision\n\nlevel   patches        cells      memory\n",
-        memory::shown(patch),
+        memory::format_bytes(patch),
         format!("{:?}", sim.precision()).to_lowercase()
     );
     let mut row = |name: &str, patches: usize| {
@@ -205,7 +207,7 @@ fn hierarchy(sim: &engine::Engine) -> String {
             text,
             "{name:>5} {patches:>9} {:>12} {:>11}",
             patches * CELLS,
-            memory::shown(patches as u64 * patch)
+            memory::format_bytes(patches as u64 * patch)
         );
     };
     let levels = 0..=topology.max_level;
@@ -222,7 +224,7 @@ fn memory_of(sim: &engine::Engine) -> String {
     let levels = 0..=topology.max_level;
     let rows = levels.map(|level| patches(topology, level)).sum();
     let items = memory::items(sim, rows);
-    let takers = match items.is_empty() {
+    let consumers = match items.is_empty() {
         true => "fields and tables",
         false => "fields, tables and items",
     };
@@ -231,13 +233,16 @@ fn memory_of(sim: &engine::Engine) -> String {
     });
     let _ = writeln!(
         text,
-        "memory of {takers}: {} on one rank, which is what run.memory_limit counts on any number of them; with the copies \
+        "memory of {consumers}: {} on one rank, which is what run.memory_limit counts on any number of them; with the copies \
          that ranks keep of others' patches about",
-        memory::shown(needed(world, rows))
+        memory::format_bytes(needed(world, rows))
     );
     for ranks in RANKS.into_iter().filter(|ranks| 8 * ranks <= rows) {
-        let part = of_ranks(world, rows, ranks);
-        let (all, part) = (memory::shown(part * ranks as u64), memory::shown(part));
+        let part = needed_per_rank(world, rows, ranks);
+        let (all, part) = (
+            memory::format_bytes(part * ranks as u64),
+            memory::format_bytes(part),
+        );
         let _ = writeln!(
             text,
             "  {ranks:>4} ranks: {part:>11} on each, {all:>11} in all"

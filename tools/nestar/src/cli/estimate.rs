@@ -3,7 +3,7 @@
 use super::memory;
 use nestar::App;
 use nestar::engine::Engine;
-use nestar::engine::field::{StoreRef, Stores};
+use nestar::engine::data::{StoreRef, Stores};
 use nestar::engine::mesh::{CELLS, Topology};
 use nestar::engine::step::RunCounters;
 use nestar::engine::step::limits::LevelSteps;
@@ -143,8 +143,8 @@ pub fn output(sim: &Engine, steps: &Steps) -> String {
     };
     format!(
         "output: about {count:.0} snapshots{more}, each at most {} (before compression), {} in all\n",
-        memory::shown(snapshot),
-        memory::shown((count * snapshot as f64) as u64)
+        memory::format_bytes(snapshot),
+        memory::format_bytes((count * snapshot as f64) as u64)
     )
 }
 
@@ -154,7 +154,7 @@ pub fn measured_rate(app: &App, deck: &Deck) -> Option<f64> {
     SMALL.iter().try_for_each(|change| deck.set(change)).ok()?;
     let mut sim = app.simulation(deck).ok()?;
     sim.with(|sim| {
-        sim.ready().ok()?;
+        sim.finish_setup().ok()?;
         sim.initialise().ok()?;
         // the first step makes what the others find
         sim.root_step(f64::MAX).ok()?;

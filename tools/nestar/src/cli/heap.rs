@@ -4,7 +4,7 @@
 /// given back to the system they would come anew each time, page by page: a fifth of a step's time. Vectors of a gibibyte and more go back.
 ///
 /// Only the C library of GNU has to be told.
-pub fn keep() {
+pub fn retain_freed_memory() {
     #[cfg(target_env = "gnu")]
     for (option, value) in [
         // the heaps of threads give back what is free whatever they are told

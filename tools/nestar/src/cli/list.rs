@@ -2,9 +2,9 @@
 
 use clap::{Args, ValueEnum};
 use nestar::App;
-use nestar::engine::step::Entry;
+use nestar::engine::step::CatalogueEntry;
 use nestar::systems::fields::quantities::{derived_fields, vocabulary};
-use nestar::systems::fields::{GasModel, Physical};
+use nestar::systems::fields::{GasModel, GasUnits};
 use nestar::systems::hydro::boundary::FACES;
 use nestar_deck::{FUNCTIONS, ParameterDoc, TableSchema, describe_table, merged};
 use std::fmt::Write as _;
@@ -102,7 +102,7 @@ fn plugins(app: &App) -> String {
     let mut text =
         "plugins (each takes part where the deck has its table, an empty one at least) and what they register\n"
             .to_string();
-    let plugins = app.registered();
+    let plugins = app.registered_plugins();
     for plugin in &plugins {
         let doc = plugin
             .table
@@ -125,7 +125,7 @@ fn plugins(app: &App) -> String {
 }
 
 /// What a plugin has registered: kind and name, documentation, field and unit.
-pub fn registered(text: &mut String, registered: &Entry) {
+pub fn registered(text: &mut String, registered: &CatalogueEntry) {
     let facts = [registered.field, &registered.unit];
     let facts: Vec<&str> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
     let mut doc = registered.doc.clone();
@@ -251,7 +251,7 @@ fn facts(parameter: &ParameterDoc) -> String {
 }
 
 fn fields(app: &App) -> String {
-    let one = Physical {
+    let one = GasUnits {
         mean_molecular_weight: 1.0,
         kelvin: 1.0,
         number_density: 1.0,
@@ -292,7 +292,7 @@ fn drawn(app: &App) -> String {
         temperature, sound_speed, mach, entropy, temperature_k and number_density_cm3 where there are units, fraction_NAME, the mass fraction of scalar_NAME, and particles/NAME, the density \
         of a species";
     let entries = app
-        .registered()
+        .registered_plugins()
         .into_iter()
         .filter_map(|plugin| plugin.entries.ok());
     let own = (entries.flatten()).filter(|entry| DRAWN.contains(&entry.kind));

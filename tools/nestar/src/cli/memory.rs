@@ -1,10 +1,10 @@
 //! How much memory a run takes.
 
 use nestar::engine::Engine;
-pub use nestar::engine::device::shown;
-use nestar::engine::field::{StoreRef, Stores};
+use nestar::engine::data::{StoreRef, Stores};
+pub use nestar::engine::device::format_bytes;
 use nestar::engine::mesh::Topology;
-use nestar::engine::step::memory::{ItemsDemand, of_items};
+use nestar::engine::step::memory::{ParticleDemand, particle_demand};
 
 /// Bytes of one patch in the pools of all fields.
 pub fn patch_bytes(sim: &Engine) -> u64 {
@@ -15,11 +15,14 @@ pub fn patch_bytes(sim: &Engine) -> u64 {
 
 /// The items that a run begins with, a line for each kind, with their memory in so many patches.
 pub fn items(sim: &Engine, patches: usize) -> Vec<String> {
-    let line = |kind: ItemsDemand| {
+    let line = |kind: ParticleDemand| {
         let (path, count) = (kind.path, kind.count);
-        format!("{path}: {} for {count} of them at most", shown(kind.bytes))
+        format!(
+            "{path}: {} for {count} of them at most",
+            format_bytes(kind.bytes)
+        )
     };
-    of_items(&sim.world, patches, 1)
+    particle_demand(&sim.world, patches, 1)
         .into_iter()
         .map(line)
         .collect()

@@ -17,9 +17,9 @@ mod verify;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use nestar::engine::Error;
+use nestar::monitor::keep_file_limits_from_killing;
 use nestar::report::say;
 use nestar::snapshot::SnapshotError;
-use nestar::watch::keep_file_limits_from_killing;
 use nestar::{App, assemble};
 use nestar_deck::{Deck, DeckError};
 use nestar_plot::PlotError;
@@ -32,14 +32,14 @@ use std::time::{Duration, Instant};
 /// Exit status of a run that failed.
 const FAILED: u8 = 1;
 /// Exit status where the deck or the arguments are wrong.
-const WRONG: u8 = 2;
+const INVALID_INPUT: u8 = 2;
 /// Exit status of a run that was interrupted and can be resumed.
 const INTERRUPTED: u8 = 3;
 /// Exit status where memory does not suffice: a run can be resumed with more.
-pub const MEMORY: u8 = 4;
+pub const OUT_OF_MEMORY: u8 = 4;
 
 /// Wall time after which progress is told.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
 
 const STATUSES: &str = "\
 Exit status:
@@ -118,12 +118,12 @@ impl DeckArgs {
 }
 
 /// Why a command ended without success.
-struct Failure {
+struct CommandError {
     status: u8,
     message: String,
 }
 
-impl Failure {
+impl CommandError {
     fn new(status: u8, message: impl ToString) -> Self {
         Self {
             status,
@@ -139,38 +139,38 @@ impl Failure {
     }
 }
 
-impl From<DeckError> for Failure {
+impl From<DeckError> for CommandError {
     fn from(error: DeckError) -> Self {
-        Self::new(WRONG, error)
+        Self::new(INVALID_INPUT, error)
     }
 }
 
-impl From<Error> for Failure {
+impl From<Error> for CommandError {
     fn from(error: Error) -> Self {
         let status = match error {
-            Error::Deck(_) | Error::Setup(_) => WRONG,
-            Error::Memory(_) => MEMORY,
+            Error::Deck(_) | Error::Setup(_) => INVALID_INPUT,
+            Error::Memory(_) => OUT_OF_MEMORY,
             _ => FAILED,
         };
         Self::new(status, error)
     }
 }
 
-impl From<SnapshotError> for Failure {
+impl From<SnapshotError> for CommandError {
     fn from(error: SnapshotError) -> Self {
         let status = match error {
-            SnapshotError::Foreign { .. } | SnapshotError::Newer { .. } => WRONG,
+            SnapshotError::Foreign { .. } | SnapshotError::Newer { .. } => INVALID_INPUT,
             _ => FAILED,
         };
         Self::new(status, error)
     }
 }
 
-impl From<PlotError> for Failure {
+impl From<PlotError> for CommandError {
     fn from(error: PlotError) -> Self {
         match error {
             PlotError::Snapshot(error) => error.into(),
-            error => Self::new(WRONG, error),
+            error => Self::new(INVALID_INPUT, error),
         }
     }
 }
@@ -187,7 +187,7 @@ impl From<PlotError> for Failure {
 /// }
 /// ```
 pub fn main(configure: impl FnOnce(App) -> App) -> ExitCode {
-    heap::keep();
+    heap::retain_freed_memory();
     let app = configure(App::default());
     let command = parsed(&app);
     // the commands that fail to do so still say what they could not write
@@ -221,15 +221,15 @@ fn signature(app: &App) -> String {
 }
 
 /// Work whose panics are failures like others.
-fn guarded(work: impl FnOnce() -> Result<u8, Failure>) -> Result<u8, Failure> {
+fn guarded(work: impl FnOnce() -> Result<u8, CommandError>) -> Result<u8, CommandError> {
     // the panic itself has been printed when it arrives here
     let fault = "this is a fault of the program, please report it with the deck";
     std::panic::catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|_| Err(Failure::new(FAILED, fault)))
+        .unwrap_or_else(|_| Err(CommandError::new(FAILED, fault)))
 }
 
 /// The exit status of a command.
-fn execute(app: &App, command: Command) -> Result<u8, Failure> {
+fn execute(app: &App, command: Command) -> Result<u8, CommandError> {
     match command {
         Command::Run(arguments) => ranks::each(arguments.ranks, |ranks, library| {
             run::run(app, &arguments, ranks, library)
@@ -252,8 +252,8 @@ fn execute(app: &App, command: Command) -> Result<u8, Failure> {
 }
 
 /// Work in a pool of threads that was started, as the one that starts by itself panics where there are none to be had.
-fn in_pool(work: impl FnOnce() -> Result<(), Failure> + Send) -> Result<u8, Failure> {
-    assemble::pool(0)?.install(work).map(|()| 0)
+fn in_pool(work: impl FnOnce() -> Result<(), CommandError> + Send) -> Result<u8, CommandError> {
+    assemble::thread_pool(0)?.install(work).map(|()| 0)
 }
 
 fn schema(app: &App) -> String {
@@ -261,21 +261,21 @@ fn schema(app: &App) -> String {
 }
 
 /// Prints a result. A reader that has seen enough and closed the pipe is no failure.
-fn print(text: &str) -> Result<(), Failure> {
+fn print(text: &str) -> Result<(), CommandError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(FAILED, format!("cannot print: {error}")))
+            Err(CommandError::new(FAILED, format!("cannot print: {error}")))
         }
         _ => Ok(()),
     }
 }
 
 /// Tells how far something is, not more often than people want to know.
-fn now_and_then(text: impl Fn(usize) -> String) -> impl FnMut(usize) {
+fn throttled(text: impl Fn(usize) -> String) -> impl FnMut(usize) {
     let mut told = Instant::now();
     move |number| {
-        if told.elapsed() >= PATIENCE {
+        if told.elapsed() >= PROGRESS_INTERVAL {
             say(&text(number));
             told = Instant::now();
         }

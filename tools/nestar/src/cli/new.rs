@@ -1,6 +1,6 @@
 //! `nestar new`: a crate with physics of one's own.
 
-use super::{FAILED, Failure, WRONG, print};
+use super::{CommandError, FAILED, INVALID_INPUT, print};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ const FILES: [(&str, &str); 7] = [
 ];
 
 /// Makes a crate with a plugin, a deck and a test.
-pub fn new(arguments: &NewArgs) -> Result<(), Failure> {
+pub fn new(arguments: &NewArgs) -> Result<(), CommandError> {
     let folder = &arguments.folder;
     let name = name_of(folder)?;
     let nestar = std::path::absolute(&arguments.nestar).unwrap_or(arguments.nestar.clone());
@@ -39,11 +39,11 @@ pub fn new(arguments: &NewArgs) -> Result<(), Failure> {
             "there is no Nestar in {}: give the folder tools/nestar of a checkout by --nestar",
             nestar.display()
         );
-        return Err(Failure::new(WRONG, message));
+        return Err(CommandError::new(INVALID_INPUT, message));
     }
     if folder.exists() {
         let message = format!("{} exists already: nothing is written", folder.display());
-        return Err(Failure::new(WRONG, message));
+        return Err(CommandError::new(INVALID_INPUT, message));
     }
     // the versions that Nestar is tested with; a folder by itself has none
     let versions = std::fs::read_to_string(nestar.join("../../Cargo.lock"));
@@ -68,7 +68,7 @@ pub fn new(arguments: &NewArgs) -> Result<(), Failure> {
 }
 
 /// The name of the program, which is one of a crate.
-fn name_of(folder: &Path) -> Result<String, Failure> {
+fn name_of(folder: &Path) -> Result<String, CommandError> {
     let name = folder
         .file_name()
         .and_then(|name| name.to_str())
@@ -77,8 +77,8 @@ fn name_of(folder: &Path) -> Result<String, Failure> {
     let sound = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(plain);
     match sound && name != "nestar" && name != "test" {
         true => Ok(name.to_string()),
-        false => Err(Failure::new(
-            WRONG,
+        false => Err(CommandError::new(
+            INVALID_INPUT,
             format!(
                 "{name:?} is no name of a crate: letters, digits, `-` and `_`, a letter first; not `nestar` or `test`"
             ),
@@ -86,9 +86,9 @@ fn name_of(folder: &Path) -> Result<String, Failure> {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
+fn write(path: &Path, text: &str) -> Result<(), CommandError> {
     let folder = path.parent().unwrap_or(Path::new(""));
     std::fs::create_dir_all(folder)
         .and_then(|()| std::fs::write(path, text))
-        .map_err(|e| Failure::new(FAILED, format!("cannot write {}: {e}", path.display())))
+        .map_err(|e| CommandError::new(FAILED, format!("cannot write {}: {e}", path.display())))
 }

@@ -1,17 +1,19 @@
 //! `nestar plan`: what a run on many ranks would be like, its parts built on one.
 
-mod figures;
-mod items;
+mod json;
+mod particles;
 mod text;
 
 use super::estimate::steps_in_a_root_step;
 use super::{
-    DeckArgs, FAILED, Failure, WRONG, now_and_then, number, patches_found, positive, print,
-    snapshot,
+    CommandError, DeckArgs, FAILED, INVALID_INPUT, number, patches_found, positive, print,
+    snapshot, throttled,
 };
 use clap::Args;
+use nestar::engine::comm::estimate::{
+    DataSizes, MachineModel, PartitionEstimate, RootStep, TreeOutline,
+};
 use nestar::engine::mesh::Topology;
-use nestar::engine::ranks::forecast::{Course, Forecast, Machine, Outline, Sizes};
 use nestar::engine::{self, step::memory};
 use nestar::snapshot::{LEAF, ORIGIN, Snapshot, Values};
 use nestar::{App, Simulation};
@@ -64,62 +66,62 @@ pub struct PlanArgs {
 }
 
 /// What all numbers of ranks have in common.
-struct Subject {
-    outline: Outline,
+struct PlanInput {
+    outline: TreeOutline,
     /// Where the hierarchy comes from.
     origin: String,
-    sizes: Sizes,
+    sizes: DataSizes,
     /// Bytes of memory of a row that is held.
     held: u64,
-    machine: Machine,
+    machine: MachineModel,
     layers: usize,
-    course: Course,
+    root_step: RootStep,
     /// Where the numbers of steps come from.
     steps_from: &'static str,
-    items: items::Found,
+    items: particles::ParticleForecast,
 }
 
-impl Subject {
+impl PlanInput {
     /// Bytes that the patches and items of a rank take.
-    fn memory(&self, forecast: &Forecast, rank: usize) -> u64 {
-        let items = forecast.items(rank) as f64 * self.items.bytes;
-        forecast.held(rank) * self.held + items as u64
+    fn memory(&self, estimate: &PartitionEstimate, rank: usize) -> u64 {
+        let items = estimate.items(rank) as f64 * self.items.bytes;
+        estimate.held(rank) * self.held + items as u64
     }
 }
 
 /// Plans for all numbers of ranks.
-pub fn plan(app: &App, arguments: &PlanArgs) -> Result<(), Failure> {
+pub fn plan(app: &App, arguments: &PlanArgs) -> Result<(), CommandError> {
     let subject = subject(app, arguments)?;
-    let mut tell = now_and_then(|ranks| format!("builds the parts of {ranks} ranks …"));
-    let forecast = |&ranks: &u32| {
+    let mut tell = throttled(|ranks| format!("builds the parts of {ranks} ranks …"));
+    let estimate = |&ranks: &u32| {
         tell(ranks as usize);
-        let forecast = Forecast::new(&subject.outline, ranks as usize, subject.layers);
-        forecast.in_course(subject.course.clone())
+        let estimate = PartitionEstimate::new(&subject.outline, ranks as usize, subject.layers);
+        estimate.with_root_step(subject.root_step.clone())
     };
-    let forecasts: Vec<Forecast> = arguments.ranks.iter().map(forecast).collect();
+    let estimates: Vec<PartitionEstimate> = arguments.ranks.iter().map(estimate).collect();
     let json = arguments.json.as_ref();
     let quiet = json.is_some_and(|path| path.as_os_str() == "-");
     if !quiet {
-        print(&text::report(&subject, &forecasts))?;
+        print(&text::report(&subject, &estimates))?;
     }
     let Some(path) = json else {
         return Ok(());
     };
-    let text = format!("{:#}\n", figures::document(app, &subject, &forecasts));
+    let text = format!("{:#}\n", json::document(app, &subject, &estimates));
     if quiet {
         return print(&text);
     }
     std::fs::write(path, text)
-        .map_err(|e| Failure::new(FAILED, format!("cannot write {}: {e}", path.display())))
+        .map_err(|e| CommandError::new(FAILED, format!("cannot write {}: {e}", path.display())))
 }
 
-fn subject(app: &App, arguments: &PlanArgs) -> Result<Subject, Failure> {
+fn subject(app: &App, arguments: &PlanArgs) -> Result<PlanInput, CommandError> {
     // no field is computed with: a device would only be in the way
     let deck = arguments.deck.read(app, &["run.device=cpu".into()])?;
     let mut sim = app.simulation(deck)?;
     let world = &sim.engine().world;
-    let (sizes, layers) = Sizes::of(world);
-    let held = memory::of_fields(world, MANY_ROWS) / MANY_ROWS as u64;
+    let (sizes, layers) = DataSizes::of(world);
+    let held = memory::field_bytes(world, MANY_ROWS) / MANY_ROWS as u64;
     let (mut outline, origin, (steps, steps_from)) = match &arguments.snapshot {
         None => {
             let (outline, steps) = initial(&mut sim)?;
@@ -134,16 +136,16 @@ fn subject(app: &App, arguments: &PlanArgs) -> Result<Subject, Failure> {
         }
     };
     let items = match &arguments.snapshot {
-        None => items::expected(sim.engine(), &mut outline),
-        Some(path) => items::stored(sim.engine(), &snapshot::open(path)?, &mut outline)?,
+        None => particles::expected(sim.engine(), &mut outline),
+        Some(path) => particles::stored(sim.engine(), &snapshot::open(path)?, &mut outline)?,
     };
     let patches = (0..outline.levels()).map(|level| outline.patches(level));
     let patches: Vec<usize> = patches.collect();
     let intervals = sim.engine().settings.mesh.regrid_interval.clone();
     let may_change = sim.engine().levels() - 1;
     let intervals = &intervals[..may_change.min(intervals.len())];
-    Ok(Subject {
-        course: Course::of(&sim.engine().world, &patches, steps, intervals),
+    Ok(PlanInput {
+        root_step: RootStep::of(&sim.engine().world, &patches, steps, intervals),
         steps_from,
         items,
         outline,
@@ -156,8 +158,8 @@ fn subject(app: &App, arguments: &PlanArgs) -> Result<Subject, Failure> {
 }
 
 /// The ranks that the arguments describe.
-fn machine(arguments: &PlanArgs) -> Machine {
-    Machine {
+fn machine(arguments: &PlanArgs) -> MachineModel {
+    MachineModel {
         rate: arguments.device_rate,
         latency: 1e-6 * arguments.latency,
         bandwidth: 1e9 * arguments.network,
@@ -169,14 +171,14 @@ fn machine(arguments: &PlanArgs) -> Machine {
 }
 
 /// The hierarchy that a run begins with, and the steps of its levels in a root step.
-fn initial(sim: &mut Simulation) -> Result<(Outline, Vec<u64>), Failure> {
+fn initial(sim: &mut Simulation) -> Result<(TreeOutline, Vec<u64>), CommandError> {
     if sim.engine().levels() == 1 {
         // the root grid is what it is, whatever the state
         let domain = sim.engine().world.resource::<Topology>().domain;
-        return Ok((Outline::new(domain), vec![1]));
+        return Ok((TreeOutline::new(domain), vec![1]));
     }
-    let found = sim.with(|sim| sim.foresee(now_and_then(patches_found)))?;
-    let outline = Outline::of(sim.engine().world.resource::<Topology>());
+    let found = sim.with(|sim| sim.preview_hierarchy(throttled(patches_found)))?;
+    let outline = TreeOutline::of(sim.engine().world.resource::<Topology>());
     let levels = sim.engine().settings.time.levels;
     Ok((outline, steps_in_a_root_step(levels, found.steps)))
 }
@@ -197,7 +199,7 @@ fn latest(snapshot: &Snapshot) -> Vec<u64> {
 }
 
 /// The hierarchy of a snapshot, from its arrays of places and leaves alone.
-fn stored(sim: &engine::Engine, snapshot: &Snapshot) -> Result<Outline, Failure> {
+fn stored(sim: &engine::Engine, snapshot: &Snapshot) -> Result<TreeOutline, CommandError> {
     let domain = sim.world.resource::<Topology>().domain;
     let path = snapshot.path().display();
     let cells = domain.cells(0).map(|n| n as u64);
@@ -205,12 +207,13 @@ fn stored(sim: &engine::Engine, snapshot: &Snapshot) -> Result<Outline, Failure>
     if found != cells {
         let message =
             format!("{path}: the root grid has {found:?} cells, that of the deck {cells:?}");
-        return Err(Failure::new(WRONG, message));
+        return Err(CommandError::new(INVALID_INPUT, message));
     }
-    let mut outline = Outline::new(domain);
+    let mut outline = TreeOutline::new(domain);
     for level in 0..snapshot.levels().len() {
         let read = |name| snapshot.read(level as u8, name);
-        let damaged = |why: &str| Failure::new(FAILED, format!("{path}: level {level}: {why}"));
+        let damaged =
+            |why: &str| CommandError::new(FAILED, format!("{path}: level {level}: {why}"));
         let (Values::I32(origins), Values::U8(leaf)) = (read(ORIGIN)?, read(LEAF)?) else {
             return Err(damaged("`origin` or `leaf` has a wrong type"));
         };

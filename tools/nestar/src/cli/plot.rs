@@ -1,17 +1,17 @@
 //! `nestar plot`.
 
 use super::snapshot::{SnapshotArgs, open};
-use super::{FAILED, Failure, print};
+use super::{CommandError, FAILED, print};
 use clap::Args;
 use nestar::App;
-use nestar::engine::field::{DerivedFields, Stores};
+use nestar::engine::data::{DerivedFields, Stores};
 use nestar::kernels::hydro::eos;
 use nestar::snapshot::Snapshot;
 use nestar::systems::fields::quantities::WITH_UNITS;
-use nestar::systems::fields::{GAS_COMPONENTS, Physical};
+use nestar::systems::fields::{GAS_COMPONENTS, GasUnits};
 use nestar::systems::units::Units;
 use nestar_deck::{CodeUnits, Deck};
-use nestar_plot::{Axis, Kind, OwnField, PlotOptions, Scale, Value};
+use nestar_plot::{Axis, CellFunction, CustomField, PlotKind, PlotOptions, Scale};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -85,9 +85,9 @@ pub struct PlotArgs {
 impl PlotArgs {
     fn options(&self) -> PlotOptions {
         let kind = match (self.projection, self.max) {
-            (true, _) => Kind::Projection,
-            (_, true) => Kind::Maximum,
-            _ => Kind::Slice(self.slice),
+            (true, _) => PlotKind::Projection,
+            (_, true) => PlotKind::Maximum,
+            _ => PlotKind::Slice(self.slice),
         };
         PlotOptions {
             field: self.field.clone(),
@@ -109,7 +109,7 @@ impl PlotArgs {
 }
 
 /// The derived fields of the program, as a run of the snapshot's deck has them. Other programs' snapshots have none here.
-fn derived_here(app: &App, snapshot: &Snapshot) -> Option<Vec<OwnField>> {
+fn derived_here(app: &App, snapshot: &Snapshot) -> Option<Vec<CustomField>> {
     let mut deck = Deck::parse("the snapshot's deck", &snapshot.attributes().config).ok()?;
     deck.set("run.device=cpu").ok()?;
     let mut sim = app.simulation(deck).ok()?;
@@ -120,7 +120,7 @@ fn derived_here(app: &App, snapshot: &Snapshot) -> Option<Vec<OwnField>> {
         let store = stores.iter().find(|store| store.name == of)?;
         let components = &store.of(world).spec().components;
         let number = derived.number.clone();
-        Some(OwnField {
+        Some(CustomField {
             name: derived.name.clone(),
             units: derived.units.clone(),
             arrays: components.iter().map(|c| c.name.clone()).collect(),
@@ -131,7 +131,7 @@ fn derived_here(app: &App, snapshot: &Snapshot) -> Option<Vec<OwnField>> {
 }
 
 /// Temperature and number density of the gas, where the snapshot's units say what they are.
-fn with_units(snapshot: &Snapshot) -> Vec<OwnField> {
+fn with_units(snapshot: &Snapshot) -> Vec<CustomField> {
     let attributes = snapshot.attributes();
     let units = CodeUnits {
         length_cgs: attributes.units.length_cgs,
@@ -140,12 +140,12 @@ fn with_units(snapshot: &Snapshot) -> Vec<OwnField> {
         name: attributes.units.name.clone(),
     };
     let fact = |name: &str| attributes.facts.get(name).copied();
-    let (Some(units), Some(gamma)) = (units.stated(), fact("gamma")) else {
+    let (Some(units), Some(gamma)) = (units.if_dimensional(), fact("gamma")) else {
         return Vec::new();
     };
-    let weight = fact("mean_molecular_weight").unwrap_or(Physical::IONISED);
-    let physical = Physical::of(&Units::from(units), weight);
-    let field = |name: &str, units: &str, arrays: &[&str], value: Value| OwnField {
+    let weight = fact("mean_molecular_weight").unwrap_or(GasUnits::IONISED);
+    let physical = GasUnits::of(&Units::from(units), weight);
+    let field = |name: &str, units: &str, arrays: &[&str], value: CellFunction| CustomField {
         name: name.into(),
         units: units.into(),
         arrays: arrays.iter().map(ToString::to_string).collect(),
@@ -174,7 +174,7 @@ const GAS: [&str; GAS_COMPONENTS] = [
 ];
 
 /// Draws a picture and prints where it is.
-pub fn plot(app: &App, arguments: &PlotArgs) -> Result<(), Failure> {
+pub fn plot(app: &App, arguments: &PlotArgs) -> Result<(), CommandError> {
     let snapshot = open(&arguments.snapshot.snapshot)?;
     let mut own = derived_here(app, &snapshot).unwrap_or_default();
     // the first of a name is drawn: that of the program
@@ -187,7 +187,7 @@ pub fn plot(app: &App, arguments: &PlotArgs) -> Result<(), Failure> {
         .clone()
         .unwrap_or_else(|| format!("{field}_{}.png", number.to_string_lossy()).into());
     std::fs::write(&file, bytes).map_err(|error| {
-        Failure::new(FAILED, format!("cannot write {}: {error}", file.display()))
+        CommandError::new(FAILED, format!("cannot write {}: {error}", file.display()))
     })?;
     print(&format!("{}\n", file.display()))
 }

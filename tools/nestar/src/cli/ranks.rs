@@ -1,10 +1,10 @@
 //! A command as one or as several ranks, which an MPI launcher started or which are threads of this process: one of them
 //! speaks, and all end together.
 
-use super::{FAILED, Failure, WRONG, guarded};
+use super::{CommandError, FAILED, INVALID_INPUT, guarded};
 use clap::Args;
-use nestar::engine::ranks::{Ranks, RanksError, Threads};
-use nestar::mpi::{Launch, Verdict};
+use nestar::engine::comm::{Ranks, RanksError, ThreadRank};
+use nestar::mpi::{JobStatus, Launch};
 
 /// How many ranks a command makes of its own process.
 #[derive(Args, Clone, Copy)]
@@ -23,38 +23,40 @@ impl RanksArgs {
 
 /// Does `work` as every rank of this process: as the one that an MPI launcher started, as all that the arguments ask for, or
 /// as the only one; the exit status. `work` is told what connects the ranks.
-pub fn each<W>(arguments: RanksArgs, work: W) -> Result<u8, Failure>
+pub fn each<W>(arguments: RanksArgs, work: W) -> Result<u8, CommandError>
 where
-    W: Fn(&Ranks, &str) -> Result<u8, Failure> + Sync,
+    W: Fn(&Ranks, &str) -> Result<u8, CommandError> + Sync,
 {
     let launch = Launch::start()?;
     match arguments.ranks.map_or(1, usize::from) {
         1 => launched(&launch, work),
-        size if launch.ranks().are_alone() => as_threads(size, &work),
+        size if launch.ranks().is_single() => as_threads(size, &work),
         _ => launched(&launch, |_, _| {
             let why = "--ranks makes ranks of one process, but an MPI launcher has started several: leave it out";
-            Err(Failure::new(WRONG, why))
+            Err(CommandError::new(INVALID_INPUT, why))
         }),
     }
 }
 
 /// Does `work` as the rank that a launcher started, or as the only one.
-fn launched<W>(launch: &Launch, work: W) -> Result<u8, Failure>
+fn launched<W>(launch: &Launch, work: W) -> Result<u8, CommandError>
 where
-    W: Fn(&Ranks, &str) -> Result<u8, Failure>,
+    W: Fn(&Ranks, &str) -> Result<u8, CommandError>,
 {
     let ranks = launch.ranks();
     let library = launch.library().unwrap_or_default();
     let result = guarded(|| work(&ranks, &library));
-    let named = |failure: Failure| failure.of_rank(ranks.rank(), ranks.size());
+    let named = |failure: CommandError| failure.of_rank(ranks.rank(), ranks.size());
     match (launch.conclude(result.is_err()), result) {
-        (Verdict::Done, result) => result,
-        (Verdict::Failed { rank, all }, Err(failure)) if rank == ranks.rank() => {
+        (JobStatus::Done, result) => result,
+        (JobStatus::Failed { rank, all }, Err(failure)) if rank == ranks.rank() => {
             Err(if all { failure } else { named(failure) })
         }
-        (Verdict::Failed { .. }, result) => Err(Failure::silent(result.err().map(|f| f.status))),
-        (Verdict::Deserted, result) => {
-            let failure = named(result.err().unwrap_or_else(|| Failure::silent(None)));
+        (JobStatus::Failed { .. }, result) => {
+            Err(CommandError::silent(result.err().map(|f| f.status)))
+        }
+        (JobStatus::Unresponsive, result) => {
+            let failure = named(result.err().unwrap_or_else(|| CommandError::silent(None)));
             failure.tell();
             launch.end_all(failure.status)
         }
@@ -62,11 +64,14 @@ where
 }
 
 /// Does `work` as `size` ranks, each a thread.
-fn as_threads<W>(size: usize, work: &W) -> Result<u8, Failure>
+fn as_threads<W>(size: usize, work: &W) -> Result<u8, CommandError>
 where
-    W: Fn(&Ranks, &str) -> Result<u8, Failure> + Sync,
+    W: Fn(&Ranks, &str) -> Result<u8, CommandError> + Sync,
 {
-    let ranks: Vec<Ranks> = Threads::connect(size).into_iter().map(Ranks::new).collect();
+    let ranks: Vec<Ranks> = ThreadRank::connect(size)
+        .into_iter()
+        .map(Ranks::new)
+        .collect();
     let as_thread = |ranks: &Ranks| {
         let result = guarded(|| work(ranks, "threads"));
         if let Err(failure) = &result {
@@ -75,7 +80,7 @@ where
         result
     };
     let unstarted = |ranks: &Ranks, error: &std::io::Error| {
-        let failure = Failure::new(FAILED, format!("cannot start its thread: {error}"));
+        let failure = CommandError::new(FAILED, format!("cannot start its thread: {error}"));
         // the others would wait for it
         ranks.communicator().abort(&failure.message);
         failure
@@ -86,7 +91,7 @@ where
             started.map_err(|error| unstarted(ranks, &error))
         };
         let started: Vec<_> = ranks.iter().map(start).collect();
-        let gone = |_| Err(Failure::new(FAILED, "its thread is gone"));
+        let gone = |_| Err(CommandError::new(FAILED, "its thread is gone"));
         let ended = started.into_iter().map(|t| t?.join().unwrap_or_else(gone));
         ended.collect()
     });
@@ -95,24 +100,25 @@ where
 
 /// The exit status of ranks that have ended, or the failure of the one that the others only follow.
 fn first_cause(
-    ended: Vec<Result<u8, Failure>>,
+    ended: Vec<Result<u8, CommandError>>,
     failure: Option<RanksError>,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandError> {
     let size = ended.len();
     let first = match failure {
         Some(RanksError::Stopped { rank, .. }) => rank,
         _ => 0,
     };
-    let words = |result: &Result<u8, Failure>| result.as_ref().err().map(|f| f.message.clone());
+    let words =
+        |result: &Result<u8, CommandError>| result.as_ref().err().map(|f| f.message.clone());
     let same = ended.iter().all(|one| words(one) == words(&ended[0]));
     match ended.into_iter().nth(first) {
         Some(Err(failure)) if !same => Err(failure.of_rank(first, size)),
         Some(result) => result,
-        None => Err(Failure::new(FAILED, "no rank was started")),
+        None => Err(CommandError::new(FAILED, "no rank was started")),
     }
 }
 
-impl Failure {
+impl CommandError {
     /// A failure that another rank tells of.
     fn silent(status: Option<u8>) -> Self {
         Self::new(status.unwrap_or(FAILED), "")
@@ -149,13 +155,13 @@ pub fn shared_gpus(ranks: &Ranks, own: Option<[u8; 16]>) -> Result<Option<String
 
 #[cfg(test)]
 mod tests {
-    use super::{Failure, as_threads, shared_gpus};
-    use nestar::engine::ranks::{Ranks, Threads};
+    use super::{CommandError, as_threads, shared_gpus};
+    use nestar::engine::comm::{Ranks, ThreadRank};
 
     #[test]
     fn a_gpu_of_two_ranks_is_told_of() {
         let told = |gpus: [Option<u8>; 3]| {
-            let ranks = Threads::connect(3).into_iter().zip(gpus);
+            let ranks = ThreadRank::connect(3).into_iter().zip(gpus);
             let started: Vec<_> = ranks
                 .map(|(rank, gpu)| {
                     let work = move || shared_gpus(&Ranks::new(rank), gpu.map(|n| [n; 16]));
@@ -175,9 +181,9 @@ mod tests {
         let status = |failing: &[usize]| {
             let work = |ranks: &Ranks, _: &str| {
                 if failing.contains(&ranks.rank()) {
-                    return Err(Failure::new(7, "why"));
+                    return Err(CommandError::new(7, "why"));
                 }
-                ranks.any(false).map_err(Failure::from).map(|_| 3)
+                ranks.any(false).map_err(CommandError::from).map(|_| 3)
             };
             as_threads(3, &work).map_err(|failure| (failure.status, failure.message))
         };
@@ -188,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_failure_names_its_rank_where_there_are_several() {
-        let failure = || Failure::new(1, "why");
+        let failure = || CommandError::new(1, "why");
         assert_eq!(failure().of_rank(2, 4).message, "rank 2 of 4: why");
         assert_eq!(failure().of_rank(0, 1).message, "why");
     }

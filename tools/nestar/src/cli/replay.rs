@@ -1,12 +1,12 @@
 //! `nestar replay`: the step of a captured patch, or the calls of a function in a cell, once more.
 
-use super::{FAILED, Failure, positive, print};
+use super::{CommandError, FAILED, positive, print};
 use clap::Args;
 use nestar::App;
-use nestar::engine::field::{Called, CellCase};
+use nestar::engine::data::{CellCallResult, CellCase};
 use nestar::engine::step::{Capture, Replays};
 use nestar::systems::hydro::HydroConfig;
-use nestar::systems::hydro::replay::{Pass, primitive, replay as passes_of};
+use nestar::systems::hydro::replay::{ReplayPass, primitive, replay as passes_of};
 use nestar_deck::Deck;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub struct ReplayArgs {
 ///
 /// # Errors
 /// The file cannot be read; without changes, the step does not give the bits that the run found.
-pub fn replay(app: &App, arguments: &ReplayArgs) -> Result<(), Failure> {
+pub fn replay(app: &App, arguments: &ReplayArgs) -> Result<(), CommandError> {
     let text = std::fs::read_to_string(&arguments.capture).unwrap_or_default();
     match text.starts_with("cell_case") {
         true => replay_cell(app, arguments),
@@ -44,7 +44,7 @@ fn same_bits(a: &[f64], b: &[f64]) -> bool {
 }
 
 /// Calls the function in the cell, with the settings of the run and those that replace them.
-fn replay_cell(app: &App, arguments: &ReplayArgs) -> Result<(), Failure> {
+fn replay_cell(app: &App, arguments: &ReplayArgs) -> Result<(), CommandError> {
     let case = Replays::read(&arguments.capture)?;
     let name = arguments.capture.file_name().unwrap_or_default();
     let name = Path::new(&case.folder).join(name);
@@ -67,7 +67,7 @@ fn replay_cell(app: &App, arguments: &ReplayArgs) -> Result<(), Failure> {
     }
     match same_bits(&calls[0].given, &case.given) {
         true => print("the first call has the bits of the run\n"),
-        false => Err(Failure::new(
+        false => Err(CommandError::new(
             FAILED,
             format!(
                 "the run was given {:?}, in other bits: was the file written by another version?",
@@ -78,7 +78,7 @@ fn replay_cell(app: &App, arguments: &ReplayArgs) -> Result<(), Failure> {
 }
 
 /// The cell before the calls and after each of them.
-fn calls_text(case: &CellCase, calls: &[Called]) -> String {
+fn calls_text(case: &CellCase, calls: &[CellCallResult]) -> String {
     let mut text = format!(
         "{}\n\n`{}` on level {}: a step of `{}` from t = {} by {:e}, in {} precision; {} calls were made before\n\n{:<16} {:>5}",
         case.why,
@@ -117,7 +117,7 @@ fn calls_text(case: &CellCase, calls: &[Called]) -> String {
 }
 
 /// Repeats the step of a captured patch.
-fn replay_patch(arguments: &ReplayArgs) -> Result<(), Failure> {
+fn replay_patch(arguments: &ReplayArgs) -> Result<(), CommandError> {
     let capture = Capture::read(&arguments.capture)?;
     let mut deck = Deck::parse(&arguments.capture.display().to_string(), &capture.deck)?;
     for change in &arguments.overrides {
@@ -134,7 +134,7 @@ fn replay_patch(arguments: &ReplayArgs) -> Result<(), Failure> {
     let last = passes.last().map_or(&[][..], |pass| &pass.state);
     match same_bits(last, &capture.after) {
         true => print("the last pass has the bits of the run\n"),
-        false => Err(Failure::new(
+        false => Err(CommandError::new(
             FAILED,
             format!(
                 "the run found {:?}, in other bits: was the file written by another version?",
@@ -167,7 +167,7 @@ fn head(capture: &Capture, dt: f64) -> String {
 }
 
 /// What each pass makes of the cell.
-fn table(capture: &Capture, config: &HydroConfig, passes: &[Pass]) -> String {
+fn table(capture: &Capture, config: &HydroConfig, passes: &[ReplayPass]) -> String {
     let names = [
         "density",
         "velocity_x",

@@ -1,19 +1,19 @@
 //! `nestar run`.
 
 use super::ranks::{self, RanksArgs};
-use super::{DeckArgs, FAILED, Failure, INTERRUPTED, memory};
+use super::{CommandError, DeckArgs, FAILED, INTERRUPTED, memory};
 use clap::Args;
 use nestar::engine::Error;
+use nestar::engine::comm::{Ranks, RanksError};
 use nestar::engine::device::ComputeDevice;
-use nestar::engine::ranks::{Ranks, RanksError};
 use nestar::engine::run::files::is_own_deck;
 use nestar::engine::run::{RunSummary, restart};
-use nestar::engine::step::memory::{Holder, Shortage};
+use nestar::engine::step::memory::{LimitSource, Shortage};
 use nestar::engine::step::{Phase, RunCounters};
 use nestar::kernels::hydro::LaneChoice;
+use nestar::monitor::MonitorOptions;
 use nestar::report::{ReportOptions, Reporter};
 use nestar::systems::units::Units;
-use nestar::watch::Watched;
 use nestar::{App, engine};
 use std::path::PathBuf;
 
@@ -92,14 +92,19 @@ fn toml_text(text: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-impl From<RanksError> for Failure {
+impl From<RanksError> for CommandError {
     fn from(error: RanksError) -> Self {
         Self::new(FAILED, error)
     }
 }
 
 /// Runs a deck as one of the ranks, of which the first reports; the exit status. `library` is what connects them.
-pub fn run(app: &App, arguments: &RunArgs, ranks: &Ranks, library: &str) -> Result<u8, Failure> {
+pub fn run(
+    app: &App,
+    arguments: &RunArgs,
+    ranks: &Ranks,
+    library: &str,
+) -> Result<u8, CommandError> {
     let deck = arguments.deck.read(app, &arguments.changes())?;
     let mut sim = app.simulation_on(deck, ranks.clone())?;
     let settings = sim.engine().settings.clone();
@@ -114,29 +119,29 @@ pub fn run(app: &App, arguments: &RunArgs, ranks: &Ranks, library: &str) -> Resu
     });
     let head = sim.with(|sim| {
         if speaks {
-            restart::look_ahead(sim, arguments.resume.then_some(&*directory));
+            restart::expect_stored_particles(sim, arguments.resume.then_some(&*directory));
         }
         head(app, arguments, sim)
     });
     head.iter().for_each(|line| reporter.tell(line));
-    if !ranks.are_alone() {
+    if !ranks.is_single() {
         let lines = together(ranks, library, sim.engine())?;
         lines.iter().for_each(|line| reporter.tell(line));
     }
-    let watched = Watched {
+    let options = MonitorOptions {
         output: Some(directory),
         resume: arguments.resume,
-        one_process: ranks.are_alone() || arguments.ranks.are_several(),
+        one_process: ranks.is_single() || arguments.ranks.are_several(),
         continuation: resuming_command(app),
     };
     status(
         app,
-        sim.run_watched(&reporter, watched, where_the_time_went),
+        sim.run_monitored(&reporter, options, where_the_time_went),
     )
 }
 
 /// The exit status of a run that has ended.
-fn status(app: &App, result: Result<RunSummary, Error>) -> Result<u8, Failure> {
+fn status(app: &App, result: Result<RunSummary, Error>) -> Result<u8, CommandError> {
     let error = match result {
         Ok(summary) => return Ok(if summary.interrupted { INTERRUPTED } else { 0 }),
         Err(error) => error,
@@ -145,7 +150,7 @@ fn status(app: &App, result: Result<RunSummary, Error>) -> Result<u8, Failure> {
         Error::Memory(shortage) if shortage.resumable => with_more_memory(app, shortage),
         _ => String::new(),
     };
-    let mut failure = Failure::from(error);
+    let mut failure = CommandError::from(error);
     failure.message += &hint;
     Err(failure)
 }
@@ -170,9 +175,9 @@ fn head(app: &App, arguments: &RunArgs, sim: &mut engine::Engine) -> Vec<String>
         ),
         format!(
             "memory: {} for the fields of the root grid ({} patches), {} for every further patch",
-            memory::shown(root),
+            memory::format_bytes(root),
             memory::root_patches(sim),
-            memory::shown(patch)
+            memory::format_bytes(patch)
         ),
     ];
     let items = memory::items(sim, memory::root_patches(sim) as usize);
@@ -186,18 +191,19 @@ fn head(app: &App, arguments: &RunArgs, sim: &mut engine::Engine) -> Vec<String>
 fn together(ranks: &Ranks, library: &str, sim: &engine::Engine) -> Result<Vec<String>, RanksError> {
     let compute = sim.world.resource::<ComputeDevice>();
     let device = compute.device.as_ref();
-    let seat = ranks.communicator().seat();
+    let placement = ranks.communicator().placement();
     let mut lines = vec![format!(
         "ranks: {}, {} on this host, connected by {library}",
         ranks.size(),
-        seat.locals
+        placement.local_size
     )];
     lines.extend(ranks::shared_gpus(
         ranks,
         device.and_then(|d| d.identity()),
     )?);
-    let bound =
-        device.is_none() && seat.cores == 1 && seat.locals < engine::ranks::Seat::host_cores();
+    let bound = device.is_none()
+        && placement.cores == 1
+        && placement.local_size < engine::comm::Placement::host_cores();
     lines.extend(bound.then(|| {
         "warning: ranks are bound to one core each: bind them to several, or none, for more threads (docs/cluster.md)".into()
     }));
@@ -223,13 +229,13 @@ fn where_the_time_went(sim: &engine::Engine, wall: f64) -> String {
     let shares = shares_of_phases(counters, wall, "snapshots and all else");
     let mut lines = vec![format!("time went into: {shares}")];
     let ranks = sim.world.resource::<Ranks>();
-    if !ranks.are_alone() {
+    if !ranks.is_single() {
         let imbalance = 100.0 * counters.work.imbalance(ranks.size());
         lines.push(format!(
             "imbalance: the busiest rank of each step had {imbalance:.1}% more work than the mean"
         ));
     }
-    let (mended, retried) = (counters.mended_cells, counters.retried_steps);
+    let (mended, retried) = (counters.fallback_cells, counters.retried_steps);
     if mended + retried > 0 {
         lines.push(format!(
             "mended with first-order fluxes: {mended} cells; taken again with a smaller step: {retried} steps"
@@ -237,7 +243,7 @@ fn where_the_time_went(sim: &engine::Engine, wall: f64) -> String {
     }
     if let Some(device) = &sim.world.resource::<ComputeDevice>().device {
         let counters = device.counters();
-        let [up, down] = [counters.bytes_up, counters.bytes_down].map(memory::shown);
+        let [up, down] = [counters.bytes_up, counters.bytes_down].map(memory::format_bytes);
         lines.push(format!(
             "between host and device: {up} up, {down} down; {} launches, {} waits",
             counters.launches, counters.synchronisations
@@ -275,8 +281,8 @@ fn resuming_command(app: &App) -> String {
 
 /// The command that continues a run that memory ended.
 fn with_more_memory(app: &App, shortage: &Shortage) -> String {
-    let change = match shortage.room.holder {
-        Holder::Limit => format!("run.memory_limit={}", shortage.needed.div_ceil(1 << 20)),
+    let change = match shortage.limit.source {
+        LimitSource::Limit => format!("run.memory_limit={}", shortage.needed.div_ceil(1 << 20)),
         _ => "run.out_of_memory=cap".into(),
     };
     format!(

@@ -1,6 +1,6 @@
 //! `nestar info` and `nestar digest`, and what all commands on snapshots share.
 
-use super::{Failure, WRONG, print};
+use super::{CommandError, INVALID_INPUT, print};
 use clap::Args;
 use nestar::snapshot::{self, Snapshot};
 use std::path::{Path, PathBuf};
@@ -21,26 +21,26 @@ pub struct SnapshotsArgs {
 }
 
 /// Opens a snapshot, or the latest one of a run.
-pub fn open(path: &Path) -> Result<Snapshot, Failure> {
+pub fn open(path: &Path) -> Result<Snapshot, CommandError> {
     if !path.join("snapshots").is_dir() {
         return Ok(Snapshot::open(path)?);
     }
     match snapshot::latest(path)? {
         Some((_, latest)) => Ok(Snapshot::open(&latest)?),
-        None => Err(Failure::new(
-            WRONG,
+        None => Err(CommandError::new(
+            INVALID_INPUT,
             format!("the run in {} has no complete snapshot yet", path.display()),
         )),
     }
 }
 
 /// Describes a snapshot.
-pub fn info(arguments: &SnapshotArgs) -> Result<(), Failure> {
+pub fn info(arguments: &SnapshotArgs) -> Result<(), CommandError> {
     print(&snapshot::summary(&open(&arguments.snapshot)?)?)
 }
 
 /// Prints one line per snapshot: its digest and its path.
-pub fn digest(arguments: &SnapshotsArgs) -> Result<(), Failure> {
+pub fn digest(arguments: &SnapshotsArgs) -> Result<(), CommandError> {
     for path in &arguments.snapshots {
         let snapshot = open(path)?;
         let digest = snapshot::digest(&snapshot)?;

@@ -1,6 +1,6 @@
 //! `nestar verify`: the same run on two devices, and whether they agree in every bit; and whether stores are whole.
 
-use super::{FAILED, Failure, WRONG, print};
+use super::{CommandError, FAILED, INVALID_INPUT, print};
 use crate::scratch::Scratch;
 use clap::Args;
 use nestar::engine::run::{RunOptions, Silent};
@@ -39,9 +39,12 @@ pub struct VerifyArgs {
 }
 
 /// Runs each deck, made small, on both devices and compares the digests of the final snapshots.
-pub fn verify(app: &App, arguments: &VerifyArgs) -> Result<(), Failure> {
+pub fn verify(app: &App, arguments: &VerifyArgs) -> Result<(), CommandError> {
     let [first, second] = arguments.devices.as_slice() else {
-        return Err(Failure::new(WRONG, "--devices takes two devices: cpu,cuda"));
+        return Err(CommandError::new(
+            INVALID_INPUT,
+            "--devices takes two devices: cpu,cuda",
+        ));
     };
     let (stores, decks): (Vec<_>, Vec<_>) = arguments.decks.iter().partition(|path| path.is_dir());
     for store in stores {
@@ -71,13 +74,13 @@ pub fn verify(app: &App, arguments: &VerifyArgs) -> Result<(), Failure> {
         "{different} of {} runs differ between {first} and {second}; please report this with the decks",
         decks.len() * arguments.precisions.len()
     );
-    Err(Failure::new(FAILED, message))
+    Err(CommandError::new(FAILED, message))
 }
 
 /// Refuses a store, or a run with a snapshot, that is not whole.
-fn whole(store: &Path) -> Result<(), Failure> {
+fn whole(store: &Path) -> Result<(), CommandError> {
     let snapshots = match store.join("snapshots").is_dir() {
-        true => nestar::snapshot::complete(store)?,
+        true => nestar::snapshot::list_complete(store)?,
         false => vec![store.to_path_buf()],
     };
     for path in &snapshots {
@@ -89,7 +92,7 @@ fn whole(store: &Path) -> Result<(), Failure> {
             "the run in {} has no complete snapshot yet",
             store.display()
         );
-        return Err(Failure::new(WRONG, message));
+        return Err(CommandError::new(INVALID_INPUT, message));
     }
     Ok(())
 }
@@ -101,7 +104,7 @@ fn result(
     deck: &Path,
     precision: &str,
     device: &str,
-) -> Result<String, Failure> {
+) -> Result<String, CommandError> {
     let directory = Scratch::new()?;
     let mut sim = small(app, arguments, deck, precision, device)?;
     sim.run_with(RunOptions {
@@ -111,7 +114,7 @@ fn result(
         observer: Box::new(Silent),
         build: app.build_info(),
     })?;
-    let none = || Failure::new(FAILED, format!("{}: no final snapshot", deck.display()));
+    let none = || CommandError::new(FAILED, format!("{}: no final snapshot", deck.display()));
     let (_, path) = latest(directory.path())?.ok_or_else(none)?;
     Ok(digest(&Snapshot::open(&path)?)?)
 }
@@ -123,8 +126,8 @@ fn small(
     path: &Path,
     precision: &str,
     device: &str,
-) -> Result<Simulation, Failure> {
-    let read = |changes: &[String]| -> Result<Simulation, Failure> {
+) -> Result<Simulation, CommandError> {
+    let read = |changes: &[String]| -> Result<Simulation, CommandError> {
         let mut deck = Deck::read(path)?;
         for change in arguments.overrides.iter().chain(changes) {
             deck.set(change)?;

@@ -1,7 +1,7 @@
 //! Captures of cells that end runs, and the step of their patch once more.
 
 use super::{Outcome, Place};
-use nestar::engine::field::CellCase;
+use nestar::engine::data::CellCase;
 use nestar::engine::step::{Capture, Replays};
 
 /// Gas that is pulled so hard within a step that no flux keeps it whole: on the root level, or on the first one.

@@ -2,7 +2,7 @@
 
 use crate::launcher::{Launcher, Outcome};
 use crate::{runs, transport};
-use nestar::mpi::{Launch, Verdict};
+use nestar::mpi::{JobStatus, Launch};
 use std::process::ExitCode;
 
 /// The first argument of a rank; its role and the particulars of the role follow.
@@ -44,9 +44,9 @@ fn rank_of(role: &str, particulars: &str) -> ExitCode {
     // as in a run, calls come from a thread that did not start MPI
     let ended = std::thread::scope(|scope| scope.spawn(work).join());
     match launch.conclude(ended.is_err()) {
-        Verdict::Done => println!("{DONE}"),
-        Verdict::Failed { .. } => return ExitCode::FAILURE,
-        Verdict::Deserted => launch.end_all(1),
+        JobStatus::Done => println!("{DONE}"),
+        JobStatus::Failed { .. } => return ExitCode::FAILURE,
+        JobStatus::Unresponsive => launch.end_all(1),
     }
     ExitCode::SUCCESS
 }

@@ -2,9 +2,9 @@
 
 use crate::{Case, Launcher, role};
 use nestar::Simulation;
-use nestar::engine::field::Stores;
+use nestar::engine::comm::Ranks;
+use nestar::engine::data::Stores;
 use nestar::engine::mesh::Topology;
-use nestar::engine::ranks::Ranks;
 use nestar::snapshot::Values;
 use nestar_deck::Deck;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -75,7 +75,7 @@ pub fn run(ranks: &Ranks, device: &str) {
     deck.set(&format!("run.device={device}")).unwrap();
     let mut sim = Simulation::with_ranks(deck, ranks.clone()).unwrap();
     sim.with(|sim| {
-        sim.ready().unwrap();
+        sim.finish_setup().unwrap();
         sim.initialise().unwrap();
         for _ in 0..STEPS {
             sim.root_step(1.0).unwrap();

@@ -2,8 +2,8 @@
 //! the call, the sender and the receiver.
 
 use crate::{Case, Launcher, role};
+use nestar::engine::comm::{Communicator, Message, MessageBuffer, Messages, Reduction};
 use nestar::engine::device::DeviceKind;
-use nestar::engine::ranks::{Communicator, Memory, Message, Messages, Reduction};
 
 /// Rounds of calls.
 const ROUNDS: u64 = 60;
@@ -30,9 +30,9 @@ pub fn cases() -> Vec<Case> {
 /// What one rank says and hears.
 pub fn talk(ranks: &dyn Communicator) {
     assert!(ranks.rank() < ranks.size());
-    let seat = ranks.seat();
+    let placement = ranks.placement();
     assert_eq!(
-        (seat.local, seat.locals),
+        (placement.local_rank, placement.local_size),
         (ranks.rank(), ranks.size()),
         "one host"
     );
@@ -156,7 +156,7 @@ fn questions(ranks: &dyn Communicator, round: u64) {
     };
     let message = |peer: usize, bytes: Vec<u8>| Message {
         peer,
-        bytes: Memory::from(bytes),
+        bytes: MessageBuffer::from(bytes),
     };
     let send = |call: &(u64, usize)| message(call.1, content(call, me));
     let receive = |call: &(u64, usize)| message(call.1, vec![0; content(call, call.1).len()]);

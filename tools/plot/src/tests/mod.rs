@@ -3,22 +3,22 @@
 mod particles;
 mod sample;
 
-use crate::field::Field;
+use crate::field::PlotField;
 use crate::raster::{self, Raster};
-use crate::view::View;
-use crate::{Axis, COLOUR_MAPS, Kind, PlotError, PlotOptions, Scale, plot, rounded};
+use crate::view::PlotView;
+use crate::{Axis, COLOUR_MAPS, PlotError, PlotKind, PlotOptions, Scale, plot, rounded};
 use nestar_snapshot::Snapshot;
 use sample::{Folder, Sample, blast, refined};
 
 /// The pixels of a picture whose inner part is `width` pixels wide.
-fn pixels(snapshot: &Snapshot, options: &PlotOptions, width: usize) -> (View, Raster) {
-    let field = Field::new(snapshot, &options.field, &[]).unwrap();
-    let view = View::new(snapshot, options, width).unwrap();
+fn pixels(snapshot: &Snapshot, options: &PlotOptions, width: usize) -> (PlotView, Raster) {
+    let field = PlotField::new(snapshot, &options.field, &[]).unwrap();
+    let view = PlotView::new(snapshot, options, width).unwrap();
     let raster = raster::draw(snapshot, &field, options, &view).unwrap();
     (view, raster)
 }
 
-fn options(axis: Axis, kind: Kind) -> PlotOptions {
+fn options(axis: Axis, kind: PlotKind) -> PlotOptions {
     PlotOptions {
         axis,
         kind,
@@ -50,7 +50,7 @@ fn every_pixel_of_a_slice_has_the_value_of_the_finest_cell_there() {
         (Axis::X, 0.2),
         (Axis::X, 1.0),
     ] {
-        let (view, raster) = pixels(&snapshot, &options(axis, Kind::Slice(Some(at))), 173);
+        let (view, raster) = pixels(&snapshot, &options(axis, PlotKind::Slice(Some(at))), 173);
         for (i, &value) in raster.values.iter().enumerate() {
             let pixel = [i % view.pixels[0], i / view.pixels[0]];
             // The upper edge of the domain belongs to its last cells.
@@ -72,7 +72,7 @@ fn every_pixel_of_a_slice_has_the_value_of_the_finest_cell_there() {
 fn a_projection_integrates_along_the_line_of_sight() {
     let folder = Folder::new();
     let snapshot = refined(|x| vec![3.0 + 2.0 * x[0]]).write(&folder);
-    let (_, raster) = pixels(&snapshot, &options(Axis::X, Kind::Projection), 64);
+    let (_, raster) = pixels(&snapshot, &options(Axis::X, PlotKind::Projection), 64);
     // The integral of 3 + 2 x from −1 to 1; midpoints are exact for it.
     assert!(
         raster
@@ -80,7 +80,7 @@ fn a_projection_integrates_along_the_line_of_sight() {
             .iter()
             .all(|value| (value - 6.0).abs() < 1e-12)
     );
-    let (view, raster) = pixels(&snapshot, &options(Axis::Z, Kind::Projection), 64);
+    let (view, raster) = pixels(&snapshot, &options(Axis::Z, PlotKind::Projection), 64);
     assert_eq!(view.pixels, [64, 32]);
     let corner = 3.0 + 2.0 * (-1.0 + 0.5 / 8.0);
     assert!((raster.values[0] - corner).abs() < 1e-12);
@@ -90,7 +90,7 @@ fn a_projection_integrates_along_the_line_of_sight() {
 fn a_maximum_sees_the_greatest_value_on_any_level() {
     let folder = Folder::new();
     let snapshot = refined(|x| vec![-(x[2] - 5.2).abs()]).write(&folder);
-    let (view, raster) = pixels(&snapshot, &options(Axis::Z, Kind::Maximum), 64);
+    let (view, raster) = pixels(&snapshot, &options(Axis::Z, PlotKind::Maximum), 64);
     let [columns, _] = view.pixels;
     // The centre nearest to 5.2 has the distance 0.0125 in cells of 1/8, of 1/16 and 0.003125 in cells of 1/32.
     assert!((raster.values[0] + 0.0125).abs() < 1e-9);
@@ -104,7 +104,7 @@ fn a_level_limit_shows_the_averages_of_coarser_patches() {
     let limited = PlotOptions {
         max_level: Some(0),
         field: "level".into(),
-        ..options(Axis::Z, Kind::Slice(Some(5.1)))
+        ..options(Axis::Z, PlotKind::Slice(Some(5.1)))
     };
     let (_, raster) = pixels(&snapshot, &limited, 64);
     assert!(raster.values.iter().all(|&value| value == 0.0));
@@ -141,13 +141,13 @@ fn a_field_of_the_callers_is_drawn_as_one_of_the_snapshot() {
         title: Some("t".into()),
         ..PlotOptions::default()
     };
-    let own = |name: &str, array: &str| crate::OwnField {
+    let own = |name: &str, array: &str| crate::CustomField {
         name: name.into(),
         units: "1".into(),
         arrays: vec![array.into()],
         value: std::sync::Arc::new(|u: &[f64]| 3.0 * u[0]),
     };
-    let draw = |own: &[crate::OwnField]| crate::plot_with(&snapshot, &options("thrice"), own);
+    let draw = |own: &[crate::CustomField]| crate::plot_with(&snapshot, &options("thrice"), own);
     let colours = |picture: &[u8]| {
         let (width, height, pixels) = decode(picture);
         // left of the bar with its numbers, below the title
@@ -177,7 +177,7 @@ fn a_picture_without_values_to_colour_says_why() {
             scale,
             ..PlotOptions::default()
         };
-        let own = crate::OwnField {
+        let own = crate::CustomField {
             name: "time_left".into(),
             units: "time".into(),
             arrays: vec!["density".into()],
@@ -281,7 +281,7 @@ fn what_cannot_be_drawn_is_explained() {
         "{unknown}"
     );
     assert!(error(&|options| options.field = "pressure".into()).contains("no field"));
-    assert!(error(&|options| options.kind = Kind::Slice(Some(7.0))).contains("z from 5 to 6"));
+    assert!(error(&|options| options.kind = PlotKind::Slice(Some(7.0))).contains("z from 5 to 6"));
     assert!(error(&|options| options.scale = Scale::Log).contains("use a linear scale"));
     assert!(error(&|options| options.max = Some(-2.0)).contains("min must be less"));
     assert!(error(&|options| options.width_px = 10).contains("200 to 8192"));
@@ -306,7 +306,7 @@ fn a_long_domain_is_stretched_and_a_tall_one_narrowed() {
     }
     .write(&folder);
     let view = |axis: Axis| {
-        View::new(&long, &options(axis, Kind::Slice(None)), 400)
+        PlotView::new(&long, &options(axis, PlotKind::Slice(None)), 400)
             .unwrap()
             .pixels
     };
@@ -325,7 +325,11 @@ fn a_picture_of_256_cells_cubed_takes_less_than_two_seconds() {
         state: |x| vec![x[0] * x[1] + x[2]],
     };
     let snapshot = large.write(&folder);
-    for kind in [Kind::Slice(None), Kind::Projection, Kind::Maximum] {
+    for kind in [
+        PlotKind::Slice(None),
+        PlotKind::Projection,
+        PlotKind::Maximum,
+    ] {
         // The least of three: other tests run at the same time.
         let seconds = (0..3).map(|_| {
             let begun = std::time::Instant::now();

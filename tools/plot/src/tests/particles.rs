@@ -2,7 +2,7 @@
 
 use super::sample::{Folder, Species, refined};
 use super::{decode, options, pixels};
-use crate::{Axis, Kind, PlotOptions, plot};
+use crate::{Axis, PlotKind, PlotOptions, plot};
 use nestar_snapshot::Snapshot;
 
 /// Particles with mass and some without in the domain from (−1, 0, 5) to (1, 1, 6).
@@ -19,7 +19,7 @@ fn sample(folder: &Folder) -> Snapshot {
     refined(|_| vec![1.0]).write_with(folder, &[dark, dye])
 }
 
-fn of(field: &str, axis: Axis, kind: Kind) -> PlotOptions {
+fn of(field: &str, axis: Axis, kind: PlotKind) -> PlotOptions {
     PlotOptions {
         field: field.into(),
         ..options(axis, kind)
@@ -32,7 +32,7 @@ fn a_projection_of_particles_holds_all_their_mass() {
     let snapshot = sample(&folder);
     for (axis, area) in [(Axis::X, 1.0), (Axis::Y, 2.0), (Axis::Z, 2.0)] {
         for (field, sum) in [("particles/dark", 6.0), ("particles/dye", 2.0)] {
-            let (view, raster) = pixels(&snapshot, &of(field, axis, Kind::Projection), 100);
+            let (view, raster) = pixels(&snapshot, &of(field, axis, PlotKind::Projection), 100);
             let pixel = area / (view.pixels[0] * view.pixels[1]) as f64;
             let found: f64 = raster.values.iter().map(|value| value * pixel).sum();
             assert!((found - sum).abs() < 1e-12, "{axis:?} {field}: {found}");
@@ -40,7 +40,7 @@ fn a_projection_of_particles_holds_all_their_mass() {
         }
     }
     // 100 x 50 pixels of an area of 4e-4; the first particle is between two of them.
-    let projection = of("particles/dark", Axis::Z, Kind::Projection);
+    let projection = of("particles/dark", Axis::Z, PlotKind::Projection);
     let (_, raster) = pixels(&snapshot, &projection, 100);
     for (column, row, mass) in [(24, 12, 1.5), (25, 12, 1.5), (24, 11, 0.0), (26, 12, 0.0)] {
         let found = raster.values[row * 100 + column] * 4e-4;
@@ -56,7 +56,7 @@ fn a_slice_of_particles_is_as_thick_as_the_finest_cell_or_as_told() {
         let options = PlotOptions {
             depth,
             max_level: level,
-            ..of("particles/dark", Axis::Z, Kind::Slice(Some(at)))
+            ..of("particles/dark", Axis::Z, PlotKind::Slice(Some(at)))
         };
         let (view, raster) = pixels(&snapshot, &options, 100);
         let depth = view.slab.end - view.slab.start;
@@ -125,7 +125,7 @@ fn what_particles_cannot_be_drawn_is_explained() {
     let large = |options: &mut PlotOptions| options.dot_px = Some(1e3);
     assert!(error(&snapshot, &large).contains("0.5 to 100"));
     let greatest = |options: &mut PlotOptions| {
-        *options = of("particles/dark", Axis::Z, Kind::Maximum);
+        *options = of("particles/dark", Axis::Z, PlotKind::Maximum);
     };
     assert!(error(&snapshot, &greatest).contains("no maximum"));
 }

@@ -1,8 +1,9 @@
 //! Snapshots of formulas on refined meshes.
 
 use nestar_snapshot::{
-    Attributes, DataType, FieldHeader, Items, ItemsHeader, LEAF, Level, LevelHeader, ORIGIN, Plan,
-    Precision, Role, Snapshot, SnapshotWriter, Target, Units, Values,
+    Attributes, CgsUnits, DataType, FieldHeader, LEAF, LevelHeader, LevelPlan, ORIGIN,
+    ParticlesHeader, ParticlesPlan, Role, Snapshot, SnapshotPlan, SnapshotTarget, SnapshotWriter,
+    StoredPrecision, Values,
 };
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -110,8 +111,8 @@ impl Sample {
             domain_right_edge: std::array::from_fn(|i| self.left[i] + f64::from(self.root[i])),
             root_cells: self.root.map(|n| 8 * n as u64),
             boundary: json!("periodic"),
-            precision: Precision::Double,
-            units: Units {
+            precision: StoredPrecision::Double,
+            units: CgsUnits {
                 length_cgs: 1.0,
                 mass_cgs: 1.0,
                 time_cgs: 1.0,
@@ -124,7 +125,7 @@ impl Sample {
         }
     }
 
-    fn level(&self, level: u8, patches: usize) -> Level {
+    fn level(&self, level: u8, patches: usize) -> LevelPlan {
         let field =
             |(name, unit): &(&str, &str)| FieldHeader::cells(name, DataType::F64, unit, 1.0, name);
         let width = 0.125 / f64::from(1 << level);
@@ -135,7 +136,7 @@ impl Sample {
             cell_width: [width; 3],
             patches: patches as u64,
         };
-        Level {
+        LevelPlan {
             header,
             fields: self.fields.iter().map(field).collect(),
         }
@@ -150,19 +151,19 @@ impl Sample {
     pub fn write_with(&self, folder: &Folder, species: &[Species]) -> Snapshot {
         let mesh = self.mesh();
         let numbered = mesh.iter().enumerate();
-        let levels: Vec<Level> = numbered
+        let levels: Vec<LevelPlan> = numbered
             .map(|(l, patches)| self.level(l as u8, patches.len()))
             .collect();
-        let target = Target {
+        let target = SnapshotTarget {
             directory: folder.0.clone(),
             number: 0,
             replace: true,
             queue_bytes: 1 << 26,
             threads: 1,
         };
-        let mut plan = Plan::new(&self.attributes(), &levels).unwrap();
+        let mut plan = SnapshotPlan::new(&self.attributes(), &levels).unwrap();
         for kind in species {
-            plan.add_items(&kind.items()).unwrap();
+            plan.add_particles(&kind.items()).unwrap();
         }
         let steps = mesh.iter().map(|patches| {
             let shard = Snapshot::shard_patches(patches.len());
@@ -215,14 +216,14 @@ impl Sample {
 pub struct Species(pub &'static str, pub Vec<[f64; 4]>);
 
 impl Species {
-    fn items(&self) -> Items {
+    fn items(&self) -> ParticlesPlan {
         let column = |name: &str, shape: Vec<u64>| FieldHeader {
             dimensions: shape.iter().map(|_| "axis".into()).collect(),
             shape,
             ..FieldHeader::cells(name, DataType::F64, "1", 1.0, name)
         };
-        Items {
-            header: ItemsHeader {
+        ParticlesPlan {
+            header: ParticlesHeader {
                 path: format!("particles/{}", self.0),
                 count: self.1.len() as u64,
                 version: 1,
@@ -238,7 +239,7 @@ impl Species {
         for (name, values) in [("position", places.collect()), ("mass", masses.collect())] {
             let path = self.items().header.path;
             writer
-                .push_items(&path, name, 0, Values::F64(values))
+                .push_particles(&path, name, 0, Values::F64(values))
                 .unwrap();
         }
     }

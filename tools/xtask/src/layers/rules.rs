@@ -50,7 +50,12 @@ const UNITS: &str = "engine/deck/src/units/";
 const ONE_FILE: [&str; 4] = ["cudarc", "mpi", "parquet", "zarrs"];
 /// Where physics folders meet.
 const MEETING_PLACES: [&str; 6] = [
-    "fields", "order", "declare", "register", "attempts", "units",
+    "fields",
+    "order",
+    "declare",
+    "register",
+    "subcycling",
+    "units",
 ];
 /// Folders that serve all physics folders and name none of them.
 const SERVICES: [&str; 2] = ["spectral", "spheres"];
@@ -266,7 +271,7 @@ fn physics(sources: &[Source], found: &mut Vec<Violation>) {
                 &source.file,
                 line,
                 format!(
-                    "`{home}` names `{other}` (`{}`): physics folders meet in fields.rs, order.rs, declare.rs, register.rs, attempts.rs and units.rs of systems/src only",
+                    "`{home}` names `{other}` (`{}`): physics folders meet in fields.rs, order.rs, declare.rs, register.rs, subcycling.rs and units.rs of systems/src only",
                     path.join("::")
                 ),
             );

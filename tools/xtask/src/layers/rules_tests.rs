@@ -148,53 +148,53 @@ fn floors(mesh: &str, field: &str, ranks: &str) -> Vec<String> {
     messages(&[
         (
             "engine/src/lib.rs",
-            "pub mod mesh; pub mod field; pub mod ranks; pub use ranks::Halo;",
+            "pub mod mesh; pub mod data; pub mod comm; pub use comm::Halo;",
         ),
         (
             "engine/src/mesh/mod.rs",
             "mod cuts; pub use cuts::Cuts; pub struct Mesh;",
         ),
         ("engine/src/mesh/cuts.rs", mesh),
-        ("engine/src/field/mod.rs", field),
+        ("engine/src/data/mod.rs", field),
         (
-            "engine/src/ranks/mod.rs",
+            "engine/src/comm/mod.rs",
             "mod a; mod b; pub use a::Halo; pub use b::Peer;",
         ),
         (
-            "engine/src/ranks/a.rs",
+            "engine/src/comm/a.rs",
             "pub struct Halo; use super::b::Peer;",
         ),
-        ("engine/src/ranks/b.rs", ranks),
+        ("engine/src/comm/b.rs", ranks),
     ])
 }
 
 #[test]
 fn floors_name_downwards_only() {
-    let peer = "use crate::field::Pool; pub struct Peer;";
+    let peer = "use crate::data::Pool; pub struct Peer;";
     let pool = "use crate::mesh::{Cuts, Mesh}; pub struct Pool;";
     assert_eq!(
         floors("pub struct Cuts; use super::Mesh;", pool, peer),
         [""; 0]
     );
     for bad in [
-        "use crate::field::Pool;",
-        "fn f(pool: &crate::field::Pool) {}",
-        "fn f() { assert!(crate::field::Pool::is()) }",
-        "pub use super::super::field::Pool;",
-        "mod inner { use super::super::super::field::*; }",
+        "use crate::data::Pool;",
+        "fn f(pool: &crate::data::Pool) {}",
+        "fn f() { assert!(crate::data::Pool::is()) }",
+        "pub use super::super::data::Pool;",
+        "mod inner { use super::super::super::data::*; }",
     ] {
         let mesh = format!("pub struct Cuts;\n{bad}");
         let found = floors(&mesh, pool, peer);
         assert_eq!(
             found,
             [
-                "engine/src/mesh/cuts.rs:2: `mesh` may not name `field` above it (engine/src/field/mod.rs)"
+                "engine/src/mesh/cuts.rs:2: `mesh` may not name `data` above it (engine/src/data/mod.rs)"
             ],
             "{bad}"
         );
     }
     let shown = floors("pub struct Cuts;", "use crate::Halo;", peer);
-    assert!(shown[0].contains("`field` may not name `ranks` above it (engine/src/ranks/a.rs)"));
+    assert!(shown[0].contains("`data` may not name `comm` above it (engine/src/comm/a.rs)"));
     assert!(message(&[("engine/src/attic.rs", "")]).contains("lies on none of the floors"));
 }
 
@@ -231,8 +231,8 @@ fn files_of_a_crate_make_no_circle() {
     assert_eq!(
         found,
         [
-            "engine/src/ranks/a.rs:1: names engine/src/ranks/b.rs, which needs this file: a circle",
-            "engine/src/ranks/b.rs:1: names engine/src/ranks/a.rs, which needs this file: a circle",
+            "engine/src/comm/a.rs:1: names engine/src/comm/b.rs, which needs this file: a circle",
+            "engine/src/comm/b.rs:1: names engine/src/comm/a.rs, which needs this file: a circle",
         ]
     );
     let other = messages(&[

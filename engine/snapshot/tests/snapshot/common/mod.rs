@@ -3,8 +3,8 @@
 pub mod stars;
 
 use nestar_snapshot::{
-    Attributes, DataType, FieldHeader, Finishing, LEAF, Level, LevelHeader, ORIGIN, Precision,
-    Result, Snapshot, SnapshotWriter, Target, Units, Values,
+    Attributes, CgsUnits, DataType, FieldHeader, LEAF, LevelHeader, LevelPlan, ORIGIN,
+    PendingSnapshot, Result, Snapshot, SnapshotTarget, SnapshotWriter, StoredPrecision, Values,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -26,8 +26,8 @@ impl Folder {
         Self(path)
     }
 
-    pub fn target(&self, number: u32) -> Target {
-        Target {
+    pub fn target(&self, number: u32) -> SnapshotTarget {
+        SnapshotTarget {
             directory: self.0.clone(),
             number,
             replace: false,
@@ -68,8 +68,8 @@ pub fn attributes() -> Attributes {
         domain_right_edge: [0.5, 1.0, 2.0],
         root_cells: [64, 32, 16],
         boundary: json!({"x": ["outflow", "reflecting"], "y": "periodic", "z": {"lower": 1e-300, "é": [true, null]}}),
-        precision: Precision::Double,
-        units: Units {
+        precision: StoredPrecision::Double,
+        units: CgsUnits {
             length_cgs: 3.0857e21,
             mass_cgs: 1.989e33,
             time_cgs: 3.15576e13,
@@ -85,7 +85,7 @@ pub fn attributes() -> Attributes {
     }
 }
 
-pub fn level(level: u8, patches: u64, data_type: DataType) -> Level {
+pub fn level(level: u8, patches: u64, data_type: DataType) -> LevelPlan {
     let field = |name: &str| {
         FieldHeader::cells(
             name,
@@ -102,7 +102,7 @@ pub fn level(level: u8, patches: u64, data_type: DataType) -> Level {
         ..field("magnetic_x_face")
     };
     let width = 1.0 / 64.0 / f64::from(1 << level);
-    Level {
+    LevelPlan {
         header: LevelHeader {
             level,
             time: 0.1 + 0.2,
@@ -121,7 +121,7 @@ pub fn value(level: u8, name: &str, index: usize) -> f64 {
 }
 
 /// The whole array as the tests write it.
-pub fn array(level: &Level, name: &str) -> Values {
+pub fn array(level: &LevelPlan, name: &str) -> Values {
     let number = level.header.level;
     let patches = level.header.patches as usize;
     if name == ORIGIN {
@@ -155,7 +155,12 @@ pub fn part(values: &Values, first: usize, end: usize) -> Values {
 }
 
 /// Pushes one whole array, shard by shard.
-pub fn push(writer: &mut SnapshotWriter, level: &Level, name: &str, values: &Values) -> Result<()> {
+pub fn push(
+    writer: &mut SnapshotWriter,
+    level: &LevelPlan,
+    name: &str,
+    values: &Values,
+) -> Result<()> {
     let patches = level.header.patches as usize;
     let row = values.len() / patches.max(1);
     let shard = writer.shard_patches(level.header.level);
@@ -173,11 +178,11 @@ pub fn push(writer: &mut SnapshotWriter, level: &Level, name: &str, values: &Val
 
 /// Writes a whole snapshot, with `edit` applied to each array.
 pub fn write_edited(
-    target: &Target,
+    target: &SnapshotTarget,
     attributes: &Attributes,
-    levels: &[Level],
+    levels: &[LevelPlan],
     edit: impl Fn(u8, &str, &mut Values),
-) -> Result<Finishing> {
+) -> Result<PendingSnapshot> {
     let mut writer = SnapshotWriter::begin(target, attributes, levels)?;
     for level in levels {
         let names = level.fields.iter().map(|field| field.name.as_str());
@@ -191,7 +196,7 @@ pub fn write_edited(
 }
 
 /// Writes a whole snapshot and opens it.
-pub fn write(target: &Target, attributes: &Attributes, levels: &[Level]) -> Snapshot {
+pub fn write(target: &SnapshotTarget, attributes: &Attributes, levels: &[LevelPlan]) -> Snapshot {
     let done = write_edited(target, attributes, levels, |_, _, _| ())
         .unwrap()
         .wait()

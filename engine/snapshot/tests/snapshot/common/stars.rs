@@ -2,8 +2,8 @@
 
 use super::{Folder, array, attributes, level, push};
 use nestar_snapshot::{
-    DataType, FieldHeader, Items, ItemsHeader, LEAF, Level, ORIGIN, Part, Plan, Result, Role,
-    Snapshot, SnapshotWriter, Values,
+    Blob, DataType, FieldHeader, LEAF, LevelPlan, ORIGIN, ParticlesHeader, ParticlesPlan, Result,
+    Role, Snapshot, SnapshotPlan, SnapshotWriter, Values,
 };
 use std::ops::Range;
 
@@ -11,18 +11,18 @@ use std::ops::Range;
 pub const COUNT: u64 = 600_000;
 pub const PATH: &str = "particles/stars";
 
-pub fn levels() -> [Level; 2] {
+pub fn levels() -> [LevelPlan; 2] {
     [level(0, 3, DataType::F64), level(1, 8, DataType::F64)]
 }
 
-pub fn items(count: u64) -> Items {
+pub fn items(count: u64) -> ParticlesPlan {
     let column = |name: &str, data_type| FieldHeader {
         dimensions: vec![],
         shape: vec![],
         ..FieldHeader::cells(name, data_type, "1", 1.0, &format!("the {name}"))
     };
-    Items {
-        header: ItemsHeader {
+    ParticlesPlan {
+        header: ParticlesHeader {
             path: PATH.into(),
             count,
             version: 4,
@@ -55,7 +55,7 @@ pub fn column(name: &str, range: Range<u64>) -> Values {
 }
 
 /// How many items lie in the patches of a level.
-pub fn counts(level: &Level, count: u64) -> Values {
+pub fn counts(level: &LevelPlan, count: u64) -> Values {
     let patches = level.header.patches as usize;
     let mut counts = vec![0; patches];
     counts[patches - 1] = match level.header.level {
@@ -68,12 +68,12 @@ pub fn counts(level: &Level, count: u64) -> Values {
 /// Writes a snapshot of two levels with items.
 pub fn write(folder: &Folder, number: u32, count: u64) -> Result<Snapshot> {
     let (levels, items) = (levels(), items(count));
-    let mut plan = Plan::new(&attributes(), &levels)?;
-    plan.add_items(&items)?;
+    let mut plan = SnapshotPlan::new(&attributes(), &levels)?;
+    plan.add_particles(&items)?;
     for (name, bytes) in [("one", vec![1, 2, 3]), ("other", vec![4])] {
-        plan.add_part(&Part::new(format!("state/{name}"), 1, true, bytes))?;
+        plan.add_blob(&Blob::new(format!("state/{name}"), 1, true, bytes))?;
     }
-    let shard = Snapshot::shard_items(count);
+    let shard = Snapshot::shard_particles(count);
     let shards = [1, 1, count.div_ceil(shard)].map(|shards| std::iter::once(0..shards).collect());
     let mut writer =
         SnapshotWriter::begin_share(&folder.target(number), plan, Role::Only, &shards)?;
@@ -88,7 +88,7 @@ pub fn write(folder: &Folder, number: u32, count: u64) -> Result<Snapshot> {
     for name in items.columns.iter().map(|column| &column.name) {
         for first in (0..count).step_by(shard as usize) {
             let values = column(name, first..(first + shard).min(count));
-            writer.push_items(PATH, name, first, values)?;
+            writer.push_particles(PATH, name, first, values)?;
         }
     }
     Snapshot::open(&writer.finish()?.wait()?.path)

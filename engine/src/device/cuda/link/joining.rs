@@ -1,10 +1,10 @@
 //! How GPUs are linked: all ranks join, and try whether data arrive.
 
+use super::super::mailbox::PeerMailbox;
 use super::super::nccl::library;
-use super::super::near::Near;
 use super::super::{Context, lock, slabs, stream};
-use super::{Link, with_timeout};
-use crate::device::{Carrier, DeviceError, LinkId, Segment};
+use super::{NcclLink, with_timeout};
+use crate::device::{DeviceError, LinkId, LinkTransport, Segment};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,16 +13,16 @@ const JOINING: Duration = Duration::from_secs(60);
 /// Bytes that show whether data arrive.
 const TRIAL: usize = 64 << 10;
 
-impl Link {
+impl NcclLink {
     /// Joins other ranks and makes sure that data arrive.
     pub(in crate::device::cuda) fn join(
         context: &Arc<Context>,
-        near: Option<Near>,
+        mailbox: Option<PeerMailbox>,
         (id, rank, size): (&[u8; LinkId::BYTES], usize, usize),
     ) -> Result<Self, DeviceError> {
         let (nccl, until) = (library()?, Instant::now() + JOINING);
         let link = Self::new(context, nccl, rank)?;
-        lock(&link.state).near = near;
+        lock(&link.state).mailbox = mailbox;
         let id = *id;
         let join = move || nccl.join(id, rank, size);
         let joined = with_timeout(context.gpu, JOINING, &link.stopped, join).unwrap_or_else(|| {
@@ -42,7 +42,7 @@ impl Link {
 
     /// Makes sure that data arrive where GPUs have come near: some systems offer the memory of other GPUs, and what is written there
     /// is lost. All ranks call this.
-    pub(super) fn try_near(&self, size: usize) -> Result<(), DeviceError> {
+    pub(super) fn try_mailbox(&self, size: usize) -> Result<(), DeviceError> {
         let tried = self.try_ring(self.rank, size, Instant::now() + JOINING);
         tried.map_err(|why| {
             self.stop();

@@ -12,7 +12,7 @@ use nestar_device::simd::Simd;
 
 /// Fluxes through faces normal to one axis: `rows` rows of `length` faces, `pitch` elements apart. One long row is a flat
 /// range.
-pub struct Fluxes<E> {
+pub struct FluxPass<E> {
     /// States on the lower and the upper side of the first face.
     pub left: *const E,
     pub right: *const E,
@@ -31,7 +31,7 @@ pub struct Fluxes<E> {
     pub gamma: E,
 }
 
-impl<E> Fluxes<E> {
+impl<E> FluxPass<E> {
     /// Component of density, normal momentum, the two tangential ones and energy.
     #[inline(always)]
     fn order(&self) -> [usize; 5] {
@@ -70,7 +70,7 @@ impl<E> Fluxes<E> {
 }
 
 #[inline(always)]
-pub unsafe fn fluxes<V: Simd, const SOLVER: u32>(a: &Fluxes<V::E>) {
+pub unsafe fn fluxes<V: Simd, const SOLVER: u32>(a: &FluxPass<V::E>) {
     let gamma = splat::<V>(a.gamma);
     let order = a.order();
     let (together, pitch) = a.grouping::<V>();
@@ -98,7 +98,7 @@ pub unsafe fn fluxes<V: Simd, const SOLVER: u32>(a: &Fluxes<V::E>) {
 }
 
 /// [`fluxes`] with the exact solver, one face at a time.
-pub unsafe fn exact_fluxes<E: Real>(a: &Fluxes<E>) {
+pub unsafe fn exact_fluxes<E: Real>(a: &FluxPass<E>) {
     let order = a.order();
     for row in 0..a.rows {
         for i in 0..a.length {
@@ -121,7 +121,7 @@ pub unsafe fn exact_fluxes<E: Real>(a: &Fluxes<E>) {
 
 /// Fluxes of the internal energy, after those of the gas, with its velocity and density at the faces behind all components.
 #[inline(always)]
-pub unsafe fn internal_fluxes<V: Simd>(a: &Fluxes<V::E>) {
+pub unsafe fn internal_fluxes<V: Simd>(a: &FluxPass<V::E>) {
     let gamma = splat::<V>(a.gamma);
     let (together, pitch) = a.grouping::<V>();
     for row in (0..a.rows).step_by(together) {
@@ -148,7 +148,7 @@ pub unsafe fn internal_fluxes<V: Simd>(a: &Fluxes<V::E>) {
 
 /// Fluxes of the scalars, after those of the gas.
 #[inline(always)]
-pub unsafe fn scalar_fluxes<V: Simd>(a: &Fluxes<V::E>) {
+pub unsafe fn scalar_fluxes<V: Simd>(a: &FluxPass<V::E>) {
     let (together, pitch) = a.grouping::<V>();
     for row in (0..a.rows).step_by(together) {
         for i in (0..a.length).step_by(V::N) {

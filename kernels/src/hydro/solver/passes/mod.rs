@@ -7,9 +7,11 @@ mod fluxes;
 mod reconstruct;
 mod update;
 
-pub use fluxes::{Fluxes, exact_fluxes, fluxes, internal_fluxes, scalar_fluxes};
-pub use reconstruct::{Edges, Primitives, Slopes, edges, parabolas, primitives, slopes};
-pub use update::{Faces, PlaneOutcome, Predict, Signal, Update, predict, signal_rate, update};
+pub use fluxes::{FluxPass, exact_fluxes, fluxes, internal_fluxes, scalar_fluxes};
+pub use reconstruct::{EdgePass, PrimitivePass, SlopePass, edges, parabolas, primitives, slopes};
+pub use update::{
+    FacePlanes, PlaneOutcome, PredictPass, SignalRatePass, UpdatePass, predict, signal_rate, update,
+};
 
 use crate::PATCH;
 use nestar_device::simd::Simd;

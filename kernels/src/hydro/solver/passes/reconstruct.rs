@@ -6,7 +6,7 @@ use crate::hydro::{dual, eos, hancock};
 use nestar_device::simd::Simd;
 
 /// Primitive from conserved variables over a flat range.
-pub struct Primitives<E> {
+pub struct PrimitivePass<E> {
     pub conserved: *const E,
     pub primitive: *mut E,
     /// Elements between components of both.
@@ -18,7 +18,7 @@ pub struct Primitives<E> {
 
 /// Scalars become concentrations (a division each, so that a scalar equal to the density is exactly one).
 #[inline(always)]
-pub unsafe fn primitives<V: Simd, const DUAL: bool>(a: &Primitives<V::E>) {
+pub unsafe fn primitives<V: Simd, const DUAL: bool>(a: &PrimitivePass<V::E>) {
     let gamma = splat::<V>(a.gamma);
     let mut o = 0;
     while o < a.count {
@@ -41,7 +41,7 @@ pub unsafe fn primitives<V: Simd, const DUAL: bool>(a: &Primitives<V::E>) {
 }
 
 /// Distances from the average to both edges along one axis, for all components over a flat range.
-pub struct Slopes<E> {
+pub struct SlopePass<E> {
     /// First cell of the range in a block.
     pub cells: *const E,
     /// Elements to the next cell along the axis.
@@ -59,7 +59,7 @@ pub struct Slopes<E> {
     pub theta: E,
 }
 
-impl<E> Slopes<E> {
+impl<E> SlopePass<E> {
     /// Five primitive variables and the scalars.
     #[inline(always)]
     fn reconstructed(&self) -> impl Iterator<Item = usize> + use<E> {
@@ -69,7 +69,7 @@ impl<E> Slopes<E> {
 
 /// Halves of the limited differences across the cells.
 #[inline(always)]
-pub unsafe fn slopes<V: Simd, const LIMITER: u32>(a: &Slopes<V::E>) {
+pub unsafe fn slopes<V: Simd, const LIMITER: u32>(a: &SlopePass<V::E>) {
     let theta = splat::<V>(a.theta);
     for c in a.reconstructed() {
         let mut o = 0;
@@ -90,7 +90,7 @@ pub unsafe fn slopes<V: Simd, const LIMITER: u32>(a: &Slopes<V::E>) {
 /// Parabolas: of the scalars within the bounds of their neighbours; of the gas, with `HALF_STEP`, those that keep extrema, otherwise
 /// from limited slopes.
 #[inline(always)]
-pub unsafe fn parabolas<V: Simd, const HALF_STEP: bool, const LIMITER: u32>(a: &Slopes<V::E>) {
+pub unsafe fn parabolas<V: Simd, const HALF_STEP: bool, const LIMITER: u32>(a: &SlopePass<V::E>) {
     let theta = splat::<V>(a.theta);
     for c in a.reconstructed() {
         let mut o = 0;
@@ -115,7 +115,7 @@ pub unsafe fn parabolas<V: Simd, const HALF_STEP: bool, const LIMITER: u32>(a: &
 }
 
 /// States at the six faces of each cell of a flat range.
-pub struct Edges<E> {
+pub struct EdgePass<E> {
     /// First cell of the range in the block of primitive variables.
     pub cells: *const E,
     pub cell_stride: usize,
@@ -138,7 +138,7 @@ pub struct Edges<E> {
 /// Gas and scalars after half a step of the cell's own slopes; without `HALF_STEP` the gas is there already.
 #[inline(always)]
 pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool, const DUAL: bool>(
-    a: &Edges<V::E>,
+    a: &EdgePass<V::E>,
 ) {
     let (gamma, rates) = (splat::<V>(a.gamma), splat3::<V>(a.rates));
     let mut o = 0;
@@ -199,7 +199,7 @@ unsafe fn left_by_shocks<
     const HALF_STEP: bool,
     const DUAL: bool,
 >(
-    a: &Edges<V::E>,
+    a: &EdgePass<V::E>,
     o: usize,
 ) -> [V; 3] {
     let mut left = [V::lit(1.0); 3];
@@ -238,7 +238,7 @@ unsafe fn left_by_shocks<
 /// Distances to both edges of the cells at `o` along axis `d`, with their velocities moved up by `turn` places.
 #[inline(always)]
 unsafe fn distances<V: Simd, const PARABOLIC: bool, const DUAL: bool>(
-    a: &Edges<V::E>,
+    a: &EdgePass<V::E>,
     d: usize,
     o: usize,
     left: V,
@@ -263,7 +263,7 @@ unsafe fn distances<V: Simd, const PARABOLIC: bool, const DUAL: bool>(
 /// Edge concentrations of component `c` in the cells at `o`.
 #[inline(always)]
 unsafe fn scalar_edges<V: Simd, const PARABOLIC: bool, const DUAL: bool>(
-    a: &Edges<V::E>,
+    a: &EdgePass<V::E>,
     o: usize,
     c: usize,
     velocity: &[V; 3],

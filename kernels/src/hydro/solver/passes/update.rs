@@ -8,13 +8,13 @@ use nestar_device::{Mask, Num, Real};
 
 /// Fluxes through the lower and upper faces of cells, by axis, at the first cell.
 #[derive(Clone, Copy)]
-pub struct Faces<E> {
+pub struct FacePlanes<E> {
     pub below: [*const E; 3],
     pub above: [*const E; 3],
     pub stride: usize,
 }
 
-impl<E: Real> Faces<E> {
+impl<E: Real> FacePlanes<E> {
     /// Component `c` of the cells at `o` after the step, from `u`.
     #[inline(always)]
     unsafe fn advanced<V: Simd<E = E>>(
@@ -53,12 +53,12 @@ impl<E: Real> Faces<E> {
 }
 
 /// Predictor of the van Leer scheme: primitive variables of the gas after a step, over a flat range.
-pub struct Predict<E> {
+pub struct PredictPass<E> {
     pub conserved: *const E,
     /// Primitive variables, replaced.
     pub primitive: *mut E,
     pub block_stride: usize,
-    pub faces: Faces<E>,
+    pub faces: FacePlanes<E>,
     pub count: usize,
     pub rates: [E; 3],
     pub gamma: E,
@@ -66,7 +66,7 @@ pub struct Predict<E> {
 
 /// A cell that becomes unphysical keeps the state it had.
 #[inline(always)]
-pub unsafe fn predict<V: Simd>(a: &Predict<V::E>) {
+pub unsafe fn predict<V: Simd>(a: &PredictPass<V::E>) {
     let (gamma, rates) = (splat::<V>(a.gamma), splat3::<V>(a.rates));
     let mut o = 0;
     while o < a.count {
@@ -85,7 +85,7 @@ pub unsafe fn predict<V: Simd>(a: &Predict<V::E>) {
 }
 
 /// The update of one plane of the patch.
-pub struct Update<E> {
+pub struct UpdatePass<E> {
     /// First cell of the plane in the conserved input.
     pub conserved: *const E,
     /// The same cell's primitive variables, and the elements to the next cell along each axis; with internal energy two cells around
@@ -95,7 +95,7 @@ pub struct Update<E> {
     pub block_stride: usize,
     /// Elements between rows of the input and of the fluxes.
     pub pitch: usize,
-    pub faces: Faces<E>,
+    pub faces: FacePlanes<E>,
     /// First cell of the plane in the output, `[component][512]`.
     pub out: *mut E,
     pub components: usize,
@@ -116,7 +116,7 @@ pub struct PlaneOutcome<E> {
 }
 
 #[inline(always)]
-pub unsafe fn update<V: Simd, const DUAL: bool>(a: &Update<V::E>) -> PlaneOutcome<V::E> {
+pub unsafe fn update<V: Simd, const DUAL: bool>(a: &UpdatePass<V::E>) -> PlaneOutcome<V::E> {
     let (rates, inverse_dx) = (splat3::<V>(a.rates), splat3::<V>(a.inverse_dx));
     let zero = V::lit(0.0);
     let mut signal = zero;
@@ -157,7 +157,7 @@ pub unsafe fn update<V: Simd, const DUAL: bool>(a: &Update<V::E>) -> PlaneOutcom
 /// energies agree then.
 #[inline(always)]
 unsafe fn judge<V: Simd, const DUAL: bool>(
-    a: &Update<V::E>,
+    a: &UpdatePass<V::E>,
     u: &mut [V; 5],
     [o, to]: [usize; 2],
     inverse_dx: &[V; 3],
@@ -177,7 +177,7 @@ unsafe fn judge<V: Simd, const DUAL: bool>(
 
 /// The total and the internal energy of the cells at `o` of the plane after the step, of which `u` is what fluxes have made.
 #[inline(always)]
-unsafe fn energies<V: Simd>(a: &Update<V::E>, u: &[V; 5], o: usize) -> [V; 2] {
+unsafe fn energies<V: Simd>(a: &UpdatePass<V::E>, u: &[V; 5], o: usize) -> [V; 2] {
     let (gamma, rates) = (splat::<V>(a.gamma), splat3::<V>(a.rates));
     // SAFETY: rows of eight cells inside the block and the planes, two cells from the block's surface
     unsafe {
@@ -205,7 +205,7 @@ unsafe fn energies<V: Simd>(a: &Update<V::E>, u: &[V; 5], o: usize) -> [V; 2] {
 }
 
 /// Signal rate of a stored patch.
-pub struct Signal<E> {
+pub struct SignalRatePass<E> {
     /// `[component][512]`, the gas.
     pub row: *const E,
     pub inverse_dx: [E; 3],
@@ -214,7 +214,7 @@ pub struct Signal<E> {
 
 /// Infinite if a cell is unphysical.
 #[inline(always)]
-pub unsafe fn signal_rate<V: Simd, const DUAL: bool>(a: &Signal<V::E>) -> V::E {
+pub unsafe fn signal_rate<V: Simd, const DUAL: bool>(a: &SignalRatePass<V::E>) -> V::E {
     let (gamma, inverse_dx) = (splat::<V>(a.gamma), splat3::<V>(a.inverse_dx));
     let mut signal = V::lit(0.0);
     for o in (0..CELLS).step_by(V::N) {

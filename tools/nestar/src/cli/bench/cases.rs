@@ -1,8 +1,8 @@
 //! The cases: decks, and how large and how long they are measured where.
 
 use clap::ValueEnum;
+use nestar::engine::data::Precision;
 use nestar::engine::device::DeviceKind;
-use nestar::engine::field::Precision;
 
 /// A case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -27,7 +27,7 @@ pub enum Case {
 
 /// What computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DeviceClass {
     /// The CPU.
     Cpu,
     /// A GPU.
@@ -36,7 +36,7 @@ pub enum Kind {
     Emulated,
 }
 
-impl Kind {
+impl DeviceClass {
     /// The kind of a device.
     pub fn of(kind: DeviceKind) -> Self {
         match kind {
@@ -76,15 +76,18 @@ impl Case {
     }
 
     /// Root cells along each axis.
-    pub fn sizes(self, kind: Kind) -> &'static [u32] {
+    pub fn sizes(self, kind: DeviceClass) -> &'static [u32] {
         match (self, kind) {
-            (Self::Uniform, Kind::Cpu) => &[64, 128],
-            (Self::Uniform, Kind::Gpu) => &[256, 512],
-            (Self::Uniform, Kind::Emulated) => &[32],
-            (Self::Collapse, Kind::Gpu) => &[64],
-            (Self::Particles | Self::Plummer | Self::Cooling | Self::Chemistry, Kind::Cpu) => &[64],
-            (_, Kind::Gpu) => &[128],
-            (Self::Blast, Kind::Cpu) => &[32],
+            (Self::Uniform, DeviceClass::Cpu) => &[64, 128],
+            (Self::Uniform, DeviceClass::Gpu) => &[256, 512],
+            (Self::Uniform, DeviceClass::Emulated) => &[32],
+            (Self::Collapse, DeviceClass::Gpu) => &[64],
+            (
+                Self::Particles | Self::Plummer | Self::Cooling | Self::Chemistry,
+                DeviceClass::Cpu,
+            ) => &[64],
+            (_, DeviceClass::Gpu) => &[128],
+            (Self::Blast, DeviceClass::Cpu) => &[32],
             _ => &[16],
         }
     }
@@ -100,15 +103,15 @@ impl Case {
     }
 
     /// Root steps that are timed: with refinement, a multiple of the four between two regrids of the root level.
-    pub fn steps(self, kind: Kind) -> u64 {
+    pub fn steps(self, kind: DeviceClass) -> u64 {
         match (self, kind) {
-            (Self::Uniform, Kind::Gpu) => 50,
-            (Self::Uniform, Kind::Cpu) => 10,
-            (Self::Collapse, Kind::Gpu | Kind::Cpu) => 4,
-            (Self::Cooling | Self::Chemistry, Kind::Gpu | Kind::Cpu) => 2,
-            (_, Kind::Gpu) => 16,
-            (_, Kind::Cpu) => 8,
-            (_, Kind::Emulated) => 4,
+            (Self::Uniform, DeviceClass::Gpu) => 50,
+            (Self::Uniform, DeviceClass::Cpu) => 10,
+            (Self::Collapse, DeviceClass::Gpu | DeviceClass::Cpu) => 4,
+            (Self::Cooling | Self::Chemistry, DeviceClass::Gpu | DeviceClass::Cpu) => 2,
+            (_, DeviceClass::Gpu) => 16,
+            (_, DeviceClass::Cpu) => 8,
+            (_, DeviceClass::Emulated) => 4,
         }
     }
 }

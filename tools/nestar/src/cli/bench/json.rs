@@ -5,7 +5,7 @@
 //! raises `schema`; further keys do not.
 
 use super::cases::precision;
-use super::kernels::Profile;
+use super::kernels::KernelProfile;
 use super::measure::Measurement;
 use super::text;
 use nestar::App;
@@ -50,9 +50,9 @@ fn result(m: &Measurement) -> Value {
         "root_steps": m.steps,
         "level_steps": run.level_steps,
         "regrids": run.regrids,
-        "mended_cells": run.mended_cells,
+        "mended_cells": run.fallback_cells,
         "retried_steps": run.retried_steps,
-        "sub_steps_per_cell": run.mean_attempts(),
+        "sub_steps_per_cell": run.mean_subcycles(),
         "patches": m.patches,
         "cells": m.all_cells(),
         "phase_seconds": phases(m),
@@ -107,7 +107,7 @@ fn traffic(device: &DeviceCounters, steps: u64) -> Value {
     })
 }
 
-fn profile(profile: &Profile) -> Value {
+fn profile(profile: &KernelProfile) -> Value {
     let kernels = profile.kernels.iter().map(|kernel| {
         json!({
             "name": kernel.name,

@@ -5,7 +5,7 @@ use nestar::engine::step::RunCounters;
 
 /// A stretch of root steps.
 #[derive(Clone, Default)]
-pub struct Stretch {
+pub struct TimedSteps {
     /// Wall seconds, the device idle at both ends.
     pub wall: f64,
     /// What the steps did, and where the host spent its time.
@@ -16,7 +16,7 @@ pub struct Stretch {
     pub halos: LinkCounters,
 }
 
-impl Stretch {
+impl TimedSteps {
     /// Cell updates per second.
     pub fn rate(&self) -> f64 {
         self.run.cell_updates as f64 / self.wall
@@ -24,7 +24,7 @@ impl Stretch {
 }
 
 /// The kernels in a stretch of steps in which each was timed.
-pub struct Profile {
+pub struct KernelProfile {
     /// Wall seconds of the stretch; timing makes launches slower.
     pub wall: f64,
     /// Cell updates of the stretch.
@@ -49,9 +49,9 @@ pub struct KernelTime {
     pub bytes_per_second: Option<f64>,
 }
 
-impl Profile {
+impl KernelProfile {
     /// The kernels of `stretch`.
-    pub fn of(stretch: &Stretch) -> Self {
+    pub fn of(stretch: &TimedSteps) -> Self {
         let device = stretch.device.iter();
         let mut kernels: Vec<KernelTime> = device
             .flat_map(|device| &device.kernels)

@@ -1,15 +1,15 @@
 //! Measuring a case: root steps before the clock starts, then timed ones, then timed ones with every kernel timed.
 
 use super::cases::{Case, precision, root};
-use super::kernels::{Profile, Stretch};
+use super::kernels::{KernelProfile, TimedSteps};
 use nestar::engine;
+use nestar::engine::comm::{Connection, Halos, Ranks, totals};
+use nestar::engine::data::Precision;
+use nestar::engine::data::Stores;
 use nestar::engine::device::{
     ComputeDevice, Device, DeviceCounters, DeviceMemory, LinkCounters, LinkTimes,
 };
-use nestar::engine::field::Precision;
-use nestar::engine::field::Stores;
 use nestar::engine::mesh::{CELLS, Topology};
-use nestar::engine::ranks::{Connection, Halos, Ranks, totals};
 use nestar::engine::run::diagnostics::resident_bytes;
 use nestar::engine::step::RunCounters;
 use nestar::{App, Error};
@@ -18,7 +18,7 @@ use std::fmt;
 use std::time::Instant;
 
 /// What is measured.
-pub struct Plan {
+pub struct BenchPlan {
     /// The case.
     pub case: Case,
     /// Root cells along each axis.
@@ -35,7 +35,7 @@ pub struct Plan {
     pub profile: bool,
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for BenchPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, root) = (self.case.name(), root(self.cells));
         write!(f, "{name} {root}, {}", precision(self.precision))
@@ -44,7 +44,7 @@ impl fmt::Display for Plan {
 
 /// Where it was measured.
 #[derive(Clone)]
-pub struct Place {
+pub struct BenchMachine {
     /// The device, or `CPU` with its lanes.
     pub device: String,
     /// Why no GPU was used, where one would have been welcome.
@@ -60,7 +60,7 @@ pub struct Place {
 }
 
 /// Memory at the end, bytes.
-pub struct Memory {
+pub struct MemoryUse {
     /// Reserved by the pools of the fields, of all ranks.
     pub fields: u64,
     /// Resident memory of this process.
@@ -78,7 +78,7 @@ pub struct Measurement {
     /// Precision of the fields.
     pub precision: Precision,
     /// Where.
-    pub place: Place,
+    pub place: BenchMachine,
     /// Seconds from the deck to the initial state, compiling included.
     pub set_up: f64,
     /// Root steps before the clock started.
@@ -86,13 +86,13 @@ pub struct Measurement {
     /// Root steps that were timed.
     pub steps: u64,
     /// The timed steps.
-    pub timed: Stretch,
+    pub timed: TimedSteps,
     /// Patches per level at the end.
     pub patches: Vec<usize>,
     /// Memory at the end.
-    pub memory: Memory,
+    pub memory: MemoryUse,
     /// The kernels, where they were timed.
-    pub profile: Option<Profile>,
+    pub profile: Option<KernelProfile>,
 }
 
 impl Measurement {
@@ -110,7 +110,7 @@ impl Measurement {
     }
 }
 
-impl Plan {
+impl BenchPlan {
     /// Measures, as one of the ranks, which `library` connects.
     pub fn measure(&self, app: &App, ranks: &Ranks, library: &str) -> Result<Measurement, Error> {
         let start = Instant::now();
@@ -144,11 +144,11 @@ impl Plan {
     }
 
     /// As many steps again, with every kernel timed.
-    fn profiled(&self, sim: &mut engine::Engine, device: &Device) -> Result<Profile, Error> {
+    fn profiled(&self, sim: &mut engine::Engine, device: &Device) -> Result<KernelProfile, Error> {
         device.profile(true);
         let stretch = stretch(sim, self.steps);
         device.profile(false);
-        Ok(Profile::of(&stretch?))
+        Ok(KernelProfile::of(&stretch?))
     }
 }
 
@@ -157,9 +157,9 @@ fn device(sim: &engine::Engine) -> Option<Device> {
     sim.world.resource::<ComputeDevice>().device.clone()
 }
 
-fn place(sim: &engine::Engine, library: &str) -> Place {
+fn place(sim: &engine::Engine, library: &str) -> BenchMachine {
     let compute = sim.world.resource::<ComputeDevice>();
-    Place {
+    BenchMachine {
         device: super::super::run::place(compute),
         note: compute.note.clone(),
         threads: rayon::current_num_threads(),
@@ -178,13 +178,13 @@ fn halos(sim: &engine::Engine) -> LinkCounters {
     sim.world.resource::<Halos>().counters(connection(sim))
 }
 
-fn memory(sim: &engine::Engine) -> Result<Memory, Error> {
+fn memory(sim: &engine::Engine) -> Result<MemoryUse, Error> {
     let fields = Stores::of(&sim.world, |spec| spec.in_totals);
     let bytes: usize = fields
         .iter()
         .map(|field| field.of(&sim.world).bytes())
         .sum();
-    Ok(Memory {
+    Ok(MemoryUse {
         fields: sim.world.resource::<Ranks>().sum(bytes as u64)?,
         resident: resident_bytes(),
         device: device(sim).map(|device| device.memory()).transpose()?,
@@ -193,7 +193,7 @@ fn memory(sim: &engine::Engine) -> Result<Memory, Error> {
 
 /// Takes root steps, each with the conserved totals that a run writes down; before and behind them the device is idle, and the
 /// ranks wait for each other.
-fn stretch(sim: &mut engine::Engine, steps: u64) -> Result<Stretch, Error> {
+fn stretch(sim: &mut engine::Engine, steps: u64) -> Result<TimedSteps, Error> {
     let device = device(sim);
     let ranks = sim.world.resource::<Ranks>().clone();
     let idle = || -> Result<(), Error> {
@@ -216,7 +216,7 @@ fn stretch(sim: &mut engine::Engine, steps: u64) -> Result<Stretch, Error> {
     idle()?;
     let wall = start.elapsed().as_secs_f64();
     let after = device.as_ref().map(Device::counters);
-    Ok(Stretch {
+    Ok(TimedSteps {
         wall,
         run: run_since(&counters(sim), &before),
         device: after
@@ -247,8 +247,8 @@ fn run_since(now: &RunCounters, then: &RunCounters) -> RunCounters {
         level_steps: now.level_steps - then.level_steps,
         regrids: now.regrids - then.regrids,
         retried_steps: now.retried_steps - then.retried_steps,
-        mended_cells: now.mended_cells - then.mended_cells,
-        attempted: [0, 1].map(|n| now.attempted[n] - then.attempted[n]),
+        fallback_cells: now.fallback_cells - then.fallback_cells,
+        subcycled: [0, 1].map(|n| now.subcycled[n] - then.subcycled[n]),
         seconds: std::array::from_fn(|phase| now.seconds[phase] - then.seconds[phase]),
     }
 }

@@ -7,13 +7,13 @@ mod measure;
 mod text;
 
 use super::ranks::RanksArgs;
-use super::{FAILED, Failure, print, say};
-use cases::{Case, Kind};
+use super::{CommandError, FAILED, print, say};
+use cases::{Case, DeviceClass};
 use clap::{Args, ValueEnum};
-use measure::{Measurement, Plan};
+use measure::{BenchPlan, Measurement};
+use nestar::engine::comm::Ranks;
+use nestar::engine::data::Precision;
 use nestar::engine::device::ComputeDevice;
-use nestar::engine::field::Precision;
-use nestar::engine::ranks::Ranks;
 use nestar::engine::step::config::{DomainConfig, RunConfig};
 use nestar::{App, Error, Simulation};
 use nestar_deck::Deck;
@@ -88,7 +88,7 @@ pub fn bench(
     arguments: &BenchArgs,
     ranks: &Ranks,
     library: &str,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let plans = plans(app, arguments, ranks)?;
     let speaks = ranks.rank() == 0;
     let to_standard_output = |path: &PathBuf| path.as_os_str() == "-";
@@ -117,7 +117,7 @@ pub fn bench(
         measurements.push(measured);
     }
     if measurements.is_empty() {
-        return Err(Failure::new(FAILED, "nothing was measured"));
+        return Err(CommandError::new(FAILED, "nothing was measured"));
     }
     if !quiet {
         print(&text::table(&measurements))?;
@@ -129,12 +129,12 @@ pub fn bench(
 }
 
 /// A case that cannot be measured, and which option helps.
-fn refused(plan: &Plan, error: Error) -> Failure {
+fn refused(plan: &BenchPlan, error: Error) -> CommandError {
     let hint = match error {
         Error::Memory(_) => "\nfor a benchmark: --cells with fewer cells, or --precision single",
         _ => "",
     };
-    let mut failure = Failure::from(error);
+    let mut failure = CommandError::from(error);
     failure.message = format!("{plan}: {}{hint}", failure.message);
     failure
 }
@@ -143,7 +143,7 @@ fn write_json(
     app: &App,
     arguments: &BenchArgs,
     measurements: &[Measurement],
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let Some(path) = &arguments.json else {
         return Ok(());
     };
@@ -152,11 +152,11 @@ fn write_json(
         return print(&text);
     }
     std::fs::write(path, text)
-        .map_err(|e| Failure::new(FAILED, format!("cannot write {}: {e}", path.display())))
+        .map_err(|e| CommandError::new(FAILED, format!("cannot write {}: {e}", path.display())))
 }
 
 /// Every case with every size and precision asked for. The decks are checked before anything is measured.
-fn plans(app: &App, arguments: &BenchArgs, ranks: &Ranks) -> Result<Vec<Plan>, Failure> {
+fn plans(app: &App, arguments: &BenchArgs, ranks: &Ranks) -> Result<Vec<BenchPlan>, CommandError> {
     let cases = match arguments.cases.is_empty() {
         true => Case::value_variants(),
         false => &arguments.cases[..],
@@ -172,7 +172,7 @@ fn plans(app: &App, arguments: &BenchArgs, ranks: &Ranks) -> Result<Vec<Plan>, F
             for &precision in arguments.precision.list() {
                 let deck = deck(arguments, case, cells, precision)?;
                 app.check(&deck)?;
-                plans.push(Plan {
+                plans.push(BenchPlan {
                     case,
                     cells: deck.clone().table::<DomainConfig>("domain")?.cells,
                     precision,
@@ -188,16 +188,18 @@ fn plans(app: &App, arguments: &BenchArgs, ranks: &Ranks) -> Result<Vec<Plan>, F
 }
 
 /// The kind of device that the arguments lead to.
-fn kind(arguments: &BenchArgs, case: Case, ranks: &Ranks) -> Result<Kind, Failure> {
+fn kind(arguments: &BenchArgs, case: Case, ranks: &Ranks) -> Result<DeviceClass, CommandError> {
     let mut deck = deck(arguments, case, 8, Precision::Single)?;
     let run: RunConfig = deck.table("run")?;
-    let seat = ranks.communicator().seat();
-    let chosen = ComputeDevice::choose(run.device, seat.local).map_err(|error| {
-        let mut failure = Failure::from(Error::from(error));
+    let placement = ranks.communicator().placement();
+    let chosen = ComputeDevice::choose(run.device, placement.local_rank).map_err(|error| {
+        let mut failure = CommandError::from(Error::from(error));
         failure.message += "\nto measure the CPU: --device cpu";
         failure
     })?;
-    Ok(chosen.device.map_or(Kind::Cpu, |d| Kind::of(d.kind())))
+    Ok(chosen
+        .device
+        .map_or(DeviceClass::Cpu, |d| DeviceClass::of(d.kind())))
 }
 
 /// The deck of a case as the arguments want it.
@@ -206,7 +208,7 @@ fn deck(
     case: Case,
     cells: u32,
     precision: Precision,
-) -> Result<Deck, Failure> {
+) -> Result<Deck, CommandError> {
     let mut deck = Deck::parse(case.name(), case.text())?;
     let precision = cases::precision(precision);
     let own = [
@@ -224,6 +226,6 @@ fn deck(
 /// One rank's part of the simulation of a plan, with its initial state.
 fn initial(app: &App, deck: &Deck, ranks: &Ranks) -> Result<Simulation, Error> {
     let mut sim = app.simulation_on(deck.clone(), ranks.clone())?;
-    sim.with(|sim| sim.ready().and_then(|()| sim.initialise()))?;
+    sim.with(|sim| sim.finish_setup().and_then(|()| sim.initialise()))?;
     Ok(sim)
 }

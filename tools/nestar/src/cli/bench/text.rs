@@ -1,9 +1,9 @@
 //! The figures for people.
 
 use super::cases::{precision, root};
-use super::kernels::Profile;
-use super::measure::{Measurement, Place};
-use crate::cli::memory::shown;
+use super::kernels::KernelProfile;
+use super::measure::{BenchMachine, Measurement};
+use crate::cli::memory::format_bytes;
 use crate::cli::run::shares_of_phases;
 use nestar::App;
 use nestar::engine::device::DeviceCounters;
@@ -19,7 +19,7 @@ pub fn machine() -> (Option<String>, Option<u64>) {
 }
 
 /// What runs, and where.
-pub fn head(app: &App, place: &Place) -> String {
+pub fn head(app: &App, place: &BenchMachine) -> String {
     let build = app.build_info();
     let (model, memory) = machine();
     let mut text = format!(
@@ -28,7 +28,7 @@ pub fn head(app: &App, place: &Place) -> String {
         build.flags,
         model.as_deref().unwrap_or("unknown CPU"),
         place.threads,
-        memory.map_or_else(|| "an unknown amount".into(), shown),
+        memory.map_or_else(|| "an unknown amount".into(), format_bytes),
         place.device
     );
     if place.ranks > 1 {
@@ -75,11 +75,11 @@ fn facts(m: &Measurement) -> Vec<(&'static str, String)> {
         ("patches", patches),
         ("time", shares_of_phases(run, m.timed.wall, "all else")),
     ];
-    if run.mended_cells + run.retried_steps > 0 {
-        let (cells, steps) = (run.mended_cells, run.retried_steps);
+    if run.fallback_cells + run.retried_steps > 0 {
+        let (cells, steps) = (run.fallback_cells, run.retried_steps);
         facts.push(("mended", format!("{cells} cells, {steps} steps retried")));
     }
-    if let Some(mean) = run.mean_attempts() {
+    if let Some(mean) = run.mean_subcycles() {
         facts.push(("sub-steps", format!("{mean:.2} in a cell and step")));
     }
     if let Some(device) = &m.timed.device {
@@ -123,8 +123,8 @@ fn halos(m: &Measurement) -> String {
     format!(
         "per level step: {:.1} exchanges, {} out, {} in; the host waited {:.2}% of the time{}",
         per(halos.exchanges),
-        shown(per(halos.bytes_sent) as u64),
-        shown(per(halos.bytes_received) as u64),
+        format_bytes(per(halos.bytes_sent) as u64),
+        format_bytes(per(halos.bytes_received) as u64),
         100.0 * halos.waited / m.timed.wall,
         m.place
             .link
@@ -134,7 +134,7 @@ fn halos(m: &Measurement) -> String {
 }
 
 /// How much of the exchanges passes while the device is at work.
-fn overlap(profile: &Profile) -> String {
+fn overlap(profile: &KernelProfile) -> String {
     let share = |seconds: f64| 100.0 * seconds / profile.wall;
     format!(
         "halos under way {:.1}% of the time, {:.2}% with nothing else to do",
@@ -149,25 +149,29 @@ fn traffic(device: &DeviceCounters, steps: u64, name: &str) -> String {
         "per {name}: {:.1} launches, {:.1} waits, {} up, {} down",
         per(device.launches),
         per(device.synchronisations),
-        shown(per(device.bytes_up) as u64),
-        shown(per(device.bytes_down) as u64)
+        format_bytes(per(device.bytes_up) as u64),
+        format_bytes(per(device.bytes_down) as u64)
     )
 }
 
 fn memory(m: &Measurement) -> String {
     let mut text = format!(
         "fields {}, resident {}",
-        shown(m.memory.fields),
-        shown(m.memory.resident)
+        format_bytes(m.memory.fields),
+        format_bytes(m.memory.resident)
     );
     if let Some(device) = m.memory.device {
         let used = device.total.saturating_sub(device.free);
-        text += &format!(", device {} of {}", shown(used), shown(device.total));
+        text += &format!(
+            ", device {} of {}",
+            format_bytes(used),
+            format_bytes(device.total)
+        );
     }
     text
 }
 
-fn kernels(profile: &Profile) -> String {
+fn kernels(profile: &KernelProfile) -> String {
     let mut text = format!(
         "  {:<24} {:>9} {:>12} {:>7} {:>11} {:>9}\n",
         "kernel", "launches", "total", "share", "cells/s", "GB/s"

@@ -1,15 +1,15 @@
 //! The forecast for people.
 
-use super::{Subject, figures};
-use nestar::engine::device::shown;
+use super::{PlanInput, json};
+use nestar::engine::comm::estimate::{ExtraTraffic, PartitionEstimate};
+use nestar::engine::device::format_bytes;
 use nestar::engine::mesh::CELLS;
-use nestar::engine::ranks::forecast::{Forecast, Waits};
 use serde_json::Value;
 
 /// Everything; empty ranks are left out of the figures.
-pub fn report(subject: &Subject, forecasts: &[Forecast]) -> String {
-    let plan = |forecast: &Forecast| figures::plan(subject, forecast, &forecast.busy());
-    let plans: Vec<Value> = forecasts.iter().map(plan).collect();
+pub fn report(subject: &PlanInput, estimates: &[PartitionEstimate]) -> String {
+    let plan = |estimate: &PartitionEstimate| json::plan(subject, estimate, &estimate.busy());
+    let plans: Vec<Value> = estimates.iter().map(plan).collect();
     let blocks: String = plans.iter().map(block).collect();
     let lines: String = plans.iter().map(line).collect();
     format!(
@@ -27,7 +27,7 @@ pub fn report(subject: &Subject, forecasts: &[Forecast]) -> String {
     )
 }
 
-fn head(subject: &Subject) -> String {
+fn head(subject: &PlanInput) -> String {
     let (outline, machine) = (&subject.outline, &subject.machine);
     let patches: Vec<usize> = (0..outline.levels()).map(|l| outline.patches(l)).collect();
     let by_level: Vec<String> = patches.iter().map(usize::to_string).collect();
@@ -37,9 +37,9 @@ fn head(subject: &Subject) -> String {
         .iter()
         .map(|line| format!("{line}\n"))
         .collect();
-    let course = &subject.course;
-    let waits = |of: fn(&Waits) -> f64| course.waits.iter().map(of).sum::<f64>();
-    let steps: Vec<String> = course.steps.iter().map(u64::to_string).collect();
+    let root_step = &subject.root_step;
+    let waits = |of: fn(&ExtraTraffic) -> f64| root_step.waits.iter().map(of).sum::<f64>();
+    let steps: Vec<String> = root_step.steps.iter().map(u64::to_string).collect();
     format!(
         "{}: {} patches ({}), {} a patch\n\
          a rank updates {:.3e} cells/s, sends and receives {:.3e} B/s, {:.3e} s a message\n\
@@ -49,18 +49,18 @@ fn head(subject: &Subject) -> String {
         subject.origin,
         patches.iter().sum::<usize>(),
         by_level.join(" "),
-        shown(CELLS as u64 * subject.sizes.cell),
+        format_bytes(CELLS as u64 * subject.sizes.cell),
         machine.rate,
         machine.bandwidth,
         machine.latency,
         steps.join(" "),
         subject.steps_from,
         1e6 * machine.step,
-        course.regrids.iter().sum::<f64>(),
+        root_step.regrids.iter().sum::<f64>(),
         1e6 * machine.regrid,
         waits(|w| w.exchanges),
         1e6 * machine.exchange,
-        shown(waits(|w| w.host_bytes) as u64),
+        format_bytes(waits(|w| w.host_bytes) as u64),
     )
 }
 
@@ -129,7 +129,7 @@ fn whole(value: f64) -> String {
 }
 
 fn bytes(value: f64) -> String {
-    shown(value as u64)
+    format_bytes(value as u64)
 }
 
 /// A number of ranks in the table of efficiencies.

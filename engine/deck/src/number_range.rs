@@ -1,0 +1,79 @@
+//! Intervals of numbers.
+
+use serde_json::Value as Json;
+
+/// An interval of numbers; the flags say whether an end itself is excluded.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct NumberRange {
+    pub least: Option<(f64, bool)>,
+    pub most: Option<(f64, bool)>,
+}
+
+impl NumberRange {
+    /// Whether `x` lies in the interval.
+    pub fn contains(&self, x: f64) -> bool {
+        self.least
+            .is_none_or(|(end, open)| x > end || (x == end && !open))
+            && self
+                .most
+                .is_none_or(|(end, open)| x < end || (x == end && !open))
+    }
+
+    /// `above 0 and at most 1`, or `None` if unbounded.
+    pub fn text(&self) -> Option<String> {
+        let least = self.least.map(|(end, open)| {
+            format!("{} {}", if open { "above" } else { "at least" }, plain(end))
+        });
+        let most = self.most.map(|(end, open)| {
+            format!("{} {}", if open { "below" } else { "at most" }, plain(end))
+        });
+        match (least, most) {
+            (Some(least), Some(most)) => Some(format!("{least} and {most}")),
+            (least, most) => least.or(most),
+        }
+    }
+
+    /// The tighter of both intervals.
+    pub fn within(self, outer: NumberRange) -> NumberRange {
+        let tighter = |a: Option<(f64, bool)>, b: Option<(f64, bool)>, sign: f64| match (a, b) {
+            (Some(a), Some(b)) if a.0 == b.0 => Some((a.0, a.1 || b.1)),
+            (Some(a), Some(b)) => Some(if (a.0 > b.0) == (sign > 0.0) { a } else { b }),
+            (a, b) => a.or(b),
+        };
+        NumberRange {
+            least: tighter(self.least, outer.least, 1.0),
+            most: tighter(self.most, outer.most, -1.0),
+        }
+    }
+
+    /// The interval that a JSON schema states.
+    pub fn of(schema: &Json) -> NumberRange {
+        let end = |closed: &str, open: &str| {
+            let number = |key: &str, excluded| schema[key].as_f64().map(|end| (end, excluded));
+            number(open, true).or(number(closed, false))
+        };
+        NumberRange {
+            least: end("minimum", "exclusiveMinimum"),
+            most: end("maximum", "exclusiveMaximum"),
+        }
+    }
+
+    /// The interval of an integer type that the schema does not bound itself.
+    pub fn of_format(format: Option<&str>) -> NumberRange {
+        let (least, most) = match format {
+            Some("int32") => (f64::from(i32::MIN), f64::from(i32::MAX)),
+            Some("uint32") => (0.0, f64::from(u32::MAX)),
+            _ => return NumberRange::default(),
+        };
+        NumberRange {
+            least: Some((least, false)),
+            most: Some((most, false)),
+        }
+    }
+}
+
+/// A number without the `.0` of whole ones.
+fn plain(x: f64) -> String {
+    let text = format!("{x:?}");
+    text.strip_suffix(".0").unwrap_or(&text).to_string()
+}

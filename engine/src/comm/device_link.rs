@@ -1,0 +1,232 @@
+//! The links between the ranks' devices: one choice for all ranks, GPU to GPU where every rank can, by the ranks' messages
+//! where those reach the devices (CUDA-aware MPI), through the hosts otherwise.
+//!
+//! A direct link is watched: where it fails, or where another rank of this process does, whatever waits for data that will
+//! not come ends, and all ranks end with a message. `NESTAR_NCCL=0` in the environment of any rank sends everything through
+//! the hosts.
+
+mod gpu_aware;
+mod host_staged;
+#[cfg(test)]
+mod tests;
+mod watchdog;
+
+use super::{Ranks, RanksError};
+use crate::device::{Device, DeviceError, DeviceKind, DeviceLink, LinkId, LinkTransport};
+use bevy_ecs::prelude::Resource;
+use gpu_aware::GpuAwareLink;
+use host_staged::HostStagedLink;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use watchdog::Watchdog;
+
+/// Set to 0: no direct links.
+const CHOICE: &str = "NESTAR_NCCL";
+/// Bytes of what tells a device from all others.
+const IDENTITY: usize = 16;
+
+/// The link of this rank's device with those of the others.
+#[derive(Resource)]
+pub struct Connection {
+    // ends before the link does
+    watch: Option<Watchdog>,
+    link: DeviceLink,
+    note: Option<String>,
+}
+
+impl Connection {
+    /// Whether data go from device to device without the hosts.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// Why data go through the hosts, where GPUs could be linked directly; the same words on all ranks.
+    #[must_use]
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+}
+
+impl Deref for Connection {
+    type Target = DeviceLink;
+    fn deref(&self) -> &DeviceLink {
+        &self.link
+    }
+}
+
+/// Links the devices of all ranks. All ranks call this, and get the same kind of link.
+///
+/// # Errors
+/// Another rank has failed; the device fails.
+pub fn connect(ranks: &Ranks, device: &Device) -> Result<Connection, RanksError> {
+    let note = match direct(ranks, device)? {
+        DirectLink::Link(link) => {
+            let watch = Some(Watchdog::start(ranks, link.transport())?);
+            open_mailboxes(ranks, &*link.transport())?;
+            return Ok(Connection {
+                watch,
+                link,
+                note: None,
+            });
+        }
+        DirectLink::Unwanted => None,
+        DirectLink::Impossible(why) => Some(why),
+    };
+    let transport: Arc<dyn LinkTransport> = match transport_reaches_devices(ranks, device)? {
+        true => Arc::new(GpuAwareLink::new(ranks, device)),
+        false => Arc::new(HostStagedLink::new(ranks, device)?),
+    };
+    Ok(Connection {
+        watch: None,
+        link: DeviceLink::new(device, transport, ranks.rank(), ranks.size()),
+        note,
+    })
+}
+
+/// Lets devices that reach each other's memory use that. All ranks call this.
+fn open_mailboxes(ranks: &Ranks, transport: &dyn LinkTransport) -> Result<(), RanksError> {
+    let communicator = ranks.communicator();
+    let offers = communicator.all_gather(&transport.export_mailbox())?;
+    let reached: Vec<u8> = transport
+        .import_mailboxes(&offers)?
+        .iter()
+        .map(|&is| is.into())
+        .collect();
+    let all = communicator.all_gather(&reached)?;
+    let reached: Vec<bool> = all.iter().map(|one| one[ranks.rank()] == 1).collect();
+    Ok(transport.keep_peers(&reached)?)
+}
+
+/// Whether the transport of the ranks reaches the memory of all their devices.
+fn transport_reaches_devices(ranks: &Ranks, device: &Device) -> Result<bool, RanksError> {
+    let beyond = !ranks.communicator().reaches(device.kind());
+    Ok(!ranks.is_single() && !ranks.any(beyond)?)
+}
+
+/// A direct link, if there can be one.
+enum DirectLink {
+    Link(DeviceLink),
+    /// There is nobody to link with, or no GPU.
+    Unwanted,
+    /// Why there is none.
+    Impossible(String),
+}
+
+/// Makes a direct link if all ranks can have one.
+fn direct(ranks: &Ranks, device: &Device) -> Result<DirectLink, RanksError> {
+    if ranks.is_single() || !ranks.any(device.kind() == DeviceKind::Cuda)? {
+        return Ok(DirectLink::Unwanted);
+    }
+    let own = Readiness::of(device, std::env::var(CHOICE).ok().as_deref());
+    let all = ranks.communicator().all_gather(&own.to_bytes())?;
+    let all: Vec<Readiness> = all.iter().map(|bytes| Readiness::read(bytes)).collect();
+    if let Err(why) = check_readiness(&all) {
+        return Ok(DirectLink::Impossible(why));
+    }
+    let id = match share_id(ranks, device)? {
+        Ok(id) => id,
+        Err(why) => return Ok(DirectLink::Impossible(format!("rank 0: {why}"))),
+    };
+    let start = Instant::now();
+    let joined = device.join(&id, ranks.rank(), ranks.size());
+    let why = joined.as_ref().err().map(DeviceError::to_string);
+    let answer = encode_join_result(start.elapsed(), why.as_deref());
+    let failure = first_failure(&ranks.communicator().all_gather(&answer)?);
+    Ok(match (joined, failure) {
+        (Ok(link), None) => DirectLink::Link(link),
+        (joined, failure) => {
+            if let Ok(link) = joined {
+                link.stop();
+            }
+            DirectLink::Impossible(failure.unwrap_or_default())
+        }
+    })
+}
+
+/// What came of joining, and after which time.
+fn encode_join_result(time: Duration, failure: Option<&str>) -> Vec<u8> {
+    let time = (time.as_micros() as u64).to_le_bytes();
+    [&time, failure.unwrap_or_default().as_bytes()].concat()
+}
+
+/// The failure that came first: later ones may be of ranks that have waited in vain.
+fn first_failure(answers: &[Vec<u8>]) -> Option<String> {
+    let failed = |(rank, answer): (usize, &Vec<u8>)| {
+        let (time, why) = answer.split_first_chunk()?;
+        let why = String::from_utf8_lossy(why);
+        (!why.is_empty()).then(|| (u64::from_le_bytes(*time), format!("rank {rank}: {why}")))
+    };
+    let failures = answers.iter().enumerate().filter_map(failed);
+    failures.min().map(|(_, why)| why)
+}
+
+/// An identity for the link, made by rank 0; the same answer on all ranks.
+fn share_id(ranks: &Ranks, device: &Device) -> Result<Result<LinkId, String>, RanksError> {
+    let mut answer = Vec::new();
+    if ranks.rank() == 0 {
+        answer = match LinkId::new(device) {
+            Ok(id) => [&[1], id.as_bytes()].concat(),
+            Err(why) => [&[0], why.to_string().as_bytes()].concat(),
+        };
+    }
+    ranks.communicator().broadcast(0, &mut answer)?;
+    let (made, rest) = answer.split_first().unwrap_or((&0, &[]));
+    let id = LinkId::from_bytes(rest).filter(|_| *made == 1);
+    Ok(id.ok_or_else(|| String::from_utf8_lossy(rest).into_owned()))
+}
+
+/// What a rank has for a direct link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Readiness {
+    identity: [u8; IDENTITY],
+    /// The library that makes it, or why there is none.
+    library: Result<String, String>,
+}
+
+impl Readiness {
+    fn of(device: &Device, choice: Option<&str>) -> Self {
+        let library = match choice {
+            Some("0") => Err(format!("{CHOICE}=0")),
+            _ => device.link_library().map_err(|why| why.to_string()),
+        };
+        Self {
+            identity: device.identity().unwrap_or_default(),
+            library,
+        }
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let (Ok(words) | Err(words)) = &self.library;
+        let there = u8::from(self.library.is_ok());
+        [&self.identity, &[there][..], words.as_bytes()].concat()
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        let (identity, rest) = bytes.split_first_chunk().unwrap_or((&[0; IDENTITY], &[]));
+        let (there, words) = rest.split_first().unwrap_or((&0, &[]));
+        let words = String::from_utf8_lossy(words).into_owned();
+        Self {
+            identity: *identity,
+            library: if *there == 1 { Ok(words) } else { Err(words) },
+        }
+    }
+}
+
+/// Whether all ranks, by number, can have a direct link with each other; why not.
+fn check_readiness(all: &[Readiness]) -> Result<(), String> {
+    for (rank, one) in all.iter().enumerate() {
+        let library = one.library.as_ref();
+        let library = library.map_err(|why| format!("rank {rank}: {why}"))?;
+        let first = all[0].library.as_deref().unwrap_or_default();
+        if library != first {
+            return Err(format!("rank 0 has {first}, rank {rank} has {library}"));
+        }
+        let same = |other: &Readiness| other.identity == one.identity;
+        if let Some(other) = all[..rank].iter().position(same) {
+            return Err(format!("ranks {other} and {rank} share a GPU"));
+        }
+    }
+    Ok(())
+}

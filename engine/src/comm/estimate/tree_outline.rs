@@ -1,0 +1,209 @@
+//! A whole hierarchy as no more than the places of its patches, and the parts that ranks would have of it.
+
+use crate::comm::RanksError;
+use crate::comm::exchange_plan::ExchangePlan;
+use crate::comm::hierarchy::{ExchangePlans, Proposal, rebuild, root_part};
+use crate::comm::neighbourhood::OctetPart;
+use crate::comm::owners::PatchOwners;
+use crate::comm::partition::{PLAIN_OCTET_WORK, PartitionStarts};
+use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
+use crate::mesh::topology::octet::Octet;
+use crate::mesh::topology::octet::side;
+use crate::mesh::{Cost, Domain, HilbertPartition, PATCH, Topology};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Cells of a patch along an axis.
+const SIDE: i32 = PATCH as i32;
+
+/// The items in a patch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PatchLoad {
+    pub key: u64,
+    pub count: u64,
+    /// In the units of [`LevelWork`](crate::mesh::LevelWork).
+    pub work: u64,
+}
+
+/// The patches of a whole hierarchy: 8 bytes for each that has children.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TreeOutline {
+    pub(super) domain: Domain,
+    /// By level: keys of the patches with children, ascending; none of the finest level.
+    pub(super) parents: Vec<Vec<u64>>,
+    /// By level, by ascending keys: what lies in patches; no levels where there is nothing.
+    pub(super) loads: Vec<Vec<PatchLoad>>,
+}
+
+impl TreeOutline {
+    /// The root grid of `domain`.
+    #[must_use]
+    pub fn new(domain: Domain) -> Self {
+        Self {
+            domain,
+            parents: Vec::new(),
+            loads: Vec::new(),
+        }
+    }
+
+    /// The hierarchy of `topology`, all of which is on one rank.
+    ///
+    /// # Panics
+    /// If `topology` is one rank's part of a shared hierarchy.
+    #[must_use]
+    pub fn of(topology: &Topology) -> Self {
+        assert!(!topology.is_shared(), "an outline is of a whole hierarchy");
+        let mut outline = Self::new(topology.domain);
+        for level in 0..=topology.finest() {
+            let rows = topology.rows(level).iter();
+            let patches = rows.map(|&row| (topology.origin(row), topology.is_leaf(row)));
+            let fits = outline.refine(&patches.collect::<Vec<_>>());
+            fits.expect("the patches of a level are children of the coarser one's");
+        }
+        outline
+    }
+
+    /// Gives the patches of the finest level children that are no leaves; `patches` are all of that level in Hilbert order, the
+    /// first cell of each and whether it is a leaf.
+    ///
+    /// # Errors
+    /// The patches are other ones.
+    pub fn refine(&mut self, patches: &[([i32; 3], bool)]) -> Result<(), String> {
+        let level = self.parents.len();
+        let bits = bits_for(self.domain.root, level);
+        let cells = self.domain.cells(level);
+        let key = |(n, (origin, leaf)): (usize, &([i32; 3], bool))| {
+            let place = |a: usize| (0..cells[a]).contains(&origin[a]) && origin[a] % SIDE == 0;
+            let key = hilbert_key(origin.map(|i| (i / SIDE) as u32), bits);
+            let parent = |coarser: usize| self.parents[coarser].get(n / 8) == Some(&(key >> 3));
+            let fits = (0..3).all(place) && level.checked_sub(1).is_none_or(parent);
+            fits.then_some((key, *leaf))
+        };
+        let patches = patches.par_iter().enumerate().with_min_len(1024);
+        let keys: Option<Vec<(u64, bool)>> = patches.map(key).collect();
+        let announced = |keys: &Vec<(u64, bool)>| {
+            keys.len() == self.patches(level) && keys.is_sorted_by(|a, b| a.0 < b.0)
+        };
+        let keys = keys.filter(announced).ok_or_else(|| {
+            format!("the patches of level {level} are not those that the coarser levels announce")
+        })?;
+        let refined = keys.iter().filter(|(_, leaf)| !leaf);
+        let refined: Vec<u64> = refined.map(|(key, _)| *key).collect();
+        if !refined.is_empty() {
+            self.parents.push(refined);
+        }
+        Ok(())
+    }
+
+    /// Number of levels that have patches.
+    #[must_use]
+    pub fn levels(&self) -> usize {
+        self.parents.len() + 1
+    }
+
+    /// Number of patches of `level`.
+    #[must_use]
+    pub fn patches(&self, level: usize) -> usize {
+        match level.checked_sub(1) {
+            Some(coarser) => 8 * self.parents[coarser].len(),
+            None => self.domain.root.iter().map(|&n| n as usize).product(),
+        }
+    }
+
+    /// The cuts where all levels have just been shared out evenly, as in [`crate::comm::hierarchy::propose`].
+    #[must_use]
+    pub fn cuts(&self, ranks: usize) -> HilbertPartition {
+        let mut cuts = HilbertPartition::new(self.domain.root, ranks, self.levels());
+        if !self.loads.is_empty() {
+            let keys = self.keys(0);
+            let plain = keys.iter().map(|&key| (key, Cost::ONE));
+            let loads = self.loads[0].iter().map(|loads| (loads.key, loads.work));
+            cuts.set(0, starts(plain, loads, ranks));
+        }
+        for (level, parents) in (1..).zip(&self.parents) {
+            let plain = parents.iter().map(|key| (key << 3, PLAIN_OCTET_WORK));
+            let loads = self.loads(level, 0..u64::MAX).iter();
+            let loads = loads.map(|loads| (loads.key & !7, loads.work));
+            cuts.set(level, starts(plain, loads, ranks));
+        }
+        cuts
+    }
+
+    /// The part that `rank` builds of the hierarchy when it is cut by `cuts`.
+    pub(super) fn part(
+        &self,
+        cuts: &Arc<HilbertPartition>,
+        rank: usize,
+    ) -> (Topology, ExchangePlans) {
+        let mut topology = Topology::new(self.domain, self.parents.len());
+        let mut shares = ExchangePlans::default();
+        topology.share_among_ranks(rank, cuts.clone());
+        self.build(&mut topology, &mut shares)
+            .expect("an outline always answers");
+        (topology, shares)
+    }
+
+    fn build(&self, topology: &mut Topology, shares: &mut ExchangePlans) -> Result<(), RanksError> {
+        root_part(topology, self, shares)?;
+        for (level, parents) in self.parents.iter().enumerate() {
+            let held = topology.octets(level).iter();
+            let own: Vec<Octet> = held.filter(|octet| octet.owned != 0).copied().collect();
+            for octet in own {
+                let refined = self.refined(level, octet.key);
+                topology.set_refined(octet.rows(octet.owned), refined);
+            }
+            let keys = topology.partition().keys(level + 1, topology.rank());
+            let before = |key: u64| parents.partition_point(|&parent| parent << 3 < key);
+            let own = parents[before(keys.start)..before(keys.end)].iter();
+            let octets = own.map(|&key| (key, true)).collect();
+            let proposal = Proposal { octets, cut: false };
+            rebuild(topology, self, shares, level + 1, &proposal, &[])?;
+        }
+        Ok(())
+    }
+
+    /// Which patches of the octet with `key` of `level` have children, as bits z y x.
+    fn refined(&self, level: usize, key: u64) -> u8 {
+        let parents = self.parents.get(level).map_or(&[][..], Vec::as_slice);
+        let first = parents.partition_point(|parent| parent >> 3 < key);
+        let bits = bits_for(self.domain.root, level);
+        let these = parents[first..]
+            .iter()
+            .take_while(|&parent| parent >> 3 == key);
+        let place = |&parent: &u64| hilbert_index(parent, bits).map(|i| i as i32);
+        these.map(|parent| 1 << side(place(parent))).sum()
+    }
+}
+
+/// Where the stretches of ranks begin of a level whose units have the first keys and the work `plain`, and `more` work that lies in some of
+/// them; both ascend.
+fn starts(
+    plain: impl Iterator<Item = (u64, u64)>,
+    more: impl Iterator<Item = (u64, u64)>,
+    ranks: usize,
+) -> Vec<u64> {
+    let mut more = more.peekable();
+    let (keys, work): (Vec<u64>, Vec<u64>) = plain
+        .map(|(key, mut work)| {
+            while let Some((_, own)) = more.next_if(|(there, _)| *there <= key) {
+                work += own;
+            }
+            (key, work)
+        })
+        .unzip();
+    PartitionStarts::new(&keys, &work, 0, work.iter().sum(), ranks).keys
+}
+
+impl PatchOwners for TreeOutline {
+    fn request_halo(
+        &self,
+        _: &Topology,
+        level: usize,
+        wanted: &[(usize, Vec<OctetPart>)],
+        _: &mut ExchangePlan,
+    ) -> Result<Vec<Vec<u8>>, RanksError> {
+        let of_octet = |&(key, _): &OctetPart| self.refined(level, key);
+        let of_owner = |(_, parts): &(usize, Vec<OctetPart>)| parts.iter().map(of_octet).collect();
+        Ok(wanted.iter().map(of_owner).collect())
+    }
+}

@@ -1,0 +1,338 @@
+//! An exchange in flight: one message to each peer for all fields, levels and banks that take part.
+
+use super::list::{HaloRoute, TransferList};
+use super::{Halos, Transport, add_segments};
+use crate::comm::{Communicator, Message, Messages, PendingMessages, RanksError};
+use crate::data::Piece;
+use crate::data::store::{LevelBank, Store};
+use crate::data::{HaloLayers, RowShape};
+use crate::device::{Device, DeviceError, DeviceLink, LinkCounters};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// What of a level is exchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::comm) enum ExchangeKind {
+    /// From owners to copies: so many layers, as gathers read them.
+    Layers(usize),
+    /// Averages of children, to the owners of their parents.
+    Averages,
+    /// Fine flux registers of faces between the level and the finer one, to the ranks of the coarse patches.
+    Faces,
+}
+
+/// A part of an exchange: one field's values.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::comm) struct HaloRequest {
+    /// The field's place among those of the exchange.
+    pub field: usize,
+    pub at: LevelBank,
+    pub kind: ExchangeKind,
+}
+
+/// A request under way, with the bytes of those before it.
+#[derive(Clone, Copy)]
+struct HaloPart {
+    request: HaloRequest,
+    shape: RowShape,
+    /// Bytes of a value.
+    width: usize,
+    sent_before: usize,
+    received_before: usize,
+}
+
+/// Where the values are.
+#[derive(Default)]
+enum ExchangeState {
+    /// Nothing is under way.
+    #[default]
+    Idle,
+    /// On their way as messages.
+    Messages(Mutex<Option<PendingMessages>>),
+    /// On their way from device to device.
+    Linked,
+    /// Here, as messages.
+    OnHost(Messages),
+    /// In the memory of the device.
+    OnDevice,
+}
+
+/// The exchange in flight; at most one at a time.
+#[derive(Default)]
+pub(super) struct HaloInFlight {
+    parts: Vec<HaloPart>,
+    state: ExchangeState,
+    pub counters: LinkCounters,
+    /// Memory of messages that are no longer needed.
+    spare: Vec<Vec<u8>>,
+}
+
+impl Halos {
+    /// Sends what `requests` ask for on its way. Nothing else may be under way.
+    pub(in crate::comm) fn begin(
+        &mut self,
+        transport: &Transport,
+        requests: &[HaloRequest],
+        fields: &[&dyn Store],
+    ) -> Result<(), DeviceError> {
+        self.send(transport, (requests, fields), false)
+    }
+
+    /// The same, and waits as [`Halos::wait`]: nothing is to be done meanwhile.
+    pub(in crate::comm) fn exchange(
+        &mut self,
+        transport: &Transport,
+        requests: &[HaloRequest],
+        fields: &[&dyn Store],
+    ) -> Result<(), DeviceError> {
+        self.send(transport, (requests, fields), true)?;
+        self.wait(transport.link)
+    }
+
+    fn send(
+        &mut self,
+        transport: &Transport,
+        (requests, fields): (&[HaloRequest], &[&dyn Store]),
+        at_once: bool,
+    ) -> Result<(), DeviceError> {
+        self.in_flight.parts.clear();
+        let (mut sent, mut received) = (0, 0);
+        for &request in requests {
+            let field = fields[request.field];
+            let (shape, width) = (field.shape(), field.value_bytes());
+            self.in_flight.parts.push(HaloPart {
+                request,
+                shape,
+                width,
+                sent_before: sent,
+                received_before: received,
+            });
+            let [out, into] = self.values(request.at.level, shape, request.kind);
+            sent += out * width;
+            received += into * width;
+        }
+        if let Some(device) = self.device.clone() {
+            let device = &device;
+            self.reserve([sent, received])?;
+            self.begin_linked(device, (transport.link, at_once), fields)
+        } else {
+            self.begin_messages(transport, fields)
+        }
+    }
+
+    /// What goes out and comes in of a level: registers, whole rows, or as many layers as the list that has at least so many.
+    fn route(&self, level: usize, shape: RowShape, kind: ExchangeKind) -> &HaloRoute {
+        let halo = &self.levels[level];
+        match kind {
+            ExchangeKind::Faces => &halo.faces,
+            ExchangeKind::Averages => {
+                let mut shapes = self.shapes.iter();
+                &halo.averages[shapes.position(|s| *s == shape).expect("a field's")]
+            }
+            ExchangeKind::Layers(depth) => {
+                let mut listed = self.listed.iter();
+                let fits = |layers: &HaloLayers| layers.shape == shape && layers.depth >= depth;
+                &halo.layers[listed.position(fits).expect("depths are declared")]
+            }
+        }
+    }
+
+    /// Values that travel out and in, as pieces count them.
+    pub(super) fn values(&self, level: usize, shape: RowShape, kind: ExchangeKind) -> [usize; 2] {
+        let route = self.route(level, shape, kind);
+        [route.sends.values(), route.receives.values()]
+    }
+
+    fn begin_linked(
+        &mut self,
+        device: &Device,
+        (link, at_once): (Option<&DeviceLink>, bool),
+        fields: &[&dyn Store],
+    ) -> Result<(), DeviceError> {
+        let [mut sends, mut receives] = std::mem::take(&mut self.segments);
+        sends.clear();
+        receives.clear();
+        let addresses = self.buffers.addresses();
+        for part in &self.in_flight.parts {
+            let HaloRequest { field, at, kind } = part.request;
+            let [outgoing, incoming] = part.memory(addresses);
+            let route = self.route(at.level, part.shape, kind);
+            fields[field].pack_on_device(at, &route.sends.on_device(device, outgoing))?;
+            add_segments(&route.sends, outgoing, part.width, &mut sends);
+            add_segments(&route.receives, incoming, part.width, &mut receives);
+        }
+        self.in_flight.state = ExchangeState::OnDevice;
+        match link {
+            Some(link) if at_once => link.exchange(&sends, &receives)?,
+            Some(link) => {
+                link.start(&sends, &receives)?;
+                self.in_flight.state = ExchangeState::Linked;
+            }
+            None => {}
+        }
+        self.segments = [sends, receives];
+        Ok(())
+    }
+
+    fn begin_messages(
+        &mut self,
+        transport: &Transport,
+        fields: &[&dyn Store],
+    ) -> Result<(), DeviceError> {
+        let mut spare = std::mem::take(&mut self.in_flight.spare);
+        let mut sends: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+        let mut receives: BTreeMap<usize, usize> = BTreeMap::new();
+        for part in &self.in_flight.parts {
+            let HaloRequest { field, at, kind } = part.request;
+            let route = self.route(at.level, part.shape, kind);
+            for range in &route.sends.peers {
+                let empty = || sized(spare.pop(), 0);
+                let message = sends.entry(range.peer).or_insert_with(empty);
+                let start = message.len();
+                message.resize(start + range.values.len() * part.width, 0);
+                fields[field].pack(at, route.sends.of(range), &mut message[start..])?;
+            }
+            for range in &route.receives.peers {
+                *receives.entry(range.peer).or_default() += range.values.len() * part.width;
+            }
+        }
+        let message = |(peer, bytes)| Message { peer, bytes };
+        let room = |(peer, length)| message((peer, sized(spare.pop(), length)));
+        let messages = Messages {
+            sends: sends.into_iter().map(message).collect(),
+            receives: receives.into_iter().map(room).collect(),
+        };
+        self.in_flight.start(transport.communicator, messages)?;
+        Ok(())
+    }
+
+    /// Waits for what is under way: the host for messages, the device for what comes over the link.
+    pub(in crate::comm) fn wait(&mut self, link: Option<&DeviceLink>) -> Result<(), DeviceError> {
+        self.in_flight.wait(link)
+    }
+
+    /// Whether something is under way.
+    pub(in crate::comm) fn is_busy(&self) -> bool {
+        !matches!(self.in_flight.state, ExchangeState::Idle)
+    }
+
+    /// Sets what has come, after [`Halos::wait`]: `with` gives the field of a place to the work on it.
+    pub(in crate::comm) fn unpack(
+        &mut self,
+        mut with: impl FnMut(usize, &mut UnpackInto) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let state = std::mem::take(&mut self.in_flight.state);
+        let mut read: BTreeMap<usize, usize> = BTreeMap::new();
+        let addresses = self.buffers.addresses();
+        for part in &self.in_flight.parts {
+            let HaloRequest { field, at, kind } = part.request;
+            let owned = kind == ExchangeKind::Averages;
+            let list = &self.route(at.level, part.shape, kind).receives;
+            if let ExchangeState::OnHost(messages) = &state {
+                with(field, &mut |field| {
+                    set_from(list, messages, &mut read, part.width, |entries, bytes| {
+                        field.unpack(at, entries, bytes, owned)
+                    })
+                })?;
+            } else {
+                let [_, incoming] = part.memory(addresses);
+                let Some(device) = &self.device else {
+                    continue;
+                };
+                let list = list.on_device(device, incoming);
+                with(field, &mut |field| field.unpack_on_device(at, &list, owned))?;
+            }
+        }
+        if let ExchangeState::OnHost(messages) = state {
+            self.in_flight.keep(messages);
+        }
+        Ok(())
+    }
+}
+
+/// Work on a field that takes part in an exchange.
+pub(in crate::comm) type UnpackInto<'a> = dyn FnMut(&mut dyn Store) -> Result<(), DeviceError> + 'a;
+
+/// Gives the entries of each peer with their bytes to `set`; `read` holds how far each message has been read.
+fn set_from(
+    list: &TransferList,
+    messages: &Messages,
+    read: &mut BTreeMap<usize, usize>,
+    width: usize,
+    mut set: impl FnMut(&[Piece], &[u8]) -> Result<(), DeviceError>,
+) -> Result<(), DeviceError> {
+    for range in &list.peers {
+        let peer = range.peer;
+        let found = messages.receives.binary_search_by_key(&peer, |m| m.peer);
+        let message = found.map_or(&[][..], |n| &messages.receives[n].bytes);
+        let next = read.entry(peer).or_default();
+        let start = *next;
+        *next += range.values.len() * width;
+        set(list.of(range), &message[start..*next])?;
+    }
+    Ok(())
+}
+
+impl HaloPart {
+    /// Where its values leave from and arrive.
+    fn memory(&self, [outgoing, incoming]: [u64; 2]) -> [u64; 2] {
+        [
+            outgoing + self.sent_before as u64,
+            incoming + self.received_before as u64,
+        ]
+    }
+}
+
+impl HaloInFlight {
+    /// Counts messages and starts them.
+    fn start(
+        &mut self,
+        communicator: &dyn Communicator,
+        messages: Messages,
+    ) -> Result<(), RanksError> {
+        let bytes = |list: &[Message]| -> u64 { list.iter().map(|m| m.bytes.len() as u64).sum() };
+        self.counters.exchanges += 1;
+        self.counters.bytes_sent += bytes(&messages.sends);
+        self.counters.bytes_received += bytes(&messages.receives);
+        let pending = communicator.start_messages(messages)?;
+        self.state = ExchangeState::Messages(Mutex::new(Some(pending)));
+        Ok(())
+    }
+
+    /// Keeps the memory of messages for later ones.
+    fn keep(&mut self, messages: Messages) {
+        self.spare.clear();
+        let all = messages.sends.into_iter().chain(messages.receives);
+        self.spare.extend(all.map(|message| message.bytes));
+    }
+
+    fn wait(&mut self, link: Option<&DeviceLink>) -> Result<(), DeviceError> {
+        match &mut self.state {
+            ExchangeState::Messages(pending) => {
+                let pending = pending.get_mut().unwrap_or_else(PoisonError::into_inner);
+                if let Some(pending) = pending.take() {
+                    let start = Instant::now();
+                    let messages = pending.finish();
+                    self.counters.waited += start.elapsed().as_secs_f64();
+                    self.state = ExchangeState::OnHost(messages?);
+                }
+            }
+            ExchangeState::Linked => {
+                if let Some(link) = link {
+                    link.finish()?;
+                }
+                self.state = ExchangeState::OnDevice;
+            }
+            ExchangeState::Idle | ExchangeState::OnHost(_) | ExchangeState::OnDevice => {}
+        }
+        Ok(())
+    }
+}
+
+/// Memory of so many bytes of any content, made of what is there.
+fn sized(memory: Option<Vec<u8>>, length: usize) -> Vec<u8> {
+    let mut bytes = memory.unwrap_or_default();
+    bytes.resize(length, 0);
+    bytes
+}

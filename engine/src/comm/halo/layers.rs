@@ -1,0 +1,217 @@
+//! What a step reads of a copy: the layers of cells towards the own patches beside it.
+//!
+//! An own patch reads as many layers of a neighbour as its step has ghost cells. Where a neighbour is coarser it interpolates:
+//! of what surrounds its parent it reads the coarse cells under the ghosts and one beside each, of the parent, if that is a
+//! copy, any.
+
+use super::list::{HaloRoute, TransferList};
+use crate::comm::exchange_plan::{ExchangePlan, PeerRows};
+use crate::comm::{Message, Ranks, RanksError};
+use crate::data::HaloLayers;
+use crate::data::Piece;
+use crate::device::{Device, DeviceError};
+use crate::mesh::Topology;
+use crate::mesh::topology::octet::NeighbourLevel;
+use crate::mesh::topology::offset;
+use nestar_kernels::PATCH;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// First cell and end along each axis.
+type CellBox = [[u32; 2]; 3];
+
+const SIDE: u32 = PATCH as u32;
+const WHOLE: CellBox = [[0, SIDE]; 3];
+
+/// From which sides own patches read a copy: bits for gathers on its level, and above them for those of the finer one. Of each
+/// the steps along x, y and z from the reader to the copy, a bit each for -1, 0 and 1.
+#[derive(Clone, Copy)]
+pub(in crate::comm) struct ReaderSides(u32);
+
+/// Bits of one of the two.
+const BITS: u32 = 9;
+
+/// Bits of the steps from a patch to what lies in each direction.
+const STEPS: [u32; 27] = {
+    let (mut steps, mut d) = ([0; 27], 0);
+    while d < 27 {
+        let (step, mut a) = (offset(d), 0);
+        while a < 3 {
+            steps[d] |= 1 << (3 * a as i32 + step[a] + 1);
+            a += 1;
+        }
+        d += 1;
+    }
+    steps
+};
+
+impl ReaderSides {
+    /// The cells that gathers of so many layers of ghost cells read; all where no side is known.
+    fn bounds(self, ghosts: usize) -> CellBox {
+        let (beside, around) = (self.0 & ((1 << BITS) - 1), self.0 >> BITS);
+        let beneath = || facing(around, ghosts.div_ceil(2) + 1);
+        match (beside, around) {
+            (0, 0) => WHOLE,
+            (0, _) => beneath(),
+            (_, 0) => facing(beside, ghosts),
+            _ => join(facing(beside, ghosts), beneath()),
+        }
+    }
+}
+
+/// The cells of a patch that lie within `depth` of one of those from which these steps lead to it.
+fn facing(steps: u32, depth: usize) -> CellBox {
+    let depth = SIDE.min(depth as u32);
+    std::array::from_fn(|axis| {
+        let steps = steps >> (3 * axis);
+        let first = if steps & 0b110 == 0 { SIDE - depth } else { 0 };
+        let end = if steps & 0b011 == 0 { depth } else { SIDE };
+        [first, end]
+    })
+}
+
+/// The least box around two.
+fn join(a: CellBox, b: CellBox) -> CellBox {
+    std::array::from_fn(|axis| [a[axis][0].min(b[axis][0]), a[axis][1].max(b[axis][1])])
+}
+
+/// What is read of copies, by row.
+pub(in crate::comm) struct HaloReads(Vec<AtomicU32>);
+
+impl HaloReads {
+    /// Of no copy anything is known.
+    pub fn new(topology: &Topology) -> Self {
+        let unknown = std::iter::repeat_with(AtomicU32::default);
+        Self(unknown.take(topology.capacity()).collect())
+    }
+
+    /// Looks at the copies of `level` that gathers on that level and on the finer one read.
+    pub fn look(&self, topology: &Topology, level: usize) {
+        let near = topology.octets_near_others(level, NeighbourLevel::Same);
+        near.for_each(|octet| {
+            for row in octet.rows(octet.owned) {
+                self.note(topology, row, 0);
+            }
+        });
+        let near = topology.octets_near_others(level + 1, NeighbourLevel::Coarser);
+        near.for_each(|octet| {
+            if let Some(parent) = topology.parent(octet.first) {
+                self.note(topology, parent, BITS);
+            }
+        });
+    }
+
+    /// Notes the copies around `row`, and its own, that something reads.
+    fn note(&self, topology: &Topology, row: u32, shift: u32) {
+        for (&beside, steps) in topology.neighbours(row).iter().zip(STEPS) {
+            let copy = u32::try_from(beside).ok();
+            if let Some(copy) = copy.filter(|&copy| !topology.is_owned(copy)) {
+                self.0[copy as usize].fetch_or(steps << shift, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn of(&self, row: u32) -> ReaderSides {
+        ReaderSides(self.0[row as usize].load(Ordering::Relaxed))
+    }
+
+    /// Cells of `row` that gathers of so many layers of ghost cells read.
+    pub fn cells(&self, row: u32, ghosts: usize) -> u64 {
+        let lengths = self.of(row).bounds(ghosts);
+        let lengths = lengths.map(|[first, end]| u64::from(end - first));
+        lengths.iter().product()
+    }
+}
+
+/// Rows by peer, each with the sides from which its copy is read.
+type PeerSides = Vec<(usize, Vec<(u32, ReaderSides)>)>;
+
+/// What is read of a level's copies: of others' patches here, and of own ones elsewhere.
+pub(super) struct RequestedSides {
+    receives: PeerSides,
+    sends: PeerSides,
+}
+
+/// What is read of the copies of several levels: who keeps copies tells their owners, all in one message. All ranks call this.
+pub(super) fn ask(
+    plans: &[ExchangePlan],
+    reads: &HaloReads,
+    ranks: &Ranks,
+) -> Result<Vec<RequestedSides>, RanksError> {
+    let of = |from: &PeerRows| {
+        let rows = from.rows.iter();
+        (from.peer, rows.map(|&row| (row, reads.of(row))).collect())
+    };
+    let wanted = |plan: &ExchangePlan| RequestedSides {
+        receives: plan.receives.iter().map(of).collect(),
+        sends: Vec::new(),
+    };
+    let mut asked: Vec<RequestedSides> = plans.iter().map(wanted).collect();
+    let mut messages: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+    for (peer, rows) in asked.iter().flat_map(|asked| &asked.receives) {
+        let sides = rows.iter().flat_map(|(_, sides)| sides.0.to_le_bytes());
+        messages.entry(*peer).or_default().extend(sides);
+    }
+    let messages = messages
+        .into_iter()
+        .map(|(peer, bytes)| Message { peer, bytes });
+    let received = ranks.communicator().exchange(messages.collect())?;
+    let mut left: BTreeMap<usize, &[u8]> =
+        received.iter().map(|m| (m.peer, &m.bytes[..])).collect();
+    for (plan, asked) in plans.iter().zip(&mut asked) {
+        let sends = plan.sends.iter();
+        let requested = sends.map(|to| Ok((to.peer, requested_sides(left.get_mut(&to.peer), to)?)));
+        asked.sends = requested.collect::<Result<_, RanksError>>()?;
+    }
+    Ok(asked)
+}
+
+/// What a rank asks of the rows that go to it, from the front of its message.
+fn requested_sides(
+    message: Option<&mut &[u8]>,
+    to: &PeerRows,
+) -> Result<Vec<(u32, ReaderSides)>, RanksError> {
+    let bytes = message.and_then(|left| left.split_off(..size_of::<u32>() * to.rows.len()));
+    let bytes = bytes.ok_or_else(|| {
+        let (peer, rows) = (to.peer, to.rows.len());
+        RanksError::Transport(format!(
+            "rank {peer} does not tell about all of its {rows} copies"
+        ))
+    })?;
+    let sides = bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|&sides| ReaderSides(u32::from_le_bytes(sides)));
+    Ok(to.rows.iter().copied().zip(sides).collect())
+}
+
+/// Lists what gathers of `layers` read of copies.
+pub(super) fn list(
+    route: &mut HaloRoute,
+    layers: &HaloLayers,
+    asked: &RequestedSides,
+    device: Option<&Device>,
+) -> Result<(), DeviceError> {
+    let HaloRoute { sends, receives } = route;
+    set(receives, layers, &asked.receives, device)?;
+    set(sends, layers, &asked.sends, device)
+}
+
+/// Makes the pieces of a list from what is wanted of its rows.
+fn set(
+    list: &mut TransferList,
+    layers: &HaloLayers,
+    wanted: &PeerSides,
+    device: Option<&Device>,
+) -> Result<(), DeviceError> {
+    let (shape, ghosts) = (layers.shape, layers.cells());
+    let lists = wanted.iter().map(|(peer, rows)| (*peer, &rows[..]));
+    let piece = |(row, sides): &(u32, ReaderSides), before| {
+        let bounds = sides.bounds(ghosts).map(|ends| shape.holding(ends));
+        let length = bounds.map(|[first, end]| end - first);
+        Piece::part(*row, before, bounds.map(|[first, _]| first), length)
+    };
+    list.set(device, shape, lists, piece)
+}

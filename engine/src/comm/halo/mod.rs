@@ -1,0 +1,291 @@
+//! Exchanges between ranks: what travels is listed when the hierarchy changes, on the device as well, and used until it
+//! changes again.
+//!
+//! Where all ranks have a device, values are packed by kernels, go over the [`Connection`] from device to device and are
+//! unpacked by kernels: between changes of the hierarchy nothing is allocated or listed anew, and the host does not wait.
+//! Otherwise they go as messages of the ranks.
+
+mod in_flight;
+pub(super) mod layers;
+mod list;
+mod row_transfer;
+mod split;
+
+pub use split::{LevelSplit, RowList};
+
+use super::device_link::{self, Connection};
+use super::exchange_plan::{ExchangePlan, PeerRows};
+use super::hierarchy::ExchangePlans;
+use super::{Communicator, Ranks};
+use crate::comm::RanksError;
+use crate::data::Piece;
+use crate::data::{HaloLayers, RowShape, Stores};
+use crate::device::{
+    ComputeDevice, Device, DeviceError, DeviceLink, LinkCounters, ReusableBuffer, Segment,
+};
+use crate::mesh::Topology;
+use bevy_ecs::prelude::*;
+use in_flight::HaloInFlight;
+pub(super) use in_flight::{ExchangeKind, HaloRequest};
+use list::{HaloRoute, TransferList};
+use nestar_kernels::PATCH;
+use nestar_kernels::mesh::Centring;
+pub(super) use row_transfer::ReceivedRows;
+use split::DeviceSplit;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// Flux registers have faces of patches of 8^3 cells.
+const FACES: RowShape = RowShape {
+    side: PATCH,
+    centring: Centring::Cell,
+};
+
+/// What travels between this rank and the others for one level.
+#[derive(Default)]
+struct LevelHalo {
+    /// Copies, as many layers as [`Halos::listed`] names.
+    layers: Vec<HaloRoute>,
+    /// Whole rows, by [`Halos::shapes`].
+    averages: Vec<HaloRoute>,
+    faces: HaloRoute,
+    device_split: DeviceSplit,
+}
+
+/// Memory of the device that values leave from and arrive in; one exchange uses it at a time.
+#[derive(Default)]
+struct DeviceBuffers {
+    outgoing: ReusableBuffer<u8>,
+    incoming: ReusableBuffer<u8>,
+}
+
+/// What travels between this rank and the others, level by level, and the exchange in flight.
+#[derive(Resource, Default)]
+pub struct Halos {
+    levels: Vec<LevelHalo>,
+    /// Layers for which there are lists, ascending.
+    listed: Vec<HaloLayers>,
+    /// The shapes among them.
+    shapes: Vec<RowShape>,
+    /// This rank's, if it has one.
+    own_device: Option<Device>,
+    /// The same, where all ranks have one.
+    device: Option<Device>,
+    buffers: DeviceBuffers,
+    in_flight: HaloInFlight,
+    /// Working space: what goes out and comes in.
+    segments: [Vec<Segment>; 2],
+}
+
+/// What carries an exchange.
+pub(super) struct Transport<'a> {
+    pub communicator: &'a dyn Communicator,
+    pub link: Option<&'a DeviceLink>,
+}
+
+impl<'a> Transport<'a> {
+    /// That of `world`.
+    pub fn of(world: &'a World) -> Self {
+        Self {
+            communicator: world.resource::<Ranks>().communicator(),
+            link: connection(world).map(|link| &**link),
+        }
+    }
+}
+
+/// Prepares exchanges between the ranks: from device to device where all ranks have one. All ranks call this.
+///
+/// # Errors
+/// Another rank has failed; the device fails.
+pub(super) fn prepare(world: &mut World, levels: usize) -> Result<(), RanksError> {
+    let own_device = world.get_resource::<ComputeDevice>();
+    let own_device = own_device.and_then(|device| device.device.clone());
+    let device = connect(world, own_device.clone())?;
+    let levels = (0..levels).map(|_| LevelHalo::default()).collect();
+    let registry = world.resource::<Stores>();
+    let listed = registry.layers(world);
+    let mut shapes: Vec<RowShape> = listed.iter().map(|layers| layers.shape).collect();
+    shapes.sort_unstable();
+    shapes.dedup();
+    world.insert_resource(Halos {
+        levels,
+        listed,
+        shapes,
+        own_device,
+        device,
+        ..Halos::default()
+    });
+    Ok(())
+}
+
+/// Links the devices of the ranks where all have one; this rank's `device` then, and the link as [`Connection`] in the world.
+fn connect(world: &mut World, device: Option<Device>) -> Result<Option<Device>, RanksError> {
+    let ranks = world.resource::<Ranks>().clone();
+    if ranks.any(device.is_none())? {
+        return Ok(None);
+    }
+    if let Some(device) = &device {
+        let connection = device_link::connect(&ranks, device)?;
+        world.insert_resource(connection);
+    }
+    Ok(device)
+}
+
+/// Lists what travels for `levels` anew, after a change of the hierarchy.
+///
+/// All ranks call this.
+///
+/// # Errors
+/// The device's memory does not suffice, or it fails; another rank has failed.
+pub(super) fn update_lists(
+    world: &mut World,
+    levels: RangeInclusive<usize>,
+) -> Result<(), RanksError> {
+    world.resource_scope(|world, mut halos: Mut<Halos>| {
+        halos.list(world, levels)?;
+        Ok(halos.reserve_for_levels(world)?)
+    })
+}
+
+impl Halos {
+    /// The own rows of `level` in two parts.
+    #[must_use]
+    pub fn split(&self, level: usize) -> Arc<LevelSplit> {
+        let halo = self.levels.get(level);
+        halo.map_or_else(Arc::default, |halo| halo.device_split.split.clone())
+    }
+
+    /// What has travelled so far, but for the patches that went to another rank for good where they went as messages.
+    #[must_use]
+    pub fn counters(&self, connection: Option<&Connection>) -> LinkCounters {
+        connection.map_or(self.in_flight.counters, |connection| connection.counters())
+    }
+
+    fn list(&mut self, world: &World, levels: RangeInclusive<usize>) -> Result<(), RanksError> {
+        let (topology, shares) = (
+            world.resource::<Topology>(),
+            world.resource::<ExchangePlans>(),
+        );
+        let device = self.device.as_ref();
+        let levels = *levels.start()..self.levels.len().min(levels.end() + 1);
+        let reads = layers::HaloReads::new(topology);
+        for level in levels.clone() {
+            let halo = &mut self.levels[level];
+            halo.averages
+                .resize_with(self.shapes.len(), HaloRoute::default);
+            for (averages, shape) in halo.averages.iter_mut().zip(&self.shapes) {
+                list_rows(averages, *shape, &shares.averages[level], device)?;
+            }
+            let (plan, faces) = (&shares.faces[level], &mut halo.faces);
+            for (list, faces) in [
+                (&mut faces.sends, &plan.sends),
+                (&mut faces.receives, &plan.receives),
+            ] {
+                let faces = faces.iter().map(|(peer, faces)| (*peer, &faces[..]));
+                list.set(device, FACES, faces, |face, before| {
+                    Piece::register(*face, before)
+                })?;
+            }
+            halo.device_split
+                .update(topology, level, self.own_device.as_ref())?;
+            reads.look(topology, level);
+        }
+        let plans = &shares.halo[levels.clone()];
+        let asked = layers::ask(plans, &reads, world.resource::<Ranks>())?;
+        for (halo, asked) in self.levels[levels].iter_mut().zip(asked) {
+            halo.layers
+                .resize_with(self.listed.len(), HaloRoute::default);
+            for (route, layers) in halo.layers.iter_mut().zip(&self.listed) {
+                layers::list(route, layers, &asked, device)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room for the usual exchanges of all fields on any level: layers of a level and of the one below, or averages and
+    /// fluxes.
+    fn reserve_for_levels(&mut self, world: &World) -> Result<(), DeviceError> {
+        let fields = world.resource::<Stores>().all();
+        let bytes = |level, kind| {
+            let mut sum = [0; 2];
+            for operations in &fields {
+                let field = operations.of(world);
+                let kind = match kind {
+                    ExchangeKind::Layers(_) => ExchangeKind::Layers(operations.depth),
+                    other => other,
+                };
+                let values = self.values(level, field.shape(), kind);
+                for (sum, values) in sum.iter_mut().zip(values) {
+                    *sum += values * field.value_bytes();
+                }
+            }
+            sum
+        };
+        let (mut most, mut below) = ([0; 2], [0; 2]);
+        for level in 0..self.levels.len() {
+            let layers = bytes(level, ExchangeKind::Layers(0));
+            let (averages, faces) = (
+                bytes(level, ExchangeKind::Averages),
+                bytes(level, ExchangeKind::Faces),
+            );
+            for side in 0..2 {
+                let both = layers[side] + std::mem::replace(&mut below[side], layers[side]);
+                most[side] = most[side].max(both).max(averages[side] + faces[side]);
+            }
+        }
+        self.reserve(most)
+    }
+
+    /// Makes room for so many bytes that go out and come in. Nothing may be under way.
+    fn reserve(&mut self, bytes: [usize; 2]) -> Result<(), DeviceError> {
+        let Some(device) = &self.device else {
+            return Ok(());
+        };
+        let DeviceBuffers { outgoing, incoming } = &mut self.buffers;
+        for (memory, bytes) in [outgoing, incoming].into_iter().zip(bytes) {
+            memory.provide(device, bytes)?;
+        }
+        Ok(())
+    }
+}
+
+impl DeviceBuffers {
+    /// Addresses of what goes out and what comes in.
+    fn addresses(&self) -> [u64; 2] {
+        [&self.outgoing, &self.incoming].map(ReusableBuffer::address)
+    }
+}
+
+fn list_rows(
+    route: &mut HaloRoute,
+    shape: RowShape,
+    plan: &ExchangePlan,
+    device: Option<&Device>,
+) -> Result<(), DeviceError> {
+    for (list, peers) in [
+        (&mut route.sends, &plan.sends),
+        (&mut route.receives, &plan.receives),
+    ] {
+        let lists = peers
+            .iter()
+            .map(|PeerRows { peer, rows }| (*peer, &rows[..]));
+        list.set(device, shape, lists, |row: &u32, before| {
+            Piece::whole(*row, before, shape)
+        })?;
+    }
+    Ok(())
+}
+
+/// Adds what a list sends or receives in `memory`, of `width` bytes a value.
+fn add_segments(list: &TransferList, memory: u64, width: usize, segments: &mut Vec<Segment>) {
+    segments.extend(list.peers.iter().map(|part| Segment {
+        peer: part.peer,
+        address: memory + (part.values.start * width) as u64,
+        bytes: part.values.len() * width,
+    }));
+}
+
+/// The link of the devices.
+fn connection(world: &World) -> Option<&Connection> {
+    world.get_resource::<Connection>()
+}

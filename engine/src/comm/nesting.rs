@@ -1,0 +1,66 @@
+//! Deciding about a shared level: what flagged cells reach, and what nesting needs, also across the borders of ranks.
+
+use super::Ranks;
+use super::hierarchy::ExchangePlans;
+use crate::comm::RanksError;
+use crate::mesh::{Changes, Level, PatchRow, Pinned, RefineRequests, Topology};
+use bevy_ecs::prelude::*;
+
+/// Decides how to change the children of `level`'s own patches.
+///
+/// # Errors
+/// Another rank has failed, or the transport has.
+pub fn decide(world: &mut World, level: usize) -> Result<Changes, RanksError> {
+    let (staying, closed) = pins(world, level);
+    world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
+        requests.pin(staying, closed);
+        let topology = world.resource::<Topology>();
+        if !topology.is_shared() {
+            return Ok(requests.decide(topology, level));
+        }
+        let ranks = world.resource::<Ranks>();
+        let ranks = ranks.communicator();
+        let shares = world.resource::<ExchangePlans>();
+        let mut received = Vec::with_capacity(shares.halo[level].received());
+        let sectors = |row| requests.sectors(row);
+        shares.halo[level].forward(ranks, sectors, |row, sectors| received.push((row, sectors)))?;
+        for (row, sectors) in received {
+            requests.replace(row, sectors);
+        }
+        requests.prepare(topology, level);
+        let back = shares.halo[level].reversed();
+        let marks = |row: u32| u8::from(requests.is_required(row));
+        back.forward(ranks, marks, |row, mark| {
+            requests.require_if(row, mark != 0)
+        })?;
+        let changes = requests.choose(topology, level);
+        if let Some(below) = level.checked_sub(1) {
+            let back = shares.halo[below].reversed();
+            let marks = |row: u32| u8::from(requests.is_requested(row));
+            back.forward(ranks, marks, |row, mark| {
+                requests.request_if(row, mark != 0)
+            })?;
+        }
+        Ok(changes)
+    })
+}
+
+/// Own patches of the level finer than `level` that stay, and own patches of `level` that are not refined.
+fn pins(world: &mut World, level: usize) -> (Vec<u32>, Vec<u32>) {
+    let (mut staying, mut closed) = (Vec::new(), Vec::new());
+    let mut patches = world.query::<(&Level, &PatchRow, &Pinned)>();
+    for (at, row, pin) in patches.iter(world) {
+        let at = usize::from(at.0);
+        if at == level + 1 && pin.stays {
+            staying.push(row.0);
+        }
+        if at == level
+            && pin
+                .finest
+                .is_some_and(|finest| usize::from(finest) <= level)
+        {
+            closed.push(row.0);
+        }
+    }
+    (staying, closed)
+}

@@ -1,0 +1,142 @@
+//! Entities of items between ranks: they end where their item has gone, and are made where it has come, with what is attached to them.
+
+use super::{Ranks, RanksError};
+use crate::data::particle_entities::{self, ParticleEntityIndex, ParticleId};
+use crate::data::{InitialEstimate, ParticleKinds};
+use crate::mesh::patch_component::{PatchComponentOperations, PatchComponents, decode, encode};
+use bevy_ecs::prelude::*;
+
+/// Lets entities follow their items, wherever these have gone since this was called last. Where items may have gone to other ranks, all ranks call
+/// this.
+///
+/// # Errors
+/// A component refuses its bytes; another rank has failed, or the transport has.
+pub(crate) fn update_entities(world: &mut World) -> Result<(), RanksError> {
+    let mut gone = Vec::new();
+    for (number, kind) in world.resource::<ParticleKinds>().all().iter().enumerate() {
+        kind.scope(world, |_, items| {
+            let ids = items.take_removed().into_iter();
+            gone.extend(ids.map(|id| ParticleId::new(number, id)));
+        });
+    }
+    particle_entities::despawn(world, &gone);
+    let Some(mut passed) = world.resource::<ParticleEntityIndex>().take_migrated() else {
+        return Ok(());
+    };
+    if world.contains_resource::<InitialEstimate>() || world.resource::<Ranks>().is_single() {
+        return Ok(());
+    }
+    let left = passed.departed();
+    let attached = gather_components(world, &left)?;
+    particle_entities::despawn(world, &left);
+    if attached.is_empty() && !passed.all {
+        return Ok(());
+    }
+    let come = passed.arrived();
+    particle_entities::spawn_arrived(world, &come);
+    attach(world, attached, |_, item| come.binary_search(&item).is_ok())
+        .map_err(|why| RanksError::Transport(format!("between ranks, {why}")))
+}
+
+/// Values of a component: the item and the component's bytes.
+pub(crate) type AttachedComponents = Vec<(ParticleId, Vec<u8>)>;
+
+/// What is attached to items that have left any rank, by component.
+fn gather_components(
+    world: &World,
+    left: &[ParticleId],
+) -> Result<Vec<AttachedComponents>, RanksError> {
+    let kinds = world.resource::<PatchComponents>().kinds();
+    let entities = |item: &ParticleId| Some((*item, particle_entities::find_entity(world, *item)?));
+    let entities: Vec<(ParticleId, Entity)> = left.iter().filter_map(entities).collect();
+    let values = |kind: &PatchComponentOperations| -> AttachedComponents {
+        let value =
+            |&(item, entity): &(ParticleId, Entity)| Some((item, (kind.save)(world, entity)?));
+        entities.iter().filter_map(value).collect()
+    };
+    let own: Vec<AttachedComponents> = kinds.iter().map(values).collect();
+    let ranks = world.resource::<Ranks>();
+    if !ranks.any(own.iter().any(|values| !values.is_empty()))? {
+        return Ok(Vec::new());
+    }
+    let mut all = vec![AttachedComponents::new(); kinds.len()];
+    for message in ranks.communicator().all_gather(&to_bytes(&own))? {
+        let broken = || RanksError::Transport("a message with components is cut off".into());
+        let theirs = from_bytes(&message).ok_or_else(broken)?;
+        all.iter_mut()
+            .zip(theirs)
+            .for_each(|(all, theirs)| all.extend(theirs));
+    }
+    Ok(all)
+}
+
+/// Attaches values to the entities of those items that are `here`.
+///
+/// # Errors
+/// The component that refuses its bytes, and why.
+pub(crate) fn attach(
+    world: &mut World,
+    values: Vec<AttachedComponents>,
+    here: impl Fn(&World, ParticleId) -> bool,
+) -> Result<(), String> {
+    let kinds = world.resource::<PatchComponents>().kinds().to_vec();
+    for (kind, values) in kinds.iter().zip(values) {
+        for (item, bytes) in values {
+            if here(world, item) {
+                let entity = particle_entities::find_or_spawn(world, item);
+                (kind.load)(world, entity, &bytes)
+                    .map_err(|why| format!("the component `{}`: {why}", kind.name))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// As bytes, component after component: a component's values, by kind of item and identity in halves, behind their length.
+pub(crate) fn to_bytes(values: &[AttachedComponents]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for values in values {
+        let halves = values.iter().flat_map(|(item, value)| {
+            [(item.kind() as u64, Vec::new()), (item.id(), value.clone())]
+        });
+        let encoded = encode(&halves.collect::<Vec<_>>());
+        bytes.extend((encoded.len() as u64).to_le_bytes());
+        bytes.extend(encoded);
+    }
+    bytes
+}
+
+/// What [`to_bytes`] gave.
+pub(crate) fn from_bytes(mut bytes: &[u8]) -> Option<Vec<AttachedComponents>> {
+    let mut all = Vec::new();
+    while !bytes.is_empty() {
+        let length = u64::from_le_bytes(*bytes.split_off(..8)?.first_chunk()?);
+        let halves = decode(bytes.split_off(..usize::try_from(length).ok()?)?)?;
+        let pairs = halves.as_chunks::<2>().0.iter();
+        let value = |[kind, (id, value)]: &[(u64, Vec<u8>); 2]| {
+            (ParticleId::new(kind.0 as usize, *id), value.clone())
+        };
+        all.push(pairs.map(value).collect());
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ParticleId, from_bytes, to_bytes};
+
+    #[test]
+    fn what_is_attached_travels_as_bytes() {
+        let values = vec![
+            vec![
+                (ParticleId::new(3, u64::MAX), vec![1, 2]),
+                (ParticleId::new(0, 0), vec![]),
+            ],
+            vec![],
+            vec![(ParticleId::new(1, 7), vec![5; 300])],
+        ];
+        let bytes = to_bytes(&values);
+        assert_eq!(from_bytes(&bytes), Some(values));
+        assert_eq!(from_bytes(&bytes[..bytes.len() - 1]), None);
+    }
+}

@@ -1,0 +1,311 @@
+//! Changing the shared hierarchy: as [`crate::mesh::regrid`], with the patches that move between ranks.
+
+use super::communicator::Message;
+use super::departures::departures;
+use super::halo::{self, Halos, ReceivedRows};
+use super::hierarchy::{self, ExchangePlans, Proposal, RefinedOctet};
+use super::patch_work::PatchWork;
+use super::{Displaced, Ranks, RanksError, displaced, patch_components};
+use crate::data::{Stores, new_patches};
+use crate::mesh::topology::octet::Octet;
+use crate::mesh::{Changes, RefineRequests, Topology};
+use bevy_ecs::prelude::*;
+
+/// Creates the root grid of the ranks.
+///
+/// # Errors
+/// Another rank has failed, or the transport has.
+pub(crate) fn create_root(world: &mut World) -> Result<(), RanksError> {
+    let ranks = world.resource::<Ranks>().clone();
+    let levels = world.resource::<Topology>().max_level + 1;
+    halo::prepare(world, levels)?;
+    world.resource_scope(|world, mut shares: Mut<ExchangePlans>| {
+        let mut topology = world.resource_mut::<Topology>();
+        hierarchy::root(&mut topology, ranks.communicator(), &mut shares)
+    })?;
+    let rows = world.resource::<Topology>().rows(0).to_vec();
+    new_patches::enter(world, 0, rows);
+    halo::update_lists(world, 0..=levels)
+}
+
+/// Applies the ranks' `changes` to the patches of `level`, which is cut anew where a rank has more than `imbalance` times its
+/// part; the own children created stand in `NewRows`, unfilled.
+///
+/// # Errors
+/// Another rank has failed, or the transport or the device has.
+pub(crate) fn apply_changes(
+    world: &mut World,
+    level: usize,
+    changes: &Changes,
+    imbalance: f64,
+) -> Result<(), RanksError> {
+    let before = own_octets(world.resource::<Topology>(), level + 1);
+    let proposal = propose(world, level, &before, changes, imbalance)?;
+    rebuild_level(world, level + 1, &before, changes, &proposal)
+}
+
+/// Shares the children of `level` out anew where their work asks for it, though the patches stay the same. Where all patches are equal work
+/// this does nothing.
+///
+/// # Errors
+/// As [`apply_changes`].
+pub(crate) fn rebalance(world: &mut World, level: usize, imbalance: f64) -> Result<(), RanksError> {
+    if !world.resource::<Topology>().is_shared() || PatchWork::of(world).is_none() {
+        return Ok(());
+    }
+    let before = own_octets(world.resource::<Topology>(), level + 1);
+    let none = Changes::default();
+    let proposal = propose(world, level, &before, &none, imbalance)?;
+    match proposal.cut {
+        true => rebuild_level(world, level + 1, &before, &none, &proposal),
+        false => Ok(()),
+    }
+}
+
+/// The same of the root grid.
+///
+/// # Errors
+/// As [`apply_changes`].
+pub(crate) fn rebalance_root(world: &mut World, imbalance: f64) -> Result<(), RanksError> {
+    let shared = world.resource::<Topology>().is_shared();
+    let Some(work) = PatchWork::of(world).filter(|_| shared).map(|w| w.level(0)) else {
+        return Ok(());
+    };
+    let before = own_octets(world.resource::<Topology>(), 0);
+    let ranks = world.resource::<Ranks>().clone();
+    let topology = &mut *world.resource_mut::<Topology>();
+    match hierarchy::propose_root(topology, ranks.communicator(), &work, imbalance)? {
+        Some(proposal) => rebuild_level(world, 0, &before, &Changes::default(), &proposal),
+        None => Ok(()),
+    }
+}
+
+/// The same of all levels.
+///
+/// # Errors
+/// As [`apply_changes`].
+pub(crate) fn rebalance_all(world: &mut World, imbalance: f64) -> Result<(), RanksError> {
+    rebalance_root(world, imbalance)?;
+    let mut coarser = 0..world.resource::<Topology>().finest();
+    coarser.try_for_each(|level| rebalance(world, level, imbalance))
+}
+
+fn propose(
+    world: &mut World,
+    level: usize,
+    before: &[Octet],
+    changes: &Changes,
+    imbalance: f64,
+) -> Result<Proposal, RanksError> {
+    let costs = PatchWork::of(world).map(|weights| weights.octets(level, before, changes));
+    let costs = costs.transpose()?.unwrap_or_default();
+    let ranks = world.resource::<Ranks>().clone();
+    let topology = &mut *world.resource_mut::<Topology>();
+    hierarchy::propose_level(
+        topology,
+        ranks.communicator(),
+        level,
+        changes,
+        &costs,
+        imbalance,
+    )
+}
+
+/// Makes the level `fine` what was proposed; `before` are the own octets so far, `changes` are those of the coarser level.
+fn rebuild_level(
+    world: &mut World,
+    fine: usize,
+    before: &[Octet],
+    changes: &Changes,
+    proposal: &Proposal,
+) -> Result<(), RanksError> {
+    let ranks = world.resource::<Ranks>().clone();
+    let components = patch_components::send(world, fine, before, changes)?;
+    let moved = match proposal.cut {
+        true => Some(move_octets(world, fine, before)?),
+        false => None,
+    };
+    let octets = moved.as_ref().map_or(&[][..], |moved| &moved.octets);
+    let refined: Vec<RefinedOctet> = octets
+        .iter()
+        .map(|o| (o.key, o.patches, o.refined))
+        .collect();
+    rebuild(world, &ranks, fine, proposal, &refined)?;
+    let mut items = Displaced::default();
+    items.detach(world, fine, changes, |topology| {
+        displaced::removed_patches(topology, fine, before)
+    });
+    for entity in world.resource_mut::<Topology>().take_orphans() {
+        world.despawn(entity);
+    }
+    let rows = new_rows(world.resource::<Topology>(), fine, proposal);
+    new_patches::enter(world, fine, rows);
+    patch_components::attach(world, fine, &components)?;
+    if proposal.cut {
+        new_patches::renew_parents(world, fine);
+        new_patches::renew_parents(world, fine + 1);
+        expire_halo(world, fine + 1);
+    }
+    if let Some(moved) = moved {
+        moved.insert(world, fine)?;
+    }
+    items.reinsert(world)?;
+    halo::update_lists(
+        world,
+        fine.saturating_sub(1)..=fine + usize::from(proposal.cut),
+    )
+}
+
+/// Declares all copies of `level` out of date.
+fn expire_halo(world: &mut World, level: usize) {
+    if level <= world.resource::<Topology>().max_level {
+        for field in world.resource::<Stores>().all() {
+            field.of_mut(world).invalidate_halos(level);
+        }
+    }
+}
+
+/// Rebuilds the level `fine` and what travels for it, as proposed.
+fn rebuild(
+    world: &mut World,
+    ranks: &Ranks,
+    fine: usize,
+    proposal: &Proposal,
+    refined: &[RefinedOctet],
+) -> Result<(), RanksError> {
+    world.resource_scope(|world, mut shares: Mut<ExchangePlans>| {
+        let topology = &mut *world.resource_mut::<Topology>();
+        hierarchy::rebuild(
+            topology,
+            ranks.communicator(),
+            &mut shares,
+            fine,
+            proposal,
+            refined,
+        )
+    })
+}
+
+fn own_octets(topology: &Topology, level: usize) -> Vec<Octet> {
+    let octets = topology.octets(level).iter();
+    octets.filter(|octet| octet.owned != 0).copied().collect()
+}
+
+/// Rows of the own octets that are new in the hierarchy, in Hilbert order.
+fn new_rows(topology: &Topology, level: usize, proposal: &Proposal) -> Vec<u32> {
+    let new = proposal.octets.iter().filter(|(_, new)| *new);
+    let octets = new.filter_map(|(key, _)| topology.octet(level, *key));
+    octets
+        .flat_map(|octet| topology.hilbert_ordered(level, octet.first))
+        .collect()
+}
+
+/// Patches of an octet that have come from another rank.
+struct MovedOctet {
+    key: u64,
+    /// Which ones, as bits z y x: of the root grid an octet may belong to several ranks.
+    patches: u8,
+    /// Those that have children.
+    refined: u8,
+    /// Those that a finer patch needs refined.
+    wished: u8,
+}
+
+/// Patches that have come from other ranks.
+struct MovedPatches {
+    octets: Vec<MovedOctet>,
+    /// The present state of all fields, patch by patch.
+    values: ReceivedRows,
+}
+
+/// Bytes that tell about an octet.
+const OCTET: usize = 11;
+
+/// Sends the patches of `before` whose owner is another one now to their owners; what comes from others.
+fn move_octets(
+    world: &mut World,
+    level: usize,
+    before: &[Octet],
+) -> Result<MovedPatches, RanksError> {
+    let (messages, rows) = pack_departures(world, level, before);
+    let ranks = world.resource::<Ranks>().clone();
+    let received = ranks.communicator().exchange(messages)?;
+    let (mut octets, mut counts) = (Vec::new(), Vec::new());
+    for message in &received {
+        let (entries, rest) = message.bytes.as_chunks::<OCTET>();
+        if !rest.is_empty() {
+            let cut = "a message with patches is cut off";
+            return Err(RanksError::Transport(cut.into()));
+        }
+        let mut count = 0;
+        octets.extend(entries.iter().map(|entry| {
+            let [key @ .., patches, refined, wished] = *entry;
+            count += patches.count_ones() as usize;
+            MovedOctet {
+                key: u64::from_le_bytes(key),
+                patches,
+                refined,
+                wished,
+            }
+        }));
+        counts.push((message.peer, count));
+    }
+    let fields = world.resource::<Stores>().all();
+    let values = world.resource_scope(|world, mut halos: Mut<Halos>| {
+        halos.exchange_rows(world, level, &rows, &counts, &fields)
+    })?;
+    Ok(MovedPatches { octets, values })
+}
+
+/// Rows by the ranks that get them.
+type RowsByPeer = Vec<(usize, Vec<u32>)>;
+
+/// What tells about the patches of `before` that leave, and their rows.
+fn pack_departures(world: &World, level: usize, before: &[Octet]) -> (Vec<Message>, RowsByPeer) {
+    let topology = world.resource::<Topology>();
+    let requests = world.resource::<RefineRequests>();
+    let (mut messages, mut rows) = (Vec::<Message>::new(), RowsByPeer::new());
+    // stretches of new owners follow each other
+    for (peer, octet, patches) in departures(topology, level, before) {
+        if messages.last().is_none_or(|last| last.peer != peer) {
+            let bytes = Vec::new();
+            messages.push(Message { peer, bytes });
+            rows.push((peer, Vec::new()));
+        }
+        let marks = [topology.refined(octet), requests.requested(octet)];
+        let marks = marks.map(|mark| mark & patches);
+        if let (Some(message), Some((_, rows))) = (messages.last_mut(), rows.last_mut()) {
+            message.bytes.extend(octet.key.to_le_bytes());
+            message.bytes.push(patches);
+            message.bytes.extend(marks);
+            rows.extend(octet.rows(patches));
+        }
+    }
+    (messages, rows)
+}
+
+impl MovedPatches {
+    /// Enters the patches that still exist.
+    fn insert(&self, world: &mut World, level: usize) -> Result<(), RanksError> {
+        let (mut rows, mut place) = (Vec::new(), 0);
+        for moved in &self.octets {
+            let first = place;
+            place += moved.patches.count_ones() as usize;
+            let topology = world.resource::<Topology>();
+            let octet = topology.octet(level, moved.key).copied();
+            let Some(octet) = octet.filter(|octet| octet.owned != 0) else {
+                continue;
+            };
+            world.resource_mut::<RefineRequests>().set_requested(
+                &octet,
+                moved.patches,
+                moved.wished,
+            );
+            rows.extend(octet.rows(moved.patches).zip(first..));
+        }
+        let fields = world.resource::<Stores>().all();
+        world.resource_scope(|world, halos: Mut<Halos>| {
+            halos.unpack_rows(world, level, &rows, &self.values, &fields)
+        })
+    }
+}

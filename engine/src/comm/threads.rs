@@ -1,0 +1,324 @@
+//! Ranks as threads of one process: for several devices of one host, and for tests.
+
+mod in_flight;
+
+use super::communicator::{
+    Communicator, Message, MessageBuffer, Messages, PendingExchange, RanksError, Reduction,
+};
+use super::placement::Placement;
+use in_flight::MessagesInFlight;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// One of several ranks of this process.
+pub struct ThreadRank {
+    rank: usize,
+    shared: Arc<Shared>,
+}
+
+/// How often a rank that waits looks before it sleeps: ranks meet several times a level step, and to be woken takes longer
+/// than most others are late.
+const SPINS: u32 = 100;
+/// Moments between two looks.
+const PAUSES_PER_SPIN: u32 = 30;
+
+/// What the ranks share.
+struct Shared {
+    size: usize,
+    /// Looks before a sleep: none where a rank that looks could keep the core from another.
+    spins: u32,
+    state: Mutex<SharedState>,
+    changed: Condvar,
+}
+
+/// What one rank gives in a collective call.
+type Contribution = Vec<Message>;
+
+#[derive(Default)]
+struct SharedState {
+    /// The collective call under way: what each rank has given.
+    given: Vec<Option<Arc<Contribution>>>,
+    /// Number of the collective call that the next rank to arrive belongs to.
+    round: u64,
+    /// What all ranks gave in the latest complete call.
+    result: Vec<Arc<Contribution>>,
+    /// Ranks that have not taken the result yet.
+    waiting: usize,
+    in_flight: MessagesInFlight,
+    failed: Option<(usize, String)>,
+}
+
+impl ThreadRank {
+    /// The connections of `size` ranks, for a thread each.
+    #[must_use]
+    pub fn connect(size: usize) -> Vec<Self> {
+        let state = SharedState {
+            given: (0..size).map(|_| None).collect(),
+            ..SharedState::default()
+        };
+        let spacious = Placement::process_cores() >= 2 * size;
+        let shared = Arc::new(Shared {
+            size,
+            spins: if spacious { SPINS } else { 0 },
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        });
+        let rank = |rank| Self {
+            rank,
+            shared: shared.clone(),
+        };
+        (0..size).map(rank).collect()
+    }
+
+    /// Gives `given` and waits for what all ranks give.
+    fn rendezvous(&self, given: Contribution) -> Result<Vec<Arc<Contribution>>, RanksError> {
+        let shared = &*self.shared;
+        // a rank may arrive while others still leave the call before
+        let mut state = shared.wait(|state| state.waiting == 0)?;
+        let round = state.round;
+        state.given[self.rank] = Some(Arc::new(given));
+        if state.given.iter().all(Option::is_some) {
+            state.result = state.given.iter_mut().filter_map(Option::take).collect();
+            state.waiting = shared.size;
+            state.round += 1;
+            shared.changed.notify_all();
+        }
+        drop(state);
+        let mut state = shared.wait(|state| state.round > round)?;
+        let result = state.result.clone();
+        state.waiting -= 1;
+        if state.waiting == 0 {
+            state.result.clear();
+            shared.changed.notify_all();
+        }
+        Ok(result)
+    }
+
+    fn gather(&self, bytes: &[u8]) -> Result<Vec<Arc<Contribution>>, RanksError> {
+        let bytes = bytes.to_vec();
+        let peer = self.rank;
+        self.rendezvous(vec![Message { peer, bytes }])
+    }
+}
+
+impl SharedState {
+    /// The failure that came first.
+    fn failure(&self) -> Option<RanksError> {
+        let (rank, message) = self.failed.as_ref()?;
+        Some(RanksError::Stopped {
+            rank: *rank,
+            message: message.clone(),
+        })
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, SharedState> {
+        // a rank that panicked holding the lock has left plain values behind
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `ready` holds or a rank has failed.
+    fn wait(
+        &self,
+        ready: impl Fn(&mut SharedState) -> bool,
+    ) -> Result<MutexGuard<'_, SharedState>, RanksError> {
+        let mut spins = self.spins;
+        let mut state = self.lock();
+        loop {
+            if ready(&mut state) {
+                return Ok(state);
+            }
+            if let Some(failure) = state.failure() {
+                return Err(failure);
+            }
+            if spins > 0 {
+                spins -= 1;
+                drop(state);
+                (0..PAUSES_PER_SPIN).for_each(|_| std::hint::spin_loop());
+                state = self.lock();
+            } else {
+                let woken = self.changed.wait(state);
+                state = woken.unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+}
+
+impl Communicator for ThreadRank {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.shared.size
+    }
+
+    fn reduce(&self, reduction: Reduction, values: &mut [u64]) -> Result<(), RanksError> {
+        let all = self.gather(bytemuck::cast_slice(values))?;
+        for (n, one) in all.iter().enumerate() {
+            let given: Vec<u64> = bytemuck::pod_collect_to_vec(&one[0].bytes);
+            if given.len() != values.len() {
+                return Err(RanksError::Transport(format!(
+                    "rank {n} reduces {} values, rank {} {}",
+                    given.len(),
+                    self.rank,
+                    values.len()
+                )));
+            }
+            for (value, given) in values.iter_mut().zip(given) {
+                *value = match n {
+                    0 => given,
+                    _ => reduction.combine(*value, given),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, RanksError> {
+        let all = self.gather(bytes)?;
+        Ok(all.iter().map(|p| p[0].bytes.clone()).collect())
+    }
+
+    fn exchange(&self, sends: Vec<Message>) -> Result<Vec<Message>, RanksError> {
+        let all = self.rendezvous(sends)?;
+        let to_me = |(peer, given): (usize, &Arc<Contribution>)| {
+            let mine = given.iter().find(|message| message.peer == self.rank)?;
+            let bytes = mine.bytes.clone();
+            (!bytes.is_empty()).then_some(Message { peer, bytes })
+        };
+        Ok(all.iter().enumerate().filter_map(to_me).collect())
+    }
+
+    fn start(
+        &self,
+        messages: Messages<MessageBuffer>,
+    ) -> Result<Box<dyn PendingExchange>, RanksError> {
+        Ok(Box::new(self.shared.start(self.rank, messages)))
+    }
+
+    fn broadcast(&self, root: usize, bytes: &mut Vec<u8>) -> Result<(), RanksError> {
+        let given: &[u8] = if self.rank == root { bytes } else { &[] };
+        let all = self.gather(given)?;
+        bytes.clone_from(&all[root][0].bytes);
+        Ok(())
+    }
+
+    fn barrier(&self) -> Result<(), RanksError> {
+        self.gather(&[]).map(|_| ())
+    }
+
+    fn abort(&self, message: &str) {
+        let failure = (self.rank, message.to_string());
+        self.shared.lock().failed.get_or_insert(failure);
+        self.shared.changed.notify_all();
+    }
+
+    fn failure(&self) -> Option<RanksError> {
+        self.shared.lock().failure()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs `work` on `size` ranks; what they return, by rank.
+    fn on_ranks<T: Send>(size: usize, work: impl Fn(&ThreadRank) -> T + Sync) -> Vec<T> {
+        let ranks = ThreadRank::connect(size);
+        std::thread::scope(|scope| {
+            let work = &work;
+            let started: Vec<_> = ranks.iter().map(|r| scope.spawn(move || work(r))).collect();
+            started.into_iter().map(|t| t.join().unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn reductions_and_gathers_meet_again_and_again() {
+        let results = on_ranks(5, |ranks| {
+            let mut results = Vec::new();
+            for round in 0..100u64 {
+                let mut values = [ranks.rank() as u64 + round, 7];
+                ranks.reduce(Reduction::Sum, &mut values).unwrap();
+                let own = vec![round as u8; ranks.rank()];
+                let all = ranks.all_gather(&own).unwrap();
+                let lengths: Vec<usize> = all.iter().map(Vec::len).collect();
+                results.push((values, lengths));
+            }
+            results
+        });
+        for result in results {
+            for (round, (values, lengths)) in result.into_iter().enumerate() {
+                assert_eq!(values, [10 + 5 * round as u64, 35]);
+                assert_eq!(lengths, [0, 1, 2, 3, 4]);
+            }
+        }
+    }
+
+    #[test]
+    fn messages_find_their_receivers() {
+        let results = on_ranks(4, |ranks| {
+            let me = ranks.rank();
+            // to all ranks above, and to oneself
+            let send = |peer| Message {
+                peer,
+                bytes: vec![me as u8, peer as u8],
+            };
+            ranks.exchange((me..4).map(send).collect()).unwrap()
+        });
+        for (me, received) in results.into_iter().enumerate() {
+            let expected = |peer| Message {
+                peer,
+                bytes: vec![peer as u8, me as u8],
+            };
+            assert_eq!(received, (0..=me).map(expected).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn halos_may_end_in_any_order() {
+        on_ranks(3, |ranks| {
+            let communicator: &dyn Communicator = ranks;
+            let others: Vec<usize> = (0..3).filter(|&r| r != ranks.rank()).collect();
+            let halo = |n: u8| Messages {
+                sends: others
+                    .iter()
+                    .map(|&peer| Message {
+                        peer,
+                        bytes: vec![n; 3],
+                    })
+                    .collect(),
+                receives: others
+                    .iter()
+                    .map(|&peer| Message {
+                        peer,
+                        bytes: vec![0; 3],
+                    })
+                    .collect(),
+            };
+            let start = |n| communicator.start_messages(halo(n));
+            let (first, second) = (start(1), start(2));
+            for (pending, n) in [(second, 2), (first, 1)] {
+                ranks.barrier().unwrap();
+                let halo = pending.unwrap().finish().unwrap();
+                assert!(halo.receives.iter().all(|m| m.bytes == [n; 3]));
+            }
+        });
+    }
+
+    #[test]
+    fn a_failure_ends_all() {
+        let results = on_ranks(3, |ranks| {
+            if ranks.rank() == 1 {
+                ranks.abort("no more");
+                return None;
+            }
+            ranks.barrier().err()
+        });
+        let expected = RanksError::Stopped {
+            rank: 1,
+            message: "no more".into(),
+        };
+        assert_eq!(results, [Some(expected.clone()), None, Some(expected)]);
+    }
+}

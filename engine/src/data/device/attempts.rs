@@ -1,0 +1,283 @@
+//! Attempts on the device: a round of calls is a launch, first over all cells, then over a list of those that are unfinished. Without the
+//! list one launch calls each cell until it is done.
+
+use super::cells::LaunchOptions;
+use super::functions::Skeleton;
+use crate::data::attempts::{CellSubcycle, carried_and_summed};
+use crate::data::calls::{StoppedCell, StoppedCells};
+use crate::data::cells::CellJob;
+use crate::data::pool::{Field, Pool};
+use crate::data::tally::CellTotals;
+use crate::device::parallel::lock;
+use crate::device::{Buffer, DeviceError, DeviceSpan};
+use crate::in_precision;
+use nestar_device::{Address, Number, Real};
+use nestar_kernels::CELLS;
+use nestar_kernels::mesh::device::SUBCYCLE;
+use nestar_kernels::mesh::parameters::CellInput;
+use nestar_kernels::mesh::subcycle::{SHARED_SUM_BYTES, SubcycleResult, SubcycleRound};
+use std::ops::Range;
+
+const ATTEMPTS: Skeleton = (&[SUBCYCLE], &["cells_subcycle", "cells_subcycle_sums"]);
+
+/// Most patches that are called together, which bounds the working space: 8 bytes a cell for lists, where cells wait in them, and what cells
+/// carry, or give to be summed.
+const PATCHES: usize = 8192;
+
+/// Patches that are called together, from number `first` on, and where things stand for them in the working space, in words: what the
+/// last round leaves, sums and work, which are theirs; two lists of cells and what cells keep, which the next ones use again.
+struct BatchLayout {
+    first: usize,
+    patches: usize,
+    /// Where the round stands.
+    round: usize,
+    /// Where what is not theirs alone begins.
+    shared: usize,
+    /// Numbers that are summed, and numbers that a cell keeps: none where they are summed at once.
+    sums: usize,
+    kept: usize,
+    /// Whether there are lists.
+    lists: bool,
+    weighed: bool,
+    value_bytes: usize,
+}
+
+impl BatchLayout {
+    /// Of so many patches of a level, in equal parts; `once`: there are no further calls; `lists`: cells wait for them in lists.
+    fn all<M: CellSubcycle>(
+        patches: usize,
+        value_bytes: usize,
+        (once, lists): (bool, bool),
+    ) -> Vec<Self> {
+        let [carried, sums] = carried_and_summed::<M>();
+        let at_once = once && sums * CELLS * value_bytes <= SHARED_SUM_BYTES as usize;
+        let parts = patches.div_ceil(PATCHES).max(1);
+        let together = patches.div_ceil(parts).max(1);
+        let mut round = 0;
+        let of_patches = |first: usize| {
+            let space = Self {
+                first,
+                patches: together.min(patches - first),
+                round,
+                shared: 0,
+                sums,
+                kept: if at_once { 0 } else { carried.max(sums) },
+                lists,
+                weighed: M::Result::<f64>::COUNTS_WORK,
+                value_bytes,
+            };
+            round = space.results().end;
+            space
+        };
+        let firsts = (0..patches).step_by(together);
+        let mut spaces: Vec<Self> = firsts.map(of_patches).collect();
+        spaces.iter_mut().for_each(|space| space.shared = round);
+        spaces
+    }
+
+    fn cells(&self) -> usize {
+        self.patches * CELLS
+    }
+
+    fn work(&self) -> usize {
+        self.round + 1 + self.patches * self.sums
+    }
+
+    /// What calls leave.
+    fn results(&self) -> Range<usize> {
+        let work = if self.weighed { self.patches } else { 0 };
+        self.round..self.work() + work.div_ceil(2)
+    }
+
+    fn kept(&self) -> Range<usize> {
+        let lists = if self.lists { self.cells() } else { 0 };
+        let first = self.shared + lists;
+        first..first + (self.cells() * self.kept * self.value_bytes).div_ceil(8)
+    }
+
+    /// Tells the kernels where everything is; numbers that are carried stand in place of a field.
+    fn enter(&self, input: &mut CellInput<Number>, base: u64, carried: Option<usize>) {
+        let word = |n: usize| base + 8 * n as u64;
+        input.rows = (input.rows.number() + 4 * self.first as u64).into();
+        input.count = self.patches as i32;
+        input.round = word(self.round).into();
+        input.sums = word(self.round + 1).into();
+        input.work = word(self.work()).into();
+        input.kept = match self.kept {
+            0 => Address::NONE,
+            _ => word(self.kept().start).into(),
+        };
+        if let Some(field) = carried {
+            input.fields[field] = input.kept;
+            input.components[field] = self.kept as i32;
+            input.carried = field as i32;
+        }
+    }
+}
+
+impl<F: Field> Pool<F> {
+    /// As `map_attempts`, with so many calls, and whether unfinished cells wait in a list. Where there is one call and nothing is carried,
+    /// the host waits once, for all patches.
+    pub(in crate::data) fn attempt_on_device<M: CellSubcycle>(
+        &self,
+        job: &CellJob<M>,
+        (calls, queues): (usize, bool),
+    ) -> Result<(StoppedCells, CellTotals), DeviceError> {
+        let device = &self.device().device;
+        let at_once = calls == 1 && job.carries == 0;
+        let (rounds, each) = if queues { (calls, 1) } else { (1, calls) };
+        let spaces = BatchLayout::all::<M>(
+            job.level.rows().len(),
+            self.device().value_bytes(),
+            (at_once, rounds > 1),
+        );
+        let (mut left, mut tally) = (StoppedCells::default(), CellTotals::default());
+        let Some(last) = spaces.last() else {
+            return Ok((left, tally));
+        };
+        let results = 0..last.results().end;
+        let end = spaces.iter().map(|space| space.kept().end).max();
+        let mut words = lock(&self.device().words);
+        let words = words.provide(device, end.unwrap_or(0))?;
+        device.fill_zero(words, results.clone())?;
+        let (mut found, mut waiting) = (vec![0; results.end], Vec::new());
+        for space in &spaces {
+            let mut input = self.prepared(job, space, words)?;
+            input.calls = each as i32;
+            let called = self.call_patches(job, (space, input), words, rounds)?;
+            let made = (space, input, called);
+            if at_once {
+                waiting.push(made);
+                continue;
+            }
+            let results = space.results();
+            device.download(words, results.start, &mut found[results])?;
+            left = left.or(self.result_of::<M>(made, (rounds, calls), &found, &mut tally)?);
+        }
+        if at_once {
+            device.download(words, 0, &mut found)?;
+        }
+        for made in waiting {
+            left = left.or(self.result_of::<M>(made, (rounds, calls), &found, &mut tally)?);
+        }
+        Ok((left, tally))
+    }
+
+    /// Calls the cells of patches until none is left, or so many times, and sums what they give; the cells of each call. What the last
+    /// one leaves is not waited for.
+    fn call_patches<M: CellSubcycle>(
+        &self,
+        job: &CellJob<M>,
+        (space, input): (&BatchLayout, CellInput<Number>),
+        words: &Buffer<u64>,
+        rounds: usize,
+    ) -> Result<Vec<u64>, DeviceError> {
+        let device = &self.device().device;
+        let lists = words.address() + 8 * space.shared as u64;
+        let (mut called, mut launch) = (Vec::new(), input);
+        let mut cells = space.cells();
+        while cells > 0 {
+            let list = called.len() % 2 * 4 * space.cells();
+            let last = called.len() + 1 == rounds;
+            launch.next = if last {
+                Address::NONE
+            } else {
+                (lists + list as u64).into()
+            };
+            launch.listed = cells as i32;
+            self.launch_with(ATTEMPTS, 0, job, cells.div_ceil(CELLS), launch)?;
+            called.push(cells as u64);
+            if last {
+                break;
+            }
+            let mut left = [0];
+            device.download(words, space.round, &mut left)?;
+            let round: SubcycleRound = bytemuck::cast(left);
+            if round.failed != 0 || round.unfinished == 0 {
+                break;
+            }
+            device.fill_zero(words, space.round..space.round + 1)?;
+            cells = round.unfinished as usize;
+            launch.list = launch.next;
+        }
+        if space.sums > 0 && space.kept > 0 {
+            self.launch_with(ATTEMPTS, 1, job, space.patches, input)?;
+        }
+        Ok(called)
+    }
+
+    /// What launches over patches take, with nothing carried.
+    fn prepared<M: CellSubcycle>(
+        &self,
+        job: &CellJob<M>,
+        space: &BatchLayout,
+        words: &Buffer<u64>,
+    ) -> Result<CellInput<Number>, DeviceError> {
+        let (pool, device) = (self.device(), &self.device().device);
+        let mut input = self.cell_input(&job.level, job.others, LaunchOptions::default());
+        let carries = (job.carries > 0).then_some(job.carried());
+        space.enter(&mut input, words.address(), carries);
+        input.stale = pool.stale().into();
+        if job.carries > 0 {
+            device.fill_zero(words, space.kept())?;
+        }
+        Ok(input)
+    }
+
+    /// What calls have left among `words`: cells that have come to no good end, or what all have given.
+    fn result_of<M: CellSubcycle>(
+        &self,
+        (space, input, called): (&BatchLayout, CellInput<Number>, Vec<u64>),
+        (rounds, calls): (usize, usize),
+        words: &[u64],
+        tally: &mut CellTotals,
+    ) -> Result<StoppedCells, DeviceError> {
+        let round: SubcycleRound = bytemuck::cast(words[space.round]);
+        let mut left = StoppedCells::default();
+        let stop = |call, key: u32| {
+            self.stop::<M>(&input, space, (call, u32::MAX - key))
+                .map(Some)
+        };
+        if round.failed != 0 {
+            left.failed = stop(called.len() - 1, round.failed)?;
+        } else if called.len() == rounds && round.unfinished != 0 {
+            left.unfinished = stop(calls, round.unfinished)?;
+        } else {
+            let sums = &words[space.round + 1..space.work()];
+            let work: &[u32] = bytemuck::cast_slice(&words[space.work()..space.results().end]);
+            tally.append(CellTotals {
+                sums: bytemuck::cast_slice(sums).to_vec(),
+                work: work[..work.len().min(space.patches)].to_vec(),
+                called,
+                ..CellTotals::default()
+            });
+        }
+        Ok(left)
+    }
+
+    /// A cell of patches after so many calls, with what it carries.
+    fn stop<M: CellSubcycle>(
+        &self,
+        input: &CellInput<Number>,
+        space: &BatchLayout,
+        (call, item): (usize, u32),
+    ) -> Result<StoppedCell, DeviceError> {
+        let (patch, cell) = (item as usize / CELLS, item as usize % CELLS);
+        let value = |c: usize| {
+            let place = (patch * space.kept + c) * CELLS + cell;
+            in_precision!(self.precision(), R => {
+                let mut value: [R; 1] = [0.0];
+                let there = DeviceSpan::of(input.kept.number() + (place * size_of::<R>()) as u64, 1);
+                self.device().device.download(there, 0, &mut value)?;
+                Ok(Real::to_f64(value[0]))
+            })
+        };
+        let carried: Result<_, DeviceError> =
+            (0..carried_and_summed::<M>()[0]).map(value).collect();
+        Ok(StoppedCell {
+            call,
+            item: item + (space.first * CELLS) as u32,
+            carried: carried?,
+        })
+    }
+}

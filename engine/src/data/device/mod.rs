@@ -1,0 +1,329 @@
+//! A field on a device: its banks, its flux registers, and the engine's operations as kernels.
+
+mod attempts;
+mod cells;
+mod functions;
+mod list;
+mod operations;
+mod pool;
+mod registers;
+mod staging;
+mod topology;
+mod totals;
+mod transfer;
+
+pub use registers::RegisterView;
+pub use topology::DeviceTopology;
+
+use super::Precision;
+use super::element::Element;
+use super::spec::{Correct, FieldSpec};
+use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module, ReusableBuffer};
+use nestar_device::{Item, Number};
+use nestar_kernels::mesh::device::{
+    FLUXES, FaceText, FieldText, PROLONG, REGISTER_TRANSFER, RESTRICT, TOTALS, TRANSFER,
+};
+use nestar_kernels::mesh::parameters::{GatherView, RepairedCells};
+use nestar_kernels::mesh::{Boundaries, FAULT_WORDS, FaceRule, RuleFault};
+use registers::DeviceRegisters;
+use staging::Staging;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// What a gather on a level reads.
+pub type DeviceView = GatherView<Number>;
+
+/// The message of a fault beyond a face of the domain; `None` if the words name none.
+type Explain = dyn Fn(&[u32; FAULT_WORDS]) -> Option<String> + Send + Sync;
+
+/// A table, and where its values stand on the device.
+type Placed = (Arc<[f64]>, Buffer<u8>);
+
+/// The engine's kernels for one field.
+struct FieldKernels {
+    prolong: Kernel,
+    restrict: Kernel,
+    share: Kernel,
+    sum_patches: Kernel,
+    sum_parts: Kernel,
+    pack: Kernel,
+    unpack: Kernel,
+    pack_faces: Kernel,
+    unpack_faces: Kernel,
+}
+
+impl FieldKernels {
+    fn of(module: &Module) -> Result<Self, DeviceError> {
+        Ok(Self {
+            prolong: module.kernel("mesh_prolong")?,
+            restrict: module.kernel("mesh_restrict")?,
+            share: module.kernel("mesh_sync_shared")?,
+            sum_patches: module.kernel("mesh_sum_patches")?,
+            sum_parts: module.kernel("mesh_sum_parts")?,
+            pack: module.kernel("mesh_pack")?,
+            unpack: module.kernel("mesh_unpack")?,
+            pack_faces: module.kernel("mesh_pack_faces")?,
+            unpack_faces: module.kernel("mesh_unpack_faces")?,
+        })
+    }
+}
+
+/// A pool's values on a device: banks of rows `[component][8][8][8]`, each one stretch of addresses that never changes.
+///
+/// Every kernel of the engine that changes a row sets its byte in `stale`; who keeps values derived from rows clears it. For
+/// a kernel of one's own that does not, [`Pool::mark_all_changed`](super::Pool::mark_all_changed) stands for all rows.
+pub struct DevicePool {
+    device: Device,
+    precision: Precision,
+    components: usize,
+    text: FieldText,
+    explain: Box<Explain>,
+    banks: Vec<Growable<u8>>,
+    stale: Growable<u8>,
+    /// `[row]`: whether the patch is new, for the interpolation of faces under way.
+    fresh: Buffer<u8>,
+    fault: Buffer<u32>,
+    mended: Buffer<RepairedCells>,
+    /// Where coarse-fine faces are corrected.
+    registers: Option<DeviceRegisters>,
+    kernels: FieldKernels,
+    /// Kernels for functions of cells and faces, by their skeleton, their name and what tells the function from others.
+    functions: Mutex<BTreeMap<(&'static str, &'static str, String), Kernel>>,
+    /// Tables among the parameters of functions.
+    tables: Mutex<Vec<Placed>>,
+    /// Structures of parameters of lists, by their bytes.
+    structures: Mutex<Vec<(Vec<u8>, Buffer<u8>)>>,
+    /// Results of maps that read the states around cells, row by row; made at the first use.
+    results: Growable<u8>,
+    /// Working space of functions of cells.
+    words: Mutex<ReusableBuffer<u64>>,
+    staging: Mutex<Option<Staging>>,
+    /// Working space of the totals.
+    sums: Mutex<ReusableBuffer<f64>>,
+    rows: usize,
+    most_rows: usize,
+}
+
+impl DevicePool {
+    /// An empty pool for the field `spec` on `levels` levels, with the rules `boundaries`; its kernels are compiled here.
+    ///
+    /// # Errors
+    /// A boundary rule works on the host only; a kernel does not compile; the device refuses.
+    pub(in crate::data) fn new<R: Element>(
+        device: &Device,
+        spec: &FieldSpec,
+        boundaries: Boundaries<R>,
+        levels: usize,
+    ) -> Result<Self, DeviceError> {
+        let text = field_text(spec, &boundaries)?;
+        let source = text.program(
+            &[],
+            &[
+                PROLONG,
+                RESTRICT,
+                FLUXES,
+                REGISTER_TRANSFER,
+                TOTALS,
+                TRANSFER,
+            ],
+        );
+        let module = device.compile("mesh", &source)?;
+        let (components, value_bytes) = (spec.components.len(), size_of::<R>());
+        let row_bytes = spec.row_values() * value_bytes;
+        let fitting = device.memory()?.total as usize / (spec.banks * row_bytes);
+        let most_rows = fitting.min(i32::MAX as usize / 8);
+        let values = [components, value_bytes];
+        Ok(Self {
+            device: device.clone(),
+            precision: R::PRECISION,
+            components,
+            text,
+            explain: Box::new(move |words| explain(&boundaries, words)),
+            banks: (0..spec.banks)
+                .map(|_| device.growable(most_rows * row_bytes))
+                .collect::<Result<_, _>>()?,
+            stale: device.growable(most_rows)?,
+            fresh: device.buffer(0)?,
+            fault: device.buffer(FAULT_WORDS)?,
+            mended: device.buffer(1)?,
+            registers: (spec.correct == Correct::Fluxes)
+                .then(|| DeviceRegisters::new(device, &module, values, levels, most_rows))
+                .transpose()?,
+            kernels: FieldKernels::of(&module)?,
+            functions: Mutex::new(BTreeMap::new()),
+            tables: Mutex::default(),
+            structures: Mutex::default(),
+            results: device.growable(most_rows * row_bytes)?,
+            words: Mutex::default(),
+            staging: Mutex::default(),
+            sums: Mutex::default(),
+            rows: 0,
+            most_rows,
+        })
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Precision of the values.
+    #[must_use]
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Number of components.
+    #[must_use]
+    pub fn components(&self) -> usize {
+        self.components
+    }
+
+    /// Rows that each bank holds.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Rows that the device's memory could hold at most: how far what goes along with the rows must be able to grow.
+    #[must_use]
+    pub fn most_rows(&self) -> usize {
+        self.most_rows
+    }
+
+    /// Address of a bank, `[row][component][8][8][8]`.
+    #[must_use]
+    pub fn bank(&self, bank: usize) -> u64 {
+        self.banks[bank].address()
+    }
+
+    /// Bytes of the flux registers.
+    #[must_use]
+    pub fn register_bytes(&self) -> usize {
+        self.registers.as_ref().map_or(0, DeviceRegisters::bytes)
+    }
+
+    /// Address of the bytes, one a row, that say whether a row has changed since somebody cleared them.
+    #[must_use]
+    pub fn stale(&self) -> u64 {
+        self.stale.address()
+    }
+
+    /// Where the fluxes through the coarse-fine faces of `level` go.
+    #[must_use]
+    pub fn register_view(&self, level: usize) -> RegisterView {
+        self.flux_view(level, false)
+    }
+
+    /// The same; or where they are added to those of the step.
+    #[must_use]
+    pub fn flux_view(&self, level: usize, adds: bool) -> RegisterView {
+        let registers = self.registers.as_ref();
+        registers.map_or_else(RegisterView::default, |r| r.view(level, adds))
+    }
+
+    fn value_bytes(&self) -> usize {
+        self.precision.bytes()
+    }
+
+    /// Values of a component in a row.
+    fn values(&self) -> usize {
+        self.text.shape.values()
+    }
+
+    fn row_values(&self) -> usize {
+        self.components * self.values()
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.row_values() * self.value_bytes()
+    }
+
+    /// Bytes of device memory in use.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let banks: usize = self.banks.iter().map(Growable::bytes).sum();
+        banks + self.results.bytes() + self.stale.bytes() + self.register_bytes()
+    }
+
+    /// Makes room for the results of maps in `rows` rows.
+    pub(super) fn provide_results(&mut self, rows: usize) -> Result<(), DeviceError> {
+        self.results.grow(rows * self.row_bytes())
+    }
+
+    /// Grows to `rows` rows.
+    ///
+    /// # Errors
+    /// The device's memory does not suffice.
+    pub fn grow(&mut self, rows: usize) -> Result<(), DeviceError> {
+        if rows > self.rows {
+            let bytes = self.row_bytes();
+            for bank in &mut self.banks {
+                bank.grow(rows * bytes)?;
+            }
+            self.stale.grow(rows)?;
+            if let Some(registers) = &mut self.registers {
+                registers.grow(rows)?;
+            }
+            self.rows = rows;
+        }
+        Ok(())
+    }
+
+    /// A program whose skeletons see levels of this field: the text of `items` and of everything that the gather needs, the
+    /// language of skeletons, namespaces `field` and `mesh`, then the given texts.
+    #[must_use]
+    pub fn program(&self, items: &[&'static Item], skeletons: &[&str]) -> String {
+        self.text.program(items, skeletons)
+    }
+
+    /// What a boundary rule has found wrong, in its own words; waits for the device, unless no face has a rule.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn fault(&self) -> Result<Option<String>, DeviceError> {
+        let mut faces = self.text.faces.iter().flatten();
+        if !faces.any(|face| matches!(face, FaceText::Rule(_))) {
+            return Ok(None);
+        }
+        let mut words = [0; FAULT_WORDS];
+        self.device.download(&self.fault, 0, &mut words)?;
+        Ok(self.explain(&words))
+    }
+
+    /// The message of a fault beyond a face; `None` if the words name none.
+    #[must_use]
+    pub fn explain(&self, words: &[u32; FAULT_WORDS]) -> Option<String> {
+        (self.explain)(words)
+    }
+}
+
+fn explain<R>(boundaries: &Boundaries<R>, words: &[u32; FAULT_WORDS]) -> Option<String> {
+    let fault = RuleFault::of_words(words)?;
+    match &boundaries.faces[fault.axis][fault.side] {
+        FaceRule::Rule(rule) => rule.fault_message(&fault),
+        _ => None,
+    }
+}
+
+fn field_text<R: Element>(
+    spec: &FieldSpec,
+    boundaries: &Boundaries<R>,
+) -> Result<FieldText, DeviceError> {
+    let faces = FaceText::of(boundaries).map_err(|(axis, side)| {
+        let (axis, side) = (["x", "y", "z"][axis], ["lower", "upper"][side]);
+        DeviceError::Setup(format!(
+            "the boundary rule at the {side} {axis} face works on the host only; set run.device = \"cpu\""
+        ))
+    })?;
+    Ok(FieldText {
+        double: R::PRECISION == Precision::Double,
+        components: spec.components.len(),
+        shape: spec.shape(),
+        faces,
+        normal: boundaries.normal,
+        limiter: spec.prolong.limiter(),
+        states: spec.states.map(|rules| rules.items),
+    })
+}

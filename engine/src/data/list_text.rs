@@ -1,0 +1,250 @@
+//! Lists of criteria in the device's language.
+
+use super::components::Components;
+use super::listed::{CellCriterion, CellQuantity, NamedQuantity};
+use super::structures::Structures;
+use nestar_device::Item;
+use nestar_kernels::criteria::ListText;
+use std::cmp::Reverse;
+use std::fmt::Write as _;
+
+/// Faults of a list are this and the number's place in it; smaller ones are those of boundary rules.
+pub(super) const FAULT: u32 = 16;
+
+/// A list in the device's language, and the structures that its functions take.
+pub(super) struct ListSource {
+    pub text: ListText,
+    pub structures: Structures,
+}
+
+/// The text of a list; where each criterion finds its numbers, and which of them are kept of a gather.
+pub(super) fn list_text(list: &[CellCriterion]) -> (Vec<Vec<usize>>, Vec<[usize; 2]>, ListSource) {
+    let mut writer = ListWriter::default();
+    let mut places: Vec<Vec<usize>> = list.iter().map(|m| (0..m.of.len()).collect()).collect();
+    // long states first: parts of them serve others too
+    let mut around: Vec<usize> = (0..list.len()).collect();
+    around.retain(|&n| list[n].function.reach > 0);
+    around.sort_by_key(|&n| Reverse(list[n].of.len()));
+    for n in around {
+        places[n] = writer.kept(n, &list[n]);
+    }
+    let mut number = 0;
+    for (mark, places) in list.iter().zip(&places) {
+        writer.mark(mark, places[..].first().copied().unwrap_or(0), number);
+        number += mark.of.len();
+    }
+    let kept = std::mem::take(&mut writer.kept);
+    (places, kept, writer.written())
+}
+
+/// The text of numbers alone, which are kept in the order of the list.
+pub(super) fn numbers_text(list: &[CellQuantity]) -> ListSource {
+    let mut writer = ListWriter::default();
+    writer.numbers = list.iter().map(|number| writer.number(number)).collect();
+    writer.written()
+}
+
+/// Writes a list.
+#[derive(Default)]
+struct ListWriter {
+    items: Vec<&'static Item>,
+    structures: Structures,
+    /// Functions that give numbers.
+    functions: String,
+    /// What tells those apart.
+    known: Vec<String>,
+    /// Numbers of functions that are kept of a gather, and what they are in the list.
+    numbers: Vec<usize>,
+    kept: Vec<[usize; 2]>,
+    marks: String,
+}
+
+impl ListWriter {
+    fn written(self) -> ListSource {
+        ListSource {
+            text: ListText {
+                text: self.text(),
+                items: self.items,
+                kept: self.numbers.len(),
+            },
+            structures: self.structures,
+        }
+    }
+
+    fn text(&self) -> String {
+        let keep = self.numbers.iter().enumerate();
+        let keep: String = keep
+            .map(|(n, number)| format!("    numbers[{n}] = (REAL)number_{number}(at, u, 1);\n"))
+            .collect();
+        format!(
+            "namespace cells {{
+{}struct List {{
+  static constexpr int KEPT = {};
+  static RS_MEMBER void keep(const Spot& at, const REAL* u, REAL* numbers) {{
+{keep}  }}
+  static RS_MEMBER bool marks(const Spot& at, const REAL* u, const REAL* around) {{
+    const int level = at.input.geometry.level;
+    bool marked = false;
+{}    return marked;
+  }}
+}};
+}}
+",
+            self.functions,
+            self.numbers.len(),
+            self.marks,
+        )
+    }
+
+    /// Keeps the numbers of a criterion beside each other, unless they are kept so already; where they stand.
+    fn kept(&mut self, n: usize, mark: &CellCriterion) -> Vec<usize> {
+        let wanted: Vec<usize> = mark.of.iter().map(|number| self.number(number)).collect();
+        let known = self.numbers.windows(wanted.len()).position(|w| w == wanted);
+        let first = known.unwrap_or(self.numbers.len());
+        if known.is_none() {
+            self.kept.extend((0..wanted.len()).map(|place| [n, place]));
+            self.numbers.extend(&wanted);
+        }
+        (first..first + wanted.len()).collect()
+    }
+
+    /// A criterion whose numbers are number `first` and the next ones of the list; `place` where they are kept.
+    fn mark(&mut self, mark: &CellCriterion, place: usize, first: usize) {
+        self.items.push(mark.function.item);
+        let active = mark.levels.iter().enumerate();
+        let active = active.fold(0u32, |all, (l, p)| all | u32::from(p.is_some()) << l);
+        let _ = writeln!(self.marks, "    if ({active:#x}u >> level & 1u) {{");
+        let (numbers, stride, real) = match (mark.function.count, mark.function.reach) {
+            (0, _) => ("nullptr".to_string(), "0", "double"),
+            (_, 0) => (self.state(mark), "1", "REAL"),
+            _ => (
+                format!("around + {place} * LIST_BLOCK"),
+                "LIST_BLOCK",
+                "REAL",
+            ),
+        };
+        let _ = writeln!(self.marks, "      const REAL* numbers = {numbers};");
+        let formulas = mark.of.iter().enumerate().filter(|(_, of)| of.is_formula());
+        for (n, _) in formulas {
+            let code = FAULT as usize + first + n;
+            let check = format!("check(at, numbers[{n} * {stride}], {code}u);");
+            let _ = writeln!(self.marks, "      {check}");
+        }
+        let (path, given) = (mark.function.item.path(), by_level(&mark.levels));
+        let call = format!("Call<&::{path}<{real}>>::of(at, numbers{given})");
+        let _ = writeln!(self.marks, "      if ({call}) marked = true;\n    }}");
+    }
+
+    /// Makes the numbers of a criterion in its cell; where they stand.
+    fn state(&mut self, mark: &CellCriterion) -> String {
+        let numbers = mark.of.iter().map(|number| self.number(number));
+        let calls = numbers.map(|n| format!("(REAL)number_{n}(at, u, CELLS)"));
+        let calls = calls.collect::<Vec<_>>().join(", ");
+        let _ = writeln!(self.marks, "      const REAL state[] = {{{calls}}};");
+        "state".into()
+    }
+
+    /// The function that gives a number.
+    fn number(&mut self, number: &CellQuantity) -> usize {
+        let (formula, arguments) = match number {
+            CellQuantity::Named(named) => return self.named(named),
+            CellQuantity::Formula(formula, arguments, _) => (formula, arguments),
+        };
+        let arguments = arguments.iter().map(|named| self.named(named));
+        let arguments: Vec<String> = arguments
+            .map(|n| format!("(double)number_{n}(at, u, stride)"))
+            .collect();
+        let arguments = arguments.join(", ");
+        let n = self.known.len();
+        if let Some(known) = self.find(format!("{}({arguments})", formula.text())) {
+            return known;
+        }
+        let function = formula.device_text(&format!("formula_{n}"));
+        self.items.extend(function.items);
+        // a function of its own, which a gather calls in several places
+        let _ = write!(
+            self.functions,
+            "{}RS_NOINLINE REAL number_{n}(const Spot& at, const REAL* u, int stride) {{
+  return (REAL)formula_{n}({arguments});
+}}
+",
+            function.text
+        );
+        n
+    }
+
+    fn named(&mut self, named: &NamedQuantity) -> usize {
+        let (path, n) = (named.function.item.path(), self.known.len());
+        let (real, state, numbers) = match named.function.count {
+            0 => ("double", String::new(), "nullptr"),
+            _ => {
+                let member = |c: &usize| match *c {
+                    Components::ZERO => "0".into(),
+                    c => format!("u[{c} * stride]"),
+                };
+                let state: Vec<String> = named.components.iter().map(member).collect();
+                let state = format!("  const REAL state[] = {{{}}};\n", state.join(", "));
+                ("REAL", state, "state")
+            }
+        };
+        let given: String = named
+            .parameters
+            .iter()
+            .map(|x| format!(", {}", bits(*x)))
+            .collect();
+        let call = match &named.function.structure {
+            None => format!("of(at, {numbers}{given})"),
+            Some(structure) => {
+                let place = self.structures.place(structure);
+                format!("by(at, {numbers}, at.input.given + {place})")
+            }
+        };
+        let body = format!("{state}  return Call<&::{path}<{real}>>::{call};\n");
+        if let Some(known) = self.find(body.clone()) {
+            return known;
+        }
+        self.items.push(named.function.item);
+        let _ = write!(
+            self.functions,
+            "RS_FN {real} number_{n}(const Spot& at, const REAL* u, int stride) {{\n{body}}}\n"
+        );
+        n
+    }
+
+    /// Finds a function that is known, or takes it down.
+    fn find(&mut self, what: String) -> Option<usize> {
+        let known = self.known.iter().position(|other| *other == what);
+        if known.is_none() {
+            self.known.push(what);
+        }
+        known
+    }
+}
+
+/// Parameters as arguments, by the level.
+fn by_level(levels: &[Option<Vec<f64>>]) -> String {
+    let given: Vec<_> = levels
+        .iter()
+        .enumerate()
+        .filter_map(|(l, p)| Some((l, p.as_ref()?)))
+        .collect();
+    let Some(((_, last), others)) = given.split_last() else {
+        return String::new();
+    };
+    let one = |n: usize| {
+        let mut text = bits(last[n]);
+        for (level, p) in others.iter().rev().filter(|(_, p)| p[n] != last[n]) {
+            text = format!("level == {level} ? {} : {text}", bits(p[n]));
+        }
+        format!(", ({text})")
+    };
+    (0..last.len()).map(one).collect()
+}
+
+/// A number by its bits.
+fn bits(x: f64) -> String {
+    format!(
+        "rs::from_bits((rs::u64)0x{:016x}ull /* {x} */)",
+        x.to_bits()
+    )
+}

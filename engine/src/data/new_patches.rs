@@ -1,0 +1,104 @@
+//! New patches: they get entities, and everything that is indexed by rows follows the tables.
+
+use super::device::DeviceTopology;
+use super::{FaultBox, ParticleKinds, Stores};
+use crate::mesh::{
+    Level, Levels, NewRows, Owner, Parent, PatchIndex, PatchRow, RefineRequests, Topology,
+};
+use bevy_ecs::prelude::*;
+
+/// Gives the new rows of `level` their entities and lets everything that is indexed by rows follow the tables.
+pub(crate) fn enter(world: &mut World, level: usize, new: Vec<u32>) {
+    let bare = bare_rows(world.resource::<Topology>(), level, &new);
+    spawn(world, bare.as_deref().unwrap_or(&new));
+    finish(world, level, new);
+}
+
+/// Own rows of `level` without an entity, where not only the new ones may lack one: patches move between ranks.
+fn bare_rows(topology: &Topology, level: usize, new: &[u32]) -> Option<Vec<u32>> {
+    let bare = |row: &u32| topology.entity(*row) == Entity::PLACEHOLDER;
+    let rows = topology.rows(level).iter().copied();
+    (topology.is_shared() && new.len() < rows.len()).then(|| rows.filter(bare).collect())
+}
+
+/// Names the parents of the own patches of `level` anew: a parent's entity goes when the parent moves to another rank.
+pub(crate) fn renew_parents(world: &mut World, level: usize) {
+    for row in world.resource::<Topology>().rows(level).to_vec() {
+        let topology = world.resource::<Topology>();
+        let (entity, parent) = (topology.entity(row), parent_entity(topology, row));
+        let mut patch = world.entity_mut(entity);
+        match parent {
+            Some(parent) if patch.get::<Parent>().is_none_or(|known| known.0 != parent) => {
+                patch.insert(Parent(parent));
+            }
+            None => {
+                patch.remove::<Parent>();
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// The entity of the parent of `row`: a copy of another rank's patch has none.
+fn parent_entity(topology: &Topology, row: u32) -> Option<Entity> {
+    let parent = topology
+        .parent(row)
+        .filter(|&parent| topology.is_owned(parent));
+    parent.map(|parent| topology.entity(parent))
+}
+
+fn spawn(world: &mut World, rows: &[u32]) {
+    for &row in rows {
+        let topology = world.resource::<Topology>();
+        let level = topology.level(row).expect("a new row is in use");
+        let parent = parent_entity(topology, row);
+        let place = (
+            Level(level as u8),
+            PatchIndex(topology.index(row)),
+            PatchRow(row),
+            Owner(topology.rank() as u32),
+        );
+        let entity = match parent {
+            Some(parent) => world.spawn((place, Parent(parent))).id(),
+            None => world.spawn(place).id(),
+        };
+        world.resource_mut::<Topology>().set_entity(row, entity);
+    }
+}
+
+/// Lets everything that is indexed by rows follow the new tables.
+fn finish(world: &mut World, level: usize, rows: Vec<u32>) {
+    let capacity = world.resource::<Topology>().capacity();
+    let mut requests = world.resource_mut::<RefineRequests>();
+    requests.resize(capacity);
+    for &row in &rows {
+        requests.forget(row);
+    }
+    if level > 0 {
+        world.resource_mut::<Levels>().align_with_parent(level);
+    }
+    if !update_tables(world, level, &rows) {
+        return;
+    }
+    let operations = world.resource::<Stores>().all();
+    for field in &operations {
+        field.on_regrid(world, level, &rows);
+    }
+    for items in world.resource::<ParticleKinds>().all() {
+        items.resize_rows(world);
+    }
+    let mut new = world.resource_mut::<NewRows>();
+    new.level = level;
+    new.rows = rows;
+}
+
+/// Lets the tables on the device follow, if there are any; whether the run can go on.
+fn update_tables(world: &mut World, level: usize, new: &[u32]) -> bool {
+    if !world.contains_resource::<DeviceTopology>() {
+        return true;
+    }
+    world.resource_scope(|world, mut tables: Mut<DeviceTopology>| {
+        let updated = tables.update(world.resource::<Topology>(), level, new);
+        world.resource::<FaultBox>().check(updated)
+    })
+}

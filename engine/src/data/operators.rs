@@ -1,0 +1,255 @@
+//! What the engine does with any field, derived from its declaration: growth, prolongation, restriction, flux correction.
+
+use super::element::Element;
+use super::level::LevelView;
+use super::pool::{Field, Pool};
+use super::storage::with_storage;
+use super::store::{MeshContext, Store};
+use super::{Correct, Prolong, staggered};
+use crate::device::DeviceError;
+use crate::mesh::{LevelClock, NewRows, Topology};
+use bevy_ecs::prelude::*;
+use nestar_kernels::CELLS;
+use nestar_kernels::mesh::MAX_COMPONENTS;
+use nestar_kernels::mesh::fluxes::{FACE, FineFlux, cell_behind, correction};
+use nestar_kernels::mesh::gather::prolong_patch;
+use nestar_kernels::mesh::parameters::RepairedCells;
+use nestar_kernels::mesh::restrict::restrict_octet;
+use nestar_kernels::mesh::{Centring, StateFunctions};
+use rayon::prelude::*;
+
+/// Follows a change of `level`'s patches, of which the given rows are new: storage, times, registers.
+///
+/// # Errors
+/// A device's memory does not suffice.
+pub(super) fn on_regrid<F: Field>(
+    pool: &mut Pool<F>,
+    around: &MeshContext,
+    level: usize,
+    rows: &[u32],
+) -> Result<(), DeviceError> {
+    let (topology, time) = (around.topology, around.levels.time(level));
+    pool.grow(topology.capacity())?;
+    pool.touch(level, rows);
+    // other copies are held than before, and other cells of those that the new patches stand on are read
+    for level in level.saturating_sub(1)..=level {
+        Store::invalidate_halos(pool, level);
+    }
+    if pool.time(level) != time || rows.len() == topology.rows(level).len() {
+        pool.set_time(level, time);
+    }
+    let corrected = pool.spec.correct == Correct::Fluxes;
+    with_storage!(&mut pool.storage,
+    typed => if corrected && !typed.is_partial() {
+        for pair in level.saturating_sub(1)..=level {
+            typed.registers.rebuild(topology, pair);
+        }
+    },
+    device => device.on_regrid(around.on_device(), topology, level)?);
+    Ok(())
+}
+
+/// Fills new rows: from the coarser level, or with zeros: what their memory held before depends on the history of this rank.
+///
+/// # Errors
+/// The device fails.
+pub(super) fn fill<F: Field>(
+    pool: &mut Pool<F>,
+    around: &MeshContext,
+    new: &NewRows,
+) -> Result<(), DeviceError> {
+    if let Prolong::None = pool.spec.prolong {
+        return pool.clear(new.level, &new.rows);
+    }
+    with_storage!(&mut pool.storage,
+    <R> => prolong_rows::<F, R>(pool, around.topology, new),
+    _ => {
+        let tables = around.on_device();
+        let view = pool.view(tables, around.topology, new.level);
+        let bank = pool.current(new.level);
+        pool.device_mut().prolong(tables, view, bank, &new.marks)?;
+    });
+    pool.touch(new.level, &new.rows);
+    Ok(())
+}
+
+fn prolong_rows<F: Field, R: Element>(pool: &Pool<F>, topology: &Topology, new: &NewRows) {
+    if pool.spec.centring == Centring::Face {
+        return staggered::prolong_rows::<F, R>(pool, topology, new);
+    }
+    let view = pool.ghosts::<R>(topology, new.level, 1);
+    let components = pool.components();
+    let scratch = &pool.typed::<R>().gather_scratch;
+    new.rows.par_iter().for_each(|&row| {
+        // SAFETY: the rows are distinct, and the interpolation reads rows of the coarser level only.
+        unsafe { prolong_patch(&view, row, components, &mut scratch.get()) };
+    });
+}
+
+/// Covered cells of `level` take the averages of their children; returns how many averages were mended on the host. All ranks
+/// call it.
+///
+/// # Errors
+/// The device fails.
+pub(crate) fn restrict<F: Field>(
+    pool: &mut Pool<F>,
+    around: &LevelView,
+) -> Result<u64, DeviceError> {
+    let level = around.clock.level;
+    // on all ranks, whether they have covered patches or not
+    pool.invalidate_present_halo(level);
+    with_storage!(&pool.storage,
+    <R> => Ok(restrict_level::<F, R>(pool, around.topology, level)),
+    device => {
+        if level < around.topology.max_level {
+            let banks = [pool.current(level), pool.current(level + 1)];
+            if device.restrict(around.on_device(), level, banks)? {
+                pool.mark_changed(level);
+            }
+        }
+        Ok(0)
+    })
+}
+
+fn restrict_level<F: Field, R: Element>(
+    pool: &mut Pool<F>,
+    topology: &Topology,
+    level: usize,
+) -> u64 {
+    let (coarse, fine) = (pool.present::<R>(level), pool.present::<R>(level + 1));
+    let (centring, rules) = (pool.spec.centring, pool.typed::<R>().states.as_ref());
+    // where another rank has the parent its copy takes the averages, and travels afterwards
+    let rows = topology
+        .rows(level)
+        .par_iter()
+        .chain(topology.copies(level));
+    let mended = rows.map(|&row| match topology.first_child(row) {
+        // SAFETY: each coarse row is written by one task; fine rows are only read.
+        Some(first) if topology.is_owned(first) => unsafe {
+            restrict_octet(centring, &coarse, row, &fine, first, rules)
+        },
+        _ => 0,
+    });
+    let mended = mended.sum();
+    for &row in topology.rows(level) {
+        if !topology.is_leaf(row) {
+            pool.touch(level, &[row]);
+        }
+    }
+    mended
+}
+
+/// Cells that round-off made unphysical and that were mended on the host, since the start of the run.
+#[derive(Resource, Default)]
+pub struct MendedOnHost(pub RepairedCells);
+
+/// Cells beside a coarse-fine face take the fine fluxes in place of the coarse one; returns how many cells were mended on the
+/// host. All ranks call it.
+///
+/// # Errors
+/// The device fails.
+pub(crate) fn correct<F: Field>(
+    pool: &mut Pool<F>,
+    around: &LevelView,
+) -> Result<u64, DeviceError> {
+    let clock = &around.clock;
+    // on all ranks, whether they have such cells or not
+    pool.invalidate_present_halo(clock.level);
+    with_storage!(&pool.storage,
+    <R> => Ok(correct_level::<F, R>(pool, around.topology, clock)),
+    device => {
+        if device.correct(around.on_device(), clock, pool.current(clock.level))? {
+            pool.mark_changed(clock.level);
+        }
+        Ok(0)
+    })
+}
+
+fn correct_level<F: Field, R: Element>(
+    pool: &mut Pool<F>,
+    topology: &Topology,
+    clock: &LevelClock,
+) -> u64 {
+    let typed = pool.typed::<R>();
+    let rows = typed.registers.corrected(clock.level);
+    let present = pool.present::<R>(clock.level);
+    let inverse_width = clock.cell_width.map(|w| R::lit(1.0 / w));
+    let (components, dt) = (pool.components(), R::lit(clock.dt));
+    let mended = rows
+        .par_iter()
+        .map(|(row, slots)| {
+            let mut change = typed.correct_scratch.get();
+            change.fill(R::lit(0.0));
+            for slot in slots.clone() {
+                let (face, coarse) = typed.registers.coarse(clock.level, slot);
+                let fine = typed.registers.fine(topology, clock.level, *row, face);
+                let step = [dt, inverse_width[face / 2]];
+                collect(&mut change, components, face, coarse, &fine, step);
+            }
+            // SAFETY: each row is written by one task.
+            let values = unsafe { present.row_mut(*row) };
+            apply(values, &change, components, typed.states.as_ref())
+        })
+        .sum();
+    pool.touch_corrected(clock.level);
+    mended
+}
+
+/// Enters the corrections of one face into `change`, `[axis][component][512]`.
+fn collect<R: Element>(
+    change: &mut [R],
+    components: usize,
+    face: usize,
+    coarse: &[R],
+    fine: &[FineFlux<R>; 4],
+    step: [R; 2],
+) {
+    for c in 0..components {
+        let out = &mut change[(face / 2 * components + c) * CELLS..][..CELLS];
+        for place in 0..FACE {
+            let (slow, fast) = (place / 8, place % 8);
+            out[cell_behind(face, slow, fast)] =
+                correction(face, coarse, fine, c, [slow, fast], step);
+        }
+    }
+}
+
+/// Adds the corrections of the three axes, in an order-independent sum; what round-off makes unphysical is mended by the state
+/// before. Returns how many cells were mended.
+fn apply<R: Element>(
+    values: &mut [R],
+    change: &[R],
+    components: usize,
+    rules: Option<&StateFunctions<R>>,
+) -> u64 {
+    let axis = components * CELLS;
+    let [mut state, mut before] = [[R::lit(0.0); MAX_COMPONENTS]; 2];
+    let mut mended = 0;
+    for cell in 0..CELLS {
+        let mut changed = false;
+        for c in 0..components {
+            let at = c * CELLS + cell;
+            let sum =
+                nestar_device::math::sum3(change[at], change[axis + at], change[2 * axis + at]);
+            changed |= sum != R::lit(0.0);
+            before[c] = values[at];
+            state[c] = before[c] + sum;
+        }
+        if !changed {
+            continue;
+        }
+        let state = &mut state[..components];
+        if let Some(rules) = rules.filter(|rules| !(rules.physical)(state, 1)) {
+            (rules.primitive)(&mut before[..components], 1);
+            (rules.repair)(state, &before[..components]);
+            mended += 1;
+        }
+        if let Some(follow) = rules.and_then(|rules| rules.dependents) {
+            follow.reconcile(state);
+        }
+        for c in 0..components {
+            values[c * CELLS + cell] = state[c];
+        }
+    }
+    mended
+}

@@ -1,0 +1,28 @@
+//! What needs no GPU.
+
+use super::super::image;
+use super::{MOST, number};
+use nestar_device::{LAUNCH, program};
+use nestar_kernels::mailbox::{MAILBOX, items};
+
+#[test]
+fn no_two_ranks_share_slots() {
+    let here: Vec<usize> = (3..3 + MOST + 1).map(|n| n * n).collect();
+    for whose in &here {
+        let others = here.iter().filter(|rank| *rank != whose);
+        let numbers = others.map(|&rank| number(&here, rank, *whose));
+        assert!(numbers.eq((0..MOST as u64).map(Some)));
+        assert_eq!(number(&here, *whose, *whose), None);
+    }
+}
+
+#[test]
+fn the_kernel_compiles() {
+    image::find_compiler();
+    if !image::compiler_present() {
+        println!("skipped: there is no NVRTC");
+        return;
+    }
+    let source = [&program(&items()), LAUNCH, MAILBOX].concat();
+    image::compile("mailbox", &source, "sm_80").unwrap();
+}

@@ -1,0 +1,168 @@
+//! Memory of a device that is given back soon, and those who wait for it.
+
+use super::{Buffer, Device, DeviceError, DeviceMemory};
+use bytemuck::Pod;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// What is lent at present.
+#[derive(Debug, Default)]
+struct TransientState {
+    bytes: u64,
+    /// How often memory came back.
+    releases: u64,
+}
+
+/// Memory lent for a while.
+#[derive(Debug, Default)]
+pub(super) struct TransientMemory {
+    state: Mutex<TransientState>,
+    released: Condvar,
+}
+
+impl TransientMemory {
+    /// The state, also after a panic elsewhere: every change of it is complete in itself.
+    fn lock(&self) -> MutexGuard<'_, TransientState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes that will come back.
+    pub(super) fn bytes(&self) -> u64 {
+        self.lock().bytes
+    }
+
+    /// Notes a loan.
+    pub(super) fn add(&self, bytes: usize) {
+        self.lock().bytes += bytes as u64;
+    }
+
+    /// Notes that lent memory was freed.
+    pub(super) fn remove(&self, bytes: usize) {
+        let mut state = self.lock();
+        state.bytes = state.bytes.saturating_sub(bytes as u64);
+        state.releases += 1;
+        self.released.notify_all();
+    }
+
+    /// Asks for memory. Where it does not suffice and some is lent, waits for that to come back and asks again.
+    pub(super) fn retry_when_released<T>(
+        &self,
+        mut attempt: impl FnMut() -> Result<T, DeviceError>,
+    ) -> Result<T, DeviceError> {
+        loop {
+            let before = self.lock().releases;
+            let error = match attempt() {
+                Err(error @ DeviceError::Memory { .. }) => error,
+                answer => return answer,
+            };
+            let mut state = self.lock();
+            while state.releases == before && state.bytes > 0 {
+                let waited = self.released.wait(state);
+                state = waited.unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.releases == before {
+                return Err(error);
+            }
+        }
+    }
+}
+
+impl Device {
+    /// Device memory of `length` elements of any value for a short while: until it is dropped it counts as free, and who needs
+    /// it waits. Whoever holds it must not ask for memory of the device, nor wait for somebody who does.
+    ///
+    /// # Errors
+    /// The device's memory does not suffice now.
+    pub fn transient_buffer<T: Pod>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
+        Buffer::transient(self, length)
+    }
+
+    /// Memory, free and in total, in bytes. What is lent counts as free.
+    ///
+    /// # Errors
+    /// The driver does not tell.
+    pub fn memory(&self) -> Result<DeviceMemory, DeviceError> {
+        // whatever comes back between the two questions must not count twice
+        let transient = self.0.transient_memory.bytes();
+        let DeviceMemory { free, total } = self.0.backend.memory()?;
+        let transient = transient.min(self.0.transient_memory.bytes());
+        Ok(DeviceMemory {
+            free: (free + transient).min(total),
+            total,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TransientMemory;
+    use crate::device::{Device, DeviceError, DeviceKind};
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    const SHORT: DeviceError = DeviceError::Memory {
+        asked: 2,
+        free: 1,
+        total: 3,
+    };
+
+    #[test]
+    fn who_needs_memory_waits_until_enough_has_come_back() {
+        let (transient_memory, asked) = (TransientMemory::default(), AtomicU32::new(0));
+        transient_memory.add(10);
+        transient_memory.add(20);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                transient_memory.retry_when_released(|| {
+                    match asked.fetch_add(1, Ordering::SeqCst) {
+                        0 | 1 => Err(SHORT),
+                        _ => Ok(()),
+                    }
+                })
+            });
+            for (bytes, attempts) in [(10, 1), (20, 2)] {
+                while asked.load(Ordering::SeqCst) < attempts {
+                    std::thread::yield_now();
+                }
+                assert!(!waiting.is_finished());
+                transient_memory.remove(bytes);
+            }
+            assert_eq!(waiting.join().expect("no panic"), Ok(()));
+        });
+        assert_eq!((asked.into_inner(), transient_memory.bytes()), (3, 0));
+    }
+
+    #[test]
+    fn without_loans_a_refusal_stands_and_other_errors_always_do() {
+        let transient_memory = TransientMemory::default();
+        assert_eq!(
+            transient_memory.retry_when_released(|| Err::<(), _>(SHORT)),
+            Err(SHORT)
+        );
+        transient_memory.add(1);
+        let broken = || DeviceError::Kernel("broken".into());
+        assert_eq!(
+            transient_memory.retry_when_released(|| Err::<(), _>(broken())),
+            Err(broken())
+        );
+    }
+
+    #[test]
+    fn lent_memory_counts_as_free() {
+        for kind in [DeviceKind::Emulated, DeviceKind::Cuda] {
+            let Ok(device) = Device::open(kind).inspect_err(|why| println!("skipped: {why}"))
+            else {
+                continue;
+            };
+            let transient = device.transient_buffer::<u64>(1 << 20).unwrap();
+            assert_eq!(
+                (transient.len(), device.transient_memory().bytes()),
+                (1 << 20, 8 << 20)
+            );
+            let memory = device.memory().unwrap();
+            assert!(memory.free >= 8 << 20 && memory.free <= memory.total);
+            // memory that others can use is had at once
+            assert!(device.buffer::<u8>(1 << 10).is_ok());
+            drop(transient);
+            assert_eq!(device.transient_memory().bytes(), 0);
+        }
+    }
+}

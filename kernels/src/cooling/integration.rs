@@ -1,0 +1,294 @@
+//! The temperature of a cell after a time under heating and cooling: exact between the nodes of a table, from node to node.
+//!
+//! Where the net rate has one sign at both ends of an interval, and heating is the smaller part of it, it is a power law there, and the
+//! solution is that of R. H. D. Townsend (ApJS 181, 391, 2009). Elsewhere it is linear: a difference of heating and cooling that nearly
+//! vanishes at one end is far from a power law. The temperature approaches an equilibrium and never passes it. There is no iteration
+//! and no tolerance, and no sum in which the time of an interval would be lost.
+
+use super::table::{CoolingTable, RateSlice, place_of, rates_at};
+use nestar_device::math::{exp, exp_m1, ln, ln_1p, ln_ratio};
+use nestar_device::{Real, device};
+
+/// An interval between two nodes.
+#[device]
+#[derive(Clone, Copy)]
+struct Interval<R> {
+    /// The nodes.
+    low: R,
+    high: R,
+    /// Net rates there; not 0 together.
+    at_low: R,
+    at_high: R,
+    /// ln(high / low).
+    width: R,
+}
+
+/// A temperature over mean molecular weight, and the time that is left.
+#[device]
+#[derive(Clone, Copy)]
+struct RemainingStep<R> {
+    theta: R,
+    left: R,
+}
+
+/// Temperature over mean molecular weight after a time, and the kelvin by which heating alone has raised it.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct IntegratedTheta<R> {
+    /// Temperature over mean molecular weight, kelvin.
+    pub theta: R,
+    /// The integral of the heating, in which each interval counts with the mean of its ends.
+    pub heated: R,
+}
+
+/// `(e^x - 1) / x` by its series, to 1e-13 below 1/32.
+#[device]
+fn growth_series<R: Real>(x: R) -> R {
+    let tail = 1.0 + x * (1.0 / 5.0) * (1.0 + x * (1.0 / 6.0));
+    1.0 + x * 0.5 * (1.0 + x * (1.0 / 3.0) * (1.0 + x * 0.25 * tail))
+}
+
+/// `(e^x - 1) / x`.
+#[device]
+fn growth_of<R: Real>(x: R) -> R {
+    if x.abs() < 0.03125 {
+        growth_series(x)
+    } else {
+        exp_m1(x) / x
+    }
+}
+
+/// `ln(1 + q y) / q`, which is `y` where `q` is 0.
+#[device]
+fn logarithm_of<R: Real>(y: R, q: R) -> R {
+    let u = (q * y).max(R::EPSILON - 1.0);
+    if u.abs() < 1e-4 {
+        y * (1.0 - u * (0.5 - u * (1.0 / 3.0)))
+    } else {
+        ln_1p(u) / q
+    }
+}
+
+/// Whether heating is more than what is left of it and of cooling at one of two nodes, of which the net rates and the heating are given.
+#[device]
+fn heating_counts<R: Real>(low: (R, R), high: (R, R)) -> bool {
+    low.0.abs() < low.1 || high.0.abs() < high.1
+}
+
+/// The time from one node to the next along a power law: the integral of 1 / rate. The logarithm of the nodes' quotient less that of the rates' is
+/// `rest`.
+#[device]
+fn time_across<R: Real>(rest: R, i: &Interval<R>) -> R {
+    let below = i.low / i.at_low;
+    let across = if rest.abs() < 0.03125 {
+        below * growth_series(rest)
+    } else {
+        (i.high / i.at_high - below) / rest
+    };
+    (across * i.width).abs()
+}
+
+/// Where a temperature that rises leaves an interval: nowhere from the last node on.
+#[device]
+fn upper_end<R: Real>(theta: R, i: &Interval<R>) -> R {
+    if theta < i.high { i.high } else { R::MAX }
+}
+
+/// Along a power law, to the end of an interval or not below `floor`.
+#[device]
+fn along_power<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> RemainingStep<R> {
+    let up = i.at_low > 0.0;
+    let (start, end) = if up {
+        (i.low, upper_end(theta, i))
+    } else {
+        (i.high, i.low.max(floor))
+    };
+    let whole = theta == start && end == if up { i.high } else { i.low };
+    let rest = i.width - ln_ratio(i.at_high, i.at_low);
+    // 1 less the exponent
+    let q = rest / i.width;
+    let (rate, needed) = if whole {
+        let rate = if up { i.at_low } else { i.at_high };
+        (rate, time_across(rest, i))
+    } else {
+        let from_low = ln_ratio(theta, i.low);
+        let rate = i.at_low * exp((1.0 - q) * from_low);
+        let way = if end == i.low {
+            -from_low
+        } else if end == i.high {
+            i.width - from_low
+        } else {
+            ln_ratio(end, theta)
+        };
+        (rate, (theta / rate * way * growth_of(q * way)).max(0.0))
+    };
+    if needed < time {
+        return RemainingStep::<R> {
+            theta: end,
+            left: time - needed,
+        };
+    }
+    let to = theta + theta * exp_m1(logarithm_of(time * rate / theta, q));
+    let (low, high) = if up { (theta, end) } else { (end, theta) };
+    RemainingStep::<R> {
+        theta: to.max(low).min(high),
+        left: 0.0,
+    }
+}
+
+/// Along a line between rates of one sign, to the end of an interval or not below `floor`.
+#[device]
+fn along_line<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> RemainingStep<R> {
+    let up = i.at_low > 0.0;
+    let end = if up { i.high } else { i.low.max(floor) };
+    let span = i.high - i.low;
+    let slope = (i.at_high - i.at_low) / span;
+    // a sum of two numbers of one sign: never 0
+    let rate = (i.at_low * (i.high - theta) + i.at_high * (theta - i.low)) / span;
+    let needed = logarithm_of((end - theta) / rate, slope).max(0.0);
+    if needed < time {
+        return RemainingStep::<R> {
+            theta: end,
+            left: time - needed,
+        };
+    }
+    let to = theta + rate * time * growth_of(slope * time);
+    let (low, high) = if up { (theta, end) } else { (end, theta) };
+    RemainingStep::<R> {
+        theta: to.max(low).min(high),
+        left: 0.0,
+    }
+}
+
+/// Along a line through an equilibrium, to it or away from it.
+#[device]
+fn around_root<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> RemainingStep<R> {
+    let slope = (i.at_high - i.at_low) / (i.high - i.low);
+    let rest = RemainingStep::<R> { theta, left: 0.0 };
+    if slope == 0.0 {
+        return rest;
+    }
+    let root = i.low - i.at_low / slope;
+    let away = theta - root;
+    if away == 0.0 {
+        return rest;
+    }
+    if slope > 0.0 {
+        let end = if away > 0.0 {
+            upper_end(theta, i)
+        } else {
+            i.low.max(floor)
+        };
+        let needed = (ln((end - root) / away) / slope).max(0.0);
+        if needed < time {
+            return RemainingStep::<R> {
+                theta: end,
+                left: time - needed,
+            };
+        }
+    }
+    let to = root + away * exp(slope * time);
+    RemainingStep::<R> {
+        theta: to.max(floor),
+        left: 0.0,
+    }
+}
+
+/// Within an interval, to its end or to the end of the time; `line`: where the rate has one sign, it is a line all the same. Beyond the last node
+/// it goes on as a power law.
+#[device]
+fn within<R: Real>(
+    now: RemainingStep<R>,
+    floor: R,
+    line: bool,
+    i: &Interval<R>,
+) -> RemainingStep<R> {
+    let [low, high] = [i.at_low, i.at_high];
+    let wins = (low > 0.0 && high > 0.0) || (low < 0.0 && high < 0.0);
+    if !wins {
+        around_root(now.theta, now.left, floor, i)
+    } else if line && (now.theta < i.high || (low < 0.0 && now.theta == i.high)) {
+        along_line(now.theta, now.left, floor, i)
+    } else {
+        along_power(now.theta, now.left, floor, i)
+    }
+}
+
+/// The temperature over mean molecular weight `theta`, at least `floor`, which is a positive number, after `time` million years.
+#[device]
+pub fn integrate<R: Real>(
+    theta: R,
+    time: R,
+    floor: R,
+    c: &RateSlice<R>,
+    p: &CoolingTable<R>,
+) -> IntegratedTheta<R> {
+    let last = p.nodes.len() as i32 - 2;
+    let (first, _) = place_of(theta, p.octave, p.per_octave);
+    let mut k = first.max(0).min(last);
+    let (mut low, mut high) = (rates_at(k, c, p), rates_at(k + 1, c, p));
+    let mut now = RemainingStep::<R> { theta, left: time };
+    let mut heated = R::lit(0.0);
+    // the way leads in one direction: each interval is met once, the last one again beyond its end
+    for _ in 0..last + 2 {
+        let i = Interval::<R> {
+            low: p.nodes.at(k),
+            high: p.nodes.at(k + 1),
+            at_low: low.0,
+            at_high: high.0,
+            width: p.widths.at(k),
+        };
+        let next = within(now, floor, heating_counts(low, high), &i);
+        heated += (now.left - next.left) * (0.5 * (low.1 + high.1));
+        now = next;
+        let up = now.theta >= i.high && high.0 > 0.0;
+        let down = !up && now.theta > floor && low.0 < 0.0;
+        if now.left <= 0.0 || !(up || down) || (down && k == 0) {
+            break;
+        }
+        if up && k < last {
+            k += 1;
+            low = high;
+            high = rates_at(k + 1, c, p);
+        } else if down {
+            k -= 1;
+            high = low;
+            low = rates_at(k, c, p);
+        }
+    }
+    IntegratedTheta::<R> {
+        theta: now.theta,
+        heated,
+    }
+}
+
+/// The net rate at a temperature over mean molecular weight, kelvin per million years.
+#[device]
+pub fn net_rate<R: Real>(theta: R, c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
+    let (n, _) = place_of(theta, p.octave, p.per_octave);
+    let k = n.max(0).min(p.nodes.len() as i32 - 2);
+    let (below, above) = (rates_at(k, c, p), rates_at(k + 1, c, p));
+    let (low, high) = (below.0, above.0);
+    let (from, to) = (p.nodes.at(k), p.nodes.at(k + 1));
+    let wins = (low > 0.0 && high > 0.0) || (low < 0.0 && high < 0.0);
+    if wins && (theta > to || !heating_counts(below, above)) {
+        return low * exp(ln(high / low) / p.widths.at(k) * ln(theta / from));
+    }
+    low + (high - low) / (to - from) * (theta - from)
+}
+
+/// How fast the heat of a cell changes, per million years, which does not vanish in balance: the faster of cooling and heating together, over its
+/// heat, and of the growth or decay of a small difference of temperature at constant density (the slope of the net rate).
+#[device]
+pub fn relaxation_rate<R: Real>(theta: R, c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
+    let (n, _) = place_of(theta, p.octave, p.per_octave);
+    let k = n.max(0).min(p.nodes.len() as i32 - 2);
+    let (below, above) = (rates_at(k, c, p), rates_at(k + 1, c, p));
+    let (from, to) = (p.nodes.at(k), p.nodes.at(k + 1));
+    // cooling is heating less the net rate
+    let low = below.1.abs() + (below.1 - below.0).abs();
+    let high = above.1.abs() + (above.1 - above.0).abs();
+    let both = low + (high - low) / (to - from) * (theta - from);
+    let slope = (above.0 - below.0) / (to - from);
+    slope.abs().max(both.abs() / theta)
+}

@@ -1,0 +1,151 @@
+//! Rates at the nodes of a table.
+
+use nestar_device::{Real, Table, device};
+
+/// Rates over metallicity, density and temperature, on binade grids: `n` nodes within each factor of 2, at equal distances. The place of a
+/// number among them follows from its exponent and leading digits.
+#[device]
+#[derive(Clone, Debug)]
+pub struct CoolingTable<R> {
+    /// Temperature over mean molecular weight of each node, kelvin.
+    pub nodes: Table<R>,
+    /// Logarithm of the ratio of the ends of the interval above each node; one less than there are nodes.
+    pub widths: Table<R>,
+    /// Kelvin per million years that a hydrogen nucleus per cubic centimetre takes, `[metallicity][density][node]`.
+    pub cooling: Table<R>,
+    /// Kelvin per million years of heating, `[metallicity][density][node]`.
+    pub heating: Table<R>,
+    /// Metallicities of the planes, ascending; one: nothing depends on it.
+    pub metallicities: Table<R>,
+    /// The lowest temperature over mean molecular weight, by density, kelvin.
+    pub floors: Table<R>,
+    /// Largest metallicity for which the two last planes stand.
+    pub richest: R,
+    /// The first node is this power of 2.
+    pub octave: i32,
+    /// Nodes within a factor of 2 of temperature.
+    pub per_octave: i32,
+    /// The first density is this power of 2 per cubic centimetre.
+    pub density_octave: i32,
+    /// Densities within a factor of 2.
+    pub densities_per_octave: i32,
+    /// Number of densities; 1: nothing depends on it.
+    pub densities: i32,
+}
+
+/// Rates over temperature, for the density and metallicity of a cell.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct RateSlice<R> {
+    /// Where its rates begin in the tables.
+    pub first: i32,
+    /// Distance of the rates of the next density, and of those of the next metallicity; 0: there are none.
+    pub strides: [i32; 2],
+    /// Weight of the next density, and of the next metallicity.
+    pub weights: [R; 2],
+    /// Hydrogen nuclei per cubic centimetre.
+    pub density: R,
+    /// Further heating, kelvin per million years.
+    pub further: R,
+}
+
+/// The interval of a binade grid in which a positive number lies, from that above the node `2^octave` on, and the part of it that is below the number.
+#[device]
+pub fn place_of<R: Real>(x: R, octave: i32, per_octave: i32) -> (i32, R) {
+    let (part, power) = x.frexp();
+    let place = (2.0 * part - 1.0) * R::from_i32(per_octave);
+    let n = place.to_i32();
+    (
+        (power - 1 - octave) * per_octave + n,
+        place - R::from_i32(n),
+    )
+}
+
+/// The plane below a metallicity, and the weight of the one above.
+#[device]
+fn plane_of<R: Real>(metallicity: R, p: &CoolingTable<R>) -> (i32, R) {
+    let z = metallicity.max(p.metallicities.at(0)).min(p.richest);
+    let last = p.metallicities.len() as i32 - 2;
+    let mut n = 0;
+    while n < last && p.metallicities.at(n + 1) <= z {
+        n += 1;
+    }
+    let (low, high) = (p.metallicities.at(n), p.metallicities.at(n + 1));
+    (n, (z - low) / (high - low))
+}
+
+/// The rates of a density (hydrogen nuclei per cubic centimetre, above 0) and a metallicity.
+#[device]
+pub fn rate_slice<R: Real>(
+    density: R,
+    metallicity: R,
+    further: R,
+    p: &CoolingTable<R>,
+) -> RateSlice<R> {
+    let nodes = p.nodes.len() as i32;
+    let mut c = RateSlice::<R> {
+        first: 0,
+        strides: [0, 0],
+        weights: [0.0, 0.0],
+        density,
+        further,
+    };
+    if p.densities > 1 {
+        let (mut n, mut weight) = place_of(density, p.density_octave, p.densities_per_octave);
+        if n < 0 {
+            n = 0;
+            weight = 0.0;
+        } else if n > p.densities - 2 {
+            n = p.densities - 2;
+            weight = 1.0;
+        }
+        c.first = n * nodes;
+        c.strides[0] = nodes;
+        c.weights[0] = weight;
+    }
+    if p.metallicities.len() > 1 {
+        let (n, weight) = plane_of(metallicity, p);
+        c.strides[1] = nodes * p.densities;
+        c.first += n * c.strides[1];
+        c.weights[1] = weight;
+    }
+    c
+}
+
+/// The value of a table at a node, linear in density and metallicity.
+#[device]
+fn value_at<R: Real>(values: &Table<R>, node: i32, c: &RateSlice<R>) -> R {
+    let i = c.first + node;
+    let [x, z] = c.weights;
+    let mut value = values.at(i);
+    if c.strides[0] > 0 {
+        value += x * (values.at(i + c.strides[0]) - value);
+    }
+    if c.strides[1] > 0 {
+        let j = i + c.strides[1];
+        let mut other = values.at(j);
+        if c.strides[0] > 0 {
+            other += x * (values.at(j + c.strides[0]) - other);
+        }
+        value += z * (other - value);
+    }
+    value
+}
+
+/// The net rate at a node, and the heating in it, kelvin per million years.
+#[device]
+pub fn rates_at<R: Real>(node: i32, c: &RateSlice<R>, p: &CoolingTable<R>) -> (R, R) {
+    let heating = value_at(&p.heating, node, c) + c.further;
+    (heating - c.density * value_at(&p.cooling, node, c), heating)
+}
+
+/// The lowest temperature over mean molecular weight at a density.
+#[device]
+pub fn temperature_floor<R: Real>(c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
+    if p.densities < 2 {
+        return p.floors.at(0);
+    }
+    let n = (c.first / p.nodes.len() as i32) % p.densities;
+    let low = p.floors.at(n);
+    low + c.weights[0] * (p.floors.at(n + 1) - low)
+}

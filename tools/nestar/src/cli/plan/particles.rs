@@ -1,0 +1,113 @@
+//! The items of a forecast: how many, how heavy, and where.
+
+use super::super::{CommandError, FAILED};
+use nestar::engine::Engine;
+use nestar::engine::comm::estimate::TreeOutline;
+use nestar::engine::data::{ParticleKinds, ParticleSet};
+use nestar::engine::mesh::Topology;
+use nestar::engine::step::memory::{StoredParticles, particle_demand};
+use nestar::snapshot::{Snapshot, Values};
+
+/// Items of which the places are looked at, to stand for all.
+const MAX_SAMPLED: u64 = 1 << 16;
+
+/// What was found of items.
+#[derive(Default)]
+pub struct ParticleForecast {
+    /// Bytes that one takes, on average.
+    pub bytes: f64,
+    /// A line for each kind.
+    pub lines: Vec<String>,
+}
+
+/// Puts the items that a run begins with into the patches of `outline`.
+pub fn expected(sim: &Engine, outline: &mut TreeOutline) -> ParticleForecast {
+    let domain = sim.world.resource::<Topology>().domain;
+    put(sim, outline, |outline, items, count| {
+        let most = MAX_SAMPLED.min(count);
+        let Some(places) = items.initial_positions(&domain, most) else {
+            outline.add_positions(items.weight(), count, None);
+            return Ok("in equal numbers in all patches of the finest level".into());
+        };
+        // of some identities there are none
+        let there = (u128::from(count) * places.len() as u128 / u128::from(most.max(1))) as u64;
+        if !places.is_empty() {
+            outline.add_positions(items.weight(), there, Some(&places));
+        }
+        Ok(match most < count {
+            true => format!("where {most} of them begin"),
+            false => "where they begin".into(),
+        })
+    })
+    .unwrap_or_default()
+}
+
+/// Puts the items of a snapshot into the patches of `outline`, its own.
+pub fn stored(
+    sim: &mut Engine,
+    snapshot: &Snapshot,
+    outline: &mut TreeOutline,
+) -> Result<ParticleForecast, CommandError> {
+    let counts = snapshot
+        .particles()
+        .map(|items| (items.path.clone(), items.count));
+    sim.world.insert_resource(StoredParticles(counts.collect()));
+    let kinds = sim.world.resource::<ParticleKinds>().all();
+    put(sim, outline, |outline, items, _| {
+        let kind = kinds.iter().find(|kind| kind.name == items.name());
+        let path = kind.map_or("", |kind| &*kind.path);
+        let Some(header) = snapshot.particles().find(|header| header.path == path) else {
+            return Ok("not in the snapshot".into());
+        };
+        let read = |(level, patches): (u8, u64)| match snapshot.read_patches(
+            level,
+            &header.counts(),
+            0..patches,
+        )? {
+            Values::U32(counts) => Ok(counts),
+            _ => Err(CommandError::new(
+                FAILED,
+                format!("{path}: the counts have a wrong type"),
+            )),
+        };
+        let levels = snapshot.levels().map(|level| (level.level, level.patches));
+        let counts: Vec<Vec<u32>> = levels.map(read).collect::<Result<_, _>>()?;
+        let added = outline.add_counts(items.weight(), &counts);
+        added.map_err(|why| CommandError::new(FAILED, format!("{path}: {why}")))?;
+        Ok("where the snapshot has them".into())
+    })
+}
+
+/// Puts the items of each kind somewhere, as `place` does, which says where.
+fn put(
+    sim: &Engine,
+    outline: &mut TreeOutline,
+    mut place: impl FnMut(&mut TreeOutline, &dyn ParticleSet, u64) -> Result<String, CommandError>,
+) -> Result<ParticleForecast, CommandError> {
+    let patches = (0..outline.levels()).map(|level| outline.patches(level));
+    let demands = particle_demand(&sim.world, patches.sum(), 1);
+    let mut lines = Vec::new();
+    let kinds = sim.world.resource::<ParticleKinds>().all();
+    for demand in &demands {
+        let Some(kind) = kinds.iter().find(|kind| kind.path == demand.path) else {
+            continue;
+        };
+        let items = kind.of(&sim.world);
+        let at = place(outline, items, demand.count)?;
+        lines.push(format!(
+            "{}: {} at most, each as much work as {} cells, {at}",
+            demand.path,
+            demand.count,
+            items.weight()
+        ));
+    }
+    let sum = |of: fn(&(u64, u64)) -> u64| {
+        demands
+            .iter()
+            .map(|d| of(&(d.count, d.bytes)) as f64)
+            .sum::<f64>()
+    };
+    let (count, bytes) = (sum(|d| d.0), sum(|d| d.1));
+    let bytes = if count > 0.0 { bytes / count } else { 0.0 };
+    Ok(ParticleForecast { bytes, lines })
+}

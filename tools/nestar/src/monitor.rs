@@ -1,0 +1,214 @@
+//! A run that people watch: it tells how it goes, and signals end it resumably.
+
+use crate::assemble::Simulation;
+use crate::report::{ReportOptions, Reporter};
+use nestar_engine::run::{RunOptions, RunSummary};
+use nestar_engine::{Engine, Error};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
+use signal_hook::{SigId, flag, low_level};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// How a run is watched.
+pub struct MonitorOptions {
+    /// Directory of the run, in place of the deck's.
+    pub output: Option<PathBuf>,
+    /// Whether to continue from the latest snapshot there.
+    pub resume: bool,
+    /// Whether a second SIGINT, SIGTERM or SIGHUP ends the program at once: not where a launcher started it as one of several ranks,
+    /// since launchers send a signal on to processes that have it already.
+    pub one_process: bool,
+    /// How a run that was interrupted is continued, for people.
+    pub continuation: String,
+}
+
+impl Simulation {
+    /// Runs to the end as `nestar run` does: into the deck's output directory, with progress on standard error and in `run.log`. SIGINT,
+    /// SIGTERM, SIGHUP (unless the program ignores it, as under `nohup`) and SIGUSR1 end the run after the root step at hand with a
+    /// snapshot, from which [`Simulation::resume`] continues.
+    ///
+    /// # Errors
+    /// As [`nestar_engine::Engine::run`].
+    pub fn run(&mut self) -> Result<RunSummary, Error> {
+        self.run_as_program(false)
+    }
+
+    /// As [`Simulation::run`], from the latest snapshot in the output directory; without one from the beginning.
+    ///
+    /// # Errors
+    /// As [`nestar_engine::Engine::run`].
+    pub fn resume(&mut self) -> Result<RunSummary, Error> {
+        self.run_as_program(true)
+    }
+
+    fn run_as_program(&mut self, resume: bool) -> Result<RunSummary, Error> {
+        let settings = self.engine().settings.clone();
+        let reporter = Reporter::new(ReportOptions {
+            quiet: false,
+            log: Some(PathBuf::from(settings.output.directory).join("run.log")),
+            max_steps: settings.time.max_steps,
+        });
+        let options = MonitorOptions {
+            output: None,
+            resume,
+            one_process: true,
+            continuation: "the method `resume` in place of `run`".into(),
+        };
+        self.run_monitored(&reporter, options, |_, _| String::new())
+    }
+
+    /// Runs while `reporter` tells and signals are watched; `closing` gives what is told before the last line, of the simulation
+    /// and the seconds on the wall.
+    ///
+    /// # Errors
+    /// As [`nestar_engine::Engine::run`]; signals cannot be watched.
+    pub fn run_monitored(
+        &mut self,
+        reporter: &Reporter,
+        options: MonitorOptions,
+        closing: impl FnOnce(&Engine, f64) -> String,
+    ) -> Result<RunSummary, Error> {
+        let signals = Signals::watch(reporter, options.one_process)?;
+        let build = self.build.clone();
+        let result = self.run_with(RunOptions {
+            output: options.output,
+            resume: options.resume,
+            stop: signals.stop.clone(),
+            observer: Box::new(reporter.clone()),
+            build,
+        });
+        drop(signals);
+        reporter.finish();
+        match &result {
+            Ok(summary) => {
+                let closing = closing(self.engine(), summary.wall);
+                if !closing.is_empty() {
+                    reporter.tell(&closing);
+                }
+                reporter.tell(&last_line(summary, &options.continuation));
+            }
+            Err(error) => reporter.log(&format!("error: {error}")),
+        }
+        result
+    }
+}
+
+/// The last line of a run.
+fn last_line(summary: &RunSummary, continuation: &str) -> String {
+    let directory = summary.directory.display();
+    if summary.interrupted {
+        return format!(
+            "interrupted at step {}, time {:e}; the snapshot is in {directory}; continue by\n  {continuation}",
+            summary.step, summary.time,
+        );
+    }
+    format!(
+        "done: step {}, time {:e}, {} cell updates in {:.2} s ({:.2e} cells/s), {directory}",
+        summary.step,
+        summary.time,
+        summary.cell_updates,
+        summary.wall,
+        summary.cell_updates as f64 / summary.wall
+    )
+}
+
+/// Signals while a run goes on; afterwards they do again what they do by default.
+struct Signals {
+    /// Raised by the first signal.
+    stop: Arc<AtomicBool>,
+    over: Arc<AtomicBool>,
+    ids: Vec<SigId>,
+}
+
+/// Whether no run watches for signals: then they end the program.
+static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+impl Signals {
+    fn watch(reporter: &Reporter, one_process: bool) -> Result<Self, Error> {
+        let mut signals = Self {
+            stop: Arc::default(),
+            over: Arc::default(),
+            ids: Vec::new(),
+        };
+        let registered = signals.register(one_process);
+        registered
+            .and_then(|()| signals.tell_of_stop(reporter.clone(), one_process))
+            .map_err(|e| Error::Setup(format!("cannot watch for signals: {e}")))?;
+        Ok(signals)
+    }
+
+    fn register(&mut self, one_process: bool) -> std::io::Result<()> {
+        let ignored = hangups_are_ignored();
+        let wanted = [SIGINT, SIGTERM, SIGUSR1, SIGHUP].into_iter();
+        let wanted: Vec<_> = wanted.filter(|s| *s != SIGHUP || !ignored).collect();
+        let first = IDLE.get().is_none();
+        let idle = IDLE.get_or_init(Arc::default);
+        idle.store(false, Ordering::SeqCst);
+        for &signal in &wanted {
+            if first {
+                flag::register_conditional_default(signal, idle.clone())?;
+            }
+            // in this order: the first signal finds the flag down
+            if one_process && signal != SIGUSR1 {
+                let status = 128 + signal;
+                let id = flag::register_conditional_shutdown(signal, status, self.stop.clone())?;
+                self.ids.push(id);
+            }
+            self.ids.push(flag::register(signal, self.stop.clone())?);
+        }
+        keep_file_limits_from_killing()
+    }
+
+    /// A root step can take minutes; nobody should wonder whether the signal arrived.
+    fn tell_of_stop(&self, reporter: Reporter, one_process: bool) -> std::io::Result<()> {
+        let (raised, over) = (self.stop.clone(), self.over.clone());
+        let again = if one_process {
+            "; a second signal stops at once"
+        } else {
+            ""
+        };
+        let wait = move || {
+            while !over.load(Ordering::Relaxed) {
+                if raised.load(Ordering::Relaxed) {
+                    reporter.tell(&format!(
+                        "stops after this root step and writes a snapshot{again}"
+                    ));
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        };
+        let thread = std::thread::Builder::new().name("signals".into());
+        thread.spawn(wait).map(|_| ())
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        for id in self.ids.drain(..) {
+            low_level::unregister(id);
+        }
+        if let Some(idle) = IDLE.get() {
+            idle.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Whether the program was started with hangups ignored, as `nohup` does.
+fn hangups_are_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1)
+}
+
+/// Lets a write beyond the limit of file sizes fail with an error that names the file, in place of a signal that kills.
+///
+/// # Errors
+/// The signal cannot be watched.
+pub fn keep_file_limits_from_killing() -> std::io::Result<()> {
+    flag::register(SIGXFSZ, Arc::default()).map(|_| ())
+}
