@@ -23,15 +23,23 @@ fn cooling(place: &Place, arguments: &[&str]) -> Outcome {
     example("cooling", place, arguments)
 }
 
-/// Runs an example, which stands beside the command.
+/// Examples that `cargo xtask test` builds before the tests, one a line. Every example that a test starts is listed there.
+const EXAMPLES: &str = include_str!("examples.txt");
+
+/// Runs an example, which cargo puts into a folder beside the command.
 fn example(name: &str, place: &Place, arguments: &[&str]) -> Outcome {
+    let listed = EXAMPLES.lines().any(|line| line == name);
+    assert!(
+        listed,
+        "add `{name}` to tools/nestar/tests/cli/examples.txt"
+    );
     let folder = Path::new(env!("CARGO_BIN_EXE_nestar")).parent();
     let program = folder.expect("a folder").join("examples").join(name);
     let mut command = Command::new(&program);
     let output = command.current_dir(&place.0).args(arguments).output();
     Outcome::of(output.unwrap_or_else(|e| {
         panic!(
-            "{}: {e}; `cargo build --release --examples` makes it",
+            "{}: {e}; `cargo build --release --workspace --example {name}` makes it",
             program.display()
         )
     }))
