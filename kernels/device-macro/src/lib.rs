@@ -11,6 +11,7 @@ mod code;
 mod companion;
 mod errors;
 mod infer;
+mod manifest;
 mod parameter;
 mod paths;
 mod pick;

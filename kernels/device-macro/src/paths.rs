@@ -1,5 +1,5 @@
 //! Where generated code finds the runtime crate.
-use proc_macro_crate::{FoundCrate, crate_name};
+use crate::manifest::identifier;
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::Ident;
@@ -7,23 +7,16 @@ use syn::Ident;
 /// Path of the runtime crate as seen from the crate being compiled.
 ///
 /// A crate that depends on `nestar-device` (under any name) is given that; one that depends on the facade `nestar`
-/// alone reaches the runtime through the facade's re-export `device_runtime`.
+/// alone reaches the runtime through the facade's re-export `device_runtime`. Both crates name themselves by
+/// `extern crate self`.
 pub fn runtime() -> TokenStream {
-    match crate_name("nestar-device") {
-        Ok(FoundCrate::Name(name)) => {
-            let name = Ident::new(&name, Span::call_site());
-            return quote!(::#name);
-        }
-        // the crate names itself by `extern crate self as nestar_device`
-        Ok(FoundCrate::Itself) => return quote!(::nestar_device),
-        Err(_) => {}
+    let named = |name: String| Ident::new(&name, Span::call_site());
+    if let Some(name) = identifier("nestar-device").map(named) {
+        return quote!(::#name);
     }
-    match crate_name("nestar") {
-        Ok(FoundCrate::Name(name)) => {
-            let name = Ident::new(&name, Span::call_site());
-            quote!(::#name::device_runtime)
-        }
+    match identifier("nestar").map(named) {
+        Some(name) => quote!(::#name::device_runtime),
         // without either dependency rustc's own "unresolved crate" error is the clearest
-        _ => quote!(::nestar_device),
+        None => quote!(::nestar_device),
     }
 }

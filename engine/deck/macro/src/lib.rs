@@ -1,6 +1,8 @@
 //! The attribute `#[deck]`, which makes a struct a table of decks and an enum a choice of words.
 
 mod key;
+#[path = "../../../../kernels/device-macro/src/manifest.rs"]
+mod manifest;
 mod paths;
 mod table;
 

@@ -1,28 +1,19 @@
 //! How generated code names what it uses, in crates that depend on `nestar-deck` or on `nestar` alone.
 
-use proc_macro_crate::{FoundCrate, crate_name};
+use crate::manifest::identifier;
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::Ident;
 
-/// The path of `nestar-deck`.
+/// The path of `nestar-deck`; both crates name themselves by `extern crate self`.
 fn deck() -> TokenStream {
-    let named = |name: &str| Ident::new(name, Span::call_site());
-    match (crate_name("nestar-deck"), crate_name("nestar")) {
-        (Ok(FoundCrate::Name(name)), _) => {
-            let name = named(&name);
-            quote!(::#name)
-        }
-        (_, Ok(FoundCrate::Name(name))) => {
-            let name = named(&name);
-            quote!(::#name::deck)
-        }
-        // both crates name themselves by `extern crate self`
-        (Ok(FoundCrate::Itself), _) | (_, Err(_)) => quote!(::nestar_deck),
-        (_, Ok(FoundCrate::Itself)) => {
-            let name = named("nestar");
-            quote!(::#name::deck)
-        }
+    let named = |name: String| Ident::new(&name, Span::call_site());
+    if let Some(name) = identifier("nestar-deck").map(named) {
+        return quote!(::#name);
+    }
+    match identifier("nestar").map(named) {
+        Some(name) => quote!(::#name::deck),
+        None => quote!(::nestar_deck),
     }
 }
 
