@@ -1,5 +1,6 @@
 //! `cargo xtask`: the contributor's commands. Continuous integration runs the same ones.
 mod bench;
+mod book;
 mod commands;
 mod deny;
 mod kernels;
@@ -9,6 +10,7 @@ mod ranks;
 mod steps;
 mod template;
 mod torture;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,10 +18,11 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask COMMAND
 
-  check            every step below except bench, order, template and torture, each timed; all failures are reported
+  check            every step below except bench, book, order, template and torture, each timed; all failures are reported
   test [ARGS…]     prepares what the tests need, then cargo test --release --workspace [ARGS…]; without ARGS, ranks as well
   ranks [ARGS…]    prepares an MPI, then the tests of ranks that it connects
   fmt              formatting (cargo fmt --check)
+  words            retired words, long sentences in documents, and files that are not named by nouns
   layers           the house rules of ARCHITECTURE.md: who may name whom
   deny             licences, banned and doubled crates, sources (cargo-deny, which it installs where it can)
   clippy           lints for all targets, then the numerics lints for product code
@@ -27,6 +30,7 @@ cargo xtask COMMAND
   kernels          compiles the CUDA text of every device function by NVRTC; no fused multiply-add may appear
   python           prepares the Python environment of tests and kernels and prints its interpreter
   bench            cell updates per second: the patch solver by method and lane type, then whole programs
+  book             makes web pages of docs/ in target/book by mdBook, which it installs if it is missing
   order            the resolved order of a step of scenarios/sedov.toml
   template         makes a crate by `nestar new`, then builds, checks, runs and tests it; not part of check: it builds all
                    dependencies once more
@@ -84,6 +88,7 @@ fn run(command: &str, rest: &[String], root: &Path) -> Option<Outcome> {
         "test" => steps::test(root, rest),
         "ranks" => ranks::test(root, rest),
         "fmt" => steps::format(root),
+        "words" => words::run(root),
         "layers" => layers::run(root),
         "deny" => deny::deny(root),
         "clippy" => steps::clippy(root),
@@ -97,6 +102,7 @@ fn run(command: &str, rest: &[String], root: &Path) -> Option<Outcome> {
             Err(why) => Outcome::Failed(why),
         },
         "bench" => bench::bench(root),
+        "book" => book::book(root),
         "order" => steps::order(root),
         "template" => template::template(root),
         "torture" => torture::torture(root, rest),

@@ -1,6 +1,6 @@
 //! The steps: each runs one or two programs, shows their output and says how it ended.
 use crate::commands::{cargo, execute};
-use crate::{Outcome, deny, kernels, layers, python, ranks};
+use crate::{Outcome, deny, kernels, layers, python, ranks, words};
 use std::path::Path;
 use std::time::Instant;
 
@@ -12,8 +12,9 @@ const EXAMPLES: &str = include_str!("../../nestar/tests/cli/examples.txt");
 /// Every step, cheapest first; goes on after a failure and ends with one table.
 pub fn check(root: &Path) -> Outcome {
     type Step = (&'static str, fn(&Path) -> Outcome);
-    let steps: [Step; 7] = [
+    let steps: [Step; 8] = [
         ("fmt", format),
+        ("words", words::run),
         ("layers", layers::run),
         ("deny", deny::deny),
         ("clippy", clippy),

@@ -59,6 +59,9 @@ pub fn run(root: &Path) -> Outcome {
     for violation in &violations {
         eprintln!("{violation}");
     }
+    for remark in lengths::remarks(&sources) {
+        println!("{remark}");
+    }
     println!(
         "{} manifests, {} source files",
         manifests.len(),

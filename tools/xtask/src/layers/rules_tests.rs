@@ -253,7 +253,7 @@ fn files_of_a_crate_make_no_circle() {
 }
 
 #[test]
-fn files_and_functions_are_short() {
+fn functions_are_short() {
     let body = |lines: usize| "    f(1); // once\n\n    // more\n".repeat(lines);
     let rust = |lines| format!("fn f(a: u8) {{\n{}}}\n", body(lines));
     let cuda = |lines| {
@@ -265,19 +265,35 @@ fn files_and_functions_are_short() {
         ("kernels/src/a.cu", &cuda),
         ("kernels/src/a.cuh", &cuda),
     ] {
-        assert_eq!(messages(&[(file, &text(40))]), [""; 0]);
-        let long = message(&[(file, &text(41))]);
-        assert!(long.contains("`f` has more than 40 lines"), "{long}");
-        assert_eq!(messages(&[(file, &"// a\n".repeat(400))]), [""; 0]);
-        let long = message(&[(file, &"// a\n".repeat(401))]);
-        assert!(long.contains("has more than 400 lines"), "{long}");
+        assert_eq!(messages(&[(file, &text(60))]), [""; 0]);
+        let long = message(&[(file, &text(61))]);
+        assert!(long.contains("`f` has more than 60 lines"), "{long}");
     }
     // what a macro is made of heads no function
     let text = format!(
         "#define F(a) \\\n  void f(a)\nnamespace a {{\n{}}}\n",
-        body(41)
+        body(61)
     );
     assert_eq!(messages(&[("kernels/src/a.cuh", &text)]), [""; 0]);
+}
+
+#[test]
+fn tuples_of_more_than_two_values_are_no_parameters() {
+    let file = "kernels/src/a.rs";
+    for good in [
+        "fn f(a: (u8, u8), b: u8) {}",
+        "fn f() -> (u8, u8, u8) {}",
+        "#[device] fn f(u: (u8, u8, u8)) {}",
+    ] {
+        assert_eq!(messages(&[(file, good)]), [""; 0]);
+    }
+    for bad in [
+        "fn f((a, b, c): (u8, u8, u8)) {}",
+        "impl A { fn f(&self, a: &(u8, u8, u8)) {} }",
+    ] {
+        let text = message(&[(file, bad)]);
+        assert!(text.contains("`f` takes a tuple of 3 values"), "{text}");
+    }
 }
 
 #[test]

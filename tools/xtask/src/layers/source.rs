@@ -30,6 +30,8 @@ pub struct Function {
     pub line: usize,
     /// The lines of its body.
     pub body: RangeInclusive<usize>,
+    /// Values of its largest parameter that is a tuple; 0 without one.
+    pub largest_tuple: usize,
 }
 
 /// A source file: Rust or CUDA.
@@ -97,7 +99,12 @@ impl Source {
                     '}' if open.as_ref().is_some_and(|(at, ..)| *at + 1 == depth) => {
                         let (_, line, name) = open.take().unwrap_or_default();
                         let body = line + 1..=n;
-                        source.functions.push(Function { name, line, body });
+                        source.functions.push(Function {
+                            name,
+                            line,
+                            body,
+                            largest_tuple: 0,
+                        });
                     }
                     _ => {}
                 }
@@ -237,12 +244,24 @@ impl Reader {
         self.path(path, first, None);
     }
 
-    fn function(&mut self, name: &syn::Ident, whole: Span, block: &syn::Block) {
+    fn function(
+        &mut self,
+        attributes: &[syn::Attribute],
+        signature: &syn::Signature,
+        block: &syn::Block,
+    ) {
+        // the state of several fields in a cell is a tuple, by the contract of device functions
+        let is_device = attributes.iter().any(|a| a.path().is_ident("device"));
         let braces = block.brace_token.span;
         self.source.functions.push(Function {
-            name: name.to_string(),
-            line: whole.start().line,
+            name: signature.ident.to_string(),
+            line: signature.span().start().line,
             body: braces.open().start().line + 1..=braces.close().start().line - 1,
+            largest_tuple: if is_device {
+                0
+            } else {
+                largest_tuple(signature)
+            },
         });
     }
 
@@ -329,23 +348,41 @@ impl<'a> Visit<'a> for Reader {
     }
 
     fn visit_item_fn(&mut self, item: &'a syn::ItemFn) {
-        self.function(&item.sig.ident, item.sig.span(), &item.block);
+        self.function(&item.attrs, &item.sig, &item.block);
         visit::visit_item_fn(self, item);
     }
 
     fn visit_impl_item_fn(&mut self, item: &'a syn::ImplItemFn) {
         if !self.is_test(&item.attrs, item.span()) {
-            self.function(&item.sig.ident, item.sig.span(), &item.block);
+            self.function(&item.attrs, &item.sig, &item.block);
             visit::visit_impl_item_fn(self, item);
         }
     }
 
     fn visit_trait_item_fn(&mut self, item: &'a syn::TraitItemFn) {
         if let Some(block) = &item.default {
-            self.function(&item.sig.ident, item.sig.span(), block);
+            self.function(&item.attrs, &item.sig, block);
         }
         visit::visit_trait_item_fn(self, item);
     }
+}
+
+/// Returns the number of values of the largest parameter that is a tuple, or a reference to one; 0 without one.
+fn largest_tuple(signature: &syn::Signature) -> usize {
+    let values = |input: &syn::FnArg| {
+        let syn::FnArg::Typed(input) = input else {
+            return 0;
+        };
+        let mut of = &*input.ty;
+        while let syn::Type::Reference(reference) = of {
+            of = &reference.elem;
+        }
+        match of {
+            syn::Type::Tuple(tuple) => tuple.elems.len(),
+            _ => 0,
+        }
+    };
+    signature.inputs.iter().map(values).max().unwrap_or(0)
 }
 
 /// The attributes of an item of any kind.

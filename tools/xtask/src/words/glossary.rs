@@ -1,0 +1,212 @@
+//! The list of retired words, and where they are found.
+use std::path::Path;
+
+/// Nouns that end like participles.
+const NOUNS: [&str; 17] = [
+    "embedding",
+    "building",
+    "burning",
+    "cooling",
+    "driving",
+    "ending",
+    "heating",
+    "nesting",
+    "numbering",
+    "padding",
+    "pairing",
+    "seed",
+    "sharding",
+    "speed",
+    "staging",
+    "subcycling",
+    "timing",
+];
+/// Pronouns, adverbs and verbs that name no thing.
+const NO_NOUNS: [&str; 24] = [
+    "above", "after", "again", "ahead", "along", "alone", "around", "before", "behind", "below",
+    "beneath", "beyond", "held", "kept", "lent", "made", "near", "others", "own", "taken", "tell",
+    "these", "whole", "whose",
+];
+
+/// What `docs/design/glossary.md` retires.
+#[derive(Default)]
+pub struct Glossary {
+    /// Names in code and their replacements.
+    identifiers: Vec<Entry>,
+    /// Words and phrases in comments and documents.
+    phrases: Vec<Entry>,
+}
+
+struct Entry {
+    retired: String,
+    replacement: String,
+}
+
+impl Glossary {
+    /// Reads the tables below the headings `Retired identifiers` and `Retired phrases`: a retired word between back quotes in the
+    /// first column, its replacement in the second.
+    ///
+    /// # Errors
+    /// One of the tables is missing or empty.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut glossary = Self::default();
+        let mut heading = String::new();
+        for line in text.lines() {
+            if let Some(title) = line.strip_prefix('#') {
+                heading = title.trim_start_matches('#').trim().to_lowercase();
+            }
+            let table = match heading.as_str() {
+                "retired identifiers" => &mut glossary.identifiers,
+                "retired phrases" => &mut glossary.phrases,
+                _ => continue,
+            };
+            let mut cells = line.trim().trim_matches('|').split('|').map(str::trim);
+            let (Some(retired), Some(replacement)) = (cells.next(), cells.next()) else {
+                continue;
+            };
+            for word in retired.split('`').skip(1).step_by(2) {
+                table.push(Entry {
+                    retired: word.to_string(),
+                    replacement: replacement.to_string(),
+                });
+            }
+        }
+        if glossary.identifiers.is_empty() || glossary.phrases.is_empty() {
+            return Err(
+                "docs/design/glossary.md: a table of retired identifiers or phrases is missing"
+                    .into(),
+            );
+        }
+        Ok(glossary)
+    }
+
+    /// Finds retired names anywhere in a file of code, and retired phrases in its comments.
+    pub fn check_code(&self, file: &str, text: &str, found: &mut Vec<String>) {
+        for (n, line) in text.lines().enumerate() {
+            for entry in &self.identifiers {
+                if contains(line, &entry.retired, is_identifier) {
+                    found.push(entry.finding(file, n));
+                }
+            }
+            if let Some((_, comment)) = line.split_once("//") {
+                self.check_line(file, n, comment, found);
+            }
+        }
+    }
+
+    /// Finds retired phrases in a document.
+    pub fn check_text(&self, file: &str, text: &str, found: &mut Vec<String>) {
+        for (n, line) in text.lines().enumerate() {
+            self.check_line(file, n, line, found);
+        }
+    }
+
+    fn check_line(&self, file: &str, n: usize, line: &str, found: &mut Vec<String>) {
+        let line = line.to_lowercase();
+        for entry in &self.phrases {
+            if contains(&line, &entry.retired, char::is_alphabetic) {
+                found.push(entry.finding(file, n));
+            }
+        }
+    }
+
+    /// Finds file names that are participles, pronouns or adverbs: files are named by nouns.
+    pub fn check_file_name(&self, file: &str, found: &mut Vec<String>) {
+        let stem = Path::new(file)
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy();
+        let last = stem.rsplit('_').next().unwrap_or_default();
+        let participle = ["ing", "ed"]
+            .iter()
+            .any(|ending| last.len() > 4 && last.ends_with(ending));
+        if (participle && !NOUNS.contains(&last)) || NO_NOUNS.contains(&stem.as_ref()) {
+            found.push(format!(
+                "{file}: `{stem}` names no thing: name the file by a noun of the field"
+            ));
+        }
+    }
+}
+
+impl Entry {
+    fn finding(&self, file: &str, n: usize) -> String {
+        format!(
+            "{file}:{}: `{}` is retired: {}",
+            n + 1,
+            self.retired,
+            self.replacement
+        )
+    }
+}
+
+fn is_identifier(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Returns `true` if `word` occurs in `line` with no character of a word beside it.
+fn contains(line: &str, word: &str, of_word: fn(char) -> bool) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + word.len()..].chars().next();
+        !before.is_some_and(of_word) && !after.is_some_and(of_word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Glossary;
+
+    const TEXT: &str = "# Words\n## Retired identifiers\n| retired | use |\n|---|---|\n| `Stretch`, `OtherRanks` | `Span`, `Comm` |\n\
+                        ## Retired phrases\n| retired | use |\n|---|---|\n| `so many` | say how many |\n";
+
+    fn found(text: &str) -> Vec<String> {
+        let glossary = Glossary::parse(TEXT).unwrap();
+        let mut found = Vec::new();
+        glossary.check_code("a.rs", text, &mut found);
+        found
+    }
+
+    #[test]
+    fn retired_names_are_found_as_whole_words_and_phrases_in_comments_alone() {
+        assert_eq!(
+            found("let a = Stretch::new(); // so many"),
+            [
+                "a.rs:1: `Stretch` is retired: `Span`, `Comm`",
+                "a.rs:1: `so many` is retired: say how many",
+            ]
+        );
+        assert!(found("let a = Stretched::new(\"so many\");").is_empty());
+        assert_eq!(found("\nuse comm::OtherRanks;").len(), 1);
+    }
+
+    #[test]
+    fn files_are_named_by_nouns() {
+        let glossary = Glossary::parse(TEXT).unwrap();
+        let mut found = Vec::new();
+        for file in [
+            "a/taken.rs",
+            "a/called.rs",
+            "a/leaving.rs",
+            "a/beyond.cuh",
+            "a/gas_listed.rs",
+        ] {
+            glossary.check_file_name(file, &mut found);
+        }
+        assert_eq!(found.len(), 5, "{found:?}");
+        for file in [
+            "a/cooling.rs",
+            "a/subcycling.rs",
+            "a/seed.rs",
+            "a/ring.rs",
+            "a/halo.rs",
+        ] {
+            glossary.check_file_name(file, &mut found);
+        }
+        assert_eq!(found.len(), 5, "{found:?}");
+    }
+
+    #[test]
+    fn a_glossary_without_tables_is_refused() {
+        assert!(Glossary::parse("# Words\n").is_err());
+    }
+}
