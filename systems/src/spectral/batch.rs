@@ -1,177 +1,136 @@
-//! Rows that are transformed side by side. Each lane gets the bits that it would get alone.
+//! Rows that are transformed side by side.
 
-use std::array::from_fn;
-use std::ops::{Add, Mul, Range, Sub};
+use super::lanes::{ComplexLanes, Lanes, WIDTH};
+use rustfft::num_traits::Zero;
+use std::ops::Range;
 
 /// Rows of a batch.
 pub const LANES: usize = 8;
-/// Numbers of a register; a divisor of [`LANES`].
-pub(super) const WIDTH: usize = 4;
+/// Vectors of numbers at one place of the rows.
+pub(super) const GROUPS: usize = LANES / WIDTH;
 
-/// [`LANES`] rows of complex numbers: `re[n * LANES + lane]`, `im` likewise.
-#[derive(Clone, Debug, Default)]
+/// [`LANES`] rows of complex numbers, each with the bits that it would get alone.
+#[derive(Clone, Debug)]
 pub struct Batch {
-    /// Real parts.
-    pub re: Vec<f64>,
-    /// Imaginary parts.
-    pub im: Vec<f64>,
+    length: usize,
+    /// `[group][n]`: row `WIDTH group + lane` has lane `lane` of the numbers of `group`.
+    numbers: Vec<ComplexLanes>,
+    /// Memory of transforms that need more than a second batch.
+    scratch: Vec<ComplexLanes>,
 }
 
 impl Batch {
-    /// Rows of `length` zeros.
+    /// Creates rows of `length` zeros.
     #[must_use]
     pub fn new(length: usize) -> Self {
-        let zeros = vec![0.0; length * LANES];
         Self {
-            re: zeros.clone(),
-            im: zeros,
+            length,
+            numbers: vec![Zero::zero(); GROUPS * length],
+            scratch: Vec::new(),
         }
     }
 
-    /// Sets the numbers at `places` of all rows to zero.
-    pub fn clear(&mut self, places: Range<usize>) {
-        let places = places.start * LANES..places.end * LANES;
-        self.re[places.clone()].fill(0.0);
-        self.im[places].fill(0.0);
+    /// Number `n` of row `lane`: real and imaginary part.
+    #[must_use]
+    pub fn get(&self, n: usize, lane: usize) -> [f64; 2] {
+        let number = &self.numbers[lane / WIDTH * self.length + n];
+        [number.re.0[lane % WIDTH], number.im.0[lane % WIDTH]]
     }
 
-    /// Puts one number of each lane at place `n`: real parts from `row`, then imaginary parts from its second half, from
-    /// `start` on. Lanes beyond the end of the half are zero.
+    /// Sets number `n` of row `lane` to a real and an imaginary part.
+    pub fn set(&mut self, n: usize, lane: usize, [re, im]: [f64; 2]) {
+        let number = &mut self.numbers[lane / WIDTH * self.length + n];
+        number.re.0[lane % WIDTH] = re;
+        number.im.0[lane % WIDTH] = im;
+    }
+
+    /// Multiplies number `n` of each row by the factor of the row.
+    pub(super) fn scale(&mut self, n: usize, factor: impl Fn(usize) -> f64) {
+        for group in 0..GROUPS {
+            let factors = Lanes(std::array::from_fn(|lane| factor(group * WIDTH + lane)));
+            let number = &mut self.group_mut(group)[n];
+            *number = number.scale(factors);
+        }
+    }
+
+    /// Sets the numbers of a range of places of all rows to zero.
+    pub fn clear(&mut self, places: Range<usize>) {
+        for group in self.numbers.chunks_exact_mut(self.length) {
+            group[places.clone()].fill(Zero::zero());
+        }
+    }
+
+    /// The numbers of one group of rows.
+    pub(super) fn group(&self, group: usize) -> &[ComplexLanes] {
+        &self.numbers[group * self.length..][..self.length]
+    }
+
+    /// The numbers of one group of rows.
+    pub(super) fn group_mut(&mut self, group: usize) -> &mut [ComplexLanes] {
+        &mut self.numbers[group * self.length..][..self.length]
+    }
+
+    /// The numbers of one group of rows, and `scratch` numbers of working memory.
+    pub(super) fn with_scratch(
+        &mut self,
+        group: usize,
+        scratch: usize,
+    ) -> (&mut [ComplexLanes], &mut [ComplexLanes]) {
+        if self.scratch.len() < scratch {
+            self.scratch.resize(scratch, Zero::zero());
+        }
+        let numbers = &mut self.numbers[group * self.length..][..self.length];
+        (numbers, &mut self.scratch[..scratch])
+    }
+
+    /// Swaps the numbers of two batches of the same length.
+    pub(super) fn swap(&mut self, other: &mut Self) {
+        std::mem::swap(&mut self.numbers, &mut other.numbers);
+    }
+
+    /// Sets number `n` of all rows: real parts from the first half of `row`, imaginary parts from its second half, from `start` on.
+    /// Rows beyond the end of a half get zero.
     pub(super) fn put(&mut self, n: usize, row: &[f64], start: usize) {
         let (re, im) = row.split_at(row.len() / 2);
-        let count = LANES.min(re.len() - start);
-        for (to, from) in [(&mut self.re, re), (&mut self.im, im)] {
-            let to = &mut to[n * LANES..][..LANES];
-            to[..count].copy_from_slice(&from[start..][..count]);
-            to[count..].fill(0.0);
+        for group in 0..GROUPS {
+            let start = (start + group * WIDTH).min(re.len());
+            self.group_mut(group)[n] = ComplexLanes {
+                re: padded(&re[start..]),
+                im: padded(&im[start..]),
+            };
         }
     }
 
-    /// The opposite of [`Batch::put`].
+    /// Copies number `n` of all rows into `row`; the inverse of [`Batch::put`].
     pub(super) fn take(&self, n: usize, row: &mut [f64], start: usize) {
         let (re, im) = row.split_at_mut(row.len() / 2);
-        let count = LANES.min(re.len() - start);
-        re[start..][..count].copy_from_slice(&self.re[n * LANES..][..count]);
-        im[start..][..count].copy_from_slice(&self.im[n * LANES..][..count]);
-    }
-}
-
-/// Some lanes.
-#[derive(Clone, Copy)]
-pub(super) struct Numbers(pub [f64; WIDTH]);
-
-/// Complex numbers of some lanes.
-#[derive(Clone, Copy)]
-pub(super) struct Complex {
-    pub re: Numbers,
-    pub im: Numbers,
-}
-
-impl Complex {
-    pub const ZERO: Self = Self {
-        re: Numbers([0.0; WIDTH]),
-        im: Numbers([0.0; WIDTH]),
-    };
-
-    /// From place `at` of the parts on.
-    #[inline(always)]
-    pub fn load(batch: &Batch, at: usize) -> Self {
-        let lanes = |part: &[f64]| {
-            let part = &part[at..at + WIDTH];
-            Numbers(from_fn(|lane| part[lane]))
-        };
-        Self {
-            re: lanes(&batch.re),
-            im: lanes(&batch.im),
-        }
-    }
-
-    /// To place `at` of the parts and on.
-    #[inline(always)]
-    pub fn store(self, re: &mut [f64], im: &mut [f64], at: usize) {
-        re[at..at + WIDTH].copy_from_slice(&self.re.0);
-        im[at..at + WIDTH].copy_from_slice(&self.im.0);
-    }
-
-    /// Times the complex number `(c, s)`.
-    #[inline(always)]
-    pub fn times(self, (c, s): (f64, f64)) -> Self {
-        Self {
-            re: self.re * c - self.im * s,
-            im: self.re * s + self.im * c,
-        }
-    }
-
-    /// Times -i.
-    #[inline(always)]
-    pub fn turned(self) -> Self {
-        Self {
-            re: self.im,
-            im: self.re * -1.0,
-        }
-    }
-
-    /// The conjugate.
-    #[inline(always)]
-    pub fn conjugate(self) -> Self {
-        Self {
-            re: self.re,
-            im: self.im * -1.0,
-        }
-    }
-
-    /// Times a real number.
-    #[inline(always)]
-    pub fn scaled(self, a: f64) -> Self {
-        Self {
-            re: self.re * a,
-            im: self.im * a,
+        for group in 0..GROUPS {
+            let start = (start + group * WIDTH).min(re.len());
+            let number = &self.group(group)[n];
+            copy(&number.re, &mut re[start..]);
+            copy(&number.im, &mut im[start..]);
         }
     }
 }
 
-impl Add for Numbers {
-    type Output = Self;
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        Self(from_fn(|lane| self.0[lane] + other.0[lane]))
+/// The first numbers of a slice, followed by zeros.
+#[inline(always)]
+fn padded(from: &[f64]) -> Lanes {
+    if let Some(lanes) = from.first_chunk() {
+        return Lanes(*lanes);
     }
+    let mut lanes = [0.0; WIDTH];
+    lanes[..from.len()].copy_from_slice(from);
+    Lanes(lanes)
 }
 
-impl Sub for Numbers {
-    type Output = Self;
-    #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        Self(from_fn(|lane| self.0[lane] - other.0[lane]))
+/// Copies as many lanes as `to` has room for.
+#[inline(always)]
+fn copy(from: &Lanes, to: &mut [f64]) {
+    if let Some(to) = to.first_chunk_mut() {
+        *to = from.0;
+        return;
     }
-}
-
-impl Mul<f64> for Numbers {
-    type Output = Self;
-    #[inline(always)]
-    fn mul(self, a: f64) -> Self {
-        Self(from_fn(|lane| self.0[lane] * a))
-    }
-}
-
-impl Add for Complex {
-    type Output = Self;
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        Self {
-            re: self.re + other.re,
-            im: self.im + other.im,
-        }
-    }
-}
-
-impl Sub for Complex {
-    type Output = Self;
-    #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        Self {
-            re: self.re - other.re,
-            im: self.im - other.im,
-        }
-    }
+    let count = to.len();
+    to.copy_from_slice(&from.0[..count]);
 }

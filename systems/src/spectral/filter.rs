@@ -114,8 +114,7 @@ impl Filter {
                 rows.clear(0..self.x.modes());
                 for (lane, row) in cells[start * nx..].chunks(nx).take(LANES).enumerate() {
                     for (n, pair) in row.chunks_exact(2).enumerate() {
-                        rows.re[n * LANES + lane] = pair[0];
-                        rows.im[n * LANES + lane] = pair[1];
+                        rows.set(n, lane, [pair[0], pair[1]]);
                     }
                 }
                 self.x.forward(rows, work);
@@ -171,25 +170,18 @@ impl Filter {
             line.clear(0..ly);
             for (lane, row) in rows.chunks(plane.width).enumerate() {
                 for j in 0..ny {
-                    line.re[j * LANES + lane] = row[j];
-                    line.im[j * LANES + lane] = row[half + j];
+                    line.set(j, lane, [row[j], row[half + j]]);
                 }
             }
             self.y.forward(line, work);
             let kz = |lane: usize| (group * LANES + lane).min(lz - 1);
             for ky in 0..ly {
-                for lane in 0..LANES {
-                    let factor = factor(ky, kz(lane)) * norm;
-                    line.re[ky * LANES + lane] *= factor;
-                    line.im[ky * LANES + lane] *= factor;
-                }
+                line.scale(ky, |lane| factor(ky, kz(lane)) * norm);
             }
             self.y.inverse(line, work);
             for (lane, row) in rows.chunks_mut(plane.width).enumerate() {
                 for j in 0..ny + 2 * margin {
-                    let from = before(j, margin, ly) * LANES + lane;
-                    row[j] = line.re[from];
-                    row[half + j] = line.im[from];
+                    [row[j], row[half + j]] = line.get(before(j, margin, ly), lane);
                 }
             }
         }
@@ -225,8 +217,7 @@ impl Filter {
                 for (lane, row) in cells[start * nx..].chunks_mut(nx).take(LANES).enumerate() {
                     for (i, cell) in row.iter_mut().enumerate() {
                         let n = before(i, self.shape.margin, self.shape.lengths[0]);
-                        let parts = [&line.re, &line.im];
-                        *cell = parts[n % 2][n / 2 * LANES + lane];
+                        *cell = line.get(n / 2, lane)[n % 2];
                     }
                 }
             }

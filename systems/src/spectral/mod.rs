@@ -1,13 +1,15 @@
 //! Fourier transforms of the root grid, for whoever wants them: real numbers in double precision, planes over ranks.
 //!
 //! A [`Filter`] multiplies every mode of a box of numbers by a factor and returns to space; with [`Shape::padded`] that is a
-//! convolution without periodic images. The transforms are this folder's own because their bits are part of a run's: they are
-//! the same on any number of threads and ranks and on any machine. Libraries take twiddle factors from the platform's
-//! mathematics, whose last digits differ between machines, and choose their algorithms by what the processor has.
+//! convolution without periodic images. rustfft's generic algorithms transform several rows side by side in vector registers. The
+//! bits are the same on any number of threads and ranks and on any machine: plans do not depend on the processor, and twiddle
+//! factors are exactly rounded in place of those that the platform's sine and cosine give.
 
 mod batch;
 mod fft;
 mod filter;
+mod lanes;
+mod plan;
 mod real;
 mod roots;
 mod shape;

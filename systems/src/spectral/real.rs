@@ -1,8 +1,11 @@
 //! Transforms of real rows by complex ones of half the length.
 
-use super::batch::{Batch, Complex, LANES, WIDTH};
+use super::batch::{Batch, GROUPS};
 use super::fft::Fft;
+use super::lanes::{ComplexLanes, Lanes, WIDTH};
 use super::roots::root_of_unity;
+
+const HALF: Lanes = Lanes([0.5; WIDTH]);
 
 /// The transform of real rows of one even length: modes 0 to half the length.
 ///
@@ -10,8 +13,8 @@ use super::roots::root_of_unity;
 /// P. D. Welch, J. Sound Vib. 12, 315 (1970)).
 pub struct RealFft {
     half: Fft,
-    /// exp(-2 pi i k / length) for the modes.
-    roots: Vec<(f64, f64)>,
+    /// `exp(-2 pi i k / length)` for the modes.
+    roots: Vec<ComplexLanes>,
 }
 
 impl RealFft {
@@ -23,9 +26,16 @@ impl RealFft {
     pub fn new(length: usize) -> Self {
         assert!(length.is_multiple_of(2), "the length {length} is odd");
         let half = length / 2;
+        let root = |k: usize| {
+            let (c, s) = root_of_unity(k, length);
+            ComplexLanes {
+                re: Lanes([c; WIDTH]),
+                im: Lanes([s; WIDTH]),
+            }
+        };
         Self {
             half: Fft::new(half),
-            roots: (0..=half).map(|k| root_of_unity(k, length)).collect(),
+            roots: (0..=half).map(root).collect(),
         }
     }
 
@@ -35,40 +45,46 @@ impl RealFft {
         self.roots.len()
     }
 
-    /// Transforms rows whose numbers `x[2 n]` and `x[2 n + 1]` stand as real and imaginary part at place `n`; the modes come out
-    /// in `work`, the content of `rows` is lost.
+    /// Transforms rows whose numbers `x[2 n]` and `x[2 n + 1]` are the real and imaginary part at place `n`. The modes are in `work`;
+    /// the content of `rows` is lost.
     ///
     /// # Panics
     /// If a batch is shorter than the [modes](RealFft::modes).
     pub fn forward(&self, rows: &mut Batch, work: &mut Batch) {
         self.half.forward(rows, work);
         let half = self.half.length();
-        for (k, &root) in self.roots.iter().enumerate() {
-            let (low, high) = (k % half * LANES, (half - k) % half * LANES);
-            for lane in (0..LANES).step_by(WIDTH) {
-                let a = Complex::load(rows, low + lane).scaled(0.5);
-                let b = Complex::load(rows, high + lane).conjugate().scaled(0.5);
-                let mode = (a + b) + (a - b).turned().times(root);
-                mode.store(&mut work.re, &mut work.im, k * LANES + lane);
+        for group in 0..GROUPS {
+            let (from, to) = (rows.group(group), work.group_mut(group));
+            for (k, root) in self.roots.iter().enumerate() {
+                let a = from[k % half].scale(HALF);
+                let b = from[(half - k) % half].conj().scale(HALF);
+                to[k] = (a + b) + turned(a - b) * root;
             }
         }
     }
 
-    /// The opposite of [`RealFft::forward`], times the length: from modes in `work` to numbers in `rows`.
+    /// Inverts [`RealFft::forward`], times the length: from modes in `work` to numbers in `rows`.
     ///
     /// # Panics
     /// As [`RealFft::forward`].
     pub fn inverse(&self, rows: &mut Batch, work: &mut Batch) {
         let half = self.half.length();
-        for (k, &(c, s)) in self.roots[..half].iter().enumerate() {
-            let (low, high) = (k * LANES, (half - k) * LANES);
-            for lane in (0..LANES).step_by(WIDTH) {
-                let a = Complex::load(work, low + lane);
-                let b = Complex::load(work, high + lane).conjugate();
-                let number = (a + b) - (a - b).times((c, -s)).turned();
-                number.store(&mut rows.re, &mut rows.im, low + lane);
+        for group in 0..GROUPS {
+            let (from, to) = (work.group(group), rows.group_mut(group));
+            for (k, root) in self.roots[..half].iter().enumerate() {
+                let (a, b) = (from[k], from[half - k].conj());
+                to[k] = (a + b) - turned((a - b) * root.conj());
             }
         }
         self.half.inverse(rows, work);
+    }
+}
+
+/// Returns the number times -i.
+#[inline(always)]
+fn turned(a: ComplexLanes) -> ComplexLanes {
+    ComplexLanes {
+        re: a.im,
+        im: -a.re,
     }
 }

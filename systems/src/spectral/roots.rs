@@ -1,6 +1,7 @@
 //! Roots of unity and lengths that transform fast.
 
 use nestar_device::math;
+use std::cell::RefCell;
 use std::f64::consts::PI;
 
 /// exp(-2 pi i k / n) as (real, imaginary) part, for any `k` and `n > 0`.
@@ -41,21 +42,99 @@ pub fn smooth_length(least: usize, even: bool) -> usize {
         .expect("there is a power of two")
 }
 
-/// The radices by which a length is taken apart: fours, then primes.
-pub(super) fn radices(length: usize) -> Vec<usize> {
-    let (mut rest, mut radices) = (length, Vec::new());
-    let mut radix = 4;
-    while rest > 1 {
-        if rest.is_multiple_of(radix) {
-            radices.push(radix);
-            rest /= radix;
-        } else {
-            radix = match radix {
-                4 => 2,
-                2 => 3,
-                odd => odd + 2,
-            };
+thread_local! {
+    /// Orders of the roots of unity that the plan in the making may ask for.
+    static ORDERS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Largest difference between a constant of a plan and the number that it stands for. Roots of unity of one order differ by more.
+const CLOSE: f64 = 1e-14;
+
+/// Makes a plan for rows of `length` numbers, whose constants [`snapped`] recognises.
+pub(super) fn with_roots_of<T>(length: usize, plan: impl FnOnce() -> T) -> T {
+    ORDERS.set(orders(length));
+    let plan = plan();
+    ORDERS.set(Vec::new());
+    plan
+}
+
+/// Returns the orders of the roots that a plan for rows of `length` numbers asks for: four times the length, such that sines are
+/// cosines as well, and the same for the lengths by which Rader's algorithm transforms primes
+/// (C. M. Rader, Proc. IEEE 56, 1107 (1968)).
+fn orders(length: usize) -> Vec<usize> {
+    let mut lengths = vec![length.max(1)];
+    let mut n = 0;
+    while n < lengths.len() {
+        for prime in prime_factors(lengths[n]) {
+            if !lengths.contains(&(prime - 1)) {
+                lengths.push(prime - 1);
+            }
         }
+        n += 1;
     }
-    radices
+    lengths.iter().map(|length| 4 * length).collect()
+}
+
+fn prime_factors(length: usize) -> Vec<usize> {
+    let (mut rest, mut primes, mut prime) = (length, Vec::new(), 2);
+    while rest > 1 {
+        if prime * prime > rest {
+            prime = rest;
+        }
+        if rest.is_multiple_of(prime) {
+            primes.push(prime);
+        }
+        while rest.is_multiple_of(prime) {
+            rest /= prime;
+        }
+        prime += 1;
+    }
+    primes
+}
+
+/// Returns the number that a plan means by `x`: a multiple of a half, or the real part of a root of unity, exactly rounded.
+///
+/// # Panics
+/// If there is none within 1e-14.
+#[inline(always)]
+pub(super) fn snapped(x: f64) -> f64 {
+    if x == 0.5 || x == 0.0 { x } else { nearest(x) }
+}
+
+#[inline(never)]
+fn nearest(x: f64) -> f64 {
+    #[cfg(test)]
+    let x = perturbed(x);
+    let half = (2.0 * x).round() / 2.0;
+    if (x - half).abs() < CLOSE {
+        return half;
+    }
+    let angle = math::atan2(math::sqrt((1.0 - x) * (1.0 + x)), x);
+    let root = |&order: &usize| {
+        let k = (angle / (2.0 * PI) * order as f64).round();
+        root_of_unity(k as usize, order).0
+    };
+    let found = ORDERS.with_borrow(|orders| {
+        let is_close = |root: &f64| (x - root).abs() < CLOSE;
+        orders.iter().map(root).find(is_close)
+    });
+    found.unwrap_or_else(|| panic!("{x} is no constant of the transform that is being planned"))
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Seed of the errors of [`perturbed`]; 0 for none.
+    pub(super) static PERTURBATION: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// Returns the number as a platform could have computed it whose sine and cosine are off by one unit in the last place at random.
+#[cfg(test)]
+fn perturbed(x: f64) -> f64 {
+    let seed = PERTURBATION.get();
+    let hash = (x.to_bits() ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    match (seed, hash >> 61) {
+        (0, _) | (_, 0..=3) => x,
+        (_, 4 | 5) => x.next_up(),
+        _ => x.next_down(),
+    }
 }

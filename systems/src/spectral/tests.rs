@@ -17,9 +17,9 @@ fn numbers(count: usize, seed: u64) -> Vec<f64> {
 }
 
 /// One lane's transform by its definition.
-fn by_sums(x: &[(f64, f64)], k: usize) -> (f64, f64) {
+fn by_sums(x: &[[f64; 2]], k: usize) -> (f64, f64) {
     let mut sum = (0.0, 0.0);
-    for (n, (re, im)) in x.iter().enumerate() {
+    for (n, [re, im]) in x.iter().enumerate() {
         let (s, c) = (-2.0 * PI * (n * k % x.len()) as f64 / x.len() as f64).sin_cos();
         sum.0 += re * c - im * s;
         sum.1 += re * s + im * c;
@@ -42,61 +42,155 @@ fn roots_of_unity_mirror_each_other() {
     assert_eq!(root_of_unity(1, 8).0, -root_of_unity(1, 8).1);
 }
 
+/// Lengths of every kind of plan: powers of two, small primes with and without a factor 2, and primes for Rader's algorithm.
+const LENGTHS: [usize; 36] = [
+    1, 2, 3, 4, 5, 7, 8, 11, 12, 16, 17, 20, 24, 29, 40, 44, 49, 52, 54, 56, 60, 64, 72, 88, 96,
+    104, 120, 128, 135, 144, 148, 216, 270, 296, 360, 512,
+];
+
+/// Rows that look random.
+fn random_rows(length: usize, seed: u64) -> Batch {
+    let numbers = numbers(2 * length * LANES, seed);
+    let mut rows = Batch::new(length);
+    for (at, pair) in numbers.chunks_exact(2).enumerate() {
+        rows.set(at / LANES, at % LANES, [pair[0], pair[1]]);
+    }
+    rows
+}
+
+fn row(rows: &Batch, length: usize, lane: usize) -> Vec<[f64; 2]> {
+    (0..length).map(|n| rows.get(n, lane)).collect()
+}
+
+fn forward(rows: &Batch, length: usize) -> Batch {
+    let mut rows = rows.clone();
+    Fft::new(length).forward(&mut rows, &mut Batch::new(length));
+    rows
+}
+
+fn bits(rows: &Batch, length: usize) -> Vec<u64> {
+    let rows = (0..LANES).flat_map(|lane| row(rows, length, lane));
+    rows.flatten().map(f64::to_bits).collect()
+}
+
 #[test]
 fn rows_of_any_length_are_transformed() {
-    for length in [
-        1, 2, 3, 4, 5, 7, 8, 11, 12, 24, 49, 60, 64, 88, 104, 135, 144,
-    ] {
-        let (fft, mut work) = (Fft::new(length), Batch::new(length));
-        let mut rows = Batch {
-            re: numbers(length * LANES, 1),
-            im: numbers(length * LANES, 2),
-        };
-        let before = rows.clone();
-        fft.forward(&mut rows, &mut work);
+    for length in LENGTHS {
+        let before = random_rows(length, 1);
+        let mut rows = forward(&before, length);
         for lane in [0, LANES - 1] {
-            let at = |n: usize| n * LANES + lane;
-            let row: Vec<_> = (0..length)
-                .map(|n| (before.re[at(n)], before.im[at(n)]))
-                .collect();
+            let x = row(&before, length, lane);
             for k in 0..length {
-                let (re, im) = by_sums(&row, k);
-                let error = (rows.re[at(k)] - re).abs().max((rows.im[at(k)] - im).abs());
+                let ([re, im], expected) = (rows.get(k, lane), by_sums(&x, k));
+                let error = (re - expected.0).abs().max((im - expected.1).abs());
                 assert!(
                     error < 1e-15 * (4.0 + length as f64),
                     "{length} {k}: {error}"
                 );
             }
         }
-        fft.inverse(&mut rows, &mut work);
-        for (after, before) in rows
-            .re
-            .iter()
-            .chain(&rows.im)
-            .zip(before.re.iter().chain(&before.im))
-        {
-            assert!((after / length as f64 - before).abs() < 2e-15, "{length}");
+        Fft::new(length).inverse(&mut rows, &mut Batch::new(length));
+        for lane in 0..LANES {
+            for (after, before) in row(&rows, length, lane)
+                .iter()
+                .zip(row(&before, length, lane))
+            {
+                for part in 0..2 {
+                    let error = (after[part] / length as f64 - before[part]).abs();
+                    assert!(error < 2e-15, "{length}: {error}");
+                }
+            }
         }
     }
 }
 
 #[test]
 fn a_row_has_the_bits_that_it_has_alone() {
-    let (fft, mut work) = (Fft::new(120), Batch::new(120));
-    let mut all = Batch {
-        re: numbers(120 * LANES, 3),
-        im: numbers(120 * LANES, 4),
-    };
-    let mut one = Batch::new(120);
-    for n in 0..120 {
-        one.re[n * LANES + 2] = all.re[n * LANES + 5];
-        one.im[n * LANES + 2] = all.im[n * LANES + 5];
+    for length in [24, 56, 120, 128, 296] {
+        let all = random_rows(length, 3);
+        let mut one = Batch::new(length);
+        for n in 0..length {
+            one.set(n, 2, all.get(n, 5));
+        }
+        let (all, one) = (forward(&all, length), forward(&one, length));
+        let bits = |rows: &Batch, lane| {
+            row(rows, length, lane)
+                .into_iter()
+                .flatten()
+                .map(f64::to_bits)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(bits(&all, 5), bits(&one, 2), "{length}");
     }
-    fft.forward(&mut all, &mut work);
-    fft.forward(&mut one, &mut work);
-    for n in 0..120 {
-        let bits = |batch: &Batch, at: usize| (batch.re[at].to_bits(), batch.im[at].to_bits());
-        assert_eq!(bits(&all, n * LANES + 5), bits(&one, n * LANES + 2));
+}
+
+/// The bits of transforms are a part of every digest with gravity: a new version of rustfft or another plan may not change them unnoticed.
+#[test]
+fn transforms_keep_their_bits() {
+    let digest = |length: usize| {
+        let rows = forward(&random_rows(length, 9), length);
+        let mix =
+            |hash: u64, bits: u64| (hash ^ bits).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
+        bits(&rows, length)
+            .into_iter()
+            .fold(0xcbf2_9ce4_8422_2325, mix)
+    };
+    let found: Vec<u64> = LENGTHS.into_iter().map(digest).collect();
+    assert_eq!(found, GOLDEN, "{found:#x?}");
+}
+
+/// What [`transforms_keep_their_bits`] finds, for each of [`LENGTHS`].
+const GOLDEN: [u64; LENGTHS.len()] = [
+    0xac85_c130_06f5_0d4c,
+    0xb04b_8aba_13dc_e32b,
+    0xce3d_790d_2525_656c,
+    0x2393_9af2_4aa1_8384,
+    0xa4df_6fce_9607_8428,
+    0x9463_c473_3e54_a345,
+    0x1b1f_2bcb_41c3_da6d,
+    0x6772_b0bd_630b_79c7,
+    0x1cdd_9edf_987c_ef3b,
+    0x546b_cb39_2ee2_aafd,
+    0x5618_ae12_0d4c_76aa,
+    0xb01f_dc80_3cd2_c9e3,
+    0x8e33_7dc2_5455_5fdd,
+    0x2023_9a7d_17ef_ae8e,
+    0xb39a_dda8_c3d6_fc88,
+    0x1388_59e5_7798_8385,
+    0x1963_64b6_65db_8c65,
+    0xe2e7_b867_1a67_b95b,
+    0x5426_f7ee_46ef_841c,
+    0xea07_8719_ab48_19a8,
+    0x3643_fd83_94ee_40a2,
+    0xd006_b2f6_968b_e502,
+    0x4cd3_062d_c26b_a902,
+    0x0226_b821_9f5c_9e24,
+    0x4fb7_13f0_18a4_a8ed,
+    0xd0a1_13ed_d6fb_c754,
+    0x5352_5465_5c1e_f3d3,
+    0x24f0_127e_3dd8_7bf4,
+    0x9d24_aa14_5e56_dc1d,
+    0x994d_7edf_6cfd_8e41,
+    0x5de2_c5f6_11ea_2446,
+    0x962c_cf44_6b48_cdd1,
+    0x1a85_a785_dbe9_e685,
+    0x12b0_9975_6beb_80ca,
+    0x97d1_9ed8_b0d5_0710,
+    0x0277_99bb_6edf_8c48,
+];
+
+/// Another machine's sine and cosine may differ in the last bit.
+#[test]
+fn bits_do_not_depend_on_the_sine_and_cosine_of_the_platform() {
+    for length in LENGTHS {
+        let rows = random_rows(length, 4);
+        let expected = bits(&forward(&rows, length), length);
+        for seed in 1..4 {
+            roots::PERTURBATION.set(seed);
+            let perturbed = bits(&forward(&rows, length), length);
+            roots::PERTURBATION.set(0);
+            assert!(perturbed == expected, "length {length}, seed {seed}");
+        }
     }
 }
 
@@ -109,15 +203,13 @@ fn real_rows_have_the_modes_of_complex_ones() {
         let row = numbers(length, 5);
         let lane = 3;
         for n in 0..length / 2 {
-            rows.re[n * LANES + lane] = row[2 * n];
-            rows.im[n * LANES + lane] = row[2 * n + 1];
+            rows.set(n, lane, [row[2 * n], row[2 * n + 1]]);
         }
         fft.forward(&mut rows, &mut modes);
-        let complex: Vec<_> = row.iter().map(|&x| (x, 0.0)).collect();
+        let complex: Vec<_> = row.iter().map(|&x| [x, 0.0]).collect();
         for k in 0..fft.modes() {
-            let (re, im) = by_sums(&complex, k);
-            let at = k * LANES + lane;
-            let error = (modes.re[at] - re).abs().max((modes.im[at] - im).abs());
+            let ([re, im], expected) = (modes.get(k, lane), by_sums(&complex, k));
+            let error = (re - expected.0).abs().max((im - expected.1).abs());
             assert!(
                 error < 1e-15 * (4.0 + length as f64),
                 "{length} {k}: {error}"
@@ -125,9 +217,9 @@ fn real_rows_have_the_modes_of_complex_ones() {
         }
         fft.inverse(&mut rows, &mut modes);
         for n in 0..length / 2 {
-            let at = n * LANES + lane;
-            for (after, before) in [(rows.re[at], row[2 * n]), (rows.im[at], row[2 * n + 1])] {
-                assert!((after / length as f64 - before).abs() < 2e-15, "{length}");
+            for part in 0..2 {
+                let error = (rows.get(n, lane)[part] / length as f64 - row[2 * n + part]).abs();
+                assert!(error < 2e-15, "{length}");
             }
         }
     }

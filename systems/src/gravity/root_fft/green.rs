@@ -80,13 +80,13 @@ fn transformed(halves: &[Vec<f64>], length: usize) -> Table {
         let (mut rows, mut work) = (Batch::new(length), Batch::new(length));
         for (lane, half) in halves.iter().enumerate() {
             for n in 0..length {
-                rows.re[n * LANES + lane] = half[n.min(length - n)];
+                rows.set(n, lane, [half[n.min(length - n)], 0.0]);
             }
         }
         fft.forward(&mut rows, &mut work);
         for (lane, values) in values.chunks_mut(width).enumerate() {
             for k in 0..=length / 2 {
-                values[k] = rows.re[k * LANES + lane];
+                values[k] = rows.get(k, lane)[0];
             }
         }
     });
