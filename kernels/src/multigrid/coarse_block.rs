@@ -1,17 +1,18 @@
-//! Values of the coarse cells in and around a row, from which those of its finer cells are interpolated.
+//! Coarse values in and around a row, and their interpolation to its finer cells.
 
 use super::stencil::trilinear;
 use crate::PATCH;
 use nestar_device::Real;
 
-/// Cells along an axis of the coarse cells of a patch and one layer around them.
+/// Number of coarse cells along an axis of a patch, with one layer around them.
 const SIDE: usize = PATCH / 2 + 2;
 
-/// The coarse values of a row of `N`^3 cells: its own (`N`/2)^3 and one layer around them.
-pub(super) struct Wide<R, const N: usize>([R; SIDE * SIDE * SIDE]);
+/// Coarse values of a row of `N`^3 cells: its own (`N`/2)^3 and one layer around them.
+pub(super) struct PaddedCoarseBlock<R, const N: usize>([R; SIDE * SIDE * SIDE]);
 
-impl<R: Real, const N: usize> Wide<R, N> {
-    /// By what stands at a place, counted from the first coarse cell of the row: -1 to `N`/2 along each axis.
+impl<R: Real, const N: usize> PaddedCoarseBlock<R, N> {
+    /// Fills the block from a function of the position relative to the first coarse cell of the row, -1 to `N`/2 along
+    /// each axis.
     pub fn of(value: impl Fn([i32; 3]) -> R) -> Self {
         let mut values = [R::lit(0.0); SIDE * SIDE * SIDE];
         let side = N / 2 + 2;
@@ -22,10 +23,10 @@ impl<R: Real, const N: usize> Wide<R, N> {
         Self(values)
     }
 
-    /// Calls `visit` with the first cell of each plane along x and y and the interpolated values of its cells.
+    /// Calls `visit` for each plane normal to z, with its first cell and the interpolated values.
     pub fn interpolate(&self, mut visit: impl FnMut(usize, &[R])) {
         let side = N / 2 + 2;
-        // the coarse cell that holds a fine one, and the one towards it
+        // the coarse cell that contains a fine one, and its nearest neighbour
         let pair = |x: usize| [x / 2 + 1, x / 2 + 2 * (x % 2)];
         for z in 0..N {
             let mut corners = [[R::lit(0.0); PATCH * PATCH]; 8];
