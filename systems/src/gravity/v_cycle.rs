@@ -1,9 +1,10 @@
-//! A multigrid cycle on one level: 8^3, 4^3, 2^3 and 1 cells a patch, and many sweeps over the last.
+//! Multigrid V-cycle on one level: grids of 8^3, 4^3, 2^3 and 1 cells per patch, with many sweeps on the last.
 
-use super::border::Unknowns;
-use super::grids::{Grids, Solver, each, listed, weights};
-use super::kernels::{Kernels, blocks};
-use super::lowest::Lowest;
+use super::kernels::{GravityKernels, blocks};
+use super::level_solver::{
+    DeviceSolver, LevelSolver, PotentialField, for_each_row, row_list, weights,
+};
+use super::root_level::CoarsestSolve;
 use nestar_device::math::sin;
 use nestar_device::{Address, Lane, Number};
 use nestar_engine::comm::Comm;
@@ -16,118 +17,128 @@ use nestar_kernels::multigrid::coarse::{self, CoarseGrid, mirror};
 use nestar_kernels::multigrid::device;
 use std::f64::consts::PI;
 
-/// Patches whose corrections one block of a device finds faster than many launches do.
-const ROWS_OF_A_BLOCK: usize = 128;
-/// Sweeps over one cell a patch that suffice up to 16 patches across.
-const FEWEST: usize = 8;
+/// Number of patches up to which one block solves for the corrections faster than many launches.
+const MAX_ROWS_IN_ONE_LAUNCH: usize = 128;
+/// Number of sweeps on one cell per patch that suffices up to 16 patches across.
+const MIN_SWEEPS: usize = 8;
 
-impl<P: Unknowns> Grids<'_, '_, P> {
-    /// One cycle of a level, with so many sweeps before and after the coarser grids; of the root level one cell a patch is solved for by
-    /// `lowest`.
+impl<P: PotentialField> LevelSolver<'_, '_, P> {
+    /// Performs one V-cycle of a level with `sweeps` sweeps before and after the coarser grids; `coarsest` solves the
+    /// grid with one cell per patch of the root level.
     pub(super) fn cycle(
         &mut self,
         level: usize,
         sweeps: usize,
-        lowest: Option<&Lowest>,
+        coarsest: Option<&CoarsestSolve>,
     ) -> Result<(), Error> {
         self.smooth(level, sweeps)?;
         self.restrict_residual(level)?;
-        let small = !self.shares() && self.own_rows(level).len() <= ROWS_OF_A_BLOCK;
+        let small = !self.is_distributed() && self.own_rows(level).len() <= MAX_ROWS_IN_ONE_LAUNCH;
         match &self.solver.kernels {
-            Some(kernels) if small && lowest.is_none() => {
-                self.correct_at_once(level, sweeps, kernels)?;
+            Some(kernels) if small && coarsest.is_none() => {
+                self.solve_corrections_in_one_launch(level, sweeps, kernels)?;
             }
-            _ => self.correct(level, sweeps, lowest)?,
+            _ => self.solve_corrections(level, sweeps, coarsest)?,
         }
         let Self {
-            four,
+            coarse_4,
             potential,
             ranks,
             solver,
             ..
         } = self;
-        let mut at = At {
+        let mut at = CycleContext {
             level,
             ranks,
             solver,
         };
-        prolong::<8, _, _, 2>(four, potential, &mut at)?;
+        prolong::<8, _, _, 2>(coarse_4, potential, &mut at)?;
         self.smooth(level, sweeps)
     }
 
     /// Solves for the corrections of a level approximately.
-    fn correct(
+    fn solve_corrections(
         &mut self,
         level: usize,
         sweeps: usize,
-        lowest: Option<&Lowest>,
+        coarsest: Option<&CoarsestSolve>,
     ) -> Result<(), Error> {
-        let bottom = Sweeps::of(self.rows.view_of(level).topology.count(level));
+        let coarsest_sweeps = CoarsestSweeps::of(self.rows.view_of(level).topology.count(level));
         let Self {
-            four,
-            two,
-            one,
+            coarse_4,
+            coarse_2,
+            coarse_1,
             ranks,
             solver,
             ..
         } = self;
-        let mut at = At {
+        let mut at = CycleContext {
             level,
             ranks,
             solver,
         };
-        smooth::<4, _>(four, &mut at, 2 * sweeps, 1.0)?;
-        restrict::<4, _, _>(four, two, &mut at)?;
-        smooth::<2, _>(two, &mut at, 2 * sweeps, 1.0)?;
-        restrict::<2, _, _>(two, one, &mut at)?;
-        match lowest {
-            Some(lowest) => lowest.solve(one, (at.solver, at.ranks))?,
-            None => smooth::<1, _>(one, &mut at, 2 * bottom.sweeps, bottom.omega)?,
+        smooth::<4, _>(coarse_4, &mut at, 2 * sweeps, 1.0)?;
+        restrict::<4, _, _>(coarse_4, coarse_2, &mut at)?;
+        smooth::<2, _>(coarse_2, &mut at, 2 * sweeps, 1.0)?;
+        restrict::<2, _, _>(coarse_2, coarse_1, &mut at)?;
+        match coarsest {
+            Some(coarsest) => coarsest.solve(coarse_1, at.solver, at.ranks)?,
+            None => smooth::<1, _>(
+                coarse_1,
+                &mut at,
+                2 * coarsest_sweeps.sweeps,
+                coarsest_sweeps.omega,
+            )?,
         }
-        prolong::<2, _, _, 1>(one, two, &mut at)?;
-        smooth::<2, _>(two, &mut at, 2 * sweeps, 1.0)?;
-        prolong::<4, _, _, 1>(two, four, &mut at)?;
-        smooth::<4, _>(four, &mut at, 2 * sweeps, 1.0)
+        prolong::<2, _, _, 1>(coarse_1, coarse_2, &mut at)?;
+        smooth::<2, _>(coarse_2, &mut at, 2 * sweeps, 1.0)?;
+        prolong::<4, _, _, 1>(coarse_2, coarse_4, &mut at)?;
+        smooth::<4, _>(coarse_4, &mut at, 2 * sweeps, 1.0)
     }
 
-    /// The same on a device that shares the level with no other, in one launch.
-    fn correct_at_once(&self, level: usize, sweeps: usize, kernels: &Kernels) -> Result<(), Error> {
-        let bottom = Sweeps::of(self.rows.view_of(level).topology.count(level));
-        let (two, one) = (self.two.own_on(level), self.one.own_on(level));
+    /// Solves for the corrections in one launch, on a device that does not share the level with other ranks.
+    fn solve_corrections_in_one_launch(
+        &self,
+        level: usize,
+        sweeps: usize,
+        kernels: &GravityKernels,
+    ) -> Result<(), Error> {
+        let coarsest_sweeps = CoarsestSweeps::of(self.rows.view_of(level).topology.count(level));
+        let (coarse_2, coarse_1) = (self.coarse_2.own_on(level), self.coarse_1.own_on(level));
         let bank = |pool: &DevicePool, n| Address::<Number>::from(pool.bank(n));
-        kernels.correct(&device::CoarseCycleParameters {
-            four: device::CoarseGridParameters {
-                residual: bank(two.device(), 1),
-                correction: bank(two.device(), 0),
-                ..on_device::<4, _>(&self.four.own_on(level))
+        kernels.coarse_cycle(&device::CoarseCycleParameters {
+            coarse_4: device::CoarseGridParameters {
+                residual: bank(coarse_2.device(), 1),
+                correction: bank(coarse_2.device(), 0),
+                ..on_device::<4, _>(&self.coarse_4.own_on(level))
             },
-            two: device::CoarseGridParameters {
-                residual: bank(one.device(), 1),
-                correction: bank(one.device(), 0),
-                ..on_device::<2, _>(&two)
+            coarse_2: device::CoarseGridParameters {
+                residual: bank(coarse_1.device(), 1),
+                correction: bank(coarse_1.device(), 0),
+                ..on_device::<2, _>(&coarse_2)
             },
-            one: device::CoarseGridParameters {
-                omega: bottom.omega,
-                ..on_device::<1, _>(&one)
+            coarse_1: device::CoarseGridParameters {
+                omega: coarsest_sweeps.omega,
+                ..on_device::<1, _>(&coarse_1)
             },
             relaxations: 2 * sweeps as i32,
-            relaxations_of_one: 2 * bottom.sweeps as i32,
+            coarse_1_relaxations: 2 * coarsest_sweeps.sweeps as i32,
         })
     }
 }
 
-/// How one cell a patch is solved for: plain sweeps where the level is small, over-relaxed ones where it is wide.
-pub(super) struct Sweeps {
+/// Sweeps on the grid with one cell per patch: plain on small levels, over-relaxed (SOR) on wide ones.
+pub(super) struct CoarsestSweeps {
     pub sweeps: usize,
     omega: f64,
 }
 
-impl Sweeps {
-    /// Of a level of so many patches.
+impl CoarsestSweeps {
+    /// Returns the settings for a number of patches.
     pub fn of(patches: usize) -> Self {
         let across = (1..).find(|n: &usize| n.pow(3) >= patches).unwrap_or(1);
-        let sweeps = FEWEST.max(across / 2);
-        let omega = match sweeps > FEWEST {
+        let sweeps = MIN_SWEEPS.max(across / 2);
+        let omega = match sweeps > MIN_SWEEPS {
             true => 2.0 / (1.0 + sin(PI / across as f64)),
             false => 1.0,
         };
@@ -135,21 +146,21 @@ impl Sweeps {
     }
 }
 
-/// Where the corrections of a level are worked on.
-struct At<'a, 'w> {
+/// Level and solver of the corrections.
+struct CycleContext<'a, 'w> {
     level: usize,
     ranks: &'a mut Comm<'w>,
-    solver: &'a Solver,
+    solver: &'a DeviceSolver,
 }
 
-/// Relaxes a grid so many times, one colour after the other.
+/// Relaxes a grid `times` times, alternating between the two colours.
 fn smooth<const N: usize, F: Field>(
     field: &mut Write<'_, '_, F, 1>,
-    at: &mut At,
+    at: &mut CycleContext,
     times: usize,
     omega: f64,
 ) -> Result<(), Error> {
-    // parts of smaller grids take as long as the whole
+    // splitting smaller grids does not pay
     let parts = N == 4 && at.solver.kernels.is_some();
     (0..times).try_for_each(|n| {
         let split = field
@@ -157,14 +168,14 @@ fn smooth<const N: usize, F: Field>(
             .filter(|_| parts);
         if let Some(split) = &split {
             let view = field.interior_on(at.level, split);
-            relax::<N, F>(&view, at.solver, (n % 2, omega), Some(&split.interior))?;
+            relax::<N, F>(&view, at.solver, n % 2, omega, Some(&split.interior))?;
         }
         field.finish_refresh_on(at.ranks, at.level)?;
         let (view, border) = (
             field.get_on(at.level, 1)?,
             split.as_ref().map(|split| &split.boundary),
         );
-        relax::<N, F>(&view, at.solver, (n % 2, omega), border)?;
+        relax::<N, F>(&view, at.solver, n % 2, omega, border)?;
         field.change_on(at.level);
         Ok(())
     })
@@ -173,13 +184,14 @@ fn smooth<const N: usize, F: Field>(
 /// Relaxes one colour of some rows of a grid, or of all.
 fn relax<const N: usize, F: Field>(
     view: &FieldView<F>,
-    solver: &Solver,
-    (colour, omega): (usize, f64),
+    solver: &DeviceSolver,
+    colour: usize,
+    omega: f64,
     some: Option<&RowList>,
 ) -> Result<(), Error> {
     if let Some(kernels) = &solver.kernels {
         let all = on_device::<N, _>(view);
-        let (rows, count) = some.map_or((all.rows, all.count), listed);
+        let (rows, count) = some.map_or((all.rows, all.count), row_list);
         let given = device::CoarseGridParameters {
             colour: colour as i32,
             omega,
@@ -187,10 +199,10 @@ fn relax<const N: usize, F: Field>(
             count,
             ..all
         };
-        // of rows of one cell all are looked at
+        // rows of one cell are all visited
         let items = count as usize * if N == 1 { 1 } else { N * N * N };
         return kernels.launch(
-            &kernels.relax_coarse[place::<N>() - 1],
+            &kernels.relax_coarse[grid_number::<N>() - 1],
             blocks(items),
             &given,
         );
@@ -198,18 +210,18 @@ fn relax<const N: usize, F: Field>(
     in_precision!(view.precision(), R => {
         let grid = on_host::<N, _, R>(view);
         // SAFETY: one colour of distinct rows.
-        each(view.rows(), |row| unsafe {
+        for_each_row(view.rows(), |row| unsafe {
             coarse::relax::<R, N>(&grid, row, colour, R::lit(omega));
         });
     });
     Ok(())
 }
 
-/// Fills the right-hand side of the next coarser grid with what this one is short of.
+/// Restricts the residual to the right-hand side of the next coarser grid.
 fn restrict<const N: usize, F: Field, G: Field>(
     field: &mut Write<'_, '_, F, 1>,
     to: &mut Write<'_, '_, G, 1>,
-    at: &mut At,
+    at: &mut CycleContext,
 ) -> Result<(), Error> {
     field.refresh_on(at.ranks, at.level)?;
     let (view, out) = (field.get_on(at.level, 1)?, to.own_on(at.level));
@@ -221,7 +233,7 @@ fn restrict<const N: usize, F: Field, G: Field>(
         };
         let cells = view.rows().len() * (N / 2).pow(3);
         kernels.launch(
-            &kernels.restrict_coarse[place::<N>() - 1],
+            &kernels.restrict_coarse[grid_number::<N>() - 1],
             blocks(cells),
             &given,
         )?;
@@ -229,7 +241,7 @@ fn restrict<const N: usize, F: Field, G: Field>(
         in_precision!(field.precision(), R => {
             let (grid, rhs, values) = (on_host::<N, _, R>(&view), out.scratch::<R>(0), out.present::<R>());
             // SAFETY: distinct rows.
-            each(view.rows(), |row| unsafe {
+            for_each_row(view.rows(), |row| unsafe {
                 coarse::restrict_residual::<R, N>(&grid, row, &rhs, &values);
             });
         });
@@ -238,11 +250,11 @@ fn restrict<const N: usize, F: Field, G: Field>(
     Ok(())
 }
 
-/// Adds the corrections of a grid to the next finer one, of `N`^3 cells a row.
+/// Prolongs the corrections of a grid to the next finer one, with `N`^3 cells per row.
 fn prolong<const N: usize, F: Field, G: Field, const D: usize>(
     field: &mut Write<'_, '_, F, 1>,
     to: &mut Write<'_, '_, G, D>,
-    at: &mut At,
+    at: &mut CycleContext,
 ) -> Result<(), Error> {
     field.refresh_on(at.ranks, at.level)?;
     let (view, out) = (field.get_on(at.level, 1)?, to.own_on(at.level));
@@ -261,7 +273,7 @@ fn prolong<const N: usize, F: Field, G: Field, const D: usize>(
         } else {
             blocks(rows * N * N * N)
         };
-        kernels.launch(&kernels.prolong[place::<N>()], blocks, &given)?;
+        kernels.launch(&kernels.prolong[grid_number::<N>()], blocks, &given)?;
     } else {
         in_precision!(field.precision(), R => {
             let grid = match N {
@@ -271,25 +283,25 @@ fn prolong<const N: usize, F: Field, G: Field, const D: usize>(
             };
             let out = out.present::<R>();
             // SAFETY: distinct rows.
-            each(view.rows(), |row| unsafe { coarse::prolong::<R, N>(&grid, row, &out) });
+            for_each_row(view.rows(), |row| unsafe { coarse::prolong::<R, N>(&grid, row, &out) });
         });
     }
     to.change_on(at.level);
     Ok(())
 }
 
-/// The number of a grid of `N`^3 cells a row among those of a level: 8, 4, 2, 1.
-const fn place<const N: usize>() -> usize {
+/// Returns the index of the grid with `N`^3 cells per row: 8, 4, 2, 1.
+const fn grid_number<const N: usize>() -> usize {
     3 - N.ilog2() as usize
 }
 
-/// Cells of a level that one of a grid is as wide as.
-fn times<const N: usize>() -> f64 {
+/// Returns the width of a cell of a grid in cells of the level.
+fn coarsening<const N: usize>() -> f64 {
     8.0 / N as f64
 }
 
-/// Cells of a level by which corrections reach beyond its border until they vanish: see [`mirror`].
-fn reach<F: Field>(view: &FieldView<F>) -> f64 {
+/// Returns the distance outside the boundary at which corrections vanish, in cells of the level: see [`mirror`].
+fn zero_distance<F: Field>(view: &FieldView<F>) -> f64 {
     if view.level() == 0 { 0.5 } else { 1.0 }
 }
 
@@ -300,8 +312,8 @@ fn on_host<'a, const N: usize, F: Field, R: Element>(view: &FieldView<'a, F>) ->
         index: topology.index_table(),
         values: view.present::<R>(),
         rhs: view.scratch::<R>(0),
-        weights: weights(view.place().clock.cell_width, times::<N>()).map(R::lit),
-        mirror: R::lit(mirror(times::<N>(), reach(view))),
+        weights: weights(view.place().clock.cell_width, coarsening::<N>()).map(R::lit),
+        mirror: R::lit(mirror(coarsening::<N>(), zero_distance(view))),
     }
 }
 
@@ -320,8 +332,8 @@ fn on_device<const N: usize, F: Field>(
         correction: Address::NONE,
         count: view.rows().len() as i32,
         colour: 0,
-        weights: weights(place.clock.cell_width, times::<N>()),
-        mirror: mirror(times::<N>(), reach(view)),
+        weights: weights(place.clock.cell_width, coarsening::<N>()),
+        mirror: mirror(coarsening::<N>(), zero_distance(view)),
         omega: 1.0,
     }
 }

@@ -1,31 +1,33 @@
-//! Sums over the root level that have the same bits on any number of ranks and on devices.
+//! Sums over the root level that are bitwise identical on any number of ranks and on devices.
 
-use super::grids::{Equation, Lag};
-use super::kernels::Kernels;
+use super::kernels::GravityKernels;
+use super::level_solver::{FineCorrection, PoissonEquation};
 use nestar_device::{Address, Number};
 use nestar_engine::comm::{Ranks, Reduction};
 use nestar_engine::data::{Element, Field};
 use nestar_engine::step::FieldView;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::multigrid::device;
-use nestar_kernels::multigrid::moments::{self, Moments, add_whole, largest_bits, whole_factor};
+use nestar_kernels::multigrid::moments::{
+    self, Moments, add_fixed_point, fixed_point_factor, largest_bits,
+};
 use rayon::prelude::*;
 
-/// What is summed on the root level: coefficient * (value - mean) and what the finer level adds, times powers of places.
-pub(super) struct Summed<'a, F: Field> {
+/// Source of moments: coefficient * (value - mean) plus the fine-grid correction, times powers of coordinates.
+pub(super) struct RootSums<'a, F: Field> {
     pub of: FieldView<'a, F>,
-    pub equation: Equation,
-    pub tau: Option<FieldView<'a, Lag>>,
-    /// Most powers.
+    pub equation: PoissonEquation,
+    pub tau: Option<FieldView<'a, FineCorrection>>,
+    /// Largest sum of powers.
     pub order: usize,
-    /// Half the width of a cell along the axes, in units of the moments' length.
+    /// Half the cell width along the axes, in units of the length of the moments.
     pub half: [f64; 3],
 }
 
-impl<'a, F: Field> Summed<'a, F> {
-    /// The values themselves.
+impl<'a, F: Field> RootSums<'a, F> {
+    /// Sums the values themselves.
     pub fn plain(of: FieldView<'a, F>) -> Self {
-        let equation = Equation {
+        let equation = PoissonEquation {
             coefficient: 1.0,
             mean: 0.0,
         };
@@ -38,26 +40,30 @@ impl<'a, F: Field> Summed<'a, F> {
         }
     }
 
-    /// The mean of the values.
-    pub fn mean(&self, ranks: &Ranks, kernels: Option<&Kernels>) -> Result<f64, Error> {
+    /// Returns the mean of the values.
+    pub fn mean(&self, ranks: &Ranks, kernels: Option<&GravityKernels>) -> Result<f64, Error> {
         let cells: f64 = self.cells().map(f64::from).iter().product();
         Ok(self.moments(ranks, kernels)?[0] / cells)
     }
 
-    /// The sums of the values times powers of the places of cells about the domain's middle, as
-    /// [`first_moment`](moments::first_moment) orders them. All ranks call it.
-    pub fn moments(&self, ranks: &Ranks, kernels: Option<&Kernels>) -> Result<Vec<f64>, Error> {
+    /// Returns the moments about the centre of the domain, in the order of [`first_moment`](moments::first_moment).
+    /// Collective over all ranks.
+    pub fn moments(
+        &self,
+        ranks: &Ranks,
+        kernels: Option<&GravityKernels>,
+    ) -> Result<Vec<f64>, Error> {
         let communicator = ranks.communicator();
         let mut largest = [self.words(0.0, kernels)?[0]];
         communicator.reduce(Reduction::Max, &mut largest)?;
         let largest = f64::from_bits(largest[0]);
         let count = moments::count(self.order);
         if largest == 0.0 || !largest.is_finite() {
-            // what is not a number makes all sums so
+            // a value that is not finite makes all sums so
             return Ok(vec![0.0 * largest; count]);
         }
         let patches = self.cells().map(|n| n as usize / 8).iter().product();
-        let factor = whole_factor(largest, patches);
+        let factor = fixed_point_factor(largest, patches);
         let mut sums = self.words(factor, kernels)?.split_off(1);
         communicator.reduce(Reduction::Sum, &mut sums)?;
         let number = |sum: u64| sum as i64 as f64 / factor;
@@ -68,9 +74,9 @@ impl<'a, F: Field> Summed<'a, F> {
         self.of.place().topology.domain.cells(0)
     }
 
-    /// Of the own patches: the bits of the largest sum of sizes over a patch, which no moment exceeds, then the moments as whole numbers if there is
-    /// a factor.
-    fn words(&self, factor: f64, kernels: Option<&Kernels>) -> Result<Vec<u64>, Error> {
+    /// Returns, for the own patches, the bits of the largest sum of absolute values over a patch (an upper bound of its
+    /// moments), then the fixed-point moments if there is a factor.
+    fn words(&self, factor: f64, kernels: Option<&GravityKernels>) -> Result<Vec<u64>, Error> {
         if let Some(kernels) = kernels {
             return kernels.root.moments(&self.on_device(factor));
         }
@@ -81,14 +87,14 @@ impl<'a, F: Field> Summed<'a, F> {
             let add = |mut words: Vec<u64>, row: &u32| {
                 let found = moments.of(*row);
                 words[0] = words[0].max(largest_bits(&found));
-                add_whole(&found, factor, &mut words[1..]);
+                add_fixed_point(&found, factor, &mut words[1..]);
                 words
             };
             rows.fold(none, add).reduce(none, join)
         }))
     }
 
-    /// Most powers: sums of sizes have none.
+    /// Returns the order; sums of absolute values have order 0.
     fn order_for(&self, factor: f64) -> usize {
         if factor == 0.0 { 0 } else { self.order }
     }
@@ -101,11 +107,11 @@ impl<'a, F: Field> Summed<'a, F> {
             cells: self.cells(),
             half: self.half,
             order: self.order_for(factor),
-            sizes: factor == 0.0,
+            absolute: factor == 0.0,
         }
     }
 
-    /// The same on a device.
+    /// Returns the parameters for a device.
     pub fn on_device(&self, factor: f64) -> device::MomentsParameters<Number> {
         let tables = self.of.place().on_device();
         let tau = self.tau.as_ref();
@@ -127,7 +133,7 @@ impl<'a, F: Field> Summed<'a, F> {
     }
 }
 
-/// The larger of the first words, the sums of the others.
+/// Joins two results: the larger first word and the sums of the others.
 fn join(mut a: Vec<u64>, b: Vec<u64>) -> Vec<u64> {
     a[0] = a[0].max(b[0]);
     let others = a.iter_mut().zip(b).skip(1);

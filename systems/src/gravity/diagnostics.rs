@@ -1,4 +1,4 @@
-//! What the diagnostics say of gravity: energies, angular momentum, and how well the equation is solved.
+//! Diagnostics of gravity: energies, angular momentum and residuals.
 
 use crate::fields::{Gas, Potential};
 use crate::register::Register;
@@ -8,33 +8,32 @@ use nestar_engine::Engine;
 use nestar_engine::comm::{DiagnosticColumns, Reduce};
 use nestar_kernels::hydro::{Conserved, kinetic_energy};
 
-/// Per level: the largest residual of the equation in leaf cells over the largest right-hand side of the level, after the latest root
-/// step.
+/// Per level: largest residual in leaf cells over the largest right-hand side of the level, after the latest root step.
 #[derive(Resource)]
 pub(super) struct Residuals(pub Vec<f64>);
 
-/// Gravitational energy of a volume: half its mass times the potential.
+/// Gravitational energy density: half of density times potential.
 #[device]
-fn gravitational<R: Real>(u: (Conserved<R>, R)) -> R {
+fn potential_energy<R: Real>(u: (Conserved<R>, R)) -> R {
     let (gas, potential) = u;
     0.5 * gas.density * potential
 }
 
-/// Kinetic energy of a volume.
+/// Kinetic energy density.
 #[device]
 fn kinetic<R: Real>(u: Conserved<R>) -> R {
     kinetic_energy(u)
 }
 
-/// Thermal energy of a volume.
+/// Thermal energy density.
 #[device]
 fn thermal<R: Real>(u: Conserved<R>) -> R {
     u.energy - kinetic_energy(u)
 }
 
-/// Angular momentum of a volume along an axis, about the origin.
+/// Angular momentum density along an axis, about the origin.
 #[device]
-fn turn<R: Real>(u: Conserved<R>, at: &Place<R>, axis: R) -> R {
+fn angular_momentum<R: Real>(u: Conserved<R>, at: &Place<R>, axis: R) -> R {
     let m = u.momentum;
     let x = at.centre;
     if axis < 0.5 {
@@ -49,7 +48,7 @@ fn turn<R: Real>(u: Conserved<R>, at: &Place<R>, axis: R) -> R {
 /// Adds the columns.
 pub(super) fn register(sim: &mut Engine) {
     let energy = "mass*length**2/time**2";
-    sim.column_of_two::<Gas, Potential, gravitational>("energy_potential", Reduce::Integral, [])
+    sim.column_of_two::<Gas, Potential, potential_energy>("energy_potential", Reduce::Integral, [])
         .unit(energy);
     sim.column::<Gas, kinetic>("energy_kinetic", Reduce::Integral, [])
         .unit(energy);
@@ -63,7 +62,7 @@ pub(super) fn register(sim: &mut Engine) {
     .into_iter()
     .enumerate()
     {
-        sim.column::<Gas, turn>(name, Reduce::Integral, [axis as f64])
+        sim.column::<Gas, angular_momentum>(name, Reduce::Integral, [axis as f64])
             .unit("mass*length**2/time");
     }
     let levels = sim.levels();

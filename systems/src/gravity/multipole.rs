@@ -1,41 +1,41 @@
-//! The potential outside of a body by its moments.
+//! Multipole expansion of the potential outside a body.
 
 use nestar_device::math::sum3;
 use nestar_kernels::multigrid::expansion::next_derivative;
 use nestar_kernels::multigrid::moments::{MAX_ORDER, count, first_moment};
 use std::f64::consts::PI;
 
-/// Powers of a coordinate.
+/// Number of powers of a coordinate.
 const POWERS: usize = MAX_ORDER + 1;
-/// Places that are worked on at once.
+/// Number of points that are evaluated at once.
 const PLACES: usize = 8;
-type Lanes = [f64; PLACES];
+type PointLanes = [f64; PLACES];
 
-/// The expansion of the potential of a right-hand side in derivatives of 1/r about its centre of mass: in empty space those by z twice
-/// and more follow from the others.
+/// Expansion of the potential of a right-hand side in derivatives of 1/r about its centre of mass. In vacuum second and
+/// higher derivatives along z follow from the others.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Expansion {
-    /// Half the width of a root cell along the axes, in units of the moments' length.
+pub struct MultipoleExpansion {
+    /// Half the width of a root cell along the axes, in units of the length of the moments.
     pub half: [f64; 3],
-    /// The centre of mass in these units, from the middle of the domain.
+    /// Centre of mass in these units, relative to the centre of the domain.
     pub centre: [f64; 3],
-    /// The highest order.
+    /// Highest order.
     pub order: usize,
-    /// Of the derivatives by their numbers along x, of these along z (none or one), of these along y: what each is multiplied by, and
-    /// what those that it is made of are, see [`next_derivative`].
+    /// Per derivative, ordered by its order along x, then z (0 or 1), then y: its coefficient and the two factors of
+    /// the recurrence, see [`next_derivative`].
     pub terms: Vec<[f64; 3]>,
 }
 
-/// The numbers of the derivatives up to an order along x, z and y.
-fn numbers(order: usize) -> impl Iterator<Item = [usize; 3]> {
+/// Returns the orders of the derivatives along x, z and y.
+fn derivative_orders(order: usize) -> impl Iterator<Item = [usize; 3]> {
     let of_x = move |a| (0..=1.min(order - a)).map(move |c| (a, c));
     let of_z = move |(a, c)| (0..=order - a - c).map(move |b| [a, c, b]);
     (0..=order).flat_map(of_x).flat_map(of_z)
 }
 
-impl Expansion {
-    /// Of the moments of the Laplacian about a point, as [`first_moment`] orders them: sums over cells of `weight` (volume over the
-    /// moments' length), which are so wide as twice `half`.
+impl MultipoleExpansion {
+    /// Builds the expansion from moments of the Laplacian about a point, in the order of [`first_moment`]: sums over
+    /// cells times `weight` (volume over the length of the moments). `half` is half the cell width.
     pub fn new(moments: &[f64], order: usize, weight: f64, half: [f64; 3]) -> Self {
         let place = |a: usize, b: usize, c: usize| {
             first_moment(order as i32, a as i32, b as i32) as usize + c
@@ -47,8 +47,8 @@ impl Expansion {
             }
             _ => [0.0; 3],
         };
-        let mut about = shifted(moments, order, centre);
-        // div grad 1/r = 0: from the most derivatives along z to the least
+        let mut about = shifted_moments(moments, order, centre);
+        // div grad 1/r = 0: from the highest order along z to the lowest
         for c in (2..=order).rev() {
             for (a, b) in (0..=order - c).flat_map(|a| (0..=order - c - a).map(move |b| (a, b))) {
                 let share = about[place(a, b, c)] / (c * (c - 1)) as f64;
@@ -65,17 +65,17 @@ impl Expansion {
             half,
             centre,
             order,
-            terms: numbers(order).map(term).collect(),
+            terms: derivative_orders(order).map(term).collect(),
         }
     }
 
-    /// The square of a cell's smallest width: nearer to the centre the potential counts as there.
+    /// Returns the squared smallest cell width: at smaller distances the potential is that at this distance.
     pub fn nearest(&self) -> f64 {
         let width = 2.0 * self.half.into_iter().fold(f64::INFINITY, f64::min);
         width * width
     }
 
-    /// Fills `potential` with that at so many places.
+    /// Evaluates the expansion at the points `place` into `potential`.
     pub fn fill(&self, potential: &mut [f64], place: impl Fn(usize) -> [f64; 3]) {
         for (n, out) in potential.chunks_mut(PLACES).enumerate() {
             let last = out.len() - 1;
@@ -87,18 +87,18 @@ impl Expansion {
         }
     }
 
-    /// The potential at places counted from the centre.
-    fn at(&self, x: &[Lanes; 3]) -> Lanes {
-        const NONE: Lanes = [0.0; PLACES];
+    /// Evaluates the expansion at points relative to its centre.
+    fn at(&self, x: &[PointLanes; 3]) -> PointLanes {
+        const NONE: PointLanes = [0.0; PLACES];
         let nearest = self.nearest();
-        let inverse: Lanes = std::array::from_fn(|n| {
+        let inverse: PointLanes = std::array::from_fn(|n| {
             let square = sum3(x[0][n] * x[0][n], x[1][n] * x[1][n], x[2][n] * x[2][n]);
             1.0 / square.max(nearest)
         });
-        // derivatives of the latest three numbers along x
+        // derivatives of the latest three orders along x
         let mut kept = [[[NONE; POWERS]; 2]; 3];
         let mut found = NONE;
-        for ([a, c, b], term) in numbers(self.order).zip(&self.terms) {
+        for ([a, c, b], term) in derivative_orders(self.order).zip(&self.terms) {
             let row = |less: usize| &kept[(a + 3 - less) % 3][c];
             let one = [
                 if a > 0 { row(1)[b] } else { NONE },
@@ -110,7 +110,7 @@ impl Expansion {
                 if b > 1 { row(0)[b - 2] } else { NONE },
                 NONE,
             ];
-            let value: Lanes = match a + b + c {
+            let value: PointLanes = match a + b + c {
                 0 => inverse.map(f64::sqrt),
                 _ => std::array::from_fn(|m| {
                     let [x, one, two] = [x, &one, &two].map(|of| of.map(|lanes| lanes[m]));
@@ -125,12 +125,12 @@ impl Expansion {
         found
     }
 
-    /// What the two highest orders say at the middle of the domain's faces, so far away along the axes, as a share of what the mass
-    /// says alone: the most of it. An expansion that converges has little.
-    pub fn rest(&self, faces: [f64; 3]) -> f64 {
+    /// Returns the largest ratio of the two highest orders to the monopole at the face centres, at these distances
+    /// along the axes. It is small if the expansion converges.
+    pub fn tail_ratio(&self, faces: [f64; 3]) -> f64 {
         let of = |orders: std::ops::RangeInclusive<usize>| {
             let mut part = self.clone();
-            for (number, term) in numbers(self.order).zip(&mut part.terms) {
+            for (number, term) in derivative_orders(self.order).zip(&mut part.terms) {
                 if !orders.contains(&number.iter().sum()) {
                     term[0] = 0.0;
                 }
@@ -145,26 +145,26 @@ impl Expansion {
         };
         let highest = of(self.order.saturating_sub(1).max(1)..=self.order);
         let shares = highest.iter().zip(of(0..=0));
-        // without mass there is no share
+        // there is no ratio without mass
         let shares = shares.map(|(value, mass)| (value / mass).abs());
         shares.filter(|share| share.is_finite()).fold(0.0, f64::max)
     }
 
-    /// All numbers of it.
+    /// Returns all numbers of the expansion.
     pub fn to_numbers(&self) -> Vec<f64> {
         let places = [self.half, self.centre].concat();
         let first = std::iter::once(self.order as f64).chain(places);
         first.chain(self.terms.iter().flatten().copied()).collect()
     }
 
-    /// Of [`Expansion::to_numbers`], if they are such.
-    pub fn of_numbers(numbers: &[f64]) -> Option<Self> {
+    /// Restores an expansion from [`MultipoleExpansion::to_numbers`]; `None` if they are invalid.
+    pub fn from_numbers(numbers: &[f64]) -> Option<Self> {
         let (order, numbers) = numbers.split_first()?;
         let (half, numbers) = numbers.split_first_chunk()?;
         let (centre, terms) = numbers.split_first_chunk()?;
         let (terms, rest) = terms.as_chunks();
         let order = (0..=MAX_ORDER).find(|n| *n as f64 == *order)?;
-        let whole = rest.is_empty() && terms.len() == self::numbers(order).count();
+        let whole = rest.is_empty() && terms.len() == self::derivative_orders(order).count();
         whole.then(|| Self {
             half: *half,
             centre: *centre,
@@ -174,12 +174,12 @@ impl Expansion {
     }
 }
 
-/// Moments about another point.
-fn shifted(moments: &[f64], order: usize, to: [f64; 3]) -> Vec<f64> {
+/// RemapOnRegrid moments to another point.
+fn shifted_moments(moments: &[f64], order: usize, to: [f64; 3]) -> Vec<f64> {
     let mut moments = moments.to_vec();
     for (axis, to) in to.into_iter().enumerate() {
         let before = moments.clone();
-        for (place, powers) in places(order) {
+        for (place, powers) in moment_powers(order) {
             moments[place] = 0.0;
             // (x - to)^n by powers of x, the highest first
             let (mut binomial, mut factor) = (1.0, 1.0);
@@ -198,8 +198,8 @@ fn shifted(moments: &[f64], order: usize, to: [f64; 3]) -> Vec<f64> {
     moments
 }
 
-/// All moments with their powers.
-fn places(order: usize) -> impl Iterator<Item = (usize, [usize; 3])> {
+/// Returns all moments with their powers.
+fn moment_powers(order: usize) -> impl Iterator<Item = (usize, [usize; 3])> {
     let all = (0..=order).flat_map(move |a| {
         (0..=order - a).flat_map(move |b| (0..=order - a - b).map(move |c| [a, b, c]))
     });
@@ -211,7 +211,7 @@ fn places(order: usize) -> impl Iterator<Item = (usize, [usize; 3])> {
 mod tests {
     use super::*;
 
-    /// Points of which each has a mass.
+    /// Point masses: mass and position.
     const POINTS: [(f64, [f64; 3]); 4] = [
         (2.0, [0.2, -0.1, 0.05]),
         (1.5, [-0.1, 0.15, -0.2]),
@@ -219,14 +219,16 @@ mod tests {
         (-0.2, [0.15, 0.12, -0.15]),
     ];
 
-    fn expansion(order: usize, nearest: f64) -> Expansion {
+    fn expansion(order: usize, nearest: f64) -> MultipoleExpansion {
         let moment = |[a, b, c]: [usize; 3]| {
             let powers =
                 |x: [f64; 3]| x[0].powi(a as i32) * x[1].powi(b as i32) * x[2].powi(c as i32);
             POINTS.iter().map(|(mass, x)| mass * powers(*x)).sum()
         };
-        let moments: Vec<f64> = places(order).map(|(_, powers)| moment(powers)).collect();
-        Expansion::new(&moments, order, 4.0 * PI, [0.5 * nearest; 3])
+        let moments: Vec<f64> = moment_powers(order)
+            .map(|(_, powers)| moment(powers))
+            .collect();
+        MultipoleExpansion::new(&moments, order, 4.0 * PI, [0.5 * nearest; 3])
     }
 
     fn exact(x: [f64; 3]) -> f64 {
@@ -234,7 +236,7 @@ mod tests {
         POINTS.iter().map(|(mass, at)| -mass / distance(*at)).sum()
     }
 
-    /// The largest error at some places at least one unit from the middle.
+    /// Returns the largest error at points at least one unit from the centre.
     fn error(order: usize) -> f64 {
         let expansion = expansion(order, 0.0);
         let places = [
@@ -252,7 +254,7 @@ mod tests {
     fn each_order_brings_the_error_down() {
         let errors: Vec<f64> = (0..=MAX_ORDER).map(error).collect();
         for (order, error) in errors.iter().enumerate().skip(1) {
-            // the farthest point is at 0.35 of the nearest place
+            // the outermost point mass is at 0.35 of the distance of the nearest point
             let most = 8.0 * 0.38_f64.powi(order as i32 + 1);
             assert!(*error < most, "{order}: {error:e} of {errors:?}");
         }
@@ -262,13 +264,13 @@ mod tests {
     #[test]
     fn the_rest_is_small_where_faces_are_beyond_the_mass_alone() {
         let expansion = expansion(8, 0.0);
-        let far = expansion.rest([1.0; 3]);
+        let far = expansion.tail_ratio([1.0; 3]);
         assert!(far > 0.0 && far < 1e-3, "{far:e}");
-        // the points reach to 0.32 from their centre
+        // the point masses extend to 0.32 from their centre
         for axis in 0..3 {
             let mut faces = [1.0; 3];
             faces[axis] = 0.15;
-            let near = expansion.rest(faces);
+            let near = expansion.tail_ratio(faces);
             assert!(near > 1.0, "{axis}: {near:e}");
         }
     }
@@ -277,11 +279,11 @@ mod tests {
     fn numbers_give_the_expansion_again() {
         let expansion = expansion(5, 0.1);
         let mut numbers = expansion.to_numbers();
-        let again = Expansion::of_numbers(&numbers).expect("they are whole");
+        let again = MultipoleExpansion::from_numbers(&numbers).expect("they are whole");
         assert_eq!(again.to_numbers(), numbers);
         numbers.pop();
-        assert!(Expansion::of_numbers(&numbers).is_none());
-        assert!(Expansion::of_numbers(&[-1.0; 8]).is_none());
+        assert!(MultipoleExpansion::from_numbers(&numbers).is_none());
+        assert!(MultipoleExpansion::from_numbers(&[-1.0; 8]).is_none());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A density or a potential that is no number: where it is, and what to do.
+//! Reports cells with a non-finite density or potential.
 
 use crate::fields::Matter;
 use crate::fields::Potential;
@@ -9,9 +9,9 @@ use nestar_engine::{Error, in_precision};
 use nestar_kernels::{CELLS, PATCH};
 use std::fmt;
 
-/// A cell in which a number of gravity is none.
+/// A cell in which the density or the potential is not finite.
 #[derive(Debug)]
-struct Unsound {
+struct NonFiniteCell {
     what: &'static str,
     value: f64,
     level: usize,
@@ -22,9 +22,9 @@ struct Unsound {
     advice: &'static str,
 }
 
-impl std::error::Error for Unsound {}
+impl std::error::Error for NonFiniteCell {}
 
-impl fmt::Display for Unsound {
+impl fmt::Display for NonFiniteCell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -41,8 +41,8 @@ impl fmt::Display for Unsound {
     }
 }
 
-/// Stops the run after the schedule: something that gravity is made of is no number. Says where this rank has it: the density on the
-/// finest such level, as coarser ones have its means, else the potential on the coarsest one.
+/// Stops the run after the schedule and reports the first non-finite cell of this rank: of the density on the finest
+/// level concerned (coarser levels hold its averages), else of the potential on the coarsest one.
 ///
 /// # Errors
 /// The device fails.
@@ -53,22 +53,19 @@ pub(super) fn report<'a>(
 ) -> Result<(), Error> {
     let levels = 0..=rows.finest();
     for level in levels.clone().rev() {
-        let told = (
-            "the density of the matter that attracts",
-            "look at what adds to it (`gravity_source` of a plugin), and at the gas there",
-        );
-        if let Some(found) = find(rows, &matter(level), told)? {
+        let what = "the total density of matter";
+        let advice =
+            "check the sources of gravity (`gravity_source` of a plugin) and the gas in this cell";
+        if let Some(found) = find(rows, &matter(level), what, advice)? {
             rows.fail(found);
             return Ok(());
         }
     }
     for level in levels {
-        let told = (
-            "the gravitational potential",
-            "the density is a number everywhere here, so the sums of the solver overflow, or another rank has one that is none; \
-             choose units in which the density times gravity.constant is closer to 1, or run.precision = \"double\"",
-        );
-        if let Some(found) = find(rows, &potential(level), told)? {
+        let what = "the gravitational potential";
+        let advice = "the density is finite on this rank: sums of the solver overflow, or another rank has a non-finite density; \
+             choose units in which the density times gravity.constant is closer to 1, or run.precision = \"double\"";
+        if let Some(found) = find(rows, &potential(level), what, advice)? {
             rows.fail(found);
             return Ok(());
         }
@@ -76,12 +73,13 @@ pub(super) fn report<'a>(
     Ok(())
 }
 
-/// The first cell of a level in which a field is no number.
+/// Finds the first cell of a level in which a field is not finite.
 fn find<F: Field>(
     rows: &LevelRows,
     field: &FieldView<F>,
-    (what, advice): (&'static str, &'static str),
-) -> Result<Option<Unsound>, Error> {
+    what: &'static str,
+    advice: &'static str,
+) -> Result<Option<NonFiniteCell>, Error> {
     let level = field.level();
     let place = rows.view_of(level);
     for &row in field.rows() {
@@ -100,7 +98,7 @@ fn find<F: Field>(
             let index = f64::from(patch[axis]) * PATCH as f64 + cell[axis] as f64;
             left[axis] + (index + 0.5) * place.clock.cell_width[axis]
         });
-        return Ok(Some(Unsound {
+        return Ok(Some(NonFiniteCell {
             what,
             value,
             level,

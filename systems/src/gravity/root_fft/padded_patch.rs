@@ -1,25 +1,24 @@
-//! A patch with the layers of cells outside the domain.
+//! A patch with the ghost layers outside the domain.
 
 use nestar_kernels::PATCH;
 use std::ops::Range;
 
-/// The potential of a root patch that touches the domain's faces, with the layers outside: beyond faces, edges and corners of
-/// the domain alike.
+/// Potential of a root patch at the faces of the domain, with ghost layers outside faces, edges and corners.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Grown {
-    /// Which of the patches that were given.
+pub struct PaddedPatch {
+    /// Index among the given patches.
     pub patch: usize,
-    /// Layers below the patch along each axis: the margin where the domain ends there, otherwise 0.
+    /// Number of layers before the patch along each axis: the margin at a face of the domain, otherwise 0.
     pub below: [usize; 3],
-    /// Cells along each axis, those of the patch included.
+    /// Number of cells along each axis, layers included.
     pub size: [usize; 3],
-    /// `[k][j][i]` from the first layer on.
+    /// `[k][j][i]`, layers included.
     pub values: Vec<f64>,
 }
 
-impl Grown {
-    /// The potential in a cell, counted from the patch's first one: from -margin to 7 + margin. Nothing where the place is neither in
-    /// the patch nor outside the domain.
+impl PaddedPatch {
+    /// Returns the potential in a cell relative to the first cell of the patch, from -margin to 7 + margin; `None` if
+    /// the cell is neither in the patch nor outside the domain.
     #[must_use]
     pub fn at(&self, cell: [i32; 3]) -> Option<f64> {
         let mut place = 0;
@@ -31,17 +30,17 @@ impl Grown {
     }
 }
 
-/// Places of a patch's cells in a box with a margin, those outside the domain beside it included.
+/// Cells of a patch and of the ghost layers beside it, in a box with a margin.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
-    /// Along each axis.
+pub(super) struct PaddedBox {
+    /// Range along each axis.
     pub cells: [Range<usize>; 3],
-    /// Layers below the patch.
+    /// Number of layers before the patch.
     pub below: [usize; 3],
 }
 
-impl Place {
-    /// Of the patch at `index` in a domain of `patches` patches.
+impl PaddedBox {
+    /// Returns the box of the patch at `index` in a domain of `patches` patches.
     pub fn of(index: [usize; 3], patches: [usize; 3], margin: usize) -> Self {
         let cells = |axis: usize| {
             let first = index[axis] == 0;
@@ -56,22 +55,22 @@ impl Place {
         }
     }
 
-    /// Cells along each axis.
+    /// Returns the number of cells along each axis.
     pub fn size(&self) -> [usize; 3] {
         std::array::from_fn(|axis| self.cells[axis].len())
     }
 
-    /// Cells of one plane.
+    /// Returns the number of cells of one plane.
     pub fn area(&self) -> usize {
         self.cells[0].len() * self.cells[1].len()
     }
 
-    /// Whether there are cells outside the domain.
+    /// Returns `true` if there are cells outside the domain.
     pub fn has_outside(&self) -> bool {
         self.size() != [PATCH; 3]
     }
 
-    /// Its planes within others.
+    /// Returns its planes within `planes`.
     pub fn planes_in(&self, planes: &Range<usize>) -> Range<usize> {
         let start = self.cells[2].start.max(planes.start);
         start..self.cells[2].end.min(planes.end).max(start)
