@@ -1,4 +1,4 @@
-//! What the diagnostics say of gas whose units are known.
+//! Diagnostics columns of gas with physical units.
 
 use crate::fields::quantities::WITH_UNITS;
 use crate::fields::{Gas, GasModel, GasUnits};
@@ -14,7 +14,7 @@ fn kelvins<R: Real>(u: Conserved<R>, gamma: R, kelvin: R) -> R {
     (gamma - 1.0) * (u.energy - kinetic_energy(u)) / u.density * kelvin
 }
 
-/// Adds the columns, unless a plugin knows the temperature better.
+/// Adds the columns, unless a plugin defines its own temperature.
 pub(super) fn register(sim: &mut Engine, model: &GasModel, physical: &GasUnits) {
     let better = |name: &str| model.derived.iter().any(|derived| derived.name == name);
     if better(WITH_UNITS[0]) {

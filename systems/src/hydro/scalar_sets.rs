@@ -1,4 +1,4 @@
-//! Whether a restored state has the sets of scalars that the deck says.
+//! Checks the sets of scalars of a restored state against the deck.
 
 use crate::fields::{Gas, GasModel, SET_TOLERANCE};
 use bevy_ecs::prelude::*;
@@ -6,13 +6,13 @@ use nestar_engine::Error;
 use nestar_engine::data::{Pool, Precision, Store};
 use nestar_engine::mesh::Topology;
 
-/// Patches that are looked at together.
+/// Number of patches that are checked together.
 const ROWS_AT_A_TIME: usize = 256;
 
-/// Refuses a state in which the fractions of a set do not sum to 1 but for what round-off has made of it.
+/// Checks that the fractions of each set sum to 1 to within round-off.
 ///
 /// # Errors
-/// The fractions in a cell; a device fails.
+/// The fractions in a cell do not; a device fails.
 pub fn require_sets(world: &World) -> Result<(), Error> {
     let topology = world.resource::<Topology>();
     if world.resource::<GasModel>().sets.count() == 0 {
@@ -25,14 +25,14 @@ pub fn require_sets(world: &World) -> Result<(), Error> {
     for (level, rows) in parts {
         if let Some(why) = wrong(world, level, rows)? {
             return Err(Error::Setup(format!(
-                "the state of the snapshot on level {level}, as hydro.scalar_sets, run.added and run.dropped make it: {why}"
+                "the state of the snapshot on level {level}, with hydro.scalar_sets, run.added and run.dropped applied: {why}"
             )));
         }
     }
     Ok(())
 }
 
-/// What is wrong with the fractions in some patches of a level.
+/// Describes the first invalid set in some patches of a level.
 fn wrong(world: &World, level: usize, rows: &[u32]) -> Result<Option<String>, Error> {
     let (gas, model) = (Pool::<Gas>::of(world), world.resource::<GasModel>());
     let tolerance = match gas.precision() {
@@ -46,11 +46,11 @@ fn wrong(world: &World, level: usize, rows: &[u32]) -> Result<Option<String>, Er
     let scalars = components.map(column).collect::<Result<Vec<_>, _>>()?;
     let mut cells = 0..density.len();
     Ok(cells.find_map(|n| {
-        // corrections may leave a trace below 0
+        // flux corrections may leave slightly negative fractions
         let fraction = |s: usize| match scalars[s][n] / density[n] {
             trace if trace < 0.0 && trace > -tolerance => 0.0,
             fraction => fraction,
         };
-        model.wrong_set(tolerance, fraction)
+        model.invalid_set(tolerance, fraction)
     }))
 }

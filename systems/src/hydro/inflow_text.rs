@@ -1,4 +1,4 @@
-//! The boundary rules in the device's language.
+//! Kernel text of inflow boundary rules.
 
 use super::formulas::StateFormulas;
 use super::initial::is_physical;
@@ -19,18 +19,18 @@ const NAMES: [&str; GAS_COMPONENTS] = [
     "pressure",
 ];
 
-/// A state given by formulas, beyond a face.
+/// An inflow rule at one face.
 pub(super) struct InflowText<'a> {
     pub axis: usize,
     pub side: usize,
-    /// Not 0 where the face is open; absent: everywhere.
+    /// Not 0 where the face is open; `None`: open everywhere.
     pub open: Option<&'a Formula>,
     pub formulas: &'a StateFormulas,
     pub model: &'a GasModel,
 }
 
 impl InflowText<'_> {
-    /// The rule with the functions of its formulas before it.
+    /// Writes the rule and the functions of its formulas.
     pub fn rule(&self) -> RuleText {
         let mut text = RuleText {
             items: vec![
@@ -48,7 +48,7 @@ impl InflowText<'_> {
         text
     }
 
-    /// Writes a formula's function and gives the call of it at `x`, `time` and `r`.
+    /// Writes the function of a formula. Returns a call of it at `x`, `time` and `r`.
     fn call(&self, formula: &Formula, of: &str, rule: &mut RuleText) -> String {
         let name = format!("inflow_{}_{}_{of}", self.axis, self.side);
         let DeviceFormula { text, items } = formula.device_text(&name);
@@ -57,7 +57,7 @@ impl InflowText<'_> {
         format!("{name}(x[0], x[1], x[2], time, r)")
     }
 
-    /// Leaves a fault under `condition`.
+    /// Writes a statement that reports a fault under `condition`.
     fn fault(&self, condition: &str) -> String {
         let code = RuleText::face_code(self.axis, self.side);
         format!("  if ({condition}) launch::leave_fault(fault, {code}u, x, time);\n")
@@ -116,7 +116,7 @@ impl InflowText<'_> {
         text + &self.fault("!sound") + "}\n"
     }
 
-    /// Sets the scalars by their fractions, which have names.
+    /// Writes statements that set the scalars from their fractions.
     fn scalars(&self, rule: &mut RuleText) -> String {
         let mut text = String::new();
         for (n, formula) in self.formulas.scalars().iter().enumerate() {
@@ -136,7 +136,7 @@ impl InflowText<'_> {
     }
 }
 
-/// The test of the fractions of sets, as [`GasModel::wrong_set`].
+/// Writes the test of the sets of scalars, as [`GasModel::invalid_set`].
 fn sound_sets(model: &GasModel) -> String {
     let sound = |scalars: &mut dyn Iterator<Item = usize>| {
         let names: Vec<String> = scalars.map(|n| format!("fraction_{n}")).collect();
@@ -148,7 +148,7 @@ fn sound_sets(model: &GasModel) -> String {
     sets.map(|mut scalars| sound(&mut scalars)).collect()
 }
 
-/// The distance of `x` from the origin, as the formulas' `r`.
+/// Writes the distance of `x` from the origin, the variable `r`.
 fn radius() -> String {
     let sum: &Item = sum3::ITEM;
     format!(
@@ -157,7 +157,7 @@ fn radius() -> String {
     )
 }
 
-/// A number by its bits.
+/// Writes a number by its bits.
 fn double(x: f64) -> String {
     format!(
         "rs::from_bits((rs::u64)0x{:016x}ull /* {x} */)",

@@ -1,8 +1,8 @@
-//! Mending unphysical cells on the device; the same rounds as in `hydro/mending.rs`.
+//! First-order fallback on a device; the same rounds as in `hydro/fallback.rs`.
 
-use super::super::capture::{Found, Hopeless, StepFailure, StepResult, Watch};
-use super::super::mending::{ROUNDS, describe};
-use super::{GasDevice, Step, StepKernel, fits};
+use super::super::capture::{FallbackLog, FoundCell, StepFailure, StepResult, UnphysicalCell};
+use super::super::fallback::{ROUNDS, describe};
+use super::{GasDevice, StepKernel, StepKernelParameters, fits};
 use crate::fields::Gas;
 use nestar_engine::comm::Comm;
 use nestar_engine::device::{DeviceError, LaunchShape};
@@ -11,24 +11,25 @@ use nestar_engine::step::FieldView;
 use nestar_kernels::hydro::solver::device::{CollectParameters, FluidProgram, STEP, Status};
 use std::collections::BTreeMap;
 
-/// Words of a patch's mask of cells.
+/// Number of words in the cell mask of a patch.
 const WORDS: usize = 16;
 
 impl GasDevice {
-    /// Repeats the update with first-order fluxes at unphysical cells until there are none; the number of mended cells.
-    pub(super) fn mend(
+    /// Repeats the update with first-order fluxes at unphysical cells until there are none. Returns the number of
+    /// corrected cells.
+    pub(super) fn first_order_fallback(
         &mut self,
-        parameters: Step,
+        parameters: StepKernelParameters,
         clock: &LevelClock,
         topology: &Topology,
         gas: &FieldView<Gas>,
         others: &Comm,
-        watch: &mut Watch,
+        log: &mut FallbackLog,
     ) -> StepResult<u64> {
-        if self.mend.is_none() {
-            self.mend = Some(self.compile_mending(gas)?);
+        if self.fallback.is_none() {
+            self.fallback = Some(self.compile_fallback(gas)?);
         }
-        let parameters = Step {
+        let parameters = StepKernelParameters {
             first_order: self.first_order.address().into(),
             ..parameters
         };
@@ -37,23 +38,23 @@ impl GasDevice {
             if !others.any(found.unphysical > 0)? {
                 return Ok(others.sum(u64::from(found.first_order))?);
             }
-            self.share_first_order(clock.level, others)?;
-            if watch.row.is_some() && round < ROUNDS {
+            self.exchange_masks(clock.level, others)?;
+            if log.row.is_some() && round < ROUNDS {
                 let masks = self.masks(topology)?;
-                watch.note(topology, |row| masks[row as usize]);
+                log.note(topology, |row| masks[row as usize]);
             }
             if round < ROUNDS
-                && let Some(mend) = &self.mend
+                && let Some(fallback) = &self.fallback
             {
-                mend.launch(&self.device, &parameters)?;
+                fallback.launch(&self.device, &parameters)?;
             }
         }
         let report = self.report(clock.level, topology, gas)?;
-        let hopeless = Hopeless::agreed(report, others)?;
-        Err(StepFailure::Rejected(hopeless))
+        let cell = UnphysicalCell::agreed(report, others)?;
+        Err(StepFailure::Rejected(cell))
     }
 
-    /// The cells of each row that take first-order fluxes.
+    /// Downloads the first-order cells of each row.
     fn masks(&self, topology: &Topology) -> Result<Vec<[u64; 8]>, DeviceError> {
         let mut words = vec![0u32; WORDS * topology.capacity()];
         self.device.download(&self.first_order, 0, &mut words)?;
@@ -63,8 +64,8 @@ impl GasDevice {
         Ok(words.chunks_exact(WORDS).map(mask).collect())
     }
 
-    /// Tells other ranks which cells beside theirs take first-order fluxes.
-    fn share_first_order(&self, level: usize, others: &Comm) -> StepResult<()> {
+    /// Sends the masks of first-order cells to ranks with adjacent patches.
+    fn exchange_masks(&self, level: usize, others: &Comm) -> StepResult<()> {
         if others.is_single() {
             return Ok(());
         }
@@ -87,7 +88,7 @@ impl GasDevice {
         Ok(())
     }
 
-    fn compile_mending(&self, gas: &FieldView<Gas>) -> Result<StepKernel, DeviceError> {
+    fn compile_fallback(&self, gas: &FieldView<Gas>) -> Result<StepKernel, DeviceError> {
         let mut program = FluidProgram {
             first_order_fallback: true,
             blocks: 1,
@@ -101,8 +102,8 @@ impl GasDevice {
         StepKernel::new(&self.device, module.kernel("fluid_step")?, &program)
     }
 
-    /// Adds the cells that are unphysical now to the first-order ones.
-    fn collect(&self, step: &Step, fresh: bool) -> Result<Status, DeviceError> {
+    /// Adds unphysical cells to the first-order cells.
+    fn collect(&self, step: &StepKernelParameters, fresh: bool) -> Result<Status, DeviceError> {
         self.device.fill_zero(&self.status, 0..1)?;
         let parameters = CollectParameters {
             rows: step.rows,
@@ -121,13 +122,13 @@ impl GasDevice {
         self.status()
     }
 
-    /// The first cell that could not be mended: its description, row and cell, state.
+    /// Finds the first cell that could not be corrected.
     fn report(
         &self,
         level: usize,
         topology: &Topology,
         gas: &FieldView<Gas>,
-    ) -> Result<Option<Found>, DeviceError> {
+    ) -> Result<Option<FoundCell>, DeviceError> {
         let mut words = vec![0u32; WORDS * topology.capacity()];
         self.device.download(&self.unphysical, 0, &mut words)?;
         let found = topology.rows(level).iter().find_map(|&row| {
@@ -142,6 +143,10 @@ impl GasDevice {
         let before = gas.device().cell(before, row, cell)?;
         let after = gas.device().cell(after, row, cell)?;
         let why = describe(topology, row, cell, &before, &after);
-        Ok(Some((why, (row, cell), after)))
+        Ok(Some(FoundCell {
+            why,
+            place: (row, cell),
+            after,
+        }))
     }
 }

@@ -1,7 +1,9 @@
-//! Mending unphysical cells: first-order fluxes for the cell and its neighbours' matching faces (Schive et al. 2018,
-//! section 2.2, step ii), and a report when that does not help.
+//! First-order fallback: corrects unphysical cells by first-order fluxes at the cell and at the matching faces of its
+//! neighbours (Schive et al. 2018, section 2.2, step ii).
 
-use super::capture::{Found, Hopeless, StepFailure, StepResult, Watch, surroundings};
+use super::capture::{
+    FallbackLog, FoundCell, StepFailure, StepResult, UnphysicalCell, mask_with_layer,
+};
 use super::solver::{GasReal, GasSolver};
 use super::step::LevelStep;
 use nestar_engine::comm::Comm;
@@ -10,19 +12,20 @@ use nestar_kernels::CELLS;
 use nestar_kernels::mesh::face_direction;
 use rayon::prelude::*;
 
-/// How often the set of first-order cells may grow before the step is given up.
+/// Number of times that the set of first-order cells may grow before the step is rejected.
 pub(super) const ROUNDS: usize = 4;
 
-/// Repeats the update of every patch that has an unphysical cell, or touches one, with first-order fluxes there, until all
-/// cells are physical. Returns the number of cells mended.
+/// Repeats the update of patches with or beside unphysical cells, with first-order fluxes there, until all cells are
+/// physical. Returns the number of corrected cells.
 ///
-/// Conservation holds: a face beside a first-order cell has the same flux on both sides, also across patch borders.
-pub(super) fn mend<R: GasReal>(
+/// The update stays conservative: a face of a first-order cell has the same flux on both sides, also across patch
+/// borders.
+pub(super) fn first_order_fallback<R: GasReal>(
     step: &LevelStep<R>,
     topology: &Topology,
     solver: &mut GasSolver<R>,
     others: &Comm,
-    watch: &mut Watch,
+    log: &mut FallbackLog,
 ) -> StepResult<u64> {
     let rows = topology.rows(step.level);
     for &row in rows {
@@ -32,8 +35,8 @@ pub(super) fn mend<R: GasReal>(
         if !others.any(collect(rows, solver))? {
             return Ok(others.sum(count(rows, solver))?);
         }
-        share(step.level, solver, others)?;
-        watch.note(topology, |row| solver.first_order[row as usize]);
+        exchange_masks(step.level, solver, others)?;
+        log.note(topology, |row| solver.first_order[row as usize]);
         let touched: Vec<u32> = rows
             .iter()
             .copied()
@@ -41,22 +44,26 @@ pub(super) fn mend<R: GasReal>(
             .collect();
         let solver = &*solver;
         touched.par_iter().for_each(|&row| {
-            let mask = surroundings(topology, |row| solver.first_order[row as usize], row);
+            let mask = mask_with_layer(topology, |row| solver.first_order[row as usize], row);
             let mut scratch = solver.scratch.get();
             // SAFETY: the rows are distinct.
             unsafe { step.advance(solver, &mut scratch, row, Some(&mask)) };
         });
     }
     if others.any(collect(rows, solver))? {
-        let hopeless = Hopeless::agreed(report(step, topology, solver), others)?;
-        Err(StepFailure::Rejected(hopeless))
+        let cell = UnphysicalCell::agreed(report(step, topology, solver), others)?;
+        Err(StepFailure::Rejected(cell))
     } else {
         Ok(others.sum(count(rows, solver))?)
     }
 }
 
-/// Tells other ranks which cells beside theirs take first-order fluxes.
-fn share<R: GasReal>(level: usize, solver: &mut GasSolver<R>, others: &Comm) -> StepResult<()> {
+/// Sends the masks of first-order cells to ranks with adjacent patches.
+fn exchange_masks<R: GasReal>(
+    level: usize,
+    solver: &mut GasSolver<R>,
+    others: &Comm,
+) -> StepResult<()> {
     if others.is_single() {
         return Ok(());
     }
@@ -69,7 +76,7 @@ fn share<R: GasReal>(level: usize, solver: &mut GasSolver<R>, others: &Comm) -> 
     Ok(())
 }
 
-/// Adds the cells that are unphysical now to the first-order ones; whether there are any.
+/// Adds unphysical cells to the first-order cells. Returns `true` if there are any.
 fn collect<R: GasReal>(rows: &[u32], solver: &mut GasSolver<R>) -> bool {
     let unphysical = solver.unphysical.as_mut_slice();
     let mut any = false;
@@ -92,19 +99,19 @@ fn count<R: GasReal>(rows: &[u32], solver: &GasSolver<R>) -> u64 {
         .sum()
 }
 
-/// Whether a patch has a first-order cell or shares a face with a patch that has one.
+/// Returns `true` if a patch has a first-order cell or shares a face with a patch that has one.
 fn touches<R: GasReal>(topology: &Topology, solver: &GasSolver<R>, row: u32) -> bool {
     let has = |row: u32| solver.first_order[row as usize] != [0; 8];
     let around = topology.neighbours(row);
     has(row) || (0..6).any(|f| u32::try_from(around[face_direction(f)]).is_ok_and(has))
 }
 
-/// The first cell that could not be mended: its description, row and cell, state.
+/// Finds the first cell that could not be corrected.
 fn report<R: GasReal>(
     step: &LevelStep<R>,
     topology: &Topology,
     solver: &mut GasSolver<R>,
-) -> Option<Found> {
+) -> Option<FoundCell> {
     let unphysical = solver.unphysical.as_mut_slice();
     let found = topology.rows(step.level).iter().find_map(|&row| {
         let words = unphysical[row as usize];
@@ -122,14 +129,14 @@ fn report<R: GasReal>(
     };
     let before = state(step.gas.row(row));
     let after = state(step.gas.next::<R>().row(row));
-    Some((
-        describe(topology, row, cell, &before, &after),
-        (row, cell),
+    Some(FoundCell {
+        why: describe(topology, row, cell, &before, &after),
+        place: (row, cell),
         after,
-    ))
+    })
 }
 
-/// What became of a cell that could not be mended.
+/// Describes a cell that could not be corrected.
 pub(super) fn describe(
     topology: &Topology,
     row: u32,

@@ -1,4 +1,4 @@
-//! The text of the rules, on the emulated device, has the bits and finds the faults of the rules.
+//! Compares inflow rules on the emulated device with the host, bit for bit, faults included.
 
 use super::super::boundary::Inflow;
 use crate::fields::GasModel;
@@ -32,10 +32,10 @@ const TIME: f64 = 0.7;
 fn inflow(table: &str) -> Inflow {
     let mut deck = Deck::parse("inflow.toml", DECK).unwrap();
     let model = GasModel::plain(1.4, &["dust", "dye"]);
-    Inflow::take(&mut deck, table, &model, FaultBox::default()).unwrap()
+    Inflow::from_deck(&mut deck, table, &model, FaultBox::default()).unwrap()
 }
 
-/// The kernel's parameters.
+/// Parameters of the kernel.
 #[device]
 struct Probe<R> {
     centres: Address<f64>,
@@ -88,7 +88,7 @@ fn numbers(count: usize) -> Vec<f64> {
     (0..count).map(|_| next()).collect()
 }
 
-/// What the device makes of states at the given centres: whether there is a wall, the ghosts' states, the fault.
+/// Evaluates walls, ghost states and faults at the given centres on the device.
 fn on_device<R: Real + Pod>(
     rule: &dyn CellRule<R>,
     [axis, side]: [usize; 2],
@@ -133,7 +133,7 @@ fn on_device<R: Real + Pod>(
     (is_wall, words)
 }
 
-/// The rule on the host, cell by cell, against the device.
+/// Compares the rule on host and device, cell by cell.
 fn agree<R: Real + Pod>(rule: &dyn CellRule<R>, face: [usize; 2]) {
     let centres = numbers(3 * CELLS);
     let before: Vec<R> = numbers(COMPONENTS * CELLS)
@@ -171,7 +171,8 @@ fn rules_have_the_same_bits_on_the_device() {
     agree::<f64>(&inflow("inflow.z_upper"), [2, 1]);
 }
 
-/// Where the state, a scalar or `where` cannot be used, the device names the place and the rule gives the host's message.
+/// If the state, a scalar or `where` is invalid, the device reports the place and the rule gives the message of the
+/// host.
 #[test]
 fn faults_of_formulas_keep_their_place_and_message() {
     for (centre, message) in [
