@@ -1,11 +1,12 @@
-//! Tables of cooling in Zarr groups.
+//! Cooling tables in Zarr groups.
 //!
-//! Axes are arrays of one dimension: `log_density` (of hydrogen nuclei per cubic centimetre), optional `metallicity` (solar units) and `redshift`,
-//! `log_temperature` (kelvin), logarithms to base 10, ascending. Rates have a dimension for each axis that is there, in this order: `cooling_primordial`
-//! and `cooling_metal` (erg cm^3/s), `heating_primordial` and `heating_metal` (erg/s per hydrogen nucleus), `mean_molecular_weight`; all but the first are
-//! optional. The metals' part is for solar metallicity and scales with it, unless there is an axis.
+//! Axes are one-dimensional, ascending arrays: `log_density` (hydrogen nuclei per cm^3), optional `metallicity` (solar
+//! units) and `redshift`, `log_temperature` (kelvin); logarithms are to base 10. Rates have one dimension per axis, in
+//! this order: `cooling_primordial` and `cooling_metal` (erg cm^3/s), `heating_primordial` and `heating_metal` (erg/s
+//! per hydrogen nucleus), `mean_molecular_weight`; all but the first are optional. Without a metallicity axis the
+//! contribution of metals is for solar metallicity and proportional to it.
 
-use super::known::Source;
+use super::rate_source::RateSource;
 use nestar_deck::nearest;
 use nestar_device::math::pow;
 use nestar_kernels::cooling::RateFunctions;
@@ -15,10 +16,10 @@ use nestar_snapshot::{PlainArray, read_array};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Metals that a table without an axis for them is continued to, solar units.
+/// Largest metallicity of a table without such an axis, in solar units.
 const RICHEST: f64 = 1e3;
 
-/// Arrays that a table may have.
+/// Names of the arrays.
 const ARRAYS: [&str; 9] = [
     "log_density",
     "metallicity",
@@ -31,7 +32,7 @@ const ARRAYS: [&str; 9] = [
     "mean_molecular_weight",
 ];
 
-/// The axes of a table.
+/// Axes of a table.
 #[derive(Clone, Debug, Default)]
 struct Axes {
     density: Vec<f64>,
@@ -41,16 +42,16 @@ struct Axes {
 }
 
 /// Rates at one redshift, `[density][metallicity][temperature]`.
-type Values = Arc<Vec<f64>>;
+type RateValues = Arc<Vec<f64>>;
 
-/// A table, at one redshift.
-pub(super) struct Group {
+/// A table at one redshift.
+pub(super) struct ZarrTable {
     axes: Arc<Axes>,
-    cooling: Values,
-    heating: Values,
-    /// What metals of solar abundance add.
-    metals: [Values; 2],
-    weight: Option<Values>,
+    cooling: RateValues,
+    heating: RateValues,
+    /// Contribution of metals at solar metallicity: cooling, heating.
+    metals: [RateValues; 2],
+    weight: Option<RateValues>,
 }
 
 impl Axes {
@@ -72,13 +73,13 @@ impl Axes {
         let powers = |axis: Vec<f64>| axis.into_iter().map(|x| pow(10.0, x)).collect();
         let temperature: Vec<f64> = powers(axis("log_temperature", true)?);
         if temperature.len() < 2 {
-            return Err("the axis `log_temperature` needs two values at least".into());
+            return Err("the axis `log_temperature` needs at least two values".into());
         }
         let metallicity = axis("metallicity", false)?;
         if metallicity.len() == 1 || metallicity.first().is_some_and(|z| *z < 0.0) {
             return Err(format!(
-                "{}: the axis `metallicity` needs two values at least, in units of the sun's (no logarithms), found {metallicity:?}; without this \
-                 axis the parts of metals are for the sun's metallicity and scale with it",
+                "{}: the axis `metallicity` needs at least two values, in solar units (no logarithms), found {metallicity:?}; without this \
+                 axis the contribution of metals is for solar metallicity and proportional to it",
                 path.display()
             ));
         }
@@ -90,7 +91,7 @@ impl Axes {
         })
     }
 
-    /// Sizes of the dimensions that are there.
+    /// Returns the sizes of the dimensions.
     fn shape(&self) -> Vec<u64> {
         let all = [
             &self.density,
@@ -102,7 +103,7 @@ impl Axes {
         there.map(|axis| axis.len() as u64).collect()
     }
 
-    /// The values at a redshift, linear between two.
+    /// Interpolates values linearly in redshift.
     fn at_redshift(&self, values: &[f64], redshift: f64) -> Vec<f64> {
         if self.redshift.is_empty() {
             return values.to_vec();
@@ -119,7 +120,7 @@ impl Axes {
         mixed.collect()
     }
 
-    /// Linear in metallicity between planes, of which `at` gives a value; that of the only one, where there is no axis.
+    /// Interpolates linearly in metallicity; `at` returns the value of a plane. Without an axis there is one plane.
     fn mixed(&self, z: f64, at: impl Fn(usize) -> f64) -> f64 {
         let (plane, weight) = weigh(&self.metallicity, z);
         let low = at(plane);
@@ -129,7 +130,7 @@ impl Axes {
         }
     }
 
-    /// The value at a density, temperature and plane of metallicity: power laws between nodes.
+    /// Interpolates a plane of metallicity by power laws in density and temperature.
     fn value(&self, values: &[f64], plane: usize, n: f64, t: f64) -> f64 {
         let planes = self.metallicity.len().max(1);
         let (i, _) = weigh(&self.density, n);
@@ -148,7 +149,7 @@ impl Axes {
     }
 }
 
-/// The interval of an axis, and how far in it a place is, 0 to 1.
+/// Returns the interval of an axis and the position within it, 0 to 1.
 fn weigh(axis: &[f64], x: f64) -> (usize, f64) {
     if axis.len() < 2 {
         return (0, 0.0);
@@ -163,10 +164,12 @@ fn array(path: &Path, name: &str) -> Result<PlainArray, String> {
     read_array(path, name).map_err(|error| error.to_string())
 }
 
+/// Checks the names of the arrays.
+///
 /// # Errors
-/// The group has an array that a table does not have.
+/// An array has an unknown name.
 fn check_names(path: &Path) -> Result<(), String> {
-    // a path that is no group has its error where its axes are read
+    // a path that is not a group is reported when its axes are read
     for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         if ARRAYS.contains(&&*name) || name.starts_with('.') || !entry.path().is_dir() {
@@ -175,7 +178,7 @@ fn check_names(path: &Path) -> Result<(), String> {
         let guess = nearest(&name, ARRAYS.iter().copied());
         let guess = guess.map_or_else(String::new, |word| format!("; did you mean {word:?}?"));
         return Err(format!(
-            "{}: no array of a table is called {name:?}{guess} (there may be {})",
+            "{}: unknown array {name:?}{guess} (known arrays: {})",
             path.display(),
             ARRAYS.join(", ")
         ));
@@ -183,11 +186,11 @@ fn check_names(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-impl Group {
+impl ZarrTable {
     /// Reads a table at a redshift.
     ///
     /// # Errors
-    /// What is missing, has another name or another shape; a redshift that the table does not reach.
+    /// An array is missing or has an unknown name or a wrong shape; the redshift is outside the table.
     pub fn read(path: &Path, redshift: f64) -> Result<Self, String> {
         check_names(path)?;
         let axes = Axes::read(path)?;
@@ -196,7 +199,7 @@ impl Group {
             && !(*first..=*last).contains(&redshift)
         {
             return Err(format!(
-                "{}: the table reaches from redshift {first} to {last}, `cooling.redshift` is {redshift}: set one in between",
+                "{}: the table covers redshifts {first} to {last}, but `cooling.redshift` is {redshift}",
                 path.display()
             ));
         }
@@ -208,7 +211,7 @@ impl Group {
             match shape == axes.shape() {
                 true => Ok(Some(axes.at_redshift(&values, redshift))),
                 false => Err(format!(
-                    "`{name}` has the shape {shape:?}, its axes have {:?} values: density, metallicity and redshift where they are there, temperature",
+                    "`{name}` has the shape {shape:?}, but its axes have {:?} values (density, optional metallicity and redshift, temperature)",
                     axes.shape()
                 )),
             }
@@ -217,7 +220,7 @@ impl Group {
         let or_nothing =
             |values: Option<Vec<f64>>| Arc::new(values.unwrap_or_else(|| vec![0.0; count]));
         let cooling = values("cooling_primordial")?;
-        let cooling = cooling.ok_or("it has no array `cooling_primordial`")?;
+        let cooling = cooling.ok_or("the array `cooling_primordial` is missing")?;
         Ok(Self {
             cooling: Arc::new(cooling),
             heating: or_nothing(values("heating_primordial")?),
@@ -230,8 +233,8 @@ impl Group {
         })
     }
 
-    /// The rates, and where they are known; the mean molecular weight is that of a metallicity.
-    pub fn source(self, metallicity: f64) -> Source {
+    /// Returns the rates and their range; the mean molecular weight is that of `metallicity`.
+    pub fn source(self, metallicity: f64) -> RateSource {
         let axes = self.axes.clone();
         let [cooling_metal, heating_metal] = self.metals;
         let has_metals = [&cooling_metal, &heating_metal]
@@ -249,7 +252,7 @@ impl Group {
             .weight
             .map(|weights| weight(axes.clone(), weights, metallicity));
         let last = |axis: &[f64]| [axis[0], axis[axis.len() - 1]];
-        Source {
+        RateSource {
             known: last(&axes.temperature),
             densities: (axes.density.len() > 1).then(|| last(&axes.density)),
             metals: match metallicities.len() {
@@ -267,8 +270,8 @@ impl Group {
     }
 }
 
-/// The mean molecular weight of a metallicity.
-fn weight(axes: Arc<Axes>, weights: Values, metallicity: f64) -> MolecularWeight<'static> {
+/// Returns the mean molecular weight at a metallicity.
+fn weight(axes: Arc<Axes>, weights: RateValues, metallicity: f64) -> MolecularWeight<'static> {
     let temperatures = axes.temperature.clone();
     let at = move |n: f64, k: usize| {
         let t = axes.temperature[k];
@@ -277,11 +280,11 @@ fn weight(axes: Arc<Axes>, weights: Values, metallicity: f64) -> MolecularWeight
     MolecularWeight::At(temperatures, Box::new(at))
 }
 
-/// A rate with the part of metals, by density, temperature and metallicity.
+/// Returns a rate including metals, as a function of density, temperature and metallicity.
 fn rate(
     axes: Arc<Axes>,
-    base: Values,
-    metals: Values,
+    base: RateValues,
+    metals: RateValues,
 ) -> impl Fn(f64, f64, f64) -> f64 + Send + Sync {
     move |n, t, z| {
         if axes.metallicity.is_empty() {

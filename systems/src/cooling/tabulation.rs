@@ -1,9 +1,9 @@
-//! From the table `[cooling]` to rates at nodes.
+//! Tabulates the rates of the table `[cooling]`.
 
 use super::config::{CoolingConfig, LawsConfig, RatesConfig};
-use super::group::Group;
-use super::known::Source;
-use super::laws::{KOYAMA_INUTSUKA, Law, Laws};
+use super::laws::{CoolingLawMap, KOYAMA_INUTSUKA, Law};
+use super::rate_source::RateSource;
+use super::zarr_table::ZarrTable;
 use nestar_deck::{Deck, DeckError, TableFile, nearest};
 use nestar_kernels::cooling::laws::{
     DUST_MAX_TEMPERATURE, KOYAMA_INUTSUKA_HEATING, PowerLaws, koyama_inutsuka,
@@ -12,14 +12,14 @@ use nestar_kernels::cooling::tabulate::MolecularWeight;
 use nestar_kernels::cooling::{CoolingTable, RateFunctions, TableGrid, tabulate};
 use std::sync::Arc;
 
-/// Temperature of the cosmic microwave background today, kelvin (D. J. Fixsen, ApJ 707, 916, 2009).
+/// Temperature of the cosmic microwave background today, in kelvin (D. J. Fixsen, ApJ 707, 916, 2009).
 const BACKGROUND: f64 = 2.725;
-/// What no rate of a text file may exceed, erg cm^3/s: it would be a logarithm.
+/// Largest plausible rate of a text file, erg cm^3/s: larger values are probably logarithms.
 const LARGEST: f64 = 1e-10;
 /// Metallicities at which a law of the program is tabulated.
 const METALLICITIES: [f64; 8] = [0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 
-impl Source {
+impl RateSource {
     fn of_law(law: Law, densities: [f64; 2]) -> Self {
         let [cooling, heating] = [law.clone(), law];
         let rates = RateFunctions {
@@ -53,12 +53,11 @@ impl Source {
         let file = TableFile::read(path)?;
         let (places, values) = (file.ascending("temperature_k")?, file.column("lambda")?);
         if places[0] <= 0.0 {
-            let why = "temperatures must be above 0 kelvin: give them, not their logarithms";
+            let why = "temperatures must be above 0 kelvin: give temperatures, not logarithms";
             return Err(file.error_at("temperature_k", 0, why));
         }
         if places.len() < 2 {
-            let why =
-                "this is the only row, and rates are known between two temperatures: add another";
+            let why = "a table needs at least two rows: add another temperature";
             return Err(file.error_at("temperature_k", 0, why));
         }
         let laws = PowerLaws::through(&places, &values);
@@ -66,7 +65,7 @@ impl Source {
         if let Some(row) = values.iter().position(|value| value.abs() > LARGEST) {
             let value = values[row];
             let why = format!(
-                "\"lambda\" is {value:?} erg cm^3/s here, but no gas cools by more than {LARGEST:e}: give rates, not their logarithms"
+                "\"lambda\" is {value:?} erg cm^3/s, above the largest plausible rate {LARGEST:e}: give rates, not logarithms"
             );
             return Err(file.error_at("lambda", row, why));
         }
@@ -76,9 +75,15 @@ impl Source {
         })
     }
 
+    /// Reads the source of rates of a deck.
+    ///
     /// # Errors
-    /// No such law; what is wrong with a file.
-    pub fn read(config: &CoolingConfig, deck: &Deck, laws: &Laws) -> Result<Self, DeckError> {
+    /// The law does not exist; a file is invalid.
+    pub fn read(
+        config: &CoolingConfig,
+        deck: &Deck,
+        laws: &CoolingLawMap,
+    ) -> Result<Self, DeckError> {
         let wrong = |why: String| deck.error_at("cooling.table", why);
         let name = match &config.table {
             RatesConfig::Laws(laws) => return Self::of_laws(laws).map_err(wrong),
@@ -95,12 +100,12 @@ impl Source {
             return Ok(Self::of_law(law.clone(), config.densities_cm3));
         }
         if name.ends_with(".zarr") {
-            let group = Group::read(&path, config.redshift).map_err(wrong)?;
+            let group = ZarrTable::read(&path, config.redshift).map_err(wrong)?;
             return Ok(group.source(config.metallicity));
         }
         if name.ends_with(".csv") || name.ends_with(".txt") {
             if !path.is_file() {
-                return Err(wrong(format!("there is no file {}", path.display())));
+                return Err(wrong(format!("file not found: {}", path.display())));
             }
             return Self::of_file(&path);
         }
@@ -109,21 +114,23 @@ impl Source {
         let guess = nearest(name, known.iter().copied());
         let guess = guess.map_or_else(String::new, |word| format!("; did you mean {word:?}?"));
         Err(wrong(format!(
-            "`cooling.table` = {name:?} is no law of cooling (there are {}) and no file that ends in .csv or .zarr{guess}",
+            "`cooling.table` = {name:?} is neither a cooling law ({}) nor a file that ends in .csv or .zarr{guess}",
             known.join(", ")
         )))
     }
 }
 
-/// The curves by which cells cool: the rates of `source` with the heating and the background of the deck.
+/// Tabulates the rates of `source` with the heating and the background of the deck.
 ///
 /// # Errors
-/// What the rates of the table do not reach or do not depend on; those of [`tabulate`].
+/// The deck asks for values outside the rates, or for a dependence that they do not have; errors of [`tabulate`].
 pub(super) fn curves(
     config: &CoolingConfig,
     deck: &Deck,
-    source: Source,
-    (gamma, carries, constant): (f64, bool, f64),
+    source: RateSource,
+    gamma: f64,
+    carries: bool,
+    constant: f64,
 ) -> Result<CoolingTable<f64>, DeckError> {
     let highest = source.known[1];
     let varies = source.metallicities.len() > 1 && carries;
@@ -149,17 +156,19 @@ pub(super) fn curves(
     tabulate(&rates, &grid).map_err(|why| deck.error_at("cooling.table", why))
 }
 
+/// Checks the temperature range.
+///
 /// # Errors
-/// The rates are not known at the floor, or at the temperature of the background.
+/// The rates do not include the floor or the temperature of the background.
 fn check_reach(
     config: &CoolingConfig,
     deck: &Deck,
     [lowest, highest]: [f64; 2],
 ) -> Result<(), DeckError> {
-    let known = |lowest: f64| format!("the rates of `cooling.table` are known from {lowest} K on");
+    let known = |lowest: f64| format!("the rates of `cooling.table` start at {lowest} K");
     if config.floor_k < lowest * (1.0 - 1e-9) {
         let (known, floor) = (known(lowest), config.floor_k);
-        let why = format!("{known}, and `cooling.floor_k` is {floor} K: raise it to {lowest}");
+        let why = format!("{known}, but `cooling.floor_k` is {floor} K: raise it to {lowest}");
         return Err(deck.error_at("cooling.floor_k", why));
     }
     let top = config.top_k.min(highest);
@@ -171,7 +180,7 @@ fn check_reach(
             "cooling.table"
         };
         let why = format!(
-            "`cooling.floor_k` is {floor} K, and the rates end at {top} K, by `{by}`: lower the floor, or raise that"
+            "`cooling.floor_k` is {floor} K, but the rates end at {top} K because of `{by}`: lower the floor or change `{by}`"
         );
         let given = cut && deck.has(by);
         return Err(deck.error_at(if given { by } else { "cooling.floor_k" }, why));
@@ -184,33 +193,35 @@ fn check_reach(
     if config.background && coldest < lowest {
         let known = known(lowest);
         let why = format!(
-            "{known}, and the rate at {coldest} K is to be subtracted: take a table that reaches there, or leave out `cooling.background`"
+            "{known}, but the rate at {coldest} K is to be subtracted: use a table that includes it, or remove `cooling.background`"
         );
         return Err(deck.error_at("cooling.background", why));
     }
     Ok(())
 }
 
+/// Checks metallicity and densities.
+///
 /// # Errors
-/// A metallicity on which the rates do not depend, or which they do not reach; densities that do not ascend.
+/// The rates do not depend on the metallicity or do not include it; densities do not ascend.
 fn check_choices(
     config: &CoolingConfig,
     deck: &Deck,
-    source: &Source,
+    source: &RateSource,
     varies: bool,
 ) -> Result<(), DeckError> {
     let z = config.metallicity;
     if source.metallicities.len() < 2 && z != CoolingConfig::default().metallicity {
         let why = format!(
-            "`cooling.table` has rates that do not depend on metals, and `cooling.metallicity` is {z}: leave it out, or take a Zarr group with \
-             `cooling_metal`, or a law of the program"
+            "the rates of `cooling.table` do not depend on metals, but `cooling.metallicity` is {z}: remove it, or use a Zarr group with \
+             `cooling_metal` or a law of the program"
         );
         return Err(deck.error_at("cooling.metallicity", why));
     }
     let [poorest, richest] = source.metals;
     if !varies && !(poorest..=richest).contains(&z) {
         let why = format!(
-            "`cooling.table` reaches from metallicity {poorest} to {richest}, `cooling.metallicity` is {z}: set one in between"
+            "`cooling.table` covers metallicities {poorest} to {richest}, but `cooling.metallicity` is {z}"
         );
         return Err(deck.error_at("cooling.metallicity", why));
     }
@@ -222,7 +233,7 @@ fn check_choices(
     Ok(())
 }
 
-/// Rates with those of the deck.
+/// Adds heating and the background of the deck to rates.
 fn with_heating(
     config: &CoolingConfig,
     rates: RateFunctions<'static>,

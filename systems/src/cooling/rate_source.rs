@@ -1,25 +1,25 @@
-//! Rates, and where they are known.
+//! Cooling rates and their range of validity.
 
 use nestar_kernels::cooling::RateFunctions;
 use nestar_kernels::cooling::tabulate::MolecularWeight;
 
-/// Where rates are known, and whether they depend on metals.
-pub(super) struct Source {
+/// Rates, their range, and their dependence on metals.
+pub(super) struct RateSource {
     pub rates: RateFunctions<'static>,
-    /// Lowest and highest temperature at which they are known, kelvin.
+    /// Range of temperatures, in kelvin.
     pub known: [f64; 2],
-    /// Lowest and highest density, hydrogen nuclei per cubic centimetre; `None`: nothing depends on it.
+    /// Range of hydrogen number densities, cm^-3; `None`: the rates do not depend on density.
     pub densities: Option<[f64; 2]>,
-    /// Lowest and highest metallicity of a table, where it has an axis.
+    /// Range of metallicities of a table that has such an axis.
     pub metals: [f64; 2],
-    /// Metallicities between which they are linear; fewer than two: they do not depend on it.
+    /// Metallicities between which the rates are linear; fewer than two: no dependence on metals.
     pub metallicities: Vec<f64>,
     /// Largest metallicity.
     pub richest: f64,
 }
 
-impl Source {
-    /// Rates by temperature alone.
+impl RateSource {
+    /// Rates that depend on temperature only.
     pub fn plain(cooling: impl Fn(f64) -> f64 + Send + Sync + 'static, heating: f64) -> Self {
         Self {
             rates: RateFunctions {
@@ -35,7 +35,8 @@ impl Source {
         }
     }
 
-    /// What metals add to the rates; none, where these do not depend on metals or are not known without them.
+    /// Returns the contribution of metals; `None` if the rates do not depend on metals or are not known for zero
+    /// metallicity.
     pub fn of_metals(self) -> Option<Self> {
         if self.metallicities.len() < 2 || self.metals[0] > 0.0 {
             return None;
