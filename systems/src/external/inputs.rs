@@ -1,4 +1,4 @@
-//! The numbers of a cell that formulas of the table `[external]` give.
+//! Derived inputs of a cell by the formulas of the table `[external]`.
 
 use super::config::ExternalConfig;
 use crate::fields::quantities::{compile, vocabulary_of_places};
@@ -8,31 +8,31 @@ use nestar_device::{Place, Real, device};
 use nestar_engine::data::DerivedInputs;
 use nestar_engine::data::criteria::{CellQuantity, NamedQuantity, QuantityFn};
 
-/// The key of the potential.
+/// Key of the potential.
 const POTENTIAL: &str = "external.potential";
 
-/// Coordinate x so many widths of the cell away.
+/// x coordinate at an offset in cell widths.
 #[device]
-fn x_away<R: Real>(at: &Place<R>, steps: R) -> R {
+fn x_at_offset<R: Real>(at: &Place<R>, steps: R) -> R {
     at.centre[0] + steps * at.width[0]
 }
 
-/// Coordinate y so many widths of the cell away.
+/// y coordinate at an offset in cell widths.
 #[device]
-fn y_away<R: Real>(at: &Place<R>, steps: R) -> R {
+fn y_at_offset<R: Real>(at: &Place<R>, steps: R) -> R {
     at.centre[1] + steps * at.width[1]
 }
 
-/// Coordinate z so many widths of the cell away.
+/// z coordinate at an offset in cell widths.
 #[device]
-fn z_away<R: Real>(at: &Place<R>, steps: R) -> R {
+fn z_at_offset<R: Real>(at: &Place<R>, steps: R) -> R {
     at.centre[2] + steps * at.width[2]
 }
 
-/// Distance from the origin so many widths of the cell away along x, y, z.
+/// Distance from the origin at an offset in cell widths along x, y, z.
 #[device]
-fn radius_away<R: Real>(at: &Place<R>, i: R, j: R, k: R) -> R {
-    let (x, y, z) = (x_away(at, i), y_away(at, j), z_away(at, k));
+fn radius_at_offset<R: Real>(at: &Place<R>, i: R, j: R, k: R) -> R {
+    let (x, y, z) = (x_at_offset(at, i), y_at_offset(at, j), z_at_offset(at, k));
     sum3(x * x, y * y, z * z).sqrt()
 }
 
@@ -42,13 +42,13 @@ fn time<R: Real>(at: &Place<R>) -> R {
     R::from_f64(at.time)
 }
 
-/// What the variable `name` is so many widths of the cell away.
-fn away(name: &str, steps: [f64; 3]) -> NamedQuantity {
+/// Returns the variable `name` at an offset in cell widths.
+fn variable_at_offset(name: &str, steps: [f64; 3]) -> NamedQuantity {
     let (function, parameters) = match name {
-        "x" => (QuantityFn::of::<x_away>(), &steps[..1]),
-        "y" => (QuantityFn::of::<y_away>(), &steps[1..2]),
-        "z" => (QuantityFn::of::<z_away>(), &steps[2..]),
-        "r" => (QuantityFn::of::<radius_away>(), &steps[..]),
+        "x" => (QuantityFn::of::<x_at_offset>(), &steps[..1]),
+        "y" => (QuantityFn::of::<y_at_offset>(), &steps[1..2]),
+        "z" => (QuantityFn::of::<z_at_offset>(), &steps[2..]),
+        "r" => (QuantityFn::of::<radius_at_offset>(), &steps[..]),
         _ => (QuantityFn::of::<time>(), &steps[..0]),
     };
     NamedQuantity {
@@ -58,20 +58,20 @@ fn away(name: &str, steps: [f64; 3]) -> NamedQuantity {
     }
 }
 
-/// The numbers of a cell: the potential, its differences over a cell along x, y, z, and the further accelerations.
-pub(super) struct CellNumbers {
+/// Inputs of a cell: the potential, its differences over a cell width along x, y, z, and additional accelerations.
+pub(super) struct ExternalInputs {
     pub numbers: DerivedInputs,
-    /// Whether any of them changes with time.
-    pub moves: bool,
-    /// Whether any of them is not 0.
-    pub acts: bool,
+    /// `true` if an input depends on time.
+    pub depends_on_time: bool,
+    /// `true` if an input is not 0.
+    pub is_nonzero: bool,
 }
 
-impl CellNumbers {
+impl ExternalInputs {
     /// Compiles the formulas.
     ///
     /// # Errors
-    /// What is wrong with one, at its place; an order of differences that there is not.
+    /// A formula is invalid (the error has the position); the order of differences is invalid.
     pub fn of(config: &ExternalConfig, deck: &Deck) -> Result<Self, DeckError> {
         let fourth = match config.order {
             2 | 4 => config.order == 4,
@@ -81,7 +81,7 @@ impl CellNumbers {
             }
         };
         let potential = deck.formula(POTENTIAL, &config.potential, &["x", "y", "z", "r", "t"])?;
-        // again with what it uses alone, which is what is computed in a cell
+        // compile again with the variables in use only: these are computed in each cell
         let used: Vec<&str> = ["x", "y", "z", "r", "t"]
             .into_iter()
             .filter(|name| potential.uses(name))
@@ -89,32 +89,32 @@ impl CellNumbers {
         let potential = deck.formula(POTENTIAL, &config.potential, &used)?;
         let mut list = vec![at_points(&potential, &used, &[[0.0; 3]])];
         for axis in 0..3 {
-            list.push(difference(&potential, &used, axis, (fourth, deck))?);
+            list.push(difference(&potential, &used, axis, fourth, deck)?);
         }
         let further = [
             ("x", &config.acceleration_x),
             ("y", &config.acceleration_y),
             ("z", &config.acceleration_z),
         ];
-        let mut moves = used.contains(&"t");
-        let mut acts = potential.constant() != Some(0.0);
+        let mut depends_on_time = used.contains(&"t");
+        let mut is_nonzero = potential.constant() != Some(0.0);
         for (axis, text) in further {
             let key = format!("external.acceleration_{axis}");
             let number = compile(deck, &key, text, vocabulary_of_places())?;
-            moves |= changes(&number, text);
-            acts |= !is_zero(&number);
+            depends_on_time |= changes(&number, text);
+            is_nonzero |= !is_zero(&number);
             list.push(number);
         }
         let numbers = DerivedInputs::new(list);
         Ok(Self {
             numbers,
-            moves,
-            acts,
+            depends_on_time,
+            is_nonzero,
         })
     }
 }
 
-/// Whether a number of a cell changes with time.
+/// Returns `true` if an input depends on time.
 fn changes(number: &CellQuantity, text: &str) -> bool {
     match number {
         CellQuantity::Formula(formula, ..) => formula.uses("t"),
@@ -122,28 +122,29 @@ fn changes(number: &CellQuantity, text: &str) -> bool {
     }
 }
 
-/// Whether a number is 0 in all cells.
+/// Returns `true` if an input is 0 in all cells.
 fn is_zero(number: &CellQuantity) -> bool {
     matches!(number, CellQuantity::Formula(formula, ..) if formula.constant() == Some(0.0))
 }
 
-/// A formula of the `used` variables at some points, so many widths of the cell away.
+/// Evaluates a formula of the `used` variables at points given in cell widths.
 fn at_points(formula: &Formula, used: &[&str], points: &[[f64; 3]]) -> CellQuantity {
     let at = |point: &[f64; 3]| {
         used.iter()
-            .map(|name| away(name, *point))
+            .map(|name| variable_at_offset(name, *point))
             .collect::<Vec<_>>()
     };
     let arguments = points.iter().flat_map(at).collect();
     CellQuantity::Formula(formula.clone(), arguments, POTENTIAL.into())
 }
 
-/// The difference over a cell along an axis.
+/// Returns the difference over a cell width along an axis.
 fn difference(
     potential: &Formula,
     used: &[&str],
     axis: usize,
-    (fourth, deck): (bool, &Deck),
+    fourth: bool,
+    deck: &Deck,
 ) -> Result<CellQuantity, DeckError> {
     if !used.contains(&["x", "y", "z"][axis]) && !used.contains(&"r") {
         let none = deck.formula(POTENTIAL, "0", &[])?;
