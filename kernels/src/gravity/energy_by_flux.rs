@@ -1,6 +1,6 @@
 //! Gravitational energy source from mass fluxes: each face contributes its mass flux times the potential difference of
 //! its two sides. With the mean of the potentials before and after a step, the gas gains what its gravitational energy
-//! loses, to round-off on a uniform mesh (after Mullen, Hanawa & Gammie, ApJS 252, 30 (2021)).
+//! loses. On a uniform mesh this holds to round-off (after Mullen, Hanawa & Gammie, ApJS 252, 30 (2021)).
 
 use crate::CELLS;
 use crate::PATCH;
@@ -15,7 +15,7 @@ use nestar_device::math::sum3;
 use nestar_device::{Address, Real, device};
 
 /// Energy density gained over a time by the mass fluxes through the lower (`below`) and upper (`above`) faces of a
-/// cell. `own` is its potential, `around` that of the neighbours x-, x+, y-, y+, z-, z+, and `rates` the time over the
+/// cell. `own` is its potential, `around` that of the neighbours x-, x+, y-, y+, z-, z+. `rates` is the time over the
 /// cell width along each axis.
 #[device]
 pub fn flux_work<R: Real>(

@@ -45,8 +45,8 @@ fn eight(n: usize, side: usize) -> usize {
     (x + (side & 1)) + PATCH * ((y + (side >> 1 & 1)) + PATCH * (z + (side >> 2)))
 }
 
-/// Sets the potential of a row to the averages of its children (the first is `first`), and stores the fine differences
-/// if several ranks share the hierarchy.
+/// Sets the potential of a row to the averages of its children (the first is `first`). Stores the fine differences if
+/// several ranks share the hierarchy.
 ///
 /// # Safety
 /// Nobody else may use this row of the coarse level meanwhile.

@@ -81,9 +81,9 @@ pub fn spline_coefficient(value: f64, beside: &[f64; 6]) -> f64 {
     value - 0.125 * sum3(bends[0], bends[1], bends[2])
 }
 
-/// Returns a derivative of 1/r of order n, over the factorials of its orders and without sign, from those of one and
-/// two orders less along each axis (Duan & Krasny 2001): n r^2 e = (2n - 1) sum x e' - (n - 1) sum e''. `first` is 2 -
-/// 1/n and `second` 1 - 1/n.
+/// Returns a derivative of 1/r of order n, over the factorials of its orders and without sign. It follows from those of
+/// one and two orders less along each axis (Duan & Krasny 2001): n r^2 e = (2n - 1) sum x e' - (n - 1) sum e''. `first`
+/// is 2 - 1/n and `second` 1 - 1/n.
 #[device]
 #[must_use]
 pub fn next_derivative(

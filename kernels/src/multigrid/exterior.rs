@@ -1,8 +1,8 @@
 //! Potential outside an isolated domain: tables on the root level, and their interpolation for finer levels.
 //!
-//! The tables hold the layers at -2, -1 and 0 cells from each face of the domain (the first two are outside), over the
-//! face and two cells around it. Finer levels interpolate by quadratic B-splines, which are smooth across root cells;
-//! jumps would be amplified by slopes on fine levels. A second table holds the spline coefficients.
+//! The tables hold the layers at -2, -1 and 0 cells from each face of the domain (the first two are outside). They
+//! extend over the face and two cells around it. Finer levels interpolate by quadratic B-splines, which are smooth
+//! across root cells; jumps would be amplified by slopes on fine levels. A second table holds the spline coefficients.
 
 use super::stencil::{offset_in_root_cell, spline, table_index, weighted_sum_3x3};
 use nestar_device::Real;

@@ -20,7 +20,7 @@ pub(super) fn is_lower(face: usize) -> bool {
     face & 1 == 0
 }
 
-/// Returns the neighbours x-, x+, y-, y+, z-, z+ of a cell of a row of `N`^3, and a bit mask of faces without a patch.
+/// Returns the neighbours x-, x+, y-, y+, z-, z+ of a cell of a row of `N`^3. The bit mask marks faces without a patch.
 #[inline(always)]
 pub(super) fn around<R: Real, const N: usize>(
     bank: &Rows<R>,

@@ -2,11 +2,12 @@
 //! prolongation.
 //!
 //! The potential has 8^3 cells per row. Ghost values at coarse-fine faces are interpolated from coarse and fine values
-//! for each face separately (Martin & Cartwright 1996), so concave corners of a level need no special treatment.
+//! for each face separately (Martin & Cartwright 1996). Concave corners of a level therefore need no special treatment.
 //! Corrections of a level have 4^3, 2^3 and 1 cells per row; outside the level they are mirrored with a factor. Values
 //! outside an isolated domain come from the solver of the root level ([`exterior`]). All operations gather, and a
-//! relaxation changes one colour while it reads the other, so results do not depend on the order of patches, threads or
-//! blocks. Each operation exists as a loop on the host and as a kernel (`*.cu`); both use the functions of [`stencil`].
+//! relaxation changes one colour while it reads the other. Results therefore do not depend on the order of patches,
+//! threads or blocks. Each operation exists as a loop on the host and as a kernel (`*.cu`); both use the functions of
+//! [`stencil`].
 
 pub mod coarse;
 mod coarse_block;

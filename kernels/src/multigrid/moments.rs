@@ -1,7 +1,7 @@
 //! Moments of a right-hand side on the root level, on the host; `moments.cu` is the device version.
 //!
-//! Moments of a patch are computed axis by axis and converted to fixed point before patches are summed, so that any
-//! order gives the same bits.
+//! Moments of a patch are computed axis by axis and converted to fixed point before patches are summed. Any order of
+//! the sum then gives the same bits.
 
 use super::source::PoissonSource;
 use crate::PATCH;

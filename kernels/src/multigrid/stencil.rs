@@ -92,8 +92,8 @@ pub fn offset_in_root_cell<R: Real>(cell: i32, level: i32) -> R {
 }
 
 /// Index of a root cell outside the domain of `cells` cells, or in its outermost layer, in the table of a face:
-/// `[face][layer][b][a]`. Layers are in ascending order from 2 below a lower face and from 1 below an upper one, with 2
-/// more cells along the other axes.
+/// `[face][layer][b][a]`. Layers are in ascending order from 2 below a lower face and from 1 below an upper one. They
+/// have 2 more cells along the other axes.
 #[device]
 pub fn table_index(cells: &[i32; 3], face: i32, at: [i32; 3]) -> i32 {
     let axis = (face >> 1) as usize;
@@ -124,9 +124,9 @@ pub fn mean_in_plane<R: Real>(values: &[R; 9]) -> R {
 }
 
 /// Coarse difference through a face minus the mean of the four fine ones of [`laplacian_ghost`], for the coarse width.
-/// `covered` is the mean of the eight fine values outside the face, `outward` the mean difference of the four farther
-/// and the four nearer ones, `plane` the mean of the coarse level in the plane of the cell before the face, `own` its
-/// value.
+/// `covered` is the mean of the eight fine values outside the face. `outward` is the mean difference of the four
+/// farther and the four nearer ones. `plane` is the mean of the coarse level in the plane of the cell before the face,
+/// and `own` its value.
 #[device]
 pub fn flux_mismatch<R: Real>(own: R, plane: R, covered: R, outward: R) -> R {
     let fine = (8.0 * (covered - plane) - outward) / 15.0;
@@ -174,8 +174,8 @@ pub fn slope_ghosts<R: Real>(planes: &[R; 2], inner: &[R; 2]) -> [R; 2] {
     [near, far]
 }
 
-/// Interpolates trilinearly to the centre of an octant of a cell, from its value and those of its neighbours on the
-/// side of the octant, as bits z y x.
+/// Interpolates trilinearly to the centre of an octant of a cell. The values are its own and those of its neighbours on
+/// the side of the octant, as bits z y x.
 #[device]
 pub fn trilinear<R: Real>(v: &[R; 8]) -> R {
     let faces = 9.0 * sum3(v[1], v[2], v[4]);

@@ -65,9 +65,9 @@ fn stays_at_floor<R: Real, const S: usize>(
     rate <= 0.0 && s.energy <= least_energy::<R, S>(&p.network, s) * 1.00001
 }
 
-/// Returns the cooling time (energy over the sum of absolute cooling and heating rates) or the response time of a small
-/// energy perturbation at fixed species, whichever is shorter, in code time. Both are finite in equilibrium. `more` is
-/// the heating by formula. Infinite without rates and for gas that stays at the floor.
+/// Returns the shorter of the cooling time and the response time of a small energy perturbation at fixed species, in
+/// code time. The cooling time is energy over the sum of absolute cooling and heating rates. Both are finite in
+/// equilibrium. `more` is the heating by formula. Infinite without rates and for gas that stays at the floor.
 #[device]
 fn response_time<R: Real, const S: usize, const N: usize, const K: usize>(
     gas: Conserved<R>,

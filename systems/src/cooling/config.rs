@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum RatesConfig {
-    /// `koyama-inutsuka`, the name of a cooling law of the program, a text file (`.csv`, with columns `temperature_k`
-    /// and `lambda`) or a Zarr group (`.zarr`), relative to the deck.
+    /// `koyama-inutsuka`, the name of a cooling law of the program, or a file relative to the deck. The file is text
+    /// (`.csv`, with columns `temperature_k` and `lambda`) or a Zarr group (`.zarr`).
     Named(String),
     /// Power laws.
     Laws(LawsConfig),

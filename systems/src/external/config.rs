@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExternalConfig {
-    /// Potential, a formula. The acceleration is its central difference over one and two cells, also outside the domain
-    /// (at walls and periodic faces too), where the formula must be finite.
+    /// Potential, a formula. The acceleration is its central difference over one and two cells. The formula must be
+    /// finite there, also outside the domain at walls and periodic faces.
     #[schemars(extend("unit" = "length**2/time**2"))]
     pub potential: String,
     /// Additional acceleration along x, a formula.

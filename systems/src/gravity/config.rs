@@ -48,7 +48,7 @@ pub enum GravityEnergy {
     /// the potentials on both sides. On a uniform mesh the sum of both energies is conserved to round-off; at level
     /// boundaries a little is lost. The difference from the change of the kinetic energy goes to the internal energy,
     /// which loses at most half of its value in a step. "kicks" is used instead for gas whose internal energy is below
-    /// a thousandth of its kinetic energy, and with `force = "gradient"` in steps that had to be shortened.
+    /// a thousandth of its kinetic energy. With `force = "gradient"` it is also used in steps that had to be shortened.
     Fluxes,
     /// By kicks: the gas gains the change of its kinetic energy, and the internal energy stays constant.
     Kicks,
@@ -63,12 +63,12 @@ pub enum GravityForce {
     /// By the divergence of the gravitational stress, from the gradients of the potential before and after a step. The
     /// total momentum is conserved to round-off, also on several levels: in a periodic domain, and in an isolated one
     /// with `root = "fft"` if no finer level touches the faces. Do not change this key at a restart: the first step
-    /// after it would get a wrong kick. The method is of second order for any `order` (which then applies only to the
-    /// predicted kick within a step), and of first order in cells at level boundaries. The truncation error there and
+    /// after it would get a wrong kick. The method is of second order for any `order`, which then applies only to the
+    /// predicted kick within a step. In cells at level boundaries it is of first order. The truncation error there and
     /// the residual of Poisson's equation act as forces that do not scale with the density. Gas with less than a
-    /// hundredth of the density of the attracting matter is therefore accelerated spuriously, in single precision also
-    /// by round-off, until the time step vanishes; use "gradient" for such gas. The gas must be the only matter that
-    /// attracts.
+    /// hundredth of the density of the attracting matter is therefore accelerated spuriously until the time step
+    /// vanishes, in single precision also by round-off; use "gradient" for such gas. The gas must be the only matter
+    /// that attracts.
     Stress,
 }
 
@@ -107,7 +107,7 @@ pub struct GravityConfig {
     #[schemars(range(min = 0.0))]
     pub limit: f64,
     /// Number of multigrid cycles per step of a level. Default: 1, or 4 if particles (or others that need accelerations
-    /// at points) are present, because a residual of their own potential exerts a force on them.
+    /// at points) are present: a residual of their own potential exerts a force on them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 20))]
     pub cycles: Option<usize>,

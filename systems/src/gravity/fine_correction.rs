@@ -1,5 +1,7 @@
-//! Couples the levels by the full approximation scheme (Brandt 1977): cycles over synchronised levels, in which the coarser level is the
-//! coarser grid, the fine-grid correction (tau) of the coarser level, and the prolongation of its changes.
+//! Couples the levels by the full approximation scheme (Brandt 1977).
+//!
+//! For each finer synchronised level the coarser level is the coarser grid. The coarser level gets the fine-grid
+//! correction (tau), and its changes are interpolated to the finer level.
 
 use super::kernels::blocks;
 use super::level_solver::{LevelSolver, PotentialField, SAVED_BANK, for_each_row, present_bank};
@@ -67,8 +69,8 @@ impl LevelSolver<'_, '_> {
 impl LevelSolver<'_, '_> {
     /// Restricts the next finer level to a level. Covered cells take the averages of its potential, the level is saved
     /// for [`CoarseUpdate::SinceRestriction`], and its fine-grid correction is computed. The averages come first: at
-    /// concave corners the boundary values of the finer level are interpolated also from covered cells, and the result
-    /// must depend only on values that a snapshot holds.
+    /// concave corners the boundary values of the finer level are interpolated also from covered cells. The result must
+    /// depend only on values that a snapshot holds.
     pub(super) fn restrict_to(&mut self, level: usize) -> Result<(), Error> {
         self.restrict_solution(level)?;
         self.restrict_residual(level + 1)?;

@@ -265,8 +265,8 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         Ok(())
     }
 
-    /// Returns the largest residual of the leaves of a level over the largest right-hand side of the level (covered
-    /// cells included, as leaves may be almost empty).
+    /// Returns the largest residual of the leaves of a level over the largest right-hand side of the level. Covered
+    /// cells are included in the latter, as leaves may be almost empty.
     ///
     /// # Errors
     /// As [`Write::refresh_on`](nestar_engine::step::Write::refresh_on).

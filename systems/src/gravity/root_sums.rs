@@ -74,8 +74,8 @@ impl<'a, F: Field> RootSums<'a, F> {
         self.of.place().topology.domain.cells(0)
     }
 
-    /// Returns, for the own patches, the bits of the largest sum of absolute values over a patch (an upper bound of its
-    /// moments), then the fixed-point moments if there is a factor.
+    /// Returns the bits of the largest sum of absolute values over an own patch, an upper bound of its moments. The
+    /// fixed-point moments follow if there is a factor.
     fn words(&self, factor: f64, kernels: Option<&GravityKernels>) -> Result<Vec<u64>, Error> {
         if let Some(kernels) = kernels {
             return kernels.root.moments(&self.on_device(factor));

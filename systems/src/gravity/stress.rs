@@ -2,8 +2,8 @@
 //!
 //! The impulse of a step is predicted by a kick with the gradient of the potential before the step; the field
 //! [`PendingImpulse`] stores what is still to be applied. After the step is accepted, the momentum fluxes through cell
-//! faces, half with the potential before the step and half with that after it, are added to the field and to its flux
-//! registers, and the gas gets the pending impulse. At level boundaries the registers leave the difference to the
+//! faces are added to the field and to its flux registers. Half of them are of the potential before the step, half of
+//! that after it. The gas then gets the pending impulse. At level boundaries the registers leave the difference to the
 //! fluxes of the finer level in the field, which the gas gets as well. Nothing is pending between steps. A rejected
 //! step leaves its predicted impulse pending, and the shorter step corrects it.
 

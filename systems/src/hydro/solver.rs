@@ -55,8 +55,8 @@ pub struct GasSolver<R: GasReal> {
     /// Courant number.
     pub courant: f64,
     pub(super) scratch: PerThread<ThreadScratch<R>>,
-    /// Per row: largest signal rate, valid while `seen` equals the change count of the row in the pool and no later
-    /// change than `counts` may concern all rows of the level.
+    /// Per row: largest signal rate, valid while `seen` equals the change count of the row in the pool. No change later
+    /// than `counts` may concern all rows of the level.
     pub(super) rates: SharedCells<R>,
     pub(super) seen: Vec<u32>,
     /// Per level: change count of the pool at the latest evaluation of all rows.

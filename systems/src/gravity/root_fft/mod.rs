@@ -75,10 +75,10 @@ impl RootSolver {
         Ok(Self { filter, factors })
     }
 
-    /// Computes the potential of `source`, both `[patch][k][j][i]` with 8^3 cells per patch, of the root patches of
-    /// this rank at `patches` (in units of patches, in any order). Returns the patches at the faces of the domain with
-    /// their ghost layers, in the order of `patches`; none without a margin. One value that is not finite makes all of
-    /// the potential so. Collective over all ranks.
+    /// Computes the potential of `source` in the root patches of this rank. Both are `[patch][k][j][i]` with 8^3 cells
+    /// per patch, and `patches` holds the positions in units of patches, in any order. Returns the patches at the faces
+    /// of the domain with their ghost layers, in the order of `patches`; none without a margin. One value that is not
+    /// finite makes all of the potential so. Collective over all ranks.
     ///
     /// # Errors
     /// The patches of all ranks are not the root level, each patch once; another rank or the transport has failed.
