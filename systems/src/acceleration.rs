@@ -1,9 +1,10 @@
-//! Where what accelerates meets what is accelerated: the field [`Acceleration`], which is cleared here and added to by whoever pulls.
+//! The shared field [`Acceleration`], to which force plugins add and from which particles read.
 //!
-//! A plugin that pulls adds systems that write to the field, in `build`: to [`Advance::Couple`] for the level at hand, to [`Aligned::Solve`] for
-//! all levels that are aligned, and to [`Ready::Recompute`] for all levels once the finest is at hand.
+//! The field is cleared here. A force plugin adds systems that write to it, in `build`: to [`Advance::Couple`] for the
+//! current level, to [`Aligned::Solve`] for all aligned levels, and to [`Ready::Recompute`] for all levels when the
+//! finest level is current.
 
-use crate::fields::{Acceleration, AccelerationAsked, OwnPotentialAsked};
+use crate::fields::{Acceleration, AccelerationRequested, OwnPotentialRequested};
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
@@ -12,7 +13,7 @@ use nestar_engine::step::{AlignedLevels, Write};
 use nestar_engine::{Engine, Error, Plugin};
 use std::ops::RangeInclusive;
 
-/// The plugin: registers the field if a plugin asked for it. Add it before whoever pulls.
+/// Plugin that registers the field if a plugin requests it. Add it before force plugins.
 pub struct Accelerations;
 
 #[device]
@@ -48,21 +49,22 @@ fn spec(own: bool) -> FieldSpec {
 
 impl Plugin for Accelerations {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        if !sim.world.contains_resource::<AccelerationAsked>() {
+        if !sim.world.contains_resource::<AccelerationRequested>() {
             return Ok(());
         }
         let gravity = sim.deck.has("gravity");
-        let own = gravity && sim.world.contains_resource::<OwnPotentialAsked>();
+        let own = gravity && sim.world.contains_resource::<OwnPotentialRequested>();
         sim.register_field::<Acceleration>(spec(own))?;
-        sim.system_in(Ready::Recompute, clear_ready);
-        sim.system_in(Advance::Couple, turn);
-        sim.system_in(Aligned::Solve, clear_aligned);
+        sim.system_in(Ready::Recompute, clear_initial_acceleration);
+        sim.system_in(Advance::Couple, clear_acceleration);
+        sim.system_in(Aligned::Solve, clear_acceleration_of_aligned_levels);
         Ok(())
     }
 }
 
-/// At the end of the step of a level; the state before it stays, as finer levels read both.
-fn turn(mut rows: LevelRows, mut field: Write<Acceleration>) -> Result<(), Error> {
+/// Clears the field at the end of the step of a level and keeps the previous time level, because finer levels read
+/// both.
+fn clear_acceleration(mut rows: LevelRows, mut field: Write<Acceleration>) -> Result<(), Error> {
     field.commit()?;
     clear(&mut rows, &mut field);
     Ok(())
@@ -82,12 +84,16 @@ fn clear_on(levels: RangeInclusive<usize>, mut rows: LevelRows, mut field: Write
     }
 }
 
-fn clear_aligned(rows: LevelRows, aligned: Res<AlignedLevels>, field: Write<Acceleration>) {
+fn clear_acceleration_of_aligned_levels(
+    rows: LevelRows,
+    aligned: Res<AlignedLevels>,
+    field: Write<Acceleration>,
+) {
     clear_on(aligned.levels(), rows, field);
 }
 
-/// All levels, when it is the turn of the finest.
-fn clear_ready(rows: LevelRows, field: Write<Acceleration>) {
+/// Clears all levels when the finest level is current.
+fn clear_initial_acceleration(rows: LevelRows, field: Write<Acceleration>) {
     let finest = rows.finest();
     if !rows.is_estimate() && rows.level() == finest {
         clear_on(0..=finest, rows, field);

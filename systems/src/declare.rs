@@ -1,7 +1,8 @@
-//! What plugins declare before the gas is made: scalars that it carries, and numbers with names; how decks give numbers by level.
+//! Declarations of plugins before the gas is built: scalars, derived fields and optional fields.
 
 use crate::fields::{
-    AccelerationAsked, Declared, Derived, Gas, GasModel, Naming, OwnPotentialAsked,
+    AccelerationRequested, Derived, DerivedMaker, Gas, GasDeclarations, GasModel,
+    OwnPotentialRequested,
 };
 use bevy_ecs::prelude::*;
 use nestar_engine::data::criteria::{NamedQuantity, QuantityFn, parameters_of};
@@ -11,32 +12,33 @@ use nestar_engine::{Engine, Error};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Declarations of plugins, in [`Plugin::declare`](nestar_engine::Plugin::declare).
+/// Declarations of plugins, for [`Plugin::declare`](nestar_engine::Plugin::declare).
 pub trait Declare {
-    /// Scalars that the gas carries, by name and with the mass fraction that they have where neither scenario nor boundary says
-    /// another. Their fractions keep the bounds of their surroundings. A scalar that the deck or another plugin declares too is one
-    /// and the same.
+    /// Declares scalars of the gas: name and default mass fraction, used if neither scenario nor boundary gives a
+    /// value. Advection keeps the fractions within the bounds of their neighbourhood. A scalar may be declared several
+    /// times, also by the deck.
     ///
     /// # Errors
-    /// The gas is made already; a name or a fraction that no scalar has; another fraction than somebody else gives it.
+    /// The gas is built already; a name or fraction is invalid; two declarations give different fractions.
     fn scalars(&mut self, scalars: &[(&str, f64)]) -> Result<(), Error>;
 
-    /// As [`Declare::scalars`] for all that the gas consists of: the fractions sum to 1 in every cell.
+    /// Declares scalars, as [`Declare::scalars`], that make up all of the gas: their mass fractions sum to 1 in every
+    /// cell.
     ///
     /// # Errors
     /// As [`Declare::scalars`].
     fn scalar_set(&mut self, scalars: &[(&str, f64)]) -> Result<(), Error>;
 
-    /// A number in a cell with a name, which the deck's criteria and formulas and the pictures of this program may use: `M` of the gas and of
-    /// these scalars, whatever others there are. `units` is `1`, or like `mass/length**3`; `list` shows what documents `M`.
-    /// A number of the name `temperature_k` or `number_density_cm3` replaces Nestar's own, which has the constant mean molecular weight of
-    /// the table `[hydro]`: so does a plugin that knows how much of the gas is ionised.
+    /// Declares a derived field, which criteria, formulas and plots can use by name: the function `M` of the gas and of
+    /// these scalars. `units` is `1` or, for example, `mass/length**3`; `nestar list` shows the documentation of `M`. A
+    /// derived field `temperature_k` or `number_density_cm3` replaces the built-in one, which assumes the constant mean
+    /// molecular weight of the table `[hydro]`.
     ///
     /// # Errors
-    /// The gas is made already; `M` takes another number of parameters.
+    /// The gas is built already; `M` takes another number of parameters.
     ///
     /// # Panics
-    /// If `M` reads several fields or around cells.
+    /// If `M` reads several fields or a neighbourhood.
     fn derived<M: CellValue>(
         &mut self,
         name: &str,
@@ -52,8 +54,8 @@ pub trait Declare {
         self.name_number(about, constant::<M>(derived, parameters)?)
     }
 
-    /// As [`Declare::derived`] for a function of the gas's heat, which looks at the gas in its own frame as functions by
-    /// [`Register::at_rest`](crate::register::Register::at_rest) do.
+    /// Declares a derived field, as [`Declare::derived`], of the gas in its rest frame, as for functions added by
+    /// [`Register::at_rest`](crate::register::Register::at_rest).
     ///
     /// # Errors
     /// As [`Declare::derived`].
@@ -78,18 +80,21 @@ pub trait Declare {
         self.name_number(about, constant::<M>(derived, parameters)?)
     }
 
-    /// As [`Declare::derived_at_rest`] for a function that is chosen, with its parameters and the scalars that it reads, when it is known
-    /// what the gas is made of: `choose` gives it then. `QuantityFn::with::<M>(p)` is a function with a structure of parameters, which may
-    /// hold tables; `doc` is what `list` shows.
+    /// Declares a derived field, as [`Declare::derived_at_rest`], whose function, parameters and scalars are chosen by
+    /// `choose` when the gas is built. `QuantityFn::with::<M>(p)` is a function with a parameter structure, which may
+    /// hold tables; `nestar list` shows `doc`.
     ///
     /// # Errors
-    /// The gas is made already. Later those of `choose`, a name that somebody else has, a scalar that there is not.
+    /// The gas is built already. Later: the errors of `choose`, a duplicate name, an unknown scalar.
     fn derived_when_made(
         &mut self,
         name: &str,
         units: &str,
         doc: &str,
-        choose: impl FnOnce(&mut Engine, &GasModel) -> Result<Chosen, Error> + Send + Sync + 'static,
+        choose: impl FnOnce(&mut Engine, &GasModel) -> Result<ChosenFunction, Error>
+        + Send
+        + Sync
+        + 'static,
     ) -> Result<(), Error> {
         let about = [name, units, doc];
         let own = about.map(String::from);
@@ -103,54 +108,55 @@ pub trait Declare {
         self.name_number(about, Box::new(make))
     }
 
-    /// A number with a name, a unit and a sentence about it, which `make` gives when it is known what the gas is made of: what the
-    /// functions above come to.
+    /// Declares a derived field with name, unit and description (`about`) that `make` builds when the gas is built. The
+    /// functions above call it.
     ///
     /// # Errors
-    /// The gas is made already. Later those of `make`, a name that somebody else has, a scalar that there is not.
-    fn name_number(&mut self, about: [&str; 3], make: Naming) -> Result<(), Error>;
+    /// The gas is built already. Later: the errors of `make`, a duplicate name, an unknown scalar.
+    fn name_number(&mut self, about: [&str; 3], make: DerivedMaker) -> Result<(), Error>;
 
-    /// Lets every step of the gas leave its mass fluxes in the field [`MassFlux`](crate::fields::MassFlux), for systems behind
-    /// [`Advance::Fluid`](crate::order::Advance::Fluid). Cells mended with first-order fluxes are right too; corrections where levels meet
-    /// come later.
+    /// Requests the field [`MassFlux`](crate::fields::MassFlux), which each step of the gas fills for systems after
+    /// [`Advance::Fluid`](crate::order::Advance::Fluid). It includes first-order fluxes of corrected cells, but not
+    /// flux corrections at level boundaries, which come later.
     ///
     /// # Errors
-    /// The gas is made already.
+    /// The gas is built already.
     fn mass_fluxes(&mut self) -> Result<(), Error>;
 
-    /// Lets self-gravity keep a second potential of each level in the field [`OwnPotential`](crate::fields::OwnPotential), without what finer
-    /// levels add: for matter beside coarse-fine faces that must not feel itself. It stands at the end of the level's step from
-    /// [`Advance::Potential`](crate::order::Advance::Potential) on. A level that has finer ones takes one more multigrid cycle a
-    /// step for it, the root level one more solve; elsewhere it is a copy. Without a table `[gravity]` in the deck the field is not there.
+    /// Requests the field [`OwnPotential`](crate::fields::OwnPotential): the potential of each level without the
+    /// contribution of finer levels, for matter beside coarse-fine faces that must not act on itself. It is at the end
+    /// of the step of the level from [`Advance::Potential`](crate::order::Advance::Potential) on. It costs one more
+    /// multigrid cycle per step on levels with finer levels and one more solve of the root level; elsewhere it is a
+    /// copy. The field does not exist without a table `[gravity]`.
     ///
     /// # Errors
-    /// The gas is made already.
+    /// The gas is built already.
     fn own_potential(&mut self) -> Result<(), Error>;
 
-    /// Keeps what everything that falls freely is accelerated by in the field [`Acceleration`](crate::fields::Acceleration). It stands at the
-    /// end of the level's step from [`Advance::Couple`](crate::order::Advance::Couple) on.
+    /// Requests the field [`Acceleration`](crate::fields::Acceleration). It is at the end of the step of the level from
+    /// [`Advance::Couple`](crate::order::Advance::Couple) on.
     ///
     /// # Errors
-    /// The gas is made already.
+    /// The gas is built already.
     fn acceleration(&mut self) -> Result<(), Error>;
 }
 
-/// A function of the gas in its own frame, and the scalars that it reads behind the gas.
-pub type Chosen = (QuantityFn, &'static [&'static str]);
+/// A function of the gas in its rest frame, and the scalars that it reads after the gas components.
+pub type ChosenFunction = (QuantityFn, &'static [&'static str]);
 
-/// What plugins have declared, while they may.
-fn declared(sim: &mut Engine) -> Result<Mut<'_, Declared>, Error> {
+/// Returns the declarations, which are open until the gas is built.
+fn declared(sim: &mut Engine) -> Result<Mut<'_, GasDeclarations>, Error> {
     if sim.world.contains_resource::<GasModel>() {
         return Err(Error::Setup(
-            "the gas is made already and takes no more scalars and names: add the plugin to the program (`App::plugin`, `App::always`), \
-             which lets it declare them in time"
+            "the gas is built already and takes no more declarations: add the plugin to the program (`App::plugin`, `App::always`), \
+             so that its method `declare` is called in time"
                 .into(),
         ));
     }
-    Ok(sim.world.get_resource_or_init::<Declared>())
+    Ok(sim.world.get_resource_or_init::<GasDeclarations>())
 }
 
-/// A number by a function of the gas and of some scalars, with what there is to say about it.
+/// Describes a derived field by a function of the gas and of scalars.
 fn derived([name, units, doc]: [&str; 3], function: QuantityFn, scalars: &[&str]) -> Derived {
     Derived {
         name: name.into(),
@@ -166,14 +172,14 @@ fn derived([name, units, doc]: [&str; 3], function: QuantityFn, scalars: &[&str]
     }
 }
 
-/// Gives the number with these parameters, if the function takes them.
-fn constant<M: CellValue>(mut derived: Derived, parameters: &[f64]) -> Result<Naming, Error>
+/// Sets the parameters of a derived field, if the function takes them.
+fn constant<M: CellValue>(mut derived: Derived, parameters: &[f64]) -> Result<DerivedMaker, Error>
 where
     M::Parameters: for<'a> TryFrom<&'a [f64]>,
 {
     parameters_of::<M>(parameters).map_err(|why| {
         let name = &derived.name;
-        Error::Setup(format!("the number {name:?} cannot be derived: {why}"))
+        Error::Setup(format!("the derived field {name:?} is invalid: {why}"))
     })?;
     derived.number.parameters = parameters.to_vec();
     Ok(Box::new(|_, _| Ok(derived)))
@@ -226,17 +232,17 @@ impl Declare for Engine {
 
     fn own_potential(&mut self) -> Result<(), Error> {
         declared(self)?;
-        self.world.insert_resource(OwnPotentialAsked);
+        self.world.insert_resource(OwnPotentialRequested);
         Ok(())
     }
 
     fn acceleration(&mut self) -> Result<(), Error> {
         declared(self)?;
-        self.world.insert_resource(AccelerationAsked);
+        self.world.insert_resource(AccelerationRequested);
         Ok(())
     }
 
-    fn name_number(&mut self, about: [&str; 3], make: Naming) -> Result<(), Error> {
+    fn name_number(&mut self, about: [&str; 3], make: DerivedMaker) -> Result<(), Error> {
         declared(self)?.derived.push(make);
         let [name, units, doc] = about;
         let mut catalogue = self.world.resource_mut::<Catalogue>();
@@ -246,7 +252,7 @@ impl Declare for Engine {
     }
 }
 
-/// A number for every level, or a list with one per level.
+/// A value for all levels, or a list with one value per level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PerLevel<T> {
@@ -257,7 +263,7 @@ pub enum PerLevel<T> {
 }
 
 impl<T: Copy> PerLevel<T> {
-    /// The value of `level`; a list holds for the levels that it names.
+    /// Returns the value for `level`; `None` after the end of a list.
     #[must_use]
     pub fn at(&self, level: usize) -> Option<T> {
         match self {

@@ -1,4 +1,4 @@
-//! The vocabulary that plugins share: which fields there are, and how to read a cell of them.
+//! Fields and resources that plugins share.
 
 pub mod quantities;
 pub(crate) mod rates;
@@ -12,14 +12,15 @@ use nestar_engine::{Engine, Error};
 use nestar_kernels::hydro::{DualEnergy, DualStates, GasStates};
 use nestar_kernels::mesh::{ShareSets, StateRules};
 
-/// Gas: density, momentum x y z, total energy, the internal energy if `hydro.dual_energy` asks for it, then the passive scalars (mass densities), per unit volume.
+/// Gas, per unit volume: density, momentum x y z, total energy, internal energy (with `hydro.dual_energy`), then
+/// passive scalars (mass densities).
 pub struct Gas;
 
 impl Field for Gas {
     const NAME: &'static str = "gas";
 }
 
-/// Newton's constant, length^3/(mass time^2). There if the deck has a table `[gravity]`.
+/// Gravitational constant, length^3/(mass time^2). Exists if the deck has a table `[gravity]`.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]
 pub struct GravitationalConstant(pub f64);
 
@@ -30,15 +31,16 @@ impl Field for Potential {
     const NAME: &'static str = "potential";
 }
 
-/// The gravitational potential of all matter, on each level without what finer levels add to its equation: its border comes from
-/// [`Potential`] on the next coarser level. Matter beside coarse-fine faces whose cloud is as wide as a cell of the coarser level feels next to no
-/// force on itself by it, where [`Potential`] has what the finer level knows of the cloud.
+/// Gravitational potential of all matter on each level, without the contribution of finer levels. Its boundary values
+/// come from [`Potential`] on the next coarser level. Matter beside coarse-fine faces, deposited with the cell width of
+/// the coarser level, exerts almost no force on itself with it; [`Potential`] contains the finer level's representation
+/// of the same matter.
 ///
-/// It has two time levels, as [`Potential`] has: a finer level reads it at its own time. On a level that hears of no finer one, which is
-/// the finest level, and every level with `coupling = "one-way"`, it holds the values of [`Potential`]. Ghost cells of a level beside a coarser
-/// one are made of that one's own potential, which is not its border: [`Potential`] is right there.
+/// It has two time levels, as [`Potential`]: a finer level reads it at its own time. It equals [`Potential`] on the
+/// finest level, and on all levels with `coupling = "one-way"`. Its ghost cells beside a coarser level hold the coarser
+/// level's own potential, which is not its boundary condition; use [`Potential`] there.
 ///
-/// It is there if the deck has a table `[gravity]` and a plugin asked for it:
+/// It exists if the deck has a table `[gravity]` and a plugin requests it with
 /// [`Declare::own_potential`](crate::declare::Declare::own_potential).
 pub struct OwnPotential;
 
@@ -46,13 +48,13 @@ impl Field for OwnPotential {
     const NAME: &'static str = "own_potential";
 }
 
-/// There if somebody reads [`OwnPotential`].
+/// Exists if a plugin reads [`OwnPotential`].
 #[derive(Resource)]
-pub struct OwnPotentialAsked;
+pub struct OwnPotentialRequested;
 
-/// What everything that falls freely is accelerated by in the cells of each level, along x, y, z: by self-gravity, by what the table `[external]`
-/// says, and by plugins. Where somebody asked for [`OwnPotential`] three more components follow, in which gravity has each level's own
-/// potential. It has two time levels, and is there where a plugin asked for it:
+/// Acceleration of freely falling matter in the cells of each level, along x, y, z: by self-gravity, the table
+/// `[external]` and plugins. If a plugin requests [`OwnPotential`], three more components follow that use the own
+/// potential of each level. It has two time levels and exists if a plugin requests it with
 /// [`Declare::acceleration`](crate::declare::Declare::acceleration).
 pub struct Acceleration;
 
@@ -61,89 +63,91 @@ impl Field for Acceleration {
 }
 
 impl Acceleration {
-    /// The vectors of which the field has so many components: one, or two.
+    /// Returns the components of each vector of the field: one or two vectors.
     pub fn triples(components: usize) -> impl Iterator<Item = Components> {
         let triple = |first: usize| Components::of(&[first, first + 1, first + 2]);
         (0..components).step_by(3).map(triple)
     }
 }
 
-/// There if somebody reads [`Acceleration`].
+/// Exists if a plugin reads [`Acceleration`].
 #[derive(Resource)]
-pub struct AccelerationAsked;
+pub struct AccelerationRequested;
 
-/// Density of the particles of all species, as the level last felt it. It is there if the deck has a table `[particles]`.
+/// Density of the particles of all species, from the latest deposit of the level. Exists if the deck has a table
+/// `[particles]`.
 pub struct ParticleDensity;
 
 impl Field for ParticleDensity {
     const NAME: &'static str = "particle_density";
 }
 
-/// Mass that the gas sends through the faces of its cells in the latest step, by area and time, along the positive axes. It is there where a
-/// plugin asked for it: [`Declare::mass_fluxes`](crate::declare::Declare::mass_fluxes).
+/// Mass flux of the gas through cell faces in the latest step, per area and time, along the positive axes. Exists if a
+/// plugin requests it with [`Declare::mass_fluxes`](crate::declare::Declare::mass_fluxes).
 pub struct MassFlux;
 
 impl Field for MassFlux {
     const NAME: &'static str = "mass_flux";
 }
 
-/// What acts on all matter from outside the simulation, an [`ExternalState`] in each cell, on each level at the time that it has reached. It is
-/// there if the deck has a table `[external]`.
+/// External potential and acceleration, an [`ExternalState`] in each cell, on each level at its own time. Exists if the
+/// deck has a table `[external]`.
 pub struct External;
 
 impl Field for External {
     const NAME: &'static str = "external";
 }
 
-/// The state of [`External`].
+/// State of [`External`].
 #[device]
 #[derive(Clone, Copy)]
 pub struct ExternalState<R> {
     /// Potential, length^2 / time^2.
     pub potential: R,
-    /// Acceleration along x, y, z by the potential and by what has none, length / time^2.
+    /// Acceleration along x, y, z by the potential and by the additional formulas, length / time^2.
     pub acceleration: [R; 3],
 }
 
-/// Components of [`Gas`] that there always are.
+/// Number of components that [`Gas`] always has.
 pub const GAS_COMPONENTS: usize = 5;
 
-/// A number in a cell that a plugin gives a name.
+/// A derived field that a plugin defines.
 #[derive(Clone)]
 pub struct Derived {
-    /// Name, in criteria, formulas and pictures.
+    /// Name in criteria, formulas and plots.
     pub name: String,
-    /// Unit in code units, for example `time`; `1` for a pure number.
+    /// Unit in code units, for example `time`; `1` if dimensionless.
     pub units: String,
-    /// A sentence for people.
+    /// One-sentence description.
     pub doc: String,
-    /// What it is made of.
+    /// Function and its inputs.
     pub number: NamedQuantity,
-    /// The scalars that it is made of behind the gas.
+    /// Scalars that the function reads after the gas components.
     pub scalars: Vec<String>,
-    /// Whether that is the gas in its own frame ([`GasModel::numbers_at_rest`]).
+    /// `true` if the function sees the gas in its rest frame ([`GasModel::component_numbers_at_rest`]).
     pub at_rest: bool,
 }
 
-/// Makes a number with a name when it is known what the gas is made of.
-pub type Naming = Box<dyn FnOnce(&mut Engine, &GasModel) -> Result<Derived, Error> + Send + Sync>;
+/// Builds a derived field once the components of the gas are known.
+pub type DerivedMaker =
+    Box<dyn FnOnce(&mut Engine, &GasModel) -> Result<Derived, Error> + Send + Sync>;
 
-/// What units make of the gas.
+/// Conversion factors of the gas to physical units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GasUnits {
-    /// Mean mass of a particle in masses of hydrogen atoms.
+    /// Mean molecular weight, in units of the hydrogen mass.
     pub mean_molecular_weight: f64,
-    /// Kelvin in a code pressure over density.
+    /// Kelvin per code unit of pressure over density.
     pub kelvin: f64,
-    /// Particles per cubic centimetre in a code density.
+    /// Particles per cubic centimetre per code unit of density.
     pub number_density: f64,
 }
 
 impl GasUnits {
-    /// Mean molecular weight of ionised gas of primordial composition, where nothing else is said.
+    /// Default mean molecular weight: ionised gas of primordial composition.
     pub const IONISED: f64 = 0.6;
 
-    /// Of gas of a mean molecular weight.
+    /// Returns the factors for a mean molecular weight.
     #[must_use]
     pub fn of(units: &Units, mean_molecular_weight: f64) -> Self {
         Self {
@@ -154,34 +158,34 @@ impl GasUnits {
     }
 }
 
-/// What is known of the gas beyond its values.
+/// Properties of the gas other than its field values.
 #[derive(Resource, Clone)]
 pub struct GasModel {
     /// Ratio of specific heats.
     pub gamma: f64,
-    /// Names of the passive scalars, in the order of their components.
+    /// Names of the passive scalars, in component order.
     pub scalars: Vec<String>,
-    /// Mass fraction of each scalar where nothing else says what it is.
+    /// Default mass fraction of each scalar.
     pub initial: Vec<f64>,
-    /// Scalars whose fractions sum to 1 in every cell, by component.
+    /// Sets of scalars whose fractions sum to 1 in every cell, by component.
     pub sets: ShareSets,
-    /// Numbers that plugins have named.
+    /// Derived fields of plugins.
     pub derived: Vec<Derived>,
-    /// Its temperature and number density; none without units.
+    /// Conversion to physical units; `None` without a table `[units]`.
     pub physical: Option<GasUnits>,
-    /// Whether it stands still.
+    /// `true` if the gas is not advanced.
     pub frozen: bool,
-    /// Whether fluxes know two waves only, which mixes gas at contacts.
+    /// `true` if the Riemann solver has two waves only, which diffuses contact discontinuities.
     pub two_waves: bool,
-    /// How the internal energy is carried, which is stored behind the components that there always are, if it is.
+    /// Dual-energy thresholds; if set, the internal energy is stored after the first five components.
     pub dual: Option<DualEnergy>,
 }
 
-/// How far the fractions of a set may be from 1 in sum where they are given.
+/// Largest deviation from 1 of the sum of given fractions of a set.
 pub const SET_TOLERANCE: f64 = 1e-6;
 
 impl GasModel {
-    /// A gas whose scalars belong to no set, and are 0 where nothing else is said.
+    /// Returns a gas whose scalars belong to no set and default to 0.
     #[must_use]
     pub fn plain(gamma: f64, scalars: &[&str]) -> Self {
         Self {
@@ -197,19 +201,19 @@ impl GasModel {
         }
     }
 
-    /// The component of the internal energy, if it is stored.
+    /// Returns the component of the internal energy, if it is stored.
     #[must_use]
     pub fn internal_energy(&self) -> Option<usize> {
         self.dual.map(|_| GAS_COMPONENTS)
     }
 
-    /// The component of the first scalar.
+    /// Returns the component of the first scalar.
     #[must_use]
     pub fn first_scalar(&self) -> usize {
         GAS_COMPONENTS + usize::from(self.dual.is_some())
     }
 
-    /// What is known of states.
+    /// Returns the rules for valid states.
     #[must_use]
     pub fn states(&self) -> StateRules {
         let rules = match self.dual {
@@ -219,22 +223,22 @@ impl GasModel {
         rules.with_sets(self.sets)
     }
 
-    /// As [`GasModel::numbers`], for functions.
+    /// Returns [`GasModel::component_numbers`] as components for functions.
     ///
     /// # Errors
-    /// A name that is no scalar's.
+    /// A name is not that of a scalar.
     pub fn components(&self, scalars: &[&str]) -> Result<Components, Error> {
-        Ok(Components::of(&self.numbers(scalars)?))
+        Ok(Components::of(&self.component_numbers(scalars)?))
     }
 
-    /// As [`GasModel::numbers`] of gas in its own frame, for functions of its heat: without momentum, and with the internal energy in
-    /// place of the total one, where the gas carries it. What they give for the energy is the internal one then, and the total
-    /// energy follows.
+    /// Returns the components of the gas in its rest frame, then those of scalars, as [`GasModel::component_numbers`].
+    /// With the dual-energy formalism the momentum is replaced by zero and the total energy by the internal energy; the
+    /// energy that a function returns is then the internal energy, and the total energy follows.
     ///
     /// # Errors
-    /// A name that is no scalar's.
-    pub fn numbers_at_rest(&self, scalars: &[&str]) -> Result<Vec<usize>, Error> {
-        let mut numbers = self.numbers(scalars)?;
+    /// A name is not that of a scalar.
+    pub fn component_numbers_at_rest(&self, scalars: &[&str]) -> Result<Vec<usize>, Error> {
+        let mut numbers = self.component_numbers(scalars)?;
         if let Some(internal) = self.internal_energy() {
             numbers[1..4].fill(Components::ZERO);
             numbers[4] = internal;
@@ -242,17 +246,17 @@ impl GasModel {
         Ok(numbers)
     }
 
-    /// The components of the gas, then those of some scalars.
+    /// Returns the components of the gas, then those of the named scalars.
     ///
     /// # Errors
-    /// A name that is no scalar's.
-    pub fn numbers(&self, scalars: &[&str]) -> Result<Vec<usize>, Error> {
+    /// A name is not that of a scalar.
+    pub fn component_numbers(&self, scalars: &[&str]) -> Result<Vec<usize>, Error> {
         let mut numbers: Vec<usize> = (0..GAS_COMPONENTS).collect();
         for name in scalars {
             let Some(n) = self.scalars.iter().position(|own| own == name) else {
                 return Err(Error::Setup(format!(
                     "the gas has no scalar {name:?}: declare it in the method `declare` of the plugin, or in hydro.scalars; \
-                     there are {:?}",
+                     scalars: {:?}",
                     self.scalars
                 )));
             };
@@ -261,16 +265,17 @@ impl GasModel {
         Ok(numbers)
     }
 
-    /// The scalars of each set, as numbers.
+    /// Returns the scalar indices of each set.
     pub fn scalar_sets(&self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone + '_> {
         let first = self.first_scalar();
         let scalars = move |set| self.sets.members(set).map(move |c| c - first);
         (1..=self.sets.count()).map(scalars)
     }
 
-    /// What is wrong with the fractions of sets at a point, `fraction` of each scalar; their sum may be off by `tolerance`.
+    /// Describes an invalid set at a point; `fraction` returns the fraction of a scalar, and sums may deviate from 1 by
+    /// `tolerance`.
     #[must_use]
-    pub fn wrong_set(&self, tolerance: f64, fraction: impl Fn(usize) -> f64) -> Option<String> {
+    pub fn invalid_set(&self, tolerance: f64, fraction: impl Fn(usize) -> f64) -> Option<String> {
         self.scalar_sets().find_map(|scalars| {
             let sum: f64 = scalars.clone().map(&fraction).sum();
             let sound = (sum - 1.0).abs() <= tolerance;
@@ -288,32 +293,32 @@ impl GasModel {
     }
 }
 
-/// The density of all matter that attracts.
+/// Density of all matter that is a source of gravity.
 pub struct Matter;
 
 impl Field for Matter {
     const NAME: &'static str = "matter";
 }
 
-/// Numbers of the scalars that the initial state gives, where it can tell.
+/// Indices of the scalars that the initial state sets, if it can tell.
 #[derive(Resource)]
 pub struct InitialScalars(pub Vec<usize>);
 
-/// What plugins have declared of the gas.
+/// Declarations of plugins about the gas.
 #[derive(Resource, Default)]
-pub struct Declared {
-    /// Names, and mass fractions where nothing else says what they are.
+pub struct GasDeclarations {
+    /// Names and default mass fractions.
     pub scalars: Vec<(String, f64)>,
-    /// Names of those whose fractions sum to 1.
+    /// Names of scalars whose fractions sum to 1.
     pub sets: Vec<Vec<String>>,
-    /// Numbers with names.
-    pub derived: Vec<Naming>,
-    /// Whether somebody reads [`MassFlux`].
+    /// Derived fields.
+    pub derived: Vec<DerivedMaker>,
+    /// `true` if a plugin reads [`MassFlux`].
     pub mass_fluxes: bool,
 }
 
-impl Declared {
-    /// Adds the names to `names` and the sets to `sets`, unless they are there.
+impl GasDeclarations {
+    /// Adds the declared names to `names` and the sets to `sets`, without duplicates.
     pub fn join(&self, names: &mut Vec<String>, sets: &mut Vec<Vec<String>>) {
         for (name, _) in &self.scalars {
             if !names.contains(name) {
@@ -327,7 +332,7 @@ impl Declared {
         }
     }
 
-    /// Mass fraction of a scalar where nothing else says what it is.
+    /// Returns the default mass fraction of a scalar.
     #[must_use]
     pub fn initial(&self, name: &str) -> f64 {
         let found = self.scalars.iter().find(|(own, _)| own == name);

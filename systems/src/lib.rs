@@ -1,7 +1,7 @@
 //! Physics of Nestar: one folder per plugin, each made of systems that call kernels.
 //!
-//! Plugins never import each other; they meet in [`fields`] (the vocabulary), [`order`] (the order of a step), [`units`] (what code units are) and [`register`] (a line for each use
-//! of a function).
+//! Plugins do not import each other. They share [`fields`] (fields and resources), [`order`] (the order of a step),
+//! [`units`] (code units) and [`register`] (registration of cell functions).
 
 pub mod acceleration;
 pub mod chemistry;

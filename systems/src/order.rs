@@ -1,38 +1,38 @@
-//! The order of a level step. Nothing that changes the state runs outside it.
+//! The order of a level step. All changes of the state are systems of these sets.
 //!
 //! ```text
-//! Ready          the hierarchy was made or restored: what snapshots do not keep is filled, level by level
+//! Ready          after the hierarchy is built or restored: recomputes what snapshots do not hold, level by level
 //! advance(level, until):
 //!   while t[level] < until:
-//!     Limit        every registered limit of the level's time step; the smallest wins, synchronised with parent and child
+//!     Limit        all limits of the time step of the level; the smallest wins, synchronised with parent and child
 //!                  (Schive et al. 2018, sec. 2.1)
 //!     Split        1 Sources    split sources, half a step (Strang 1968)
-//!     Advance      1 Exchange   what plugins need of other ranks' patches
-//!                  2 Fluid      gas from the present bank to the next; a rejected step is tried again from here
+//!     Advance      1 Exchange   halo exchanges of plugins
+//!                  2 Fluid      gas from the present bank to the next; a rejected step is repeated from here
 //!                  3 Predict    kick and drift of particles
-//!                  4 Deposit    particle mass onto the mesh
+//!                  4 Deposit    particle mass to the mesh
 //!                  5 Potential  Poisson solve
-//!                  6 Couple     gas feels gravity
+//!                  6 Couple     gravitational acceleration
 //!                  7 Correct    second kick
 //!                  8 Sources    cooling, chemistry, drag, star formation, feedback
 //!     Split        1 Sources    split sources, the other half
 //!     advance(level + 1, t[level])
 //!     Synchronise  1 Restrict   covered cells take the averages of their children
 //!                  2 Correct    cells beside coarse-fine faces take the fine fluxes
-//!     Flag         1 Criteria   cells that want refinement, with their buffers
-//!     Regrid       1 Refine     nest, refine and remove patches of level + 1, fill the new ones
+//!     Flag         1 Criteria   flags cells for refinement, with their buffers
+//!     Regrid       1 Refine     nests, refines and removes patches of level + 1, fills the new ones
 //!                  2 Complete   work on new patches that have their values: `NewRows` names them
-//!     Aligned      unless t[level] = until > t[0]: work on all levels from this one on, which stand at one time
-//!                  1 Solve      what levels together make of each other
-//!                  2 Correct    second kicks are mended
+//!     Aligned      unless t[level] = until > t[0]: work on all levels from this one on, which are at the same time
+//!                  1 Solve      solves for all aligned levels together
+//!                  2 Correct    corrects second kicks
 //! ```
 //!
-//! A system whose signature reads copies of other ranks' patches has an exchange in front of it, which runs if they are out of
-//! date (`nestar_engine::step::Schedules`); averages and fine fluxes travel between `Restrict` and `Correct`. The set `Exchange` is
-//! for what plugins exchange besides.
+//! A system whose signature reads halo patches is preceded by an exchange, which runs if they are out of date
+//! (`nestar_engine::step::Schedules`). Averages and fine fluxes are sent between `Restrict` and `Correct`. The set `Exchange` is for
+//! other exchanges of plugins.
 //!
-//! `Initialise` fills new patches while the initial hierarchy is built. Systems before the verdict of `Fluid` write to the
-//! next bank only; the fluid and those behind it run only if the step stands.
+//! `Initialise` fills new patches while the initial hierarchy is built. Systems before the verdict of `Fluid` write to the next bank only;
+//! the fluid and later systems run only if the step is accepted.
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::IntoScheduleConfigs;
@@ -65,43 +65,43 @@ sets! {
 sets! {
     /// Sets of the phase `Ready`.
     Ready, Ready:
-    /// What follows from the state that snapshots keep.
+    /// Recomputes data that snapshots do not hold.
     Recompute,
 }
 sets! {
     /// Sets of the phase `Split`.
     Split, Split:
-    /// Source terms that are integrated over half a step before and half a step after `Advance`.
+    /// Source terms, half a step before and half a step after `Advance`.
     Sources,
 }
 sets! {
     /// Sets of the phase `Aligned`.
     Aligned, Aligned:
-    /// Work that takes several levels at once.
+    /// Work on several levels at once.
     Solve,
-    /// What has used the ends of the levels' steps before is mended.
+    /// Corrections of second kicks.
     Correct,
 }
 sets! {
     /// Sets of the phase `Limit`.
     Limit, Limit:
-    /// Limits of the time step; their order does not matter.
+    /// Limits of the time step, in any order.
     Propose,
 }
 sets! {
     /// Sets of the phase `Advance`, in order.
     Advance, Advance:
-    /// What plugins need of other ranks' patches besides the engine's own exchanges.
+    /// Halo exchanges of plugins, in addition to those of the engine.
     Exchange,
-    /// Gas dynamics; gives the verdict on the step.
+    /// Gas dynamics; accepts or rejects the step.
     Fluid,
-    /// Kick and drift of particles, once the step stands.
+    /// Kick and drift of particles, after the step is accepted.
     Predict,
-    /// Particle mass onto the mesh.
+    /// Deposit of particle mass to the mesh.
     Deposit,
     /// Poisson solve.
     Potential,
-    /// Gas feels gravity.
+    /// Gravitational acceleration.
     Couple,
     /// Second kick.
     Correct,
@@ -117,13 +117,13 @@ sets! {
 sets! {
     /// Sets of the phase `Regrid`.
     Regrid, Regrid:
-    /// Changes of the hierarchy.
+    /// Refinement and derefinement.
     Refine,
-    /// Work on the patches that are new: they have the values of all fields, and all items that lie in them.
+    /// Work on new patches, which have the values of all fields and their particles.
     Complete,
 }
 
-/// Enters the order into the schedules of `sim`.
+/// Configures the schedules of `sim`.
 pub fn configure(sim: &mut Engine) {
     let advance = sim.schedule(Phase::Advance);
     advance.configure_sets(
@@ -139,7 +139,7 @@ pub fn configure(sim: &mut Engine) {
         )
             .chain(),
     );
-    // also the fluid: it would commit a step that a system before it has rejected
+    // includes the fluid, which would commit a step that an earlier system has rejected
     advance.configure_sets(
         (
             Advance::Fluid,

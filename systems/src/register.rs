@@ -1,5 +1,5 @@
-//! Functions of cells and faces as sources, fluxes, limits of the step, refinement criteria, initial values and columns of the
-//! diagnostics. Their systems are called by what they are and by the function, such as `split source cool`.
+//! Registers functions of cells and faces as sources, fluxes, time-step limits, refinement criteria, initial values and
+//! diagnostics columns. Each system is named by its kind and the function, such as `split source cool`.
 
 use crate::fields::GasModel;
 use crate::order::{Advance, Flag, Initialise, Limit, Split};
@@ -16,59 +16,61 @@ use nestar_engine::step::{Catalogue, CatalogueEntry, Read, Settings, StepLimits,
 use nestar_engine::{Engine, Error};
 use std::sync::Arc;
 
-/// What a plugin adds with a `#[device]` function of a cell or face. The functions read field `F` where it lives; their parameters
-/// stay the same for the whole run (place, time, width and step come with the cell). Those of one set run in the order in which
-/// they were added.
+/// Adds `#[device]` functions of a cell or face to a simulation. The functions read field `F` on the host or device
+/// that holds it. Their parameters are constant for the whole run; place, time, width and step come with the cell.
+/// Functions of one set run in the order in which they were added.
 pub trait Register {
-    /// The simulation, and which components of a field the functions' states are made of.
+    /// Returns the simulation and the components of a field that form the state of the functions.
     fn parts(&mut self) -> (&mut Engine, Components);
 
-    /// Functions of the gas and of these scalars, whatever others there are: their states have the five components of the gas, then
-    /// the scalars in this order.
+    /// Selects functions of the gas and of these scalars: their state has the five components of the gas, then the
+    /// scalars in this order.
     ///
     /// # Errors
-    /// The gas has no such scalar, or is not made yet.
-    fn with_scalars(&mut self, names: &[&str]) -> Result<With<'_>, Error> {
+    /// The gas has no such scalar, or is not built yet.
+    fn with_scalars(&mut self, names: &[&str]) -> Result<WithScalars<'_>, Error> {
         let (sim, _) = self.parts();
         let components = gas(sim, "with_scalars")?.components(names)?;
-        Ok(With { sim, components })
+        Ok(WithScalars { sim, components })
     }
 
-    /// The same for functions of heat, which look at the gas in its own frame: where it carries its internal energy (`hydro.dual_energy`),
-    /// they get that in place of the total energy, and no momentum; elsewhere the gas as it is. They leave density and momentum alone.
+    /// Selects functions, as [`Register::with_scalars`], that see the gas in its rest frame. With `hydro.dual_energy`
+    /// they get the internal energy instead of the total energy, and zero momentum; otherwise the gas as it is. They
+    /// must not change density and momentum.
     ///
     /// # Errors
     /// As [`Register::with_scalars`].
-    fn at_rest(&mut self, names: &[&str]) -> Result<With<'_>, Error> {
+    fn at_rest(&mut self, names: &[&str]) -> Result<WithScalars<'_>, Error> {
         let (sim, _) = self.parts();
-        let numbers = gas(sim, "at_rest")?.numbers_at_rest(names)?;
+        let numbers = gas(sim, "at_rest")?.component_numbers_at_rest(names)?;
         let components = Components::of(&numbers);
-        Ok(With { sim, components })
+        Ok(WithScalars { sim, components })
     }
 
-    /// A source: every cell takes the result of `M` once a step, after the gas has been advanced.
+    /// Adds a source: each cell is set to the result of `M` once per step, after the gas is advanced.
     fn source<F: Field, M: CellMap>(&mut self, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,
     {
-        map_in::<F, M>("source", self.parts(), Advance::Sources, parameters);
+        add_map::<F, M>("source", self.parts(), Advance::Sources, parameters);
     }
 
-    /// A source that acts over half a step before the gas is advanced, and over half a step after it (Strang 1968): together they are
-    /// of second order in time.
+    /// Adds a split source: it acts over half a step before and half a step after the gas is advanced (Strang 1968),
+    /// which is of second order in time.
     fn split_source<F: Field, M: CellMap>(&mut self, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,
     {
-        map_in::<F, M>("split source", self.parts(), Split::Sources, parameters);
+        add_map::<F, M>("split source", self.parts(), Split::Sources, parameters);
     }
 
-    /// A source that is called again and again in a cell until it is done, once a step, after the gas has been advanced: `M` gives an
-    /// [`Subcycle`](nestar_kernels::mesh::subcycle::Subcycle) or an [`Outcome`](nestar_kernels::mesh::subcycle::Outcome), and may carry numbers from call to call.
-    /// What it gives to be summed goes into the account that `attempts` names.
+    /// Adds a sub-cycled source: `M` is called repeatedly in a cell until it is done, once per step, after the gas is
+    /// advanced. It returns an [`Subcycle`](nestar_kernels::mesh::subcycle::Subcycle) or an
+    /// [`Outcome`](nestar_kernels::mesh::subcycle::Outcome) and may carry values from call to call. Values that it
+    /// returns for summation are added to the account of `attempts`.
     ///
     /// # Errors
-    /// The account has another number of names than `M` gives numbers to be summed, or its name is taken.
+    /// The account and `M` differ in the number of sums; the name of the account is in use.
     fn subcycle<F: Field, M: CellSubcycle>(
         &mut self,
         attempts: Subcycling,
@@ -80,15 +82,17 @@ pub trait Register {
         subcycle_in::<F, M>(self.parts(), attempts, None, parameters)
     }
 
-    /// Values of new patches while the initial hierarchy is made: the results of `M`, after the scenario has set the gas.
+    /// Adds initial values: new patches of the initial hierarchy are set to the result of `M`, after the scenario has
+    /// set the gas.
     fn initial<F: Field, M: CellMap>(&mut self, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,
     {
-        map_in::<F, M>("initial", self.parts(), Initialise::State, parameters);
+        add_map::<F, M>("initial", self.parts(), Initialise::State, parameters);
     }
 
-    /// Fluxes through the faces of cells after the gas has been advanced, conserved over all levels: `F` is corrected by fluxes.
+    /// Adds fluxes through cell faces after the gas is advanced. They are conservative across levels: the field `F`
+    /// must be corrected by fluxes.
     fn fluxes<F: Field, M: FaceMap>(&mut self, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,
@@ -103,11 +107,11 @@ pub trait Register {
         sim.check_field::<F>(M::ITEM.name, move |field| {
             field.fits_fluxes::<M>(&components)
         });
-        note::<F>(sim, "fluxes", M::ITEM.name, M::DOC);
+        catalogue_entry::<F>(sim, "fluxes", M::ITEM.name, M::DOC);
     }
 
-    /// A limit of the time step: the smallest value of `M` in a level's cells, in units of time. `name` is what the run log
-    /// shows.
+    /// Adds a time-step limit: the smallest value of `M` in the cells of a level, in units of time. The run log shows
+    /// `name`.
     fn limit<F: Field, M: CellValue>(&mut self, name: &'static str, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,
@@ -121,10 +125,10 @@ pub trait Register {
         sim.system_in(Limit::Propose, limit)
             .halo_width::<F>(M::REACH);
         sim.check_field::<F>(M::ITEM.name, move |field| field.fits::<M>(&components));
-        note::<F>(sim, "limit", name, M::DOC).unit("time");
+        catalogue_entry::<F>(sim, "limit", name, M::DOC).unit("time");
     }
 
-    /// As [`Register::limit`] for a function that reads `numbers` as the state of a second field.
+    /// Adds a limit, as [`Register::limit`], by a function that reads `numbers` as the state of a second field.
     fn limit_by<F: Field, M: CellValue>(
         &mut self,
         name: &'static str,
@@ -140,10 +144,10 @@ pub trait Register {
         };
         let limit = IntoSystem::into_system(limit).with_name(format!("limit {name}"));
         sim.system_in(Limit::Propose, limit);
-        note::<F>(sim, "limit", name, M::DOC).unit("time");
+        catalogue_entry::<F>(sim, "limit", name, M::DOC).unit("time");
     }
 
-    /// A refinement criterion: cells where `M` holds want a finer mesh, with the flag buffer of the deck.
+    /// Adds a refinement criterion: cells for which `M` is `true` are refined, with the flag buffer of the deck.
     fn criterion<F: Field, M: CellMark>(&mut self, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,
@@ -164,10 +168,10 @@ pub trait Register {
         sim.system_in(Flag::Criteria, flag)
             .halo_width::<F>(M::REACH);
         sim.check_field::<F>(M::ITEM.name, move |field| field.fits::<M>(&components));
-        note::<F>(sim, "criterion", M::ITEM.name, M::DOC);
+        catalogue_entry::<F>(sim, "criterion", M::ITEM.name, M::DOC);
     }
 
-    /// A column of the diagnostics: `M` in all leaf cells, reduced. Lists show it with the unit that `.unit("mass")` tells.
+    /// Adds a column of the diagnostics: `M` in all leaf cells, reduced. `.unit("mass")` sets the unit that lists show.
     fn column<F: Field, M: CellValue>(
         &mut self,
         name: &'static str,
@@ -180,10 +184,10 @@ pub trait Register {
         let (sim, components) = self.parts();
         DiagnosticColumns::add::<F, M>(&mut sim.world, components, name, reduce, parameters);
         sim.check_field::<F>(M::ITEM.name, move |field| field.fits::<M>(&components));
-        note::<F>(sim, "column", name, M::DOC)
+        catalogue_entry::<F>(sim, "column", name, M::DOC)
     }
 
-    /// As [`Register::column`] for a function of the states of two fields.
+    /// Adds a column, as [`Register::column`], by a function of the states of two fields.
     fn column_of_two<F: Field, G: Field, M: CellValue>(
         &mut self,
         name: &'static str,
@@ -201,21 +205,21 @@ pub trait Register {
             reduce,
             parameters,
         );
-        note::<F>(sim, "column", name, M::DOC)
+        catalogue_entry::<F>(sim, "column", name, M::DOC)
     }
 }
 
-/// The gas, which is there when plugins are built.
+/// Returns the gas model, which exists when plugins are built.
 fn gas<'a>(sim: &'a Engine, what: &str) -> Result<&'a GasModel, Error> {
     sim.world.get_resource::<GasModel>().ok_or_else(|| {
         Error::Setup(format!(
-            "the gas is not made yet: call `{what}` in the method `build` of the plugin"
+            "the gas is not built yet: call `{what}` in the method `build` of the plugin"
         ))
     })
 }
 
-/// Adds a map to a set.
-pub(crate) fn map_in<F: Field, M: CellMap>(
+/// Adds a cell function to a set.
+pub(crate) fn add_map<F: Field, M: CellMap>(
     kind: &'static str,
     (sim, components): (&mut Engine, Components),
     set: impl StepSet,
@@ -230,11 +234,11 @@ pub(crate) fn map_in<F: Field, M: CellMap>(
     let map = IntoSystem::into_system(map).with_name(format!("{kind} {}", M::ITEM.name));
     sim.system_in(set, map).halo_width::<F>(M::REACH);
     sim.check_field::<F>(M::ITEM.name, move |field| field.fits_map::<M>(&components));
-    note::<F>(sim, kind, M::ITEM.name, M::DOC);
+    catalogue_entry::<F>(sim, kind, M::ITEM.name, M::DOC);
 }
 
-/// Adds to the catalogue what works on field `F`.
-fn note<'a, F: Field>(
+/// Adds a function of field `F` to the catalogue.
+fn catalogue_entry<'a, F: Field>(
     sim: &'a mut Engine,
     kind: &'static str,
     name: &str,
@@ -250,13 +254,13 @@ impl Register for Engine {
     }
 }
 
-/// A simulation for functions of the gas with some of its scalars: [`Register::with_scalars`].
-pub struct With<'a> {
+/// A simulation for functions of the gas with some of its scalars; see [`Register::with_scalars`].
+pub struct WithScalars<'a> {
     sim: &'a mut Engine,
     components: Components,
 }
 
-impl Register for With<'_> {
+impl Register for WithScalars<'_> {
     fn parts(&mut self) -> (&mut Engine, Components) {
         (self.sim, self.components)
     }
@@ -265,11 +269,11 @@ impl Register for With<'_> {
 /// A system that adds the density of some matter on a level to [`Matter`](crate::fields::Matter).
 pub(crate) type MatterSource = BoxedSystem<In<usize>, Result<(), Error>>;
 
-/// Everything that attracts, in the order in which it is added.
+/// Sources of gravity, in the order in which they are added.
 #[derive(Resource, Default)]
 pub(crate) struct MatterSources(pub Vec<MatterSource>);
 
-/// A system that can be run.
+/// Initialises a source of gravity so that it can be run.
 pub(crate) fn matter_source<M>(
     world: &mut World,
     system: impl IntoSystem<In<usize>, Result<(), Error>, M>,
@@ -279,11 +283,11 @@ pub(crate) fn matter_source<M>(
     system
 }
 
-/// For plugins with matter of their own.
+/// Adds sources of gravity.
 pub trait GravitySources {
-    /// Lets the matter attract that `system` adds to [`Matter`](crate::fields::Matter) on the level it is given, after the gas has set it: it calls
-    /// [`LevelRows::visit`] with the level and works on its own rows. Without a table `[gravity]` in the deck nothing attracts. Call it
-    /// in `Plugin::build`.
+    /// Adds matter to the source of gravity: `system` adds its density to [`Matter`](crate::fields::Matter) on the
+    /// given level, after the gas has set the field. It calls [`LevelRows::visit`] with the level and works on its own
+    /// rows. It has no effect without a table `[gravity]`. Call it in `Plugin::build`.
     ///
     /// ```text
     /// sim.gravity_source(|In(level): In<usize>, mut rows: LevelRows, dust: Read<Dust>, mut matter: Write<Matter>| {

@@ -1,4 +1,4 @@
-//! Functions that are called again and again in a cell until they are done, as sources: stiff reactions, cooling.
+//! Sub-cycled sources: functions that are called repeatedly in a cell until they are done, such as stiff reactions.
 
 use crate::order::Advance;
 use bevy_ecs::prelude::*;
@@ -11,7 +11,7 @@ use nestar_engine::{Engine, Error};
 use nestar_kernels::mesh::subcycle::SubcycleResult;
 use std::sync::Arc;
 
-/// How a function is called by [`Register::subcycle`](crate::register::Register::subcycle).
+/// Settings of a sub-cycled source; see [`Register::subcycle`](crate::register::Register::subcycle).
 #[derive(Clone, Copy, Debug)]
 pub struct Subcycling {
     calls: usize,
@@ -20,7 +20,7 @@ pub struct Subcycling {
 }
 
 impl Subcycling {
-    /// At most so many calls in a cell and step; who needs more stops the run.
+    /// Sets the largest number of calls per cell and step; a cell that needs more stops the run.
     #[must_use]
     pub const fn of(calls: usize) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl Subcycling {
         }
     }
 
-    /// Adds up what the function gives to be summed, under these names: the columns `NAME_NUMBER` of the diagnostics.
+    /// Sums the values that the function returns, under these names: diagnostics columns `NAME_NUMBER`.
     #[must_use]
     pub const fn account(self, name: &'static str, numbers: &'static [&'static str]) -> Self {
         Self {
@@ -39,15 +39,15 @@ impl Subcycling {
         }
     }
 
-    /// Lets ranks share patches out by the work that the function tells: a unit of work in a cell is as much as `weight` times the rest
-    /// of the cell's step; 0: no weight.
+    /// Balances the load of the ranks by the measured work: a unit of work in a cell costs `weight` times the rest of
+    /// its step; 0: off.
     #[must_use]
     pub const fn weight(self, weight: f64) -> Self {
         Self { weight, ..self }
     }
 }
 
-/// Adds such a source, of which the function reads `numbers`, where there are any, as the state of a second field.
+/// Adds a sub-cycled source; its function reads `numbers`, if there are any, as the state of a second field.
 pub(crate) fn subcycle_in<F: Field, M: CellSubcycle>(
     (sim, components): (&mut Engine, Components),
     attempts: Subcycling,
@@ -97,7 +97,7 @@ where
     Ok(())
 }
 
-/// Opens the account of what the function gives.
+/// Opens the account for the sums of the function.
 fn open<M: CellSubcycle>(
     sim: &mut Engine,
     attempts: Subcycling,
@@ -107,7 +107,7 @@ fn open<M: CellSubcycle>(
     if numbers.len() != gives {
         let (function, names) = (M::ITEM.name, numbers.len());
         return Err(Error::Setup(format!(
-            "`{function}` gives {gives} numbers to be summed, its account names {names}: name each by `Subcycling::account`"
+            "`{function}` returns {gives} sums, but its account has {names} names: give one name per sum (`Subcycling::account`)"
         )));
     }
     match gives {

@@ -1,4 +1,4 @@
-//! The `[time]` table: the engine's keys, and how long a step of the gas may be.
+//! Defines the table `[time]`: the keys of the engine and the Courant number of the gas.
 
 use nestar_deck::Deck;
 use nestar_engine::Error;
@@ -14,26 +14,26 @@ pub struct TimeConfig {
     /// Simulation time at which the run ends.
     #[schemars(range(min = 0.0), extend("unit" = "time"))]
     pub end: f64,
-    /// Most root steps; 0: no limit.
+    /// Largest number of root steps; 0: no limit.
     pub max_steps: u64,
     /// Courant number of the gas.
     #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0))]
     pub courant: f64,
-    /// How the steps of the levels relate.
+    /// Relation between the time steps of the levels.
     pub levels: LevelSteps,
-    /// Under `adaptive`: largest relative stretch of a step to meet the coarser level.
+    /// With `adaptive`: largest relative increase of a step to synchronise with the coarser level.
     #[schemars(range(min = 0.0, max = 0.5))]
     pub increase: f64,
-    /// Under `adaptive`: largest relative cut of a step that saves the finer level a short one.
+    /// With `adaptive`: largest relative decrease of a step that avoids a short step of the finer level.
     #[schemars(range(min = 0.0, max = 0.5))]
     pub decrease: f64,
     /// Longest step of any level; 0: no limit.
     #[schemars(range(min = 0.0), extend("unit" = "time"))]
     pub max_step: f64,
-    /// Factor of a step that is taken again because cells came out unphysical.
+    /// Factor by which a step is shortened when it is repeated because of unphysical cells.
     #[schemars(range(min = 0.1, max = 0.95))]
     pub retry_factor: f64,
-    /// How often a step is taken again before the run stops.
+    /// Number of times a step may be repeated before the run stops.
     #[schemars(range(min = 0, max = 100))]
     pub retries: u32,
 }
@@ -55,15 +55,15 @@ impl Default for TimeConfig {
 }
 
 impl TimeConfig {
-    /// What the table says to the engine.
+    /// Returns the settings of the engine.
     ///
     /// # Errors
-    /// A stretched step would be unstable.
+    /// An increased step would be unstable.
     pub fn settings(&self, deck: &Deck) -> Result<TimeSettings, Error> {
         let largest = self.courant * (1.0 + self.increase);
         if largest > 1.0 {
             let message = format!(
-                "courant * (1 + increase) must be at most 1, found {largest}: a step may be stretched by time.increase = {}",
+                "courant * (1 + increase) must be at most 1, found {largest}: a step may increase by time.increase = {}",
                 self.increase
             );
             return Err(deck.error_at("time.courant", message).into());

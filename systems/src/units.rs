@@ -1,7 +1,7 @@
-//! Code units in cgs, and constants of nature in code units.
+//! Code units in cgs, and physical constants in code units.
 //!
-//! Whatever has units is scaled here, on the host, in double precision: kernels see numbers in code units, or in kelvin and
-//! per cubic centimetre, which no precision loses.
+//! All unit conversions happen here, on the host in double precision. Kernels get values in code units, or in kelvin
+//! and per cubic centimetre, which fit any precision.
 
 use bevy_ecs::prelude::*;
 use nestar_deck::CodeUnits;
@@ -9,14 +9,14 @@ pub use nestar_deck::units::cgs::*;
 use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error};
 
-/// The units of the code.
+/// Code units in cgs.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]
 pub struct Units {
-    /// Centimetres in a code length.
+    /// Code length in centimetres.
     pub length: f64,
-    /// Grams in a code mass.
+    /// Code mass in grams.
     pub mass: f64,
-    /// Seconds in a code time.
+    /// Code time in seconds.
     pub time: f64,
 }
 
@@ -31,64 +31,64 @@ impl From<&CodeUnits> for Units {
 }
 
 impl Units {
-    /// The units of a run, for physics that means nothing without them; `who` names it in the message.
+    /// Returns the units of a run, for physics that needs them; the error message names `who`.
     ///
     /// # Errors
     /// The deck has no table `[units]`.
     pub fn of(sim: &Engine, who: &str) -> Result<Self, Error> {
         Self::find(sim).ok_or_else(|| {
             Error::Setup(format!(
-                "`{who}` needs to know what a code length, mass and time are: give the deck a table [units], such as \
+                "`{who}` needs units: add a table [units] to the deck, such as \
                  length = \"kpc\", mass = \"Msun\", velocity = \"km/s\""
             ))
         })
     }
 
-    /// The units of a run; none if its deck has no table `[units]`.
+    /// Returns the units of a run; `None` if its deck has no table `[units]`.
     #[must_use]
     pub fn find(sim: &Engine) -> Option<Self> {
         let units = &sim.world.resource::<Settings>().units;
         units.if_dimensional().map(Self::from)
     }
 
-    /// Grams per cubic centimetre in a code density.
+    /// Returns the code density in g/cm^3.
     #[must_use]
     pub fn density(&self) -> f64 {
         self.mass / (self.length * self.length * self.length)
     }
 
-    /// Centimetres per second in a code velocity.
+    /// Returns the code velocity in cm/s.
     #[must_use]
     pub fn velocity(&self) -> f64 {
         self.length / self.time
     }
 
-    /// Erg in a code energy.
+    /// Returns the code energy in erg.
     #[must_use]
     pub fn energy(&self) -> f64 {
         self.mass * self.velocity() * self.velocity()
     }
 
-    /// Kelvin in a code pressure over density of gas of which a particle has the mass of a hydrogen atom: times the mean molecular weight
-    /// it is the temperature.
+    /// Returns the temperature in kelvin of a code unit of pressure over density, for a mean molecular weight of 1.
     #[must_use]
     pub fn temperature(&self) -> f64 {
         HYDROGEN_MASS / BOLTZMANN * self.velocity() * self.velocity()
     }
 
-    /// Hydrogen masses per cubic centimetre in a code density.
+    /// Returns the code density in hydrogen masses per cubic centimetre.
     #[must_use]
     pub fn number_density(&self) -> f64 {
         self.density() / HYDROGEN_MASS
     }
 
-    /// Newton's constant in code units, to twelve digits: it is 1 where the deck says so.
+    /// Returns the gravitational constant in code units, rounded to twelve digits so that it is exactly 1 in natural
+    /// units.
     #[must_use]
     pub fn gravitational_constant(&self) -> f64 {
         CodeUnits::newton_constant_in([self.length, self.mass, self.time])
     }
 
-    /// What the units are, for people, in a few lines.
+    /// Describes the units in a few lines.
     #[must_use]
     pub fn described(&self) -> Vec<String> {
         let year = 1e6 * YEAR;
@@ -115,7 +115,7 @@ impl Units {
     }
 }
 
-/// A number to five digits.
+/// Formats a number to five digits.
 fn short(value: f64) -> String {
     let value: f64 = format!("{value:.4e}").parse().unwrap_or(value);
     match (1e-3..1e5).contains(&value) {

@@ -1,22 +1,22 @@
-// What gas feels of a potential: the twin of mod.rs. Follows the kernels of the solver and slopes.cuh.
+// Acceleration of gas by a potential: device version of mod.rs. Follows the kernels of the solver and slopes.cuh.
 
 namespace gravity {
 
-typedef ::nestar_kernels::gravity::Kick<REAL> Kick;
-typedef ::nestar_kernels::gravity::Accelerate<REAL> Accelerate;
-typedef ::nestar_kernels::gravity::work::Work<REAL> Work;
-namespace work = ::nestar_kernels::gravity::work;
+typedef ::nestar_kernels::gravity::KickParameters<REAL> KickParameters;
+typedef ::nestar_kernels::gravity::AccelerationParameters<REAL> AccelerationParameters;
+typedef ::nestar_kernels::gravity::energy_by_flux::FluxWorkParameters<REAL> FluxWorkParameters;
+namespace energy_by_flux = ::nestar_kernels::gravity::energy_by_flux;
 
 }  // namespace gravity
 
-PATCH_KERNEL(gravity_kick, gravity::Kick) {
+PATCH_KERNEL(gravity_kick, gravity::KickParameters) {
   using namespace gravity;
   SHARED multigrid::Tile<2> tile;
-  const int row = p.fall.rows[launch::block()];
-  const Three width = widths(p.fall);
-  multigrid::fill_for_slopes(tile, p.fall.view, p.fall.exterior, p.fall.source, width, row);
+  const int row = p.slope.rows[launch::block()];
+  const Three width = widths(p.slope);
+  multigrid::fill_for_slopes(tile, p.slope.view, p.slope.exterior, p.slope.source, width, row);
   EACH(cell, mesh::CELLS) {
-    const Three a = acceleration(tile, cell, width, p.fall.fourth);
+    const Three a = acceleration(tile, cell, width, p.slope.fourth);
     REAL* u = (REAL*)p.gas + (rs::i64)row * (p.components * mesh::CELLS) + cell;
     ::nestar_kernels::hydro::eos::Conserved<REAL> before;
     REAL* member = (REAL*)&before;
@@ -24,11 +24,11 @@ PATCH_KERNEL(gravity_kick, gravity::Kick) {
     const auto after = ::nestar_kernels::gravity::kicked<REAL>(before, a, (REAL)p.dt);
     const REAL* value = (const REAL*)&after;
     for (int c = 1; c < 4; ++c) u[c * mesh::CELLS] = value[c];
-    REAL* due = (REAL*)p.due + (rs::i64)row * mesh::CELLS + cell;
-    if (p.part == 1) *due = before.energy - after.energy;
+    REAL* pending_energy = (REAL*)p.pending_energy + (rs::i64)row * mesh::CELLS + cell;
+    if (p.stage == 1) *pending_energy = before.energy - after.energy;
     REAL energy = after.energy;
-    if (p.part == 2) {
-      energy = work::settled<REAL>(before, after, *due);
+    if (p.stage == 2) {
+      energy = energy_by_flux::energy_after_kick<REAL>(before, after, *pending_energy);
       if (p.internal) u[5 * mesh::CELLS] = u[5 * mesh::CELLS] + (energy - after.energy);
     }
     u[4 * mesh::CELLS] = energy;
@@ -36,21 +36,21 @@ PATCH_KERNEL(gravity_kick, gravity::Kick) {
 }
 
 // Adds the acceleration in the cells of a row.
-PATCH_KERNEL(gravity_accelerate, gravity::Accelerate) {
+PATCH_KERNEL(gravity_accelerate, gravity::AccelerationParameters) {
   using namespace gravity;
   SHARED multigrid::Tile<2> tile;
-  const int row = p.fall.rows[launch::block()];
-  const Three width = widths(p.fall);
-  multigrid::fill_for_slopes(tile, p.fall.view, p.fall.exterior, p.fall.source, width, row);
+  const int row = p.slope.rows[launch::block()];
+  const Three width = widths(p.slope);
+  multigrid::fill_for_slopes(tile, p.slope.view, p.slope.exterior, p.slope.source, width, row);
   EACH(cell, mesh::CELLS) {
-    const Three a = acceleration(tile, cell, width, p.fall.fourth);
+    const Three a = acceleration(tile, cell, width, p.slope.fourth);
     REAL* out = (REAL*)p.out + ((rs::i64)row * p.components + p.first) * mesh::CELLS + cell;
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) out[axis * mesh::CELLS] = out[axis * mesh::CELLS] + a[axis];
   }
 }
 
-// Adds what gas is due for what it falls: the twin of work.rs.
-PATCH_KERNEL(gravity_work, gravity::Work) {
+// Adds the flux work to the pending energy: device version of energy_by_flux.rs.
+PATCH_KERNEL(gravity_flux_work, gravity::FluxWorkParameters) {
   using namespace gravity;
   SHARED multigrid::Tile<1> tile;
   const int row = p.rows[launch::block()];
@@ -64,13 +64,13 @@ PATCH_KERNEL(gravity_work, gravity::Work) {
     const REAL* z = mass + 2 * mesh::FACES + mesh::face_index<2>(i, j, k);
     const Three below{{x[0], y[0], z[0]}}, above{{x[mesh::TO_UPPER<0>], y[mesh::TO_UPPER<1>], z[mesh::TO_UPPER<2>]}};
     const REAL own = tile.values[multigrid::Tile<1>::of(cell)];
-    REAL* due = (REAL*)p.due + (rs::i64)row * mesh::CELLS + cell;
-    *due = *due + work::work<REAL>(own, tile.around(cell), below, above, rates);
+    REAL* pending_energy = (REAL*)p.pending_energy + (rs::i64)row * mesh::CELLS + cell;
+    *pending_energy = *pending_energy + energy_by_flux::flux_work<REAL>(own, tile.around(cell), below, above, rates);
   }
 }
 
-// The largest acceleration over the width of a cell.
-PATCH_KERNEL(gravity_fall, gravity::Fall) {
+// Largest acceleration over the cell width.
+PATCH_KERNEL(gravity_largest_rate, gravity::SlopeParameters) {
   using namespace gravity;
   SHARED multigrid::Tile<2> tile;
   const int row = p.rows[launch::block()];

@@ -1,10 +1,10 @@
-//! What gas feels of a potential: the kick of its momentum, and the step that its acceleration allows.
+//! Acceleration of gas by a potential: kicks and the time-step limit.
 
+mod energy_by_flux;
 pub mod stress;
-mod work;
 
-use work::settled;
-pub use work::{Fallen, Work, add_work};
+use energy_by_flux::energy_after_kick;
+pub use energy_by_flux::{FluxWork, FluxWorkParameters, add_flux_work};
 
 use crate::CELLS;
 use crate::hydro::Conserved;
@@ -15,28 +15,28 @@ use crate::multigrid::device::{ExteriorParameters, SourceParameters};
 use crate::multigrid::ghost_values::PotentialSlopes;
 use nestar_device::{Address, Item, Real, device};
 
-/// The kernels; they follow [`MULTIGRID`](crate::multigrid::device::MULTIGRID).
+/// Text of the kernels, which follows [`MULTIGRID`](crate::multigrid::device::MULTIGRID).
 pub const GRAVITY_KERNELS: &str = concat!(
     include_str!("../mesh/patch_faces.cuh"),
     include_str!("slopes.cuh"),
     include_str!("kick.cu")
 );
 
-/// Every device item.
+/// Returns all device items.
 #[must_use]
 pub fn device_items() -> Vec<&'static Item> {
     vec![
-        Kick,
-        Accelerate,
-        Fall,
-        Work,
+        KickParameters,
+        AccelerationParameters,
+        SlopeParameters,
+        FluxWorkParameters,
         kicked::ITEM,
-        work::work::ITEM,
-        work::settled::ITEM,
+        energy_by_flux::flux_work::ITEM,
+        energy_by_flux::energy_after_kick::ITEM,
     ]
 }
 
-/// Gas after a time `dt` under an acceleration: the internal energy stays.
+/// Gas after a time `dt` under an acceleration; the internal energy stays constant.
 #[device]
 pub fn kicked<R: Real>(u: Conserved<R>, acceleration: &[R; 3], dt: R) -> Conserved<R> {
     let kick = [
@@ -47,103 +47,119 @@ pub fn kicked<R: Real>(u: Conserved<R>, acceleration: &[R; 3], dt: R) -> Conserv
     apply_kick(u, kick)
 }
 
-/// What both kernels read.
+/// Parameters for slopes of the potential.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Fall<R> {
-    /// The potential.
+pub struct SlopeParameters<R> {
+    /// Potential.
     pub view: GatherView<R>,
-    /// What is beyond the domain.
+    /// Potential outside the domain.
     pub exterior: ExteriorParameters<R>,
-    /// The right-hand side of its equation.
+    /// Right-hand side of Poisson's equation.
     pub source: SourceParameters<R>,
     /// Own rows.
     pub rows: Address<i32>,
-    /// Bits of the largest acceleration over the width of a cell.
+    /// Bits of the largest acceleration over the cell width.
     pub largest: Address<u64>,
-    /// Width of a cell along each axis.
+    /// Cell width along each axis.
     pub width: [f64; 3],
-    /// How many rows.
+    /// Number of rows.
     pub count: i32,
-    /// Whether slopes are of fourth order.
+    /// `true` for slopes of fourth order, `false` for second order.
     pub fourth: bool,
 }
 
-/// Of the kernel `gravity_kick`.
+/// Parameters of the kernel `gravity_kick`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Kick<R> {
-    /// The potential.
-    pub fall: Fall<R>,
+pub struct KickParameters<R> {
+    /// Potential.
+    pub slope: SlopeParameters<R>,
     /// Gas, `[row][component][512]`.
     pub gas: Address<R>,
     /// Length of the kick.
     pub dt: f64,
     /// Components of the gas.
     pub components: i32,
-    /// Energy that the gas is due, `[row][512]`, in the first and last part of a step.
-    pub due: Address<R>,
-    /// Part of the step: 0 any, 1 first, 2 last, as [`Part`].
-    pub part: i32,
-    /// Whether the internal energy follows as component 5.
+    /// Energy still to be added to the gas, `[row][512]`, in the first and last stage.
+    pub pending_energy: Address<R>,
+    /// Stage of the step: 0 plain, 1 first, 2 last, as [`KickStage`].
+    pub stage: i32,
+    /// `true` if component 5 is the internal energy.
     pub internal: bool,
 }
 
-/// Of the kernel `gravity_accelerate`.
+/// Parameters of the kernel `gravity_accelerate`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Accelerate<R> {
-    /// The potential.
-    pub fall: Fall<R>,
+pub struct AccelerationParameters<R> {
+    /// Potential.
+    pub slope: SlopeParameters<R>,
     /// Accelerations, `[row][component][512]`.
     pub out: Address<R>,
-    /// Components of a row.
+    /// Number of components of a row.
     pub components: i32,
-    /// The first of the three that it is added to.
+    /// First of the three components to which the acceleration is added.
     pub first: i32,
 }
 
-/// Which part of a step a kick is, for what is due to the gas in `due`, `[row][512]`.
+/// Stage of a kick within a step, with the energy still to be added to the gas, `[row][512]`.
 #[derive(Clone, Copy)]
-pub enum Part<D> {
-    /// No whole one: the gas keeps what the kick gives.
-    Any,
-    /// The first: what it gives is noted.
+pub enum KickStage<D> {
+    /// Kick without energy correction.
+    Plain,
+    /// First kick: its work is subtracted from the pending energy.
     First(D),
-    /// The last: what is due takes the place of what kicks gave.
+    /// Last kick: the pending energy replaces the work of the kicks.
     Last(D),
 }
 
-/// Kicks the gas of a row by a time `dt`. Where the internal energy follows as component 5 (`internal`), it takes what is due beyond the
-/// kicks.
+/// Settings of a kick.
+#[derive(Clone, Copy)]
+pub struct KickSettings<R> {
+    /// `true` for slopes of fourth order, `false` for second order.
+    pub fourth: bool,
+    /// Length of the kick.
+    pub dt: R,
+    /// `true` if component 5 is the internal energy.
+    pub internal: bool,
+}
+
+/// Kicks the gas of a row. With `internal`, component 5 is the internal energy, which takes the
+/// difference of the pending energy and the work of the kicks.
 ///
 /// # Safety
-/// Nobody else may use this row of `gas` and of what is due meanwhile.
+/// Nobody else may use this row of `gas` and of the pending energy meanwhile.
 pub unsafe fn kick<R: Real>(
     slopes: &PotentialSlopes<R>,
     gas: &Rows<R>,
     row: u32,
-    (fourth, dt, internal): (bool, R, bool),
-    part: &Part<Rows<R>>,
+    settings: KickSettings<R>,
+    stage: &KickStage<Rows<R>>,
 ) {
+    let KickSettings {
+        fourth,
+        dt,
+        internal,
+    } = settings;
     let slopes = slopes.of(row, fourth);
     // SAFETY: the caller's contract.
     let gas = unsafe { gas.row_mut(row) };
-    match part {
-        Part::Any => kick_cells(&slopes, gas, dt, |_, _, after| after.energy),
-        Part::First(due) => {
+    match stage {
+        KickStage::Plain => kick_cells(&slopes, gas, dt, |_, _, after| after.energy),
+        KickStage::First(pending_energy) => {
             // SAFETY: the caller's contract.
-            let due = unsafe { &mut due.row_mut(row)[..CELLS] };
+            let pending_energy = unsafe { &mut pending_energy.row_mut(row)[..CELLS] };
             kick_cells(&slopes, gas, dt, |cell, before, after| {
-                due[cell] = before.energy - after.energy;
+                pending_energy[cell] = before.energy - after.energy;
                 after.energy
             });
         }
-        Part::Last(due) => {
-            let due = &due.row(row)[..CELLS];
+        KickStage::Last(pending_energy) => {
+            let pending_energy = &pending_energy.row(row)[..CELLS];
             let (gas, behind) = gas.split_at_mut(5 * CELLS);
             kick_cells(&slopes, gas, dt, |cell, before, after| {
-                let energy = settled(before, after, due[cell]);
+                let energy = energy_after_kick(before, after, pending_energy[cell]);
                 if internal {
                     behind[cell] += energy - after.energy;
                 }
@@ -153,7 +169,7 @@ pub unsafe fn kick<R: Real>(
     }
 }
 
-/// Kicks cells; `energy_of` says what energy they have then, by their number and their states before and after.
+/// Kicks cells; `energy_of` returns their energy from their index and their states before and after.
 #[inline(always)]
 fn kick_cells<R: Real>(
     slopes: &[[R; CELLS]; 3],
@@ -186,7 +202,8 @@ pub unsafe fn accelerate<R: Real>(
     slopes: &PotentialSlopes<R>,
     out: &Rows<R>,
     row: u32,
-    (first, fourth): (usize, bool),
+    first: usize,
+    fourth: bool,
 ) {
     let slopes = slopes.of(row, fourth);
     // SAFETY: the caller's contract.
@@ -199,12 +216,12 @@ pub unsafe fn accelerate<R: Real>(
     }
 }
 
-/// The largest acceleration along an axis over the width of a cell along it, in a row.
+/// Returns the largest ratio of acceleration to cell width along an axis, in a row.
 #[must_use]
-pub fn largest<R: Real>(slopes: &PotentialSlopes<R>, row: u32, fourth: bool) -> f64 {
+pub fn largest_rate<R: Real>(slopes: &PotentialSlopes<R>, row: u32, fourth: bool) -> f64 {
     let along = slopes.of(row, fourth);
     let rates = along.iter().zip(slopes.width).map(|(along, width)| {
-        // a NaN must not be passed over
+        // keep a NaN
         let most = along.iter().fold(R::lit(0.0), |most, slope| {
             let a = slope.abs();
             if a > most || a.is_nan() { a } else { most }

@@ -1,14 +1,14 @@
-// The acceleration that follows from a potential. Follows ghost_values.cuh.
+// Acceleration by a potential. Follows ghost_values.cuh.
 
 namespace gravity {
 
 using field::REAL;
 using multigrid::Three;
-typedef ::nestar_kernels::gravity::Fall<REAL> Fall;
+typedef ::nestar_kernels::gravity::SlopeParameters<REAL> SlopeParameters;
 
-RS_FN Three widths(const Fall& p) { return Three{{(REAL)p.width[0], (REAL)p.width[1], (REAL)p.width[2]}}; }
+RS_FN Three widths(const SlopeParameters& p) { return Three{{(REAL)p.width[0], (REAL)p.width[1], (REAL)p.width[2]}}; }
 
-// In a cell of a patch, by its potential and that beyond its faces.
+// Acceleration in a cell of a patch, from its potential and ghost values.
 RS_FN Three acceleration(const multigrid::Tile<2>& tile, int cell, const Three& width, bool fourth) {
   const REAL* own = tile.values + multigrid::Tile<2>::of(cell);
   Three a;

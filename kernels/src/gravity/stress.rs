@@ -1,43 +1,43 @@
-//! The force of gravity as the divergence of a stress (after Mullen, Hanawa & Gammie, ApJS 252, 30 (2021)).
+//! Gravitational force as the divergence of a stress (after Mullen, Hanawa & Gammie, ApJS 252, 30 (2021)).
 //!
-//! The momentum that gas gains by gravity is what flows through faces: `T_ij / C` with `T_ij = d_i phi d_j phi - delta_ij |d phi|^2 / 2` and
-//! `C = 4 pi G`. On a uniform level with the Laplacian `L` of seven points it is to be `L phi * D_x phi`, with `D_x` the central
-//! difference, in place of `C rho D_x phi`. Let `d_x` be the difference over the width through a face. Along x,
-//! `L_x phi * D_x phi = (d_x+ - d_x-) (d_x+ + d_x-) / (2 w_x)`, which is the difference of `d_x^2 / 2` between the upper and the lower face. Along
-//! y, what flows through a face normal to it is `d_y phi` times the mean of `D_x phi` in the two cells beside it. With `u` and `l` the differences
-//! `d_y` through the upper and the lower face of a cell, and `u'`, `l'` the same one cell farther along x or before, its divergence is
+//! The momentum flux of gravity is `T_ij / C` with `T_ij = d_i phi d_j phi - delta_ij |d phi|^2 / 2` and `C = 4 pi G`. On a uniform level
+//! its divergence is to be `L phi * D_x phi`, in place of `C rho D_x phi`, with the seven-point Laplacian `L` and the central
+//! difference `D_x`. Let `d_x` be the difference over the cell width through a face. Along x,
+//! `L_x phi * D_x phi = (d_x+ - d_x-) (d_x+ + d_x-) / (2 w_x)`, the difference of `d_x^2 / 2` between the upper and the lower face.
+//! Along y, the flux through a face is `d_y phi` times the mean of `D_x phi` in the two cells beside it. Let `u` and `l` be the
+//! differences `d_y` through the upper and the lower face of a cell, and `u'`, `l'` those of its neighbours along x. Then its divergence is
 //!
 //! ```text
 //! [u (D_x phi + D_x phi_above) - l (D_x phi_below + D_x phi)] / (2 w_y) = L_y phi D_x phi + [u D_x u + l D_x l] / 2
 //! ```
 //!
-//! as `D_x phi_above = D_x phi + w_y D_x u`. Since `u D_x u = (u u'_+ - u'_- u) / (2 w_x)`, the last term is the divergence of the products of neighbours:
-//! a pressure of `(u u' + l l') / 4` through the face between two cells, which is taken off, for y as for z. So
+//! since `D_x phi_above = D_x phi + w_y D_x u`. With `u D_x u = (u u'_+ - u'_- u) / (2 w_x)` the last term is the divergence of a pressure
+//! `(u u' + l l') / 4` through the face between two cells. It is subtracted, for y and for z:
 //!
 //! ```text
 //! T_xx = d_x^2 / 2 - [u_y u'_y + l_y l'_y + u_z u'_z + l_z l'_z] / 4
 //! T_xy = d_x (D_y phi + D_y phi') / 2      (through faces normal to x, of two cells with and without ')
 //! ```
 //!
-//! Where a mean density `m` does not attract, `L phi = C (rho - m)`: `m phi` on the diagonal makes up for it.
+//! If a mean density `m` does not attract, `L phi = C (rho - m)`, and `m phi` is added on the diagonal.
 
 #[cfg(test)]
 mod tests;
 
-use super::work::settled;
-use super::{Fall, kicked};
+use super::energy_by_flux::energy_after_kick;
+use super::{SlopeParameters, kicked};
 use crate::hydro::Conserved;
 use crate::mesh::Rows;
 use crate::mesh::fluxes::{FACE, FACES, advanced, cell_behind, face_index};
 use crate::mesh::parameters::{FluxRegisterView, GatherView};
 use crate::multigrid::device::{ExteriorParameters, SourceParameters};
 use crate::multigrid::ghost_values::PotentialSlopes;
-use crate::multigrid::level::{Block, WIDE, first};
+use crate::multigrid::level::{PaddedBlock, WIDE, first};
 use crate::{CELLS, PATCH};
 use nestar_device::math::sum3;
 use nestar_device::{Address, Item, Real, device};
 
-/// The kernels: they follow the values around a patch.
+/// Text of the kernels, which follows the ghost values.
 pub const STRESS: &str = concat!(
     include_str!("../multigrid/ghost_values.cuh"),
     include_str!("../multigrid/edges.cuh"),
@@ -46,24 +46,25 @@ pub const STRESS: &str = concat!(
     include_str!("stress.cu")
 );
 
-/// Every device item, beside those of the solver and of kicks.
+/// Returns all device items in addition to those of the solver and of kicks.
 #[must_use]
 pub fn device_items() -> Vec<&'static Item> {
     vec![
-        Flow,
-        Loan,
-        Settle,
+        StressParameters,
+        ImpulsePrediction,
+        ImpulseCorrection,
         pressure::ITEM,
         shear::ITEM,
-        given::ITEM,
+        with_impulse::ITEM,
         crate::multigrid::edges::across_planes::ITEM,
     ]
 }
 
-/// The stress along the normal of a face between two cells, by the potentials in each and in those beside it: below and above along the
-/// next axis, then along the one after it. `inverse` has one over the widths along the normal and these axes; `pull` is `C m`.
+/// Stress along the normal of a face between two cells, from the potential in each cell and its neighbours: below and
+/// above along the next axis, then along the one after it. `inverse` has the inverse cell widths along the normal and
+/// these axes; `mean_source` is `C m`.
 #[device]
-pub fn pressure<R: Real>(low: &[R; 5], high: &[R; 5], inverse: &[R; 3], pull: R) -> R {
+pub fn pressure<R: Real>(low: &[R; 5], high: &[R; 5], inverse: &[R; 3], mean_source: R) -> R {
     let along = inverse[0] * (high[0] - low[0]);
     let mut products = [0.0; 2];
     for n in 0..2 {
@@ -74,11 +75,11 @@ pub fn pressure<R: Real>(low: &[R; 5], high: &[R; 5], inverse: &[R; 3], pull: R)
     sum3(
         0.5 * (along * along),
         -(0.25 * (products[0] + products[1])),
-        0.5 * pull * (low[0] + high[0]),
+        0.5 * mean_source * (low[0] + high[0]),
     )
 }
 
-/// The stress along the next axis (`n` 0) or the one after it (1); else as [`pressure`].
+/// Stress along the next axis (`n` 0) or the one after it (1); arguments as for [`pressure`].
 #[device]
 pub fn shear<R: Real>(low: &[R; 5], high: &[R; 5], inverse: &[R; 3], n: usize) -> R {
     let along = inverse[0] * (high[0] - low[0]);
@@ -86,128 +87,128 @@ pub fn shear<R: Real>(low: &[R; 5], high: &[R; 5], inverse: &[R; 3], n: usize) -
     along * (0.25 * inverse[n + 1] * slopes)
 }
 
-/// Gas that has got a momentum `push`: the internal energy stays.
+/// Gas with an added momentum `impulse`; the internal energy stays constant.
 #[device]
-pub fn given<R: Real>(u: Conserved<R>, push: [R; 3]) -> Conserved<R> {
+pub fn with_impulse<R: Real>(u: Conserved<R>, impulse: [R; 3]) -> Conserved<R> {
     let m = u.momentum;
-    // the change of |m|^2 / (2 rho)
+    // change of |m|^2 / (2 rho)
     let work = sum3(
-        push[0] * (m[0] + 0.5 * push[0]),
-        push[1] * (m[1] + 0.5 * push[1]),
-        push[2] * (m[2] + 0.5 * push[2]),
+        impulse[0] * (m[0] + 0.5 * impulse[0]),
+        impulse[1] * (m[1] + 0.5 * impulse[1]),
+        impulse[2] * (m[2] + 0.5 * impulse[2]),
     );
     let mut v = u;
-    v.momentum = [m[0] + push[0], m[1] + push[1], m[2] + push[2]];
+    v.momentum = [m[0] + impulse[0], m[1] + impulse[1], m[2] + impulse[2]];
     v.energy = u.energy + work / u.density;
     v
 }
 
-/// Of the kernel `gravity_stress`.
+/// Parameters of the kernel `gravity_stress`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Flow<R> {
-    /// The potential.
+pub struct StressParameters<R> {
+    /// Potential.
     pub view: GatherView<R>,
-    /// What is beyond the domain.
+    /// Potential outside the domain.
     pub exterior: ExteriorParameters<R>,
-    /// The right-hand side of its equation.
+    /// Right-hand side of Poisson's equation.
     pub source: SourceParameters<R>,
-    /// Where what flows through coarse-fine faces goes.
+    /// Flux registers of coarse-fine faces.
     pub registers: FluxRegisterView<R>,
     /// Own rows.
     pub rows: Address<i32>,
-    /// Momentum that gas is owed, `[row][axis][512]`.
-    pub push: Address<R>,
-    /// Width of a cell along each axis.
+    /// Momentum still to be added to the gas, `[row][axis][512]`.
+    pub impulse: Address<R>,
+    /// Cell width along each axis.
     pub width: [f64; 3],
-    /// Length of the step over the width.
+    /// Step length over the cell width.
     pub rate: [f64; 3],
-    /// Length of the step.
+    /// Step length.
     pub dt: f64,
     /// `C m`.
-    pub pull: f64,
-    /// What stresses are multiplied by.
+    pub mean_source: f64,
+    /// Factor of the stresses.
     pub scale: f64,
-    /// How many rows.
+    /// Number of rows.
     pub count: i32,
-    /// Whether registers have had fluxes in this step, to which these are added.
+    /// `true` if fluxes are added to those that the registers hold for this step.
     pub adds: bool,
 }
 
-/// Of the kernel `gravity_lend`.
+/// Parameters of the kernel `gravity_predict_impulse`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Loan<R> {
-    /// The potential.
-    pub fall: Fall<R>,
+pub struct ImpulsePrediction<R> {
+    /// Potential.
+    pub slope: SlopeParameters<R>,
     /// Gas, `[row][component][512]`.
     pub gas: Address<R>,
-    /// Momentum that gas is owed, `[row][axis][512]`.
-    pub push: Address<R>,
-    /// Energy that it is owed, `[row][512]`; none: what kicks give.
-    pub due: Address<R>,
+    /// Momentum still to be added to the gas, `[row][axis][512]`.
+    pub impulse: Address<R>,
+    /// Energy still to be added to the gas, `[row][512]`; none: the gas keeps the work of the kicks.
+    pub pending_energy: Address<R>,
     /// Length of the kick.
     pub dt: f64,
     /// Components of the gas.
     pub components: i32,
 }
 
-/// Of the kernel `gravity_settle`.
+/// Parameters of the kernel `gravity_correct_impulse`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Settle<R> {
+pub struct ImpulseCorrection<R> {
     /// Own rows.
     pub rows: Address<i32>,
-    /// As of [`Loan`].
+    /// As in [`ImpulsePrediction`].
     pub gas: Address<R>,
-    /// As of [`Loan`].
-    pub push: Address<R>,
-    /// As of [`Loan`].
-    pub due: Address<R>,
+    /// As in [`ImpulsePrediction`].
+    pub impulse: Address<R>,
+    /// As in [`ImpulsePrediction`].
+    pub pending_energy: Address<R>,
     /// Components of the gas.
     pub components: i32,
-    /// How many rows.
+    /// Number of rows.
     pub count: i32,
-    /// Whether the internal energy follows as component 5.
+    /// `true` if component 5 is the internal energy.
     pub internal: bool,
 }
 
-/// What stresses in the potential of a level are made of.
+/// Data of the stresses on a level.
 pub struct Stresses<'a, R> {
-    /// The potential.
+    /// Potential.
     pub slopes: PotentialSlopes<'a, R>,
-    /// One over the width of a cell along each axis.
+    /// Inverse cell width along each axis.
     pub inverse: [R; 3],
     /// `C m`.
-    pub pull: R,
-    /// What stresses are multiplied by.
+    pub mean_source: R,
+    /// Factor of the stresses.
     pub scale: R,
 }
 
-/// What flows through the faces of a patch's cells, `[axis][component][FACES]`.
-pub struct Flows<R>([[[R; FACES]; 3]; 3]);
+/// Momentum fluxes through the faces of the cells of a patch, `[axis][component][FACES]`.
+pub struct MomentumFluxes<R>([[[R; FACES]; 3]; 3]);
 
-/// Steps of a block along the axes.
+/// Index distances of neighbours in a block, along the axes.
 const STEPS: [usize; 3] = [1, WIDE, WIDE * WIDE];
 
 impl<R: Real> Stresses<'_, R> {
-    /// The stresses through all faces of a row.
+    /// Returns the stresses at all faces of a row.
     #[must_use]
-    pub fn of(&self, row: u32) -> Box<Flows<R>> {
-        let mut out = Box::new(Flows([[[R::lit(0.0); FACES]; 3]; 3]));
-        let mut block = self.slopes.faced(row);
+    pub fn of(&self, row: u32) -> Box<MomentumFluxes<R>> {
+        let mut out = Box::new(MomentumFluxes([[[R::lit(0.0); FACES]; 3]; 3]));
+        let mut block = self.slopes.with_face_ghosts(row);
         for (axis, out) in out.0.iter_mut().enumerate() {
-            self.slopes.edge(row, axis, &mut block);
+            self.slopes.fill_edge_ghosts(row, axis, &mut block);
             self.through_axis(&block, axis, out);
         }
         out
     }
 
-    fn through_axis(&self, block: &Block<R>, axis: usize, out: &mut [[R; FACES]; 3]) {
+    fn through_axis(&self, block: &PaddedBlock<R>, axis: usize, out: &mut [[R; FACES]; 3]) {
         let axes = [axis, (axis + 1) % 3, (axis + 2) % 3];
         let inverse = axes.map(|axis| self.inverse[axis]);
         let [step, a, b] = axes.map(|axis| STEPS[axis]);
-        // one long loop is vectorised: it passes over what lies between lines too
+        // a single long loop vectorises; it includes values between the lines
         let start = first(0) - step;
         let span = first(PATCH * PATCH - 1) + PATCH - start;
         let around =
@@ -217,7 +218,7 @@ impl<R: Real> Stresses<'_, R> {
         let [normal, one, two] = &mut found;
         for n in 0..span {
             let (low, high) = (low.map(|values| values[n]), high.map(|values| values[n]));
-            normal[n] = self.scale * pressure(&low, &high, &inverse, self.pull);
+            normal[n] = self.scale * pressure(&low, &high, &inverse, self.mean_source);
             one[n] = self.scale * shear(&low, &high, &inverse, 0);
             two[n] = self.scale * shear(&low, &high, &inverse, 1);
         }
@@ -234,28 +235,29 @@ impl<R: Real> Stresses<'_, R> {
     }
 }
 
-impl<R: Real> Flows<R> {
-    /// Adds what flows into the cells of a row to the momentum that gas is owed, by the length of the step over the width along each axis.
+impl<R: Real> MomentumFluxes<R> {
+    /// Adds the flux divergence in the cells of a row to the pending impulse; `rate` is the step length over the cell
+    /// width.
     ///
     /// # Safety
-    /// Nobody else may use this row of `push` meanwhile.
-    pub unsafe fn add(&self, row: u32, push: &Rows<R>, rate: &[R; 3]) {
+    /// Nobody else may use this row of `impulse` meanwhile.
+    pub unsafe fn add(&self, row: u32, impulse: &Rows<R>, rate: &[R; 3]) {
         // SAFETY: the caller's contract.
-        let push = unsafe { push.row_mut(row) };
-        for (n, push) in push[..3 * CELLS].chunks_exact_mut(PATCH).enumerate() {
+        let impulse = unsafe { impulse.row_mut(row) };
+        for (n, impulse) in impulse[..3 * CELLS].chunks_exact_mut(PATCH).enumerate() {
             let (component, line) = (n / FACE, n % FACE);
             let first = |axis| face_index(axis, [0, line % PATCH, line / PATCH]);
             let x = &self.0[0][component][first(0)..][..PATCH + 1];
             let y = &self.0[1][component][first(1)..][..2 * PATCH];
             let z = &self.0[2][component][first(2)..][..FACE + PATCH];
-            for (i, push) in push.iter_mut().enumerate() {
+            for (i, impulse) in impulse.iter_mut().enumerate() {
                 let (below, above) = ([x[i], y[i], z[i]], [x[i + 1], y[i + PATCH], z[i + FACE]]);
-                *push = advanced(*push, &below, &above, rate);
+                *impulse = advanced(*impulse, &below, &above, rate);
             }
         }
     }
 
-    /// What flows through a face of the patch, `[component][8][8]`.
+    /// Returns the fluxes through a face of the patch, `[component][8][8]`.
     #[must_use]
     pub fn through(&self, face: usize) -> [R; 3 * FACE] {
         let axis = face / 2;
@@ -268,55 +270,73 @@ impl<R: Real> Flows<R> {
     }
 }
 
-/// Kicks the gas of a row by a time `dt`, as a loan: it is owed that much less momentum, and energy if `due` is given.
+/// Rows that the prediction and the correction of an impulse change.
+pub struct ImpulseRows<'a, R> {
+    /// Gas, `[component][512]`.
+    pub gas: Rows<'a, R>,
+    /// Momentum still to be added to the gas, `[axis][512]`.
+    pub impulse: Rows<'a, R>,
+    /// Energy still to be added to the gas; `None`: the gas keeps the work of the kicks.
+    pub pending_energy: Option<Rows<'a, R>>,
+}
+
+/// Kicks the gas of a row over a time `dt` and subtracts the kick from the pending impulse, and from the pending energy
+/// if given.
 ///
 /// # Safety
-/// Nobody else may use this row of `gas`, `push` and `due` meanwhile.
-pub unsafe fn lend<R: Real>(
+/// Nobody else may use this row of `gas`, `impulse` and `pending_energy` meanwhile.
+pub unsafe fn predict_impulse<R: Real>(
     slopes: &PotentialSlopes<R>,
-    (gas, push, due): (&Rows<R>, &Rows<R>, Option<&Rows<R>>),
+    rows: &ImpulseRows<R>,
     row: u32,
-    (fourth, dt): (bool, R),
+    fourth: bool,
+    dt: R,
 ) {
+    let ImpulseRows {
+        gas,
+        impulse,
+        pending_energy,
+    } = rows;
     let slopes = slopes.of(row, fourth);
     // SAFETY: the caller's contract.
-    let (gas, push) = unsafe { (gas.row_mut(row), push.row_mut(row)) };
-    let (gas, push) = (&mut gas[..5 * CELLS], &mut push[..3 * CELLS]);
+    let (gas, impulse) = unsafe { (gas.row_mut(row), impulse.row_mut(row)) };
+    let (gas, impulse) = (&mut gas[..5 * CELLS], &mut impulse[..3 * CELLS]);
     for cell in 0..CELLS {
         let before = state(gas, cell);
         let a = [0, 1, 2].map(|axis| -slopes[axis][cell]);
         let after = kicked(before, &a, dt);
         for axis in 0..3 {
-            push[axis * CELLS + cell] = before.momentum[axis] - after.momentum[axis];
+            impulse[axis * CELLS + cell] = before.momentum[axis] - after.momentum[axis];
         }
         store(gas, cell, &after, after.energy);
-        if let Some(due) = due {
+        if let Some(pending_energy) = pending_energy {
             // SAFETY: the caller's contract.
-            unsafe { due.set(row, cell, before.energy - after.energy) };
+            unsafe { pending_energy.set(row, cell, before.energy - after.energy) };
         }
     }
 }
 
-/// Gives the gas of a row what it is owed: its momentum, and as much energy as `due` says, else so much that the internal energy stays.
-/// Where that follows as component 5 (`internal`), it takes what is due beyond the momentum's work.
+/// Adds the pending impulse to the gas of a row, and the pending energy if given (otherwise the internal energy stays
+/// constant). With `internal`, component 5 is the internal energy, which takes the difference of the pending energy and
+/// the work of the impulse.
 ///
 /// # Safety
-/// Nobody else may use this row of `gas`, `push` and `due` meanwhile.
-pub unsafe fn settle<R: Real>(
-    (gas, internal): (&Rows<R>, bool),
-    push: &Rows<R>,
-    due: Option<&Rows<R>>,
-    row: u32,
-) {
+/// Nobody else may use this row of `gas`, `impulse` and `pending_energy` meanwhile.
+pub unsafe fn correct_impulse<R: Real>(rows: &ImpulseRows<R>, internal: bool, row: u32) {
+    let ImpulseRows {
+        gas,
+        impulse,
+        pending_energy,
+    } = rows;
     // SAFETY: the caller's contract.
-    let (gas, push) = unsafe { (gas.row_mut(row), push.row_mut(row)) };
+    let (gas, impulse) = unsafe { (gas.row_mut(row), impulse.row_mut(row)) };
     let (gas, behind) = gas.split_at_mut(5 * CELLS);
-    let push = &mut push[..3 * CELLS];
+    let impulse = &mut impulse[..3 * CELLS];
     for cell in 0..CELLS {
         let before = state(gas, cell);
-        let after = given(before, [0, 1, 2].map(|axis| push[axis * CELLS + cell]));
-        let energy = match due {
-            Some(due) => settled(before, after, due.get(row, cell)),
+        let after = with_impulse(before, [0, 1, 2].map(|axis| impulse[axis * CELLS + cell]));
+        let energy = match pending_energy {
+            Some(pending_energy) => energy_after_kick(before, after, pending_energy.get(row, cell)),
             None => after.energy,
         };
         store(gas, cell, &after, energy);
@@ -324,11 +344,11 @@ pub unsafe fn settle<R: Real>(
             behind[cell] += energy - after.energy;
         }
         for axis in 0..3 {
-            push[axis * CELLS + cell] = R::lit(0.0);
+            impulse[axis * CELLS + cell] = R::lit(0.0);
         }
-        if let Some(due) = due {
+        if let Some(pending_energy) = pending_energy {
             // SAFETY: the caller's contract.
-            unsafe { due.set(row, cell, R::lit(0.0)) };
+            unsafe { pending_energy.set(row, cell, R::lit(0.0)) };
         }
     }
 }

@@ -1,4 +1,5 @@
-// Corrections of a level in rows of 4^3, 2^3 and 1 cells: the twin of coarse.rs. Follows ghost_values.cuh.
+// Coarse grids of corrections, with 4^3, 2^3 and 1 cells per row: device version of coarse.rs. Follows
+// ghost_values.cuh.
 
 namespace multigrid {
 
@@ -20,7 +21,7 @@ template<int N> RS_FN void relax(const Coarse& p, int row, int cell) {
   p.values[at] = stencil::relaxed<REAL>(p.values[at], change, p.rhs[at], whole, (REAL)p.omega);
 }
 
-// Cell `cell` of the rows of half as many cells along each axis: the mean of the residual, and no correction yet.
+// Restricts the residual to cell `cell` of the row of half as many cells along each axis, and sets its correction to 0.
 template<int N> RS_FN void restrict_residual(const Coarse& p, int row, int cell) {
   constexpr int M = N / 2;
   int at[3];
@@ -37,7 +38,8 @@ template<int N> RS_FN void restrict_residual(const Coarse& p, int row, int cell)
   p.correction[to] = REAL(0);
 }
 
-// Where the correction stands of a place counted from the first cell of a row of M^3; null: beyond the border.
+// Returns the address of the correction at a position relative to the first cell of a row of M^3; null outside the
+// level.
 template<int M> RS_FN const REAL* find(const Coarse& p, int row, const int* to) {
   const int step = direction(floor_div(to[0], M), floor_div(to[1], M), floor_div(to[2], M));
   const int beside = p.neighbours[(rs::i64)row * AROUND + step];
@@ -45,19 +47,20 @@ template<int M> RS_FN const REAL* find(const Coarse& p, int row, const int* to) 
   return p.values + (rs::i64)beside * (M * M * M) + floor_mod(to[0], M) + M * (floor_mod(to[1], M) + M * floor_mod(to[2], M));
 }
 
-template<int M, int LEFT> RS_NOINLINE REAL beyond_border(const Coarse& p, int row, const int* to);
+template<int M, int LEFT> RS_NOINLINE REAL mirrored_correction(const Coarse& p, int row, const int* to);
 
-// The correction at a place, at most one cell off the row along LEFT axes.
+// Returns the correction at a position at most one cell outside the row along LEFT axes.
 template<int M, int LEFT = 3> RS_FN REAL correction_at(const Coarse& p, int row, const int* to) {
   const REAL* there = find<M>(p, row, to);
   if constexpr (LEFT > 0) {
-    if (!there) return beyond_border<M, LEFT>(p, row, to);
+    if (!there) return mirrored_correction<M, LEFT>(p, row, to);
   }
   return *there;
 }
 
-// Mirrored: the mean of those across the border along each axis, of those that were found if any was.
-template<int M, int LEFT> RS_NOINLINE REAL beyond_border(const Coarse& p, int row, const int* to) {
+// Ghost value: the mean of the values across the boundary along each axis (of existing ones, if there are any), times
+// the ghost factor.
+template<int M, int LEFT> RS_NOINLINE REAL mirrored_correction(const Coarse& p, int row, const int* to) {
   bool found[3], any = false;
   int inward[3][3];
   for (int axis = 0; axis < 3; ++axis) {
@@ -76,7 +79,7 @@ template<int M, int LEFT> RS_NOINLINE REAL beyond_border(const Coarse& p, int ro
   return (REAL)p.mirror * (::nestar_device::math::sums::sum3<REAL>(terms[0], terms[1], terms[2]) / count);
 }
 
-// Adds the corrections around a cell of a row of N^3, interpolated.
+// Adds the interpolated corrections to a cell of a row of N^3.
 template<int N> RS_FN void prolong(const Coarse& p, REAL* to, int row, int cell) {
   constexpr int M = N / 2;
   int at[3];
@@ -91,13 +94,13 @@ template<int N> RS_FN void prolong(const Coarse& p, REAL* to, int row, int cell)
   value = value + stencil::trilinear<REAL>(values);
 }
 
-// Whether a cell, the only one of its row, has a colour.
+// Returns true if the only cell of a row has a colour.
 RS_FN bool has_colour(const Coarse& p, int row, int colour) {
   const int* index = p.index + (rs::i64)row * 4;
   return ((index[0] + index[1] + index[2]) & 1) == colour;
 }
 
-// The same as the kernels below, for all rows by one block; each ends with a barrier.
+// The kernels below, for all rows by one block; each ends with a barrier.
 template<int N> RS_FN void relax_all(const Coarse& p, int times) {
   constexpr int ITEMS = N == 1 ? 1 : N * N * N / 2;
   for (int n = 0; n < times; ++n) {
@@ -163,16 +166,16 @@ PATCH_KERNEL(coarse_prolong_8, multigrid::Prolong) {
   }
 }
 
-// Everything from the right-hand side of the rows of 4^3 to their corrections, by one block: for small levels.
+// The coarse part of a V-cycle of a small level, by one block.
 KERNEL_BOUNDS(coarse_cycle, multigrid::Corrections, 1024, 1) {
   using namespace multigrid;
-  relax_all<4>(p.four, p.relaxations);
-  restrict_all<4>(p.four);
-  relax_all<2>(p.two, p.relaxations);
-  restrict_all<2>(p.two);
-  relax_all<1>(p.one, p.relaxations_of_one);
-  prolong_all<2>(p.one, p.two.values);
-  relax_all<2>(p.two, p.relaxations);
-  prolong_all<4>(p.two, p.four.values);
-  relax_all<4>(p.four, p.relaxations);
+  relax_all<4>(p.coarse_4, p.relaxations);
+  restrict_all<4>(p.coarse_4);
+  relax_all<2>(p.coarse_2, p.relaxations);
+  restrict_all<2>(p.coarse_2);
+  relax_all<1>(p.coarse_1, p.coarse_1_relaxations);
+  prolong_all<2>(p.coarse_1, p.coarse_2.values);
+  relax_all<2>(p.coarse_2, p.relaxations);
+  prolong_all<4>(p.coarse_2, p.coarse_4.values);
+  relax_all<4>(p.coarse_4, p.relaxations);
 }

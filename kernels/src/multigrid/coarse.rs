@@ -1,38 +1,38 @@
-//! Corrections of a level in rows of 4^3, 2^3 and 1 cells, on the host: the twin of coarse.cu.
+//! Coarse grids of corrections, with 4^3, 2^3 and 1 cells per row, on the host; `coarse.cu` is the device version.
 
+use super::coarse_block::PaddedCoarseBlock;
 use super::ghost_values::{around, coloured};
 use super::stencil::{diagonal, laplacian, relaxed};
-use super::wide::Wide;
 use crate::mesh::means::mean8;
 use crate::mesh::{Rows, direction};
 use nestar_device::Real;
 use nestar_device::math::sum3;
 
-/// A grid of corrections: laplacian(values) = rhs, in rows of `N`^3 cells.
+/// A grid of corrections: laplacian(values) = rhs, with `N`^3 cells per row.
 pub struct CoarseGrid<'a, R> {
     /// Neighbours of all rows.
     pub neighbours: &'a [[i32; 27]],
     /// Indices of all rows.
     pub index: &'a [[i32; 3]],
-    /// The corrections.
+    /// Corrections.
     pub values: Rows<'a, R>,
-    /// What they are to make up for.
+    /// Right-hand side.
     pub rhs: Rows<'a, R>,
     /// 1 / width^2 along the axes.
     pub weights: [R; 3],
-    /// Beyond the border of the level stands a cell's correction times this.
+    /// Factor from the correction of a cell to that of its ghost cell outside the level.
     pub mirror: R,
 }
 
-/// The factor of a grid whose cells are so many times as wide as the level's, where corrections vanish so many cells of the level
-/// beyond the border: at the centre of the coarser level's first cell, 1, or of the root level's, 1/2.
+/// Returns the ghost factor of a grid whose cells have `width` cells of the level. Corrections vanish `reach` cells
+/// outside the boundary: 1 (centre of the first coarse cell), or 1/2 for the root level.
 #[must_use]
 pub fn mirror(width: f64, reach: f64) -> f64 {
     (reach - 0.5 * width) / (reach + 0.5 * width)
 }
 
 impl<R: Real> CoarseGrid<'_, R> {
-    /// Laplacian and diagonal in a cell.
+    /// Returns Laplacian and diagonal in a cell.
     #[inline(always)]
     fn laplacian<const N: usize>(&self, row: u32, cell: usize) -> (R, R) {
         let u = self.values.get(row, cell);
@@ -47,7 +47,7 @@ impl<R: Real> CoarseGrid<'_, R> {
         (laplacian(u, &values, &self.weights), whole)
     }
 
-    /// The colour of the first cell of a row.
+    /// Returns the colour of the first cell of a row.
     fn parity<const N: usize>(&self, row: u32) -> usize {
         match N {
             1 => self.index[row as usize].iter().sum::<i32>() as usize & 1,
@@ -75,7 +75,7 @@ pub unsafe fn relax<R: Real, const N: usize>(
     }
 }
 
-/// Sets the row of half as many cells along each axis to the means of the residual, and its corrections to 0.
+/// Restricts the residual to the row of half as many cells along each axis, and sets its corrections to 0.
 ///
 /// # Safety
 /// Nobody else may use this row of `to` and of `correction` meanwhile.
@@ -101,12 +101,12 @@ pub unsafe fn restrict_residual<R: Real, const N: usize>(
     }
 }
 
-/// Adds the interpolated corrections of a grid to a row of twice as many cells along each axis, `N`.
+/// Prolongs the corrections of a grid to a row of twice as many cells along each axis, `N`, and adds them.
 ///
 /// # Safety
 /// Nobody else may use this row of `to` meanwhile.
 pub unsafe fn prolong<R: Real, const N: usize>(grid: &CoarseGrid<R>, row: u32, to: &Rows<R>) {
-    let corrections = Wide::<R, N>::of(|place| grid.at(row, place, N as i32 / 2));
+    let corrections = PaddedCoarseBlock::<R, N>::of(|place| grid.at(row, place, N as i32 / 2));
     // SAFETY: the caller's contract.
     let cells = unsafe { to.row_mut(row) };
     corrections.interpolate(|first, values| {
@@ -117,7 +117,7 @@ pub unsafe fn prolong<R: Real, const N: usize>(grid: &CoarseGrid<R>, row: u32, t
 }
 
 impl<R: Real> CoarseGrid<'_, R> {
-    /// The row and cell of a place counted from the first cell of a row of `size`^3, at most one cell off it.
+    /// Returns row and cell of a position relative to the first cell of a row of `size`^3, at most one cell outside it.
     fn find(&self, row: u32, place: [i32; 3], size: i32) -> Option<(u32, usize)> {
         let step = place.map(|x| x.div_euclid(size));
         let beside = self.neighbours[row as usize][direction(step)];
@@ -126,17 +126,18 @@ impl<R: Real> CoarseGrid<'_, R> {
         u32::try_from(beside).ok().map(|beside| (beside, cell))
     }
 
-    /// The correction there.
+    /// Returns the correction there.
     fn at(&self, row: u32, place: [i32; 3], size: i32) -> R {
         match self.find(row, place, size) {
             Some((beside, cell)) => self.values.get(beside, cell),
-            None => self.beyond(row, place, size),
+            None => self.mirrored(row, place, size),
         }
     }
 
-    /// Mirrored: the mean of those across the border along each axis, of those that were found if any was.
+    /// Returns a ghost value: the mean of the values across the boundary along each axis (of existing ones, if there
+    /// are any), times the ghost factor.
     #[cold]
-    fn beyond(&self, row: u32, place: [i32; 3], size: i32) -> R {
+    fn mirrored(&self, row: u32, place: [i32; 3], size: i32) -> R {
         let across: [Option<[i32; 3]>; 3] = std::array::from_fn(|axis| {
             let mut to = place;
             to[axis] = to[axis].clamp(0, size - 1);

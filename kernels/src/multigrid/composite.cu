@@ -1,8 +1,8 @@
-// What a level and the next coarser one tell each other: the twin of composite.rs. Follows level.cu.
+// Transfer between a level and the next coarser one: device version of composite.rs. Follows level.cu.
 
 namespace multigrid {
 
-// The child of a row of which the first is `first`, and its cell of 4^3, that a cell is made of.
+// Returns the child and its cell of 4^3 for a cell of a row whose first child is `first`.
 RS_FN int child_of(int first, int cell, int& n) {
   int at[3];
   place<PATCH>(cell, at);
@@ -16,7 +16,7 @@ RS_FN rs::arr<REAL, 8> fine_values(const Pair& p, int child, int n) {
   return values;
 }
 
-// By how much the coarse difference through a face is above the mean of the fine ones, both for the coarse width.
+// Coarse difference through a face minus the mean of the fine ones, both for the coarse width.
 RS_FN REAL mismatch_through(const Pair& p, int row, int cell, int face, int beside) {
   const int axis = face / 2, far = (PATCH - 1) * power(PATCH, axis);
   const int covered = face % 2 == 0 ? cell + far : cell - far;
@@ -32,7 +32,7 @@ RS_FN REAL mismatch_through(const Pair& p, int row, int cell, int face, int besi
   int at[3];
   place<PATCH>(cell, at);
   const REAL plane = stencil::mean_in_plane<REAL>(plane_values(present(p.coarse.view, p.coarse.exterior, row), row, at, axis));
-  return stencil::mismatch<REAL>(bank[(rs::i64)row * CELLS + cell], plane, bank[(rs::i64)beside * CELLS + covered],
+  return stencil::flux_mismatch<REAL>(bank[(rs::i64)row * CELLS + cell], plane, bank[(rs::i64)beside * CELLS + covered],
                                  face % 2 == 0 ? -upward : upward);
 }
 
@@ -55,8 +55,8 @@ RS_FN REAL mismatch(const Pair& p, int row, int cell) {
 
 namespace multigrid {
 
-// A cell of the parent of own octet `n` of the fine level: its place among cells of the coarse level, the child and its cell of 4^3.
-RS_FN rs::i64 told(const Pair& p, int n, int cell, int& row, int& child, int& fine) {
+// Index of a cell of the parent of own octet `n` of the fine level, its child and the cell of 4^3 there.
+RS_FN rs::i64 parent_cell(const Pair& p, int n, int cell, int& row, int& child, int& fine) {
   const int first = p.fine_rows[8 * n] & ~7;
   row = p.coarse.view.parent[first];
   child = child_of(first, cell, fine);
@@ -65,12 +65,12 @@ RS_FN rs::i64 told(const Pair& p, int n, int cell, int& row, int& child, int& fi
 
 }  // namespace multigrid
 
-// Parents of own octets of the fine level take the means of its unknowns.
-KERNEL(composite_means, multigrid::Pair) {
+// Sets parents of own octets of the fine level to the averages of its potential.
+KERNEL(composite_restrict_solution, multigrid::Pair) {
   using namespace multigrid;
   EACH_CELL(PATCH, n, cell, p.octets) {
     int row, child, fine;
-    const rs::i64 at = told(p, n, cell, row, child, fine);
+    const rs::i64 at = parent_cell(p, n, cell, row, child, fine);
     const auto values = fine_values(p, child, fine);
     ((REAL*)p.coarse.view.level)[at] = ::nestar_kernels::mesh::means::mean8<REAL>(values);
     if (p.differences)
@@ -79,12 +79,12 @@ KERNEL(composite_means, multigrid::Pair) {
   }
 }
 
-// And their tau the means of its residual.
-KERNEL(composite_tell, multigrid::Pair) {
+// Stores the restricted residual of the fine level in tau.
+KERNEL(composite_restrict_residual, multigrid::Pair) {
   using namespace multigrid;
   EACH_CELL(PATCH, n, cell, p.octets) {
     int row, child, fine;
-    const rs::i64 at = told(p, n, cell, row, child, fine);
+    const rs::i64 at = parent_cell(p, n, cell, row, child, fine);
     ((REAL*)p.coarse.tau)[at] = p.residual[(rs::i64)child * (HALF * HALF * HALF) + fine];
   }
 }

@@ -1,8 +1,9 @@
-//! What a level and the next coarser one tell each other, on the host: the twin of composite.cu.
+//! Transfer between a level and the next coarser one in the full approximation scheme, on the host; `composite.cu` is
+//! the device version.
 
 use super::ghost_values::{is_lower, mean_of_plane, place};
 use super::level::LevelGrid;
-use super::stencil::{difference, mismatch};
+use super::stencil::{difference, flux_mismatch};
 use crate::mesh::means::mean8;
 use crate::mesh::{Rows, face_direction};
 use crate::{CELLS, PATCH};
@@ -10,18 +11,19 @@ use nestar_device::Real;
 use nestar_device::math::sum3;
 
 /// A level and its children.
-pub struct Pair<'a, R> {
-    /// The coarse level.
+pub struct LevelPair<'a, R> {
+    /// Coarse level.
     pub coarse: LevelGrid<'a, R>,
-    /// What the fine level adds to its right-hand side.
+    /// Fine-grid correction of its right-hand side.
     pub tau: Rows<'a, R>,
-    /// The unknowns of the fine one.
+    /// Potential of the fine level.
     pub fine: Rows<'a, R>,
-    /// Means of its residual, in rows of 4^3 cells.
+    /// Restricted residual of the fine level, in rows of 4^3 cells.
     pub residual: Rows<'a, R>,
     /// First child of each row, -1: none.
     pub first_child: &'a [i32],
-    /// Where several ranks share the hierarchy: by how much the fine unknowns change along each axis in covered cells of the coarse level.
+    /// Differences of the fine potential along each axis in covered cells of the coarse level, if several ranks share
+    /// the hierarchy.
     pub differences: Option<Rows<'a, R>>,
 }
 
@@ -29,7 +31,7 @@ pub struct Pair<'a, R> {
 const LEAF: i32 = -1;
 const HALF: usize = PATCH / 2;
 
-/// The child of a row and its cell of 4^3 that a cell is made of.
+/// Returns the child and its cell of 4^3 for a cell of a row.
 fn child_of(first: i32, cell: usize) -> (u32, usize) {
     let at = place::<PATCH>(cell);
     let child = at[0] / HALF + 2 * (at[1] / HALF) + 4 * (at[2] / HALF);
@@ -37,18 +39,18 @@ fn child_of(first: i32, cell: usize) -> (u32, usize) {
     (first as u32 + child as u32, x + HALF * (y + HALF * z))
 }
 
-/// The eight fine cells in cell `n` of 4^3 of a fine row, by their sides as bits z y x.
+/// Returns the fine cell on side `side` (bits z y x) of cell `n` of 4^3 of a fine row.
 fn eight(n: usize, side: usize) -> usize {
     let [x, y, z] = place::<HALF>(n).map(|x| 2 * x);
     (x + (side & 1)) + PATCH * ((y + (side >> 1 & 1)) + PATCH * (z + (side >> 2)))
 }
 
-/// The unknowns of a row take the means of those of its children, of which the first is `first`; ranks that share the hierarchy learn the fine
-/// differences besides.
+/// Sets the potential of a row to the averages of its children (the first is `first`). Stores the fine differences if
+/// several ranks share the hierarchy.
 ///
 /// # Safety
 /// Nobody else may use this row of the coarse level meanwhile.
-pub unsafe fn means<R: Real>(pair: &Pair<R>, row: u32, first: u32) {
+pub unsafe fn restrict_solution<R: Real>(pair: &LevelPair<R>, row: u32, first: u32) {
     for cell in 0..CELLS {
         let (child, n) = child_of(first as i32, cell);
         let values = pair.fine_values(child, n);
@@ -64,11 +66,11 @@ pub unsafe fn means<R: Real>(pair: &Pair<R>, row: u32, first: u32) {
     }
 }
 
-/// The `tau` of a row takes the means of the residual of its children.
+/// Stores the restricted residual of the children in the `tau` of a row.
 ///
 /// # Safety
-/// Nobody else may use this row of the coarse level's `tau` meanwhile.
-pub unsafe fn tell<R: Real>(pair: &Pair<R>, row: u32, first: u32) {
+/// Nobody else may use this row of the `tau` of the coarse level meanwhile.
+pub unsafe fn store_fine_residual<R: Real>(pair: &LevelPair<R>, row: u32, first: u32) {
     for cell in 0..CELLS {
         let (child, n) = child_of(first as i32, cell);
         // SAFETY: the caller's contract.
@@ -76,12 +78,13 @@ pub unsafe fn tell<R: Real>(pair: &Pair<R>, row: u32, first: u32) {
     }
 }
 
-/// What the fine level adds to the right-hand side of a row of the coarse one, so that the level alone has the solution of both: in
-/// covered cells what the equation is short of, before coarse-fine faces what the fine fluxes differ by, else 0. Follows [`means`] and [`tell`].
+/// Computes the fine-grid correction of a row, with which the coarse level alone has the solution of both levels. It is
+/// the residual of the coarse equation in covered cells, the difference to the fine fluxes in cells beside coarse-fine
+/// faces, and 0 elsewhere. It follows [`restrict_solution`] and [`store_fine_residual`].
 ///
 /// # Safety
-/// Nobody else may use this row of the coarse level's `tau` meanwhile.
-pub unsafe fn tau<R: Real>(pair: &Pair<R>, row: u32) {
+/// Nobody else may use this row of the `tau` of the coarse level meanwhile.
+pub unsafe fn compute_tau<R: Real>(pair: &LevelPair<R>, row: u32) {
     let covered = pair.first_child[row as usize] != LEAF;
     let laplacians = covered.then(|| pair.coarse.laplacians(&pair.coarse.block(row, None)));
     for cell in 0..CELLS {
@@ -97,12 +100,13 @@ pub unsafe fn tau<R: Real>(pair: &Pair<R>, row: u32) {
     }
 }
 
-impl<R: Real> Pair<'_, R> {
+impl<R: Real> LevelPair<'_, R> {
     fn fine_values(&self, child: u32, n: usize) -> [R; 8] {
         std::array::from_fn(|side| self.fine.get(child, eight(n, side)))
     }
 
-    /// What the means of the fine slopes through the faces of a cell differ by from its own, beside refined patches.
+    /// Returns the difference between the mean fine fluxes through the faces of a cell and its own, beside refined
+    /// patches.
     fn mismatch(&self, row: u32, cell: usize) -> R {
         let at = place::<PATCH>(cell);
         let mut axes = [R::lit(0.0); 3];
@@ -136,7 +140,7 @@ impl<R: Real> Pair<'_, R> {
         let outward = if is_lower(face) { -upward } else { upward };
         let LevelGrid { view, exterior, .. } = &self.coarse;
         let plane = mean_of_plane(view, exterior, row, place::<PATCH>(cell), axis);
-        mismatch(
+        flux_mismatch(
             bank.get(row, cell),
             plane,
             bank.get(beside, covered),

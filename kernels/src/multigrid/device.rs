@@ -1,23 +1,23 @@
-//! The device's side of the solver: what its kernels take, and their texts.
+//! Device version of the solver: kernel parameters and kernel text.
 
 use crate::mesh::parameters::GatherView;
 use nestar_device::{Address, Item, device};
 
-/// Every kernel of the solver; the unknowns are those of the field that the program is made for.
+/// Text of all kernels of the solver, for the field of the potential.
 pub const MULTIGRID: &str = concat!(
     include_str!("ghost_values.cuh"),
     include_str!("level.cu"),
     include_str!("coarse.cu"),
     include_str!("composite.cu"),
     include_str!("moments.cu"),
-    include_str!("bottom.cu"),
+    include_str!("direct_solver.cu"),
     include_str!("expansion.cu")
 );
 
-/// Cells that a block of the kernels works on.
+/// Cells per block of the kernels.
 pub const CELLS_PER_BLOCK: usize = 512;
 
-/// Every structure.
+/// Returns all parameter structures.
 #[must_use]
 pub fn parameters() -> Vec<&'static Item> {
     vec![
@@ -38,19 +38,19 @@ pub fn parameters() -> Vec<&'static Item> {
     ]
 }
 
-/// As [`Source`](super::source::Source).
+/// [`PoissonSource`](super::source::PoissonSource) on a device.
 #[device]
 #[derive(Clone, Copy)]
 pub struct SourceParameters<R> {
-    /// A density in the cells.
+    /// Density.
     pub density: Address<R>,
-    /// What it is multiplied by.
+    /// Coefficient of Poisson's equation.
     pub coefficient: f64,
-    /// Its mean over a periodic domain, else 0.
+    /// Mean density of a periodic domain; 0 if isolated.
     pub mean: f64,
 }
 
-/// As [`Exterior`](super::exterior::Exterior).
+/// [`Exterior`](super::exterior::Exterior) on a device.
 #[device]
 #[derive(Clone, Copy)]
 pub struct ExteriorParameters<R> {
@@ -62,37 +62,37 @@ pub struct ExteriorParameters<R> {
     pub weight: f64,
     /// Cells of the root level.
     pub cells: [i32; 3],
-    /// Where the coefficients of splines begin.
+    /// Index of the first spline coefficient.
     pub coefficients: i32,
 }
 
-/// As [`LevelGrid`](super::level::LevelGrid), and what a kernel is told.
+/// [`LevelGrid`](super::level::LevelGrid) on a device, and output of kernels.
 #[device]
 #[derive(Clone, Copy)]
 pub struct LevelParameters<R> {
-    /// The unknowns.
+    /// Potential.
     pub view: GatherView<R>,
-    /// What is beyond the domain.
+    /// Potential outside the domain.
     pub exterior: ExteriorParameters<R>,
-    /// What the level itself knows of the right-hand side.
+    /// Right-hand side without fine-grid correction.
     pub source: SourceParameters<R>,
-    /// What the finer level adds to it, if it counts.
+    /// Fine-grid correction, if used.
     pub tau: Address<R>,
-    /// Where residuals go, in rows of 4^3 cells.
+    /// Output of restricted residuals, in rows of 4^3 cells.
     pub residual: Address<R>,
-    /// Corrections that begin with 0.
+    /// Corrections, which are set to 0.
     pub correction: Address<R>,
     /// Own rows.
     pub rows: Address<i32>,
-    /// How many.
+    /// Number of rows.
     pub count: i32,
-    /// The cells that are relaxed.
+    /// Colour to be relaxed.
     pub colour: i32,
     /// 1 / width^2 along the axes.
     pub weights: [f64; 3],
 }
 
-/// Of the kernel that finds the largest residual.
+/// Parameters of the kernel for the largest residual.
 #[device]
 #[derive(Clone, Copy)]
 pub struct LargestResidualParameters<R> {
@@ -102,33 +102,33 @@ pub struct LargestResidualParameters<R> {
     pub largest: Address<u64>,
 }
 
-/// As [`Change`](super::level::Change).
+/// [`CoarseChange`](super::level::CoarseChange) on a device.
 #[device]
 #[derive(Clone, Copy)]
 pub struct CoarseChangeParameters<R> {
     /// Tables of the hierarchy.
     pub view: GatherView<R>,
-    /// What the change is added to.
+    /// Values to which the change is added.
     pub from: Address<R>,
-    /// Where the sum goes.
+    /// Output.
     pub to: Address<R>,
     /// The coarser level after the change.
     pub after: Address<R>,
-    /// And before it.
+    /// The coarser level before the change.
     pub before: Address<R>,
-    /// What is beyond the domain after the change.
-    pub beyond_after: ExteriorParameters<R>,
-    /// And what was there before it.
-    pub beyond_before: ExteriorParameters<R>,
+    /// Exterior potential after the change.
+    pub exterior_after: ExteriorParameters<R>,
+    /// Exterior potential before the change.
+    pub exterior_before: ExteriorParameters<R>,
     /// Own rows.
     pub rows: Address<i32>,
-    /// How many.
+    /// Number of rows.
     pub count: i32,
-    /// What the change is multiplied by.
+    /// Factor of the change.
     pub factor: f64,
 }
 
-/// As [`CoarseGrid`](super::coarse::CoarseGrid), and what a kernel is told.
+/// [`CoarseGrid`](super::coarse::CoarseGrid) on a device, and output of kernels.
 #[device]
 #[derive(Clone, Copy)]
 pub struct CoarseGridParameters<R> {
@@ -138,100 +138,100 @@ pub struct CoarseGridParameters<R> {
     pub neighbours: Address<i32>,
     /// Indices, `[row][4]`.
     pub index: Address<i32>,
-    /// The corrections.
+    /// Corrections.
     pub values: Address<R>,
-    /// What they are to make up for.
+    /// Right-hand side.
     pub rhs: Address<R>,
-    /// Where residuals go, in rows of half as many cells along each axis.
+    /// Output of restricted residuals, in rows of half as many cells along each axis.
     pub residual: Address<R>,
-    /// Corrections that begin with 0.
+    /// Corrections, which are set to 0.
     pub correction: Address<R>,
-    /// Own rows.
+    /// Number of rows.
     pub count: i32,
-    /// The cells that are relaxed.
+    /// Colour to be relaxed.
     pub colour: i32,
     /// 1 / width^2 along the axes.
     pub weights: [f64; 3],
-    /// Beyond the border stands a cell's correction times this.
+    /// Factor from the correction of a cell to that of its ghost cell outside the level.
     pub mirror: f64,
-    /// Over-relaxation.
+    /// Over-relaxation factor.
     pub omega: f64,
 }
 
-/// Of the kernels that interpolate corrections.
+/// Parameters of the kernels that prolong corrections.
 #[device]
 #[derive(Clone, Copy)]
 pub struct ProlongCorrectionParameters<R> {
-    /// The corrections.
+    /// Corrections.
     pub grid: CoarseGridParameters<R>,
     /// Rows of twice as many cells along each axis.
     pub to: Address<R>,
 }
 
-/// Of the kernel that does all that corrections go through between two visits of the level itself.
+/// Parameters of the kernel for the coarse part of a V-cycle.
 #[device]
 #[derive(Clone, Copy)]
 pub struct CoarseCycleParameters<R> {
     /// In rows of 4^3 cells.
-    pub four: CoarseGridParameters<R>,
-    /// Of 2^3 cells.
-    pub two: CoarseGridParameters<R>,
-    /// Of one.
-    pub one: CoarseGridParameters<R>,
+    pub coarse_4: CoarseGridParameters<R>,
+    /// In rows of 2^3 cells.
+    pub coarse_2: CoarseGridParameters<R>,
+    /// In rows of one cell.
+    pub coarse_1: CoarseGridParameters<R>,
     /// Relaxations of a colour of rows of 4^3 and 2^3 cells, on the way down and up.
     pub relaxations: i32,
-    /// Of rows of one cell.
-    pub relaxations_of_one: i32,
+    /// Relaxations of a colour of rows of one cell.
+    pub coarse_1_relaxations: i32,
 }
 
-/// As [`Pair`](super::composite::Pair).
+/// [`LevelPair`](super::composite::LevelPair) on a device.
 #[device]
 #[derive(Clone, Copy)]
 pub struct LevelPairParameters<R> {
-    /// The coarse level.
+    /// Coarse level.
     pub coarse: LevelParameters<R>,
-    /// The unknowns of the fine one.
+    /// Potential of the fine level.
     pub fine: Address<R>,
-    /// Means of its residual, in rows of 4^3 cells.
+    /// Restricted residual of the fine level, in rows of 4^3 cells.
     pub residual: Address<R>,
     /// Rows of the fine level, octet by octet.
     pub fine_rows: Address<i32>,
     /// Octets of the fine level.
     pub octets: i32,
-    /// Where several ranks share the hierarchy: by how much the fine unknowns change along each axis in covered cells of the coarse level,
-    /// `[row][3][512]`.
+    /// Differences of the fine potential along each axis in covered cells of the coarse level, `[row][3][512]`, if
+    /// several ranks share the hierarchy.
     pub differences: Address<R>,
 }
 
-/// As [`Moments`](super::moments::Moments).
+/// [`Moments`](super::moments::Moments) on a device.
 #[device]
 #[derive(Clone, Copy)]
 pub struct MomentsParameters<R> {
-    /// What the level itself knows of the right-hand side.
+    /// Right-hand side without fine-grid correction.
     pub source: SourceParameters<R>,
-    /// What the finer level adds to it, if it counts.
+    /// Fine-grid correction, if used.
     pub tau: Address<R>,
     /// Own rows.
     pub rows: Address<i32>,
     /// Indices, `[row][4]`.
     pub index: Address<i32>,
-    /// Bits of the largest sum of sizes over a patch, then the sums of moments as whole numbers.
+    /// Bits of the largest sum of absolute values over a patch, then fixed-point sums of moments.
     pub words: Address<u64>,
-    /// How many rows.
+    /// Number of rows.
     pub count: i32,
-    /// How many of them a block adds up.
+    /// Number of rows per block.
     pub each: i32,
-    /// The highest order.
+    /// Highest order.
     pub order: i32,
     /// Cells of the level along the axes.
     pub cells: [i32; 3],
-    /// Half the width of a cell along the axes, in units of the moments' length.
+    /// Half the cell width along the axes, in units of the length of the moments.
     pub half: [f64; 3],
-    /// What moments are multiplied by to become whole; 0: only the largest sum of sizes is wanted.
+    /// Factor to fixed point; 0: only the largest sum of absolute values is computed.
     pub factor: f64,
 }
 
-/// Of the kernels that pass the root level in rows of one cell to the whole level, and back.
+/// Parameters of the kernels that gather and scatter the coarsest grid of the root level.
 #[device]
 #[derive(Clone, Copy)]
 pub struct CoarsestLevelParameters<R> {
@@ -239,73 +239,73 @@ pub struct CoarsestLevelParameters<R> {
     pub rows: Address<i32>,
     /// Indices, `[row][4]`.
     pub index: Address<i32>,
-    /// A value a row.
+    /// One value per row.
     pub values: Address<R>,
-    /// How many rows, or pairs.
+    /// Number of rows or pairs.
     pub count: i32,
     /// Patches of the level along the axes.
     pub cells: [i32; 3],
-    /// Pairs of a place in the whole level and a value.
+    /// Pairs of an index in the whole level and a value.
     pub pairs: Address<f64>,
     /// The whole level, `[z][y][x]`.
     pub whole: Address<f64>,
 }
 
-/// Of the kernel that goes from cells to modes along an axis of the whole root level, or back.
+/// Parameters of the kernel that transforms the whole root level along an axis, from cells to modes or back.
 #[device]
 #[derive(Clone, Copy)]
 pub struct AxisTransformParameters {
-    /// Values.
+    /// Input.
     pub from: Address<f64>,
-    /// Where the others go.
+    /// Output.
     pub to: Address<f64>,
-    /// `[from][to]`, along the axis.
+    /// Matrix `[from][to]` along the axis.
     pub weights: Address<f64>,
-    /// Cells along the axis.
+    /// Number of cells along the axis.
     pub cells: i32,
-    /// From one of them to the next.
+    /// Distance of neighbours along the axis.
     pub stride: i32,
-    /// Values.
+    /// Number of values.
     pub count: i32,
 }
 
-/// Of the kernel that divides modes of the whole root level by their eigenvalues.
+/// Parameters of the kernel that divides modes of the whole root level by their eigenvalues.
 #[device]
 #[derive(Clone, Copy)]
 pub struct EigenvalueParameters {
-    /// The modes, `[z][y][x]`.
+    /// Modes, `[z][y][x]`.
     pub values: Address<f64>,
     /// Eigenvalues along the axes.
     pub along: [Address<f64>; 3],
-    /// Modes along the axes.
+    /// Number of modes along the axes.
     pub cells: [i32; 3],
-    /// Sums of eigenvalues that count as 0.
-    pub nothing: f64,
+    /// Largest sum of eigenvalues that counts as 0.
+    pub zero_limit: f64,
 }
 
-/// Of the kernels that find what is around an isolated domain.
+/// Parameters of the kernels for the potential around an isolated domain.
 #[device]
 #[derive(Clone, Copy)]
 pub struct ExteriorTableParameters<R> {
-    /// The potential, in the order of [`cell_around`](super::expansion::cell_around).
+    /// Potential, in the order of [`exterior_cell`](super::expansion::exterior_cell).
     pub values: Address<f64>,
-    /// Values, then coefficients of splines.
+    /// Values, then spline coefficients.
     pub table: Address<R>,
-    /// Of the expansion: by the derivatives' powers of x, of these by those of z (none or one), of these by those of y, what each is
-    /// multiplied by and the two factors of [`next_derivative`](super::expansion::next_derivative).
+    /// Expansion: per derivative, ordered by its order along x, then z (0 or 1), then y, its coefficient and the two
+    /// factors of [`next_derivative`](super::expansion::next_derivative).
     pub terms: Address<f64>,
-    /// The first value that is worked out.
+    /// First value to be evaluated.
     pub first: i32,
-    /// Values, or entries of the table.
+    /// Number of values or table entries.
     pub count: i32,
-    /// The highest order.
+    /// Highest order.
     pub order: i32,
     /// Cells of the level along the axes.
     pub cells: [i32; 3],
-    /// Half the width of a cell along the axes, in units of the moments' length.
+    /// Half the cell width along the axes, in units of the length of the moments.
     pub half: [f64; 3],
-    /// The centre of the expansion in these units, from the middle.
+    /// Centre of the expansion in these units, relative to the centre of the domain.
     pub centre: [f64; 3],
-    /// The square of the smallest distance for which it is worked out.
+    /// Square of the smallest distance; smaller distances are replaced by it.
     pub nearest: f64,
 }

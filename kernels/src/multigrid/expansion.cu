@@ -1,11 +1,12 @@
-// The potential around an isolated domain by an expansion, and the tables of it: the twin of multipole.rs. Follows moments.cu.
+// Potential around an isolated domain by a multipole expansion, and its tables: device version of multipole.rs. Follows
+// moments.cu.
 
 namespace multigrid {
 
 typedef ::nestar_kernels::multigrid::device::ExteriorTableParameters<REAL> Around;
 namespace expansion = ::nestar_kernels::multigrid::expansion;
 
-// The potential at a place counted from the centre; the derivatives of the latest three powers of x are kept.
+// Evaluates the expansion at a position relative to its centre; derivatives of the latest three powers of x are kept.
 RS_FN double expanded(const Around& p, const rs::arr<double, 3>& x) {
   double kept[3][2][POWERS];
   const double square = ::nestar_device::math::sums::sum3<double>(x[0] * x[0], x[1] * x[1], x[2] * x[2]);
@@ -34,19 +35,19 @@ RS_FN double expanded(const Around& p, const rs::arr<double, 3>& x) {
 
 }  // namespace multigrid
 
-// The values of the expansion.
+// Evaluates the expansion.
 KERNEL(root_expand, multigrid::Around) {
   using namespace multigrid;
   EACH_CELL(1, n, cell, p.count) {
     const int place = p.first + n + cell;
-    const rs::arr<int, 3> at = expansion::cell_around(p.cells, place);
+    const rs::arr<int, 3> at = expansion::exterior_cell(p.cells, place);
     rs::arr<double, 3> x;
     for (int axis = 0; axis < 3; ++axis) x[axis] = moments::coordinate(at[axis], p.cells[axis], p.half[axis]) - p.centre[axis];
     p.values[place] = expanded(p, x);
   }
 }
 
-// Tables of values: they themselves, then coefficients of splines.
+// Fills the tables: values, then spline coefficients.
 KERNEL(root_tabulate, multigrid::Around) {
   using namespace multigrid;
   EACH_CELL(1, n, cell, p.count) {
@@ -59,6 +60,6 @@ KERNEL(root_tabulate, multigrid::Around) {
       beside[2 * axis + 1] = value[steps[axis]];
     }
     p.table[n] = (REAL)*value;
-    p.table[p.count + n] = (REAL)expansion::spline_of(*value, beside);
+    p.table[p.count + n] = (REAL)expansion::spline_coefficient(*value, beside);
   }
 }

@@ -1,24 +1,26 @@
-//! The tables around an isolated domain, made of values and these of an expansion: what host and device share, see `expansion.cu`.
+//! Tables around an isolated domain, from values or an expansion: functions of both the host and `expansion.cu`.
 //!
-//! Blocks of cells around the domain are ordered `[face][layer][b][a]`, as [`tabled`](super::stencil::tabled) has it.
+//! Blocks of cells around the domain are ordered `[face][layer][b][a]`, as in
+//! [`table_index`](super::stencil::table_index).
 
 use super::exterior::{AROUND_FACE, LAYERS};
 use nestar_device::device;
 use nestar_device::math::sum3;
 
-/// Layers of cells around the domain of which values are wanted: one more than the tables hold, for the coefficients of splines.
+/// Number of cells around the domain with values: one more than in the tables, for the spline coefficients.
 pub const MARGIN: usize = AROUND_FACE + 1;
-/// Layers along the normal of a face of which the tables are made: as many as they have, and one more on either side.
-pub const DEEP: usize = LAYERS + 2;
+/// Number of layers along the normal of a face with values: those of the tables and one more on each side.
+pub const TABLE_LAYERS_WITH_MARGIN: usize = LAYERS + 2;
 
-/// Cells along axis `n` = 1 or 2 behind a face's, with those around it.
+/// Returns the extent along axis `n` = 1 or 2 after that of a face, with `margin` cells on both sides.
 #[device]
 #[must_use]
 pub fn across(cells: &[i32; 3], face: i32, n: i32, margin: i32) -> i32 {
     cells[(((face >> 1) + n) % 3) as usize] + 2 * margin
 }
 
-/// The face, layer, b and a of a place in blocks `deep` layers deep that reach `margin` cells beyond a face's edges.
+/// Returns face, layer, b and a of an index into blocks with `deep` layers and `margin` cells outside the edges of a
+/// face.
 #[device]
 #[must_use]
 pub fn place_of(cells: &[i32; 3], deep: i32, margin: i32, place: i32) -> [i32; 4] {
@@ -37,10 +39,10 @@ pub fn place_of(cells: &[i32; 3], deep: i32, margin: i32, place: i32) -> [i32; 4
     [face, line / high, line % high, rest % wide]
 }
 
-/// The root cell of the value at a place, as there are [`DEEP`] layers and [`MARGIN`] cells beyond edges.
+/// Returns the root cell of a value, for [`TABLE_LAYERS_WITH_MARGIN`] layers and [`MARGIN`] cells outside edges.
 #[device]
 #[must_use]
-pub fn cell_around(cells: &[i32; 3], place: i32) -> [i32; 3] {
+pub fn exterior_cell(cells: &[i32; 3], place: i32) -> [i32; 3] {
     let at = place_of(cells, 5, 3, place);
     let axis = (at[0] >> 1) as usize;
     let first = if at[0] & 1 == 0 { -3 } else { cells[axis] - 2 };
@@ -51,7 +53,7 @@ pub fn cell_around(cells: &[i32; 3], place: i32) -> [i32; 3] {
     cell
 }
 
-/// The place of the value of an entry of the tables, and how far the places of the next layer and the next b are.
+/// Returns the index of the value of a table entry, and the distances to the next layer and the next b.
 #[device]
 #[must_use]
 pub fn place_of_entry(cells: &[i32; 3], entry: i32) -> [i32; 3] {
@@ -68,10 +70,10 @@ pub fn place_of_entry(cells: &[i32; 3], entry: i32) -> [i32; 3] {
     [place, layer, wide]
 }
 
-/// The coefficient of quadratic B-splines of a value by those before and after it along the axes.
+/// Returns the quadratic B-spline coefficient of a value from its neighbours along the axes.
 #[device]
 #[must_use]
-pub fn spline_of(value: f64, beside: &[f64; 6]) -> f64 {
+pub fn spline_coefficient(value: f64, beside: &[f64; 6]) -> f64 {
     let mut bends = [0.0; 3];
     for axis in 0..3 {
         bends[axis] = (beside[2 * axis] - value) + (beside[2 * axis + 1] - value);
@@ -79,8 +81,9 @@ pub fn spline_of(value: f64, beside: &[f64; 6]) -> f64 {
     value - 0.125 * sum3(bends[0], bends[1], bends[2])
 }
 
-/// A derivative of 1/r over the factorials of its numbers, without its sign, of order n by those of one and two orders less along each
-/// axis (Duan & Krasny 2001): n r^2 e = (2n - 1) sum x e' - (n - 1) sum e''. `first` is 2 - 1/n and `second` 1 - 1/n.
+/// Returns a derivative of 1/r of order n, over the factorials of its orders and without sign. It follows from those of
+/// one and two orders less along each axis (Duan & Krasny 2001): n r^2 e = (2n - 1) sum x e' - (n - 1) sum e''. `first`
+/// is 2 - 1/n and `second` 1 - 1/n.
 #[device]
 #[must_use]
 pub fn next_derivative(
@@ -99,7 +102,7 @@ pub fn next_derivative(
 #[cfg(test)]
 mod tests {
     use super::super::exterior::table_length;
-    use super::super::stencil::tabled;
+    use super::super::stencil::table_index;
     use super::*;
 
     const CELLS: [i32; 3] = [8, 24, 16];
@@ -109,16 +112,21 @@ mod tests {
         let length = table_length(CELLS) as i32;
         for entry in 0..length {
             let [place, layer, wide] = place_of_entry(&CELLS, entry);
-            let cell = cell_around(&CELLS, place);
+            let cell = exterior_cell(&CELLS, place);
             let [face, ..] = place_of(&CELLS, LAYERS as i32, AROUND_FACE as i32, entry);
-            assert_eq!(tabled(&CELLS, face, cell), entry, "{cell:?}");
+            assert_eq!(table_index(&CELLS, face, cell), entry, "{cell:?}");
             let axis = face as usize / 2;
             for (step, along) in [(layer, axis), (1, (axis + 1) % 3), (wide, (axis + 2) % 3)] {
                 let mut next = cell;
                 next[along] += 1;
-                assert_eq!(cell_around(&CELLS, place + step), next);
+                assert_eq!(exterior_cell(&CELLS, place + step), next);
                 assert_eq!(
-                    place_of(&CELLS, DEEP as i32, MARGIN as i32, place + step)[0],
+                    place_of(
+                        &CELLS,
+                        TABLE_LAYERS_WITH_MARGIN as i32,
+                        MARGIN as i32,
+                        place + step
+                    )[0],
                     face
                 );
             }

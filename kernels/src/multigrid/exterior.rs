@@ -1,35 +1,35 @@
-//! The potential beyond an isolated domain: a table by who solves the root level, and finer values between its cells.
+//! Potential outside an isolated domain: tables on the root level, and their interpolation for finer levels.
 //!
-//! The table holds the three layers at -2, -1 and 0 cells from each face of the domain, outwards first the two that lie outside, over
-//! the face and two cells around it. Finer levels stand between the centres of root cells: quadratic B-splines reach them without a
-//! jump where one root cell ends, which slopes on fine levels would magnify. Their coefficients are a second table.
+//! The tables hold the layers at -2, -1 and 0 cells from each face of the domain (the first two are outside). They
+//! extend over the face and two cells around it. Finer levels interpolate by quadratic B-splines, which are smooth
+//! across root cells; jumps would be amplified by slopes on fine levels. A second table holds the spline coefficients.
 
-use super::stencil::{spline, tabled, weighted, within};
+use super::stencil::{offset_in_root_cell, spline, table_index, weighted_sum_3x3};
 use nestar_device::Real;
 use nestar_device::math::sum3;
 
 /// Layers of the table along the normal of a face.
 pub const LAYERS: usize = 3;
-/// Cells by which the table reaches beyond a face's edges.
+/// Number of cells outside the edges of a face in the table.
 pub const AROUND_FACE: usize = 2;
 
-/// Numbers of one of the two tables around a domain of so many root cells.
+/// Returns the length of one of the two tables around a domain of root cells.
 #[must_use]
 pub fn table_length(cells: [i32; 3]) -> usize {
-    // where the cell would stand behind the last face's last one
+    // one after the last cell of the last face
     let [x, y, z] = cells;
-    let last = tabled(&cells, 5, [x + 1, y + 1, z + 1]);
+    let last = table_index(&cells, 5, [x + 1, y + 1, z + 1]);
     last as usize + 1
 }
 
-/// The potential around the domain at one time.
+/// Potential around the domain at one time.
 #[derive(Clone, Copy)]
 pub struct Exterior<'a, R> {
-    /// Tables before the step of the root level: values, then coefficients of splines. Nothing where the domain is periodic.
+    /// Tables before the step of the root level: values, then spline coefficients; empty for a periodic domain.
     pub older: &'a [R],
     /// Tables after it.
     pub newer: &'a [R],
-    /// Weight of the newer ones, 0 to 1.
+    /// Weight of the newer tables, 0 to 1.
     pub weight: R,
     /// Cells of the root level.
     pub cells: [i32; 3],
@@ -41,8 +41,8 @@ impl<R: Real> Exterior<'_, R> {
         older + self.weight * (newer - older)
     }
 
-    /// The value in a cell of a level outside the domain, of which the root cell lies in the layer at the domain; on level 0 one layer
-    /// farther is known too.
+    /// Returns the value in a cell of a level outside the domain. Its root cell is in the layer beside the domain;
+    /// level 0 also has the next layer.
     #[cold]
     pub(super) fn at(&self, level: i32, cell: [i32; 3]) -> R {
         let root = cell.map(|x| x >> level);
@@ -50,20 +50,20 @@ impl<R: Real> Exterior<'_, R> {
         let face = |axis: usize| 2 * axis as i32 + i32::from(root[axis] > 0);
         if level == 0 {
             let axis = (0..3).find(|&axis| outside(axis)).unwrap_or(0);
-            return self.value(tabled(&self.cells, face(axis), root));
+            return self.value(table_index(&self.cells, face(axis), root));
         }
-        let weights = cell.map(|x| spline(within::<R>(x, level)));
-        // beyond edges the tables of several faces know the value: the mean has no preference
+        let weights = cell.map(|x| spline(offset_in_root_cell::<R>(x, level)));
+        // outside edges several faces have the value: use the mean
         let (mut terms, mut count) = ([R::lit(0.0); 3], R::lit(0.0));
         for axis in (0..3).filter(|&axis| outside(axis)) {
-            terms[axis] = self.by_face(face(axis), root, &weights);
+            terms[axis] = self.spline_by_face(face(axis), root, &weights);
             count += R::lit(1.0);
         }
         sum3(terms[0], terms[1], terms[2]) / count
     }
 
-    /// The spline by a face's table.
-    fn by_face(&self, face: i32, root: [i32; 3], weights: &[[R; 3]; 3]) -> R {
+    /// Evaluates the spline of the table of a face.
+    fn spline_by_face(&self, face: i32, root: [i32; 3], weights: &[[R; 3]; 3]) -> R {
         let axis = face as usize / 2;
         let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
         let coefficients = self.newer.len() as i32 / 2;
@@ -73,9 +73,9 @@ impl<R: Real> Exterior<'_, R> {
                 to[axis] += layer as i32 - 1;
                 to[a] += n as i32 % 3 - 1;
                 to[b] += n as i32 / 3 - 1;
-                self.value(coefficients + tabled(&self.cells, face, to))
+                self.value(coefficients + table_index(&self.cells, face, to))
             });
-            weights[axis][layer] * weighted(&values, &weights[a], &weights[b])
+            weights[axis][layer] * weighted_sum_3x3(&values, &weights[a], &weights[b])
         });
         sum3(layers[0], layers[1], layers[2])
     }
@@ -87,7 +87,8 @@ mod tests {
 
     const CELLS: [i32; 3] = [16, 16, 16];
 
-    /// The tables of a function of places in root cells from the domain's middle, of which second differences are `bends`.
+    /// Tabulates a function of positions in root cells relative to the centre of the domain; `bends` is the sum of its
+    /// second differences.
     fn tables(function: impl Fn([f64; 3]) -> f64, bends: f64) -> Vec<f64> {
         let length = table_length(CELLS);
         let mut tables = vec![f64::NAN; 2 * length];
@@ -99,7 +100,7 @@ mod tests {
             {
                 let mut at = [first + layer; 3];
                 (at[(axis + 1) % 3], at[(axis + 2) % 3]) = (a, b);
-                let place = tabled(&CELLS, face as i32, at) as usize;
+                let place = table_index(&CELLS, face as i32, at) as usize;
                 assert!(tables[place].is_nan(), "two cells at one place");
                 let value = function(at.map(|x| f64::from(x) + 0.5 - 8.0));
                 tables[place] = value;
@@ -119,7 +120,7 @@ mod tests {
         }
     }
 
-    /// Cells of a level in the layer of root cells around the domain, beyond faces, edges and corners.
+    /// Returns cells of a level in the layer of root cells around the domain, outside faces, edges and corners.
     fn cells(level: i32) -> impl Iterator<Item = [i32; 3]> {
         let across = 16 << level;
         let places = move || [-2, -1, 0, 1, across / 2, across - 1, across, across + 1];

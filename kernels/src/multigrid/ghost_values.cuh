@@ -1,4 +1,5 @@
-// Values around a cell: the twin of ghost_values.rs. Follows the gather of the field of the unknowns, which has one component.
+// Ghost values: device version of ghost_values.rs. Follows the gather of the field of the potential, which has one
+// component.
 
 namespace multigrid {
 
@@ -27,7 +28,7 @@ constexpr int CELLS_PER_BLOCK = 512;
   for (int i = launch::thread(), n, cell; i < multigrid::CELLS_PER_BLOCK; i += launch::threads())            \
     if ((n = (launch::block() * multigrid::CELLS_PER_BLOCK + i) / (N * N * N)) < (count) &&                  \
         ((cell = (launch::block() * multigrid::CELLS_PER_BLOCK + i) % (N * N * N)), true))
-// The same for the cells of a colour of rows of even N: half as many items.
+// Work of a block: cells of one colour of rows of even N, half as many items.
 #define EACH_COLOURED(N, n, cell, count, colour)                                                             \
   for (int i = launch::thread(), n, cell; i < multigrid::CELLS_PER_BLOCK / 2; i += launch::threads())        \
     if ((n = (launch::block() * multigrid::CELLS_PER_BLOCK / 2 + i) / (N * N * N / 2)) < (count) &&          \
@@ -42,7 +43,7 @@ template<int N> RS_FN int coloured(int n, int colour) {
 RS_FN Three three(const double* w) { return Three{{(REAL)w[0], (REAL)w[1], (REAL)w[2]}}; }
 template<class A> RS_FN Three weights_of(const A& p) { return Three{{(REAL)p.weights[0], (REAL)p.weights[1], (REAL)p.weights[2]}}; }
 
-// What the unknowns of a level follow from, in a cell.
+// Source of Poisson's equation in a cell.
 RS_FN REAL source_at(const Source& p, int row, int cell) {
   return stencil::source_of<REAL>(p.density[(rs::i64)row * CELLS + cell], (REAL)p.coefficient, (REAL)p.mean);
 }
@@ -60,7 +61,7 @@ template<int N> RS_FN void place(int cell, int* at) {
   at[2] = cell / (N * N);
 }
 
-// The values through the faces of a cell, and the faces beyond which there is no patch, as bits.
+// Neighbours of a cell, and a bit mask of faces without a patch.
 template<int N> RS_FN int around(const REAL* bank, const int* neighbours, int row, int cell, rs::arr<REAL, 6>& values) {
   constexpr int VALUES = N * N * N;
   int at[3], missing = 0;
@@ -82,13 +83,13 @@ template<int N> RS_FN int around(const REAL* bank, const int* neighbours, int ro
 }
 
 // A value of the tables around the domain.
-RS_FN REAL tabled(const Exterior& e, int place) {
+RS_FN REAL table_value(const Exterior& e, int place) {
   const REAL first = e.older[place];
   return first + (REAL)e.weight * (e.newer[place] - first);
 }
 
-// The spline by a face's table.
-RS_FN REAL by_face(const Exterior& e, int face, const int* root, const rs::arr<Three, 3>& weights) {
+// Evaluates the spline of the table of a face.
+RS_FN REAL spline_by_face(const Exterior& e, int face, const int* root, const rs::arr<Three, 3>& weights) {
   const int axis = face / 2, a = (axis + 1) % 3, b = (axis + 2) % 3;
   Three layers;
   for (int layer = 0; layer < 3; ++layer) {
@@ -98,15 +99,15 @@ RS_FN REAL by_face(const Exterior& e, int face, const int* root, const rs::arr<T
       to[axis] += layer - 1;
       to[a] += n % 3 - 1;
       to[b] += n / 3 - 1;
-      values[n] = tabled(e, e.coefficients + stencil::tabled(e.cells, face, to));
+      values[n] = table_value(e, e.coefficients + stencil::table_index(e.cells, face, to));
     }
-    layers[layer] = weights[axis][layer] * stencil::weighted<REAL>(values, weights[a], weights[b]);
+    layers[layer] = weights[axis][layer] * stencil::weighted_sum_3x3<REAL>(values, weights[a], weights[b]);
   }
   return ::nestar_device::math::sums::sum3<REAL>(layers[0], layers[1], layers[2]);
 }
 
-// The value in a cell of a level outside the domain: the twin of exterior.rs.
-RS_NOINLINE REAL outside(const Exterior& e, int level, const int* cell) {
+// Value in a cell of a level outside the domain: device version of exterior.rs.
+RS_NOINLINE REAL exterior_value(const Exterior& e, int level, const int* cell) {
   int root[3];
   bool beyond[3];
   for (int axis = 0; axis < 3; ++axis) {
@@ -115,30 +116,30 @@ RS_NOINLINE REAL outside(const Exterior& e, int level, const int* cell) {
   }
   if (level == 0) {
     const int axis = beyond[0] ? 0 : beyond[1] ? 1 : beyond[2] ? 2 : 0;
-    return tabled(e, stencil::tabled(e.cells, 2 * axis + (root[axis] > 0), rs::arr<int, 3>{{root[0], root[1], root[2]}}));
+    return table_value(e, stencil::table_index(e.cells, 2 * axis + (root[axis] > 0), rs::arr<int, 3>{{root[0], root[1], root[2]}}));
   }
   rs::arr<Three, 3> weights;
-  for (int axis = 0; axis < 3; ++axis) weights[axis] = stencil::spline<REAL>(stencil::within<REAL>(cell[axis], level));
-  // beyond edges the tables of several faces know the value: the mean has no preference
+  for (int axis = 0; axis < 3; ++axis) weights[axis] = stencil::spline<REAL>(stencil::offset_in_root_cell<REAL>(cell[axis], level));
+  // outside edges several faces have the value: use the mean
   Three terms{{REAL(0), REAL(0), REAL(0)}};
   REAL count = REAL(0);
   for (int axis = 0; axis < 3; ++axis)
     if (beyond[axis]) {
-      terms[axis] = by_face(e, 2 * axis + (root[axis] > 0), root, weights);
+      terms[axis] = spline_by_face(e, 2 * axis + (root[axis] > 0), root, weights);
       count = count + REAL(1);
     }
   return ::nestar_device::math::sums::sum3<REAL>(terms[0], terms[1], terms[2]) / count;
 }
 
-// The same at a place as seen from a row of the level.
-RS_FN REAL outside(const Exterior& e, const int* index, int level, int row, const int* place) {
+// The same at a position relative to a row of the level.
+RS_FN REAL exterior_value(const Exterior& e, const int* index, int level, int row, const int* place) {
   int cell[3];
   for (int axis = 0; axis < 3; ++axis) cell[axis] = PATCH * index[(rs::i64)row * 4 + axis] + place[axis];
-  return outside(e, level, cell);
+  return exterior_value(e, level, cell);
 }
 
-// A level at one time, and what is beyond the domain.
-struct Below {
+// A level at one time, and the potential outside the domain.
+struct CoarserLevel {
   const REAL *older, *newer;
   REAL weight;
   const int *neighbours, *index;
@@ -152,19 +153,19 @@ struct Below {
   RS_MEMBER REAL at(int row, const int* to) const {
     const int step = direction(floor_div(to[0], PATCH), floor_div(to[1], PATCH), floor_div(to[2], PATCH));
     const int beside = neighbours[(rs::i64)row * AROUND + step];
-    return beside < 0 ? outside(exterior, index, number, row, to) : value(beside, cell_at(to));
+    return beside < 0 ? exterior_value(exterior, index, number, row, to) : value(beside, cell_at(to));
   }
 };
 
-RS_FN Below below(const GatherView& v, const Exterior& e, int row) {
-  return Below{v.coarse_old, v.coarse_new, (REAL)v.weight, v.neighbours, v.index, v.index[(rs::i64)row * 4 + 3] - 1, e};
+RS_FN CoarserLevel coarser_level(const GatherView& v, const Exterior& e, int row) {
+  return CoarserLevel{v.coarse_old, v.coarse_new, (REAL)v.weight, v.neighbours, v.index, v.index[(rs::i64)row * 4 + 3] - 1, e};
 }
-RS_FN Below present(const GatherView& v, const Exterior& e, int row) {
-  return Below{v.level, v.level, REAL(1), v.neighbours, v.index, v.index[(rs::i64)row * 4 + 3], e};
+RS_FN CoarserLevel present(const GatherView& v, const Exterior& e, int row) {
+  return CoarserLevel{v.level, v.level, REAL(1), v.neighbours, v.index, v.index[(rs::i64)row * 4 + 3], e};
 }
 
-// The 3 x 3 values around a place of a row, normal to an axis.
-RS_FN rs::arr<REAL, 9> plane_values(const Below& level, int row, const int* middle, int axis) {
+// The 3 x 3 values around a position relative to a row, normal to an axis.
+RS_FN rs::arr<REAL, 9> plane_values(const CoarserLevel& level, int row, const int* middle, int axis) {
   rs::arr<REAL, 9> values;
   for (int n = 0; n < 9; ++n) {
     int to[3] = {middle[0], middle[1], middle[2]};
@@ -175,64 +176,64 @@ RS_FN rs::arr<REAL, 9> plane_values(const Below& level, int row, const int* midd
   return values;
 }
 
-// The cell of the parent in which a cell of a row stands.
+// Cell of the parent that contains a cell of a row.
 RS_FN void coarse_place(const GatherView& v, int row, const int* at, int* to) {
   for (int axis = 0; axis < 3; ++axis) to[axis] = HALF * (v.index[(rs::i64)row * 4 + axis] & 1) + at[axis] / 2;
 }
 
-// The coarse value in the plane `depth` coarse cells beyond a face of a patch, before a cell at the face.
+// Coarse value in the plane `depth` coarse cells outside a face of a patch, beside a cell at the face.
 RS_FN REAL plane(const GatherView& v, const Exterior& e, int row, const int* at, int face, int depth) {
   const int axis = face / 2;
   int middle[3];
   coarse_place(v, row, at, middle);
   middle[axis] += face % 2 == 0 ? -depth : depth;
-  const auto values = plane_values(below(v, e, row), v.parent[row], middle, axis);
-  return stencil::in_plane<REAL>(values, at[(axis + 1) % 3] & 1, at[(axis + 2) % 3] & 1);
+  const auto values = plane_values(coarser_level(v, e, row), v.parent[row], middle, axis);
+  return stencil::interpolate_in_plane<REAL>(values, at[(axis + 1) % 3] & 1, at[(axis + 2) % 3] & 1);
 }
 
-// The value of the root level in a layer beyond a face of the domain, before a cell of a row.
-RS_FN REAL beyond_root(const GatherView& v, const Exterior& e, int row, const int* at, int face, int layer) {
+// Value of the root level in a layer outside a face of the domain, beside a cell of a row.
+RS_FN REAL domain_ghosts(const GatherView& v, const Exterior& e, int row, const int* at, int face, int layer) {
   int to[3] = {at[0], at[1], at[2]};
   to[face / 2] = face % 2 == 0 ? -layer : PATCH - 1 + layer;
-  return outside(e, v.index, 0, row, to);
+  return exterior_value(e, v.index, 0, row, to);
 }
 
-// The value through a face of a row beyond which its level has no patch, before a cell at the face.
-RS_NOINLINE REAL through(const GatherView& v, const Exterior& e, int row, int cell, int face) {
+// Ghost value outside a face of a row where its level has no patch, beside a cell at the face.
+RS_NOINLINE REAL face_ghost(const GatherView& v, const Exterior& e, int row, int cell, int face) {
   int at[3];
   place<PATCH>(cell, at);
-  if (v.index[(rs::i64)row * 4 + 3] == 0) return beyond_root(v, e, row, at, face, 1);
+  if (v.index[(rs::i64)row * 4 + 3] == 0) return domain_ghosts(v, e, row, at, face, 1);
   const int axis = face / 2, stride = face % 2 == 0 ? power(PATCH, axis) : -power(PATCH, axis);
   const REAL* own = v.level + (rs::i64)row * CELLS + cell;
-  return stencil::through_face<REAL>(plane(v, e, row, at, face, 1), rs::arr<REAL, 2>{{own[0], own[stride]}});
+  return stencil::laplacian_ghost<REAL>(plane(v, e, row, at, face, 1), rs::arr<REAL, 2>{{own[0], own[stride]}});
 }
 
-// The larger of two numbers that are not below 0; a NaN must not be passed over.
+// The larger of two numbers that are not negative; a NaN stays.
 RS_FN REAL larger(REAL most, REAL value) { return value > most || value != value ? value : most; }
 
-// A kernel whose blocks work on a patch each: enough of them at once hide how long memory takes.
+// A kernel with one patch per block; many blocks per multiprocessor hide memory latency.
 #define PATCH_KERNEL(name, Params) KERNEL_BOUNDS(name, Params, 256, 8)
 
-// Cell n of the 8 x 8 at a face: by its places along the other two axes, the lower one first.
+// Cell n of the 8 x 8 at a face: by its coordinates along the other two axes, the lower axis first.
 RS_FN int at_face(int face, int n) {
   const int axis = face / 2, low = n % power(PATCH, axis), edge = face % 2 == 0 ? 0 : PATCH - 1;
   return low + edge * power(PATCH, axis) + (n - low) * PATCH;
 }
 
-// A patch with LAYERS layers of cells beyond its faces, for shared memory. Cells beyond its edges are not set.
+// A patch with LAYERS ghost layers outside its faces, for shared memory. Values outside its edges are not set.
 template<int LAYERS> struct Tile {
   static constexpr int SIDE = PATCH + 2 * LAYERS;
   REAL values[SIDE * SIDE * SIDE];
 
   static RS_MEMBER constexpr int stride(int axis) { return power(SIDE, axis); }
-  // Where a cell stands.
+  // Index of a cell.
   static RS_MEMBER int of(int cell) {
     int at[3];
     place<PATCH>(cell, at);
     return at[0] + LAYERS + SIDE * (at[1] + LAYERS + SIDE * (at[2] + LAYERS));
   }
-  // Where the cell stands that is `layer` beyond a face, before a cell at the face.
-  static RS_MEMBER int beyond(int cell, int face, int layer) {
+  // Index of the ghost cell `layer` outside a face, beside a cell at the face.
+  static RS_MEMBER int ghost(int cell, int face, int layer) {
     return of(cell) + (face % 2 == 0 ? -layer : layer) * stride(face / 2);
   }
   RS_MEMBER rs::arr<REAL, 6> around(int cell) const {
@@ -245,19 +246,19 @@ template<int LAYERS> RS_FN void fill_inside(Tile<LAYERS>& tile, const GatherView
   EACH(cell, CELLS) tile.values[Tile<LAYERS>::of(cell)] = v.level[(rs::i64)row * CELLS + cell];
 }
 
-// The value through a face, before a cell at the face.
-RS_FN REAL through_any(const GatherView& v, const Exterior& e, int row, int cell, int face) {
+// Value outside a face, beside a cell at the face.
+RS_FN REAL face_value(const GatherView& v, const Exterior& e, int row, int cell, int face) {
   const int beside = v.neighbours[(rs::i64)row * AROUND + mesh::face_direction(face)];
   const int far = (PATCH - 1) * power(PATCH, face / 2);
-  return beside >= 0 ? v.level[(rs::i64)beside * CELLS + (face % 2 == 0 ? cell + far : cell - far)] : through(v, e, row, cell, face);
+  return beside >= 0 ? v.level[(rs::i64)beside * CELLS + (face % 2 == 0 ? cell + far : cell - far)] : face_ghost(v, e, row, cell, face);
 }
 
-// The patch and what stands through its faces: before all cells there, or before those of a colour. Ends with a barrier.
+// Fills the patch and its ghost values: beside all cells at faces, or beside those of a colour. Ends with a barrier.
 RS_FN void fill(Tile<1>& tile, const GatherView& v, const Exterior& e, int row) {
   fill_inside(tile, v, row);
   EACH(i, 6 * PATCH * PATCH) {
     const int face = i / (PATCH * PATCH), cell = at_face(face, i % (PATCH * PATCH));
-    tile.values[Tile<1>::beyond(cell, face, 1)] = through_any(v, e, row, cell, face);
+    tile.values[Tile<1>::ghost(cell, face, 1)] = face_value(v, e, row, cell, face);
   }
   launch::barrier();
 }
@@ -266,16 +267,16 @@ RS_FN void fill_before(Tile<1>& tile, const Level& p, int row, int colour) {
   fill_inside(tile, p.view, row);
   EACH(i, 6 * CELLS_OF_COLOUR) {
     const int face = i / CELLS_OF_COLOUR, n = 2 * (i % CELLS_OF_COLOUR);
-    // rows of the face begin with one colour or the other
+    // rows of the face start with alternating colours
     const int odd = (n / PATCH + (face % 2 == 0 ? 0 : PATCH - 1) + colour) & 1;
     const int cell = at_face(face, n + odd);
-    tile.values[Tile<1>::beyond(cell, face, 1)] = through_any(p.view, p.exterior, row, cell, face);
+    tile.values[Tile<1>::ghost(cell, face, 1)] = face_value(p.view, p.exterior, row, cell, face);
   }
   launch::barrier();
 }
 
-// Two values beyond a face before a cell at it, the nearer first, for slopes.
-RS_FN rs::arr<REAL, 2> beyond(const GatherView& v, const Exterior& e, const Source& source, REAL width, int row, int cell, int face) {
+// Two values outside a face beside a cell at it, the nearer first, for slopes.
+RS_FN rs::arr<REAL, 2> two_ghost_layers(const GatherView& v, const Exterior& e, const Source& source, REAL width, int row, int cell, int face) {
   const int axis = face / 2, inward = face % 2 == 0 ? power(PATCH, axis) : -power(PATCH, axis);
   const int beside = v.neighbours[(rs::i64)row * AROUND + mesh::face_direction(face)];
   if (beside >= 0) {
@@ -284,25 +285,25 @@ RS_FN rs::arr<REAL, 2> beyond(const GatherView& v, const Exterior& e, const Sour
     RS_UNROLL for (int n = 0; n < 2; ++n) {
       const int there = cell + (PATCH - 1 - n) * inward;
       values[n] = v.level[(rs::i64)beside * CELLS + there];
-      if (covered) values[n] = values[n] - stencil::lift<REAL>(source_at(source, beside, there), width);
+      if (covered) values[n] = values[n] - stencil::average_excess<REAL>(source_at(source, beside, there), width);
     }
     return values;
   }
   const REAL* own = v.level + (rs::i64)row * CELLS + cell;
   int at[3];
   place<PATCH>(cell, at);
-  if (v.index[(rs::i64)row * 4 + 3] == 0) return {{beyond_root(v, e, row, at, face, 1), beyond_root(v, e, row, at, face, 2)}};
+  if (v.index[(rs::i64)row * 4 + 3] == 0) return {{domain_ghosts(v, e, row, at, face, 1), domain_ghosts(v, e, row, at, face, 2)}};
   const rs::arr<REAL, 2> planes{{plane(v, e, row, at, face, 1), plane(v, e, row, at, face, 2)}};
-  return stencil::beyond_face<REAL>(planes, rs::arr<REAL, 2>{{own[0], own[inward]}});
+  return stencil::slope_ghosts<REAL>(planes, rs::arr<REAL, 2>{{own[0], own[inward]}});
 }
 
-// The patch and two layers beyond its faces, for slopes. Ends with a barrier.
+// Fills the patch and two ghost layers, for slopes. Ends with a barrier.
 RS_FN void fill_for_slopes(Tile<2>& tile, const GatherView& v, const Exterior& e, const Source& source, const Three& width, int row) {
   fill_inside(tile, v, row);
   EACH(i, 6 * PATCH * PATCH) {
     const int face = i / (PATCH * PATCH), cell = at_face(face, i % (PATCH * PATCH));
-    const auto values = beyond(v, e, source, width[face / 2], row, cell, face);
-    RS_UNROLL for (int n = 0; n < 2; ++n) tile.values[Tile<2>::beyond(cell, face, n + 1)] = values[n];
+    const auto values = two_ghost_layers(v, e, source, width[face / 2], row, cell, face);
+    RS_UNROLL for (int n = 0; n < 2; ++n) tile.values[Tile<2>::ghost(cell, face, n + 1)] = values[n];
   }
   launch::barrier();
 }
@@ -310,13 +311,13 @@ RS_FN void fill_for_slopes(Tile<2>& tile, const GatherView& v, const Exterior& e
 // Coarse values of a patch: of its own HALF^3 cells and of one layer around them.
 constexpr int WIDE = HALF + 2;
 
-// The place of value i of them, from -1 to HALF along each axis.
+// Position of value i of them, from -1 to HALF along each axis.
 RS_FN void wide_place(int i, int* to) {
   place<WIDE>(i, to);
   for (int axis = 0; axis < 3; ++axis) to[axis] -= 1;
 }
 
-// The value of the coarse cell that holds a fine one, and of those towards it, as bits z y x.
+// Values of the coarse cell that contains a fine one and of its neighbours on the side of that cell, as bits z y x.
 RS_FN rs::arr<REAL, 8> octant(const REAL* wide, int cell) {
   int at[3], middle = 0, step[3];
   place<PATCH>(cell, at);

@@ -1,24 +1,26 @@
-//! Values around a cell: through its faces, in the next coarser level, along an axis.
+//! Ghost values: outside the faces of cells and patches, from the coarser level and from outside the domain.
 
 use super::exterior::Exterior;
 use super::source::PoissonSource;
-use super::stencil::{beyond_face, in_plane, lift, mean_in_plane, slope, through_face};
+use super::stencil::{
+    average_excess, interpolate_in_plane, laplacian_ghost, mean_in_plane, slope, slope_ghosts,
+};
 use crate::mesh::{GhostView, Rows, direction, face_direction};
 use crate::{CELLS, PATCH};
 use nestar_device::Real;
 
-/// Place of a cell in a row of `N`^3.
+/// Returns the coordinates of a cell in a row of `N`^3.
 #[inline(always)]
 pub(super) fn place<const N: usize>(cell: usize) -> [usize; 3] {
     [cell % N, cell / N % N, cell / (N * N)]
 }
 
-/// Whether a face is the lower one of its axis.
+/// Returns `true` if a face is the lower one of its axis.
 pub(super) fn is_lower(face: usize) -> bool {
     face & 1 == 0
 }
 
-/// The values through the faces x-, x+, y-, y+, z-, z+ of a cell of a row of `N`^3, and the faces beyond which there is no patch, as bits.
+/// Returns the neighbours x-, x+, y-, y+, z-, z+ of a cell of a row of `N`^3. The bit mask marks faces without a patch.
 #[inline(always)]
 pub(super) fn around<R: Real, const N: usize>(
     bank: &Rows<R>,
@@ -47,9 +49,9 @@ pub(super) fn around<R: Real, const N: usize>(
     (values, missing)
 }
 
-/// A level at one time, and what is beyond the domain.
+/// A level at one time, and the potential outside the domain.
 #[derive(Clone, Copy)]
-pub(super) struct Below<'a, R> {
+pub(super) struct CoarserLevel<'a, R> {
     old: Rows<'a, R>,
     new: Rows<'a, R>,
     weight: R,
@@ -59,8 +61,8 @@ pub(super) struct Below<'a, R> {
     exterior: Exterior<'a, R>,
 }
 
-impl<'a, R: Real> Below<'a, R> {
-    /// What `view` interpolates from: the next coarser level.
+impl<'a, R: Real> CoarserLevel<'a, R> {
+    /// Returns the next coarser level, from which `view` interpolates.
     pub fn of(view: &GhostView<'a, R>, exterior: &Exterior<'a, R>) -> Self {
         Self {
             old: view.coarse_old,
@@ -73,7 +75,7 @@ impl<'a, R: Real> Below<'a, R> {
         }
     }
 
-    /// The level of `view` itself.
+    /// Returns the level of `view` itself.
     fn present(view: &GhostView<'a, R>, exterior: &Exterior<'a, R>) -> Self {
         Self {
             old: view.level,
@@ -84,14 +86,14 @@ impl<'a, R: Real> Below<'a, R> {
         }
     }
 
-    /// A value of a row.
+    /// Returns a value of a row.
     #[inline(always)]
     fn value(&self, row: u32, cell: usize) -> R {
         let old = self.old.get(row, cell);
         old + self.weight * (self.new.get(row, cell) - old)
     }
 
-    /// The value at a place from -8 to 15 along each axis, as seen from a row.
+    /// Returns the value at a position relative to a row, -8 to 15 along each axis.
     fn at(&self, row: u32, place: [i32; 3]) -> R {
         let step = place.map(|x| x.div_euclid(PATCH as i32));
         let beside = self.neighbours[row as usize][direction(step)];
@@ -101,12 +103,12 @@ impl<'a, R: Real> Below<'a, R> {
         }
     }
 
-    /// The cell of the level at a place as seen from a row.
+    /// Returns the cell of the level at a position relative to a row.
     fn global(&self, row: u32, place: [i32; 3]) -> [i32; 3] {
         global(self.index, row, place)
     }
 
-    /// The 3 x 3 values around a place, normal to an axis.
+    /// Returns the 3 x 3 values around a position, normal to an axis.
     pub fn plane(&self, row: u32, middle: [i32; 3], axis: usize) -> [R; 9] {
         std::array::from_fn(|n| {
             let mut place = middle;
@@ -117,27 +119,27 @@ impl<'a, R: Real> Below<'a, R> {
     }
 }
 
-/// The cell of a level at a place as seen from a row.
+/// Returns the cell of a level at a position relative to a row.
 pub(super) fn global(index: &[[i32; 3]], row: u32, place: [i32; 3]) -> [i32; 3] {
     let index = index[row as usize];
     std::array::from_fn(|axis| PATCH as i32 * index[axis] + place[axis])
 }
 
-/// The cell of a patch at a place, counted from that of any patch.
+/// Returns the cell of a patch at a position relative to any patch.
 pub(super) fn cell_at(place: [i32; 3]) -> usize {
     let [x, y, z] = place.map(|x| x.rem_euclid(PATCH as i32) as usize);
     x + PATCH * (y + PATCH * z)
 }
 
-/// The cell of the parent in which a cell stands.
+/// Returns the cell of the parent that contains a cell.
 pub(super) fn coarse_place(index: [i32; 3], at: [usize; 3]) -> [i32; 3] {
     std::array::from_fn(|axis| (PATCH as i32 / 2) * (index[axis] & 1) + at[axis] as i32 / 2)
 }
 
-/// Values beyond a face of a patch, before its 8 x 8 cells there, `[b][a]`.
+/// Values outside a face of a patch, beside its 8 x 8 cells there, `[b][a]`.
 pub(super) type Plane<R> = [R; PATCH * PATCH];
 
-/// The coarse values in the plane `depth` coarse cells beyond a face of a patch.
+/// Interpolates the coarse values in the plane `depth` coarse cells outside a face of a patch.
 fn plane<R: Real>(
     view: &GhostView<R>,
     exterior: &Exterior<R>,
@@ -146,7 +148,7 @@ fn plane<R: Real>(
     depth: i32,
 ) -> Plane<R> {
     const WIDE: usize = PATCH / 2 + 2;
-    let below = Below::of(view, exterior);
+    let below = CoarserLevel::of(view, exterior);
     let (parent, axis) = (view.parent[row as usize] as u32, face / 2);
     let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
     let mut at = [0; 3];
@@ -164,20 +166,20 @@ fn plane<R: Real>(
     for (n, value) in out.iter_mut().enumerate() {
         let (i, j) = (n % PATCH, n / PATCH);
         let values = std::array::from_fn(|m| coarse[i / 2 + m % 3 + WIDE * (j / 2 + m / 3)]);
-        *value = in_plane(&values, i as i32 & 1, j as i32 & 1);
+        *value = interpolate_in_plane(&values, i as i32 & 1, j as i32 & 1);
     }
     out
 }
 
-/// The values through a face of a row beyond which its level has no patch.
-pub(super) fn through<R: Real>(
+/// Returns the ghost values outside a face of a row where its level has no patch.
+pub(super) fn face_ghosts<R: Real>(
     view: &GhostView<R>,
     exterior: &Exterior<R>,
     row: u32,
     face: usize,
 ) -> Plane<R> {
     if view.number == 0 {
-        return beyond_root(view, exterior, row, face, 1);
+        return domain_ghosts(view, exterior, row, face, 1);
     }
     let (axis, size) = (face / 2, PATCH);
     let stride = |axis: usize| size.pow(axis as u32);
@@ -190,13 +192,13 @@ pub(super) fn through<R: Real>(
     for (n, value) in values.iter_mut().enumerate() {
         let line = n % size * a + n / size * b;
         let inner = inner.map(|n| view.level.get(row, line + n * stride(axis)));
-        *value = through_face(*value, &inner);
+        *value = laplacian_ghost(*value, &inner);
     }
     values
 }
 
-/// The values of the root level in a layer beyond a face of the domain.
-fn beyond_root<R: Real>(
+/// Returns the values of the root level in a layer outside a face of the domain.
+fn domain_ghosts<R: Real>(
     view: &GhostView<R>,
     exterior: &Exterior<R>,
     row: u32,
@@ -217,21 +219,21 @@ fn beyond_root<R: Real>(
     })
 }
 
-/// Cells along an axis of a patch with two layers beyond its faces.
-const DEEP: usize = PATCH + 4;
+/// Number of cells along an axis of a patch with two ghost layers.
+const PADDED: usize = PATCH + 4;
 
-/// Where a line along x begins in such a block.
+/// Returns the index of the first cell of a line along x in such a block.
 fn in_block(line: usize) -> usize {
-    2 + DEEP * (2 + line % PATCH + DEEP * (2 + line / PATCH))
+    2 + PADDED * (2 + line % PATCH + PADDED * (2 + line / PATCH))
 }
 
-/// What slopes of a level are made of.
+/// Potential and equation of a level, for slopes.
 pub struct PotentialSlopes<'a, R> {
-    /// The potential of the level.
+    /// Potential of the level.
     pub view: GhostView<'a, R>,
-    /// What is beyond the domain.
+    /// Potential outside the domain.
     pub exterior: Exterior<'a, R>,
-    /// The right-hand side of the equation.
+    /// Right-hand side of Poisson's equation.
     pub source: PoissonSource<'a, R>,
     /// First child of each row, -1: none.
     pub first_child: &'a [i32],
@@ -240,19 +242,19 @@ pub struct PotentialSlopes<'a, R> {
 }
 
 impl<R: Real> PotentialSlopes<'_, R> {
-    /// The slopes along x, y, z in the cells of a row, of fourth or second order.
+    /// Returns the slopes along x, y, z in the cells of a row, of fourth or second order.
     #[must_use]
     pub fn of(&self, row: u32, fourth: bool) -> [[R; CELLS]; 3] {
         let block = self.block(row);
         let mut out = [[R::lit(0.0); CELLS]; 3];
         for (axis, out) in out.iter_mut().enumerate() {
             let inverse_width = R::lit(1.0) / self.width[axis];
-            let stride = DEEP.pow(axis as u32);
-            // one long loop is vectorised: it passes over what lies between lines too
+            let stride = PADDED.pow(axis as u32);
+            // a single long loop vectorises; it includes values between the lines
             let (start, end) = (in_block(0), in_block(PATCH * PATCH - 1) + PATCH);
             let at = |n: usize| &block[start + n * stride - 2 * stride..][..end - start];
             let (a, b, d, e) = (at(0), at(1), at(3), at(4));
-            let mut slopes = [R::lit(0.0); DEEP * DEEP * DEEP];
+            let mut slopes = [R::lit(0.0); PADDED * PADDED * PADDED];
             for (n, out) in slopes[start..end].iter_mut().enumerate() {
                 *out = slope(&[a[n], b[n], d[n], e[n]], fourth, inverse_width);
             }
@@ -263,20 +265,20 @@ impl<R: Real> PotentialSlopes<'_, R> {
         out
     }
 
-    /// A row with two layers beyond its faces; beyond edges and corners stands 0.
-    fn block(&self, row: u32) -> [R; DEEP * DEEP * DEEP] {
-        let mut block = [R::lit(0.0); DEEP * DEEP * DEEP];
+    /// Returns a row with two ghost layers outside its faces; values outside edges and corners are 0.
+    fn block(&self, row: u32) -> [R; PADDED * PADDED * PADDED] {
+        let mut block = [R::lit(0.0); PADDED * PADDED * PADDED];
         let own = self.view.level.row(row);
         for (line, own) in own[..CELLS].chunks_exact(PATCH).enumerate() {
             block[in_block(line)..][..PATCH].copy_from_slice(own);
         }
         for face in 0..6 {
-            let (axis, stride) = (face / 2, DEEP.pow(face as u32 / 2));
+            let (axis, stride) = (face / 2, PADDED.pow(face as u32 / 2));
             let (a, b) = (
-                DEEP.pow((axis as u32 + 1) % 3),
-                DEEP.pow((axis as u32 + 2) % 3),
+                PADDED.pow((axis as u32 + 1) % 3),
+                PADDED.pow((axis as u32 + 2) % 3),
             );
-            for (layer, values) in self.beyond(row, face).into_iter().enumerate() {
+            for (layer, values) in self.two_ghost_layers(row, face).into_iter().enumerate() {
                 let along = if is_lower(face) {
                     1 - layer
                 } else {
@@ -290,12 +292,12 @@ impl<R: Real> PotentialSlopes<'_, R> {
         block
     }
 
-    /// The values in two layers beyond a face, the nearer first.
-    fn beyond(&self, row: u32, face: usize) -> [Plane<R>; 2] {
+    /// Returns the values in two layers outside a face, the nearer first.
+    fn two_ghost_layers(&self, row: u32, face: usize) -> [Plane<R>; 2] {
         let (axis, size) = (face / 2, PATCH);
         let stride = |axis: usize| size.pow(axis as u32);
         let (a, b) = (stride((axis + 1) % 3), stride((axis + 2) % 3));
-        // the cells from the face on, in the patch and beyond it
+        // cells from the face on, inside or outside the patch
         let cell = |n: usize, layer: usize, up: bool| {
             let m = if up { layer } else { size - 1 - layer };
             n % size * a + n / size * b + m * stride(axis)
@@ -312,36 +314,36 @@ impl<R: Real> PotentialSlopes<'_, R> {
             return out;
         }
         if self.view.number == 0 {
-            return [1, 2].map(|layer| beyond_root(&self.view, &self.exterior, row, face, layer));
+            return [1, 2].map(|layer| domain_ghosts(&self.view, &self.exterior, row, face, layer));
         }
         let planes = [1, 2].map(|depth| plane(&self.view, &self.exterior, row, face, depth));
         for n in 0..size * size {
             let inner = [0, 1].map(|layer| self.view.level.get(row, cell(n, layer, !up)));
-            [out[0][n], out[1][n]] = beyond_face(&[planes[0][n], planes[1][n]], &inner);
+            [out[0][n], out[1][n]] = slope_ghosts(&[planes[0][n], planes[1][n]], &inner);
         }
         out
     }
 
-    /// The value of a cell of the patch beside a row.
+    /// Returns the value of a cell of the patch beside a row.
     pub(super) fn value_beside(&self, row: u32, beside: u32, cell: usize, width: R) -> R {
         let value = self.view.level.get(beside, cell);
         let covered =
             self.first_child[beside as usize] != -1 && self.first_child[row as usize] == -1;
         match covered {
-            true => value - lift(self.source.at(beside, cell), width),
+            true => value - average_excess(self.source.at(beside, cell), width),
             false => value,
         }
     }
 }
 
-/// Cells of one colour of a row: the sum of their places is even (0) or odd (1).
+/// Returns the cells of one colour of a row: the sum of their coordinates is even (0) or odd (1).
 pub(super) fn coloured<const N: usize>(colour: usize) -> impl Iterator<Item = usize> {
     debug_assert!(N * N * N <= CELLS);
     let parity = |cell: &usize| place::<N>(*cell).iter().sum::<usize>() & 1;
     (0..N * N * N).filter(move |cell| parity(cell) == colour)
 }
 
-/// The mean of a level over a cell in its plane normal to an axis.
+/// Returns the mean of a level over a cell in its plane normal to an axis.
 pub(super) fn mean_of_plane<R: Real>(
     view: &GhostView<R>,
     exterior: &Exterior<R>,
@@ -349,6 +351,6 @@ pub(super) fn mean_of_plane<R: Real>(
     at: [usize; 3],
     axis: usize,
 ) -> R {
-    let level = Below::present(view, exterior);
+    let level = CoarserLevel::present(view, exterior);
     mean_in_plane(&level.plane(row, at.map(|x| x as i32), axis))
 }

@@ -1,4 +1,4 @@
-// A level with its unknowns: the twin of level.rs. Follows ghost_values.cuh.
+// Relaxation and residual of a level: device version of level.rs. Follows ghost_values.cuh.
 
 namespace multigrid {
 
@@ -15,13 +15,13 @@ RS_FN REAL residual(const Level& p, const Tile<1>& tile, int row, int cell) {
   return rhs(p, row, cell) - laplacian(tile, cell, weights_of(p));
 }
 
-// The eight fine cells in cell n of 4^3 of a fine row, by their sides as bits z y x.
+// Fine cell on side `side` (bits z y x) of cell n of 4^3 of a fine row.
 RS_FN int eight(int n, int side) {
   const int x = 2 * (n % HALF), y = 2 * (n / HALF % HALF), z = 2 * (n / (HALF * HALF));
   return x + (side & 1) + PATCH * (y + (side >> 1 & 1) + PATCH * (z + (side >> 2)));
 }
 
-// The change of the coarser level at a place, counted from a patch's first cell.
+// Change of the coarser level at a position relative to the first cell of a patch.
 RS_FN REAL change_at(const Change& p, int row, int* to) {
   const int parent = p.view.parent[row];
   const int* neighbours = p.view.neighbours + (rs::i64)parent * AROUND;
@@ -29,7 +29,7 @@ RS_FN REAL change_at(const Change& p, int row, int* to) {
   const int beside = neighbours[direction(floor_div(to[0], PATCH), floor_div(to[1], PATCH), floor_div(to[2], PATCH))];
   if (beside < 0) {
     const int number = p.view.index[(rs::i64)parent * 4 + 3];
-    return outside(p.beyond_after, p.view.index, number, parent, to) - outside(p.beyond_before, p.view.index, number, parent, to);
+    return exterior_value(p.exterior_after, p.view.index, number, parent, to) - exterior_value(p.exterior_before, p.view.index, number, parent, to);
   }
   const rs::i64 n = (rs::i64)beside * CELLS + cell_at(to);
   return p.after[n] - p.before[n];
@@ -69,7 +69,7 @@ PATCH_KERNEL(level_restrict_residual, multigrid::Level) {
   }
 }
 
-// The largest residual in leaves, and the largest right-hand side of the level.
+// Largest residual in leaves, and largest right-hand side of the level.
 PATCH_KERNEL(level_largest_residual, multigrid::Largest) {
   using namespace multigrid;
   SHARED Tile<1> tile;
@@ -103,7 +103,7 @@ PATCH_KERNEL(level_add_change, multigrid::Change) {
   }
 }
 
-PATCH_KERNEL(level_keep, multigrid::Change) {
+PATCH_KERNEL(level_copy, multigrid::Change) {
   using namespace multigrid;
   const rs::i64 first = (rs::i64)p.rows[launch::block()] * CELLS;
   EACH(cell, CELLS) p.to[first + cell] = p.from[first + cell];

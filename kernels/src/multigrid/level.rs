@@ -1,46 +1,46 @@
-//! A level with its unknowns, on the host: the twin of level.cu.
+//! Relaxation and residual of a level on the host; `level.cu` is the device version.
 
+use super::coarse_block::PaddedCoarseBlock;
 use super::exterior::Exterior;
-use super::ghost_values::{cell_at, coarse_place, global, is_lower, place, through};
+use super::ghost_values::{cell_at, coarse_place, face_ghosts, global, is_lower, place};
 use super::source::PoissonSource;
 use super::stencil::{diagonal, laplacian, relaxed};
-use super::wide::Wide;
 use crate::mesh::means::mean8;
 use crate::mesh::{GhostView, Rows, direction, face_direction};
 use crate::{CELLS, PATCH};
 use nestar_device::Real;
 
-/// Cells of a row of the next coarser grid.
+/// Number of cells along an axis of the next coarser grid.
 const HALF: usize = PATCH / 2;
 
-/// A level's equation: laplacian(phi) = source + tau, `phi` in `view`; without a tau it is that of the level alone.
+/// Equation of a level: laplacian(phi) = source + tau, with `phi` in `view`; without `tau` that of the level alone.
 pub struct LevelGrid<'a, R> {
-    /// The unknowns, and what is beyond the borders of the level.
+    /// Potential, and its values outside the level.
     pub view: GhostView<'a, R>,
-    /// What is beyond the domain.
+    /// Potential outside the domain.
     pub exterior: Exterior<'a, R>,
-    /// What the level itself knows of the right-hand side.
+    /// Right-hand side without fine-grid correction.
     pub source: PoissonSource<'a, R>,
-    /// What the finer level adds to it, if it counts.
+    /// Fine-grid correction, if used.
     pub tau: Option<Rows<'a, R>>,
     /// 1 / width^2 of cells along the axes.
     pub weights: [R; 3],
 }
 
-/// Cells along an axis of a patch with what is through its faces.
+/// Number of cells along an axis of a patch with one ghost layer.
 pub(crate) const WIDE: usize = PATCH + 2;
-pub(crate) type Block<R> = [R; WIDE * WIDE * WIDE];
+pub(crate) type PaddedBlock<R> = [R; WIDE * WIDE * WIDE];
 
-/// Where a line of a patch along x begins in a block.
+/// Returns the index of the first cell of a line along x in a block.
 pub(crate) fn first(line: usize) -> usize {
     1 + WIDE * (1 + line % PATCH + WIDE * (1 + line / PATCH))
 }
 
 impl<R: Real> LevelGrid<'_, R> {
-    /// The Laplacian in the cells of a block, and numbers without a meaning beyond its faces.
-    fn laplacians_in(&self, block: &Block<R>) -> Block<R> {
+    /// Computes the Laplacian in the cells of a block; values outside its faces are meaningless.
+    fn laplacians_in(&self, block: &PaddedBlock<R>) -> PaddedBlock<R> {
         let mut out = [R::lit(0.0); WIDE * WIDE * WIDE];
-        // one long loop is vectorised: it passes over what lies between lines too
+        // a single long loop vectorises; it includes values between the lines
         let (start, span) = (first(0), first(PATCH * PATCH - 1) + PATCH - first(0));
         let at = |from: usize| &block[from..][..span];
         let (xm, xp) = (at(start - 1), at(start + 1));
@@ -54,8 +54,8 @@ impl<R: Real> LevelGrid<'_, R> {
         out
     }
 
-    /// The Laplacian in the cells of a row.
-    pub(super) fn laplacians(&self, block: &Block<R>) -> [R; CELLS] {
+    /// Returns the Laplacian in the cells of a row.
+    pub(super) fn laplacians(&self, block: &PaddedBlock<R>) -> [R; CELLS] {
         let values = self.laplacians_in(block);
         let mut out = [R::lit(0.0); CELLS];
         for (line, out) in out.chunks_exact_mut(PATCH).enumerate() {
@@ -64,13 +64,13 @@ impl<R: Real> LevelGrid<'_, R> {
         out
     }
 
-    /// A row with the values through its faces, before all cells there or before those of a colour: others may write the rest
-    /// meanwhile. Edges and corners are 0.
-    pub(super) fn block(&self, row: u32, colour: Option<usize>) -> Block<R> {
+    /// Returns a row with ghost values outside its faces: beside all cells there, or only beside those of a colour, as
+    /// others may write the rest meanwhile. Edges and corners are 0.
+    pub(super) fn block(&self, row: u32, colour: Option<usize>) -> PaddedBlock<R> {
         block(&self.view, &self.exterior, row, colour)
     }
 
-    /// The right-hand side in the cells of a row.
+    /// Returns the right-hand side in the cells of a row.
     fn rhs(&self, row: u32) -> [R; CELLS] {
         let density = &self.source.density.row(row)[..CELLS];
         let mut out = [R::lit(0.0); CELLS];
@@ -86,7 +86,7 @@ impl<R: Real> LevelGrid<'_, R> {
         out
     }
 
-    /// What is missing in the cells of a row.
+    /// Returns the residual in the cells of a row.
     fn residuals(&self, row: u32) -> [R; CELLS] {
         let (laplacians, mut values) = (self.laplacians(&self.block(row, None)), self.rhs(row));
         for n in 0..CELLS {
@@ -96,30 +96,31 @@ impl<R: Real> LevelGrid<'_, R> {
     }
 }
 
-/// As [`LevelGrid::block`] of the unknowns in `view`.
+/// Returns [`LevelGrid::block`] of the potential in `view`.
 pub(crate) fn block<R: Real>(
     view: &GhostView<R>,
     exterior: &Exterior<R>,
     row: u32,
     colour: Option<usize>,
-) -> Block<R> {
+) -> PaddedBlock<R> {
     let mut block = [R::lit(0.0); WIDE * WIDE * WIDE];
     let own = &view.level.row(row)[..CELLS];
     for (line, own) in own.chunks_exact(PATCH).enumerate() {
         block[first(line)..][..PATCH].copy_from_slice(own);
     }
     for face in 0..6 {
-        through_face(view, exterior, (row, face), colour, &mut block);
+        fill_face(view, exterior, row, face, colour, &mut block);
     }
     block
 }
 
-fn through_face<R: Real>(
+fn fill_face<R: Real>(
     view: &GhostView<R>,
     exterior: &Exterior<R>,
-    (row, face): (u32, usize),
+    row: u32,
+    face: usize,
     colour: Option<usize>,
-    block: &mut Block<R>,
+    block: &mut PaddedBlock<R>,
 ) {
     let axis = face / 2;
     let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
@@ -132,7 +133,7 @@ fn through_face<R: Real>(
     let first = beyond * wide[axis] + wide[a] + wide[b];
     let beside = view.neighbours[row as usize][face_direction(face)];
     let Ok(beside) = u32::try_from(beside) else {
-        let values = through(view, exterior, row, face);
+        let values = face_ghosts(view, exterior, row, face);
         for (n, value) in values.into_iter().enumerate() {
             block[first + n % PATCH * wide[a] + n / PATCH * wide[b]] = value;
         }
@@ -152,7 +153,7 @@ fn through_face<R: Real>(
 /// Relaxes the cells of one colour of a row.
 ///
 /// # Safety
-/// Others may relax the same colour of other rows meanwhile; nobody else may use the level's unknowns.
+/// Others may relax the same colour of other rows meanwhile; nobody else may use the potential of the level.
 pub unsafe fn relax<R: Real>(grid: &LevelGrid<R>, row: u32, colour: usize) {
     let whole = diagonal(&grid.weights, 0, R::lit(0.0));
     let (block, rhs) = (grid.block(row, Some(colour)), grid.rhs(row));
@@ -172,7 +173,7 @@ pub unsafe fn relax<R: Real>(grid: &LevelGrid<R>, row: u32, colour: usize) {
     }
 }
 
-/// Sets the row of 4^3 cells to the means of the residual, and its corrections to 0.
+/// Restricts the residual to the row of 4^3 cells, and sets its corrections to 0.
 ///
 /// # Safety
 /// Nobody else may use this row of `to` and of `correction` meanwhile.
@@ -197,7 +198,8 @@ pub unsafe fn restrict_residual<R: Real>(
     }
 }
 
-/// Largest absolute residual of the cells of a row if it is a leaf, and of the right-hand side there.
+/// Returns the largest absolute residual in the cells of a row (0 unless it is a leaf), and the largest right-hand
+/// side.
 #[must_use]
 pub fn largest_residual<R: Real>(grid: &LevelGrid<R>, row: u32, leaf: bool) -> [f64; 2] {
     let largest = |values: [R; CELLS]| {
@@ -215,7 +217,7 @@ pub fn largest_residual<R: Real>(grid: &LevelGrid<R>, row: u32, leaf: bool) -> [
     ]
 }
 
-/// The larger of two numbers that are not below 0; a NaN must not be passed over.
+/// Returns the larger of two numbers that are not negative; a NaN stays.
 #[must_use]
 pub fn larger(most: f64, value: f64) -> f64 {
     if value > most || value.is_nan() {
@@ -225,8 +227,8 @@ pub fn larger(most: f64, value: f64) -> f64 {
     }
 }
 
-/// Interpolates a change of the coarser level to a level's cells.
-pub struct Change<'a, R> {
+/// Prolongs a change of the coarser level to a level.
+pub struct CoarseChange<'a, R> {
     /// Neighbours of all rows.
     pub neighbours: &'a [[i32; 27]],
     /// Parents of all rows.
@@ -235,25 +237,25 @@ pub struct Change<'a, R> {
     pub index: &'a [[i32; 3]],
     /// The coarser level after the change.
     pub after: Rows<'a, R>,
-    /// And before it.
+    /// The coarser level before the change.
     pub before: Rows<'a, R>,
-    /// What was beyond the domain before the change and what is there after it.
+    /// Exterior potential before and after the change.
     pub exterior: [Exterior<'a, R>; 2],
     /// Number of the coarser level.
     pub number: i32,
-    /// What the change is multiplied by.
+    /// Factor of the change.
     pub factor: R,
 }
 
-impl<R: Real> Change<'_, R> {
-    /// Sets a row of `to` to that of `from` and the interpolated change.
+impl<R: Real> CoarseChange<'_, R> {
+    /// Sets a row of `to` to that of `from` plus the prolonged change.
     ///
     /// # Safety
     /// Nobody else may use this row of `to` meanwhile.
     pub unsafe fn add(&self, row: u32, from: &Rows<R>, to: &Rows<R>) {
         let parent = self.parent[row as usize] as u32;
         let first = coarse_place(self.index[row as usize], [0; 3]);
-        let changes = Wide::<R, PATCH>::of(|place| {
+        let changes = PaddedCoarseBlock::<R, PATCH>::of(|place| {
             self.coarse(
                 parent,
                 std::array::from_fn(|axis| first[axis] + place[axis]),
@@ -268,7 +270,7 @@ impl<R: Real> Change<'_, R> {
         });
     }
 
-    /// The change at a place as seen from a row of the coarser level.
+    /// Returns the change at a position relative to a row of the coarser level.
     fn coarse(&self, row: u32, place: [i32; 3]) -> R {
         let step = place.map(|x| x.div_euclid(PATCH as i32));
         match u32::try_from(self.neighbours[row as usize][direction(step)]) {

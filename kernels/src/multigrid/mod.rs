@@ -1,13 +1,16 @@
-//! Multigrid for a Poisson equation on the levels of the hierarchy: red-black relaxation, residuals, and what passes between grids.
+//! Multigrid for Poisson's equation on the levels of the hierarchy: red-black relaxation, residuals, restriction and
+//! prolongation.
 //!
-//! Unknowns live in rows of 8^3 cells. Beyond a coarse-fine face a value follows from coarse and fine ones, for each face by itself
-//! (Martin & Cartwright 1996), so that concave corners of a level are no question. A level's corrections live in rows of 4^3, 2^3 and 1
-//! cells; beyond the level's border they are mirrored with a factor. Beyond an isolated domain values are those of who solves the root level
-//! ([`exterior`]). All operations are gathers, relaxations change one colour and
-//! read the other: the results do not depend on the order of patches, threads or blocks. Each operation exists as a loop over rows and
-//! as a kernel (`*.cu`), both with the numbers of [`stencil`].
+//! The potential has 8^3 cells per row. Ghost values at coarse-fine faces are interpolated from coarse and fine values
+//! for each face separately (Martin & Cartwright 1996). Concave corners of a level therefore need no special treatment.
+//! Corrections of a level have 4^3, 2^3 and 1 cells per row; outside the level they are mirrored with a factor. Values
+//! outside an isolated domain come from the solver of the root level ([`exterior`]). All operations gather, and a
+//! relaxation changes one colour while it reads the other. Results therefore do not depend on the order of patches,
+//! threads or blocks. Each operation exists as a loop on the host and as a kernel (`*.cu`); both use the functions of
+//! [`stencil`].
 
 pub mod coarse;
+mod coarse_block;
 pub mod composite;
 pub mod device;
 pub mod edges;
@@ -18,11 +21,10 @@ pub mod level;
 pub mod moments;
 pub mod source;
 pub mod stencil;
-mod wide;
 
 use nestar_device::Item;
 
-/// Every device item of the solver.
+/// Returns all device items of the solver.
 #[must_use]
 pub fn device_items() -> Vec<&'static Item> {
     let mut items = device::parameters();
@@ -31,27 +33,27 @@ pub fn device_items() -> Vec<&'static Item> {
         stencil::laplacian::ITEM,
         stencil::diagonal::ITEM,
         stencil::relaxed::ITEM,
-        stencil::weighted::ITEM,
-        stencil::in_plane::ITEM,
+        stencil::weighted_sum_3x3::ITEM,
+        stencil::interpolate_in_plane::ITEM,
         stencil::spline::ITEM,
-        stencil::within::ITEM,
-        stencil::tabled::ITEM,
-        stencil::through_face::ITEM,
+        stencil::offset_in_root_cell::ITEM,
+        stencil::table_index::ITEM,
+        stencil::laplacian_ghost::ITEM,
         stencil::mean_in_plane::ITEM,
-        stencil::mismatch::ITEM,
+        stencil::flux_mismatch::ITEM,
         stencil::difference::ITEM,
-        stencil::beyond_face::ITEM,
+        stencil::slope_ghosts::ITEM,
         stencil::trilinear::ITEM,
         stencil::slope::ITEM,
-        stencil::lift::ITEM,
+        stencil::average_excess::ITEM,
         moments::first_moment::ITEM,
         moments::coordinate::ITEM,
         moments::sum_of_line::ITEM,
         expansion::across::ITEM,
         expansion::place_of::ITEM,
-        expansion::cell_around::ITEM,
+        expansion::exterior_cell::ITEM,
         expansion::place_of_entry::ITEM,
-        expansion::spline_of::ITEM,
+        expansion::spline_coefficient::ITEM,
         expansion::next_derivative::ITEM,
         crate::mesh::means::mean8::ITEM,
         nestar_device::math::sum4::ITEM,

@@ -1,4 +1,4 @@
-// Moments of a right-hand side on the root level: the twin of moments.rs. Follows coarse.cu.
+// Moments of a right-hand side on the root level: device version of moments.rs. Follows coarse.cu.
 
 namespace multigrid {
 
@@ -7,7 +7,7 @@ namespace moments = ::nestar_kernels::multigrid::moments;
 
 constexpr int POWERS = 13, MOMENTS = 455;
 
-// The sums of terms times so many powers of the coordinates of a patch along an axis.
+// Sums terms times `count` powers of the coordinates of a patch along an axis.
 RS_FN void sum_powers(const Moments& p, int row, int axis, rs::arr<double, 8>& terms, double* out, int count) {
   double at[PATCH];
   for (int n = 0; n < PATCH; ++n)
@@ -18,14 +18,14 @@ RS_FN void sum_powers(const Moments& p, int row, int axis, rs::arr<double, 8>& t
   }
 }
 
-// What moments are taken of; without a factor its size.
+// Source of the moments; without a factor its absolute value.
 RS_FN double moments_of(const Moments& p, int row, int cell) {
   const REAL source = source_at(p.source, row, cell);
   const double value = (double)(p.tau ? source + p.tau[(rs::i64)row * CELLS + cell] : source);
   return p.factor == 0.0 ? rs::abs(value) : value;
 }
 
-// The sums over lines along x, then over planes.
+// Sums over lines along x, then over planes.
 RS_FN void sum_planes(const Moments& p, int row, double* lines, double* planes) {
   EACH(n, PATCH * PATCH) {
     rs::arr<double, 8> terms;
@@ -44,8 +44,9 @@ RS_FN void sum_planes(const Moments& p, int row, double* lines, double* planes) 
 
 }  // namespace multigrid
 
-// Without a factor the bits of the largest sum of sizes over a patch, else the sums of all moments as whole numbers behind it. A block adds up some
-// patches by itself: additions to one place of all blocks take their time.
+// Without a factor the bits of the largest sum of absolute values over a patch, otherwise the fixed-point sums of all
+// moments after it. A block first sums several patches by itself, because atomic additions of all blocks to one address
+// are slow.
 PATCH_KERNEL(root_moments, multigrid::Moments) {
   using namespace multigrid;
   SHARED double lines[PATCH * PATCH * POWERS], planes[PATCH * POWERS * POWERS];
@@ -79,7 +80,7 @@ PATCH_KERNEL(root_moments, multigrid::Moments) {
   EACH(n, MOMENTS) if (sums[n] != 0) launch::atomic_add(p.words + 1 + n, sums[n]);
 }
 
-// Takes the mean away from what the right-hand side stands for.
+// Subtracts the mean from the values.
 PATCH_KERNEL(root_shift, multigrid::Moments) {
   using namespace multigrid;
   const int row = p.rows[launch::block()];

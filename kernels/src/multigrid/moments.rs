@@ -1,24 +1,25 @@
-//! Moments of a right-hand side on the root level, on the host: the twin of moments.cu.
+//! Moments of a right-hand side on the root level, on the host; `moments.cu` is the device version.
 //!
-//! Those of a patch are found axis by axis. They become whole numbers before patches are added, so that any order gives the same bits.
+//! Moments of a patch are computed axis by axis and converted to fixed point before patches are summed. Any order of
+//! the sum then gives the same bits.
 
 use super::source::PoissonSource;
 use crate::PATCH;
 use crate::mesh::Rows;
 use nestar_device::{Real, device};
 
-/// The highest order.
+/// Highest order.
 pub const MAX_ORDER: usize = 12;
-/// Powers of a coordinate.
+/// Number of powers of a coordinate.
 const POWERS: usize = MAX_ORDER + 1;
 
-/// Moments up to an order: by powers of x, of these by those of y, of these by those of z.
+/// Returns the number of moments up to an order; they are ordered by powers of x, then y, then z.
 #[must_use]
 pub fn count(order: usize) -> usize {
     (order + 1) * (order + 2) * (order + 3) / 6
 }
 
-/// Where those with the power `a` of x and `b` of y begin.
+/// Returns the index of the first moment with the power `a` of x and `b` of y.
 #[device]
 #[must_use]
 pub fn first_moment(order: i32, a: i32, b: i32) -> i32 {
@@ -33,40 +34,40 @@ pub fn first_moment(order: i32, a: i32, b: i32) -> i32 {
     first
 }
 
-/// Where the centre of a cell lies from the middle of `cells` of them, by half the width of one.
+/// Returns the centre of a cell relative to the centre of `cells` cells; `half` is half the cell width.
 #[device]
 #[must_use]
 pub fn coordinate(cell: i32, cells: i32, half: f64) -> f64 {
     ((2 * cell + 1 - cells) as f64) * half
 }
 
-/// The sum over a line of a patch: mirrored lines have the same bits.
+/// Sums a line of a patch; mirrored lines have the same bits.
 #[device]
 #[must_use]
 pub fn sum_of_line(t: &[f64; 8]) -> f64 {
     ((t[0] + t[7]) + (t[1] + t[6])) + ((t[2] + t[5]) + (t[3] + t[4]))
 }
 
-/// What moments are taken of: a right-hand side and what the finer level adds to it.
+/// Source of moments: a right-hand side and its fine-grid correction.
 pub struct Moments<'a, R> {
-    /// What the level itself knows.
+    /// Right-hand side without fine-grid correction.
     pub source: PoissonSource<'a, R>,
-    /// What the finer level adds, if it counts.
+    /// Fine-grid correction, if used.
     pub tau: Option<Rows<'a, R>>,
     /// Indices of all rows.
     pub index: &'a [[i32; 3]],
     /// Cells of the level along the axes.
     pub cells: [i32; 3],
-    /// Half the width of a cell along the axes, in units of the moments' length.
+    /// Half the cell width along the axes, in units of the length of the moments.
     pub half: [f64; 3],
-    /// The highest order, up to [`MAX_ORDER`].
+    /// Highest order, up to [`MAX_ORDER`].
     pub order: usize,
-    /// Whether they are taken of its size.
-    pub sizes: bool,
+    /// `true` to sum absolute values.
+    pub absolute: bool,
 }
 
 impl<R: Real> Moments<'_, R> {
-    /// The moments of a row about the middle of the level, sums over cells.
+    /// Returns the moments of a row about the centre of the level, as sums over cells.
     #[must_use]
     pub fn of(&self, row: u32) -> Vec<f64> {
         let lines = self.lines(row);
@@ -88,7 +89,7 @@ impl<R: Real> Moments<'_, R> {
         moments
     }
 
-    /// The sums over lines along x.
+    /// Returns the sums over lines along x.
     fn lines(&self, row: u32) -> [[f64; POWERS]; PATCH * PATCH] {
         let x = self.coordinates(row, 0);
         let mut lines = [[0.0; POWERS]; PATCH * PATCH];
@@ -98,7 +99,7 @@ impl<R: Real> Moments<'_, R> {
                 let tau = self.tau.as_ref().map(|tau| tau.get(row, cell));
                 let source = self.source.at(row, cell);
                 let value = tau.map_or(source, |tau| source + tau).to_f64();
-                if self.sizes { value.abs() } else { value }
+                if self.absolute { value.abs() } else { value }
             });
             powers(terms, &x, &mut out[..=self.order]);
         }
@@ -112,7 +113,7 @@ impl<R: Real> Moments<'_, R> {
     }
 }
 
-/// The sums of terms times the powers of coordinates.
+/// Sums terms times the powers of coordinates.
 fn powers(mut terms: [f64; PATCH], at: &[f64; PATCH], out: &mut [f64]) {
     for out in out {
         *out = sum_of_line(&terms);
@@ -122,23 +123,23 @@ fn powers(mut terms: [f64; PATCH], at: &[f64; PATCH], out: &mut [f64]) {
     }
 }
 
-/// The bits of the largest of some numbers without their signs; a NaN is larger than all.
+/// Returns the bits of the largest absolute value; a NaN is larger than all numbers.
 #[must_use]
 pub fn largest_bits(values: &[f64]) -> u64 {
     let bits = values.iter().map(|value| value.abs().to_bits());
     bits.max().unwrap_or(0)
 }
 
-/// Adds numbers as whole ones, after a factor that makes them so.
-pub fn add_whole(values: &[f64], factor: f64, to: &mut [u64]) {
+/// Adds numbers in fixed point.
+pub fn add_fixed_point(values: &[f64], factor: f64, to: &mut [u64]) {
     for (to, value) in to.iter_mut().zip(values) {
         *to = to.wrapping_add((value * factor) as i64 as u64);
     }
 }
 
-/// A power of 2 that makes numbers up to `largest` whole ones, so many of which add up to less than 2^62.
+/// Returns a power of 2 that converts numbers up to `largest` to integers, `count` of which sum to less than 2^62.
 #[must_use]
-pub fn whole_factor(largest: f64, count: usize) -> f64 {
+pub fn fixed_point_factor(largest: f64, count: usize) -> f64 {
     let exponent = (largest.to_bits() >> 52) as i64 - 1023;
     let bits = 61 - i64::from(count.next_power_of_two().ilog2()) - exponent;
     f64::from_bits(((bits.clamp(-1022, 1023) + 1023) as u64) << 52)
@@ -163,12 +164,12 @@ mod tests {
     #[test]
     fn whole_numbers_are_exact_and_do_not_overflow() {
         for (largest, count) in [(1.0, 1), (3e-200, 7), (1.9e250, 4096), (0.7, 1 << 21)] {
-            let factor = whole_factor(largest, count);
+            let factor = fixed_point_factor(largest, count);
             let one = largest * factor;
             assert!(one * count as f64 <= 2.0_f64.powi(62), "{largest} {count}");
             assert!(one * count as f64 > 2.0_f64.powi(59), "{largest} {count}");
             let mut sum = [0];
-            (0..3).for_each(|_| add_whole(&[-largest], factor, &mut sum));
+            (0..3).for_each(|_| add_fixed_point(&[-largest], factor, &mut sum));
             let found = sum[0] as i64 as f64 / factor;
             assert!((found / (-3.0 * largest) - 1.0).abs() < 1e-9);
         }

@@ -1,29 +1,29 @@
-//! What the unknowns follow from.
+//! Source of Poisson's equation.
 
 use super::stencil::source_of;
 use crate::mesh::Rows;
 use nestar_device::Real;
 
-/// What the unknowns of a level follow from: coefficient * (density - mean).
+/// Source of Poisson's equation on a level: coefficient * (density - mean).
 #[derive(Clone, Copy)]
 pub struct PoissonSource<'a, R> {
-    /// A density in the cells.
+    /// Density.
     pub density: Rows<'a, R>,
-    /// What it is multiplied by.
+    /// Coefficient of Poisson's equation.
     pub coefficient: R,
-    /// Its mean over a periodic domain, else 0.
+    /// Mean density of a periodic domain; 0 if isolated.
     pub mean: R,
 }
 
 impl<R: Real> PoissonSource<'_, R> {
-    /// The value in a cell.
+    /// Returns the source in a cell.
     #[inline(always)]
     #[must_use]
     pub fn at(&self, row: u32, cell: usize) -> R {
         self.of(self.density.get(row, cell))
     }
 
-    /// The value where the density is so much.
+    /// Returns the source for a density.
     #[inline(always)]
     pub(super) fn of(&self, density: R) -> R {
         source_of(density, self.coefficient, self.mean)

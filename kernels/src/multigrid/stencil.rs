@@ -1,9 +1,10 @@
-//! The numbers of the solver: relaxation, ghost values, interpolation and slopes. Sums do not depend on the order of axes and sides.
+//! Pointwise functions of the solver: relaxation, ghost values, interpolation and slopes. Sums do not depend on the
+//! order of axes and sides.
 
 use nestar_device::math::{sum3, sum4};
 use nestar_device::{Real, device};
 
-/// The seven-point Laplacian of `u`, with the values through the faces x-, x+, y-, y+, z-, z+ and the weights 1 / width^2 of the axes.
+/// Seven-point Laplacian of `u`, from the neighbours x-, x+, y-, y+, z-, z+ and the weights 1 / width^2 of the axes.
 #[device]
 pub fn laplacian<R: Real>(u: R, around: &[R; 6], weights: &[R; 3]) -> R {
     sum3(
@@ -13,7 +14,7 @@ pub fn laplacian<R: Real>(u: R, around: &[R; 6], weights: &[R; 3]) -> R {
     )
 }
 
-/// What a change of `u` by 1 takes from the Laplacian, where `mirrors` of the values through the faces are `u` times `mirror`.
+/// Negative diagonal of the Laplacian; neighbours in the bit mask `missing` are `u` times `mirror`.
 #[device]
 pub fn diagonal<R: Real>(weights: &[R; 3], missing: i32, mirror: R) -> R {
     let mut sides = [0.0; 3];
@@ -30,19 +31,20 @@ pub fn diagonal<R: Real>(weights: &[R; 3], missing: i32, mirror: R) -> R {
     )
 }
 
-/// What the unknowns follow from, by a density, the coefficient of the equation and the mean density.
+/// Source of Poisson's equation for a density.
 #[device]
 pub fn source_of<R: Real>(density: R, coefficient: R, mean: R) -> R {
     coefficient * (density - mean)
 }
 
-/// `u` after a relaxation of `laplacian = rhs` there; `omega` above 1 goes further (successive over-relaxation).
+/// Value of `u` after a relaxation of `laplacian = rhs`; `omega` above 1 over-relaxes (SOR).
 #[device]
 pub fn relaxed<R: Real>(u: R, laplacian: R, rhs: R, diagonal: R, omega: R) -> R {
     u + omega * ((laplacian - rhs) / diagonal)
 }
 
-/// Weights of three coarse values at the centre of the lower (`upper` 0) or upper half of the middle cell: quadratic interpolation.
+/// Weights of three coarse values for quadratic interpolation to the centre of the lower (`upper` 0) or upper half of
+/// the middle cell.
 #[device]
 pub(super) fn quadratic<R: Real>(upper: i32) -> [R; 3] {
     let (near, far) = (0.15625, -0.09375);
@@ -53,9 +55,9 @@ pub(super) fn quadratic<R: Real>(upper: i32) -> [R; 3] {
     }
 }
 
-/// The sum of 3 x 3 values, `[b][a]`, with weights along the two axes.
+/// Sum of 3 x 3 values, `[b][a]`, with weights along both axes.
 #[device]
-pub fn weighted<R: Real>(values: &[R; 9], a: &[R; 3], b: &[R; 3]) -> R {
+pub fn weighted_sum_3x3<R: Real>(values: &[R; 9], a: &[R; 3], b: &[R; 3]) -> R {
     let mut t = [0.0; 9];
     for n in 0..9 {
         t[n] = a[n % 3] * b[n / 3] * values[n];
@@ -65,33 +67,35 @@ pub fn weighted<R: Real>(values: &[R; 9], a: &[R; 3], b: &[R; 3]) -> R {
     sum3(t[4], edges, corners)
 }
 
-/// Quadratic interpolation of 3 x 3 coarse values, `[b][a]`, in a plane beyond a face, to the middle of a quarter of the middle one:
-/// `a` and `b` say whether it is the upper half along the two axes.
+/// Interpolates 3 x 3 coarse values, `[b][a]`, quadratically in a plane to the centre of a quarter of the middle cell;
+/// `a` and `b` select the upper half along both axes.
 #[device]
-pub fn in_plane<R: Real>(values: &[R; 9], a: i32, b: i32) -> R {
+pub fn interpolate_in_plane<R: Real>(values: &[R; 9], a: i32, b: i32) -> R {
     let (wa, wb) = (quadratic::<R>(a), quadratic::<R>(b));
-    weighted(values, &wa, &wb)
+    weighted_sum_3x3(values, &wa, &wb)
 }
 
-/// Weights of the coefficients of quadratic B-splines of a cell and the ones below and above it, at `t` cells from its centre, |t| <= 1/2.
+/// Weights of the quadratic B-spline coefficients of a cell and its two neighbours, at `t` cells from its centre, |t|
+/// <= 1/2.
 #[device]
 pub fn spline<R: Real>(t: R) -> [R; 3] {
     let (below, above) = (0.5 - t, 0.5 + t);
     [0.5 * (below * below), 0.75 - t * t, 0.5 * (above * above)]
 }
 
-/// Where the centre of a cell of a level lies from that of the root cell around it, in root cells.
+/// Offset of the centre of a cell of a level from that of its root cell, in root cells.
 #[device]
-pub fn within<R: Real>(cell: i32, level: i32) -> R {
+pub fn offset_in_root_cell<R: Real>(cell: i32, level: i32) -> R {
     let across = 1 << level;
     let inside = cell - (cell >> level) * across;
     R::from_f64(((2 * inside + 1 - across) as f64) / ((2 * across) as f64))
 }
 
-/// The place of a root cell outside the domain of `cells` cells, or in its outermost layer, in the table of a face:
-/// `[face][layer][b][a]`, layers upwards from 2 below a lower face and from 1 below an upper one, 2 cells more along the other axes.
+/// Index of a root cell outside the domain of `cells` cells, or in its outermost layer, in the table of a face:
+/// `[face][layer][b][a]`. Layers are in ascending order from 2 below a lower face and from 1 below an upper one. They
+/// have 2 more cells along the other axes.
 #[device]
-pub fn tabled(cells: &[i32; 3], face: i32, at: [i32; 3]) -> i32 {
+pub fn table_index(cells: &[i32; 3], face: i32, at: [i32; 3]) -> i32 {
     let axis = (face >> 1) as usize;
     let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
     let (x, y, z) = (cells[0] + 4, cells[1] + 4, cells[2] + 4);
@@ -106,7 +110,7 @@ pub fn tabled(cells: &[i32; 3], face: i32, at: [i32; 3]) -> i32 {
     place + line * across + (at[a] + 2)
 }
 
-/// The mean of [`in_plane`] over the four quarters of the middle cell.
+/// Mean of [`interpolate_in_plane`] over the four quarters of the middle cell.
 #[device]
 pub fn mean_in_plane<R: Real>(values: &[R; 9]) -> R {
     let (middle, side) = (0.9375, 0.03125);
@@ -119,21 +123,22 @@ pub fn mean_in_plane<R: Real>(values: &[R; 9]) -> R {
     )
 }
 
-/// By how much a coarse difference through a face is above the mean of the four fine ones of [`through_face`], for the coarse width:
-/// `covered` is the mean of the eight fine values beyond the face, `outward` by how much the four farther ones are above the nearer ones
-/// in the mean, `plane` the mean of the coarse level in the plane of the cell before the face, `own` its value.
+/// Coarse difference through a face minus the mean of the four fine ones of [`laplacian_ghost`], for the coarse width.
+/// `covered` is the mean of the eight fine values outside the face. `outward` is the mean difference of the four
+/// farther and the four nearer ones. `plane` is the mean of the coarse level in the plane of the cell before the face,
+/// and `own` its value.
 #[device]
-pub fn mismatch<R: Real>(own: R, plane: R, covered: R, outward: R) -> R {
+pub fn flux_mismatch<R: Real>(own: R, plane: R, covered: R, outward: R) -> R {
     let fine = (8.0 * (covered - plane) - outward) / 15.0;
     (covered - own) - 2.0 * fine
 }
 
-/// By how much the upper four of eight fine values are above the lower four in the mean, along an axis.
+/// Mean of the upper four of eight fine values minus that of the lower four, along an axis.
 #[device]
 pub fn difference<R: Real>(v: &[R; 8], axis: usize) -> R {
     let (mut upper, mut lower) = ([0.0; 4], [0.0; 4]);
     for n in 0..4 {
-        // the other two axes count the four
+        // the other two axes number the four values
         let low = n & ((1 << axis) - 1);
         let at = low | (n >> axis) << (axis + 1);
         lower[n] = v[at];
@@ -143,17 +148,17 @@ pub fn difference<R: Real>(v: &[R; 8], axis: usize) -> R {
         - sum4(lower[0], lower[1], lower[2], lower[3]))
 }
 
-/// The value through a coarse-fine face for the Laplacian (Martin & Cartwright 1996): the parabola through the coarse value in the
-/// plane beyond the face and the two fine ones before it, the nearer first.
+/// Ghost value at a coarse-fine face for the Laplacian (Martin & Cartwright 1996): the parabola through the coarse
+/// value in the plane outside the face and the two fine ones inside it, the nearer first.
 #[device]
-pub fn through_face<R: Real>(plane: R, inner: &[R; 2]) -> R {
+pub fn laplacian_ghost<R: Real>(plane: R, inner: &[R; 2]) -> R {
     sum3(8.0 * plane / 15.0, 2.0 * inner[0] / 3.0, -0.2 * inner[1])
 }
 
-/// Two values beyond a coarse-fine face, the nearer first, for slopes: the cubic through the coarse values in two planes beyond the face
-/// and the two fine ones before it.
+/// Two ghost values at a coarse-fine face for slopes, the nearer first: the cubic through the coarse values in two
+/// planes outside the face and the two fine ones inside it.
 #[device]
-pub fn beyond_face<R: Real>(planes: &[R; 2], inner: &[R; 2]) -> [R; 2] {
+pub fn slope_ghosts<R: Real>(planes: &[R; 2], inner: &[R; 2]) -> [R; 2] {
     let near = sum4(
         2.0 * planes[0] / 3.0,
         -2.0 * planes[1] / 63.0,
@@ -169,8 +174,8 @@ pub fn beyond_face<R: Real>(planes: &[R; 2], inner: &[R; 2]) -> [R; 2] {
     [near, far]
 }
 
-/// Trilinear interpolation to the centre of an octant of a cell: the cell's value, then those of its neighbours towards the octant, as
-/// bits z y x.
+/// Interpolates trilinearly to the centre of an octant of a cell. The values are its own and those of its neighbours on
+/// the side of the octant, as bits z y x.
 #[device]
 pub fn trilinear<R: Real>(v: &[R; 8]) -> R {
     let faces = 9.0 * sum3(v[1], v[2], v[4]);
@@ -178,7 +183,8 @@ pub fn trilinear<R: Real>(v: &[R; 8]) -> R {
     0.015625 * sum4(27.0 * v[0], faces, edges, v[7])
 }
 
-/// Slope along an axis by the four values at -2, -1, 1 and 2 cells: of fourth order, or of second order by the nearer two.
+/// Slope along an axis from the four values at -2, -1, 1 and 2 cells: of fourth order, or of second order from the
+/// nearer two.
 #[device]
 pub fn slope<R: Real>(values: &[R; 4], fourth: bool, inverse_width: R) -> R {
     let near = values[2] - values[1];
@@ -190,9 +196,9 @@ pub fn slope<R: Real>(values: &[R; 4], fourth: bool, inverse_width: R) -> R {
     }
 }
 
-/// What an average of the eight fine values of a cell is above the value in its middle: an eighth of `laplacian` times the square of
-/// the fine width, here by the right-hand side and the coarse width's weights.
+/// Average of the eight fine values of a cell minus the value at its centre: an eighth of the Laplacian (the right-hand
+/// side `rhs`) times the squared fine width, from the coarse width.
 #[device]
-pub fn lift<R: Real>(rhs: R, coarse_width: R) -> R {
+pub fn average_excess<R: Real>(rhs: R, coarse_width: R) -> R {
     0.03125 * (coarse_width * coarse_width) * rhs
 }

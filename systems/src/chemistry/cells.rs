@@ -1,4 +1,4 @@
-//! What happens in a cell: between the densities of the gas's scalars and the abundances of the network.
+//! Cell functions of chemistry: convert densities of scalars to abundances of the network and back.
 
 use nestar_device::{Place, Real, device};
 use nestar_kernels::chemistry::species::{
@@ -11,82 +11,83 @@ use nestar_kernels::chemistry::{
 use nestar_kernels::hydro::{Conserved, internal_energy};
 use nestar_kernels::mesh::subcycle::Subcycle;
 
-/// Where the scalars, in their order, stand among the abundances.
+/// Index of each scalar among the abundances.
 #[device]
 const PLACES: [usize; SPECIES] = [HI, HII, HEI, HEII, HEIII, HM, H2, H2P, DI, DP, HD];
-/// Their masses in hydrogen masses.
+/// Masses of the species, in hydrogen masses.
 #[device]
 const MASSES: [f64; SPECIES] = [1.0, 1.0, 4.0, 4.0, 4.0, 1.0, 2.0, 2.0, 2.0, 2.0, 3.0];
 
-/// The gas and the densities of 5 scalars.
+/// Gas and the densities of 5 scalars (6 species).
 #[device]
 #[derive(Clone, Copy)]
-pub struct Six<R: Real> {
+pub struct Gas6<R: Real> {
     pub(super) gas: Conserved<R>,
     pub(super) species: [R; 5],
 }
 
-/// The gas and the densities of 8 scalars.
+/// Gas and the densities of 8 scalars (9 species).
 #[device]
 #[derive(Clone, Copy)]
-pub struct Nine<R: Real> {
+pub struct Gas9<R: Real> {
     pub(super) gas: Conserved<R>,
     pub(super) species: [R; 8],
 }
 
-/// The gas and the densities of 11 scalars.
+/// Gas and the densities of 11 scalars (12 species).
 #[device]
 #[derive(Clone, Copy)]
-pub struct Twelve<R: Real> {
+pub struct Gas12<R: Real> {
     pub(super) gas: Conserved<R>,
     pub(super) species: [R; 11],
 }
 
-/// The network, and what its units are in those of the code.
+/// The network and conversion factors from code units.
 #[device]
 #[derive(Clone)]
-pub struct Chemistry<R> {
+pub struct ChemistryParameters<R> {
     /// The network.
     pub network: Network<R>,
     /// Mass fraction of hydrogen.
     pub hydrogen: R,
-    /// Hydrogen nuclei per cm^3 in a code density of hydrogen.
+    /// Hydrogen nuclei per cm^3 per code unit of hydrogen density.
     pub per_cm3: R,
-    /// Kelvin in a code energy by mass of hydrogen.
+    /// Kelvin per code unit of energy per hydrogen mass.
     pub kelvin: R,
-    /// Myr in a code time.
+    /// Code time in Myr.
     pub myr: R,
     /// Heating in kelvin per Myr and hydrogen nucleus.
     pub heating: R,
-    /// That by dust, of cold gas.
+    /// Photo-electric heating by dust, of cold gas.
     pub dust: R,
-    /// Kelvin per Myr in an erg per second.
+    /// Kelvin per Myr per erg per second.
     pub per_erg: R,
-    /// Most sub-steps.
+    /// Largest number of sub-steps.
     pub most: i32,
 }
 
-/// What goes from call to call.
+/// State that is carried from call to call.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Reached<R: Real> {
-    /// What is left of the step, the next sub-step, and what the floor and heating have added.
+pub struct SubcycleState<R: Real> {
+    /// Remaining time, next sub-step, and energies added by the floor and by heating.
     left: R,
     step: R,
     floored: R,
     heated: R,
-    /// Energy that the gas has less, per volume.
+    /// Energy lost by the gas, per volume.
     gone: R,
-    /// Sub-steps so far.
+    /// Number of sub-steps so far.
     used: R,
 }
 
-/// Abundances by the densities of `K` scalars, with one factor for each element, and the thermal energy.
+/// Converts the densities of `K` scalars to abundances, rescaled so that each element has its mass fraction, and
+/// computes the thermal energy.
 #[device]
 pub(super) fn abundances<R: Real, const S: usize, const K: usize>(
     gas: Conserved<R>,
     species: &[R; K],
-    p: &Chemistry<R>,
+    p: &ChemistryParameters<R>,
 ) -> Abundances<R> {
     let hydrogen = p.hydrogen * gas.density;
     let mut s = Abundances {
@@ -99,7 +100,7 @@ pub(super) fn abundances<R: Real, const S: usize, const K: usize>(
     renormalised::<R, S>(&s, p.network.helium, p.network.deuterium)
 }
 
-/// The densities of `K` scalars.
+/// Converts abundances to the densities of `K` scalars.
 #[device]
 pub(super) fn densities<R: Real, const K: usize>(s: &Abundances<R>, hydrogen: R) -> [R; K] {
     let mut species = [0.0; K];
@@ -109,12 +110,12 @@ pub(super) fn densities<R: Real, const K: usize>(s: &Abundances<R>, hydrogen: R)
     species
 }
 
-/// What is particular to a cell, of which `more` is the heating by formula, erg per second and hydrogen nucleus.
+/// Returns the properties of a cell; `more` is the heating by formula, erg per second and hydrogen nucleus.
 #[device]
 pub(super) fn surroundings<R: Real>(
     gas: Conserved<R>,
     more: R,
-    p: &Chemistry<R>,
+    p: &ChemistryParameters<R>,
 ) -> CellConditions<R> {
     CellConditions {
         density: p.hydrogen * gas.density * p.per_cm3,
@@ -123,16 +124,15 @@ pub(super) fn surroundings<R: Real>(
     }
 }
 
-/// A call, given the step and heating by formula: as many sub-steps as there were before,
-/// one at first. Gas below the floor is raised to it first. Gives the status and the
-/// sub-steps.
+/// Advances a cell by one call: as many sub-steps as so far, at first one. `at` holds the step and the heating by
+/// formula. Gas below the floor is raised to it first. Returns the status and the number of sub-steps.
 #[device]
 fn react<R: Real, const S: usize, const N: usize, const K: usize>(
     gas: &mut Conserved<R>,
     species: &mut [R; K],
-    reached: &mut Reached<R>,
+    reached: &mut SubcycleState<R>,
     at: (R, R),
-    p: &Chemistry<R>,
+    p: &ChemistryParameters<R>,
 ) -> (i32, i32) {
     let (dt, more) = at;
     let mut s = abundances::<R, S, K>(*gas, species, p);
@@ -157,7 +157,7 @@ fn react<R: Real, const S: usize, const N: usize, const K: usize>(
     let old = gas.energy;
     gas.energy = old + (end.state.energy - before) * per_kelvin;
     *species = densities::<R, K>(&end.state, hydrogen);
-    *reached = Reached {
+    *reached = SubcycleState {
         left: end.clock.left,
         step: end.clock.step,
         floored: end.clock.floored,
@@ -168,25 +168,30 @@ fn react<R: Real, const S: usize, const N: usize, const K: usize>(
     (end.status, end.substeps)
 }
 
-/// Energy by volume that gas has lost, and that heating and the floor have added: what is stored decides, so that the sum closes.
+/// Returns the energies per volume: lost, gained by heating, gained by the floor. They follow from the stored values,
+/// so that the budget closes.
 #[device]
-fn exchanged<R: Real>(gas: Conserved<R>, reached: Reached<R>, p: &Chemistry<R>) -> [R; 3] {
+fn exchanged<R: Real>(
+    gas: Conserved<R>,
+    reached: SubcycleState<R>,
+    p: &ChemistryParameters<R>,
+) -> [R; 3] {
     let per_kelvin = p.hydrogen * gas.density / p.kelvin;
     let (heated, raised) = (reached.heated * per_kelvin, reached.floored * per_kelvin);
     [reached.gone + heated + raised, heated, raised]
 }
 
-/// A call in gas of 6 species, given the step and heating by formula.
+/// One call for gas of 6 species, with the step and heating by formula.
 #[device]
-fn reacted_6<R: Real>(
-    from: Six<R>,
-    before: Reached<R>,
+fn react_call_6<R: Real>(
+    from: Gas6<R>,
+    before: SubcycleState<R>,
     at: (R, R),
-    p: &Chemistry<R>,
-) -> Subcycle<Six<R>, Reached<R>, [R; 3]> {
+    p: &ChemistryParameters<R>,
+) -> Subcycle<Gas6<R>, SubcycleState<R>, [R; 3]> {
     let (mut u, mut reached) = (from, before);
     let (status, work) = react::<R, 3, 4, 5>(&mut u.gas, &mut u.species, &mut reached, at, p);
-    Subcycle::<Six<R>, Reached<R>, [R; 3]> {
+    Subcycle::<Gas6<R>, SubcycleState<R>, [R; 3]> {
         state: u,
         carried: reached,
         sums: exchanged(u.gas, reached, p),
@@ -195,37 +200,38 @@ fn reacted_6<R: Real>(
     }
 }
 
-/// Reactions of 6 species with their heating and cooling, in sub-steps of each cell's own, `chemistry.max_substeps` at most.
+/// Reactions, heating and cooling of 6 species, with up to `chemistry.max_substeps` sub-steps per cell.
 #[device]
 pub fn react_6<R: Real>(
-    all: (Six<R>, Reached<R>),
+    all: (Gas6<R>, SubcycleState<R>),
     at: &Place<R>,
-    p: &Chemistry<R>,
-) -> Subcycle<Six<R>, Reached<R>, [R; 3]> {
-    reacted_6(all.0, all.1, (at.dt, 0.0), p)
+    p: &ChemistryParameters<R>,
+) -> Subcycle<Gas6<R>, SubcycleState<R>, [R; 3]> {
+    react_call_6(all.0, all.1, (at.dt, 0.0), p)
 }
 
-/// Reactions of 6 species with heating by a formula, erg/s per hydrogen nucleus, in `chemistry.max_substeps` sub-steps at most.
+/// Reactions of 6 species with heating by a formula (erg/s per hydrogen nucleus), with up to `chemistry.max_substeps`
+/// sub-steps.
 #[device]
 pub fn react_6_by<R: Real>(
-    all: (Six<R>, [R; 1], Reached<R>),
+    all: (Gas6<R>, [R; 1], SubcycleState<R>),
     at: &Place<R>,
-    p: &Chemistry<R>,
-) -> Subcycle<Six<R>, Reached<R>, [R; 3]> {
-    reacted_6(all.0, all.2, (at.dt, all.1[0]), p)
+    p: &ChemistryParameters<R>,
+) -> Subcycle<Gas6<R>, SubcycleState<R>, [R; 3]> {
+    react_call_6(all.0, all.2, (at.dt, all.1[0]), p)
 }
 
-/// A call in gas of 9 species, given the step and heating by formula.
+/// One call for gas of 9 species, with the step and heating by formula.
 #[device]
-fn reacted_9<R: Real>(
-    from: Nine<R>,
-    before: Reached<R>,
+fn react_call_9<R: Real>(
+    from: Gas9<R>,
+    before: SubcycleState<R>,
     at: (R, R),
-    p: &Chemistry<R>,
-) -> Subcycle<Nine<R>, Reached<R>, [R; 3]> {
+    p: &ChemistryParameters<R>,
+) -> Subcycle<Gas9<R>, SubcycleState<R>, [R; 3]> {
     let (mut u, mut reached) = (from, before);
     let (status, work) = react::<R, 6, 7, 8>(&mut u.gas, &mut u.species, &mut reached, at, p);
-    Subcycle::<Nine<R>, Reached<R>, [R; 3]> {
+    Subcycle::<Gas9<R>, SubcycleState<R>, [R; 3]> {
         state: u,
         carried: reached,
         sums: exchanged(u.gas, reached, p),
@@ -234,37 +240,38 @@ fn reacted_9<R: Real>(
     }
 }
 
-/// Reactions of 9 species with their heating and cooling, in sub-steps of each cell's own, `chemistry.max_substeps` at most.
+/// Reactions, heating and cooling of 9 species, with up to `chemistry.max_substeps` sub-steps per cell.
 #[device]
 pub fn react_9<R: Real>(
-    all: (Nine<R>, Reached<R>),
+    all: (Gas9<R>, SubcycleState<R>),
     at: &Place<R>,
-    p: &Chemistry<R>,
-) -> Subcycle<Nine<R>, Reached<R>, [R; 3]> {
-    reacted_9(all.0, all.1, (at.dt, 0.0), p)
+    p: &ChemistryParameters<R>,
+) -> Subcycle<Gas9<R>, SubcycleState<R>, [R; 3]> {
+    react_call_9(all.0, all.1, (at.dt, 0.0), p)
 }
 
-/// Reactions of 9 species with heating by a formula, erg/s per hydrogen nucleus, in `chemistry.max_substeps` sub-steps at most.
+/// Reactions of 9 species with heating by a formula (erg/s per hydrogen nucleus), with up to `chemistry.max_substeps`
+/// sub-steps.
 #[device]
 pub fn react_9_by<R: Real>(
-    all: (Nine<R>, [R; 1], Reached<R>),
+    all: (Gas9<R>, [R; 1], SubcycleState<R>),
     at: &Place<R>,
-    p: &Chemistry<R>,
-) -> Subcycle<Nine<R>, Reached<R>, [R; 3]> {
-    reacted_9(all.0, all.2, (at.dt, all.1[0]), p)
+    p: &ChemistryParameters<R>,
+) -> Subcycle<Gas9<R>, SubcycleState<R>, [R; 3]> {
+    react_call_9(all.0, all.2, (at.dt, all.1[0]), p)
 }
 
-/// A call in gas of 12 species, given the step and heating by formula.
+/// One call for gas of 12 species, with the step and heating by formula.
 #[device]
-fn reacted_12<R: Real>(
-    from: Twelve<R>,
-    before: Reached<R>,
+fn react_call_12<R: Real>(
+    from: Gas12<R>,
+    before: SubcycleState<R>,
     at: (R, R),
-    p: &Chemistry<R>,
-) -> Subcycle<Twelve<R>, Reached<R>, [R; 3]> {
+    p: &ChemistryParameters<R>,
+) -> Subcycle<Gas12<R>, SubcycleState<R>, [R; 3]> {
     let (mut u, mut reached) = (from, before);
     let (status, work) = react::<R, 8, 9, 11>(&mut u.gas, &mut u.species, &mut reached, at, p);
-    Subcycle::<Twelve<R>, Reached<R>, [R; 3]> {
+    Subcycle::<Gas12<R>, SubcycleState<R>, [R; 3]> {
         state: u,
         carried: reached,
         sums: exchanged(u.gas, reached, p),
@@ -273,65 +280,69 @@ fn reacted_12<R: Real>(
     }
 }
 
-/// Reactions of 12 species with their heating and cooling, in sub-steps of each cell's own, `chemistry.max_substeps` at most.
+/// Reactions, heating and cooling of 12 species, with up to `chemistry.max_substeps` sub-steps per cell.
 #[device]
 pub fn react_12<R: Real>(
-    all: (Twelve<R>, Reached<R>),
+    all: (Gas12<R>, SubcycleState<R>),
     at: &Place<R>,
-    p: &Chemistry<R>,
-) -> Subcycle<Twelve<R>, Reached<R>, [R; 3]> {
-    reacted_12(all.0, all.1, (at.dt, 0.0), p)
+    p: &ChemistryParameters<R>,
+) -> Subcycle<Gas12<R>, SubcycleState<R>, [R; 3]> {
+    react_call_12(all.0, all.1, (at.dt, 0.0), p)
 }
 
-/// Reactions of 12 species with heating by a formula, erg/s per hydrogen nucleus, in `chemistry.max_substeps` sub-steps at most.
+/// Reactions of 12 species with heating by a formula (erg/s per hydrogen nucleus), with up to `chemistry.max_substeps`
+/// sub-steps.
 #[device]
 pub fn react_12_by<R: Real>(
-    all: (Twelve<R>, [R; 1], Reached<R>),
+    all: (Gas12<R>, [R; 1], SubcycleState<R>),
     at: &Place<R>,
-    p: &Chemistry<R>,
-) -> Subcycle<Twelve<R>, Reached<R>, [R; 3]> {
-    reacted_12(all.0, all.2, (at.dt, all.1[0]), p)
+    p: &ChemistryParameters<R>,
+) -> Subcycle<Gas12<R>, SubcycleState<R>, [R; 3]> {
+    react_call_12(all.0, all.2, (at.dt, all.1[0]), p)
 }
 
-/// The densities of species in equilibrium of ionisation.
+/// Returns the densities of species in ionisation equilibrium.
 #[device]
-fn ionised<R: Real, const S: usize, const K: usize>(gas: Conserved<R>, p: &Chemistry<R>) -> [R; K] {
+fn ionised<R: Real, const S: usize, const K: usize>(
+    gas: Conserved<R>,
+    p: &ChemistryParameters<R>,
+) -> [R; K] {
     let hydrogen = p.hydrogen * gas.density;
     let energy = internal_energy(gas) * p.kelvin / hydrogen;
     let s = equilibrium::<R, S>(&p.network, &surroundings(gas, 0.0, p), energy);
     densities::<R, K>(&s, hydrogen)
 }
 
-/// Ionisation of 6 species in equilibrium.
+/// Ionisation equilibrium of 6 species.
 #[device]
-pub fn ionise_6<R: Real>(u: Six<R>, p: &Chemistry<R>) -> Six<R> {
-    Six {
+pub fn ionise_6<R: Real>(u: Gas6<R>, p: &ChemistryParameters<R>) -> Gas6<R> {
+    Gas6 {
         gas: u.gas,
         species: ionised::<R, 3, 5>(u.gas, p),
     }
 }
 
-/// Ionisation of 9 species in equilibrium.
+/// Ionisation equilibrium of 9 species.
 #[device]
-pub fn ionise_9<R: Real>(u: Nine<R>, p: &Chemistry<R>) -> Nine<R> {
-    Nine {
+pub fn ionise_9<R: Real>(u: Gas9<R>, p: &ChemistryParameters<R>) -> Gas9<R> {
+    Gas9 {
         gas: u.gas,
         species: ionised::<R, 6, 8>(u.gas, p),
     }
 }
 
-/// Ionisation of 12 species in equilibrium.
+/// Ionisation equilibrium of 12 species.
 #[device]
-pub fn ionise_12<R: Real>(u: Twelve<R>, p: &Chemistry<R>) -> Twelve<R> {
-    Twelve {
+pub fn ionise_12<R: Real>(u: Gas12<R>, p: &ChemistryParameters<R>) -> Gas12<R> {
+    Gas12 {
         gas: u.gas,
         species: ionised::<R, 8, 11>(u.gas, p),
     }
 }
 
-/// Abundances as they are in the field.
+/// Converts the stored densities to abundances without rescaling.
 #[device]
-fn found<R: Real, const K: usize>(
+fn stored_abundances<R: Real, const K: usize>(
     gas: Conserved<R>,
     species: &[R; K],
     hydrogen: R,
@@ -348,38 +359,46 @@ fn found<R: Real, const K: usize>(
     s
 }
 
-/// Temperature in kelvin, by the species.
+/// Temperature in kelvin, from the species.
 #[device]
-pub fn temperature_6<R: Real>(u: Six<R>, hydrogen: R, kelvin: R) -> R {
-    temperature::<R, 3>(&found::<R, 5>(u.gas, &u.species, hydrogen, kelvin))
+pub fn temperature_6<R: Real>(u: Gas6<R>, hydrogen: R, kelvin: R) -> R {
+    temperature::<R, 3>(&stored_abundances::<R, 5>(
+        u.gas, &u.species, hydrogen, kelvin,
+    ))
 }
 
-/// Temperature in kelvin, by the species.
+/// Temperature in kelvin, from the species.
 #[device]
-pub fn temperature_9<R: Real>(u: Nine<R>, hydrogen: R, kelvin: R) -> R {
-    temperature::<R, 6>(&found::<R, 8>(u.gas, &u.species, hydrogen, kelvin))
+pub fn temperature_9<R: Real>(u: Gas9<R>, hydrogen: R, kelvin: R) -> R {
+    temperature::<R, 6>(&stored_abundances::<R, 8>(
+        u.gas, &u.species, hydrogen, kelvin,
+    ))
 }
 
-/// Temperature in kelvin, by the species.
+/// Temperature in kelvin, from the species.
 #[device]
-pub fn temperature_12<R: Real>(u: Twelve<R>, hydrogen: R, kelvin: R) -> R {
-    temperature::<R, 8>(&found::<R, 11>(u.gas, &u.species, hydrogen, kelvin))
-}
-
-/// Electrons per hydrogen nucleus.
-#[device]
-pub fn electrons_6<R: Real>(u: Six<R>, hydrogen: R) -> R {
-    electrons::<R, 3>(&found::<R, 5>(u.gas, &u.species, hydrogen, 1.0))
-}
-
-/// Electrons per hydrogen nucleus.
-#[device]
-pub fn electrons_9<R: Real>(u: Nine<R>, hydrogen: R) -> R {
-    electrons::<R, 6>(&found::<R, 8>(u.gas, &u.species, hydrogen, 1.0))
+pub fn temperature_12<R: Real>(u: Gas12<R>, hydrogen: R, kelvin: R) -> R {
+    temperature::<R, 8>(&stored_abundances::<R, 11>(
+        u.gas, &u.species, hydrogen, kelvin,
+    ))
 }
 
 /// Electrons per hydrogen nucleus.
 #[device]
-pub fn electrons_12<R: Real>(u: Twelve<R>, hydrogen: R) -> R {
-    electrons::<R, 8>(&found::<R, 11>(u.gas, &u.species, hydrogen, 1.0))
+pub fn electrons_6<R: Real>(u: Gas6<R>, hydrogen: R) -> R {
+    electrons::<R, 3>(&stored_abundances::<R, 5>(u.gas, &u.species, hydrogen, 1.0))
+}
+
+/// Electrons per hydrogen nucleus.
+#[device]
+pub fn electrons_9<R: Real>(u: Gas9<R>, hydrogen: R) -> R {
+    electrons::<R, 6>(&stored_abundances::<R, 8>(u.gas, &u.species, hydrogen, 1.0))
+}
+
+/// Electrons per hydrogen nucleus.
+#[device]
+pub fn electrons_12<R: Real>(u: Gas12<R>, hydrogen: R) -> R {
+    electrons::<R, 8>(&stored_abundances::<R, 11>(
+        u.gas, &u.species, hydrogen, 1.0,
+    ))
 }

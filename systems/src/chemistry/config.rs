@@ -1,4 +1,4 @@
-//! The table `[chemistry]`.
+//! Defines the table `[chemistry]`.
 
 use super::radiation::{Radiation, RadiationConfig};
 use nestar_deck::{Deck, DeckError};
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecombinationConfig {
-    /// To all levels: photons of recombination escape.
+    /// Case A: to all levels; recombination photons escape.
     CaseA,
-    /// To all levels but the lowest: its photons ionise again nearby.
+    /// Case B: to all levels except the ground state, whose photons ionise nearby gas.
     CaseB,
 }
 
-/// The rate of H + H + H -> H2 + H.
+/// Rate of the three-body reaction H + H + H -> H2 + H.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThreeBodyConfig {
@@ -34,91 +34,93 @@ pub enum ThreeBodyConfig {
     Forrey13,
 }
 
-/// Cooling by lines of H2.
+/// H2 line cooling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum H2CoolingConfig {
-    /// Excitation by H: Galli & Palla (1998).
+    /// Excitation by H (Galli & Palla 1998).
     GalliPalla98,
-    /// Excitation by H, He, H2, H+ and electrons: Glover & Abel (2008), by H after Lique (2015).
+    /// Excitation by H, He, H2, H+ and electrons (Glover & Abel 2008; by H after Lique 2015).
     GloverAbel08,
 }
 
-/// What the species are at the beginning.
+/// Initial abundances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum InitialConfig {
-    /// Atoms and ions in equilibrium of ionisation at the density and pressure that the scenario gives, without molecules.
+pub enum InitialSpecies {
+    /// Ionisation equilibrium of atoms and ions at the density and pressure of the scenario, without molecules.
     Equilibrium,
-    /// Mass fractions that the scenario gives, for example in `[initial.scalars]`; what is not given is neutral.
+    /// Mass fractions given by the scenario, for example in `[initial.scalars]`; species that are not given are
+    /// neutral.
     Given,
 }
 
-/// Primordial chemistry with its heating and cooling: densities of ions and molecules follow from their reactions, not from
-/// equilibrium. Species are scalars of the gas, by mass: HI, HII, HeI, HeII, HeIII, with 9 species HM (H-), H2I, H2II, with 12 DI, DII, HDI;
-/// electrons follow from charge. Needs `[units]`.
+/// Non-equilibrium primordial chemistry with heating and cooling. Species are scalars of the gas (mass fractions): HI,
+/// HII, HeI, HeII, HeIII; with 9 species also HM (H-), H2I, H2II; with 12 also DI, DII, HDI. Electrons follow from
+/// charge conservation. Needs a table `[units]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChemistryConfig {
-    /// 6 (H, He, their ions and electrons), 9 (and H-, H2, H2+) or 12 (and D, D+, HD).
+    /// Number of species: 6 (H, He, their ions and electrons), 9 (also H-, H2, H2+) or 12 (also D, D+, HD).
     pub species: u32,
-    /// Mass fraction of hydrogen; helium is the rest.
+    /// Mass fraction of hydrogen; the rest is helium.
     #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0))]
     pub hydrogen_fraction: f64,
-    /// Deuterium nuclei per hydrogen nucleus, with 12 species.
+    /// Number of deuterium nuclei per hydrogen nucleus, with 12 species.
     #[schemars(range(min = 0.0, max = 0.1))]
     pub deuterium: f64,
-    /// What the species are at the beginning.
-    pub initial: InitialConfig,
-    /// Lowest temperature of the gas; absent: that of the microwave background, 2.725 (1 + redshift) K.
+    /// Initial abundances.
+    pub initial: InitialSpecies,
+    /// Temperature floor of the gas. Default: the temperature of the microwave background, 2.725 (1 + redshift) K.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "K"))]
     pub floor_k: Option<f64>,
-    /// Redshift of the microwave background, which gas exchanges heat with by Compton scattering; absent: it does not.
+    /// Redshift of the microwave background, for Compton heating and cooling. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub redshift: Option<f64>,
-    /// Heating beside that of photo-ionisation, a number or a formula of x, y, z, r, t and the density.
+    /// Heating rate in addition to photo-ionisation: a number or a formula of x, y, z, r, t and the density.
     #[serde(deserialize_with = "crate::fields::rates::text")]
     #[schemars(schema_with = "crate::fields::rates::number_or_formula", extend("unit" = "erg/s/hydrogen nucleus"))]
     pub heating: String,
-    /// Photo-electric heating by dust of gas colder than 2e4 K; 8.5e-26 around the sun.
+    /// Photo-electric heating rate by dust in gas colder than 2e4 K; 8.5e-26 in the solar neighbourhood.
     #[schemars(extend("unit" = "erg/s/hydrogen nucleus"), range(min = 0.0))]
     pub photoelectric: f64,
-    /// Radiation that differs by redshift, beside the rates below: a table, or a text file (`.csv`) or Zarr group (`.zarr`) with such columns, relative to
-    /// the deck. It is taken at `redshift`.
+    /// Radiation background that depends on redshift, in addition to the rates below: a table, or a text file (`.csv`)
+    /// or Zarr group (`.zarr`) with the same columns, relative to the deck. It is evaluated at `redshift`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub radiation: Option<RadiationConfig>,
-    /// Rates at which photons ionise H, He, He+, the same everywhere.
+    /// Photo-ionisation rates of H, He and He+, uniform in space.
     #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
     pub photo_ionisation: [f64; 3],
-    /// Heat of such an ionisation.
+    /// Heat per photo-ionisation of H, He and He+.
     #[schemars(inner(range(min = 0.0)), extend("unit" = "eV"))]
     pub photo_heating_ev: [f64; 3],
-    /// Rates at which photons take H- (detachment), H2 (as HD) and H2+ (dissociation) apart.
+    /// Photo-detachment rate of H- and photo-dissociation rates of H2 (also HD) and H2+.
     #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
     pub photo_dissociation: [f64; 3],
-    /// Recombination.
+    /// Recombination rates: case A or case B.
     pub recombination: RecombinationConfig,
-    /// Three-body formation of H2.
+    /// Rate of three-body H2 formation.
     pub three_body: ThreeBodyConfig,
-    /// Lines of H2.
+    /// H2 line cooling.
     pub h2_cooling: H2CoolingConfig,
-    /// Relative error of a sub-step.
+    /// Relative error tolerance of a sub-step.
     #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 0.5))]
     pub tolerance: f64,
-    /// Abundance per hydrogen nucleus below which errors do not matter.
+    /// Abundance per hydrogen nucleus below which errors are ignored.
     #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 0.01))]
     pub absolute_tolerance: f64,
-    /// Limits the step to this part of the time in which cooling and heating together, each counted by itself, would change the energy of gas above the
-    /// floor by all of it, or a small difference of it grows or decays at fixed species, whichever is shorter: both stay finite in balance. 0: no limit,
-    /// which sub-steps do not need.
+    /// Limits the time step to this fraction of the cooling time or of the thermal response time, whichever is shorter;
+    /// 0: no limit (sub-steps do not need one). The cooling time is the energy over the sum of the absolute cooling and
+    /// heating rates; the response time is that of a small energy perturbation at fixed species. Both are finite in
+    /// equilibrium. Gas at the floor is not limited.
     #[schemars(range(min = 0.0))]
     pub courant: f64,
-    /// Refines where sound crosses fewer cells than this in the time in which gas cools; 0: nowhere.
+    /// Refines cells if sound crosses fewer cells than this in a cooling time; 0: off.
     #[schemars(range(min = 0.0))]
     pub length_cells: f64,
-    /// Most sub-steps of a cell in a step; a cell that needs more stops the run.
+    /// Largest number of sub-steps per cell and step; a cell that needs more stops the run.
     #[schemars(range(min = 1, max = 1000000))]
     pub max_substeps: u32,
 }
@@ -129,7 +131,7 @@ impl Default for ChemistryConfig {
             species: 9,
             hydrogen_fraction: 0.76,
             deuterium: 2.6e-5,
-            initial: InitialConfig::Equilibrium,
+            initial: InitialSpecies::Equilibrium,
             floor_k: None,
             redshift: None,
             heating: "0".into(),
@@ -150,28 +152,29 @@ impl Default for ChemistryConfig {
     }
 }
 
-/// Temperature of the microwave background today, kelvin.
+/// Temperature of the microwave background today, in kelvin.
 const BACKGROUND_K: f64 = 2.725;
 
 impl ChemistryConfig {
-    /// The table of a deck.
+    /// Reads the table of a deck.
     ///
     /// # Errors
-    /// Another number of species; elements that leave no room for each other.
+    /// The number of species is invalid; the mass fractions leave no helium.
     pub(super) fn read(deck: &mut Deck) -> Result<Self, DeckError> {
         let config: Self = deck.table("chemistry")?;
         if ![6, 9, 12].contains(&config.species) {
-            let why = "`chemistry.species` must be 6 (H, He, their ions and electrons), 9 (and H-, H2, H2+) or 12 (and D, D+, HD)";
+            let why = "`chemistry.species` must be 6 (H, He, their ions and electrons), 9 (also H-, H2, H2+) or 12 (also D, D+, HD)";
             return Err(deck.error_at("chemistry.species", why));
         }
         if config.helium_fraction() <= 0.0 {
-            let why = "`chemistry.hydrogen_fraction` leaves no helium: take a number below 1, such as 0.76";
+            let why =
+                "`chemistry.hydrogen_fraction` leaves no helium: use a value below 1, such as 0.76";
             return Err(deck.error_at("chemistry.hydrogen_fraction", why));
         }
         Ok(config)
     }
 
-    /// Deuterium nuclei per hydrogen nucleus.
+    /// Returns the number of deuterium nuclei per hydrogen nucleus.
     fn deuterium_nuclei(&self) -> f64 {
         if self.species == 12 {
             self.deuterium
@@ -180,12 +183,12 @@ impl ChemistryConfig {
         }
     }
 
-    /// Mass fraction of deuterium.
+    /// Returns the mass fraction of deuterium.
     pub(super) fn deuterium_fraction(&self) -> f64 {
         2.0 * self.deuterium_nuclei() * self.hydrogen_fraction
     }
 
-    /// Mass fraction of helium.
+    /// Returns the mass fraction of helium.
     pub(super) fn helium_fraction(&self) -> f64 {
         1.0 - self.hydrogen_fraction - self.deuterium_fraction()
     }
@@ -210,7 +213,7 @@ impl ChemistryConfig {
         }
     }
 
-    /// The network, with radiation beside that of the uniform rates.
+    /// Returns the network with the uniform rates and a radiation background.
     pub(super) fn network(&self, more: &Radiation) -> Network<f64> {
         let [h, he, hep] = self.photo_ionisation;
         let [hm, h2, h2p] = self.photo_dissociation;

@@ -1,46 +1,46 @@
-//! Species with as much of each element as their gas has.
+//! Rescales species to the element abundances of their gas.
 //!
-//! Fluxes of species are limited one by one, and those through coarse-fine faces are corrected after reactions: the mass of the gas
-//! says how much hydrogen and helium a cell has.
+//! Species fluxes are limited independently, and flux corrections at coarse-fine faces follow the reactions. The gas
+//! density determines the mass of hydrogen and helium in a cell.
 
-use super::cells::{Chemistry, Nine, Six, Twelve, abundances, densities};
+use super::cells::{ChemistryParameters, Gas6, Gas9, Gas12, abundances, densities};
 use nestar_device::{Real, device};
 use nestar_kernels::hydro::Conserved;
 
-/// The densities of species with one factor for each element, so that gas has of each what it has by its mass.
+/// Rescales the densities of species, with one factor per element, to the element masses of the gas.
 #[device]
-fn settled<R: Real, const S: usize, const K: usize>(
+fn rescaled<R: Real, const S: usize, const K: usize>(
     gas: Conserved<R>,
     species: &[R; K],
-    p: &Chemistry<R>,
+    p: &ChemistryParameters<R>,
 ) -> [R; K] {
     let s = abundances::<R, S, K>(gas, species, p);
     densities::<R, K>(&s, p.hydrogen * gas.density)
 }
 
-/// 6 species with the elements of their gas, after corrections of fluxes.
+/// Rescales 6 species to the elements of their gas, after flux corrections.
 #[device]
-pub fn settle_6<R: Real>(u: Six<R>, p: &Chemistry<R>) -> Six<R> {
-    Six {
+pub fn rescale_elements_6<R: Real>(u: Gas6<R>, p: &ChemistryParameters<R>) -> Gas6<R> {
+    Gas6 {
         gas: u.gas,
-        species: settled::<R, 3, 5>(u.gas, &u.species, p),
+        species: rescaled::<R, 3, 5>(u.gas, &u.species, p),
     }
 }
 
-/// 9 species with the elements of their gas, after corrections of fluxes.
+/// Rescales 9 species to the elements of their gas, after flux corrections.
 #[device]
-pub fn settle_9<R: Real>(u: Nine<R>, p: &Chemistry<R>) -> Nine<R> {
-    Nine {
+pub fn rescale_elements_9<R: Real>(u: Gas9<R>, p: &ChemistryParameters<R>) -> Gas9<R> {
+    Gas9 {
         gas: u.gas,
-        species: settled::<R, 6, 8>(u.gas, &u.species, p),
+        species: rescaled::<R, 6, 8>(u.gas, &u.species, p),
     }
 }
 
-/// 12 species with the elements of their gas, after corrections of fluxes.
+/// Rescales 12 species to the elements of their gas, after flux corrections.
 #[device]
-pub fn settle_12<R: Real>(u: Twelve<R>, p: &Chemistry<R>) -> Twelve<R> {
-    Twelve {
+pub fn rescale_elements_12<R: Real>(u: Gas12<R>, p: &ChemistryParameters<R>) -> Gas12<R> {
+    Gas12 {
         gas: u.gas,
-        species: settled::<R, 8, 11>(u.gas, &u.species, p),
+        species: rescaled::<R, 8, 11>(u.gas, &u.species, p),
     }
 }

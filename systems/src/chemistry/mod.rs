@@ -1,4 +1,4 @@
-//! Primordial chemistry of the gas: species that react, are ionised, heated and cooled, each cell in sub-steps of its own.
+//! Primordial chemistry of the gas: reactions, ionisation, heating and cooling, sub-cycled in each cell.
 
 mod cells;
 mod config;
@@ -7,7 +7,7 @@ mod radiation;
 mod times;
 
 pub use config::{
-    ChemistryConfig, H2CoolingConfig, InitialConfig, RecombinationConfig, ThreeBodyConfig,
+    ChemistryConfig, H2CoolingConfig, InitialSpecies, RecombinationConfig, ThreeBodyConfig,
 };
 pub use radiation::{RadiationColumns, RadiationConfig};
 
@@ -16,15 +16,15 @@ use crate::fields::quantities::vocabulary_of_rates;
 use crate::fields::rates::heating;
 use crate::fields::{Gas, GasModel, InitialScalars};
 use crate::order::Synchronise;
-use crate::register::{Register, map_in};
+use crate::register::{Register, add_map};
 use crate::subcycling::{Subcycling, subcycle_in};
 use crate::units::{BOLTZMANN, Units};
 use cells::{
-    Chemistry as Cells, electrons_6, electrons_9, electrons_12, ionise_6, ionise_9, ionise_12,
+    ChemistryParameters, electrons_6, electrons_9, electrons_12, ionise_6, ionise_9, ionise_12,
     react_6, react_6_by, react_9, react_9_by, react_12, react_12_by, temperature_6, temperature_9,
     temperature_12,
 };
-use elements::{settle_6, settle_9, settle_12};
+use elements::{rescale_elements_6, rescale_elements_9, rescale_elements_12};
 use nestar_deck::{Deck, DeckError};
 use nestar_engine::comm::Reduce;
 use nestar_engine::data::criteria::QuantityFn;
@@ -33,24 +33,24 @@ use nestar_engine::{Engine, Error, Plugin};
 use radiation::Radiation;
 use std::sync::Arc;
 use times::{
-    Share, cooling_time_6, cooling_time_9, cooling_time_12, cools_within_6, cools_within_9,
-    cools_within_12, response_6, response_6_by, response_9, response_9_by, response_12,
-    response_12_by,
+    ChemistryLimit, cooling_time_6, cooling_time_9, cooling_time_12, cools_within_6,
+    cools_within_9, cools_within_12, response_6, response_6_by, response_9, response_9_by,
+    response_12, response_12_by,
 };
 
-/// The plugin: reads the table `[chemistry]`, if the deck has it. Add it behind the gas and the scenario.
+/// Plugin for the table `[chemistry]`. Add it after the gas and the scenario.
 pub struct Chemistry;
 
-/// The scalars, of which 6, 9 and 12 species have the first 5, 8 and 11.
+/// Scalars; 6, 9 and 12 species use the first 5, 8 and 11.
 pub const SPECIES: [&str; 11] = [
     "HI", "HII", "HeI", "HeII", "HeIII", "HM", "H2I", "H2II", "DI", "DII", "HDI",
 ];
-/// What the account adds up.
+/// Sums of the account.
 const ENERGIES: [&str; 3] = ["lost", "heated", "floored"];
 /// Seconds in a million Julian years.
 const MILLION_YEARS: f64 = 3.155_76e13;
 
-/// The scalars of so many species.
+/// Returns the scalars of a number of species.
 fn scalars(species: u32) -> &'static [&'static str] {
     &SPECIES[..species as usize - 1]
 }
@@ -99,42 +99,51 @@ impl Plugin for Chemistry {
         }
         let config = ChemistryConfig::read(&mut sim.deck)?;
         require_gas(sim)?;
-        if config.initial == InitialConfig::Given {
+        if config.initial == InitialSpecies::Given {
             require_species(sim, scalars(config.species))?;
         }
-        let with = &given(sim, config, sim.world.resource::<GasModel>())?;
-        match with.0.species {
+        let with = &cell_parameters(sim, config, sim.world.resource::<GasModel>())?;
+        match with.config.species {
             6 => {
-                show::<cooling_time_6>(sim, with)?;
-                columns::<temperature_6>(sim, with)?;
-                watch::<response_6, response_6_by, cools_within_6>(sim, with)?;
-                register::<react_6, react_6_by, ionise_6, settle_6>(sim, with, 1.0)
+                register_cooling_time::<cooling_time_6>(sim, with)?;
+                register_temperatures::<temperature_6>(sim, with)?;
+                register_limits::<response_6, response_6_by, cools_within_6>(sim, with)?;
+                register::<react_6, react_6_by, ionise_6, rescale_elements_6>(sim, with, 1.0)
             }
             9 => {
-                show::<cooling_time_9>(sim, with)?;
-                columns::<temperature_9>(sim, with)?;
-                watch::<response_9, response_9_by, cools_within_9>(sim, with)?;
-                register::<react_9, react_9_by, ionise_9, settle_9>(sim, with, 3.0)
+                register_cooling_time::<cooling_time_9>(sim, with)?;
+                register_temperatures::<temperature_9>(sim, with)?;
+                register_limits::<response_9, response_9_by, cools_within_9>(sim, with)?;
+                register::<react_9, react_9_by, ionise_9, rescale_elements_9>(sim, with, 3.0)
             }
             _ => {
-                show::<cooling_time_12>(sim, with)?;
-                columns::<temperature_12>(sim, with)?;
-                watch::<response_12, response_12_by, cools_within_12>(sim, with)?;
-                register::<react_12, react_12_by, ionise_12, settle_12>(sim, with, 5.0)
+                register_cooling_time::<cooling_time_12>(sim, with)?;
+                register_temperatures::<temperature_12>(sim, with)?;
+                register_limits::<response_12, response_12_by, cools_within_12>(sim, with)?;
+                register::<react_12, react_12_by, ionise_12, rescale_elements_12>(sim, with, 5.0)
             }
         }
     }
 }
 
-/// What a deck asks for, what cells are given, and heating by a formula.
-type With = (ChemistryConfig, Cells<f64>, Option<Arc<DerivedInputs>>);
+/// Configuration and parameters of cells.
+struct ChemistrySetup {
+    config: ChemistryConfig,
+    cells: ChemistryParameters<f64>,
+    /// Heating by a formula.
+    numbers: Option<Arc<DerivedInputs>>,
+}
 
-fn given(sim: &Engine, config: ChemistryConfig, model: &GasModel) -> Result<With, Error> {
+fn cell_parameters(
+    sim: &Engine,
+    config: ChemistryConfig,
+    model: &GasModel,
+) -> Result<ChemistrySetup, Error> {
     let (deck, units) = (&sim.deck, Units::of(sim, "[chemistry]")?);
     let radiation = Radiation::read(config.radiation.as_ref(), config.redshift, deck)?;
     let (heating, numbers) = heat(&config, deck, model)?;
     let per_erg = MILLION_YEARS / BOLTZMANN;
-    let cells = Cells {
+    let cells = ChemistryParameters {
         network: config.network(&radiation),
         hydrogen: config.hydrogen_fraction,
         per_cm3: units.number_density(),
@@ -145,26 +154,30 @@ fn given(sim: &Engine, config: ChemistryConfig, model: &GasModel) -> Result<With
         per_erg,
         most: config.max_substeps as i32,
     };
-    Ok((config, cells, numbers))
+    Ok(ChemistrySetup {
+        config,
+        cells,
+        numbers,
+    })
 }
 
-/// Lets criteria, formulas and pictures know the cooling time.
-fn name_time<T: CellValue<Parameters = Cells<f64>>>(
+/// Defines the cooling time for criteria, formulas and plots.
+fn name_time<T: CellValue<Parameters = ChemistryParameters<f64>>>(
     sim: &mut Engine,
     names: &'static [&'static str],
     config: ChemistryConfig,
 ) -> Result<(), Error> {
     let choose = move |sim: &mut Engine, model: &GasModel| {
-        let (_, cells, _) = given(sim, config, model)?;
+        let ChemistrySetup { cells, .. } = cell_parameters(sim, config, model)?;
         Ok((QuantityFn::with::<T>(cells), names))
     };
     sim.derived_when_made("cooling_time", "time", T::DOC, choose)
 }
 
 /// Adds the shortest cooling time to the diagnostics.
-fn show<T: CellValue<Parameters = Cells<f64>>>(
+fn register_cooling_time<T: CellValue<Parameters = ChemistryParameters<f64>>>(
     sim: &mut Engine,
-    (config, cells, _): &With,
+    ChemistrySetup { config, cells, .. }: &ChemistrySetup,
 ) -> Result<(), Error> {
     let mut sim = sim.at_rest(scalars(config.species))?;
     let (name, cells) = ("cooling_time_least", cells.clone());
@@ -173,13 +186,13 @@ fn show<T: CellValue<Parameters = Cells<f64>>>(
     Ok(())
 }
 
-/// Heating that is the same everywhere, or by a formula.
+/// Compiles the heating rate: a constant, or a formula.
 fn heat(
     config: &ChemistryConfig,
     deck: &Deck,
     model: &GasModel,
 ) -> Result<(f64, Option<Arc<DerivedInputs>>), DeckError> {
-    // what reactions do not change while they go on
+    // variables that reactions do not change
     let stays = |name: &String| ["x", "y", "z", "r", "t", "density"].contains(&&**name);
     let mut names = vocabulary_of_rates(model);
     names.retain(|(name, _)| stays(name));
@@ -190,22 +203,22 @@ fn heat(
     })
 }
 
-/// Refuses gas whose heat is not that of the species' atoms, or that stands still.
+/// Checks that the gas has the adiabatic index of atoms and is not frozen.
 fn require_gas(sim: &Engine) -> Result<(), Error> {
     let model = sim.world.resource::<GasModel>();
     if (model.gamma - 5.0 / 3.0).abs() > 1e-6 {
-        let why = "[chemistry] knows the heat capacity of its species, which is that of atoms (of molecules there are too few to matter): \
+        let why = "[chemistry] assumes the heat capacity of atoms (the fraction of molecules is small): \
                    set `hydro.gamma = 1.6666666666666667`";
         return Err(sim.deck.error_at("hydro.gamma", why).into());
     }
     if model.frozen {
-        let why = "[chemistry] changes gas that stands still: take out `hydro.frozen`";
+        let why = "[chemistry] needs gas that is not frozen: remove `hydro.frozen`";
         return Err(sim.deck.error_at("hydro.frozen", why).into());
     }
     Ok(())
 }
 
-/// Refuses an initial state that gives none of the species.
+/// Checks that the initial state defines at least one species.
 fn require_species(sim: &Engine, species: &[&str]) -> Result<(), DeckError> {
     let model = sim.world.resource::<GasModel>();
     let is_one = |n: &usize| species.contains(&&*model.scalars[*n]);
@@ -215,16 +228,19 @@ fn require_species(sim: &Engine, species: &[&str]) -> Result<(), DeckError> {
         return Ok(());
     }
     let why = format!(
-        "`chemistry.initial = \"given\"` begins with the species that the scenario gives, and it gives none: add their mass fractions, \
-         `initial.scalars.HI`, `initial.scalars.HII`, … (scenario = \"formula\"; arrays of `zarr.scalars` with scenario = \"zarr\"; there are {}), or \
-         take `chemistry.initial = \"equilibrium\"`",
+        "`chemistry.initial = \"given\"` needs species from the scenario, which gives none: add their mass fractions, \
+         `initial.scalars.HI`, `initial.scalars.HII`, … (scenario = \"formula\"; arrays of `zarr.scalars` with scenario = \"zarr\"; species: {}), or \
+         set `chemistry.initial = \"equilibrium\"`",
         species.join(", ")
     );
     Err(sim.deck.error_at("chemistry.initial", why))
 }
 
-/// Enters the coldest and the hottest gas among the diagnostics.
-fn columns<T>(sim: &mut Engine, (config, cells, _): &With) -> Result<(), Error>
+/// Adds the lowest and highest temperature to the diagnostics.
+fn register_temperatures<T>(
+    sim: &mut Engine,
+    ChemistrySetup { config, cells, .. }: &ChemistrySetup,
+) -> Result<(), Error>
 where
     T: CellValue<Parameters = [f64; 2]>,
 {
@@ -239,15 +255,22 @@ where
     Ok(())
 }
 
-/// Registers the limit, of which `B` is that with heating by a formula, and the criterion that the deck asks for.
-fn watch<L, B, C>(sim: &mut Engine, (config, cells, numbers): &With) -> Result<(), Error>
+/// Registers the time-step limit (`B` with heating by a formula) and the criterion of the deck.
+fn register_limits<L, B, C>(
+    sim: &mut Engine,
+    ChemistrySetup {
+        config,
+        cells,
+        numbers,
+    }: &ChemistrySetup,
+) -> Result<(), Error>
 where
-    L: CellValue<Parameters = Share<f64>>,
-    B: CellValue<Parameters = Share<f64>>,
-    C: CellMark<Parameters = Share<f64>>,
+    L: CellValue<Parameters = ChemistryLimit<f64>>,
+    B: CellValue<Parameters = ChemistryLimit<f64>>,
+    C: CellMark<Parameters = ChemistryLimit<f64>>,
 {
     let mut sim = sim.at_rest(scalars(config.species))?;
-    let share = |of: f64| Share {
+    let share = |of: f64| ChemistryLimit {
         chemistry: cells.clone(),
         of,
     };
@@ -264,24 +287,28 @@ where
     Ok(())
 }
 
-/// Registers reactions, of which `B` are those with heating by a formula, ionisation at the beginning, and the scaling of species to the elements
-/// behind corrections of fluxes; a sub-step weighs as much as `weight` times the rest of a cell's step.
+/// Registers reactions (`B` with heating by a formula), initial ionisation, and the rescaling of species to the
+/// elements after flux corrections. The cost of a sub-step is `weight` times the rest of the step of a cell.
 fn register<M, B, I, E>(
     sim: &mut Engine,
-    (config, cells, numbers): &With,
+    ChemistrySetup {
+        config,
+        cells,
+        numbers,
+    }: &ChemistrySetup,
     weight: f64,
 ) -> Result<(), Error>
 where
-    M: CellSubcycle<Parameters = Cells<f64>>,
-    B: CellSubcycle<Parameters = Cells<f64>>,
-    I: CellMap<Parameters = Cells<f64>>,
-    E: CellMap<Parameters = Cells<f64>>,
+    M: CellSubcycle<Parameters = ChemistryParameters<f64>>,
+    B: CellSubcycle<Parameters = ChemistryParameters<f64>>,
+    I: CellMap<Parameters = ChemistryParameters<f64>>,
+    E: CellMap<Parameters = ChemistryParameters<f64>>,
 {
     let mut sim = sim.at_rest(scalars(config.species))?;
-    if config.initial == InitialConfig::Equilibrium {
+    if config.initial == InitialSpecies::Equilibrium {
         sim.initial::<Gas, I>(cells.clone());
     }
-    map_in::<Gas, E>("elements", sim.parts(), Synchronise::Correct, cells.clone());
+    add_map::<Gas, E>("elements", sim.parts(), Synchronise::Correct, cells.clone());
     // the sub-steps of calls double, from one on
     let calls = config.max_substeps.next_power_of_two().ilog2() as usize + 2;
     let attempts = Subcycling::of(calls)

@@ -1,4 +1,4 @@
-//! Radiation that ionises, heats and takes molecules apart by rates that differ by redshift.
+//! Radiation backgrounds whose ionisation, heating and dissociation rates depend on redshift.
 
 use nestar_deck::{Deck, DeckError, TableFile, nearest};
 use nestar_device::math::{exp, ln};
@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// The key of the table.
 const KEY: &str = "chemistry.radiation";
-/// Columns of rates, 1/s, in the order of a network, and of heat, eV/s for each atom or ion.
+/// Columns of rates (1/s, in the order of the network), then of heating rates (eV/s per atom or ion).
 const NAMES: [&str; 9] = [
     "HI",
     "HeI",
@@ -21,14 +21,14 @@ const NAMES: [&str; 9] = [
     "heat_HeI",
     "heat_HeII",
 ];
-/// How many are rates.
+/// Number of columns with rates.
 const RATES: usize = 6;
-/// How many are heat.
+/// Number of columns with heating rates.
 const HEATS: usize = 3;
-/// The column of redshifts.
+/// Column of redshifts.
 const REDSHIFT: &str = "redshift";
 
-/// A table of radiation by redshift: its name, or its columns.
+/// Table of radiation by redshift: a file or columns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum RadiationConfig {
@@ -38,11 +38,11 @@ pub enum RadiationConfig {
     Columns(Box<RadiationColumns>),
 }
 
-/// Rates at ascending redshifts; what is absent is 0. Between them rates are power laws of 1 + redshift.
+/// Rates at ascending redshifts; missing columns are 0. Rates are interpolated as power laws of 1 + redshift.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RadiationColumns {
-    /// Redshifts, ascending.
+    /// Redshifts, in ascending order.
     pub redshift: Vec<f64>,
     /// Photo-ionisation of H.
     #[serde(rename = "HI", skip_serializing_if = "Vec::is_empty")]
@@ -60,7 +60,7 @@ pub struct RadiationColumns {
     #[serde(rename = "HM", skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
     pub h_minus: Vec<f64>,
-    /// Photo-dissociation of H2, and of HD.
+    /// Photo-dissociation of H2 and HD.
     #[serde(rename = "H2I", skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
     pub h2: Vec<f64>,
@@ -68,22 +68,22 @@ pub struct RadiationColumns {
     #[serde(rename = "H2II", skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
     pub h2_ion: Vec<f64>,
-    /// Heat that photo-ionisation gives to each atom of H.
+    /// Photo-ionisation heating per H atom.
     #[serde(rename = "heat_HI", skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(range(min = 0.0)), extend("unit" = "eV/s"))]
     pub heat_h: Vec<f64>,
-    /// To each atom of He.
+    /// Photo-ionisation heating per He atom.
     #[serde(rename = "heat_HeI", skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(range(min = 0.0)), extend("unit" = "eV/s"))]
     pub heat_he: Vec<f64>,
-    /// To each ion of He+.
+    /// Photo-ionisation heating per He+ ion.
     #[serde(rename = "heat_HeII", skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(range(min = 0.0)), extend("unit" = "eV/s"))]
     pub heat_he_ion: Vec<f64>,
 }
 
 impl RadiationColumns {
-    fn table(self) -> Table {
+    fn table(self) -> RadiationTable {
         let values = [
             self.h,
             self.he,
@@ -95,21 +95,21 @@ impl RadiationColumns {
             self.heat_he,
             self.heat_he_ion,
         ];
-        Table {
+        RadiationTable {
             redshift: self.redshift,
             values,
         }
     }
 }
 
-/// Columns by their order in [`NAMES`]; those that are absent are empty.
-struct Table {
+/// Columns in the order of [`NAMES`]; missing columns are empty.
+struct RadiationTable {
     redshift: Vec<f64>,
     values: [Vec<f64>; 9],
 }
 
-impl Table {
-    /// Columns of which a function gives those that are there.
+impl RadiationTable {
+    /// Builds a table from a function that returns a column by name, if it exists.
     fn by<E>(mut column: impl FnMut(&str) -> Result<Option<Vec<f64>>, E>) -> Result<Self, E> {
         let redshift = column(REDSHIFT)?.unwrap_or_default();
         let mut values: [Vec<f64>; 9] = Default::default();
@@ -128,7 +128,7 @@ impl Table {
             let guess = guess.map_or_else(String::new, |word| format!("; did you mean {word:?}?"));
             let known: Vec<&str> = known().collect();
             let known = known.join(", ");
-            let why = format!("no column is called {name:?}{guess} (there may be {known})");
+            let why = format!("unknown column {name:?}{guess} (known columns: {known})");
             return Err(DeckError::new(path.display().to_string(), why));
         }
         file.ascending(REDSHIFT)?;
@@ -155,12 +155,15 @@ impl Table {
         })
     }
 
+    /// Checks the table.
+    ///
     /// # Errors
-    /// Redshifts that do not ascend from 0 or later; columns of other lengths; negative rates; heat without ionisation.
+    /// Redshifts are negative or do not ascend; columns differ in length; rates are negative; there is heating without
+    /// ionisation.
     fn check(&self) -> Result<(), String> {
         let Self { redshift, values } = self;
         if redshift.first().is_none_or(|first| *first < 0.0) {
-            return Err("it needs redshifts from 0 on, in a column `redshift`".into());
+            return Err("it needs a column `redshift` with values from 0 on".into());
         }
         if let Some(pair) = redshift.windows(2).find(|pair| pair[1] <= pair[0]) {
             let [low, high] = [pair[0], pair[1]];
@@ -185,7 +188,7 @@ impl Table {
             if let Some(k) = (0..HEATS).find(|&k| value(RATES + k) > 0.0 && value(k) == 0.0) {
                 let [heat, rate] = [NAMES[RATES + k], NAMES[k]];
                 return Err(format!(
-                    "`{heat}` is heat of photo-ionisation, of which `{rate}` has none at redshift {z}"
+                    "`{heat}` is positive at redshift {z}, but the photo-ionisation rate `{rate}` is 0 there"
                 ));
             }
         }
@@ -201,20 +204,20 @@ impl Table {
     }
 }
 
-/// Radiation at a redshift.
+/// Radiation background at one redshift.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Radiation {
-    /// Rates of photo-ionisation of H, He, He+, of photo-detachment of H-, of photo-dissociation of H2 and H2+, 1/s.
+    /// Photo-ionisation rates of H, He, He+, photo-detachment of H-, photo-dissociation of H2 and H2+, 1/s.
     pub rates: [f64; 6],
-    /// Heat for each H, He, He+, eV/s.
+    /// Heating rates per H, He, He+, eV/s.
     pub heats: [f64; 3],
 }
 
 impl Radiation {
-    /// What a deck gives at its redshift; nothing without `chemistry.radiation`.
+    /// Reads the radiation background of a deck at its redshift; zero without `chemistry.radiation`.
     ///
     /// # Errors
-    /// What is wrong with the table; a redshift that is absent or that the table does not reach.
+    /// The table is invalid; the redshift is missing or outside the table.
     pub fn read(
         given: Option<&RadiationConfig>,
         redshift: Option<f64>,
@@ -228,13 +231,13 @@ impl Radiation {
                 let directory = deck.directory();
                 let path = directory.map_or_else(|| name.into(), |d| d.join(name));
                 match name.rsplit_once('.').map(|(_, end)| end) {
-                    Some("zarr") => Table::of_group(&path).map_err(wrong)?,
+                    Some("zarr") => RadiationTable::of_group(&path).map_err(wrong)?,
                     Some("csv" | "txt") if !path.is_file() => {
-                        return Err(wrong(format!("there is no file {}", path.display())));
+                        return Err(wrong(format!("file not found: {}", path.display())));
                     }
-                    Some("csv" | "txt") => Table::of_text(&path)?,
+                    Some("csv" | "txt") => RadiationTable::of_text(&path)?,
                     _ => {
-                        let why = format!("{name:?} is no file that ends in .csv or .zarr");
+                        let why = format!("{name:?} does not end in .csv or .zarr");
                         return Err(wrong(why));
                     }
                 }
@@ -242,13 +245,13 @@ impl Radiation {
         };
         table.check().map_err(wrong)?;
         let Some(z) = redshift else {
-            let why = "it is taken at a redshift: give `chemistry.redshift`";
+            let why = "it needs a redshift: set `chemistry.redshift`";
             return Err(wrong(why.into()));
         };
         let (first, last) = (table.redshift[0], table.redshift[table.redshift.len() - 1]);
         if !(first..=last).contains(&z) {
             let why = format!(
-                "`{KEY}` reaches from redshift {first} to {last}, `chemistry.redshift` is {z}: add rows to it, with rates of 0 where \
+                "`{KEY}` covers redshifts {first} to {last}, but `chemistry.redshift` is {z}: add rows, with rates of 0 where \
                  there is no radiation"
             );
             return Err(deck.error_at("chemistry.redshift", why));
@@ -257,7 +260,7 @@ impl Radiation {
     }
 }
 
-/// A power law of 1 + redshift between two values; where one is 0, linear in ln(1 + redshift).
+/// Interpolates as a power law of 1 + redshift; if one value is 0, linearly in ln(1 + redshift).
 fn between(redshift: &[f64], values: &[f64], z: f64) -> f64 {
     if values.is_empty() {
         return 0.0;

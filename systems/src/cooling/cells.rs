@@ -1,4 +1,4 @@
-//! What is done in a cell.
+//! Cell functions of cooling.
 
 use nestar_device::{Place, Real, device};
 use nestar_kernels::cooling::cell::{
@@ -8,20 +8,20 @@ use nestar_kernels::hydro::Conserved;
 use nestar_kernels::hydro::eos::internal_energy;
 use nestar_kernels::mesh::subcycle::{DONE, Subcycle};
 
-/// Mass of the sun's metals over that of all its matter, by which metallicities count.
+/// Solar metallicity by mass.
 #[device]
 pub(super) const SOLAR: f64 = 0.01295;
 
 /// Parameters of a limit or a criterion.
 #[device]
 #[derive(Clone)]
-pub(super) struct Share<R> {
+pub(super) struct CoolingLimit<R> {
     pub cooler: CoolingModel<R>,
-    /// Part of the time, or cells.
+    /// Fraction of the time, or number of cells.
     pub of: R,
 }
 
-/// Gas, and the energies that it has radiated, got by heating and got by floors.
+/// Returns the gas and its radiated, heated and floored energies.
 #[device]
 #[allow(
     clippy::zero_repeat_side_effects,
@@ -37,7 +37,7 @@ fn given<R: Real>(e: CoolingResult<R>) -> Subcycle<Conserved<R>, [R; 0], [R; 3]>
     }
 }
 
-/// Heating and cooling over a step, exact for the table's curve; density and momentum stay.
+/// Heating and cooling over a step, exact for the tabulated curve; density and momentum stay constant.
 #[device]
 pub(super) fn cool<R: Real>(
     u: Conserved<R>,
@@ -51,7 +51,7 @@ pub(super) fn cool<R: Real>(
     given(integrate_cooling(u, at.dt, place, p))
 }
 
-/// The same with heating by a formula, erg/s per hydrogen nucleus, and the cell's metallicity in solar units.
+/// As `cool`, with heating by a formula (erg/s per hydrogen nucleus) and the metallicity of the cell in solar units.
 #[device]
 pub(super) fn cool_by<R: Real>(
     u: (Conserved<R>, [R; 2]),
@@ -66,8 +66,8 @@ pub(super) fn cool_by<R: Real>(
     given(integrate_cooling(gas, at.dt, place, p))
 }
 
-/// The code time in which gas gains or loses its energy at its present net rate, by the tables and without a formula of heating: infinite
-/// where that is 0, and for gas that stays at a floor.
+/// Energy over the absolute net cooling rate of the tables, in code time, without heating by formula; infinite if the
+/// rate is 0 and for gas at a floor.
 #[device]
 pub(super) fn cooling_time<R: Real>(u: Conserved<R>, p: &CoolingModel<R>) -> R {
     let place = cell::GasEnvironment::<R> {
@@ -77,7 +77,7 @@ pub(super) fn cooling_time<R: Real>(u: Conserved<R>, p: &CoolingModel<R>) -> R {
     net_cooling_time(u, place, p).abs()
 }
 
-/// The same of gas that carries metals.
+/// As `cooling_time`, for gas that carries metals.
 #[device]
 pub(super) fn cooling_time_metal<R: Real>(u: [R; 6], p: &CoolingModel<R>) -> R {
     let place = cell::GasEnvironment::<R> {
@@ -87,7 +87,7 @@ pub(super) fn cooling_time_metal<R: Real>(u: [R; 6], p: &CoolingModel<R>) -> R {
     net_cooling_time(gas_of(u), place, p).abs()
 }
 
-/// The gas of a state with metals.
+/// Returns the gas of a state with metals.
 #[device]
 fn gas_of<R: Real>(u: [R; 6]) -> Conserved<R> {
     Conserved::<R> {
@@ -97,15 +97,15 @@ fn gas_of<R: Real>(u: [R; 6]) -> Conserved<R> {
     }
 }
 
-/// Its metallicity, solar units.
+/// Returns the metallicity in solar units.
 #[device]
 fn metallicity_of<R: Real>(u: [R; 6]) -> R {
     u[5] / (R::lit(SOLAR) * u[0])
 }
 
-/// A part of the time in which heat changes by cooling and heating, each by itself, above the floors.
+/// Fraction of the cooling time or of the thermal response time, whichever is shorter, above the floors.
 #[device]
-pub(super) fn cooling_step<R: Real>(u: Conserved<R>, p: &Share<R>) -> R {
+pub(super) fn cooling_step<R: Real>(u: Conserved<R>, p: &CoolingLimit<R>) -> R {
     let place = cell::GasEnvironment::<R> {
         metallicity: p.cooler.metallicity,
         heating: 0.0,
@@ -113,9 +113,9 @@ pub(super) fn cooling_step<R: Real>(u: Conserved<R>, p: &Share<R>) -> R {
     p.of * response_time(u, place, &p.cooler)
 }
 
-/// The same with heating by a formula, and the cell's metallicity.
+/// As `cooling_step`, with heating by a formula and the metallicity of the cell.
 #[device]
-pub(super) fn cooling_step_by<R: Real>(u: (Conserved<R>, [R; 2]), p: &Share<R>) -> R {
+pub(super) fn cooling_step_by<R: Real>(u: (Conserved<R>, [R; 2]), p: &CoolingLimit<R>) -> R {
     let (gas, [heating, metallicity]) = u;
     let place = cell::GasEnvironment::<R> {
         metallicity,
@@ -124,9 +124,9 @@ pub(super) fn cooling_step_by<R: Real>(u: (Conserved<R>, [R; 2]), p: &Share<R>) 
     p.of * response_time(gas, place, &p.cooler)
 }
 
-/// Whether sound crosses fewer cells than wanted while gas cools; `heat` is gamma (gamma - 1) times its energy by mass.
+/// Returns `true` if sound crosses fewer cells than required in a cooling time.
 #[device]
-fn is_short<R: Real>(u: Conserved<R>, metallicity: R, at: &Place<R>, p: &Share<R>) -> bool {
+fn is_short<R: Real>(u: Conserved<R>, metallicity: R, at: &Place<R>, p: &CoolingLimit<R>) -> bool {
     let place = cell::GasEnvironment::<R> {
         metallicity,
         heating: 0.0,
@@ -137,14 +137,14 @@ fn is_short<R: Real>(u: Conserved<R>, metallicity: R, at: &Place<R>, p: &Share<R
     time < 0.0 && -time * sound < p.of * width
 }
 
-/// Cells that sound crosses in too few pieces while their gas cools, `cooling.length_cells`.
+/// Cells in which sound crosses fewer than `cooling.length_cells` cells in a cooling time.
 #[device]
-pub(super) fn cooling_length<R: Real>(u: Conserved<R>, at: &Place<R>, p: &Share<R>) -> bool {
+pub(super) fn cooling_length<R: Real>(u: Conserved<R>, at: &Place<R>, p: &CoolingLimit<R>) -> bool {
     is_short(u, p.cooler.metallicity, at, p)
 }
 
-/// The same, of gas that carries metals.
+/// As `cooling_length`, for gas that carries metals.
 #[device]
-pub(super) fn cooling_length_metal<R: Real>(u: [R; 6], at: &Place<R>, p: &Share<R>) -> bool {
+pub(super) fn cooling_length_metal<R: Real>(u: [R; 6], at: &Place<R>, p: &CoolingLimit<R>) -> bool {
     is_short(gas_of(u), metallicity_of(u), at, p)
 }

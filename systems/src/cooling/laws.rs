@@ -1,4 +1,4 @@
-//! Laws of cooling that programs bring.
+//! Cooling laws of programs.
 
 use bevy_ecs::prelude::*;
 use nestar_engine::step::Catalogue;
@@ -6,33 +6,34 @@ use nestar_engine::{Engine, Error};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The name of the built-in law.
+/// Name of the built-in law.
 pub(super) const KOYAMA_INUTSUKA: &str = "koyama-inutsuka";
 
-/// What gas loses and gains.
+/// Cooling and heating rate of gas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoolingRates {
-    /// Lambda, erg cm^3/s: times the squared number of hydrogen nuclei per volume, the energy radiated by volume and time.
+    /// Lambda, erg cm^3/s: radiated power per volume over the squared number density of hydrogen nuclei.
     pub cooling: f64,
     /// Gamma, erg/s per hydrogen nucleus.
     pub heating: f64,
 }
 
-/// A law: rates by hydrogen nuclei per cubic centimetre, temperature in kelvin and metallicity in solar units.
+/// A law: rates as a function of hydrogen number density (cm^-3), temperature (kelvin) and metallicity (solar units).
 pub(super) type Law = Arc<dyn Fn(f64, f64, f64) -> CoolingRates + Send + Sync>;
 
-/// The laws of the program, by name.
+/// Cooling laws of the program, by name.
 #[derive(Resource, Clone, Default)]
-pub(super) struct Laws(pub BTreeMap<String, Law>);
+pub(super) struct CoolingLawMap(pub BTreeMap<String, Law>);
 
-/// For plugins with a law of cooling of their own.
+/// Adds cooling laws.
 pub trait CoolingLaws {
-    /// Lets decks choose a law, `cooling.table = "name"`: `law` gives the rates of gas with so many hydrogen nuclei per cubic centimetre, a temperature in
-    /// kelvin and a metallicity in solar units. It is called while the run begins, on the host and in double precision, at the nodes of a table
-    /// (`cooling.nodes`, `density_nodes`, `densities_cm3`), by which all cells then cool, on any device. Call it in `Plugin::declare`.
+    /// Adds a cooling law that decks select by `cooling.table = "name"`: `law` returns the rates for a number density
+    /// of hydrogen nuclei (cm^-3), a temperature (kelvin) and a metallicity (solar units). It is tabulated at the start
+    /// of a run, on the host in double precision, at the nodes set by `cooling.nodes`, `density_nodes` and
+    /// `densities_cm3`; cells on any device use the table. Call it in `Plugin::declare`.
     ///
     /// # Errors
-    /// The name is taken.
+    /// The name is in use.
     fn cooling_law(
         &mut self,
         name: &str,
@@ -46,15 +47,15 @@ impl CoolingLaws for Engine {
         name: &str,
         law: impl Fn(f64, f64, f64) -> CoolingRates + Send + Sync + 'static,
     ) -> Result<(), Error> {
-        let mut laws = self.world.get_resource_or_init::<Laws>();
+        let mut laws = self.world.get_resource_or_init::<CoolingLawMap>();
         let taken = laws.0.insert(name.into(), Arc::new(law)).is_some();
         if taken || name == KOYAMA_INUTSUKA {
             return Err(Error::Setup(format!(
-                "the law of cooling {name:?} is there already: give yours another name"
+                "the name {name:?} of a cooling law is in use: choose another name"
             )));
         }
         let catalogue = self.world.resource_mut::<Catalogue>().into_inner();
-        catalogue.add("cooling law", name, "A law of cooling: `cooling.table`.");
+        catalogue.add("cooling law", name, "A cooling law for `cooling.table`.");
         Ok(())
     }
 }

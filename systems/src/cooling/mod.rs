@@ -2,10 +2,10 @@
 
 mod cells;
 mod config;
-mod group;
-mod known;
 mod laws;
-mod source;
+mod rate_source;
+mod tabulation;
+mod zarr_table;
 
 pub use config::{CoolingConfig, LawsConfig, RatesConfig};
 pub use laws::{CoolingLaws, CoolingRates};
@@ -19,11 +19,10 @@ use crate::register::Register;
 use crate::units::Units;
 use bevy_ecs::prelude::*;
 use cells::{
-    SOLAR, Share, cool, cool_by, cooling_length, cooling_length_metal, cooling_step,
+    CoolingLimit, SOLAR, cool, cool_by, cooling_length, cooling_length_metal, cooling_step,
     cooling_step_by, cooling_time, cooling_time_metal,
 };
-use known::Source;
-use laws::Laws;
+use laws::CoolingLawMap;
 use nestar_deck::{Deck, DeckError};
 use nestar_device::CellFn;
 use nestar_engine::comm::Reduce;
@@ -33,29 +32,30 @@ use nestar_engine::mesh::Topology;
 use nestar_engine::step::{BudgetId, Budgets, Catalogue, Remarks, Replays, Write};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::cooling::{CoolingModel, scale};
+use rate_source::RateSource;
 use std::sync::Arc;
 
-/// The scalar that carries the mass of metals.
+/// Scalar with the mass of metals.
 const METAL: &str = "metal";
 /// Seconds in a million Julian years.
 const MILLION_YEARS: f64 = 3.155_76e13;
-/// The key of the formula.
+/// Key of the heating formula.
 const HEATING: &str = "cooling.heating";
-/// The key of the mean molecular weight.
+/// Key of the mean molecular weight.
 const WEIGHT: &str = "cooling.mean_molecular_weight";
-/// The energies that an account adds up.
+/// Sums of the account.
 const ENERGIES: [&str; 3] = ["radiated", "heated", "floored"];
 
-/// The plugin: reads the table `[cooling]`, if the deck has it. Add it behind the gas and self-gravity.
+/// Plugin for the table `[cooling]`. Add it after the gas and self-gravity.
 pub struct Cooling;
 
-/// What cells are given beside their state.
+/// Parameters of the cell functions.
 #[derive(Resource)]
-struct Given {
+struct CoolingSetup {
     cooler: CoolingModel<f64>,
-    /// Heating and metallicity, where they differ from cell to cell.
+    /// Heating and metallicity, if they differ from cell to cell.
     numbers: Option<Arc<DerivedInputs>>,
-    /// Whether the gas carries metals on which the rates depend.
+    /// `true` if the gas carries metals and the rates depend on them.
     metals: bool,
 }
 
@@ -85,7 +85,7 @@ impl Plugin for Cooling {
     }
 
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        let Some(given) = sim.world.remove_resource::<Given>() else {
+        let Some(given) = sim.world.remove_resource::<CoolingSetup>() else {
             return Ok(());
         };
         let config: CoolingConfig = sim.deck.table("cooling")?;
@@ -94,13 +94,13 @@ impl Plugin for Cooling {
                 .deck
                 .error_at(
                     "cooling",
-                    "[cooling] changes gas that stands still: take out `hydro.frozen`",
+                    "[cooling] needs gas that is not frozen: remove `hydro.frozen`",
                 )
                 .into());
         }
-        show(sim, &given)?;
+        register_cooling_time(sim, &given)?;
         if config.courant > 0.0 {
-            limit(sim, &given, config.courant)?;
+            register_limit(sim, &given, config.courant)?;
         }
         if config.length_cells > 0.0 {
             let share = share(&given, config.length_cells);
@@ -114,8 +114,8 @@ impl Plugin for Cooling {
         if sim.world.resource::<GasModel>().two_waves {
             let mut remarks = sim.world.resource_mut::<Remarks>();
             remarks.0.push(
-                "[cooling] with hydro.riemann = \"hlle\": two waves mix hot gas into cold layers, which then cool too much (tens of per cent \
-                 of a cooling length); take \"hllc\""
+                "[cooling] with hydro.riemann = \"hlle\": the two-wave solver diffuses hot gas into cold layers, which then cool too much (tens of \
+                 per cent over a cooling length); use \"hllc\""
                     .into(),
             );
         }
@@ -124,11 +124,11 @@ impl Plugin for Cooling {
     }
 }
 
-/// Gives cooling the mean molecular weight of the gas, where the deck does not name it, so that temperatures in kelvin are the same.
-/// With chemistry the gas has that of its species.
+/// Sets the mean molecular weight of cooling to that of the gas, unless the deck gives it, so that temperatures agree.
+/// With chemistry it follows from the species.
 ///
 /// # Errors
-/// The deck names two that differ.
+/// The deck gives two different values.
 fn one_weight(deck: &mut Deck, model: &GasModel) -> Result<(), DeckError> {
     let Some(physical) = model.physical.as_ref().filter(|_| !deck.has("chemistry")) else {
         return Ok(());
@@ -140,14 +140,14 @@ fn one_weight(deck: &mut Deck, model: &GasModel) -> Result<(), DeckError> {
         .mean_molecular_weight;
     if own != weight {
         let why = format!(
-            "`{WEIGHT}` is {own}, and `hydro.mean_molecular_weight`, by which the gas has its temperature, is {weight}: give both one number"
+            "`{WEIGHT}` is {own}, but `hydro.mean_molecular_weight`, which sets the temperature of the gas, is {weight}: use the same value"
         );
         return Err(deck.error_at(WEIGHT, why));
     }
     Ok(())
 }
 
-/// Names of the cooling time and of the shortest one; beside species' own heating and cooling, of that of their metals.
+/// Returns the names of the cooling time and of its minimum; with chemistry, of those of metals.
 fn names_of_time(deck: &Deck) -> [&'static str; 2] {
     match deck.has("chemistry") {
         true => ["metal_cooling_time", "metal_cooling_time_least"],
@@ -156,7 +156,7 @@ fn names_of_time(deck: &Deck) -> [&'static str; 2] {
 }
 
 /// Adds the shortest cooling time to the diagnostics.
-fn show(sim: &mut Engine, given: &Given) -> Result<(), Error> {
+fn register_cooling_time(sim: &mut Engine, given: &CoolingSetup) -> Result<(), Error> {
     let [_, name] = names_of_time(&sim.deck);
     let (least, cooler) = (Reduce::Smallest, given.cooler.clone());
     match given.metals {
@@ -172,17 +172,17 @@ fn show(sim: &mut Engine, given: &Given) -> Result<(), Error> {
     Ok(())
 }
 
-/// Rates and scales.
-fn given(sim: &mut Engine, model: &GasModel) -> Result<Given, Error> {
+/// Reads the rates and computes the conversion factors.
+fn given(sim: &mut Engine, model: &GasModel) -> Result<CoolingSetup, Error> {
     let units = Units::of(sim, "[cooling]")?;
     let config: &CoolingConfig = &sim.deck.table("cooling")?;
     let laws = sim
         .world
-        .get_resource::<Laws>()
+        .get_resource::<CoolingLawMap>()
         .cloned()
         .unwrap_or_default();
     let deck = &sim.deck;
-    let source = Source::read(config, deck, &laws)?;
+    let source = RateSource::read(config, deck, &laws)?;
     let source = match deck.has("chemistry") {
         true => source.of_metals().ok_or_else(|| no_metals(deck))?,
         false => source,
@@ -191,12 +191,7 @@ fn given(sim: &mut Engine, model: &GasModel) -> Result<Given, Error> {
     let names = vocabulary_of_rates(model);
     let (formula, constant) = heating(deck, HEATING, &config.heating, names)?;
     let gamma = model.gamma;
-    let curves = source::curves(
-        config,
-        deck,
-        source,
-        (gamma, metals, constant.unwrap_or(0.0)),
-    )?;
+    let curves = tabulation::curves(config, deck, source, gamma, metals, constant.unwrap_or(0.0))?;
     let numbers =
         (constant.is_none() || metals).then(|| numbers(deck, model, metals, formula, constant));
     let cooler = CoolingModel {
@@ -209,21 +204,21 @@ fn given(sim: &mut Engine, model: &GasModel) -> Result<Given, Error> {
         sound: gamma * (gamma - 1.0),
         curves,
     };
-    Ok(Given {
+    Ok(CoolingSetup {
         cooler,
         numbers: numbers.transpose()?.map(Arc::new),
         metals,
     })
 }
 
-/// Rates of all of the gas beside those of its species.
+/// Returns the error for rates without a separate contribution of metals.
 fn no_metals(deck: &Deck) -> DeckError {
-    let why = "the table [chemistry] heats and cools hydrogen and helium by their species, and [cooling] adds what metals do; but \
-               `cooling.table` has rates that do not depend on metals, or are not known without any: take a Zarr group with `cooling_metal`, or a law of the program";
+    let why = "with [chemistry], which heats and cools hydrogen and helium, [cooling] adds only metals; but the rates of \
+               `cooling.table` do not depend on metals or exclude zero metallicity: use a Zarr group with `cooling_metal` or a law of the program";
     deck.error_at("cooling.table", why)
 }
 
-/// Heating that is not in the tables, and metallicity, of a cell.
+/// Compiles the heating that is not in the tables, and the metallicity of a cell.
 fn numbers(
     deck: &Deck,
     model: &GasModel,
@@ -245,7 +240,8 @@ fn numbers(
     Ok(DerivedInputs::new(vec![heating, metallicity]))
 }
 
-/// Energy by mass over density with which a Jeans length has as many cells of the finest level as wanted.
+/// Returns the energy per mass over density at which a Jeans length has the required number of cells of the finest
+/// level.
 fn jeans(sim: &Engine, config: &CoolingConfig, units: &Units, gamma: f64) -> f64 {
     let gravity = sim.world.get_resource::<GravitationalConstant>();
     let gravity = gravity.map_or_else(|| units.gravitational_constant(), |g| g.0);
@@ -256,15 +252,15 @@ fn jeans(sim: &Engine, config: &CoolingConfig, units: &Units, gamma: f64) -> f64
     gravity * length * length / (gamma * (gamma - 1.0) * std::f64::consts::PI)
 }
 
-fn share(given: &Given, of: f64) -> Share<f64> {
-    Share {
+fn share(given: &CoolingSetup, of: f64) -> CoolingLimit<f64> {
+    CoolingLimit {
         cooler: given.cooler.clone(),
         of,
     }
 }
 
-/// Enters the limit of the step.
-fn limit(sim: &mut Engine, given: &Given, courant: f64) -> Result<(), Error> {
+/// Registers the time-step limit.
+fn register_limit(sim: &mut Engine, given: &CoolingSetup, courant: f64) -> Result<(), Error> {
     let share = share(given, courant);
     let mut sim = sim.at_rest(&[])?;
     match given.numbers.clone() {
@@ -274,9 +270,14 @@ fn limit(sim: &mut Engine, given: &Given, courant: f64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Enters what cools the gas, in halves around its motion if it is `split`.
-fn register(sim: &mut Engine, given: Given, account: BudgetId, split: bool) -> Result<(), Error> {
-    let Given {
+/// Registers the cooling system, as two half steps around the gas update if `split`.
+fn register(
+    sim: &mut Engine,
+    given: CoolingSetup,
+    account: BudgetId,
+    split: bool,
+) -> Result<(), Error> {
+    let CoolingSetup {
         cooler, numbers, ..
     } = given;
     let (_, components) = sim.at_rest(&[])?.parts();

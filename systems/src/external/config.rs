@@ -1,30 +1,30 @@
-//! The table `[external]`.
+//! Defines the table `[external]`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What stands outside the simulation and acts on all matter in it: a potential, and accelerations that have none, as formulas of x, y,
-/// z, r and t. Profiles from files are functions in them, such as `halo(r)`: see `[tables]`. Self-gravity is not needed for it.
+/// External gravity on all matter: a potential and additional accelerations, as formulas of x, y, z, r and t. Profiles
+/// from files can be used as functions, such as `halo(r)` (see `[tables]`). It does not need self-gravity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExternalConfig {
-    /// Potential, a formula: matter is accelerated by the central difference of its values one and two cells away, also beyond the faces of
-    /// the domain (walls and periodic ones too), where the formula must be a number.
+    /// Potential, a formula. The acceleration is its central difference over one and two cells. The formula must be
+    /// finite there, also outside the domain at walls and periodic faces.
     #[schemars(extend("unit" = "length**2/time**2"))]
     pub potential: String,
-    /// Further acceleration along x, a formula.
+    /// Additional acceleration along x, a formula.
     #[schemars(extend("unit" = "length/time**2"))]
     pub acceleration_x: String,
-    /// Further acceleration along y.
+    /// Additional acceleration along y.
     #[schemars(extend("unit" = "length/time**2"))]
     pub acceleration_y: String,
-    /// Further acceleration along z.
+    /// Additional acceleration along z.
     #[schemars(extend("unit" = "length/time**2"))]
     pub acceleration_z: String,
-    /// Order of the differences: 2 or 4.
+    /// Order of the finite differences: 2 or 4.
     pub order: u8,
-    /// Most widths of a cell through which matter may be accelerated in a step, |a| dt^2 <= limit * width, by the acceleration at its begin; 0:
-    /// no limit. Bound what sets in suddenly by time.max_step.
+    /// Largest number of cell widths across which matter may be accelerated in a step, |a| dt^2 <= limit * width, by
+    /// the acceleration at the start of the step; 0: no limit. Use `time.max_step` for forces that set in suddenly.
     #[schemars(range(min = 0.0))]
     pub limit: f64,
 }

@@ -1,20 +1,21 @@
-//! What stands outside the simulation and acts on all matter in it: potentials and accelerations by formulas of the deck.
+//! External gravity: potentials and accelerations by formulas of the deck.
 //!
-//! The formulas are evaluated in the field [`External`], on each level at the time that it has reached: once where they do not depend on
-//! time, else at the end of each step. Whoever feels them reads the field; the gas does so half a step before and half a step after it
-//! moves, as it feels self-gravity. Cells of all levels are accelerated by differences of the potential over their own width, of
-//! values where it is known, also beyond the domain.
+//! The formulas are evaluated into the field [`External`] on each level at its own time: once if they do not depend on
+//! time, otherwise at the end of each step. The gas is kicked for half a step before and half a step after its update,
+//! as by self-gravity. The acceleration is the finite difference of the potential over the cell width of the level,
+//! also outside the domain.
 
+mod acceleration;
 mod config;
-mod numbers;
-mod pull;
+mod inputs;
 
 pub use config::ExternalConfig;
 
-use crate::fields::{AccelerationAsked, External, ExternalState, Gas, GasModel};
+use crate::fields::{AccelerationRequested, External, ExternalState, Gas, GasModel};
 use crate::order::{Advance, Aligned, Ready, Split};
 use crate::register::Register;
 use bevy_ecs::prelude::*;
+use inputs::ExternalInputs;
 use nestar_device::{Place, Real, device};
 use nestar_engine::comm::Reduce;
 use nestar_engine::data::{Component, DerivedInputs, FieldSpec, LevelRows, Prolong, Restrict};
@@ -24,14 +25,12 @@ use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::hydro::Conserved;
 use nestar_kernels::hydro::eos::apply_kick;
 use nestar_kernels::mesh::subcycle::{DONE, FAILED, Outcome};
-use numbers::CellNumbers;
 use std::sync::Arc;
 
-/// The plugin: reads the table `[external]`, if the deck has it. Add it behind the gas.
+/// Plugin for the table `[external]`. Add it after the gas.
 pub struct ExternalForces;
 
-/// The potential of the table `[external]` and the acceleration by it and by its further formulas, of the numbers of a cell. Fails
-/// where one of them is not finite.
+/// Potential and acceleration of the table `[external]`, from the inputs of a cell. Fails if a value is not finite.
 #[device]
 fn external<R: Real>(u: (ExternalState<R>, [R; 7]), at: &Place<R>) -> Outcome<ExternalState<R>> {
     let (_, numbers) = u;
@@ -49,7 +48,7 @@ fn external<R: Real>(u: (ExternalState<R>, [R; 7]), at: &Place<R>) -> Outcome<Ex
     Outcome::<ExternalState<R>> { state, status }
 }
 
-/// Gas after a step under the acceleration of the table `[external]`: the internal energy stays.
+/// Kick of the gas over a step by the acceleration of the table `[external]`; the internal energy stays constant.
 #[device]
 fn external_kick<R: Real>(u: (Conserved<R>, ExternalState<R>), at: &Place<R>) -> Conserved<R> {
     let (gas, outside) = u;
@@ -57,8 +56,8 @@ fn external_kick<R: Real>(u: (Conserved<R>, ExternalState<R>), at: &Place<R>) ->
     apply_kick(gas, [a[0] * at.dt, a[1] * at.dt, a[2] * at.dt])
 }
 
-/// The time in which matter at rest is accelerated through half the width of its cell along an axis, times the root of a factor;
-/// infinite where nothing accelerates it.
+/// Time in which matter at rest is accelerated across half a cell width along an axis, times the square root of
+/// `limit`; infinite without acceleration.
 #[device]
 fn fall_time<R: Real>(u: ExternalState<R>, at: &Place<R>, limit: R) -> R {
     let mut slowest = R::INFINITY;
@@ -71,7 +70,7 @@ fn fall_time<R: Real>(u: ExternalState<R>, at: &Place<R>, limit: R) -> R {
     slowest.sqrt()
 }
 
-/// Energy of a volume of gas in the potential of the table `[external]`: mass times potential.
+/// Energy of the gas in the potential of the table `[external]`: mass times potential.
 #[device]
 fn energy<R: Real>(u: (Conserved<R>, ExternalState<R>)) -> R {
     let (gas, outside) = u;
@@ -112,22 +111,22 @@ impl Plugin for ExternalForces {
             return Ok(());
         }
         let config: ExternalConfig = sim.deck.table("external")?;
-        let CellNumbers {
+        let ExternalInputs {
             numbers,
-            moves,
-            acts,
-        } = CellNumbers::of(&config, &sim.deck)?;
+            depends_on_time,
+            is_nonzero,
+        } = ExternalInputs::of(&config, &sim.deck)?;
         sim.register_field::<External>(spec())?;
         let frozen = sim.world.resource::<GasModel>().frozen;
-        register(sim, &Arc::new(numbers), moves);
+        register(sim, &Arc::new(numbers), depends_on_time);
         if !frozen {
             let kick = IntoSystem::into_system(kick).with_name("kick by [external]");
             sim.system_in(Split::Sources, kick);
         }
-        if sim.world.contains_resource::<AccelerationAsked>() {
-            pull::register(sim);
+        if sim.world.contains_resource::<AccelerationRequested>() {
+            acceleration::register(sim);
         }
-        if config.limit > 0.0 && acts && !frozen {
+        if config.limit > 0.0 && is_nonzero && !frozen {
             sim.limit::<External, fall_time>("external", [config.limit]);
         }
         sim.column_of_two::<Gas, External, energy>("energy_external", Reduce::Integral, [])
@@ -136,8 +135,8 @@ impl Plugin for ExternalForces {
     }
 }
 
-/// Enters the systems that fill the field.
-fn register(sim: &mut Engine, numbers: &Arc<DerivedInputs>, moves: bool) {
+/// Registers the systems that fill the field.
+fn register(sim: &mut Engine, numbers: &Arc<DerivedInputs>, depends_on_time: bool) {
     let own = numbers.clone();
     let begin = move |rows: LevelRows, mut field: Write<External>| {
         field.map_by::<external>(&rows, &own, &[]);
@@ -158,7 +157,7 @@ fn register(sim: &mut Engine, numbers: &Arc<DerivedInputs>, moves: bool) {
     };
     let renew = IntoSystem::into_system(renew).with_name("formulas of [external] on new patches");
     sim.system_in(Aligned::Solve, renew);
-    if moves {
+    if depends_on_time {
         let own = numbers.clone();
         let advance = move |mut rows: LevelRows, mut field: Write<External>| {
             rows.at_end();

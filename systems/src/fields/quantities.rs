@@ -1,4 +1,4 @@
-//! Numbers in a cell by name: stored components, what is derived from them, and places; and formulas of them.
+//! NamedQuantity quantities of a cell: stored components, derived quantities, coordinates, and formulas of them.
 
 use super::{GasModel, GasUnits};
 use nestar_deck::{Deck, DeckError};
@@ -8,13 +8,13 @@ use nestar_engine::data::DerivedField;
 use nestar_engine::data::criteria::{CellQuantity, NamedQuantity, QuantityFn};
 use nestar_kernels::hydro::eos;
 
-/// A stored component.
+/// Returns a stored component.
 #[device]
 fn component<R: Real>(q: R) -> R {
     q
 }
 
-/// The velocity along the axis of the first momentum.
+/// Returns the velocity along the axis of the first momentum.
 #[device]
 fn velocity<R: Real>(u: [R; 5], gamma: R) -> R {
     let w = eos::primitive_from_conserved(&u, gamma);
@@ -58,37 +58,37 @@ fn sound_speed<R: Real>(u: [R; 5], gamma: R) -> R {
     eos::sound_speed(u[0], pressure(u, gamma), gamma)
 }
 
-/// Gas pressure by the internal energy.
+/// Gas pressure from the internal energy.
 #[device]
 fn cold_pressure<R: Real>(internal: R, gamma: R) -> R {
     (gamma - 1.0) * internal
 }
 
-/// Temperature of a density and an internal energy.
+/// Temperature from density and internal energy.
 #[device]
 fn cold_temperature<R: Real>(u: [R; 2], gamma: R) -> R {
     eos::temperature(u[0], cold_pressure(u[1], gamma))
 }
 
-/// Temperature in kelvin of a density and an internal energy.
+/// Temperature in kelvin from density and internal energy.
 #[device]
 fn cold_temperature_k<R: Real>(u: [R; 2], gamma: R, kelvin: R) -> R {
     cold_temperature(u, gamma) * kelvin
 }
 
-/// Entropy of a density and an internal energy.
+/// Entropy from density and internal energy.
 #[device]
 fn cold_entropy<R: Real>(u: [R; 2], gamma: R) -> R {
     eos::entropy(u[0], cold_pressure(u[1], gamma), gamma)
 }
 
-/// Sound speed of a density and an internal energy.
+/// Sound speed from density and internal energy.
 #[device]
 fn cold_sound_speed<R: Real>(u: [R; 2], gamma: R) -> R {
     eos::sound_speed(u[0], cold_pressure(u[1], gamma), gamma)
 }
 
-/// Speed over sound speed of gas with its internal energy.
+/// Mach number from density, momentum and internal energy.
 #[device]
 fn cold_mach<R: Real>(u: [R; 6], gamma: R) -> R {
     let fast = speed([u[0], u[1], u[2], u[3], u[4]], gamma);
@@ -102,37 +102,37 @@ fn speed<R: Real>(u: [R; 5], gamma: R) -> R {
     sum3(w[1] * w[1], w[2] * w[2], w[3] * w[3]).sqrt()
 }
 
-/// Speed over sound speed.
+/// Mach number.
 #[device]
 fn mach<R: Real>(u: [R; 5], gamma: R) -> R {
     speed(u, gamma) / sound_speed(u, gamma)
 }
 
-/// Mass fraction of a scalar, from the density and the scalar's.
+/// Mass fraction of a scalar, from the density and the density of the scalar.
 #[device]
 fn fraction<R: Real>(u: [R; 2]) -> R {
     u[1] / u[0]
 }
 
-/// Coordinate of the cell's centre along x.
+/// x coordinate of the cell centre.
 #[device]
 fn x<R: Real>(at: &Place<R>) -> R {
     at.centre[0]
 }
 
-/// Coordinate of the cell's centre along y.
+/// y coordinate of the cell centre.
 #[device]
 fn y<R: Real>(at: &Place<R>) -> R {
     at.centre[1]
 }
 
-/// Coordinate of the cell's centre along z.
+/// z coordinate of the cell centre.
 #[device]
 fn z<R: Real>(at: &Place<R>) -> R {
     at.centre[2]
 }
 
-/// Distance of the cell's centre from the origin.
+/// Distance of the cell centre from the origin.
 #[device]
 fn radius<R: Real>(at: &Place<R>) -> R {
     let [x, y, z] = at.centre;
@@ -145,7 +145,7 @@ fn time<R: Real>(at: &Place<R>) -> R {
     R::from_f64(at.time)
 }
 
-/// The middle of the step.
+/// Time at the middle of the step.
 #[device]
 fn middle<R: Real>(at: &Place<R>) -> R {
     R::from_f64(at.time) + 0.5 * at.dt
@@ -163,7 +163,7 @@ fn width<R: Real>(at: &Place<R>) -> R {
     at.width[0].min(at.width[1]).min(at.width[2])
 }
 
-/// A number of some components.
+/// Builds a named quantity of some components.
 fn of(function: QuantityFn, components: &[usize], parameters: &[f64]) -> NamedQuantity {
     NamedQuantity {
         function,
@@ -172,7 +172,7 @@ fn of(function: QuantityFn, components: &[usize], parameters: &[f64]) -> NamedQu
     }
 }
 
-/// What tells of the gas.
+/// Returns the named quantities of the gas.
 fn of_gas(gamma: f64) -> [(&'static str, NamedQuantity); 14] {
     let own = |c: usize| of(QuantityFn::of::<component>(), &[c], &[]);
     let gas = |function, order| of(function, order, &[gamma]);
@@ -195,10 +195,10 @@ fn of_gas(gamma: f64) -> [(&'static str, NamedQuantity); 14] {
     ]
 }
 
-/// Names that mean something where there are units alone; a plugin that derives a number of such a name replaces it.
+/// Names that exist only with a table `[units]`; a plugin may replace them with its own derived fields.
 pub const WITH_UNITS: [&str; 2] = ["temperature_k", "number_density_cm3"];
 
-/// What they mean.
+/// Returns the quantities of [`WITH_UNITS`].
 fn with_units(model: &GasModel, physical: &GasUnits) -> [(&'static str, NamedQuantity); 2] {
     let (temperature, from) = match model.internal_energy() {
         Some(c) => (QuantityFn::of::<cold_temperature_k>(), vec![0, c]),
@@ -212,7 +212,7 @@ fn with_units(model: &GasModel, physical: &GasUnits) -> [(&'static str, NamedQua
     ]
 }
 
-/// What tells of the gas by its internal energy, in place of the names in [`of_gas`].
+/// Returns the quantities that use the internal energy and replace those of [`of_gas`].
 fn of_internal_energy(gamma: f64, c: usize) -> [(&'static str, NamedQuantity); 5] {
     let gas = |function, order: &[usize]| of(function, order, &[gamma]);
     [
@@ -233,7 +233,7 @@ fn of_internal_energy(gamma: f64, c: usize) -> [(&'static str, NamedQuantity); 5
     ]
 }
 
-/// What tells of the place.
+/// Returns the coordinates, the time and the level.
 fn of_place() -> [(&'static str, NamedQuantity); 8] {
     let functions = [
         ("x", QuantityFn::of::<x>()),
@@ -248,7 +248,7 @@ fn of_place() -> [(&'static str, NamedQuantity); 8] {
     functions.map(|(name, function)| (name, of(function, &[], &[])))
 }
 
-/// All names and what they mean.
+/// Returns all names and their quantities.
 #[must_use]
 pub fn vocabulary(model: &GasModel) -> Vec<(String, NamedQuantity)> {
     let fixed = of_gas(model.gamma).into_iter().chain(of_place());
@@ -279,7 +279,7 @@ pub fn vocabulary(model: &GasModel) -> Vec<(String, NamedQuantity)> {
     names
 }
 
-/// Unit of what Nestar derives from the gas, and a sentence about it; `None` of what is stored, and of places.
+/// Returns unit and description of a built-in derived quantity; `None` for stored components and coordinates.
 fn described(name: &str, gamma: f64) -> Option<(String, String)> {
     if let Some(scalar) = name.strip_prefix("fraction_") {
         return Some(("1".into(), format!("mass fraction of the scalar {scalar}")));
@@ -302,8 +302,7 @@ fn described(name: &str, gamma: f64) -> Option<(String, String)> {
     Some((units.into(), about.into()))
 }
 
-/// What follows from the state of the gas in each cell, for snapshots and pictures: all numbers with names that are neither stored nor
-/// tell of places.
+/// Returns the derived fields for snapshots and plots: all named quantities except stored components and coordinates.
 #[must_use]
 pub fn derived_fields(model: &GasModel) -> Vec<DerivedField> {
     let derived = |(name, number): (String, NamedQuantity)| {
@@ -320,7 +319,7 @@ pub fn derived_fields(model: &GasModel) -> Vec<DerivedField> {
     vocabulary(model).into_iter().filter_map(derived).collect()
 }
 
-/// As [`vocabulary`], with the middle of the step at hand as `t`: rates that depend on time are of second order so.
+/// Returns [`vocabulary`] with the middle of the step as `t`, which makes time-dependent rates second-order accurate.
 #[must_use]
 pub fn vocabulary_of_rates(model: &GasModel) -> Vec<(String, NamedQuantity)> {
     let mut names = vocabulary(model);
@@ -332,7 +331,7 @@ pub fn vocabulary_of_rates(model: &GasModel) -> Vec<(String, NamedQuantity)> {
     names
 }
 
-/// The names of places and of time alone.
+/// Returns the names of coordinates and of time.
 #[must_use]
 pub fn vocabulary_of_places() -> Vec<(String, NamedQuantity)> {
     let names = of_place().into_iter();
@@ -340,20 +339,20 @@ pub fn vocabulary_of_places() -> Vec<(String, NamedQuantity)> {
     names.map(|(n, q)| (n.to_string(), q)).collect()
 }
 
-/// The error of a number `name` at `path` of a deck that has no units.
+/// Returns the error for a quantity `name` at `path` of a deck without units.
 #[must_use]
 pub fn needs_units(deck: &Deck, path: &str, name: &str) -> DeckError {
     let message = format!(
-        "`{path}`: `{name}` needs to know what a code length, mass and time are: give the deck a table [units], such as \
+        "`{path}`: `{name}` needs units: add a table [units] to the deck, such as \
          length = \"kpc\", mass = \"Msun\", velocity = \"km/s\""
     );
     deck.error_at(path, message)
 }
 
-/// The number that the text at `path` of the deck means: one of `names`, or a formula of them.
+/// Compiles the text at `path` of the deck: one of `names`, or a formula of them.
 ///
 /// # Errors
-/// A mistake in the formula or an unknown name, at its place.
+/// The formula is invalid or has an unknown name; the error has the position.
 pub fn compile(
     deck: &Deck,
     path: &str,
@@ -376,7 +375,7 @@ pub fn compile(
         let words: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
         deck.formula(path, text, &words)
     };
-    // again with what it uses alone, which is what is computed in a cell
+    // compile again with the variables in use only: these are computed in each cell
     let all = formula(&names)?;
     names.retain(|(name, _)| all.uses(name));
     let formula = formula(&names)?;

@@ -1,11 +1,10 @@
-//! The acceleration by the potential in the cells of every level, for whoever falls freely.
+//! Adds the gravitational acceleration to the shared field of accelerations, on every level.
 
-use super::beyond::ExteriorPotential;
-use super::border::Unknowns;
-use super::grids::{Equation, Solver, each};
-use super::kick::{REACH, fall, slopes};
+use super::exterior_potential::ExteriorPotential;
+use super::gas_kick::{REACH, device_slopes, host_slopes};
+use super::level_solver::{DeviceSolver, PoissonEquation, PotentialField, for_each_row};
 use super::systems::Gravity;
-use crate::fields::{Acceleration, Matter, OwnPotential, OwnPotentialAsked, Potential};
+use crate::fields::{Acceleration, Matter, OwnPotential, OwnPotentialRequested, Potential};
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -14,47 +13,47 @@ use nestar_engine::data::LevelRows;
 use nestar_engine::step::{AlignedLevels, SystemOptions, Write};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
-use nestar_kernels::gravity::{self, Accelerate};
+use nestar_kernels::gravity::{self, AccelerationParameters};
 use std::ops::RangeInclusive;
 
-/// Enters the systems, behind those that find the potential.
+/// Registers the systems, after those that solve for the potential.
 pub(super) fn register(sim: &mut Engine) {
     register_for::<Potential>(sim);
-    if sim.world.contains_resource::<OwnPotentialAsked>() {
+    if sim.world.contains_resource::<OwnPotentialRequested>() {
         register_for::<OwnPotential>(sim);
     }
 }
 
-fn register_for<P: Unknowns>(sim: &mut Engine) {
-    exchanges::<P>(sim.system_in(Ready::Recompute, ready::<P>));
-    exchanges::<P>(sim.system_in(Advance::Couple, after_step::<P>));
-    exchanges::<P>(sim.system_in(Aligned::Solve, align::<P>));
+fn register_for<P: PotentialField>(sim: &mut Engine) {
+    exchanges::<P>(sim.system_in(Ready::Recompute, add_initial_acceleration::<P>));
+    exchanges::<P>(sim.system_in(Advance::Couple, add_acceleration::<P>));
+    exchanges::<P>(sim.system_in(Aligned::Solve, add_acceleration_on_aligned_levels::<P>));
 }
 
-fn exchanges<P: Unknowns>(mut system: SystemOptions) {
+fn exchanges<P: PotentialField>(mut system: SystemOptions) {
     system.manages_own_halo::<P>().manages_own_halo::<Matter>();
 }
 
-/// What the systems work on.
+/// Data of the systems.
 #[derive(SystemParam)]
-struct Falling<'w, 's, P: Unknowns> {
+struct GravityAcceleration<'w, 's, P: PotentialField> {
     rows: LevelRows<'w, 's>,
     gravity: Res<'w, Gravity>,
-    equation: Res<'w, Equation>,
-    beyond: Res<'w, ExteriorPotential<P>>,
-    solver: Res<'w, Solver>,
+    equation: Res<'w, PoissonEquation>,
+    exterior_potential: Res<'w, ExteriorPotential<P>>,
+    solver: Res<'w, DeviceSolver>,
     potential: Write<'w, 's, P, REACH>,
     matter: Write<'w, 's, Matter, REACH>,
     acceleration: Write<'w, 's, Acceleration>,
     ranks: Comm<'w>,
 }
 
-impl<P: Unknowns> Falling<'_, '_, P> {
-    /// What the slopes see of the equation where finer levels are beside: the own potential of a level knows none.
-    fn equation(&self) -> Equation {
+impl<P: PotentialField> GravityAcceleration<'_, '_, P> {
+    /// Returns the equation that slopes use beside finer levels; the own potential of a level has no finer levels.
+    fn equation(&self) -> PoissonEquation {
         match P::USES_TAU {
             true => *self.equation,
-            false => Equation {
+            false => PoissonEquation {
                 coefficient: 0.0,
                 mean: 0.0,
             },
@@ -74,24 +73,30 @@ impl<P: Unknowns> Falling<'_, '_, P> {
             self.gravity.config.order == 4,
         );
         if let Some(kernels) = &self.solver.kernels {
-            let given = (&*self.gravity, &*self.beyond, equation);
-            let given = Accelerate {
-                fall: fall(&potential, &matter, given, kernels.words()),
+            let given = AccelerationParameters {
+                slope: device_slopes(
+                    &potential,
+                    &matter,
+                    &self.gravity,
+                    &self.exterior_potential,
+                    equation,
+                    kernels.words(),
+                ),
                 out: out.device().bank(out.banks()[0]).into(),
                 components: out.components() as i32,
                 first: first as i32,
             };
-            let rows = given.fall.count as usize;
+            let rows = given.slope.count as usize;
             kernels
                 .accelerate
                 .count_work(rows * CELLS, rows * CELLS * 8 * 4);
             return kernels.launch(&kernels.accelerate, rows, &given);
         }
         in_precision!(out.precision(), R => {
-            let slopes = slopes::<R, P>(&potential, &matter, (&self.beyond, equation));
+            let slopes = host_slopes::<R, P>(&potential, &matter, &self.exterior_potential, equation);
             let rows = out.present::<R>();
             // SAFETY: distinct rows.
-            each(out.rows(), |row| unsafe { gravity::accelerate(&slopes, &rows, row, (first, fourth)) });
+            for_each_row(out.rows(), |row| unsafe { gravity::accelerate(&slopes, &rows, row, first, fourth) });
         });
         Ok(())
     }
@@ -101,22 +106,27 @@ impl<P: Unknowns> Falling<'_, '_, P> {
     }
 }
 
-/// At the end of the step of a level.
-fn after_step<P: Unknowns>(mut falling: Falling<P>) -> Result<(), Error> {
-    let level = falling.rows.level();
-    falling.add(level)
+/// Adds the acceleration at the end of the step of a level.
+fn add_acceleration<P: PotentialField>(mut gravity: GravityAcceleration<P>) -> Result<(), Error> {
+    let level = gravity.rows.level();
+    gravity.add(level)
 }
 
-/// On all levels that stand at one time: some of their patches may be new.
-fn align<P: Unknowns>(mut falling: Falling<P>, aligned: Res<AlignedLevels>) -> Result<(), Error> {
-    falling.add_on(aligned.coarsest..=aligned.finest.max(aligned.coarsest))
+/// Adds the acceleration on all aligned levels, which may have new patches.
+fn add_acceleration_on_aligned_levels<P: PotentialField>(
+    mut gravity: GravityAcceleration<P>,
+    aligned: Res<AlignedLevels>,
+) -> Result<(), Error> {
+    gravity.add_on(aligned.coarsest..=aligned.finest.max(aligned.coarsest))
 }
 
-/// Before the first step, once the potential of all levels is known.
-fn ready<P: Unknowns>(mut falling: Falling<P>) -> Result<(), Error> {
-    let finest = falling.rows.finest();
-    match falling.rows.is_estimate() || falling.rows.level() < finest {
+/// Adds the acceleration on all levels before the first step, once their potential is known.
+fn add_initial_acceleration<P: PotentialField>(
+    mut gravity: GravityAcceleration<P>,
+) -> Result<(), Error> {
+    let finest = gravity.rows.finest();
+    match gravity.rows.is_estimate() || gravity.rows.level() < finest {
         true => Ok(()),
-        false => falling.add_on(0..=finest),
+        false => gravity.add_on(0..=finest),
     }
 }

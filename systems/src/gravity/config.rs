@@ -1,127 +1,135 @@
-//! The table `[gravity]`.
+//! Defines the table `[gravity]`.
 
 use nestar_deck::{Deck, DeckError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How levels hear of each other.
+/// How the levels of the hierarchy are coupled in Poisson's equation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coupling {
-    /// The potential of all levels together solves the equation: coarse levels feel what the finer ones resolve.
+    /// Poisson's equation is solved on all levels together: coarse levels include what finer levels resolve.
     TwoWay,
-    /// A finer level takes its border from the coarser one, which does not hear of it: cheaper, and less accurate.
+    /// A finer level takes boundary values from the coarser one and gives nothing back: cheaper, but less accurate.
     OneWay,
 }
 
-/// What surrounds the domain.
+/// Boundary condition of the potential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Surroundings {
-    /// As the gas: periodic where all faces of the domain are, else isolated.
+pub enum GravityBoundary {
+    /// Periodic if all faces of the domain are periodic, otherwise isolated.
     Auto,
-    /// The domain again; only what differs from the mean density attracts.
+    /// Periodic. Only the deviation from the mean density attracts.
     Periodic,
-    /// Empty space. Finer levels may touch the faces of the domain, beyond which they know the potential of the root level alone: what lies within
-    /// two root cells of such a face feels itself as wide as a root cell, which matters for single bodies.
+    /// Vacuum outside the domain. Finer levels may touch the faces of the domain, but outside it only the root-level
+    /// potential is known. A body within two root cells of such a face therefore acts on itself, which matters for
+    /// single bodies.
     Isolated,
 }
 
-/// Who solves the root level.
+/// Solver of the root level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RootMethod {
-    /// Fourier transforms on the host, exactly. In an isolated domain matter may be anywhere.
+    /// Direct solution by Fourier transforms on the host. Matter may be anywhere in an isolated domain.
     Fft,
-    /// Multigrid cycles, where the data is: on a GPU the faster choice for a large periodic root. Around an isolated domain the potential is
-    /// that of a multipole expansion about the centre of mass: it wants matter that keeps away from the faces, and is poor for matter that
-    /// fills the domain.
+    /// Multigrid cycles on the host or on the GPU: the faster choice for a large periodic root level on a GPU. An
+    /// isolated domain takes its boundary potential from a multipole expansion about the centre of mass. Matter should
+    /// then keep away from the faces; the expansion is poor for matter that fills the domain.
     Multigrid,
 }
 
-/// What the energy of gas gains as it falls.
+/// How gravity changes the energy of the gas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Energy {
-    /// What its gravitational energy loses: by the mass through the faces of cells and the potentials on their two sides. On a uniform mesh
-    /// the sum of both energies stays to round-off; where levels meet a little is lost. What differs from the change of the kinetic
-    /// energy goes to the internal one, of which no more than half is taken in a step. Gas whose internal energy is below a
-    /// thousandth of its kinetic one gains as with "kicks", and so do steps that had to be shortened where `force` is "gradient".
+pub enum GravityEnergy {
+    /// By mass fluxes: the gas gains what its gravitational energy loses, from the mass flux through each cell face and
+    /// the potentials on both sides. On a uniform mesh the sum of both energies is conserved to round-off; at level
+    /// boundaries a little is lost. The difference from the change of the kinetic energy goes to the internal energy,
+    /// which loses at most half of its value in a step. "kicks" is used instead for gas whose internal energy is below
+    /// a thousandth of its kinetic energy. With `force = "gradient"` it is also used in steps that had to be shortened.
     Fluxes,
-    /// What its kinetic energy gains by the kicks: the internal energy stays.
+    /// By kicks: the gas gains the change of its kinetic energy, and the internal energy stays constant.
     Kicks,
 }
 
-/// How gas gets the momentum that gravity gives it.
+/// How gravity changes the momentum of the gas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Force {
-    /// By the slope of the potential. Where a border between levels cuts through dense matter, the total momentum drifts.
+pub enum GravityForce {
+    /// By the gradient of the potential. The total momentum drifts if a level boundary cuts through dense matter.
     Gradient,
-    /// By what flows through the faces of cells, made of the slopes of the potential before and after a step: the total momentum stays to
-    /// round-off, with levels too, in a periodic domain, and in an isolated one with `root = "fft"` where no finer level touches the faces. A
-    /// run keeps its force: a restart with another one gives the first step after it too much or too little. It is of second order for any
-    /// `order`, which then is that of the slopes that gas feels in the course of a step alone, and of first order in cells where levels meet.
-    /// What is missing there and in the residual of the equation are forces of their own, which do not scale with the density: gas much thinner
-    /// than a hundredth of what attracts it is driven about, in single precision by round-off too, until a run ends for want of a step;
-    /// "gradient" serves it better. Gas must be all that attracts.
+    /// By the divergence of the gravitational stress, from the gradients of the potential before and after a step. The
+    /// total momentum is conserved to round-off, also on several levels: in a periodic domain, and in an isolated one
+    /// with `root = "fft"` if no finer level touches the faces. Do not change this key at a restart: the first step
+    /// after it would get a wrong kick. The method is of second order for any `order`, which then applies only to the
+    /// predicted kick within a step. In cells at level boundaries it is of first order. The truncation error there and
+    /// the residual of Poisson's equation act as forces that do not scale with the density. Gas with less than a
+    /// hundredth of the density of the attracting matter is therefore accelerated spuriously until the time step
+    /// vanishes, in single precision also by round-off; use "gradient" for such gas. The gas must be the only matter
+    /// that attracts.
     Stress,
 }
 
-/// Self-gravity: a table `[gravity]` switches it on. The potential of all matter follows from Poisson's equation on the whole
-/// hierarchy, once a step of each level.
+/// Self-gravity; the table `[gravity]` switches it on. Each step of a level solves Poisson's equation for the potential
+/// of all matter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GravityConfig {
-    /// Newton's constant in code units; absent in a deck with a table `[units]`: that of nature.
+    /// Gravitational constant in code units. Default with a table `[units]`: the physical value.
     #[schemars(range(min = 0.0), extend("unit" = "length**3/(mass*time**2)"))]
     pub constant: f64,
-    /// How levels hear of each other.
+    /// Coupling of the levels.
     pub coupling: Coupling,
-    /// What surrounds the domain.
-    pub boundary: Surroundings,
-    /// Who solves the root level.
+    /// Boundary condition of the potential.
+    pub boundary: GravityBoundary,
+    /// Solver of the root level.
     pub root: RootMethod,
-    /// Only with `root = "multigrid"`: cycles at each solve of the root level, which begins with the potential before (the first one takes
-    /// eight, and in an isolated domain one for the same matter as before half of them); they relax as often as `sweeps_aligned` says.
+    /// Number of multigrid cycles per solve of the root level, which starts from the previous potential (only with
+    /// `root = "multigrid"`). The first solve takes eight cycles; an isolated domain takes half of them if the matter
+    /// has not changed. Each cycle uses `sweeps_aligned` relaxation sweeps.
     #[schemars(range(min = 1, max = 100))]
     pub root_cycles: usize,
-    /// Only with `root = "multigrid"` in an isolated domain: order of the multipole expansion. Where matter is farther from the centre of mass than a
-    /// face is, as in long boxes, a higher order is worse; a run stops if the highest ones are as much as the mass itself.
+    /// Order of the multipole expansion in an isolated domain (only with `root = "multigrid"`). A higher order is worse
+    /// if matter is farther from the centre of mass than a face is, as in long boxes. The run stops if the highest
+    /// orders are as large as the monopole.
     #[schemars(range(min = 1, max = 12))]
     pub multipole_order: usize,
-    /// Order of the slopes that accelerate: 2 or 4.
+    /// Order of the finite differences for the acceleration: 2 or 4.
     pub order: u8,
-    /// How gas gets the momentum that gravity gives it.
-    pub force: Force,
-    /// What the energy of gas gains as it falls.
-    pub energy: Energy,
-    /// Most widths of a cell through which gas may be accelerated in a step, |a| dt^2 <= limit * width; 0: no limit.
+    /// How gravity changes the momentum of the gas.
+    pub force: GravityForce,
+    /// How gravity changes the energy of the gas.
+    pub energy: GravityEnergy,
+    /// Largest number of cell widths across which gas may be accelerated in a step, |a| dt^2 <= limit * width; 0: no
+    /// limit.
     #[schemars(range(min = 0.0))]
     pub limit: f64,
-    /// Cycles at each step of a level; absent: 1, or 4 where something asks for accelerations at points, as particles do, which feel what is left
-    /// of their own pull.
+    /// Number of multigrid cycles per step of a level. Default: 1, or 4 if particles (or others that need accelerations
+    /// at points) are present: a residual of their own potential exerts a force on them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 20))]
     pub cycles: Option<usize>,
-    /// Relaxations before and after the coarser grids of a level in each cycle; absent: 1, or 2 with accelerations at points.
+    /// Number of relaxation sweeps before and after the coarser grids of a level in each cycle. Default: 1, or 2 if
+    /// particles are present.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 8))]
     pub sweeps: Option<usize>,
-    /// Such relaxations where levels meet and after changes of the mesh.
+    /// Number of such sweeps at synchronisation points and after a regrid.
     #[schemars(range(min = 1, max = 8))]
     pub sweeps_aligned: usize,
-    /// Cycles over all levels before the first step.
+    /// Number of cycles over all levels before the first step.
     #[schemars(range(min = 1, max = 100))]
     pub initial_cycles: usize,
 }
 
-/// How a level is solved.
+/// Number of cycles and sweeps per solve of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effort {
-    /// Cycles.
+pub struct CycleSettings {
+    /// Number of cycles.
     pub cycles: usize,
-    /// Relaxations before and after the coarser grids in each.
+    /// Relaxation sweeps before and after the coarser grids in each cycle.
     pub sweeps: usize,
 }
 
@@ -130,13 +138,13 @@ impl Default for GravityConfig {
         Self {
             constant: 1.0,
             coupling: Coupling::TwoWay,
-            boundary: Surroundings::Auto,
+            boundary: GravityBoundary::Auto,
             root: RootMethod::Fft,
             root_cycles: 2,
             multipole_order: 8,
             order: 4,
-            force: Force::Gradient,
-            energy: Energy::Fluxes,
+            force: GravityForce::Gradient,
+            energy: GravityEnergy::Fluxes,
             limit: 0.5,
             cycles: None,
             sweeps: None,
@@ -147,24 +155,24 @@ impl Default for GravityConfig {
 }
 
 impl GravityConfig {
-    /// How a level is solved at each of its steps; `points`: something feels the potential at points.
+    /// Returns the settings for the steps of a level; `points` is `true` if accelerations at points are needed.
     #[must_use]
-    pub fn effort(&self, points: bool) -> Effort {
+    pub fn cycle_settings(&self, points: bool) -> CycleSettings {
         let (cycles, sweeps) = if points { (4, 2) } else { (1, 1) };
-        Effort {
+        CycleSettings {
             cycles: self.cycles.unwrap_or(cycles),
             sweeps: self.sweeps.unwrap_or(sweeps),
         }
     }
 
-    /// Refuses what the range of a key lets pass.
+    /// Checks the keys whose range a schema cannot express.
     ///
     /// # Errors
-    /// The key and what it may be.
+    /// Names the key and its allowed values.
     pub fn check(&self, deck: &Deck) -> Result<(), DeckError> {
         match self.order {
             2 | 4 => Ok(()),
-            _ => Err(deck.error_at("gravity.order", "slopes are of order 2 or 4")),
+            _ => Err(deck.error_at("gravity.order", "the order must be 2 or 4")),
         }
     }
 }

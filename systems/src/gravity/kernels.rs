@@ -1,31 +1,31 @@
-//! The kernels of the solver on a device.
+//! Kernels of gravity on a device.
 
-use super::bottom_kernels::BottomKernels;
+use super::direct_solver::DirectSolverKernels;
 use super::root_kernels::RootKernels;
 use nestar_device::{Address, Number, Parameter};
 use nestar_engine::Error;
 use nestar_engine::data::Precision;
 use nestar_engine::data::device::DevicePool;
 use nestar_engine::device::{Buffer, Device, DeviceError, Kernel, LaunchShape, ReusableBuffer};
-use nestar_kernels::gravity::{self, Fall, GRAVITY_KERNELS};
+use nestar_kernels::gravity::{self, GRAVITY_KERNELS, SlopeParameters};
 use nestar_kernels::multigrid::device::{
     CELLS_PER_BLOCK, CoarseCycleParameters, LargestResidualParameters, LevelParameters, MULTIGRID,
 };
 use nestar_kernels::multigrid::device_items;
 use std::sync::{Mutex, PoisonError};
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: u32 = 256;
-/// Of one that does all by itself.
-const THREADS_ALONE: u32 = 1024;
+/// Threads of a block that does all the work.
+const THREADS_OF_SINGLE_BLOCK: u32 = 1024;
 
-/// Blocks for so many cells of corrections.
+/// Returns the number of blocks for cells of corrections.
 pub(super) fn blocks(cells: usize) -> usize {
     cells.div_ceil(CELLS_PER_BLOCK)
 }
 
-/// Every kernel, ready to launch.
-pub(super) struct Kernels {
+/// Kernels of gravity.
+pub(super) struct GravityKernels {
     device: Device,
     double: bool,
     words: Buffer<u64>,
@@ -33,21 +33,21 @@ pub(super) struct Kernels {
     pub relax: Kernel,
     pub restrict_residual: Kernel,
     pub add_change: Kernel,
-    pub keep: Kernel,
-    pub means: Kernel,
-    pub tell: Kernel,
+    pub copy: Kernel,
+    pub restrict_solution: Kernel,
+    pub restrict_fine_residual: Kernel,
     pub tau: Kernel,
     pub kick: Kernel,
     pub accelerate: Kernel,
     pub work: Kernel,
     largest_residual: Kernel,
-    fall: Kernel,
-    /// Of the root level.
+    largest_rate: Kernel,
+    /// Kernels of the root level.
     pub root: RootKernels,
-    /// Of its coarsest grid.
-    pub bottom: BottomKernels,
+    /// Kernels of its coarsest grid.
+    pub direct: DirectSolverKernels,
     coarse_cycle: Kernel,
-    /// Of rows of 4^3, 2^3 and 1 cells.
+    /// For rows of 4^3, 2^3 and 1 cells.
     pub relax_coarse: [Kernel; 3],
     /// From rows of 4^3 and 2^3 cells.
     pub restrict_coarse: [Kernel; 2],
@@ -55,11 +55,11 @@ pub(super) struct Kernels {
     pub prolong: [Kernel; 3],
 }
 
-impl Kernels {
-    /// Compiles them for the pool of the unknowns.
+impl GravityKernels {
+    /// Compiles the kernels for the pool of the potential.
     ///
     /// # Errors
-    /// The compiler's messages; memory that does not suffice.
+    /// Compiler messages; not enough memory.
     pub fn new(pool: &DevicePool) -> Result<Self, DeviceError> {
         let device = pool.device().clone();
         let items = [device_items(), gravity::device_items()].concat();
@@ -70,16 +70,16 @@ impl Kernels {
             relax: kernel("level_relax")?,
             restrict_residual: kernel("level_restrict_residual")?,
             add_change: kernel("level_add_change")?,
-            keep: kernel("level_keep")?,
-            means: kernel("composite_means")?,
-            tell: kernel("composite_tell")?,
+            copy: kernel("level_copy")?,
+            restrict_solution: kernel("composite_restrict_solution")?,
+            restrict_fine_residual: kernel("composite_restrict_residual")?,
             tau: kernel("composite_tau")?,
             kick: kernel("gravity_kick")?,
             accelerate: kernel("gravity_accelerate")?,
-            work: kernel("gravity_work")?,
-            fall: kernel("gravity_fall")?,
+            work: kernel("gravity_flux_work")?,
+            largest_rate: kernel("gravity_largest_rate")?,
             root: RootKernels::new(&device, &module)?,
-            bottom: BottomKernels::new(&device, &module)?,
+            direct: DirectSolverKernels::new(&device, &module)?,
             largest_residual: kernel("level_largest_residual")?,
             relax_coarse: [
                 kernel("coarse_relax_4")?,
@@ -103,7 +103,7 @@ impl Kernels {
         })
     }
 
-    /// Starts a kernel, unless there is nothing to do.
+    /// Launches a kernel, unless there are no blocks.
     pub fn launch<P: Parameter>(
         &self,
         kernel: &Kernel,
@@ -117,13 +117,13 @@ impl Kernels {
         Ok(self.device.launch(kernel, shape, given)?)
     }
 
-    /// Does all that corrections of a small level go through between two visits of it.
-    pub fn correct(&self, given: &CoarseCycleParameters<Number>) -> Result<(), Error> {
-        let shape = LaunchShape::of(1, THREADS_ALONE);
+    /// Performs the coarse part of a V-cycle of a small level in one block.
+    pub fn coarse_cycle(&self, given: &CoarseCycleParameters<Number>) -> Result<(), Error> {
+        let shape = LaunchShape::of(1, THREADS_OF_SINGLE_BLOCK);
         Ok(self.device.launch(&self.coarse_cycle, shape, given)?)
     }
 
-    /// A list of rows on the device: its address and length. It holds until the next.
+    /// Uploads a list of rows. Returns its address and length; it is valid until the next call.
     pub fn list(&self, rows: &[u32]) -> Result<(u64, usize), DeviceError> {
         let mut list = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         if !rows.is_empty() {
@@ -132,7 +132,7 @@ impl Kernels {
         Ok((list.address(), rows.len()))
     }
 
-    /// The largest residual of a level's leaves, and the largest right-hand side of the level.
+    /// Returns the largest residual of the leaves of a level, and the largest right-hand side of the level.
     pub fn largest_residual(&self, level: LevelParameters<Number>) -> Result<[f64; 2], Error> {
         self.device.fill_zero(&self.words, 0..2)?;
         let given = LargestResidualParameters {
@@ -143,15 +143,15 @@ impl Kernels {
         self.numbers()
     }
 
-    /// Address of the two words that reductions leave numbers in.
+    /// Returns the address of the two words for results of reductions.
     pub fn words(&self) -> u64 {
         self.words.address()
     }
 
-    /// The largest acceleration over the width of a cell.
-    pub fn fall_rate(&self, given: &Fall<Number>) -> Result<f64, Error> {
+    /// Returns the largest acceleration over the cell width.
+    pub fn largest_rate_over_width(&self, given: &SlopeParameters<Number>) -> Result<f64, Error> {
         self.device.fill_zero(&self.words, 0..2)?;
-        self.launch(&self.fall, given.count as usize, given)?;
+        self.launch(&self.largest_rate, given.count as usize, given)?;
         Ok(self.numbers()?[0])
     }
 

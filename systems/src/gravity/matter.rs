@@ -1,7 +1,7 @@
-//! What attracts: the density of all matter, filled by an open list of sources.
+//! Density of all matter, summed over an open list of sources.
 
-use super::grids::{Equation, Solver};
-use super::sums::Summed;
+use super::level_solver::{DeviceSolver, PoissonEquation};
+use super::root_sums::RootSums;
 use super::systems::Gravity;
 use crate::fields::{Gas, Matter};
 use crate::register::{GravitySources, MatterSource, MatterSources, matter_source};
@@ -15,26 +15,26 @@ use nestar_engine::{Engine, Error};
 use nestar_kernels::hydro::Conserved;
 use std::ops::RangeInclusive;
 
-/// Everything that attracts tells here the mean of what it has added.
+/// Computes the mean density after all sources have been added.
 #[derive(Resource)]
-pub(super) struct Mean(MatterSource);
+pub(super) struct MeanDensity(MatterSource);
 
-/// Enters what attracts: the gas first.
+/// Registers the sources, first the gas.
 pub(super) fn register(sim: &mut Engine) {
     sim.world.insert_resource(MatterSources::default());
-    let mean = matter_source(&mut sim.world, mean);
-    sim.world.insert_resource(Mean(mean));
-    sim.gravity_source(of_gas);
+    let mean = matter_source(&mut sim.world, mean_density);
+    sim.world.insert_resource(MeanDensity(mean));
+    sim.gravity_source(gas_density);
 }
 
-/// The density of gas.
+/// Density of the gas.
 #[device]
 fn density<R: Real>(gas: Conserved<R>) -> R {
     gas.density
 }
 
-/// The gas sets the density; other sources add to it.
-fn of_gas(
+/// Sets the density to that of the gas; other sources add to it.
+fn gas_density(
     In(level): In<usize>,
     mut rows: LevelRows,
     gas: Read<Gas>,
@@ -45,26 +45,26 @@ fn of_gas(
     Ok(())
 }
 
-/// The density on the level at hand.
-pub(super) fn on_level(world: &mut World) -> Result<(), Error> {
+/// Sums the density on the current level.
+pub(super) fn sum_density(world: &mut World) -> Result<(), Error> {
     let level = world.resource::<LevelClock>().level;
-    fill(world, level..=level)
+    sum_sources(world, level..=level)
 }
 
-/// The density on all levels that stand at one time.
-pub(super) fn on_aligned(world: &mut World) -> Result<(), Error> {
+/// Sums the density on all aligned levels.
+pub(super) fn sum_density_of_aligned_levels(world: &mut World) -> Result<(), Error> {
     let aligned = world.resource::<AlignedLevels>();
     let levels = aligned.coarsest..=aligned.finest.max(aligned.coarsest);
-    fill(world, levels)
+    sum_sources(world, levels)
 }
 
-fn fill(world: &mut World, levels: RangeInclusive<usize>) -> Result<(), Error> {
+fn sum_sources(world: &mut World, levels: RangeInclusive<usize>) -> Result<(), Error> {
     let root = *levels.start() == 0;
     world.resource_scope(
         |world, mut sources: Mut<MatterSources>| -> Result<(), Error> {
             for level in levels {
                 for source in &mut sources.0 {
-                    fill_by(source, level, world)?;
+                    run_source(source, level, world)?;
                 }
             }
             Ok(())
@@ -72,24 +72,27 @@ fn fill(world: &mut World, levels: RangeInclusive<usize>) -> Result<(), Error> {
     )?;
     let periodic = world.resource::<Gravity>().periodic;
     if root && periodic && !world.resource::<FaultBox>().has_fault() {
-        world.resource_scope(|world, mut mean: Mut<Mean>| fill_by(&mut mean.0, 0, world))?;
+        world.resource_scope(|world, mut mean: Mut<MeanDensity>| {
+            run_source(&mut mean.0, 0, world)
+        })?;
     }
     Ok(())
 }
 
-fn fill_by(source: &mut MatterSource, level: usize, world: &mut World) -> Result<(), Error> {
+fn run_source(source: &mut MatterSource, level: usize, world: &mut World) -> Result<(), Error> {
     let ran = source.run(level, world);
     ran.map_err(|why| Error::Setup(why.to_string()))?
 }
 
-/// The mean over the root level.
-fn mean(
+/// Computes the mean density of the root level.
+fn mean_density(
     In(level): In<usize>,
     matter: Read<Matter>,
-    (solver, ranks): (Res<Solver>, Res<Ranks>),
-    mut equation: ResMut<Equation>,
+    solver: Res<DeviceSolver>,
+    ranks: Res<Ranks>,
+    mut equation: ResMut<PoissonEquation>,
 ) -> Result<(), Error> {
-    let summed = Summed::plain(matter.own_on(level));
+    let summed = RootSums::plain(matter.own_on(level));
     equation.mean = summed.mean(&ranks, solver.kernels.as_ref())?;
     Ok(())
 }

@@ -1,54 +1,53 @@
-//! Self-gravity: Poisson's equation on the adaptive, sub-cycled hierarchy, and what gas feels of its solution.
+//! Self-gravity: solves Poisson's equation on the adaptive, sub-cycled hierarchy and accelerates the gas.
 //!
-//! At each step of a level its potential is found for the gas at the end of the step: a multigrid cycle, begun with the potential before
-//! and what the coarser level has changed, with the border that the coarser level gives at that time. Where levels meet, a cycle over
-//! them all brings them into line, and each coarser level learns by how much the finer one changes its equation (`tau`), so that on its own
-//! it has the solution of both. The root level is solved exactly ([`root_fft`]), or by cycles as well.
+//! In each step of a level its potential at the end of the step is found by multigrid cycles. The initial guess is the
+//! potential before the step plus the prolonged change of the coarser level, which also gives the boundary values. At
+//! synchronisation points a cycle over all aligned levels (full approximation scheme) makes them consistent. Each
+//! coarser level then gets a fine-grid correction (`tau`), with which it has the solution of both levels until the next
+//! synchronisation. The root level is solved by Fourier transforms ([`root_fft`]) or by multigrid cycles.
 
 mod acceleration;
-mod around;
-mod beyond;
-mod border;
-mod bottom_kernels;
-mod change;
-mod columns;
-mod composite;
+mod boundary_warning;
 mod config;
-mod copy;
-mod cycle;
-mod faults;
-mod foretell;
-mod grids;
+mod diagnostics;
+mod direct_solver;
+mod energy_by_flux;
+mod estimate;
+mod exterior_potential;
+mod fine_correction;
+mod gas_kick;
 mod kernels;
-mod kick;
-mod lowest;
+mod level_solver;
 mod matter;
-mod own;
-mod remark;
+mod multipole;
+mod non_finite;
+mod own_potential;
 pub mod root_fft;
 mod root_kernels;
 mod root_level;
+mod root_sums;
 mod stress;
-mod sums;
 mod systems;
-mod tell;
-mod work;
+mod v_cycle;
 
 pub use crate::fields::Matter;
 pub use crate::register::GravitySources;
-pub use beyond::ExteriorPotential;
-pub use config::{Coupling, Energy, Force, GravityConfig, RootMethod, Surroundings};
+pub use config::{
+    Coupling, GravityBoundary, GravityConfig, GravityEnergy, GravityForce, RootMethod,
+};
+pub use exterior_potential::ExteriorPotential;
 
 use crate::declare::Declare;
 use crate::fields::{
-    AccelerationAsked, GasModel, GravitationalConstant, OwnPotentialAsked, Potential,
+    AccelerationRequested, GasModel, GravitationalConstant, OwnPotentialRequested, Potential,
 };
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
 use crate::units::Units;
-use composite::RootMethods;
-use foretell::Effects;
-use grids::{Correction, Differences, Equation, Lag, Solver};
-use kernels::Kernels;
+use estimate::ExchangeEstimate;
+use kernels::GravityKernels;
+use level_solver::{
+    CoarseCorrection, DeviceSolver, FineCorrection, FineDifferences, PoissonEquation,
+};
 use nestar_engine::comm::Ranks;
 use nestar_engine::data::{Component, Field, FieldSpec, Pool, Prolong, Restrict};
 use nestar_engine::mesh::Topology;
@@ -56,15 +55,15 @@ use nestar_engine::step::SystemOptions;
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::multigrid::expansion::MARGIN;
 use root_fft::{RootKind, RootSolver};
-use root_level::RootGrid;
+use root_level::{RootMethods, RootMultigrid};
 use std::f64::consts::PI;
 use systems::Gravity;
 
-/// The plugin: reads the table `[gravity]`, if the deck has it. Add it behind the gas.
+/// Plugin for the table `[gravity]`. Add it after the gas.
 pub struct SelfGravity;
 
-/// A field of the solver.
-fn working(name: &str, side: usize, banks: usize) -> FieldSpec {
+/// Returns the specification of a field of the solver.
+fn solver_field(name: &str, side: usize, banks: usize) -> FieldSpec {
     FieldSpec {
         side,
         banks,
@@ -75,19 +74,19 @@ fn working(name: &str, side: usize, banks: usize) -> FieldSpec {
     }
 }
 
-/// What ranks tell each other of the finer level; one rank looks for itself.
+/// Returns the field of fine differences, which several ranks exchange; a single rank does not need it.
 fn differences(sim: &Engine) -> FieldSpec {
     match sim.world.resource::<Ranks>().is_single() {
-        true => working("differences", 1, 1),
+        true => solver_field("differences", 1, 1),
         false => FieldSpec {
             components: ["x", "y", "z"].map(Component::scalar).to_vec(),
-            ..working("differences", 8, 1)
+            ..solver_field("differences", 8, 1)
         },
     }
 }
 
 fn matter() -> FieldSpec {
-    let mut spec = working("matter", 8, 1);
+    let mut spec = solver_field("matter", 8, 1);
     spec.components[0].units = "mass/length**3".into();
     spec.components[0].long_name = "density of all matter that attracts".into();
     spec
@@ -102,7 +101,7 @@ fn potential() -> FieldSpec {
     };
     FieldSpec {
         components: vec![component],
-        // before and after a step, and what is kept before a correction
+        // before and after a step, and saved before a correction
         banks: 3,
         time_levels: 2,
         prolong: Prolong::Linear,
@@ -124,8 +123,8 @@ impl Plugin for SelfGravity {
         sim.world
             .insert_resource(GravitationalConstant(config.constant));
         match config.energy {
-            Energy::Fluxes => sim.mass_fluxes(),
-            Energy::Kicks => Ok(()),
+            GravityEnergy::Fluxes => sim.mass_fluxes(),
+            GravityEnergy::Kicks => Ok(()),
         }
     }
 
@@ -139,51 +138,57 @@ impl Plugin for SelfGravity {
         let periodic = periodic(sim, config.boundary)?;
         register_fields(sim)?;
         let pool = Pool::<Potential>::of(&sim.world).on_device();
-        let kernels = pool.map(Kernels::new).transpose()?;
-        sim.world.insert_resource(Solver { kernels });
+        let kernels = pool.map(GravityKernels::new).transpose()?;
+        sim.world.insert_resource(DeviceSolver { kernels });
         let root = root_solver(sim, &config, periodic)?;
         let limited = config.limit > 0.0;
         let (force, energy) = (config.force, config.energy);
-        sim.world.insert_resource(Equation {
+        sim.world.insert_resource(PoissonEquation {
             coefficient: 4.0 * PI * config.constant,
             mean: 0.0,
         });
-        let effort = config.effort(sim.world.contains_resource::<AccelerationAsked>());
-        let own = sim.world.contains_resource::<OwnPotentialAsked>();
-        let effects = Effects::of(&config, effort, own, periodic);
+        let cycle_settings =
+            config.cycle_settings(sim.world.contains_resource::<AccelerationRequested>());
+        let own = sim.world.contains_resource::<OwnPotentialRequested>();
+        let effects = ExchangeEstimate::of(&config, cycle_settings, own, periodic);
         sim.declare_exchanges(move |shape| effects.waits(shape));
         sim.world.insert_resource(Gravity {
-            effort,
+            cycle_settings,
             config,
             periodic,
             root,
         });
         matter::register(sim);
-        sim.register_state("gravity", beyond::<Potential>(sim, periodic))?;
-        columns::register(sim);
+        sim.register_state("gravity", exterior_state::<Potential>(sim, periodic))?;
+        diagnostics::register(sim);
         let frozen = sim.world.resource::<GasModel>().frozen;
         register(sim, limited && !frozen);
-        register_effects(sim, periodic, (force, energy))
+        register_couplings(sim, periodic, force, energy)
     }
 }
 
-/// Enters what acts on gas and on whatever asks for accelerations.
-fn register_effects(sim: &mut Engine, periodic: bool, of: (Force, Energy)) -> Result<(), Error> {
-    if sim.world.contains_resource::<OwnPotentialAsked>() {
-        own::register(sim, periodic)?;
+/// Registers the systems that accelerate the gas and other matter.
+fn register_couplings(
+    sim: &mut Engine,
+    periodic: bool,
+    force: GravityForce,
+    energy: GravityEnergy,
+) -> Result<(), Error> {
+    if sim.world.contains_resource::<OwnPotentialRequested>() {
+        own_potential::register(sim, periodic)?;
     }
-    if sim.world.contains_resource::<AccelerationAsked>() {
+    if sim.world.contains_resource::<AccelerationRequested>() {
         acceleration::register(sim);
         if !periodic && sim.levels() > 1 {
-            remark::register(sim);
+            boundary_warning::register(sim);
         }
     }
-    match of {
+    match (force, energy) {
         _ if sim.world.resource::<GasModel>().frozen => Ok(()),
-        (Force::Stress, energy) => stress::register(sim, energy),
-        (Force::Gradient, Energy::Fluxes) => work::register(sim),
-        (Force::Gradient, Energy::Kicks) => {
-            sim.system_in(Split::Sources, kick::kick);
+        (GravityForce::Stress, energy) => stress::register(sim, energy),
+        (GravityForce::Gradient, GravityEnergy::Fluxes) => energy_by_flux::register(sim),
+        (GravityForce::Gradient, GravityEnergy::Kicks) => {
+            sim.system_in(Split::Sources, gas_kick::kick_gas);
             Ok(())
         }
     }
@@ -192,50 +197,52 @@ fn register_effects(sim: &mut Engine, periodic: bool, of: (Force, Energy)) -> Re
 fn register_fields(sim: &mut Engine) -> Result<(), Error> {
     sim.register_field::<Potential>(potential())?;
     sim.register_field::<Matter>(matter())?;
-    sim.register_field::<Lag>(working("poisson_lag", 8, 1))?;
-    sim.register_field::<Differences>(differences(sim))?;
-    sim.register_field::<Correction<4>>(working("correction_4", 4, 2))?;
-    sim.register_field::<Correction<2>>(working("correction_2", 2, 2))?;
-    sim.register_field::<Correction<1>>(working("correction_1", 1, 2))
+    sim.register_field::<FineCorrection>(solver_field("poisson_lag", 8, 1))?;
+    sim.register_field::<FineDifferences>(differences(sim))?;
+    sim.register_field::<CoarseCorrection<4>>(solver_field("correction_4", 4, 2))?;
+    sim.register_field::<CoarseCorrection<2>>(solver_field("correction_2", 2, 2))?;
+    sim.register_field::<CoarseCorrection<1>>(solver_field("correction_1", 1, 2))
 }
 
-/// Enters the systems.
+/// Registers the systems of the solver.
 fn register(sim: &mut Engine, limited: bool) {
-    sim.system_in(Ready::Recompute, matter::on_level);
-    relaxes::<Potential>(sim.system_in(Ready::Recompute, systems::ready));
-    sim.system_in(Advance::Potential, matter::on_level);
-    relaxes::<Potential>(sim.system_in(Advance::Potential, systems::solve));
-    sim.system_in(Aligned::Solve, matter::on_aligned);
-    relaxes::<Potential>(sim.system_in(Aligned::Solve, systems::align));
+    sim.system_in(Ready::Recompute, matter::sum_density);
+    exchanges_own_halos::<Potential>(
+        sim.system_in(Ready::Recompute, systems::solve_initial_potential),
+    );
+    sim.system_in(Advance::Potential, matter::sum_density);
+    exchanges_own_halos::<Potential>(sim.system_in(Advance::Potential, systems::solve_potential));
+    sim.system_in(Aligned::Solve, matter::sum_density_of_aligned_levels);
+    exchanges_own_halos::<Potential>(sim.system_in(Aligned::Solve, systems::solve_aligned_levels));
     if limited {
-        sim.system_in(Limit::Propose, kick::limit);
+        sim.system_in(Limit::Propose, gas_kick::limit_by_gravity);
     }
 }
 
-/// A system that relaxes exchanges copies itself.
-fn relaxes<P: Field>(mut system: SystemOptions) {
+/// Declares that a system exchanges the halo of the solver fields itself.
+fn exchanges_own_halos<P: Field>(mut system: SystemOptions) {
     system
         .manages_own_halo::<P>()
-        .manages_own_halo::<Differences>()
-        .manages_own_halo::<Correction<4>>()
-        .manages_own_halo::<Correction<2>>()
-        .manages_own_halo::<Correction<1>>();
+        .manages_own_halo::<FineDifferences>()
+        .manages_own_halo::<CoarseCorrection<4>>()
+        .manages_own_halo::<CoarseCorrection<2>>()
+        .manages_own_halo::<CoarseCorrection<1>>();
 }
 
-/// Whether the domain is surrounded by itself.
-fn periodic(sim: &Engine, wanted: Surroundings) -> Result<bool, Error> {
+/// Returns `true` if the domain is periodic.
+fn periodic(sim: &Engine, wanted: GravityBoundary) -> Result<bool, Error> {
     let axes = sim.world.resource::<Topology>().domain.periodic;
     let all = axes.iter().all(|&periodic| periodic);
     match wanted {
-        Surroundings::Periodic if !all => Err(sim.deck.error_at(
+        GravityBoundary::Periodic if !all => Err(sim.deck.error_at(
             "gravity.boundary",
             "\"periodic\" needs domain.boundary = \"periodic\"",
         ))?,
-        Surroundings::Isolated if axes.contains(&true) => Err(sim.deck.error_at(
+        GravityBoundary::Isolated if axes.contains(&true) => Err(sim.deck.error_at(
             "gravity.boundary",
             "\"isolated\" needs faces of the domain that are not periodic",
         ))?,
-        Surroundings::Auto if !all && axes.contains(&true) => Err(sim.deck.error_at(
+        GravityBoundary::Auto if !all && axes.contains(&true) => Err(sim.deck.error_at(
             "gravity.boundary",
             "a domain that is periodic along some axes only is neither periodic nor isolated: make domain.boundary periodic on all faces or on none",
         ))?,
@@ -243,7 +250,7 @@ fn periodic(sim: &Engine, wanted: Surroundings) -> Result<bool, Error> {
     }
 }
 
-fn beyond<P: Field>(sim: &Engine, periodic: bool) -> ExteriorPotential<P> {
+fn exterior_state<P: Field>(sim: &Engine, periodic: bool) -> ExteriorPotential<P> {
     let cells = sim.world.resource::<Topology>().domain.cells(0);
     let precision = Pool::<Potential>::of(&sim.world).precision();
     ExteriorPotential::new((!periodic).then_some(cells), precision)
@@ -254,7 +261,7 @@ fn root_solver(sim: &Engine, config: &GravityConfig, periodic: bool) -> Result<R
     if config.root == RootMethod::Multigrid {
         let order = (!periodic).then_some(config.multipole_order);
         let (sweeps, cycles) = (config.sweeps_aligned, config.root_cycles);
-        return Ok(RootMethods::Multigrid(RootGrid::new(
+        return Ok(RootMethods::Multigrid(RootMultigrid::new(
             domain, order, sweeps, cycles,
         )));
     }

@@ -1,7 +1,7 @@
-//! The kernels of the root level on a device, but for those of its coarsest grid.
+//! Kernels of the root level on a device, except those of its coarsest grid.
 
-use super::around::{length, part_of};
-use super::root_fft::Expansion;
+use super::exterior_potential::{rank_range, value_count};
+use super::multipole::MultipoleExpansion;
 use nestar_device::{Address, Number, Parameter};
 use nestar_engine::Error;
 use nestar_engine::comm::Comm;
@@ -16,14 +16,14 @@ use nestar_kernels::multigrid::exterior::table_length;
 use nestar_kernels::multigrid::moments;
 use std::sync::{Mutex, PoisonError};
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: u32 = 256;
-/// Blocks that keep a device busy.
+/// Number of blocks that saturates a device.
 const ENOUGH_BLOCKS: usize = 2048;
-/// Patches whose moments a block adds up.
+/// Largest number of patches whose moments one block sums.
 const MOST_PATCHES: usize = 32;
 
-/// What sums over the root level, and finds what is around it.
+/// Kernels for moments and the exterior potential.
 pub(super) struct RootKernels {
     device: Device,
     words: Buffer<u64>,
@@ -36,7 +36,7 @@ pub(super) struct RootKernels {
 }
 
 impl RootKernels {
-    /// Of the compiled kernels of the solver.
+    /// Loads the kernels from the compiled module of the solver.
     pub fn new(device: &Device, module: &Module) -> Result<Self, DeviceError> {
         Ok(Self {
             words: device.buffer(1 + moments::count(moments::MAX_ORDER))?,
@@ -58,7 +58,8 @@ impl RootKernels {
         Ok(self.device.launch(kernel, shape, given)?)
     }
 
-    /// The bits of the largest sum of sizes over a patch, and the sums of all moments as whole numbers if there is a factor.
+    /// Returns the bits of the largest sum of absolute values over a patch, then the fixed-point sums of all moments if
+    /// there is a factor.
     pub fn moments(&self, given: &MomentsParameters<Number>) -> Result<Vec<u64>, Error> {
         let sums = match given.factor {
             0.0 => 0,
@@ -80,12 +81,12 @@ impl RootKernels {
         Ok(words)
     }
 
-    /// Takes the mean away.
+    /// Subtracts the mean.
     pub fn shift(&self, given: &MomentsParameters<Number>) -> Result<(), Error> {
         self.launch(&self.shift, given.count as usize, given)
     }
 
-    /// Makes the tables around an isolated domain of so many root cells of values.
+    /// Fills the tables around an isolated domain from values.
     pub fn tabulate<R: Element>(
         &self,
         cells: [i32; 3],
@@ -97,19 +98,20 @@ impl RootKernels {
         self.tabulate_at(cells, kept.address(), table)
     }
 
-    /// The same of an expansion, of which each rank works out a part. All ranks call this.
+    /// Fills the tables from an expansion; each rank evaluates a part. Collective over all ranks.
     pub fn expand<R: Element>(
         &self,
-        (cells, others): ([i32; 3], &Comm),
-        expansion: &Expansion,
+        cells: [i32; 3],
+        others: &Comm,
+        expansion: &MultipoleExpansion,
         table: &mut ReusableBuffer<R>,
     ) -> Result<(), Error> {
         let mut kept = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
         terms.set(&self.device, expansion.terms.as_flattened())?;
-        let values = kept.provide(&self.device, length(cells))?;
+        let values = kept.provide(&self.device, value_count(cells))?;
         let ranks = others.ranks();
-        let part = |rank: usize| part_of(length(cells), rank, ranks.size());
+        let part = |rank: usize| rank_range(value_count(cells), rank, ranks.size());
         let own = part(ranks.rank());
         let given = ExteriorTableParameters {
             values: values.address().into(),
@@ -153,7 +155,7 @@ impl RootKernels {
     }
 }
 
-/// Nothing around a domain of so many root cells.
+/// Returns empty parameters for a domain of root cells.
 fn around(cells: [i32; 3]) -> ExteriorTableParameters<Number> {
     ExteriorTableParameters {
         values: Address::NONE,
@@ -169,7 +171,7 @@ fn around(cells: [i32; 3]) -> ExteriorTableParameters<Number> {
     }
 }
 
-/// How many of some patches a block adds up.
+/// Returns the number of patches per block.
 fn patches_of_a_block(patches: usize) -> usize {
     patches.div_ceil(ENOUGH_BLOCKS).clamp(1, MOST_PATCHES)
 }

@@ -1,17 +1,18 @@
-//! The force as the divergence of a stress, which conserves momentum over all levels.
+//! Gravitational force as the divergence of a stress, which conserves momentum over all levels.
 //!
-//! A kick by the slope of the potential before a step is a loan: the field [`Push`] keeps what gas is owed since. Once the step stands,
-//! what flows through the faces of cells, half of it at the potential before the step and half at that after it, is added to it, the flux
-//! registers of [`Push`] get it, and the gas is given all that it is owed. Where levels meet, the registers leave in [`Push`] by how
-//! much the finer level's fluxes differ, which gas is given too. Nothing is owed between steps, and a rejected step leaves a loan alone,
-//! which the shorter one returns.
+//! The impulse of a step is predicted by a kick with the gradient of the potential before the step; the field
+//! [`PendingImpulse`] stores what is still to be applied. After the step is accepted, the momentum fluxes through cell
+//! faces are added to the field and to its flux registers. Half of them are of the potential before the step, half of
+//! that after it. The gas then gets the pending impulse. At level boundaries the registers leave the difference to the
+//! fluxes of the finer level in the field, which the gas gets as well. Nothing is pending between steps. A rejected
+//! step leaves its predicted impulse pending, and the shorter step corrects it.
 
-use super::beyond::ExteriorPotential;
-use super::config::Energy;
-use super::grids::{Due, Equation, Solver, each};
-use super::kick::{REACH, fall, slopes};
+use super::config::GravityEnergy;
+use super::exterior_potential::ExteriorPotential;
+use super::gas_kick::{REACH, device_slopes, host_slopes};
+use super::level_solver::{DeviceSolver, PendingEnergy, PoissonEquation, for_each_row};
 use super::systems::Gravity;
-use super::{work, working};
+use super::{energy_by_flux, solver_field};
 use crate::fields::{Gas, GasModel, Matter, Potential};
 use crate::order::{Advance, Ready, Split, Synchronise};
 use crate::register::MatterSources;
@@ -25,21 +26,23 @@ use nestar_engine::mesh::{LevelClock, Levels};
 use nestar_engine::step::{FieldView, Read, Write};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
-use nestar_kernels::gravity::stress::{self, Flow, Loan, STRESS, Settle, Stresses};
+use nestar_kernels::gravity::stress::{
+    self, ImpulseCorrection, ImpulsePrediction, ImpulseRows, STRESS, StressParameters, Stresses,
+};
 use nestar_kernels::{gravity, multigrid};
 
-/// Momentum that gas is owed, by volume.
-pub(super) struct Push;
+/// Momentum density still to be added to the gas.
+pub(super) struct PendingImpulse;
 
-impl Field for Push {
+impl Field for PendingImpulse {
     const NAME: &'static str = "gravity_push";
 }
 
-/// The kernels, where fields live on a device.
+/// Kernels, if the fields are on a device.
 struct StressKernels {
     stress: Kernel,
-    lend: Kernel,
-    settle: Kernel,
+    predict_impulse: Kernel,
+    correct_impulse: Kernel,
 }
 
 impl StressKernels {
@@ -53,152 +56,164 @@ impl StressKernels {
         let module = pool.device().compile("gravity_stress", &source)?;
         Ok(Self {
             stress: module.kernel("gravity_stress")?,
-            lend: module.kernel("gravity_lend")?,
-            settle: module.kernel("gravity_settle")?,
+            predict_impulse: module.kernel("gravity_predict_impulse")?,
+            correct_impulse: module.kernel("gravity_correct_impulse")?,
         })
     }
 }
 
-/// What the systems know of each other.
+/// State shared by the systems.
 #[derive(Resource)]
-struct Stress {
+struct StressState {
     kernels: Option<StressKernels>,
-    /// Per level: the step whose gas is owed nothing any more.
-    settled: Vec<Option<u64>>,
+    /// Per level: the step whose impulse has been corrected.
+    corrected_step: Vec<Option<u64>>,
 }
 
-/// Enters the fields and the systems.
-pub(super) fn register(sim: &mut Engine, energy: Energy) -> Result<(), Error> {
-    sim.register_field::<Push>(FieldSpec {
+/// Registers the fields and the systems.
+pub(super) fn register(sim: &mut Engine, energy: GravityEnergy) -> Result<(), Error> {
+    sim.register_field::<PendingImpulse>(FieldSpec {
         components: ["x", "y", "z"].map(Component::scalar).to_vec(),
         correct: Correct::Fluxes,
-        ..working("gravity_push", 8, 1)
+        ..solver_field("gravity_push", 8, 1)
     })?;
     let pool = Pool::<Potential>::of(&sim.world).on_device();
     let kernels = pool.map(StressKernels::new).transpose()?;
-    let settled = vec![None; sim.levels()];
-    sim.world.insert_resource(Stress { kernels, settled });
+    let corrected_step = vec![None; sim.levels()];
+    sim.world.insert_resource(StressState {
+        kernels,
+        corrected_step,
+    });
     sim.system_in(Ready::Recompute, refuse_other_matter);
-    sim.system_in(Advance::Deposit, before);
-    sim.system_in(Advance::Couple, after);
+    sim.system_in(Advance::Deposit, add_stress_before_step);
+    sim.system_in(Advance::Couple, add_stress_after_step);
     match energy {
-        Energy::Fluxes => {
-            work::register_work(sim)?;
-            sim.system_in(Split::Sources, lend_with_energy);
-            sim.system_in(Advance::Couple, settle_with_energy);
-            sim.system_in(Synchronise::Correct, correct_with_energy);
+        GravityEnergy::Fluxes => {
+            energy_by_flux::register_flux_work(sim)?;
+            sim.system_in(Split::Sources, predict_impulse_and_energy);
+            sim.system_in(Advance::Couple, correct_impulse_and_energy);
+            sim.system_in(Synchronise::Correct, correct_impulse_and_energy_at_faces);
         }
-        Energy::Kicks => {
-            sim.system_in(Split::Sources, lend);
-            sim.system_in(Advance::Couple, settle);
-            sim.system_in(Synchronise::Correct, correct);
+        GravityEnergy::Kicks => {
+            sim.system_in(Split::Sources, predict_impulse);
+            sim.system_in(Advance::Couple, correct_impulse);
+            sim.system_in(Synchronise::Correct, correct_impulse_at_faces);
         }
     }
     Ok(())
 }
 
-/// What flows would give the gas the momentum of other matter too.
+/// Refuses other matter: the fluxes would give its momentum to the gas.
 fn refuse_other_matter(sources: Res<MatterSources>) -> Result<(), Error> {
     match sources.0.len() == 1 {
         true => Ok(()),
         false => Err(Error::Setup(
-            "gravity.force = \"stress\" is for gas alone, but a plugin adds matter that attracts: set gravity.force = \"gradient\""
+            "gravity.force = \"stress\" needs gas as the only source of gravity, but a plugin adds other matter: set gravity.force = \"gradient\""
                 .into(),
         )),
     }
 }
 
-/// What loans are made of.
+/// Data of the predicted impulse.
 #[derive(SystemParam)]
-struct Lender<'w, 's> {
+struct ImpulsePredictor<'w, 's> {
     clock: Res<'w, LevelClock>,
     levels: Res<'w, Levels>,
     gravity: Res<'w, Gravity>,
-    equation: Res<'w, Equation>,
-    beyond: Res<'w, ExteriorPotential>,
-    solver: Res<'w, Solver>,
-    stress: Res<'w, Stress>,
+    equation: Res<'w, PoissonEquation>,
+    exterior_potential: Res<'w, ExteriorPotential>,
+    solver: Res<'w, DeviceSolver>,
+    stress: Res<'w, StressState>,
     potential: Read<'w, 's, Potential, REACH>,
     matter: Read<'w, 's, Matter, REACH>,
     gas: Write<'w, 's, Gas>,
-    push: Write<'w, 's, Push>,
+    impulse: Write<'w, 's, PendingImpulse>,
 }
 
-fn lend(mut lender: Lender) -> Result<(), Error> {
-    lender.act(None)
+fn predict_impulse(mut predictor: ImpulsePredictor) -> Result<(), Error> {
+    predictor.apply(None)
 }
 
-fn lend_with_energy(mut lender: Lender, mut due: Write<Due>) -> Result<(), Error> {
-    lender.act(Some(&due.change()))
+fn predict_impulse_and_energy(
+    mut predictor: ImpulsePredictor,
+    mut pending_energy: Write<PendingEnergy>,
+) -> Result<(), Error> {
+    predictor.apply(Some(&pending_energy.change()))
 }
 
-impl Lender<'_, '_> {
-    /// Kicks the gas over the first half of the step at hand. Nothing is left to do in its other half.
-    fn act(&mut self, due: Option<&FieldView<Due>>) -> Result<(), Error> {
+impl ImpulsePredictor<'_, '_> {
+    /// Kicks the gas in the first half of the split step; the second half does nothing.
+    fn apply(&mut self, pending_energy: Option<&FieldView<PendingEnergy>>) -> Result<(), Error> {
         let clock = &self.clock;
-        if self.stress.settled[clock.level] == Some(clock.step) {
+        if self.stress.corrected_step[clock.level] == Some(clock.step) {
             return Ok(());
         }
-        // where split sources are ahead after a step that was rejected, what they have given was settled all the same
+        // after a rejected step split sources may be ahead in time; their impulse has been corrected already
         let dt = clock.end - self.levels.time(clock.level);
         let (potential, matter) = (self.potential.get(REACH)?, self.matter.get(REACH)?);
-        let (gas, push) = (self.gas.change(), self.push.change());
+        let (gas, impulse) = (self.gas.change(), self.impulse.change());
         if let (Some(kernels), Some(own)) = (&self.solver.kernels, &self.stress.kernels) {
-            let given = (&*self.gravity, &*self.beyond, *self.equation);
-            let fall = fall(&potential, &matter, given, kernels.words());
-            let rows = fall.count as usize;
-            let given = Loan::<Number> {
-                fall,
+            let slope = device_slopes(
+                &potential,
+                &matter,
+                &self.gravity,
+                &self.exterior_potential,
+                *self.equation,
+                kernels.words(),
+            );
+            let rows = slope.count as usize;
+            let given = ImpulsePrediction::<Number> {
+                slope,
                 gas: gas.device().bank(gas.banks()[0]).into(),
-                push: push.device().bank(0).into(),
-                due: address(due),
+                impulse: impulse.device().bank(0).into(),
+                pending_energy: address(pending_energy),
                 dt,
                 components: gas.components() as i32,
             };
-            own.lend.count_work(rows * CELLS, rows * CELLS * 8 * 14);
-            return kernels.launch(&own.lend, rows, &given);
+            own.predict_impulse
+                .count_work(rows * CELLS, rows * CELLS * 8 * 14);
+            return kernels.launch(&own.predict_impulse, rows, &given);
         }
         in_precision!(gas.precision(), R => {
-            let slopes = slopes::<R, _>(&potential, &matter, (&self.beyond, *self.equation));
-            let (to, owed) = (gas.present::<R>(), push.present::<R>());
-            let due = due.map(|due| due.present::<R>());
-            let how = (self.gravity.config.order == 4, R::lit(dt));
+            let slopes = host_slopes::<R, _>(&potential, &matter, &self.exterior_potential, *self.equation);
+            let rows = impulse_rows::<R>(&gas, &impulse, pending_energy);
+            let (fourth, dt) = (self.gravity.config.order == 4, R::lit(dt));
             // SAFETY: distinct rows.
-            each(gas.rows(), |row| unsafe { stress::lend(&slopes, (&to, &owed, due.as_ref()), row, how) });
+            for_each_row(gas.rows(), |row| unsafe { stress::predict_impulse(&slopes, &rows, row, fourth, dt) });
         });
         Ok(())
     }
 }
 
-/// What stresses are made of.
+/// Data of the stress.
 #[derive(SystemParam)]
-struct Flowing<'w, 's> {
+struct StressFlux<'w, 's> {
     clock: Res<'w, LevelClock>,
     gravity: Res<'w, Gravity>,
-    equation: Res<'w, Equation>,
-    beyond: Res<'w, ExteriorPotential>,
-    solver: Res<'w, Solver>,
-    stress: Res<'w, Stress>,
+    equation: Res<'w, PoissonEquation>,
+    exterior_potential: Res<'w, ExteriorPotential>,
+    solver: Res<'w, DeviceSolver>,
+    stress: Res<'w, StressState>,
     potential: Read<'w, 's, Potential, 1>,
     matter: Read<'w, 's, Matter, 1>,
-    push: Write<'w, 's, Push>,
+    impulse: Write<'w, 's, PendingImpulse>,
 }
 
-/// Half of what flows in a step, at the potential before it.
-fn before(mut flowing: Flowing) -> Result<(), Error> {
-    flowing.act(false)?;
-    Ok(flowing.push.commit()?)
+/// Adds half of the momentum fluxes of a step, with the potential before it.
+fn add_stress_before_step(mut flux: StressFlux) -> Result<(), Error> {
+    flux.apply(false)?;
+    Ok(flux.impulse.commit()?)
 }
 
-/// The other half, at the potential after it.
-fn after(mut flowing: Flowing) -> Result<(), Error> {
-    flowing.act(true)
+/// Adds the other half, with the potential after it.
+fn add_stress_after_step(mut flux: StressFlux) -> Result<(), Error> {
+    flux.apply(true)
 }
 
-impl Flowing<'_, '_> {
-    /// What stresses are multiplied by for half a step, and what the mean density adds to them.
-    fn scale_and_pull(&self) -> (f64, f64) {
-        let Equation { coefficient, mean } = *self.equation;
+impl StressFlux<'_, '_> {
+    /// Returns the factor of stresses for half a step, and the contribution of the mean density.
+    fn scale_and_mean_source(&self) -> (f64, f64) {
+        let PoissonEquation { coefficient, mean } = *self.equation;
         let scale = if coefficient > 0.0 {
             0.5 / coefficient
         } else {
@@ -207,57 +222,67 @@ impl Flowing<'_, '_> {
         (scale, coefficient * mean)
     }
 
-    /// Adds what flows at the present potential; `adds` if the registers have had fluxes in this step.
-    fn act(&mut self, adds: bool) -> Result<(), Error> {
-        let (scale, pull) = self.scale_and_pull();
+    /// Adds the momentum fluxes at the present potential; `adds` is `true` if the registers hold fluxes of this step.
+    fn apply(&mut self, adds: bool) -> Result<(), Error> {
+        let (scale, mean_source) = self.scale_and_mean_source();
         let (potential, matter) = (self.potential.get(1)?, self.matter.get(1)?);
-        let (clock, push) = (&self.clock, self.push.change());
+        let (clock, impulse) = (&self.clock, self.impulse.change());
         let (level, dt, width) = (clock.level, clock.dt, clock.cell_width);
         let rate = width.map(|w| dt / w);
         if let (Some(kernels), Some(own)) = (&self.solver.kernels, &self.stress.kernels) {
-            let given = (&*self.gravity, &*self.beyond, *self.equation);
-            let fall = fall(&potential, &matter, given, 0);
-            let rows = fall.count as usize;
-            let given = Flow::<Number> {
-                view: fall.view,
-                exterior: fall.exterior,
-                source: fall.source,
-                registers: push.device().flux_view(level, adds),
-                rows: fall.rows,
-                push: push.device().bank(0).into(),
+            let slope = device_slopes(
+                &potential,
+                &matter,
+                &self.gravity,
+                &self.exterior_potential,
+                *self.equation,
+                0,
+            );
+            let rows = slope.count as usize;
+            let given = StressParameters::<Number> {
+                view: slope.view,
+                exterior: slope.exterior,
+                source: slope.source,
+                registers: impulse.device().flux_view(level, adds),
+                rows: slope.rows,
+                impulse: impulse.device().bank(0).into(),
                 width,
                 rate,
                 dt,
-                pull,
+                mean_source,
                 scale,
-                count: fall.count,
+                count: slope.count,
                 adds,
             };
             own.stress.count_work(rows * CELLS, rows * CELLS * 8 * 8);
             return kernels.launch(&own.stress, rows, &given);
         }
-        in_precision!(push.precision(), R => {
+        in_precision!(impulse.precision(), R => {
             let stresses = Stresses {
-                slopes: slopes::<R, _>(&potential, &matter, (&self.beyond, *self.equation)),
+                slopes: host_slopes::<R, _>(&potential, &matter, &self.exterior_potential, *self.equation),
                 inverse: width.map(|w| R::lit(1.0 / w)),
-                pull: R::lit(pull),
+                mean_source: R::lit(mean_source),
                 scale: R::lit(scale),
             };
-            flow(&stresses, &push, rate.map(R::lit), adds.then_some(dt));
+            add_fluxes(&stresses, &impulse, rate.map(R::lit), adds.then_some(dt));
         });
         Ok(())
     }
 }
 
-/// Adds what flows on the host; the length of the step is given if the registers have had fluxes in it.
-fn flow<R: Element>(
+/// Adds the momentum fluxes on the host; `adds` is the step length if the registers hold fluxes of this step.
+fn add_fluxes<R: Element>(
     stresses: &Stresses<R>,
-    push: &FieldView<Push>,
+    impulse: &FieldView<PendingImpulse>,
     rate: [R; 3],
     adds: Option<f64>,
 ) {
-    let (rows, registers, level) = (push.present::<R>(), push.registers::<R>(), push.level());
-    each(push.rows(), |row| {
+    let (rows, registers, level) = (
+        impulse.present::<R>(),
+        impulse.registers::<R>(),
+        impulse.level(),
+    );
+    for_each_row(impulse.rows(), |row| {
         let flows = stresses.of(row);
         // SAFETY: distinct rows.
         unsafe { flows.add(row, &rows, &rate) };
@@ -268,70 +293,91 @@ fn flow<R: Element>(
     });
 }
 
-/// What gives gas what it is owed.
+/// Data of the corrected impulse.
 #[derive(SystemParam)]
-struct Settler<'w, 's> {
+struct ImpulseCorrector<'w, 's> {
     clock: Res<'w, LevelClock>,
-    solver: Res<'w, Solver>,
-    stress: ResMut<'w, Stress>,
+    solver: Res<'w, DeviceSolver>,
+    stress: ResMut<'w, StressState>,
     gas: Write<'w, 's, Gas>,
-    push: Write<'w, 's, Push>,
+    impulse: Write<'w, 's, PendingImpulse>,
     model: Res<'w, GasModel>,
 }
 
-/// Ends the step of the level at hand.
-fn settle(mut settler: Settler) -> Result<(), Error> {
-    settler.end_step(None)
+/// Corrects the impulse at the end of the step of the current level.
+fn correct_impulse(mut corrector: ImpulseCorrector) -> Result<(), Error> {
+    corrector.end_step(None)
 }
 
-fn settle_with_energy(mut settler: Settler, mut due: Write<Due>) -> Result<(), Error> {
-    settler.end_step(Some(&due.change()))
+fn correct_impulse_and_energy(
+    mut corrector: ImpulseCorrector,
+    mut pending_energy: Write<PendingEnergy>,
+) -> Result<(), Error> {
+    corrector.end_step(Some(&pending_energy.change()))
 }
 
-/// Gives cells beside a finer level what its fluxes differ by.
-fn correct(mut settler: Settler) -> Result<(), Error> {
-    settler.act(None)
+/// Adds the flux difference of the finer level to cells at its boundary.
+fn correct_impulse_at_faces(mut corrector: ImpulseCorrector) -> Result<(), Error> {
+    corrector.apply(None)
 }
 
-/// The same, and the total energy stays.
-fn correct_with_energy(mut settler: Settler, mut due: Write<Due>) -> Result<(), Error> {
-    settler.act(Some(&due.change()))
+/// Adds the flux difference of the finer level and keeps the total energy.
+fn correct_impulse_and_energy_at_faces(
+    mut corrector: ImpulseCorrector,
+    mut pending_energy: Write<PendingEnergy>,
+) -> Result<(), Error> {
+    corrector.apply(Some(&pending_energy.change()))
 }
 
-impl Settler<'_, '_> {
-    fn end_step(&mut self, due: Option<&FieldView<Due>>) -> Result<(), Error> {
-        self.stress.settled[self.clock.level] = Some(self.clock.step);
-        self.act(due)
+impl ImpulseCorrector<'_, '_> {
+    fn end_step(&mut self, pending_energy: Option<&FieldView<PendingEnergy>>) -> Result<(), Error> {
+        self.stress.corrected_step[self.clock.level] = Some(self.clock.step);
+        self.apply(pending_energy)
     }
 
-    fn act(&mut self, due: Option<&FieldView<Due>>) -> Result<(), Error> {
+    fn apply(&mut self, pending_energy: Option<&FieldView<PendingEnergy>>) -> Result<(), Error> {
         let internal = self.model.internal_energy().is_some();
-        let (gas, push) = (self.gas.change(), self.push.change());
+        let (gas, impulse) = (self.gas.change(), self.impulse.change());
         if let (Some(kernels), Some(own)) = (&self.solver.kernels, &self.stress.kernels) {
             let rows = gas.rows().len();
-            let given = Settle::<Number> {
+            let given = ImpulseCorrection::<Number> {
                 rows: gas.place().on_device().rows(gas.level()).into(),
                 gas: gas.device().bank(gas.banks()[0]).into(),
-                push: push.device().bank(0).into(),
-                due: address(due),
+                impulse: impulse.device().bank(0).into(),
+                pending_energy: address(pending_energy),
                 components: gas.components() as i32,
                 count: rows as i32,
                 internal,
             };
-            own.settle.count_work(rows * CELLS, rows * CELLS * 8 * 16);
-            return kernels.launch(&own.settle, rows, &given);
+            own.correct_impulse
+                .count_work(rows * CELLS, rows * CELLS * 8 * 16);
+            return kernels.launch(&own.correct_impulse, rows, &given);
         }
         in_precision!(gas.precision(), R => {
-            let (to, owed) = (gas.present::<R>(), push.present::<R>());
-            let due = due.map(|due| due.present::<R>());
+            let rows = impulse_rows::<R>(&gas, &impulse, pending_energy);
             // SAFETY: distinct rows.
-            each(gas.rows(), |row| unsafe { stress::settle((&to, internal), &owed, due.as_ref(), row) });
+            for_each_row(gas.rows(), |row| unsafe { stress::correct_impulse(&rows, internal, row) });
         });
         Ok(())
     }
 }
 
-/// Where what is due lies on a device.
-fn address(due: Option<&FieldView<Due>>) -> Address<Number> {
-    due.map_or(Address::NONE, |due| due.device().bank(0).into())
+/// Returns the rows that the prediction and the correction change on the host.
+fn impulse_rows<'a, R: Element>(
+    gas: &FieldView<'a, Gas>,
+    impulse: &FieldView<'a, PendingImpulse>,
+    pending_energy: Option<&FieldView<'a, PendingEnergy>>,
+) -> ImpulseRows<'a, R> {
+    ImpulseRows {
+        gas: gas.present::<R>(),
+        impulse: impulse.present::<R>(),
+        pending_energy: pending_energy.map(|pending_energy| pending_energy.present::<R>()),
+    }
+}
+
+/// Returns the address of the pending energy on a device.
+fn address(pending_energy: Option<&FieldView<PendingEnergy>>) -> Address<Number> {
+    pending_energy.map_or(Address::NONE, |pending_energy| {
+        pending_energy.device().bank(0).into()
+    })
 }

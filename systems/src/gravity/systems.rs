@@ -1,12 +1,11 @@
-//! The systems of self-gravity.
+//! Systems of self-gravity.
 
-use super::border::Unknowns;
-use super::change::Added;
-use super::columns::Residuals;
-use super::composite::{Root, RootMethods};
-use super::config::{Coupling, Effort, GravityConfig};
-use super::faults;
-use super::grids::Grids;
+use super::config::{Coupling, CycleSettings, GravityConfig};
+use super::diagnostics::Residuals;
+use super::fine_correction::CoarseUpdate;
+use super::level_solver::{LevelSolver, PotentialField};
+use super::non_finite;
+use super::root_level::{Root, RootMethods};
 use bevy_ecs::prelude::*;
 use nestar_engine::Error;
 use nestar_engine::comm::Ranks;
@@ -14,18 +13,18 @@ use nestar_engine::mesh::{LevelClock, Levels};
 use nestar_engine::step::AlignedLevels;
 use std::ops::RangeInclusive;
 
-/// What the plugin knows.
+/// Settings of the plugin and the solver of the root level.
 #[derive(Resource)]
 pub(super) struct Gravity {
     pub config: GravityConfig,
-    /// How a level is solved at each of its steps.
-    pub effort: Effort,
+    /// Settings for the steps of a level.
+    pub cycle_settings: CycleSettings,
     pub periodic: bool,
     pub root: RootMethods,
 }
 
-/// Cycles that solve a level where nothing is known of its potential.
-const COLD: usize = 8;
+/// Number of cycles that solve a level without an initial guess.
+const INITIAL_CYCLES: usize = 8;
 
 impl Gravity {
     pub fn two_way(&self) -> bool {
@@ -40,63 +39,66 @@ impl Gravity {
     }
 }
 
-impl<P: Unknowns> Grids<'_, '_, P> {
-    /// The step of a level stands.
+impl<P: PotentialField> LevelSolver<'_, '_, P> {
+    /// Accepts the step of a level.
     pub(super) fn commit(&mut self, level: usize) -> Result<(), Error> {
         if level == 0 {
-            self.beyond.commit();
+            self.exterior_potential.commit();
         }
         Ok(self.potential.commit()?)
     }
 
-    /// Solves a level at the end of its step, after [`Grids::commit`].
+    /// Solves a level at the end of its step, after [`LevelSolver::commit`].
     pub(super) fn solve_in_step(
         &mut self,
-        (clock, levels): (&LevelClock, &Levels),
-        (gravity, ranks): (&Gravity, &Ranks),
+        clock: &LevelClock,
+        levels: &Levels,
+        gravity: &Gravity,
+        ranks: &Ranks,
     ) -> Result<(), Error> {
         let level = clock.level;
         let Some(below) = level.checked_sub(1) else {
             return self.solve_root_in_step(&gravity.root(ranks));
         };
-        // the coarser level has taken its step: so much of it is this one
+        // fraction of the step of the coarser level, which has been taken
         let whole = levels.clock(below).dt;
-        self.add_change(level, &Added::Step(clock.dt / whole))?;
-        let Effort { cycles, sweeps } = gravity.effort;
+        self.add_change(level, &CoarseUpdate::Step(clock.dt / whole))?;
+        let CycleSettings { cycles, sweeps } = gravity.cycle_settings;
         (0..cycles).try_for_each(|_| self.cycle(level, sweeps, None))
     }
 
     /// Solves a level before the first step, unless its potential was restored.
-    pub(super) fn begin(
+    pub(super) fn solve_initially(
         &mut self,
         level: usize,
-        (gravity, ranks): (&Gravity, &Ranks),
+        gravity: &Gravity,
+        ranks: &Ranks,
     ) -> Result<(), Error> {
         let sweeps = gravity.config.sweeps_aligned;
-        match (level, self.beyond.solved) {
+        match (level, self.exterior_potential.solved) {
             (0, true) => self.restore_beyond(),
             (_, true) => Ok(()),
-            (0, false) => self.solve_root_cold(&gravity.root(ranks), COLD),
-            (_, false) => (0..COLD).try_for_each(|_| self.cycle(level, sweeps, None)),
+            (0, false) => self.solve_root_initially(&gravity.root(ranks), INITIAL_CYCLES),
+            (_, false) => (0..INITIAL_CYCLES).try_for_each(|_| self.cycle(level, sweeps, None)),
         }
     }
 }
 
-/// The potential at the end of the step of a level.
-pub(super) fn solve(
-    mut grids: Grids,
+/// Solves for the potential at the end of the step of a level.
+pub(super) fn solve_potential(
+    mut grids: LevelSolver,
     gravity: Res<Gravity>,
     ranks: Res<Ranks>,
     clock: Res<LevelClock>,
     levels: Res<Levels>,
 ) -> Result<(), Error> {
     grids.commit(clock.level)?;
-    grids.solve_in_step((&clock, &levels), (&gravity, &ranks))
+    grids.solve_in_step(&clock, &levels, &gravity, &ranks)
 }
 
-/// The potential of all levels that stand at one time.
-pub(super) fn align(
-    mut grids: Grids,
+/// Solves for the potential of all aligned levels.
+pub(super) fn solve_aligned_levels(
+    mut grids: LevelSolver,
     gravity: Res<Gravity>,
     ranks: Res<Ranks>,
     aligned: Res<AlignedLevels>,
@@ -113,19 +115,19 @@ pub(super) fn align(
     }
     if gravity.two_way() {
         if levels.clock(*range.end()).since_regrid == 0 {
-            grids.clear_lag(*range.end())?;
+            grids.clear_tau(*range.end())?;
         }
         grids.composite_cycle(&range, sweeps, &gravity.root(&ranks))?;
-        grids.renew_lag(&range)?;
+        grids.update_tau(&range)?;
     }
     match aligned.coarsest {
-        0 => measure(&mut grids, &mut residuals),
+        0 => measure_residuals(&mut grids, &mut residuals),
         _ => Ok(()),
     }
 }
 
-/// How well the equation is solved on all levels.
-fn measure(grids: &mut Grids, residuals: &mut Residuals) -> Result<(), Error> {
+/// Measures the residual on all levels.
+fn measure_residuals(grids: &mut LevelSolver, residuals: &mut Residuals) -> Result<(), Error> {
     let finest = grids.rows.finest();
     for (level, residual) in residuals.0.iter_mut().enumerate() {
         *residual = if level <= finest {
@@ -136,15 +138,15 @@ fn measure(grids: &mut Grids, residuals: &mut Residuals) -> Result<(), Error> {
         if !residual.is_finite() {
             let (matter, potential) = (&grids.matter, &grids.potential);
             let matter = |level| matter.own_on(level);
-            return faults::report(&grids.rows, matter, |level| potential.own_on(level));
+            return non_finite::report(&grids.rows, matter, |level| potential.own_on(level));
         }
     }
     Ok(())
 }
 
-/// Before the first step: the potential, unless it was restored; what follows from it.
-pub(super) fn ready(
-    mut grids: Grids,
+/// Solves for the potential before the first step, unless it was restored, and computes what follows from it.
+pub(super) fn solve_initial_potential(
+    mut grids: LevelSolver,
     gravity: Res<Gravity>,
     ranks: Res<Ranks>,
     clock: Res<LevelClock>,
@@ -155,8 +157,8 @@ pub(super) fn ready(
         return Ok(());
     }
     let (root, sweeps) = (gravity.root(&ranks), gravity.config.sweeps_aligned);
-    let solved = grids.beyond.solved;
-    grids.begin(level, (&gravity, &ranks))?;
+    let solved = grids.exterior_potential.solved;
+    grids.solve_initially(level, &gravity, &ranks)?;
     if level < finest {
         return Ok(());
     }
@@ -166,8 +168,8 @@ pub(super) fn ready(
             let mut cycles = 0..gravity.config.initial_cycles;
             cycles.try_for_each(|_| grids.composite_cycle(&all, sweeps, &root))?;
         }
-        grids.renew_lag(&all)?;
+        grids.update_tau(&all)?;
     }
-    grids.beyond.solved = true;
-    measure(&mut grids, &mut residuals)
+    grids.exterior_potential.solved = true;
+    measure_residuals(&mut grids, &mut residuals)
 }

@@ -1,7 +1,7 @@
-//! What the gas does beyond the faces of the domain.
+//! Boundary conditions of the gas: diode and inflow.
 
 use super::formulas::{StateConfig, StateFormulas, VARIABLES, arguments};
-use super::rule_text::InflowText;
+use super::inflow_text::InflowText;
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel, SET_TOLERANCE};
 use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::{Ghost, Real, device};
@@ -14,15 +14,15 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Names of the faces, as the tables `[inflow.FACE]` spell them.
+/// Names of the faces in the tables `[inflow.FACE]`.
 pub const FACES: [[&str; 2]; 3] = [
     ["x_lower", "x_upper"],
     ["y_lower", "y_upper"],
     ["z_lower", "z_upper"],
 ];
 
-/// Outflow that lets nothing in: where the velocity of the nearest cell points into the domain it is taken away, with its kinetic
-/// energy.
+/// Outflow without inflow: removes the normal velocity of the nearest cell, with its kinetic energy, if it points into
+/// the domain.
 #[device]
 pub(super) fn diode<R: Real>(ghost: Ghost<R, Conserved<R>, 1>) -> Conserved<R> {
     let mut u = ghost.at(0);
@@ -39,24 +39,25 @@ pub(super) fn diode<R: Real>(ghost: Ghost<R, Conserved<R>, 1>) -> Conserved<R> {
     u
 }
 
-/// What flows in through a face, by formulas of x, y, z and t: the tables `[inflow.FACE]`. They are taken at the centres of ghost
-/// cells, in edges and corners also beyond other faces than periodic and reflecting ones; where such faces meet, their mean holds.
+/// Inflow state at a face, by formulas of x, y, z and t: the tables `[inflow.FACE]`. Formulas are evaluated at the
+/// centres of ghost cells, also in ghost cells at edges and corners unless the other face is periodic or reflecting.
+/// Ghost cells that belong to two or more such faces get the mean.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InflowConfig {
-    /// Part of the face that is open: where this formula is not 0. The rest is a reflecting wall.
+    /// The face is open where this formula is not 0 and a reflecting wall elsewhere; default: open everywhere.
     #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
     pub open: Option<String>,
-    /// Mass density, a formula of x y z t (and r, the distance from the origin).
+    /// Mass density, a formula of x, y, z, t and r (distance from the origin).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub density: Option<String>,
-    /// Particles per cubic centimetre in place of the density, where there is a table `[units]`.
+    /// Number density per cubic centimetre, instead of the density; needs a table `[units]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number_density_cm3: Option<String>,
     /// Pressure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure: Option<String>,
-    /// Temperature in kelvin in place of the pressure, where there is a table `[units]`.
+    /// Temperature in kelvin, instead of the pressure; needs a table `[units]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature_k: Option<String>,
     /// Velocity along x.
@@ -68,7 +69,7 @@ pub struct InflowConfig {
     /// Velocity along z.
     #[serde(default = "zero")]
     pub velocity_z: String,
-    /// Mass fraction of each passive scalar, by name; where absent 0, or what the plugin says that declares it.
+    /// Mass fraction of each passive scalar, by name. Default: 0, or the value declared by a plugin.
     #[serde(default)]
     pub scalars: BTreeMap<String, String>,
 }
@@ -77,10 +78,10 @@ fn zero() -> String {
     "0".into()
 }
 
-/// A state given by formulas.
+/// Boundary rule that evaluates formulas.
 pub(super) struct Inflow {
     formulas: StateFormulas,
-    /// Not 0 where the face is open; absent: everywhere.
+    /// Not 0 where the face is open; `None`: open everywhere.
     open: Option<Formula>,
     model: GasModel,
     /// Name of the table.
@@ -89,7 +90,7 @@ pub(super) struct Inflow {
 }
 
 impl Inflow {
-    pub(super) fn take(
+    pub(super) fn from_deck(
         deck: &mut Deck,
         path: &str,
         model: &GasModel,
@@ -120,13 +121,13 @@ impl Inflow {
 }
 
 impl Inflow {
-    /// The value of `where` at the cell; 1 where the table has none.
+    /// Returns the value of `where` at a cell; 1 if the table has no such key.
     fn opening(&self, centre: [f64; 3], time: f64) -> f64 {
         let open = self.open.as_ref();
         open.map_or(1.0, |open| open.eval(&arguments(centre, time)))
     }
 
-    /// What is wrong with the formulas at a cell, if anything: `where` first, then the state, then the scalars.
+    /// Describes the first error of the formulas at a cell: in `where`, the state or the scalars.
     fn fault(&self, centre: [f64; 3], time: f64) -> Option<String> {
         let table = &self.table;
         if self.opening(centre, time).is_nan() {
@@ -145,16 +146,16 @@ impl Inflow {
         let wrong = (0..self.model.scalars.len()).find(|&n| !fraction(n).is_finite());
         let why = match wrong {
             Some(n) => format!("the scalar {} is {}", self.model.scalars[n], fraction(n)),
-            None => self.wrong_set(centre, time)?,
+            None => self.invalid_set(centre, time)?,
         };
         Some(format!(
             "[{table}] at (x, y, z) = {centre:?}, t = {time}: {why}"
         ))
     }
 
-    fn wrong_set(&self, centre: [f64; 3], time: f64) -> Option<String> {
+    fn invalid_set(&self, centre: [f64; 3], time: f64) -> Option<String> {
         let fraction = |n| self.formulas.scalar_at(n, centre, time);
-        self.model.wrong_set(SET_TOLERANCE, fraction)
+        self.model.invalid_set(SET_TOLERANCE, fraction)
     }
 
     fn report(&self, cell: &GhostCell) {
@@ -191,7 +192,7 @@ impl<R: Real> CellRule<R> for Inflow {
             sound &= fraction.is_finite();
             *value = R::lit(fraction * primitive.density);
         }
-        sound &= self.wrong_set(cell.centre, cell.time).is_none();
+        sound &= self.invalid_set(cell.centre, cell.time).is_none();
         if !sound {
             self.report(cell);
         }
@@ -213,16 +214,16 @@ impl<R: Real> CellRule<R> for Inflow {
     }
 }
 
-/// The words for faces of the gas, each with a sentence about it.
+/// Boundary conditions of the gas by name, each with a description.
 pub const WORDS: [(&str, &str); 2] = [
-    ("diode", "Outflow that lets nothing in."),
-    ("inflow", "A state given by formulas of x, y, z and t."),
+    ("diode", "Outflow without inflow."),
+    ("inflow", "Inflow state by formulas of x, y, z and t."),
 ];
 
-/// Registers the words of the gas.
+/// Registers the boundary conditions of the gas.
 ///
 /// # Errors
-/// Another plugin has taken one.
+/// Another plugin uses one of the names.
 pub fn register(sim: &mut Engine, model: &GasModel) -> Result<(), Error> {
     let [(diode_word, _), (inflow_word, doc)] = WORDS;
     sim.register_boundary::<Gas, diode>(diode_word, [])?;
@@ -230,7 +231,7 @@ pub fn register(sim: &mut Engine, model: &GasModel) -> Result<(), Error> {
     let inflow = move |deck: &mut Deck, [axis, side]: [usize; 2], _: &FieldSpec| {
         let table = format!("inflow.{}", FACES[axis][side]);
         let rule: Arc<dyn BoundaryRule> =
-            Arc::new(Inflow::take(deck, &table, &model, faults.clone())?);
+            Arc::new(Inflow::from_deck(deck, &table, &model, faults.clone())?);
         Ok(rule)
     };
     sim.register_boundary_rule::<Gas>(inflow_word, doc, inflow)
@@ -249,7 +250,7 @@ mod tests {
         pressure   = "0.4"
     "#;
 
-    /// A domain that is open below y = 0 as `inflow` says, and has outflow elsewhere.
+    /// Returns boundaries with `inflow` at the lower y face and outflow elsewhere.
     fn open_below(inflow: Inflow) -> Boundaries<f64> {
         let mut faces = [const { [const { FaceRule::<f64>::Outflow }; 2] }; 3];
         faces[1][0] = FaceRule::Rule(Arc::new(inflow));
@@ -259,13 +260,13 @@ mod tests {
         }
     }
 
-    /// Below y = 0 the face is open for x < 1 and a wall elsewhere, in all ghost layers.
+    /// The lower y face is open for x < 1 and a wall elsewhere, in all ghost layers.
     #[test]
     fn an_inflow_face_is_a_wall_where_it_is_closed() {
         let mut deck = Deck::parse("inflow.toml", DECK).unwrap();
         let model = GasModel::plain(1.4, &[]);
         let inflow =
-            Inflow::take(&mut deck, "inflow.y_lower", &model, FaultBox::default()).unwrap();
+            Inflow::from_deck(&mut deck, "inflow.y_lower", &model, FaultBox::default()).unwrap();
         let boundaries = open_below(inflow);
         // cells of width 0.5; two ghost layers below y = 0, none elsewhere
         let n = 4;

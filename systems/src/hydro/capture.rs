@@ -1,4 +1,4 @@
-//! What is kept of a cell that no flux mends: its patch, and which cells took first-order fluxes in each round of mending.
+//! Captures of cells that stay unphysical: the patch, and the first-order cells of each round of correction.
 
 use crate::fields::{Gas, GasModel};
 use nestar_engine::Error;
@@ -10,17 +10,23 @@ use nestar_kernels::hydro::CellMask10;
 use nestar_kernels::mesh::face_direction;
 use serde::{Deserialize, Serialize};
 
-/// The level at hand, and the model of the gas where a failure leaves a capture.
-pub(super) type Given<'a> = (&'a LevelClock, &'a Topology, Option<&'a GasModel>);
+/// Level that is advanced.
+#[derive(Clone, Copy)]
+pub(super) struct LevelInput<'a> {
+    pub clock: &'a LevelClock,
+    pub topology: &'a Topology,
+    /// Gas model, if a failure is to leave a capture.
+    pub capture: Option<&'a GasModel>,
+}
 
-/// Why a step cannot be taken, or that the device failed.
+/// Result of a step of a level.
 pub(super) type StepResult<T> = Result<T, StepFailure>;
 
-/// Why a step of a level does not stand.
+/// Reasons why a step of a level fails.
 pub(super) enum StepFailure {
-    /// Its result is unphysical.
-    Rejected(Hopeless),
-    /// The run cannot go on.
+    /// The result is unphysical.
+    Rejected(UnphysicalCell),
+    /// The run must stop.
     Failed(Error),
 }
 
@@ -42,38 +48,44 @@ impl From<RanksError> for StepFailure {
     }
 }
 
-/// What a capture of the gas has beyond the patch.
+/// Details of a gas capture in addition to the patch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct GasDetails {
-    /// The set that each component belongs to, 0: none.
+    /// Set of each component; 0: none.
     pub sets: Vec<usize>,
-    /// In each round of mending the cells, -1 to 8 along each axis, that took first-order fluxes.
+    /// Per round of correction: cells with first-order fluxes, -1 to 8 along each axis.
     pub rounds: Vec<Vec<[i32; 3]>>,
 }
 
-/// A cell that stays unphysical: its description, row and cell, state after the step.
-pub(super) type Found = (String, (u32, usize), Vec<f64>);
-
-/// What the ranks know of a cell that stays unphysical.
-pub(super) struct Hopeless {
-    /// Row and cell, on the rank that names it.
-    pub place: Option<(u32, usize)>,
-    /// Its state after the step there.
-    pub after: Vec<f64>,
-    /// Its description, on all ranks.
+/// A cell of this rank that stays unphysical.
+pub(super) struct FoundCell {
     pub why: String,
-    /// The text of a capture, on all ranks, if one was made.
+    /// Row and cell.
+    pub place: (u32, usize),
+    /// State after the step.
+    pub after: Vec<f64>,
+}
+
+/// A cell that stays unphysical, as all ranks know it.
+pub(super) struct UnphysicalCell {
+    /// Row and cell, on the rank that found it.
+    pub place: Option<(u32, usize)>,
+    /// State after the step, on that rank.
+    pub after: Vec<f64>,
+    /// Description, on all ranks.
+    pub why: String,
+    /// Text of the capture on all ranks, if one was made.
     pub capture: Option<String>,
 }
 
-impl Hopeless {
-    /// What the ranks agree on, of which one or more have found a cell.
-    pub fn agreed(found: Option<Found>, others: &Comm) -> StepResult<Self> {
-        let own = found.as_ref().map(|(why, ..)| why.clone());
+impl UnphysicalCell {
+    /// Agrees on one cell among those that the ranks have found.
+    pub fn agreed(found: Option<FoundCell>, others: &Comm) -> StepResult<Self> {
+        let own = found.as_ref().map(|cell| cell.why.clone());
         let why = others.first_error(own)?.unwrap_or_default();
-        let first = found.filter(|(own, ..)| *own == why);
+        let first = found.filter(|cell| cell.why == why);
         let (place, after) =
-            first.map_or((None, Vec::new()), |(_, place, after)| (Some(place), after));
+            first.map_or((None, Vec::new()), |cell| (Some(cell.place), cell.after));
         Ok(Self {
             place,
             after,
@@ -82,18 +94,19 @@ impl Hopeless {
         })
     }
 
-    /// The text of a capture, on the rank that names the cell.
+    /// Returns the text of the capture, on the rank that found the cell.
     fn text(
         &self,
         gas: &FieldView<Gas>,
         clock: &LevelClock,
-        (watch, model): (&Watch, &GasModel),
+        log: &FallbackLog,
+        model: &GasModel,
     ) -> Result<Option<String>, DeviceError> {
         let Some(place) = self.place else {
             return Ok(None);
         };
         let capture = Capture::of(gas, clock, place, self.after.clone())?;
-        let details = watch.details(model, capture.components.len());
+        let details = log.details(model, capture.components.len());
         let capture = Capture {
             why: self.why.clone(),
             details: toml::Table::try_from(details).unwrap_or_default(),
@@ -103,21 +116,21 @@ impl Hopeless {
     }
 }
 
-/// Writes down what the rounds of mending do around a row.
+/// Records the first-order cells around a row in each round of correction.
 #[derive(Default)]
-pub(super) struct Watch {
-    /// Whether the step of the level has to be repeated before it is mended.
-    pub again: bool,
+pub(super) struct FallbackLog {
+    /// `true` if the update of the level must be repeated before it is corrected.
+    pub repeat: bool,
     /// The row, on the rank that owns it.
     pub row: Option<u32>,
     rounds: Vec<CellMask10>,
 }
 
-impl Watch {
-    /// Another round, in which the cells `mask` of rows take first-order fluxes.
+impl FallbackLog {
+    /// Records a round in which the cells `mask` use first-order fluxes.
     pub fn note(&mut self, topology: &Topology, mask: impl Fn(u32) -> [u64; 8]) {
         if let Some(row) = self.row {
-            self.rounds.push(surroundings(topology, mask, row));
+            self.rounds.push(mask_with_layer(topology, mask, row));
         }
     }
 
@@ -133,8 +146,8 @@ impl Watch {
     }
 }
 
-/// The cells of a patch and of the layer beyond each of its faces that take first-order fluxes, of the `mask`s of rows.
-pub(super) fn surroundings(
+/// Returns the first-order cells of a patch and of the layer outside each face, from the masks of rows.
+pub(super) fn mask_with_layer(
     topology: &Topology,
     mask: impl Fn(u32) -> [u64; 8],
     row: u32,
@@ -160,27 +173,28 @@ pub(super) fn surroundings(
     cells
 }
 
-/// Mends a level by `mend`; where that is in vain and a capture is wanted, mends it again and writes down what happens.
-pub(super) fn mended(
+/// Corrects a level with `correct`. If that fails and a capture is wanted, repeats the update and the correction and
+/// records the rounds.
+pub(super) fn apply_fallback(
     gas: &FieldView<Gas>,
     clock: &LevelClock,
-    wanted: Option<&GasModel>,
+    capture: Option<&GasModel>,
     others: &Comm,
-    mut mend: impl FnMut(&mut Watch) -> StepResult<u64>,
+    mut correct: impl FnMut(&mut FallbackLog) -> StepResult<u64>,
 ) -> StepResult<u64> {
-    let first = mend(&mut Watch::default());
-    let (Err(StepFailure::Rejected(hopeless)), Some(model)) = (&first, wanted) else {
+    let first = correct(&mut FallbackLog::default());
+    let (Err(StepFailure::Rejected(cell)), Some(model)) = (&first, capture) else {
         return first;
     };
-    let mut watch = Watch {
-        again: true,
-        row: hopeless.place.map(|(row, _)| row),
-        ..Watch::default()
+    let mut log = FallbackLog {
+        repeat: true,
+        row: cell.place.map(|(row, _)| row),
+        ..FallbackLog::default()
     };
-    let mut again = mend(&mut watch);
-    if let Err(StepFailure::Rejected(hopeless)) = &mut again {
-        let own = hopeless.text(gas, clock, (&watch, model))?;
-        hopeless.capture = others.first_error(own)?;
+    let mut again = correct(&mut log);
+    if let Err(StepFailure::Rejected(cell)) = &mut again {
+        let own = cell.text(gas, clock, &log, model)?;
+        cell.capture = others.first_error(own)?;
     }
     again
 }

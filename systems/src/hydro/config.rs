@@ -1,4 +1,4 @@
-//! The table `[hydro]`.
+//! Defines the table `[hydro]`.
 
 use crate::fields::GasUnits;
 use crate::fields::quantities::needs_units;
@@ -30,7 +30,7 @@ macro_rules! choice {
 }
 
 choice! {
-    /// Time integration of the gas.
+    /// Time integration scheme of the gas.
     SchemeWord => Scheme:
     /// MUSCL-Hancock.
     MusclHancock,
@@ -43,7 +43,7 @@ choice! {
     ReconstructionWord => Reconstruction:
     /// Piecewise linear.
     Plm,
-    /// Piecewise parabolic; with `muscl-hancock` smooth extrema keep their height and strong shocks are flattened.
+    /// Piecewise parabolic. With `muscl-hancock` smooth extrema are preserved and strong shocks are flattened.
     Ppm,
 }
 choice! {
@@ -61,26 +61,26 @@ choice! {
 choice! {
     /// Riemann solver.
     RiemannWord => RiemannSolver:
-    /// Three waves.
+    /// Three waves (HLLC).
     Hllc,
-    /// Two waves.
+    /// Two waves (HLLE).
     Hlle,
-    /// The exact solution.
+    /// Exact solution.
     Exact,
 }
 
-/// Whether the internal energy of the gas is carried beside its total energy: `true`, `false` or a table of thresholds.
+/// Dual-energy formalism: `true`, `false` or a table of thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum DualEnergyChoice {
-    /// With the usual thresholds, or not at all.
+    /// On with the default thresholds, or off.
     Switch(bool),
-    /// With these thresholds.
+    /// On with these thresholds.
     Thresholds(DualEnergyConfig),
 }
 
 impl DualEnergyChoice {
-    /// As the kernels take it.
+    /// Returns the thresholds for the kernels; `None` if switched off.
     #[must_use]
     pub fn thresholds(self) -> Option<DualEnergy> {
         match self {
@@ -94,18 +94,19 @@ impl DualEnergyChoice {
     }
 }
 
-/// Where the gas takes its internal energy from its own equation.
+/// Thresholds of the dual-energy formalism: where the internal energy is taken from its own equation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DualEnergyConfig {
-    /// Where the total energy leaves less than so much of the kinetic energy.
+    /// Used if the thermal energy is less than this fraction of the kinetic energy.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub kinetic: f64,
-    /// Or less than so much of density times the square of the largest change of velocity to a neighbouring cell.
+    /// Used also if the thermal energy is less than this factor times the density times the squared largest velocity
+    /// difference to a neighbouring cell.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub gradient: f64,
-    /// But not where gas meets in a jump: where so much of the change of velocity over four cells lies within two, and is faster than
-    /// sound.
+    /// Not used in shocks: where two cells hold more than this fraction of the velocity difference over four cells and
+    /// that difference is supersonic.
     #[schemars(range(min = 0.5, max = 1.0))]
     pub jump: f64,
 }
@@ -136,26 +137,28 @@ pub struct HydroConfig {
     pub scheme: SchemeWord,
     /// Reconstruction of face states.
     pub reconstruction: ReconstructionWord,
-    /// Slope limiter; `ppm` with `muscl-hancock` has limits of its own.
+    /// Slope limiter; `ppm` with `muscl-hancock` has its own.
     pub limiter: LimiterWord,
     /// Parameter of the minmod limiter, from 1 (most diffusive) to 2.
     #[schemars(range(min = 1.0, max = 2.0))]
     pub minmod_theta: f64,
     /// Riemann solver.
     pub riemann: RiemannWord,
-    /// Names of passive scalars: letters, digits and `_`, at most 59.
+    /// Names of passive scalars: letters, digits and `_`; at most 59 names.
     pub scalars: Vec<String>,
-    /// Sets of scalars that are all the gas consists of, such as `[["hydrogen", "helium"]]`: their fractions sum to 1 in every cell.
+    /// Sets of scalars that make up all of the gas, such as `[["hydrogen", "helium"]]`: their mass fractions sum to 1
+    /// in every cell.
     pub scalar_sets: Vec<Vec<String>>,
-    /// Mean mass of a particle of the gas in masses of hydrogen atoms, for its temperature in kelvin; absent: 0.6, that of ionised gas, in
-    /// a deck with a table `[units]`, where alone it means something.
+    /// Mean molecular weight in units of the hydrogen mass, for temperatures in kelvin. Only with a table `[units]`;
+    /// default: 0.6, ionised gas.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = 1000.0))]
     pub mean_molecular_weight: Option<f64>,
-    /// Whether the internal energy is carried beside the total energy, so that cold gas that moves fast keeps its temperature: `true`, or
-    /// thresholds such as `{ kinetic = 3e-2, gradient = 0.2, jump = 0.6 }`. With `muscl-hancock` only.
+    /// Dual-energy formalism: evolves the internal energy beside the total energy, so that cold supersonic gas keeps
+    /// its temperature. `true`, or thresholds such as `{ kinetic = 3e-2, gradient = 0.2, jump = 0.6 }`. Only with
+    /// `muscl-hancock`.
     pub dual_energy: DualEnergyChoice,
-    /// Whether the gas stands still, for runs of particles alone: it attracts, but nothing moves it.
+    /// Keeps the gas at rest, for runs with particles only: the gas attracts, but is not advanced.
     pub frozen: bool,
 }
 
@@ -178,7 +181,7 @@ impl Default for HydroConfig {
 }
 
 impl HydroConfig {
-    /// The choices as the kernels take them.
+    /// Returns the numerical method for the kernels.
     #[must_use]
     pub fn method(&self) -> FluidMethod {
         FluidMethod {
@@ -191,10 +194,10 @@ impl HydroConfig {
         }
     }
 
-    /// What units make of the gas, if there are any.
+    /// Returns the units of the gas, if the deck has a table `[units]`.
     ///
     /// # Errors
-    /// A mean molecular weight without units.
+    /// A mean molecular weight is given without units.
     pub fn physical(
         &self,
         deck: &Deck,
@@ -208,34 +211,34 @@ impl HydroConfig {
         Ok(units.map(|units| GasUnits::of(&units, given.unwrap_or(GasUnits::IONISED))))
     }
 
-    /// How the gas is advanced, if its choices go together.
+    /// Returns the numerical method if its choices are compatible.
     ///
     /// # Errors
-    /// The internal energy is to be carried by another scheme than `muscl-hancock`.
+    /// The dual-energy formalism is combined with a scheme other than `muscl-hancock`.
     pub fn checked_method(&self, deck: &Deck) -> Result<FluidMethod, DeckError> {
         let method = self.method();
         if method.dual.is_some() && method.scheme != Scheme::MusclHancock {
-            let why = "the internal energy is carried with hydro.scheme = \"muscl-hancock\" only; set that, or leave the key out";
+            let why = "the dual-energy formalism needs hydro.scheme = \"muscl-hancock\": set that, or remove this key";
             return Err(deck.error_at("hydro.dual_energy", why));
         }
         Ok(method)
     }
 
-    /// The scalars' names.
+    /// Returns the names of the scalars.
     ///
     /// # Errors
-    /// A name twice, empty or with other characters; too many.
+    /// A name is empty, duplicate or has other characters; there are too many names.
     pub fn checked_scalars(&self, deck: &Deck) -> Result<Vec<String>, DeckError> {
         for (n, name) in self.scalars.iter().enumerate() {
             let path = format!("hydro.scalars[{n}]");
             if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
                 return Err(deck.error_at(
                     &path,
-                    format!("a scalar's name has letters, digits and `_` only, found {name:?}"),
+                    format!("the name of a scalar must have only letters, digits and `_`, found {name:?}"),
                 ));
             }
             if self.scalars[..n].contains(name) {
-                return Err(deck.error_at(&path, format!("the scalar {name:?} stands here twice")));
+                return Err(deck.error_at(&path, format!("the scalar {name:?} is listed twice")));
             }
         }
         let most = nestar_kernels::mesh::MAX_COMPONENTS - self.method().gas_components();
@@ -248,10 +251,10 @@ impl HydroConfig {
         Ok(self.scalars.clone())
     }
 
-    /// The scalars that belong together, by component of the gas.
+    /// Returns the sets of scalars, by component of the gas.
     ///
     /// # Errors
-    /// A set of fewer than two scalars, a name that is no scalar's or stands in two sets.
+    /// A set has fewer than two scalars; a name is unknown or belongs to two sets.
     pub fn checked_sets(&self, deck: &Deck) -> Result<ShareSets, DeckError> {
         let mut taken: Vec<usize> = Vec::new();
         let mut sets = ShareSets::default();
@@ -262,17 +265,17 @@ impl HydroConfig {
             let mut components = Vec::new();
             for (m, name) in names.iter().enumerate() {
                 let Some(scalar) = self.scalars.iter().position(|known| known == name) else {
-                    return wrong(m, format!("{name:?} is none of hydro.scalars"));
+                    return wrong(m, format!("{name:?} is not in hydro.scalars"));
                 };
                 if taken.contains(&scalar) {
-                    return wrong(m, format!("{name:?} belongs to a set already"));
+                    return wrong(m, format!("{name:?} already belongs to a set"));
                 }
                 taken.push(scalar);
                 components.push(self.method().gas_components() + scalar);
             }
             if components.len() < 2 {
                 let path = format!("hydro.scalar_sets[{n}]");
-                return Err(deck.error_at(&path, "a set has at least two scalars"));
+                return Err(deck.error_at(&path, "a set must have at least two scalars"));
             }
             sets = sets.with(&components);
         }

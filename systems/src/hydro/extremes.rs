@@ -1,12 +1,12 @@
-//! The least and largest of what a step forms of the initial gas: a precision must hold it.
+//! Range of the initial gas quantities, which the precision of the run must represent.
 
 use bevy_ecs::prelude::*;
 use nestar_device::math::sum3;
 use nestar_engine::Error;
 use nestar_engine::step::{Magnitude, require_range as require};
 
-/// What a step forms of a state, with the powers of length, mass and time: wave speeds take products of two densities and squares
-/// of velocities, fluxes of energy the cube of a velocity.
+/// Quantities that a step computes, with their powers of length, mass and time. Wave speeds take products of two
+/// densities and squares of velocities, energy fluxes the cube of a velocity.
 const QUANTITIES: [(&str, [i32; 3]); 5] = [
     ("the square of the density", [-6, 2, 0]),
     ("the pressure", [-1, 1, -2]),
@@ -15,7 +15,7 @@ const QUANTITIES: [(&str, [i32; 3]); 5] = [
     ("the square of the velocity", [2, 0, -2]),
 ];
 
-/// Least and largest of what a step forms of a state, in the states that patches were filled with.
+/// Smallest and largest value of each quantity in the initial states.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]
 pub struct Extremes([[f64; 2]; QUANTITIES.len()]);
 
@@ -26,7 +26,7 @@ impl Default for Extremes {
 }
 
 impl Extremes {
-    /// Of some states, density, velocity and pressure, of a gas with the ratio `gamma` of specific heats.
+    /// Returns the range over states (density, velocity, pressure) of a gas with adiabatic index `gamma`.
     #[must_use]
     pub fn of(states: impl Iterator<Item = [f64; 5]>, gamma: f64) -> Self {
         let of_state = |found: Self, state| found.joined(Self::of_state(state, gamma));
@@ -39,7 +39,7 @@ impl Extremes {
         Self([rho * rho, p, sound, flux, speed].map(|value| [value, value]))
     }
 
-    /// Of the states of both.
+    /// Returns the union of two ranges.
     #[must_use]
     pub fn joined(self, other: Self) -> Self {
         let pairs = |n: usize| (self.0[n], other.0[n]);
@@ -49,7 +49,7 @@ impl Extremes {
         }))
     }
 
-    /// As the engine takes them. Gas at rest is no small velocity: of that the largest counts alone.
+    /// Converts to the magnitudes of the engine. The smallest velocity is ignored, because gas may be at rest.
     fn magnitudes(self) -> Vec<Magnitude> {
         let mut ranges = self.0;
         let [.., velocity] = &mut ranges;
@@ -64,10 +64,10 @@ impl Extremes {
     }
 }
 
-/// Refuses an initial gas that the run's precision does not hold.
+/// Checks that the precision of the run can represent the initial gas.
 ///
 /// # Errors
-/// Which quantity is out of range, and in which units it would not be; another rank has failed.
+/// Names the quantity that is out of range and suitable units; another rank has failed.
 pub fn require_range(world: &World) -> Result<(), Error> {
     require(world, &world.resource::<Extremes>().magnitudes())
 }

@@ -1,4 +1,4 @@
-//! States given by formulas of the deck.
+//! Gas states given by formulas of the deck.
 
 use super::initial::{InitialState, Primitive, PrimitiveColumns};
 use crate::fields::quantities::needs_units;
@@ -8,24 +8,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A state by formulas of x, y, z and t: the table `[initial]`.
+/// Gas state by formulas of x, y, z and t: the table `[initial]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StateConfig {
-    /// Gauss-Legendre points per axis and cell for the initial state (cell averages); 1: the cell centre.
+    /// Gauss-Legendre points per axis and cell for the cell averages of the initial state; 1: the cell centre.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 4))]
     pub samples: usize,
-    /// Mass density, a formula of x y z t (and r, the distance from the origin).
+    /// Mass density, a formula of x, y, z, t and r (distance from the origin).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub density: Option<String>,
-    /// Particles per cubic centimetre in place of the density, where there is a table `[units]`.
+    /// Number density per cubic centimetre, instead of the density; needs a table `[units]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number_density_cm3: Option<String>,
     /// Pressure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure: Option<String>,
-    /// Temperature in kelvin in place of the pressure, where there is a table `[units]`; see hydro.mean_molecular_weight.
+    /// Temperature in kelvin, instead of the pressure; needs a table `[units]` (see `hydro.mean_molecular_weight`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature_k: Option<String>,
     /// Velocity along x.
@@ -37,7 +37,7 @@ pub struct StateConfig {
     /// Velocity along z.
     #[serde(default = "zero")]
     pub velocity_z: String,
-    /// Mass fraction of each passive scalar, by name; where absent 0, or what the plugin says that declares it.
+    /// Mass fraction of each passive scalar, by name. Default: 0, or the value declared by a plugin.
     #[serde(default)]
     pub scalars: BTreeMap<String, String>,
 }
@@ -50,33 +50,33 @@ fn zero() -> String {
     "0".into()
 }
 
-/// Variables of state formulas.
+/// Variables of the formulas.
 pub(super) const VARIABLES: [&str; 5] = ["x", "y", "z", "t", "r"];
 
-/// The compiled formulas of a state.
+/// Compiled formulas of a gas state.
 pub struct StateFormulas {
     samples: usize,
     /// Density, velocity x y z, pressure.
     gas: [Formula; GAS_COMPONENTS],
     scalars: Vec<Option<Formula>>,
-    /// Numbers of the scalars that the table names.
+    /// Indices of the scalars that the table names.
     given: Vec<usize>,
 }
 
 impl StateFormulas {
-    /// Takes the table `path` of the deck.
+    /// Reads and compiles the table `path` of the deck.
     ///
     /// # Errors
-    /// A missing or wrong formula, a scalar that is not declared.
+    /// A formula is missing or invalid; a scalar is not declared.
     pub fn from_deck(deck: &mut Deck, path: &str, model: &GasModel) -> Result<Self, DeckError> {
         let config: StateConfig = deck.table(path)?;
         Self::compile(deck, path, model, &config)
     }
 
-    /// Compiles the formulas of `config`, which stand in the table `path`.
+    /// Compiles the formulas of `config`, read from the table `path`.
     ///
     /// # Errors
-    /// A wrong formula, a scalar that is not declared.
+    /// A formula is invalid; a scalar is not declared.
     pub fn compile(
         deck: &Deck,
         path: &str,
@@ -115,7 +115,7 @@ impl StateFormulas {
         })
     }
 
-    /// The state at a point and time.
+    /// Evaluates the state at a point and time.
     #[must_use]
     pub fn at(&self, x: [f64; 3], t: f64) -> Primitive {
         let w: [f64; GAS_COMPONENTS] = std::array::from_fn(|c| self.gas[c].eval(&arguments(x, t)));
@@ -126,7 +126,7 @@ impl StateFormulas {
         }
     }
 
-    /// Mass fraction of scalar `n` at a point and time.
+    /// Evaluates the mass fraction of scalar `n` at a point and time.
     #[must_use]
     pub fn scalar_at(&self, n: usize, x: [f64; 3], t: f64) -> f64 {
         self.scalars[n]
@@ -136,18 +136,18 @@ impl StateFormulas {
 }
 
 impl StateFormulas {
-    /// Formulas of density, velocity x y z and pressure, of the [`VARIABLES`].
+    /// Formulas of density, velocity x y z and pressure, as functions of the [`VARIABLES`].
     pub(super) fn gas(&self) -> &[Formula; GAS_COMPONENTS] {
         &self.gas
     }
 
-    /// Formulas of the scalars' mass fractions; absent where they are 0.
+    /// Formulas of the mass fractions of the scalars; `None`: 0.
     pub(super) fn scalars(&self) -> &[Option<Formula>] {
         &self.scalars
     }
 }
 
-/// The formulas of density and pressure, whatever they are given by.
+/// Compiles density and pressure, from code units or from physical units.
 fn amounts(
     deck: &Deck,
     path: &str,
@@ -173,29 +173,29 @@ fn amounts(
     ])
 }
 
-/// The error of a table that says an amount by none of two keys.
+/// Returns the error for a table that has neither of two keys.
 fn missing(deck: &Deck, path: &str, [plain, other]: [&str; 2]) -> DeckError {
     let begin = match deck.has(path) {
         true => format!("`{path}`: missing key `{plain}` (a formula)"),
         false => format!("the table [{path}] is missing; it needs {plain} and others"),
     };
-    let instead = format!("in a deck with a table [units] `{other}` may stand in its place");
+    let instead = format!("in a deck with a table [units] `{other}` may be given instead");
     deck.error_at(path, format!("{begin}; {instead}"))
 }
 
-/// A formula of an amount.
+/// A formula for the density or the pressure.
 struct Amount<'a> {
     key: &'static str,
     said: &'a str,
-    /// What its value is multiplied by, if it is in units of its own.
+    /// Conversion factor to code units, if the key has a physical unit.
     factor: Option<f64>,
 }
 
-/// A key, and what the deck says.
+/// A key and its text in the deck.
 type Said<'a> = (&'static str, &'a Option<String>);
 
 impl<'a> Amount<'a> {
-    /// By the first key, in code units, or by the second, which needs units.
+    /// Takes the first key (code units) or the second (physical units, needs `[units]`).
     fn of(
         deck: &Deck,
         path: &str,

@@ -1,4 +1,4 @@
-//! Initial states: primitive variables at points, averaged over cells into conserved ones.
+//! Initial states: primitive variables at points, averaged over cells to conserved variables.
 
 mod quadrature;
 
@@ -16,7 +16,7 @@ use nestar_kernels::{CELLS, PATCH};
 use quadrature::{Rule, symmetric_sum};
 use rayon::prelude::*;
 
-/// A gas state at a point, code units.
+/// A gas state at a point, in code units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Primitive {
     /// Mass density, positive.
@@ -28,12 +28,12 @@ pub struct Primitive {
 }
 
 impl Primitive {
-    /// Density, momentum and total energy densities into `out[0..5]`.
+    /// Writes density, momentum and total energy density to `out[0..5]`.
     pub fn conserved(&self, gamma: f64, out: &mut [f64]) {
         out[..GAS_COMPONENTS].copy_from_slice(&conserved_from_primitive(&self.array(), gamma));
     }
 
-    /// Internal energy density.
+    /// Returns the internal energy density.
     pub(super) fn internal_energy(&self, gamma: f64) -> f64 {
         self.pressure * (1.0 / (gamma - 1.0))
     }
@@ -49,40 +49,40 @@ impl Primitive {
     }
 }
 
-/// Whether density and pressure of a primitive state are positive and all of it is finite.
+/// Returns `true` if density and pressure are positive and all values are finite.
 #[device]
 pub(super) fn is_physical<R: Real>(w: &[R; 5]) -> bool {
     let finite = w[1].is_finite() && w[2].is_finite() && w[3].is_finite();
     finite && w[0] > 0.0 && w[0].is_finite() && w[4] > 0.0 && w[4].is_finite()
 }
 
-/// Points to evaluate and the states found there, by column.
+/// Points and the states there, column by column.
 #[derive(Clone, Debug, Default)]
 pub struct PrimitiveColumns {
-    /// Level of the cells that the points lie in.
+    /// Level of the cells that contain the points.
     pub level: usize,
     /// Coordinates x, y, z of the points.
     pub points: [Vec<f64>; 3],
     /// States at the points.
     pub states: Vec<Primitive>,
-    /// Concentration (mass fraction) of each passive scalar at the points.
+    /// Mass fraction of each passive scalar at the points.
     pub scalars: Vec<Vec<f64>>,
 }
 
 impl PrimitiveColumns {
-    /// Number of points.
+    /// Returns the number of points.
     #[must_use]
     pub fn len(&self) -> usize {
         self.points[0].len()
     }
 
-    /// Whether there are no points.
+    /// Returns `true` if there are no points.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.points[0].is_empty()
     }
 
-    /// Point `n`.
+    /// Returns point `n`.
     #[must_use]
     pub fn point(&self, n: usize) -> [f64; 3] {
         std::array::from_fn(|a| self.points[a][n])
@@ -91,20 +91,21 @@ impl PrimitiveColumns {
 
 /// An initial state. Any closure from a point to a [`Primitive`] is one (without scalars).
 pub trait InitialState: Send + Sync + 'static {
-    /// Fills `columns.states` at `columns.points`, and those of `columns.scalars` that it knows: they are 0, or what their plugins say.
+    /// Fills `columns.states` at `columns.points`, and those of `columns.scalars` that it defines; they hold default
+    /// values before.
     fn fill(&self, columns: &mut PrimitiveColumns);
 
-    /// Numbers of the scalars that it knows; `None`: it cannot tell.
+    /// Returns the indices of the scalars that it defines; `None` if it cannot tell.
     fn scalars_given(&self) -> Option<Vec<usize>> {
         None
     }
 
-    /// Gauss-Legendre points per axis and cell, 1 to 4; 1 is the cell centre.
+    /// Returns the number of Gauss-Legendre points per axis and cell, 1 to 4; 1 is the cell centre.
     fn samples(&self) -> usize {
         1
     }
 
-    /// What the state must have put into the finished hierarchy, if it can tell.
+    /// Returns the energy that the state injects, if any, for a check of the finished hierarchy.
     fn injection(&self) -> Option<Injection> {
         None
     }
@@ -122,19 +123,19 @@ impl<F: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> InitialState for F {
     }
 }
 
-/// Energy that an initial state puts into a part of the domain.
+/// Energy that an initial state injects into a part of the domain.
 pub struct Injection {
-    /// How much it must be.
+    /// Injected energy.
     pub energy: f64,
-    /// The key of the deck that says so.
+    /// Key of the deck that sets it.
     pub key: &'static str,
-    /// Whether a point belongs to the part.
+    /// Returns `true` for points of the injection region.
     pub within: Box<dyn Fn([f64; 3]) -> bool + Send + Sync>,
-    /// What to do where it is another.
+    /// Advice if the energy on the mesh differs.
     pub remedy: String,
 }
 
-/// The run's initial state.
+/// Initial state of the run.
 #[derive(Resource)]
 pub struct InitialGas(pub Box<dyn InitialState>);
 
@@ -147,17 +148,17 @@ pub fn fill_initial_gas(
     mut extremes: ResMut<Extremes>,
     mut gas: Write<Gas>,
 ) -> Result<(), Error> {
-    let fill = Fill::new(&initial, &model, &topology);
+    let fill = InitialFill::new(&initial, &model, &topology);
     let found = in_precision!(gas.precision(), R => fill.rows::<R>(&new.rows, &mut gas))?;
     *extremes = extremes.joined(found);
     Ok(())
 }
 
-/// Rows that are filled on the host before they go to the pool.
+/// Number of rows that are filled on the host before they go to the pool.
 const ROWS_AT_A_TIME: usize = 256;
 
-/// What filling a patch needs.
-pub(super) struct Fill<'a> {
+/// Data for filling patches.
+pub(super) struct InitialFill<'a> {
     initial: &'a dyn InitialState,
     model: &'a GasModel,
     topology: &'a Topology,
@@ -165,8 +166,8 @@ pub(super) struct Fill<'a> {
     states: StateRules,
 }
 
-impl<'a> Fill<'a> {
-    /// For patches of a hierarchy.
+impl<'a> InitialFill<'a> {
+    /// Collects the data for patches of a hierarchy.
     pub fn new(initial: &'a InitialGas, model: &'a GasModel, topology: &'a Topology) -> Self {
         Self {
             initial: &*initial.0,
@@ -177,7 +178,7 @@ impl<'a> Fill<'a> {
         }
     }
 
-    /// Values of a row.
+    /// Returns the number of values of a row.
     pub fn row_length(&self) -> usize {
         (self.model.first_scalar() + self.model.scalars.len()) * CELLS
     }
@@ -202,7 +203,7 @@ impl<'a> Fill<'a> {
 
 /// Averages the state over the cells of one patch.
 pub(super) fn fill_patch<R: Element>(
-    fill: &Fill,
+    fill: &InitialFill,
     row: u32,
     out: &mut [R],
 ) -> Result<Extremes, String> {
@@ -215,7 +216,7 @@ pub(super) fn fill_patch<R: Element>(
     let mut columns = sample_points(&block, width, rule, &model.initial);
     columns.level = level;
     fill.initial.fill(&mut columns);
-    make_whole(&mut columns, model)?;
+    normalise_sets(&mut columns, model)?;
     let gas = |state: &Primitive| conserved_from_primitive(&state.array(), model.gamma);
     let gas: Vec<_> = columns.states.iter().map(gas).collect();
     let mut terms = vec![0.0; samples];
@@ -226,12 +227,12 @@ pub(super) fn fill_patch<R: Element>(
         }
         for (c, value) in out.iter_mut().skip(cell).step_by(CELLS).enumerate() {
             for (term, n) in terms.iter_mut().zip(range.clone()) {
-                let value = component(&columns, &gas, model, (n, c));
+                let value = component(&columns, &gas, model, n, c);
                 *term = rule.weights[n - range.start] * value;
             }
             *value = R::lit(symmetric_sum(&mut terms));
         }
-        settle(out, cell, &states);
+        make_consistent(out, cell, &states);
         check_stored(out, cell, states.physical, &columns, cell * samples)?;
     }
     Ok(Extremes::of(
@@ -240,8 +241,8 @@ pub(super) fn fill_patch<R: Element>(
     ))
 }
 
-/// Makes the averages of a cell agree.
-fn settle<R: Element>(row: &mut [R], cell: usize, states: &StateFunctions<R>) {
+/// Makes the stored components of a cell consistent.
+fn make_consistent<R: Element>(row: &mut [R], cell: usize, states: &StateFunctions<R>) {
     let Some(dependents) = &states.dependents else {
         return;
     };
@@ -251,10 +252,10 @@ fn settle<R: Element>(row: &mut [R], cell: usize, states: &StateFunctions<R>) {
     row.zip(state).for_each(|(value, settled)| *value = settled);
 }
 
-/// Divides the fractions of each set by their sum, which is 1 but for round-off.
-fn make_whole(columns: &mut PrimitiveColumns, model: &GasModel) -> Result<(), String> {
+/// Normalises the fractions of each set, whose sum is 1 up to round-off.
+fn normalise_sets(columns: &mut PrimitiveColumns, model: &GasModel) -> Result<(), String> {
     for n in 0..columns.len() {
-        if let Some(why) = model.wrong_set(SET_TOLERANCE, |s| columns.scalars[s][n]) {
+        if let Some(why) = model.invalid_set(SET_TOLERANCE, |s| columns.scalars[s][n]) {
             let (place, level) = (columns.point(n), columns.level);
             return Err(format!(
                 "the initial state at (x, y, z) = {place:?} (level {level}): {why}"
@@ -280,7 +281,7 @@ pub(super) fn block_of(topology: &Topology, row: u32, level: usize) -> CellBlock
     }
 }
 
-/// Whether a cell is still physical in the run's precision: a pressure can drown in the round-off of the total energy.
+/// Checks a cell in the precision of the run: the pressure may be lost in the round-off of the total energy.
 fn check_stored<R: Element>(
     row: &[R],
     cell: usize,
@@ -295,18 +296,19 @@ fn check_stored<R: Element>(
     let (place, level, given) = (columns.point(n), columns.level, &columns.states[n]);
     Err(format!(
         "the initial state near (x, y, z) = {place:?} (level {level}) is lost in round-off: density {}, velocity {:?}, \
-         pressure {} give no positive pressure once they are stored as total energy; raise the pressure, lower the velocity \
+         pressure {} give no positive pressure after conversion to total energy; raise the pressure, lower the velocity \
          or set run.precision = \"double\"",
         given.density, given.velocity, given.pressure
     ))
 }
 
-/// Component `c` of the conserved state at point `n`, of which the gas is `gas[n]`.
+/// Returns component `c` of the conserved state at point `n`; the gas components are `gas[n]`.
 fn component(
     columns: &PrimitiveColumns,
     gas: &[[f64; GAS_COMPONENTS]],
     model: &GasModel,
-    (n, c): (usize, usize),
+    n: usize,
+    c: usize,
 ) -> f64 {
     if model.internal_energy() == Some(c) {
         return columns.states[n].internal_energy(model.gamma);
@@ -338,7 +340,7 @@ fn check(columns: &PrimitiveColumns, n: usize, level: usize) -> Result<(), Strin
     ))
 }
 
-/// The points of all cells of a patch, cell by cell.
+/// Returns the sample points of a patch, cell by cell.
 fn sample_points(
     block: &CellBlock,
     width: [f64; 3],

@@ -1,6 +1,6 @@
-//! Whether the finished hierarchy holds the energy that the initial state was to put into it.
+//! Checks that the finished hierarchy holds the energy that the initial state injects.
 
-use super::initial::{Fill, InitialGas, Injection, fill_patch};
+use super::initial::{InitialFill, InitialGas, Injection, fill_patch};
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_engine::comm::Ranks;
@@ -9,10 +9,10 @@ use nestar_engine::mesh::Topology;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::{CELLS, PATCH};
 
-/// Refuses a hierarchy whose leaf cells have another energy than the initial state was to inject. All ranks call this.
+/// Checks the injected energy in leaf cells against the deck. Collective over all ranks.
 ///
 /// # Errors
-/// What was injected in place of what the deck says, and the remedy; another rank has failed.
+/// The energy differs (the message has the remedy); another rank has failed.
 pub fn require_injection(world: &World) -> Result<(), Error> {
     let Some(injection) = world.resource::<InitialGas>().0.injection() else {
         return Ok(());
@@ -25,7 +25,7 @@ pub fn require_injection(world: &World) -> Result<(), Error> {
         .all_gather(&own.to_le_bytes())?;
     let read = |bytes: &Vec<u8>| bytes.first_chunk().map_or(0.0, |b| f64::from_le_bytes(*b));
     let found: f64 = all.iter().map(read).sum();
-    // in single precision each cell is rounded
+    // each cell is rounded in single precision
     let tolerance = match precision {
         Precision::Single => 1e-6,
         Precision::Double => 1e-10,
@@ -35,15 +35,15 @@ pub fn require_injection(world: &World) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Setup(format!(
-        "{key}: {wanted:e} was to be injected, but the cells that were to take it have {found:e}; {}",
+        "{key}: the energy to be injected is {wanted:e}, but the cells of the injection region hold {found:e}; {}",
         injection.remedy
     )))
 }
 
-/// The energy that leaf cells of this rank that belong to the injection have been filled with.
+/// Returns the injected energy in the leaf cells of this rank.
 fn injected<R: Element>(world: &World, injection: &Injection) -> Result<f64, Error> {
     let (topology, model) = (world.resource::<Topology>(), world.resource::<GasModel>());
-    let fill = Fill::new(world.resource::<InitialGas>(), model, topology);
+    let fill = InitialFill::new(world.resource::<InitialGas>(), model, topology);
     let mut values = vec![R::lit(0.0); fill.row_length()];
     let mut energy = 0.0;
     for level in 0..=topology.finest() {
@@ -63,7 +63,7 @@ fn injected<R: Element>(world: &World, injection: &Injection) -> Result<f64, Err
     Ok(energy)
 }
 
-/// The cells of a patch whose centres belong to the injection.
+/// Returns the cells of a patch whose centres lie in the injection region.
 fn cells_within(topology: &Topology, level: usize, row: u32, injection: &Injection) -> Vec<usize> {
     let block = super::initial::block_of(topology, row, level);
     let centre = |n: usize| block.centre([n % PATCH, n / PATCH % PATCH, n / (PATCH * PATCH)]);

@@ -4,15 +4,15 @@ pub mod boundary;
 mod capture;
 pub mod config;
 pub mod device;
+mod diagnostics;
 pub mod extremes;
+pub mod fallback;
 pub mod formulas;
+mod inflow_text;
 pub mod initial;
 pub mod injection;
-pub mod mending;
-mod physical;
 pub mod replay;
-mod rule_text;
-mod sets;
+mod scalar_sets;
 pub mod solver;
 mod step;
 pub mod systems;
@@ -21,7 +21,7 @@ pub use config::HydroConfig;
 pub use initial::{InitialState, Injection, Primitive, PrimitiveColumns};
 
 use crate::fields::quantities::{WITH_UNITS, derived_fields, vocabulary};
-use crate::fields::{Declared, Derived, Gas, GasModel, MassFlux};
+use crate::fields::{Derived, Gas, GasDeclarations, GasModel, MassFlux};
 use crate::order::{Advance, Limit};
 use crate::units::Units;
 use device::GasDevice;
@@ -32,17 +32,20 @@ use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use solver::HydroSolver;
 
-/// The plugin: registers the gas, its limits and its step.
+/// Plugin that registers the gas, its time-step limit and its update.
 pub struct Hydro {
-    /// Limiter of the interpolation between levels.
+    /// Slope limiter of the prolongation.
     pub prolongation: SlopeLimiter,
-    /// Courant number: the share of a cell that signals cross in a step, above 0 and at most 1.
+    /// Courant number, above 0 and at most 1.
     pub courant: f64,
 }
 
 impl Plugin for Hydro {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        let declared = sim.world.remove_resource::<Declared>().unwrap_or_default();
+        let declared = sim
+            .world
+            .remove_resource::<GasDeclarations>()
+            .unwrap_or_default();
         let leaves_fluxes = declared.mass_fluxes;
         let (config, model) = gas(sim, declared)?;
         sim.keep_keys(&["hydro.gamma", "hydro.scalars", "hydro.scalar_sets"]);
@@ -58,7 +61,8 @@ impl Plugin for Hydro {
                 &config,
                 &model,
                 pool,
-                (courant, leaves_fluxes),
+                courant,
+                leaves_fluxes,
                 sim.levels(),
             )?)),
             None => HydroSolver::new(&config, &model, sim.precision(), courant),
@@ -68,12 +72,12 @@ impl Plugin for Hydro {
         sim.world.insert_resource(model);
         sim.world.insert_resource(Extremes::default());
         sim.check_initial(extremes::require_range);
-        sim.check_changed(sets::require_sets);
+        sim.check_changed(scalar_sets::require_sets);
         if config.frozen {
             return Ok(());
         }
         sim.system_in(Limit::Propose, systems::limit_by_courant);
-        // it works on the interior while copies travel
+        // it advances the interior while halo messages are in flight
         let mut fluid = match leaves_fluxes {
             true => sim.system_in(Advance::Fluid, systems::advance_gas_with_mass_fluxes),
             false => sim.system_in(Advance::Fluid, systems::advance_gas),
@@ -85,19 +89,19 @@ impl Plugin for Hydro {
     }
 }
 
-/// Leaves what snapshots and diagnostics say of the gas beyond its values.
+/// Adds facts about the gas to snapshots and columns to the diagnostics.
 fn facts(sim: &mut Engine, model: &GasModel) {
     let mut facts = sim.world.resource_mut::<RunFacts>();
     facts.0.insert("gamma".into(), model.gamma);
     if let Some(physical) = &model.physical {
         let weight = physical.mean_molecular_weight;
         facts.0.insert("mean_molecular_weight".into(), weight);
-        physical::register(sim, model, physical);
+        diagnostics::register(sim, model, physical);
     }
 }
 
-/// The table, with the scalars that plugins have declared, and what it says of the gas.
-fn gas(sim: &mut Engine, declared: Declared) -> Result<(HydroConfig, GasModel), Error> {
+/// Reads the table, adds declared scalars and builds the gas model.
+fn gas(sim: &mut Engine, declared: GasDeclarations) -> Result<(HydroConfig, GasModel), Error> {
     let mut config: HydroConfig = sim.deck.table("hydro")?;
     declared.join(&mut config.scalars, &mut config.scalar_sets);
     config.checked_method(&sim.deck)?;
@@ -121,7 +125,7 @@ fn gas(sim: &mut Engine, declared: Declared) -> Result<(HydroConfig, GasModel), 
     Ok((config, model))
 }
 
-/// Adds a number that a plugin names, which is made of the gas and of some scalars.
+/// Adds a derived field of a plugin.
 fn add_derived(model: &mut GasModel, mut derived: Derived) -> Result<(), Error> {
     let name = &derived.name;
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -130,20 +134,20 @@ fn add_derived(model: &mut GasModel, mut derived: Derived) -> Result<(), Error> 
     let taken = || vocabulary(model).iter().any(|(taken, _)| taken == name);
     if !plain || (!replaces && taken()) {
         return Err(Error::Setup(format!(
-            "a derived field cannot have the name {name:?}: it begins with a letter, has letters, digits and `_` only, and is \
-             nobody else's"
+            "the name {name:?} of a derived field is invalid or in use: it must begin with a letter and have only letters, digits \
+             and `_`"
         )));
     }
     let scalars: Vec<&str> = derived.scalars.iter().map(String::as_str).collect();
     derived.number.components = match derived.at_rest {
-        true => model.numbers_at_rest(&scalars)?,
-        false => model.numbers(&scalars)?,
+        true => model.component_numbers_at_rest(&scalars)?,
+        false => model.component_numbers(&scalars)?,
     };
     model.derived.push(derived);
     Ok(())
 }
 
-/// Unit and powers of (length, mass, time) of what a component is.
+/// Unit of a component, and its powers of length, mass and time.
 type Unit = (&'static str, [i32; 3]);
 
 const DENSITY: Unit = ("mass/length**3", [-3, 1, 0]);
@@ -165,7 +169,7 @@ fn component(
     }
 }
 
-/// Nobody stores or interpolates them: each step makes them anew.
+/// Returns the field of mass fluxes, which is neither stored nor interpolated: each step overwrites it.
 fn mass_fluxes() -> FieldSpec {
     let mut spec = FieldSpec {
         prolong: Prolong::None,

@@ -1,4 +1,4 @@
-//! The step of a captured patch once more, on the host: the same passes, bit for bit.
+//! Replays the step of a captured patch on the host: the same passes, bit for bit.
 
 use super::HydroConfig;
 use super::capture::GasDetails;
@@ -12,28 +12,28 @@ use nestar_kernels::hydro::eos::primitive_from_conserved;
 use nestar_kernels::hydro::{CellMask10, FaceFluxes, LaneChoice, PatchScratch, PatchSolver};
 use nestar_kernels::mesh::ShareSets;
 
-/// What a pass makes of a patch.
+/// Result of one pass over a patch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayPass {
-    /// Cells of the patch, and of the layer around it, that take first-order fluxes.
+    /// Number of cells with first-order fluxes, in the patch and the layer around it.
     pub first_order: usize,
-    /// Cells of the patch that come out unphysical.
+    /// Number of unphysical cells of the patch.
     pub unphysical: usize,
-    /// The captured cell: by component, per unit volume.
+    /// State of the captured cell, by component, per unit volume.
     pub state: Vec<f64>,
 }
 
-/// Density, velocity x y z and pressure of a state, code units.
+/// Converts a state to density, velocity x y z and pressure, in code units.
 #[must_use]
 pub fn primitive(state: &[f64], gamma: f64) -> [f64; GAS_COMPONENTS] {
     primitive_from_conserved(&std::array::from_fn(|c| state[c]), gamma)
 }
 
-/// The passes of the captured step with the methods of `config`, over `dt`: one with the scheme's own fluxes, then one for each
-/// round of mending.
+/// Repeats the captured step with the method of `config` over `dt`: one pass with the fluxes of the scheme, then one
+/// for each round of correction.
 ///
 /// # Errors
-/// The capture is none of the gas, or has fewer layers of ghost cells than the methods read.
+/// The capture is not of the gas, or has too few ghost layers for the method.
 pub fn replay(capture: &Capture, config: &HydroConfig, dt: f64) -> Result<Vec<ReplayPass>, Error> {
     let components = capture.components.len();
     let details: Result<GasDetails, _> = capture.details.clone().try_into();
@@ -41,7 +41,7 @@ pub fn replay(capture: &Capture, config: &HydroConfig, dt: f64) -> Result<Vec<Re
     if capture.field != Gas::NAME || components < config.method().gas_components() {
         let field = &capture.field;
         return Err(Error::Setup(format!(
-            "the field `{field}` has no step to repeat"
+            "steps of the field `{field}` cannot be replayed"
         )));
     }
     in_precision!(capture.precision, R => passes::<R>(capture, config, dt, &details))
@@ -58,7 +58,7 @@ fn passes<R: GasReal>(
     let mut scratch = solver.scratch();
     let Some(block) = capture.block::<R>(solver.ghosts()) else {
         return Err(Error::Setup(format!(
-            "these methods read {} layers of ghost cells, the capture has {}",
+            "the method needs {} ghost layers, but the capture has {}",
             solver.ghosts(),
             capture.layers
         )));
@@ -67,15 +67,16 @@ fn passes<R: GasReal>(
     let rounds = details.rounds.iter().map(|cells| Some(&cells[..]));
     let passes = std::iter::once(None).chain(rounds);
     Ok(passes
-        .map(|cells| pass(&solver, &mut scratch, (capture, dt), cells))
+        .map(|cells| pass(&solver, &mut scratch, capture, dt, cells))
         .collect())
 }
 
-/// What the solver makes of the patch in `scratch` over `dt`, if these cells take first-order fluxes.
+/// Updates the patch in `scratch` over `dt`, with first-order fluxes in these cells.
 fn pass<R: GasReal>(
     solver: &PatchSolver<R>,
     scratch: &mut PatchScratch<R>,
-    (capture, dt): (&Capture, f64),
+    capture: &Capture,
+    dt: f64,
     first_order: Option<&[[i32; 3]]>,
 ) -> ReplayPass {
     let rates = capture.width.map(|w| R::lit(dt / w));
@@ -100,7 +101,7 @@ fn solver_of<R: GasReal>(config: &HydroConfig, components: usize, of: &[usize]) 
     PatchSolver::new(method, config.gamma, scalars, LaneChoice::Auto).with_sets(sets(of))
 }
 
-/// Puts a block with ghost cells where the solver reads it.
+/// Copies a block with ghost cells to the input of the solver.
 fn put<R: GasReal>(block: &[R], components: usize, scratch: &mut PatchScratch<R>) {
     let stride = scratch.component_stride();
     let each = block.len() / components;
@@ -109,7 +110,7 @@ fn put<R: GasReal>(block: &[R], components: usize, scratch: &mut PatchScratch<R>
     }
 }
 
-/// Cells -1 to 8 along each axis.
+/// Builds a mask of cells -1 to 8 along each axis.
 fn mask(cells: &[[i32; 3]]) -> CellMask10 {
     let mut mask = CellMask10::new();
     let inside = |cell: &&[i32; 3]| cell.iter().all(|i| (-1..=8).contains(i));
@@ -119,7 +120,7 @@ fn mask(cells: &[[i32; 3]]) -> CellMask10 {
     mask
 }
 
-/// The sets of components, each given by its number.
+/// Builds the sets of scalars from the set number of each component.
 fn sets(of: &[usize]) -> ShareSets {
     let most = of.iter().copied().max().unwrap_or(0).min(of.len());
     (1..=most).fold(ShareSets::default(), |sets, set| {

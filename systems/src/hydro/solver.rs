@@ -1,4 +1,4 @@
-//! The gas solver of a run: the patch solver in the run's precision, its working space, and what it remembers per patch.
+//! The gas solver of a run: patch solver, scratch memory and cached signal rates.
 
 use super::HydroConfig;
 use super::device::GasDevice;
@@ -11,9 +11,9 @@ use nestar_kernels::hydro::{HydroReal, LaneChoice, PatchScratch, PatchSolver};
 use nestar_kernels::mesh::GatherScratch;
 use nestar_kernels::mesh::fluxes::FACE;
 
-/// Floating-point types that the gas can be advanced in.
+/// Floating-point types in which the gas can be advanced.
 pub trait GasReal: HydroReal + Element {
-    /// The run's solver in this precision, if that is the run's.
+    /// Returns the solver if the run has this precision.
     fn of(solver: &mut HydroSolver) -> Option<&mut GasSolver<Self>>;
 }
 
@@ -37,39 +37,39 @@ impl GasReal for f64 {
     }
 }
 
-/// The gas solver in the precision of the run.
+/// The gas solver in the precision of the run, on the host or on a device.
 #[derive(Resource)]
 pub enum HydroSolver {
-    /// 32-bit values.
+    /// Single precision on the host.
     Single(GasSolver<f32>),
-    /// 64-bit values.
+    /// Double precision on the host.
     Double(GasSolver<f64>),
-    /// Values of either kind on a device.
+    /// Either precision on a device.
     Device(Box<GasDevice>),
 }
 
-/// The gas solver in one precision.
+/// The gas solver on the host in one precision.
 pub struct GasSolver<R: GasReal> {
     /// Advances one patch.
     pub patch: PatchSolver<R>,
     /// Courant number.
     pub courant: f64,
     pub(super) scratch: PerThread<ThreadScratch<R>>,
-    /// Per row: the largest signal rate, good while `seen` is the pool's count of its changes and no change since `counts`
-    /// may concern any row of the level.
+    /// Per row: largest signal rate, valid while `seen` equals the change count of the row in the pool. No change later
+    /// than `counts` may concern all rows of the level.
     pub(super) rates: SharedCells<R>,
     pub(super) seen: Vec<u32>,
-    /// Per level: the pool's count of changes that all of its rows were last looked at with.
+    /// Per level: change count of the pool at the latest evaluation of all rows.
     pub(super) counts: Vec<u64>,
-    /// Per row: cells whose latest update came out unphysical.
+    /// Per row: cells with an unphysical state after the latest update.
     pub(super) unphysical: SharedCells<[u64; 8]>,
-    /// Per row: cells that take first-order fluxes in the step being mended.
+    /// Per row: cells that use first-order fluxes in the step being corrected.
     pub(super) first_order: Vec<[u64; 8]>,
-    /// Rows of the level at hand whose signal rate is out of date.
+    /// Rows of the current level with an outdated signal rate.
     pub(super) stale: Vec<u32>,
 }
 
-/// One thread's working space.
+/// Scratch memory of one thread.
 pub struct ThreadScratch<R> {
     pub(super) patch: PatchScratch<R>,
     pub(super) gather: GatherScratch<R>,
@@ -78,7 +78,7 @@ pub struct ThreadScratch<R> {
 }
 
 impl HydroSolver {
-    /// A solver as the deck asks for.
+    /// Builds the solver for a deck.
     #[must_use]
     pub fn new(config: &HydroConfig, model: &GasModel, precision: Precision, courant: f64) -> Self {
         match precision {
@@ -116,14 +116,14 @@ impl<R: GasReal> GasSolver<R> {
         }
     }
 
-    /// Makes room for `rows` rows on levels up to `level`.
+    /// Allocates memory for `rows` rows on levels up to `level`.
     pub(super) fn grow(&mut self, rows: usize, level: usize) {
         if self.counts.len() <= level {
             self.counts.resize(level + 1, 0);
         }
         if self.seen.len() < rows {
             self.rates.resize(rows, R::lit(0.0));
-            // no count of changes is this large: the rate of a new row is out of date
+            // marks the rate of a new row as outdated
             self.seen.resize(rows, u32::MAX);
             self.unphysical.resize(rows, [0; 8]);
             self.first_order.resize(rows, [0; 8]);

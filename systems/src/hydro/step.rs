@@ -1,4 +1,4 @@
-//! The update of the patches of a level on the host.
+//! Update of the patches of a level on the host.
 
 use super::solver::{GasReal, GasSolver, ThreadScratch};
 use crate::fields::Gas;
@@ -10,14 +10,14 @@ use nestar_kernels::mesh::fluxes::FACE;
 use nestar_kernels::mesh::gather::{GatherTarget, GhostView, gather};
 use rayon::prelude::*;
 
-/// What the update of any patch of the level needs.
+/// Data for the update of any patch of a level.
 pub(super) struct LevelStep<'a, R: GasReal> {
     pub level: usize,
     pub rates: [R; 3],
     pub inverse_dx: [R; 3],
     pub view: GhostView<'a, R>,
     pub gas: FieldView<'a, Gas>,
-    /// Where mass fluxes go, if somebody reads them.
+    /// Output of the mass fluxes, if requested.
     pub mass: Option<Rows<'a, R>>,
 }
 
@@ -33,7 +33,7 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
         }
     }
 
-    /// Advances patches, each once; whether a cell came out unphysical.
+    /// Advances distinct patches. Returns `true` if a cell is unphysical afterwards.
     pub fn advance_all(&self, solver: &GasSolver<R>, rows: &[u32]) -> bool {
         let advance = |&row: &u32| {
             let mut scratch = solver.scratch.get();
@@ -43,10 +43,10 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
         rows.par_iter().map(advance).reduce(|| false, |a, b| a | b)
     }
 
-    /// Advances one patch into the next bank, with its registers.
+    /// Advances one patch into the next bank and fills its flux registers.
     ///
     /// # Safety
-    /// No other thread may work on `row` meanwhile.
+    /// No other thread may use `row` meanwhile.
     pub unsafe fn advance(
         &self,
         solver: &GasSolver<R>,

@@ -1,9 +1,9 @@
-//! The systems of the gas: the Courant limit and the step of a level.
+//! Systems of the gas: the Courant limit and the update of a level.
 
-use super::capture::{Given, StepFailure, StepResult};
+use super::capture::{LevelInput, StepFailure, StepResult};
 use super::solver::{GasReal, HydroSolver};
 use super::step::LevelStep;
-use super::{capture, mending};
+use super::{capture, fallback};
 use crate::fields::{Gas, GasModel, MassFlux};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -14,10 +14,10 @@ use nestar_engine::step::{FieldView, Read, RunCounters, StepLimits, StepVerdict,
 use nestar_engine::{Error, in_precision};
 use rayon::prelude::*;
 
-/// What helps where a step stays unphysical.
+/// Advice for a step that stays unphysical.
 const ADVICE: &str = "try a smaller time.courant, hydro.riemann = \"hlle\", hydro.limiter = \"minmod\" or more resolution";
 
-/// Limit: no signal crosses more than the Courant number of a cell (Schive et al. 2018, eq. 2, with each axis' own width).
+/// Limits the time step by the Courant condition (Schive et al. 2018, eq. 2, with the cell width of each axis).
 pub fn limit_by_courant(
     clock: Res<LevelClock>,
     topology: Res<Topology>,
@@ -39,7 +39,7 @@ pub fn limit_by_courant(
     Ok(())
 }
 
-/// The largest signal rate of the level, and the Courant number.
+/// Returns the largest signal rate of the level, and the Courant number.
 fn largest_rate<R: GasReal>(
     clock: &LevelClock,
     topology: &Topology,
@@ -68,7 +68,7 @@ fn largest_rate<R: GasReal>(
     let rates = solver.rates.as_mut_slice();
     let largest = rows.iter().fold(R::lit(0.0), |most, &row| {
         let rate = rates[row as usize];
-        // a NaN must not be passed over
+        // keep a NaN
         if rate > most || nestar_device::Lane::is_nan(rate) {
             rate
         } else {
@@ -78,7 +78,7 @@ fn largest_rate<R: GasReal>(
     Some((largest.to_f64(), solver.courant))
 }
 
-/// What the step of the gas works with.
+/// Data of the gas update.
 #[derive(SystemParam)]
 pub struct Fluid<'w, 's> {
     clock: Res<'w, LevelClock>,
@@ -92,12 +92,13 @@ pub struct Fluid<'w, 's> {
     model: Res<'w, GasModel>,
 }
 
-/// Advances the gas of the level from its present bank to the next, which becomes the present one if the step stands.
+/// Advances the gas of the level from the present bank to the next, which becomes the present one if the step is
+/// accepted.
 pub fn advance_gas(mut fluid: Fluid) -> Result<(), Error> {
     fluid.advance(None)
 }
 
-/// The same, and leaves the mass fluxes.
+/// Advances the gas, as [`advance_gas`], and stores the mass fluxes.
 pub fn advance_gas_with_mass_fluxes(
     mut fluid: Fluid,
     mut mass: Write<MassFlux>,
@@ -107,22 +108,25 @@ pub fn advance_gas_with_mass_fluxes(
 
 impl Fluid<'_, '_> {
     fn advance(&mut self, mass: Option<&FieldView<MassFlux>>) -> Result<(), Error> {
-        let wanted = self.verdict.last.then_some(&*self.model);
-        let (clock, topology, gas) = (&*self.clock, &*self.topology, &mut self.gas);
-        let (given, ranks) = ((clock, topology, wanted), &mut self.ranks);
+        let (gas, ranks) = (&mut self.gas, &mut self.ranks);
+        let input = LevelInput {
+            clock: &self.clock,
+            topology: &self.topology,
+            capture: self.verdict.last.then_some(&*self.model),
+        };
         let step = if let (HydroSolver::Device(solver), Some(tables)) =
             (&mut *self.solver, &self.tables)
         {
-            solver.advance(given, tables, gas, mass, ranks)
+            solver.advance(input, tables, gas, mass, ranks)
         } else {
             in_precision!(gas.precision(), R =>
-                fluid_level::<R>(given, gas, mass, &mut self.solver, ranks))
+                advance_level::<R>(input, gas, mass, &mut self.solver, ranks))
         };
         match step {
-            Ok(mended) => self.counters.fallback_cells += mended,
-            Err(StepFailure::Rejected(hopeless)) => {
-                self.verdict.rejected = Some(format!("{}\n{ADVICE}", hopeless.why));
-                self.verdict.capture = hopeless.capture;
+            Ok(corrected) => self.counters.fallback_cells += corrected,
+            Err(StepFailure::Rejected(cell)) => {
+                self.verdict.rejected = Some(format!("{}\n{ADVICE}", cell.why));
+                self.verdict.capture = cell.capture;
             }
             Err(StepFailure::Failed(error)) => return Err(error),
         }
@@ -130,16 +134,22 @@ impl Fluid<'_, '_> {
     }
 }
 
-/// Advances a level; the number of mended cells, or why the step cannot stand.
-fn fluid_level<R: GasReal>(
-    (clock, topology, wanted): Given,
+/// Advances a level on the host. Returns the number of corrected cells, or why the step is rejected.
+fn advance_level<R: GasReal>(
+    input: LevelInput,
     gas: &mut Write<Gas>,
     mass: Option<&FieldView<MassFlux>>,
     solver: &mut HydroSolver,
     ranks: &mut Comm,
 ) -> StepResult<u64> {
+    let LevelInput {
+        clock,
+        topology,
+        capture,
+    } = input;
     let mass = mass.map(|mass| mass.present::<R>());
-    let differ = || Error::Setup("the gas solver and the pool differ in precision".into());
+    let differ =
+        || Error::Setup("the precision of the gas solver differs from that of the pool".into());
     let solver = R::of(solver).ok_or_else(differ)?;
     let level = clock.level;
     solver.grow(topology.capacity(), level);
@@ -154,12 +164,12 @@ fn fluid_level<R: GasReal>(
     let step = LevelStep::<R>::new(clock, gas.get(solver.patch.ghosts())?, mass);
     let left = split.as_ref().map_or(rows, |split| &split.boundary.rows);
     unphysical |= step.advance_all(solver, left);
-    let mended = if ranks.any(unphysical)? {
-        capture::mended(&step.gas, clock, wanted, ranks, |watch| {
-            if watch.again {
+    let corrected = if ranks.any(unphysical)? {
+        capture::apply_fallback(&step.gas, clock, capture, ranks, |log| {
+            if log.repeat {
                 step.advance_all(solver, rows);
             }
-            mending::mend(&step, topology, solver, ranks, watch)
+            fallback::first_order_fallback(&step, topology, solver, ranks, log)
         })?
     } else {
         0
@@ -170,5 +180,5 @@ fn fluid_level<R: GasReal>(
         solver.seen[row as usize] = gas.epoch(row);
     }
     solver.counts[level] = gas.changes();
-    Ok(mended)
+    Ok(corrected)
 }

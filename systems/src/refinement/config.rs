@@ -1,4 +1,4 @@
-//! The table `[mesh]` and its criteria `[[mesh.refine]]`.
+//! Defines the table `[mesh]` and its criteria `[[mesh.refine]]`.
 
 use crate::declare::PerLevel;
 use nestar_deck::{Deck, DeckError};
@@ -7,11 +7,11 @@ use nestar_kernels::mesh::prolong::SlopeLimiter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Limiter of the interpolation between levels.
+/// Slope limiter of the prolongation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProlongationWord {
-    /// The smaller one-sided difference.
+    /// Smallest one-sided difference.
     Minmod,
     /// Van Leer.
     VanLeer,
@@ -29,27 +29,28 @@ impl From<ProlongationWord> for SlopeLimiter {
     }
 }
 
-/// A refinement criterion. `field` is a field's name (density, momentum_x, energy, pressure, temperature, entropy,
+/// A refinement criterion. `field` is the name of a field (density, momentum_x, energy, pressure, temperature, entropy,
 /// sound_speed, velocity_x, speed, mach, scalar_NAME, fraction_NAME) or a formula of such names and x, y, z, r, t.
-/// Thresholds are numbers, or lists with one number per level from 0; a criterion refines no level behind its list's end.
+/// Thresholds are numbers or lists with one number per level, from level 0; levels after the end of the list are not
+/// refined by the criterion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "criterion", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Criterion {
-    /// Cells where the field lies above (or below) the threshold.
+    /// Refines cells in which the field is above (or below) the threshold.
     Threshold {
         /// Field or formula.
         field: String,
         /// Threshold in the field's unit.
         threshold: PerLevel<f64>,
-        /// Whether cells below the threshold are meant.
+        /// Refines below instead of above the threshold.
         #[serde(default)]
         below: bool,
     },
-    /// Cells where the field changes by more than the threshold times itself from one cell to the next.
+    /// Refines cells in which the relative difference of the field to a neighbour exceeds the threshold.
     Gradient {
         /// Field or formula.
         field: String,
-        /// Largest relative change that needs no refinement.
+        /// Largest relative difference that is not refined.
         #[schemars(extend("minimum" = 0.0))]
         threshold: PerLevel<f64>,
     },
@@ -57,51 +58,52 @@ pub enum Criterion {
     Lohner {
         /// Field or formula.
         field: String,
-        /// Largest estimate that needs no refinement, 0 to 1.
+        /// Largest estimate that is not refined, 0 to 1.
         #[schemars(extend("minimum" = 0.0, "maximum" = 1.0))]
         threshold: PerLevel<f64>,
-        /// Filter against ripples.
+        /// Noise filter.
         #[serde(default = "filter")]
         #[schemars(range(min = 0.0, max = 1.0))]
         filter: f64,
     },
-    /// Cells where |curl v| times the cell width exceeds the threshold times |v|.
+    /// Refines cells in which |curl v| times the cell width exceeds the threshold times |v|.
     Vorticity {
-        /// Largest ratio that needs no refinement.
+        /// Largest ratio that is not refined.
         #[schemars(extend("minimum" = 0.0))]
         threshold: PerLevel<f64>,
     },
-    /// Cells that resolve the Jeans length with fewer cells than the threshold.
+    /// Refines cells in which the Jeans length is resolved by fewer cells than the threshold.
     Jeans {
-        /// Fewest cells per Jeans length.
+        /// Smallest number of cells per Jeans length.
         #[schemars(extend("exclusiveMinimum" = 0.0))]
         threshold: PerLevel<f64>,
-        /// Gravitational constant in code units; in a deck with a table `[units]` "G" is that of nature.
+        /// Gravitational constant in code units; in a deck with a table `[units]`, "G" is the physical value.
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length**3/(mass*time**2)"))]
         gravity: f64,
     },
-    /// Cells that share volume with a box.
+    /// Refines cells that overlap a box.
     Box {
         /// Lower corner.
         left: [f64; 3],
         /// Upper corner.
         right: [f64; 3],
-        /// Finest level that the region asks for; absent: the finest of the run.
+        /// Finest level requested in the box; default: the finest level of the run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         level: Option<u32>,
     },
-    /// Cells that meet a sphere.
+    /// Refines cells that overlap a sphere.
     Sphere {
         /// Centre.
         centre: [f64; 3],
         /// Radius.
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
         radius: f64,
-        /// Finest level that the region asks for; absent: the finest of the run.
+        /// Finest level requested in the sphere; default: the finest level of the run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         level: Option<u32>,
     },
-    /// Cells where a formula of the fields, x, y, z, r, t, `level` and `width` (the smallest width of a cell) is not 0.
+    /// Refines cells in which a formula of the fields, x, y, z, r, t, `level` and `width` (smallest width of the cell)
+    /// is not 0.
     Formula {
         /// The condition.
         when: String,
@@ -116,18 +118,18 @@ fn filter() -> f64 {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MeshConfig {
-    /// Finest refinement level; 0: a uniform grid.
+    /// Finest refinement level; 0: uniform grid.
     #[schemars(range(min = 0, max = 12))]
     pub max_level: u32,
-    /// Steps of a level between two regrids: a number, or one per level.
+    /// Number of steps of a level between two regrids: a number, or one per level.
     #[schemars(extend("minimum" = 1))]
     pub regrid_interval: PerLevel<u32>,
-    /// Cells around a flagged cell that are refined with it, 0 to 8: a number, or one per level.
+    /// Number of cells around a flagged cell that are refined with it, 0 to 8: a number, or one per level.
     #[schemars(extend("minimum" = 0, "maximum" = 8, "unit" = "cell"))]
     pub flag_buffer: PerLevel<u32>,
-    /// Limiter of the interpolation between levels.
+    /// Slope limiter of the prolongation.
     pub prolongation: ProlongationWord,
-    /// Criteria; a cell that meets any of them is refined.
+    /// Refinement criteria; a cell that meets any of them is refined.
     pub refine: Vec<Criterion>,
 }
 
@@ -144,10 +146,10 @@ impl Default for MeshConfig {
 }
 
 impl MeshConfig {
-    /// What the engine needs of the table.
+    /// Returns the settings of the engine.
     ///
     /// # Errors
-    /// A list too short, a box without volume.
+    /// A list is too short; a box has no volume.
     pub fn settings(&self, deck: &Deck) -> Result<MeshSettings, DeckError> {
         let levels = self.max_level as usize;
         let list = |key: &str, values: &PerLevel<u32>| -> Result<Vec<u32>, DeckError> {

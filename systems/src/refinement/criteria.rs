@@ -1,4 +1,4 @@
-//! The criteria of the deck: which function marks a cell, by which numbers and parameters.
+//! Refinement criteria of the deck: functions with their inputs and parameters.
 
 use super::config::{Criterion, MeshConfig};
 use crate::fields::quantities::{compile, vocabulary};
@@ -11,7 +11,7 @@ use nestar_engine::mesh::RefineRequests;
 use nestar_engine::step::{Read, Settings};
 use nestar_kernels::criteria::cell;
 
-/// The criteria of a run.
+/// Criteria of a run.
 #[derive(Resource)]
 pub struct Criteria(pub CriteriaList);
 
@@ -19,7 +19,7 @@ impl Criteria {
     /// Compiles the criteria of `config`.
     ///
     /// # Errors
-    /// A mistake in a field or formula.
+    /// A field or formula is invalid.
     pub fn compile(config: &MeshConfig, deck: &Deck, model: &GasModel) -> Result<Self, DeckError> {
         let levels = config.max_level as usize;
         let list = config.refine.iter().enumerate();
@@ -46,7 +46,7 @@ impl Criteria {
     }
 }
 
-/// Numbers by their names.
+/// Returns quantities by name.
 fn named(model: &GasModel, names: &[&str]) -> Vec<CellQuantity> {
     let all = vocabulary(model);
     let find = |name: &&str| all.iter().find(|(n, _)| n == name);
@@ -55,7 +55,7 @@ fn named(model: &GasModel, names: &[&str]) -> Vec<CellQuantity> {
 }
 
 impl Criterion {
-    /// What says whether a cell is marked.
+    /// Returns the function that marks a cell.
     fn function(&self) -> CriterionFn {
         match self {
             Self::Threshold { below: true, .. } => CriterionFn::of::<cell::below>(),
@@ -70,7 +70,7 @@ impl Criterion {
         }
     }
 
-    /// The user's text for the number that it reads, with the key of that.
+    /// Returns key and text of the field or formula that it reads, if any.
     fn text(&self) -> Option<(&str, &str)> {
         match self {
             Self::Threshold { field, .. }
@@ -81,7 +81,7 @@ impl Criterion {
         }
     }
 
-    /// The numbers that it reads otherwise.
+    /// Returns the names of the built-in quantities that it reads.
     fn names(&self) -> &[&str] {
         match self {
             Self::Vorticity { .. } => &["velocity_x", "velocity_y", "velocity_z"],
@@ -90,7 +90,7 @@ impl Criterion {
         }
     }
 
-    /// The function's parameters on a level; `None`: it marks no cell there.
+    /// Returns the parameters on a level; `None`: the criterion does not apply there.
     fn parameters(&self, level: usize) -> Option<Vec<f64>> {
         let up_to = |finest: Option<u32>| finest.is_none_or(|finest| level < finest as usize);
         Some(match self {

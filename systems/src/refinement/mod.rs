@@ -1,4 +1,4 @@
-//! Adaptive refinement: which cells want a finer mesh.
+//! Adaptive mesh refinement criteria.
 
 pub mod config;
 pub mod criteria;
@@ -10,7 +10,7 @@ use crate::order::Flag;
 use criteria::Criteria;
 use nestar_engine::{Engine, Error, Plugin};
 
-/// The plugin: compiles the criteria of the mesh table and flags patches with them. Add it behind the gas.
+/// Plugin that compiles the criteria of the table `[mesh]` and flags patches. Add it after the gas.
 pub struct Refinement {
     /// The table `[mesh]`.
     pub config: MeshConfig,

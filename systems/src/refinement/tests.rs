@@ -1,4 +1,5 @@
-//! Every criterion on the emulated device against the host, on a refined hierarchy between walls and an inflow face.
+//! Compares every criterion on the emulated device with the host, on a refined hierarchy between walls and an inflow
+//! face.
 
 use super::MeshConfig;
 use super::criteria::Criteria;
@@ -58,7 +59,7 @@ refine = [{ criterion = "gradient", field = "pressure", threshold = 0.25 }]
 scalars = ["dye"]
 "#;
 
-/// Criteria of which each flags some cells of the hierarchy and not all; the two levels that can be refined are 0 and 1.
+/// Criteria that each flag some but not all cells of the hierarchy on the refinable levels 0 and 1.
 const CRITERIA: &[&str] = &[
     r#"{ criterion = "threshold", field = "density", threshold = [1.15, 1.1] }"#,
     r#"{ criterion = "threshold", field = "pressure", threshold = 0.21, below = true }"#,
@@ -106,7 +107,7 @@ fn simulation(domain: &str, precision: &str, device: &str) -> Engine {
     sim
 }
 
-/// The criteria `list` for the simulation.
+/// Compiles the criteria `list` for the simulation.
 fn criteria(sim: &Engine, list: &str) -> Criteria {
     let text = format!("[mesh]\nmax_level = 2\nflag_buffer = [1, 2]\nrefine = [{list}]\n");
     let mut deck = Deck::parse("list.toml", &text).unwrap();
@@ -115,7 +116,7 @@ fn criteria(sim: &Engine, list: &str) -> Criteria {
     Criteria::compile(&config, &deck, model).unwrap()
 }
 
-/// The sectors that the patches of `level` ask for by `list`, in the order of the level's rows.
+/// Returns the sectors that the patches of `level` request by `list`, in row order.
 fn sectors(sim: &mut Engine, list: &str, level: usize) -> Vec<u32> {
     let made = criteria(sim, list);
     sim.world.insert_resource(made);
@@ -136,7 +137,7 @@ fn sectors(sim: &mut Engine, list: &str, level: usize) -> Vec<u32> {
     sim.world.run_system_once(marked).unwrap()
 }
 
-/// Compares the flags by lists of `size` of the criteria, and by none.
+/// Compares the flags of lists of `size` criteria, and of an empty list.
 fn agree(domain: &str, precision: &str, size: usize) {
     let mut host = simulation(domain, precision, "cpu");
     let mut device = simulation(domain, precision, "emulated");
@@ -194,7 +195,7 @@ fn many_fields_are_kept_in_global_memory() {
     assert!(kept * LIST_BLOCK * 8 > limits.shared_per_block as usize);
 }
 
-/// Formulas that are not numbers somewhere end the run with the same words.
+/// Formulas that are not a number stop the run with the same message.
 #[test]
 fn faults_of_criteria_have_the_hosts_message() {
     for list in [
@@ -214,7 +215,7 @@ fn faults_of_criteria_have_the_hosts_message() {
     }
 }
 
-/// A field that several criteria read stands in a block once.
+/// A field that several criteria read is stored in a block once.
 #[test]
 fn fields_are_stored_once() {
     let sim = simulation(PERIODIC, "single", "cpu");

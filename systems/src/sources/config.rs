@@ -1,12 +1,12 @@
-//! The table `[sources]`.
+//! Defines the table `[sources]`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Accelerations and heating of the gas by formulas. They may name what refinement criteria may: x, y, z, r, t (the middle of the
-/// step at hand), level, width, the gas's quantities and its scalars (density, pressure, temperature, velocity_x, speed,
-/// fraction_NAME …). Second order in time where they depend on place and time; what they make of the gas's state is taken from
-/// before the step.
+/// Accelerations and heating of the gas by formulas. Variables are those of refinement criteria: x, y, z, r, t (middle
+/// of the step), level, width, and quantities and scalars of the gas (density, pressure, temperature, velocity_x,
+/// speed, fraction_NAME …). The scheme is of second order in time for the dependence on place and time; gas quantities
+/// are taken from before the step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SourcesConfig {
@@ -19,13 +19,14 @@ pub struct SourcesConfig {
     /// Acceleration along z.
     #[schemars(extend("unit" = "length/time**2"))]
     pub acceleration_z: String,
-    /// Energy that a volume gains in a time, a formula; cooling is negative. Of a rate by mass, write `density * rate`.
+    /// Heating rate per volume, a formula; negative values cool. For a rate per mass, write `density * rate`.
     #[schemars(extend("unit" = "mass/(length*time**3)"))]
     pub heating: String,
-    /// Whether half of a step's sources act before the gas moves and half after it (Strang), which is of second order in time;
-    /// otherwise all of them act after it.
+    /// Applies half of the sources before and half after the gas is advanced (Strang splitting, second order in time);
+    /// `false`: all of them after.
     pub split: bool,
-    /// Most widths of a cell through which gas may be accelerated in a step, |a| dt^2 <= limit * width; 0: no limit.
+    /// Largest number of cell widths across which gas may be accelerated in a step, |a| dt^2 <= limit * width; 0: no
+    /// limit.
     #[schemars(range(min = 0.0))]
     pub limit: f64,
 }

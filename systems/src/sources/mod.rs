@@ -20,11 +20,11 @@ use nestar_kernels::hydro::eos::{apply_kick, is_physical};
 use nestar_kernels::mesh::subcycle::{DONE, FAILED, Outcome};
 use std::sync::Arc;
 
-/// The plugin: reads the table `[sources]`, if the deck has it. Add it behind the gas.
+/// Plugin for the table `[sources]`. Add it after the gas.
 pub struct Sources;
 
-/// Accelerations along x, y, z and the heating of a volume, over a step: the internal energy changes by the heating alone. Fails
-/// where the gas is unphysical after it.
+/// Accelerations along x, y, z and heating per volume over a step; only heating changes the internal energy. Fails if
+/// the gas is unphysical afterwards.
 #[device]
 fn sources<R: Real>(u: (Conserved<R>, [R; 4]), at: &Place<R>) -> Outcome<Conserved<R>> {
     let (before, rates) = u;
@@ -40,8 +40,8 @@ fn sources<R: Real>(u: (Conserved<R>, [R; 4]), at: &Place<R>) -> Outcome<Conserv
     }
 }
 
-/// The time in which gas at rest is accelerated through half the width of its cell along an axis, squared; infinite where nothing
-/// accelerates it, and where that is no number, which [`sources`] says.
+/// Time in which gas at rest is accelerated across half a cell width along an axis, times the square root of `limit`;
+/// infinite without acceleration or if it is not a number, which [`sources`] reports.
 #[device]
 fn fall_time<R: Real>(u: (Conserved<R>, [R; 4]), at: &Place<R>, limit: R) -> R {
     let (_, rates) = u;
@@ -56,7 +56,7 @@ fn fall_time<R: Real>(u: (Conserved<R>, [R; 4]), at: &Place<R>, limit: R) -> R {
 }
 
 impl SourcesConfig {
-    /// The accelerations and the heating.
+    /// Compiles the accelerations and the heating.
     fn numbers(&self, deck: &Deck, model: &GasModel) -> Result<DerivedInputs, DeckError> {
         let texts = [
             ("acceleration_x", &self.acceleration_x),
@@ -72,7 +72,7 @@ impl SourcesConfig {
         list.map(DerivedInputs::new)
     }
 
-    /// Whether anything may accelerate the gas.
+    /// Returns `true` if an acceleration may be different from 0.
     fn accelerates(&self) -> bool {
         let texts = [
             &self.acceleration_x,

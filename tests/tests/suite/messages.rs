@@ -248,7 +248,7 @@ fn scalars_are_not_to_be_had_while_they_are_declared() {
     let found = sim.err().expect("refused").to_string();
     assert!(
         found.contains(
-            "the gas is not made yet: call `with_scalars` in the method `build` of the plugin"
+            "the gas is not built yet: call `with_scalars` in the method `build` of the plugin"
         ),
         "{found}"
     );

@@ -63,7 +63,7 @@ fn what_is_wrong_with_radiation_is_named_with_its_place() {
         "{falls}"
     );
     for (radiation, redshift, words) in [
-        (COLUMNS, "4", "reaches from redshift 0 to 3"),
+        (COLUMNS, "4", "covers redshifts 0 to 3"),
         (
             "{redshift=[0,3],HI=[1e-13]}",
             "1",
@@ -72,10 +72,10 @@ fn what_is_wrong_with_radiation_is_named_with_its_place() {
         (
             "{redshift=[0,3],heat_HI=[0,1]}",
             "1",
-            "of which `HI` has none at redshift 3",
+            "the photo-ionisation rate `HI` is 0 there",
         ),
-        ("uv.txd", "1", "ends in .csv or .zarr"),
-        ("none.csv", "1", "there is no file none.csv"),
+        ("uv.txd", "1", "does not end in .csv or .zarr"),
+        ("none.csv", "1", "file not found: none.csv"),
     ] {
         let radiation = format!("chemistry.radiation={radiation}");
         let why = refused(&[&radiation, &format!("chemistry.redshift={redshift}")]);
@@ -85,5 +85,5 @@ fn what_is_wrong_with_radiation_is_named_with_its_place() {
         );
     }
     let without = refused(&["chemistry.radiation={redshift=[0,1]}"]);
-    assert!(without.contains("give `chemistry.redshift`"), "{without}");
+    assert!(without.contains("set `chemistry.redshift`"), "{without}");
 }

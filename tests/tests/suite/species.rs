@@ -119,7 +119,7 @@ fn wrong_sets_are_refused_by_name() {
     };
     refused(
         &["hydro.scalar_sets=[[\"ball\", \"smoke\"]]"],
-        &["\"smoke\" is none of"],
+        &["\"smoke\" is not in"],
     );
     refused(
         &["hydro.scalar_sets=[[\"ball\", \"rest\"], [\"dye\", \"ball\"]]"],

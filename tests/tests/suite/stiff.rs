@@ -236,7 +236,7 @@ fn accounts_that_do_not_fit_are_refused() {
     };
     let why = refused(Subcycling::of(3).account("cooling", &["radiated"]));
     assert!(
-        why.contains("`cool` gives 2 numbers to be summed, its account names 1"),
+        why.contains("`cool` returns 2 sums, but its account has 1"),
         "{why}"
     );
     let why = refused(Subcycling::of(3).account("cool/ing", &["a", "b"]));

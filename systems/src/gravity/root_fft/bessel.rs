@@ -3,16 +3,16 @@
 use nestar_device::math::sqrt;
 use std::f64::consts::PI;
 
-/// Below this part of the function of order 0, a function counts as zero.
+/// Functions below this fraction of the function of order 0 are set to zero.
 const NEGLIGIBLE: f64 = 1e-35;
-/// From this argument on, and that of the square of the order, the expansion for large arguments has all digits.
+/// Smallest argument (also larger than the squared order) for which the asymptotic expansion is exact to round-off.
 const LARGE: f64 = 100.0;
-/// Terms of that expansion.
+/// Number of terms of the asymptotic expansion.
 const TERMS: u32 = 30;
 
-/// `exp(-x) I_k(x)` for the orders `k` from 0 on that `values` has room for, for positive `x`.
+/// Computes `exp(-x) I_k(x)` for positive `x` and the orders `k` from 0 on that fit into `values`.
 ///
-/// Relative errors are some 1e-15 down to 1e-24 of the function of order 0, and functions below 1e-35 of it become zero.
+/// Relative errors are about 1e-15 down to 1e-24 of the function of order 0; functions below 1e-35 of it are zero.
 pub fn scaled(x: f64, values: &mut [f64]) {
     let highest = values.len() as f64;
     if x > LARGE && x > highest * highest {
@@ -50,8 +50,8 @@ fn downward(x: f64, values: &mut [f64]) {
     values.iter_mut().for_each(|value| *value /= sum);
 }
 
-/// An order from which on the functions are negligible: by a bound of the ratio of neighbours (D. E. Amos, Math. Comp. 28, 239
-/// (1974), eq. 11).
+/// Returns an order from which on the functions are negligible, by a bound of the ratio of neighbours (D. E. Amos,
+/// Math. Comp. 28, 239 (1974), eq. 11).
 fn first_negligible(x: f64) -> usize {
     let (mut order, mut part) = (0, 1.0);
     while part > NEGLIGIBLE {

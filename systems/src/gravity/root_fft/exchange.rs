@@ -1,6 +1,6 @@
-//! From patches to planes and back: who has which patch says nothing about who transforms its cells.
+//! Redistributes patches to planes for Fourier transforms, and back.
 
-use super::grown::{Grown, Place};
+use super::padded_patch::{PaddedBox, PaddedPatch};
 use crate::spectral::Filter;
 use nestar_engine::Error;
 use nestar_engine::comm::{Communicator, Message, RanksError};
@@ -11,34 +11,34 @@ use std::ops::Range;
 /// Cells of one plane of a patch.
 const PLANE: usize = PATCH * PATCH;
 
-/// One solve's patches.
-pub struct Exchange<'a> {
+/// Patches of one solve.
+pub struct PlaneExchange<'a> {
     filter: &'a Filter,
     ranks: &'a dyn Communicator,
     /// Patches of the domain along each axis.
     domain: [usize; 3],
-    /// This rank's patches.
+    /// Patches of this rank.
     own: Vec<[usize; 3]>,
-    /// Patches of each other rank of which this one has planes, in the order in which that one has them.
-    guests: Vec<Vec<[usize; 3]>>,
+    /// Patches of each other rank with planes on this one, in the order of that rank.
+    remote_patches: Vec<Vec<[usize; 3]>>,
 }
 
 /// Consecutive planes of a patch, `[k][j][i]`.
-struct Piece<'a> {
+struct PatchPlanes<'a> {
     patch: [usize; 3],
     planes: Range<usize>,
     values: &'a [f64],
 }
 
-/// Planes of a patch with its outside that a rank has, and where they begin in its message.
-struct Stretch {
+/// Planes of a padded patch on a rank, and their position in its message.
+struct PlaneSpan {
     rank: usize,
     start: usize,
     planes: Range<usize>,
 }
 
-impl<'a> Exchange<'a> {
-    /// The patches of this rank, in units of patches.
+impl<'a> PlaneExchange<'a> {
+    /// Creates an exchange for the patches of this rank, in units of patches.
     pub fn new(
         filter: &'a Filter,
         ranks: &'a dyn Communicator,
@@ -48,7 +48,8 @@ impl<'a> Exchange<'a> {
         let inside = |patch: &[i32; 3]| {
             let index = patch.map(|n| n as usize);
             let fits = (0..3).all(|axis| patch[axis] >= 0 && index[axis] < domain[axis]);
-            let refusal = || wrong(format!("there is no patch {patch:?} among {domain:?}"));
+            let refusal =
+                || invalid_patches(format!("there is no patch {patch:?} among {domain:?}"));
             fits.then_some(index).ok_or_else(refusal)
         };
         Ok(Self {
@@ -56,11 +57,11 @@ impl<'a> Exchange<'a> {
             ranks,
             domain,
             own: patches.iter().map(inside).collect::<Result<_, _>>()?,
-            guests: vec![Vec::new(); ranks.size()],
+            remote_patches: vec![Vec::new(); ranks.size()],
         })
     }
 
-    /// From values of the own patches to the own planes. All ranks call it.
+    /// Sends values of the own patches to planes. Returns the own planes. Collective over all ranks.
     pub fn planes(&mut self, source: &[f64]) -> Result<Vec<f64>, Error> {
         let received = self.exchange(|peer| {
             let mut message = Vec::new();
@@ -72,59 +73,63 @@ impl<'a> Exchange<'a> {
             }
             message
         })?;
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut pieces: Vec<PatchPlanes> = Vec::new();
         for (&patch, values) in self.own.iter().zip(source.chunks_exact(CELLS)) {
             pieces.extend(self.piece_for(self.ranks.rank(), patch, values));
         }
-        let mut guests = vec![Vec::new(); self.ranks.size()];
+        let mut remote_patches = vec![Vec::new(); self.ranks.size()];
         for (peer, message) in received.iter().enumerate() {
             let mut rest = &message[..];
             while let Some((&number, values)) = rest.split_first() {
                 let patch = self.patch(number as usize);
                 let planes = self.planes_of(self.ranks.rank(), patch);
                 let (values, behind) = values.split_at(planes.len() * PLANE);
-                pieces.push(Piece {
+                pieces.push(PatchPlanes {
                     patch,
                     planes,
                     values,
                 });
-                guests[peer].push(patch);
+                remote_patches[peer].push(patch);
                 rest = behind;
             }
         }
-        let planes = self.laid_out(&pieces)?;
-        self.guests = guests;
+        let planes = self.assemble_planes(&pieces)?;
+        self.remote_patches = remote_patches;
         Ok(planes)
     }
 
-    /// From the own grown planes to the cells of the own patches; the patches that touch the domain's faces also with what
-    /// lies outside. All ranks call it.
-    pub fn patches(&self, planes: &[f64], potential: &mut [f64]) -> Result<Vec<Grown>, Error> {
+    /// Sends padded planes to the cells of patches. Returns the own patches at the faces of the domain with their
+    /// padding. Collective over all ranks.
+    pub fn patches(
+        &self,
+        planes: &[f64],
+        potential: &mut [f64],
+    ) -> Result<Vec<PaddedPatch>, Error> {
         let me = self.ranks.rank();
         let received = self.exchange(|peer| {
             let mut message = Vec::new();
-            for &patch in &self.guests[peer] {
+            for &patch in &self.remote_patches[peer] {
                 let place = self.place(patch);
                 let some = place.planes_in(&self.filter.grown_planes(me));
-                self.cut(planes, &place, some, &mut message);
+                self.extract(planes, &place, some, &mut message);
             }
             message
         })?;
-        let places: Vec<Place> = self.own.iter().map(|&patch| self.place(patch)).collect();
-        let stretches = self.stretches(&places);
+        let places: Vec<PaddedBox> = self.own.iter().map(|&patch| self.place(patch)).collect();
+        let plane_spans = self.plane_spans(&places);
         let one = |(patch, potential): (usize, &mut [f64])| {
             let place = &places[patch];
             let mut values = Vec::with_capacity(place.size().iter().product());
-            for stretch in &stretches[patch] {
-                if stretch.rank == me {
-                    self.cut(planes, place, stretch.planes.clone(), &mut values);
+            for span in &plane_spans[patch] {
+                if span.rank == me {
+                    self.extract(planes, place, span.planes.clone(), &mut values);
                 } else {
-                    let message = &received[stretch.rank][stretch.start..];
-                    values.extend_from_slice(&message[..place.area() * stretch.planes.len()]);
+                    let message = &received[span.rank][span.start..];
+                    values.extend_from_slice(&message[..place.area() * span.planes.len()]);
                 }
             }
-            inner(place, &values, potential);
-            place.has_outside().then(|| Grown {
+            copy_interior(place, &values, potential);
+            place.has_outside().then(|| PaddedPatch {
                 patch,
                 below: place.below,
                 size: place.size(),
@@ -135,28 +140,28 @@ impl<'a> Exchange<'a> {
         Ok(patches.filter_map(one).collect())
     }
 
-    /// Where the planes of each patch come from, in their order.
-    fn stretches(&self, places: &[Place]) -> Vec<Vec<Stretch>> {
+    /// Returns the source of the planes of each patch, in order.
+    fn plane_spans(&self, places: &[PaddedBox]) -> Vec<Vec<PlaneSpan>> {
         let mut ends = vec![0; self.ranks.size()];
-        let mut of_rank = |place: &Place, rank: usize| {
+        let mut of_rank = |place: &PaddedBox, rank: usize| {
             let planes = place.planes_in(&self.filter.grown_planes(rank));
             let start = ends[rank];
             ends[rank] += place.area() * planes.len();
-            let stretch = Stretch {
+            let span = PlaneSpan {
                 rank,
                 start,
                 planes,
             };
-            (!stretch.planes.is_empty()).then_some(stretch)
+            (!span.planes.is_empty()).then_some(span)
         };
-        let mut of_place = |place: &Place| -> Vec<Stretch> {
+        let mut of_place = |place: &PaddedBox| -> Vec<PlaneSpan> {
             let ranks = 0..self.ranks.size();
             ranks.filter_map(|rank| of_rank(place, rank)).collect()
         };
         places.iter().map(&mut of_place).collect()
     }
 
-    /// What each rank sends to this one, by rank; nothing from itself.
+    /// Exchanges one message with each other rank.
     fn exchange(&self, content: impl Fn(usize) -> Vec<f64>) -> Result<Vec<Vec<f64>>, RanksError> {
         let mut received = vec![Vec::new(); self.ranks.size()];
         if self.ranks.size() == 1 {
@@ -174,33 +179,33 @@ impl<'a> Exchange<'a> {
         Ok(received)
     }
 
-    /// The part of a patch that lies in the planes of a rank.
+    /// Returns the part of a patch that lies in the planes of a rank.
     fn piece_for<'v>(
         &self,
         rank: usize,
         patch: [usize; 3],
         values: &'v [f64],
-    ) -> Option<Piece<'v>> {
+    ) -> Option<PatchPlanes<'v>> {
         let planes = self.planes_of(rank, patch);
         let first = patch[2] * PATCH;
         let (start, end) = (planes.start - first, planes.end - first);
-        (start < end).then(|| Piece {
+        (start < end).then(|| PatchPlanes {
             patch,
             planes,
             values: &values[start * PLANE..end * PLANE],
         })
     }
 
-    /// The planes of a patch that a rank has.
+    /// Returns the planes of a patch on a rank.
     fn planes_of(&self, rank: usize, patch: [usize; 3]) -> Range<usize> {
-        Place::of(patch, self.domain, 0).planes_in(&self.filter.planes(rank))
+        PaddedBox::of(patch, self.domain, 0).planes_in(&self.filter.planes(rank))
     }
 
-    /// The own planes, `[plane][y][x]`, from pieces of patches.
-    fn laid_out(&self, pieces: &[Piece]) -> Result<Vec<f64>, Error> {
+    /// Assembles the own planes, `[plane][y][x]`, from parts of patches.
+    fn assemble_planes(&self, pieces: &[PatchPlanes]) -> Result<Vec<f64>, Error> {
         let [nx, ny, _] = self.filter.shape().cells;
         let own = self.filter.planes(self.ranks.rank());
-        let mut of_planes: Vec<Vec<&Piece>> = vec![Vec::new(); own.len()];
+        let mut of_planes: Vec<Vec<&PatchPlanes>> = vec![Vec::new(); own.len()];
         for piece in pieces {
             for plane in piece.planes.clone() {
                 of_planes[plane - own.start].push(piece);
@@ -223,25 +228,37 @@ impl<'a> Exchange<'a> {
         Ok(values)
     }
 
-    /// Refuses a plane that has not a piece of each patch once.
-    fn check_once(&self, pieces: &[&Piece]) -> Result<(), Error> {
+    /// Checks that a plane has one part of each patch.
+    fn check_once(&self, pieces: &[&PatchPlanes]) -> Result<(), Error> {
         let [nx, ny, _] = self.domain;
         let mut there = vec![false; nx * ny];
         for piece in pieces {
             let [x, y, _] = piece.patch;
             if std::mem::replace(&mut there[y * nx + x], true) {
-                return Err(wrong(format!("the patch {:?} came twice", piece.patch)));
+                return Err(invalid_patches(format!(
+                    "the patch {:?} was sent twice",
+                    piece.patch
+                )));
             }
         }
         let missing = there.iter().filter(|there| !**there).count();
         if missing > 0 {
-            return Err(wrong(format!("{missing} of {} patches miss", nx * ny)));
+            return Err(invalid_patches(format!(
+                "{missing} of {} patches are missing",
+                nx * ny
+            )));
         }
         Ok(())
     }
 
-    /// The values of a patch with its outside in some of the own grown planes, behind `values`.
-    fn cut(&self, planes: &[f64], place: &Place, some: Range<usize>, values: &mut Vec<f64>) {
+    /// Appends the values of a padded patch in some of the own padded planes to `values`.
+    fn extract(
+        &self,
+        planes: &[f64],
+        place: &PaddedBox,
+        some: Range<usize>,
+        values: &mut Vec<f64>,
+    ) {
         let [nx, ny, _] = self.filter.shape().grown();
         let first = self.filter.grown_planes(self.ranks.rank()).start;
         let [x, y, _] = &place.cells;
@@ -254,11 +271,11 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    fn place(&self, patch: [usize; 3]) -> Place {
-        Place::of(patch, self.domain, self.filter.shape().margin)
+    fn place(&self, patch: [usize; 3]) -> PaddedBox {
+        PaddedBox::of(patch, self.domain, self.filter.shape().margin)
     }
 
-    /// Number of a patch in the domain, and back.
+    /// Returns the index of a patch in the domain.
     fn number(&self, [x, y, z]: [usize; 3]) -> usize {
         (z * self.domain[1] + y) * self.domain[0] + x
     }
@@ -269,8 +286,8 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// The cells of the patch itself.
-fn inner(place: &Place, values: &[f64], cells: &mut [f64]) {
+/// Copies the cells of the patch without padding.
+fn copy_interior(place: &PaddedBox, values: &[f64], cells: &mut [f64]) {
     let [nx, ny, _] = place.size();
     let [x, y, z] = place.below;
     for (n, row) in cells.chunks_exact_mut(PATCH).enumerate() {
@@ -279,6 +296,6 @@ fn inner(place: &Place, values: &[f64], cells: &mut [f64]) {
     }
 }
 
-fn wrong(why: String) -> Error {
+fn invalid_patches(why: String) -> Error {
     Error::Setup(format!("the patches are not the root level: {why}"))
 }

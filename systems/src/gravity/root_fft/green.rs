@@ -1,4 +1,4 @@
-//! The transform of the lattice Green's function.
+//! Fourier transform of the lattice Green's function.
 
 use super::quadrature::Quadrature;
 use crate::spectral::{Batch, Fft, LANES};
@@ -8,18 +8,18 @@ use std::ops::Range;
 /// Numbers summed side by side.
 const SIDE: usize = 16;
 
-/// What the modes of a source in a padded box are multiplied by to become those of the isolated potential: real, since the
-/// Green's function is even along each axis, and kept for half the wave numbers along each axis.
-pub struct Green {
+/// Factors from modes of a source in a padded box to modes of the isolated potential. They are real because the Green's
+/// function is even along each axis, and are stored for half of the wave numbers along each axis.
+pub struct GreensFunction {
     lengths: [usize; 3],
-    /// This rank's wave numbers along x.
+    /// Wave numbers along x of this rank.
     waves: Range<usize>,
     /// `[own kx][ky][kz]`.
     values: Vec<f64>,
 }
 
-impl Green {
-    /// The transform for boxes of some lengths, whose cells are `width` wide.
+impl GreensFunction {
+    /// Computes the transform for boxes of `lengths` cells of `width`.
     ///
     /// The Green's function is a sum of products, and so is its transform: only rows are transformed.
     pub fn new(lengths: [usize; 3], width: [f64; 3], waves: Range<usize>) -> Self {
@@ -47,7 +47,7 @@ impl Green {
         }
     }
 
-    /// The factor of a mode with one of this rank's wave numbers along x.
+    /// Returns the factor of a mode with a wave number along x of this rank.
     pub fn factor(&self, [kx, ky, kz]: [usize; 3]) -> f64 {
         let [_, ly, lz] = self.lengths;
         let (ky, kz) = (ky.min(ly - ky), kz.min(lz - kz));
@@ -56,20 +56,20 @@ impl Green {
     }
 }
 
-/// Numbers of each node, `[node][width]`, where `width` is a multiple of [`SIDE`].
-struct Table {
+/// Values of each node, `[node][width]`, where `width` is a multiple of [`SIDE`].
+struct TransformTable {
     width: usize,
     values: Vec<f64>,
 }
 
-impl Table {
+impl TransformTable {
     fn row(&self, node: usize) -> &[f64] {
         &self.values[node * self.width..][..self.width]
     }
 }
 
-/// The real transforms of even periodic rows of some length, of which `halves` gives the numbers from 0 to the middle.
-fn transformed(halves: &[Vec<f64>], length: usize) -> Table {
+/// Transforms even periodic rows, of which `halves` has the values from 0 to the middle.
+fn transformed(halves: &[Vec<f64>], length: usize) -> TransformTable {
     let width = (length / 2 + 1).next_multiple_of(SIDE);
     let fft = Fft::new(length);
     let mut values = vec![0.0; halves.len() * width];
@@ -90,11 +90,11 @@ fn transformed(halves: &[Vec<f64>], length: usize) -> Table {
             }
         }
     });
-    Table { width, values }
+    TransformTable { width, values }
 }
 
-/// `row[k] = sum_t products[t] table[t][k]`, node after node.
-fn sum(products: &[f64], table: &Table, row: &mut [f64]) {
+/// Computes `row[k] = sum_t products[t] table[t][k]`, node after node.
+fn sum(products: &[f64], table: &TransformTable, row: &mut [f64]) {
     for (group, row) in row.chunks_mut(SIDE).enumerate() {
         let mut sums = [0.0; SIDE];
         for (t, product) in products.iter().enumerate() {

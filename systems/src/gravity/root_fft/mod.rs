@@ -1,59 +1,56 @@
-//! Poisson's equation on the root level, solved exactly for the operator of seven points; what multigrid cycles need there.
+//! Direct solution of the seven-point Poisson equation on the root level by Fourier transforms.
 
 mod bessel;
-mod bottom;
 mod exchange;
 mod green;
-mod grown;
-mod multipole;
+mod padded_patch;
 mod periodic;
 mod quadrature;
 
 #[cfg(test)]
 mod tests;
 
-pub(super) use bottom::Bottom;
-pub use grown::Grown;
-pub(super) use multipole::Expansion;
+pub use padded_patch::PaddedPatch;
 
 use crate::spectral::{Filter, Shape};
-use exchange::Exchange;
-use green::Green;
+use exchange::PlaneExchange;
+use green::GreensFunction;
 use nestar_engine::Error;
 use nestar_engine::comm::Ranks;
 use nestar_kernels::{CELLS, PATCH};
-use periodic::Inverse;
+use periodic::PeriodicInverse;
 
-/// What surrounds the domain.
+/// Boundary condition of the root level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootKind {
-    /// The domain again, along all axes. The mean of the source does not count, and that of the potential is zero.
+    /// Periodic along all axes. The mean of the source is ignored; the mean of the potential is zero.
     Periodic,
-    /// Nothing, for ever: the potential vanishes at infinity.
+    /// Vacuum outside: the potential vanishes at infinity.
     Isolated {
-        /// Layers of cells outside the domain whose potential is wanted, 0 to 8. Up to one costs nothing.
+        /// Number of ghost layers whose potential is returned, 0 to 8. Up to one is free.
         margin: usize,
     },
 }
 
-/// Solves `sum_a (phi[i + e_a] - 2 phi[i] + phi[i - e_a]) / width_a^2 = source[i]` in all cells of the root level, in double
-/// precision, by Fourier transforms.
+/// Solves `sum_a (phi[i + e_a] - 2 phi[i] + phi[i - e_a]) / width_a^2 = source[i]` in all cells of the root level, in
+/// double precision, by Fourier transforms.
 ///
-/// The bits of the potential depend on the source alone, not on threads, ranks or who has which patch.
+/// The bits of the potential depend on the source only, not on threads, ranks or the partition.
 pub struct RootSolver {
     filter: Filter,
     factors: Factors,
 }
 
-/// What modes are multiplied by.
+/// Factors of modes.
 enum Factors {
-    Periodic(Inverse),
-    Isolated(Green),
+    Periodic(PeriodicInverse),
+    Isolated(GreensFunction),
 }
 
 impl RootSolver {
-    /// The solver of a root level of `cells` cells, multiples of 8, of width `width`. Of an isolated domain it computes and keeps the
-    /// transform of the lattice Green's function, a number for each mode. All ranks make one.
+    /// Builds the solver for a root level of `cells` cells (multiples of 8) of width `width`. For an isolated domain it
+    /// computes and stores the transform of the lattice Green's function, one number per mode. Collective over all
+    /// ranks.
     ///
     /// # Errors
     /// The numbers of cells are not multiples of 8; widths are not positive; the margin is too large.
@@ -70,33 +67,34 @@ impl RootSolver {
         };
         let filter = Filter::new(shape, ranks.communicator())?;
         let factors = match kind {
-            RootKind::Periodic => Factors::Periodic(Inverse::new(cells, width)),
+            RootKind::Periodic => Factors::Periodic(PeriodicInverse::new(cells, width)),
             RootKind::Isolated { .. } => {
-                Factors::Isolated(Green::new(shape.lengths, width, filter.waves()))
+                Factors::Isolated(GreensFunction::new(shape.lengths, width, filter.waves()))
             }
         };
         Ok(Self { filter, factors })
     }
 
-    /// The potential of `source`, both `[patch][k][j][i]` with 8^3 cells a patch, of this rank's root patches at `patches` (in
-    /// units of patches, in any order). Returns the patches that touch the domain's faces with the layers outside, in the order of
-    /// `patches`; none without a margin. One value that is not a number makes all of the potential so. All ranks call it.
+    /// Computes the potential of `source` in the root patches of this rank. Both are `[patch][k][j][i]` with 8^3 cells
+    /// per patch, and `patches` holds the positions in units of patches, in any order. Returns the patches at the faces
+    /// of the domain with their ghost layers, in the order of `patches`; none without a margin. One value that is not
+    /// finite makes all of the potential so. Collective over all ranks.
     ///
     /// # Errors
-    /// The patches of all ranks are not the root level, each patch once; another rank has failed, or the transport has.
+    /// The patches of all ranks are not the root level, each patch once; another rank or the transport has failed.
     ///
     /// # Panics
-    /// If `source` or `potential` has not 512 values a patch.
+    /// If `source` or `potential` has not 512 values per patch.
     pub fn solve(
         &self,
         ranks: &Ranks,
         patches: &[[i32; 3]],
         source: &[f64],
         potential: &mut [f64],
-    ) -> Result<Vec<Grown>, Error> {
+    ) -> Result<Vec<PaddedPatch>, Error> {
         assert_eq!(source.len(), patches.len() * CELLS);
         assert_eq!(potential.len(), source.len());
-        let mut exchange = Exchange::new(&self.filter, ranks.communicator(), patches)?;
+        let mut exchange = PlaneExchange::new(&self.filter, ranks.communicator(), patches)?;
         let planes = exchange.planes(source)?;
         let communicator = ranks.communicator();
         let planes = match &self.factors {
@@ -111,12 +109,12 @@ impl RootSolver {
     }
 }
 
-/// Refuses what cannot be solved.
+/// Checks the arguments.
 fn check(cells: [usize; 3], width: [f64; 3], kind: RootKind) -> Result<(), Error> {
     let whole = |&cells: &usize| cells > 0 && cells.is_multiple_of(PATCH);
     if !cells.iter().all(whole) {
         return Err(Error::Setup(format!(
-            "`domain.cells` is {cells:?}: the root level has patches of {PATCH}^3 cells"
+            "`domain.cells` is {cells:?}, but must be multiples of {PATCH}"
         )));
     }
     if !width.iter().all(|width| width.is_finite() && *width > 0.0) {
@@ -126,7 +124,7 @@ fn check(cells: [usize; 3], width: [f64; 3], kind: RootKind) -> Result<(), Error
     }
     match kind {
         RootKind::Isolated { margin } if margin > PATCH => Err(Error::Setup(format!(
-            "the potential is known in {PATCH} layers outside the domain, not in {margin}"
+            "the potential is available in {PATCH} layers outside the domain, not in {margin}"
         ))),
         _ => Ok(()),
     }

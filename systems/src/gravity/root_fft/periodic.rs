@@ -1,18 +1,18 @@
-//! The operator of seven points in a periodic box.
+//! Inverse of the seven-point operator in a periodic box.
 
 use nestar_device::math::{sin, sum3};
 use std::f64::consts::PI;
 
-/// The inverse of the operator, mode by mode.
-pub struct Inverse {
+/// Inverse of the operator, mode by mode.
+pub struct PeriodicInverse {
     /// For each wave number along x, y and z, `(2 sin(pi k / cells) / width)^2`.
     along: [Vec<f64>; 3],
 }
 
-impl Inverse {
+impl PeriodicInverse {
     pub fn new(cells: [usize; 3], width: [f64; 3]) -> Self {
         let of_wave = |axis: usize, k: usize| {
-            // a wave number and its opposite get the same bits
+            // opposite wave numbers get the same bits
             let k = k.min(cells[axis] - k);
             let root = 2.0 * sin(PI * (k as f64 / cells[axis] as f64)) / width[axis];
             root * root
@@ -24,7 +24,7 @@ impl Inverse {
         }
     }
 
-    /// What the mode of a source is multiplied by to become that of the potential; zero for the mean.
+    /// Returns the factor from a mode of the source to that of the potential; zero for the mean.
     pub fn factor(&self, [kx, ky, kz]: [usize; 3]) -> f64 {
         let [x, y, z] = &self.along;
         let sum = sum3(x[kx], y[ky], z[kz]);

@@ -1,11 +1,12 @@
-//! The operator applied to the potential gives the source; known potentials; the same bits on any number of ranks.
+//! Tests of the root solver: the operator applied to the potential gives the source; known potentials; identical bits
+//! on any number of ranks.
 
 use super::quadrature::Quadrature;
 use super::*;
 use nestar_engine::comm::ThreadRank;
 use std::collections::BTreeMap;
 
-/// Numbers of cells, a width of a cell, and the seed of a source.
+/// Numbers of cells, cell width, and seed of a source.
 #[derive(Clone, Copy)]
 struct Case {
     cells: [usize; 3],
@@ -16,10 +17,10 @@ struct Case {
 const CUBE: [f64; 3] = [0.25; 3];
 const ISOLATED: RootKind = RootKind::Isolated { margin: 2 };
 
-/// The potential by cell; outside of the domain, too.
+/// Potential by cell, also outside the domain.
 type Potential = BTreeMap<[i32; 3], f64>;
 
-/// A source of a cell that looks random, from -1 to 1.
+/// Returns a pseudo-random source in a cell, from -1 to 1.
 fn random(cell: [i32; 3]) -> f64 {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     for n in cell {
@@ -44,7 +45,7 @@ fn cells_of(patch: [i32; 3]) -> impl Iterator<Item = [i32; 3]> {
     })
 }
 
-/// What one rank finds for its patches.
+/// Solves for the patches of one rank.
 fn solve_own(
     case: Case,
     ranks: &Ranks,
@@ -76,7 +77,7 @@ fn solve_own(
     all
 }
 
-/// The potential of all ranks, of which each has every so-manieth patch.
+/// Solves on `size` ranks with patches dealt round-robin. Returns the potential of all ranks.
 fn solve_on(size: usize, case: Case, source: impl Fn([i32; 3]) -> f64 + Sync) -> Potential {
     std::thread::scope(|scope| {
         let source = &source;
@@ -101,8 +102,8 @@ fn solve_on(size: usize, case: Case, source: impl Fn([i32; 3]) -> f64 + Sync) ->
     })
 }
 
-/// The largest amount by which the operator misses the source in a cell whose neighbours are all known, relative to the
-/// largest term, and the number of those cells.
+/// Returns the largest residual in cells with known neighbours, relative to the largest term, and the number of these
+/// cells.
 fn residual(case: Case, phi: &Potential, source: impl Fn([i32; 3]) -> f64) -> (f64, usize) {
     let (mut worst, mut count, mut scale) = (0.0f64, 0, 0.0f64);
     for (&cell, here) in phi {
@@ -162,7 +163,7 @@ fn the_operator_gives_the_source_of_an_isolated_domain_and_nothing_around_it() {
         let phi = solve_on(1, case, random);
         assert_eq!(phi.len(), cells.iter().map(|n| n + 4).product::<usize>());
         let (error, count) = residual(case, &phi, random);
-        // all cells but those of the outermost layer
+        // all cells except those of the outermost layer
         assert_eq!(count, cells.iter().map(|n| n + 2).product::<usize>());
         assert!(error < 2e-15, "{cells:?}: {error}");
     }
@@ -181,7 +182,7 @@ fn a_point_has_the_potential_of_the_lattice() {
         let phi = solve_on(1, case, |cell| if cell == point { 4.0 } else { 0.0 });
         for (cell, value) in phi {
             let distance = |axis: usize| cell[axis].abs_diff(point[axis]) as usize;
-            // the width squared times the source is 1
+            // the squared width times the source is 1
             let expected = -lattice.value(std::array::from_fn(distance));
             assert!(
                 (value - expected).abs() < 3e-16,
@@ -226,7 +227,7 @@ fn far_away_the_green_function_is_that_of_a_point_charge_and_its_first_correctio
         let square = along(0) + along(1) + along(2);
         let volume = weights.iter().product::<f64>().sqrt();
         let charge = 1.0 / (4.0 * std::f64::consts::PI * volume * square.sqrt());
-        // the lattice's first correction: the transform of sum_a k_a^4 / (12 w_a k^4), where k_a is in units of the diffusion
+        // first lattice correction: the transform of sum_a k_a^4 / (12 w_a k^4), where k_a is in units of the diffusion
         let of_axis = |axis: usize| {
             let c2 = along(axis) / square;
             let (p2, p4) = (1.5 * c2 - 0.5, (35.0 * c2 * c2 - 30.0 * c2 + 3.0) / 8.0);
@@ -344,8 +345,8 @@ fn what_is_no_root_level_is_refused() {
         result.expect_err("it is refused").to_string()
     };
     for (patches, words) in [
-        (&[[0, 0, 0]][..], "1 of 2 patches miss"),
-        (&[[0, 0, 0], [0, 0, 0]], "[0, 0, 0] came twice"),
+        (&[[0, 0, 0]][..], "1 of 2 patches are missing"),
+        (&[[0, 0, 0], [0, 0, 0]], "[0, 0, 0] was sent twice"),
         (&[[0, 0, 0], [2, 0, 0]], "no patch [2, 0, 0]"),
         (&[[0, 0, 0], [1, 0, -1]], "no patch [1, 0, -1]"),
     ] {

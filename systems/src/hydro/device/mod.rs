@@ -1,9 +1,9 @@
-//! The gas on a device: the step of a level and its limit, by kernels that read and write the pool where it lives.
+//! Gas solver on a device: kernels for the update of a level and its time-step limit, on the pool in device memory.
 
-mod mending;
+mod fallback;
 
 use super::HydroConfig;
-use super::capture::{self, Given, StepResult};
+use super::capture::{self, LevelInput, StepResult};
 use crate::fields::{Gas, GasModel, MassFlux};
 use nestar_device::{Address, Number};
 use nestar_engine::Error;
@@ -21,57 +21,57 @@ use nestar_kernels::hydro::solver::device::{
     FluidProgram, RATES, RateParameters, STEP, Status, StepParameters,
 };
 
-/// Threads of a block: a face of each axis for each thread.
+/// Threads per block: each has one face per axis.
 const THREADS: u32 = 576;
-/// Rows that a block of `signal_rates` looks after.
+/// Rows per block of the kernel `signal_rates`.
 const ROWS_PER_BLOCK: u32 = 16;
-/// The parameters of the kernel `fluid_step`.
-type Step = StepParameters<Number>;
+/// Parameters of the kernel `fluid_step`.
+type StepKernelParameters = StepParameters<Number>;
 
-/// The same for a part of the level.
-fn on(step: &Step, rows: &RowList) -> Step {
-    Step {
+/// Returns the parameters for a part of the level.
+fn on(step: &StepKernelParameters, rows: &RowList) -> StepKernelParameters {
+    StepKernelParameters {
         rows: rows.device_list.into(),
         count: rows.rows.len() as i32,
         ..*step
     }
 }
 
-/// A kernel of the fluid step with what it needs to be launched.
+/// A kernel of the gas update and its launch configuration.
 struct StepKernel {
     kernel: Kernel,
     shared: u32,
-    /// Blocks and their scratch, where that does not fit into shared memory.
+    /// Number of blocks and their scratch memory, if it does not fit into shared memory.
     scratch: Option<(u32, Buffer<u64>)>,
 }
 
-/// The gas solver on a device.
+/// Gas solver on a device.
 pub struct GasDevice {
     device: Device,
     program: FluidProgram,
     courant: f64,
     step: StepKernel,
-    /// Compiled when the first cell needs it.
-    mend: Option<StepKernel>,
+    /// Kernel of the first-order fallback, compiled when first needed.
+    fallback: Option<StepKernel>,
     signal_rates: Kernel,
     collect: Kernel,
-    /// Per row: the largest signal rate, in the run's precision.
+    /// Per row: largest signal rate, in the precision of the run.
     rates: Growable<u64>,
-    /// Per row: cells whose latest update came out unphysical.
+    /// Per row: cells with an unphysical state after the latest update.
     unphysical: Growable<u32>,
-    /// Per row: cells that take first-order fluxes in the step being mended.
+    /// Per row: cells that use first-order fluxes in the step being corrected.
     first_order: Growable<u32>,
     status: Buffer<Status>,
-    /// What is known of each level.
-    known: Vec<Known>,
+    /// Cached signal rate of each level.
+    known: Vec<KnownRate>,
 }
 
-/// What is known of a level.
+/// Cached signal rate of a level.
 #[derive(Clone, Copy, Default)]
-struct Known {
-    /// The pool's count of changes of the level for which the rates of the rows hold that are not marked as changed.
+struct KnownRate {
+    /// Change count of the level in the pool at which the rates of unmarked rows are valid.
     changes: u64,
-    /// The largest rate at that count.
+    /// Largest rate at that count.
     rate: Option<f64>,
 }
 
@@ -79,12 +79,13 @@ impl GasDevice {
     /// Compiles the kernels for the method of the deck.
     ///
     /// # Errors
-    /// The compiler's messages; memory that does not suffice.
+    /// Compiler messages; not enough memory.
     pub fn new(
         config: &HydroConfig,
         model: &GasModel,
         pool: &DevicePool,
-        (courant, mass_fluxes): (f64, bool),
+        courant: f64,
+        mass_fluxes: bool,
         levels: usize,
     ) -> Result<Self, Error> {
         let device = pool.device().clone();
@@ -106,34 +107,34 @@ impl GasDevice {
         let rows = pool.most_rows();
         Ok(Self {
             step: StepKernel::new(&device, module.kernel("fluid_step")?, &program)?,
-            mend: None,
+            fallback: None,
             signal_rates: module.kernel("signal_rates")?,
             collect: module.kernel("collect_first_order")?,
             rates: device.growable(rows)?,
             unphysical: device.growable(16 * rows)?,
             first_order: device.growable(16 * rows)?,
             status: device.buffer(1)?,
-            known: vec![Known::default(); levels],
+            known: vec![KnownRate::default(); levels],
             device,
             program,
             courant,
         })
     }
 
-    /// Makes room for `rows` rows.
+    /// Allocates memory for `rows` rows.
     fn grow(&mut self, rows: usize) -> Result<(), DeviceError> {
         self.rates.grow(rows)?;
         self.unphysical.grow(16 * rows)?;
         self.first_order.grow(16 * rows)
     }
 
-    /// Bytes a row takes beside the pool.
+    /// Returns the number of bytes per row in addition to the pool.
     #[must_use]
     pub const fn bytes_per_row() -> usize {
         size_of::<u64>() + 32 * size_of::<u32>()
     }
 
-    /// The longest step of the level that the Courant number allows.
+    /// Returns the longest step of the level by the Courant condition.
     pub(super) fn limit(
         &mut self,
         clock: &LevelClock,
@@ -147,14 +148,14 @@ impl GasDevice {
             Some(rate) => rate,
             None => self.renew_rates(clock, topology, tables, gas)?,
         };
-        self.known[clock.level] = Known {
+        self.known[clock.level] = KnownRate {
             changes,
             rate: Some(rate),
         };
         Ok(self.courant / rate)
     }
 
-    /// Signal rates of the rows that changed; the level's largest.
+    /// Updates the signal rates of changed rows. Returns the largest rate of the level.
     fn renew_rates(
         &mut self,
         clock: &LevelClock,
@@ -199,27 +200,32 @@ impl GasDevice {
         }
     }
 
-    /// Advances the level into the next bank, which becomes the present one; the number of mended cells.
+    /// Advances the level into the next bank, which becomes the present one. Returns the number of corrected cells.
     pub(super) fn advance(
         &mut self,
-        (clock, topology, wanted): Given,
+        input: LevelInput,
         tables: &DeviceTopology,
         gas: &mut Write<Gas>,
         mass: Option<&FieldView<MassFlux>>,
         ranks: &mut Comm,
     ) -> StepResult<u64> {
-        // no memory is asked for while copies are under way
+        let LevelInput {
+            clock,
+            topology,
+            capture,
+        } = input;
+        // no allocation while halo messages are in flight
         self.grow(topology.capacity())?;
         let split = gas.begin_refresh(ranks)?;
         self.device.fill_zero(&self.status, 0..1)?;
         if let Some(split) = &split {
             let view = gas.interior(split);
-            let parameters = self.parameters((clock, topology), tables, &view, mass);
+            let parameters = self.parameters(clock, topology, tables, &view, mass);
             self.step_rows(&on(&parameters, &split.interior), &view)?;
         }
         gas.finish_refresh(ranks)?;
         let view = gas.get(self.program.method.ghosts())?;
-        let parameters = self.parameters((clock, topology), tables, &view, mass);
+        let parameters = self.parameters(clock, topology, tables, &view, mass);
         match &split {
             Some(split) => self.step_rows(&on(&parameters, &split.boundary), &view)?,
             None => self.step_rows(&parameters, &view)?,
@@ -228,27 +234,31 @@ impl GasDevice {
         if let Some(message) = view.device().fault()? {
             return Err(Error::Setup(message).into());
         }
-        let mended = if ranks.any(status.unphysical > 0)? {
-            capture::mended(&view, clock, wanted, ranks, |watch| {
-                if watch.again {
+        let corrected = if ranks.any(status.unphysical > 0)? {
+            capture::apply_fallback(&view, clock, capture, ranks, |log| {
+                if log.repeat {
                     self.step_rows(&parameters, &view)?;
                 }
-                self.mend(parameters, clock, topology, &view, ranks, watch)
+                self.first_order_fallback(parameters, clock, topology, &view, ranks, log)
             })?
         } else {
             0
         };
         gas.commit()?;
-        self.known[clock.level] = Known {
+        self.known[clock.level] = KnownRate {
             changes: gas.own().changes(),
-            // the rate of a mended level is made from those of its rows
-            rate: (mended == 0).then(|| self.rate_of(status)),
+            // the rate of a corrected level is computed from its rows
+            rate: (corrected == 0).then(|| self.rate_of(status)),
         };
-        Ok(mended)
+        Ok(corrected)
     }
 
-    /// Starts the step of the rows that `parameters` lists.
-    fn step_rows(&self, parameters: &Step, gas: &FieldView<Gas>) -> Result<(), DeviceError> {
+    /// Launches the update of the rows in `parameters`.
+    fn step_rows(
+        &self,
+        parameters: &StepKernelParameters,
+        gas: &FieldView<Gas>,
+    ) -> Result<(), DeviceError> {
         let rows = parameters.count as usize;
         let row = gas.components() * CELLS * self.program.value_bytes();
         self.step.kernel.count_work(rows * CELLS, 2 * rows * row);
@@ -257,11 +267,12 @@ impl GasDevice {
 
     fn parameters(
         &self,
-        (clock, topology): (&LevelClock, &Topology),
+        clock: &LevelClock,
+        topology: &Topology,
         tables: &DeviceTopology,
         gas: &FieldView<Gas>,
         mass: Option<&FieldView<MassFlux>>,
-    ) -> Step {
+    ) -> StepKernelParameters {
         let level = clock.level;
         let device_pool = gas.device();
         StepParameters {
@@ -303,7 +314,11 @@ impl StepKernel {
         })
     }
 
-    fn launch(&self, device: &Device, parameters: &Step) -> Result<(), DeviceError> {
+    fn launch(
+        &self,
+        device: &Device,
+        parameters: &StepKernelParameters,
+    ) -> Result<(), DeviceError> {
         let mut parameters = *parameters;
         let mut blocks = parameters.count as u32;
         if let Some((most, scratch)) = &self.scratch {
@@ -319,20 +334,20 @@ impl StepKernel {
     }
 }
 
-/// Whether `blocks` blocks have their scratch in the shared memory of a multiprocessor.
+/// Returns `true` if the scratch memory of `blocks` blocks fits into the shared memory of a multiprocessor.
 fn fits(program: &FluidProgram, limits: &DeviceLimits, blocks: u32) -> bool {
-    // masks and the reduction over a block
+    // masks and block reduction
     const DECLARED: u32 = 1024;
     let bytes = (program.scratch() * program.value_bytes()) as u32 + DECLARED;
     bytes <= limits.shared_per_block
         && blocks * (bytes + limits.shared_reserved_per_block) <= limits.shared_per_multiprocessor
 }
 
-/// Blocks that share a multiprocessor: two where scratch and registers suffice.
+/// Returns the number of blocks per multiprocessor: two if scratch memory and registers suffice.
 fn blocks_per_multiprocessor(program: &FluidProgram, limits: &DeviceLimits) -> u32 {
     let threads = 2 * THREADS <= limits.threads_per_multiprocessor;
     let in_global = !fits(program, limits, 1);
-    // in double precision two blocks would leave each thread too few registers
+    // in double precision two blocks would leave too few registers per thread
     if threads && !program.double && (in_global || fits(program, limits, 2)) {
         2
     } else {

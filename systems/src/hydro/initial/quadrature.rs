@@ -1,6 +1,6 @@
-//! Averages over cells.
+//! Gauss-Legendre averages over cells.
 
-/// Sum that does not depend on the order of the terms, so that symmetric states stay exactly symmetric.
+/// Sums terms independently of their order, so that symmetric states stay exactly symmetric.
 pub(super) fn symmetric_sum(terms: &mut [f64]) -> f64 {
     if terms.len() == 1 {
         return terms[0];
@@ -17,14 +17,14 @@ pub(super) fn symmetric_sum(terms: &mut [f64]) -> f64 {
 
 /// Gauss-Legendre quadrature over a cell of width 1 around 0.
 pub(super) struct Rule {
-    /// Places of the points along an axis.
+    /// Coordinates of the points along an axis.
     pub places: Vec<f64>,
     /// Weights of the points of a cell, x fastest.
     pub weights: Vec<f64>,
 }
 
 impl Rule {
-    /// `samples` points per axis, at most 4.
+    /// Builds the rule with `samples` points per axis, at most 4.
     pub fn new(samples: usize) -> Self {
         let (places, weights): (Vec<f64>, Vec<f64>) = match samples {
             0 | 1 => (vec![0.0], vec![1.0]),
@@ -55,7 +55,7 @@ impl Rule {
     }
 }
 
-/// Points ±p/2, in ascending order.
+/// Returns the points ±p/2 in ascending order.
 fn half(positive: &[f64]) -> Vec<f64> {
     let below = positive.iter().rev().map(|p| -0.5 * p);
     below.chain(positive.iter().map(|p| 0.5 * p)).collect()

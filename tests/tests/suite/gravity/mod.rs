@@ -175,7 +175,7 @@ fn wrong_tables_are_refused_by_their_keys() {
         built.map(|_| ()).expect_err("refused").to_string()
     };
     for (setting, words) in [
-        ("gravity.order=3", "slopes are of order 2 or 4"),
+        ("gravity.order=3", "the order must be 2 or 4"),
         ("gravity.constant=-1", "gravity.constant"),
         ("gravity.limit=inf", "must be a finite number"),
         ("gravity.sweeps=0", "at least 1 and at most 8"),

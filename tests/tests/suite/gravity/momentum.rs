@@ -197,5 +197,5 @@ fn a_stress_is_refused_for_other_matter() {
     let sim = build(LUMP, &[STRESS]).add(Twin);
     let begun = Stepper::begin(sim.unwrap_or_else(|e| panic!("{e}")));
     let why = begun.map(|_| ()).expect_err("refused").to_string();
-    assert!(why.contains("is for gas alone"), "{why}");
+    assert!(why.contains("needs gas as the only source"), "{why}");
 }

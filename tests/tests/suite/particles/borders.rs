@@ -100,7 +100,7 @@ fn people_are_told_that_finer_levels_touch_the_border() {
         remarks
             .0
             .iter()
-            .filter(|text| text.contains("touch the border"))
+            .filter(|text| text.contains("touch the boundary"))
             .count()
     };
     assert_eq!(told(&APART), 0);

@@ -84,7 +84,7 @@ fn numbers_that_plugins_name_stand_in_criteria_and_formulas() {
             .expect_err("refused")
             .to_string();
         assert!(
-            message.contains("a derived field cannot have the name"),
+            message.contains("of a derived field is invalid or in use"),
             "{message}"
         );
     }
@@ -107,7 +107,7 @@ fn scalars_are_declared_in_time_and_once() {
     let start = "initial={density='1',pressure='1'}";
     let late = Simulation::new(plain(&[start])).and_then(|sim| sim.add(Declares("dye", 0.5)));
     let late = late.map(|_| ()).expect_err("refused").to_string();
-    assert!(late.contains("takes no more scalars"), "{late}");
+    assert!(late.contains("takes no more declarations"), "{late}");
     let two = App::default()
         .always(Declares("dye", 0.5))
         .always(Declares("dye", 0.25));

@@ -113,7 +113,7 @@ fn a_replay_tells_what_other_methods_make_of_the_cell() {
     );
     let ppm = replay(&place, "run", &["--set", "hydro.reconstruction=ppm"]);
     ppm.has_status(2)
-        .complains(&["these methods read 3 layers of ghost cells, the capture has 2"]);
+        .complains(&["the method needs 3 ghost layers, but the capture has 2"]);
     let wrong = replay(&place, "run", &["--set", "hydro.riemann=best"]);
     wrong.has_status(2).complains(&["riemann"]);
     // another run there keeps the file with the run

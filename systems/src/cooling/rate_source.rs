@@ -1,0 +1,56 @@
+//! Cooling rates and their range of validity.
+
+use nestar_kernels::cooling::RateFunctions;
+use nestar_kernels::cooling::tabulate::MolecularWeight;
+
+/// Rates, their range, and their dependence on metals.
+pub(super) struct RateSource {
+    pub rates: RateFunctions<'static>,
+    /// Range of temperatures, in kelvin.
+    pub known: [f64; 2],
+    /// Range of hydrogen number densities, cm^-3; `None`: the rates do not depend on density.
+    pub densities: Option<[f64; 2]>,
+    /// Range of metallicities of a table that has such an axis.
+    pub metals: [f64; 2],
+    /// Metallicities between which the rates are linear; fewer than two: no dependence on metals.
+    pub metallicities: Vec<f64>,
+    /// Largest metallicity.
+    pub richest: f64,
+}
+
+impl RateSource {
+    /// Rates that depend on temperature only.
+    pub fn plain(cooling: impl Fn(f64) -> f64 + Send + Sync + 'static, heating: f64) -> Self {
+        Self {
+            rates: RateFunctions {
+                cooling: Box::new(move |_, t, _| cooling(t)),
+                heating: Box::new(move |_, _, _| heating),
+                weight: MolecularWeight::Fixed(1.0),
+            },
+            known: [0.0, f64::INFINITY],
+            densities: None,
+            metals: [0.0, f64::INFINITY],
+            metallicities: Vec::new(),
+            richest: 0.0,
+        }
+    }
+
+    /// Returns the contribution of metals; `None` if the rates do not depend on metals or are not known for zero
+    /// metallicity.
+    pub fn of_metals(self) -> Option<Self> {
+        if self.metallicities.len() < 2 || self.metals[0] > 0.0 {
+            return None;
+        }
+        let RateFunctions {
+            cooling,
+            heating,
+            weight,
+        } = self.rates;
+        let rates = RateFunctions {
+            cooling: Box::new(move |n, t, z| cooling(n, t, z) - cooling(n, t, 0.0)),
+            heating: Box::new(move |n, t, z| heating(n, t, z) - heating(n, t, 0.0)),
+            weight,
+        };
+        Some(Self { rates, ..self })
+    }
+}

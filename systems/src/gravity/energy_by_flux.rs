@@ -1,0 +1,112 @@
+//! Gravitational energy source of the gas by mass fluxes. Kicks before and after a step change the kinetic energy; the
+//! last kick replaces their work by that of the mass fluxes.
+
+use super::exterior_potential::ExteriorPotential;
+use super::gas_kick::GasKick;
+use super::level_solver::{DeviceSolver, PendingEnergy, for_each_row};
+use super::solver_field;
+use crate::fields::{MassFlux, Potential};
+use crate::order::{Advance, Split};
+use bevy_ecs::prelude::*;
+use nestar_device::Lane;
+use nestar_engine::mesh::{LevelClock, Levels};
+use nestar_engine::step::{Read, Write};
+use nestar_engine::{Engine, Error, in_precision};
+use nestar_kernels::CELLS;
+use nestar_kernels::gravity::{self, FluxWork, KickStage};
+
+/// Per level: `true` if the kicks of the current step cover exactly its length. Kicks of a rejected step cover more
+/// than the shorter step.
+#[derive(Resource)]
+struct CompleteKicks(Vec<bool>);
+
+/// Registers the field and the systems.
+pub(super) fn register(sim: &mut Engine) -> Result<(), Error> {
+    let levels = sim.levels();
+    sim.world
+        .insert_resource(CompleteKicks(vec![false; levels]));
+    sim.system_in(Split::Sources, kick_gas_with_flux_work);
+    register_flux_work(sim)
+}
+
+/// Registers the flux work for kicks of other systems, which apply the pending energy in each step.
+pub(super) fn register_flux_work(sim: &mut Engine) -> Result<(), Error> {
+    sim.register_field::<PendingEnergy>(solver_field("gravity_due", 8, 1))?;
+    // first with the potential before the step, then with the potential after it
+    sim.system_in(Advance::Deposit, add_gravitational_work);
+    sim.system_in(Advance::Couple, add_gravitational_work);
+    Ok(())
+}
+
+/// Kicks the gas before a step, and after it with the pending energy.
+fn kick_gas_with_flux_work(
+    mut kick: GasKick,
+    levels: Res<Levels>,
+    mut complete: ResMut<CompleteKicks>,
+    mut pending_energy: Write<PendingEnergy>,
+) -> Result<(), Error> {
+    let (level, begin) = (kick.clock.level, kick.clock.time);
+    if begin == levels.time(level) {
+        complete.0[level] = true;
+        return kick.apply(KickStage::First(&pending_energy.change()));
+    }
+    match std::mem::take(&mut complete.0[level]) {
+        true => kick.apply(KickStage::Last(&pending_energy.change())),
+        false => kick.apply(KickStage::Plain),
+    }
+}
+
+/// Adds the flux work over half a step at the present potential to the pending energy.
+fn add_gravitational_work(
+    clock: Res<LevelClock>,
+    levels: Res<Levels>,
+    complete: Option<ResMut<CompleteKicks>>,
+    solver: Res<DeviceSolver>,
+    exterior_potential: Res<ExteriorPotential>,
+    potential: Read<Potential, 1>,
+    mass: Read<MassFlux>,
+    mut pending_energy: Write<PendingEnergy>,
+) -> Result<(), Error> {
+    let level = clock.level;
+    if let Some(mut complete) = complete {
+        if levels.clock(level).split >= clock.end {
+            // no kick follows
+            complete.0[level] = false;
+        }
+        if !complete.0[level] {
+            return Ok(());
+        }
+    }
+    let (potential, mass, pending_energy) =
+        (potential.get(1)?, mass.own(), pending_energy.change());
+    let (weight, rates) = (
+        potential.weights_on(0)[1],
+        clock.cell_width.map(|w| 0.5 * clock.dt / w),
+    );
+    if let Some(kernels) = &solver.kernels {
+        let rows = pending_energy.rows().len();
+        let given = gravity::FluxWorkParameters {
+            view: potential.on_device(),
+            exterior: exterior_potential.on_device(weight),
+            rows: potential.place().on_device().rows(level).into(),
+            mass: mass.device().bank(0).into(),
+            pending_energy: pending_energy.device().bank(0).into(),
+            rates,
+            count: rows as i32,
+        };
+        kernels.work.count_work(rows * CELLS, rows * CELLS * 8 * 6);
+        return kernels.launch(&kernels.work, rows, &given);
+    }
+    in_precision!(pending_energy.precision(), R => {
+        let gained = FluxWork {
+            view: potential.ghosts::<R>(),
+            exterior: exterior_potential.on_host(weight),
+            mass: mass.present::<R>(),
+            rates: rates.map(R::lit),
+        };
+        let to = pending_energy.present::<R>();
+        // SAFETY: distinct rows.
+        for_each_row(pending_energy.rows(), |row| unsafe { gravity::add_flux_work(&gained, row, &to) });
+    });
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! Estimates the number of halo exchanges of the solver.
+
+use super::config::{Coupling, CycleSettings, GravityConfig, RootMethod};
+use super::v_cycle::CoarsestSweeps;
+use nestar_engine::comm::estimate::{ExtraTraffic, HierarchyShape};
+use nestar_kernels::CELLS;
+
+/// Bytes per number of a transform.
+const NUMBER: f64 = 8.0;
+
+/// Settings that determine the number of exchanges.
+#[derive(Clone, Copy)]
+pub(super) struct ExchangeEstimate {
+    pub cycle_settings: CycleSettings,
+    /// `true` if levels with finer ones also solve for their own potential.
+    pub own: bool,
+    pub two_way: bool,
+    /// Relaxation sweeps at synchronisation points.
+    pub aligned: usize,
+    /// Cycles per solve of the root level; `None`: Fourier transforms.
+    pub root: Option<usize>,
+    /// `true` if the domain is periodic.
+    pub periodic: bool,
+}
+
+impl ExchangeEstimate {
+    pub fn of(
+        config: &GravityConfig,
+        cycle_settings: CycleSettings,
+        own: bool,
+        periodic: bool,
+    ) -> Self {
+        Self {
+            cycle_settings,
+            own,
+            two_way: config.coupling == Coupling::TwoWay,
+            aligned: config.sweeps_aligned,
+            root: (config.root == RootMethod::Multigrid).then_some(config.root_cycles),
+            periodic,
+        }
+    }
+
+    /// Returns, by level, what a root step waits for.
+    pub fn waits(&self, shape: &HierarchyShape) -> Vec<ExtraTraffic> {
+        let wait = |exchanges: usize| ExtraTraffic {
+            exchanges: exchanges as f64,
+            host_bytes: 0.0,
+        };
+        let mut waits: Vec<ExtraTraffic> = self.exchanges(shape).into_iter().map(wait).collect();
+        if self.root.is_none() {
+            // the root level, padded to twice its width if isolated, in its step and at synchronisation
+            let padded = if self.periodic { 1.0 } else { 8.0 };
+            let solves = 1.0 + f64::from(u8::from(self.two_way));
+            waits[0].host_bytes = solves * padded * NUMBER * (shape.patches[0] * CELLS) as f64;
+        }
+        waits
+    }
+
+    /// Returns the number of exchanges by level in a root step.
+    fn exchanges(&self, shape: &HierarchyShape) -> Vec<usize> {
+        let levels = shape.patches.len();
+        let mut sums = vec![0; levels];
+        // steps of a level at whose end it is not synchronised with a coarser one
+        let alone = |level: usize| match level {
+            0 => shape.steps[0],
+            _ => shape.steps[level] - shape.steps[level - 1],
+        };
+        for level in 0..levels {
+            let CycleSettings { cycles, sweeps } = self.cycle_settings;
+            let steps = shape.steps[level] as usize;
+            let potentials = 1 + usize::from(self.own && self.two_way && level + 1 < levels);
+            sums[level] += potentials
+                * steps
+                * match level {
+                    0 => self.root(false),
+                    _ => cycles * cycle(sweeps, shape.patches[level]),
+                };
+            if !self.two_way {
+                continue;
+            }
+            let aligned = alone(level) as usize;
+            sums[level] += aligned
+                * match level {
+                    0 => self.root(true),
+                    _ => cycle(self.aligned, shape.patches[level]),
+                };
+            // relaxed on the way down and up; the residual is restricted twice
+            for finer in &mut sums[level + 1..] {
+                *finer += aligned * (4 * self.aligned + 4);
+            }
+        }
+        sums
+    }
+
+    /// Returns the number of exchanges of a root solve; an isolated domain takes half of the cycles if the matter is
+    /// the same (`again`).
+    fn root(&self, again: bool) -> usize {
+        let cycles = match self.root {
+            Some(cycles) if again && !self.periodic => cycles.div_ceil(2),
+            Some(cycles) => cycles,
+            None => 0,
+        };
+        // one cell per patch is gathered once
+        cycles * (exchanges_above_coarsest(self.aligned) + 1)
+    }
+}
+
+/// Returns the number of exchanges of a cycle on a level.
+fn cycle(sweeps: usize, patches: usize) -> usize {
+    exchanges_above_coarsest(sweeps) + 2 * CoarsestSweeps::of(patches).sweeps
+}
+
+/// Returns that number without the grid of one cell per patch: two colours of each sweep before and after on 8^3, 4^3
+/// and 2^3 cells; one each for restriction and prolongation.
+fn exchanges_above_coarsest(sweeps: usize) -> usize {
+    3 * 4 * sweeps + 6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CycleSettings, ExchangeEstimate};
+    use nestar_engine::comm::estimate::HierarchyShape;
+
+    #[test]
+    fn cycles_are_counted_level_by_level() {
+        let effects = ExchangeEstimate {
+            cycle_settings: CycleSettings {
+                cycles: 1,
+                sweeps: 1,
+            },
+            own: false,
+            two_way: true,
+            aligned: 2,
+            root: None,
+            periodic: false,
+        };
+        let (patches, steps) = (&[64, 64][..], &[1, 2][..]);
+        let shape = HierarchyShape { patches, steps };
+        // two steps of level 1, one synchronisation by itself, one with the root level
+        let fine = 2 * (12 + 6 + 16) + (24 + 6 + 16) + 12;
+        assert_eq!(effects.exchanges(&shape), [0, fine]);
+        let bytes = 2.0 * 8.0 * 8.0 * 64.0 * 512.0;
+        assert_eq!(effects.waits(&shape)[0].host_bytes, bytes);
+        let one_way = ExchangeEstimate {
+            two_way: false,
+            root: Some(2),
+            ..effects
+        };
+        assert_eq!(one_way.exchanges(&shape), [2 * 31, 2 * 34]);
+        let two_way = ExchangeEstimate {
+            two_way: true,
+            ..one_way
+        };
+        // half as many cycles for the same matter
+        assert_eq!(two_way.exchanges(&shape)[0], 3 * 31);
+    }
+}
