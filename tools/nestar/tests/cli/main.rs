@@ -2,6 +2,7 @@
 
 mod answers;
 mod bench;
+mod book;
 mod directories;
 mod limits;
 mod plan;
