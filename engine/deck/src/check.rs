@@ -1,11 +1,11 @@
-//! Holds the values of a deck against the shapes of its parameters.
+//! Checks the values of a deck against the shapes of its parameters.
 
 use crate::error::{Fault, SourceSpan};
 use crate::nearest::nearest;
 use crate::shape::{KeyShape, ListShape, ShapeKind, TableShape, ValueShape};
 use crate::tree::{DeckNode, DeckValue, KeyValue, quoted};
 
-/// Checks `node`, which stands at `path` of the deck, and adds what is wrong with it to `faults`.
+/// Checks `node`, the value at `path`, and adds its errors to `faults`.
 pub(crate) fn check(node: &DeckNode, shape: &ValueShape, path: &str, faults: &mut Vec<Fault>) {
     let wrong_kind = |faults: &mut Vec<Fault>| {
         let hint = match (&shape.kind, &node.value) {
@@ -52,7 +52,7 @@ pub(crate) fn check(node: &DeckNode, shape: &ValueShape, path: &str, faults: &mu
     }
 }
 
-/// A number must be finite and within the bounds.
+/// Checks that a number is finite and within its bounds.
 fn range(node: &DeckNode, shape: &ValueShape, number: f64, path: &str, faults: &mut Vec<Fault>) {
     let unit = shape
         .unit
@@ -75,6 +75,7 @@ fn range(node: &DeckNode, shape: &ValueShape, number: f64, path: &str, faults: &
     }
 }
 
+/// Checks the length of a text.
 fn length(
     node: &DeckNode,
     allowed: (Option<u64>, Option<u64>),
@@ -97,13 +98,14 @@ fn length(
     }
 }
 
+/// Checks that `word` is one of `words`.
 fn word(node: &DeckNode, words: &[&str], word: &str, path: &str, faults: &mut Vec<Fault>) {
     if !words.contains(&word) {
         faults.push(Fault::at(&node.place, not_among(path, word, words)));
     }
 }
 
-/// The message about a word at `path` that is none of `words`.
+/// Returns the error message for a word at `path` that is not in `words`.
 pub(crate) fn not_among(path: &str, word: &str, words: &[&str]) -> String {
     let allowed = words
         .iter()
@@ -124,6 +126,7 @@ pub(crate) fn not_among(path: &str, word: &str, words: &[&str]) -> String {
     )
 }
 
+/// Checks the length and the elements of a list.
 fn elements(
     node: &DeckNode,
     list: &ListShape,
@@ -177,15 +180,15 @@ pub(crate) fn table(
     }
 }
 
-/// Which shape of several a value is held against.
+/// Result of choosing a shape for a value that may have several.
 pub(crate) enum ShapeChoice<'a> {
     Shape(&'a ValueShape),
-    /// None: the tag is wrong, and that was reported.
+    /// No shape, because the tag is wrong; this error has been reported.
     Reported,
     None,
 }
 
-/// The shape among `shapes` that `node` was meant to have, so that the messages are about that one.
+/// Chooses the shape that `node` was most likely meant to have, so that error messages refer to it.
 pub(crate) fn choose<'a>(
     node: &DeckNode,
     shapes: &'a [ValueShape],
@@ -211,7 +214,7 @@ pub(crate) fn choose<'a>(
         check(node, shape, path, &mut found);
         found.len()
     };
-    // The one with the fewest problems is the likeliest; the first of equals.
+    // The shape with the fewest errors is the most likely; ties go to the first.
     candidates
         .into_iter()
         .min_by_key(problems)
@@ -255,6 +258,7 @@ fn by_tag<'a>(
     Some(ShapeChoice::Reported)
 }
 
+/// Returns `true` if the value has the type of the shape.
 fn same_kind(node: &DeckNode, shape: &ValueShape) -> bool {
     match (&shape.kind, &node.value) {
         (ShapeKind::Any, _) | (ShapeKind::Boolean, DeckValue::Boolean(_)) => true,
@@ -269,7 +273,7 @@ fn same_kind(node: &DeckNode, shape: &ValueShape) -> bool {
     }
 }
 
-/// `path.key`, or `key` at the top level.
+/// Returns `path.key`, or `key` at the top level.
 pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() {
         key.to_string()
@@ -278,6 +282,7 @@ pub(crate) fn join(path: &str, key: &str) -> String {
     }
 }
 
+/// Returns the prefix of messages about a table.
 fn within(path: &str) -> String {
     if path.is_empty() {
         String::new()
@@ -286,7 +291,7 @@ fn within(path: &str) -> String {
     }
 }
 
-/// The fault of a key that the table at `path` does not have.
+/// Returns the fault for a key that the table at `path` does not have.
 pub(crate) fn unknown_key<S: AsRef<str>>(
     place: &SourceSpan,
     key: &str,
@@ -301,7 +306,7 @@ pub(crate) fn unknown_key<S: AsRef<str>>(
     unknown(place, format!("unknown key `{key}`{table}"), key, known)
 }
 
-/// The fault of a name that is none of the `known` ones: `message` and the nearest name, or all of them.
+/// Returns the fault for an unknown name: `message`, then the most similar known name or all known names.
 pub(crate) fn unknown<S: AsRef<str>>(
     place: &SourceSpan,
     message: String,

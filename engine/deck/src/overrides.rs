@@ -9,13 +9,13 @@ use crate::error::{DeckError, Fault, SourceSpan, SourceText};
 use crate::shape::{ShapeKind, ValueShape};
 use crate::tree::{DeckNode, DeckValue, KeyValue, PathStep, from_value, steps};
 
-/// Most parts of a key; bounds the recursion.
+/// Maximum number of parts of a key; bounds the recursion.
 const MAX_KEY_PARTS: usize = 64;
 
-/// Characters of an override that messages name it by.
+/// Maximum number of characters of an override in messages.
 const MAX_SHOWN_CHARS: usize = 100;
 
-/// Changes `root` as the override `argument` (`table.key=value`) says.
+/// Applies the override `argument` (`table.key=value`) to `root`.
 pub(crate) fn set(root: &mut DeckNode, argument: &str) -> Result<(), DeckError> {
     let source = Arc::new(SourceText {
         name: match argument.char_indices().nth(MAX_SHOWN_CHARS) {
@@ -30,7 +30,7 @@ pub(crate) fn set(root: &mut DeckNode, argument: &str) -> Result<(), DeckError> 
         span: 0..argument.len(),
     };
     let Some(equals) = argument.find('=') else {
-        let message = "an override is written table.key=value, here `=` is missing";
+        let message = "`=` is missing; write table.key=value";
         return Err(Fault::at(&whole, message).into());
     };
     let name = argument[..equals].trim_end();
@@ -57,7 +57,7 @@ pub(crate) fn set(root: &mut DeckNode, argument: &str) -> Result<(), DeckError> 
     insert(root, &path, node, &key_place).map_err(|message| Fault::at(&key_place, message).into())
 }
 
-/// Reads the value that begins at byte `from`: TOML, or else a bare word.
+/// Reads the value that begins at byte `from`: TOML, otherwise a text without quotes.
 fn value(source: &Arc<SourceText>, from: usize) -> Result<DeckNode, DeckError> {
     let text = &source.text[from..];
     let start = from + (text.len() - text.trim_start().len());
@@ -96,7 +96,7 @@ fn value(source: &Arc<SourceText>, from: usize) -> Result<DeckNode, DeckError> {
     DeckError::check(faults).map(|()| node)
 }
 
-/// Moves the places of a value that was read from the tail of its source.
+/// Shifts the spans of a value that was read from the tail of its source.
 fn shift(mut node: DeckNode, by: usize) -> DeckNode {
     let moved = |place: SourceSpan| SourceSpan {
         span: place.span.start + by..place.span.end + by,
@@ -120,7 +120,7 @@ fn shift(mut node: DeckNode, by: usize) -> DeckNode {
     node
 }
 
-/// Puts `node` at `path`, making the tables on the way.
+/// Inserts `node` at `path` and creates missing tables.
 pub(crate) fn insert(
     parent: &mut DeckNode,
     path: &[PathStep],
@@ -136,24 +136,25 @@ pub(crate) fn insert(
         (PathStep::Key(key), DeckValue::Table(entries)) => child(entries, key, place),
         (PathStep::Index(i), DeckValue::List(items)) => {
             let count = items.len();
-            let absent = format!("there is no element [{i}]: the list has {count}, counted from 0");
+            let absent =
+                format!("there is no element [{i}]: the list has {count} (counted from 0)");
             items.get_mut(*i).ok_or(absent)?
         }
         (PathStep::Key(key), DeckValue::List(items)) if !items.is_empty() => {
-            let hint = "name its elements [0], [1] …";
-            return Err(format!("`{key}` is looked for in a list; {hint}"));
+            let hint = "select an element with [0], [1], …";
+            return Err(format!("`{key}` is in a list; {hint}"));
         }
         (PathStep::Key(key), _) => {
-            return Err(format!("`{key}` is looked for in {kind}, not a table"));
+            return Err(format!("`{key}` needs a table, found {kind}"));
         }
         (PathStep::Index(i), _) => {
-            return Err(format!("element [{i}] is looked for in {kind}, not a list"));
+            return Err(format!("element [{i}] needs a list, found {kind}"));
         }
     };
     insert(child, rest, node, place)
 }
 
-/// The value of `key`, an empty table if it is new.
+/// Returns the value of `key`; inserts an empty table if it is missing.
 fn child<'a>(entries: &'a mut Vec<KeyValue>, key: &str, place: &SourceSpan) -> &'a mut DeckNode {
     let at = entries.iter().position(|entry| entry.key == key);
     let at = at.unwrap_or_else(|| {
@@ -171,8 +172,8 @@ fn child<'a>(entries: &'a mut Vec<KeyValue>, key: &str, place: &SourceSpan) -> &
     &mut entries[at].node
 }
 
-/// Takes the values of overrides that TOML reads as numbers or truth values, but `shape` wants as texts, as they were
-/// written: `--set initial.pressure=1` gives the formula "1".
+/// Restores texts of overrides that TOML reads as numbers or booleans where `shape` needs texts: `--set
+/// initial.pressure=1` gives the formula "1".
 pub(crate) fn restore_texts(node: &mut DeckNode, shape: &ValueShape) {
     let bare = matches!(
         node.value,

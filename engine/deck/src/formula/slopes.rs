@@ -1,6 +1,6 @@
-//! Slopes at places, for cubics between them.
+//! Slopes for piecewise cubic Hermite interpolation.
 
-/// By how much a function rises over each interval, and how wide that is.
+/// Widths of the intervals between points, and difference quotients over them.
 struct Intervals {
     widths: Vec<f64>,
     rises: Vec<f64>,
@@ -14,7 +14,7 @@ impl Intervals {
         Self { widths, rises }
     }
 
-    /// As seen from the last place.
+    /// Returns the intervals in reverse order.
     fn reversed(&self) -> Self {
         Self {
             widths: self.widths.iter().rev().copied().collect(),
@@ -22,7 +22,7 @@ impl Intervals {
         }
     }
 
-    /// The slope at the first place of the polynomial through up to four of them, by divided differences (Newton's form).
+    /// Returns the slope at the first point of the polynomial through up to four points, by divided differences.
     fn first(&self) -> f64 {
         let (h, d) = (&self.widths, &self.rises);
         let Some(&next) = d.get(1) else {
@@ -38,13 +38,13 @@ impl Intervals {
     }
 }
 
-/// Slopes of a cubic spline, whose second derivative has no jumps; at the ends those of the polynomials through four places.
+/// Returns the slopes of a cubic spline (continuous second derivative); end slopes are those of polynomials through four points.
 pub fn spline(places: &[f64], values: &[f64]) -> Vec<f64> {
     let all = Intervals::of(places, values);
     let (h, d) = (&all.widths, &all.rises);
     let (last, mut slopes) = (places.len() - 1, vec![0.0; places.len()]);
     (slopes[0], slopes[last]) = (all.first(), all.reversed().first());
-    // Thomas's algorithm for h1 m[i-1] + 2 (h0 + h1) m[i] + h0 m[i+1] = 3 (h1 d0 + h0 d1)
+    // Thomas algorithm for h1 m[i-1] + 2 (h0 + h1) m[i] + h0 m[i+1] = 3 (h1 d0 + h0 d1)
     let mut factors = vec![0.0; places.len()];
     for i in 1..last {
         let (before, after) = (h[i - 1], h[i]);
@@ -59,7 +59,7 @@ pub fn spline(places: &[f64], values: &[f64]) -> Vec<f64> {
     slopes
 }
 
-/// Slopes with which cubics rise and fall as the values do and nowhere beyond them (Fritsch & Butland 1984).
+/// Returns slopes that keep the interpolant monotone between points (Fritsch & Butland 1984).
 pub fn monotone(places: &[f64], values: &[f64]) -> Vec<f64> {
     let all = Intervals::of(places, values);
     let last = places.len() - 1;
@@ -70,7 +70,7 @@ pub fn monotone(places: &[f64], values: &[f64]) -> Vec<f64> {
             return end_slope(&all.reversed());
         }
         let (before, after) = (all.rises[i - 1], all.rises[i]);
-        // their product could underflow
+        // the product of both could underflow
         if before == 0.0 || after == 0.0 || (before < 0.0) != (after < 0.0) {
             return 0.0;
         }
@@ -81,7 +81,7 @@ pub fn monotone(places: &[f64], values: &[f64]) -> Vec<f64> {
     (0..=last).map(slope).collect()
 }
 
-/// The slope at the first place: of the parabola through three, unless a cubic with it would turn.
+/// Returns the slope at the first point: that of the parabola through three points, limited to keep the cubic monotone.
 fn end_slope(all: &Intervals) -> f64 {
     let (h, d) = (&all.widths, &all.rises);
     let Some(&next) = d.get(1) else {
@@ -97,7 +97,7 @@ fn end_slope(all: &Intervals) -> f64 {
     }
 }
 
-/// The integrals from the first place to each one of the cubics with these values and slopes.
+/// Returns the integrals of the piecewise cubic from the first point to each point.
 pub fn integrals(places: &[f64], values: &[f64], slopes: &[f64]) -> Vec<f64> {
     let mut sum = 0.0;
     let mut sums = vec![0.0];

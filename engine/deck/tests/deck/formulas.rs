@@ -203,28 +203,24 @@ const MISTAKES: &[(&str, usize, &str)] = &[
         7,
         "comparisons do not chain; write a < b && b < c",
     ),
-    (
-        "x = 1",
-        3,
-        "the character `=` has no meaning here; to compare, write ==",
-    ),
+    ("x = 1", 3, "unexpected character `=`; to compare, write =="),
     (
         "x & y",
         3,
-        "the character `&` has no meaning here; for both, write && or and",
+        "unexpected character `&`; for both, write && or and",
     ),
     (
         "x % y",
         3,
-        "the character `%` has no meaning here; the remainder is mod(a, b)",
+        "unexpected character `%`; the remainder is mod(a, b)",
     ),
     (
         "x ? 1 : 2",
         3,
-        "the character `?` has no meaning here; write if(condition, a, b)",
+        "unexpected character `?`; write if(condition, a, b)",
     ),
     ("1e999", 1, "the number 1e999 is too large"),
-    ("é$", 2, "the character `$` has no meaning here"),
+    ("é$", 2, "unexpected character `$`"),
 ];
 
 #[test]

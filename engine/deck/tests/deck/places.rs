@@ -1,4 +1,4 @@
-//! Golden messages of overrides, of conditions across keys, and of formulas in decks.
+//! Golden error messages of overrides, of checks across keys, and of formulas in decks.
 
 use crate::common::Hydro;
 use nestar_deck::{Deck, DeckError};
@@ -10,10 +10,7 @@ fn message(error: DeckError) -> String {
 }
 
 const OVERRIDES: &[(&str, &str)] = &[
-    (
-        "hydro.gamma",
-        "an override is written table.key=value, here `=` is missing",
-    ),
+    ("hydro.gamma", "`=` is missing; write table.key=value"),
     ("=3", "the key is missing; write table.key=value"),
     (
         "hydro.gamma=",
@@ -31,22 +28,16 @@ const OVERRIDES: &[(&str, &str)] = &[
         "hydro.gamma=[1",
         "the value is malformed: unclosed array, expected `]`",
     ),
-    (
-        "hydro.gamma.x=1",
-        "`x` is looked for in a number, not a table",
-    ),
+    ("hydro.gamma.x=1", "`x` needs a table, found a number"),
     (
         "mesh.refine.field=1",
-        "`field` is looked for in a list; name its elements [0], [1] …",
+        "`field` is in a list; select an element with [0], [1], …",
     ),
     (
         "mesh.refine[1].field=1",
-        "there is no element [1]: the list has 1, counted from 0",
+        "there is no element [1]: the list has 1 (counted from 0)",
     ),
-    (
-        "hydro[0]=1",
-        "element [0] is looked for in a table, not a list",
-    ),
+    ("hydro[0]=1", "element [0] needs a list, found a table"),
 ];
 
 #[test]

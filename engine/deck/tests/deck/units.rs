@@ -1,4 +1,4 @@
-//! The table `[units]`: words, numbers, what follows from what, and constants in code units.
+//! The table `[units]`: words, numbers, derived units, and constants in code units.
 
 use nestar_deck::{CodeUnits, Deck, DeckError, TableSchema, UnitsConfig, units::cgs};
 use schemars::JsonSchema;
@@ -94,17 +94,17 @@ fn too_little_and_too_much_are_refused_with_keys_and_lines() {
     );
     let much = wrong("length = \"kpc\"\nmass = \"Msun\"\ntime = \"Myr\"\nvelocity = \"km/s\"");
     assert!(
-        much.starts_with("d.toml:5") && much.contains("`units.velocity`: is too much"),
+        much.starts_with("d.toml:5") && much.contains("`units.velocity`: is redundant"),
         "{much}"
     );
     let twice = wrong("length = \"kpc\"\nlength_cgs = 1.0\nmass = 1.0\ntime = 1.0");
     assert!(
-        twice.contains("`units.length_cgs`: says the same as `units.length`"),
+        twice.contains("`units.length_cgs`: defines the same unit as `units.length`"),
         "{twice}"
     );
     let dependent = wrong("length = \"kpc\"\ntime = \"Myr\"\nvelocity = \"km/s\"");
     assert!(
-        dependent.contains("length, time, velocity say one thing twice"),
+        dependent.contains("length, time, velocity are not independent"),
         "{dependent}"
     );
     let kind = wrong("length = \"Msun\"\nmass = 1\ntime = 1");
@@ -136,7 +136,7 @@ fn the_old_keys_and_no_table_mean_what_they_did() {
         assert!(units(text).is_dimensionless(), "{text}");
     }
     assert!(!units("length = \"cm\"\nmass = \"g\"\ntime = \"s\"").is_dimensionless());
-    // numbers of the table may use constants
+    // the table may use constants
     let text = "[constants]\nbig = 3e21\n[units]\nlength_cgs = \"2*big\"\n";
     let deck = Deck::parse("d.toml", text).expect("a deck");
     assert!(deck.units().is_ok_and(|u| u.length_cgs == 6e21));
@@ -148,7 +148,7 @@ fn the_resolved_deck_has_the_same_units_and_constants() -> Result<(), DeckError>
     let mut deck = Deck::parse("d.toml", text)?;
     let own = deck.take_units()?;
     let part: Part = deck.table("part")?;
-    // a name of the deck's own goes first
+    // a constant takes precedence over a unit
     assert!(close(part.width, 2.5), "{}", part.width);
     assert!(close(deck.constants()[1].1, 0.3));
     deck.finish()?;
@@ -169,7 +169,7 @@ fn the_resolved_deck_has_the_same_units_and_constants() -> Result<(), DeckError>
         );
     }
     assert_eq!(formula(&deck, "G")?, 1.0);
-    // a variable hides a word
+    // a variable hides a unit
     let hidden = deck.formula("part.law", "kpc", &["kpc"])?;
     assert_eq!(hidden.eval(&[7.0]), 7.0);
     Ok(())
@@ -183,7 +183,7 @@ fn overrides_may_change_one_size_after_the_other() -> Result<(), DeckError> {
     }
     let early = deck
         .table::<Part>("part")
-        .expect_err("a size is missing")
+        .expect_err("a unit is missing")
         .to_string();
     assert!(early.contains("give one more of"), "{early}");
     deck.set("units.velocity=km/s")?;

@@ -1,4 +1,4 @@
-//! Tables of which only named parts are taken.
+//! Tables of which only some subtables are taken.
 
 use nestar_deck::Deck;
 use schemars::JsonSchema;
