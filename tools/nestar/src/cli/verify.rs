@@ -1,4 +1,4 @@
-//! `nestar verify`: the same run on two devices, and whether they agree in every bit; and whether stores are whole.
+//! `nestar verify`: compares runs on two devices bitwise, and verifies checksums of snapshots.
 
 use super::{CommandError, FAILED, INVALID_INPUT, print};
 use crate::scratch::Scratch;
@@ -11,39 +11,38 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What to compare.
+/// Arguments of `nestar verify`.
 #[derive(Args)]
 pub struct VerifyArgs {
-    /// The decks; or snapshots (NNNNNN.zarr) and directories of runs, of which every byte is read and compared with its
-    /// checksums
+    /// Decks to run; or snapshots (NNNNNN.zarr) and directories of runs, whose checksums are verified
     #[arg(required = true, value_name = "DECK_OR_STORE")]
     decks: Vec<PathBuf>,
-    /// Replace a value of all decks; may be given several times
+    /// Set a value in all decks; may be repeated
     #[arg(long = "set", value_name = "TABLE.KEY=VALUE")]
     overrides: Vec<String>,
-    /// The two devices
+    /// Two devices
     #[arg(long, value_delimiter = ',', default_value = "cpu,cuda")]
     devices: Vec<String>,
-    /// The precisions
+    /// Precisions
     #[arg(long, value_delimiter = ',', default_value = "single,double")]
     precisions: Vec<String>,
-    /// Most root cells along an axis
+    /// Maximum number of root cells along an axis
     #[arg(long, default_value_t = 32)]
     cells: u32,
-    /// Most refined levels
+    /// Maximum number of refined levels
     #[arg(long, default_value_t = 2)]
     levels: usize,
-    /// Root steps
+    /// Number of root steps
     #[arg(long, default_value_t = 3)]
     steps: u64,
 }
 
-/// Runs each deck, made small, on both devices and compares the digests of the final snapshots.
+/// Runs a small version of each deck on both devices and compares the digests of the final snapshots.
 pub fn verify(app: &App, arguments: &VerifyArgs) -> Result<(), CommandError> {
     let [first, second] = arguments.devices.as_slice() else {
         return Err(CommandError::new(
             INVALID_INPUT,
-            "--devices takes two devices: cpu,cuda",
+            "--devices needs two devices, such as cpu,cuda",
         ));
     };
     let (stores, decks): (Vec<_>, Vec<_>) = arguments.decks.iter().partition(|path| path.is_dir());
@@ -77,7 +76,7 @@ pub fn verify(app: &App, arguments: &VerifyArgs) -> Result<(), CommandError> {
     Err(CommandError::new(FAILED, message))
 }
 
-/// Refuses a store, or a run with a snapshot, that is not whole.
+/// Verifies the checksums of a snapshot or of all snapshots of a run.
 fn whole(store: &Path) -> Result<(), CommandError> {
     let snapshots = match store.join("snapshots").is_dir() {
         true => nestar::snapshot::list_complete(store)?,
@@ -85,7 +84,7 @@ fn whole(store: &Path) -> Result<(), CommandError> {
     };
     for path in &snapshots {
         Snapshot::open(path)?.verify(|_| ())?;
-        print(&format!("{:<40} whole\n", path.display().to_string()))?;
+        print(&format!("{:<40} intact\n", path.display().to_string()))?;
     }
     if snapshots.is_empty() {
         let message = format!(
@@ -97,7 +96,7 @@ fn whole(store: &Path) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The digest of the final snapshot of a small run of a deck.
+/// Returns the digest of the final snapshot of a small run.
 fn result(
     app: &App,
     arguments: &VerifyArgs,
@@ -119,7 +118,7 @@ fn result(
     Ok(digest(&Snapshot::open(&path)?)?)
 }
 
-/// The deck with few cells, levels and steps.
+/// Creates the simulation of a deck with few cells, levels and steps.
 fn small(
     app: &App,
     arguments: &VerifyArgs,

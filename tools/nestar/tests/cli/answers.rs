@@ -207,13 +207,13 @@ fn a_checked_deck_is_a_deck_again() {
     let first = place.nestar(&["check", "deck.toml"]);
     first.has_status(0);
     for text in [
-        "# initial hierarchy: 40.0 KiB a patch",
+        "# initial hierarchy: 40.0 KiB per patch",
         "#     0         8         4096   320.0 KiB",
         "# memory of fields and tables: ",
         "#      2 ranks: ",
-        "# output: about 2 snapshots, each at most ",
-        "# duration, if hierarchy and steps stay as they begin",
-        "cells/s (measured here",
+        "# output: about 2 snapshots, at most ",
+        "# duration with constant hierarchy and time step",
+        "cells/s (measured on this machine",
         "#   2 Fluid",
     ] {
         assert!(first.out.contains(text), "no {text:?} in\n{}", first.out);

@@ -88,7 +88,7 @@ fn a_text_for_people_and_a_file_for_programs_come_together() {
     let outcome = place.nestar(&arguments.split(' ').collect::<Vec<_>>());
     outcome
         .has_status(0)
-        .tells(&["measures uniform 16^3, single"]);
+        .tells(&["measuring uniform 16^3, single"]);
     for text in [
         "machine: ",
         "device: CPU, ",
@@ -136,7 +136,7 @@ fn what_a_benchmark_is_asked_wrongly_is_told() {
     let place = Place::new();
     let cases = [
         ("uniforn", "a similar value exists: 'uniform'"),
-        ("--cells 12", "it must be a multiple of 8"),
+        ("--cells 12", "must be a multiple of 8"),
         ("--steps 0", "--steps"),
         ("--device gpu", "run.device"),
         ("--set hydro.gama=1", "did you mean `gamma`?"),
@@ -150,6 +150,6 @@ fn what_a_benchmark_is_asked_wrongly_is_told() {
     let outcome = place.nestar(&small.split(' ').collect::<Vec<_>>());
     outcome.has_status(4).complains(&[
         "uniform 32^3, single: too little memory",
-        "--cells with fewer",
+        "use fewer --cells",
     ]);
 }

@@ -72,8 +72,8 @@ fn a_limit_of_the_address_space_is_foreseen() {
     check.has_status(0);
     for text in [
         "#     0      8000 ",
-        "# a run would not begin here (no level fits): too little memory",
-        "# duration, if hierarchy and steps stay as they begin",
+        "# a run would not start (no level fits): too little memory",
+        "# duration with constant hierarchy and time step",
     ] {
         assert!(check.out.contains(text), "no {text:?} in\n{}", check.out);
     }

@@ -89,10 +89,9 @@ fn a_snapshot_is_planned_for_without_its_fields() {
         "--set",
         "domain.cells=[32,16,16]",
     ];
-    place
-        .nestar(&other)
-        .has_status(2)
-        .complains(&["the root grid has [16, 16, 16] cells, that of the deck [32, 16, 16]"]);
+    place.nestar(&other).has_status(2).complains(&[
+        "the root grid has [16, 16, 16] cells, but that of the deck has [32, 16, 16]",
+    ]);
 }
 
 #[test]
@@ -115,7 +114,7 @@ fn a_table_and_a_file_come_together() {
         "initial hierarchy",
         "\n4 ranks",
         "\n4096 ranks",
-        "of them are empty: there are too few patches",
+        "ranks are empty because there are too few patches",
         "level 1: patches",
         "neighbour ranks",
         "parallel efficiency",
@@ -193,7 +192,7 @@ fn particles_count_in_plans_where_they_are() {
     let all = plans(&place, &["--ranks", "2", "--set", &many]);
     let line = all["hierarchy"]["items"][0].as_str().expect("a line");
     assert!(
-        line.starts_with("particles/dark: 1000000000 at most"),
+        line.starts_with("particles/dark: at most 1000000000 particles"),
         "{line}"
     );
     let plan = &all["plans"][0];

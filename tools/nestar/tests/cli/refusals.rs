@@ -25,7 +25,7 @@ fn all_mistakes_of_a_deck_are_told_at_once() {
         let outcome = place.nestar(&[command, "deck.toml", "--set", "hydro.gamma=0.5"]);
         outcome.has_status(2).complains(&[
             "deck.toml:14:7: `time.end` must be at least 0 (time), found -1.0",
-            "unknown table [hydra]: no plugin of this program has it; did you mean `hydro`?",
+            "unknown table [hydra]: no plugin of this program uses it; did you mean `hydro`?",
             "--set hydro.gamma=0.5: `hydro.gamma` must be above 1 and at most 3, found 0.5",
             "\"sedof\"",
             "did you mean \"sedov\"?",
@@ -44,7 +44,7 @@ fn a_table_of_a_face_without_inflow_is_refused() {
     let outcome = Place::with(&deck).nestar(&["check", "deck.toml"]);
     outcome
         .has_status(2)
-        .complains(&["the face y_upper is no inflow face"]);
+        .complains(&["the face y_upper is not an inflow face"]);
     let faces = "domain.boundary = { x = \"inflow\", y = \"periodic\", z = \"periodic\" }";
     let outcome = Place::with(BLAST).nestar(&["check", "deck.toml", "--set", faces]);
     outcome
@@ -58,7 +58,7 @@ fn what_the_arguments_get_wrong_is_told_with_status_2() {
     let cases: [(&[&str], &str); 7] = [
         (
             &["run", "dekc.toml"],
-            "there is no such file; did you mean deck.toml?",
+            "no such file; did you mean deck.toml?",
         ),
         (&["run", "."], "is a directory"),
         (&["run", "deck.toml", "--set", "time.end"], "--set time.end"),
@@ -134,7 +134,7 @@ fn a_store_is_verified_byte_by_byte() {
         .has_status(0);
     let whole = place.nestar(&["verify", "run"]);
     whole.has_status(0);
-    assert_eq!(whole.out.matches("whole").count(), 2, "{}", whole.out);
+    assert_eq!(whole.out.matches("intact").count(), 2, "{}", whole.out);
     let file = "run/snapshots/000001.zarr/level_0/density/zarr.json";
     let text = place.read(file);
     place.write(file, &text.replacen("float64", "float32", 1));
@@ -177,7 +177,7 @@ fn a_root_grid_that_cannot_be_held_is_refused_before_it_is_made() {
     assert!(
         check
             .out
-            .contains("# a run would not begin here (no level fits): too little memory"),
+            .contains("# a run would not start (no level fits): too little memory"),
         "{}",
         check.out
     );
@@ -189,11 +189,11 @@ fn particles_that_cannot_be_held_are_told_before_they_are_made() {
     let check = place.nestar(&["check", "deck.toml"]);
     check.has_status(0).prints(&[
         "# memory of particles/dark: ",
-        " for 512 of them at most",
-        " for 64 of them at most",
-        "# memory of fields, tables and items: ",
+        " for at most 512 particles",
+        " for at most 64 particles",
+        "# memory of fields, tables and particles: ",
     ]);
-    assert!(!check.out.contains("would not begin"), "{}", check.out);
+    assert!(!check.out.contains("would not start"), "{}", check.out);
     let run = ["run", "deck.toml", "--set", "time.max_steps=1"];
     let begun = place.nestar(&run);
     begun.has_status(0).tells(&["memory of particles/dark: "]);
@@ -201,12 +201,12 @@ fn particles_that_cannot_be_held_are_told_before_they_are_made() {
     // there are as many as the snapshot has
     let later = ["deck.toml", "--set", points, "--set", "time.max_steps=2"];
     let resumed = place.nestar(&[&["run", "--resume"][..], &later].concat());
-    resumed.has_status(0).tells(&[" for 512 of them at most"]);
+    resumed.has_status(0).tells(&[" for at most 512 particles"]);
     let from = place.nestar(&[&["run", "--from", "run", "--output", "other"][..], &later].concat());
-    from.has_status(0).tells(&[" for 512 of them at most"]);
+    from.has_status(0).tells(&[" for at most 512 particles"]);
     let many = ["deck.toml", "--set", points, "--set", "time.max_steps=1"];
     let check = place.nestar(&[&["check"][..], &many].concat());
-    let text = "# a run would not begin here (no level fits): too little memory";
+    let text = "# a run would not start (no level fits): too little memory";
     check
         .has_status(0)
         .prints(&[text, "the fields and particles need"]);

@@ -78,8 +78,8 @@ fn a_cell_that_ends_a_run_is_kept_and_its_step_has_the_same_bits_again() {
         let alone = without_deck(&place, "alone");
         replay(&place, "alone", &[]).has_status(0).prints(&[
             "before the step",
-            "the scheme's fluxes",
-            "round 4: ",
+            "fluxes of the scheme",
+            "pass 4: ",
             "the last pass has the bits of the run",
         ]);
         // a method is compiled for the emulated device once
@@ -103,9 +103,11 @@ fn a_replay_tells_what_other_methods_make_of_the_cell() {
     let place = Place::with(TORN);
     torn(&place, "run", &[]);
     let short = replay(&place, "run", &["--dt", "1e-9"]);
-    short.has_status(0).prints(&["the scheme's fluxes, 0 bad"]);
+    short
+        .has_status(0)
+        .prints(&["fluxes of the scheme, 0 unphysical"]);
     let other = replay(&place, "run", &["--set", "hydro.riemann=hlle"]);
-    other.has_status(0).prints(&["round 4: "]);
+    other.has_status(0).prints(&["pass 4: "]);
     assert!(
         !other.out.contains("has the bits of the run"),
         "{}",
@@ -152,7 +154,7 @@ fn files_that_are_no_captures_are_refused() {
         (
             capture.replace("\ndt = ", "\ndt = 1e-3 # "),
             1,
-            "in other bits",
+            "differs in its bits",
         ),
     ];
     for (text, status, words) in changes {
@@ -255,7 +257,7 @@ fn a_cell_that_is_not_done_is_kept_and_is_called_again_with_the_same_bits() {
             2,
             "is no function of this program and deck",
         ),
-        ("\nstate = [1.0", "\nstate = [2.0", 1, "in other bits"),
+        ("\nstate = [1.0", "\nstate = [2.0", 1, "differs in its bits"),
     ] {
         place.write("changed.toml", &text.replacen(from, to, 1));
         let outcome = place.nestar(&["replay", "changed.toml"]);

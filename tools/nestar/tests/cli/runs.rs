@@ -15,7 +15,7 @@ fn a_run_leaves_its_files_and_says_what_it_did() {
         "device: CPU",
         "precision: double",
         "320.0 KiB for the fields of the root grid (8 patches)",
-        "time went into: limit ",
+        "time per phase: limit ",
         "done: step 12",
     ]);
     assert_eq!(place.snapshots("run"), ["000000.zarr", "000001.zarr"]);
@@ -160,7 +160,7 @@ fn a_check_says_that_the_initial_hierarchy_does_not_fit() {
     let check = place.nestar(&[&["check", "deck.toml"][..], &changes].concat());
     check.has_status(0);
     for text in [
-        "# a run would not begin here (the root grid fits): too little memory: with ",
+        "# a run would not start (the root grid fits): too little memory: with ",
         "#     0        64 ",
         "#   2 Fluid",
     ] {

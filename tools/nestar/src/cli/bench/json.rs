@@ -1,8 +1,8 @@
-//! The figures for programs.
+//! JSON output of benchmark results.
 //!
-//! `schema` is 1: an object with `schema`, `date`, `program`, `machine`, `device` and `results`, a list with one object a
-//! case. Bytes are bytes, times are seconds, rates are per second; what was not measured is `null`. A change of meaning
-//! raises `schema`; further keys do not.
+//! Schema 1 is an object with `schema`, `date`, `program`, `machine`, `device` and `results`, a list with one object per
+//! case. Units are bytes, seconds and 1/s; a value that was not measured is `null`. Changes of meaning raise `schema`;
+//! additional keys do not.
 
 use super::cases::precision;
 use super::kernels::KernelProfile;
@@ -14,7 +14,7 @@ use nestar::engine::step::Phase;
 use serde_json::{Map, Value, json};
 use std::time::SystemTime;
 
-/// All figures.
+/// Returns all results.
 pub fn document(app: &App, measurements: &[Measurement]) -> Value {
     let build = app.build_info();
     let (model, memory) = text::machine();
@@ -35,6 +35,7 @@ pub fn document(app: &App, measurements: &[Measurement]) -> Value {
     })
 }
 
+/// Returns the results of one case.
 fn result(m: &Measurement) -> Value {
     let run = &m.timed.run;
     let device = m.timed.device.as_ref();
@@ -74,7 +75,7 @@ fn result(m: &Measurement) -> Value {
     })
 }
 
-/// What the first rank and others sent each other; none where it is alone.
+/// Returns the halo traffic of the first rank; `None` on a single rank.
 fn halos(m: &Measurement) -> Option<Value> {
     let halos = &m.timed.halos;
     (m.place.ranks > 1).then(|| {

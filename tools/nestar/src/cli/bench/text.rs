@@ -1,4 +1,4 @@
-//! The figures for people.
+//! Text output of benchmark results.
 
 use super::cases::{precision, root};
 use super::kernels::KernelProfile;
@@ -9,7 +9,7 @@ use nestar::App;
 use nestar::engine::device::DeviceCounters;
 use std::fmt::Write as _;
 
-/// Model of the CPU and memory of the machine, as far as the system says.
+/// Returns the CPU model and the memory of the machine, if known.
 pub fn machine() -> (Option<String>, Option<u64>) {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("model name"));
@@ -18,7 +18,7 @@ pub fn machine() -> (Option<String>, Option<u64>) {
     (model, nestar::engine::step::memory::machine::total())
 }
 
-/// What runs, and where.
+/// Returns the header: program, machine and device.
 pub fn head(app: &App, place: &BenchMachine) -> String {
     let build = app.build_info();
     let (model, memory) = machine();
@@ -46,7 +46,7 @@ pub fn head(app: &App, place: &BenchMachine) -> String {
     text
 }
 
-/// Everything about one case.
+/// Returns all results of one case.
 pub fn block(m: &Measurement) -> String {
     let mut text = format!(
         "\n{} {}, {}: {:.3e} cell updates/s\n",
@@ -65,7 +65,7 @@ pub fn block(m: &Measurement) -> String {
     text
 }
 
-/// What is known of a case, each with its name.
+/// Returns the results of a case as names and texts.
 fn facts(m: &Measurement) -> Vec<(&'static str, String)> {
     let run = &m.timed.run;
     let patches: Vec<String> = m.patches.iter().map(usize::to_string).collect();
@@ -73,14 +73,14 @@ fn facts(m: &Measurement) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("steps", steps(m)),
         ("patches", patches),
-        ("time", shares_of_phases(run, m.timed.wall, "all else")),
+        ("time", shares_of_phases(run, m.timed.wall, "other")),
     ];
     if run.fallback_cells + run.retried_steps > 0 {
         let (cells, steps) = (run.fallback_cells, run.retried_steps);
-        facts.push(("mended", format!("{cells} cells, {steps} steps retried")));
+        facts.push(("corrected", format!("{cells} cells, {steps} steps retried")));
     }
     if let Some(mean) = run.mean_subcycles() {
-        facts.push(("sub-steps", format!("{mean:.2} in a cell and step")));
+        facts.push(("sub-steps", format!("{mean:.2} per cell and step")));
     }
     if let Some(device) = &m.timed.device {
         facts.push(("traffic", traffic(device, m.steps, "root step")));
@@ -94,7 +94,7 @@ fn facts(m: &Measurement) -> Vec<(&'static str, String)> {
     facts.push(("memory", memory(m)));
     if let Some(busy) = m.busy() {
         let (busy, host) = (100.0 * busy, 100.0 * (1.0 - busy));
-        let busy = format!("device {busy:.1}%, host alone {host:.1}%");
+        let busy = format!("device {busy:.1}%, host only {host:.1}%");
         facts.push(("busy", busy));
     }
     let profile = m.profile.iter().filter(|profile| profile.link.timed > 0);
@@ -116,12 +116,12 @@ fn steps(m: &Measurement) -> String {
     )
 }
 
-/// What the first rank and others sent each other.
+/// Describes the halo traffic of the first rank.
 fn halos(m: &Measurement) -> String {
     let halos = &m.timed.halos;
     let per = |count: u64| count as f64 / m.timed.run.level_steps.max(1) as f64;
     format!(
-        "per level step: {:.1} exchanges, {} out, {} in; the host waited {:.2}% of the time{}",
+        "per level step: {:.1} exchanges, {} sent, {} received; host waits {:.2}% of the time{}",
         per(halos.exchanges),
         format_bytes(per(halos.bytes_sent) as u64),
         format_bytes(per(halos.bytes_received) as u64),
@@ -133,11 +133,11 @@ fn halos(m: &Measurement) -> String {
     )
 }
 
-/// How much of the exchanges passes while the device is at work.
+/// Describes how much of the halo exchange overlaps with computation.
 fn overlap(profile: &KernelProfile) -> String {
     let share = |seconds: f64| 100.0 * seconds / profile.wall;
     format!(
-        "halos under way {:.1}% of the time, {:.2}% with nothing else to do",
+        "halo exchange {:.1}% of the time, {:.2}% not hidden",
         share(profile.link.seconds),
         share(profile.link.exposed)
     )
@@ -146,7 +146,7 @@ fn overlap(profile: &KernelProfile) -> String {
 fn traffic(device: &DeviceCounters, steps: u64, name: &str) -> String {
     let per = |count: u64| count as f64 / steps.max(1) as f64;
     format!(
-        "per {name}: {:.1} launches, {:.1} waits, {} up, {} down",
+        "per {name}: {:.1} launches, {:.1} synchronisations, {} to device, {} to host",
         per(device.launches),
         per(device.synchronisations),
         format_bytes(per(device.bytes_up) as u64),
@@ -203,7 +203,7 @@ fn kernels(profile: &KernelProfile) -> String {
     )
 }
 
-/// One line a case.
+/// Returns a table with one line per case.
 pub fn table(measurements: &[Measurement]) -> String {
     let mut text = format!(
         "\n{:<18} {:>12} {:>9} {:>9} {:>7} {:>9} {:>12}\n",

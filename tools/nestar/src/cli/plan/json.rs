@@ -1,8 +1,8 @@
-//! The forecast for programs.
+//! JSON output of predictions.
 //!
-//! `schema` is 3: an object with `schema`, `program`, `hierarchy`, `machine` and `plans`, a list with one object a number of
-//! ranks. Bytes are bytes, times are seconds, rates are per second. Lists by rank begin with rank 0, lists by level with
-//! level 0; traffic is that of one step of its level. A change of meaning raises `schema`; further keys do not.
+//! Schema 3 is an object with `schema`, `program`, `hierarchy`, `machine` and `plans`, a list with one object per number of
+//! ranks. Units are bytes, seconds and 1/s. Lists by rank begin with rank 0, lists by level with level 0. Traffic refers to
+//! one step of its level. Changes of meaning raise `schema`; additional keys do not.
 
 use super::PlanInput;
 use nestar::App;
@@ -10,7 +10,7 @@ use nestar::engine::comm::estimate::{ExtraTraffic, LevelLoad, PartitionEstimate}
 use nestar::engine::mesh::CELLS;
 use serde_json::{Value, json};
 
-/// All figures.
+/// Returns all results.
 pub fn document(app: &App, subject: &PlanInput, estimates: &[PartitionEstimate]) -> Value {
     let build = app.build_info();
     let (outline, sizes, machine) = (&subject.outline, &subject.sizes, &subject.machine);
@@ -55,7 +55,7 @@ pub fn document(app: &App, subject: &PlanInput, estimates: &[PartitionEstimate])
     })
 }
 
-/// One number of ranks; least, mean and most are those of `ranks`.
+/// Returns the results for one number of ranks; minimum, mean and maximum are taken over `ranks`.
 pub fn plan(subject: &PlanInput, estimate: &PartitionEstimate, ranks: &[usize]) -> Value {
     let over = |figure: &dyn Fn(usize) -> u64| spread(ranks.iter().map(|&rank| figure(rank)));
     let times = estimate.times(&subject.sizes, &subject.machine);
@@ -126,7 +126,7 @@ fn by_rank(subject: &PlanInput, estimate: &PartitionEstimate, rank: usize) -> Va
     })
 }
 
-/// A figure over ranks; the imbalance is the largest over the mean, or nothing where all are 0.
+/// Returns minimum, mean, maximum and imbalance (maximum over mean; `null` if all are 0).
 fn spread(values: impl ExactSizeIterator<Item = u64> + Clone) -> Value {
     let mean = values.clone().sum::<u64>() as f64 / values.len() as f64;
     let most = values.clone().max().unwrap_or(0) as f64;
