@@ -134,8 +134,8 @@ fn lists_and_checks_show_what_plugins_register() {
                 "radiation Radiative cooling",
                 "field radiated",
                 "initial nothing",
-                "limit cooling A part of the time in which gas would lose its energy. (gas; time)",
-                "criterion cools_fast Whether gas cools before sound has crossed some eight cells. (gas)",
+                "limit cooling A fraction of the cooling time. (gas; time)",
+                "criterion cools_fast Refines cells whose cooling time is shorter than the sound-crossing time of about eight cells. (gas)",
             ],
         ),
         (
@@ -143,7 +143,7 @@ fn lists_and_checks_show_what_plugins_register() {
             &["check", "deck.toml", "--rate", "1e6"],
             &[
                 "# registered by radiation # field radiated",
-                "# limit cooling A part",
+                "# limit cooling A fraction",
             ],
         ),
         (
@@ -151,16 +151,16 @@ fn lists_and_checks_show_what_plugins_register() {
             &["list"],
             &[
                 "scalar fuel Mass fraction, 0 to 1; default 1.",
-                "split source react Both reactions over a step",
-                "column fuel Fuel that has not burnt. (gas; mass)",
-                "derived field heat_left Heat that a mass can still release. (gas; length**2/time**2)",
+                "split source react Advances both reactions by a step",
+                "column fuel Mass of unburnt fuel. (gas; mass)",
+                "derived field heat_left Heat per mass that can still be released. (gas; length**2/time**2)",
             ],
         ),
         (
             "atmosphere",
             &["list"],
             &[
-                "boundary hydrostatic Gas in hydrostatic balance with the nearest inner cell",
+                "boundary hydrostatic Gas in hydrostatic balance with the nearest cell of the domain",
                 "periodic | outflow | reflecting | diode | inflow | hydrostatic",
             ],
         ),
