@@ -30,7 +30,7 @@ fn pictures_are_drawn_and_wrong_options_refused() {
         ("--field presure", "did you mean \"pressure\"?"),
         ("--slice=-3", "slice"),
         ("--slice 0 --projection", "cannot be used with"),
-        ("--axis w", "it is x, y or z"),
+        ("--axis w", "must be x, y or z"),
     ];
     for (options, text) in wrong {
         let arguments = ["plot", "run"].into_iter().chain(options.split(' '));
@@ -105,7 +105,7 @@ fn particles_are_drawn_as_dots_and_as_densities() {
         assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
     }
     for (options, text) in [
-        ("--particles dust", "There are dark, dye"),
+        ("--particles dust", "known are dark, dye"),
         ("--field particles/drak", "did you mean \"particles/dark\"?"),
         (
             "--field particles/dark --max",

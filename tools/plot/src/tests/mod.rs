@@ -189,7 +189,7 @@ fn a_picture_without_values_to_colour_says_why() {
     };
     for (value, words) in [
         (f64::INFINITY, "time_left is infinite in every cell"),
-        (f64::NAN, "time_left is no number in any cell"),
+        (f64::NAN, "time_left is not a number in every cell"),
     ] {
         for scale in [Scale::Linear, Scale::Log] {
             let found = why(value, scale);
