@@ -1,15 +1,15 @@
-//! Files and functions stay short enough to be read at once.
+//! Limits on the length of files and functions.
 use super::Violation;
 use super::source::Source;
 
-/// Most lines of a file, all of them counted but those of unit tests.
+/// Maximum number of lines in a file, without unit tests.
 const FILE: usize = 400;
-/// Most lines of a function's body without blanks and comments.
+/// Maximum number of lines in a function body, without blank lines and comments.
 const FUNCTION: usize = 40;
-/// What draws pictures and what tests has lists and set-ups that a reader skims.
+/// Folders without limits.
 const EXEMPT: [&str; 2] = ["tools/plot/", "tests/"];
 
-/// Lengths of files and functions of product code, Rust and CUDA alike.
+/// Checks the length of files and functions of product code in Rust and CUDA.
 pub fn check(sources: &[Source], found: &mut Vec<Violation>) {
     for source in sources.iter().filter(|s| is_product(&s.file)) {
         if source.lines.len() > FILE {
