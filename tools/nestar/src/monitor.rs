@@ -85,9 +85,9 @@ impl Simulation {
             Ok(summary) => {
                 let closing = closing(self.engine(), summary.wall);
                 if !closing.is_empty() {
-                    reporter.tell(&closing);
+                    reporter.print(&closing);
                 }
-                reporter.tell(&last_line(summary, &options.continuation));
+                reporter.print(&last_line(summary, &options.continuation));
             }
             Err(error) => reporter.log(&format!("error: {error}")),
         }
@@ -134,7 +134,7 @@ impl Signals {
         };
         let registered = signals.register(one_process);
         registered
-            .and_then(|()| signals.tell_of_stop(reporter.clone(), one_process))
+            .and_then(|()| signals.report_stop(reporter.clone(), one_process))
             .map_err(|e| Error::Setup(format!("cannot install signal handlers: {e}")))?;
         Ok(signals)
     }
@@ -162,9 +162,9 @@ impl Signals {
     }
 
     /// Reports a signal at once, because a root step may take minutes.
-    fn tell_of_stop(&self, reporter: Reporter, one_process: bool) -> std::io::Result<()> {
+    fn report_stop(&self, reporter: Reporter, one_process: bool) -> std::io::Result<()> {
         let (raised, over) = (self.stop.clone(), self.over.clone());
-        let again = if one_process {
+        let hint = if one_process {
             "; a second signal stops at once"
         } else {
             ""
@@ -172,8 +172,8 @@ impl Signals {
         let wait = move || {
             while !over.load(Ordering::Relaxed) {
                 if raised.load(Ordering::Relaxed) {
-                    reporter.tell(&format!(
-                        "stopping after this root step with a snapshot{again}"
+                    reporter.print(&format!(
+                        "stopping after this root step with a snapshot{hint}"
                     ));
                     return;
                 }

@@ -82,8 +82,8 @@ impl Reporter {
     }
 
     /// Prints a message and writes it to the log.
-    pub fn tell(&self, message: &str) {
-        self.report().tell(message);
+    pub fn print(&self, message: &str) {
+        self.report().print(message);
     }
 
     /// Writes a message to the log only.
@@ -107,7 +107,7 @@ impl Observer for Reporter {
     }
 
     fn note(&mut self, message: &str) {
-        self.tell(message);
+        self.print(message);
     }
 
     fn step(&mut self, progress: &Progress) {
@@ -116,10 +116,10 @@ impl Observer for Reporter {
 }
 
 impl Report {
-    fn tell(&mut self, message: &str) {
+    fn print(&mut self, message: &str) {
         match &self.screen {
-            Screen::Bar(bar) => bar.suspend(|| say(message)),
-            Screen::Lines(_) => say(message),
+            Screen::Bar(bar) => bar.suspend(|| print_message(message)),
+            Screen::Lines(_) => print_message(message),
             Screen::Quiet => {}
         }
         self.log.line(message);
@@ -136,7 +136,7 @@ impl Report {
                 if latest.is_none_or(|latest| latest.elapsed() >= PAUSE) {
                     *latest = Some(Instant::now());
                     let (line, left) = (line(progress, 4), remaining(progress, done));
-                    say(format!("{line}  {left}").trim_end());
+                    print_message(format!("{line}  {left}").trim_end());
                 }
             }
             Screen::Quiet => {}
@@ -190,7 +190,7 @@ impl Log {
     fn give_up(&mut self, error: &io::Error) {
         self.failed = true;
         self.file = None;
-        say(&format!(
+        print_message(&format!(
             "warning: cannot write the log {}: {error}",
             self.path.display()
         ));
@@ -198,7 +198,7 @@ impl Log {
 }
 
 /// Prints a message on standard error and ignores errors.
-pub fn say(message: &str) {
+pub fn print_message(message: &str) {
     let _ = writeln!(io::stderr(), "{message}");
 }
 

@@ -1,6 +1,6 @@
 //! Temporary folders.
 
-use crate::report::say;
+use crate::report::print_message;
 use nestar_engine::Error;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -31,7 +31,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            say(&format!(
+            print_message(&format!(
                 "note: cannot remove {}: {error}",
                 self.0.display()
             ));

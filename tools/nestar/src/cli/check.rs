@@ -106,9 +106,10 @@ fn estimates(
         text += "no further estimate: the finer levels or the root grid have too many patches\n";
         return Ok(text);
     }
-    let items = particle_demand(&preview.world, 1, 1).into_iter();
-    let items: u64 = items.map(|kind| kind.count).sum();
-    let is_small = items == 0 || (items <= MAX_CREATED_PARTICLES && shortage_note.is_empty());
+    let particles = particle_demand(&preview.world, 1, 1).into_iter();
+    let particles: u64 = particles.map(|kind| kind.count).sum();
+    let is_small =
+        particles == 0 || (particles <= MAX_CREATED_PARTICLES && shortage_note.is_empty());
     let (own, note) = first_steps(app, on_host, preview, found, is_small)?;
     let steps = Steps::new(preview, own);
     text += &output(preview, &steps);
@@ -224,12 +225,12 @@ fn memory_of(sim: &engine::Engine) -> String {
     let (world, topology) = (&sim.world, sim.world.resource::<Topology>());
     let levels = 0..=topology.max_level;
     let rows = levels.map(|level| patches(topology, level)).sum();
-    let items = memory::items(sim, rows);
-    let consumers = match items.is_empty() {
+    let particles = memory::particle_memory(sim, rows);
+    let consumers = match particles.is_empty() {
         true => "fields and tables",
         false => "fields, tables and particles",
     };
-    let mut text = items.iter().fold("\n".to_string(), |text, line| {
+    let mut text = particles.iter().fold("\n".to_string(), |text, line| {
         format!("{text}memory of {line}\n")
     });
     let _ = writeln!(

@@ -47,11 +47,11 @@ impl Steps {
         let topology = sim.world.resource::<Topology>();
         let updates = |level: usize| {
             let cells = (topology.rows(level).len() * CELLS) as f64;
-            cells * whole(time / length(level))
+            cells * round_up(time / length(level))
         };
         Self {
             time,
-            root: whole(time / dt),
+            root: round_up(time / dt),
             dt,
             cell_updates: (0..lengths.len()).map(updates).sum(),
         }
@@ -86,14 +86,14 @@ fn lengths(levels: LevelSteps, mut own: Vec<f64>) -> Vec<f64> {
         own[level - 1] = own[level - 1].min(2.0 * own[level]);
     }
     let halves = |level: usize| f64::from(1u32 << level);
-    let together = |factor: &dyn Fn(usize) -> f64| {
+    let common = |factor: &dyn Fn(usize) -> f64| {
         let steps = own.iter().enumerate().map(|(level, dt)| dt * factor(level));
         steps.fold(f64::INFINITY, f64::min)
     };
     let length = |level: usize| match levels {
         LevelSteps::Adaptive => own[level],
-        LevelSteps::Halved => together(&halves) / halves(level),
-        LevelSteps::Shared => together(&|_| 1.0),
+        LevelSteps::Halved => common(&halves) / halves(level),
+        LevelSteps::Shared => common(&|_| 1.0),
     };
     (0..own.len()).map(length).collect()
 }
@@ -108,14 +108,14 @@ pub fn steps_in_a_root_step(levels: LevelSteps, own: Vec<f64>) -> Vec<u64> {
     }
     let mut before = 1;
     let steps = lengths.into_iter().map(|length| {
-        before = before.max(whole(root / length) as u64);
+        before = before.max(round_up(root / length) as u64);
         before
     });
     steps.collect()
 }
 
 /// Rounds up a number of steps, tolerating round-off.
-fn whole(steps: f64) -> f64 {
+fn round_up(steps: f64) -> f64 {
     (steps - 1e-9).ceil()
 }
 

@@ -14,7 +14,7 @@ pub fn patch_bytes(sim: &Engine) -> u64 {
 }
 
 /// Describes the initial particles of a run, one line per kind, with their memory in `patches` patches.
-pub fn items(sim: &Engine, patches: usize) -> Vec<String> {
+pub fn particle_memory(sim: &Engine, patches: usize) -> Vec<String> {
     let line = |kind: ParticleDemand| {
         let (path, count) = (kind.path, kind.count);
         format!(

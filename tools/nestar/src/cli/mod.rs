@@ -18,7 +18,7 @@ mod verify;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use nestar::engine::Error;
 use nestar::monitor::keep_file_limits_from_killing;
-use nestar::report::say;
+use nestar::report::print_message;
 use nestar::snapshot::SnapshotError;
 use nestar::{App, assemble};
 use nestar_deck::{Deck, DeckError};
@@ -132,9 +132,9 @@ impl CommandError {
     }
 
     /// Prints the message, unless another rank does.
-    fn tell(&self) {
+    fn print(&self) {
         if !self.message.is_empty() {
-            say(&format!("error: {}", self.message));
+            print_message(&format!("error: {}", self.message));
         }
     }
 }
@@ -195,7 +195,7 @@ pub fn main(configure: impl FnOnce(App) -> App) -> ExitCode {
     match guarded(|| execute(&app, command)) {
         Ok(status) => status.into(),
         Err(failure) => {
-            failure.tell();
+            failure.print();
             failure.status.into()
         }
     }
@@ -273,11 +273,11 @@ fn print(text: &str) -> Result<(), CommandError> {
 
 /// Returns a function that prints progress at limited intervals.
 fn throttled(text: impl Fn(usize) -> String) -> impl FnMut(usize) {
-    let mut told = Instant::now();
+    let mut printed = Instant::now();
     move |number| {
-        if told.elapsed() >= PROGRESS_INTERVAL {
-            say(&text(number));
-            told = Instant::now();
+        if printed.elapsed() >= PROGRESS_INTERVAL {
+            print_message(&text(number));
+            printed = Instant::now();
         }
     }
 }

@@ -72,29 +72,29 @@ struct PlanInput {
     origin: String,
     sizes: DataSizes,
     /// Memory of a row in bytes.
-    held: u64,
+    row_bytes: u64,
     machine: MachineModel,
     layers: usize,
     root_step: RootStep,
     /// Origin of the numbers of steps, for messages.
     steps_from: &'static str,
-    items: particles::ParticleForecast,
+    particles: particles::ParticleForecast,
 }
 
 impl PlanInput {
     /// Returns the memory of the patches and particles of a rank in bytes.
     fn memory(&self, estimate: &PartitionEstimate, rank: usize) -> u64 {
-        let items = estimate.items(rank) as f64 * self.items.bytes;
-        estimate.held(rank) * self.held + items as u64
+        let particles = estimate.items(rank) as f64 * self.particles.bytes;
+        estimate.held(rank) * self.row_bytes + particles as u64
     }
 }
 
 /// Prints the predictions for all numbers of ranks.
 pub fn plan(app: &App, arguments: &PlanArgs) -> Result<(), CommandError> {
     let subject = subject(app, arguments)?;
-    let mut tell = throttled(|ranks| format!("building the parts of {ranks} ranks …"));
+    let mut progress = throttled(|ranks| format!("building the parts of {ranks} ranks …"));
     let estimate = |&ranks: &u32| {
-        tell(ranks as usize);
+        progress(ranks as usize);
         let estimate = PartitionEstimate::new(&subject.outline, ranks as usize, subject.layers);
         estimate.with_root_step(subject.root_step.clone())
     };
@@ -121,7 +121,7 @@ fn subject(app: &App, arguments: &PlanArgs) -> Result<PlanInput, CommandError> {
     let mut sim = app.simulation(deck)?;
     let world = &sim.engine().world;
     let (sizes, layers) = DataSizes::of(world);
-    let held = memory::field_bytes(world, MANY_ROWS) / MANY_ROWS as u64;
+    let row_bytes = memory::field_bytes(world, MANY_ROWS) / MANY_ROWS as u64;
     let (mut outline, origin, (steps, steps_from)) = match &arguments.snapshot {
         None => {
             let (outline, steps) = initial(&mut sim)?;
@@ -135,7 +135,7 @@ fn subject(app: &App, arguments: &PlanArgs) -> Result<PlanInput, CommandError> {
             (outline, origin, (latest(&snapshot), "as in the snapshot"))
         }
     };
-    let items = match &arguments.snapshot {
+    let particles = match &arguments.snapshot {
         None => particles::expected(sim.engine(), &mut outline),
         Some(path) => particles::stored(sim.engine(), &snapshot::open(path)?, &mut outline)?,
     };
@@ -147,11 +147,11 @@ fn subject(app: &App, arguments: &PlanArgs) -> Result<PlanInput, CommandError> {
     Ok(PlanInput {
         root_step: RootStep::of(&sim.engine().world, &patches, steps, intervals),
         steps_from,
-        items,
+        particles,
         outline,
         origin,
         sizes,
-        held,
+        row_bytes,
         machine: machine(arguments),
         layers: arguments.layers.map_or(layers, |layers| layers as usize),
     })

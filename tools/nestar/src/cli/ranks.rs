@@ -57,7 +57,7 @@ where
         }
         (JobStatus::Unresponsive, result) => {
             let failure = named(result.err().unwrap_or_else(|| CommandError::silent(None)));
-            failure.tell();
+            failure.print();
             launch.end_all(failure.status)
         }
     }
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_gpu_of_two_ranks_is_told_of() {
-        let told = |gpus: [Option<u8>; 3]| {
+        let printed = |gpus: [Option<u8>; 3]| {
             let ranks = ThreadRank::connect(3).into_iter().zip(gpus);
             let started: Vec<_> = ranks
                 .map(|(rank, gpu)| {
@@ -171,9 +171,9 @@ mod tests {
             let notes = started.into_iter().map(|t| t.join().unwrap().unwrap());
             notes.map(|note| note.is_some()).collect::<Vec<_>>()
         };
-        assert_eq!(told([Some(1), Some(2), Some(1)]), [true; 3]);
-        assert_eq!(told([Some(1), Some(2), Some(3)]), [false; 3]);
-        assert_eq!(told([None; 3]), [false; 3]);
+        assert_eq!(printed([Some(1), Some(2), Some(1)]), [true; 3]);
+        assert_eq!(printed([Some(1), Some(2), Some(3)]), [false; 3]);
+        assert_eq!(printed([None; 3]), [false; 3]);
     }
 
     #[test]

@@ -110,23 +110,23 @@ pub fn run(
     let settings = sim.engine().settings.clone();
     let directory = arguments.directory();
     let directory = directory.unwrap_or_else(|| settings.output.directory.into());
-    let speaks = ranks.rank() == 0;
+    let is_first = ranks.rank() == 0;
     let log = arguments.log.clone();
     let reporter = Reporter::new(ReportOptions {
-        quiet: arguments.quiet || !speaks,
-        log: speaks.then(|| log.unwrap_or_else(|| directory.join("run.log"))),
+        quiet: arguments.quiet || !is_first,
+        log: is_first.then(|| log.unwrap_or_else(|| directory.join("run.log"))),
         max_steps: settings.time.max_steps,
     });
     let head = sim.with(|sim| {
-        if speaks {
+        if is_first {
             restart::expect_stored_particles(sim, arguments.resume.then_some(&*directory));
         }
         head(app, arguments, sim)
     });
-    head.iter().for_each(|line| reporter.tell(line));
+    head.iter().for_each(|line| reporter.print(line));
     if !ranks.is_single() {
-        let lines = together(ranks, library, sim.engine())?;
-        lines.iter().for_each(|line| reporter.tell(line));
+        let lines = describe_ranks(ranks, library, sim.engine())?;
+        lines.iter().for_each(|line| reporter.print(line));
     }
     let options = MonitorOptions {
         output: Some(directory),
@@ -134,10 +134,7 @@ pub fn run(
         one_process: ranks.is_single() || arguments.ranks.are_several(),
         continuation: resuming_command(app),
     };
-    status(
-        app,
-        sim.run_monitored(&reporter, options, where_the_time_went),
-    )
+    status(app, sim.run_monitored(&reporter, options, describe_phases))
 }
 
 /// Returns the exit status of a run that has ended.
@@ -169,7 +166,7 @@ fn head(app: &App, arguments: &RunArgs, sim: &mut engine::Engine) -> Vec<String>
         ),
         format!(
             "device: {}, threads: {}, precision: {}",
-            place(compute),
+            describe_device(compute),
             rayon::current_num_threads(),
             format!("{:?}", sim.precision()).to_lowercase()
         ),
@@ -180,15 +177,23 @@ fn head(app: &App, arguments: &RunArgs, sim: &mut engine::Engine) -> Vec<String>
             memory::format_bytes(patch)
         ),
     ];
-    let items = memory::items(sim, memory::root_patches(sim) as usize);
-    lines.extend(items.into_iter().map(|line| format!("memory of {line}")));
+    let particles = memory::particle_memory(sim, memory::root_patches(sim) as usize);
+    lines.extend(
+        particles
+            .into_iter()
+            .map(|line| format!("memory of {line}")),
+    );
     lines.extend(note.map(|why| format!("no GPU is used: {why}")));
     lines.extend(Units::find(sim).iter().flat_map(Units::described));
     lines
 }
 
 /// Describes the ranks of a run. Collective.
-fn together(ranks: &Ranks, library: &str, sim: &engine::Engine) -> Result<Vec<String>, RanksError> {
+fn describe_ranks(
+    ranks: &Ranks,
+    library: &str,
+    sim: &engine::Engine,
+) -> Result<Vec<String>, RanksError> {
     let compute = sim.world.resource::<ComputeDevice>();
     let device = compute.device.as_ref();
     let placement = ranks.communicator().placement();
@@ -211,7 +216,7 @@ fn together(ranks: &Ranks, library: &str, sim: &engine::Engine) -> Result<Vec<St
 }
 
 /// Describes the device of the run.
-pub fn place(compute: &ComputeDevice) -> String {
+pub fn describe_device(compute: &ComputeDevice) -> String {
     let lanes = match LaneChoice::Auto.available() {
         LaneChoice::Avx512 => "AVX-512",
         LaneChoice::Avx2 => "AVX2",
@@ -224,10 +229,10 @@ pub fn place(compute: &ComputeDevice) -> String {
 }
 
 /// Reports the time of each phase, the load imbalance, corrected cells and device traffic.
-fn where_the_time_went(sim: &engine::Engine, wall: f64) -> String {
+fn describe_phases(sim: &engine::Engine, wall: f64) -> String {
     let counters = sim.world.resource::<RunCounters>();
-    let shares = shares_of_phases(counters, wall, "snapshots and other");
-    let mut lines = vec![format!("time per phase: {shares}")];
+    let fractions = phase_fractions(counters, wall, "snapshots and other");
+    let mut lines = vec![format!("time per phase: {fractions}")];
     let ranks = sim.world.resource::<Ranks>();
     if !ranks.is_single() {
         let imbalance = 100.0 * counters.work.imbalance(ranks.size());
@@ -235,10 +240,10 @@ fn where_the_time_went(sim: &engine::Engine, wall: f64) -> String {
             "load imbalance: the busiest rank had {imbalance:.1}% more work than the mean, averaged over steps"
         ));
     }
-    let (mended, retried) = (counters.fallback_cells, counters.retried_steps);
-    if mended + retried > 0 {
+    let (corrected, retried) = (counters.fallback_cells, counters.retried_steps);
+    if corrected + retried > 0 {
         lines.push(format!(
-            "first-order fluxes used in {mended} cells; {retried} steps retried with a smaller time step"
+            "first-order fluxes used in {corrected} cells; {retried} steps retried with a smaller time step"
         ));
     }
     if let Some(device) = &sim.world.resource::<ComputeDevice>().device {
@@ -253,15 +258,20 @@ fn where_the_time_went(sim: &engine::Engine, wall: f64) -> String {
 }
 
 /// Returns the fraction of wall time of each phase and of the `rest`, without the initial state.
-pub fn shares_of_phases(counters: &RunCounters, wall: f64, rest: &str) -> String {
+pub fn phase_fractions(counters: &RunCounters, wall: f64, rest: &str) -> String {
     let phases = Phase::ALL.into_iter().zip(counters.seconds);
     let phases = phases.filter(|(phase, s)| *phase != Phase::Initialise && *s > 0.0);
     let named = |(phase, seconds)| (format!("{phase:?}").to_lowercase(), seconds);
-    let mut shares: Vec<(String, f64)> = phases.map(named).collect();
-    let known: f64 = shares.iter().map(|(_, seconds)| seconds).sum();
-    shares.push((rest.to_string(), (wall - known).max(0.0)));
-    let share = |(name, seconds): &(String, f64)| format!("{name} {:.1}%", 100.0 * seconds / wall);
-    shares.iter().map(share).collect::<Vec<_>>().join(", ")
+    let mut fractions: Vec<(String, f64)> = phases.map(named).collect();
+    let known: f64 = fractions.iter().map(|(_, seconds)| seconds).sum();
+    fractions.push((rest.to_string(), (wall - known).max(0.0)));
+    let fraction =
+        |(name, seconds): &(String, f64)| format!("{name} {:.1}%", 100.0 * seconds / wall);
+    fractions
+        .iter()
+        .map(fraction)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Returns the command that continues this run.

@@ -47,13 +47,13 @@ pub fn verify(app: &App, arguments: &VerifyArgs) -> Result<(), CommandError> {
     };
     let (stores, decks): (Vec<_>, Vec<_>) = arguments.decks.iter().partition(|path| path.is_dir());
     for store in stores {
-        whole(store)?;
+        verify_checksums(store)?;
     }
     let mut different = 0;
     for deck in &decks {
         for precision in &arguments.precisions {
-            let one = result(app, arguments, deck, precision, first)?;
-            let other = result(app, arguments, deck, precision, second)?;
+            let one = final_digest(app, arguments, deck, precision, first)?;
+            let other = final_digest(app, arguments, deck, precision, second)?;
             let verdict = if one == other {
                 "equal".to_string()
             } else {
@@ -77,7 +77,7 @@ pub fn verify(app: &App, arguments: &VerifyArgs) -> Result<(), CommandError> {
 }
 
 /// Verifies the checksums of a snapshot or of all snapshots of a run.
-fn whole(store: &Path) -> Result<(), CommandError> {
+fn verify_checksums(store: &Path) -> Result<(), CommandError> {
     let snapshots = match store.join("snapshots").is_dir() {
         true => nestar::snapshot::list_complete(store)?,
         false => vec![store.to_path_buf()],
@@ -97,7 +97,7 @@ fn whole(store: &Path) -> Result<(), CommandError> {
 }
 
 /// Returns the digest of the final snapshot of a small run.
-fn result(
+fn final_digest(
     app: &App,
     arguments: &VerifyArgs,
     deck: &Path,
@@ -105,7 +105,7 @@ fn result(
     device: &str,
 ) -> Result<String, CommandError> {
     let directory = Scratch::new()?;
-    let mut sim = small(app, arguments, deck, precision, device)?;
+    let mut sim = small_simulation(app, arguments, deck, precision, device)?;
     sim.run_with(RunOptions {
         output: Some(directory.path().to_path_buf()),
         resume: false,
@@ -119,7 +119,7 @@ fn result(
 }
 
 /// Creates the simulation of a deck with few cells, levels and steps.
-fn small(
+fn small_simulation(
     app: &App,
     arguments: &VerifyArgs,
     path: &Path,
@@ -133,8 +133,8 @@ fn small(
         }
         Ok(app.simulation(deck)?)
     };
-    let mut whole = read(&["run.device=cpu".into()])?;
-    let settings = &whole.engine().settings;
+    let mut full = read(&["run.device=cpu".into()])?;
+    let settings = &full.engine().settings;
     let cells = settings.domain.cells.map(|n| n.min(arguments.cells));
     let max_level = settings.mesh.max_level.min(arguments.levels);
     read(&[

@@ -1,4 +1,4 @@
-//! What the commands print.
+//! Tests of the output of commands.
 
 use crate::{BLAST, Outcome, Place, SPECIES};
 use std::path::{Path, PathBuf};
@@ -124,7 +124,7 @@ fn particles_are_drawn_as_dots_and_as_densities() {
         .complains(&["the snapshot has no particles"]);
 }
 
-/// The arguments are right where it is the run that is missing.
+/// The arguments are valid if the error is the missing run.
 #[test]
 fn the_pictures_that_decks_propose_can_be_asked_for() {
     let place = Place::new();
@@ -220,7 +220,7 @@ fn a_checked_deck_is_a_deck_again() {
     }
     assert!(!place.0.join("run").exists());
     let timed = place.nestar(&["check", "deck.toml", "--rate", "1e6"]);
-    // 12 root steps of 8 + 64 patches, at half the length on the finer level
+    // 12 root steps of 8 + 64 patches, with two steps of the finer level each
     let expected = "12 root steps, 8.36e5 cell updates, at 1.00e6 cells/s (--rate) 1s";
     assert!(timed.out.contains(expected), "{}", timed.out);
     place.write("resolved.toml", &first.out);
@@ -257,7 +257,7 @@ fn every_shipped_deck_passes_the_check() {
     let mut count = 0;
     for deck in decks {
         let deck = deck.to_string_lossy();
-        // the order needs all of the deck, but no hierarchy; the root grid is enough of that here
+        // the order of systems needs no hierarchy, so the root grid suffices
         let commands: [&[&str]; 2] = [
             &["order", &deck],
             &["check", &deck, "--set", "mesh.max_level=0"],

@@ -1,13 +1,13 @@
-//! `nestar bench`: what it measures and how it is asked.
+//! Tests of `nestar bench`.
 
 use crate::Place;
 use serde_json::Value;
 
-/// The figures that `nestar bench` with the given arguments writes.
+/// Returns the results of `nestar bench` with these arguments.
 fn figures(place: &Place, arguments: &[&str]) -> Value {
     let outcome = place.nestar(&[&["bench", "--json", "-"][..], arguments].concat());
     outcome.has_status(0);
-    // nothing but JSON on the standard output
+    // standard output contains only JSON
     serde_json::from_str(&outcome.out).unwrap_or_else(|e| panic!("{e}:\n{}", outcome.out))
 }
 
@@ -61,7 +61,7 @@ fn every_case_gives_rates_in_both_precisions() {
     assert_eq!(finest, 4, "three levels of refinement");
 }
 
-/// Two ranks do the work of one: a box that is twice as long, with as many patches as on one rank.
+/// Weak scaling: two ranks compute a box of twice the length, with the same number of patches per rank.
 #[test]
 fn ranks_measure_one_simulation_together() {
     let place = Place::new();

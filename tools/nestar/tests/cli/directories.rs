@@ -1,4 +1,4 @@
-//! What a run finds in its directory and leaves there: nothing is lost, and nothing of others is touched.
+//! Tests of the run directory: existing files are neither lost nor overwritten.
 
 use crate::{BLAST, Place};
 
@@ -101,7 +101,7 @@ fn a_run_branches_off_any_snapshot() {
 #[test]
 fn files_that_are_not_this_runs_stay_as_they_are() {
     let place = Place::with(BLAST);
-    // a deck of the user's own
+    // a file of the user
     place.write("run.toml", BLAST);
     let here = ["run", "run.toml", "--output", "."];
     place
@@ -109,7 +109,7 @@ fn files_that_are_not_this_runs_stay_as_they_are() {
         .has_status(2)
         .complains(&["run.toml was not written by a run", "--output"]);
     assert_eq!(place.read("run.toml"), BLAST);
-    // a run that is at work
+    // a run in progress
     std::fs::create_dir(place.0.join("run")).expect("a new directory");
     place.write("run/run.log", "the log of a run at work\n");
     let lock = std::fs::File::create(place.0.join("run/.lock")).expect("a new file");
@@ -120,7 +120,7 @@ fn files_that_are_not_this_runs_stay_as_they_are() {
         .complains(&["another run is at work in run"]);
     assert_eq!(place.read("run/run.log"), "the log of a run at work\n");
     drop(lock);
-    // a log of the user's choice is continued
+    // a log at a path of the user is appended to
     place.write("mine.log", "before\n");
     let logged = [
         "run",
@@ -194,7 +194,7 @@ fn damaged_rows_are_kept_and_the_whole_ones_continued() {
         .filter_map(|row| row.split(',').next())
         .collect();
     assert_eq!(steps, ["0", "1", "2", "4", "5", "6", "7", "8"]);
-    // what cannot be read is not replaced
+    // unreadable files are not replaced
     std::fs::remove_file(&file).expect("the file can go");
     std::fs::create_dir(&file).expect("a directory in its place");
     run(&["--resume", "--set", "time.max_steps=9"])

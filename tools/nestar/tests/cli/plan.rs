@@ -1,13 +1,13 @@
-//! `nestar plan`: what it counts and what it refuses.
+//! Tests of `nestar plan`.
 
 use crate::{BLAST, Place};
 use serde_json::Value;
 
-/// The plans that `nestar plan` with the given arguments writes.
+/// Returns the plans of `nestar plan` with these arguments.
 fn plans(place: &Place, arguments: &[&str]) -> Value {
     let outcome = place.nestar(&[&["plan", "deck.toml", "--json", "-"][..], arguments].concat());
     outcome.has_status(0);
-    // nothing but JSON on the standard output
+    // standard output contains only JSON
     serde_json::from_str(&outcome.out).unwrap_or_else(|e| panic!("{e}:\n{}", outcome.out))
 }
 
@@ -133,8 +133,8 @@ fn a_table_and_a_file_come_together() {
     }
 }
 
-/// Seconds of a root step of the sphere of `nestar bench plummer` with as much on each GPU as one has alone: BENCHMARKS.md, four H200, by the
-/// rate of one.
+/// Measured time of a root step in weak scaling of `nestar bench plummer` (BENCHMARKS.md, four H200), with the rate of one
+/// GPU.
 #[test]
 fn gravity_and_particles_on_several_gpus_take_as_long_as_was_measured() {
     let place = Place::with(include_str!("../../bench/plummer.toml"));
@@ -198,7 +198,7 @@ fn particles_count_in_plans_where_they_are() {
     let plan = &all["plans"][0];
     assert_eq!(number(&plan["items"]["mean"]), 5e8);
     assert!(number(&plan["memory_bytes"]["most"]) > 80.0 * 5e8);
-    // all parts have some of them
+    // each rank has particles
     assert!(number(&plan["items"]["least"]) > 0.0, "{}", plan["items"]);
     let few = dark(1000);
     place

@@ -1,4 +1,4 @@
-//! Programs with physics of their own have the whole command line.
+//! Tests of programs with additional physics, which have the complete command line.
 
 use crate::{Outcome, Place};
 use std::path::Path;
@@ -23,7 +23,7 @@ fn cooling(place: &Place, arguments: &[&str]) -> Outcome {
     example("cooling", place, arguments)
 }
 
-/// Runs an example, which stands beside the command.
+/// Runs an example, which is built in the folder of the command.
 fn example(name: &str, place: &Place, arguments: &[&str]) -> Outcome {
     let folder = Path::new(env!("CARGO_BIN_EXE_nestar")).parent();
     let program = folder.expect("a folder").join("examples").join(name);
@@ -118,7 +118,7 @@ fn a_program_of_ones_own_has_the_whole_command_line() {
         .complains(&["`radiation.rates` must be 2 or more numbers"]);
 }
 
-/// Columns of text do not count.
+/// Replaces each white space by one blank.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -231,7 +231,7 @@ fn fields_that_a_plugin_derives_are_drawn_and_refine() {
     ];
     example("burning", &place, &draw).has_status(0);
     assert!(place.0.join("heat.png").exists());
-    // a program without the plugin has no such field
+    // a program without the plugin does not have the field
     place.nestar(&draw).has_status(2).complains(&["heat_left"]);
     let misspelt = "mesh.refine[1].field=heat_lef";
     let wrong = [&run[..], &["--set", misspelt]].concat();
@@ -270,14 +270,14 @@ fn a_crate_is_made_once_and_with_a_name_of_a_crate() {
         !guide.contains("NAME") && !guide.contains("NESTAR"),
         "{guide}"
     );
-    // it is built as Nestar is
+    // the crate has the build settings of Nestar
     assert!(place.read("my-run/Cargo.lock").contains("name = \"zarrs\""));
     assert!(
         place
             .read("my-run/.cargo/config.toml")
             .contains("rustflags")
     );
-    // its deck is one of the program with its plugin
+    // its deck needs the plugin of the program
     place
         .nestar(&["check", "my-run/my-run.toml"])
         .has_status(2)

@@ -1,4 +1,4 @@
-//! What is refused, and how it is told.
+//! Tests of errors and their messages.
 
 use crate::{BLAST, Place, SPECIES};
 
@@ -198,7 +198,7 @@ fn particles_that_cannot_be_held_are_told_before_they_are_made() {
     let begun = place.nestar(&run);
     begun.has_status(0).tells(&["memory of particles/dark: "]);
     let points = "particles.species.dark.initial.points=[4096, 4096, 4096]";
-    // there are as many as the snapshot has
+    // the number of particles is that of the snapshot
     let later = ["deck.toml", "--set", points, "--set", "time.max_steps=2"];
     let resumed = place.nestar(&[&["run", "--resume"][..], &later].concat());
     resumed.has_status(0).tells(&[" for at most 512 particles"]);

@@ -1,4 +1,4 @@
-//! Runs: files, signals, continuing.
+//! Tests of runs: files, signals and resuming.
 
 use crate::{BLAST, Outcome, Place};
 use std::io::{BufRead as _, BufReader};
@@ -27,7 +27,7 @@ fn a_run_leaves_its_files_and_says_what_it_did() {
         "{log}"
     );
     assert!(log.contains("done: step 12"), "{log}");
-    // a header, the initial state and one row per root step
+    // header, initial state and one row per root step
     assert_eq!(place.read("run/diagnostics.csv").lines().count(), 14);
     assert!(place.read("run/run.toml").contains("max_steps = 12"));
 }
@@ -111,7 +111,7 @@ fn resuming_where_nothing_is_starts_from_the_beginning_and_says_so() {
         .tells(&["no snapshot in run: starts from the beginning"]);
 }
 
-/// Refinement of 256 patches of level 1 that begins at step 3, where 5 MiB hold what was there before.
+/// Refinement to 256 patches of level 1 from step 3, with a memory limit of 5 MiB that suffices before.
 const LATE: [&str; 8] = [
     "--set",
     "mesh.flag_buffer=0",
@@ -172,7 +172,7 @@ fn a_check_says_that_the_initial_hierarchy_does_not_fit() {
     assert!(!place.0.join("run/snapshots").exists());
 }
 
-/// Waits until `done`, or panics after a time that no machine needs.
+/// Waits until `done` returns `true`, or panics after a generous time limit.
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
@@ -249,7 +249,7 @@ fn snapshots_that_are_removed_from_a_run_are_noticed_and_written_again() {
         .expect("the program starts");
     let there = |number: &str| place.0.join("run/snapshots").join(number).exists();
     wait_until("the first snapshot", || there("000000.zarr"));
-    // at once: while files go one by one the run may write others
+    // rename, because the run may write files during a recursive removal
     std::fs::rename(place.0.join("run/snapshots"), place.0.join("gone")).expect("it can go");
     wait_until("another one", || there("000001.zarr"));
     terminate(&child);
@@ -269,7 +269,7 @@ fn a_second_signal_ends_the_program_at_once_also_where_its_threads_are_ranks() {
 
 #[cfg(unix)]
 fn second_signal(ranks: &str) {
-    // one root step of this takes longer than the test waits between the signals
+    // one root step takes longer than the time between the signals
     let place = Place::with(BLAST);
     let big = [
         "run",

@@ -78,7 +78,7 @@ pub struct Measurement {
     /// Precision of the fields.
     pub precision: Precision,
     /// Machine.
-    pub place: BenchMachine,
+    pub machine: BenchMachine,
     /// Set-up time in seconds, including compilation of kernels.
     pub set_up: f64,
     /// Untimed root steps.
@@ -117,8 +117,8 @@ impl BenchPlan {
         let mut sim = super::initial(app, &self.deck, ranks)?;
         let set_up = start.elapsed().as_secs_f64();
         sim.with(|sim| {
-            stretch(sim, self.warm_up)?;
-            let timed = stretch(sim, self.steps)?;
+            timed_steps(sim, self.warm_up)?;
+            let timed = timed_steps(sim, self.steps)?;
             let memory = memory(sim)?;
             let topology = sim.world.resource::<Topology>();
             let patches = (0..sim.levels()).map(|level| topology.count(level));
@@ -131,7 +131,7 @@ impl BenchPlan {
                 case: self.case.name(),
                 cells: self.cells,
                 precision: self.precision,
-                place: place(sim, library),
+                machine: machine(sim, library),
                 set_up,
                 warm_up: self.warm_up,
                 steps: self.steps,
@@ -146,9 +146,9 @@ impl BenchPlan {
     /// Repeats the timed steps with kernel timing.
     fn profiled(&self, sim: &mut engine::Engine, device: &Device) -> Result<KernelProfile, Error> {
         device.profile(true);
-        let stretch = stretch(sim, self.steps);
+        let timed = timed_steps(sim, self.steps);
         device.profile(false);
-        Ok(KernelProfile::of(&stretch?))
+        Ok(KernelProfile::of(&timed?))
     }
 }
 
@@ -157,10 +157,10 @@ fn device(sim: &engine::Engine) -> Option<Device> {
     sim.world.resource::<ComputeDevice>().device.clone()
 }
 
-fn place(sim: &engine::Engine, library: &str) -> BenchMachine {
+fn machine(sim: &engine::Engine, library: &str) -> BenchMachine {
     let compute = sim.world.resource::<ComputeDevice>();
     BenchMachine {
-        device: super::super::run::place(compute),
+        device: super::super::run::describe_device(compute),
         note: compute.note.clone(),
         threads: rayon::current_num_threads(),
         ranks: sim.world.resource::<Ranks>().size(),
@@ -193,7 +193,7 @@ fn memory(sim: &engine::Engine) -> Result<MemoryUse, Error> {
 
 /// Runs timed root steps, including the conserved totals that a run writes. Device and ranks are synchronised before and
 /// after.
-fn stretch(sim: &mut engine::Engine, steps: u64) -> Result<TimedSteps, Error> {
+fn timed_steps(sim: &mut engine::Engine, steps: u64) -> Result<TimedSteps, Error> {
     let device = device(sim);
     let ranks = sim.world.resource::<Ranks>().clone();
     let idle = || -> Result<(), Error> {

@@ -7,7 +7,7 @@ mod measure;
 mod text;
 
 use super::ranks::RanksArgs;
-use super::{CommandError, FAILED, print, say};
+use super::{CommandError, FAILED, print, print_message};
 use cases::{Case, DeviceClass};
 use clap::{Args, ValueEnum};
 use measure::{BenchPlan, Measurement};
@@ -96,20 +96,20 @@ pub fn bench(
     let mut measurements = Vec::with_capacity(plans.len());
     for plan in &plans {
         if speaks {
-            say(&format!("measuring {plan} …"));
+            print_message(&format!("measuring {plan} …"));
         }
         let measured = match plan.measure(app, ranks, library) {
             // a default size that does not fit is skipped
             Err(error @ Error::Memory(_)) if arguments.cells.is_none() && plans.len() > 1 => {
                 if speaks {
-                    say(&format!("skipped: {}", refused(plan, error).message));
+                    print_message(&format!("skipped: {}", refused(plan, error).message));
                 }
                 continue;
             }
             measured => measured.map_err(|error| refused(plan, error))?,
         };
         if measurements.is_empty() && !quiet {
-            print(&text::head(app, &measured.place))?;
+            print(&text::head(app, &measured.machine))?;
         }
         if !quiet {
             print(&text::block(&measured))?;

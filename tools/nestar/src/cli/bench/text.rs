@@ -4,13 +4,13 @@ use super::cases::{precision, root};
 use super::kernels::KernelProfile;
 use super::measure::{BenchMachine, Measurement};
 use crate::cli::memory::format_bytes;
-use crate::cli::run::shares_of_phases;
+use crate::cli::run::phase_fractions;
 use nestar::App;
 use nestar::engine::device::DeviceCounters;
 use std::fmt::Write as _;
 
 /// Returns the CPU model and the memory of the machine, if known.
-pub fn machine() -> (Option<String>, Option<u64>) {
+pub fn host() -> (Option<String>, Option<u64>) {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("model name"));
     let model = line.and_then(|line| line.split_once(':'));
@@ -19,27 +19,27 @@ pub fn machine() -> (Option<String>, Option<u64>) {
 }
 
 /// Returns the header: program, machine and device.
-pub fn head(app: &App, place: &BenchMachine) -> String {
+pub fn head(app: &App, machine: &BenchMachine) -> String {
     let build = app.build_info();
-    let (model, memory) = machine();
+    let (model, memory) = host();
     let mut text = format!(
         "{} ({})\nmachine: {}, {} threads in use, {} of memory\ndevice: {}\n",
         app.signature(),
         build.flags,
         model.as_deref().unwrap_or("unknown CPU"),
-        place.threads,
+        machine.threads,
         memory.map_or_else(|| "an unknown amount".into(), format_bytes),
-        place.device
+        machine.device
     );
-    if place.ranks > 1 {
+    if machine.ranks > 1 {
         // writing to a string cannot fail
         let _ = writeln!(
             text,
             "ranks: {}, connected by {}",
-            place.ranks, place.library
+            machine.ranks, machine.library
         );
     }
-    if let Some(why) = &place.note {
+    if let Some(why) = &machine.note {
         // writing to a string cannot fail
         let _ = writeln!(text, "no GPU is used: {why}");
     }
@@ -73,7 +73,7 @@ fn facts(m: &Measurement) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("steps", steps(m)),
         ("patches", patches),
-        ("time", shares_of_phases(run, m.timed.wall, "other")),
+        ("time", phase_fractions(run, m.timed.wall, "other")),
     ];
     if run.fallback_cells + run.retried_steps > 0 {
         let (cells, steps) = (run.fallback_cells, run.retried_steps);
@@ -86,9 +86,9 @@ fn facts(m: &Measurement) -> Vec<(&'static str, String)> {
         facts.push(("traffic", traffic(device, m.steps, "root step")));
         facts.push(("", traffic(device, run.level_steps, "level step")));
     }
-    if m.place.ranks > 1 {
-        let imbalance = 100.0 * run.work.imbalance(m.place.ranks);
-        let ranks = format!("{}, imbalance {imbalance:.2}%", m.place.ranks);
+    if m.machine.ranks > 1 {
+        let imbalance = 100.0 * run.work.imbalance(m.machine.ranks);
+        let ranks = format!("{}, imbalance {imbalance:.2}%", m.machine.ranks);
         facts.extend([("ranks", ranks), ("halos", halos(m))]);
     }
     facts.push(("memory", memory(m)));
@@ -126,7 +126,7 @@ fn halos(m: &Measurement) -> String {
         format_bytes(per(halos.bytes_sent) as u64),
         format_bytes(per(halos.bytes_received) as u64),
         100.0 * halos.waited / m.timed.wall,
-        m.place
+        m.machine
             .link
             .as_ref()
             .map_or_else(String::new, |link| format!("; {link}"))
@@ -135,11 +135,11 @@ fn halos(m: &Measurement) -> String {
 
 /// Describes how much of the halo exchange overlaps with computation.
 fn overlap(profile: &KernelProfile) -> String {
-    let share = |seconds: f64| 100.0 * seconds / profile.wall;
+    let percent = |seconds: f64| 100.0 * seconds / profile.wall;
     format!(
         "halo exchange {:.1}% of the time, {:.2}% not hidden",
-        share(profile.link.seconds),
-        share(profile.link.exposed)
+        percent(profile.link.seconds),
+        percent(profile.link.exposed)
     )
 }
 

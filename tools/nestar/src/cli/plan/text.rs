@@ -31,8 +31,8 @@ fn head(subject: &PlanInput) -> String {
     let (outline, machine) = (&subject.outline, &subject.machine);
     let patches: Vec<usize> = (0..outline.levels()).map(|l| outline.patches(l)).collect();
     let by_level: Vec<String> = patches.iter().map(usize::to_string).collect();
-    let items: String = subject
-        .items
+    let particles: String = subject
+        .particles
         .lines
         .iter()
         .map(|line| format!("{line}\n"))
@@ -45,7 +45,7 @@ fn head(subject: &PlanInput) -> String {
          each rank: {:.3e} cell updates/s, {:.3e} B/s in each direction, latency {:.3e} s\n\
          traffic is given per level step; level steps per root step: {}, {}\n\
          overhead on several ranks: {:.0} us per level step; {:.1} regrids per root step, {:.1} us per halo patch; {:.0} exchanges without \
-         overlap, {:.0} us each; {} through host memory\n{items}",
+         overlap, {:.0} us each; {} through host memory\n{particles}",
         subject.origin,
         patches.iter().sum::<usize>(),
         by_level.join(" "),
@@ -81,31 +81,31 @@ fn block(plan: &Value) -> String {
         );
     }
     for (n, level) in plan["levels"].as_array().into_iter().flatten().enumerate() {
-        text += &row(&format!("level {n}: patches"), &level["patches"], whole);
+        text += &row(&format!("level {n}: patches"), &level["patches"], rounded);
         if plan["ranks"] == 1 {
             continue;
         }
-        text += &row("  halo patches", &level["copies"], whole);
+        text += &row("  halo patches", &level["copies"], rounded);
         for side in ["sent", "received"] {
             text += &row(
                 &format!("  messages {side}"),
                 &level[side]["messages"],
-                whole,
+                rounded,
             );
             text += &row(&format!("  {side}"), &level[side]["bytes"], bytes);
         }
     }
     let updates = &plan["cell_updates_per_root_step"];
-    text + &row("cell updates per root step", updates, whole)
-        + &row("neighbour ranks", &plan["neighbours"], whole)
-        + &items_of(plan)
+    text + &row("cell updates per root step", updates, rounded)
+        + &row("neighbour ranks", &plan["neighbours"], rounded)
+        + &particle_row(plan)
         + &row("memory", &plan["memory_bytes"], bytes)
 }
 
 /// Returns the row of particles, if there are any.
-fn items_of(plan: &Value) -> String {
+fn particle_row(plan: &Value) -> String {
     match number(&plan["items"]["most"]) > 0.0 {
-        true => row("particles", &plan["items"], whole),
+        true => row("particles", &plan["items"], rounded),
         false => String::new(),
     }
 }
@@ -122,7 +122,7 @@ fn number(figure: &Value) -> f64 {
     figure.as_f64().unwrap_or(f64::NAN)
 }
 
-fn whole(value: f64) -> String {
+fn rounded(value: f64) -> String {
     if value < 1e9 && value.fract() != 0.0 {
         format!("{value:.1}")
     } else {
@@ -136,7 +136,7 @@ fn bytes(value: f64) -> String {
 
 /// Returns one line of the table of efficiencies.
 fn line(plan: &Value) -> String {
-    let percent = |share: &Value| format!("{:.1}%", 100.0 * number(share));
+    let percent = |fraction: &Value| format!("{:.1}%", 100.0 * number(fraction));
     let [none, overlap, wait] =
         ["without_messages", "overlapped", "waiting"].map(|key| percent(&plan["efficiency"][key]));
     let imbalance = match number(&plan["empty_ranks"]) {
