@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Function that computes the value in a cell from the values of some arrays.
-pub type CellFunction = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
+pub type FieldFunction = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
 
 /// A field that the caller derives from arrays of the snapshot.
 #[derive(Clone)]
@@ -19,7 +19,7 @@ pub struct CustomField {
     /// Names of the arrays that the field is derived from.
     pub arrays: Vec<String>,
     /// Computes the value from those of the arrays, in the same order.
-    pub value: CellFunction,
+    pub value: FieldFunction,
 }
 
 /// Formula of a field in terms of its arrays.
@@ -36,7 +36,7 @@ enum FieldFormula {
     /// A quantity that needs the complete state of the gas and its adiabatic index.
     Gas(GasQuantity),
     /// A function of the caller.
-    Custom(CellFunction),
+    Custom(FieldFunction),
     /// Mass density of particles, or their number density if they have no mass.
     Particles { massive: bool },
 }

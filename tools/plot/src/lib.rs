@@ -24,7 +24,7 @@ pub use options::{Axis, PlotKind, PlotOptions, Scale};
 use canvas::Canvas;
 use colour::Palette;
 use field::PlotField;
-pub use field::{CellFunction, CustomField};
+pub use field::{CustomField, FieldFunction};
 use figure::{FigureLayout, Texts};
 use nestar_snapshot::Snapshot;
 use particles::PlottedSpecies;

@@ -11,7 +11,7 @@ use nestar::systems::fields::quantities::WITH_UNITS;
 use nestar::systems::fields::{GAS_COMPONENTS, GasUnits};
 use nestar::systems::units::Units;
 use nestar_deck::{CodeUnits, Deck};
-use nestar_plot::{Axis, CellFunction, CustomField, PlotKind, PlotOptions, Scale};
+use nestar_plot::{Axis, CustomField, FieldFunction, PlotKind, PlotOptions, Scale};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -145,7 +145,7 @@ fn with_units(snapshot: &Snapshot) -> Vec<CustomField> {
     };
     let weight = fact("mean_molecular_weight").unwrap_or(GasUnits::IONISED);
     let physical = GasUnits::of(&Units::from(units), weight);
-    let field = |name: &str, units: &str, arrays: &[&str], value: CellFunction| CustomField {
+    let field = |name: &str, units: &str, arrays: &[&str], value: FieldFunction| CustomField {
         name: name.into(),
         units: units.into(),
         arrays: arrays.iter().map(ToString::to_string).collect(),
