@@ -19,7 +19,7 @@ pub(crate) fn check(node: &DeckNode, shape: &ValueShape, path: &str, faults: &mu
             shape.expected(),
             node.shown()
         );
-        faults.push(Fault::at(&node.place, message));
+        faults.push(Fault::at(&node.location, message));
     };
     match (&shape.kind, &node.value) {
         (ShapeKind::Any, _) | (ShapeKind::Boolean, DeckValue::Boolean(_)) => {}
@@ -41,7 +41,7 @@ pub(crate) fn check(node: &DeckNode, shape: &ValueShape, path: &str, faults: &mu
             elements(node, list, items, path, faults)
         }
         (ShapeKind::Record(record), DeckValue::Table(entries)) => {
-            table(&node.place, record, entries, path, faults)
+            table(&node.location, record, entries, path, faults)
         }
         (ShapeKind::Choice(shapes), _) => match choose(node, shapes, path, faults) {
             ShapeChoice::Shape(shape) => check(node, shape, path, faults),
@@ -60,7 +60,7 @@ fn range(node: &DeckNode, shape: &ValueShape, number: f64, path: &str, faults: &
         .map_or(String::new(), |unit| format!(" ({unit})"));
     if !number.is_finite() {
         faults.push(Fault::at(
-            &node.place,
+            &node.location,
             format!("`{path}` must be a finite number, found {number:?}"),
         ));
     } else if let Some(bounds) = [shape.bounds, shape.width]
@@ -69,7 +69,7 @@ fn range(node: &DeckNode, shape: &ValueShape, number: f64, path: &str, faults: &
     {
         let bounds = bounds.text().unwrap_or_default();
         faults.push(Fault::at(
-            &node.place,
+            &node.location,
             format!("`{path}` must be {bounds}{unit}, found {}", node.shown()),
         ));
     }
@@ -91,17 +91,17 @@ fn length(
                 format!("`{path}` must have at least {least} characters, found {length}")
             }
         };
-        faults.push(Fault::at(&node.place, message));
+        faults.push(Fault::at(&node.location, message));
     } else if let Some(most) = allowed.1.filter(|most| length > *most) {
         let message = format!("`{path}` must have at most {most} characters, found {length}");
-        faults.push(Fault::at(&node.place, message));
+        faults.push(Fault::at(&node.location, message));
     }
 }
 
 /// Checks that `word` is one of `words`.
 fn word(node: &DeckNode, words: &[&str], word: &str, path: &str, faults: &mut Vec<Fault>) {
     if !words.contains(&word) {
-        faults.push(Fault::at(&node.place, not_among(path, word, words)));
+        faults.push(Fault::at(&node.location, not_among(path, word, words)));
     }
 }
 
@@ -141,7 +141,7 @@ fn elements(
             list.expected(),
             node.shown()
         );
-        faults.push(Fault::at(&node.place, message));
+        faults.push(Fault::at(&node.location, message));
     }
     for (i, item) in items.iter().enumerate() {
         check(item, &list.item, &format!("{path}[{i}]"), faults);
@@ -150,7 +150,7 @@ fn elements(
 
 /// Checks the keys of a table and their values. `path` is empty for the top level.
 pub(crate) fn table(
-    place: &SourceSpan,
+    location: &SourceSpan,
     record: &TableShape,
     entries: &[KeyValue],
     path: &str,
@@ -163,7 +163,7 @@ pub(crate) fn table(
             (None, Some(shape)) => check(&entry.node, shape, &name, faults),
             (None, None) => {
                 let known: Vec<&str> = record.keys().collect();
-                faults.push(unknown_key(&entry.key_place, &entry.key, path, &known));
+                faults.push(unknown_key(&entry.key_location, &entry.key, path, &known));
             }
         }
     }
@@ -175,7 +175,7 @@ pub(crate) fn table(
                 field.key,
                 field.shape.expected()
             );
-            faults.push(Fault::at(place, message));
+            faults.push(Fault::at(location, message));
         }
     }
 }
@@ -241,7 +241,7 @@ fn by_tag<'a>(
     let Some(KeyValue { node: found, .. }) = node.get(key) else {
         let words = words.join(", ");
         let message = format!("{}missing key `{key}` (one of {words})", within(path));
-        faults.push(Fault::at(&node.place, message));
+        faults.push(Fault::at(&node.location, message));
         return Some(ShapeChoice::Reported);
     };
     let path = join(path, key);
@@ -252,7 +252,7 @@ fn by_tag<'a>(
         },
         _ => {
             let message = format!("`{path}` must be a word, found {}", found.shown());
-            faults.push(Fault::at(&found.place, message));
+            faults.push(Fault::at(&found.location, message));
         }
     }
     Some(ShapeChoice::Reported)
@@ -293,7 +293,7 @@ fn within(path: &str) -> String {
 
 /// Returns the fault for a key that the table at `path` does not have.
 pub(crate) fn unknown_key<S: AsRef<str>>(
-    place: &SourceSpan,
+    location: &SourceSpan,
     key: &str,
     path: &str,
     known: &[S],
@@ -303,12 +303,12 @@ pub(crate) fn unknown_key<S: AsRef<str>>(
     } else {
         format!(" in [{path}]")
     };
-    unknown(place, format!("unknown key `{key}`{table}"), key, known)
+    unknown(location, format!("unknown key `{key}`{table}"), key, known)
 }
 
 /// Returns the fault for an unknown name: `message`, then the most similar known name or all known names.
 pub(crate) fn unknown<S: AsRef<str>>(
-    place: &SourceSpan,
+    location: &SourceSpan,
     message: String,
     name: &str,
     known: &[S],
@@ -319,5 +319,5 @@ pub(crate) fn unknown<S: AsRef<str>>(
         None if known.is_empty() => String::new(),
         None => format!("; known are {}", known.join(", ")),
     };
-    Fault::at(place, message + &hint)
+    Fault::at(location, message + &hint)
 }

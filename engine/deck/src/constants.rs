@@ -47,7 +47,7 @@ pub(crate) fn constants(
     };
     if !matches!(table.node.value, DeckValue::Table(_)) {
         let message = format!("`{CONSTANTS}` must be a table, written [{CONSTANTS}]");
-        return Err(Fault::at(&table.node.place, message).into());
+        return Err(Fault::at(&table.node.location, message).into());
     }
     for entry in table.node.entries() {
         let named = (entry.key.clone(), constant(entry, &found.known)?);
@@ -64,13 +64,13 @@ fn constant(entry: &KeyValue, known: &[(String, f64)]) -> Result<f64, DeckError>
         let message = format!(
             "`{path}`: the name of a constant must consist of letters, digits and `_`, and must not be a word of formulas"
         );
-        return Err(Fault::at(&entry.key_place, message).into());
+        return Err(Fault::at(&entry.key_location, message).into());
     }
     let expected = "a number or an expression";
     let value = number(&entry.node, &path, expected, known).map_err(|fault| *fault)?;
     if !value.is_finite() {
         let message = format!("`{path}` must be a finite number, found {value:?}");
-        return Err(Fault::at(&entry.node.place, message).into());
+        return Err(Fault::at(&entry.node.location, message).into());
     }
     Ok(value)
 }
@@ -92,7 +92,7 @@ fn number(
                 let message = format!("{}: {}", refused(), error.message());
                 Box::new(formula_fault(node, text, &error, &message))
             }),
-        _ => Err(Box::new(Fault::at(&node.place, refused()))),
+        _ => Err(Box::new(Fault::at(&node.location, refused()))),
     }
 }
 
@@ -169,17 +169,17 @@ pub(crate) fn formula_fault(
     message: &str,
 ) -> Fault {
     // a text without escapes is the same in the deck, after its quotes
-    let SourceSpan { source, span } = &node.place;
+    let SourceSpan { source, span } = &node.location;
     let raw = source.text.get(span.clone()).unwrap_or_default();
     let offset = raw.find(|c| !"\"'\r\n".contains(c)).unwrap_or_default();
     if !raw[offset..].starts_with(text) {
         let message = format!("{message} (column {})", error.column());
-        return Fault::at(&node.place, message);
+        return Fault::at(&node.location, message);
     }
     let start = span.start + offset;
-    let place = SourceSpan {
+    let location = SourceSpan {
         source: source.clone(),
         span: start + error.span().start..start + error.span().end,
     };
-    Fault::at(&place, message)
+    Fault::at(&location, message)
 }

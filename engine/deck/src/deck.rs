@@ -270,13 +270,13 @@ impl Deck {
                 .entries()
                 .iter()
                 .filter(|entry| shape.keys().any(|key| key == entry.key));
-            let place = SourceSpan {
+            let location = SourceSpan {
                 source: self.source.clone(),
                 span: 0..0,
             };
             DeckNode {
                 value: DeckValue::Table(known.cloned().collect()),
-                place,
+                location,
             }
         } else {
             let path = steps(path)?;
@@ -284,7 +284,7 @@ impl Deck {
             let node = found.node?;
             DeckNode {
                 value: node.value.clone(),
-                place: found.place.unwrap_or(&node.place).clone(),
+                location: found.location.unwrap_or(&node.location).clone(),
             }
         };
         restore_texts(&mut node, shape);
@@ -333,7 +333,7 @@ impl Deck {
                     "`{path}` must be a table, written [{path}], found {}",
                     node.shown()
                 );
-                faults.push(Fault::at(&node.place, message));
+                faults.push(Fault::at(&node.location, message));
             }
             None => {
                 let missing: Vec<&str> = shape.required().collect();

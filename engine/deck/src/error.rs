@@ -38,10 +38,10 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Creates a fault at `place`.
-    pub(crate) fn at(place: &SourceSpan, message: impl Into<String>) -> Self {
-        let source = &place.source;
-        let (line, column, excerpt) = locate(&source.text, &place.span, source.is_file);
+    /// Creates a fault at `location`.
+    pub(crate) fn at(location: &SourceSpan, message: impl Into<String>) -> Self {
+        let source = &location.source;
+        let (line, column, excerpt) = locate(&source.text, &location.span, source.is_file);
         Fault {
             origin: source.name.clone(),
             line: source.is_file.then_some(line),

@@ -13,8 +13,8 @@ impl Deck {
     /// It points at the value, or at its table if the value is a default; without the table it names only the file.
     #[must_use]
     pub fn error_at(&self, path: &str, message: impl Into<String>) -> DeckError {
-        match steps(path).and_then(|path| self.root.find(&path).place.cloned()) {
-            Some(place) => Fault::at(&place, message).into(),
+        match steps(path).and_then(|path| self.root.find(&path).location.cloned()) {
+            Some(location) => Fault::at(&location, message).into(),
             None => Fault::of(&self.source.name, message).into(),
         }
     }
@@ -23,7 +23,7 @@ impl Deck {
     #[must_use]
     pub fn error_at_key(&self, table: &str, key: &str, message: impl Into<String>) -> DeckError {
         match self.entry(table, key) {
-            Some(entry) => Fault::at(&entry.key_place, message).into(),
+            Some(entry) => Fault::at(&entry.key_location, message).into(),
             None => self.error_at(table, message),
         }
     }
@@ -42,7 +42,7 @@ impl Deck {
     pub fn unknown_key_at(&self, path: &str, known: &[&str]) -> DeckError {
         let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
         match self.entry(table, key) {
-            Some(entry) => check::unknown_key(&entry.key_place, key, table, known).into(),
+            Some(entry) => check::unknown_key(&entry.key_location, key, table, known).into(),
             None => self.error_at(path, format!("unknown key `{path}`")),
         }
     }

@@ -37,24 +37,25 @@ pub(crate) fn set(root: &mut DeckNode, argument: &str) -> Result<(), DeckError> 
     if name.trim().is_empty() {
         return Err(Fault::at(&whole, "the key is missing; write table.key=value").into());
     }
-    let key_place = SourceSpan {
+    let key_location = SourceSpan {
         source: source.clone(),
         span: 0..name.len(),
     };
     let Some(path) = steps(name.trim_start()) else {
         let message =
             format!("`{name}` is not a key; write table.key=value or table.list[0].key=value");
-        return Err(Fault::at(&key_place, message).into());
+        return Err(Fault::at(&key_location, message).into());
     };
     if path.len() > MAX_KEY_PARTS {
         let message = format!(
             "a key has at most {MAX_KEY_PARTS} parts, found {}",
             path.len()
         );
-        return Err(Fault::at(&key_place, message).into());
+        return Err(Fault::at(&key_location, message).into());
     }
     let node = value(&source, equals + 1)?;
-    insert(root, &path, node, &key_place).map_err(|message| Fault::at(&key_place, message).into())
+    insert(root, &path, node, &key_location)
+        .map_err(|message| Fault::at(&key_location, message).into())
 }
 
 /// Reads the value that begins at byte `from`: TOML, otherwise a text without quotes.
@@ -62,13 +63,13 @@ fn value(source: &Arc<SourceText>, from: usize) -> Result<DeckNode, DeckError> {
     let text = &source.text[from..];
     let start = from + (text.len() - text.trim_start().len());
     let text = text.trim();
-    let place = SourceSpan {
+    let location = SourceSpan {
         source: source.clone(),
         span: start..start + text.len(),
     };
     if text.is_empty() {
         return Err(Fault::at(
-            &place,
+            &location,
             "the value is missing; write table.key=\"\" for an empty text",
         )
         .into());
@@ -77,7 +78,7 @@ fn value(source: &Arc<SourceText>, from: usize) -> Result<DeckNode, DeckError> {
     let node = match DeValue::parse(text) {
         Ok(value) => shift(from_value(source, value, &mut faults), start),
         Err(error) if text.starts_with(['"', '\'', '[', '{']) => {
-            let span = error.span().map_or(place.span.clone(), |span| {
+            let span = error.span().map_or(location.span.clone(), |span| {
                 start + span.start..start + span.end
             });
             let at = SourceSpan {
@@ -90,7 +91,7 @@ fn value(source: &Arc<SourceText>, from: usize) -> Result<DeckNode, DeckError> {
         }
         Err(_) => DeckNode {
             value: DeckValue::Text(text.to_string()),
-            place,
+            location,
         },
     };
     DeckError::check(faults).map(|()| node)
@@ -98,11 +99,11 @@ fn value(source: &Arc<SourceText>, from: usize) -> Result<DeckNode, DeckError> {
 
 /// Shifts the spans of a value that was read from the tail of its source.
 fn shift(mut node: DeckNode, by: usize) -> DeckNode {
-    let moved = |place: SourceSpan| SourceSpan {
-        span: place.span.start + by..place.span.end + by,
-        ..place
+    let moved = |location: SourceSpan| SourceSpan {
+        span: location.span.start + by..location.span.end + by,
+        ..location
     };
-    node.place = moved(node.place);
+    node.location = moved(node.location);
     node.value = match node.value {
         DeckValue::List(items) => {
             DeckValue::List(items.into_iter().map(|item| shift(item, by)).collect())
@@ -110,7 +111,7 @@ fn shift(mut node: DeckNode, by: usize) -> DeckNode {
         DeckValue::Table(entries) => {
             let entry = |e: KeyValue| KeyValue {
                 key: e.key,
-                key_place: moved(e.key_place),
+                key_location: moved(e.key_location),
                 node: shift(e.node, by),
             };
             DeckValue::Table(entries.into_iter().map(entry).collect())
@@ -125,7 +126,7 @@ pub(crate) fn insert(
     parent: &mut DeckNode,
     path: &[PathStep],
     node: DeckNode,
-    place: &SourceSpan,
+    location: &SourceSpan,
 ) -> Result<(), String> {
     let Some((step, rest)) = path.split_first() else {
         *parent = node;
@@ -133,7 +134,7 @@ pub(crate) fn insert(
     };
     let kind = parent.kind();
     let child = match (step, &mut parent.value) {
-        (PathStep::Key(key), DeckValue::Table(entries)) => child(entries, key, place),
+        (PathStep::Key(key), DeckValue::Table(entries)) => child(entries, key, location),
         (PathStep::Index(i), DeckValue::List(items)) => {
             let count = items.len();
             let absent =
@@ -151,20 +152,20 @@ pub(crate) fn insert(
             return Err(format!("element [{i}] needs a list, found {kind}"));
         }
     };
-    insert(child, rest, node, place)
+    insert(child, rest, node, location)
 }
 
 /// Returns the value of `key`; inserts an empty table if it is missing.
-fn child<'a>(entries: &'a mut Vec<KeyValue>, key: &str, place: &SourceSpan) -> &'a mut DeckNode {
+fn child<'a>(entries: &'a mut Vec<KeyValue>, key: &str, location: &SourceSpan) -> &'a mut DeckNode {
     let at = entries.iter().position(|entry| entry.key == key);
     let at = at.unwrap_or_else(|| {
         let node = DeckNode {
             value: DeckValue::Table(Vec::new()),
-            place: place.clone(),
+            location: location.clone(),
         };
         entries.push(KeyValue {
             key: key.to_string(),
-            key_place: place.clone(),
+            key_location: location.clone(),
             node,
         });
         entries.len() - 1
@@ -180,12 +181,12 @@ pub(crate) fn restore_texts(node: &mut DeckNode, shape: &ValueShape) {
         DeckValue::Integer(_) | DeckValue::Number(_) | DeckValue::Boolean(_)
     );
     match (&shape.kind, &mut node.value) {
-        (ShapeKind::Text(..), _) if bare && !node.place.source.is_file => {
+        (ShapeKind::Text(..), _) if bare && !node.location.source.is_file => {
             let text = node
-                .place
+                .location
                 .source
                 .text
-                .get(node.place.span.clone())
+                .get(node.location.span.clone())
                 .unwrap_or_default();
             node.value = DeckValue::Text(text.to_string());
         }

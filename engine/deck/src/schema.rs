@@ -93,15 +93,15 @@ impl TableSchema {
 
     /// Returns the schema of the elements of the list `name`, if this table has it.
     fn items(&mut self, name: &str) -> Option<&mut Json> {
-        let mut place = &mut self.schema;
+        let mut location = &mut self.schema;
         let path = match self.name.as_str() {
             "" => name,
             own => name.strip_prefix(own)?.strip_prefix('.')?,
         };
         for key in path.split('.') {
-            place = place.get_mut("properties")?.get_mut(key)?;
+            location = location.get_mut("properties")?.get_mut(key)?;
         }
-        place.get_mut("items")
+        location.get_mut("items")
     }
 
     /// Returns the name of the table; empty for the top level of a deck.
@@ -181,11 +181,11 @@ pub fn schema(tables: &[TableSchema]) -> Json {
         }
     }
     for table in tables.iter().filter(|table| !table.name.is_empty()) {
-        let mut place = &mut root;
+        let mut location = &mut root;
         for name in table.name.split('.') {
-            place = &mut place["properties"][name];
+            location = &mut location["properties"][name];
         }
-        *place = table.schema.clone();
+        *location = table.schema.clone();
     }
     with_expressions(&mut root);
     root["properties"][CONSTANTS] = json!({

@@ -199,7 +199,7 @@ fn number(cell: &str) -> Option<f64> {
 /// Returns the byte ranges of the cells of a line that begins at `start`, without quotation marks.
 fn cells(line: &str, start: usize) -> Vec<Range<usize>> {
     let line = line.split('#').next().unwrap_or_default();
-    let place = |cell: &str| {
+    let location = |cell: &str| {
         let cell = cell.trim();
         let quoted = cell
             .strip_prefix('"')
@@ -209,8 +209,8 @@ fn cells(line: &str, start: usize) -> Vec<Range<usize>> {
         from..from + cell.len()
     };
     let mut cells: Vec<Range<usize>> = match line.contains([',', ';']) {
-        true => line.split([',', ';']).map(place).collect(),
-        false => line.split_whitespace().map(place).collect(),
+        true => line.split([',', ';']).map(location).collect(),
+        false => line.split_whitespace().map(location).collect(),
     };
     // empty cells at the end are dropped
     let filled = cells.iter().rposition(|cell| !cell.is_empty());

@@ -107,15 +107,15 @@ impl TableConfig {
     /// Creates the function; fails with the row in which a width, slope or integral is not finite.
     pub(crate) fn curve(
         &self,
-        places: &[f64],
+        points: &[f64],
         mut values: Vec<f64>,
         mut slopes: Vec<f64>,
     ) -> Result<Curve, usize> {
         if self.integral {
-            let mut integrals = integrals(places, &values, &slopes);
-            let last = places.len() - 1;
+            let mut integrals = integrals(points, &values, &slopes);
+            let last = points.len() - 1;
             if self.above == ExtrapolationAbove::Inverse {
-                let zero = integrals[last] + values[last] * places[last];
+                let zero = integrals[last] + values[last] * points[last];
                 integrals.iter_mut().for_each(|value| *value -= zero);
             }
             (values, slopes) = (integrals, values);
@@ -133,14 +133,14 @@ impl TableConfig {
             ExtrapolationAbove::Inverse => Extrapolation::Inverse,
         };
         let wide = |n: usize| {
-            places
+            points
                 .get(n + 1)
-                .is_none_or(|next| (next - places[n]).is_finite())
+                .is_none_or(|next| (next - points[n]).is_finite())
         };
         let finite = |&n: &usize| values[n].is_finite() && slopes[n].is_finite() && wide(n);
-        match (0..places.len()).find(|n| !finite(n)) {
+        match (0..points.len()).find(|n| !finite(n)) {
             Some(row) => Err(row),
-            None => Ok(Curve::new(places, &values, &slopes, [below, above])),
+            None => Ok(Curve::new(points, &values, &slopes, [below, above])),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::error::{Fault, SourceSpan, SourceText};
 #[derive(Clone, Debug)]
 pub(crate) struct DeckNode {
     pub value: DeckValue,
-    pub place: SourceSpan,
+    pub location: SourceSpan,
 }
 
 /// A TOML value.
@@ -30,7 +30,7 @@ pub(crate) enum DeckValue {
 #[derive(Clone, Debug)]
 pub(crate) struct KeyValue {
     pub key: String,
-    pub key_place: SourceSpan,
+    pub key_location: SourceSpan,
     pub node: DeckNode,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct PathLookup<'a> {
     /// Value, if every step of the path exists.
     pub node: Option<&'a DeckNode>,
     /// Position of the value, or of the innermost existing part of the path; `None` if the first key is missing.
-    pub place: Option<&'a SourceSpan>,
+    pub location: Option<&'a SourceSpan>,
 }
 
 impl DeckNode {
@@ -111,7 +111,7 @@ impl DeckNode {
     /// Follows `path`.
     pub fn find(&self, path: &[PathStep]) -> PathLookup<'_> {
         let mut node = self;
-        let mut place = None;
+        let mut location = None;
         for step in path {
             let next = match (step, &node.value) {
                 (PathStep::Key(key), DeckValue::Table(_)) => node.get(key).map(|entry| {
@@ -120,26 +120,29 @@ impl DeckNode {
                     (
                         &entry.node,
                         if is_table {
-                            &entry.key_place
+                            &entry.key_location
                         } else {
-                            &entry.node.place
+                            &entry.node.location
                         },
                     )
                 }),
                 (PathStep::Index(i), DeckValue::List(items)) => {
-                    items.get(*i).map(|item| (item, &item.place))
+                    items.get(*i).map(|item| (item, &item.location))
                 }
                 _ => None,
             };
             let Some((found, at)) = next else {
-                return PathLookup { node: None, place };
+                return PathLookup {
+                    node: None,
+                    location,
+                };
             };
             node = found;
-            place = Some(at);
+            location = Some(at);
         }
         PathLookup {
             node: Some(node),
-            place,
+            location,
         }
     }
 
@@ -206,13 +209,13 @@ pub(crate) fn from_table(
     table: Spanned<DeTable<'_>>,
     faults: &mut Vec<Fault>,
 ) -> DeckNode {
-    let place = SourceSpan {
+    let location = SourceSpan {
         source: source.clone(),
         span: table.span(),
     };
     DeckNode {
         value: entries(source, table.into_inner(), faults),
-        place,
+        location,
     }
 }
 
@@ -222,12 +225,12 @@ pub(crate) fn from_value(
     value: Spanned<DeValue<'_>>,
     faults: &mut Vec<Fault>,
 ) -> DeckNode {
-    let place = SourceSpan {
+    let location = SourceSpan {
         source: source.clone(),
         span: value.span(),
     };
     let mut refuse = |message: String| {
-        faults.push(Fault::at(&place, message));
+        faults.push(Fault::at(&location, message));
         DeckValue::Integer(0)
     };
     let value = match value.into_inner() {
@@ -248,7 +251,7 @@ pub(crate) fn from_value(
         DeValue::Array(items) => list(source, items, faults),
         DeValue::Table(table) => entries(source, table, faults),
     };
-    DeckNode { value, place }
+    DeckNode { value, location }
 }
 
 fn list(source: &Arc<SourceText>, items: DeArray<'_>, faults: &mut Vec<Fault>) -> DeckValue {
@@ -263,7 +266,7 @@ fn list(source: &Arc<SourceText>, items: DeArray<'_>, faults: &mut Vec<Fault>) -
 fn entries(source: &Arc<SourceText>, table: DeTable<'_>, faults: &mut Vec<Fault>) -> DeckValue {
     let entry =
         |(key, value): (Spanned<std::borrow::Cow<'_, str>>, Spanned<DeValue<'_>>)| KeyValue {
-            key_place: SourceSpan {
+            key_location: SourceSpan {
                 source: source.clone(),
                 span: key.span(),
             },

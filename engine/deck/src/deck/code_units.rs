@@ -38,25 +38,25 @@ impl Deck {
         let Some((table, _)) = path.rsplit_once('.') else {
             return;
         };
-        let (Some(place), false) = (self.table_place(table), self.has(path)) else {
+        let (Some(location), false) = (self.table_location(table), self.has(path)) else {
             return;
         };
         let node = DeckNode {
             value: DeckValue::Number(value),
-            place: place.clone(),
+            location: location.clone(),
         };
         if let Some(path) = steps(path) {
             // the table exists, so this cannot fail
-            let _ = insert(&mut self.root, &path, node, &place);
+            let _ = insert(&mut self.root, &path, node, &location);
         }
     }
 
     /// Returns the position of a table.
-    fn table_place(&self, path: &str) -> Option<SourceSpan> {
+    fn table_location(&self, path: &str) -> Option<SourceSpan> {
         let path = steps(path)?;
         let found = self.root.find(&path);
         let is_table = matches!(found.node?.value, DeckValue::Table(_));
-        found.place.filter(|_| is_table).cloned()
+        found.location.filter(|_| is_table).cloned()
     }
 
     /// Reads the names that other tables use: units, constants and tabulated functions.

@@ -70,25 +70,25 @@ impl Deck {
             return Err(self.error_at(&path, message));
         }
         let reader = TableReader::of(self, &path, own)?;
-        let places = reader.numbers("x", &own.x)?;
-        reader.check_places(&places, &own.x)?;
+        let points = reader.numbers("x", &own.x)?;
+        reader.check_points(&points, &own.x)?;
         let values = reader.numbers("y", &own.y)?;
         let slope = |numbers| reader.numbers("slope", numbers);
         let given = own.slope.as_ref().map(slope).transpose()?;
-        reader.check_counts(&places, &values, given.as_deref())?;
-        reader.check_ends(&places, own)?;
+        reader.check_counts(&points, &values, given.as_deref())?;
+        reader.check_ends(&points, own)?;
         let resolved = TableConfig {
             file: None,
-            x: TabulatedNumbers::List(places.clone()),
+            x: TabulatedNumbers::List(points.clone()),
             y: TabulatedNumbers::List(values.clone()),
             slope: given.clone().map(TabulatedNumbers::List),
             ..own.clone()
         };
         let slopes = given.unwrap_or_else(|| match own.interpolation {
-            Interpolation::Monotone => monotone(&places, &values),
-            Interpolation::Spline => spline(&places, &values),
+            Interpolation::Monotone => monotone(&points, &values),
+            Interpolation::Spline => spline(&points, &values),
         });
-        let curve = own.curve(&places, values, slopes);
+        let curve = own.curve(&points, values, slopes);
         let curve = curve.map_err(|row| reader.error("x", &too_close(row)))?;
         Ok((curve, resolved))
     }
@@ -168,16 +168,16 @@ impl<'a> TableReader<'a> {
         }
     }
 
-    fn check_places(&self, places: &[f64], numbers: &TabulatedNumbers) -> Result<(), DeckError> {
+    fn check_points(&self, points: &[f64], numbers: &TabulatedNumbers) -> Result<(), DeckError> {
         if let (TabulatedNumbers::Formula(text), Some(file)) = (numbers, &self.file)
             && file.names().contains(text)
         {
             file.ascending(text)?;
         }
-        match places.windows(2).position(|pair| pair[1] <= pair[0]) {
+        match points.windows(2).position(|pair| pair[1] <= pair[0]) {
             None => Ok(()),
             Some(n) => {
-                let [before, after] = [places[n], places[n + 1]];
+                let [before, after] = [points[n], points[n + 1]];
                 let message = format!(
                     "must ascend from row to row, found {after:?} after {before:?} in row {}",
                     n + 2
@@ -189,11 +189,11 @@ impl<'a> TableReader<'a> {
 
     fn check_counts(
         &self,
-        places: &[f64],
+        points: &[f64],
         values: &[f64],
         slopes: Option<&[f64]>,
     ) -> Result<(), DeckError> {
-        let count = places.len();
+        let count = points.len();
         if !(2..=MAX_ROWS).contains(&count) {
             let message = format!("must have 2 to {MAX_ROWS} numbers, found {count}");
             return Err(self.error("x", &message));
@@ -210,12 +210,12 @@ impl<'a> TableReader<'a> {
         Ok(())
     }
 
-    fn check_ends(&self, places: &[f64], own: &TableConfig) -> Result<(), DeckError> {
+    fn check_ends(&self, points: &[f64], own: &TableConfig) -> Result<(), DeckError> {
         let positive = "needs positive x";
-        if own.below == ExtrapolationBelow::Square && places[0] <= 0.0 {
+        if own.below == ExtrapolationBelow::Square && points[0] <= 0.0 {
             return Err(self.error("below", positive));
         }
-        if own.above == ExtrapolationAbove::Inverse && places[places.len() - 1] <= 0.0 {
+        if own.above == ExtrapolationAbove::Inverse && points[points.len() - 1] <= 0.0 {
             return Err(self.error("above", positive));
         }
         Ok(())

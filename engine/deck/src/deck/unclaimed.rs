@@ -34,14 +34,14 @@ impl Deck {
             }
             let fault = if entry.node.is_section() {
                 check::unknown(
-                    &entry.key_place,
+                    &entry.key_location,
                     format!("unknown table [{name}]: no plugin of this program uses it"),
                     name,
                     &tables,
                 )
             } else {
                 check::unknown(
-                    &entry.key_place,
+                    &entry.key_location,
                     format!("unknown key `{name}`"),
                     name,
                     keys,
@@ -71,7 +71,7 @@ impl Deck {
             if !parts.contains(&entry.key) {
                 let message = format!("unknown table [{prefix}{}]", entry.key);
                 faults.push(check::unknown(
-                    &entry.key_place,
+                    &entry.key_location,
                     message,
                     &entry.key,
                     &parts,

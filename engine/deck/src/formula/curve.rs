@@ -26,7 +26,7 @@ pub enum Extrapolation {
 /// A function given by values and slopes at points.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    places: Table<f64>,
+    points: Table<f64>,
     values: Table<f64>,
     slopes: Table<f64>,
     beyond: [Extrapolation; 2],
@@ -42,15 +42,15 @@ impl PartialEq for Curve {
 
 /// Extrapolates from a point with a value and slope; `how` is an [`Extrapolation`].
 #[device]
-fn extrapolate<R: Real>(value: R, slope: R, place: R, how: i32, x: R) -> R {
+fn extrapolate<R: Real>(value: R, slope: R, end: R, how: i32, x: R) -> R {
     if how == 1 {
         value
     } else if how == 2 {
-        value + slope * (x - place)
+        value + slope * (x - end)
     } else if how == 3 {
-        value + 0.5 * slope * (x - place) * (x + place) / place
+        value + 0.5 * slope * (x - end) * (x + end) / end
     } else if how == 4 {
-        value + slope * place * (x - place) / x
+        value + slope * end * (x - end) / x
     } else {
         R::NAN
     }
@@ -69,30 +69,30 @@ fn hermite_cubic<R: Real>(values: [R; 2], slopes: [R; 2], width: R, t: R) -> R {
 /// Evaluates a tabulated function at `x` by bisection; `below` and `above` are [`Extrapolation`]s at its ends.
 #[device]
 pub(super) fn evaluate_curve<R: Real>(
-    places: &Table<R>,
+    points: &Table<R>,
     values: &Table<R>,
     slopes: &Table<R>,
     below: i32,
     above: i32,
     x: R,
 ) -> R {
-    let last = places.len() - 1;
-    if x < places.at(0) {
-        extrapolate(values.at(0), slopes.at(0), places.at(0), below, x)
-    } else if x > places.at(last) {
-        extrapolate(values.at(last), slopes.at(last), places.at(last), above, x)
+    let last = points.len() - 1;
+    if x < points.at(0) {
+        extrapolate(values.at(0), slopes.at(0), points.at(0), below, x)
+    } else if x > points.at(last) {
+        extrapolate(values.at(last), slopes.at(last), points.at(last), above, x)
     } else {
         let (mut low, mut high) = (0, last);
         while low + 1 < high {
             let middle = (low + high) / 2;
-            if places.at(middle) <= x {
+            if points.at(middle) <= x {
                 low = middle;
             } else {
                 high = middle;
             }
         }
-        let width = places.at(high) - places.at(low);
-        let t = (x - places.at(low)) / width;
+        let width = points.at(high) - points.at(low);
+        let t = (x - points.at(low)) / width;
         hermite_cubic(
             [values.at(low), values.at(high)],
             [slopes.at(low), slopes.at(high)],
@@ -108,15 +108,15 @@ impl Curve {
     /// # Panics
     /// The lengths differ, or there are fewer than two points.
     #[must_use]
-    pub fn new(places: &[f64], values: &[f64], slopes: &[f64], beyond: [Extrapolation; 2]) -> Self {
-        let count = places.len();
+    pub fn new(points: &[f64], values: &[f64], slopes: &[f64], beyond: [Extrapolation; 2]) -> Self {
+        let count = points.len();
         assert!(count >= 2 && values.len() == count && slopes.len() == count);
         Self {
-            places: Table::new(places),
+            points: Table::new(points),
             values: Table::new(values),
             slopes: Table::new(slopes),
             beyond,
-            item: item([places, values, slopes]),
+            item: item([points, values, slopes]),
         }
     }
 
@@ -124,15 +124,15 @@ impl Curve {
     #[must_use]
     pub fn at(&self, x: f64) -> f64 {
         let [below, above] = self.beyond.map(|beyond| beyond as i32);
-        evaluate_curve(&self.places, &self.values, &self.slopes, below, above, x)
+        evaluate_curve(&self.points, &self.values, &self.slopes, below, above, x)
     }
 
     /// Returns the range in which the function has values; infinite where it is extrapolated.
     #[must_use]
     pub fn range(&self) -> [f64; 2] {
         let ends = [
-            self.places.at(0usize),
-            self.places.at(self.places.len() - 1),
+            self.points.at(0usize),
+            self.points.at(self.points.len() - 1),
         ];
         let open = [f64::NEG_INFINITY, f64::INFINITY];
         std::array::from_fn(|end| match self.beyond[end] {
@@ -144,9 +144,9 @@ impl Curve {
     /// Returns the call of the function in device code, and the items it needs.
     pub(super) fn device_call(&self, argument: &str) -> (String, [&'static Item; 2]) {
         let [below, above] = self.beyond.map(|beyond| beyond as i32);
-        let (name, count) = (self.item.path(), self.places.len());
+        let (name, count) = (self.item.path(), self.points.len());
         let table = |part: &str| format!("::{}<double>{{::{name}_{part}, {count}}}", Table.path());
-        let tables = ["places", "values", "slopes"].map(table).join(", ");
+        let tables = ["points", "values", "slopes"].map(table).join(", ");
         let function = evaluate_curve::ITEM;
         let call = format!(
             "::{}<double>({tables}, {below}, {above}, {argument})",
@@ -164,7 +164,7 @@ fn item(parts: [&[f64]; 3]) -> &'static Item {
     known.entry(key).or_insert_with(|| {
         let name: &'static str = Box::leak(format!("curve_{key:016x}").into_boxed_str());
         let mut text = String::new();
-        for (part, values) in ["places", "values", "slopes"].into_iter().zip(parts) {
+        for (part, values) in ["points", "values", "slopes"].into_iter().zip(parts) {
             // the shortest decimals that are parsed to the same number in every language
             let numbers: Vec<String> = values.iter().map(|x| format!("{x:e}")).collect();
             let numbers = numbers.join(", ");

@@ -132,8 +132,8 @@ fn expression(op: Op, arguments: &[String]) -> String {
     let truth = |condition: String| format!("{condition} ? 1.0 : 0.0");
     match (op, arguments) {
         // same bits as `rs::powi`, without its loop
-        (Op::PowerWhole(2), [a]) => format!("{a} * {a}"),
-        (Op::PowerWhole(exponent), [a]) => format!("rs::powi({a}, {exponent})"),
+        (Op::PowerInteger(2), [a]) => format!("{a} * {a}"),
+        (Op::PowerInteger(exponent), [a]) => format!("rs::powi({a}, {exponent})"),
         (Op::Negate, [a]) => format!("-{a}"),
         (Op::Not, [a]) => truth(format!("{a} == 0.0")),
         (Op::Abs, [a]) => format!("rs::abs({a})"),

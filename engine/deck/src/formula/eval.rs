@@ -142,9 +142,9 @@ impl<const N: usize> ValueStack<N> {
         match op {
             // handled by `evaluate`
             Op::Constant(_) | Op::Variable(_) | Op::Curve(_) => {}
-            // same bits as `power_whole`, without its loop
-            Op::PowerWhole(2) => self.one(|a| a * a),
-            Op::PowerWhole(exponent) => self.one(|a| math::power_whole(a, exponent)),
+            // same bits as `power_integer`, without its loop
+            Op::PowerInteger(2) => self.one(|a| a * a),
+            Op::PowerInteger(exponent) => self.one(|a| math::power_integer(a, exponent)),
             Op::Negate => self.one(|a| -a),
             Op::Not => self.one(|a| if a == 0.0 { 1.0 } else { 0.0 }),
             Op::Abs => self.one(f64::abs),

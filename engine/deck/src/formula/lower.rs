@@ -45,7 +45,7 @@ fn simplify(tree: &Tree, curves: Curves) -> Tree {
             return arguments.swap_remove(if *condition != 0.0 { 1 } else { 2 });
         }
         (Op::Power, [_, Tree::Number(exponent)]) if whole(*exponent) => {
-            op = Op::PowerWhole(*exponent as i8);
+            op = Op::PowerInteger(*exponent as i8);
             arguments.truncate(1);
         }
         _ => {}

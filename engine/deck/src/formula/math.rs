@@ -8,7 +8,7 @@ use nestar_device::{Lane, Real, device, math};
 pub(super) use math::{atan, cos, cosh, erf, exp, ln, log10, pow, sin, sinh, tan, tanh};
 
 /// Returns `a^n` by repeated squaring, in the same order as the device code.
-pub(super) fn power_whole(a: f64, n: i8) -> f64 {
+pub(super) fn power_integer(a: f64, n: i8) -> f64 {
     Lane::powi(a, i32::from(n))
 }
 

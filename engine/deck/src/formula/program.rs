@@ -16,7 +16,7 @@ pub enum Op {
     /// Pushes the variable with this index.
     Variable(u16),
     /// A power with an integer exponent, by repeated squaring.
-    PowerWhole(i8),
+    PowerInteger(i8),
     /// The tabulated function with this index.
     Curve(u16),
     Negate,
@@ -68,7 +68,7 @@ impl Op {
         use Op::*;
         match self {
             Constant(_) | Variable(_) => 0,
-            PowerWhole(_) | Curve(_) | Negate | Not | Abs | Sign | Step | Floor | Ceil | Sqrt
+            PowerInteger(_) | Curve(_) | Negate | Not | Abs | Sign | Step | Floor | Ceil | Sqrt
             | Exp | Ln | Log10 => 1,
             Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh | Tanh | Erf => 1,
             Add | Subtract | Multiply | Divide | Modulo | Power | Atan2 | Min | Max => 2,

@@ -7,8 +7,8 @@ struct Intervals {
 }
 
 impl Intervals {
-    fn of(places: &[f64], values: &[f64]) -> Self {
-        let widths: Vec<f64> = places.windows(2).map(|x| x[1] - x[0]).collect();
+    fn of(points: &[f64], values: &[f64]) -> Self {
+        let widths: Vec<f64> = points.windows(2).map(|x| x[1] - x[0]).collect();
         let rises = values.windows(2).zip(&widths);
         let rises = rises.map(|(y, width)| (y[1] - y[0]) / width).collect();
         Self { widths, rises }
@@ -39,13 +39,13 @@ impl Intervals {
 }
 
 /// Returns the slopes of a cubic spline (continuous second derivative); end slopes are those of polynomials through four points.
-pub fn spline(places: &[f64], values: &[f64]) -> Vec<f64> {
-    let all = Intervals::of(places, values);
+pub fn spline(points: &[f64], values: &[f64]) -> Vec<f64> {
+    let all = Intervals::of(points, values);
     let (h, d) = (&all.widths, &all.rises);
-    let (last, mut slopes) = (places.len() - 1, vec![0.0; places.len()]);
+    let (last, mut slopes) = (points.len() - 1, vec![0.0; points.len()]);
     (slopes[0], slopes[last]) = (all.first(), all.reversed().first());
     // Thomas algorithm for h1 m[i-1] + 2 (h0 + h1) m[i] + h0 m[i+1] = 3 (h1 d0 + h0 d1)
-    let mut factors = vec![0.0; places.len()];
+    let mut factors = vec![0.0; points.len()];
     for i in 1..last {
         let (before, after) = (h[i - 1], h[i]);
         let right = 3.0 * (after * d[i - 1] + before * d[i]);
@@ -60,9 +60,9 @@ pub fn spline(places: &[f64], values: &[f64]) -> Vec<f64> {
 }
 
 /// Returns slopes that keep the interpolant monotone between points (Fritsch & Butland 1984).
-pub fn monotone(places: &[f64], values: &[f64]) -> Vec<f64> {
-    let all = Intervals::of(places, values);
-    let last = places.len() - 1;
+pub fn monotone(points: &[f64], values: &[f64]) -> Vec<f64> {
+    let all = Intervals::of(points, values);
+    let last = points.len() - 1;
     let slope = |i: usize| {
         if i == 0 {
             return end_slope(&all);
@@ -98,11 +98,11 @@ fn end_slope(all: &Intervals) -> f64 {
 }
 
 /// Returns the integrals of the piecewise cubic from the first point to each point.
-pub fn integrals(places: &[f64], values: &[f64], slopes: &[f64]) -> Vec<f64> {
+pub fn integrals(points: &[f64], values: &[f64], slopes: &[f64]) -> Vec<f64> {
     let mut sum = 0.0;
     let mut sums = vec![0.0];
-    for i in 1..places.len() {
-        let width = places[i] - places[i - 1];
+    for i in 1..points.len() {
+        let width = points[i] - points[i - 1];
         let mean = 0.5 * (values[i - 1] + values[i]);
         let bend = (slopes[i - 1] - slopes[i]) / 12.0;
         sum += width * (mean + width * bend);

@@ -12,13 +12,13 @@ fn value(tables: &str, formula: &str, x: f64) -> f64 {
 
 /// Returns a table `f` with values of a function at `count` uneven points from 1 to 3.
 fn table(count: usize, of: impl Fn(f64) -> f64, more: &str) -> String {
-    let place = |n: usize| {
+    let location = |n: usize| {
         let part = n as f64 / (count - 1) as f64;
         1.0 + 2.0 * part * (0.7 + 0.3 * part)
     };
-    let places: Vec<f64> = (0..count).map(place).collect();
-    let values: Vec<f64> = places.iter().map(|&x| of(x)).collect();
-    format!("[tables.f]\nx = {places:?}\ny = {values:?}\n{more}")
+    let points: Vec<f64> = (0..count).map(location).collect();
+    let values: Vec<f64> = points.iter().map(|&x| of(x)).collect();
+    format!("[tables.f]\nx = {points:?}\ny = {values:?}\n{more}")
 }
 
 /// Returns the largest error of a function between its points.
@@ -26,13 +26,13 @@ fn error(count: usize, of: impl Fn(f64) -> f64, exact: impl Fn(f64) -> f64, more
     let deck = Deck::parse("deck", &table(count, of, more)).unwrap_or_else(|e| panic!("{e}"));
     let formula = deck.formula("a.b", "f(x)", &["x"]);
     let formula = formula.unwrap_or_else(|e| panic!("{e}"));
-    let places = (0..=1000).map(|n| 1.0 + 0.002 * f64::from(n));
-    let errors = places.map(|x| (formula.eval(&[x]) - exact(x)).abs());
+    let points = (0..=1000).map(|n| 1.0 + 0.002 * f64::from(n));
+    let errors = points.map(|x| (formula.eval(&[x]) - exact(x)).abs());
     errors.fold(0.0, f64::max)
 }
 
 #[test]
-fn cubics_between_places_are_of_their_order() {
+fn cubics_have_the_expected_order_of_accuracy() {
     let f = |x: f64| (3.0 * x).sin() + x;
     let order = |more: &str| {
         let [coarse, fine] = [20, 39].map(|n| error(n, f, f, more));
@@ -76,7 +76,7 @@ fn monotone_functions_do_not_overshoot() {
 
 /// Extrapolates as the potential of a homogeneous sphere and of a point mass, from two and three rows.
 #[test]
-fn functions_go_on_beyond_their_places_as_they_are_told() {
+fn functions_are_extrapolated_as_declared() {
     let text = |more: &str| format!("[tables.f]\nx = [1, 2]\ny = [3, 5]\n{more}");
     let at = |more: &str, x| value(&text(more), "f(x)", x);
     assert!(at("", 0.5).is_nan() && at("", 2.5).is_nan());
@@ -146,7 +146,7 @@ fn columns_of_files_are_numbers_and_run_toml_has_them() {
 }
 
 #[test]
-fn wrong_tables_are_refused_at_their_places() {
+fn invalid_tables_are_errors_with_their_location() {
     let folder = folder(
         "wrong",
         &[

@@ -6,7 +6,7 @@ mod curves;
 mod device_text;
 mod errors;
 mod formulas;
-mod places;
+mod locations;
 mod tables;
 mod unclaimed;
 mod units;

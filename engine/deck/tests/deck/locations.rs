@@ -67,15 +67,15 @@ fn conditions_across_keys_point_at_their_place() {
         "[mesh]\nmax_level = 3\n[[mesh.refine]]\ncriterion = 'always'\n",
     )
     .expect("a deck");
-    let place = |path: &str| {
+    let location = |path: &str| {
         let error = deck.error_at(path, "no");
         (error.faults()[0].line, error.faults()[0].column)
     };
-    assert_eq!(place("mesh.max_level"), (Some(2), Some(13)));
-    assert_eq!(place("mesh.refine[0].criterion"), (Some(4), Some(13)));
-    assert_eq!(place("mesh.refine[0].threshold[2]"), (Some(3), Some(1)));
-    assert_eq!(place("mesh.interval"), (Some(1), Some(2)));
-    assert_eq!(place("hydro.gamma"), (None, None));
+    assert_eq!(location("mesh.max_level"), (Some(2), Some(13)));
+    assert_eq!(location("mesh.refine[0].criterion"), (Some(4), Some(13)));
+    assert_eq!(location("mesh.refine[0].threshold[2]"), (Some(3), Some(1)));
+    assert_eq!(location("mesh.interval"), (Some(1), Some(2)));
+    assert_eq!(location("hydro.gamma"), (None, None));
     let error = deck.unknown_word_at("scenario", "sedo", &["sod", "sedov"]);
     assert_eq!(
         message(error),
