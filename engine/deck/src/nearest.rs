@@ -57,7 +57,7 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn finds_what_was_meant() {
+    fn finds_the_most_similar_name() {
         let known = ["limiter", "gamma", "riemann", "reconstruction", "left_edge"];
         for (word, meant) in [
             ("limitr", Some("limiter")),

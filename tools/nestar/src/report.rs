@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_remaining_time_counts_from_where_this_process_began() {
+    fn the_remaining_time_counts_from_the_start_of_this_process() {
         let progress = progress();
         let share = done(&progress, 0);
         assert_eq!(share, 0.5);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_steps_counts_where_it_ends_the_run_first() {
+    fn a_limit_of_steps_counts_if_it_ends_the_run_first() {
         assert!((done(&progress(), 26) - 25.0 / 26.0).abs() < 1e-12);
     }
 }

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_refused() {
+    fn invalid_sizes_are_errors() {
         let wrong = |text: &str| quantity(text).expect_err(text);
         assert_eq!(wrong("kps"), "unknown unit `kps`; did you mean `kpc`?");
         for text in ["", "/s", "km/", "km//s", "cm^", "cm^0", "cm^99", "x y"] {

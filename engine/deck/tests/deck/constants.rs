@@ -99,7 +99,7 @@ fn refused(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn mistakes_are_told_at_their_place() {
+fn errors_have_their_location() {
     let cases = [
         (
             "\"5/3\"",

@@ -61,7 +61,7 @@ fn overrides() {
 }
 
 #[test]
-fn conditions_across_keys_point_at_their_place() {
+fn conditions_across_keys_have_a_location() {
     let deck = Deck::parse(
         "d.toml",
         "[mesh]\nmax_level = 3\n[[mesh.refine]]\ncriterion = 'always'\n",

@@ -106,7 +106,7 @@ fn an_absent_table_is_its_defaults() {
 }
 
 #[test]
-fn what_nobody_takes_is_an_error() {
+fn unused_entries_are_errors() {
     let mut deck = Deck::parse("d.toml", DECK).expect("a deck");
     deck.root::<Top>().expect("the top");
     deck.table::<Hydro>("hydro").expect("hydro");
@@ -300,7 +300,7 @@ fn damaged(mut random: impl FnMut(usize) -> usize) -> (String, String) {
 }
 
 #[test]
-fn damaged_decks_are_refused_or_taken() {
+fn damaged_decks_are_errors_or_valid() {
     let tables = [
         TableSchema::of::<Top>(""),
         TableSchema::of::<Hydro>("hydro"),

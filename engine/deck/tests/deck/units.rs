@@ -64,7 +64,7 @@ fn words_numbers_and_products_say_the_same() {
 }
 
 #[test]
-fn newtons_constant_is_one_where_the_deck_says_so() {
+fn newtons_constant_is_one_if_the_deck_sets_it() {
     for pair in [
         "length = \"kpc\"\nmass = \"1e10 Msun\"",
         "length = \"kpc\"\nvelocity = \"100 km/s\"",
@@ -84,7 +84,7 @@ fn newtons_constant_is_one_where_the_deck_says_so() {
 }
 
 #[test]
-fn too_little_and_too_much_are_refused_with_keys_and_lines() {
+fn too_few_and_too_many_units_are_errors_with_keys_and_lines() {
     let little = wrong("length = \"kpc\"\nmass = \"Msun\"");
     assert!(
         little.starts_with("d.toml:1")
@@ -121,7 +121,7 @@ fn too_little_and_too_much_are_refused_with_keys_and_lines() {
 }
 
 #[test]
-fn the_old_keys_and_no_table_mean_what_they_did() {
+fn the_old_keys_and_no_table_keep_their_meaning() {
     let old = units("length_cgs = 2.0");
     assert_eq!(
         (old.length_cgs, old.mass_cgs, old.time_cgs),
@@ -192,7 +192,7 @@ fn overrides_may_change_one_size_after_the_other() -> Result<(), DeckError> {
 }
 
 #[test]
-fn words_without_units_are_told_of() {
+fn words_without_units_are_reported() {
     let mut deck = Deck::parse("d.toml", "[part]\nwidth = \"5*kpc\"\n").expect("a deck");
     let why = deck
         .table::<Part>("part")
@@ -205,7 +205,7 @@ fn words_without_units_are_told_of() {
 }
 
 #[test]
-fn a_check_finds_what_is_wrong_with_units_once() {
+fn a_check_reports_an_error_of_units_once() {
     let text = "[units]\nlength = \"kpc\"\nmass = \"Msun\"\n[part]\nwitdh = 2.0\n";
     let deck = Deck::parse("d.toml", text).expect("a deck");
     let tables = [

@@ -159,7 +159,7 @@ mod tests {
     use nestar::engine::comm::{Ranks, ThreadRank};
 
     #[test]
-    fn a_gpu_of_two_ranks_is_told_of() {
+    fn a_gpu_shared_by_two_ranks_is_reported() {
         let printed = |gpus: [Option<u8>; 3]| {
             let ranks = ThreadRank::connect(3).into_iter().zip(gpus);
             let started: Vec<_> = ranks
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_names_its_rank_where_there_are_several() {
+    fn a_failure_on_several_ranks_contains_the_rank() {
         let failure = || CommandError::new(1, "why");
         assert_eq!(failure().of_rank(2, 4).message, "rank 2 of 4: why");
         assert_eq!(failure().of_rank(0, 1).message, "why");

@@ -9,7 +9,7 @@ fn scenarios() -> PathBuf {
 }
 
 #[test]
-fn pictures_are_drawn_and_wrong_options_refused() {
+fn plots_are_drawn_and_invalid_options_are_errors() {
     let place = Place::with(BLAST);
     place
         .nestar(&["run", "deck.toml", "--set", "time.max_steps=2"])
@@ -44,7 +44,7 @@ fn pictures_are_drawn_and_wrong_options_refused() {
 }
 
 #[test]
-fn units_are_told_and_temperatures_drawn_in_kelvin() {
+fn units_are_printed_and_temperatures_plotted_in_kelvin() {
     let words = "[units]\nlength = \"kpc\"\nmass = \"Msun\"\nvelocity = \"km/s\"\n";
     let place = Place::with(&format!("{BLAST}{words}"));
     let told = [

@@ -132,7 +132,7 @@ fn a_profile_names_the_kernels_of_a_device() {
 }
 
 #[test]
-fn what_a_benchmark_is_asked_wrongly_is_told() {
+fn invalid_arguments_of_a_benchmark_are_errors() {
     let place = Place::new();
     let cases = [
         ("uniforn", "a similar value exists: 'uniform'"),

@@ -3,7 +3,7 @@
 use crate::{BLAST, Place};
 
 #[test]
-fn a_run_that_was_moved_goes_on_where_it_lies() {
+fn a_moved_run_resumes_in_its_new_directory() {
     let place = Place::with(BLAST);
     let short = ["run", "deck.toml", "--set", "time.max_steps=3"];
     place.nestar(&short).has_status(0);
@@ -23,7 +23,7 @@ fn a_run_that_was_moved_goes_on_where_it_lies() {
 }
 
 #[test]
-fn a_file_in_the_place_of_the_directory_is_named() {
+fn a_file_instead_of_the_directory_is_reported() {
     let place = Place::with(BLAST);
     place.write("taken", "");
     for ranks in ["1", "3"] {
@@ -46,7 +46,7 @@ fn a_file_in_the_place_of_the_directory_is_named() {
 }
 
 #[test]
-fn what_values_mean_is_kept_unless_an_override_says_otherwise() {
+fn resuming_with_changed_physics_needs_an_override() {
     let place = Place::with(BLAST);
     place
         .nestar(&["run", "deck.toml", "--set", "time.max_steps=3"])
@@ -99,7 +99,7 @@ fn a_run_branches_off_any_snapshot() {
 }
 
 #[test]
-fn files_that_are_not_this_runs_stay_as_they_are() {
+fn files_of_other_runs_are_not_modified() {
     let place = Place::with(BLAST);
     // a file of the user
     place.write("run.toml", BLAST);
@@ -172,7 +172,7 @@ fn nothing_is_written_through_links_out_of_the_directory() {
 }
 
 #[test]
-fn damaged_rows_are_kept_and_the_whole_ones_continued() {
+fn damaged_rows_are_kept_and_complete_rows_continued() {
     let place = Place::with(BLAST);
     let run = |more: &[&str]| place.nestar(&[&["run", "deck.toml"], more].concat());
     run(&["--set", "time.max_steps=6"]).has_status(0);

@@ -16,7 +16,7 @@ fn limited(place: &Place, limits: &str, arguments: &[&str]) -> Outcome {
 }
 
 #[test]
-fn an_override_with_20000_parts_is_refused() {
+fn an_override_with_20000_parts_is_an_error() {
     let place = Place::with(BLAST);
     let deep = format!("{}=1", vec!["a"; 20_000].join("."));
     for command in ["check", "run", "order"] {
@@ -83,7 +83,7 @@ fn a_limit_of_the_address_space_is_foreseen() {
 
 /// Without the handler, a refused allocation would abort the program (status 134).
 #[test]
-fn memory_that_is_refused_anywhere_ends_the_program_with_a_message_and_a_status() {
+fn a_failed_allocation_anywhere_ends_the_program_with_a_message_and_a_status() {
     let place = Place::with(BLAST);
     let mut statuses = Vec::new();
     for megabytes in (30..40).chain([40, 50, 60, 70, 80, 90, 120, 150, 200, 300]) {
@@ -209,7 +209,7 @@ fn signalled(place: &Place, prefix: &str, steps: &str, name: &str) -> Outcome {
 }
 
 #[test]
-fn a_hangup_ends_a_run_resumably_and_none_under_nohup() {
+fn a_hangup_ends_a_run_resumably_but_not_under_nohup() {
     let place = Place::with(BLAST);
     let outcome = signalled(&place, "", "4000", "-HUP");
     outcome.has_status(3).tells(&["interrupted at step"]);

@@ -20,7 +20,7 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn the_parts_of_the_ranks_make_up_the_whole() {
+fn the_parts_of_the_ranks_sum_to_the_total() {
     let place = Place::with(BLAST);
     let all = plans(&place, &["--ranks", "1,3,4096"]);
     assert_eq!(all["schema"], 3);

@@ -38,7 +38,7 @@ fn example(name: &str, place: &Place, arguments: &[&str]) -> Outcome {
 }
 
 #[test]
-fn a_program_of_ones_own_has_the_whole_command_line() {
+fn a_user_program_has_the_complete_command_line() {
     let place = Place::with(DECK);
     let run = cooling(&place, &["run", "deck.toml", "--set", "time.max_steps=1"]);
     run.has_status(0).tells(&[

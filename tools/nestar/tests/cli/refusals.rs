@@ -3,7 +3,7 @@
 use crate::{BLAST, Place, SPECIES};
 
 #[test]
-fn a_misspelt_key_is_refused_with_its_line_and_the_nearest_name() {
+fn a_misspelt_key_is_an_error_with_its_line_and_the_nearest_name() {
     let place = Place::with(&BLAST.replace("max_steps = 12", "max_step = 0\nmax_stepps = 12"));
     let outcome = place.nestar(&["run", "deck.toml"]);
     outcome.has_status(2).complains(&[
@@ -15,7 +15,7 @@ fn a_misspelt_key_is_refused_with_its_line_and_the_nearest_name() {
 }
 
 #[test]
-fn all_mistakes_of_a_deck_are_told_at_once() {
+fn all_errors_of_a_deck_are_reported_at_once() {
     let deck = BLAST
         .replace("end       = 1.0", "end = -1.0")
         .replace("[output]", "[hydra]\ngamma = 2\n\n[output]")
@@ -39,7 +39,7 @@ fn all_mistakes_of_a_deck_are_told_at_once() {
 }
 
 #[test]
-fn a_table_of_a_face_without_inflow_is_refused() {
+fn a_table_of_a_face_without_inflow_is_an_error() {
     let deck = format!("{BLAST}\n[inflow.y_upper]\ndensity = \"1\"\npressure = \"1\"\n");
     let outcome = Place::with(&deck).nestar(&["check", "deck.toml"]);
     outcome
@@ -53,7 +53,7 @@ fn a_table_of_a_face_without_inflow_is_refused() {
 }
 
 #[test]
-fn what_the_arguments_get_wrong_is_told_with_status_2() {
+fn invalid_arguments_are_errors_with_status_2() {
     let place = Place::with(BLAST);
     let cases: [(&[&str], &str); 7] = [
         (
@@ -73,7 +73,7 @@ fn what_the_arguments_get_wrong_is_told_with_status_2() {
 }
 
 #[test]
-fn a_formula_that_yields_nan_ends_the_run_with_its_place() {
+fn a_formula_that_yields_nan_ends_the_run_with_its_position() {
     let place = Place::with(&BLAST.replace("if(r < 0.2, 10, 0.1)", "sqrt(x)"));
     for command in ["run", "check"] {
         let outcome = place.nestar(&[command, "deck.toml"]);
@@ -85,7 +85,7 @@ fn a_formula_that_yields_nan_ends_the_run_with_its_place() {
 }
 
 #[test]
-fn what_is_no_snapshot_is_refused() {
+fn a_path_without_a_snapshot_is_an_error() {
     let place = Place::new();
     std::fs::create_dir_all(place.0.join("foreign.zarr")).expect("a directory");
     place.write(
@@ -109,7 +109,7 @@ fn what_is_no_snapshot_is_refused() {
 }
 
 #[test]
-fn a_damaged_snapshot_is_told_with_status_1() {
+fn a_damaged_snapshot_is_an_error_with_status_1() {
     let place = Place::with(BLAST);
     place
         .nestar(&["run", "deck.toml", "--set", "time.max_steps=1"])
@@ -160,7 +160,7 @@ fn a_store_is_verified_byte_by_byte() {
 }
 
 #[test]
-fn a_root_grid_that_cannot_be_held_is_refused_before_it_is_made() {
+fn a_root_grid_larger_than_memory_is_an_error_before_allocation() {
     let place = Place::with(BLAST);
     let scalars: Vec<String> = (0..59).map(|n| format!("\"s{n}\"")).collect();
     let scalars = format!("hydro.scalars=[{}]", scalars.join(","));
@@ -184,7 +184,7 @@ fn a_root_grid_that_cannot_be_held_is_refused_before_it_is_made() {
 }
 
 #[test]
-fn particles_that_cannot_be_held_are_told_before_they_are_made() {
+fn particles_larger_than_memory_are_an_error_before_allocation() {
     let place = Place::with(&format!("{BLAST}{SPECIES}"));
     let check = place.nestar(&["check", "deck.toml"]);
     check.has_status(0).prints(&[
@@ -223,7 +223,7 @@ fn particles_that_cannot_be_held_are_told_before_they_are_made() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_run_goes_on_without_a_log_that_cannot_be_written() {
+fn a_run_continues_without_a_log_that_cannot_be_written() {
     let place = Place::with(BLAST);
     let outcome = place.nestar(&["run", "deck.toml", "--log", "/dev/full"]);
     outcome

@@ -99,7 +99,7 @@ fn a_cell_that_ends_a_run_is_kept_and_its_step_has_the_same_bits_again() {
 }
 
 #[test]
-fn a_replay_tells_what_other_methods_make_of_the_cell() {
+fn a_replay_prints_the_results_of_other_methods() {
     let place = Place::with(TORN);
     torn(&place, "run", &[]);
     let short = replay(&place, "run", &["--dt", "1e-9"]);
@@ -124,7 +124,7 @@ fn a_replay_tells_what_other_methods_make_of_the_cell() {
 }
 
 #[test]
-fn files_that_are_no_captures_are_refused() {
+fn files_that_are_not_captures_are_errors() {
     let place = Place::with(TORN);
     let capture = torn(&place, "run", &[]);
     place

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]
-fn a_run_leaves_its_files_and_says_what_it_did() {
+fn a_run_writes_its_files_and_prints_a_summary() {
     let place = Place::with(BLAST);
     let outcome = place.nestar(&["run", "deck.toml"]);
     outcome.has_status(0).tells(&[
@@ -33,7 +33,7 @@ fn a_run_leaves_its_files_and_says_what_it_did() {
 }
 
 #[test]
-fn a_quiet_run_says_nothing_and_logs_where_it_is_told() {
+fn a_quiet_run_prints_nothing_and_writes_the_given_log() {
     let place = Place::with(BLAST);
     let arguments = [
         "run",
@@ -74,7 +74,7 @@ fn one_digest_for_any_number_of_threads() {
 }
 
 #[test]
-fn ranks_of_one_process_share_a_run_and_go_on_as_others() {
+fn ranks_of_one_process_share_a_run_and_resume() {
     let place = Place::with(BLAST);
     let run = |more: &[&str]| {
         let outcome = place.nestar(&[&["run", "deck.toml"], more].concat());
@@ -103,7 +103,7 @@ fn ranks_of_one_process_share_a_run_and_go_on_as_others() {
 }
 
 #[test]
-fn resuming_where_nothing_is_starts_from_the_beginning_and_says_so() {
+fn resuming_without_a_run_starts_from_the_beginning_with_a_message() {
     let place = Place::with(BLAST);
     let outcome = place.nestar(&["run", "deck.toml", "--resume", "--set", "time.max_steps=1"]);
     outcome
@@ -124,7 +124,7 @@ const LATE: [&str; 8] = [
 ];
 
 #[test]
-fn a_run_out_of_memory_says_what_to_do_and_is_resumed_or_capped() {
+fn a_run_out_of_memory_prints_a_remedy_and_is_resumed_or_capped() {
     let place = Place::with(BLAST);
     let run = |more: &[&str]| {
         let common = ["run", "deck.toml", "--set", "mesh.regrid_interval=1"];
@@ -153,7 +153,7 @@ fn a_run_out_of_memory_says_what_to_do_and_is_resumed_or_capped() {
 }
 
 #[test]
-fn a_check_says_that_the_initial_hierarchy_does_not_fit() {
+fn a_check_reports_an_initial_hierarchy_that_does_not_fit() {
     let place = Place::with(BLAST);
     let cells = "domain.cells=[32, 32, 32]";
     let changes = ["--set", cells, "--set", "run.memory_limit=6"];

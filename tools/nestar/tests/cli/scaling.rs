@@ -27,7 +27,7 @@ const FIGURES: &str = r#"{
 }"#;
 
 #[test]
-fn tables_are_made_of_what_was_measured() {
+fn tables_contain_the_measured_results() {
     let place = Place::new();
     place.write("figures.json", FIGURES);
     place.write(

@@ -168,7 +168,7 @@ fn a_field_of_the_callers_is_drawn_as_one_of_the_snapshot() {
 }
 
 #[test]
-fn a_picture_without_values_to_colour_says_why() {
+fn a_picture_without_values_is_an_error_with_the_reason() {
     let folder = Folder::new();
     let snapshot = refined(|_| vec![1.0]).write(&folder);
     let why = |value: f64, scale| {
@@ -267,7 +267,7 @@ fn every_field_and_colour_map_can_be_drawn() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_explained() {
+fn invalid_options_are_explained() {
     let folder = Folder::new();
     let snapshot = refined(|_| vec![-1.0]).write(&folder);
     let error = |edit: &dyn Fn(&mut PlotOptions)| {

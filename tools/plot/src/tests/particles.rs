@@ -102,7 +102,7 @@ fn dots_are_where_particles_are_in_the_colour_of_their_species() {
 }
 
 #[test]
-fn what_particles_cannot_be_drawn_is_explained() {
+fn invalid_particle_options_are_explained() {
     let (folder, other) = (Folder::new(), Folder::new());
     let snapshot = sample(&folder);
     let without = refined(|_| vec![1.0]).write(&other);

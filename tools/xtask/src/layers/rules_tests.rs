@@ -315,7 +315,7 @@ fn physics_folders_meet_in_the_vocabulary_only() {
 }
 
 #[test]
-fn services_are_named_by_physics_folders_and_name_none() {
+fn shared_modules_are_used_by_physics_modules_and_use_none() {
     let (gravity, spectral) = ("systems/src/gravity/mod.rs", "systems/src/spectral/mod.rs");
     let good = "use crate::spectral::Filter;";
     assert_eq!(messages(&[(gravity, good), (spectral, "")]), [""; 0]);

@@ -141,7 +141,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn a_spread_tells_the_imbalance() {
+    fn a_spread_contains_the_imbalance() {
         let figure = json!({ "least": 1.0, "mean": 3.0, "most": 6.0, "imbalance": 2.0 });
         assert_eq!(spread([1, 2, 3, 6].into_iter()), figure);
         assert_eq!(spread([0, 0].into_iter())["imbalance"], Value::Null);
