@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WaveKind {
-    /// A sound wave that travels with the flow.
+    /// A sound wave that travels in the direction of the flow.
     Sound,
-    /// A density wave at uniform pressure, carried by the flow.
+    /// A density wave at uniform pressure, advected by the flow.
     Entropy,
 }
 
-/// A linear wave on a background of density 1 and sound speed 1, one wavelength in the box.
+/// A linear wave on a background of density 1 and sound speed 1. The box is one wavelength long.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AcousticWave {
@@ -29,7 +29,7 @@ pub struct AcousticWave {
     /// Relative amplitude in density.
     #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = 0.5))]
     pub amplitude: f64,
-    /// Speed of the background along the wave, in units of its sound speed (an entropy wave needs one to move).
+    /// Speed of the background along the wave vector, in units of its sound speed. An entropy wave moves at this speed.
     pub mach: f64,
     /// Direction of the wave; `diagonal` has one wavelength along each axis of the box.
     pub direction: Direction,
@@ -47,7 +47,7 @@ impl Default for AcousticWave {
 }
 
 impl AcousticWave {
-    /// The wave in a box of the given edges and gas; its [`LinearWave::period`] is the time of one passage.
+    /// Returns the wave in a box with these edges; it crosses the box in one [`LinearWave::period`].
     #[must_use]
     pub fn wave(&self, edges: [[f64; 3]; 2], gamma: f64) -> LinearWave {
         let size: [f64; 3] = std::array::from_fn(|a| edges[1][a] - edges[0][a]);

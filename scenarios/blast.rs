@@ -1,4 +1,4 @@
-//! A spherical blast: a hot sphere in a uniform medium.
+//! A spherical blast wave: a hot sphere in a uniform medium.
 
 use crate::{Parameters, Setting};
 use nestar_deck::DeckError;
@@ -7,7 +7,7 @@ use nestar_systems::hydro::{InitialState, Primitive};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A sphere of high pressure in the middle of a uniform medium at rest: the case that speed is measured with.
+/// A sphere of high pressure in the middle of a uniform medium at rest. Benchmarks use this problem.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Blast {

@@ -1,4 +1,4 @@
-//! A cloud that a shock runs over (Klein, McKee & Colella 1994, ApJ 420, 213).
+//! The interaction of a shock with a cloud (Klein, McKee & Colella 1994, ApJ 420, 213).
 
 use crate::exact::Shock;
 use crate::state::AveragedState;
@@ -9,34 +9,34 @@ use nestar_systems::hydro::{InitialState, Primitive};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A dense cloud at rest in pressure balance, and a plane shock that runs along x towards it: a blast wave from far away.
-/// The cloud's mass carries the scalar `cloud`, if the deck declares one. It is crushed in the time
-/// sqrt(contrast) * radius / shock speed.
+/// A dense cloud at rest in pressure balance, and a plane shock that moves along x towards it. The scalar `cloud`, if the
+/// deck declares it, is the mass fraction of cloud material. The cloud-crushing time is sqrt(contrast) * radius / shock
+/// speed.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CloudCrushing {
-    /// Speed of the shock in sound speeds of the gas ahead of it.
+    /// Mach number of the shock.
     #[schemars(range(min = 1.0))]
     pub mach: f64,
-    /// Density of the cloud over that of the gas around it.
+    /// Ratio of the cloud's density to the ambient density.
     #[schemars(range(min = 1.0))]
     pub contrast: f64,
     /// Radius of the cloud.
     #[schemars(extend("unit" = "length", "exclusiveMinimum" = 0.0))]
     pub radius: f64,
-    /// Thickness of the cloud's edge, over which the density falls as a tanh; 0: a jump.
+    /// Thickness of the cloud's edge, a tanh profile; 0: a discontinuity.
     #[schemars(range(min = 0.0), extend("unit" = "length"))]
     pub edge: f64,
     /// Centre of the cloud.
     #[schemars(extend("unit" = "length"))]
     pub centre: [f64; 3],
-    /// Place of the shock along x at the start.
+    /// Initial position of the shock along x.
     #[schemars(extend("unit" = "length"))]
     pub shock: f64,
-    /// Density around the cloud, ahead of the shock.
+    /// Ambient density, upstream of the shock.
     #[schemars(extend("unit" = "mass/length**3", "exclusiveMinimum" = 0.0))]
     pub density: f64,
-    /// Pressure ahead of the shock.
+    /// Ambient pressure, upstream of the shock.
     #[schemars(extend("unit" = "mass/(length*time**2)", "exclusiveMinimum" = 0.0))]
     pub pressure: f64,
 }
@@ -57,7 +57,7 @@ impl Default for CloudCrushing {
 }
 
 impl CloudCrushing {
-    /// The shock in a gas with ratio of specific heats `gamma`; the state behind it is what flows in.
+    /// Returns the shock in a gas with ratio of specific heats `gamma`; the inflow has its postshock state.
     #[must_use]
     pub fn incoming(&self, gamma: f64) -> Shock {
         Shock {
@@ -68,8 +68,8 @@ impl CloudCrushing {
         }
     }
 
-    /// Part of a place that the cloud fills.
-    fn share(&self, x: [f64; 3]) -> f64 {
+    /// Returns the fraction of cloud material by volume at `x`, 0 to 1.
+    fn filling(&self, x: [f64; 3]) -> f64 {
         let d: [f64; 3] = std::array::from_fn(|a| x[a] - self.centre[a]);
         let r = sum3(d[0] * d[0], d[1] * d[1], d[2] * d[2]).sqrt();
         if self.edge > 0.0 {
@@ -84,31 +84,31 @@ impl CloudCrushing {
 
 impl Parameters for CloudCrushing {
     fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError> {
-        let reach = self.centre[0] - self.radius - 3.0 * self.edge;
-        if self.shock > reach {
+        let cloud_edge = self.centre[0] - self.radius - 3.0 * self.edge;
+        if self.shock > cloud_edge {
             let message =
-                format!("the shock starts in the cloud, which reaches to {reach} along x");
+                format!("the shock must start below the cloud, whose edge is at x = {cloud_edge}");
             return Err(setting.deck.error_at("cloud-crushing.shock", message));
         }
         let shock = self.incoming(setting.model.gamma);
-        let (ahead, behind) = (shock.ahead(), shock.behind());
-        let place = self.shock;
-        let dyed = self.clone();
+        let (ambient, postshock) = (shock.ambient(), shock.postshock());
+        let position = self.shock;
+        let cloud = self.clone();
         let state = move |x: [f64; 3]| {
-            if x[0] < place {
-                return behind;
+            if x[0] < position {
+                return postshock;
             }
             Primitive {
-                density: ahead.density * (1.0 + (self.contrast - 1.0) * self.share(x)),
-                ..ahead
+                density: ambient.density * (1.0 + (self.contrast - 1.0) * self.filling(x)),
+                ..ambient
             }
         };
         let fraction = move |x: [f64; 3]| {
-            let share = dyed.share(x);
-            share * dyed.contrast / (1.0 + (dyed.contrast - 1.0) * share)
+            let filling = cloud.filling(x);
+            filling * cloud.contrast / (1.0 + (cloud.contrast - 1.0) * filling)
         };
         Ok(Box::new(
-            AveragedState::new(3, state).dye(setting, "cloud", fraction),
+            AveragedState::new(3, state).with_scalar(setting, "cloud", fraction),
         ))
     }
 }
@@ -119,8 +119,8 @@ mod tests {
     use nestar_systems::fields::GasModel;
 
     #[test]
-    fn the_shipped_inflow_is_the_gas_behind_the_shock() {
-        let behind = CloudCrushing::default().incoming(5.0 / 3.0).behind();
+    fn the_shipped_inflow_is_the_postshock_state() {
+        let postshock = CloudCrushing::default().incoming(5.0 / 3.0).postshock();
         for text in [
             include_str!("cloud-crushing.toml"),
             include_str!("cloud-crushing-6.toml"),
@@ -132,9 +132,9 @@ mod tests {
                 &GasModel::plain(5.0 / 3.0, &["cloud"]),
             );
             let inflow = state.unwrap().at([-3.0, 0.0, 0.0], 0.0);
-            assert!((inflow.density / behind.density - 1.0).abs() < 1e-12);
-            assert!((inflow.velocity[0] / behind.velocity[0] - 1.0).abs() < 1e-12);
-            assert!((inflow.pressure / behind.pressure - 1.0).abs() < 1e-12);
+            assert!((inflow.density / postshock.density - 1.0).abs() < 1e-12);
+            assert!((inflow.velocity[0] / postshock.velocity[0] - 1.0).abs() < 1e-12);
+            assert!((inflow.pressure / postshock.pressure - 1.0).abs() < 1e-12);
         }
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Direction across the planes of a plane problem.
+/// Direction normal to the planes of a plane problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -18,7 +18,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The axis, unless it is the diagonal.
+    /// Returns the axis, or `None` for the diagonal.
     #[must_use]
     pub fn axis(self) -> Option<usize> {
         match self {
@@ -29,7 +29,7 @@ impl Direction {
         }
     }
 
-    /// The unit vector along it; `diagonal` is the vector along the diagonal, of any length.
+    /// Returns the unit vector of the direction; `diagonal` is a vector of any length along the diagonal.
     #[must_use]
     pub fn normal(self, diagonal: [f64; 3]) -> [f64; 3] {
         if let Some(axis) = self.axis() {

@@ -1,8 +1,8 @@
-//! A blast wave in a medium with linear drag: a physics system of one's own, in one file.
+//! A blast wave in a medium with linear drag: a user-defined source term in one file.
 
 use nestar::prelude::*;
 
-/// Momentum and kinetic energy after `dt` of drag at `rate` (1/time); one cell's conserved state, code units.
+/// Returns the conserved state of a cell after drag at `rate` (1/time) over the time `dt`, in code units.
 #[device]
 fn drag<R: Real>(u: Conserved<R>, rate: R, dt: R) -> Conserved<R> {
     let keep = exp(-rate * dt);
@@ -27,7 +27,7 @@ impl Plugin for Drag {
         sim.system_in(
             Advance::Sources,
             move |clock: Res<LevelClock>, rows: LevelRows, mut gas: Write<Gas>| {
-                gas.map_cells::<drag>(&rows, &[rate, clock.dt]); // runs where the pool lives
+                gas.map_cells::<drag>(&rows, &[rate, clock.dt]); // runs on the CPU or GPU that holds the data
             },
         );
         Ok(())

@@ -1,6 +1,6 @@
-//! Exact solutions, for initial states and for measuring errors against.
+//! Exact solutions, for initial states and for the measurement of errors.
 //!
-//! All functions are deterministic: they use the mathematics of the device, not that of the platform.
+//! Results have the same bits on every platform: the functions use the mathematics of `nestar_device`.
 
 mod gresho;
 mod quadrature;

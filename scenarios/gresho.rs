@@ -7,17 +7,17 @@ use nestar_systems::hydro::{InitialState, Primitive};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A stationary vortex of unit density and radius 0.4 around the z axis, with largest speed 1 (Gresho & Chan 1990).
+/// A stationary vortex around the z axis, with density 1, radius 0.4 and maximum speed 1 (Gresho & Chan 1990).
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Gresho {
-    /// Mach number where the vortex turns fastest; 0: that of central pressure 5, the usual case (0.36 for gamma = 1.4).
+    /// Maximum Mach number of the rotation; 0: that of central pressure 5, the standard case (0.36 for gamma = 1.4).
     #[schemars(range(min = 0.0))]
     pub mach: f64,
-    /// Velocity of a flow that carries the vortex along.
+    /// Velocity of the uniform flow that advects the vortex.
     #[schemars(extend("unit" = "length/time"))]
     pub velocity: [f64; 3],
-    /// Centre along x and y; absent: the middle of the domain.
+    /// Position of the centre along x and y; absent: the middle of the domain.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("unit" = "length"))]
     pub centre: Option<[f64; 2]>,
@@ -43,7 +43,7 @@ impl Parameters for Gresho {
         };
         if vortex.central_pressure <= 0.0 {
             let message = format!(
-                "the pressure at the centre would be {:.3}; take a smaller Mach number",
+                "the pressure at the centre would be {:.3}; choose a smaller Mach number",
                 vortex.central_pressure
             );
             return Err(setting.deck.error_at("gresho.mach", message));

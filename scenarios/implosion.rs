@@ -7,17 +7,17 @@ use nestar_systems::hydro::{InitialState, Primitive};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Thin gas in the triangle x + y < `corner` at the lower corner of a reflecting box, dense gas elsewhere, all at rest.
-/// A jet along the diagonal forms where the scheme is exactly symmetric in x and y.
+/// Gas at rest in a reflecting box, with lower density and pressure in the triangle x + y < `corner`. A jet forms along
+/// the diagonal if the scheme is exactly symmetric in x and y.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Implosion {
-    /// Distance along x and y at which the triangle ends.
+    /// Length of the triangle's sides along x and y.
     #[schemars(extend("unit" = "length", "exclusiveMinimum" = 0.0))]
     pub corner: f64,
     /// Density and pressure in the triangle.
     pub inside: [f64; 2],
-    /// Density and pressure elsewhere.
+    /// Density and pressure outside the triangle.
     pub outside: [f64; 2],
 }
 
@@ -32,8 +32,8 @@ impl Default for Implosion {
 }
 
 impl Implosion {
-    /// Part of a place that belongs to the outside: a half on the line itself, whatever the round-off.
-    fn share(&self, along: f64) -> f64 {
+    /// Returns the weight of the outside state at x + y = `along`: 1/2 on the line, independent of round-off.
+    fn outside_weight(&self, along: f64) -> f64 {
         let distance = along - self.corner;
         if distance.abs() < 1e-9 * self.corner {
             0.5
@@ -48,14 +48,15 @@ impl Implosion {
 impl Parameters for Implosion {
     fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError> {
         let left = setting.edges[0];
-        // two points per axis weigh the cells that the line halves
+        // two quadrature points per axis average the cells that the line cuts in half
         Ok(Box::new(AveragedState::new(2, move |x: [f64; 3]| {
-            let share = self.share((x[0] - left[0]) + (x[1] - left[1]));
-            let between = |n: usize| self.inside[n] + share * (self.outside[n] - self.inside[n]);
+            let weight = self.outside_weight((x[0] - left[0]) + (x[1] - left[1]));
+            let interpolated =
+                |n: usize| self.inside[n] + weight * (self.outside[n] - self.inside[n]);
             Primitive {
-                density: between(0),
+                density: interpolated(0),
                 velocity: [0.0; 3],
-                pressure: between(1),
+                pressure: interpolated(1),
             }
         })))
     }

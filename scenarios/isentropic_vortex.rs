@@ -1,4 +1,4 @@
-//! The isentropic vortex (Shu 1998), which a uniform flow carries through a periodic box.
+//! The isentropic vortex (Shu 1998), advected through a periodic box.
 
 use crate::exact::Vortex;
 use crate::state::AveragedState;
@@ -8,18 +8,18 @@ use nestar_systems::hydro::InitialState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A smooth vortex around the z axis in a gas of density and pressure 1; it keeps its shape, and comes back when the flow
-/// has crossed the box.
+/// A smooth vortex around the z axis in a gas of density and pressure 1. It keeps its shape, and returns to its start when
+/// the flow has crossed the box.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct IsentropicVortex {
-    /// Strength; the density at the centre falls with it.
+    /// Strength beta; the density at the centre decreases with it.
     #[schemars(range(min = 0.0))]
     pub strength: f64,
-    /// Velocity of the flow that carries the vortex.
+    /// Velocity of the uniform flow that advects the vortex.
     #[schemars(extend("unit" = "length/time"))]
     pub velocity: [f64; 3],
-    /// Centre at the start along x and y; absent: the middle of the domain. The vortex is about 4 length units wide.
+    /// Initial position of the centre along x and y; absent: the middle of the domain. The vortex is about 4 length units wide.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("unit" = "length"))]
     pub centre: Option<[f64; 2]>,
@@ -36,7 +36,7 @@ impl Default for IsentropicVortex {
 }
 
 impl IsentropicVortex {
-    /// The vortex in a box of the given edges and gas.
+    /// Returns the vortex in a periodic box with these edges.
     #[must_use]
     pub fn vortex(&self, edges: [[f64; 3]; 2], gamma: f64) -> Vortex {
         let period = [edges[1][0] - edges[0][0], edges[1][1] - edges[0][1]];
@@ -56,7 +56,7 @@ impl Parameters for IsentropicVortex {
         let temperature = vortex.central_temperature();
         if temperature <= 0.0 {
             let message = format!(
-                "a vortex of strength {} would have the temperature {temperature:.3} at its centre; take a smaller strength",
+                "a vortex of strength {} would have the temperature {temperature:.3} at its centre; choose a smaller strength",
                 self.strength
             );
             return Err(setting.deck.error_at("isentropic-vortex.strength", message));

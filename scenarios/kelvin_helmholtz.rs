@@ -1,4 +1,4 @@
-//! Two shear layers that break up into vortices.
+//! The Kelvin-Helmholtz instability of two shear layers.
 
 use crate::noise::noise;
 use crate::state::AveragedState;
@@ -10,24 +10,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
-/// A layer in the middle half of the domain along z that flows along y against the gas around it. Its mass carries the
-/// scalar `dye`, if the deck declares one. Instability grows from white noise, or from one smooth mode, or both.
+/// A layer in the middle half of the domain along z that flows along y relative to the gas around it. The scalar `dye`, if
+/// the deck declares it, is the mass fraction of the layer's gas. White noise, a smooth mode or both perturb the velocity.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct KelvinHelmholtz {
-    /// Density outside the layer and in it.
+    /// Density outside and inside the layer.
     #[schemars(extend("unit" = "mass/length**3"))]
     pub density: [f64; 2],
-    /// Velocity along y outside the layer and in it.
+    /// Velocity along y outside and inside the layer.
     #[schemars(extend("unit" = "length/time"))]
     pub velocity: [f64; 2],
-    /// Pressure everywhere.
+    /// Uniform pressure.
     #[schemars(extend("unit" = "mass/(length*time**2)", "exclusiveMinimum" = 0.0))]
     pub pressure: f64,
-    /// Thickness of the shear layers, of which the transitions are tanh(z/thickness); 0: jumps.
+    /// Thickness of the shear layers, whose profile is tanh(z/thickness); 0: discontinuities.
     #[schemars(range(min = 0.0), extend("unit" = "length"))]
     pub thickness: f64,
-    /// Amplitude of white noise in all three velocities: uniform between minus and plus this, one number per root cell.
+    /// Amplitude of the white noise in each velocity component, uniform in [-noise, noise], with one value per root cell.
     #[schemars(range(min = 0.0), extend("unit" = "length/time"))]
     pub noise: f64,
     /// Seed of the noise.
@@ -36,10 +36,10 @@ pub struct KelvinHelmholtz {
     /// Amplitude of the smooth mode in the velocity along z, at the shear layers.
     #[schemars(range(min = 0.0), extend("unit" = "length/time"))]
     pub mode_amplitude: f64,
-    /// Wavelengths of the smooth mode along y in the domain.
+    /// Number of wavelengths of the smooth mode along y in the domain.
     #[schemars(range(min = 1, max = 1024))]
     pub mode_number: u32,
-    /// Distance over which the smooth mode fades away from the shear layers.
+    /// Gaussian width of the smooth mode around the shear layers along z.
     #[schemars(extend("unit" = "length", "exclusiveMinimum" = 0.0))]
     pub mode_width: f64,
 }
@@ -60,19 +60,19 @@ impl Default for KelvinHelmholtz {
     }
 }
 
-/// The parameters in their domain.
+/// The initial state in the domain.
 struct ShearLayers {
     p: KelvinHelmholtz,
     left: [f64; 3],
     root_width: [f64; 3],
     length_y: f64,
-    /// The two shear layers.
+    /// Positions of the two shear layers along z.
     shear: [f64; 2],
 }
 
 impl ShearLayers {
-    /// 0 outside the layer, 1 in it.
-    fn share(&self, z: f64) -> f64 {
+    /// Returns the weight of the inner state at `z`: 0 outside the layer, 1 inside.
+    fn inner_weight(&self, z: f64) -> f64 {
         let [below, above] = self.shear;
         if self.p.thickness > 0.0 {
             let step = |d: f64| tanh(d / self.p.thickness);
@@ -83,16 +83,16 @@ impl ShearLayers {
 
     fn at(&self, x: [f64; 3]) -> Primitive {
         let p = &self.p;
-        let share = self.share(x[2]);
-        let between = |pair: [f64; 2]| pair[0] + share * (pair[1] - pair[0]);
+        let weight = self.inner_weight(x[2]);
+        let interpolated = |pair: [f64; 2]| pair[0] + weight * (pair[1] - pair[0]);
         let cell =
             std::array::from_fn(|a| ((x[a] - self.left[a]) / self.root_width[a]).floor() as i64);
         let mut velocity: [f64; 3] =
             std::array::from_fn(|a| p.noise * noise(p.seed, cell, a as u64));
-        velocity[1] += between(p.velocity);
+        velocity[1] += interpolated(p.velocity);
         velocity[2] += self.mode(x);
         Primitive {
-            density: between(p.density),
+            density: interpolated(p.density),
             velocity,
             pressure: p.pressure,
         }
@@ -114,20 +114,19 @@ impl ShearLayers {
 impl Parameters for KelvinHelmholtz {
     fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError> {
         let [left, right] = setting.edges;
-        let place = |share: f64| left[2] + share * (right[2] - left[2]);
+        let position = |fraction: f64| left[2] + fraction * (right[2] - left[2]);
         let layers = ShearLayers {
             left,
             root_width: setting.root_width,
             length_y: right[1] - left[1],
-            shear: [place(0.25), place(0.75)],
+            shear: [position(0.25), position(0.75)],
             p: self,
         };
         let layers = std::sync::Arc::new(layers);
-        let dyed = layers.clone();
-        Ok(Box::new(AveragedState::new(1, move |x| layers.at(x)).dye(
-            setting,
-            "dye",
-            move |x| dyed.share(x[2]),
-        )))
+        let dye = layers.clone();
+        Ok(Box::new(
+            AveragedState::new(1, move |x| layers.at(x))
+                .with_scalar(setting, "dye", move |x| dye.inner_weight(x[2])),
+        ))
     }
 }

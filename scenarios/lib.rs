@@ -1,6 +1,6 @@
-//! What users run: initial conditions, each a scenario with its own table in the deck.
+//! Scenarios: initial conditions, each with its own table in the deck.
 //!
-//! A scenario is one file: a struct of parameters (its table), and a function that makes the initial gas of them.
+//! A scenario is one file with a struct of parameters (its table) and a function that returns the initial state.
 
 use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_engine::step::config::BoundaryKind;
@@ -37,17 +37,17 @@ pub use direction::Direction;
 pub use isentropic_vortex::IsentropicVortex;
 pub use toro::Toro;
 
-/// What a scenario knows when it makes its initial state.
+/// Inputs of a scenario's initial state: deck, gas and domain.
 pub struct Setting<'a> {
-    /// The deck, for errors that point into it.
+    /// The deck; errors refer to its lines.
     pub deck: &'a Deck,
-    /// The gas.
+    /// Equation of state and scalars of the gas.
     pub model: GasModel,
     /// Lower and upper edge of the domain.
     pub edges: [[f64; 3]; 2],
     /// Cells of level 0 along x, y, z.
     pub cells: [usize; 3],
-    /// Which faces reflect, `[axis][side]`.
+    /// `true` for each reflecting face, `[axis][side]`.
     pub mirrors: [[bool; 2]; 3],
     /// Width of a root cell.
     pub root_width: [f64; 3],
@@ -56,24 +56,24 @@ pub struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    /// The centre that a table names, code length, or the middle of the domain.
+    /// Returns `named` (code length) if it is given, else the middle of the domain.
     #[must_use]
     pub fn centre<const N: usize>(&self, named: Option<[f64; N]>) -> [f64; N] {
         centre(named, self.edges)
     }
 }
 
-/// As [`Setting::centre`], of a domain from `left` to `right`.
+/// Returns `named` if it is given, else the middle of the domain from `left` to `right`.
 fn centre<const N: usize>(named: Option<[f64; N]>, [left, right]: [[f64; 3]; 2]) -> [f64; N] {
     named.unwrap_or_else(|| std::array::from_fn(|a| 0.5 * left[a] + 0.5 * right[a]))
 }
 
-/// Parameters of a scenario, which make its initial state.
+/// Parameters of a scenario: a table of the deck that defines an initial state.
 pub trait Parameters: Serialize + DeserializeOwned + JsonSchema + Default {
-    /// The initial state.
+    /// Returns the initial state.
     ///
     /// # Errors
-    /// Parameters that do not fit the deck.
+    /// Fails if the parameters are inconsistent with each other or with the rest of the deck.
     fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError>;
 }
 
@@ -83,13 +83,13 @@ type InitialStateFactory = fn(&mut Engine, &str) -> Result<Box<dyn InitialState>
 pub struct Scenario {
     /// Name in the deck.
     pub name: &'static str,
-    /// Its table, which also says what it is.
+    /// Schema of its table, with the description of the scenario.
     pub table: TableSchema,
     make: InitialStateFactory,
 }
 
 impl Scenario {
-    /// The scenario of parameters `P`, which stand in a table of its name.
+    /// Creates the scenario with parameters `P`, read from the table called `name`.
     #[must_use]
     pub fn of<P: Parameters>(name: &'static str) -> Self {
         Self {
@@ -129,7 +129,7 @@ fn formula(sim: &mut Engine, _: &str) -> Result<Box<dyn InitialState>, Error> {
     )?))
 }
 
-/// All scenarios, by name.
+/// Returns all scenarios, sorted by name.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let formula = Scenario {
@@ -159,7 +159,7 @@ pub fn scenarios() -> Vec<Scenario> {
 }
 
 impl Plugin for &Scenario {
-    /// Sets the initial state; the gas is there.
+    /// Registers the initial state; the plugin of the gas must have been added before.
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let state = (self.make)(sim, self.name)?;
         if let Some(given) = state.scalars_given() {

@@ -1,9 +1,9 @@
-"""Writes the table of cooling that cooling-blast.toml reads: make_cooling.py makes solar-cooling.zarr of sutherland-dopita.csv beside itself.
+"""Writes the cooling table of cooling-blast.toml, solar-cooling.zarr, from sutherland-dopita.csv in the same folder.
 
-Above 10^4.2 K gas cools as in R. S. Sutherland & M. A. Dopita (ApJS 88, 253, 1993), in equilibrium of ionisation by collisions, below as in
-H. Koyama & S. Inutsuka (ApJ 564, L97, 2002, eq. 4 as corrected by E. Vázquez-Semadeni et al., ApJ 657, 870, 2007), as C.-G. Kim & E. C. Ostriker
-(ApJ 802, 99, 2015) have it. Carbon's part of the latter and heating, 2e-26 erg/s per hydrogen nucleus, scale with metallicity. The mean molecular
-weight falls from 1.295 to 0.62 with ionisation. Needs numpy and zarr (version 3).
+Above 10^4.2 K the rates are those of Sutherland & Dopita (1993, ApJS 88, 253) for collisional ionisation equilibrium. Below, they are those of
+Koyama & Inutsuka (2002, ApJ 564, L97, eq. 4 as corrected by Vázquez-Semadeni et al. 2007, ApJ 657, 870). Kim & Ostriker (2015, ApJ 802, 99) use
+the same combination. The carbon term of the latter and the heating, 2e-26 erg/s per hydrogen nucleus, scale with metallicity. The mean molecular
+weight decreases from 1.295 to 0.62 with ionisation. Needs numpy and zarr (version 3).
 """
 
 from pathlib import Path
@@ -12,13 +12,13 @@ import numpy as np
 import zarr
 
 HEATING = 2e-26  # erg/s
-JOIN = 4.2  # log10 of kelvin
-IONS = 1.1  # nuclei per hydrogen nucleus
-MASS = 1.427  # gas per hydrogen nucleus, hydrogen masses
+JOIN = 4.2  # log10 of the temperature in K at which the two sets of rates join
+IONS = 1.1  # number of nuclei per hydrogen nucleus
+MASS = 1.427  # gas mass per hydrogen nucleus, in hydrogen masses
 
 folder = Path(__file__).parent
 logs, electrons, zero, solar = np.loadtxt(folder / "sutherland-dopita.csv", delimiter=",", skiprows=6).T
-# helium is 0.064 of hydrogen in the gas without metals, 0.098 in the sun
+# He/H is 0.064 in gas without metals and 0.098 at solar metallicity
 electrons = np.where(electrons > 1, 1 + (electrons - 1) * 0.098 / 0.064, electrons)
 
 log_temperature = np.arange(20, 171) / 20

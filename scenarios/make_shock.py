@@ -1,14 +1,14 @@
-"""The steady radiative shock and how it sways: make_shock.py EXPONENT MACH [--cells 32] writes shock.csv beside itself, with which
-radiative-shock.toml can begin, and prints the command with all that the deck has to be told, by so many cells a cooling length.
+"""Steady radiative shocks and their linear modes. `make_shock.py EXPONENT MACH [--cells 32]` writes the initial state shock.csv of
+radiative-shock.toml to its own folder, and prints the command of the run with all settings; --cells is the number of cells per cooling length.
 
-Gas with gamma = 5/3 and the cooling rate K rho^2 (T/T_shock)^EXPONENT comes with speed 1, as seen by the shock, and within length 1 cools to
-the temperature it came with, on a wall; or with --cooled 0.1 to this part of the temperature behind the shock, where it leaves through a face
-with the speed that it has there, whatever its pressure. Then the shock stands still in the grid, and --mode 0 --sway 0.03 begins with the first
-mode of linear theory, which displaces the shock by 0.03.
+Gas with gamma = 5/3 and the cooling rate K rho^2 (T/T_shock)^EXPONENT flows into the shock with speed 1 in the frame of the shock. Within the
+cooling length 1 it cools to its upstream temperature and settles on a wall. With --cooled 0.1 it cools to this fraction of the postshock temperature
+and leaves the domain through a face with a fixed velocity; the shock is then at rest on the grid. --mode 0 --sway 0.03 adds the first mode of
+linear theory with a shock displacement of 0.03.
 
-Printed, too: where the temperature has fallen to half, and growth rate, frequency and period of the first three modes by linear theory
-(R. A. Chevalier & J. N. Imamura, ApJ 261, 543, 1982), here with the conditions of a shock of this Mach number, and a wall in place of cold gas;
-lengths in cooling lengths, speeds in that of the gas. With EXPONENT 0.5 and MACH 1000 it gives -0.010 + 0.305 i and 0.048 + 0.889 i. Needs numpy.
+The script also prints the distance at which the temperature has halved, and growth rate, frequency and period of the first three modes. Linear
+theory is that of Chevalier & Imamura (1982, ApJ 261, 543), with the jump conditions of this Mach number and a wall instead of cold gas. Units are
+the cooling length and the speed of the gas. EXPONENT 0.5 and MACH 1000 give -0.010 + 0.305 i and 0.048 + 0.889 i. Needs numpy.
 """
 
 import argparse
@@ -18,20 +18,20 @@ import numpy as np
 
 GAMMA = 5 / 3
 STEPS = 3000
-PER_K = 140175.21947962878 / 0.19273875  # kelvin of pressure over density 1 in the deck's units
-LAMBDA = 9.389803e-22  # erg cm^3/s of a rate of 1
+PER_K = 140175.21947962878 / 0.19273875  # temperature in K of pressure/density = 1 in the deck's units
+LAMBDA = 9.389803e-22  # erg cm^3/s of the rate 1 in the deck's units
 NAMES = ("fundamental", "first overtone", "second overtone")
 
 
 def shock(speed, sound2):
-    """Density, velocity and pressure behind a shock that gas of density 1 comes to."""
+    """Returns postshock density, velocity and pressure of a shock in gas of density 1."""
     mach2 = speed**2 / sound2
     density = (GAMMA + 1) * mach2 / ((GAMMA - 1) * mach2 + 2)
     return np.array([density, speed / density, sound2 / GAMMA + speed**2 * (1 - 1 / density)])
 
 
 class Flow:
-    """The steady flow, at equal steps of the logarithm of the velocity `u`, and at their middles; `x` is the distance from the shock."""
+    """The steady flow at equal steps of the logarithm of the velocity `u` and at their midpoints; `x` is the distance from the shock."""
 
     def __init__(self, exponent, mach, cooled=0):
         self.exponent, self.sound2 = exponent, mach**-2.0
@@ -60,14 +60,15 @@ class Flow:
         return self.rate * u**-2.0 * (self.pressure(u) * u / self.temperature) ** self.exponent
 
     def slope(self, u):
-        """Of the velocity with the place."""
+        """Returns du/dx."""
         return -(GAMMA - 1) * self.cooling(u) / (GAMMA * self.pressure(u) - u)
 
     def half(self):
+        """Returns the distance from the shock at which the temperature is half its postshock value."""
         return np.interp(-self.temperature / 2, -self.pressure(self.u) * self.u, self.x)
 
     def by_log(self, n, y, sigma):
-        """Slopes of the parts of a mode with the logarithm of the velocity. Places are fractions of the way to the wall."""
+        """Returns the derivatives of a mode with respect to the logarithm of the velocity. Positions are fractions of the distance to the wall."""
         u, left = self.u[n], 1 - self.x[n]
         density, p, du, cooling = 1 / u, self.pressure(u), self.slope(u), self.cooling(u)
         d_density, dp = -du / u**2, -du
@@ -80,7 +81,7 @@ class Flow:
         return np.array([(mass - density * slope) / u, slope, force - slope]) * (u / du)
 
     def mode(self, sigma):
-        """Density, velocity and pressure, a row for every second place, while the shock sways by exp(sigma t)."""
+        """Returns density, velocity and pressure at every second point for a shock displacement exp(sigma t), by fourth-order Runge-Kutta."""
         e = 1e-5
         change = (shock(1 + e, self.sound2) - shock(1 - e, self.sound2)) / (2 * e)
         y, h = np.array([-sigma * change[0], sigma - sigma * change[1], -sigma * change[2]]), self.step
@@ -94,7 +95,7 @@ class Flow:
         return np.array(rows)
 
     def modes(self):
-        """Where the velocity at the wall does not change."""
+        """Returns the complex growth rates for which the velocity perturbation at the wall is 0, by Newton iteration."""
         sigma = np.array([0.02 + 0.3j, 0.05 + 0.9j, 0.05 + 1.55j])
         for _ in range(20):
             now, beside = np.split(self.mode(np.concatenate([sigma, sigma + 1e-5]))[-1, 1], 2)
@@ -106,7 +107,7 @@ class Flow:
 
 
 def write(flow, drift, mode, sway):
-    """The flow from the wall to the shock, as seen by who moves with `drift` against it, with a part of a mode."""
+    """Writes the flow from the wall to the shock, in a frame that moves with `drift`, plus `sway` times a mode."""
     every, file = STEPS // 300, Path(__file__).parent / "shock.csv"
     u, x = (each[::2][::every][::-1] for each in (flow.u, 1 - flow.x))
     density, velocity, pressure = sway * flow.mode(mode)[::every][::-1].real.T
@@ -115,7 +116,7 @@ def write(flow, drift, mode, sway):
 
 
 def begin(flow, drift, wall, top):
-    """The settings by which the deck begins with the file, whose shock is at `top`, and with cold gas below `wall`."""
+    """Returns the settings of the initial state from the file, with the shock at `top` and cold gas below `wall`."""
     cold = (1 / flow.last, drift - flow.last, flow.pressure(flow.last))
     sets = ["initial.samples=4", f"inflow.x_upper.velocity_x=\"{drift - 1}\""]
     keys = {"density": "density", "velocity": "velocity_x", "pressure": "pressure"}
@@ -126,12 +127,12 @@ def begin(flow, drift, wall, top):
 
 
 def box(flow, cells, cooled):
-    """The settings of the grid and its lower face."""
-    if not cooled:  # a cell of cold gas on the wall, and one more in place of the steepest part
+    """Returns the settings of the grid and its lower boundary."""
+    if not cooled:  # one cell of cold gas on the wall, and another that replaces the steepest part
         low, high, wide = -1 / cells, 2.5 - 1 / cells, 8 / cells
         sets = [f"domain.cells=[{5 * cells // 2},8,8]", f"domain.left_edge=[{low},0,0]"]
         return sets + [f"domain.right_edge=[{high},{wide},{wide}]"]
-    # gas so heavy that none moves it; cells so wide that they do not bound the step
+    # inflow gas of high inertia keeps its velocity; wide cells along y and z do not limit the step
     heavy = (("density", 1e6 / flow.last), ("velocity_x", -flow.last), ("pressure", flow.pressure(flow.last)))
     sets = [f"domain.cells=[{3 * cells // 2},8,8]", "domain.right_edge=[1.5,8,8]", "domain.boundary.x=[\"inflow\",\"inflow\"]"]
     return sets + [f"inflow.x_lower.{key}=\"{value}\"" for key, value in heavy]
@@ -146,10 +147,10 @@ def main():
     a = parser.parse_args()
     flow = Flow(a.exponent, a.mach, a.cooled)
     modes = flow.modes()
-    print(f"half the temperature {flow.half():.4f} behind the shock")
+    print(f"distance from the shock to half the postshock temperature: {flow.half():.4f}")
     for name, s in zip(NAMES, modes):
         print(f"{name}: growth {s.real:+.4f}, frequency {s.imag:.4f}, period {2 * np.pi / s.imag:.2f}")
-    # a wall is at rest, the shock moves off with what piles up
+    # with a wall at rest, the shock moves away from it as cold gas accumulates
     drift, wall = (0, 0) if a.cooled else (flow.last, 1 / a.cells)
     write(flow, drift, modes[a.mode], a.sway)
     table = f"temperature_k=[{flow.temperature * PER_K:.8g}],lambda=[{flow.rate * LAMBDA:.8g}],exponent=[{a.exponent}]"

@@ -1,7 +1,7 @@
-"""Writes the initial state that zarr.toml reads: make_zarr.py [CELLS] makes turbulence.zarr beside itself.
+"""Writes the initial state of zarr.toml: `make_zarr.py [CELLS]` writes turbulence.zarr to its own folder.
 
-Needs numpy and zarr (version 3). The state is a turbulent velocity field without divergence, in a gas of uniform pressure
-whose density is log-normal; any other program that writes Zarr arrays of shape [z, y, x] does as well.
+The state is a divergence-free turbulent velocity field in gas of uniform pressure and log-normal density. Any program that
+writes Zarr arrays of shape [z, y, x] can make such input. Needs numpy and zarr (version 3).
 """
 
 import sys
@@ -18,7 +18,7 @@ large = (k2 >= 1) & (k2 <= 9) & (np.abs(k).sum(axis=0) > 0)
 
 
 def field():
-    """A random field of the largest waves, with mean 0 and root mean square 1."""
+    """Returns a random field of large-scale waves, with mean 0 and root mean square 1."""
     noise = np.fft.fftn(random.standard_normal(3 * [cells])) * large / k2
     value = np.fft.ifftn(noise).real
     return value / value.std()

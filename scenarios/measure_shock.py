@@ -1,12 +1,11 @@
-"""What runs of radiative-shock.toml that began as make_shock.py says give from time FROM to TO, beside theory; EXPONENT, MACH and COOLED (0: a
-wall) as there.
+"""Compares runs of radiative-shock.toml from time FROM to TO with theory. EXPONENT, MACH and COOLED (0: a wall) are those of make_shock.py.
 
-measure_shock.py length EXPONENT MACH COOLED FROM TO RUN: the distance from the shock to half the temperature behind it, mean over the
-snapshots. The shock stands where the mass of the cells around it says, by the density behind it.
+`measure_shock.py length EXPONENT MACH COOLED FROM TO RUN` prints the distance from the shock to half the postshock temperature, averaged over the
+snapshots. The position of the shock follows from the mass of the cells around it and the postshock density.
 
-measure_shock.py modes EXPONENT MACH COOLED FROM TO RUN OPPOSITE ...: growth rates and frequencies of three modes, of the differences of mass,
-momentum and energy in two runs that begin with opposite sways, or in more such pairs: what the grid does to both, and what is of second order,
-cancels. Needs numpy and zarr.
+`measure_shock.py modes EXPONENT MACH COOLED FROM TO RUN OPPOSITE ...` prints growth rates and frequencies of three modes. They are fitted to the
+differences of mass, momentum and energy between pairs of runs with opposite initial displacements, in which grid effects and terms of second
+order cancel. Needs numpy and zarr.
 """
 
 import csv
@@ -18,7 +17,7 @@ from make_shock import NAMES, Flow
 
 
 def profile(snapshot):
-    """Density and temperature (pressure over density) along x, and the width of a cell."""
+    """Returns density and temperature (pressure/density) along x, and the cell width."""
     import zarr
 
     level = zarr.open_group(snapshot, mode="r")["level_0"]
@@ -30,7 +29,7 @@ def profile(snapshot):
 
 
 def length(snapshot, half):
-    """The distance in cells, times their width."""
+    """Returns the distance from the shock to the temperature `half`."""
     density, temperature, width = profile(snapshot)
     last = np.nonzero(density > 2)[0][-1]
     behind = np.arange(last - 9, last - 3)
@@ -47,6 +46,7 @@ def length(snapshot, half):
 
 
 def totals(run, times):
+    """Returns total mass, momentum and energy of a run, interpolated to `times`."""
     with open(run / "diagnostics.csv") as file:
         rows = list(csv.DictReader(file))
     at = [float(row["time"]) for row in rows]
@@ -54,8 +54,8 @@ def totals(run, times):
     return np.array([np.interp(times, at, [float(row["total_" + name]) for row in rows]) for name in names]).T
 
 
-def rest(times, values, numbers):
-    """What no sum of a constant and of sways with these growth rates and frequencies is."""
+def residual(times, values, numbers):
+    """Returns the residual of the linear fit of a constant and of modes with these growth rates and frequencies."""
     sigma = numbers[::2] + 1j * numbers[1::2]
     waves = np.exp(np.outer(times - times[0], sigma))
     basis = np.hstack([np.ones((len(times), 1)), waves.real, waves.imag])
@@ -63,15 +63,15 @@ def rest(times, values, numbers):
 
 
 def fit(times, values, sigma):
-    """Levenberg and Marquardt's way to the sways that leave least."""
+    """Returns the growth rates of the least-squares fit by the Levenberg-Marquardt method, and the root-mean-square residual."""
     values = (values - values.mean(0)) / values.std(0)
     numbers, damping = np.array([sigma.real, sigma.imag]).T.ravel(), 1e-3
-    now = rest(times, values, numbers)
+    now = residual(times, values, numbers)
     for _ in range(200):
-        slopes = np.array([rest(times, values, numbers + one) - now for one in 1e-6 * np.eye(len(numbers))]).T / 1e-6
+        slopes = np.array([residual(times, values, numbers + one) - now for one in 1e-6 * np.eye(len(numbers))]).T / 1e-6
         square = slopes.T @ slopes
         step = np.linalg.solve(square + damping * np.diag(np.diag(square)), -slopes.T @ now)
-        after = rest(times, values, numbers + step)
+        after = residual(times, values, numbers + step)
         better = after @ after < now @ now
         damping *= 0.2 if better else 5
         if better:
@@ -98,7 +98,7 @@ def main(what, exponent, mach, cooled, start, end, *runs):
     for name, a, b in zip(NAMES, found, theory):
         one, other = (f"{s.real:+.4f} {s.imag:+.4f} i, period {2 * np.pi / s.imag:.2f}" for s in (a, b))
         print(f"{name}: {one}; theory {other}")
-    print(f"the fit leaves {100 * left:.1f}% of the variation")
+    print(f"residual of the fit: {100 * left:.1f}% of the variation")
 
 
 if __name__ == "__main__":

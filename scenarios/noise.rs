@@ -1,17 +1,17 @@
-//! Noise that depends on a seed and a place alone.
+//! White noise from a hash of a seed and a cell.
 
-/// A number that is uniform in [-1, 1), a pure function of its arguments: the same on any machine, level, thread and rank.
-/// The mixing function is that of SplitMix64 (Steele, Lea & Flood 2014, OOPSLA, fig. 15).
+/// Returns a number that is uniform in [-1, 1) and depends on the arguments only, so it has the same bits on every machine,
+/// thread and rank. The hash is the mixing function of SplitMix64 (Steele, Lea & Flood 2014, OOPSLA, fig. 15).
 #[must_use]
 pub fn noise(seed: u64, cell: [i64; 3], component: u64) -> f64 {
-    let mut state = mixed(seed ^ 0x9E37_79B9_7F4A_7C15);
+    let mut state = mix(seed ^ 0x9E37_79B9_7F4A_7C15);
     for part in cell.map(|c| c as u64).into_iter().chain([component]) {
-        state = mixed(state.wrapping_add(0x9E37_79B9_7F4A_7C15) ^ part);
+        state = mix(state.wrapping_add(0x9E37_79B9_7F4A_7C15) ^ part);
     }
     (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }
 
-fn mixed(mut z: u64) -> u64 {
+fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)

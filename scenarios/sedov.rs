@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sedov {
-    /// Energy of the explosion; where its centre lies on reflecting faces, together with that of its mirror images.
+    /// Energy of the explosion, including its mirror images if the centre lies on reflecting faces.
     #[schemars(extend("unit" = "mass*length**2/time**2", "exclusiveMinimum" = 0.0))]
     pub energy: f64,
     /// Density of the medium.
@@ -20,7 +20,7 @@ pub struct Sedov {
     /// Pressure of the medium.
     #[schemars(extend("unit" = "mass/(length*time**2)", "exclusiveMinimum" = 0.0))]
     pub pressure: f64,
-    /// Radius of the sphere that receives the energy; 0: 3.5 cells of the finest level.
+    /// Radius of the sphere that contains the energy; 0: 3.5 cells of the finest level.
     #[schemars(range(min = 0.0), extend("unit" = "length"))]
     pub radius: f64,
     /// Centre of the explosion; absent: the middle of the domain.
@@ -53,7 +53,7 @@ impl Parameters for Sedov {
         };
         let inside = energy_density(&self, setting, centre, radius, finest);
         Ok(Box::new(Explosion {
-            share: 1.0 / f64::from(1u32 << mirrors(setting, centre)),
+            fraction: 1.0 / f64::from(1u32 << mirrors(setting, centre)),
             heated: self.pressure.max((setting.model.gamma - 1.0) * inside),
             sedov: self,
             centre,
@@ -62,18 +62,18 @@ impl Parameters for Sedov {
     }
 }
 
-/// The state at the start.
+/// The initial state.
 struct Explosion {
     sedov: Sedov,
     centre: [f64; 3],
     radius: f64,
-    /// Share of the explosion that happens in the domain.
-    share: f64,
+    /// Fraction of the energy inside the domain: 1/2 per reflecting face through the centre.
+    fraction: f64,
     /// Pressure in the sphere.
     heated: f64,
 }
 
-/// Reflecting faces on which the centre lies.
+/// Returns the number of reflecting faces that contain the centre.
 fn mirrors(setting: &Setting, centre: [f64; 3]) -> usize {
     let faces = [0, 1, 2].map(|a| [0, 1].map(|side| (a, side)));
     let on = |&&(a, side): &&(usize, usize)| {
@@ -82,7 +82,7 @@ fn mirrors(setting: &Setting, centre: [f64; 3]) -> usize {
     faces.as_flattened().iter().filter(on).count()
 }
 
-/// Whether a point lies in the sphere.
+/// Returns `true` if `x` lies in the sphere.
 fn within(x: [f64; 3], centre: [f64; 3], radius: f64) -> bool {
     let d = [x[0] - centre[0], x[1] - centre[1], x[2] - centre[2]];
     sum3(d[0] * d[0], d[1] * d[1], d[2] * d[2]) < radius * radius
@@ -109,19 +109,20 @@ impl InitialState for Explosion {
     fn injection(&self) -> Option<Injection> {
         let (centre, radius) = (self.centre, self.radius);
         Some(Injection {
-            energy: self.share * self.sedov.energy,
+            energy: self.fraction * self.sedov.energy,
             key: "sedov.energy",
             within: Box::new(move |x| within(x, centre, radius)),
             remedy: format!(
                 "the sphere of radius {radius:e} around {centre:?} must lie in the domain (its centre may lie on reflecting faces) and be \
-                 covered by cells of the finest level, mesh.max_level: add a [[mesh.refine]] with criterion = \"sphere\", the same centre and a radius of a \
-                 root cell more, or lower mesh.max_level; the energy must also exceed that of sedov.pressure in the sphere"
+                 covered by cells of the finest level, mesh.max_level: add a [[mesh.refine]] with criterion = \"sphere\", the same centre and a radius \
+                 larger by a root cell, or lower mesh.max_level; the energy must also exceed the thermal energy of sedov.pressure in the sphere"
             ),
         })
     }
 }
 
-/// Energy over the volume of the finest cells whose centres lie in the sphere, so that the mesh holds the energy exactly.
+/// Returns the energy per volume: the energy divided by the total volume of the finest cells with centres in the sphere.
+/// The energy on the mesh is then exact.
 fn energy_density(
     p: &Sedov,
     setting: &Setting,

@@ -1,4 +1,4 @@
-//! Shock tubes: two uniform states with a jump between them.
+//! Shock tubes: two uniform states separated by a discontinuity.
 
 use crate::direction::Direction;
 use crate::{Parameters, Setting};
@@ -7,18 +7,18 @@ use nestar_systems::hydro::{InitialState, Primitive};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A shock tube. The defaults are Sod's (1978) problem, J. Comput. Phys. 27, 1.
+/// A shock tube. The defaults are the problem of Sod (1978), J. Comput. Phys. 27, 1.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sod {
-    /// Direction across the jump; `diagonal` is along (1, 1, 1).
+    /// Direction normal to the discontinuity; `diagonal` is along (1, 1, 1).
     pub direction: Direction,
-    /// Place of the jump along the direction (along the diagonal: of (x + y + z)/sqrt(3)).
+    /// Position of the discontinuity along the direction; for `diagonal`, the value of (x + y + z)/sqrt(3).
     #[schemars(extend("unit" = "length"))]
     pub position: f64,
-    /// Density, velocity across the jump, and pressure below it.
+    /// Density, velocity along the direction, and pressure below the discontinuity.
     pub left: [f64; 3],
-    /// The same above it.
+    /// Density, velocity along the direction, and pressure above the discontinuity.
     pub right: [f64; 3],
 }
 

@@ -1,4 +1,4 @@
-//! The gas of the spheres of the table `[spheres]`.
+//! Initial gas of the spheres in the table `[spheres]`.
 
 use nestar_device::math::sum3;
 use nestar_engine::{Engine, Error};
@@ -6,14 +6,14 @@ use nestar_systems::fields::GasModel;
 use nestar_systems::hydro::{InitialState, Primitive, PrimitiveColumns};
 use nestar_systems::spheres::{Ambient, Centre, HydrostaticGas, NamedSpheres};
 
-/// The gas of the spheres of a deck, or the medium alone.
+/// Returns the gas of the deck's spheres in the ambient medium, or the medium alone.
 pub(crate) fn gas(sim: &mut Engine, _: &str) -> Result<Box<dyn InitialState>, Error> {
     let ambient: Ambient = sim.deck.table("ambient")?;
     let scalars = &sim.world.resource::<GasModel>().scalars;
     let all = sim.world.get_resource::<NamedSpheres>();
     let all = all.map(|spheres| spheres.gas(&sim.deck, ambient.pressure));
     let sphere = |(name, gas, centre): (String, HydrostaticGas, Centre)| GasSphere {
-        dye: scalars.iter().position(|scalar| *scalar == name),
+        scalar: scalars.iter().position(|scalar| *scalar == name),
         gas,
         centre,
     };
@@ -21,12 +21,12 @@ pub(crate) fn gas(sim: &mut Engine, _: &str) -> Result<Box<dyn InitialState>, Er
     Ok(Box::new(SpheresState { ambient, spheres }))
 }
 
-/// A sphere of gas.
+/// A hydrostatic sphere of gas.
 struct GasSphere {
     gas: HydrostaticGas,
     centre: Centre,
-    /// The scalar that is its mass fraction.
-    dye: Option<usize>,
+    /// Number of the scalar that holds the mass fraction of the sphere's gas.
+    scalar: Option<usize>,
 }
 
 struct SpheresState {
@@ -35,8 +35,8 @@ struct SpheresState {
 }
 
 impl GasSphere {
-    /// The distance of a point from the centre, if the gas reaches so far.
-    fn holds(&self, x: [f64; 3]) -> Option<f64> {
+    /// Returns the distance of a point from the centre, or `None` outside the sphere.
+    fn radius_at(&self, x: [f64; 3]) -> Option<f64> {
         let d = [0, 1, 2].map(|a| x[a] - self.centre.position[a]);
         let r = sum3(d[0] * d[0], d[1] * d[1], d[2] * d[2]).sqrt();
         (r < self.gas.radius()).then_some(r)
@@ -44,14 +44,14 @@ impl GasSphere {
 }
 
 impl SpheresState {
-    /// The state at point `n`.
+    /// Returns the state at point `n`, and sets its scalars.
     fn at(&self, columns: &mut PrimitiveColumns, n: usize) -> Primitive {
         let x = columns.point(n);
         let (mut density, mut momentum) = (0.0, [0.0; 3]);
         let mut pressure = self.ambient.pressure;
-        let mut shares = Vec::new();
+        let mut densities = Vec::new();
         for sphere in &self.spheres {
-            let Some(r) = sphere.holds(x) else {
+            let Some(r) = sphere.radius_at(x) else {
                 continue;
             };
             let own = sphere.gas.density(r);
@@ -60,12 +60,12 @@ impl SpheresState {
             for axis in 0..3 {
                 momentum[axis] += own * sphere.centre.velocity[axis];
             }
-            shares.extend(sphere.dye.map(|scalar| (scalar, own)));
+            densities.extend(sphere.scalar.map(|scalar| (scalar, own)));
         }
         if density == 0.0 {
             density = self.ambient.density;
         }
-        for (scalar, own) in shares {
+        for (scalar, own) in densities {
             columns.scalars[scalar][n] = own / density;
         }
         Primitive {

@@ -1,4 +1,4 @@
-//! Initial states made of closures, with cell averages and dyes.
+//! Initial states given by functions, with cell averages and passive scalars.
 
 use crate::Setting;
 use nestar_systems::hydro::{InitialState, Primitive, PrimitiveColumns};
@@ -6,25 +6,25 @@ use nestar_systems::hydro::{InitialState, Primitive, PrimitiveColumns};
 /// Mass fraction of a scalar at a point.
 type Fraction = Box<dyn Fn([f64; 3]) -> f64 + Send + Sync>;
 
-/// A state that is averaged over cells, with the passive scalars that the deck declares of those it knows.
+/// A state that is averaged over cells, with those of its passive scalars that the deck declares.
 pub(crate) struct AveragedState<S> {
     samples: usize,
     state: S,
-    dyes: Vec<(usize, Fraction)>,
+    scalars: Vec<(usize, Fraction)>,
 }
 
 impl<S: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> AveragedState<S> {
-    /// `state`, averaged with `samples` Gauss-Legendre points per axis and cell.
+    /// Creates the average of `state` over `samples` Gauss-Legendre points per axis and cell.
     pub fn new(samples: usize, state: S) -> Self {
         Self {
             samples,
             state,
-            dyes: Vec::new(),
+            scalars: Vec::new(),
         }
     }
 
-    /// Gives the scalar `name` the mass fraction `fraction`, if the deck declares it.
-    pub fn dye(
+    /// Sets the scalar `name` to the mass fraction `fraction`, if the deck declares it.
+    pub fn with_scalar(
         mut self,
         setting: &Setting,
         name: &str,
@@ -32,7 +32,7 @@ impl<S: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> AveragedState<S> {
     ) -> Self {
         let declared = &setting.model.scalars;
         if let Some(n) = declared.iter().position(|scalar| scalar == name) {
-            self.dyes.push((n, Box::new(fraction)));
+            self.scalars.push((n, Box::new(fraction)));
         }
         self
     }
@@ -43,14 +43,14 @@ impl<S: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> InitialState for Aver
         for n in 0..columns.len() {
             let x = columns.point(n);
             columns.states[n] = (self.state)(x);
-            for (scalar, fraction) in &self.dyes {
+            for (scalar, fraction) in &self.scalars {
                 columns.scalars[*scalar][n] = fraction(x);
             }
         }
     }
 
     fn scalars_given(&self) -> Option<Vec<usize>> {
-        Some(self.dyes.iter().map(|(scalar, _)| *scalar).collect())
+        Some(self.scalars.iter().map(|(scalar, _)| *scalar).collect())
     }
 
     fn samples(&self) -> usize {

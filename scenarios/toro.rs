@@ -9,12 +9,12 @@ use nestar_systems::hydro::InitialState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One of Toro's five shock tubes, which strain a scheme's robustness; gamma is 1.4 and the tube has length 1.
+/// One of Toro's five shock tubes, which test the robustness of a scheme. They need gamma = 1.4 and a tube of length 1.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Toro {
-    /// The test: 1 Sod with a sonic rarefaction (end at 0.2), 2 near vacuum (0.15), 3 strong shock (0.012), 4 collision of
-    /// shocks (0.035), 5 strong shock with a contact at rest (0.012).
+    /// Number of the test, with the end time: 1 Sod with a sonic rarefaction (0.2), 2 near vacuum (0.15), 3 strong shock
+    /// (0.012), 4 collision of shocks (0.035), 5 strong shock with a contact at rest (0.012).
     #[schemars(range(min = 1, max = 5))]
     pub test: u32,
     /// Axis of the tube.
@@ -31,7 +31,7 @@ impl Default for Toro {
 }
 
 impl Toro {
-    /// The states, and where they meet on the tube from 0 to 1.
+    /// Returns the Riemann problem, and the position of the discontinuity in the tube from 0 to 1.
     #[must_use]
     pub fn problem(&self) -> (RiemannProblem, f64) {
         let index = self.test.clamp(1, TORO.len() as u32) - 1;
@@ -48,14 +48,14 @@ impl Toro {
 impl Parameters for Toro {
     fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError> {
         let Some(axis) = self.direction.axis() else {
-            let message = "the tests run along x, y or z; the scenario sod has a diagonal";
+            let message = "`direction` must be x, y or z; use the scenario sod for a diagonal tube";
             return Err(setting.deck.error_at("toro.direction", message));
         };
-        let (problem, share) = self.problem();
+        let (problem, position) = self.problem();
         let [left, right] = setting.edges;
         let tube = Sod {
             direction: self.direction,
-            position: left[axis] + share * (right[axis] - left[axis]),
+            position: left[axis] + position * (right[axis] - left[axis]),
             left: problem.left,
             right: problem.right,
         };

@@ -10,29 +10,29 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Where the arrays are. They have one shape [z, y, x] and cover the domain; along each axis the number of cells is a
-/// multiple or a divisor of that of every level that the initial mesh may have. Finer arrays are averaged, coarser ones
-/// repeated, both so that mass, momentum and energy stay as they are.
+/// Initial state from Zarr arrays. All arrays have the same shape [z, y, x] and cover the domain. Along each axis, their
+/// number of cells must be a multiple or a divisor of that of each level of the initial mesh. Finer arrays are averaged,
+/// and coarser ones are repeated; both conserve mass, momentum and energy.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Zarr {
-    /// The Zarr group (version 2 or 3), relative to the deck.
+    /// Path of the Zarr group (version 2 or 3), relative to the deck.
     pub path: String,
-    /// Array of the mass density.
+    /// Name of the array of the mass density.
     pub density: String,
-    /// Arrays of the velocity along x, y, z; without these and without `momentum` the gas is at rest.
+    /// Names of the arrays of the velocity along x, y, z; without `velocity` and `momentum` the gas is at rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub velocity: Option<[String; 3]>,
-    /// Arrays of the momentum density along x, y, z, in place of `velocity`.
+    /// Names of the arrays of the momentum density along x, y, z, instead of `velocity`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub momentum: Option<[String; 3]>,
-    /// Array of the pressure.
+    /// Name of the array of the pressure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pressure: Option<String>,
-    /// Array of the total energy density (thermal and kinetic), in place of `pressure`.
+    /// Name of the array of the total energy density (thermal and kinetic), instead of `pressure`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy: Option<String>,
-    /// Arrays of the mass fractions of passive scalars, by the scalar's name; 0 where absent.
+    /// Names of the arrays of the mass fractions of passive scalars, by name of the scalar; absent: 0.
     pub scalars: BTreeMap<String, String>,
 }
 
@@ -51,7 +51,7 @@ impl Default for Zarr {
 }
 
 impl Zarr {
-    /// Names of the arrays: density, three of motion if there are any, pressure or energy, scalars.
+    /// Returns the names of the arrays: density, velocity or momentum if given, pressure or energy, scalars.
     fn names(&self, deck: &Deck, scalars: &[String]) -> Result<Vec<&str>, DeckError> {
         let refuse = |key: &str, message: &str| Err(deck.error_at(key, message));
         let motion = match (&self.velocity, &self.momentum) {
@@ -67,7 +67,7 @@ impl Zarr {
             (None, None) => {
                 return refuse(
                     "zarr",
-                    "[zarr] needs the name of an array: `pressure` or `energy`",
+                    "[zarr] needs the name of the array of `pressure` or `energy`",
                 );
             }
             (Some(name), None) | (None, Some(name)) => name,
@@ -85,7 +85,7 @@ impl Zarr {
         Ok(names)
     }
 
-    fn place(&self, deck: &Deck) -> PathBuf {
+    fn group_path(&self, deck: &Deck) -> PathBuf {
         match deck.directory() {
             Some(directory) => directory.join(&self.path),
             None => Path::new(&self.path).to_path_buf(),
@@ -97,7 +97,7 @@ impl Parameters for Zarr {
     fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError> {
         let deck = setting.deck;
         let names = self.names(deck, &setting.model.scalars)?;
-        let arrays = read_uniform(&self.place(deck), &names)
+        let arrays = read_uniform(&self.group_path(deck), &names)
             .map_err(|error| deck.error_at("zarr.path", error.to_string()))?;
         let cells = {
             let [z, y, x] = arrays[0].shape;
@@ -108,7 +108,7 @@ impl Parameters for Zarr {
     }
 }
 
-/// The cells of the arrays fit those of every level.
+/// Checks that the number of cells of the arrays is a multiple or a divisor of that of each level.
 fn check_shape(setting: &Setting, found: [usize; 3]) -> Result<(), DeckError> {
     for (a, axis) in ["x", "y", "z"].into_iter().enumerate() {
         for level in 0..=setting.max_level {
@@ -116,8 +116,8 @@ fn check_shape(setting: &Setting, found: [usize; 3]) -> Result<(), DeckError> {
             if found[a] == 0 || (!cells.is_multiple_of(found[a]) && !found[a].is_multiple_of(cells))
             {
                 let message = format!(
-                    "the arrays have {} cells along {axis}, and level {level} of the mesh {cells}; one of the two must be a \
-                     multiple of the other, such as {cells} or {} cells",
+                    "the arrays have {} cells along {axis}, and level {level} of the mesh {cells}; one number must be a \
+                     multiple of the other, such as {cells} or {} cells in the arrays",
                     found[a],
                     2 * cells,
                 );
@@ -131,19 +131,19 @@ fn check_shape(setting: &Setting, found: [usize; 3]) -> Result<(), DeckError> {
 /// Conserved states on a uniform grid over the domain.
 struct ZarrGrid {
     cells: [usize; 3],
-    /// Cells of level 0 of the mesh.
+    /// Number of cells of level 0 along x, y, z.
     root: [usize; 3],
     left: [f64; 3],
     right: [f64; 3],
     gamma: f64,
-    /// Per cell, x fastest.
+    /// Conserved state of each cell, x fastest.
     states: Vec<[f64; 5]>,
     /// Number of a scalar, and its mass fraction per cell.
     scalars: Vec<(usize, Vec<f64>)>,
 }
 
 impl Zarr {
-    /// The conserved state of velocity or momentum, and pressure or energy, whichever the arrays hold.
+    /// Returns the conserved state; `motion` is velocity or momentum, and `last` is pressure or energy.
     fn conserved(&self, gamma: f64, rho: f64, motion: [f64; 3], last: f64) -> [f64; 5] {
         let [x, y, z] = match self.momentum {
             Some(_) => motion.map(|m| m / rho),
@@ -156,7 +156,7 @@ impl Zarr {
         state
     }
 
-    /// Puts the arrays, in the order of [`Zarr::names`], together.
+    /// Combines the arrays, in the order of [`Zarr::names`], to conserved states.
     fn grid(&self, setting: &Setting, cells: [usize; 3], arrays: Vec<UniformArray>) -> ZarrGrid {
         let gamma = setting.model.gamma;
         let mut arrays = arrays.into_iter().map(|array| array.values);
@@ -190,12 +190,12 @@ impl Zarr {
 }
 
 impl ZarrGrid {
-    /// Ranges of the grid's cells that make up the mesh cell of `level` around `x`.
+    /// Returns the ranges of array cells that cover the mesh cell of `level` around `x`.
     fn ranges(&self, x: [f64; 3], level: usize) -> [std::ops::Range<usize>; 3] {
         std::array::from_fn(|a| {
-            let share = (x[a] - self.left[a]) / (self.right[a] - self.left[a]);
+            let fraction = (x[a] - self.left[a]) / (self.right[a] - self.left[a]);
             let mesh_cells = self.root[a] << level;
-            let cell = ((share * mesh_cells as f64) as usize).min(mesh_cells - 1);
+            let cell = ((fraction * mesh_cells as f64) as usize).min(mesh_cells - 1);
             if self.cells[a] >= mesh_cells {
                 let ratio = self.cells[a] / mesh_cells;
                 cell * ratio..(cell + 1) * ratio
@@ -206,7 +206,7 @@ impl ZarrGrid {
         })
     }
 
-    /// Averages of the conserved state and of the scalars' mass densities over some cells.
+    /// Returns the averages of the conserved state and of the scalars' mass densities over the cells.
     fn average(&self, [xs, ys, zs]: [std::ops::Range<usize>; 3]) -> ([f64; 5], Vec<f64>) {
         let weight = 1.0 / (xs.len() * ys.len() * zs.len()) as f64;
         let mut state = [0.0; 5];
@@ -373,10 +373,10 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_with_its_place() {
+    fn inconsistent_input_is_an_error_with_its_line() {
         let folder = Folder::new();
         let error = |table: &str, cells| match folder.state(table, cells) {
-            Ok(_) => panic!("{table} was taken"),
+            Ok(_) => panic!("{table} was accepted"),
             Err(error) => error.to_string(),
         };
         let cells = [4, 2, 2];

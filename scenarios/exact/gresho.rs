@@ -3,8 +3,7 @@
 
 use nestar_device::math::ln;
 
-/// A stationary vortex of unit density and triangular rotation curve: the pressure gradient balances the centrifugal
-/// force.
+/// A stationary vortex of density 1 with a triangular rotation curve, in centrifugal balance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GreshoVortex {
     /// Pressure at the centre; 5 in the sources.
@@ -12,7 +11,7 @@ pub struct GreshoVortex {
 }
 
 impl GreshoVortex {
-    /// Rotation speed and pressure at distance `r` from the axis.
+    /// Returns rotation speed and pressure at distance `r` from the axis.
     #[must_use]
     pub fn at(&self, r: f64) -> (f64, f64) {
         let p = self.central_pressure;
@@ -26,7 +25,7 @@ impl GreshoVortex {
         }
     }
 
-    /// Central pressure at which the largest Mach number of the vortex (speed 1, at r = 0.2) is `mach`.
+    /// Creates the vortex whose maximum Mach number, at r = 0.2 with speed 1, is `mach`.
     #[must_use]
     pub fn with_mach(mach: f64, gamma: f64) -> Self {
         // at r = 0.2: p = central + 0.5, density 1, c^2 = gamma p

@@ -1,6 +1,6 @@
 //! Averages over cells.
 
-/// Places in [-1/2, 1/2] and weights of the four-point Gauss-Legendre rule.
+/// Nodes in [-1/2, 1/2] and weights of the four-point Gauss-Legendre rule.
 const GAUSS: [(f64, f64); 4] = [
     (-0.430_568_155_797_026_3, 0.173_927_422_568_726_93),
     (-0.169_990_521_792_428_13, 0.326_072_577_431_273_07),
@@ -8,12 +8,12 @@ const GAUSS: [(f64, f64); 4] = [
     (0.430_568_155_797_026_3, 0.173_927_422_568_726_93),
 ];
 
-/// Integral of `f` from `a` to `b` by the four-point Gauss-Legendre rule, component by component.
+/// Returns the integral of each component of `f` from `a` to `b` by the four-point Gauss-Legendre rule.
 pub fn integral<const N: usize>(a: f64, b: f64, f: impl Fn(f64) -> [f64; N]) -> [f64; N] {
     let width = b - a;
     let mut sum = [0.0; N];
-    for (place, weight) in GAUSS {
-        let value = f(a + (0.5 + place) * width);
+    for (node, weight) in GAUSS {
+        let value = f(a + (0.5 + node) * width);
         for (s, v) in sum.iter_mut().zip(value) {
             *s += weight * width * v;
         }
@@ -21,20 +21,20 @@ pub fn integral<const N: usize>(a: f64, b: f64, f: impl Fn(f64) -> [f64; N]) -> 
     sum
 }
 
-/// Average of a smooth `f` over the cell of the given centre and width: `4^3` Gauss-Legendre points.
+/// Returns the average of a smooth `f` over a cell, from `4^3` Gauss-Legendre points.
 pub fn cell_average<const N: usize>(
     centre: [f64; 3],
     width: [f64; 3],
     f: impl Fn([f64; 3]) -> [f64; N],
 ) -> [f64; N] {
     let mut sum = [0.0; N];
-    for (place_z, weight_z) in GAUSS {
-        for (place_y, weight_y) in GAUSS {
-            for (place_x, weight_x) in GAUSS {
+    for (node_z, weight_z) in GAUSS {
+        for (node_y, weight_y) in GAUSS {
+            for (node_x, weight_x) in GAUSS {
                 let value = f([
-                    centre[0] + place_x * width[0],
-                    centre[1] + place_y * width[1],
-                    centre[2] + place_z * width[2],
+                    centre[0] + node_x * width[0],
+                    centre[1] + node_y * width[1],
+                    centre[2] + node_z * width[2],
                 ]);
                 for (s, v) in sum.iter_mut().zip(value) {
                     *s += weight_x * weight_y * weight_z * v;

@@ -1,16 +1,16 @@
-//! The Riemann problem of the ideal gas (Toro 2009, ch. 4), sampled and averaged.
+//! Exact solution of the Riemann problem of an ideal gas (Toro 2009, ch. 4), at points and averaged over cells.
 
 use super::quadrature::integral;
 use nestar_device::math::pow;
 use nestar_kernels::hydro::riemann::exact;
 use nestar_kernels::hydro::sound_speed;
 
-/// Two uniform states that meet at 0 at time 0; a state is `[density, velocity, pressure]`.
+/// Two uniform states separated by a discontinuity at 0 at time 0; a state is `[density, velocity, pressure]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RiemannProblem {
-    /// The state below 0.
+    /// State below 0.
     pub left: [f64; 3],
-    /// The state above 0.
+    /// State above 0.
     pub right: [f64; 3],
     /// Ratio of specific heats.
     pub gamma: f64,
@@ -19,11 +19,11 @@ pub struct RiemannProblem {
 /// A shock tube from 0 to 1 with gamma = 1.4.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tube {
-    /// The state below `position`.
+    /// State below `position`.
     pub left: [f64; 3],
-    /// The state above it.
+    /// State above `position`.
     pub right: [f64; 3],
-    /// Where the states meet.
+    /// Position of the discontinuity.
     pub position: f64,
     /// Time of the published figures.
     pub end: f64,
@@ -53,7 +53,7 @@ pub const TORO: [Tube; 5] = [
 ];
 
 impl RiemannProblem {
-    /// The state at position `x` and time `t`; at time 0 the initial states.
+    /// Returns the state at position `x` and time `t`; for `t <= 0`, the initial state.
     #[must_use]
     pub fn at(&self, x: f64, t: f64) -> [f64; 3] {
         if t <= 0.0 {
@@ -62,7 +62,7 @@ impl RiemannProblem {
         exact::sample(&self.left, &self.right, x / t, self.gamma).0
     }
 
-    /// Density, momentum and total energy at `x` and `t`.
+    /// Returns density, momentum and total energy at `x` and `t`.
     #[must_use]
     pub fn conserved(&self, x: f64, t: f64) -> [f64; 3] {
         let [density, velocity, pressure] = self.at(x, t);
@@ -70,19 +70,20 @@ impl RiemannProblem {
         [density, density * velocity, energy]
     }
 
-    /// Averages of density, momentum and total energy from `a` to `b` at time `t`, each smooth stretch by itself.
+    /// Returns the averages of density, momentum and total energy from `a` to `b` at time `t`. The interval is split at
+    /// the waves, so each integrand is smooth.
     #[must_use]
     pub fn average(&self, a: f64, b: f64, t: f64) -> [f64; 3] {
-        let mut places = vec![a, b];
-        places.extend(
+        let mut breakpoints = vec![a, b];
+        breakpoints.extend(
             self.waves()
                 .iter()
                 .map(|s| s * t)
                 .filter(|x| (a..b).contains(x)),
         );
-        places.sort_unstable_by(f64::total_cmp);
+        breakpoints.sort_unstable_by(f64::total_cmp);
         let mut sum = [0.0; 3];
-        for pair in places.windows(2) {
+        for pair in breakpoints.windows(2) {
             let part = integral(pair[0], pair[1], |x| self.conserved(x, t));
             for (s, p) in sum.iter_mut().zip(part) {
                 *s += p / (b - a);
@@ -91,8 +92,8 @@ impl RiemannProblem {
         sum
     }
 
-    /// Speeds of the waves: shock, or head and tail of the fan, on the left; contact; the same on the right. In ascending
-    /// order; where a vacuum opens, its two edges stand for the contact.
+    /// Returns the speeds of all waves in ascending order: left shock, or head and tail of the left rarefaction; contact;
+    /// the same on the right. If a vacuum forms, its two edges replace the contact.
     #[must_use]
     pub fn waves(&self) -> Vec<f64> {
         let g = self.gamma;
@@ -103,16 +104,16 @@ impl RiemannProblem {
             return vec![l[1] - c_l, edges[0], edges[1], r[1] + c_r];
         }
         let (p, u) = exact::star(l, r, g);
-        let mut speeds = outer(l, c_l, p, u, g);
+        let mut speeds = left_wave(l, c_l, p, u, g);
         speeds.push(u);
         let mirrored = [r[0], -r[1], r[2]];
-        speeds.extend(outer(&mirrored, c_r, p, -u, g).iter().rev().map(|s| -s));
+        speeds.extend(left_wave(&mirrored, c_r, p, -u, g).iter().rev().map(|s| -s));
         speeds
     }
 }
 
-/// Speeds of the wave between the state `w`, on the left, and the star region.
-fn outer(w: &[f64; 3], c: f64, p: f64, u: f64, g: f64) -> Vec<f64> {
+/// Returns the speeds of the left wave, between the state `w` and the star region.
+fn left_wave(w: &[f64; 3], c: f64, p: f64, u: f64, g: f64) -> Vec<f64> {
     let ratio = p / w[2];
     if p > w[2] {
         let root = ((g + 1.0) / (2.0 * g) * ratio + (g - 1.0) / (2.0 * g)).sqrt();
@@ -126,7 +127,7 @@ fn outer(w: &[f64; 3], c: f64, p: f64, u: f64, g: f64) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Toro 2009, tables 4.1 and 4.2: the states; star pressure and velocity, densities left and right of the contact.
+    /// Toro 2009, tables 4.1 and 4.2: left state, right state, and pressure, velocity and two densities of the star region.
     const TABLE: [([f64; 3], [f64; 3], [f64; 4]); 5] = [
         (
             [1.0, 0.0, 1.0],

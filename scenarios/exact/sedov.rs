@@ -2,14 +2,14 @@
 
 use nestar_device::math::pow;
 
-/// Intervals of the quadrature, in the similarity variable.
+/// Number of intervals of the quadrature in the similarity variable.
 const INTERVALS: usize = 2000;
 
-/// A point explosion in a uniform medium without pressure, in three dimensions.
+/// A point explosion in a uniform pressureless medium, in three dimensions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SedovSolution {
     gamma: f64,
-    /// E = alpha rho R^5 / t^2.
+    /// The constant of E = alpha rho R^5 / t^2.
     alpha: f64,
 }
 
@@ -24,8 +24,8 @@ struct Coefficients {
     alpha_3: f64,
     alpha_4: f64,
     alpha_5: f64,
-    lowest: f64,
-    highest: f64,
+    v_min: f64,
+    v_max: f64,
 }
 
 impl Coefficients {
@@ -43,12 +43,12 @@ impl Coefficients {
             alpha_3: 3.0 / (2.0 * (g - 1.0) + 3.0),
             alpha_4: 5.0 / (2.0 - g) * alpha_1,
             alpha_5: -2.0 / (2.0 - g),
-            lowest: 2.0 / (5.0 * g),
-            highest: 4.0 / (5.0 * (g + 1.0)),
+            v_min: 2.0 / (5.0 * g),
+            v_max: 4.0 / (5.0 * (g + 1.0)),
         }
     }
 
-    /// The four factors at the similarity velocity `v`, and the radius there, in units of the shock's.
+    /// Returns the four factors at the similarity velocity `v`, and the radius in units of the shock radius.
     fn factors(&self, g: f64, v: f64) -> ([f64; 4], f64) {
         let x = [
             1.25 * (g + 1.0) * v,
@@ -62,10 +62,10 @@ impl Coefficients {
 }
 
 impl SedovSolution {
-    /// The explosion in a gas with ratio of specific heats `gamma`, above 1 and below 2.
+    /// Creates the solution for a gas with ratio of specific heats `gamma`, 1 < gamma < 2.
     ///
     /// # Panics
-    /// `gamma` is not in that range.
+    /// Panics if `gamma` is out of range.
     #[must_use]
     pub fn new(gamma: f64) -> Self {
         assert!(
@@ -90,14 +90,14 @@ impl SedovSolution {
         solution
     }
 
-    /// Radius of the shock at time `t` after an explosion of `energy` in a medium of `density`.
+    /// Returns the radius of the shock at time `t` after an explosion of `energy` in a medium of `density`.
     #[must_use]
     pub fn radius(&self, energy: f64, density: f64, t: f64) -> f64 {
         pow(energy * t * t / (self.alpha * density), 0.2)
     }
 
-    /// Density, radial velocity and pressure at distance `r` from the centre at time `t`; outside, a medium at rest
-    /// without pressure.
+    /// Returns density, radial velocity and pressure at distance `r` from the centre at time `t`. Outside the shock, the
+    /// medium is at rest without pressure.
     #[must_use]
     pub fn at(&self, energy: f64, density: f64, r: f64, t: f64) -> [f64; 3] {
         let shock = self.radius(energy, density, t);
@@ -109,12 +109,12 @@ impl SedovSolution {
         [density * d, speed * v, density * speed * speed * p]
     }
 
-    /// The state at radius `r` behind a shock of radius 1 at time 1 in a medium of density 1.
+    /// Returns the state at radius `r` inside a shock of radius 1 at time 1 in a medium of density 1.
     fn scaled(&self, r: f64) -> [f64; 3] {
         let g = self.gamma;
         let k = Coefficients::new(g);
-        let (mut low, mut high) = (k.lowest, k.highest);
-        // radius grows with v
+        let (mut low, mut high) = (k.v_min, k.v_max);
+        // bisection: the radius increases with v
         while high - low > 1e-15 * high && 0.5 * (low + high) > low && 0.5 * (low + high) < high {
             let middle = 0.5 * (low + high);
             if k.factors(g, middle).1 < r {
@@ -136,8 +136,8 @@ impl SedovSolution {
     }
 }
 
-/// Radius of the shock of a point explosion: beta (E t^2 / rho)^(1/5), with beta = 1.15167 for gamma = 5/3 and 1.03278
-/// for 1.4.
+/// Returns the shock radius of a point explosion, beta (E t^2 / rho)^(1/5); beta is 1.15167 for gamma = 5/3 and 1.03278
+/// for gamma = 1.4.
 #[must_use]
 pub fn sedov_radius(gamma: f64, energy: f64, density: f64, t: f64) -> f64 {
     SedovSolution::new(gamma).radius(energy, density, t)
@@ -151,7 +151,7 @@ mod tests {
     fn shock_radii_are_the_published_ones() {
         assert!((sedov_radius(5.0 / 3.0, 1.0, 1.0, 1.0) - 1.15167).abs() < 1e-5);
         assert!((sedov_radius(1.4, 1.0, 1.0, 1.0) - 1.03278).abs() < 1e-5);
-        // the published test has this energy so that the radius is 1 at time 1
+        // with the energy of the published test, the radius is 1 at time 1
         assert!((sedov_radius(1.4, 0.851072, 1.0, 1.0) - 1.0).abs() < 1e-6);
     }
 
@@ -166,7 +166,7 @@ mod tests {
         assert!((velocity / (speed / 1.2) - 1.0).abs() < 1e-9);
         assert!((pressure / (3.0 * speed * speed / 1.2) - 1.0).abs() < 1e-9);
         assert_eq!(solution.at(2.0, 3.0, 1.01 * radius, t), [3.0, 0.0, 0.0]);
-        // the centre is hot and empty: its pressure is a fixed part of the shock's (Sedov 1959)
+        // at the centre, density vanishes and pressure is 0.366 of the postshock pressure (Sedov 1959)
         let centre = solution.at(2.0, 3.0, 1e-3 * radius, t);
         assert!(
             centre[0] < 1e-6 && (centre[2] / pressure - 0.366).abs() < 0.001,

@@ -1,30 +1,30 @@
-//! Jumps across a shock.
+//! The jump conditions of a shock.
 
 use nestar_systems::hydro::Primitive;
 
-/// A shock that runs along x into gas at rest.
+/// A plane shock that moves along x into gas at rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shock {
-    /// Density ahead of it.
+    /// Upstream density.
     pub density: f64,
-    /// Pressure ahead of it.
+    /// Upstream pressure.
     pub pressure: f64,
-    /// Its speed in sound speeds of the gas ahead, at least 1.
+    /// Mach number, at least 1.
     pub mach: f64,
     /// Ratio of specific heats.
     pub gamma: f64,
 }
 
 impl Shock {
-    /// Speed of the shock.
+    /// Returns the speed of the shock.
     #[must_use]
     pub fn speed(&self) -> f64 {
         self.mach * (self.gamma * self.pressure / self.density).sqrt()
     }
 
-    /// The gas ahead.
+    /// Returns the state upstream of the shock.
     #[must_use]
-    pub fn ahead(&self) -> Primitive {
+    pub fn ambient(&self) -> Primitive {
         Primitive {
             density: self.density,
             velocity: [0.0; 3],
@@ -32,9 +32,9 @@ impl Shock {
         }
     }
 
-    /// The gas behind, by the Rankine-Hugoniot conditions (Toro 2009, eqs. 3.57-3.60).
+    /// Returns the postshock state from the Rankine-Hugoniot conditions (Toro 2009, eqs. 3.57-3.60).
     #[must_use]
-    pub fn behind(&self) -> Primitive {
+    pub fn postshock(&self) -> Primitive {
         let (g, square) = (self.gamma, self.mach * self.mach);
         let compression = (g + 1.0) * square / ((g - 1.0) * square + 2.0);
         Primitive {
@@ -50,17 +50,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gas_behind_a_mach_10_shock_is_that_of_the_double_mach_reflection() {
+    fn the_postshock_state_at_mach_10_is_that_of_the_double_mach_reflection() {
         let shock = Shock {
             density: 1.4,
             pressure: 1.0,
             mach: 10.0,
             gamma: 1.4,
         };
-        let behind = shock.behind();
-        assert!((behind.density - 8.0).abs() < 1e-13);
-        assert!((behind.velocity[0] - 8.25).abs() < 1e-13);
-        assert!((behind.pressure - 116.5).abs() < 1e-12);
+        let postshock = shock.postshock();
+        assert!((postshock.density - 8.0).abs() < 1e-13);
+        assert!((postshock.velocity[0] - 8.25).abs() < 1e-13);
+        assert!((postshock.pressure - 116.5).abs() < 1e-12);
         assert_eq!(shock.speed(), 10.0);
     }
 }

@@ -1,12 +1,12 @@
-//! The isentropic vortex (Shu 1998, Lecture Notes in Mathematics 1697, p. 325), carried by a uniform flow.
+//! The isentropic vortex (Shu 1998, Lecture Notes in Mathematics 1697, p. 325), advected by a uniform flow.
 
 use super::wave::wrapped;
 use nestar_device::math::{exp, pow};
 use nestar_systems::hydro::Primitive;
 use std::f64::consts::PI;
 
-/// A vortex around the z axis in a uniform flow, in a box that is periodic along x and y. Far from it density, pressure
-/// and temperature are 1; entropy is uniform.
+/// A vortex around the z axis in a uniform flow, in a box that is periodic along x and y. Entropy is uniform; density,
+/// pressure and temperature are 1 far from the vortex.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Vortex {
     /// Strength beta; 5 in the source.
@@ -22,7 +22,7 @@ pub struct Vortex {
 }
 
 impl Vortex {
-    /// The state at a point and time.
+    /// Returns the state at a point and time.
     #[must_use]
     pub fn at(&self, x: [f64; 3], t: f64) -> Primitive {
         let d: [f64; 2] = std::array::from_fn(|a| {
@@ -44,7 +44,7 @@ impl Vortex {
         }
     }
 
-    /// Temperature at the centre: the vortex exists where it is positive.
+    /// Returns the temperature at the centre, which must be positive.
     #[must_use]
     pub fn central_temperature(&self) -> f64 {
         let spin = self.strength / (2.0 * PI) * exp(0.5);

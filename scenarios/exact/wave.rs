@@ -4,20 +4,20 @@ use nestar_device::math::{sin, sum3};
 use nestar_systems::hydro::Primitive;
 use std::f64::consts::PI;
 
-/// Which characteristic a wave belongs to.
+/// Characteristic of a linear wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Sound that travels with the flow, along the wave vector.
+    /// A sound wave that travels in the direction of the flow, along the wave vector.
     Sound,
-    /// Entropy: density alone, carried by the flow.
+    /// An entropy wave: density at uniform pressure, advected by the flow.
     Entropy,
 }
 
-/// A small sinusoidal wave on a uniform background of density 1 and sound speed 1 (pressure 1/gamma), which flows along
-/// the wave vector.
+/// A sinusoidal wave of small amplitude on a uniform background of density 1 and sound speed 1 (pressure 1/gamma). The
+/// background flows along the wave vector.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinearWave {
-    /// Characteristic.
+    /// Characteristic of the wave.
     pub mode: Mode,
     /// Relative amplitude in density.
     pub amplitude: f64,
@@ -25,14 +25,14 @@ pub struct LinearWave {
     pub direction: [f64; 3],
     /// Wavelength along `direction`.
     pub wavelength: f64,
-    /// Speed of the background along `direction`, in sound speeds.
+    /// Speed of the background along `direction`, in units of the sound speed.
     pub mach: f64,
     /// Ratio of specific heats.
     pub gamma: f64,
 }
 
 impl LinearWave {
-    /// Speed of the wave along its direction.
+    /// Returns the speed of the wave along `direction`.
     #[must_use]
     pub fn speed(&self) -> f64 {
         match self.mode {
@@ -41,13 +41,13 @@ impl LinearWave {
         }
     }
 
-    /// Time in which the wave travels its length; infinite for a wave that rests.
+    /// Returns the time in which the wave travels one wavelength; infinite if its speed is 0.
     #[must_use]
     pub fn period(&self) -> f64 {
         self.wavelength / self.speed().abs()
     }
 
-    /// The state at a point and time, to first order in the amplitude.
+    /// Returns the state at a point and time, to first order in the amplitude.
     #[must_use]
     pub fn at(&self, x: [f64; 3], t: f64) -> Primitive {
         let n = self.direction;
@@ -66,7 +66,7 @@ impl LinearWave {
     }
 }
 
-/// `x` less the multiple of `period` that brings it to [-period/2, period/2].
+/// Returns `x` wrapped to [-period/2, period/2].
 pub(super) fn wrapped(x: f64, period: f64) -> f64 {
     x - period * (x / period).round()
 }

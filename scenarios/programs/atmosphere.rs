@@ -1,12 +1,12 @@
-//! An isothermal atmosphere at rest in a constant gravity, with a boundary that continues it below and above the domain:
+//! An isothermal atmosphere at rest in uniform gravity, with a hydrostatic boundary below and above:
 //! `cargo run --release --example atmosphere -- run scenarios/programs/atmosphere.toml`.
 
 use nestar::prelude::*;
 
-/// The boundary `hydrostatic` across z.
+/// Hydrostatic boundary along z, used by `boundary.z = "hydrostatic"`.
 #[deck]
 pub struct Atmosphere {
-    /// Acceleration downwards along z.
+    /// Gravitational acceleration in the direction -z.
     #[key(default = 1.0, unit = "length/time**2", min = 0.0)]
     pub gravity: f64,
     /// Ratio of specific heats of the gas.
@@ -14,7 +14,7 @@ pub struct Atmosphere {
     pub gamma: f64,
 }
 
-/// Gas in hydrostatic balance with the nearest inner cell, of its temperature and velocity.
+/// Gas in hydrostatic balance with the nearest cell of the domain, with the same temperature and velocity.
 #[device]
 fn hydrostatic<R: Real>(
     ghost: Ghost<R, Conserved<R>, 1>,

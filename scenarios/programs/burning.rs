@@ -1,25 +1,25 @@
-//! Three species that react and release heat, fuel -> ash -> dust:
+//! Reactions of three species that release heat, fuel -> ash -> dust:
 //! `cargo run --release --example burning -- run scenarios/programs/burning.toml`.
 
 use nestar::prelude::*;
 
-/// Two reactions in a row, each at a rate that grows with the temperature pressure/density; both release heat.
+/// Two exothermic reactions, fuel -> ash -> dust, with Arrhenius rates; the temperature is pressure/density.
 #[deck]
 pub struct Burning {
-    /// Rates of the two reactions at high temperatures.
+    /// Rates of the two reactions in the limit of high temperature.
     #[key(default = [40.0, 4.0], unit = "1/time", min = 0.0)]
     pub rates: [f64; 2],
-    /// Activation temperatures.
+    /// Activation temperatures of the two reactions.
     #[key(default = [2.0, 4.0], unit = "(length/time)**2", min = 0.0)]
     pub activation: [f64; 2],
-    /// Heat per mass that each reaction releases.
+    /// Heat per mass released by each reaction.
     #[key(default = [3.0, 1.0], unit = "(length/time)**2")]
     pub heat: [f64; 2],
 }
 
 const SPECIES: [&str; 3] = ["fuel", "ash", "dust"];
 
-/// The gas and the densities of its species.
+/// Conserved state of the gas and densities of its species.
 #[device]
 #[derive(Clone, Copy)]
 struct Mixture<R: Real> {
@@ -36,36 +36,36 @@ struct Reactions<R> {
     gamma: R,
 }
 
-/// Share of a species that reacts in a step at a temperature: exact where that stays.
+/// Returns the fraction of a species that reacts in a step, exact for constant temperature.
 #[device]
-fn share<R: Real>(temperature: R, rate: R, activation: R, dt: R) -> R {
+fn reacted<R: Real>(temperature: R, rate: R, activation: R, dt: R) -> R {
     1.0 - exp(-rate * dt * exp(-activation / temperature))
 }
 
-/// Both reactions over a step, and the heat that they release.
+/// Advances both reactions by a step, and adds the released heat.
 #[device]
 fn react<R: Real>(u: Mixture<R>, at: &Place<R>, p: &Reactions<R>) -> Mixture<R> {
     let internal = u.gas.energy - kinetic_energy(u.gas);
     let temperature = (p.gamma - 1.0) * internal / u.gas.density;
-    let burnt = u.species[0] * share(temperature, p.rates[0], p.activation[0], at.dt);
-    let settled = u.species[1] * share(temperature, p.rates[1], p.activation[1], at.dt);
+    let burnt = u.species[0] * reacted(temperature, p.rates[0], p.activation[0], at.dt);
+    let dust = u.species[1] * reacted(temperature, p.rates[1], p.activation[1], at.dt);
     let mut v = u;
     v.species = [
         u.species[0] - burnt,
-        u.species[1] + (burnt - settled),
-        u.species[2] + settled,
+        u.species[1] + (burnt - dust),
+        u.species[2] + dust,
     ];
-    v.gas.energy = u.gas.energy + (p.heat[0] * burnt + p.heat[1] * settled);
+    v.gas.energy = u.gas.energy + (p.heat[0] * burnt + p.heat[1] * dust);
     v
 }
 
-/// Fuel that has not burnt.
+/// Mass of unburnt fuel.
 #[device]
 fn fuel<R: Real>(u: Mixture<R>) -> R {
     u.species[0]
 }
 
-/// Heat that a mass can still release.
+/// Heat per mass that can still be released.
 #[device]
 fn heat_left<R: Real>(u: Mixture<R>, of_fuel: R, of_ash: R) -> R {
     (u.species[0] * (of_fuel + of_ash) + u.species[1] * of_ash) / u.gas.density

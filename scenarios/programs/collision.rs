@@ -1,21 +1,21 @@
-//! A scenario of one's own, with the whole command line: two streams of gas collide.
+//! A user-defined scenario with the complete command line: two streams of gas collide.
 //! `cargo run --release --example collision -- run scenarios/programs/collision.toml`.
 
 use nestar::prelude::*;
 
-/// Two streams of gas that collide in the middle of the box, one of them with a bump in its front.
+/// Two streams of gas that collide in the middle of the box, with a Gaussian bump in their interface.
 #[deck]
 pub struct Collision {
-    /// Velocity of each stream towards the middle.
+    /// Speed of each stream towards the middle.
     #[key(default = 2.0, unit = "length/time")]
     pub speed: f64,
-    /// Densities of the left and the right stream.
+    /// Densities of the left and right streams.
     #[key(default = [1.0, 1.0], unit = "mass/length**3", above = 0.0)]
     pub densities: [f64; 2],
-    /// Pressure of both.
+    /// Pressure of both streams.
     #[key(default = 0.1, unit = "mass/(length*time**2)", above = 0.0)]
     pub pressure: f64,
-    /// How far the left stream reaches into the right one along the axis.
+    /// Height of the bump: displacement of the interface along x on the axis.
     #[key(default = 0.1, unit = "length")]
     pub bump: f64,
 }
@@ -25,7 +25,7 @@ impl Parameters for Collision {
         let centre: [f64; 3] = setting.centre(None);
         let length = setting.edges[1][0] - setting.edges[0][0];
         if self.bump.abs() > 0.5 * length {
-            let message = format!("the bump must not leave the box, which is {length} long");
+            let message = format!("the bump must not exceed half the length of the box, {length}");
             return Err(setting.deck.error_at("collision.bump", message));
         }
         Ok(Box::new(move |x: [f64; 3]| {

@@ -1,9 +1,9 @@
-//! Heat conduction by fluxes through faces, conserved over all levels:
+//! Heat conduction by fluxes through faces, conservative on all levels:
 //! `cargo run --release --example conduction -- run scenarios/programs/conduction.toml`.
 
 use nestar::prelude::*;
 
-/// Heat conduction: the energy flux is the conductivity times the density times the slope of the specific internal energy.
+/// Heat conduction. The energy flux is -diffusivity * density * gradient of the specific internal energy.
 #[deck]
 pub struct Conduction {
     /// Diffusivity of the specific internal energy.
@@ -11,6 +11,7 @@ pub struct Conduction {
     pub diffusivity: f64,
 }
 
+/// Returns the specific internal energy.
 #[device]
 fn specific<R: Real>(u: Conserved<R>) -> R {
     (u.energy - kinetic_energy(u)) / u.density
@@ -32,7 +33,7 @@ fn conduct<R: Real>(
     }
 }
 
-/// The step in which the explicit scheme is stable in three dimensions, with a quarter to spare.
+/// Three quarters of the maximum stable step of the explicit scheme in three dimensions.
 #[device]
 fn longest_step<R: Real>(_u: Conserved<R>, at: &Place<R>, diffusivity: R) -> R {
     let w = at.width;

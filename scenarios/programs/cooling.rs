@@ -1,15 +1,14 @@
-//! Radiative cooling by a table of rates, with a limit of the step, a criterion and an audited column; the program has the whole
-//! command line: `cargo run --release --example cooling -- run scenarios/programs/cooling.toml`.
+//! Radiative cooling from a table of rates, with a step limit, a refinement criterion and a column of the diagnostics: `cargo run --release --example cooling -- run scenarios/programs/cooling.toml`.
 
 use nestar::prelude::*;
 
-/// Radiative cooling: the energy lost per volume and time is density^2 times a rate.
+/// Radiative cooling from a table of rates; the energy loss per volume and time is density^2 times the rate.
 #[deck]
 pub struct TableCooling {
-    /// Rates at specific internal energies that double from one to the next, linear in between.
+    /// Rates at specific internal energies in steps of a factor of two, interpolated linearly.
     #[key(default = vec![0.0, 0.06, 0.3, 1.0, 1.2, 0.6, 0.3, 0.5], least = 2, unit = "length**5/(mass*time**3)")]
     pub rates: Vec<f64>,
-    /// Specific internal energy of the first rate: no cell is cooled below it.
+    /// Specific internal energy of the first rate; no cell cools below it.
     #[key(default = 0.05, unit = "(length/time)**2", above = 0.0)]
     pub coldest: f64,
 }
@@ -22,18 +21,20 @@ struct Law<R> {
     coldest: R,
 }
 
-/// Energy lost per volume and time.
+/// Returns the energy loss per volume and time.
 #[device]
 fn loss<R: Real>(density: R, internal: R, p: &Law<R>) -> R {
-    // a part from 1/2 to 1 of a power of two
-    let (part, power) = (internal / (density * p.coldest)).frexp();
-    let place = (2.0 * part + R::from_i32(power - 2)).max(0.0).min(p.last);
-    let n = place.min(p.last - 1.0).to_i32();
+    // mantissa in [1/2, 1) times a power of two
+    let (mantissa, power) = (internal / (density * p.coldest)).frexp();
+    let index = (2.0 * mantissa + R::from_i32(power - 2))
+        .max(0.0)
+        .min(p.last);
+    let n = index.min(p.last - 1.0).to_i32();
     let (low, high) = (p.rates.at(n), p.rates.at(n + 1));
-    density * density * (low + (place - R::from_i32(n)) * (high - low))
+    density * density * (low + (index - R::from_i32(n)) * (high - low))
 }
 
-/// Energy lost in a step, by the rate in the middle of it: of second order.
+/// Returns the energy loss in a step by the midpoint rule, of second order.
 #[device]
 fn lost<R: Real>(u: Conserved<R>, dt: R, p: &Law<R>) -> R {
     let (energy, least) = (internal_energy(u), p.coldest * u.density);
@@ -53,19 +54,19 @@ fn cool<R: Real>(u: Conserved<R>, at: &Place<R>, p: &Law<R>) -> Conserved<R> {
     v
 }
 
-/// A part of the time in which gas would lose its energy.
+/// A fraction of the cooling time.
 #[device]
 fn cooling_time<R: Real>(u: Conserved<R>, p: &Law<R>) -> R {
     0.3 * internal_energy(u) / (loss(u.density, internal_energy(u), p) + 1e-30)
 }
 
-/// Whether gas cools before sound has crossed some eight cells.
+/// Refines cells whose cooling time is shorter than the sound-crossing time of about eight cells.
 #[device]
 fn cools_fast<R: Real>(u: Conserved<R>, at: &Place<R>, p: &Law<R>) -> bool {
     (internal_energy(u) / u.density).sqrt() * cooling_time(u, p) < 2.5 * at.width[0]
 }
 
-/// Energy per volume that has been radiated; its total is a column of the diagnostics.
+/// Radiated energy per volume; its total is a column of the diagnostics.
 struct Radiated;
 
 impl Field for Radiated {

@@ -1,17 +1,17 @@
-//! A law of cooling of one's own behind the table `[cooling]`: one function of density, temperature and metallicity;
+//! A user-defined cooling law for the table `[cooling]`, a function of density, temperature and metallicity:
 //! `cargo run --release --example cooling_law -- run scenarios/programs/cooling_law.toml`.
 
 use nestar::prelude::*;
 
-/// Gas that is opaque above a density: a law of the table `[cooling]`.
+/// Cooling of gas that is opaque above a density; a law of the table `[cooling]`.
 #[deck]
 pub struct Opaque {
-    /// Density above which light does not leave.
+    /// Density above which the gas is opaque.
     #[key(default = 30.0, unit = "hydrogen nuclei/cm**3", above = 0.0)]
     pub density: f64,
 }
 
-/// Bremsstrahlung and lines, weaker where the gas is opaque; cosmic rays heat.
+/// Returns cooling by bremsstrahlung and lines, suppressed in opaque gas, and heating by cosmic rays.
 fn rates(n: f64, temperature: f64, metallicity: f64, opaque: f64) -> CoolingRates {
     let lines = 1e-23 * metallicity * exp(-1e4 / temperature);
     let thermal = 2e-27 * sqrt(temperature);

@@ -1,32 +1,32 @@
-//! Turbulence driven by random waves, whose sequence goes on after a restart:
+//! Turbulence driven by random waves, whose sequence continues after a restart:
 //! `cargo run --release --example driving -- run scenarios/programs/driving.toml`.
 
 use nestar::prelude::*;
 
-/// Random accelerations without divergence: waves along each axis that push across it, each an Ornstein-Uhlenbeck process.
+/// Divergence-free random acceleration: transverse waves along each axis, each an Ornstein-Uhlenbeck process in time.
 #[deck]
 pub struct Driving {
-    /// Root mean square of the amplitude of each wave; that of the acceleration is 2.4 times as large.
+    /// Root mean square of the amplitude of each wave; that of the acceleration is larger by a factor of 2.4.
     #[key(default = 1.0, unit = "length/time**2", min = 0.0)]
     pub strength: f64,
-    /// Time in which the correlation of a wave with its past falls to 1/e.
+    /// Correlation time of the waves: the autocorrelation decreases to 1/e.
     #[key(default = 0.3, unit = "time", above = 0.0)]
     pub memory: f64,
-    /// Length of the waves, of which a whole number should fit into the box.
+    /// Wavelength; the size of the box should be a multiple of it.
     #[key(default = 1.0, unit = "length", above = 0.0)]
     pub length: f64,
-    /// Another seed, another sequence.
+    /// Seed of the random sequence.
     #[key(default = 1)]
     pub seed: u32,
 }
 
-/// Amplitudes of cosine and sine, for each axis and each of the two directions across it.
+/// Amplitudes of cosine and sine, for each axis and each of the two transverse directions.
 #[derive(Resource, Default)]
 pub struct Waves(pub [f64; 12]);
 
 impl Waves {
-    /// Goes on by a step of length `dt`, exactly: D. T. Gillespie, Phys. Rev. E 54, 2084 (1996), equation 1.9a.
-    pub fn wander(&mut self, stream: Stream, dt: f64, driving: &Driving) {
+    /// Advances the waves by `dt` with the exact update of Gillespie (1996), Phys. Rev. E 54, 2084, eq. 1.9a.
+    pub fn advance(&mut self, stream: Stream, dt: f64, driving: &Driving) {
         let keep = exp(-dt / driving.memory);
         let kick = driving.strength * sqrt(1.0 - keep * keep);
         for (id, amplitude) in self.0.iter_mut().enumerate() {
@@ -80,7 +80,7 @@ impl Plugin for Driving {
                           mut waves: ResMut<Waves>,
                           mut gas: Write<Gas>| {
             if clock.level == 0 {
-                waves.wander(stream.at_step(clock.step), clock.dt, &driving);
+                waves.advance(stream.at_step(clock.step), clock.dt, &driving);
             }
             let (waves, length) = (waves.0, driving.length);
             gas.map_cells::<push>(&rows, &DrivingForce { waves, length });

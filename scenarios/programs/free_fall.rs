@@ -1,14 +1,14 @@
-//! A cloud that falls freely, as one zone: its density grows as that of gas without pressure, and compression and chemistry set its temperature;
+//! A one-zone model of a cloud in free fall, whose temperature is set by compression and chemistry:
 //! `cargo run --release --example free_fall -- run scenarios/programs/free_fall.toml`.
 
 use nestar::prelude::*;
 use nestar::systems::chemistry::{ChemistryConfig, SPECIES};
 use nestar::systems::units::Units;
 
-/// Gas at rest that is compressed as a cloud in free fall: its density grows by itself in (3 pi/(32 G density))^(1/2).
+/// Compression of gas at rest as in a cloud in free fall: the density grows on the free-fall time, (3 pi/(32 G density))^(1/2).
 #[deck]
 pub struct FreeFall {
-    /// Part by which the density grows in a step.
+    /// Maximum relative growth of the density per step.
     #[key(default = 0.02, unit = "1", above = 0.0)]
     pub growth: f64,
 }
@@ -16,19 +16,19 @@ pub struct FreeFall {
 #[device]
 #[derive(Clone, Copy)]
 struct CompressionLaw<R> {
-    /// Square of the time of free fall, times the density.
+    /// Square of the free-fall time, times the density.
     free: R,
     growth: R,
     gamma: R,
 }
 
-/// The time in which the density grows by the part that is wanted.
+/// Time in which the density grows by the fraction `growth`.
 #[device]
 fn growth_time<R: Real>(u: Conserved<R>, p: &CompressionLaw<R>) -> R {
     p.growth * sqrt(p.free / u.density)
 }
 
-/// Gas and species after a step of free fall; the energy, which is all heat, grows by compression too.
+/// Returns gas and species after a step of free fall; the energy, all internal, grows by adiabatic compression.
 #[device]
 fn fallen<R: Real, const N: usize>(u: &[R; N], dt: R, p: &CompressionLaw<R>) -> [R; N] {
     let grown = 1.0 + dt / sqrt(p.free / u[0]);
@@ -55,7 +55,7 @@ impl Plugin for FreeFall {
         let units = Units::of(sim, "[free_fall]")?;
         let count = sim.deck.table::<ChemistryConfig>("chemistry")?.species;
         if count == 6 {
-            let why = "gas in free fall needs molecules: take 9 or 12 species";
+            let why = "gas in free fall needs molecules: set `species` to 9 or 12";
             return Err(sim.deck.error_at("chemistry.species", why).into());
         }
         let p = CompressionLaw {
@@ -73,7 +73,7 @@ impl Plugin for FreeFall {
                 _ => gas.map_cells::<fall_9>(&rows, &p),
             }
         };
-        // behind the fluid, before the reactions
+        // after hydrodynamics, before the reactions
         sim.system_in(Advance::Couple, fall);
         Ok(())
     }

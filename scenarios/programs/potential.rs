@@ -1,18 +1,18 @@
-//! A potential of the gas by red-black sweeps, warm from step to step, and the acceleration by its slope:
+//! Self-gravity by red-black Gauss-Seidel sweeps that start from the potential of the last step:
 //! `cargo run --release --example potential -- run scenarios/programs/potential.toml`.
 
 use nestar::prelude::*;
 
-/// Gravity of the gas towards itself, by a fixed number of sweeps a step: a plain relaxation, for weak and slow fields.
+/// Self-gravity of the gas by relaxation with a fixed number of sweeps per step, for weak and slowly varying fields.
 #[deck]
 pub struct RelaxationGravity {
-    /// Four pi times the constant of gravity.
+    /// Four pi times the gravitational constant.
     #[key(default = 1.0, unit = "length**3/(mass*time**2)", min = 0.0)]
     pub strength: f64,
-    /// Mean density, which a periodic box does not feel.
+    /// Mean density, subtracted from the source in a periodic box.
     #[key(default = 1.0, unit = "mass/length**3", min = 0.0)]
     pub mean: f64,
-    /// Sweeps in a step, each over the red and then the black cells.
+    /// Number of sweeps per step, each over the red and then the black cells.
     #[key(default = 4, min = 1, max = 1000)]
     pub sweeps: usize,
 }
@@ -23,7 +23,7 @@ impl Field for RelaxedPotential {
     const NAME: &'static str = "potential";
 }
 
-/// A Gauss-Seidel step of the seven-point Laplacian of cubic cells.
+/// Returns the Gauss-Seidel update of the seven-point Laplacian on cubic cells.
 #[device]
 fn relax<R: Real>(u: &Stencil<R>, gas: Conserved<R>, at: &Place<R>, strength: R, mean: R) -> R {
     let x = u.at(-1, 0, 0) + u.at(1, 0, 0);
@@ -33,7 +33,7 @@ fn relax<R: Real>(u: &Stencil<R>, gas: Conserved<R>, at: &Place<R>, strength: R,
     (sum3(x, y, z) - source) / 6.0
 }
 
-/// Momentum and kinetic energy after a step in the slope of the potential; the internal energy stays.
+/// Returns the gas accelerated by the gradient of the potential; its internal energy does not change.
 #[device]
 fn fall<R: Real>(u: &Stencil<R>, gas: Conserved<R>, at: &Place<R>) -> Conserved<R> {
     let pull = -0.5 * at.dt * gas.density / at.width[0];

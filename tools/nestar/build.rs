@@ -1,4 +1,4 @@
-//! Tells the program which commit it was built from and with which flags.
+//! Passes the git commit and the compiler flags to the program.
 
 use std::env;
 use std::path::Path;
@@ -8,12 +8,12 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let commit = commit().unwrap_or_else(|| "unknown".into());
     println!("cargo::rustc-env=NESTAR_COMMIT={commit}");
-    // the examples
+    // for the examples
     println!("cargo::rustc-env=PROGRAM_COMMIT={commit}");
     println!("cargo::rustc-env=NESTAR_FLAGS={}", flags());
 }
 
-/// What the program is made of, from the root of the checkout.
+/// Sources of the program, relative to the root of the checkout.
 const SOURCES: [&str; 9] = [
     "Cargo.toml",
     "Cargo.lock",
@@ -26,8 +26,8 @@ const SOURCES: [&str; 9] = [
     "tools/plot/src",
 ];
 
-/// The commit of the checkout and whether its sources were changed since, if this is a checkout: the sources may also lie
-/// in somebody else's repository.
+/// Returns the commit of the checkout and notes uncommitted changes. `None` if this is not a checkout of Nestar: the
+/// sources may be part of another repository.
 fn commit() -> Option<String> {
     let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR")?).join("../..");
     let top = git(&["rev-parse", "--show-toplevel"])?;
@@ -36,7 +36,7 @@ fn commit() -> Option<String> {
     }
     let branch = git(&["symbolic-ref", "--quiet", "HEAD"]);
     for name in ["HEAD", "packed-refs"].into_iter().chain(branch.as_deref()) {
-        // a file that is not there would make every build run this script again
+        // a missing file would make every build run this script again
         if let Some(path) =
             git(&["rev-parse", "--git-path", name]).filter(|p| Path::new(p).exists())
         {

@@ -1,10 +1,10 @@
-"""Turns a table of cooling in HDF5, as Cloudy's are distributed for Grackle, into the Zarr group that `cooling.table` reads.
+"""Converts a cooling table in HDF5, in the format of the Cloudy tables of Grackle, to the Zarr group that `cooling.table` reads.
 
     python tools/python/cooling_table.py CloudyData_UVB=HM2012.h5 table.zarr
 
-The HDF5 file has groups /CoolingRates/Primordial and /CoolingRates/Metals with the data sets Cooling and Heating (erg cm^3/s), in the first MMW, all of
-shape [density, redshift, temperature] or with fewer axes, and attributes Parameter1 (log10 of hydrogen nuclei per cm^3), Parameter2 (redshift) and
-Temperature (kelvin) of each data set. Heating becomes erg/s per hydrogen nucleus, as docs/cooling.md says. Needs h5py, numpy and zarr.
+The HDF5 file has the groups /CoolingRates/Primordial and /CoolingRates/Metals with the data sets Cooling and Heating (erg cm^3/s); the first group
+also has MMW. Their shape is [density, redshift, temperature] or has fewer axes. Each data set has the attributes Parameter1 (log10 of hydrogen nuclei
+per cm^3), Parameter2 (redshift) and Temperature (K). Heating is converted to erg/s per hydrogen nucleus, see docs/cooling.md. Needs h5py, numpy and zarr.
 """
 
 import sys
@@ -17,7 +17,7 @@ GROUPS = {"Primordial": "primordial", "Metals": "metal"}
 
 
 def axes_of(data):
-    """The axes of a data set that it has, by name and in order."""
+    """Returns the axes of a data set as pairs of name and values, in order."""
     attributes = data.attrs
     names = [("log_density", "Parameter1"), ("redshift", "Parameter2")]
     axes = [(name, numpy.asarray(attributes[key], float)) for name, key in names if key in attributes]
@@ -25,12 +25,12 @@ def axes_of(data):
     axes = axes[: data.ndim - 1] + [("log_temperature", numpy.log10(temperature))]
     shape = tuple(len(values) for _, values in axes)
     if shape != data.shape:
-        raise SystemExit(f"{data.name} has the shape {data.shape}, its axes have {shape} values")
+        raise SystemExit(f"{data.name} has shape {data.shape}, but its axes have {shape} values")
     return axes
 
 
 def arrays_of(source):
-    """Axes and rates by the names of `cooling.table`."""
+    """Returns axes and rates, with the names of `cooling.table`."""
     found = {}
     for group, part in GROUPS.items():
         if group not in source["CoolingRates"]:
@@ -42,7 +42,7 @@ def arrays_of(source):
         shape = tuple(len(values) for _, values in axes)
         for name, values in axes:
             if name in found and not numpy.array_equal(found[name], values):
-                raise SystemExit(f"the parts of the table have different axes {name}")
+                raise SystemExit(f"the groups of the table have different axes {name}")
             found[name] = values
         density = 10.0 ** axes[0][1].reshape((-1,) + (1,) * (len(axes) - 1))
         found[f"cooling_{part}"] = numpy.reshape(data["Cooling"], shape).astype(float)

@@ -1,17 +1,17 @@
-"""Read Nestar snapshots with numpy and zarr.
+"""Reads Nestar snapshots with numpy and zarr.
 
 A snapshot is a plain Zarr v3 store: ``zarr.open_group(path, mode="r")`` and
-``xarray.open_datatree(path, engine="zarr")`` read it without this file. What this file adds is the geometry: which
-cell lies where, a covering grid, and the hand-over to yt.
+``xarray.open_datatree(path, engine="zarr")`` read it without this file. This file adds the geometry: coordinates of
+cells, a covering grid, and the conversion to a yt dataset.
 
     import nestar_reader
     snapshot = nestar_reader.open("out/sedov/snapshots/000010.zarr")
     snapshot.attrs["time"], snapshot.levels
     density = nestar_reader.uniform(snapshot.path, "density", level=2)      # [z, y, x]
-    stars = nestar_reader.particles(snapshot.path, "stars")                 # arrays by name, and level and patch of each
+    stars = nestar_reader.particles(snapshot.path, "stars")                 # arrays by name, with level and patch
     dataset = nestar_reader.load_yt(snapshot.path)                          # needs yt
 
-As a program: ``python nestar_reader.py SNAPSHOT`` lists the levels and the digest.
+``python nestar_reader.py SNAPSHOT`` prints the levels and the digest.
 """
 
 import re
@@ -23,7 +23,7 @@ import numpy as np
 import zarr
 
 PATCH = 8
-"""Cells of a patch along each axis."""
+"""Number of cells of a patch along each axis."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Level:
 
     @property
     def leaf(self):
-        """Whether a patch has no children: ``[patch]``, bool."""
+        """``True`` for each patch without children: ``[patch]``, bool."""
         return self.group["leaf"][:] == 1
 
     @property
@@ -50,7 +50,7 @@ class Level:
 
     @property
     def fields(self):
-        """Names of the arrays with one value a cell, ``[patch, z, y, x]``."""
+        """Names of the arrays with one value per cell, ``[patch, z, y, x]``."""
         names = ("patch", "z", "y", "x")
         return sorted(name for name, array in self.group.arrays() if array.metadata.dimension_names == names)
 
@@ -71,7 +71,7 @@ class Snapshot:
     items: dict
 
     def level(self, number):
-        """The level with this number; raises ``KeyError`` where the snapshot has no such level."""
+        """Returns the level with this number; raises ``KeyError`` if there is none."""
         for level in self.levels:
             if level.number == number:
                 return level
@@ -79,7 +79,7 @@ class Snapshot:
 
 
 def open(path):
-    """Open the snapshot directory ``path`` (``.../NNNNNN.zarr``) for reading."""
+    """Opens the snapshot directory ``path`` (``.../NNNNNN.zarr``) for reading."""
     root = zarr.open_group(str(path), mode="r")
     attrs = dict(root.attrs)
     if attrs.get("format") != "nestar-snapshot":
@@ -92,9 +92,9 @@ def open(path):
 
 
 def particles(path, species, group="particles"):
-    """What the snapshot holds of the particles of a species: a dict of arrays by name.
+    """Returns the arrays of a particle species as a dict by name.
 
-    The arrays ``level`` and ``patch`` are added: where each particle lies, the patch by its place in the arrays of the level.
+    The arrays ``level`` and ``patch`` are added; ``patch`` is the index of the particle's patch in the arrays of its level.
     """
     snapshot = open(path)
     kind = f"{group}/{species}"
@@ -108,10 +108,10 @@ def particles(path, species, group="particles"):
 
 
 def uniform(path, field, level=0):
-    """The field on the uniform grid of one level, ``[z, y, x]``.
+    """Returns the field on the uniform grid of one level, ``[z, y, x]``.
 
-    Where the level has no patch, the values of the finest coarser patch are repeated. Levels finer than ``level`` are
-    not needed: a patch with children holds their average.
+    Values of the finest coarser patch are repeated in regions without patches of the level. Finer levels are not read:
+    a patch with children holds their average.
     """
     snapshot = open(path)
     cells = np.array(snapshot.attrs["root_cells"]) * 2**level
@@ -129,11 +129,10 @@ def uniform(path, field, level=0):
 
 
 def load_yt(path, fields=None):
-    """The snapshot as a yt dataset (``yt.load_amr_grids``); ``fields`` defaults to all fields with one value a cell.
+    """Returns the snapshot as a yt dataset (``yt.load_amr_grids``); ``fields`` defaults to all fields with one value per cell.
 
-    Densities and derived fields (``output.derived`` of the deck) get their units, so that yt derives masses from the first; other fields
-    are passed in code units. Particles are a type
-    of yt's for each species: ``dataset.all_data()["dark", "particle_mass"]``.
+    Density and derived fields (``output.derived`` of the deck) have units, so yt can derive masses; other fields are in
+    code units. Each species is a particle type of yt: ``dataset.all_data()["dark", "particle_mass"]``.
     """
     try:
         import yt
@@ -155,7 +154,7 @@ def load_yt(path, fields=None):
                 "dimensions": np.array([PATCH] * 3),
             }
             for name in names:
-                # yt has x first.
+                # the index order of yt is x, y, z
                 data = values[name][patch].transpose(2, 1, 0).astype(np.float64)
                 grid[name] = (data, units[name]) if units[name] else data
             grids.append(grid)
@@ -176,7 +175,7 @@ def load_yt(path, fields=None):
 
 
 def _yt_unit(array, name):
-    """The unit of an array in the words of yt; none where yt is given code units."""
+    """Returns the unit of an array in the notation of yt, or ``None`` for plain code units."""
     if name != "density" and not array.attrs.get("derived"):
         return None
     unit = array.attrs["units"]
@@ -184,7 +183,7 @@ def _yt_unit(array, name):
 
 
 def _add_particles(snapshot, path, grids):
-    """Hands the particles of a species to the grids of yt, which are in the order of the patches."""
+    """Adds the particles of a species to the grids for yt, which have the order of the patches."""
     kind, group = path.split("/")[1], snapshot.items[path]
     if "position" not in group:
         return
@@ -204,13 +203,13 @@ def _add_particles(snapshot, path, grids):
 
 
 def _is_periodic(boundary, axis):
-    """Whether the attribute ``boundary`` makes this axis periodic."""
+    """Returns ``True`` if the attribute ``boundary`` makes this axis periodic."""
     faces = boundary.get(axis) if isinstance(boundary, dict) else boundary
     return faces == "periodic" or (isinstance(faces, list) and set(faces) == {"periodic"})
 
 
 def _encode(value):
-    """The encoding of a JSON value that the digest is taken over."""
+    """Returns the encoding of a JSON value that the digest hashes."""
     if value is None:
         return b"n"
     if isinstance(value, bool):
@@ -228,7 +227,7 @@ def _encode(value):
 
 
 def digest(path):
-    """The digest of the snapshot's content, equal to that of ``nestar digest``; needs blake3."""
+    """Returns the digest of the snapshot, equal to that of ``nestar digest``; needs blake3."""
     import blake3
 
     snapshot, hasher = open(path), blake3.blake3()
@@ -256,7 +255,7 @@ def digest(path):
 
 
 def _hash_arrays(hasher, group):
-    """Hashes the arrays of a group that are not derived from others."""
+    """Hashes the arrays of a group except derived ones."""
     for name, array in sorted(group.arrays()):
         if array.attrs.get("derived"):
             continue
@@ -268,7 +267,7 @@ def _hash_arrays(hasher, group):
 
 
 def main(path):
-    """Print the levels and the digest of a snapshot."""
+    """Prints the levels and the digest of a snapshot."""
     snapshot = open(path)
     print(f"{path}: time {snapshot.attrs['time']}, step {snapshot.attrs['step']}")
     for level in snapshot.levels:

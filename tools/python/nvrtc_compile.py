@@ -3,10 +3,10 @@
 
     nvrtc_compile.py SOURCE.cu [--arch ARCH] [--output FILE.ptx] [OPTION ...]
 
-ARCH is a virtual architecture (default compute_90); further options go to NVRTC as they are. C++17 and exact arithmetic
-(no contraction, denormals kept) are always asked for. The library is looked for in the Python package
-nvidia-cuda-nvrtc, then on the library path. Prints `fma N`, the number of fused multiply-adds in the PTX. Exit
-status 0: compiled; 1: errors in the source (printed); 3: no NVRTC found.
+ARCH is a virtual architecture (default compute_90); other options are passed to NVRTC. C++17 and IEEE arithmetic (no
+contraction, no flush to zero) are always on. NVRTC is loaded from the Python package nvidia-cuda-nvrtc, else from the
+library path. Prints `fma N`, the number of fused multiply-adds in the PTX. Exit status 0: compiled; 1: errors in the
+source (printed); 3: NVRTC not found.
 """
 import argparse
 import ctypes
@@ -17,23 +17,23 @@ import sys
 
 
 def library():
-    """The NVRTC library."""
+    """Loads the NVRTC library."""
     places = site.getsitepackages() + [site.getusersitepackages()]
     found = [f for p in places for f in sorted(glob.glob(p + "/nvidia/**/libnvrtc.so.*", recursive=True))]
     for name in found + ["libnvrtc.so.13", "libnvrtc.so"]:
         try:
-            # NVRTC opens this one by its bare name, which finds it only if it is loaded already
+            # NVRTC opens this library by its bare name, so it must already be loaded
             for builtins in glob.glob(name.rpartition("/")[0] + "/libnvrtc-builtins.so.*"):
                 ctypes.CDLL(builtins)
             return ctypes.CDLL(name)
         except OSError:
             continue
-    print("no NVRTC found: pip install 'nvidia-cuda-nvrtc==13.0.*'", file=sys.stderr)
+    print("NVRTC not found: pip install 'nvidia-cuda-nvrtc==13.0.*'", file=sys.stderr)
     sys.exit(3)
 
 
 def text(nvrtc, program, size, get):
-    """A text that NVRTC hands out in two calls, its size first."""
+    """Returns a text of NVRTC, which needs one call for the size and one for the text."""
     n = ctypes.c_size_t()
     getattr(nvrtc, size)(program, ctypes.byref(n))
     buffer = ctypes.create_string_buffer(n.value)

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Measures how Nestar scales over the GPUs of one host, and writes the tables of BENCHMARKS.md.
+"""Measures the scaling of Nestar over the GPUs of one host, and writes the tables of BENCHMARKS.md.
 
   python3 tools/python/scaling.py measure --nestar target/release/nestar --to scaling.json
   python3 tools/python/scaling.py write scaling.json BENCHMARKS.md
 
-`measure` needs NVIDIA GPUs and runs on 1, 2, 4, ... of them; it takes a few minutes and keeps every figure that it has after
-each run; what fails is named in the text. `write` replaces the text between the two marks in BENCHMARKS.md. Only the standard
-library is used.
+`measure` runs on 1, 2, 4, ... NVIDIA GPUs and takes a few minutes. It saves its results after each run, and records failed
+runs. `write` replaces the text between the two marks in BENCHMARKS.md. Only the standard library is needed.
 """
 
 import argparse
@@ -24,23 +23,23 @@ BENCH = ROOT / "tools/nestar/bench"
 PRECISIONS = ["single", "double"]
 PARTS = ["cases", "slab", "snapshot", "digests"]
 MARKS = "<!-- scaling: begin -->", "<!-- scaling: end -->"
-# Gigabytes a second from GPU to GPU and microseconds a message, for `nestar plan`: NVLink through NCCL, measured alone.
+# Bandwidth (GB/s) and latency (microseconds) between GPUs for `nestar plan`, measured separately for NVLink with NCCL.
 LINK = ["--network", "250", "--latency", "10"]
-# Its regrids change nothing: the layers are refined by boxes.
-STAYS = {"kelvin-helmholtz": ["--regrid", "0"]}
+# Cases with a constant hierarchy: fixed boxes refine the layers.
+CONSTANT_MESH = {"kelvin-helmholtz": ["--regrid", "0"]}
 SLAB_STEPS = 8
-# a file system in memory: how fast ranks write where no disk holds them up
+# a file system in memory, to measure the write rate without the limit of a disk
 MEMORY = "/dev/shm"
 TIMEOUT = 240
 
 
 def boxes(n):
-    """By how much the box of a weak run on n ranks is longer along each axis."""
+    """Returns the factors by which the box of a weak-scaling run on n ranks is longer along x, y, z."""
     return {1: (1, 1, 1), 2: (2, 1, 1), 4: (2, 2, 1), 8: (4, 2, 1)}[n]
 
 
 def extended(n, cells):
-    """Settings that make the box of a case n times as large."""
+    """Returns the settings that enlarge the box of a case by the factor n."""
     x, y, z = boxes(n)
     settings = [f"domain.cells=[{x * cells},{y * cells},{z * cells}]", f"domain.right_edge=[{x},{y},{z}]"]
     return settings if n > 1 else []
@@ -54,7 +53,7 @@ def layers(n):
 
 
 def sphere(n):
-    """A box that holds n times as many particles of one sphere."""
+    """Returns the settings of a Plummer sphere with n times as many particles in a larger box."""
     times = {"cells": 256, "left_edge": -8.0, "right_edge": 8.0}
     box = [f"domain.{key}={[length * side for side in boxes(n)]}".replace(" ", "") for key, length in times.items()]
     return (box if n > 1 else []) + [f"constants.n={n * 20_000_000}"]
@@ -78,36 +77,36 @@ def pairs(settings):
 
 
 def call(command, environment=None):
-    """Standard output of a command; raises with its words where it fails."""
+    """Returns the standard output of a command; raises `RuntimeError` with its output if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, cwd=ROOT, env=environment)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1500:]}")
     return done.stdout
 
 
-class Wrong(Exception):
-    """What the user can mend."""
+class UserError(Exception):
+    """An error that the user can correct."""
 
 
 def gpus():
     try:
         names = call(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]).strip().splitlines()
     except (RuntimeError, OSError) as error:
-        raise Wrong(f"there is no NVIDIA GPU to measure on: {error}") from error
+        raise UserError(f"no NVIDIA GPU found: {error}") from error
     if not names:
-        raise Wrong("there is no NVIDIA GPU to measure on: nvidia-smi lists none")
+        raise UserError("no NVIDIA GPU found: nvidia-smi lists none")
     return names
 
 
 class Measuring:
-    """Runs things on growing numbers of ranks and keeps what they came to."""
+    """Runs measurements on increasing numbers of ranks and saves their results."""
 
     def __init__(self, nestar, to, most):
         names = gpus()
         most = min(most, len(names))
         self.nestar, self.to = str(pathlib.Path(nestar).resolve()), to
         if not pathlib.Path(self.nestar).is_file():
-            raise Wrong(f"--nestar {nestar}: there is no such program; build it by `cargo build --release --bin nestar`")
+            raise UserError(f"--nestar {nestar}: no such program; build it with `cargo build --release --bin nestar`")
         self.counts = [n for n in (1, 2, 4, 8) if n <= most]
         driver = call(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]).split()[0]
         date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
@@ -124,7 +123,7 @@ class Measuring:
         self.save()
 
     def tried(self, key, measure, *arguments):
-        """One figure; a failure is noted beside the others."""
+        """Makes one measurement; records an error instead of raising it."""
         start = time.monotonic()
         try:
             self.keep(key, measure(*arguments))
@@ -144,7 +143,7 @@ class Measuring:
         if not any(setting.startswith("domain.cells=") for setting in settings):
             settings = settings + [f"domain.cells={[ROOTS[case]] * 3}".replace(" ", "")]
         command = [self.nestar, "plan", deck, "--ranks", str(n), "--device-rate", f"{rate:.6e}", "--json", "-"]
-        plan = json.loads(call(command + LINK + STAYS.get(case, []) + pairs(settings + [f"run.precision={precision}"])))["plans"][0]
+        plan = json.loads(call(command + LINK + CONSTANT_MESH.get(case, []) + pairs(settings + [f"run.precision={precision}"])))["plans"][0]
         updates = plan["cell_updates_per_root_step"]["mean"] * n
         return updates / plan["root_step_seconds"]["overlapped"]
 
@@ -167,18 +166,18 @@ class Measuring:
                         self.tried(f"plan | {key}", self.plan, case, settings(n), n, precision, rate)
 
     def slab(self, n):
-        """Seconds of the phases of the moving slab."""
+        """Returns the time of each phase of the moving slab, in seconds."""
         with tempfile.TemporaryDirectory() as folder:
             deck, out = str(BENCH / "moving-slab.toml"), f"output.directory={folder}/run"
             call([self.nestar, "run", deck, "--device", "cuda", "--ranks", str(n)] + pairs([out, f"time.max_steps={SLAB_STEPS}"]))
             rows = list(csv.DictReader(open(f"{folder}/run/diagnostics.csv", encoding="utf-8")))
-        # the first root step touches memory for the first time
+        # exclude the first root step, which also allocates memory
         last, first = rows[-1], rows[-SLAB_STEPS]
         names = [name for name in last if name.startswith("seconds_")]
         return {name: float(last[name]) - float(first[name]) for name in names}
 
     def snapshot(self, n, place=None):
-        """Seconds that the final snapshot of 512^3 cells takes, on the disk or in the memory of `place`."""
+        """Returns the time of the final snapshot of 512^3 cells in seconds, written to disk or to the folder `place`."""
         seconds = []
         for final in ["false", "true"]:
             with tempfile.TemporaryDirectory(dir=place) as folder:
@@ -207,7 +206,7 @@ class Measuring:
                 self.tried(f"digest | {deck} | {n} | mpi", self.digest, deck, n, launcher)
 
     def disk(self):
-        """Bytes a second that one writer brings to the disk that snapshots go to."""
+        """Returns the write rate of one process to the disk of the snapshots, in bytes per second."""
         with tempfile.TemporaryDirectory() as folder:
             size, start = 4 << 30, time.monotonic()
             call(["dd", "if=/dev/zero", f"of={folder}/file", "bs=64M", f"count={size >> 26}", "conv=fsync"])
@@ -238,7 +237,7 @@ def table(head, rows):
 
 
 def efficiency(found, name, precision, n):
-    """Rate, efficiency if that of one is known, and the forecast's rate of a case on n ranks."""
+    """Returns rate, parallel efficiency (`None` without a result on one rank) and predicted rate of a case on n ranks."""
     key = f"{name} | {precision} | {n}"
     rate = found[key]["cell_updates_per_second"]
     one = found.get(f"{name} | {precision} | 1")
@@ -254,8 +253,8 @@ def rates(found):
                 if f"{name} | {precision} | {n}" not in found:
                     row.append("-")
                     continue
-                rate, share, plan = efficiency(found, name, precision, n)
-                text = scientific(rate) + (f" ({100 * share:.1f}%)" if share and n > 1 else "")
+                rate, parallel, plan = efficiency(found, name, precision, n)
+                text = scientific(rate) + (f" ({100 * parallel:.1f}%)" if parallel and n > 1 else "")
                 row.append(text + (f", plan {scientific(plan)} ({100 * (plan / rate - 1):+.0f}%)" if plan else ""))
             if set(row[2:]) != {"-"}:
                 rows.append(row)
@@ -280,13 +279,13 @@ def halos(found):
                 f"{100 * phases['advance'] / wall:.0f}%, {100 * phases['flag'] / wall:.1f}%, {100 * phases['regrid'] / wall:.1f}%",
                 f"{regrids:.2f} ms" if regrids is not None else "",
             ])
-    head = ["case, single precision", "GPUs", "sent a level step", "halos with nothing else to do", "host waits", "imbalance",
-            "advance, flag, regrid", "a regrid"]
+    head = ["case, single precision", "GPUs", "sent per level step", "exposed halo exchange", "host waits", "imbalance",
+            "advance, flag, regrid", "time per regrid"]
     return table(head, rows)
 
 
 def written(found, kind, n):
-    """Seconds of a snapshot, and by how much less they are than on one rank."""
+    """Returns the time of a snapshot, with the speedup over one rank."""
     first, own = found.get(f"{kind} | 1"), found.get(f"{kind} | {n}")
     if own is None:
         return "-"
@@ -299,7 +298,7 @@ def others(found):
         slab = found.get(f"slab | {n}")
         cells = ["-", "-"] if slab is None else [f"{1e3 * slab['seconds_advance']:.0f} ms", f"{1e3 * slab['seconds_regrid']:.0f} ms"]
         rows.append([n] + cells + [written(found, kind, n) for kind in ["snapshot", "snapshot in memory"]])
-    head = ["GPUs", f"moving slab, {SLAB_STEPS - 1} root steps: advance", "regrid", "snapshot of 512^3", f"the same in {MEMORY}"]
+    head = ["GPUs", f"moving slab, {SLAB_STEPS - 1} root steps: advance", "regrid", "snapshot of 512^3", f"snapshot of 512^3 in {MEMORY}"]
     lines = table(head, rows)
     digests = {key: value for key, value in found.items() if key.startswith("digest | ")}
     for deck in sorted({key.split(" | ")[1] for key in digests}):
@@ -308,18 +307,18 @@ def others(found):
         verdict = "one digest" if len(set(own.values())) == 1 else f"DIFFERENT digests {own}"
         lines.append(f"`scenarios/{deck}`, 12 root steps, ranks {ways}: {verdict}.")
     if "disk" in found:
-        lines.append(f"The disk takes {found['disk'] / 1e9:.1f} GB/s from one writer (`dd`).")
+        lines.append(f"Write rate of the disk from one process (`dd`): {found['disk'] / 1e9:.1f} GB/s.")
     for key, why in found["failed"]:
         without = "built without MPI" in why or "mpirun" in why and "No such file" in why
-        told = "the program was built without MPI, or there is no launcher" if without else why.strip().splitlines()[-1]
-        lines.append(f"Not measured: {key}: {told}.")
+        reason = "the program was built without MPI, or there is no launcher" if without else why.strip().splitlines()[-1]
+        lines.append(f"Not measured: {key}: {reason}.")
     return lines
 
 
 def report(found):
     top = (f"{found['counts'][-1]} {found['gpu']} of one host (driver {found['driver']}), {found['date']}, {found['program']}; "
-           "`python3 tools/python/scaling.py measure`. In brackets: efficiency against one GPU; `plan`: what `nestar plan` "
-           f"forecasts from the rate of one GPU, with `{' '.join(LINK)}`, for Kelvin-Helmholtz, whose mesh stays, also `--regrid 0`.")
+           "`python3 tools/python/scaling.py measure`. In brackets: parallel efficiency relative to one GPU. `plan`: prediction of "
+           f"`nestar plan` from the rate of one GPU, with `{' '.join(LINK)}`; Kelvin-Helmholtz has a constant mesh, so also `--regrid 0`.")
     return "\n".join([top, ""] + rates(found) + halos(found) + others(found))
 
 
@@ -327,23 +326,23 @@ def write(figures, path):
     found = json.loads(figures.read_text(encoding="utf-8"))
     missing = [key for key in ["counts", "gpu", "driver", "date", "program", "failed"] if not isinstance(found, dict) or key not in found]
     if missing:
-        raise Wrong(f"{figures}: `{missing[0]}` is missing: give what `measure --to` has written")
+        raise UserError(f"{figures}: `{missing[0]}` is missing: give a file written by `measure --to`")
     text = path.read_text(encoding="utf-8")
     for mark in MARKS:
         if text.count(mark) != 1:
-            raise Wrong(f"{path}: the line `{mark}` stands in it {text.count(mark)} times; the tables go between one `{MARKS[0]}` and one `{MARKS[1]}`")
+            raise UserError(f"{path}: the line `{mark}` occurs {text.count(mark)} times; the tables are written between one `{MARKS[0]}` and one `{MARKS[1]}`")
     begin, end = (text.index(mark) for mark in MARKS)
     path.write_text(f"{text[:begin]}{MARKS[0]}\n{report(found)}\n{text[end:]}", encoding="utf-8")
 
 
 def some_of(known):
-    """The type of an argument that lists some of these words."""
+    """Returns the parser of an argument that is a comma-separated list of words in `known`."""
 
     def words(text):
         named = text.split(",")
         for word in named:
             if word not in known:
-                raise argparse.ArgumentTypeError(f"there is no `{word}`; known are {', '.join(known)}")
+                raise argparse.ArgumentTypeError(f"no `{word}`; known are {', '.join(known)}")
         return named
 
     return words
@@ -360,13 +359,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     measure = commands.add_parser("measure", help="measure on this host")
-    measure.add_argument("--nestar", default=str(ROOT / "target/release/nestar"), help="the program, default %(default)s")
-    measure.add_argument("--to", type=pathlib.Path, default=pathlib.Path("scaling.json"), help="file for the figures, default %(default)s")
-    measure.add_argument("--most", type=positive, default=8, help="most GPUs; they are 1, 2, 4 or 8")
-    measure.add_argument("--parts", type=some_of(PARTS), default=PARTS, help="some parts alone: " + ",".join(PARTS))
-    measure.add_argument("--cases", type=some_of(ROOTS), default=[], help="some cases alone: " + ",".join(ROOTS))
+    measure.add_argument("--nestar", default=str(ROOT / "target/release/nestar"), help="path of the program, default %(default)s")
+    measure.add_argument("--to", type=pathlib.Path, default=pathlib.Path("scaling.json"), help="file of the results, default %(default)s")
+    measure.add_argument("--most", type=positive, default=8, help="maximum number of GPUs; 1, 2, 4 and 8 are used")
+    measure.add_argument("--parts", type=some_of(PARTS), default=PARTS, help="comma-separated parts to measure, default all: " + ",".join(PARTS))
+    measure.add_argument("--cases", type=some_of(ROOTS), default=[], help="comma-separated cases to measure, default all: " + ",".join(ROOTS))
     writing = commands.add_parser("write", help="write the tables")
-    writing.add_argument("figures", type=pathlib.Path, help="file that `measure` has written")
+    writing.add_argument("figures", type=pathlib.Path, help="file written by `measure`")
     writing.add_argument("document", type=pathlib.Path, help="file with the two marks")
     arguments = parser.parse_args()
     try:
@@ -375,8 +374,8 @@ def main():
         else:
             write(arguments.figures, arguments.document)
     except json.JSONDecodeError as error:
-        sys.exit(f"error: {arguments.figures}: {error}: give what `measure --to` has written")
-    except (Wrong, OSError) as error:
+        sys.exit(f"error: {arguments.figures}: {error}: give a file written by `measure --to`")
+    except (UserError, OSError) as error:
         sys.exit(f"error: {error}")
 
 

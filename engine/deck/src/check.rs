@@ -1,11 +1,11 @@
-//! Holds the values of a deck against the shapes of its parameters.
+//! Checks the values of a deck against the shapes of its parameters.
 
 use crate::error::{Fault, SourceSpan};
 use crate::nearest::nearest;
 use crate::shape::{KeyShape, ListShape, ShapeKind, TableShape, ValueShape};
 use crate::tree::{DeckNode, DeckValue, KeyValue, quoted};
 
-/// Checks `node`, which stands at `path` of the deck, and adds what is wrong with it to `faults`.
+/// Checks `node`, the value at `path`, and adds its errors to `faults`.
 pub(crate) fn check(node: &DeckNode, shape: &ValueShape, path: &str, faults: &mut Vec<Fault>) {
     let wrong_kind = |faults: &mut Vec<Fault>| {
         let hint = match (&shape.kind, &node.value) {
@@ -19,7 +19,7 @@ pub(crate) fn check(node: &DeckNode, shape: &ValueShape, path: &str, faults: &mu
             shape.expected(),
             node.shown()
         );
-        faults.push(Fault::at(&node.place, message));
+        faults.push(Fault::at(&node.location, message));
     };
     match (&shape.kind, &node.value) {
         (ShapeKind::Any, _) | (ShapeKind::Boolean, DeckValue::Boolean(_)) => {}
@@ -41,7 +41,7 @@ pub(crate) fn check(node: &DeckNode, shape: &ValueShape, path: &str, faults: &mu
             elements(node, list, items, path, faults)
         }
         (ShapeKind::Record(record), DeckValue::Table(entries)) => {
-            table(&node.place, record, entries, path, faults)
+            table(&node.location, record, entries, path, faults)
         }
         (ShapeKind::Choice(shapes), _) => match choose(node, shapes, path, faults) {
             ShapeChoice::Shape(shape) => check(node, shape, path, faults),
@@ -52,7 +52,7 @@ pub(crate) fn check(node: &DeckNode, shape: &ValueShape, path: &str, faults: &mu
     }
 }
 
-/// A number must be finite and within the bounds.
+/// Checks that a number is finite and within its bounds.
 fn range(node: &DeckNode, shape: &ValueShape, number: f64, path: &str, faults: &mut Vec<Fault>) {
     let unit = shape
         .unit
@@ -60,7 +60,7 @@ fn range(node: &DeckNode, shape: &ValueShape, number: f64, path: &str, faults: &
         .map_or(String::new(), |unit| format!(" ({unit})"));
     if !number.is_finite() {
         faults.push(Fault::at(
-            &node.place,
+            &node.location,
             format!("`{path}` must be a finite number, found {number:?}"),
         ));
     } else if let Some(bounds) = [shape.bounds, shape.width]
@@ -69,12 +69,13 @@ fn range(node: &DeckNode, shape: &ValueShape, number: f64, path: &str, faults: &
     {
         let bounds = bounds.text().unwrap_or_default();
         faults.push(Fault::at(
-            &node.place,
+            &node.location,
             format!("`{path}` must be {bounds}{unit}, found {}", node.shown()),
         ));
     }
 }
 
+/// Checks the length of a text.
 fn length(
     node: &DeckNode,
     allowed: (Option<u64>, Option<u64>),
@@ -90,20 +91,21 @@ fn length(
                 format!("`{path}` must have at least {least} characters, found {length}")
             }
         };
-        faults.push(Fault::at(&node.place, message));
+        faults.push(Fault::at(&node.location, message));
     } else if let Some(most) = allowed.1.filter(|most| length > *most) {
         let message = format!("`{path}` must have at most {most} characters, found {length}");
-        faults.push(Fault::at(&node.place, message));
+        faults.push(Fault::at(&node.location, message));
     }
 }
 
+/// Checks that `word` is one of `words`.
 fn word(node: &DeckNode, words: &[&str], word: &str, path: &str, faults: &mut Vec<Fault>) {
     if !words.contains(&word) {
-        faults.push(Fault::at(&node.place, not_among(path, word, words)));
+        faults.push(Fault::at(&node.location, not_among(path, word, words)));
     }
 }
 
-/// The message about a word at `path` that is none of `words`.
+/// Returns the error message for a word at `path` that is not in `words`.
 pub(crate) fn not_among(path: &str, word: &str, words: &[&str]) -> String {
     let allowed = words
         .iter()
@@ -124,6 +126,7 @@ pub(crate) fn not_among(path: &str, word: &str, words: &[&str]) -> String {
     )
 }
 
+/// Checks the length and the elements of a list.
 fn elements(
     node: &DeckNode,
     list: &ListShape,
@@ -138,7 +141,7 @@ fn elements(
             list.expected(),
             node.shown()
         );
-        faults.push(Fault::at(&node.place, message));
+        faults.push(Fault::at(&node.location, message));
     }
     for (i, item) in items.iter().enumerate() {
         check(item, &list.item, &format!("{path}[{i}]"), faults);
@@ -147,7 +150,7 @@ fn elements(
 
 /// Checks the keys of a table and their values. `path` is empty for the top level.
 pub(crate) fn table(
-    place: &SourceSpan,
+    location: &SourceSpan,
     record: &TableShape,
     entries: &[KeyValue],
     path: &str,
@@ -160,7 +163,7 @@ pub(crate) fn table(
             (None, Some(shape)) => check(&entry.node, shape, &name, faults),
             (None, None) => {
                 let known: Vec<&str> = record.keys().collect();
-                faults.push(unknown_key(&entry.key_place, &entry.key, path, &known));
+                faults.push(unknown_key(&entry.key_location, &entry.key, path, &known));
             }
         }
     }
@@ -172,20 +175,20 @@ pub(crate) fn table(
                 field.key,
                 field.shape.expected()
             );
-            faults.push(Fault::at(place, message));
+            faults.push(Fault::at(location, message));
         }
     }
 }
 
-/// Which shape of several a value is held against.
+/// Result of choosing a shape for a value that may have several.
 pub(crate) enum ShapeChoice<'a> {
     Shape(&'a ValueShape),
-    /// None: the tag is wrong, and that was reported.
+    /// No shape, because the tag is wrong; this error has been reported.
     Reported,
     None,
 }
 
-/// The shape among `shapes` that `node` was meant to have, so that the messages are about that one.
+/// Chooses the shape that `node` was most likely meant to have, so that error messages refer to it.
 pub(crate) fn choose<'a>(
     node: &DeckNode,
     shapes: &'a [ValueShape],
@@ -211,7 +214,7 @@ pub(crate) fn choose<'a>(
         check(node, shape, path, &mut found);
         found.len()
     };
-    // The one with the fewest problems is the likeliest; the first of equals.
+    // The shape with the fewest errors is the most likely; ties go to the first.
     candidates
         .into_iter()
         .min_by_key(problems)
@@ -238,7 +241,7 @@ fn by_tag<'a>(
     let Some(KeyValue { node: found, .. }) = node.get(key) else {
         let words = words.join(", ");
         let message = format!("{}missing key `{key}` (one of {words})", within(path));
-        faults.push(Fault::at(&node.place, message));
+        faults.push(Fault::at(&node.location, message));
         return Some(ShapeChoice::Reported);
     };
     let path = join(path, key);
@@ -249,12 +252,13 @@ fn by_tag<'a>(
         },
         _ => {
             let message = format!("`{path}` must be a word, found {}", found.shown());
-            faults.push(Fault::at(&found.place, message));
+            faults.push(Fault::at(&found.location, message));
         }
     }
     Some(ShapeChoice::Reported)
 }
 
+/// Returns `true` if the value has the type of the shape.
 fn same_kind(node: &DeckNode, shape: &ValueShape) -> bool {
     match (&shape.kind, &node.value) {
         (ShapeKind::Any, _) | (ShapeKind::Boolean, DeckValue::Boolean(_)) => true,
@@ -269,7 +273,7 @@ fn same_kind(node: &DeckNode, shape: &ValueShape) -> bool {
     }
 }
 
-/// `path.key`, or `key` at the top level.
+/// Returns `path.key`, or `key` at the top level.
 pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() {
         key.to_string()
@@ -278,6 +282,7 @@ pub(crate) fn join(path: &str, key: &str) -> String {
     }
 }
 
+/// Returns the prefix of messages about a table.
 fn within(path: &str) -> String {
     if path.is_empty() {
         String::new()
@@ -286,9 +291,9 @@ fn within(path: &str) -> String {
     }
 }
 
-/// The fault of a key that the table at `path` does not have.
+/// Returns the fault for a key that the table at `path` does not have.
 pub(crate) fn unknown_key<S: AsRef<str>>(
-    place: &SourceSpan,
+    location: &SourceSpan,
     key: &str,
     path: &str,
     known: &[S],
@@ -298,12 +303,12 @@ pub(crate) fn unknown_key<S: AsRef<str>>(
     } else {
         format!(" in [{path}]")
     };
-    unknown(place, format!("unknown key `{key}`{table}"), key, known)
+    unknown(location, format!("unknown key `{key}`{table}"), key, known)
 }
 
-/// The fault of a name that is none of the `known` ones: `message` and the nearest name, or all of them.
+/// Returns the fault for an unknown name: `message`, then the most similar known name or all known names.
 pub(crate) fn unknown<S: AsRef<str>>(
-    place: &SourceSpan,
+    location: &SourceSpan,
     message: String,
     name: &str,
     known: &[S],
@@ -314,5 +319,5 @@ pub(crate) fn unknown<S: AsRef<str>>(
         None if known.is_empty() => String::new(),
         None => format!("; known are {}", known.join(", ")),
     };
-    Fault::at(place, message + &hint)
+    Fault::at(location, message + &hint)
 }

@@ -1,4 +1,4 @@
-//! Numbers with names, and expressions where numbers are wanted.
+//! Named constants, and expressions in place of numbers.
 
 use crate::check::{ShapeChoice, choose, join};
 use crate::error::{DeckError, Fault, SourceSpan};
@@ -6,28 +6,28 @@ use crate::formula::{Formula, FormulaError, is_free_name};
 use crate::shape::{ShapeKind, ValueShape};
 use crate::tree::{DeckNode, DeckValue, KeyValue};
 
-/// The table of the constants.
+/// Name of the table of constants.
 pub(crate) const CONSTANTS: &str = "constants";
 
-/// The largest number below which every double that is whole is one integer.
+/// Largest number up to which each integer is a distinct double (2^53).
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 /// Constants by name, in the order of the deck.
 pub(crate) type Constants = Vec<(String, f64)>;
 
-/// The names that numbers and formulas of a deck may use.
+/// Names available to expressions and formulas of a deck.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NamedNumbers {
-    /// The deck's own, in its order.
+    /// Constants of the deck, in its order.
     pub own: Constants,
-    /// Those, and the words for units that are no names of the deck's own.
+    /// These constants, then the units that are not hidden by them.
     pub known: Constants,
 }
 
-/// Reads the constants of a deck, which may use `words`; a constant of such a name goes first.
+/// Reads the constants of a deck, which may use `words`; a constant hides a word of the same name.
 ///
 /// # Errors
-/// No table; a name that formulas use already or that is none; a value that is no finite number.
+/// The entry is not a table, a name is invalid or reserved, or a value is not a finite number.
 pub(crate) fn constants(
     root: &DeckNode,
     words: &[(String, f64)],
@@ -47,7 +47,7 @@ pub(crate) fn constants(
     };
     if !matches!(table.node.value, DeckValue::Table(_)) {
         let message = format!("`{CONSTANTS}` must be a table, written [{CONSTANTS}]");
-        return Err(Fault::at(&table.node.place, message).into());
+        return Err(Fault::at(&table.node.location, message).into());
     }
     for entry in table.node.entries() {
         let named = (entry.key.clone(), constant(entry, &found.known)?);
@@ -57,25 +57,25 @@ pub(crate) fn constants(
     Ok(found)
 }
 
-/// The value of a constant, which may use those that are `known`.
+/// Evaluates a constant, which may use the `known` names.
 fn constant(entry: &KeyValue, known: &[(String, f64)]) -> Result<f64, DeckError> {
     let path = format!("{CONSTANTS}.{}", entry.key);
     if !is_free_name(&entry.key) {
         let message = format!(
-            "`{path}`: a constant's name has letters, digits and `_`, and is no word of formulas"
+            "`{path}`: the name of a constant must consist of letters, digits and `_`, and must not be a word of formulas"
         );
-        return Err(Fault::at(&entry.key_place, message).into());
+        return Err(Fault::at(&entry.key_location, message).into());
     }
     let expected = "a number or an expression";
     let value = number(&entry.node, &path, expected, known).map_err(|fault| *fault)?;
     if !value.is_finite() {
         let message = format!("`{path}` must be a finite number, found {value:?}");
-        return Err(Fault::at(&entry.node.place, message).into());
+        return Err(Fault::at(&entry.node.location, message).into());
     }
     Ok(value)
 }
 
-/// The number that `node` is or says.
+/// Returns the number given by `node`, a number or an expression.
 fn number(
     node: &DeckNode,
     path: &str,
@@ -92,11 +92,11 @@ fn number(
                 let message = format!("{}: {}", refused(), error.message());
                 Box::new(formula_fault(node, text, &error, &message))
             }),
-        _ => Err(Box::new(Fault::at(&node.place, refused()))),
+        _ => Err(Box::new(Fault::at(&node.location, refused()))),
     }
 }
 
-/// Takes texts where `shape` wants numbers as expressions: `height = "5/3"`, `radius = "2*r0"`; what is none stays a text.
+/// Evaluates texts as expressions where `shape` needs numbers: `height = "5/3"`, `radius = "2*r0"`.
 pub(crate) fn evaluate_expressions(
     node: &mut DeckNode,
     shape: &ValueShape,
@@ -134,7 +134,7 @@ pub(crate) fn evaluate_expressions(
     }
 }
 
-/// The shape among `shapes` that a value has, or that a text has which none of them wants: a number.
+/// Returns the shape that a value has; a number if the value is a text and no shape accepts texts.
 fn intended_shape<'a>(node: &DeckNode, shapes: &'a [ValueShape]) -> Option<&'a ValueShape> {
     let numeric =
         |shape: &&ValueShape| matches!(shape.kind, ShapeKind::Number | ShapeKind::Integer);
@@ -151,7 +151,7 @@ fn intended_shape<'a>(node: &DeckNode, shapes: &'a [ValueShape]) -> Option<&'a V
     }
 }
 
-/// An integer where one is wanted and found.
+/// Converts to an integer if the shape is an integer and the value is one.
 fn to_integer(value: f64, kind: &ShapeKind) -> DeckValue {
     match kind {
         ShapeKind::Integer if value.fract() == 0.0 && value.abs() <= MAX_EXACT_INTEGER => {
@@ -161,25 +161,25 @@ fn to_integer(value: f64, kind: &ShapeKind) -> DeckValue {
     }
 }
 
-/// What is wrong in the formula `text`, the value of `node`, at its place in the deck.
+/// Returns the fault for an error in the formula `text`, the value of `node`, with its position in the deck.
 pub(crate) fn formula_fault(
     node: &DeckNode,
     text: &str,
     error: &FormulaError,
     message: &str,
 ) -> Fault {
-    // A text without escapes stands in the deck as it is, behind its quotes.
-    let SourceSpan { source, span } = &node.place;
+    // a text without escapes is the same in the deck, after its quotes
+    let SourceSpan { source, span } = &node.location;
     let raw = source.text.get(span.clone()).unwrap_or_default();
     let offset = raw.find(|c| !"\"'\r\n".contains(c)).unwrap_or_default();
     if !raw[offset..].starts_with(text) {
         let message = format!("{message} (column {})", error.column());
-        return Fault::at(&node.place, message);
+        return Fault::at(&node.location, message);
     }
     let start = span.start + offset;
-    let place = SourceSpan {
+    let location = SourceSpan {
         source: source.clone(),
         span: start + error.span().start..start + error.span().end,
     };
-    Fault::at(&place, message)
+    Fault::at(&location, message)
 }

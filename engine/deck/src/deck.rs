@@ -1,4 +1,4 @@
-//! Decks: reading, overrides, and the tables that the parts of the program take.
+//! Decks: reading, overrides, and the tables taken by the parts of the program.
 
 mod code_units;
 mod missing_file;
@@ -25,29 +25,29 @@ use crate::units::CodeUnits;
 
 /// A configuration deck: TOML tables, each owned by the part of the program that reads it.
 ///
-/// Read or parse a deck, apply overrides, let every owner take its table, and [`finish`](Deck::finish): what nobody
-/// took is an error. [`check`](Deck::check) finds all mistakes of a deck at once.
+/// Read or parse a deck, apply overrides, let every owner take its table, then call [`finish`](Deck::finish), which
+/// rejects unused tables. [`check`](Deck::check) reports all errors of a deck at once.
 #[derive(Clone, Debug)]
 pub struct Deck {
     pub(crate) source: Arc<SourceText>,
     pub(crate) root: DeckNode,
     pub(crate) claims: Vec<Claim>,
-    /// Keys of the overrides.
+    /// Keys that overrides have set.
     pub(crate) overridden: Vec<String>,
     pub(crate) constants: Constants,
-    /// The constants, and the words for units that are none of them.
+    /// The constants, then the units that are not hidden by them.
     pub(crate) known: Constants,
-    /// The units, or what is wrong with them.
+    /// Code units, or the errors in their table.
     pub(crate) units: Result<CodeUnits, DeckError>,
-    /// The tabulated functions, or what is wrong with them.
+    /// Tabulated functions, or the errors in their tables.
     pub(crate) tables: Result<TabulatedFunctions, DeckError>,
 }
 
-/// A table that was taken, with its values after defaults were filled in.
+/// A table that has been taken, with defaults filled in.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
     pub path: String,
-    /// Known keys, of the top level only.
+    /// Known keys; only for the top level.
     pub keys: Vec<String>,
     pub resolved: toml::Table,
 }
@@ -56,14 +56,14 @@ impl Deck {
     /// Reads the deck in the file `path`.
     ///
     /// # Errors
-    /// The file is missing, a directory, unreadable, not UTF-8 or not TOML, or has a key twice.
+    /// The file is missing, a directory, unreadable, not UTF-8 or not TOML, or it has a duplicate key.
     pub fn read(path: impl AsRef<Path>) -> Result<Deck, DeckError> {
         let path = path.as_ref();
         let name = path.display().to_string();
         if path.is_dir() {
             return Err(DeckError::new(
                 name,
-                "is a directory; give the deck file in it",
+                "is a directory; give the path of a deck file",
             ));
         }
         let bytes = std::fs::read(path).map_err(|error| match error.kind() {
@@ -82,10 +82,10 @@ impl Deck {
         }
     }
 
-    /// Parses the deck `text`, which messages call `name`.
+    /// Parses the deck `text`; messages refer to it by `name`.
     ///
     /// # Errors
-    /// The text is not TOML, has a key twice, or a number that fits no 64 bits; a wrong constant.
+    /// The text is not TOML, has a duplicate key or a number that does not fit 64 bits, or a constant is invalid.
     pub fn parse(name: &str, text: &str) -> Result<Deck, DeckError> {
         let source = SourceText {
             name: name.to_string(),
@@ -126,20 +126,20 @@ impl Deck {
         Ok(deck)
     }
 
-    /// The folder of the deck's file, from which relative paths in it lead; `None` if its name has no folder.
+    /// Returns the folder of the deck file, the base of relative paths; `None` if its name has no folder.
     #[must_use]
     pub fn directory(&self) -> Option<&Path> {
         let folder = Path::new(&self.source.name).parent();
         folder.filter(|folder| !folder.as_os_str().is_empty())
     }
 
-    /// Applies a command-line override `table.key=value`, or `table.list[0].key=value`.
+    /// Applies a command-line override `table.key=value` or `table.list[0].key=value`.
     ///
-    /// The value is TOML; what is not TOML is taken as a text, so that words and formulas need no quotes. Whether the
-    /// key exists and the value fits is checked when the table is taken.
+    /// The value is TOML; anything else is read as a text, so that words and formulas need no quotes. Key and value are
+    /// checked when the table is taken.
     ///
     /// # Errors
-    /// The argument is malformed, or leads through something that is not a table; a constant becomes wrong.
+    /// The argument is malformed, its path leads through a value that is not a table, or a constant becomes invalid.
     pub fn set(&mut self, argument: &str) -> Result<(), DeckError> {
         set(&mut self.root, argument)?;
         self.read_names()?;
@@ -148,13 +148,13 @@ impl Deck {
         Ok(())
     }
 
-    /// The constants of the table `[constants]` in the order of the deck: each is a number, or an expression of those before it.
+    /// Returns the constants of the table `[constants]` in the order of the deck.
     #[must_use]
     pub fn constants(&self) -> &[(String, f64)] {
         &self.constants
     }
 
-    /// Whether an override names `key`, such as `run.precision`, something in it or the table that it is in.
+    /// Returns `true` if an override has set `key` (such as `run.precision`), a part of it or a table that contains it.
     #[must_use]
     pub fn is_overridden(&self, key: &str) -> bool {
         let holds = |outer: &str, inner: &str| {
@@ -165,16 +165,16 @@ impl Deck {
         self.overridden.iter().any(named)
     }
 
-    /// Whether the deck has `path`, such as `run`, `run.threads` or `mesh.refine[1]`.
+    /// Returns `true` if the deck has `path`, such as `run`, `run.threads` or `mesh.refine[1]`.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
         steps(path).is_some_and(|path| self.root.find(&path).node.is_some())
     }
 
-    /// Takes the keys at the top of the deck that are fields of `T`, with defaults for absent ones.
+    /// Takes the top-level keys that are fields of `T`, with defaults for missing keys.
     ///
     /// # Errors
-    /// As [`table`](Deck::table); keys that are no fields of `T` are left to [`finish`](Deck::finish).
+    /// See [`table`](Deck::table). Keys that are not fields of `T` are reported by [`finish`](Deck::finish).
     pub fn root<T>(&mut self) -> Result<T, DeckError>
     where
         T: DeserializeOwned + Serialize + JsonSchema,
@@ -184,11 +184,11 @@ impl Deck {
         self.take(&shape, "", keys, None)
     }
 
-    /// Takes the table at `path` (such as `run`, or `mesh.refine[0]`), with defaults for absent keys.
+    /// Takes the table at `path` (such as `run` or `mesh.refine[0]`), with defaults for missing keys.
     ///
     /// # Errors
-    /// Every unknown key, missing key, value of a wrong kind, out of range or not among the allowed words, each with its
-    /// place.
+    /// Lists each unknown or missing key and each value of the wrong type, out of range or not among the allowed words,
+    /// with its position.
     pub fn table<T>(&mut self, path: &str) -> Result<T, DeckError>
     where
         T: DeserializeOwned + Serialize + JsonSchema,
@@ -196,11 +196,11 @@ impl Deck {
         self.take(&TableSchema::of::<T>(path).shape(), path, Vec::new(), None)
     }
 
-    /// Takes the table at `path`, an element of a list of tables of several owners (such as `mesh.refine[0]`), without
-    /// its key `tag`, by which the caller knew it for its own; see [`OpenTable`](crate::OpenTable).
+    /// Takes the table at `path`, an element of a list whose elements have different owners (such as `mesh.refine[0]`).
+    /// The key `tag`, which selects the owner, is removed; see [`OpenTable`](crate::OpenTable).
     ///
     /// # Errors
-    /// As [`table`](Deck::table).
+    /// See [`table`](Deck::table).
     pub fn variant<T>(&mut self, path: &str, tag: &str) -> Result<T, DeckError>
     where
         T: DeserializeOwned + Serialize + JsonSchema,
@@ -229,7 +229,7 @@ impl Deck {
         DeckError::check(faults)?;
         let empty = || toml::Value::Table(toml::Table::new());
         let value = node.as_ref().map_or_else(empty, DeckNode::to_toml);
-        // The shape was checked; what serde refuses beyond it is a condition of the type itself.
+        // the shape has been checked; serde may still reject conditions of the type itself
         let table: T = value
             .try_into()
             .map_err(|error| self.serde_error(path, &error))?;
@@ -249,9 +249,9 @@ impl Deck {
         Ok(table)
     }
 
-    /// The error of a value below `path` that its own type refused.
+    /// Returns the error for a value at or inside `path` that its type rejected.
     pub(crate) fn serde_error(&self, path: &str, error: &toml::de::Error) -> DeckError {
-        // Only the text of the error has the keys; it ends with "in `key.key`".
+        // only the text of the error contains the keys; it ends with "in `key.key`"
         let text = error.to_string();
         let keys = text
             .trim_end()
@@ -261,8 +261,8 @@ impl Deck {
         self.error_at(&path, format!("`{path}`: {}", error.message()))
     }
 
-    /// The table at `path` as its checks want it: of the top level only the keys that `shape` knows, with overrides of
-    /// texts as texts, and placed at its header. `None` if the deck does not have it.
+    /// Returns the table at `path` for checking: the top level with only the keys of `shape`, overrides of texts restored to
+    /// texts, and the position of its header. `None` if the deck does not have it.
     fn table_node(&self, shape: &ValueShape, path: &str) -> Option<DeckNode> {
         let mut node = if path.is_empty() {
             let known = self
@@ -270,13 +270,13 @@ impl Deck {
                 .entries()
                 .iter()
                 .filter(|entry| shape.keys().any(|key| key == entry.key));
-            let place = SourceSpan {
+            let location = SourceSpan {
                 source: self.source.clone(),
                 span: 0..0,
             };
             DeckNode {
                 value: DeckValue::Table(known.cloned().collect()),
-                place,
+                location,
             }
         } else {
             let path = steps(path)?;
@@ -284,14 +284,14 @@ impl Deck {
             let node = found.node?;
             DeckNode {
                 value: node.value.clone(),
-                place: found.place.unwrap_or(&node.place).clone(),
+                location: found.location.unwrap_or(&node.location).clone(),
             }
         };
         restore_texts(&mut node, shape);
         Some(node)
     }
 
-    /// The table at `path` as [`table_node`](Self::table_node), with numbers in place of expressions, and the key `tag` of it.
+    /// Returns [`table_node`](Self::table_node) with evaluated expressions, and its entry `tag`; adds all errors to `faults`.
     pub(crate) fn checked_table(
         &self,
         shape: &ValueShape,
@@ -307,7 +307,7 @@ impl Deck {
         }
         let mut found = Vec::new();
         self.check_table(node.as_ref(), shape, path, &mut found);
-        // what is wrong with an expression says more than that it is no number
+        // the error in an expression replaces the error that it is not a number
         let explained = |fault: &Fault, by: &Fault| {
             by.line == fault.line && by.message.starts_with(&fault.message)
         };
@@ -316,7 +316,7 @@ impl Deck {
         (node, tag)
     }
 
-    /// Checks a table; an absent one is in order unless it has keys without defaults.
+    /// Checks a table; a missing table is valid unless it has required keys.
     fn check_table(
         &self,
         node: Option<&DeckNode>,
@@ -333,7 +333,7 @@ impl Deck {
                     "`{path}` must be a table, written [{path}], found {}",
                     node.shown()
                 );
-                faults.push(Fault::at(&node.place, message));
+                faults.push(Fault::at(&node.location, message));
             }
             None => {
                 let missing: Vec<&str> = shape.required().collect();
@@ -348,19 +348,18 @@ impl Deck {
         }
     }
 
-    /// Checks all of `tables` at once, without taking them: every mistake in the deck in one error, unknown tables
-    /// included.
+    /// Checks all `tables` without taking them, and reports all errors in the deck, including unknown tables.
     ///
     /// # Errors
-    /// As [`table`](Deck::table) and [`finish`](Deck::finish).
+    /// See [`table`](Deck::table) and [`finish`](Deck::finish).
     pub fn check(&self, tables: &[TableSchema]) -> Result<(), DeckError> {
         self.check_among(tables, &[])
     }
 
-    /// As [`check`](Deck::check); hints at unknown tables also name the `others`, which decks may do without.
+    /// Works as [`check`](Deck::check); suggestions for unknown tables include `others`, which are optional.
     ///
     /// # Errors
-    /// As [`check`](Deck::check).
+    /// See [`check`](Deck::check).
     pub fn check_among(&self, tables: &[TableSchema], others: &[&str]) -> Result<(), DeckError> {
         let mut faults = Vec::new();
         let mut keys = Vec::new();
@@ -381,10 +380,10 @@ impl Deck {
         DeckError::check(faults)
     }
 
-    /// Ends the reading.
+    /// Checks that the whole deck has been taken.
     ///
     /// # Errors
-    /// Every table and top-level key that nobody took, each with its place and the nearest known name.
+    /// Lists each table and top-level key that has not been taken, with its position and the most similar known name.
     pub fn finish(&self) -> Result<(), DeckError> {
         self.curves()?;
         let keys: Vec<String> = self

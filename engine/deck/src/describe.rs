@@ -6,29 +6,29 @@ use serde_json::Value as Json;
 use crate::schema::TableSchema;
 use crate::shape::{ShapeKind, TableShape, ValueShape};
 
-/// All that is known about one parameter.
+/// Documentation of one parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParameterDoc {
-    /// The key within its table; `refine[].field` in a list of tables, `refine[gradient].field` if only tables whose
-    /// tag is `gradient` have it.
+    /// Key within its table; `refine[].field` in a list of tables, `refine[gradient].field` if only tables with
+    /// tag `gradient` have it.
     pub key: String,
-    /// What values it takes: `number`, `3 numbers`, `word`, `number or a list of numbers` …
+    /// Type of its values: `number`, `3 numbers`, `word`, `number or a list of numbers` …
     pub kind: String,
-    /// The unit of its numbers.
+    /// Unit of its numbers.
     pub unit: Option<String>,
-    /// The default as TOML; `None` if the key is required or unset by default.
+    /// Default as TOML; `None` if the key is required or unset by default.
     pub default: Option<String>,
-    /// The key cannot be left out.
+    /// `true` if the key must be given.
     pub required: bool,
-    /// The range of its numbers, such as `above 0 and at most 1`.
+    /// Range of its numbers, such as `above 0 and at most 1`.
     pub range: Option<String>,
-    /// The allowed words, each with its documentation; empty if it takes no words.
+    /// Allowed words, each with its documentation; empty if it takes no words.
     pub allowed: Vec<(String, String)>,
-    /// The documentation.
+    /// Documentation text.
     pub doc: String,
 }
 
-/// Describes the parameters of the struct `T`, in the order of its fields; tables within it follow their key.
+/// Describes the parameters of the struct `T` in the order of its fields; nested tables follow their key.
 #[must_use]
 pub fn describe<T: JsonSchema>() -> Vec<ParameterDoc> {
     describe_table(&TableSchema::of::<T>(""))
@@ -58,7 +58,7 @@ fn within(shape: &ValueShape, prefix: &str, docs: &mut Vec<ParameterDoc>) {
     }
 }
 
-/// The keys of one variant of a tagged table; the tag itself carries the variant's documentation.
+/// Describes the keys of one variant of a tagged table; the tag carries the variant's documentation.
 fn variant(record: &TableShape, shape: &ValueShape, prefix: &str, docs: &mut Vec<ParameterDoc>) {
     let Some((tag, word)) = record.tag() else {
         return fields(record, prefix, None, docs);
@@ -139,7 +139,7 @@ fn words(shape: &ValueShape) -> Vec<(String, String)> {
     }
 }
 
-/// A JSON value as TOML on one line.
+/// Writes a JSON value as TOML on one line.
 fn inline_toml(value: &Json) -> Option<String> {
     toml::Value::try_from(value)
         .ok()

@@ -1,47 +1,47 @@
-//! Errors that point at their place in a deck.
+//! Errors with their position in a deck.
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A text that values were read from: the deck's file or one command-line override.
+/// A text that values are read from: the deck file or one command-line override.
 #[derive(Debug)]
 pub(crate) struct SourceText {
-    /// What messages call it: the file's path, or `--set` and the argument.
+    /// Name in messages: the path of the file, or `--set` and the argument.
     pub name: String,
     /// The whole text.
     pub text: String,
-    /// A file has lines; an override is one argument that its name already shows.
+    /// `true` for a file, which has lines; `false` for an override.
     pub is_file: bool,
 }
 
-/// A stretch of bytes in a source.
+/// A range of bytes in a source.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceSpan {
     pub source: Arc<SourceText>,
     pub span: Range<usize>,
 }
 
-/// One mistake in a deck or in an override, with its place.
+/// One error in a deck or an override, with its position.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// The file's path, or `--set` and the argument; empty if the fault belongs to neither.
+    /// Path of the file, or `--set` and the argument; empty if the fault belongs to neither.
     pub origin: String,
-    /// Line in the file, from 1; `None` if the fault has no place in a file.
+    /// Line in the file, from 1; `None` if the fault has no position in a file.
     pub line: Option<usize>,
-    /// Column in characters, from 1; `None` if the fault has no place.
+    /// Column in characters, from 1; `None` if the fault has no position.
     pub column: Option<usize>,
     /// What is wrong and what would be right.
     pub message: String,
-    /// The source line with a caret range below it; empty if the fault has no place.
+    /// Source line with a caret range below it; empty if the fault has no position.
     pub excerpt: String,
 }
 
 impl Fault {
-    /// A fault at `place`.
-    pub(crate) fn at(place: &SourceSpan, message: impl Into<String>) -> Self {
-        let source = &place.source;
-        let (line, column, excerpt) = locate(&source.text, &place.span, source.is_file);
+    /// Creates a fault at `location`.
+    pub(crate) fn at(location: &SourceSpan, message: impl Into<String>) -> Self {
+        let source = &location.source;
+        let (line, column, excerpt) = locate(&source.text, &location.span, source.is_file);
         Fault {
             origin: source.name.clone(),
             line: source.is_file.then_some(line),
@@ -51,7 +51,7 @@ impl Fault {
         }
     }
 
-    /// A fault of a whole file or argument.
+    /// Creates a fault of a whole file or argument.
     pub(crate) fn of(origin: impl Into<String>, message: impl Into<String>) -> Self {
         Fault {
             origin: origin.into(),
@@ -80,40 +80,40 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Everything found wrong in a deck, in the order of the places.
+/// All errors found in a deck, in the order of their positions.
 ///
-/// `Display` gives `file:line:column: message` and the source line with a caret range for each fault.
+/// `Display` writes `file:line:column: message` and the source line with a caret range for each fault.
 #[derive(Clone, Debug)]
 pub struct DeckError {
     faults: Vec<Fault>,
 }
 
 impl DeckError {
-    /// An error without a place, for example of a file that cannot be read.
+    /// Creates an error without position, for example for a file that cannot be read.
     #[must_use]
     pub fn new(origin: impl Into<String>, message: impl Into<String>) -> Self {
         Fault::of(origin, message).into()
     }
 
-    /// The faults, in the order in which they are printed; never empty.
+    /// Returns the faults in the order in which they are printed; never empty.
     #[must_use]
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
 
-    /// Adds the faults of `other`, so that independent mistakes are reported together.
+    /// Adds the faults of `other`, so that independent errors are reported together.
     #[must_use]
     pub fn and(mut self, other: DeckError) -> Self {
         self.faults.extend(other.faults);
         self
     }
 
-    /// `Ok(())` if `faults` is empty; otherwise all of them in the order of their places, without repetitions.
+    /// Returns all `faults` as one error, sorted by position and without repetitions; `Ok(())` if there are none.
     pub(crate) fn check(mut faults: Vec<Fault>) -> Result<(), DeckError> {
         if faults.is_empty() {
             return Ok(());
         }
-        // Stable: faults at one place stay in the order in which they were found, and overrides follow the file.
+        // stable sort: faults at one position keep their order, and overrides follow the file
         faults.sort_by_key(|fault| (fault.line.is_none(), fault.line, fault.column));
         faults.dedup_by(|a, b| a.line == b.line && a.column == b.column && a.message == b.message);
         Err(DeckError { faults })
@@ -142,10 +142,10 @@ impl fmt::Display for DeckError {
 
 impl std::error::Error for DeckError {}
 
-/// Longest stretch of a source line that an excerpt shows, in characters.
+/// Maximum number of characters of a source line in an excerpt.
 const EXCERPT: usize = 100;
 
-/// Line and column (from 1) of `span.start`, and the line with carets below the part of the span that lies in it.
+/// Returns line and column (from 1) of `span.start`, and the line with carets below the span.
 fn locate(text: &str, span: &Range<usize>, numbered: bool) -> (usize, usize, String) {
     let start = floor_boundary(text, span.start);
     let end = floor_boundary(text, span.end).max(start);
@@ -164,7 +164,7 @@ fn locate(text: &str, span: &Range<usize>, numbered: bool) -> (usize, usize, Str
     } else {
         0
     };
-    // One character a column, whatever the terminal does with tabs and control characters.
+    // one column per character: control characters and tabs become blanks
     let window: String = shown
         .chars()
         .skip(from)
@@ -187,7 +187,7 @@ fn locate(text: &str, span: &Range<usize>, numbered: bool) -> (usize, usize, Str
     (line, column, excerpt)
 }
 
-/// The last character boundary at or before `at`.
+/// Returns the last character boundary at or before `at`.
 fn floor_boundary(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

@@ -1,9 +1,9 @@
 //! Configuration decks and formulas.
 //!
-//! A *deck* is a TOML text. Each part of the program owns one table of it, a struct; the JSON schema that `schemars`
-//! derives from the struct is the one source of documentation, defaults, units, ranges and allowed words. From it the
-//! deck is checked with messages that point at the mistake ([`Deck`]), parameters are listed ([`describe`]), and editors
-//! complete decks ([`schema`]). A *formula* ([`Formula`]) is an expression such as `"1 + 0.1*sin(2*pi*x)"`.
+//! A *deck* is a TOML text. Each part of the program owns one table, described by a struct. The JSON schema that `schemars`
+//! derives from the struct is the only source of documentation, defaults, units, ranges and allowed words. It is used to
+//! check decks ([`Deck`]), to list parameters ([`describe`]) and to complete decks in editors ([`schema`]). A *formula*
+//! ([`Formula`]) is an expression such as `"1 + 0.1*sin(2*pi*x)"`.
 //!
 //! ```
 //! use nestar_deck::{Deck, deck};
@@ -68,7 +68,7 @@ pub use tables::{
 };
 pub use units::{CodeUnits, UnitsConfig};
 
-/// What the code that `#[deck]` makes refers to.
+/// Crates used by code that `#[deck]` generates.
 #[doc(hidden)]
 pub mod macro_support {
     pub use schemars;

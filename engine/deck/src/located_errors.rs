@@ -1,4 +1,4 @@
-//! Errors of the deck's owners, at their place in the deck.
+//! Errors raised by owners of tables, with their position in the deck.
 
 use crate::check;
 use crate::constants::{CONSTANTS, formula_fault};
@@ -8,23 +8,22 @@ use crate::formula::Formula;
 use crate::tree::{KeyValue, steps};
 
 impl Deck {
-    /// An error at `path` (such as `mesh.max_level` or `mesh.refine[1].threshold[0]`), for checks across keys.
+    /// Returns an error at `path` (such as `mesh.max_level` or `mesh.refine[1].threshold[0]`), for checks across keys.
     ///
-    /// It points at the value, at the table around it if the value is a default, and names the file if the deck does not
-    /// have the table either.
+    /// It points at the value, or at its table if the value is a default; without the table it names only the file.
     #[must_use]
     pub fn error_at(&self, path: &str, message: impl Into<String>) -> DeckError {
-        match steps(path).and_then(|path| self.root.find(&path).place.cloned()) {
-            Some(place) => Fault::at(&place, message).into(),
+        match steps(path).and_then(|path| self.root.find(&path).location.cloned()) {
+            Some(location) => Fault::at(&location, message).into(),
             None => Fault::of(&self.source.name, message).into(),
         }
     }
 
-    /// An error at the key `key` of the table at `table`, for names that users choose: they may be any text.
+    /// Returns an error at `key` of the table at `table`, for keys that are names chosen by users.
     #[must_use]
     pub fn error_at_key(&self, table: &str, key: &str, message: impl Into<String>) -> DeckError {
         match self.entry(table, key) {
-            Some(entry) => Fault::at(&entry.key_place, message).into(),
+            Some(entry) => Fault::at(&entry.key_location, message).into(),
             None => self.error_at(table, message),
         }
     }
@@ -37,29 +36,27 @@ impl Deck {
         node.and_then(|node| node.get(key))
     }
 
-    /// The error of a name that is none of `known`: the key at `path` itself, for tables whose keys depend on the rest of
-    /// the deck, such as scalars by name.
+    /// Returns the error for an unknown key at `path`, for tables whose keys depend on the rest of the deck, such as
+    /// scalars by name.
     #[must_use]
     pub fn unknown_key_at(&self, path: &str, known: &[&str]) -> DeckError {
         let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
         match self.entry(table, key) {
-            Some(entry) => check::unknown_key(&entry.key_place, key, table, known).into(),
+            Some(entry) => check::unknown_key(&entry.key_location, key, table, known).into(),
             None => self.error_at(path, format!("unknown key `{path}`")),
         }
     }
 
-    /// The error of a word at `path` that is none of `known`, for words that are registered while the program starts,
-    /// such as the name of a scenario.
+    /// Returns the error for an unknown word at `path`, for words that are registered at run time, such as scenarios.
     #[must_use]
     pub fn unknown_word_at(&self, path: &str, word: &str, known: &[&str]) -> DeckError {
         self.error_at(path, check::not_among(path, word, known))
     }
 
-    /// Compiles `text`, the value of the key at `path`, as a formula of `variables` and the deck's constants and
-    /// tabulated functions.
+    /// Compiles `text`, the value at `path`, as a formula of `variables`, constants and tabulated functions.
     ///
     /// # Errors
-    /// What is wrong in the formula, at its place in the deck; a constant with the name of a variable; a wrong table of numbers.
+    /// The formula is invalid, a constant has the name of a variable, or a tabulated function is invalid.
     pub fn formula(
         &self,
         path: &str,
@@ -68,8 +65,7 @@ impl Deck {
     ) -> Result<Formula, DeckError> {
         let hidden = |name: &&&str| self.constants().iter().any(|(own, _)| own == **name);
         if let Some(name) = variables.iter().find(hidden) {
-            let message =
-                format!("`{path}` has a variable of the name `{name}`; rename the constant");
+            let message = format!("`{path}` has a variable named `{name}`; rename the constant");
             return Err(self.error_at(&format!("{CONSTANTS}.{name}"), message));
         }
         self.units()?;

@@ -1,10 +1,10 @@
-//! The nearest known name to a misspelt one.
+//! Suggestions for misspelt names.
 
-/// The name among `known` that is most likely meant by `word`, or `None` if no name is near.
+/// Returns the name in `known` that is most similar to `word`; `None` if no name is similar.
 ///
-/// Distance is the number of inserted, deleted, replaced or swapped neighbouring characters (optimal string
-/// alignment), upper and lower case and `-` and `_` counted as equal. A name is near if at most a third of the longer
-/// word (and at least one character) differs, or if one word begins the other and is three characters or longer.
+/// The distance is the optimal string alignment distance: the number of inserted, deleted, replaced or swapped adjacent
+/// characters. Case is ignored, and `-` equals `_`. A name is similar if at most a third of the longer word differs (at
+/// least one character is allowed), or if one word is a prefix of the other and has at least three characters.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain =
@@ -22,7 +22,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         if begins && wanted.len().min(letters.len()) >= 3 {
             steps = steps.min(allowed);
         }
-        // A one-letter name is within one replacement of every other one.
+        // every one-letter name is one replacement away from any other
         let unrelated = steps >= wanted.len().max(letters.len());
         if steps <= allowed
             && !(unrelated && steps > 0)
@@ -34,7 +34,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     best.map(|(_, name)| name)
 }
 
-/// Optimal string alignment distance, three rows of the table at a time.
+/// Returns the optimal string alignment distance, keeping three rows of the table.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = vec![0; b.len() + 1];
     let mut last: Vec<usize> = (0..=b.len()).collect();
@@ -57,7 +57,7 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn finds_what_was_meant() {
+    fn finds_the_most_similar_name() {
         let known = ["limiter", "gamma", "riemann", "reconstruction", "left_edge"];
         for (word, meant) in [
             ("limitr", Some("limiter")),

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-/// An interval of numbers; the flags say whether an end itself is excluded.
+/// Interval of numbers; a flag is `true` if the end itself is excluded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct NumberRange {
     pub least: Option<(f64, bool)>,
@@ -10,7 +10,7 @@ pub(crate) struct NumberRange {
 }
 
 impl NumberRange {
-    /// Whether `x` lies in the interval.
+    /// Returns `true` if `x` lies in the interval.
     pub fn contains(&self, x: f64) -> bool {
         self.least
             .is_none_or(|(end, open)| x > end || (x == end && !open))
@@ -19,7 +19,7 @@ impl NumberRange {
                 .is_none_or(|(end, open)| x < end || (x == end && !open))
     }
 
-    /// `above 0 and at most 1`, or `None` if unbounded.
+    /// Describes the interval, such as `above 0 and at most 1`; `None` if it is unbounded.
     pub fn text(&self) -> Option<String> {
         let least = self.least.map(|(end, open)| {
             format!("{} {}", if open { "above" } else { "at least" }, plain(end))
@@ -33,7 +33,7 @@ impl NumberRange {
         }
     }
 
-    /// The tighter of both intervals.
+    /// Returns the intersection of both intervals.
     pub fn within(self, outer: NumberRange) -> NumberRange {
         let tighter = |a: Option<(f64, bool)>, b: Option<(f64, bool)>, sign: f64| match (a, b) {
             (Some(a), Some(b)) if a.0 == b.0 => Some((a.0, a.1 || b.1)),
@@ -46,7 +46,7 @@ impl NumberRange {
         }
     }
 
-    /// The interval that a JSON schema states.
+    /// Reads the interval from a JSON schema.
     pub fn of(schema: &Json) -> NumberRange {
         let end = |closed: &str, open: &str| {
             let number = |key: &str, excluded| schema[key].as_f64().map(|end| (end, excluded));
@@ -58,7 +58,7 @@ impl NumberRange {
         }
     }
 
-    /// The interval of an integer type that the schema does not bound itself.
+    /// Returns the range of an integer type given by its JSON schema format.
     pub fn of_format(format: Option<&str>) -> NumberRange {
         let (least, most) = match format {
             Some("int32") => (f64::from(i32::MIN), f64::from(i32::MAX)),
@@ -72,7 +72,7 @@ impl NumberRange {
     }
 }
 
-/// A number without the `.0` of whole ones.
+/// Formats a number; integers without `.0`.
 fn plain(x: f64) -> String {
     let text = format!("{x:?}");
     text.strip_suffix(".0").unwrap_or(&text).to_string()

@@ -9,13 +9,13 @@ use crate::error::{DeckError, Fault, SourceSpan, SourceText};
 use crate::shape::{ShapeKind, ValueShape};
 use crate::tree::{DeckNode, DeckValue, KeyValue, PathStep, from_value, steps};
 
-/// Most parts of a key; bounds the recursion.
+/// Maximum number of parts of a key; bounds the recursion.
 const MAX_KEY_PARTS: usize = 64;
 
-/// Characters of an override that messages name it by.
+/// Maximum number of characters of an override in messages.
 const MAX_SHOWN_CHARS: usize = 100;
 
-/// Changes `root` as the override `argument` (`table.key=value`) says.
+/// Applies the override `argument` (`table.key=value`) to `root`.
 pub(crate) fn set(root: &mut DeckNode, argument: &str) -> Result<(), DeckError> {
     let source = Arc::new(SourceText {
         name: match argument.char_indices().nth(MAX_SHOWN_CHARS) {
@@ -30,45 +30,46 @@ pub(crate) fn set(root: &mut DeckNode, argument: &str) -> Result<(), DeckError> 
         span: 0..argument.len(),
     };
     let Some(equals) = argument.find('=') else {
-        let message = "an override is written table.key=value, here `=` is missing";
+        let message = "`=` is missing; write table.key=value";
         return Err(Fault::at(&whole, message).into());
     };
     let name = argument[..equals].trim_end();
     if name.trim().is_empty() {
         return Err(Fault::at(&whole, "the key is missing; write table.key=value").into());
     }
-    let key_place = SourceSpan {
+    let key_location = SourceSpan {
         source: source.clone(),
         span: 0..name.len(),
     };
     let Some(path) = steps(name.trim_start()) else {
         let message =
             format!("`{name}` is not a key; write table.key=value or table.list[0].key=value");
-        return Err(Fault::at(&key_place, message).into());
+        return Err(Fault::at(&key_location, message).into());
     };
     if path.len() > MAX_KEY_PARTS {
         let message = format!(
             "a key has at most {MAX_KEY_PARTS} parts, found {}",
             path.len()
         );
-        return Err(Fault::at(&key_place, message).into());
+        return Err(Fault::at(&key_location, message).into());
     }
     let node = value(&source, equals + 1)?;
-    insert(root, &path, node, &key_place).map_err(|message| Fault::at(&key_place, message).into())
+    insert(root, &path, node, &key_location)
+        .map_err(|message| Fault::at(&key_location, message).into())
 }
 
-/// Reads the value that begins at byte `from`: TOML, or else a bare word.
+/// Reads the value that begins at byte `from`: TOML, otherwise a text without quotes.
 fn value(source: &Arc<SourceText>, from: usize) -> Result<DeckNode, DeckError> {
     let text = &source.text[from..];
     let start = from + (text.len() - text.trim_start().len());
     let text = text.trim();
-    let place = SourceSpan {
+    let location = SourceSpan {
         source: source.clone(),
         span: start..start + text.len(),
     };
     if text.is_empty() {
         return Err(Fault::at(
-            &place,
+            &location,
             "the value is missing; write table.key=\"\" for an empty text",
         )
         .into());
@@ -77,7 +78,7 @@ fn value(source: &Arc<SourceText>, from: usize) -> Result<DeckNode, DeckError> {
     let node = match DeValue::parse(text) {
         Ok(value) => shift(from_value(source, value, &mut faults), start),
         Err(error) if text.starts_with(['"', '\'', '[', '{']) => {
-            let span = error.span().map_or(place.span.clone(), |span| {
+            let span = error.span().map_or(location.span.clone(), |span| {
                 start + span.start..start + span.end
             });
             let at = SourceSpan {
@@ -90,19 +91,19 @@ fn value(source: &Arc<SourceText>, from: usize) -> Result<DeckNode, DeckError> {
         }
         Err(_) => DeckNode {
             value: DeckValue::Text(text.to_string()),
-            place,
+            location,
         },
     };
     DeckError::check(faults).map(|()| node)
 }
 
-/// Moves the places of a value that was read from the tail of its source.
+/// Shifts the spans of a value that was read from the tail of its source.
 fn shift(mut node: DeckNode, by: usize) -> DeckNode {
-    let moved = |place: SourceSpan| SourceSpan {
-        span: place.span.start + by..place.span.end + by,
-        ..place
+    let moved = |location: SourceSpan| SourceSpan {
+        span: location.span.start + by..location.span.end + by,
+        ..location
     };
-    node.place = moved(node.place);
+    node.location = moved(node.location);
     node.value = match node.value {
         DeckValue::List(items) => {
             DeckValue::List(items.into_iter().map(|item| shift(item, by)).collect())
@@ -110,7 +111,7 @@ fn shift(mut node: DeckNode, by: usize) -> DeckNode {
         DeckValue::Table(entries) => {
             let entry = |e: KeyValue| KeyValue {
                 key: e.key,
-                key_place: moved(e.key_place),
+                key_location: moved(e.key_location),
                 node: shift(e.node, by),
             };
             DeckValue::Table(entries.into_iter().map(entry).collect())
@@ -120,12 +121,12 @@ fn shift(mut node: DeckNode, by: usize) -> DeckNode {
     node
 }
 
-/// Puts `node` at `path`, making the tables on the way.
+/// Inserts `node` at `path` and creates missing tables.
 pub(crate) fn insert(
     parent: &mut DeckNode,
     path: &[PathStep],
     node: DeckNode,
-    place: &SourceSpan,
+    location: &SourceSpan,
 ) -> Result<(), String> {
     let Some((step, rest)) = path.split_first() else {
         *parent = node;
@@ -133,37 +134,38 @@ pub(crate) fn insert(
     };
     let kind = parent.kind();
     let child = match (step, &mut parent.value) {
-        (PathStep::Key(key), DeckValue::Table(entries)) => child(entries, key, place),
+        (PathStep::Key(key), DeckValue::Table(entries)) => child(entries, key, location),
         (PathStep::Index(i), DeckValue::List(items)) => {
             let count = items.len();
-            let absent = format!("there is no element [{i}]: the list has {count}, counted from 0");
+            let absent =
+                format!("there is no element [{i}]: the list has {count} (counted from 0)");
             items.get_mut(*i).ok_or(absent)?
         }
         (PathStep::Key(key), DeckValue::List(items)) if !items.is_empty() => {
-            let hint = "name its elements [0], [1] …";
-            return Err(format!("`{key}` is looked for in a list; {hint}"));
+            let hint = "select an element with [0], [1], …";
+            return Err(format!("`{key}` is in a list; {hint}"));
         }
         (PathStep::Key(key), _) => {
-            return Err(format!("`{key}` is looked for in {kind}, not a table"));
+            return Err(format!("`{key}` needs a table, found {kind}"));
         }
         (PathStep::Index(i), _) => {
-            return Err(format!("element [{i}] is looked for in {kind}, not a list"));
+            return Err(format!("element [{i}] needs a list, found {kind}"));
         }
     };
-    insert(child, rest, node, place)
+    insert(child, rest, node, location)
 }
 
-/// The value of `key`, an empty table if it is new.
-fn child<'a>(entries: &'a mut Vec<KeyValue>, key: &str, place: &SourceSpan) -> &'a mut DeckNode {
+/// Returns the value of `key`; inserts an empty table if it is missing.
+fn child<'a>(entries: &'a mut Vec<KeyValue>, key: &str, location: &SourceSpan) -> &'a mut DeckNode {
     let at = entries.iter().position(|entry| entry.key == key);
     let at = at.unwrap_or_else(|| {
         let node = DeckNode {
             value: DeckValue::Table(Vec::new()),
-            place: place.clone(),
+            location: location.clone(),
         };
         entries.push(KeyValue {
             key: key.to_string(),
-            key_place: place.clone(),
+            key_location: location.clone(),
             node,
         });
         entries.len() - 1
@@ -171,20 +173,20 @@ fn child<'a>(entries: &'a mut Vec<KeyValue>, key: &str, place: &SourceSpan) -> &
     &mut entries[at].node
 }
 
-/// Takes the values of overrides that TOML reads as numbers or truth values, but `shape` wants as texts, as they were
-/// written: `--set initial.pressure=1` gives the formula "1".
+/// Restores texts of overrides that TOML reads as numbers or booleans where `shape` needs texts: `--set
+/// initial.pressure=1` gives the formula "1".
 pub(crate) fn restore_texts(node: &mut DeckNode, shape: &ValueShape) {
     let bare = matches!(
         node.value,
         DeckValue::Integer(_) | DeckValue::Number(_) | DeckValue::Boolean(_)
     );
     match (&shape.kind, &mut node.value) {
-        (ShapeKind::Text(..), _) if bare && !node.place.source.is_file => {
+        (ShapeKind::Text(..), _) if bare && !node.location.source.is_file => {
             let text = node
-                .place
+                .location
                 .source
                 .text
-                .get(node.place.span.clone())
+                .get(node.location.span.clone())
                 .unwrap_or_default();
             node.value = DeckValue::Text(text.to_string());
         }

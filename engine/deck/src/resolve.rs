@@ -1,4 +1,4 @@
-//! The deck that was run, with all its defaults.
+//! Resolved decks: all tables with their defaults.
 
 use toml::{Table, Value};
 
@@ -9,9 +9,9 @@ use crate::tree::{PathStep, steps};
 use crate::write::document;
 
 impl Deck {
-    /// The deck that was run: every table that was taken, with all its defaults, as TOML.
+    /// Returns the resolved deck as TOML: every taken table with all defaults.
     ///
-    /// It is a deck itself, and resolves to itself.
+    /// The result is a deck that resolves to itself.
     #[must_use]
     pub fn resolved(&self) -> String {
         let mut root = Table::new();
@@ -26,7 +26,7 @@ impl Deck {
             root.insert(TABLES.into(), Value::Table(tables.resolved.clone()));
         }
         let mut claims: Vec<&Claim> = self.claims.iter().collect();
-        // Outer tables first: an inner one that another part took replaces what the outer one says of it.
+        // outer tables first: an inner table with its own owner replaces the entry of the outer table
         claims.sort_by_key(|claim| {
             (
                 !claim.path.is_empty(),
@@ -44,7 +44,7 @@ impl Deck {
     }
 }
 
-/// Puts `table` at `path` below `root`; an index leads into a list that is there already.
+/// Inserts `table` at `path` in `root`; an index needs an existing list.
 fn put(root: &mut Table, path: &[PathStep], table: Table) {
     let Some((PathStep::Key(first), rest)) = path.split_first() else {
         return;

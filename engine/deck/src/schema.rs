@@ -1,4 +1,4 @@
-//! The JSON schemas of tables and of whole decks.
+//! JSON schemas of tables and of whole decks.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -7,32 +7,32 @@ use serde_json::{Map, Value as Json, json};
 use crate::constants::CONSTANTS;
 use crate::shape::ValueShape;
 
-/// A table with any keys, for an element of a list whose elements belong to different owners: `Vec<OpenTable>`.
+/// A table with any keys: an element of a list whose elements have different owners, `Vec<OpenTable>`.
 ///
-/// Each element says by a tag whose it is, and its owner takes it by [`Deck::variant`](crate::Deck::variant).
+/// A tag selects the owner of each element, which takes it with [`Deck::variant`](crate::Deck::variant).
 pub type OpenTable = Map<String, Json>;
 
-/// A table of decks: its name and everything known about its parameters.
+/// Schema of a deck table: its name and parameters.
 #[derive(Clone, Debug)]
 pub struct TableSchema {
     name: String,
     schema: Json,
-    /// Tag and word, if this is a kind of element of the list `name`.
+    /// Tag and word, if this describes elements of the list `name`.
     variant: Option<(String, String)>,
 }
 
 impl TableSchema {
-    /// The parameters of the struct `T` as the table `name`; an empty name stands for the keys at the top of a deck.
+    /// Returns the schema of the struct `T` as the table `name`; an empty name means the top level of a deck.
     ///
-    /// The derived schema of `T` is the one source of documentation, defaults, ranges, units and words:
+    /// The derived schema of `T` is the only source of documentation, defaults, ranges, units and words:
     /// - doc comments of fields and of enum variants document them;
     /// - `#[serde(default)]` on the struct and its `Default` give the defaults;
     /// - `#[schemars(range(min = 0, max = 1))]` bounds a number, `#[schemars(inner(range(min = 0)))]` each number of a
-    ///   list. schemars ignores `range` on any other type: for an untagged "number or list" write
-    ///   `#[schemars(extend("minimum" = 0.0, "maximum" = 1.0))]`, which holds for each number in it;
-    /// - `#[schemars(extend("exclusiveMinimum" = 0.0))]` and `exclusiveMaximum` exclude the end, and hold likewise;
+    ///   list. schemars ignores `range` on other types: for an untagged "number or list" write
+    ///   `#[schemars(extend("minimum" = 0.0, "maximum" = 1.0))]`, which applies to each number;
+    /// - `#[schemars(extend("exclusiveMinimum" = 0.0))]` and `exclusiveMaximum` are exclusive bounds;
     /// - `#[schemars(length(min = 1))]` bounds the length of a text or a list;
-    /// - `#[schemars(extend("unit" = "1/time"))]` names the unit;
+    /// - `#[schemars(extend("unit" = "1/time"))]` gives the unit;
     /// - `#[schemars(extend("elements" = ["x", "y", "z"]))]` names the elements of a list.
     #[must_use]
     pub fn of<T: JsonSchema>(name: &str) -> Self {
@@ -52,8 +52,8 @@ impl TableSchema {
         }
     }
 
-    /// The parameters of the struct `T` as those elements of the list `name` (such as `mesh.refine`) whose key `tag` is
-    /// `word`; the list itself is a `Vec<OpenTable>` of its table. The tag is no field of `T`.
+    /// Returns the schema of the struct `T` for elements of the list `name` (such as `mesh.refine`) whose key `tag` is
+    /// `word`. The list is a `Vec<OpenTable>` of its table, and the tag is not a field of `T`.
     #[must_use]
     pub fn variant<T: JsonSchema>(name: &str, tag: &str, word: &str) -> Self {
         let mut table = TableSchema::of::<T>(name);
@@ -76,14 +76,14 @@ impl TableSchema {
         table
     }
 
-    /// The same where every text with the extension `"words": list` is one of `words`, each with its documentation.
+    /// Restricts texts with the extension `"words": list` to `words`, each given with its documentation.
     #[must_use]
     pub fn with_words(mut self, list: &str, words: &[(&str, &str)]) -> Self {
         put_words(&mut self.schema, list, words);
         self
     }
 
-    /// The tag and the word of a [`variant`](TableSchema::variant).
+    /// Returns the tag and the word of a [`variant`](TableSchema::variant).
     #[must_use]
     pub fn tag(&self) -> Option<(&str, &str)> {
         self.variant
@@ -91,26 +91,26 @@ impl TableSchema {
             .map(|(tag, word)| (tag.as_str(), word.as_str()))
     }
 
-    /// The place of the elements' schema if this table has the list `name`.
+    /// Returns the schema of the elements of the list `name`, if this table has it.
     fn items(&mut self, name: &str) -> Option<&mut Json> {
-        let mut place = &mut self.schema;
+        let mut location = &mut self.schema;
         let path = match self.name.as_str() {
             "" => name,
             own => name.strip_prefix(own)?.strip_prefix('.')?,
         };
         for key in path.split('.') {
-            place = place.get_mut("properties")?.get_mut(key)?;
+            location = location.get_mut("properties")?.get_mut(key)?;
         }
-        place.get_mut("items")
+        location.get_mut("items")
     }
 
-    /// The table's name; empty for the keys at the top of a deck.
+    /// Returns the name of the table; empty for the top level of a deck.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What the doc comment of the struct says.
+    /// Returns the doc comment of the struct.
     #[must_use]
     pub fn doc(&self) -> &str {
         self.schema["description"].as_str().unwrap_or_default()
@@ -138,8 +138,7 @@ fn put_words(schema: &mut Json, list: &str, words: &[(&str, &str)]) {
     }
 }
 
-/// The tables among `tables` with all variants of their lists written into them; variants of lists that no table has are
-/// left out.
+/// Merges variants into the lists of their tables; variants of lists that no table has are dropped.
 #[must_use]
 pub fn merged(tables: &[TableSchema]) -> Vec<TableSchema> {
     let (variants, mut tables): (Vec<_>, Vec<_>) = tables
@@ -161,10 +160,9 @@ pub fn merged(tables: &[TableSchema]) -> Vec<TableSchema> {
     tables
 }
 
-/// One JSON schema of a whole deck, for editors: `tables` by name, the one with an empty name at the top level.
+/// Returns one JSON schema of a whole deck, for editors; the table with an empty name is the top level.
 ///
-/// Variants are written into their lists; tables named `a.b` are nested. Unknown tables and keys are refused by the schema
-/// as they are by the deck.
+/// Variants are merged into their lists, and tables named `a.b` are nested. The schema rejects unknown tables and keys.
 #[must_use]
 pub fn schema(tables: &[TableSchema]) -> Json {
     let mut root = json!({
@@ -183,22 +181,22 @@ pub fn schema(tables: &[TableSchema]) -> Json {
         }
     }
     for table in tables.iter().filter(|table| !table.name.is_empty()) {
-        let mut place = &mut root;
+        let mut location = &mut root;
         for name in table.name.split('.') {
-            place = &mut place["properties"][name];
+            location = &mut location["properties"][name];
         }
-        *place = table.schema.clone();
+        *location = table.schema.clone();
     }
     with_expressions(&mut root);
     root["properties"][CONSTANTS] = json!({
-        "description": "Numbers with names, for formulas and expressions: each a number, or an expression of those before it.",
+        "description": "Named constants for formulas and expressions: each is a number or an expression of earlier constants.",
         "type": "object",
         "additionalProperties": { "type": ["number", "string"] },
     });
     root
 }
 
-/// Lets every number be an expression as well.
+/// Allows an expression for every number.
 fn with_expressions(schema: &mut Json) {
     match schema {
         Json::Object(keys) => {

@@ -1,10 +1,10 @@
-//! What a parameter may be, read from the JSON schema that `schemars` derives.
+//! Shapes of parameters (allowed types, ranges and words), read from JSON schemas derived by `schemars`.
 
 use serde_json::{Map, Value as Json};
 
 use crate::number_range::NumberRange;
 
-/// The allowed values of a parameter, with all that is known about it.
+/// Allowed values of a parameter, with its documentation.
 #[derive(Clone, Debug)]
 pub(crate) struct ValueShape {
     pub kind: ShapeKind,
@@ -12,19 +12,19 @@ pub(crate) struct ValueShape {
     pub unit: Option<String>,
     pub default: Option<Json>,
     pub bounds: NumberRange,
-    /// What the number's type can hold; said only where it is exceeded.
+    /// Range of the number's type; mentioned only if it is exceeded.
     pub width: NumberRange,
 }
 
-/// The kinds of parameters.
+/// Type of a parameter.
 #[derive(Clone, Debug)]
 pub(crate) enum ShapeKind {
-    /// Anything: the schema says nothing that can be checked here.
+    /// Any value: the schema has no conditions that can be checked.
     Any,
     Boolean,
     Integer,
     Number,
-    /// A text with its least and greatest length in characters.
+    /// A text with its minimum and maximum length in characters.
     Text(Option<u64>, Option<u64>),
     /// One of some words, each with its documentation.
     Words(Vec<(String, String)>),
@@ -34,7 +34,7 @@ pub(crate) enum ShapeKind {
     Choice(Vec<ValueShape>),
 }
 
-/// A list: its elements and its length.
+/// Shape of a list: its elements and its length.
 #[derive(Clone, Debug)]
 pub(crate) struct ListShape {
     pub item: ValueShape,
@@ -44,14 +44,14 @@ pub(crate) struct ListShape {
     pub elements: Vec<String>,
 }
 
-/// A table: its keys, and the shape of the values of any other key.
+/// Shape of a table: its keys, and the shape of other keys if they are allowed.
 #[derive(Clone, Debug)]
 pub(crate) struct TableShape {
     pub fields: Vec<KeyShape>,
     pub others: Option<Box<ValueShape>>,
 }
 
-/// A key of a table.
+/// A key of a table and the shape of its value.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyShape {
     pub key: String,
@@ -65,8 +65,8 @@ impl ValueShape {
         ValueShape::inside(schema, NumberRange::default(), None)
     }
 
-    /// Reads a schema whose bounds and unit default to those of the schema around it: a range written on a list, or on
-    /// "a number or a list of numbers", holds for every number in it.
+    /// Reads a schema that inherits bounds and unit from the enclosing schema: a range of a list, or of "a number or a
+    /// list of numbers", applies to every number in it.
     fn inside(schema: &Json, bounds: NumberRange, unit: Option<&str>) -> ValueShape {
         let bounds = NumberRange::of(schema).within(bounds);
         let unit = schema["unit"].as_str().or(unit);
@@ -89,7 +89,7 @@ impl ValueShape {
 
     fn kind_of(schema: &Json, bounds: NumberRange, unit: Option<&str>) -> ShapeKind {
         if let Some(branches) = schema["oneOf"].as_array().or(schema["anyOf"].as_array()) {
-            // A flattened enum: each branch is a table with the keys of the outer one besides.
+            // a flattened enum: each branch is a table that also has the keys of the outer table
             let branches: Vec<Json> = branches
                 .iter()
                 .map(|branch| with_outer(branch, schema))
@@ -128,6 +128,7 @@ impl ValueShape {
         }
     }
 
+    /// Merges branches: words are joined, and a single branch is not a choice.
     fn choice(branches: &[Json], bounds: NumberRange, unit: Option<&str>) -> ShapeKind {
         let mut shapes: Vec<ValueShape> = Vec::new();
         for branch in branches.iter().filter(|branch| branch["type"] != "null") {
@@ -156,7 +157,7 @@ impl ValueShape {
         }
     }
 
-    /// The keys of a table.
+    /// Returns the keys of a table.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         let record = if let ShapeKind::Record(record) = &self.kind {
             Some(record)
@@ -166,7 +167,7 @@ impl ValueShape {
         record.into_iter().flat_map(TableShape::keys)
     }
 
-    /// The keys that a table must have.
+    /// Returns the required keys of a table.
     pub fn required(&self) -> impl Iterator<Item = &str> {
         let record = if let ShapeKind::Record(record) = &self.kind {
             Some(record)
@@ -179,7 +180,7 @@ impl ValueShape {
             .map(|field| field.key.as_str())
     }
 
-    /// What a message calls the expected value: `a number`, `3 numbers`, `a word or a table`.
+    /// Describes the expected value for messages: `a number`, `3 numbers`, `a word or a table`.
     pub fn expected(&self) -> String {
         match &self.kind {
             ShapeKind::Any => "a value".to_string(),
@@ -222,7 +223,7 @@ impl ValueShape {
     }
 }
 
-/// `branch` with the keys of the table `outer` around its choice.
+/// Returns `branch` with the keys of the enclosing table `outer`.
 fn with_outer(branch: &Json, outer: &Json) -> Json {
     let mut branch = branch.clone();
     if let (Some(keys), Some(table)) = (outer["properties"].as_object(), branch.as_object_mut()) {
@@ -247,7 +248,7 @@ fn with_outer(branch: &Json, outer: &Json) -> Json {
 impl ListShape {
     fn of(schema: &Json, bounds: NumberRange, unit: Option<&str>) -> ListShape {
         let elements = schema["elements"].as_array().into_iter().flatten();
-        // The elements of a tuple may differ; then nothing is said of them.
+        // elements of a tuple with different types are not checked
         let tuple = schema["prefixItems"].as_array();
         let item = match tuple.and_then(|items| items.split_first()) {
             Some((first, rest)) if rest.iter().all(|item| item == first) => first,
@@ -299,7 +300,7 @@ impl TableShape {
         let others = match &schema["additionalProperties"] {
             Json::Bool(true) => Some(ValueShape::of(&Json::Null)),
             shape @ Json::Object(_) => Some(ValueShape::inside(shape, bounds, unit)),
-            // A table without any named key is an open map; one with keys is closed.
+            // a table without named keys accepts any key; a table with keys does not
             _ if fields.is_empty() && schema["additionalProperties"].is_null() => {
                 Some(ValueShape::of(&Json::Null))
             }
@@ -319,7 +320,7 @@ impl TableShape {
         self.fields.iter().find(|field| field.key == key)
     }
 
-    /// The key whose one allowed word tells this table from others (a serde tag), with that word.
+    /// Returns the serde tag of this table: a required key with a single allowed word, and this word.
     pub fn tag(&self) -> Option<(&str, &str)> {
         self.fields
             .iter()

@@ -1,4 +1,4 @@
-//! Numbers from text files, for tables among the parameters of functions.
+//! Reads columns of numbers from text files.
 
 use crate::error::{DeckError, Fault, SourceSpan, SourceText};
 use crate::nearest::nearest;
@@ -6,8 +6,10 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The columns of a text file of numbers: a line a row, cells between commas or semicolons where a line has any, else between blanks, in
-/// quotation marks or not; `#` begins a comment, and the first row names the columns where it has no numbers. Numbers may be Fortran's: `1D-3`.
+/// Columns of numbers from a text file with one row per line.
+///
+/// Cells are separated by commas or semicolons if a line has any, otherwise by blanks; they may be quoted. `#` begins a
+/// comment. A first row without numbers names the columns. Fortran exponents such as `1D-3` are accepted.
 ///
 /// ```
 /// use nestar_deck::TableFile;
@@ -30,7 +32,7 @@ pub struct TableFile {
     names: Vec<String>,
     /// Row by row.
     values: Vec<f64>,
-    /// Where each stands in the file.
+    /// Position of each value in the file.
     spans: Vec<Range<usize>>,
 }
 
@@ -38,20 +40,20 @@ impl TableFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// The file cannot be read; and those of [`TableFile::parse`].
+    /// The file cannot be read, or see [`TableFile::parse`].
     pub fn read(path: impl AsRef<Path>) -> Result<Self, DeckError> {
         let path = path.as_ref();
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path);
         let text = text.map_err(|e| DeckError::new(&name, format!("cannot be read: {e}")))?;
-        // spreadsheets begin a text with a mark of its encoding
+        // spreadsheets may write a byte order mark
         Self::parse(&name, text.trim_start_matches('\u{feff}'))
     }
 
-    /// Reads a text, which messages call `name`.
+    /// Parses a text; messages refer to it by `name`.
     ///
     /// # Errors
-    /// What is no finite number, a row of another length than the first, and a file without numbers; each with line and column.
+    /// A cell is not a finite number, a row differs in length from the first, or the file has no numbers.
     pub fn parse(name: &str, text: &str) -> Result<Self, DeckError> {
         let (name, text) = (name.to_string(), text.to_string());
         let source = Arc::new(SourceText {
@@ -81,6 +83,7 @@ impl TableFile {
         Ok(file)
     }
 
+    /// Reads one row; the first row may name the columns.
     fn row(&mut self, cells: Vec<Range<usize>>, faults: &mut Vec<Fault>) {
         let source = self.source.clone();
         let text = |cell: &Range<usize>| source.text[cell.clone()].to_string();
@@ -105,7 +108,7 @@ impl TableFile {
         if cells.len() != count {
             let whole = cells[0].start..cells[cells.len() - 1].end;
             let why = format!(
-                "expected {count} numbers, as many as the first row has, found {}",
+                "expected {count} numbers as in the first row, found {}",
                 cells.len()
             );
             faults.push(self.fault(whole, why));
@@ -129,26 +132,26 @@ impl TableFile {
         Fault::at(&SourceSpan { source, span }, why)
     }
 
-    /// Names of the columns; `1`, `2`, … where the file has none.
+    /// Returns the names of the columns; `1`, `2`, … if the file has none.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The numbers of a column.
+    /// Returns the numbers of a column.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// There is no such column.
     pub fn column(&self, name: &str) -> Result<Vec<f64>, DeckError> {
         let at = self.position(name)?;
         let column = self.values.iter().skip(at).step_by(self.names.len());
         Ok(column.copied().collect())
     }
 
-    /// The numbers of a column, of which each must be larger than the one before, as a look-up wants them.
+    /// Returns the numbers of a column, which must be strictly ascending.
     ///
     /// # Errors
-    /// There is none of that name, or its numbers do not ascend.
+    /// There is no such column, or its numbers do not ascend.
     pub fn ascending(&self, name: &str) -> Result<Vec<f64>, DeckError> {
         let column = self.column(name)?;
         match column.windows(2).position(|pair| pair[1] <= pair[0]) {
@@ -164,8 +167,7 @@ impl TableFile {
         }
     }
 
-    /// An error that points at the number of a column in a row, counted from 0, for checks of what numbers mean; it names the file alone
-    /// where there is none.
+    /// Returns an error at a column and row (counted from 0); it names only the file if there is no such number.
     #[must_use]
     pub fn error_at(&self, name: &str, row: usize, why: impl Into<String>) -> DeckError {
         let at = self.position(name).ok();
@@ -182,23 +184,22 @@ impl TableFile {
             let guess =
                 guess.map_or_else(String::new, |guess| format!("; did you mean \"{guess}\"?"));
             let known = self.names.join(", ");
-            let why = format!("no column \"{name}\"{guess} (there are: {known})");
+            let why = format!("no column \"{name}\"{guess} (columns: {known})");
             DeckError::new(&self.source.name, why)
         })
     }
 }
 
-/// The number that a cell is; Fortran writes exponents of double precision behind a D.
+/// Parses the number in a cell; Fortran writes double precision exponents with a D.
 fn number(cell: &str) -> Option<f64> {
     let plain = cell.parse().ok();
     plain.or_else(|| cell.replace(['d', 'D'], "e").parse().ok())
 }
 
-/// Where the cells of a line stand, which begins at `start`: between commas or semicolons where it has any, else between blanks; without
-/// quotation marks around them.
+/// Returns the byte ranges of the cells of a line that begins at `start`, without quotation marks.
 fn cells(line: &str, start: usize) -> Vec<Range<usize>> {
     let line = line.split('#').next().unwrap_or_default();
-    let place = |cell: &str| {
+    let location = |cell: &str| {
         let cell = cell.trim();
         let quoted = cell
             .strip_prefix('"')
@@ -208,10 +209,10 @@ fn cells(line: &str, start: usize) -> Vec<Range<usize>> {
         from..from + cell.len()
     };
     let mut cells: Vec<Range<usize>> = match line.contains([',', ';']) {
-        true => line.split([',', ';']).map(place).collect(),
-        false => line.split_whitespace().map(place).collect(),
+        true => line.split([',', ';']).map(location).collect(),
+        false => line.split_whitespace().map(location).collect(),
     };
-    // nothing follows the last separator
+    // empty cells at the end are dropped
     let filled = cells.iter().rposition(|cell| !cell.is_empty());
     cells.truncate(filled.map_or(0, |last| last + 1));
     cells

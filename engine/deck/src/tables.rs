@@ -6,116 +6,116 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The table of the functions.
+/// Name of the table of functions.
 pub(crate) const TABLES: &str = "tables";
 
-/// Functions by name, in the order of the deck, and what they say of themselves.
+/// Tabulated functions by name in the order of the deck, and their resolved tables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TabulatedFunctions {
     pub curves: Vec<(String, Arc<Curve>)>,
     pub resolved: toml::Table,
 }
 
-/// Functions of one number that formulas of the deck call by name, such as `halo(r)`.
+/// Tabulated functions of one argument, which formulas of the deck call by name, such as `halo(r)`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct TablesConfig(pub BTreeMap<String, TableConfig>);
 
-/// Numbers: a list, or a formula of the file's columns.
+/// A list of numbers, or a formula of the columns of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum TabulatedNumbers {
-    /// A formula of the file's columns by their names (`column_1`, `column_2` … where its first row has none).
+    /// A formula of the columns of the file, by name (`column_1`, `column_2`, … if the columns have no names).
     Formula(String),
-    /// The numbers.
+    /// A list of numbers.
     List(Vec<f64>),
 }
 
-/// How slopes follow from numbers.
+/// Method that computes slopes from the numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interpolation {
-    /// The function rises and falls as the numbers do, and never goes beyond them.
+    /// Monotone between points: no overshoot (Fritsch & Butland 1984).
     #[default]
     Monotone,
-    /// A cubic spline: the slope has no kinks either.
+    /// Cubic spline: continuous second derivative.
     Spline,
 }
 
-/// What a function is below its first place.
+/// How a function continues below its first point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExtrapolationBelow {
-    /// No number, which ends the run with the place.
+    /// Undefined: the run stops with an error that has the position.
     #[default]
     Refuse,
-    /// The first number.
+    /// Constant: the first number.
     Constant,
-    /// The line with the slope there.
+    /// Linear, with the slope at the point.
     Linear,
-    /// a + b x^2 with number and slope there: as in a homogeneous ball.
+    /// a + b x^2, matched in value and slope: the potential in a homogeneous sphere.
     #[serde(rename = "core")]
     Square,
 }
 
-/// What a function is above its last place.
+/// How a function continues above its last point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExtrapolationAbove {
-    /// No number, which ends the run with the place.
+    /// Undefined: the run stops with an error that has the position.
     #[default]
     Refuse,
-    /// The last number.
+    /// Constant: the last number.
     Constant,
-    /// The line with the slope there.
+    /// Linear, with the slope at the point.
     Linear,
-    /// a - b / x with number and slope there: as outside of a ball.
+    /// a - b / x, matched in value and slope: the potential outside a sphere.
     #[serde(rename = "kepler")]
     Inverse,
 }
 
-/// A function of one number by its numbers at places, cubic between them: its slope has no jumps.
+/// A tabulated function of one argument with piecewise cubic interpolation and continuous slope.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TableConfig {
-    /// A text file with columns of numbers, from the folder of the deck; without one `x` and `y` are lists.
+    /// Text file with columns of numbers, relative to the deck; without a file, `x` and `y` are lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The places, which ascend from row to row.
+    /// Points x in ascending order.
     pub x: TabulatedNumbers,
-    /// The numbers at the places, such as `potential` or `G*mass/radius^2`.
+    /// Values at the points, such as `potential` or `G*mass/radius^2`.
     pub y: TabulatedNumbers,
-    /// The slopes there; without them they follow from the numbers.
+    /// Slopes at the points; computed from the values if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slope: Option<TabulatedNumbers>,
-    /// How slopes follow from numbers.
+    /// Method that computes slopes from the values.
     #[serde(default)]
     pub interpolation: Interpolation,
-    /// Whether the function is the integral of the numbers over x: 0 at
-    /// the first place, or at infinity if `above` is "kepler".
+    /// If `true`, the function is the integral of the values over x: 0 at
+    /// the first point, or at infinity if `above` is "kepler".
     #[serde(default)]
     pub integral: bool,
-    /// What the function is below the first place.
+    /// How the function continues below the first point.
     #[serde(default)]
     pub below: ExtrapolationBelow,
-    /// What the function is above the last place.
+    /// How the function continues above the last point.
     #[serde(default)]
     pub above: ExtrapolationAbove,
 }
 
 impl TableConfig {
-    /// The function with these values and slopes at these places; or the row in which a width, slope or integral is not finite.
+    /// Creates the function; fails with the row in which a width, slope or integral is not finite.
     pub(crate) fn curve(
         &self,
-        places: &[f64],
+        points: &[f64],
         mut values: Vec<f64>,
         mut slopes: Vec<f64>,
     ) -> Result<Curve, usize> {
         if self.integral {
-            let mut integrals = integrals(places, &values, &slopes);
-            let last = places.len() - 1;
+            let mut integrals = integrals(points, &values, &slopes);
+            let last = points.len() - 1;
             if self.above == ExtrapolationAbove::Inverse {
-                let zero = integrals[last] + values[last] * places[last];
+                let zero = integrals[last] + values[last] * points[last];
                 integrals.iter_mut().for_each(|value| *value -= zero);
             }
             (values, slopes) = (integrals, values);
@@ -133,14 +133,14 @@ impl TableConfig {
             ExtrapolationAbove::Inverse => Extrapolation::Inverse,
         };
         let wide = |n: usize| {
-            places
+            points
                 .get(n + 1)
-                .is_none_or(|next| (next - places[n]).is_finite())
+                .is_none_or(|next| (next - points[n]).is_finite())
         };
-        let sound = |&n: &usize| values[n].is_finite() && slopes[n].is_finite() && wide(n);
-        match (0..places.len()).find(|n| !sound(n)) {
+        let finite = |&n: &usize| values[n].is_finite() && slopes[n].is_finite() && wide(n);
+        match (0..points.len()).find(|n| !finite(n)) {
             Some(row) => Err(row),
-            None => Ok(Curve::new(places, &values, &slopes, [below, above])),
+            None => Ok(Curve::new(points, &values, &slopes, [below, above])),
         }
     }
 }

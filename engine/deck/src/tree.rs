@@ -1,4 +1,4 @@
-//! The deck as a tree of values that know their places.
+//! The deck as a tree of values with positions.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::error::{Fault, SourceSpan, SourceText};
 
-/// A value and the place it was read from.
+/// A value and its position in the source.
 #[derive(Clone, Debug)]
 pub(crate) struct DeckNode {
     pub value: DeckValue,
-    pub place: SourceSpan,
+    pub location: SourceSpan,
 }
 
 /// A TOML value.
@@ -30,7 +30,7 @@ pub(crate) enum DeckValue {
 #[derive(Clone, Debug)]
 pub(crate) struct KeyValue {
     pub key: String,
-    pub key_place: SourceSpan,
+    pub key_location: SourceSpan,
     pub node: DeckNode,
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum PathStep {
     Index(usize),
 }
 
-/// Splits `mesh.refine[1].threshold` into steps; `None` if it is malformed (an empty name, brackets without a number).
+/// Splits a path such as `mesh.refine[1].threshold` into steps; `None` if it is malformed.
 pub(crate) fn steps(path: &str) -> Option<Vec<PathStep>> {
     let mut steps = Vec::new();
     for part in path.split('.') {
@@ -65,21 +65,21 @@ pub(crate) fn steps(path: &str) -> Option<Vec<PathStep>> {
     Some(steps)
 }
 
-/// What a path leads to.
+/// Result of following a path.
 pub(crate) struct PathLookup<'a> {
-    /// The value, if every step of the path exists.
+    /// Value, if every step of the path exists.
     pub node: Option<&'a DeckNode>,
-    /// Where the value stands, or the innermost existing part of the path; `None` if not even its first key exists.
-    pub place: Option<&'a SourceSpan>,
+    /// Position of the value, or of the innermost existing part of the path; `None` if the first key is missing.
+    pub location: Option<&'a SourceSpan>,
 }
 
 impl DeckNode {
-    /// The value of `key` in this table.
+    /// Returns the entry of `key` in this table.
     pub fn get(&self, key: &str) -> Option<&KeyValue> {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
-    /// Takes `key` out of this table.
+    /// Removes `key` from this table.
     pub fn remove(&mut self, key: &str) -> Option<KeyValue> {
         let DeckValue::Table(entries) = &mut self.value else {
             return None;
@@ -88,7 +88,7 @@ impl DeckNode {
         Some(entries.remove(at))
     }
 
-    /// The entries of this table; none if it is not a table.
+    /// Returns the entries of this table; none if it is not a table.
     pub fn entries(&self) -> &[KeyValue] {
         if let DeckValue::Table(entries) = &self.value {
             entries
@@ -97,7 +97,7 @@ impl DeckNode {
         }
     }
 
-    /// Whether this is written under a header: a table or a list of tables.
+    /// Returns `true` for a table or a list of tables, which are written under a header.
     pub fn is_section(&self) -> bool {
         match &self.value {
             DeckValue::Table(_) => true,
@@ -111,39 +111,42 @@ impl DeckNode {
     /// Follows `path`.
     pub fn find(&self, path: &[PathStep]) -> PathLookup<'_> {
         let mut node = self;
-        let mut place = None;
+        let mut location = None;
         for step in path {
             let next = match (step, &node.value) {
                 (PathStep::Key(key), DeckValue::Table(_)) => node.get(key).map(|entry| {
-                    // A table's own place is its header or its whole text; its key says more.
+                    // point at the key of a table, not at its whole text
                     let is_table = matches!(entry.node.value, DeckValue::Table(_));
                     (
                         &entry.node,
                         if is_table {
-                            &entry.key_place
+                            &entry.key_location
                         } else {
-                            &entry.node.place
+                            &entry.node.location
                         },
                     )
                 }),
                 (PathStep::Index(i), DeckValue::List(items)) => {
-                    items.get(*i).map(|item| (item, &item.place))
+                    items.get(*i).map(|item| (item, &item.location))
                 }
                 _ => None,
             };
             let Some((found, at)) = next else {
-                return PathLookup { node: None, place };
+                return PathLookup {
+                    node: None,
+                    location,
+                };
             };
             node = found;
-            place = Some(at);
+            location = Some(at);
         }
         PathLookup {
             node: Some(node),
-            place,
+            location,
         }
     }
 
-    /// What a message calls this value's kind, with its article.
+    /// Returns the type of this value for messages, with its article.
     pub fn kind(&self) -> &'static str {
         match self.value {
             DeckValue::Text(_) => "a text",
@@ -156,7 +159,7 @@ impl DeckNode {
         }
     }
 
-    /// The value in a message: `the text "abc"`, `3.5`, `a list of 2`.
+    /// Formats the value for messages: `the text "abc"`, `3.5`, `a list of 2`.
     pub fn shown(&self) -> String {
         match &self.value {
             DeckValue::Text(text) => format!("the text {}", quoted(text)),
@@ -169,7 +172,7 @@ impl DeckNode {
         }
     }
 
-    /// The same value without places, for serde.
+    /// Returns the value without positions, for serde.
     pub fn to_toml(&self) -> toml::Value {
         match &self.value {
             DeckValue::Text(text) => text.clone().into(),
@@ -190,7 +193,7 @@ impl DeckNode {
     }
 }
 
-/// `text` in quotes, cut to a length that fits a message.
+/// Quotes `text`, truncated for messages.
 pub(crate) fn quoted(text: &str) -> String {
     const MAX_SHOWN_CHARS: usize = 40;
     if text.chars().count() <= MAX_SHOWN_CHARS {
@@ -200,34 +203,34 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("{cut:?}…")
 }
 
-/// Reads the values of `source`, whose parsed form is `table`; numbers that do not fit are added to `faults`.
+/// Converts the parsed `table` of `source`; adds numbers that do not fit to `faults`.
 pub(crate) fn from_table(
     source: &Arc<SourceText>,
     table: Spanned<DeTable<'_>>,
     faults: &mut Vec<Fault>,
 ) -> DeckNode {
-    let place = SourceSpan {
+    let location = SourceSpan {
         source: source.clone(),
         span: table.span(),
     };
     DeckNode {
         value: entries(source, table.into_inner(), faults),
-        place,
+        location,
     }
 }
 
-/// Reads one value of `source`.
+/// Converts one parsed value of `source`.
 pub(crate) fn from_value(
     source: &Arc<SourceText>,
     value: Spanned<DeValue<'_>>,
     faults: &mut Vec<Fault>,
 ) -> DeckNode {
-    let place = SourceSpan {
+    let location = SourceSpan {
         source: source.clone(),
         span: value.span(),
     };
     let mut refuse = |message: String| {
-        faults.push(Fault::at(&place, message));
+        faults.push(Fault::at(&location, message));
         DeckValue::Integer(0)
     };
     let value = match value.into_inner() {
@@ -248,7 +251,7 @@ pub(crate) fn from_value(
         DeValue::Array(items) => list(source, items, faults),
         DeValue::Table(table) => entries(source, table, faults),
     };
-    DeckNode { value, place }
+    DeckNode { value, location }
 }
 
 fn list(source: &Arc<SourceText>, items: DeArray<'_>, faults: &mut Vec<Fault>) -> DeckValue {
@@ -263,7 +266,7 @@ fn list(source: &Arc<SourceText>, items: DeArray<'_>, faults: &mut Vec<Fault>) -
 fn entries(source: &Arc<SourceText>, table: DeTable<'_>, faults: &mut Vec<Fault>) -> DeckValue {
     let entry =
         |(key, value): (Spanned<std::borrow::Cow<'_, str>>, Spanned<DeValue<'_>>)| KeyValue {
-            key_place: SourceSpan {
+            key_location: SourceSpan {
                 source: source.clone(),
                 span: key.span(),
             },

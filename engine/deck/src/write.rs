@@ -1,15 +1,15 @@
-//! Writes TOML whose numbers are as short as their digits: `1e-300`, not three hundred zeros.
+//! Writes TOML with short numbers: `1e-300` instead of three hundred zeros.
 
 use toml::{Table, Value};
 
-/// `table` as a TOML document.
+/// Writes `table` as a TOML document.
 pub(crate) fn document(table: &Table) -> String {
     let mut text = String::new();
     section(table, "", &mut text);
     text
 }
 
-/// The keys of a table, then the tables in it under their headers; TOML has no way back to the outer table.
+/// Writes the keys of a table, then its nested tables under headers: in TOML keys must precede nested tables.
 fn section(table: &Table, path: &str, text: &mut String) {
     for (key, value) in table.iter().filter(|(_, value)| !is_section(value)) {
         text.push_str(&format!("{} = {}\n", name(key), inline(value)));
@@ -22,7 +22,7 @@ fn section(table: &Table, path: &str, text: &mut String) {
         };
         match value {
             Value::Table(inner) => {
-                // A header of nothing but further headers says nothing.
+                // no header for a table that has only nested tables
                 if inner.is_empty() || inner.iter().any(|(_, value)| !is_section(value)) {
                     header(&format!("[{path}]"), text);
                 }
@@ -47,7 +47,7 @@ fn header(line: &str, text: &mut String) {
     text.push('\n');
 }
 
-/// Tables and lists of nothing but tables stand under headers.
+/// Returns `true` for tables and lists of tables, which are written under headers.
 fn is_section(value: &Value) -> bool {
     match value {
         Value::Table(_) => true,
@@ -56,7 +56,7 @@ fn is_section(value: &Value) -> bool {
     }
 }
 
-/// A value on one line.
+/// Writes a value on one line.
 pub(crate) fn inline(value: &Value) -> String {
     match value {
         Value::Float(number) if number.is_finite() => format!("{number:?}"),
@@ -76,7 +76,7 @@ pub(crate) fn inline(value: &Value) -> String {
     }
 }
 
-/// A key, in quotes where TOML wants them.
+/// Writes a key, with quotes if TOML needs them.
 fn name(key: &str) -> String {
     let bare = !key.is_empty()
         && key
@@ -85,7 +85,7 @@ fn name(key: &str) -> String {
     if bare { key.to_string() } else { quoted(key) }
 }
 
-/// A basic string.
+/// Writes a basic string.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! A program: the physics and scenarios that Nestar has, and what the program's author adds.
+//! Programs: the physics and scenarios of Nestar plus the plugins and scenarios that an author adds.
 
 use crate::assemble::{NamedPlugin, SelectedPhysics, Simulation};
 use crate::tables::{BoundaryWords, ENCOUNTER, common_tables, inflow_table};
@@ -14,19 +14,19 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Name, version and commit of a program; [`program!`](crate::program) makes it.
+/// Name, version and commit of a program; created by [`program!`](crate::program).
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramInfo {
     /// Name.
     pub name: &'static str,
     /// Version.
     pub version: &'static str,
-    /// Commit it was built from, `unknown` where the build script does not say.
+    /// Git commit; `unknown` if the build script does not set it.
     pub commit: &'static str,
 }
 
-/// The binary that is being compiled, as a [`ProgramInfo`](crate::app::ProgramInfo): its name, the version of its crate, and the commit in the variable
-/// `PROGRAM_COMMIT` that its build script may set.
+/// Returns the [`ProgramInfo`](crate::app::ProgramInfo) of the binary that is being compiled: its name, the version of its crate, and the
+/// commit in the variable `PROGRAM_COMMIT`, which a build script may set.
 #[macro_export]
 macro_rules! program {
     () => {
@@ -50,23 +50,23 @@ const NESTAR: ProgramInfo = ProgramInfo {
     commit: env!("NESTAR_COMMIT"),
 };
 
-/// A plugin that is a table of the deck: the struct of its parameters.
+/// A plugin that is the struct of its parameters, a table of the deck.
 pub trait TablePlugin: Plugin + Serialize + DeserializeOwned + JsonSchema + 'static {}
 
 impl<P: Plugin + Serialize + DeserializeOwned + JsonSchema + 'static> TablePlugin for P {}
 
 type PluginFactory = Box<dyn Fn(&mut Deck) -> Result<Box<dyn Plugin>, DeckError> + Send + Sync>;
 
-/// A plugin of the program.
+/// A plugin of the program and how to create it.
 pub(crate) struct PluginEntry {
     /// Name of its table, or of its type.
     pub name: String,
-    /// Its table; a plugin without one takes part in every run.
+    /// Its table; a plugin without a table is part of every run.
     pub table: Option<TableSchema>,
     make: PluginFactory,
 }
 
-/// What a program can run.
+/// A program: its name, plugins and scenarios.
 pub struct App {
     program: ProgramInfo,
     scenarios: Vec<Scenario>,
@@ -84,17 +84,17 @@ impl Default for App {
 }
 
 impl App {
-    /// Names the program in its help, its log and the provenance of its runs: `app.program(nestar::program!())`.
+    /// Sets name and version of the program for its help, log and provenance: `app.program(nestar::program!())`.
     #[must_use]
     pub fn program(mut self, program: ProgramInfo) -> Self {
         self.program = program;
         self
     }
 
-    /// A plugin that takes part in the runs whose deck has its table `[name]`, an empty one at least.
+    /// Adds a plugin that is part of a run if the deck has its table `[name]`, which may be empty.
     ///
     /// # Panics
-    /// As [`App::scenario`].
+    /// See [`App::scenario`].
     #[must_use]
     pub fn plugin<P: TablePlugin>(mut self, name: &'static str) -> Self {
         self.require_new(name);
@@ -106,7 +106,7 @@ impl App {
         self
     }
 
-    /// A plugin that takes part in every run of the program.
+    /// Adds a plugin that is part of every run.
     #[must_use]
     pub fn always<P: Plugin + Clone + Send + Sync + 'static>(mut self, plugin: P) -> Self {
         let name = std::any::type_name::<P>().rsplit("::").next();
@@ -118,10 +118,10 @@ impl App {
         self
     }
 
-    /// A scenario: `scenario = "name"` in a deck, with its parameters in the table `[name]`.
+    /// Adds a scenario: decks select it by `scenario = "name"` and set its parameters in the table `[name]`.
     ///
     /// # Panics
-    /// The program has a table of this name already.
+    /// The program already has a table with this name.
     #[must_use]
     pub fn scenario<P: Parameters + 'static>(mut self, name: &'static str) -> Self {
         self.require_new(name);
@@ -135,23 +135,23 @@ impl App {
         let taken = tables.iter().any(|table| table.name() == name);
         assert!(
             !taken,
-            "the table [{name}] has an owner already: give the plugin or scenario another name"
+            "the table [{name}] is already in use: choose another name for the plugin or scenario"
         );
     }
 
-    /// The simulation of a deck.
+    /// Creates the simulation of a deck.
     ///
     /// # Errors
-    /// Everything that is wrong with the deck, with its place.
+    /// The deck is invalid, or the simulation cannot be set up.
     pub fn simulation(&self, deck: Deck) -> Result<Simulation, Error> {
         self.simulation_on(deck, Ranks::default())
     }
 
-    /// As [`App::simulation`], for one of the ranks that share it. Where the deck leaves the number of threads open, the ranks of
-    /// a host share its cores.
+    /// Creates the simulation on one of several ranks. The ranks of a host share its cores unless the deck sets the number of
+    /// threads.
     ///
     /// # Errors
-    /// As [`App::simulation`].
+    /// See [`App::simulation`].
     pub fn simulation_on(&self, deck: Deck, ranks: Ranks) -> Result<Simulation, Error> {
         let parts = |deck: &mut Deck, root: &RootConfig| {
             Ok(SelectedPhysics {
@@ -162,7 +162,7 @@ impl App {
         Simulation::from_parts(deck, ranks, parts, self.build_info())
     }
 
-    /// The plugins of the program that take part in a run of `deck`.
+    /// Creates the plugins of the program that are part of a run of `deck`.
     fn plugins_of(&self, deck: &mut Deck) -> Result<Vec<NamedPlugin>, DeckError> {
         let named = |entry: &&PluginEntry| match &entry.table {
             Some(table) => deck.has(table.name()),
@@ -173,7 +173,7 @@ impl App {
         wanted.into_iter().map(made).collect()
     }
 
-    /// The scenario that a deck names.
+    /// Returns the scenario selected by a deck.
     fn scenario_of(&self, deck: &Deck, root: &RootConfig) -> Result<&Scenario, DeckError> {
         let found = self.scenarios.iter().find(|s| s.name == root.scenario);
         found.ok_or_else(|| {
@@ -182,18 +182,18 @@ impl App {
         })
     }
 
-    /// The scenarios, by name.
+    /// Returns the scenarios, sorted by name.
     #[must_use]
     pub fn scenarios(&self) -> &[Scenario] {
         &self.scenarios
     }
 
-    /// Tables of the plugins that a deck may switch on.
+    /// Returns the tables of optional plugins.
     pub fn plugin_tables(&self) -> impl Iterator<Item = &TableSchema> {
         self.plugins.iter().filter_map(|entry| entry.table.as_ref())
     }
 
-    /// All tables that a deck may have, with the words for faces that plugins register.
+    /// Returns all tables that a deck may have, including boundary conditions that plugins register.
     #[must_use]
     pub fn tables(&self) -> Vec<TableSchema> {
         self.tables_with(&self.faces())
@@ -207,17 +207,17 @@ impl App {
         tables
     }
 
-    /// Checks everything in a deck that can be checked without building the simulation, all mistakes at once.
+    /// Checks a deck as far as possible without building the simulation.
     ///
     /// # Errors
-    /// Every mistake with its place.
+    /// Lists all errors in the deck with their positions.
     pub fn check(&self, deck: &Deck) -> Result<(), DeckError> {
-        // what words plugins register shows when they do
+        // boundary conditions of plugins are known only after the plugins are built
         let mut tables = common_tables(&match self.plugins.is_empty() {
             true => BoundaryWords::own(),
             false => BoundaryWords::Any,
         });
-        // the other ones may lack keys without defaults
+        // an optional table with required keys is checked only if the deck has it
         tables.retain(|table| table.name() != ENCOUNTER || deck.has(ENCOUNTER));
         tables.extend(self.plugin_tables().filter(|t| deck.has(t.name())).cloned());
         let mut errors = Vec::new();
@@ -227,10 +227,10 @@ impl App {
             errors.extend(found.err());
             let own = |s: &&Scenario| s.name == root.scenario || deck.has(s.table.name());
             for Scenario { name, table, .. } in self.scenarios.iter().filter(own) {
-                // the table of a misspelt scenario is no further mistake
+                // the table of a misspelt scenario is not a further error
                 if known && *name != root.scenario {
                     let message = format!(
-                        "the table [{}] is of scenario = \"{name}\", but this deck has scenario = \"{}\"",
+                        "the table [{}] belongs to scenario = \"{name}\", but this deck has scenario = \"{}\"",
                         table.name(),
                         root.scenario
                     );
@@ -248,13 +248,13 @@ impl App {
         errors.reduce(DeckError::and).map_or(Ok(()), Err)
     }
 
-    /// The name of the program.
+    /// Returns the name of the program.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.program.name
     }
 
-    /// The program as runs remember it.
+    /// Returns program and build information for the provenance of runs.
     #[must_use]
     pub fn build_info(&self) -> BuildInfo {
         let ProgramInfo {
@@ -272,7 +272,7 @@ impl App {
         }
     }
 
-    /// Program and engine in a line, such as `my-run 0.1.0 (1a2b3c), nestar 0.1.0 (4d5e6f)`.
+    /// Returns program and engine in one line, such as `my-run 0.1.0 (1a2b3c), nestar 0.1.0 (4d5e6f)`.
     #[must_use]
     pub fn signature(&self) -> String {
         let named = |p: &ProgramInfo| format!("{} {} ({})", p.name, p.version, p.commit);
@@ -284,32 +284,32 @@ impl App {
 }
 
 impl Simulation {
-    /// Reads a deck file and adds all built-in plugins.
+    /// Reads a deck file and creates a simulation with all built-in plugins.
     ///
     /// # Errors
-    /// Everything that is wrong with the deck, with its place.
+    /// The deck is invalid, or the simulation cannot be set up.
     pub fn from_deck(path: impl AsRef<std::path::Path>) -> Result<Self, Error> {
         Self::new(Deck::read(path)?)
     }
 
-    /// Adds all built-in plugins for a deck that was read (and perhaps overridden) before.
+    /// Creates a simulation with all built-in plugins from a deck.
     ///
     /// # Errors
-    /// As [`Simulation::from_deck`].
+    /// See [`Simulation::from_deck`].
     pub fn new(deck: Deck) -> Result<Self, Error> {
         App::default().simulation(deck)
     }
 
-    /// As [`Simulation::new`], for one of the ranks that share the simulation, as [`App::simulation_on`] does it.
+    /// Creates the simulation on one of several ranks; see [`App::simulation_on`].
     ///
     /// # Errors
-    /// As [`Simulation::from_deck`].
+    /// See [`Simulation::from_deck`].
     pub fn with_ranks(deck: Deck, ranks: Ranks) -> Result<Self, Error> {
         App::default().simulation_on(deck, ranks)
     }
 }
 
-/// Tables of inflow belong to inflow faces, and every such face has one.
+/// Checks that every inflow face has a table and that no other face has one.
 fn check_inflow(deck: &Deck, tables: &mut Vec<TableSchema>, errors: &mut Vec<DeckError>) {
     let Ok(domain) = deck.clone().table::<DomainConfig>("domain") else {
         return;
@@ -319,7 +319,7 @@ fn check_inflow(deck: &Deck, tables: &mut Vec<TableSchema>, errors: &mut Vec<Dec
         if kind.word() == "inflow" {
             tables.push(inflow_table(face));
         } else if deck.has(&format!("inflow.{face}")) {
-            let message = format!("the face {face} is no inflow face: see domain.boundary");
+            let message = format!("the face {face} is not an inflow face: see domain.boundary");
             errors.push(deck.error_at(&format!("inflow.{face}"), message));
             tables.push(inflow_table(face));
         }

@@ -1,4 +1,4 @@
-//! From a deck to a simulation with all built-in plugins.
+//! Builds a simulation from a deck with all built-in plugins.
 
 use nestar_deck::Deck;
 use nestar_engine::comm::Ranks;
@@ -21,16 +21,16 @@ use nestar_systems::sources::Sources;
 use nestar_systems::spheres::Spheres;
 use nestar_systems::time::TimeConfig;
 
-/// A simulation of a deck, with its thread pool.
+/// A simulation with its thread pool.
 pub struct Simulation {
     inner: nestar_engine::Engine,
     threads: rayon::ThreadPool,
-    /// The program.
+    /// Program and build information.
     pub(crate) build: BuildInfo,
 }
 
 impl Simulation {
-    /// Of a deck on one of the ranks, with the plugins and the scenario that `parts` makes of it; `build` is the program.
+    /// Creates the simulation of a deck on one rank; `parts` selects plugins and scenario.
     pub(crate) fn from_parts<'a>(
         mut deck: Deck,
         ranks: Ranks,
@@ -59,10 +59,10 @@ impl Simulation {
     /// Adds a plugin.
     ///
     /// # Errors
-    /// As [`Plugin::build`].
+    /// See [`Plugin::build`].
     #[allow(
         clippy::should_implement_trait,
-        reason = "a builder's `add` takes a plugin and may fail; nobody writes `simulation + plugin`"
+        reason = "this builder method is fallible and takes a plugin; it is not an addition"
     )]
     pub fn add(mut self, plugin: impl Plugin + Send) -> Result<Self, Error> {
         let inner = &mut self.inner;
@@ -70,12 +70,12 @@ impl Simulation {
         Ok(self)
     }
 
-    /// The engine's simulation.
+    /// Returns the engine of the simulation.
     pub fn engine(&mut self) -> &mut nestar_engine::Engine {
         &mut self.inner
     }
 
-    /// Runs `work` on the simulation inside its thread pool.
+    /// Runs `work` on the engine inside the thread pool.
     pub fn with<T: Send>(
         &mut self,
         work: impl FnOnce(&mut nestar_engine::Engine) -> T + Send,
@@ -84,49 +84,50 @@ impl Simulation {
         self.threads.install(|| work(inner))
     }
 
-    /// Runs as the options say.
+    /// Runs the simulation with the given options.
     ///
     /// # Errors
-    /// As [`nestar_engine::Engine::run`].
+    /// See [`nestar_engine::Engine::run`].
     pub fn run_with(&mut self, options: RunOptions) -> Result<RunSummary, Error> {
         self.with(|sim| sim.run(options))
     }
 }
 
-/// Most threads of a rank where a device computes, unless the deck says otherwise: what is left to the host are short lists,
-/// and to wake more threads for them takes longer than they save.
+/// Maximum number of threads per rank with a device, unless set in the deck. The host only processes short lists, and more
+/// threads cost more time to wake than they save.
 const MAX_THREADS_WITH_DEVICE: usize = 16;
 
-/// `threads` threads; 0: one for each core.
+/// Creates a pool of `threads` threads; 0: one per core.
 ///
 /// # Errors
-/// The system starts no more.
+/// The system cannot start the threads.
 pub fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     let built = pool.thread_name(|n| format!("nestar-{n}")).build();
     built.map_err(|e| {
         let threads = match threads {
-            0 => "a thread for each core".into(),
+            0 => "one thread per core".into(),
             n => format!("{n} threads"),
         };
         Error::Setup(format!(
-            "cannot start {threads}: {e}; let the process have more (ulimit -u, pids.max of its control group), or set \
-             run.threads, or RAYON_NUM_THREADS for commands without a run"
+            "cannot start {threads}: {e}; raise the limit (ulimit -u, pids.max of the control group) or set run.threads \
+             (RAYON_NUM_THREADS for commands without a run)"
         ))
     })
 }
 
-/// A plugin with its name in the program.
+/// A plugin and its name in the program.
 pub(crate) type NamedPlugin = (String, Box<dyn Plugin>);
 
-/// What the deck of a run chooses of a program.
+/// Plugins and scenario of a program that a deck selects.
 pub(crate) struct SelectedPhysics<'a> {
-    /// Plugins beside Nestar's own, by name.
+    /// Additional plugins, by name.
     pub plugins: Vec<NamedPlugin>,
-    /// What the run begins with.
+    /// Scenario that sets the initial state.
     pub scenario: &'a Scenario,
 }
 
+/// Adds all plugins to the engine: first all declarations, then all builds.
 fn assemble<'a>(
     mut deck: Deck,
     root: &RootConfig,
@@ -174,7 +175,7 @@ fn assemble<'a>(
     Ok(sim)
 }
 
-/// Lets what is registered from now on be that of `name`.
+/// Sets the owner of everything that is registered from now on.
 fn set_owner(sim: &mut nestar_engine::Engine, name: &str) {
     sim.world.resource_mut::<Catalogue>().owner = name.into();
 }

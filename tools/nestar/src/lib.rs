@@ -1,7 +1,7 @@
 //! Nestar: adaptive mesh refinement for astrophysical fluids.
 //!
-//! This crate is all that a user's program depends on: the [`prelude`], and [`cli::main`], which gives a program with plugins and
-//! scenarios of its own the whole command line; or a [`Simulation`] of a deck that the program runs by itself.
+//! This is the only crate that a user's program depends on. The [`prelude`] has the names for plugins and scenarios. [`cli::main`]
+//! gives the program the complete command line. Alternatively, a program runs a [`Simulation`] of a deck directly.
 
 extern crate self as nestar;
 
@@ -18,7 +18,7 @@ mod tables;
 pub mod testing;
 
 pub use nestar_deck as deck;
-/// What generated code of `#[device]` refers to.
+/// Crate used by code that `#[device]` generates.
 pub use nestar_device as device_runtime;
 pub use nestar_engine as engine;
 pub use nestar_kernels as kernels;

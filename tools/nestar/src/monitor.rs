@@ -1,4 +1,4 @@
-//! A run that people watch: it tells how it goes, and signals end it resumably.
+//! Interactive runs: progress reports, and signals that stop a run after writing a snapshot.
 
 use crate::assemble::Simulation;
 use crate::report::{ReportOptions, Reporter};
@@ -11,34 +11,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How a run is watched.
+/// Options of an interactive run.
 pub struct MonitorOptions {
-    /// Directory of the run, in place of the deck's.
+    /// Directory of the run; default: that of the deck.
     pub output: Option<PathBuf>,
-    /// Whether to continue from the latest snapshot there.
+    /// If `true`, the run continues from its latest snapshot.
     pub resume: bool,
-    /// Whether a second SIGINT, SIGTERM or SIGHUP ends the program at once: not where a launcher started it as one of several ranks,
-    /// since launchers send a signal on to processes that have it already.
+    /// If `true`, a second SIGINT, SIGTERM or SIGHUP ends the program at once. Must be `false` for ranks started by a launcher, because
+    /// launchers may deliver a signal twice.
     pub one_process: bool,
-    /// How a run that was interrupted is continued, for people.
+    /// Instruction for continuing an interrupted run.
     pub continuation: String,
 }
 
 impl Simulation {
-    /// Runs to the end as `nestar run` does: into the deck's output directory, with progress on standard error and in `run.log`. SIGINT,
-    /// SIGTERM, SIGHUP (unless the program ignores it, as under `nohup`) and SIGUSR1 end the run after the root step at hand with a
-    /// snapshot, from which [`Simulation::resume`] continues.
+    /// Runs to the end like `nestar run`: writes to the deck's output directory, with progress on standard error and in `run.log`. SIGINT,
+    /// SIGTERM, SIGUSR1 and SIGHUP (unless ignored, as under `nohup`) stop the run after the current root step with a snapshot, from
+    /// which [`Simulation::resume`] continues.
     ///
     /// # Errors
-    /// As [`nestar_engine::Engine::run`].
+    /// See [`nestar_engine::Engine::run`].
     pub fn run(&mut self) -> Result<RunSummary, Error> {
         self.run_as_program(false)
     }
 
-    /// As [`Simulation::run`], from the latest snapshot in the output directory; without one from the beginning.
+    /// Continues from the latest snapshot in the output directory, or starts from the beginning if there is none.
     ///
     /// # Errors
-    /// As [`nestar_engine::Engine::run`].
+    /// See [`nestar_engine::Engine::run`].
     pub fn resume(&mut self) -> Result<RunSummary, Error> {
         self.run_as_program(true)
     }
@@ -54,16 +54,16 @@ impl Simulation {
             output: None,
             resume,
             one_process: true,
-            continuation: "the method `resume` in place of `run`".into(),
+            continuation: "calling `resume` instead of `run`".into(),
         };
         self.run_monitored(&reporter, options, |_, _| String::new())
     }
 
-    /// Runs while `reporter` tells and signals are watched; `closing` gives what is told before the last line, of the simulation
-    /// and the seconds on the wall.
+    /// Runs with progress reports and signal handling. `closing` returns a message for the end from the engine and the wall time in
+    /// seconds.
     ///
     /// # Errors
-    /// As [`nestar_engine::Engine::run`]; signals cannot be watched.
+    /// Signals cannot be handled, or see [`nestar_engine::Engine::run`].
     pub fn run_monitored(
         &mut self,
         reporter: &Reporter,
@@ -85,9 +85,9 @@ impl Simulation {
             Ok(summary) => {
                 let closing = closing(self.engine(), summary.wall);
                 if !closing.is_empty() {
-                    reporter.tell(&closing);
+                    reporter.print(&closing);
                 }
-                reporter.tell(&last_line(summary, &options.continuation));
+                reporter.print(&last_line(summary, &options.continuation));
             }
             Err(error) => reporter.log(&format!("error: {error}")),
         }
@@ -95,12 +95,12 @@ impl Simulation {
     }
 }
 
-/// The last line of a run.
+/// Returns the last line of a run.
 fn last_line(summary: &RunSummary, continuation: &str) -> String {
     let directory = summary.directory.display();
     if summary.interrupted {
         return format!(
-            "interrupted at step {}, time {:e}; the snapshot is in {directory}; continue by\n  {continuation}",
+            "interrupted at step {}, time {:e}; the snapshot is in {directory}; continue with\n  {continuation}",
             summary.step, summary.time,
         );
     }
@@ -114,15 +114,15 @@ fn last_line(summary: &RunSummary, continuation: &str) -> String {
     )
 }
 
-/// Signals while a run goes on; afterwards they do again what they do by default.
+/// Signal handlers during a run; default handling is restored on drop.
 struct Signals {
-    /// Raised by the first signal.
+    /// Set by the first signal.
     stop: Arc<AtomicBool>,
     over: Arc<AtomicBool>,
     ids: Vec<SigId>,
 }
 
-/// Whether no run watches for signals: then they end the program.
+/// `true` while no run handles signals; they end the program then.
 static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 impl Signals {
@@ -134,8 +134,8 @@ impl Signals {
         };
         let registered = signals.register(one_process);
         registered
-            .and_then(|()| signals.tell_of_stop(reporter.clone(), one_process))
-            .map_err(|e| Error::Setup(format!("cannot watch for signals: {e}")))?;
+            .and_then(|()| signals.report_stop(reporter.clone(), one_process))
+            .map_err(|e| Error::Setup(format!("cannot install signal handlers: {e}")))?;
         Ok(signals)
     }
 
@@ -150,7 +150,7 @@ impl Signals {
             if first {
                 flag::register_conditional_default(signal, idle.clone())?;
             }
-            // in this order: the first signal finds the flag down
+            // in this order, so that the first signal finds the flag unset
             if one_process && signal != SIGUSR1 {
                 let status = 128 + signal;
                 let id = flag::register_conditional_shutdown(signal, status, self.stop.clone())?;
@@ -161,10 +161,10 @@ impl Signals {
         keep_file_limits_from_killing()
     }
 
-    /// A root step can take minutes; nobody should wonder whether the signal arrived.
-    fn tell_of_stop(&self, reporter: Reporter, one_process: bool) -> std::io::Result<()> {
+    /// Reports a signal at once, because a root step may take minutes.
+    fn report_stop(&self, reporter: Reporter, one_process: bool) -> std::io::Result<()> {
         let (raised, over) = (self.stop.clone(), self.over.clone());
-        let again = if one_process {
+        let hint = if one_process {
             "; a second signal stops at once"
         } else {
             ""
@@ -172,8 +172,8 @@ impl Signals {
         let wait = move || {
             while !over.load(Ordering::Relaxed) {
                 if raised.load(Ordering::Relaxed) {
-                    reporter.tell(&format!(
-                        "stops after this root step and writes a snapshot{again}"
+                    reporter.print(&format!(
+                        "stopping after this root step with a snapshot{hint}"
                     ));
                     return;
                 }
@@ -197,7 +197,7 @@ impl Drop for Signals {
     }
 }
 
-/// Whether the program was started with hangups ignored, as `nohup` does.
+/// Returns `true` if the program was started with SIGHUP ignored, as by `nohup`.
 fn hangups_are_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
@@ -205,10 +205,10 @@ fn hangups_are_ignored() -> bool {
     mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1)
 }
 
-/// Lets a write beyond the limit of file sizes fail with an error that names the file, in place of a signal that kills.
+/// Makes writes beyond the limit of file sizes fail with an error instead of killing the program by SIGXFSZ.
 ///
 /// # Errors
-/// The signal cannot be watched.
+/// The signal handler cannot be installed.
 pub fn keep_file_limits_from_killing() -> std::io::Result<()> {
     flag::register(SIGXFSZ, Arc::default()).map(|_| ())
 }

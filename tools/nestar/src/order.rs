@@ -1,4 +1,4 @@
-//! The resolved order of a step, as a text that is the same on every machine.
+//! Describes the order of systems in a step, identically on every machine.
 
 use bevy_ecs::schedule::graph::Direction;
 use bevy_ecs::schedule::{NodeId, ScheduleGraph, SystemKey, SystemSet};
@@ -7,14 +7,14 @@ use nestar_engine::step::Phase;
 use nestar_engine::{Engine, Error};
 use std::fmt::Write as _;
 
-/// The phases, their sets in order (with the conditions under which they run) and the systems in them, in the order in
-/// which they run. A set without systems is listed too: it is where a plugin may put some.
+/// Describes the phases, their sets with run conditions, and the systems in them, in order of execution. Empty sets are listed as
+/// well, because plugins may add systems to them.
 ///
-/// Give it a simulation that is not [`ready`](Engine::finish_setup) yet: the conditions are lost to sight when the schedules
-/// are built, and this is done here.
+/// The setup of the simulation must not be [finished](Engine::finish_setup) yet, because run conditions are hidden once the
+/// schedules are built; this function builds them.
 ///
 /// # Errors
-/// As [`Engine::finish_setup`].
+/// See [`Engine::finish_setup`].
 pub fn describe(sim: &mut Engine) -> Result<String, Error> {
     let sets = Phase::ALL.map(|phase| sets(sim.schedule(phase).graph()));
     sim.finish_setup()?;
@@ -27,11 +27,11 @@ pub fn describe(sim: &mut Engine) -> Result<String, Error> {
     Ok(text)
 }
 
-/// A set of systems.
+/// A named set of systems.
 struct NamedSet {
     node: NodeId,
     name: String,
-    /// Under which conditions its systems run.
+    /// Conditions under which its systems run.
     conditions: Vec<String>,
 }
 
@@ -63,12 +63,11 @@ fn describe_phase(sim: &mut Engine, phase: Phase, sets: &[NamedSet], text: &mut 
     }
     let loose = |node: NodeId| !sets.iter().any(|set| lies_in(graph, node, set.node));
     for (_, system) in systems.iter().filter(|(node, _)| loose(*node)) {
-        let _ = writeln!(text, "  outside of the sets: {system}");
+        let _ = writeln!(text, "  outside the sets: {system}");
     }
 }
 
-/// The sets of a phase that lie in no other one, each behind all sets that it has to follow, otherwise in the order in which
-/// they were named.
+/// Returns the outermost sets of a phase in topological order; ties keep the order in which they were named.
 fn sets(graph: &ScheduleGraph) -> Vec<NamedSet> {
     let mut waiting: Vec<NamedSet> = graph
         .system_sets
@@ -88,18 +87,18 @@ fn sets(graph: &ScheduleGraph) -> Vec<NamedSet> {
         let free = waiting
             .iter()
             .position(|set| !waiting.iter().any(|other| follows(set, other)));
-        // where sets follow each other in a circle, building the schedules fails and says so
+        // a cycle of sets is reported when the schedules are built
         placed.push(waiting.remove(free.unwrap_or(0)));
     }
     placed
 }
 
-/// Whether a set was named by somebody: systems have sets of their own, and bevy makes others for groups of systems.
+/// Returns `true` for explicitly named sets: bevy also creates sets for each system and for groups of systems.
 fn is_named(set: &dyn SystemSet) -> bool {
     set.system_type().is_none() && !set.is_anonymous()
 }
 
-/// Whether a set lies in a named one, as the batches of systems do that plugins add to a set.
+/// Returns `true` if a set lies in a named set, such as a batch of systems that a plugin adds.
 fn is_inner(graph: &ScheduleGraph, node: NodeId) -> bool {
     let mut parents = graph
         .hierarchy()
@@ -112,7 +111,7 @@ fn is_inner(graph: &ScheduleGraph, node: NodeId) -> bool {
     })
 }
 
-/// Names of the conditions of a set and of all sets around it.
+/// Returns the names of the conditions of a set and of all enclosing sets.
 fn conditions(graph: &ScheduleGraph, node: NodeId) -> Vec<String> {
     let NodeId::Set(key) = node else {
         return Vec::new();
@@ -131,7 +130,7 @@ fn conditions(graph: &ScheduleGraph, node: NodeId) -> Vec<String> {
     names
 }
 
-/// Whether `node` lies in `set`, directly or through other sets.
+/// Returns `true` if `node` lies in `set`, directly or through other sets.
 fn lies_in(graph: &ScheduleGraph, node: NodeId, set: NodeId) -> bool {
     graph
         .hierarchy()
@@ -139,8 +138,8 @@ fn lies_in(graph: &ScheduleGraph, node: NodeId, set: NodeId) -> bool {
         .any(|parent| parent == set || lies_in(graph, parent, set))
 }
 
-/// A type's name without the modules: `restrict<Gas>` of `nestar_engine::data::operations::restrict<…::Gas>`. A closure
-/// is called by the function around it, or by the plugin that makes it.
+/// Returns a type name without modules: `restrict<Gas>` for `nestar_engine::data::operations::restrict<…::Gas>`. A closure is
+/// named after the enclosing function or plugin.
 fn short(name: &str) -> String {
     let text = without_modules(name);
     let Some(function) = text.strip_suffix("::{{closure}}") else {
@@ -169,7 +168,7 @@ fn without_modules(name: &str) -> String {
 }
 
 fn last_names(path: &str) -> &str {
-    // what follows a type in brackets, as in `<Drag as Plugin>::build`
+    // the part after a type in brackets, as in `<Drag as Plugin>::build`
     if path.starts_with("::") {
         return path;
     }

@@ -1,4 +1,4 @@
-//! What the plugins of a program register, found by building each of them for a small deck.
+//! Lists what the plugins of a program register, by building each of them with a small deck.
 
 use crate::app::{App, PluginEntry};
 use crate::tables::BoundaryWords;
@@ -6,17 +6,17 @@ use nestar_deck::{Deck, TableSchema};
 use nestar_engine::Error;
 use nestar_engine::step::{Catalogue, CatalogueEntry};
 
-/// What a plugin registers.
+/// A plugin and what it registers.
 pub struct RegisteredPlugin<'a> {
     /// Name of the plugin: that of its table, or of its type.
     pub name: &'a str,
-    /// Its table; a plugin without one takes part in every run.
+    /// Its table; a plugin without a table is part of every run.
     pub table: Option<&'a TableSchema>,
-    /// What it registers where its keys have their defaults, or why it cannot be built so.
+    /// What it registers with default parameters, or why it cannot be built with them.
     pub entries: Result<Vec<CatalogueEntry>, Error>,
 }
 
-/// A deck to which the table of a plugin is added.
+/// Deck to which the table of a plugin is appended.
 const DECK: &str = r#"
 scenario = "blast"
 [domain]
@@ -27,7 +27,7 @@ threads = 1
 "#;
 
 impl App {
-    /// What the plugins register, in the order in which the program names them.
+    /// Returns the plugins and what they register, in the order of the program.
     #[must_use]
     pub fn registered_plugins<'a>(&'a self) -> Vec<RegisteredPlugin<'a>> {
         let registered = |plugin: &'a PluginEntry| RegisteredPlugin {
@@ -51,7 +51,7 @@ impl App {
         Ok(own.cloned().collect())
     }
 
-    /// The words for faces; any word where a plugin cannot be asked for its own.
+    /// Returns the words for boundary conditions; any word if a plugin cannot be built with its defaults.
     pub(crate) fn faces(&self) -> BoundaryWords {
         let BoundaryWords::Words(mut words) = BoundaryWords::own() else {
             return BoundaryWords::Any;

@@ -1,8 +1,8 @@
-//! What a program with its own physics needs.
+//! Names for programs with additional physics.
 
 pub use crate::app::App;
 pub use crate::assemble::Simulation;
-/// The derives of components and resources refer to it.
+/// Needed by the derives of components and resources.
 pub use bevy_ecs;
 pub use bevy_ecs::prelude::{
     Commands, Component, Entity, In, Query, Res, ResMut, Resource, With, Without,

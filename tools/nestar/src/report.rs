@@ -1,4 +1,4 @@
-//! What a run tells while it goes on: a bar on a terminal, lines elsewhere, and the run's log.
+//! Reports progress of a run: a progress bar on a terminal, lines otherwise, and a log file.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use nestar_engine::run::{Observer, Progress};
@@ -8,53 +8,53 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Wall time between two lines where there is no terminal.
+/// Wall time between two lines without a terminal.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Length of the bar's scale.
+/// Length of the progress bar in ticks.
 const TICKS: u64 = 1000;
 
-/// Where people read how a run goes.
+/// Output of progress.
 enum Screen {
-    /// A terminal.
+    /// A progress bar on a terminal.
     Bar(ProgressBar),
-    /// A file or a pipe, with the time of the latest line.
+    /// Lines in a file or pipe, with the time of the latest line.
     Lines(Option<Instant>),
-    /// Nowhere.
+    /// No output.
     Quiet,
 }
 
-/// The log file. Lines wait until the directory of the run is this run's: it may be another's, which writes its own log there.
+/// The log file. Lines are buffered until this run owns its directory, which another run may still use.
 struct Log {
     path: PathBuf,
     file: Option<File>,
     waiting: String,
-    /// Whether there is none, or none any more.
+    /// `true` if there is no log, or writing it has failed.
     failed: bool,
 }
 
-/// The teller of a run.
+/// State of the reporter.
 struct Report {
     screen: Screen,
     log: Log,
     max_steps: u64,
 }
 
-/// A handle on the teller, for the run and for the signals.
+/// Reports progress and messages; a shared handle for the run and for signals.
 #[derive(Clone)]
 pub struct Reporter(Arc<Mutex<Report>>);
 
-/// How to report.
+/// Options of a [`Reporter`].
 pub struct ReportOptions {
-    /// Whether the screen stays empty.
+    /// If `true`, nothing is printed on standard error.
     pub quiet: bool,
-    /// The log file, if one is written.
+    /// Log file, if any.
     pub log: Option<PathBuf>,
     /// Root steps after which the run ends; 0: no limit.
     pub max_steps: u64,
 }
 
 impl Reporter {
-    /// A teller that has said nothing yet.
+    /// Creates a reporter.
     pub fn new(options: ReportOptions) -> Self {
         let screen = if options.quiet {
             Screen::Quiet
@@ -77,21 +77,21 @@ impl Reporter {
     }
 
     fn report(&self) -> MutexGuard<'_, Report> {
-        // nothing that a panic could leave half done matters here
+        // a panic cannot leave an inconsistent state
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A message for people, on the screen and in the log.
-    pub fn tell(&self, message: &str) {
-        self.report().tell(message);
+    /// Prints a message and writes it to the log.
+    pub fn print(&self, message: &str) {
+        self.report().print(message);
     }
 
-    /// A message for the log only.
+    /// Writes a message to the log only.
     pub fn log(&self, message: &str) {
         self.report().log.line(message);
     }
 
-    /// Removes the bar.
+    /// Removes the progress bar.
     pub fn finish(&self) {
         let mut report = self.report();
         if let Screen::Bar(bar) = &report.screen {
@@ -107,7 +107,7 @@ impl Observer for Reporter {
     }
 
     fn note(&mut self, message: &str) {
-        self.tell(message);
+        self.print(message);
     }
 
     fn step(&mut self, progress: &Progress) {
@@ -116,10 +116,10 @@ impl Observer for Reporter {
 }
 
 impl Report {
-    fn tell(&mut self, message: &str) {
+    fn print(&mut self, message: &str) {
         match &self.screen {
-            Screen::Bar(bar) => bar.suspend(|| say(message)),
-            Screen::Lines(_) => say(message),
+            Screen::Bar(bar) => bar.suspend(|| print_message(message)),
+            Screen::Lines(_) => print_message(message),
             Screen::Quiet => {}
         }
         self.log.line(message);
@@ -136,7 +136,7 @@ impl Report {
                 if latest.is_none_or(|latest| latest.elapsed() >= PAUSE) {
                     *latest = Some(Instant::now());
                     let (line, left) = (line(progress, 4), remaining(progress, done));
-                    say(format!("{line}  {left}").trim_end());
+                    print_message(format!("{line}  {left}").trim_end());
                 }
             }
             Screen::Quiet => {}
@@ -157,7 +157,7 @@ impl Log {
         }
     }
 
-    /// Opens the file. What is in it stays: an earlier run's log has been moved aside, or is continued.
+    /// Opens the file for appending: the log of an earlier run has been moved, or is continued.
     fn open(&mut self) {
         if self.failed {
             return;
@@ -186,24 +186,24 @@ impl Log {
         }
     }
 
-    /// A run goes on without its log.
+    /// Stops logging after an error; the run continues.
     fn give_up(&mut self, error: &io::Error) {
         self.failed = true;
         self.file = None;
-        say(&format!(
+        print_message(&format!(
             "warning: cannot write the log {}: {error}",
             self.path.display()
         ));
     }
 }
 
-/// Prints a message for people. There is nobody to tell if that fails.
-pub fn say(message: &str) {
+/// Prints a message on standard error and ignores errors.
+pub fn print_message(message: &str) {
     let _ = writeln!(io::stderr(), "{message}");
 }
 
 fn bar() -> ProgressBar {
-    // a template that cannot be parsed leaves the default style
+    // an invalid template falls back to the default style
     let style = ProgressStyle::with_template("{percent:>3}% [{bar:20}] {wide_msg}");
     ProgressBar::new(TICKS).with_style(
         style
@@ -212,7 +212,7 @@ fn bar() -> ProgressBar {
     )
 }
 
-/// The share of the run that is done: of its simulation time or of its steps, whichever ends it first.
+/// Returns the completed fraction of the run, by simulation time or number of steps.
 fn done(progress: &Progress, max_steps: u64) -> f64 {
     let by_time = (progress.time - progress.begin) / (progress.end - progress.begin);
     let by_steps = if max_steps > 0 {
@@ -223,7 +223,7 @@ fn done(progress: &Progress, max_steps: u64) -> f64 {
     by_time.max(by_steps).clamp(0.0, 1.0)
 }
 
-/// One root step beside the bar, the most wanted first: a narrow terminal cuts the end off.
+/// Describes a root step for the progress bar; the most important first, since a narrow terminal truncates the line.
 fn short_line(progress: &Progress, left: &str) -> String {
     let patches: Vec<String> = progress.patches.iter().map(usize::to_string).collect();
     let gap = if left.is_empty() { "" } else { "  " };
@@ -240,7 +240,7 @@ fn short_line(progress: &Progress, left: &str) -> String {
     )
 }
 
-/// What memory has denied, if anything.
+/// Describes the number of patches that were not refined for lack of memory.
 fn capped(progress: &Progress) -> String {
     match progress.capped {
         0 => String::new(),
@@ -248,7 +248,7 @@ fn capped(progress: &Progress) -> String {
     }
 }
 
-/// One root step on one line; `digits` behind the point of the times.
+/// Describes a root step on one line, with `digits` decimals of times.
 fn line(progress: &Progress, digits: usize) -> String {
     let patches: Vec<String> = progress.patches.iter().map(usize::to_string).collect();
     format!(
@@ -266,7 +266,7 @@ fn line(progress: &Progress, digits: usize) -> String {
 
 fn remaining(progress: &Progress, done: f64) -> String {
     let seconds = progress.wall / done * (1.0 - done);
-    // a century is as good as no estimate
+    // longer estimates are meaningless
     if !(0.0..3.2e9).contains(&seconds) || done >= 1.0 {
         return String::new();
     }
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_remaining_time_counts_from_where_this_process_began() {
+    fn the_remaining_time_counts_from_the_start_of_this_process() {
         let progress = progress();
         let share = done(&progress, 0);
         assert_eq!(share, 0.5);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_steps_counts_where_it_ends_the_run_first() {
+    fn a_limit_of_steps_counts_if_it_ends_the_run_first() {
         assert!((done(&progress(), 26) - 25.0 / 26.0).abs() < 1e-12);
     }
 }

@@ -1,16 +1,18 @@
-//! Folders that go when nobody wants them any more.
+//! Temporary folders.
 
-use crate::report::say;
+use crate::report::print_message;
 use nestar_engine::Error;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// An empty folder for temporary files, which goes when the value goes.
+/// A temporary folder that is removed on drop.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
+    /// Creates an empty folder.
+    ///
     /// # Errors
-    /// The folder cannot be made.
+    /// The folder cannot be created.
     pub fn new() -> Result<Self, Error> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -20,7 +22,7 @@ impl Scratch {
         Ok(Self(path))
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -29,7 +31,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            say(&format!(
+            print_message(&format!(
                 "note: cannot remove {}: {error}",
                 self.0.display()
             ));

@@ -1,4 +1,4 @@
-//! The tables that decks of every program may have.
+//! Deck tables common to all programs.
 
 use nestar_deck::{TableSchema, TablesConfig};
 use nestar_engine::step::config::{DomainConfig, RootConfig};
@@ -14,25 +14,25 @@ use nestar_systems::sources::SourcesConfig;
 use nestar_systems::spheres::{EncounterConfig, SpheresConfig};
 use nestar_systems::time::TimeConfig;
 
-/// What faces of the domain may be besides what the engine knows.
+/// Words for boundary conditions in addition to those of the engine.
 pub(crate) enum BoundaryWords {
     /// Any word.
     Any,
-    /// These words, each with a sentence about it.
+    /// These words, each with its documentation.
     Words(Vec<(String, String)>),
 }
 
 impl BoundaryWords {
-    /// Those of Nestar's own physics.
+    /// Returns the words of the built-in physics.
     pub fn own() -> Self {
         Self::Words(WORDS.map(|(word, doc)| (word.into(), doc.into())).to_vec())
     }
 }
 
-/// A table that decks may do without, although it has keys without defaults.
+/// Name of an optional table that has required keys.
 pub(crate) const ENCOUNTER: &str = "encounter";
 
-/// The tables of every scenario.
+/// Returns the tables of all decks, without scenarios and plugins.
 pub(crate) fn common_tables(faces: &BoundaryWords) -> Vec<TableSchema> {
     let mut engine = match faces {
         BoundaryWords::Any => nestar_engine::step::tables(&[]),
@@ -43,7 +43,7 @@ pub(crate) fn common_tables(faces: &BoundaryWords) -> Vec<TableSchema> {
     }
     let mut tables = vec![TableSchema::of::<RootConfig>("")];
     tables.extend(engine);
-    // behind the domain
+    // after the domain
     tables.insert(2, TableSchema::of::<TimeConfig>("time"));
     tables.push(TableSchema::of::<MeshConfig>("mesh"));
     tables.push(TableSchema::of::<HydroConfig>("hydro"));
@@ -59,7 +59,7 @@ pub(crate) fn common_tables(faces: &BoundaryWords) -> Vec<TableSchema> {
     tables
 }
 
-/// The table of an inflow face.
+/// Returns the table of an inflow face.
 pub(crate) fn inflow_table(face: &str) -> TableSchema {
     TableSchema::of::<InflowConfig>(&format!("inflow.{face}"))
 }

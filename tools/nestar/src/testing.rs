@@ -1,4 +1,4 @@
-//! Tests of programs with physics of their own.
+//! Tests for programs with additional physics.
 
 use crate::app::App;
 use crate::scratch::Scratch;
@@ -12,13 +12,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Runs `deck` with `settings` (`table.key=value`) for some root steps: on the CPU with one rank; with four; and with a restart after the
-/// first step, where there is a C++ compiler on emulated devices, which compute as GPUs do: from two ranks without a queue of unfinished cells
-/// to one with two threads. All must end with the same bits in everything that a snapshot keeps. In both precisions, unless a setting
-/// names `run.precision`.
+/// Checks that runs of `deck` are bitwise reproducible. Runs it with `settings` (`table.key=value`) for some root steps in three ways: on
+/// the CPU with one rank, with four ranks, and with a restart after the first step from two ranks to one. The restart uses emulated
+/// devices if there is a C++ compiler. All final snapshots must agree in every bit, in both precisions unless a setting gives
+/// `run.precision`.
 ///
 /// # Errors
-/// The deck or a run fails; two of the runs differ, by name.
+/// The deck or a run fails, or two runs differ.
 pub fn same_bits(app: &App, deck: &str, settings: &[&str], steps: u64) -> Result<(), Error> {
     let mut precisions = vec!["run.precision=single", "run.precision=double"];
     if let Some(own) = settings.iter().find(|s| s.starts_with("run.precision=")) {
@@ -29,59 +29,77 @@ pub fn same_bits(app: &App, deck: &str, settings: &[&str], steps: u64) -> Result
         Err(_) => ("cpu", "a restart from two ranks on one"),
     };
     let parts = [
-        (device, 2, 1, "run.queue=false"),
-        (device, 1, steps, "run.threads=2"),
+        RunSegment::new(device, 2, 1, "run.queue=false"),
+        RunSegment::new(device, 1, steps, "run.threads=2"),
     ];
     for precision in precisions {
         let settings = [settings, &[precision]].concat();
-        let end = |parts: &[Part]| end(app, deck, &settings, parts);
-        let alone = end(&[("cpu", 1, steps, ONE)])?;
+        let end = |segments: &[RunSegment]| end(app, deck, &settings, segments);
+        let alone = end(&[RunSegment::new("cpu", 1, steps, ONE)])?;
         let others = [
-            ("four ranks", end(&[("cpu", 4, steps, ONE)])?),
+            ("four ranks", end(&[RunSegment::new("cpu", 4, steps, ONE)])?),
             (restart, end(&parts)?),
         ];
         if let Some((place, _)) = others.iter().find(|(_, found)| *found != alone) {
             return Err(Error::Setup(format!(
-                "{precision}: one rank on the CPU and {place} end with other bits; what is computed must not depend on the order of \
-                 patches, on what other ranks hold, or on state that is in no field and no `sim.state`"
+                "{precision}: one rank on the CPU and {place} give different bits; results must not depend on the order of patches, on \
+                 the partition, or on state outside fields and `sim.state`"
             )));
         }
     }
     Ok(())
 }
 
-/// A part of a run: device, ranks, the root step that it ends at, and a setting.
-type Part<'a> = (&'a str, usize, u64, &'a str);
+/// One segment of a run: it continues from the previous segment.
+struct RunSegment<'a> {
+    device: &'a str,
+    ranks: usize,
+    /// Root step at which the segment ends.
+    end: u64,
+    /// A further setting.
+    setting: &'a str,
+}
 
-/// One thread a rank, as all have where nothing else is set.
+impl<'a> RunSegment<'a> {
+    fn new(device: &'a str, ranks: usize, end: u64, setting: &'a str) -> Self {
+        Self {
+            device,
+            ranks,
+            end,
+            setting,
+        }
+    }
+}
+
+/// One thread per rank, the default of all segments.
 const ONE: &str = "run.threads=1";
 
-/// The digest after a run in parts.
-fn end(app: &App, deck: &str, settings: &[&str], parts: &[Part]) -> Result<String, Error> {
+/// Returns the digest after a run in segments.
+fn end(app: &App, deck: &str, settings: &[&str], segments: &[RunSegment]) -> Result<String, Error> {
     let scratch = Scratch::new()?;
-    for (n, (device, ranks, step, more)) in parts.iter().enumerate() {
+    for (n, segment) in segments.iter().enumerate() {
         let mut deck = Deck::parse("deck", deck)?;
         let own = [
-            format!("run.device={device}"),
+            format!("run.device={}", segment.device),
             ONE.into(),
-            format!("time.max_steps={step}"),
+            format!("time.max_steps={}", segment.end),
             "output.final=true".into(),
-            more.to_string(),
+            segment.setting.to_string(),
         ];
         let settings = settings.iter().copied();
         for setting in settings.chain(own.iter().map(String::as_str)) {
             deck.set(setting)?;
         }
-        run(app, &deck, *ranks, scratch.path(), n > 0)?;
+        run(app, &deck, segment.ranks, scratch.path(), n > 0)?;
     }
     let unread = |error: SnapshotError| Error::Snapshot(error.to_string());
     let found = latest(scratch.path()).map_err(unread)?;
-    let (_, path) = found.ok_or_else(|| Error::Setup("the run has left no snapshot".into()))?;
+    let (_, path) = found.ok_or_else(|| Error::Setup("the run has no final snapshot".into()))?;
     let snapshot = Snapshot::open(&path).map_err(unread)?;
     digest(&snapshot).map_err(unread)
 }
 
-/// Runs on so many ranks; the error of the first that has one.
+/// Runs on `size` ranks; returns the error of the first rank that fails.
 fn run(app: &App, deck: &Deck, size: usize, directory: &Path, resume: bool) -> Result<(), Error> {
     let rank = |ranks: Ranks| {
         let options = RunOptions {

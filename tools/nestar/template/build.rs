@@ -1,11 +1,11 @@
-//! Tells the program which commit it is built from, for the provenance of its runs.
+//! Passes the git commit to the program, for the provenance of its runs.
 
 use std::path::Path;
 use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=src");
-    // a file that is not there would make every build run this script again
+    // a missing file would make every build run this script again
     if Path::new(".git/logs/HEAD").exists() {
         println!("cargo::rerun-if-changed=.git/logs/HEAD");
     }

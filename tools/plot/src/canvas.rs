@@ -1,22 +1,22 @@
-//! A picture of pixels: rectangles, lines and text.
+//! Raster images with rectangles, lines and text.
 
 use ab_glyph::{Font, FontRef, Glyph, GlyphId, PxScale, ScaleFont, point};
 
 /// An RGB colour.
 pub(crate) type Rgb = [u8; 3];
 
-/// Where a text stands relative to its position.
+/// Alignment of a text relative to its position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Anchor {
-    /// It begins there.
+    /// The text starts at the position.
     Start,
-    /// Its middle is there.
+    /// The text is centred at the position.
     Middle,
-    /// It ends there.
+    /// The text ends at the position.
     End,
 }
 
-/// Which way a text runs.
+/// Direction of a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum TextDirection {
     /// To the right.
@@ -25,13 +25,13 @@ pub(crate) enum TextDirection {
     Up,
 }
 
-/// Text of one size and colour.
+/// Font, size and colour of a text.
 pub(crate) struct Style<'a> {
-    /// The font.
+    /// Font.
     pub font: &'a FontRef<'static>,
-    /// Height from the lowest to the highest letter in pixels.
+    /// Font size (ascent minus descent) in pixels.
     pub size: f32,
-    /// The colour.
+    /// Colour.
     pub colour: Rgb,
 }
 
@@ -40,17 +40,17 @@ const EXPONENT_SIZE: f32 = 0.72;
 /// Rise of an exponent relative to its text.
 const EXPONENT_RISE: f32 = 0.32;
 
-/// A picture.
+/// An RGB image.
 pub(crate) struct Canvas {
-    /// Pixels in a row.
+    /// Width in pixels.
     pub width: usize,
-    /// Rows, from the top.
+    /// Height in pixels; row 0 is at the top.
     pub height: usize,
     pixels: Vec<Rgb>,
 }
 
 impl Canvas {
-    /// A picture of one colour.
+    /// Creates an image of one colour.
     pub fn new(width: usize, height: usize, colour: Rgb) -> Self {
         Self {
             width,
@@ -59,12 +59,12 @@ impl Canvas {
         }
     }
 
-    /// The pixels, row by row.
+    /// Returns the pixels, row by row.
     pub fn pixels(&self) -> &[Rgb] {
         &self.pixels
     }
 
-    /// The pixel at a place, or `None` outside.
+    /// Returns the pixel at `(x, y)`, or `None` outside the image.
     fn pixel(&mut self, x: i64, y: i64) -> Option<&mut Rgb> {
         let (column, row) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
         if column >= self.width || row >= self.height {
@@ -73,13 +73,13 @@ impl Canvas {
         self.pixels.get_mut(row * self.width + column)
     }
 
-    /// `count` pixels of a row from column `x`, all inside of the picture.
+    /// Returns `count` pixels of row `y` from column `x`; all must be inside the image.
     pub fn row_mut(&mut self, x: usize, y: usize, count: usize) -> &mut [Rgb] {
         let start = y * self.width + x;
         &mut self.pixels[start..start + count]
     }
 
-    /// Mixes `colour` into a pixel; `cover` 0 to 1. Nothing happens outside of the picture.
+    /// Blends `colour` into a pixel with opacity `cover`, 0 to 1; pixels outside the image are ignored.
     pub fn mix(&mut self, x: i64, y: i64, colour: Rgb, cover: f32) {
         if let Some(pixel) = self.pixel(x, y) {
             for (old, new) in pixel.iter_mut().zip(colour) {
@@ -88,7 +88,7 @@ impl Canvas {
         }
     }
 
-    /// Lightens a dark pixel and darkens a light one, so that a line shows on any colour.
+    /// Lightens a dark pixel and darkens a light one, so a line is visible on any colour.
     pub fn contrast(&mut self, x: i64, y: i64, cover: f32) {
         if let Some(&mut [r, g, b]) = self.pixel(x, y) {
             let luminance = 0.3 * f32::from(r) + 0.59 * f32::from(g) + 0.11 * f32::from(b);
@@ -106,7 +106,7 @@ impl Canvas {
         }
     }
 
-    /// Draws the outline of a rectangle, `line` pixels wide and just outside of it.
+    /// Draws a border of `line` pixels around a rectangle.
     pub fn frame(&mut self, x: i64, y: i64, width: i64, height: i64, line: i64, colour: Rgb) {
         self.fill(x - line, y - line, width + 2 * line, line, colour);
         self.fill(x - line, y + height, width + 2 * line, line, colour);
@@ -114,7 +114,7 @@ impl Canvas {
         self.fill(x + width, y, line, height, colour);
     }
 
-    /// Writes a text; `(x, y)` is on its base line.
+    /// Draws a text; `(x, y)` is on its baseline.
     pub fn text(
         &mut self,
         text: &str,
@@ -141,7 +141,7 @@ impl Canvas {
                     TextDirection::Right => (x + along, y + down),
                     TextDirection::Up => (x + down, y - along),
                 };
-                // The font is light: a little more cover makes small letters readable.
+                // the font is light: more opacity makes small letters readable
                 self.mix(
                     px.round() as i64,
                     py.round() as i64,
@@ -153,12 +153,12 @@ impl Canvas {
     }
 }
 
-/// The width of a text in pixels.
+/// Returns the width of a text in pixels.
 pub(crate) fn text_width(text: &str, style: &Style) -> f32 {
     layout(text, style).1
 }
 
-/// The glyphs of a text on the base line from 0, and its width. `^{…}` is raised and smaller.
+/// Returns the glyphs of a text on the baseline, starting at 0, and its width. `^{…}` is a superscript.
 fn layout(text: &str, style: &Style) -> (Vec<Glyph>, f32) {
     let mut glyphs = Vec::new();
     let mut x = 0.0;

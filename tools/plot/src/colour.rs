@@ -1,4 +1,4 @@
-//! From values to colours.
+//! Colour maps.
 
 use crate::canvas::Rgb;
 use crate::error::{PlotError, Result, nearest};
@@ -6,7 +6,7 @@ use crate::ticks::{Tick, ticks};
 use crate::{PlotOptions, Scale};
 use colorous::Gradient;
 
-/// The colour maps by name. Those with two ends are for values of both signs. Any name may be followed by `-reversed`.
+/// Names of the colour maps. The suffix `-reversed` reverses a map. `red-blue` to `spectral` are diverging maps.
 pub const COLOUR_MAPS: [&str; 17] = [
     "viridis",
     "inferno",
@@ -47,26 +47,26 @@ const GRADIENTS: [Gradient; COLOUR_MAPS.len()] = [
     colorous::SPECTRAL,
 ];
 
-/// Colours of a table: more than the eye can tell apart.
+/// Number of colours in a table.
 const SHADES: usize = 1024;
 
-/// The colour of a place without a value.
+/// Colour of a pixel without a value.
 pub(crate) const NO_VALUE: Rgb = [190; 3];
 
-/// The colours for a range of values.
+/// Colours of a range of values.
 pub(crate) struct Palette {
-    /// The value of the first colour.
+    /// Value of the first colour.
     pub min: f64,
-    /// The value of the last colour.
+    /// Value of the last colour.
     pub max: f64,
-    /// How values between them are spaced.
+    /// Scale between the two values.
     pub scale: Scale,
-    /// Whether each whole number has one colour.
-    whole: bool,
+    /// `true` if each integer has one colour.
+    integers: bool,
     shades: Vec<Rgb>,
 }
 
-/// The table of a colour map.
+/// Returns the colours of a colour map.
 fn shades(name: &str) -> Result<Vec<Rgb>> {
     let (base, reversed) = match name.strip_suffix("-reversed") {
         Some(base) => (base, true),
@@ -78,7 +78,7 @@ fn shades(name: &str) -> Result<Vec<Rgb>> {
             .map_or(String::new(), |near| format!(" (did you mean {near:?}?)"));
         let list = known.join(", ");
         return Err(PlotError::Option(format!(
-            "there is no colour map {name:?}{hint}; there are {list}"
+            "there is no colour map {name:?}{hint}; known are {list}"
         )));
     };
     let shade = |i: usize| {
@@ -89,7 +89,7 @@ fn shades(name: &str) -> Result<Vec<Rgb>> {
     Ok((0..SHADES).map(shade).collect())
 }
 
-/// The least and the greatest value that the scale can show, or `None` if there is none.
+/// Returns the minimum and maximum of the values that the scale can show, or `None` without such values.
 fn extremes(values: &[f64], scale: Scale) -> Option<(f64, f64)> {
     let shown = values
         .iter()
@@ -101,9 +101,14 @@ fn extremes(values: &[f64], scale: Scale) -> Option<(f64, f64)> {
 }
 
 impl Palette {
-    /// Colours for these values. `signed` values get a map with two ends around zero, unless the options say otherwise;
-    /// `whole` numbers one colour each.
-    pub fn new(options: &PlotOptions, values: &[f64], signed: bool, whole: bool) -> Result<Self> {
+    /// Creates the colours of these values. The defaults for `signed` values are a diverging map and a range symmetric around
+    /// zero. With `integers`, each integer has one colour.
+    pub fn new(
+        options: &PlotOptions,
+        values: &[f64],
+        signed: bool,
+        integers: bool,
+    ) -> Result<Self> {
         let scale = options.scale;
         let found = extremes(values, scale).ok_or_else(|| no_values(options, values))?;
         let both = signed && scale == Scale::Linear;
@@ -116,7 +121,7 @@ impl Palette {
             min = -max;
         }
         let steps =
-            whole && scale == Scale::Linear && options.min.is_none() && options.max.is_none();
+            integers && scale == Scale::Linear && options.min.is_none() && options.max.is_none();
         if steps {
             (min, max) = (min - 0.5, max + 0.5);
         }
@@ -133,17 +138,17 @@ impl Palette {
             min,
             max,
             scale,
-            whole: steps,
+            integers: steps,
             shades,
         })
     }
 
-    /// Marks for the colour bar, about `count` of them labelled.
+    /// Returns the ticks of the colour bar, with about `count` labels.
     pub fn ticks(&self, count: usize) -> Vec<Tick> {
         let mut marks = ticks(self.min, self.max, self.scale, count);
-        if self.whole && self.max - self.min < 20.0 {
-            let whole = self.min.ceil() as i64..=self.max.floor() as i64;
-            marks = whole
+        if self.integers && self.max - self.min < 20.0 {
+            let integers = self.min.ceil() as i64..=self.max.floor() as i64;
+            marks = integers
                 .map(|number| Tick {
                     value: number as f64,
                     label: number.to_string(),
@@ -153,7 +158,7 @@ impl Palette {
         marks
     }
 
-    /// Where a value stands between the first colour, 0, and the last, 1; not limited to that range.
+    /// Returns the position of a value on the scale, 0 at `min` and 1 at `max`, without clamping.
     pub fn fraction(&self, value: f64) -> f64 {
         match self.scale {
             Scale::Linear => (value - self.min) / (self.max - self.min),
@@ -161,7 +166,7 @@ impl Palette {
         }
     }
 
-    /// The colour of a value.
+    /// Returns the colour of a value.
     pub fn colour(&self, value: f64) -> Rgb {
         let fraction = self.fraction(value);
         if fraction.is_nan() {
@@ -171,33 +176,33 @@ impl Palette {
         }
     }
 
-    /// The colour at a place between 0 and 1.
+    /// Returns the colour at a position from 0 to 1.
     pub fn shade(&self, fraction: f64) -> Rgb {
-        // The cast saturates.
+        // the cast saturates
         self.shades[((fraction * SHADES as f64) as usize).min(SHADES - 1)]
     }
 }
 
-/// A table of `count` colours, evenly out of `shades`.
+/// Returns a table with `count` distinct colours, evenly sampled from `shades`.
 fn stepped(shades: &[Rgb], count: usize) -> Vec<Rgb> {
     let shade = |i: usize| shades[(2 * (i * count / SHADES) + 1) * SHADES / (2 * count)];
     (0..SHADES).map(shade).collect()
 }
 
-/// Refuses a range that has no colours.
+/// Checks that the range is finite and not empty, and positive for a logarithmic scale.
 fn check_range(min: f64, max: f64, scale: Scale) -> Result<()> {
     if min.is_finite() && max.is_finite() && min < max && (scale == Scale::Linear || min > 0.0) {
         return Ok(());
     }
     let positive = match scale {
-        Scale::Log => ", both positive for a logarithmic scale",
+        Scale::Log => ", and both must be positive for a logarithmic scale",
         Scale::Linear => "",
     };
     let text = format!("colours from {min} to {max}: min must be less than max{positive}");
     Err(PlotError::Option(text))
 }
 
-/// A range around a single value, keeping the end that the options give.
+/// Returns a range around a single value; limits given in the options are kept.
 fn widened(value: f64, options: &PlotOptions) -> (f64, f64) {
     let room = if value == 0.0 { 1.0 } else { 0.1 * value.abs() };
     (
@@ -206,13 +211,13 @@ fn widened(value: f64, options: &PlotOptions) -> (f64, f64) {
     )
 }
 
-/// The error of an empty picture.
+/// Returns the error of an image without finite values.
 fn no_values(options: &PlotOptions, values: &[f64]) -> PlotError {
     let drawn = || values.iter().filter(|value| !value.is_nan());
     let what = if drawn().next().is_none() {
-        "is no number in any cell of this picture"
+        "is not a number in every cell of this picture"
     } else if drawn().all(|value| value.is_infinite()) {
-        "is infinite in every cell of this picture, in which no colour stands for it: take a snapshot, or a place, where it is not"
+        "is infinite in every cell of this picture, and infinity has no colour: choose another snapshot or position"
     } else {
         "has no positive value in this picture: use a linear scale"
     };

@@ -1,11 +1,11 @@
-//! Dots where particles are, and whose they are.
+//! Dots at the positions of particles, and their legend.
 
 use crate::canvas::{Anchor, Canvas, Rgb, TextDirection, text_width};
 use crate::figure::FigureLayout;
 use crate::particles;
 use crate::view::PlotView;
 
-/// Colours of species by their numbers, from the first again where they do not suffice.
+/// Colours of species by number, used cyclically.
 const COLOURS: [Rgb; 8] = [
     [0, 190, 255],
     [70, 220, 60],
@@ -16,19 +16,19 @@ const COLOURS: [Rgb; 8] = [
     [255, 150, 70],
     [60, 220, 170],
 ];
-/// Behind the names of the species.
+/// Background colour of the legend.
 const GROUND: Rgb = [40; 3];
-/// How much of the picture it covers.
+/// Opacity of the background.
 const COVER: f32 = 0.75;
 
-/// How a particle is drawn.
+/// Colour and radius of a particle's dot.
 pub(crate) struct Dot {
     colour: Rgb,
     radius: f32,
 }
 
 impl FigureLayout {
-    /// The dots of a species; their diameter in pixels, if that is given.
+    /// Returns the dot of species `number`, with the given or the default diameter in pixels.
     pub fn dot(&self, number: usize, diameter: Option<f32>) -> Dot {
         Dot {
             colour: COLOURS[number % COLOURS.len()],
@@ -36,16 +36,16 @@ impl FigureLayout {
         }
     }
 
-    /// Draws a dot at a place of the picture, in pixels from its lower left corner.
+    /// Draws a dot at a position in pixels from the lower left corner of the picture.
     pub fn draw(&self, canvas: &mut Canvas, view: &PlotView, dot: &Dot, at: [f64; 2]) {
         let [columns, rows] = view.pixels.map(|n| n as i64);
         let (x, y) = (at[0] as f32, rows as f32 - at[1] as f32);
-        let reach = |centre: f32, end: i64| {
+        let pixels = |centre: f32, end: i64| {
             let pixel = |edge: f32| (edge.floor() as i64).clamp(0, end - 1);
             pixel(centre - dot.radius - 0.5)..=pixel(centre + dot.radius + 0.5)
         };
-        for row in reach(y, rows) {
-            for column in reach(x, columns) {
+        for row in pixels(y, rows) {
+            for column in pixels(x, columns) {
                 let (right, down) = (column as f32 + 0.5 - x, row as f32 + 0.5 - y);
                 let inside = dot.radius + 0.5 - (right * right + down * down).sqrt();
                 let cover = inside.clamp(0.0, 1.0);
@@ -54,7 +54,7 @@ impl FigureLayout {
         }
     }
 
-    /// The names of species in the upper left corner of the picture, in their colours.
+    /// Draws the names of species in their colours, in the upper left corner of the picture.
     pub fn legend(&self, canvas: &mut Canvas, species: &[(usize, String)]) {
         let units = |units: f32| units * self.unit;
         let mut style = self.style(22.0);

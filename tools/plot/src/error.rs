@@ -1,23 +1,23 @@
-//! Why a picture cannot be made.
+//! Errors of plots.
 
 use nestar_snapshot::SnapshotError;
 use std::fmt;
 
-/// An error of [`crate::plot`]; its text says what to do.
+/// An error of [`crate::plot`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlotError {
     /// The snapshot cannot be read.
     Snapshot(SnapshotError),
-    /// The snapshot has no such field and none can be derived.
+    /// The snapshot has no such field, and it cannot be derived.
     UnknownField {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// The most similar name that can be drawn.
+        /// The most similar known name.
         nearest: Option<String>,
-        /// All names that can be drawn.
+        /// All known names.
         known: Vec<String>,
     },
-    /// An option does not fit the snapshot or the other options.
+    /// An option is invalid for the snapshot or conflicts with another option.
     Option(String),
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for PlotError {
                 if let Some(nearest) = nearest {
                     write!(out, "; did you mean {nearest:?}?")?;
                 }
-                write!(out, " The fields are {}", known.join(", "))
+                write!(out, " Known fields are {}", known.join(", "))
             }
             Self::Option(text) => out.write_str(text),
         }
@@ -49,10 +49,10 @@ impl From<SnapshotError> for PlotError {
     }
 }
 
-/// The result of drawing.
+/// Result of a plot function.
 pub type Result<T> = std::result::Result<T, PlotError>;
 
-/// The name in `known` that is most similar to `name`, if any is similar at all.
+/// Returns the name in `known` that is most similar to `name`, or `None` if no name is similar.
 pub(crate) fn nearest<'a>(
     name: &str,
     known: impl IntoIterator<Item = &'a String>,

@@ -1,47 +1,47 @@
-//! Fields to draw: arrays of the snapshot and what follows from them.
+//! Fields to plot: arrays of the snapshot and fields derived from them.
 
 use crate::error::{PlotError, Result, nearest};
-use crate::particles;
+use crate::particles::{self, PlottedSpecies};
 use nestar_snapshot::Snapshot;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What makes a value of those of some arrays in a cell.
-pub type CellFunction = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
+/// Function that computes the value in a cell from the values of some arrays.
+pub type FieldFunction = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
 
-/// A field that the caller can make of some arrays.
+/// A field that the caller derives from arrays of the snapshot.
 #[derive(Clone)]
 pub struct CustomField {
-    /// Its name.
+    /// Name of the field.
     pub name: String,
-    /// Its unit as the format writes it, `1` for a pure number.
+    /// Unit in the notation of snapshots; `1` for a dimensionless field.
     pub units: String,
-    /// The arrays of the snapshot that it is made of.
+    /// Names of the arrays that the field is derived from.
     pub arrays: Vec<String>,
-    /// The value for those of the arrays, in their order.
-    pub value: CellFunction,
+    /// Computes the value from those of the arrays, in the same order.
+    pub value: FieldFunction,
 }
 
-/// How a field follows from its arrays.
+/// Formula of a field in terms of its arrays.
 #[derive(Clone)]
 enum FieldFormula {
     /// The array itself.
     Array,
     /// The refinement level.
     Level,
-    /// One array over the density: a velocity or a mass fraction.
+    /// An array divided by the density: a velocity or a mass fraction.
     Specific,
-    /// Momentum over density.
+    /// Magnitude of momentum divided by density.
     Speed,
-    /// One of the fields that need the whole gas and its adiabatic index.
+    /// A quantity that needs the complete state of the gas and its adiabatic index.
     Gas(GasQuantity),
-    /// As the caller makes it.
-    Own(CellFunction),
-    /// The density of particles, of mass if they have any and else of their number.
+    /// A function of the caller.
+    Custom(FieldFunction),
+    /// Mass density of particles, or their number density if they have no mass.
     Particles { massive: bool },
 }
 
-/// Fields of an ideal gas.
+/// Derived quantities of an ideal gas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum GasQuantity {
     Pressure,
@@ -51,29 +51,29 @@ enum GasQuantity {
     Entropy,
 }
 
-/// A field that can be drawn.
+/// A field that can be plotted.
 pub(crate) struct PlotField {
-    /// Its name, as in the options.
+    /// Name, as in the options.
     pub name: String,
-    /// Its unit for people, with exponents marked as `^{3}`; empty for a pure number.
+    /// Unit for display, with exponents as `^{3}`; empty if dimensionless.
     pub unit: String,
-    /// The arrays to read, in the order that [`Field::evaluate`] takes.
+    /// Names of the arrays to read, in the order of [`PlotField::evaluate`].
     pub arrays: Vec<String>,
-    /// Whether both signs mean the same, as in a velocity.
+    /// `true` for fields with values of both signs, such as a velocity.
     pub signed: bool,
     formula: FieldFormula,
     gamma: f64,
 }
 
-/// Momentum components, in order.
+/// Names of the momentum components.
 const MOMENTUM: [&str; 3] = ["momentum_x", "momentum_y", "momentum_z"];
-/// Velocity components, in order.
+/// Names of the velocity components.
 const VELOCITY: [&str; 3] = ["velocity_x", "velocity_y", "velocity_z"];
-/// The unit of a velocity.
+/// Unit of velocity.
 const SPEED: &str = "length/time";
-/// Cell-centred magnetic field, in order.
+/// Names of the components of the cell-centred magnetic field.
 const MAGNETIC: [&str; 3] = ["magnetic_x", "magnetic_y", "magnetic_z"];
-/// The derived fields of a gas with their formula and unit.
+/// Derived fields of a gas with their quantity and unit.
 const GAS: [(&str, GasQuantity, &str); 5] = [
     ("pressure", GasQuantity::Pressure, "mass/(length*time**2)"),
     ("temperature", GasQuantity::Temperature, "length**2/time**2"),
@@ -82,7 +82,7 @@ const GAS: [(&str, GasQuantity, &str); 5] = [
     ("entropy", GasQuantity::Entropy, "code units"),
 ];
 
-/// The unit of the format, e.g. `mass/length**3`, for people.
+/// Converts a unit of snapshots, such as `mass/length**3`, for display.
 fn readable(unit: &str) -> String {
     if unit == "1" {
         return String::new();
@@ -101,7 +101,7 @@ fn readable(unit: &str) -> String {
     (text + rest).replace('*', " ").replace('/', " / ")
 }
 
-/// Names and units of the arrays with one value a cell, on any level.
+/// Returns names and units of the arrays with one value per cell, on any level.
 fn cell_arrays(snapshot: &Snapshot) -> Vec<(String, String)> {
     let levels = snapshot.levels().map(|level| level.level);
     let fields = levels.flat_map(|level| snapshot.fields(level));
@@ -112,7 +112,7 @@ fn cell_arrays(snapshot: &Snapshot) -> Vec<(String, String)> {
     named.into_iter().collect()
 }
 
-/// Fields collected so far.
+/// Fields that can be plotted.
 struct Candidates {
     fields: Vec<PlotField>,
     gamma: f64,
@@ -132,7 +132,7 @@ impl Candidates {
     }
 }
 
-/// Every field that can be drawn from these arrays, given with their units; arrays before derived fields.
+/// Returns all fields that can be plotted from these arrays (name, unit): the arrays, then derived fields.
 fn candidates(arrays: &[(String, String)], gamma: Option<f64>) -> Vec<PlotField> {
     let has = |name: &str| arrays.iter().any(|(array, _)| array == name);
     let mut found = Candidates {
@@ -168,25 +168,29 @@ fn candidates(arrays: &[(String, String)], gamma: Option<f64>) -> Vec<PlotField>
     found.fields
 }
 
-/// A field of the caller's, if its arrays are there.
-fn own_field(own: &CustomField, arrays: &[(String, String)]) -> Option<PlotField> {
-    let there = |name: &String| arrays.iter().any(|(array, _)| array == name);
-    own.arrays.iter().all(there).then(|| PlotField {
-        name: own.name.clone(),
-        unit: readable(&own.units),
-        arrays: own.arrays.clone(),
+/// Returns a field of the caller, or `None` if one of its arrays is missing.
+fn custom_field(custom: &CustomField, arrays: &[(String, String)]) -> Option<PlotField> {
+    let exists = |name: &String| arrays.iter().any(|(array, _)| array == name);
+    custom.arrays.iter().all(exists).then(|| PlotField {
+        name: custom.name.clone(),
+        unit: readable(&custom.units),
+        arrays: custom.arrays.clone(),
         signed: false,
-        formula: FieldFormula::Own(own.value.clone()),
+        formula: FieldFormula::Custom(custom.value.clone()),
         gamma: f64::NAN,
     })
 }
 
 impl PlotField {
-    /// The field `name` of the snapshot, or of those that the caller can make.
-    pub fn new(snapshot: &Snapshot, name: &str, own: &[CustomField]) -> Result<Self> {
+    /// Returns the field `name` of the snapshot, or of the caller's fields.
+    pub fn new(snapshot: &Snapshot, name: &str, custom: &[CustomField]) -> Result<Self> {
         let arrays = cell_arrays(snapshot);
         let mut fields = candidates(&arrays, snapshot.attributes().facts.get("gamma").copied());
-        fields.extend(own.iter().filter_map(|own| own_field(own, &arrays)));
+        fields.extend(
+            custom
+                .iter()
+                .filter_map(|field| custom_field(field, &arrays)),
+        );
         let species = particles::species(snapshot);
         if species.iter().any(|path| path == name) {
             return Self::of_particles(snapshot, name);
@@ -208,7 +212,7 @@ impl PlotField {
             })
     }
 
-    /// The density of a species.
+    /// Returns the density of a particle species.
     fn of_particles(snapshot: &Snapshot, path: &str) -> Result<Self> {
         let massive = particles::have_mass(snapshot, path)?;
         let mass = if massive { "mass" } else { "1" };
@@ -222,24 +226,29 @@ impl PlotField {
         })
     }
 
-    /// The group of the particles whose density this is, and whether they have mass.
-    pub fn species(&self) -> Option<(&str, bool)> {
+    /// Returns the particles whose density this is, or `None` for other fields.
+    pub fn species(&self) -> Option<PlottedSpecies<'_>> {
         match self.formula {
-            FieldFormula::Particles { massive } => Some((&self.name, massive)),
+            FieldFormula::Particles { massive } => Some(PlottedSpecies {
+                path: &self.name,
+                massive,
+            }),
             _ => None,
         }
     }
 
-    /// Its name for people.
+    /// Returns the name for display.
     pub fn label(&self) -> String {
         match self.species() {
-            Some((path, true)) => format!("density of {}", particles::name(path)),
-            Some((path, false)) => format!("number density of {}", particles::name(path)),
+            Some(species) => {
+                let number = if species.massive { "" } else { "number " };
+                format!("{number}density of {}", particles::name(species.path))
+            }
             None => self.name.replace('_', " "),
         }
     }
 
-    /// Its unit times a length.
+    /// Returns the unit of the field times length.
     pub fn unit_along(&self) -> String {
         match self.unit.strip_suffix("length^{3}") {
             Some(head) => format!("{head}length^{{2}}"),
@@ -248,12 +257,12 @@ impl PlotField {
         }
     }
 
-    /// Whether the values are refinement levels.
+    /// Returns `true` if the values are refinement levels.
     pub fn is_level(&self) -> bool {
         matches!(self.formula, FieldFormula::Level)
     }
 
-    /// The field's values from those of its arrays, `cells` of each.
+    /// Computes the field in `cells` cells from the values of its arrays.
     pub fn evaluate(&self, level: u8, mut arrays: Vec<Vec<f64>>, cells: usize) -> Vec<f64> {
         let at = |array: usize, cell: usize| arrays[array][cell];
         match &self.formula {
@@ -265,19 +274,19 @@ impl PlotField {
                 .map(|i| square(&arrays[1..4], i).sqrt() / at(0, i))
                 .collect(),
             FieldFormula::Gas(gas) => (0..cells).map(|i| self.gas(*gas, &arrays, i)).collect(),
-            FieldFormula::Own(value) => {
+            FieldFormula::Custom(value) => {
                 let state = |i: usize| -> Vec<f64> { arrays.iter().map(|a| a[i]).collect() };
                 (0..cells).map(|i| value(&state(i))).collect()
             }
         }
     }
 
-    /// One value of a gas field; arrays: density, momentum, energy, magnetic field (absent or whole).
+    /// Computes a gas quantity in cell `i`; the arrays are density, momentum, energy and, optionally, magnetic field.
     fn gas(&self, gas: GasQuantity, arrays: &[Vec<f64>], i: usize) -> f64 {
         let (density, momentum) = (arrays[0][i], square(&arrays[1..4], i));
         let magnetic = square(&arrays[5..], i);
-        let inner = arrays[4][i] - 0.5 * momentum / density - 0.5 * magnetic;
-        let pressure = (self.gamma - 1.0) * inner;
+        let internal = arrays[4][i] - 0.5 * momentum / density - 0.5 * magnetic;
+        let pressure = (self.gamma - 1.0) * internal;
         match gas {
             GasQuantity::Pressure => pressure,
             GasQuantity::Temperature => pressure / density,
@@ -288,7 +297,7 @@ impl PlotField {
     }
 }
 
-/// The sum of the squares of some arrays at one cell.
+/// Returns the sum of squares of the arrays in cell `i`.
 fn square(arrays: &[Vec<f64>], i: usize) -> f64 {
     arrays.iter().map(|array| array[i] * array[i]).sum()
 }
@@ -319,7 +328,7 @@ mod tests {
 
     #[test]
     fn derived_fields_follow_from_the_conserved_state() {
-        // Density 2, velocity (1, 2, 2), kinetic energy 9, inner energy 16: pressure 8.
+        // density 2, velocity (1, 2, 2), kinetic energy 9, internal energy 16: pressure 8
         let gas = [2.0, 2.0, 4.0, 4.0, 25.0];
         assert_eq!(evaluate("pressure", &gas), 8.0);
         assert_eq!(evaluate("temperature", &gas), 4.0);

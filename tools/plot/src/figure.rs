@@ -1,4 +1,4 @@
-//! The figure around the pixels: frame, axes, colour bar, title.
+//! Layout of the figure: frame, axes, colour bar and title.
 
 use crate::canvas::{Anchor, Canvas, Rgb, Style, TextDirection, text_width};
 use crate::colour::Palette;
@@ -13,28 +13,28 @@ use std::collections::BTreeSet;
 
 const WHITE: Rgb = [255; 3];
 const INK: Rgb = [35; 3];
-/// How strongly outlines show.
+/// Opacity of outlines.
 const OUTLINE: f32 = 0.3;
 
-/// The texts of a figure.
+/// Texts of a figure.
 pub(crate) struct Texts {
-    /// Above the picture, at the left.
+    /// Text above the picture at the left.
     pub title: String,
-    /// Above the picture, at the right.
+    /// Text above the picture at the right.
     pub time: String,
-    /// Beside the colour bar.
+    /// Text beside the colour bar.
     pub bar: String,
 }
 
-/// Sizes in pixels that follow from the picture's width.
+/// Sizes in pixels, derived from the width of the figure.
 pub(crate) struct FigureLayout {
     font: FontRef<'static>,
-    /// Pixels of a thousandth of the picture's width.
+    /// Unit of length: 1/1000 of the figure's width, in pixels.
     pub unit: f32,
     line: i64,
-    /// Pixels left of the picture's inner part.
+    /// Left margin of the picture.
     pub left: i64,
-    /// Pixels above it.
+    /// Top margin of the picture.
     pub top: i64,
     bottom: i64,
     gap: i64,
@@ -43,7 +43,7 @@ pub(crate) struct FigureLayout {
 }
 
 impl FigureLayout {
-    /// The layout of a picture `width` pixels wide.
+    /// Creates the layout of a figure `width` pixels wide.
     pub fn new(width: usize) -> Result<Self> {
         let unit = width as f32 / 1000.0;
         let font = FontRef::try_from_slice(epaint_default_fonts::UBUNTU_LIGHT)
@@ -62,17 +62,17 @@ impl FigureLayout {
         })
     }
 
-    /// The width that is left for the picture itself.
+    /// Returns the width of the picture inside the figure.
     pub fn inner_width(&self, width: usize) -> usize {
         (width as i64 - self.left - self.gap - self.bar - self.bar_labels).max(1) as usize
     }
 
-    /// How many labels have room on `pixels` if each takes `units`; 2 to `most`.
-    fn count(&self, pixels: i64, units: f32, most: usize) -> usize {
-        ((pixels as f32 / (units * self.unit)) as usize).clamp(2, most)
+    /// Returns the number of labels of size `units` that fit on `pixels`, from 2 to `max`.
+    fn count(&self, pixels: i64, units: f32, max: usize) -> usize {
+        ((pixels as f32 / (units * self.unit)) as usize).clamp(2, max)
     }
 
-    /// Text of a height.
+    /// Returns the style of text with size `units`.
     pub fn style(&self, units: f32) -> Style<'_> {
         Style {
             font: &self.font,
@@ -81,7 +81,7 @@ impl FigureLayout {
         }
     }
 
-    /// The whole figure.
+    /// Draws the complete figure.
     pub fn compose(
         &self,
         view: &PlotView,
@@ -109,7 +109,7 @@ impl FigureLayout {
         canvas
     }
 
-    /// The pixels of the picture.
+    /// Draws the pixels of the picture.
     fn paint(&self, canvas: &mut Canvas, view: &PlotView, raster: &Raster, palette: &Palette) {
         let [columns, rows] = view.pixels;
         let colours: Vec<Rgb> = raster
@@ -118,7 +118,7 @@ impl FigureLayout {
             .map(|&value| palette.colour(value))
             .collect();
         for row in 0..rows {
-            // The lowest row of the picture comes first in the raster.
+            // the first row of the raster is at the bottom
             let line = &colours[(rows - 1 - row) * columns..][..columns];
             canvas
                 .row_mut(self.left as usize, self.top as usize + row, columns)
@@ -126,10 +126,10 @@ impl FigureLayout {
         }
     }
 
-    /// Thin lines around the patches: the lower and the left side of each; the others are the neighbours'.
+    /// Draws the lower and left edges of each patch; the other edges belong to its neighbours.
     fn outline(&self, canvas: &mut Canvas, view: &PlotView, raster: &Raster) {
         let [columns, rows] = view.pixels.map(|n| n as i64);
-        // In a projection patches lie behind each other: a pixel is drawn once all the same.
+        // patches overlap in a projection, but each pixel must be drawn once
         let mut lines = BTreeSet::new();
         for (x, y, width, height) in raster.rectangles(view) {
             lines.extend((y..y + height).map(|row| (x, row)));
@@ -142,7 +142,7 @@ impl FigureLayout {
         }
     }
 
-    /// Ticks and label below the picture.
+    /// Draws ticks and label below the picture.
     fn horizontal_axis(&self, canvas: &mut Canvas, view: &PlotView) {
         let [columns, rows] = view.pixels.map(|n| n as i64);
         let bottom = self.top + rows;
@@ -161,7 +161,7 @@ impl FigureLayout {
         canvas.text(name, at, &label, Anchor::Middle, TextDirection::Right);
     }
 
-    /// Ticks and label at the left of the picture.
+    /// Draws ticks and label to the left of the picture.
     fn vertical_axis(&self, canvas: &mut Canvas, view: &PlotView) {
         let rows = view.pixels[1] as i64;
         let (tick, label) = (self.style(22.0), self.style(26.0));
@@ -182,7 +182,7 @@ impl FigureLayout {
         canvas.text(name, at, &label, Anchor::Middle, TextDirection::Up);
     }
 
-    /// A tick from the frame outwards: down for a horizontal axis (`Up`), left for a vertical one.
+    /// Draws a tick outside the frame: downwards for the horizontal axis (`Up`), to the left for the vertical one.
     fn mark(&self, canvas: &mut Canvas, x: i64, y: i64, axis: TextDirection) {
         let length = (7.0 * self.unit).round() as i64;
         match axis {
@@ -191,7 +191,7 @@ impl FigureLayout {
         }
     }
 
-    /// The colours with their values, at the right of the picture.
+    /// Draws the colour bar to the right of the picture.
     fn colour_bar(&self, canvas: &mut Canvas, view: &PlotView, palette: &Palette, text: &str) {
         let [columns, rows] = view.pixels.map(|n| n as i64);
         let x = self.left + columns + self.gap;
@@ -202,13 +202,13 @@ impl FigureLayout {
         canvas.frame(x, self.top, self.bar, rows, self.line, INK);
         let widest = self.bar_ticks(canvas, x + self.bar + self.line, rows, palette);
         let beside = (x + self.bar) as f32 + 46.0 * self.unit + widest;
-        let room = (x + self.bar + self.bar_labels) as f32 - 12.0 * self.unit;
-        let at = (beside.min(room), self.top as f32 + 0.5 * rows as f32);
+        let limit = (x + self.bar + self.bar_labels) as f32 - 12.0 * self.unit;
+        let at = (beside.min(limit), self.top as f32 + 0.5 * rows as f32);
         let style = fitted(self.style(25.0), text, rows as f32 + 100.0 * self.unit);
         canvas.text(text, at, &style, Anchor::Middle, TextDirection::Up);
     }
 
-    /// The marks and labels from column `x`; returns the width of the widest label.
+    /// Draws the ticks and labels from column `x`, and returns the width of the widest label.
     fn bar_ticks(&self, canvas: &mut Canvas, x: i64, rows: i64, palette: &Palette) -> f32 {
         let style = self.style(22.0);
         let mut widest = 0f32;
@@ -224,7 +224,7 @@ impl FigureLayout {
         widest
     }
 
-    /// The line above the picture.
+    /// Draws title and time above the picture.
     fn titles(&self, canvas: &mut Canvas, columns: i64, texts: &Texts) {
         let y = self.top as f32 - 18.0 * self.unit;
         let style = self.style(25.0);
@@ -236,8 +236,8 @@ impl FigureLayout {
             Anchor::End,
             TextDirection::Right,
         );
-        let room = right - left - text_width(&texts.time, &style) - 20.0 * self.unit;
-        let style = fitted(self.style(28.0), &texts.title, room);
+        let width = right - left - text_width(&texts.time, &style) - 20.0 * self.unit;
+        let style = fitted(self.style(28.0), &texts.title, width);
         canvas.text(
             &texts.title,
             (left, y),
@@ -248,9 +248,9 @@ impl FigureLayout {
     }
 }
 
-/// The style, smaller if the text needs more room than there is.
-fn fitted<'a>(style: Style<'a>, text: &str, room: f32) -> Style<'a> {
-    let shrink = (room / text_width(text, &style)).clamp(0.4, 1.0);
+/// Reduces the font size if the text is wider than `width`.
+fn fitted<'a>(style: Style<'a>, text: &str, width: f32) -> Style<'a> {
+    let shrink = (width / text_width(text, &style)).clamp(0.4, 1.0);
     Style {
         size: style.size * shrink,
         ..style

@@ -1,7 +1,7 @@
-//! Pictures of snapshots: a slice, a projection or the maximum of any field, as PNG, with dots where particles are.
+//! Plots of snapshots as PNG: a slice, projection or maximum of any field, with particles as dots.
 //!
-//! The finest cells that are there are painted at their own size; only the patches that a picture needs are read.
-//! Fonts and colours are built in, so that a picture is the same on every machine.
+//! Cells of the finest level are drawn at their size. Only the patches in the picture are read. Fonts and colour maps are
+//! built in, so a picture is the same on every machine.
 
 mod canvas;
 mod colour;
@@ -24,33 +24,33 @@ pub use options::{Axis, PlotKind, PlotOptions, Scale};
 use canvas::Canvas;
 use colour::Palette;
 use field::PlotField;
-pub use field::{CellFunction, CustomField};
+pub use field::{CustomField, FieldFunction};
 use figure::{FigureLayout, Texts};
 use nestar_snapshot::Snapshot;
+use particles::PlottedSpecies;
 use view::PlotView;
 
-/// Draws a field of the snapshot and returns the bytes of a PNG file.
+/// Plots a field of the snapshot and returns the bytes of a PNG file.
 ///
 /// # Errors
-/// [`PlotError::UnknownField`] with the fields that there are and the nearest name; [`PlotError::Option`] for a slice
-/// outside of the domain, an empty range of colours, an unknown colour map or species, or a width out of range;
-/// [`PlotError::Snapshot`] if the snapshot is damaged.
+/// Returns [`PlotError::UnknownField`] with the known fields; [`PlotError::Option`] for an invalid option, such as a slice
+/// outside the domain or an empty range of colours; [`PlotError::Snapshot`] if the snapshot is damaged.
 pub fn plot(snapshot: &Snapshot, options: &PlotOptions) -> Result<Vec<u8>> {
     plot_with(snapshot, options, &[])
 }
 
-/// As [`plot`], where the caller can make further fields.
+/// Plots a field of the snapshot or of `custom`, like [`plot`].
 ///
 /// # Errors
-/// As [`plot`].
+/// Returns the errors of [`plot`].
 pub fn plot_with(
     snapshot: &Snapshot,
     options: &PlotOptions,
-    own: &[CustomField],
+    custom: &[CustomField],
 ) -> Result<Vec<u8>> {
     if !(200..=8192).contains(&options.width_px) {
         return Err(PlotError::Option(format!(
-            "width {}: 200 to 8192 pixels",
+            "width {}: must be 200 to 8192 pixels",
             options.width_px
         )));
     }
@@ -58,10 +58,12 @@ pub fn plot_with(
         .dot_px
         .is_some_and(|dot| !(0.5..=100.0).contains(&dot))
     {
-        return Err(PlotError::Option("dots: 0.5 to 100 pixels".to_string()));
+        return Err(PlotError::Option(
+            "size of dots: must be 0.5 to 100 pixels".to_string(),
+        ));
     }
     let species = particles::selected_species(snapshot, options)?;
-    let field = PlotField::new(snapshot, &options.field, own)?;
+    let field = PlotField::new(snapshot, &options.field, custom)?;
     let layout = FigureLayout::new(options.width_px as usize)?;
     let view = PlotView::new(
         snapshot,
@@ -74,7 +76,11 @@ pub fn plot_with(
     let mut canvas = layout.compose(&view, &raster, &palette, &texts, options.outlines);
     for (number, path) in &species {
         let dot = layout.dot(*number, options.dot_px);
-        particles::for_each_particle(snapshot, (path, false), (&view, options.axis), |at, _| {
+        let source = PlottedSpecies {
+            path,
+            massive: false,
+        };
+        particles::for_each_particle(snapshot, source, &view, |at, _| {
             layout.draw(&mut canvas, &view, &dot, at);
         })?;
     }
@@ -82,22 +88,25 @@ pub fn plot_with(
     encode(&canvas)
 }
 
-/// The texts around the picture.
+/// Returns the texts around the picture.
 fn texts(snapshot: &Snapshot, field: &PlotField, options: &PlotOptions, view: &PlotView) -> Texts {
     let axis = Axis::name(options.axis.index());
     let name = field.label();
     let (what, unit) = match options.kind {
         PlotKind::Slice(_) => (name, field.unit.clone()),
         PlotKind::Projection => (format!("∫ {name} d{axis}"), field.unit_along()),
-        PlotKind::Maximum => (format!("greatest {name} along {axis}"), field.unit.clone()),
+        PlotKind::Maximum => (
+            format!("maximum of {name} along {axis}"),
+            field.unit.clone(),
+        ),
     };
-    let place = view
+    let position = view
         .at
         .map_or(String::new(), |at| format!(", {axis} = {}", rounded(at)));
     let title = options
         .title
         .clone()
-        .unwrap_or_else(|| format!("{what}{place}"));
+        .unwrap_or_else(|| format!("{what}{position}"));
     let bar = if unit.is_empty() {
         what
     } else {
@@ -110,7 +119,7 @@ fn texts(snapshot: &Snapshot, field: &PlotField, options: &PlotOptions, view: &P
     }
 }
 
-/// A number with four significant digits at most.
+/// Formats a number with at most four significant digits.
 fn rounded(value: f64) -> String {
     let text = if value == 0.0 || (1e-3..1e5).contains(&value.abs()) {
         let digits = (3.0 - value.abs().max(1e-3).log10().floor()).clamp(0.0, 6.0) as usize;
@@ -128,7 +137,7 @@ fn rounded(value: f64) -> String {
     text.replace('-', "−")
 }
 
-/// The PNG file of a picture.
+/// Encodes the image as PNG.
 fn encode(canvas: &Canvas) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, canvas.width as u32, canvas.height as u32);

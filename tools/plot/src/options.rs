@@ -1,26 +1,26 @@
-//! What a picture shows.
+//! Options of plots.
 
 use crate::PlotError;
 use std::str::FromStr;
 
-/// An axis of space.
+/// A coordinate axis; plots look along it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// The first axis; the picture shows y to the right and z upwards.
+    /// The x axis; the picture shows y to the right and z upwards.
     X,
-    /// The second axis; the picture shows x to the right and z upwards.
+    /// The y axis; the picture shows x to the right and z upwards.
     Y,
-    /// The third axis; the picture shows x to the right and y upwards.
+    /// The z axis; the picture shows x to the right and y upwards.
     Z,
 }
 
 impl Axis {
-    /// 0, 1 or 2.
+    /// Returns 0, 1 or 2.
     pub(crate) fn index(self) -> usize {
         self as usize
     }
 
-    /// The axes drawn to the right and upwards.
+    /// Returns the axes to the right and upwards in the picture.
     pub(crate) fn plane(self) -> [usize; 2] {
         match self {
             Self::X => [1, 2],
@@ -29,7 +29,7 @@ impl Axis {
         }
     }
 
-    /// The name of axis 0, 1 or 2.
+    /// Returns the name of axis 0, 1 or 2.
     pub(crate) fn name(index: usize) -> &'static str {
         ["x", "y", "z"][index]
     }
@@ -43,69 +43,73 @@ impl FromStr for Axis {
             "x" => Ok(Self::X),
             "y" => Ok(Self::Y),
             "z" => Ok(Self::Z),
-            _ => Err(PlotError::Option(format!("axis {text:?}: it is x, y or z"))),
+            _ => Err(PlotError::Option(format!(
+                "axis {text:?}: must be x, y or z"
+            ))),
         }
     }
 }
 
-/// How three dimensions become two.
+/// Reduction from three dimensions to two.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PlotKind {
-    /// The cells at this coordinate along the axis (code length); the middle of the domain if `None`.
+    /// Slice at this coordinate along the axis (code length); `None`: the middle of the domain.
     Slice(Option<f64>),
-    /// The integral along the axis, in units of the field times length.
+    /// Integral along the axis, in units of the field times length.
     Projection,
-    /// The greatest value along the axis.
+    /// Maximum along the axis.
     Maximum,
 }
 
-/// The scale of the colours.
+/// Scale of the colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Colours in proportion to the value.
+    /// Linear in the value.
     Linear,
-    /// Colours in proportion to the logarithm of the value; values up to zero are left grey.
+    /// Linear in the logarithm of the value; values up to zero are grey.
     Log,
 }
 
-/// The options of [`crate::plot`].
+/// Options of [`crate::plot`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlotOptions {
-    /// An array of the snapshot, or a derived field: `velocity_x` (`_y`, `_z`), `speed`, `pressure`, `temperature`
-    /// (pressure over density), `sound_speed`, `mach`, `entropy` (pressure / density^gamma), `level`, or `fraction_NAME`
-    /// for the mass fraction of an array `scalar_NAME`. `particles/NAME` is the density of a species: of mass, or of number where
-    /// no particle has mass. It is of what a slice or a projection shows; it has no maximum.
+    /// Name of an array of the snapshot or of a derived field.
+    ///
+    /// Derived fields are `velocity_x` (`_y`, `_z`), `speed`, `pressure`, `temperature` (pressure/density), `sound_speed`,
+    /// `mach`, `entropy` (pressure/density^gamma), `level`, and `fraction_NAME`, the mass fraction of an array `scalar_NAME`.
+    /// `particles/NAME` is the mass density of a particle species, or its number density if no particle has mass; it has a
+    /// slice and a projection, but no maximum.
     pub field: String,
-    /// The line of sight.
+    /// Line of sight.
     pub axis: Axis,
     /// Slice, projection or maximum.
     pub kind: PlotKind,
     /// Linear or logarithmic colours.
     pub scale: Scale,
-    /// Value of the first colour; the least value shown if `None`.
+    /// Value of the first colour; `None`: the minimum in the picture.
     pub min: Option<f64>,
-    /// Value of the last colour; the greatest value shown if `None`.
+    /// Value of the last colour; `None`: the maximum in the picture.
     pub max: Option<f64>,
-    /// Draw no level finer than this one.
+    /// Finest level to draw.
     pub max_level: Option<u8>,
-    /// Width of the picture in pixels, 200 to 8192. A domain taller than wide makes a narrower picture.
+    /// Width of the figure in pixels, 200 to 8192. The figure is narrower if the domain is taller than wide.
     pub width_px: u32,
-    /// One of [`crate::COLOUR_MAPS`], also with `-reversed` behind it; one that suits the field if `None`.
+    /// One of [`crate::COLOUR_MAPS`], optionally with the suffix `-reversed`; `None`: the default of the field.
     pub colour_map: Option<String>,
-    /// Whether the patches are outlined.
+    /// `true` to draw the outlines of patches.
     pub outlines: bool,
-    /// Species whose particles are drawn as dots; `all` for all of them.
+    /// Species to draw as dots; `all` for all species.
     pub particles: Vec<String>,
-    /// How thick a slice of particles is, code length, above 0; a cell of the finest level drawn if `None`.
+    /// Thickness of a slice of particles (code length), above 0; `None`: the cell width of the finest level drawn.
     pub depth: Option<f64>,
-    /// Diameter of a dot in pixels, 0.5 to 100; a 400th of the picture's width if `None`.
+    /// Diameter of a dot in pixels, 0.5 to 100; `None`: 1/400 of the figure's width.
     pub dot_px: Option<f32>,
-    /// The text above the picture, instead of field, plane and time.
+    /// Title above the picture; `None`: field and plane.
     pub title: Option<String>,
 }
 
 impl Default for PlotOptions {
-    /// A slice of the density through the middle, seen along z, linear, 1200 pixels wide.
+    /// Returns the options of a slice of the density at the middle of z, with a linear scale, 1200 pixels wide.
     fn default() -> Self {
         Self {
             field: "density".to_string(),

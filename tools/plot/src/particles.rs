@@ -1,61 +1,70 @@
-//! Particles: their density on the pixels of a picture, and where their dots are.
+//! Density and positions of particles in a picture.
 
+use crate::PlotOptions;
 use crate::error::{PlotError, Result, nearest};
 use crate::view::PlotView;
-use crate::{Axis, PlotOptions};
 use nestar_snapshot::Snapshot;
 
-/// What the names of their groups in snapshots begin with.
+/// Prefix of particle groups in snapshots.
 const GROUP: &str = "particles/";
-/// The array of their places.
+/// Name of the array of positions.
 const POSITION: &str = "position";
-/// The array of their masses.
+/// Name of the array of masses.
 const MASS: &str = "mass";
-/// The word for all species.
+/// Name of the selection of all species.
 const ALL: &str = "all";
 
-/// The species of a snapshot: their groups, `particles/NAME`.
+/// Particles of a species to read from a snapshot.
+#[derive(Clone, Copy)]
+pub(crate) struct PlottedSpecies<'a> {
+    /// Path of the group, `particles/NAME`.
+    pub path: &'a str,
+    /// `true` to weight particles by mass, `false` to count them.
+    pub massive: bool,
+}
+
+/// Returns the groups of the species in a snapshot, `particles/NAME`.
 pub(crate) fn species(snapshot: &Snapshot) -> Vec<String> {
     let paths = snapshot.particles().map(|items| items.path.clone());
     paths.filter(|path| path.starts_with(GROUP)).collect()
 }
 
-/// The name of a species.
+/// Returns the name of the species of a group.
 pub(crate) fn name(path: &str) -> &str {
     path.strip_prefix(GROUP).unwrap_or(path)
 }
 
-/// The species that the options name, with their numbers among those of the snapshot.
+/// Returns the species selected by the options, with their numbers in the snapshot.
 pub(crate) fn selected_species(
     snapshot: &Snapshot,
     options: &PlotOptions,
 ) -> Result<Vec<(usize, String)>> {
-    let there = species(snapshot);
-    let names: Vec<String> = there.iter().map(|path| name(path).to_string()).collect();
-    let wrong = |text: String| Err(PlotError::Option(text));
+    let all = species(snapshot);
+    let names: Vec<String> = all.iter().map(|path| name(path).to_string()).collect();
+    let fail = |text: String| Err(PlotError::Option(text));
     if names.is_empty() && !options.particles.is_empty() {
-        return wrong("the snapshot has no particles".to_string());
+        return fail("the snapshot has no particles".to_string());
     }
     let unknown = |wanted: &&String| *wanted != ALL && !names.contains(wanted);
     if let Some(wanted) = options.particles.iter().find(unknown) {
         let hint = nearest(wanted, &names)
             .map_or(String::new(), |near| format!("did you mean {near:?}? "));
         let known = names.join(", ");
-        return wrong(format!(
-            "there are no particles {wanted:?}; {hint}There are {known}, and {ALL:?} for all of them"
+        return fail(format!(
+            "there are no particles {wanted:?}; {hint}known are {known}, and {ALL:?} for all"
         ));
     }
-    let is_wanted = |path: &str| {
+    let is_selected = |path: &str| {
         options
             .particles
             .iter()
             .any(|wanted| wanted == ALL || wanted == name(path))
     };
-    let numbered = there.into_iter().enumerate();
-    Ok(numbered.filter(|(_, path)| is_wanted(path)).collect())
+    let numbered = all.into_iter().enumerate();
+    Ok(numbered.filter(|(_, path)| is_selected(path)).collect())
 }
 
-/// Calls `work` with numbers of some particles at a time, until it returns false.
+/// Calls `work` with the arrays of one shard of particles at a time, until it returns `false`.
 fn for_each_chunk(
     snapshot: &Snapshot,
     path: &str,
@@ -79,7 +88,7 @@ fn for_each_chunk(
     Ok(())
 }
 
-/// Whether any particle of a species has mass.
+/// Returns `true` if any particle of the species has mass.
 pub(crate) fn have_mass(snapshot: &Snapshot, path: &str) -> Result<bool> {
     let mut found = false;
     if snapshot
@@ -95,21 +104,22 @@ pub(crate) fn have_mass(snapshot: &Snapshot, path: &str) -> Result<bool> {
     Ok(found)
 }
 
-/// Calls `work` with the place on the picture, in pixels from its lower left corner, and the mass (1 without `masses`) of each particle
-/// that the picture shows.
+/// Calls `work` with position and weight of each particle in the picture.
+///
+/// The position is in pixels from the lower left corner. The weight is the mass, or 1 for a source without mass.
 pub(crate) fn for_each_particle(
     snapshot: &Snapshot,
-    (path, masses): (&str, bool),
-    (view, axis): (&PlotView, Axis),
+    source: PlottedSpecies,
+    view: &PlotView,
     mut work: impl FnMut([f64; 2], f64),
 ) -> Result<()> {
     let arrays = [POSITION, MASS];
-    let arrays = &arrays[..1 + usize::from(masses)];
+    let arrays = &arrays[..1 + usize::from(source.massive)];
     let scale = view.scale();
-    for_each_chunk(snapshot, path, arrays, |numbers| {
-        for (n, place) in numbers[0].chunks_exact(3).enumerate() {
-            if view.slab.contains(&place[axis.index()]) {
-                let at = |i: usize| (place[view.plane[i]] - view.left[i]) * scale[i];
+    for_each_chunk(snapshot, source.path, arrays, |numbers| {
+        for (n, position) in numbers[0].chunks_exact(3).enumerate() {
+            if view.slab.contains(&position[view.axis]) {
+                let at = |i: usize| (position[view.plane[i]] - view.left[i]) * scale[i];
                 work(
                     [at(0), at(1)],
                     numbers.get(1).map_or(1.0, |masses| masses[n]),
@@ -120,17 +130,18 @@ pub(crate) fn for_each_particle(
     })
 }
 
-/// The mass (the number without `masses`) of a species for each pixel over the pixel's area, and over the depth of a slice. Each particle
-/// is a square of a pixel's size. What of it is outside of the picture counts to the pixel at the edge: all mass is there.
+/// Returns mass (or number) per area of each pixel, by cloud-in-cell deposition; in a slice, per volume.
+///
+/// The part of a cloud outside the picture is added to the pixel at the edge, so the total mass is exact.
 pub(crate) fn density(
     snapshot: &Snapshot,
-    species: (&str, bool),
-    (view, axis): (&PlotView, Axis),
+    source: PlottedSpecies,
+    view: &PlotView,
 ) -> Result<Vec<f64>> {
     let mut values = vec![0.0; view.pixels[0] * view.pixels[1]];
     let depth = view.at.map_or(1.0, |_| view.slab.end - view.slab.start);
     let per_mass = view.scale()[0] * view.scale()[1] / depth;
-    for_each_particle(snapshot, species, (view, axis), |at, mass| {
+    for_each_particle(snapshot, source, view, |at, mass| {
         let [columns, rows] = [0, 1].map(|i| cloud_in_cell(at[i], view.pixels[i]));
         for (row, upwards) in rows {
             for (column, across) in columns {
@@ -141,11 +152,11 @@ pub(crate) fn density(
     Ok(values)
 }
 
-/// The two pixels, of `pixels`, that hold a cloud as wide as a pixel around `at`, and how much of it.
+/// Returns the two pixels covered by a cloud of one pixel's width around `at`, with their weights.
 fn cloud_in_cell(at: f64, pixels: usize) -> [(usize, f64); 2] {
     let lower = (at - 0.5).floor();
     let upper = at - 0.5 - lower;
-    // The cast saturates at 0.
+    // the cast saturates at 0
     let pixel = |number: f64| (number as usize).min(pixels - 1);
     [(pixel(lower), 1.0 - upper), (pixel(lower + 1.0), upper)]
 }

@@ -1,4 +1,4 @@
-//! From the patches of a snapshot to the values of a picture's pixels.
+//! Sampling of the patches of a snapshot on the pixels of a picture.
 
 use crate::error::{PlotError, Result};
 use crate::field::PlotField;
@@ -7,28 +7,28 @@ use crate::{PlotKind, PlotOptions, particles};
 use nestar_snapshot::{LEAF, LevelHeader, ORIGIN, PATCH_SIZE, Snapshot, Values};
 use std::collections::BTreeSet;
 
-/// Cells of a patch along an axis.
+/// Number of cells of a patch along an axis.
 const PATCH: usize = PATCH_SIZE as usize;
-/// Patches that are in memory at a time.
+/// Number of patches read at a time.
 const PATCHES_PER_CHUNK: usize = 1024;
 
-/// The pixels' values, and the patches behind them.
+/// Values of the pixels, and outlines of the patches.
 pub(crate) struct Raster {
-    /// Value of each pixel, the lowest row first; NaN where there is none.
+    /// Value of each pixel, from the bottom row upwards; NaN for a pixel without data.
     pub values: Vec<f64>,
-    /// Outlines of the patches: level, and first cell on the two axes of the plane in cells of that level.
+    /// Outlines of patches: level, and first cell along the two axes of the plane.
     pub outlines: BTreeSet<(u8, [i32; 2])>,
-    /// Width of a cell of level 0 on the two axes.
+    /// Width of a cell of level 0 along the two axes.
     root_width: [f64; 2],
 }
 
-/// The patches of one level that the picture needs.
+/// Patches of one level that are visible in the picture.
 struct Selection {
     patches: Vec<u64>,
     origins: Vec<[i32; 3]>,
 }
 
-/// The global index of the slice's cells on a level.
+/// Returns the global index along the axis of the cells that the slice cuts on a level.
 fn slice_index(snapshot: &Snapshot, level: &LevelHeader, axis: usize, at: f64) -> i32 {
     let attributes = snapshot.attributes();
     let cells = (attributes.root_cells[axis] << level.level) as f64;
@@ -36,7 +36,7 @@ fn slice_index(snapshot: &Snapshot, level: &LevelHeader, axis: usize, at: f64) -
     index.clamp(0.0, cells - 1.0) as i32
 }
 
-/// The patches of a level that are seen: without children (or of the finest level drawn), and cut by the slice.
+/// Selects the visible patches of a level: leaves (on the finest level drawn, all patches) that the slice cuts.
 fn select(
     snapshot: &Snapshot,
     header: &LevelHeader,
@@ -54,10 +54,10 @@ fn select(
         origins: vec![],
     };
     for (patch, origin) in origins.chunks_exact(3).enumerate() {
-        let seen = leaf.bytes()[patch] == 1 || header.level == finest;
+        let visible = leaf.bytes()[patch] == 1 || header.level == finest;
         let cut =
             slice.is_none_or(|(axis, index)| (0..PATCH as i32).contains(&(index - origin[axis])));
-        if seen && cut {
+        if visible && cut {
             selection.patches.push(patch as u64);
             selection.origins.push([origin[0], origin[1], origin[2]]);
         }
@@ -65,7 +65,7 @@ fn select(
     Ok(selection)
 }
 
-/// Draws the field: the finest cells that are there, each as large as it is, or the density of particles.
+/// Samples the field of the leaf cells, or the density of particles, on the pixels.
 pub(crate) fn draw(
     snapshot: &Snapshot,
     field: &PlotField,
@@ -88,7 +88,7 @@ pub(crate) fn draw(
         let first = |origin: &[i32; 3]| (header.level, view.plane.map(|axis| origin[axis]));
         raster.outlines.extend(selection.origins.iter().map(first));
         if field.species().is_none() {
-            raster.cells(snapshot, (field, header), (options, view), &selection)?;
+            raster.cells(snapshot, field, header, options.kind, view, &selection)?;
         }
     }
     if let Some(species) = field.species() {
@@ -96,19 +96,19 @@ pub(crate) fn draw(
             let text = "the density of particles has no maximum along the axis: draw a slice or a projection";
             return Err(PlotError::Option(text.to_string()));
         }
-        raster.values = particles::density(snapshot, species, (view, options.axis))?;
+        raster.values = particles::density(snapshot, species, view)?;
     }
     Ok(raster)
 }
 
-/// The field's values on some patches of a level.
+/// Returns the values of the field on patches of a level.
 fn read(snapshot: &Snapshot, field: &PlotField, level: u8, patches: &[u64]) -> Result<Vec<f64>> {
     let read = |array: &String| Ok(snapshot.read_selected(level, array, patches)?.into_f64());
     let arrays: Vec<Vec<f64>> = field.arrays.iter().map(read).collect::<Result<_>>()?;
     Ok(field.evaluate(level, arrays, patches.len() * PATCH.pow(3)))
 }
 
-/// One patch seen along the axis: `[upwards][to the right]`.
+/// Reduces a patch along the axis to a 2D array `[upwards][to the right]`.
 fn flatten(
     cells: &[f64],
     axis: usize,
@@ -116,7 +116,7 @@ fn flatten(
     cut: Option<i32>,
     level: &LevelHeader,
 ) -> [f64; PATCH * PATCH] {
-    // Strides of x, y, z in `[z][y][x]`, the line of sight last.
+    // strides of x, y, z in `[z][y][x]`
     let strides = [1, PATCH, PATCH * PATCH];
     let [right, up] = match axis {
         0 => [strides[1], strides[2]],
@@ -135,9 +135,9 @@ fn flatten(
     })
 }
 
-/// The pixels that `PATCH` cells of a given width in pixels cover, each with its cell; `first` is the first cell.
+/// Returns pairs of pixel and cell for the `PATCH` cells from `first`, whose width in pixels is given.
 fn cover(first: i32, width: f64, pixels: usize) -> impl Iterator<Item = (usize, usize)> + Clone {
-    // A pixel belongs to the cell that holds its centre.
+    // a pixel belongs to the cell that contains its centre
     let edge = move |cell: i32| {
         (f64::from(cell) * width - 0.5)
             .ceil()
@@ -149,15 +149,17 @@ fn cover(first: i32, width: f64, pixels: usize) -> impl Iterator<Item = (usize, 
 }
 
 impl Raster {
-    /// Paints the cells of some patches of a level.
+    /// Draws the selected patches of a level.
     fn cells(
         &mut self,
         snapshot: &Snapshot,
-        (field, header): (&PlotField, &LevelHeader),
-        (options, view): (&PlotOptions, &PlotView),
+        field: &PlotField,
+        header: &LevelHeader,
+        kind: PlotKind,
+        view: &PlotView,
         selection: &Selection,
     ) -> Result<()> {
-        let axis = options.axis.index();
+        let axis = view.axis;
         let index = view.at.map(|at| slice_index(snapshot, header, axis, at));
         let Selection { patches, origins } = selection;
         for (patches, origins) in patches
@@ -167,15 +169,15 @@ impl Raster {
             let values = read(snapshot, field, header.level, patches)?;
             for (cells, origin) in values.chunks_exact(PATCH.pow(3)).zip(origins) {
                 let cut = index.map(|index| index - origin[axis]);
-                let image = flatten(cells, axis, options.kind, cut, header);
+                let image = flatten(cells, axis, kind, cut, header);
                 let first = view.plane.map(|axis| origin[axis]);
-                self.paint(view, header, first, &image, options.kind);
+                self.paint(view, header, first, &image, kind);
             }
         }
         Ok(())
     }
 
-    /// The outlines in pixels, counted from the lower left corner: x, y, width, height. Coarse to fine.
+    /// Returns the outlines (x, y, width, height) in pixels from the lower left corner, coarse to fine.
     pub fn rectangles(&self, view: &PlotView) -> Vec<(i64, i64, i64, i64)> {
         let scale = view.scale();
         let rectangle = |&(level, first): &(u8, [i32; 2])| {
@@ -193,7 +195,7 @@ impl Raster {
         self.outlines.iter().map(rectangle).collect()
     }
 
-    /// Paints or adds one flattened patch.
+    /// Draws one reduced patch; in a projection or maximum, combines it with the pixels' values.
     fn paint(
         &mut self,
         view: &PlotView,

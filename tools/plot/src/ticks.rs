@@ -1,17 +1,17 @@
-//! Round numbers along an axis.
+//! Ticks at round numbers along an axis.
 
 use crate::Scale;
 
-/// A mark at `value`, with a label unless it is a minor one. Exponents are marked as `^{3}`.
+/// A tick; minor ticks have no label. Labels have exponents as `^{3}`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tick {
-    /// Where.
+    /// Position on the axis.
     pub value: f64,
-    /// The label; empty for a minor tick.
+    /// Label; empty for a minor tick.
     pub label: String,
 }
 
-/// Ticks between `min` and `max` (`min < max`), about `count` of them labelled.
+/// Returns the ticks between `min` and `max` (`min < max`), with about `count` labels.
 pub(crate) fn ticks(min: f64, max: f64, scale: Scale, count: usize) -> Vec<Tick> {
     match scale {
         Scale::Log if max / min >= 8.0 => decades(min, max, count),
@@ -19,7 +19,7 @@ pub(crate) fn ticks(min: f64, max: f64, scale: Scale, count: usize) -> Vec<Tick>
     }
 }
 
-/// The step 1, 2 or 5 times a power of ten that divides `span` into at most `count` parts.
+/// Returns the step of 1, 2 or 5 times a power of ten that divides `span` into at most `count` parts.
 fn round_step(span: f64, count: usize) -> f64 {
     let rough = span / count as f64;
     let power = 10f64.powf(rough.log10().floor());
@@ -29,7 +29,7 @@ fn round_step(span: f64, count: usize) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// Multiples of a round step.
+/// Returns ticks at the multiples of a round step.
 fn linear(min: f64, max: f64, count: usize) -> Vec<Tick> {
     let step = round_step(max - min, count);
     let (first, last) = (
@@ -46,7 +46,7 @@ fn linear(min: f64, max: f64, count: usize) -> Vec<Tick> {
         .collect()
 }
 
-/// `value` with the digits that a `step` needs; with an exponent where `largest` is large or small.
+/// Formats `value` with the digits that `step` needs, and with an exponent if `largest` is large or small.
 fn number(value: f64, step: f64, largest: f64) -> String {
     let magnitude = (largest * (1.0 + 1e-9)).log10().floor();
     let plain = (-3.0..5.0).contains(&magnitude);
@@ -64,12 +64,12 @@ fn number(value: f64, step: f64, largest: f64) -> String {
     }
 }
 
-/// An exponent with a proper minus sign.
+/// Formats an exponent with a typographic minus sign.
 fn exponent(value: i32) -> String {
     value.to_string().replace('-', "−")
 }
 
-/// Powers of ten, thinned out to about `count` labels, with minor ticks between.
+/// Returns ticks at powers of ten, with about `count` labels, and minor ticks between.
 fn decades(min: f64, max: f64, count: usize) -> Vec<Tick> {
     let (first, last) = (min.log10().floor() as i32, max.log10().floor() as i32);
     let stride = ((max / min).log10() / count as f64).ceil().max(1.0) as i32;
@@ -97,7 +97,7 @@ fn decades(min: f64, max: f64, count: usize) -> Vec<Tick> {
     ticks
 }
 
-/// `factor` times ten to the `decade`.
+/// Formats `factor` times ten to the `decade`.
 fn decade_label(factor: i32, decade: i32) -> String {
     match decade {
         -2..=-1 => format!(

@@ -1,29 +1,31 @@
-//! What of space a picture shows.
+//! Region of space in a picture, and its pixels.
 
 use crate::error::{PlotError, Result};
 use crate::{Axis, PlotKind, PlotOptions};
 use nestar_snapshot::{LevelHeader, Snapshot};
 use std::ops::Range;
 
-/// The part of space that the picture shows, and its pixels.
+/// Region of space in the picture, and its pixels.
 pub(crate) struct PlotView {
-    /// Axes drawn to the right and upwards.
+    /// Line of sight, 0 to 2.
+    pub axis: usize,
+    /// Axes to the right and upwards.
     pub plane: [usize; 2],
-    /// Lower edge of the domain on these axes.
+    /// Lower edge of the domain along these axes.
     pub left: [f64; 2],
-    /// Upper edge of the domain on these axes.
+    /// Upper edge of the domain along these axes.
     pub right: [f64; 2],
-    /// Pixels to the right and upwards.
+    /// Number of pixels to the right and upwards.
     pub pixels: [usize; 2],
-    /// The coordinate of a slice.
+    /// Coordinate of a slice along the line of sight.
     pub at: Option<f64>,
-    /// Where along the axis particles are that the picture shows: all of them, or those within the depth of a slice.
+    /// Range along the line of sight of the particles in the picture.
     pub slab: Range<f64>,
 }
 
 impl PlotView {
-    /// The whole domain seen along the axis of the options. The picture is true to scale unless one side is more than
-    /// four times the other; `width` is the most that it may take.
+    /// Creates the view of the domain along the axis of the options, at most `width` pixels wide. The aspect ratio is exact
+    /// from 1/4 to 4, and clamped outside this range.
     pub fn new(snapshot: &Snapshot, options: &PlotOptions, width: usize) -> Result<Self> {
         let attributes = snapshot.attributes();
         let (low, high) = (attributes.domain_left_edge, attributes.domain_right_edge);
@@ -49,6 +51,7 @@ impl PlotView {
         let aspect = (extent[1] / extent[0]).clamp(0.25, 4.0);
         let across = (width as f64).min(1.2 * width as f64 / aspect);
         Ok(Self {
+            axis,
             plane,
             left: plane.map(|axis| low[axis]),
             right: plane.map(|axis| high[axis]),
@@ -61,13 +64,13 @@ impl PlotView {
         })
     }
 
-    /// Pixels per code length on the two axes.
+    /// Returns the number of pixels per code length along the two axes.
     pub fn scale(&self) -> [f64; 2] {
         [0, 1].map(|i| self.pixels[i] as f64 / (self.right[i] - self.left[i]))
     }
 }
 
-/// What a slice shows of particles: half its depth to each side, within the domain.
+/// Returns the range along the axis of the particles in a slice: half its depth to each side, inside the domain.
 fn slab(snapshot: &Snapshot, options: &PlotOptions, at: f64) -> Result<Range<f64>> {
     let (attributes, axis) = (snapshot.attributes(), options.axis.index());
     let drawn = |level: &&LevelHeader| options.max_level.is_none_or(|finest| level.level <= finest);
@@ -82,6 +85,6 @@ fn slab(snapshot: &Snapshot, options: &PlotOptions, at: f64) -> Result<Range<f64
     if depth.is_finite() && slab.start < slab.end {
         return Ok(slab);
     }
-    let text = format!("depth {depth}: how thick the slice of particles is, above 0");
+    let text = format!("depth {depth}: the thickness of the slice must be finite and above 0");
     Err(PlotError::Option(text))
 }

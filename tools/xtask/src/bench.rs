@@ -1,10 +1,10 @@
-//! Speed: the patch solver alone, then whole programs.
+//! Benchmarks of the patch solver and of complete runs.
 
 use crate::Outcome;
 use crate::commands::{cargo, execute};
 use std::path::Path;
 
-/// The patch solver by method and lane type.
+/// Benchmark of the patch solver, by method and SIMD type.
 const PATCH: [&str; 6] = [
     "run",
     "--release",
@@ -13,10 +13,10 @@ const PATCH: [&str; 6] = [
     "--example",
     "patch_speed",
 ];
-/// The cases of `nestar bench`.
+/// Cases of `nestar bench`.
 const PROGRAM: [&str; 7] = ["run", "--quiet", "--release", "-p", "nestar", "--", "bench"];
 
-/// Runs the patch solver's example, and `nestar bench` on what `--device auto` finds.
+/// Runs the benchmark of the patch solver, and `nestar bench` with `--device auto`.
 pub fn bench(root: &Path) -> Outcome {
     let outcomes = [&PATCH[..], &PROGRAM].map(|arguments| execute(cargo(root, arguments)));
     let failed = outcomes

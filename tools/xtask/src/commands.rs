@@ -1,22 +1,22 @@
-//! Programs that the steps run.
+//! Running of external programs.
 
 use crate::Outcome;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where cargo puts what it builds.
+/// Returns the target directory of cargo.
 pub fn target_directory(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |d| root.join(d))
 }
 
-/// Cargo with these arguments, in the root of the repository.
+/// Returns the command that runs cargo with these arguments in the root of the repository.
 pub fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root).args(arguments);
     command
 }
 
-/// Runs a program on this terminal.
+/// Runs a program with its output on the terminal.
 pub fn execute(mut command: Command) -> Outcome {
     let shown = shown(&command);
     println!("$ {shown}");

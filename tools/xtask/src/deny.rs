@@ -1,20 +1,20 @@
-//! What the workspace depends on: licences, banned and doubled crates, and where crates come from, by `deny.toml`.
+//! Check of the dependencies by cargo-deny: licences, banned and duplicate crates, and sources, see `deny.toml`.
 use crate::Outcome;
 use crate::commands::{cargo, execute};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// How long an installation may take: the other checks wait for it.
+/// Time limit of the installation.
 const LONGEST_INSTALL: Duration = Duration::from_mins(8);
 
-/// Checks by cargo-deny, which is installed where it is missing and crates.io can be reached. Advisories are left out: their
-/// database is not on crates.io.
+/// Runs cargo-deny, and installs it first if it is missing. Advisories are not checked, as their database is not on
+/// crates.io.
 pub fn deny(root: &Path) -> Outcome {
     if !is_installed(root) {
-        println!("cargo-deny is not installed: installs it, which takes minutes");
+        println!("cargo-deny is not installed; installing it takes minutes");
         if !installs(root) {
-            let why = "cargo-deny is not installed and could not be; `cargo install --locked cargo-deny` may";
+            let why = "cargo-deny is not installed and the installation failed; try `cargo install --locked cargo-deny`";
             return Outcome::Skipped(why.into());
         }
     }
@@ -31,9 +31,9 @@ pub fn deny(root: &Path) -> Outcome {
     ))
 }
 
-/// Installs cargo-deny, given time; whether it is there then.
+/// Installs cargo-deny within the time limit; returns `true` on success.
 fn installs(root: &Path) -> bool {
-    // a debug build compiles in a fraction of the time
+    // a debug build compiles faster
     let install = ["install", "--quiet", "--locked", "--debug", "cargo-deny"];
     let Ok(mut child) = cargo(root, &install).spawn() else {
         return false;
@@ -46,7 +46,7 @@ fn installs(root: &Path) -> bool {
             _ => break,
         }
     }
-    // it may have ended meanwhile
+    // it may have ended in the meantime
     let _ = child.kill();
     let _ = child.wait();
     false

@@ -1,22 +1,22 @@
-//! The Python environment of the tests (zarr, xarray read what Nestar writes) and of NVRTC.
+//! Python environment of the tests, with zarr, xarray and NVRTC.
 use crate::commands::target_directory;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The environment variable that tells the tests which interpreter to use.
+/// Environment variable with the path of the interpreter for the tests.
 pub const VARIABLE: &str = "NESTAR_PYTHON";
 const REQUIREMENTS: &str = "tools/python/requirements.txt";
-/// Runs without a GPU: compiles CUDA text to PTX.
+/// Compiler from CUDA to PTX; needs no GPU.
 const NVRTC: &str = "nvidia-cuda-nvrtc==13.0.*";
-/// Written last, with the list of packages: its presence says that the environment is complete.
+/// File with the list of packages, written last to mark a complete environment.
 const STAMP: &str = "nestar-packages.txt";
 
-/// Makes `target/python` unless it is there with the same packages; the interpreter's path, or why there is none.
-/// An interpreter named by `NESTAR_PYTHON` is taken as it is.
+/// Creates `target/python` unless it exists with the same packages, and returns its interpreter. If `NESTAR_PYTHON` is set,
+/// returns that interpreter.
 pub fn prepare(root: &Path) -> Result<PathBuf, String> {
     if let Some(given) = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
         let given = PathBuf::from(given);
-        let missing = || format!("{VARIABLE} names {}, which is no file", given.display());
+        let missing = || format!("{VARIABLE}: {} is not a file", given.display());
         return given.is_file().then(|| given.clone()).ok_or_else(missing);
     }
     let requirements = root.join(REQUIREMENTS);
@@ -25,7 +25,7 @@ pub fn prepare(root: &Path) -> Result<PathBuf, String> {
     environment(&target_directory(root).join("python"), &packages)
 }
 
-/// Makes a Python environment unless it is there with the same packages, one a line; its interpreter.
+/// Creates a Python environment unless it exists with the same packages (one per line); returns its interpreter.
 pub fn environment(folder: &Path, packages: &str) -> Result<PathBuf, String> {
     let interpreter = folder.join("bin/python");
     let stamp = folder.join(STAMP);
@@ -39,7 +39,7 @@ pub fn environment(folder: &Path, packages: &str) -> Result<PathBuf, String> {
     Ok(interpreter)
 }
 
-/// The packages that a requirements file names and NVRTC, one a line.
+/// Returns the packages of a requirements file and NVRTC, one per line.
 fn packages(requirements: &str) -> String {
     let named = requirements
         .lines()
@@ -68,12 +68,10 @@ fn install(interpreter: &Path, packages: &str) -> Result<(), String> {
         "--only-binary=:all:",
     ]);
     pip.args(packages.lines());
-    quiet(pip).map_err(|e| {
-        format!("Python packages could not be installed ({e}); they are needed once, from PyPI")
-    })
+    quiet(pip).map_err(|e| format!("cannot install Python packages from PyPI: {e}"))
 }
 
-/// Runs a program silently; its last line of output is the reason of a failure.
+/// Runs a program silently; the error is its last line of output.
 fn quiet(mut command: Command) -> Result<(), String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command

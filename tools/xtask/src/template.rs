@@ -1,4 +1,4 @@
-//! The crate that `nestar new` makes: built, checked, run and tested as its author would.
+//! Test of the crate made by `nestar new`: build, check, run and test.
 use crate::Outcome;
 use crate::commands::{cargo, execute, target_directory};
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::process::Command;
 /// Name of the crate and of its deck.
 const NAME: &str = "template-run";
 
-/// Makes a crate in a temporary folder, checks and runs its deck, and runs its tests. What is built stays in the target
-/// directory of the checkout for the next time; the crate itself stays where a step fails.
+/// Creates a crate in a temporary folder, checks and runs its deck, and runs its tests. The build is kept in the target
+/// directory of the checkout; the crate is kept if a step fails.
 pub fn template(root: &Path) -> Outcome {
     let folder = std::env::temp_dir().join(format!("nestar-template-{}", std::process::id()));
     if let Err(e) = std::fs::create_dir(&folder) {
@@ -34,7 +34,7 @@ pub fn template(root: &Path) -> Outcome {
     }
 }
 
-/// `nestar new`, with the program of this checkout.
+/// Runs `nestar new` of this checkout.
 fn made(root: &Path, krate: &Path) -> Outcome {
     let new = ["run", "--quiet", "--release", "-p", "nestar", "--", "new"];
     let mut command = cargo(root, &new);
@@ -42,7 +42,7 @@ fn made(root: &Path, krate: &Path) -> Outcome {
     execute(command)
 }
 
-/// What its README tells an author to do; the run is short.
+/// Runs the commands of the crate's README, with a short run.
 fn steps(root: &Path, krate: &Path) -> Vec<Command> {
     let deck = format!("{NAME}.toml");
     let run = ["run", "--release", "--"];
@@ -62,13 +62,13 @@ fn steps(root: &Path, krate: &Path) -> Vec<Command> {
     lines.iter().map(command).collect()
 }
 
-/// Looks at what the run has left: the diagnostics of the initial state and of its steps, and a snapshot.
+/// Checks the output of the run: rows of the diagnostics, and a snapshot.
 fn results(krate: &Path) -> Result<(), String> {
     let run = krate.join("out").join(NAME);
     let table = run.join("diagnostics.csv");
     let text = std::fs::read_to_string(&table).map_err(|e| format!("{}: {e}", table.display()))?;
     if text.lines().count() != 5 {
-        return Err(format!("{} has other rows:\n{text}", table.display()));
+        return Err(format!("unexpected rows in {}:\n{text}", table.display()));
     }
     let snapshots = run.join("snapshots");
     match snapshots.join("000000.zarr").is_dir() {

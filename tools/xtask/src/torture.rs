@@ -1,19 +1,19 @@
-//! Long campaigns: kills, injected faults, flipped bits, decks that no person would write; and the tests of code that is `unsafe`
-//! or reads what others wrote, under the sanitizer of addresses or in Miri, where the toolchain has them.
+//! Stress tests: kills, injected faults, flipped bits and random decks; and tests of `unsafe` code and of parsers under
+//! AddressSanitizer or Miri, if the toolchain has them.
 use crate::Outcome;
 use crate::commands::{cargo, execute, target_directory};
 use std::path::Path;
 use std::process::Command;
 
-/// Crates whose own tests run under the sanitizer: those of unsafe code and of files.
+/// Crates whose unit tests run under AddressSanitizer: those with unsafe code or file formats.
 const SANITIZED: [&str; 3] = ["nestar-kernels", "nestar-snapshot", "nestar-deck"];
-/// The option that asks for the sanitizer in place of the campaigns.
+/// Option to run AddressSanitizer instead of the campaigns.
 const SANITIZE: &str = "--sanitize";
 
-/// The option that asks for Miri.
+/// Option to run Miri instead of the campaigns.
 const INTERPRET: &str = "--miri";
 
-/// `--minutes N`, `--seed S`, `--only CAMPAIGN`, `--case N`; or `--sanitize`, or `--miri`.
+/// Runs the stress tests; options are `--minutes N`, `--seed S`, `--only CAMPAIGN`, `--case N`, or `--sanitize`, or `--miri`.
 pub fn torture(root: &Path, arguments: &[String]) -> Outcome {
     let has = |option: &str| arguments.iter().any(|word| word == option);
     if has(SANITIZE) {
@@ -44,12 +44,12 @@ pub fn torture(root: &Path, arguments: &[String]) -> Outcome {
     execute(command)
 }
 
-/// Tests with every access to memory checked.
+/// Runs the unit tests under AddressSanitizer.
 fn sanitize(root: &Path) -> Outcome {
     let options = ["test", "--release", "--target", "x86_64-unknown-linux-gnu"];
     let flags = "-Zsanitizer=address -Ctarget-cpu=x86-64-v3";
     let Some(mut command) = nightly(root, &["--version"], "sanitized", &options) else {
-        return Outcome::Skipped("there is no nightly toolchain, which the sanitizer needs".into());
+        return Outcome::Skipped("AddressSanitizer needs a nightly toolchain".into());
     };
     for package in SANITIZED {
         command.args(["-p", package]);
@@ -58,13 +58,13 @@ fn sanitize(root: &Path) -> Outcome {
     execute(command)
 }
 
-/// Tests of what the mesh kernels do by raw pointers, interpreted: every rule of the language is checked.
+/// Runs the tests of raw pointers in the mesh kernels under Miri.
 fn interpret(root: &Path) -> Outcome {
     let options = ["miri", "test", "-p", "nestar-kernels", "--lib"];
     let Some(mut command) = nightly(root, &["miri", "--version"], "miri", &options) else {
-        return Outcome::Skipped("there is no nightly toolchain with Miri".into());
+        return Outcome::Skipped("Miri needs a nightly toolchain with the component miri".into());
     };
-    // functions of the platform give one result each time
+    // make functions of the platform deterministic
     command.env(
         "MIRIFLAGS",
         "-Zmiri-disable-isolation -Zmiri-deterministic-floats",
@@ -73,7 +73,7 @@ fn interpret(root: &Path) -> Outcome {
     execute(command)
 }
 
-/// A command of cargo's in the nightly toolchain, if `probe` shows that this has what is needed; what it builds goes into `folder`.
+/// Returns the cargo command of the nightly toolchain with target folder `folder`, or `None` if the command `probe` fails.
 fn nightly(root: &Path, probe: &[&str], folder: &str, options: &[&str]) -> Option<Command> {
     let cargo = |options: &[&str]| {
         let mut command = Command::new("cargo");

@@ -1,10 +1,10 @@
-//! What `#[key(…)]` says of a field.
+//! Parses the attribute `#[key(…)]` of a field.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Error, Expr, Field, LitStr, Type};
 
-/// A key of a table.
+/// Contents of a `#[key(…)]` attribute.
 #[derive(Default)]
 pub struct Key {
     pub default: Option<Expr>,
@@ -17,10 +17,10 @@ pub struct Key {
 }
 
 impl Key {
-    /// Takes the attribute away from `field`.
+    /// Removes the attribute from `field` and parses it.
     ///
     /// # Errors
-    /// A part that no key has.
+    /// The attribute has an unknown part.
     pub fn take(field: &mut Field) -> syn::Result<Self> {
         let mut key = Self::default();
         let own: Vec<_> = field
@@ -42,7 +42,7 @@ impl Key {
                     "below" => &mut key.below,
                     "least" => &mut key.least,
                     _ => {
-                        let known = "a key has default, unit, min, max, above, below and least";
+                        let known = "unknown part: a key may have default, unit, min, max, above, below and least";
                         return Err(Error::new_spanned(&meta.path, known));
                     }
                 };
@@ -53,7 +53,7 @@ impl Key {
         Ok(key)
     }
 
-    /// Unit and bounds in the words of schemars.
+    /// Returns the `schemars` attribute for the unit and the bounds.
     pub fn schema(&self, kind: &Type) -> TokenStream {
         let mut parts = Vec::new();
         let bounds: Vec<TokenStream> = [("min", &self.min), ("max", &self.max)]

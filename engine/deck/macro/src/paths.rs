@@ -1,11 +1,11 @@
-//! How generated code names what it uses, in crates that depend on `nestar-deck` or on `nestar` alone.
+//! Paths for generated code, in crates that depend on `nestar-deck` or only on `nestar`.
 
 use crate::manifest::identifier;
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::Ident;
 
-/// The path of `nestar-deck`; both crates name themselves by `extern crate self`.
+/// Returns the path of `nestar-deck`.
 fn deck() -> TokenStream {
     let named = |name: String| Ident::new(&name, Span::call_site());
     if let Some(name) = identifier("nestar-deck").map(named) {
@@ -17,7 +17,7 @@ fn deck() -> TokenStream {
     }
 }
 
-/// The derives of every table and choice, and `more` of the standard ones.
+/// Returns the derives of every table and choice, plus the standard derives `more`.
 pub fn derives(more: &[&str]) -> TokenStream {
     let deck = deck();
     let more = more.iter().map(|name| Ident::new(name, Span::call_site()));

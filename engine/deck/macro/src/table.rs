@@ -1,4 +1,4 @@
-//! Structs as tables.
+//! Expands `#[deck]` on structs.
 
 use crate::key::Key;
 use crate::paths;
@@ -7,10 +7,10 @@ use quote::{format_ident, quote};
 use syn::parse::Parser;
 use syn::{Attribute, Error, Field, Fields, Ident, ItemStruct};
 
-/// The struct as a table.
+/// Expands a struct into a deck table.
 pub fn table(mut item: ItemStruct) -> syn::Result<TokenStream> {
     if !item.generics.params.is_empty() {
-        let message = "a table has no type parameters: its numbers are f64, whatever the precision of the run";
+        let message = "a table must not have type parameters: use f64 for numbers in any precision";
         return Err(Error::new_spanned(&item.generics, message));
     }
     let name = item.ident.clone();
@@ -22,7 +22,7 @@ pub fn table(mut item: ItemStruct) -> syn::Result<TokenStream> {
             item.semi_token = None;
         }
         Fields::Unnamed(fields) => {
-            let message = "the fields of a table have names: they are its keys";
+            let message = "the fields of a table must have names: they are its keys";
             return Err(Error::new_spanned(fields, message));
         }
         Fields::Named(fields) => {
@@ -43,7 +43,7 @@ pub fn table(mut item: ItemStruct) -> syn::Result<TokenStream> {
     })
 }
 
-/// The functions that make the defaults of keys, and `Default` where the `whole` table has them.
+/// Returns the functions for the defaults of keys, and an impl of `Default` if the `whole` table has defaults.
 fn implied(name: &Ident, defaults: Vec<(TokenStream, TokenStream)>, whole: bool) -> TokenStream {
     let (functions, values): (Vec<_>, Vec<_>) = defaults.into_iter().unzip();
     let whole = whole.then(|| {
@@ -63,7 +63,7 @@ fn implied(name: &Ident, defaults: Vec<(TokenStream, TokenStream)>, whole: bool)
     }
 }
 
-/// Puts what serde and schemars want to know before a field; the function that makes its default, and the field with that.
+/// Adds serde and schemars attributes to a field. Returns the function for its default and the field's initialiser.
 fn annotated(field: &mut Field, table: &Ident) -> syn::Result<Option<(TokenStream, TokenStream)>> {
     let key = Key::take(field)?;
     let Some(name) = field.ident.clone() else {

@@ -1,4 +1,4 @@
-//! The units of a deck: its table `[units]`.
+//! Code units of a deck: the table `[units]`.
 
 use super::{Claim, Deck};
 use crate::constants::constants;
@@ -10,18 +10,18 @@ use crate::tree::{DeckNode, DeckValue, steps};
 use crate::units::{CodeUnits, UNITS, UnitsConfig};
 
 impl Deck {
-    /// The units of the code.
+    /// Returns the code units.
     ///
     /// # Errors
-    /// What is wrong with the table, at its place.
+    /// The table `[units]` is invalid.
     pub fn units(&self) -> Result<&CodeUnits, DeckError> {
         self.units.as_ref().map_err(Clone::clone)
     }
 
-    /// Takes the table `[units]`. The resolved deck has the sizes in cgs.
+    /// Takes the table `[units]`; the resolved deck contains the units in cgs.
     ///
     /// # Errors
-    /// As [`Deck::units`].
+    /// See [`Deck::units`].
     pub fn take_units(&mut self) -> Result<CodeUnits, DeckError> {
         let units = self.units()?.clone();
         self.claims.retain(|claim| claim.path != UNITS);
@@ -33,47 +33,46 @@ impl Deck {
         Ok(units)
     }
 
-    /// Gives the key at `path` a number, if the deck has its table and not the key: a default that follows from other tables, and no
-    /// override.
+    /// Sets the key at `path` to a default that follows from other tables, if the deck has its table but not the key.
     pub fn fill(&mut self, path: &str, value: f64) {
         let Some((table, _)) = path.rsplit_once('.') else {
             return;
         };
-        let (Some(place), false) = (self.table_place(table), self.has(path)) else {
+        let (Some(location), false) = (self.table_location(table), self.has(path)) else {
             return;
         };
         let node = DeckNode {
             value: DeckValue::Number(value),
-            place: place.clone(),
+            location: location.clone(),
         };
         if let Some(path) = steps(path) {
-            // the table is there, so that nothing is in the way
-            let _ = insert(&mut self.root, &path, node, &place);
+            // the table exists, so this cannot fail
+            let _ = insert(&mut self.root, &path, node, &location);
         }
     }
 
-    /// Where a table stands.
-    fn table_place(&self, path: &str) -> Option<SourceSpan> {
+    /// Returns the position of a table.
+    fn table_location(&self, path: &str) -> Option<SourceSpan> {
         let path = steps(path)?;
         let found = self.root.find(&path);
         let is_table = matches!(found.node?.value, DeckValue::Table(_));
-        found.place.filter(|_| is_table).cloned()
+        found.location.filter(|_| is_table).cloned()
     }
 
-    /// Reads what other tables build on: units, constants, tabulated functions.
+    /// Reads the names that other tables use: units, constants and tabulated functions.
     ///
     /// # Errors
-    /// A wrong constant. What is wrong with the other two is said when they are used: overrides may still mend it.
+    /// A constant is invalid. Errors in units and functions are reported on use, because overrides may still correct them.
     pub(super) fn read_names(&mut self) -> Result<(), DeckError> {
         self.tables = Ok(TabulatedFunctions::default());
         self.units = Ok(CodeUnits::default());
-        // numbers of the table of units may use constants that use no units
+        // the table of units may use constants that do not depend on units
         self.known = constants(&self.root, &[]).map_or_else(|_| Vec::new(), |found| found.known);
         self.units = self.read_units();
         let words = match &self.units {
             Ok(units) if units.is_dimensionless() => Vec::new(),
             Ok(units) => units.names(),
-            // nobody sees a value before the error
+            // the values are not used: the error is reported first
             Err(_) => CodeUnits::default().names(),
         };
         let found = constants(&self.root, &words)?;

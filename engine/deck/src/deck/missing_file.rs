@@ -1,29 +1,29 @@
-//! Decks that are not there.
+//! Error message for a missing deck file.
 
 use crate::nearest::nearest;
 use std::path::Path;
 
-/// The message about a missing file, with the nearest name in its folder.
+/// Returns the message about a missing file, with the most similar name in its folder.
 pub(super) fn message(path: &Path) -> String {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
     let Ok(entries) = std::fs::read_dir(folder) else {
-        return format!("there is no such file, and no folder {}", folder.display());
+        return format!("no such file, and no folder {}", folder.display());
     };
     let mut names: Vec<String> = entries
         .flatten()
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
-    // The order of a folder's entries is not defined, and the first of equally near names is taken.
+    // the order of entries is undefined, and ties go to the first name
     names.sort();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match nearest(&name, names.iter().map(String::as_str)) {
         Some(near) => format!(
-            "there is no such file; did you mean {}?",
+            "no such file; did you mean {}?",
             path.with_file_name(near).display()
         ),
-        None => "there is no such file".to_string(),
+        None => "no such file".to_string(),
     }
 }

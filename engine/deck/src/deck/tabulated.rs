@@ -13,14 +13,14 @@ use crate::tree::DeckNode;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows of a function at most.
+/// Maximum number of rows of a function.
 const MAX_ROWS: usize = 10_000;
 
 impl Deck {
-    /// The tabulated functions of the table `[tables]`, in the order of the deck.
+    /// Returns the tabulated functions of the table `[tables]`, in the order of the deck.
     ///
     /// # Errors
-    /// What is wrong with them, at its place.
+    /// A table is invalid.
     pub fn curves(&self) -> Result<&[(String, Arc<Curve>)], DeckError> {
         let tables = self.tables.as_ref().map_err(Clone::clone)?;
         Ok(&tables.curves)
@@ -29,7 +29,7 @@ impl Deck {
     /// Reads the tabulated functions of the deck.
     ///
     /// # Errors
-    /// What is wrong with a key, a file or its numbers, at its place.
+    /// A key, a file or its numbers are invalid.
     pub(crate) fn read_tables(&self) -> Result<TabulatedFunctions, DeckError> {
         let mut tables = TabulatedFunctions::default();
         let Some(entry) = self.root.get(TABLES) else {
@@ -59,55 +59,55 @@ impl Deck {
         Ok(tables)
     }
 
-    /// A function, and its table with numbers in place of the file.
+    /// Reads a function; also returns its table with numbers in place of the file.
     fn function(&self, name: &str, own: &TableConfig) -> Result<(Curve, TableConfig), DeckError> {
         let path = format!("{TABLES}.{name}");
         let taken = self.constants().iter().any(|(other, _)| other == name);
         if taken || !is_free_name(name) {
             let message = format!(
-                "`{path}`: the name of a table must consist of letters, digits and `_` and must not be that of a function or a constant"
+                "`{path}`: the name of a table must consist of letters, digits and `_` and must differ from all functions and constants"
             );
             return Err(self.error_at(&path, message));
         }
         let reader = TableReader::of(self, &path, own)?;
-        let places = reader.numbers("x", &own.x)?;
-        reader.check_places(&places, &own.x)?;
+        let points = reader.numbers("x", &own.x)?;
+        reader.check_points(&points, &own.x)?;
         let values = reader.numbers("y", &own.y)?;
         let slope = |numbers| reader.numbers("slope", numbers);
         let given = own.slope.as_ref().map(slope).transpose()?;
-        reader.check_counts(&places, &values, given.as_deref())?;
-        reader.check_ends(&places, own)?;
+        reader.check_counts(&points, &values, given.as_deref())?;
+        reader.check_ends(&points, own)?;
         let resolved = TableConfig {
             file: None,
-            x: TabulatedNumbers::List(places.clone()),
+            x: TabulatedNumbers::List(points.clone()),
             y: TabulatedNumbers::List(values.clone()),
             slope: given.clone().map(TabulatedNumbers::List),
             ..own.clone()
         };
         let slopes = given.unwrap_or_else(|| match own.interpolation {
-            Interpolation::Monotone => monotone(&places, &values),
-            Interpolation::Spline => spline(&places, &values),
+            Interpolation::Monotone => monotone(&points, &values),
+            Interpolation::Spline => spline(&points, &values),
         });
-        let curve = own.curve(&places, values, slopes);
+        let curve = own.curve(&points, values, slopes);
         let curve = curve.map_err(|row| reader.error("x", &too_close(row)))?;
         Ok((curve, resolved))
     }
 }
 
-/// The fault of places between which no slope or integral is a finite number.
+/// Returns the message about points whose slopes or integrals are not finite.
 fn too_close(row: usize) -> String {
     format!(
-        "has no finite slope or integral in row {}: its places are too close to each other or too far apart for the numbers",
+        "has no finite slope or integral in row {}: the points are too close together or too far apart",
         row + 1
     )
 }
 
-/// Reads the numbers of a function.
+/// Reads and checks the numbers of a function.
 struct TableReader<'a> {
     deck: &'a Deck,
     path: &'a str,
     file: Option<TableFile>,
-    /// Names of the file's columns in formulas.
+    /// Names of the file's columns for formulas.
     names: Vec<String>,
 }
 
@@ -144,7 +144,7 @@ impl<'a> TableReader<'a> {
             (TabulatedNumbers::Formula(_), None) => {
                 let file = format!("{}.file", self.path);
                 let message = format!(
-                    "is a formula of the columns of a file: give `{file}`, or a list of numbers"
+                    "is a formula of file columns, but there is no file: give `{file}`, or a list of numbers"
                 );
                 return Err(self.error(key, &message));
             }
@@ -168,16 +168,16 @@ impl<'a> TableReader<'a> {
         }
     }
 
-    fn check_places(&self, places: &[f64], numbers: &TabulatedNumbers) -> Result<(), DeckError> {
+    fn check_points(&self, points: &[f64], numbers: &TabulatedNumbers) -> Result<(), DeckError> {
         if let (TabulatedNumbers::Formula(text), Some(file)) = (numbers, &self.file)
             && file.names().contains(text)
         {
             file.ascending(text)?;
         }
-        match places.windows(2).position(|pair| pair[1] <= pair[0]) {
+        match points.windows(2).position(|pair| pair[1] <= pair[0]) {
             None => Ok(()),
             Some(n) => {
-                let [before, after] = [places[n], places[n + 1]];
+                let [before, after] = [points[n], points[n + 1]];
                 let message = format!(
                     "must ascend from row to row, found {after:?} after {before:?} in row {}",
                     n + 2
@@ -189,11 +189,11 @@ impl<'a> TableReader<'a> {
 
     fn check_counts(
         &self,
-        places: &[f64],
+        points: &[f64],
         values: &[f64],
         slopes: Option<&[f64]>,
     ) -> Result<(), DeckError> {
-        let count = places.len();
+        let count = points.len();
         if !(2..=MAX_ROWS).contains(&count) {
             let message = format!("must have 2 to {MAX_ROWS} numbers, found {count}");
             return Err(self.error("x", &message));
@@ -201,7 +201,7 @@ impl<'a> TableReader<'a> {
         for (key, found) in [("y", Some(values)), ("slope", slopes)] {
             if let Some(found) = found.filter(|found| found.len() != count) {
                 let message = format!(
-                    "must have as many numbers as x, {count}, found {}",
+                    "must have as many numbers as x ({count}), found {}",
                     found.len()
                 );
                 return Err(self.error(key, &message));
@@ -210,12 +210,12 @@ impl<'a> TableReader<'a> {
         Ok(())
     }
 
-    fn check_ends(&self, places: &[f64], own: &TableConfig) -> Result<(), DeckError> {
-        let positive = "needs places above 0";
-        if own.below == ExtrapolationBelow::Square && places[0] <= 0.0 {
+    fn check_ends(&self, points: &[f64], own: &TableConfig) -> Result<(), DeckError> {
+        let positive = "needs positive x";
+        if own.below == ExtrapolationBelow::Square && points[0] <= 0.0 {
             return Err(self.error("below", positive));
         }
-        if own.above == ExtrapolationAbove::Inverse && places[places.len() - 1] <= 0.0 {
+        if own.above == ExtrapolationAbove::Inverse && points[points.len() - 1] <= 0.0 {
             return Err(self.error("above", positive));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What nobody took of a deck.
+//! Reports tables and keys that no part of the program has taken.
 
 use super::Deck;
 use crate::check;
@@ -8,7 +8,7 @@ use crate::tables::TABLES;
 use crate::tree::KeyValue;
 
 impl Deck {
-    /// Adds a fault for each entry at the top that is neither one of the `keys` nor begins one of the `paths`.
+    /// Adds a fault for each top-level entry that is not in `keys` and not the first part of any of `paths`.
     pub(super) fn add_unclaimed(&self, keys: &[String], paths: &[String], faults: &mut Vec<Fault>) {
         let first = |path: &String| {
             path.split(['.', '['])
@@ -34,14 +34,14 @@ impl Deck {
             }
             let fault = if entry.node.is_section() {
                 check::unknown(
-                    &entry.key_place,
-                    format!("unknown table [{name}]: no plugin of this program has it"),
+                    &entry.key_location,
+                    format!("unknown table [{name}]: no plugin of this program uses it"),
                     name,
                     &tables,
                 )
             } else {
                 check::unknown(
-                    &entry.key_place,
+                    &entry.key_location,
                     format!("unknown key `{name}`"),
                     name,
                     keys,
@@ -51,8 +51,7 @@ impl Deck {
         }
     }
 
-    /// Adds a fault for each entry of a table of which only named parts are taken, such as `[inflow.x_lower]`, that is none of
-    /// these parts.
+    /// Adds a fault for each entry of a table of which only some subtables are taken, such as `[inflow.x_lower]`.
     fn add_unclaimed_parts(table: &KeyValue, paths: &[String], faults: &mut Vec<Fault>) {
         let prefix = format!("{}.", table.key);
         let parts: Vec<String> = paths
@@ -72,7 +71,7 @@ impl Deck {
             if !parts.contains(&entry.key) {
                 let message = format!("unknown table [{prefix}{}]", entry.key);
                 faults.push(check::unknown(
-                    &entry.key_place,
+                    &entry.key_location,
                     message,
                     &entry.key,
                     &parts,

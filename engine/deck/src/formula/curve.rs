@@ -1,36 +1,36 @@
-//! Numbers at places as a function: cubic between two places, so that the slope has no jumps.
+//! Tabulated functions: piecewise cubic Hermite interpolation with continuous slope.
 
 use nestar_device::{Item, Kind, Real, Table, TextPiece, device};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Functions by name.
+/// Tabulated functions by name.
 pub(super) type Curves<'a> = &'a [(String, Arc<Curve>)];
 
-/// What a function is beyond its first or last place.
+/// How a function continues outside its first or last point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extrapolation {
-    /// No number.
+    /// NaN.
     Refuse = 0,
-    /// The number at that place.
+    /// The value at the point.
     Constant = 1,
-    /// The line with the slope at that place.
+    /// A line with the slope at the point.
     Linear = 2,
-    /// a + b x^2 with the number and slope at that place.
+    /// a + b x^2 with the value and slope at the point.
     Square = 3,
-    /// a - b / x with the number and slope at that place.
+    /// a - b / x with the value and slope at the point.
     Inverse = 4,
 }
 
-/// A function by its numbers and slopes at places.
+/// A function given by values and slopes at points.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    places: Table<f64>,
+    points: Table<f64>,
     values: Table<f64>,
     slopes: Table<f64>,
     beyond: [Extrapolation; 2],
-    /// The places, values and slopes, and what is beyond them, in the device's language.
+    /// Points, values and slopes as device code.
     item: &'static Item,
 }
 
@@ -40,23 +40,23 @@ impl PartialEq for Curve {
     }
 }
 
-/// Beyond a place where a function has a value and slope; `how` is a [`Extrapolation`].
+/// Extrapolates from a point with a value and slope; `how` is an [`Extrapolation`].
 #[device]
-fn extrapolate<R: Real>(value: R, slope: R, place: R, how: i32, x: R) -> R {
+fn extrapolate<R: Real>(value: R, slope: R, end: R, how: i32, x: R) -> R {
     if how == 1 {
         value
     } else if how == 2 {
-        value + slope * (x - place)
+        value + slope * (x - end)
     } else if how == 3 {
-        value + 0.5 * slope * (x - place) * (x + place) / place
+        value + 0.5 * slope * (x - end) * (x + end) / end
     } else if how == 4 {
-        value + slope * place * (x - place) / x
+        value + slope * end * (x - end) / x
     } else {
         R::NAN
     }
 }
 
-/// Between two places that are `width` apart, a part `t` of that beyond the first: the cubic with these values and slopes.
+/// Evaluates the cubic Hermite polynomial at the fraction `t` of an interval of this `width`.
 #[device]
 fn hermite_cubic<R: Real>(values: [R; 2], slopes: [R; 2], width: R, t: R) -> R {
     let [first, last] = slopes;
@@ -66,33 +66,33 @@ fn hermite_cubic<R: Real>(values: [R; 2], slopes: [R; 2], width: R, t: R) -> R {
     values[0] + t * (width * first + t * (square + t * cube))
 }
 
-/// The number at `x` of a function that is `below` its first place and `above` its last one what [`Extrapolation`] says.
+/// Evaluates a tabulated function at `x` by bisection; `below` and `above` are [`Extrapolation`]s at its ends.
 #[device]
 pub(super) fn evaluate_curve<R: Real>(
-    places: &Table<R>,
+    points: &Table<R>,
     values: &Table<R>,
     slopes: &Table<R>,
     below: i32,
     above: i32,
     x: R,
 ) -> R {
-    let last = places.len() - 1;
-    if x < places.at(0) {
-        extrapolate(values.at(0), slopes.at(0), places.at(0), below, x)
-    } else if x > places.at(last) {
-        extrapolate(values.at(last), slopes.at(last), places.at(last), above, x)
+    let last = points.len() - 1;
+    if x < points.at(0) {
+        extrapolate(values.at(0), slopes.at(0), points.at(0), below, x)
+    } else if x > points.at(last) {
+        extrapolate(values.at(last), slopes.at(last), points.at(last), above, x)
     } else {
         let (mut low, mut high) = (0, last);
         while low + 1 < high {
             let middle = (low + high) / 2;
-            if places.at(middle) <= x {
+            if points.at(middle) <= x {
                 low = middle;
             } else {
                 high = middle;
             }
         }
-        let width = places.at(high) - places.at(low);
-        let t = (x - places.at(low)) / width;
+        let width = points.at(high) - points.at(low);
+        let t = (x - points.at(low)) / width;
         hermite_cubic(
             [values.at(low), values.at(high)],
             [slopes.at(low), slopes.at(high)],
@@ -103,36 +103,36 @@ pub(super) fn evaluate_curve<R: Real>(
 }
 
 impl Curve {
-    /// A function that has these values and slopes at these places, which ascend: as many of each, two or more.
+    /// Creates a function with these values and slopes at two or more ascending points.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// The lengths differ, or there are fewer than two points.
     #[must_use]
-    pub fn new(places: &[f64], values: &[f64], slopes: &[f64], beyond: [Extrapolation; 2]) -> Self {
-        let count = places.len();
+    pub fn new(points: &[f64], values: &[f64], slopes: &[f64], beyond: [Extrapolation; 2]) -> Self {
+        let count = points.len();
         assert!(count >= 2 && values.len() == count && slopes.len() == count);
         Self {
-            places: Table::new(places),
+            points: Table::new(points),
             values: Table::new(values),
             slopes: Table::new(slopes),
             beyond,
-            item: item([places, values, slopes]),
+            item: item([points, values, slopes]),
         }
     }
 
-    /// The number at a place.
+    /// Returns the value at `x`.
     #[must_use]
     pub fn at(&self, x: f64) -> f64 {
         let [below, above] = self.beyond.map(|beyond| beyond as i32);
-        evaluate_curve(&self.places, &self.values, &self.slopes, below, above, x)
+        evaluate_curve(&self.points, &self.values, &self.slopes, below, above, x)
     }
 
-    /// The first and the last place; infinite where there is a number beyond it.
+    /// Returns the range in which the function has values; infinite where it is extrapolated.
     #[must_use]
     pub fn range(&self) -> [f64; 2] {
         let ends = [
-            self.places.at(0usize),
-            self.places.at(self.places.len() - 1),
+            self.points.at(0usize),
+            self.points.at(self.points.len() - 1),
         ];
         let open = [f64::NEG_INFINITY, f64::INFINITY];
         std::array::from_fn(|end| match self.beyond[end] {
@@ -141,12 +141,12 @@ impl Curve {
         })
     }
 
-    /// The call of the function in the device's language, and what it needs.
+    /// Returns the call of the function in device code, and the items it needs.
     pub(super) fn device_call(&self, argument: &str) -> (String, [&'static Item; 2]) {
         let [below, above] = self.beyond.map(|beyond| beyond as i32);
-        let (name, count) = (self.item.path(), self.places.len());
+        let (name, count) = (self.item.path(), self.points.len());
         let table = |part: &str| format!("::{}<double>{{::{name}_{part}, {count}}}", Table.path());
-        let tables = ["places", "values", "slopes"].map(table).join(", ");
+        let tables = ["points", "values", "slopes"].map(table).join(", ");
         let function = evaluate_curve::ITEM;
         let call = format!(
             "::{}<double>({tables}, {below}, {above}, {argument})",
@@ -156,7 +156,7 @@ impl Curve {
     }
 }
 
-/// Numbers as constants of the device's language, which stay known for as long as the process runs.
+/// Returns the numbers as constants in device code; the item is cached for the lifetime of the process.
 fn item(parts: [&[f64]; 3]) -> &'static Item {
     static KNOWN: Mutex<BTreeMap<u64, &'static Item>> = Mutex::new(BTreeMap::new());
     let key = key(parts);
@@ -164,8 +164,8 @@ fn item(parts: [&[f64]; 3]) -> &'static Item {
     known.entry(key).or_insert_with(|| {
         let name: &'static str = Box::leak(format!("curve_{key:016x}").into_boxed_str());
         let mut text = String::new();
-        for (part, values) in ["places", "values", "slopes"].into_iter().zip(parts) {
-            // the shortest decimals that mean the same number in every language
+        for (part, values) in ["points", "values", "slopes"].into_iter().zip(parts) {
+            // the shortest decimals that are parsed to the same number in every language
             let numbers: Vec<String> = values.iter().map(|x| format!("{x:e}")).collect();
             let numbers = numbers.join(", ");
             let _ = writeln!(text, "RS_TABLE double {name}_{part}[] = {{{numbers}}};");
@@ -186,7 +186,7 @@ fn item(parts: [&[f64]; 3]) -> &'static Item {
     })
 }
 
-/// The FNV-1a hash of the numbers' bits.
+/// Returns the FNV-1a hash of the bits of the numbers.
 fn key(parts: [&[f64]; 3]) -> u64 {
     let bytes = parts.into_iter().flatten().flat_map(|x| x.to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

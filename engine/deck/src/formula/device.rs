@@ -1,4 +1,4 @@
-//! A formula as text of the device's language, with the bits of the stack machine.
+//! Translates formulas to device code with the same bits as the stack machine.
 
 use nestar_device::Item;
 use std::fmt::Write as _;
@@ -7,19 +7,19 @@ use super::Formula;
 use super::math;
 use super::program::{FormulaProgram, Op};
 
-/// A formula as a function of C++ for the device.
+/// A formula as a C++ function for the device.
 #[derive(Clone, Debug)]
 pub struct DeviceFormula {
-    /// The definition of the function.
+    /// Definition of the function.
     pub text: String,
-    /// What it calls; these stand in the program before the text (see `nestar_device::program`).
+    /// Items that it calls; they must precede the text in the program (see `nestar_device::program`).
     pub items: Vec<&'static Item>,
 }
 
 impl Formula {
-    /// The function `double NAME(double v0, double v1, …)` of C++, with one argument for each variable in the order of
-    /// [`Formula::variables`]. Compiled without contraction it has the bits of [`Formula::eval`] (a NaN is a NaN, of any
-    /// sign and payload).
+    /// Writes the C++ function `double NAME(double v0, double v1, …)` with one argument per variable, in the order of
+    /// [`Formula::variables`]. Compiled without contraction it gives the bits of [`Formula::eval`], except for the sign
+    /// and payload of NaN.
     #[must_use]
     pub fn device_text(&self, name: &str) -> DeviceFormula {
         let mut writer = DeviceTextWriter {
@@ -32,7 +32,7 @@ impl Formula {
         let arguments: Vec<String> = (0..self.variables().len())
             .map(|variable| format!("double v{variable}"))
             .collect();
-        // a comment of one line, whatever the formula has in it
+        // keep the comment on one line
         let comment: String = self.text().split(['\n', '\r', '\\']).collect();
         let _ = writeln!(writer.text, "// {comment}");
         let _ = writeln!(
@@ -43,7 +43,7 @@ impl Formula {
         for op in &self.program().ops {
             writer.operation(*op);
         }
-        // a program of `lower` leaves one value
+        // a program made by `lower` leaves one value
         let result = writer.stack.pop().unwrap_or_default();
         let _ = writeln!(writer.text, "  return {result};\n}}");
         DeviceFormula {
@@ -57,7 +57,7 @@ impl Formula {
 struct DeviceTextWriter<'a> {
     program: &'a FormulaProgram,
     text: String,
-    /// Expressions of the values on the stack: names and constants, so that no brackets are needed.
+    /// Expressions on the stack: only names and constants, so no brackets are needed.
     stack: Vec<String>,
     results: usize,
     items: Vec<&'static Item>,
@@ -92,7 +92,7 @@ impl DeviceTextWriter<'_> {
         self.stack.push(result);
     }
 
-    /// By its bits, which say the same in every language.
+    /// Writes a constant by its bits, which are exact.
     fn constant(&mut self, value: f64) {
         let bits = value.to_bits();
         self.stack.push(format!(
@@ -101,7 +101,7 @@ impl DeviceTextWriter<'_> {
     }
 }
 
-/// The function that computes an operation, where it has one.
+/// Returns the function that computes an operation, if it needs one.
 fn function(op: Op) -> Option<&'static Item> {
     Some(match op {
         Op::Sign => math::sign::ITEM,
@@ -127,13 +127,13 @@ fn function(op: Op) -> Option<&'static Item> {
     })
 }
 
-/// An operation that C++ has itself, on the expressions of its arguments.
+/// Writes an operation that C++ has as an operator or intrinsic.
 fn expression(op: Op, arguments: &[String]) -> String {
     let truth = |condition: String| format!("{condition} ? 1.0 : 0.0");
     match (op, arguments) {
-        // the bits of `rs::powi`, without its loop
-        (Op::PowerWhole(2), [a]) => format!("{a} * {a}"),
-        (Op::PowerWhole(exponent), [a]) => format!("rs::powi({a}, {exponent})"),
+        // same bits as `rs::powi`, without its loop
+        (Op::PowerInteger(2), [a]) => format!("{a} * {a}"),
+        (Op::PowerInteger(exponent), [a]) => format!("rs::powi({a}, {exponent})"),
         (Op::Negate, [a]) => format!("-{a}"),
         (Op::Not, [a]) => truth(format!("{a} == 0.0")),
         (Op::Abs, [a]) => format!("rs::abs({a})"),
@@ -154,7 +154,7 @@ fn expression(op: Op, arguments: &[String]) -> String {
         (Op::And, [a, b]) => truth(format!("{a} != 0.0 && {b} != 0.0")),
         (Op::Or, [a, b]) => truth(format!("{a} != 0.0 || {b} != 0.0")),
         (Op::Select, [condition, a, b]) => format!("{condition} != 0.0 ? {a} : {b}"),
-        // the rest has functions, or no arguments
+        // all other operations have functions or no arguments
         _ => unreachable!("{op:?} of {arguments:?}"),
     }
 }

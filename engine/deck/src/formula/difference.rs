@@ -1,12 +1,12 @@
-//! Differences of a formula between points.
+//! Central differences of formulas.
 
 use super::program::{DEPTH, FormulaProgram, Op};
 use super::{Formula, FormulaError};
 
 impl Formula {
-    /// The central difference of the formula over one step, of second or of fourth order: (f(1) - f(-1)) / 2, or
-    /// (8 (f(1) - f(-1)) - (f(2) - f(-2))) / 12. Its text says so in messages. Its variables are those of the formula at each point, in the order 1, -1, 2, -2. A
-    /// reflection changes its sign and no other bit.
+    /// Returns the central difference of the formula over one step: (f(1) - f(-1)) / 2, or with fourth order
+    /// (8 (f(1) - f(-1)) - (f(2) - f(-2))) / 12. Its variables are those of the formula at the points 1, -1, 2, -2, in
+    /// this order. A reflection changes only the sign of the result.
     ///
     /// # Errors
     /// The formula is too long.
@@ -31,7 +31,7 @@ impl Formula {
         }
         joined.constant(if fourth { 12.0 } else { 2.0 });
         joined.program.ops.push(Op::Divide);
-        // below the value of a point stand that of the one before and what the pair before has left
+        // the stack also holds the value of the previous point and the result of the previous pair
         joined.program.depth = self.program.depth + 2;
         let constants = joined.program.constants.len() <= usize::from(u16::MAX);
         let variables = joined.points * self.variables.len() <= usize::from(u16::MAX);
@@ -50,7 +50,7 @@ impl Formula {
     }
 }
 
-/// A program that holds that of a formula several times.
+/// Builds a program that evaluates a formula at several points.
 struct DifferenceBuilder<'a> {
     formula: &'a Formula,
     program: FormulaProgram,
@@ -64,13 +64,14 @@ impl DifferenceBuilder<'_> {
         self.program.ops.push(Op::Constant(index));
     }
 
-    /// The difference between the next two points.
+    /// Appends the difference between the next two points.
     fn pair(&mut self) {
         self.point();
         self.point();
         self.program.ops.push(Op::Subtract);
     }
 
+    /// Appends the formula with variables of the next point.
     fn point(&mut self) {
         let first = (self.points * self.formula.variables.len()) as u16;
         self.points += 1;

@@ -1,16 +1,16 @@
-//! The stack machine: one point, or a block of points one operation at a time, with the same bits.
+//! Stack machine that evaluates formulas at one point or at blocks of points, with the same bits.
 
 use super::Formula;
 use super::math;
 use super::program::{DEPTH, FormulaProgram, Op};
 
-/// Points of a block: long enough to hide the dispatch, short enough for the stack to stay in the L1 cache.
+/// Points per block: long enough to hide the dispatch, short enough to keep the stack in the L1 cache.
 const BLOCK: usize = 64;
 
 impl Formula {
-    /// The value at one point; `values` are the variables in the order given to `parse`. Allocates nothing.
+    /// Evaluates the formula at one point; `values` are the variables in the order given to `parse`. Does not allocate.
     ///
-    /// Where the formula is undefined the value is NaN.
+    /// The value is NaN where the formula is undefined.
     ///
     /// # Panics
     /// `values` is shorter than the list of variables.
@@ -25,8 +25,8 @@ impl Formula {
         ValueStack::new().evaluate(self.program(), load)[0]
     }
 
-    /// The values at many points, `out[i]` from `columns[..][i]`: the same bits as `eval`, several times faster.
-    /// Allocates nothing.
+    /// Evaluates the formula at many points, `out[i]` from `columns[..][i]`, several times faster than [`eval`](Self::eval)
+    /// and with the same bits. Does not allocate.
     ///
     /// # Panics
     /// There are fewer columns than variables, or a column is shorter than `out`.
@@ -43,7 +43,7 @@ impl Formula {
         let mut stack = ValueStack::<BLOCK>::new();
         for (block, out) in out.chunks_mut(BLOCK).enumerate() {
             let points = block * BLOCK..block * BLOCK + out.len();
-            // The lanes behind the last point keep old values; nobody reads their results.
+            // lanes after the last point keep old values; their results are not used
             let load = |variable: usize, lanes: &mut [f64; BLOCK]| {
                 lanes[..points.len()].copy_from_slice(&columns[variable][points.clone()]);
             };
@@ -52,7 +52,7 @@ impl Formula {
     }
 }
 
-/// One operation on numbers, for constant folding.
+/// Applies one operation to numbers, for constant folding.
 pub(super) fn apply(op: Op, arguments: &[f64]) -> f64 {
     let mut stack = ValueStack::<1>::new();
     for argument in arguments {
@@ -62,7 +62,7 @@ pub(super) fn apply(op: Op, arguments: &[f64]) -> f64 {
     stack.lanes[0][0]
 }
 
-/// Stacks of `N` points side by side.
+/// Stacks for `N` points.
 struct ValueStack<const N: usize> {
     lanes: [[f64; N]; DEPTH],
     top: usize,
@@ -76,7 +76,7 @@ impl<const N: usize> ValueStack<N> {
         }
     }
 
-    /// Runs `program`, whose variables `load` puts into the lanes, and gives the result.
+    /// Runs `program` and returns the result; `load` copies a variable into the lanes.
     fn evaluate(
         &mut self,
         program: &FormulaProgram,
@@ -97,7 +97,7 @@ impl<const N: usize> ValueStack<N> {
         &self.lanes[0]
     }
 
-    /// The lanes of one more value.
+    /// Pushes a value and returns its lanes.
     #[inline(always)]
     fn push(&mut self) -> &mut [f64; N] {
         self.top += 1;
@@ -137,14 +137,14 @@ impl<const N: usize> ValueStack<N> {
         }
     }
 
-    /// The meaning of every operation that takes arguments.
+    /// Runs an operation that takes arguments.
     fn run(&mut self, op: Op) {
         match op {
-            // of the program
+            // handled by `evaluate`
             Op::Constant(_) | Op::Variable(_) | Op::Curve(_) => {}
-            // The bits of `power_whole`, without its loop.
-            Op::PowerWhole(2) => self.one(|a| a * a),
-            Op::PowerWhole(exponent) => self.one(|a| math::power_whole(a, exponent)),
+            // same bits as `power_integer`, without its loop
+            Op::PowerInteger(2) => self.one(|a| a * a),
+            Op::PowerInteger(exponent) => self.one(|a| math::power_integer(a, exponent)),
             Op::Negate => self.one(|a| -a),
             Op::Not => self.one(|a| if a == 0.0 { 1.0 } else { 0.0 }),
             Op::Abs => self.one(f64::abs),
@@ -173,7 +173,7 @@ impl<const N: usize> ValueStack<N> {
         }
     }
 
-    /// The functions that come from `math`.
+    /// Runs a function of `math`.
     fn transcendental(&mut self, op: Op) {
         match op {
             Op::Exp => self.one(math::exp),

@@ -1,4 +1,4 @@
-//! The functions that a formula may call.
+//! Functions of formulas.
 
 use super::program::Op;
 
@@ -7,21 +7,21 @@ use super::program::Op;
 pub(super) enum Call {
     /// A fixed number of arguments.
     Fixed(Op),
-    /// Two or more arguments, two at a time from the left.
+    /// Two or more arguments, combined in pairs from the left.
     Fold(Op),
 }
 
-/// The name of each function, with its arguments and meaning.
+/// Name of each function, with its arguments and meaning.
 pub const FUNCTIONS: &[(&str, &str)] = &[
-    ("if", "if(c, a, b): a where c is not 0, else b"),
-    ("min", "min(a, b, …): the least"),
-    ("max", "max(a, b, …): the greatest"),
-    ("abs", "abs(a): the magnitude"),
+    ("if", "if(c, a, b): a if c is not 0, else b"),
+    ("min", "min(a, b, …): minimum"),
+    ("max", "max(a, b, …): maximum"),
+    ("abs", "abs(a): absolute value"),
     ("sign", "sign(a): -1, 0 or 1"),
-    ("step", "step(a): 1 where a >= 0, else 0"),
-    ("floor", "floor(a): the next whole number below"),
-    ("ceil", "ceil(a): the next whole number above"),
-    ("mod", "mod(a, b): a - b*floor(a/b), from 0 to b"),
+    ("step", "step(a): 1 if a >= 0, else 0"),
+    ("floor", "floor(a): largest integer not above a"),
+    ("ceil", "ceil(a): smallest integer not below a"),
+    ("mod", "mod(a, b): a - b*floor(a/b), between 0 and b"),
     ("sqrt", "sqrt(a): square root"),
     ("exp", "exp(a): e^a"),
     ("ln", "ln(a): natural logarithm"),
@@ -30,12 +30,12 @@ pub const FUNCTIONS: &[(&str, &str)] = &[
     ("sin", "sin(a): sine, a in radians"),
     ("cos", "cos(a): cosine, a in radians"),
     ("tan", "tan(a): tangent, a in radians"),
-    ("asin", "asin(a): the angle from -pi/2 to pi/2"),
-    ("acos", "acos(a): the angle from 0 to pi"),
-    ("atan", "atan(a): the angle from -pi/2 to pi/2"),
+    ("asin", "asin(a): arc sine, from -pi/2 to pi/2"),
+    ("acos", "acos(a): arc cosine, from 0 to pi"),
+    ("atan", "atan(a): arc tangent, from -pi/2 to pi/2"),
     (
         "atan2",
-        "atan2(y, x): the angle of the point (x, y), from -pi to pi",
+        "atan2(y, x): angle of the point (x, y), from -pi to pi",
     ),
     ("sinh", "sinh(a): hyperbolic sine"),
     ("cosh", "cosh(a): hyperbolic cosine"),
@@ -43,7 +43,7 @@ pub const FUNCTIONS: &[(&str, &str)] = &[
     ("erf", "erf(a): error function"),
 ];
 
-/// The call of the function `name`.
+/// Returns the call of the function `name`.
 pub(super) fn call(name: &str) -> Option<Call> {
     let op = match name {
         "min" => return Some(Call::Fold(Op::Min)),
@@ -76,7 +76,7 @@ pub(super) fn call(name: &str) -> Option<Call> {
     Some(Call::Fixed(op))
 }
 
-/// The constant `name`.
+/// Returns the constant `name`.
 pub(super) fn constant(name: &str) -> Option<f64> {
     match name {
         "pi" => Some(std::f64::consts::PI),

@@ -1,20 +1,20 @@
-//! The words of a formula.
+//! Splits formulas into tokens.
 
 use std::ops::Range;
 
 use super::FormulaError;
 
-/// A word of a formula.
+/// A token of a formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Token<'a> {
     Number(f64),
     Name(&'a str),
-    /// An operator, a bracket or a comma; `**`, `and`, `or` come as `^`, `&&`, `||`, and `not` as itself.
+    /// An operator, bracket or comma; `**`, `and`, `or` are read as `^`, `&&`, `||`.
     Sign(&'static str),
     End,
 }
 
-/// Longer signs stand before their beginnings.
+/// Signs and their canonical forms; longer signs precede their prefixes.
 const SIGNS: [(&str, &str); 20] = [
     ("**", "^"),
     ("<=", "<="),
@@ -38,7 +38,7 @@ const SIGNS: [(&str, &str); 20] = [
     (",", ","),
 ];
 
-/// Splits `text` into words with their places, the last of which is `End`.
+/// Splits `text` into tokens with their byte ranges; the last token is `End`.
 pub(super) fn tokens(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>, FormulaError> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -74,7 +74,7 @@ fn digits(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-/// A number `1`, `1.5`, `.5`, `1e-3` at byte `at`.
+/// Reads a number such as `1`, `1.5`, `.5` or `1e-3` at byte `at`.
 fn number(text: &str, at: usize) -> Result<(Token<'_>, usize), FormulaError> {
     let rest = &text[at..];
     let mut length = digits(rest);
@@ -84,7 +84,7 @@ fn number(text: &str, at: usize) -> Result<(Token<'_>, usize), FormulaError> {
     if rest[length..].starts_with(['e', 'E']) {
         let sign = usize::from(rest[length + 1..].starts_with(['+', '-']));
         let exponent = digits(&rest[length + 1 + sign..]);
-        // Without digits the e is the constant or a name, and the parser asks for an operator.
+        // without digits the e is a name, and the parser reports a missing operator
         length += if exponent > 0 { 1 + sign + exponent } else { 0 };
     }
     match rest[..length].parse::<f64>() {
@@ -110,6 +110,7 @@ fn name(rest: &str) -> (Token<'_>, usize) {
     (token, length)
 }
 
+/// Returns the error for an invalid character.
 fn stray(text: &str, at: usize, first: char) -> FormulaError {
     let hint = match first {
         '=' => "; to compare, write ==",
@@ -121,6 +122,6 @@ fn stray(text: &str, at: usize, first: char) -> FormulaError {
         ';' => "; arguments are separated by commas",
         _ => "",
     };
-    let message = format!("the character `{first}` has no meaning here{hint}");
+    let message = format!("unexpected character `{first}`{hint}");
     FormulaError::new(text, at..at + first.len_utf8(), message)
 }

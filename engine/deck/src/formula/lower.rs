@@ -1,4 +1,4 @@
-//! From the tree of a formula to its flat program.
+//! Compiles the tree of a formula to a flat program.
 
 use super::FormulaError;
 use super::curve::{Curve, Curves};
@@ -7,10 +7,10 @@ use super::parse::Tree;
 use super::program::{DEPTH, FormulaProgram, Op};
 use std::sync::Arc;
 
-/// Greatest whole exponent that is repeated multiplication.
+/// Largest integer exponent that is computed by repeated multiplication.
 const MAX_WHOLE_EXPONENT: f64 = 16.0;
 
-/// Simplifies `tree`, the formula `text`, which may call `curves`, and writes it as a program.
+/// Compiles `tree` (the formula `text`, which may call `curves`) to a program.
 pub(super) fn lower(
     tree: &Tree,
     text: &str,
@@ -29,7 +29,7 @@ pub(super) fn lower(
     Ok(program)
 }
 
-/// Evaluates what has no variables, by the same functions that evaluate the program.
+/// Folds constants with the same functions that evaluate the program.
 fn simplify(tree: &Tree, curves: Curves) -> Tree {
     let Tree::Apply(op, arguments) = tree else {
         return tree.clone();
@@ -45,7 +45,7 @@ fn simplify(tree: &Tree, curves: Curves) -> Tree {
             return arguments.swap_remove(if *condition != 0.0 { 1 } else { 2 });
         }
         (Op::Power, [_, Tree::Number(exponent)]) if whole(*exponent) => {
-            op = Op::PowerWhole(*exponent as i8);
+            op = Op::PowerInteger(*exponent as i8);
             arguments.truncate(1);
         }
         _ => {}
@@ -66,7 +66,7 @@ fn simplify(tree: &Tree, curves: Curves) -> Tree {
     }
 }
 
-/// Appends `tree` to `program` and gives the depth of the stack it needs.
+/// Appends `tree` to `program` and returns the stack depth that it needs.
 fn emit(tree: &Tree, curves: Curves, program: &mut FormulaProgram) -> usize {
     match tree {
         Tree::Number(number) => {
@@ -75,7 +75,7 @@ fn emit(tree: &Tree, curves: Curves, program: &mut FormulaProgram) -> usize {
                 program.constants.push(*number);
                 program.constants.len() - 1
             });
-            // `lower` refuses a program with more constants than indices.
+            // `lower` rejects programs with more constants than indices
             program.ops.push(Op::Constant(index as u16));
             1
         }
@@ -99,7 +99,7 @@ fn emit(tree: &Tree, curves: Curves, program: &mut FormulaProgram) -> usize {
     }
 }
 
-/// The index of a tabulated function in the program that calls it.
+/// Returns the index of a tabulated function in the program.
 fn curve_index(curve: &(String, Arc<Curve>), program: &mut FormulaProgram) -> u16 {
     let known = program.curves.iter().position(|own| own.0 == curve.0);
     known.unwrap_or_else(|| {

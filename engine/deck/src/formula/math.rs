@@ -1,18 +1,18 @@
-//! The one place where formulas get their functions from.
+//! Mathematical functions of formulas.
 //!
-//! None of them comes from the platform's libm: the bits of a formula's value are the same on every machine. What is
-//! missing in `nestar_device::math` is built here from it, so that the same functions serve formulas on a device.
+//! They do not use the platform's libm, so the value of a formula has the same bits on every machine and device. Functions
+//! missing from `nestar_device::math` are built from it here.
 
 use nestar_device::{Lane, Real, device, math};
 
 pub(super) use math::{atan, cos, cosh, erf, exp, ln, log10, pow, sin, sinh, tan, tanh};
 
-/// `a^n` by repeated squaring, in the order that the device code has.
-pub(super) fn power_whole(a: f64, n: i8) -> f64 {
+/// Returns `a^n` by repeated squaring, in the same order as the device code.
+pub(super) fn power_integer(a: f64, n: i8) -> f64 {
     Lane::powi(a, i32::from(n))
 }
 
-/// -1, 0 or 1; zeros and NaN come back as they are.
+/// Returns the sign -1 or 1; zeros and NaN are returned unchanged.
 #[device]
 pub(super) fn sign<R: Real>(a: R) -> R {
     if a > 0.0 {
@@ -24,37 +24,37 @@ pub(super) fn sign<R: Real>(a: R) -> R {
     }
 }
 
-/// The remainder towards minus infinity.
+/// Returns the remainder of floored division.
 #[device]
 pub(super) fn modulo<R: Real>(a: R, b: R) -> R {
     a - b * (a / b).floor()
 }
 
-/// The lesser number; NaN if either is.
+/// Returns the minimum; NaN if either argument is NaN.
 #[device]
 pub(super) fn least<R: Real>(a: R, b: R) -> R {
     if a < b || a.is_nan() { a } else { b }
 }
 
-/// The greater number; NaN if either is.
+/// Returns the maximum; NaN if either argument is NaN.
 #[device]
 pub(super) fn greatest<R: Real>(a: R, b: R) -> R {
     if a > b || a.is_nan() { a } else { b }
 }
 
-/// `asin a = atan2(a, sqrt((1 - a)(1 + a)))`, NaN beyond ±1.
+/// Returns `asin a = atan2(a, sqrt((1 - a)(1 + a)))`; NaN outside [-1, 1].
 #[device]
 pub(super) fn asin<R: Real>(a: R) -> R {
     angle(a, ((1.0 - a) * (1.0 + a)).sqrt())
 }
 
-/// `acos a = atan2(sqrt((1 - a)(1 + a)), a)`, NaN beyond ±1.
+/// Returns `acos a = atan2(sqrt((1 - a)(1 + a)), a)`; NaN outside [-1, 1].
 #[device]
 pub(super) fn acos<R: Real>(a: R) -> R {
     angle(((1.0 - a) * (1.0 + a)).sqrt(), a)
 }
 
-/// The angle of the point (x, y), from -pi to pi, with the signs of zeros and the infinities of IEEE 754 `atan2`.
+/// Returns `atan2(y, x)`, the angle of the point (x, y) in [-pi, pi], with IEEE 754 rules for zeros and infinities.
 #[device]
 pub(super) fn angle<R: Real>(y: R, x: R) -> R {
     let height = y.abs();
@@ -62,7 +62,7 @@ pub(super) fn angle<R: Real>(y: R, x: R) -> R {
     let steep = height > width;
     let small = if steep { width } else { height };
     let large = if steep { height } else { width };
-    // Both zero, and both infinite, are on an axis or a diagonal by definition.
+    // two zeros or two infinities are on an axis or a diagonal by definition
     let ratio = if small == large {
         if large == 0.0 { 0.0 } else { 1.0 }
     } else {
@@ -88,7 +88,7 @@ pub(super) fn angle<R: Real>(y: R, x: R) -> R {
 mod tests {
     use super::*;
 
-    /// Distance in units of the last place of `b`.
+    /// Returns the distance in units of the last place of `b`.
     fn ulps(a: f64, b: f64) -> f64 {
         if a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) {
             return 0.0;
@@ -103,7 +103,7 @@ mod tests {
                 .wrapping_mul(6364136223846793005)
                 .wrapping_add(1442695040888963407);
             let unit = (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
-            // A third over all exponents, a third around 1, a third up to 20.
+            // one third each over all exponents, in [-1, 1] and in [-20, 20]
             match i % 3 {
                 0 => f64::from_bits(state),
                 1 => unit,

@@ -6,19 +6,19 @@
 //! |---|---|
 //! | `\|\|`, `or` | 1 if either side is true, else 0 |
 //! | `&&`, `and` | 1 if both sides are true, else 0 |
-//! | `not` | 1 if what follows is 0 |
+//! | `not` | 1 if the operand is 0, else 0 |
 //! | `<` `<=` `>` `>=` `==` `!=` | 1 or 0; not chained |
 //! | `+` `-` | |
 //! | `*` `/` | |
 //! | `-a` `+a` `!a` | |
-//! | `^`, `**` | to the right: `2^3^2` is 2^9; stronger than the sign: `-x^2` is -(x^2) |
+//! | `^`, `**` | right associative: `2^3^2` is 2^9; binds more strongly than the sign: `-x^2` is -(x^2) |
 //!
-//! A number is true if it is not 0. `if(condition, a, b)` is `a` where the condition is true; both are evaluated, and
-//! what is not taken has no effect, NaN included. Constants are `pi` and `e`; a variable of such a name hides it.
-//! Functions: see [`FUNCTIONS`]. Arithmetic is IEEE double precision; what is undefined (`sqrt(-1)`, `ln(-1)`, `0/0`) is
-//! NaN, which only comparisons, logic, `step` and `if` end: `min` and `max` of a NaN are NaN.
+//! A number is true if it is not 0. `if(condition, a, b)` evaluates both `a` and `b` and selects one; the other has no
+//! effect, even if it is NaN. Constants are `pi` and `e`; a variable of the same name hides a constant. Functions: see
+//! [`FUNCTIONS`]. Arithmetic is IEEE double precision. Undefined values (`sqrt(-1)`, `ln(-1)`, `0/0`) are NaN. Only
+//! comparisons, logic, `step` and `if` remove a NaN; `min` and `max` propagate it.
 //!
-//! A whole exponent from -16 to 16 is repeated multiplication, so that `x^2` is exactly `x*x`.
+//! An integer exponent from -16 to 16 means repeated multiplication, so that `x^2` is exactly `x*x`.
 
 mod curve;
 mod device;
@@ -42,7 +42,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A compiled formula of some variables.
+/// A compiled formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formula {
     text: String,
@@ -51,20 +51,18 @@ pub struct Formula {
 }
 
 impl Formula {
-    /// Compiles `text`, a formula of `variables`.
-    ///
-    /// Parts without variables are evaluated here.
+    /// Compiles `text`, a formula of `variables`, and folds constants.
     ///
     /// # Errors
-    /// The text is no formula, names something unknown, or is nested too deeply; the error has the column.
+    /// The text is not a formula, has an unknown name, or is too long or too deeply nested; the error has the column.
     pub fn parse(text: &str, variables: &[&str]) -> Result<Formula, FormulaError> {
         Formula::with_constants(text, variables, &[])
     }
 
-    /// The same with `constants` by name beside pi and e; a variable of such a name hides it.
+    /// Works as [`Formula::parse`], with named `constants` in addition to pi and e.
     ///
     /// # Errors
-    /// As [`Formula::parse`].
+    /// See [`Formula::parse`].
     pub fn with_constants(
         text: &str,
         variables: &[&str],
@@ -73,10 +71,10 @@ impl Formula {
         Formula::with_curves(text, variables, constants, &[])
     }
 
-    /// The same with `curves`, tabulated functions, beside the others.
+    /// Works as [`Formula::with_constants`], with tabulated functions in addition.
     ///
     /// # Errors
-    /// As [`Formula::parse`].
+    /// See [`Formula::parse`].
     pub fn with_curves(
         text: &str,
         variables: &[&str],
@@ -93,41 +91,40 @@ impl Formula {
         })
     }
 
-    /// The text that was compiled.
+    /// Returns the text of the formula.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The compiled program, for another machine to run.
+    /// Returns the compiled program, for other evaluators.
     #[must_use]
     pub fn program(&self) -> &FormulaProgram {
         &self.program
     }
 
-    /// The variables that `parse` was given, in that order.
+    /// Returns the variables in the order given to `parse`.
     #[must_use]
     pub fn variables(&self) -> &[String] {
         &self.variables
     }
 
-    /// Whether the value depends on the variable `name`.
+    /// Returns `true` if the formula uses the variable `name`.
     #[must_use]
     pub fn uses(&self, name: &str) -> bool {
         let index = self.variables.iter().position(|variable| variable == name);
         index.is_some_and(|index| self.program.ops.contains(&Op::Variable(index as u16)))
     }
 
-    /// The tabulated functions that it calls and that have none beyond their places, as a remark in brackets; empty if there are
-    /// none.
+    /// Returns a remark in brackets about the ranges of its tabulated functions; empty if none is bounded.
     #[must_use]
     pub fn ranges(&self) -> String {
         let range = |(name, curve): &(String, Arc<Curve>)| {
             let [first, last] = curve.range();
             match [first.is_finite(), last.is_finite()] {
-                [true, true] => Some(format!("`{name}` has numbers from {first:?} to {last:?}")),
-                [true, false] => Some(format!("`{name}` has no numbers below {first:?}")),
-                [false, true] => Some(format!("`{name}` has no numbers above {last:?}")),
+                [true, true] => Some(format!("`{name}` is defined from {first:?} to {last:?}")),
+                [true, false] => Some(format!("`{name}` is undefined below {first:?}")),
+                [false, true] => Some(format!("`{name}` is undefined above {last:?}")),
                 [false, false] => None,
             }
         };
@@ -138,7 +135,7 @@ impl Formula {
         }
     }
 
-    /// The value, if no variable is used.
+    /// Returns the value if the formula is constant.
     #[must_use]
     pub fn constant(&self) -> Option<f64> {
         match self.program.ops.as_slice() {
@@ -148,18 +145,18 @@ impl Formula {
     }
 }
 
-/// Whether formulas can use this as the name of a variable.
+/// Returns `true` if this is a valid name of a variable.
 pub(crate) fn is_name(name: &str) -> bool {
     let words = lexer::tokens(name).unwrap_or_default();
     matches!(words[..], [(lexer::Token::Name(word), _), _] if word == name)
 }
 
-/// Whether a constant may have this name: a word of its own that means nothing in formulas.
+/// Returns `true` if this is a valid name of a constant: not that of a built-in function or constant.
 pub(crate) fn is_free_name(name: &str) -> bool {
     is_name(name) && functions::constant(name).is_none() && functions::call(name).is_none()
 }
 
-/// What is wrong with a formula, and where.
+/// An error in a formula, with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FormulaError {
     pub(crate) message: String,
@@ -177,19 +174,19 @@ impl FormulaError {
         }
     }
 
-    /// What is wrong and what would be right.
+    /// Returns what is wrong and how to correct it.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The column of the mistake in characters, from 1.
+    /// Returns the column of the error in characters, from 1.
     #[must_use]
     pub fn column(&self) -> usize {
         self.column
     }
 
-    /// The bytes of the mistake; empty at the end of the formula.
+    /// Returns the byte range of the error; empty at the end of the formula.
     #[must_use]
     pub fn span(&self) -> &Range<usize> {
         &self.span

@@ -1,8 +1,7 @@
-//! From text to a tree of operations.
+//! Parses formulas to trees by operator precedence.
 //!
-//! The parser is our own: of the expression libraries of the ecosystem, fasteval and fasteval2 keep their tree private
-//! and let `-2^2` be 4, exmex has no functions of three arguments, and evalexpr evaluates through libm; none keeps the
-//! places that an error message needs. Operator precedence parsing is short.
+//! No existing library fits: fasteval and fasteval2 hide their tree and read `-2^2` as 4, exmex has no functions of three
+//! arguments, and evalexpr uses libm. None keeps the positions that error messages need.
 
 use std::ops::Range;
 
@@ -14,7 +13,7 @@ use super::program::Op;
 use crate::nearest::nearest;
 use crate::units::is_word;
 
-/// A formula's operations on their arguments.
+/// Expression tree of a formula.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Tree {
     Number(f64),
@@ -22,10 +21,10 @@ pub(super) enum Tree {
     Apply(Op, Vec<Tree>),
 }
 
-/// Brackets, signs and exponents within each other; bounds the recursion.
+/// Maximum depth of nested brackets, signs and exponents; bounds the recursion.
 const MAX_DEPTH: usize = 64;
 
-/// Numbers, names and signs of a formula; a chain of operators is as deep as it is long when it is lowered.
+/// Maximum number of tokens; bounds the recursion in `lower`, where a chain of operators is as deep as it is long.
 const MAX_TOKENS: usize = 2000;
 
 /// Parses `text` as a formula of `variables` and `constants` that may call `curves`.
@@ -67,12 +66,12 @@ struct Parser<'a> {
     curves: Curves<'a>,
 }
 
-/// Binding strength of the sign-like operators before their operand.
+/// Binding strengths of prefix operators and comparisons.
 const SIGN: u8 = 13;
 const NOT: u8 = 5;
 const COMPARISON: u8 = 7;
 
-/// Operation and binding strengths to the left and to the right of a binary operator.
+/// Returns the operation and the left and right binding strengths of a binary operator.
 fn binary(sign: &str) -> Option<(Op, u8, u8)> {
     Some(match sign {
         "||" => (Op::Or, 1, 2),
@@ -97,7 +96,7 @@ impl<'a> Parser<'a> {
         self.tokens[self.at].0
     }
 
-    /// The next word; the end stays.
+    /// Returns the next token and advances; stays at the end.
     fn next(&mut self) -> (Token<'a>, Range<usize>) {
         let token = self.tokens[self.at].clone();
         self.at = (self.at + 1).min(self.tokens.len() - 1);
@@ -115,7 +114,7 @@ impl<'a> Parser<'a> {
         ))
     }
 
-    /// An expression whose operators bind at least as strongly as `least`.
+    /// Parses an expression whose operators bind at least as strongly as `least`.
     fn expression(&mut self, least: u8) -> Result<Tree, FormulaError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -126,7 +125,7 @@ impl<'a> Parser<'a> {
         while let Token::Sign(sign) = self.peek() {
             if self.at > MAX_TOKENS {
                 return Err(self.error(format!(
-                    "the formula has more than {MAX_TOKENS} numbers, names and signs; give such a state as a Zarr array"
+                    "the formula has more than {MAX_TOKENS} numbers, names and signs; use a Zarr array for such a state"
                 )));
             }
             let Some((op, strength, right)) = binary(sign) else {
@@ -147,6 +146,7 @@ impl<'a> Parser<'a> {
         Ok(left)
     }
 
+    /// Parses a number, a name, a call, a bracket or a prefix operator.
     fn operand(&mut self) -> Result<Tree, FormulaError> {
         let (token, span) = self.next();
         match token {
@@ -174,7 +174,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes the bracket that closes the one at `open`.
+    /// Parses the bracket that closes the bracket at `open`.
     fn close(&mut self, open: &Range<usize>) -> Result<(), FormulaError> {
         match self.peek() {
             Token::Sign(")") => {
@@ -193,7 +193,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A variable or a constant.
+    /// Resolves a variable or a constant.
     fn named(&self, name: &str, span: Range<usize>) -> Result<Tree, FormulaError> {
         if let Some(index) = self.variables.iter().position(|variable| *variable == name) {
             return match u16::try_from(index) {
@@ -219,9 +219,9 @@ impl<'a> Parser<'a> {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("known are {}", known.collect::<Vec<_>>().join(", ")),
         };
-        // one letter is more likely a constant that is missing
+        // a single letter is more likely a missing constant
         let hint = match is_word(name) && name.len() > 1 {
-            true => format!("{hint}; it is a unit, which a deck with a table [units] has"),
+            true => format!("{hint}; units need a table [units]"),
             false => hint,
         };
         Err(FormulaError::new(
@@ -231,20 +231,20 @@ impl<'a> Parser<'a> {
         ))
     }
 
-    /// The value of a constant.
+    /// Returns the value of a constant.
     fn constant(&self, name: &str) -> Option<f64> {
         let own = self.constants.iter().find(|(own, _)| own == name);
         own.map(|(_, value)| *value).or_else(|| constant(name))
     }
 
-    /// The function `name`: of all formulas, or by numbers.
+    /// Returns the tabulated or built-in function `name`.
     fn call(&self, name: &str) -> Option<Call> {
         let own = self.curves.iter().position(|(own, _)| own == name);
         let own = own.map(|index| Call::Fixed(Op::Curve(index as u16)));
         own.or_else(|| call(name))
     }
 
-    /// A call of the function `name`, whose bracket is next.
+    /// Parses a call of the function `name`, starting at its bracket.
     fn function(&mut self, name: &str, span: Range<usize>) -> Result<Tree, FormulaError> {
         let Some(function) = self.call(name) else {
             return Err(self.unknown_function(name, span));
@@ -266,7 +266,7 @@ impl<'a> Parser<'a> {
         Err(FormulaError::new(self.text, span, message))
     }
 
-    /// The arguments of a call, with their brackets.
+    /// Parses the arguments of a call and their brackets.
     fn arguments(&mut self) -> Result<Vec<Tree>, FormulaError> {
         let (_, open) = self.next();
         let mut arguments = Vec::new();

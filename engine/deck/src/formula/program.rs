@@ -1,23 +1,23 @@
-//! The flat program of a formula.
+//! Flat program of a formula.
 
 use super::curve::Curve;
 use std::sync::Arc;
 
-/// A stack machine's operation. Operations take their arguments from the stack, the last one on top, and leave their
-/// result there; all of it is IEEE double precision, with comparisons and logic giving 1 or 0.
+/// Operation of a stack machine in IEEE double precision. It pops its arguments from the stack, the last one from the
+/// top, and pushes its result; comparisons and logic give 1 or 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(
     missing_docs,
     reason = "the names are those of the functions and operators of the language"
 )]
 pub enum Op {
-    /// Puts the constant of this index on the stack.
+    /// Pushes the constant with this index.
     Constant(u16),
-    /// Puts the variable of this index on the stack.
+    /// Pushes the variable with this index.
     Variable(u16),
-    /// A power with a whole exponent, by repeated squaring.
-    PowerWhole(i8),
-    /// The tabulated function of this index.
+    /// A power with an integer exponent, by repeated squaring.
+    PowerInteger(i8),
+    /// The tabulated function with this index.
     Curve(u16),
     Negate,
     Not,
@@ -57,18 +57,18 @@ pub enum Op {
     NotEqual,
     And,
     Or,
-    /// Condition, value if it is true, value if it is false.
+    /// Takes a condition, the value if it is true and the value if it is false.
     Select,
 }
 
 impl Op {
-    /// How many values the operation takes from the stack.
+    /// Returns the number of arguments.
     #[must_use]
     pub fn arity(self) -> usize {
         use Op::*;
         match self {
             Constant(_) | Variable(_) => 0,
-            PowerWhole(_) | Curve(_) | Negate | Not | Abs | Sign | Step | Floor | Ceil | Sqrt
+            PowerInteger(_) | Curve(_) | Negate | Not | Abs | Sign | Step | Floor | Ceil | Sqrt
             | Exp | Ln | Log10 => 1,
             Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh | Tanh | Erf => 1,
             Add | Subtract | Multiply | Divide | Modulo | Power | Atan2 | Min | Max => 2,
@@ -78,18 +78,18 @@ impl Op {
     }
 }
 
-/// Values on the stack at most.
+/// Maximum depth of the stack.
 pub(super) const DEPTH: usize = 32;
 
-/// A formula in the order in which a stack machine evaluates it.
+/// A formula as a program for a stack machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FormulaProgram {
-    /// The operations; exactly one value is on the stack after the last one.
+    /// Operations; exactly one value is on the stack after the last.
     pub ops: Vec<Op>,
-    /// The constants.
+    /// Constants.
     pub constants: Vec<f64>,
-    /// The tabulated functions, with their names.
+    /// Tabulated functions with their names.
     pub curves: Vec<(String, Arc<Curve>)>,
-    /// The greatest number of values on the stack; at most 32.
+    /// Maximum number of values on the stack; at most 32.
     pub depth: usize,
 }

@@ -1,20 +1,20 @@
-//! Slopes at places, for cubics between them.
+//! Slopes for piecewise cubic Hermite interpolation.
 
-/// By how much a function rises over each interval, and how wide that is.
+/// Widths of the intervals between points, and difference quotients over them.
 struct Intervals {
     widths: Vec<f64>,
     rises: Vec<f64>,
 }
 
 impl Intervals {
-    fn of(places: &[f64], values: &[f64]) -> Self {
-        let widths: Vec<f64> = places.windows(2).map(|x| x[1] - x[0]).collect();
+    fn of(points: &[f64], values: &[f64]) -> Self {
+        let widths: Vec<f64> = points.windows(2).map(|x| x[1] - x[0]).collect();
         let rises = values.windows(2).zip(&widths);
         let rises = rises.map(|(y, width)| (y[1] - y[0]) / width).collect();
         Self { widths, rises }
     }
 
-    /// As seen from the last place.
+    /// Returns the intervals in reverse order.
     fn reversed(&self) -> Self {
         Self {
             widths: self.widths.iter().rev().copied().collect(),
@@ -22,7 +22,7 @@ impl Intervals {
         }
     }
 
-    /// The slope at the first place of the polynomial through up to four of them, by divided differences (Newton's form).
+    /// Returns the slope at the first point of the polynomial through up to four points, by divided differences.
     fn first(&self) -> f64 {
         let (h, d) = (&self.widths, &self.rises);
         let Some(&next) = d.get(1) else {
@@ -38,14 +38,14 @@ impl Intervals {
     }
 }
 
-/// Slopes of a cubic spline, whose second derivative has no jumps; at the ends those of the polynomials through four places.
-pub fn spline(places: &[f64], values: &[f64]) -> Vec<f64> {
-    let all = Intervals::of(places, values);
+/// Returns the slopes of a cubic spline (continuous second derivative); end slopes are those of polynomials through four points.
+pub fn spline(points: &[f64], values: &[f64]) -> Vec<f64> {
+    let all = Intervals::of(points, values);
     let (h, d) = (&all.widths, &all.rises);
-    let (last, mut slopes) = (places.len() - 1, vec![0.0; places.len()]);
+    let (last, mut slopes) = (points.len() - 1, vec![0.0; points.len()]);
     (slopes[0], slopes[last]) = (all.first(), all.reversed().first());
-    // Thomas's algorithm for h1 m[i-1] + 2 (h0 + h1) m[i] + h0 m[i+1] = 3 (h1 d0 + h0 d1)
-    let mut factors = vec![0.0; places.len()];
+    // Thomas algorithm for h1 m[i-1] + 2 (h0 + h1) m[i] + h0 m[i+1] = 3 (h1 d0 + h0 d1)
+    let mut factors = vec![0.0; points.len()];
     for i in 1..last {
         let (before, after) = (h[i - 1], h[i]);
         let right = 3.0 * (after * d[i - 1] + before * d[i]);
@@ -59,10 +59,10 @@ pub fn spline(places: &[f64], values: &[f64]) -> Vec<f64> {
     slopes
 }
 
-/// Slopes with which cubics rise and fall as the values do and nowhere beyond them (Fritsch & Butland 1984).
-pub fn monotone(places: &[f64], values: &[f64]) -> Vec<f64> {
-    let all = Intervals::of(places, values);
-    let last = places.len() - 1;
+/// Returns slopes that keep the interpolant monotone between points (Fritsch & Butland 1984).
+pub fn monotone(points: &[f64], values: &[f64]) -> Vec<f64> {
+    let all = Intervals::of(points, values);
+    let last = points.len() - 1;
     let slope = |i: usize| {
         if i == 0 {
             return end_slope(&all);
@@ -70,7 +70,7 @@ pub fn monotone(places: &[f64], values: &[f64]) -> Vec<f64> {
             return end_slope(&all.reversed());
         }
         let (before, after) = (all.rises[i - 1], all.rises[i]);
-        // their product could underflow
+        // the product of both could underflow
         if before == 0.0 || after == 0.0 || (before < 0.0) != (after < 0.0) {
             return 0.0;
         }
@@ -81,7 +81,7 @@ pub fn monotone(places: &[f64], values: &[f64]) -> Vec<f64> {
     (0..=last).map(slope).collect()
 }
 
-/// The slope at the first place: of the parabola through three, unless a cubic with it would turn.
+/// Returns the slope at the first point: that of the parabola through three points, limited to keep the cubic monotone.
 fn end_slope(all: &Intervals) -> f64 {
     let (h, d) = (&all.widths, &all.rises);
     let Some(&next) = d.get(1) else {
@@ -97,12 +97,12 @@ fn end_slope(all: &Intervals) -> f64 {
     }
 }
 
-/// The integrals from the first place to each one of the cubics with these values and slopes.
-pub fn integrals(places: &[f64], values: &[f64], slopes: &[f64]) -> Vec<f64> {
+/// Returns the integrals of the piecewise cubic from the first point to each point.
+pub fn integrals(points: &[f64], values: &[f64], slopes: &[f64]) -> Vec<f64> {
     let mut sum = 0.0;
     let mut sums = vec![0.0];
-    for i in 1..places.len() {
-        let width = places[i] - places[i - 1];
+    for i in 1..points.len() {
+        let width = points[i] - points[i - 1];
         let mean = 0.5 * (values[i - 1] + values[i]);
         let bend = (slopes[i - 1] - slopes[i]) / 12.0;
         sum += width * (mean + width * bend);

@@ -1,4 +1,4 @@
-//! Constants of nature in cgs.
+//! Physical constants in cgs.
 
 /// Boltzmann's constant, erg/K (exact, SI 2019).
 pub const BOLTZMANN: f64 = 1.380_649e-16;
@@ -12,9 +12,9 @@ pub const PROTON_MASS: f64 = 1.672_621_923_69e-24;
 pub const GRAVITATIONAL_CONSTANT: f64 = 6.6743e-8;
 /// Speed of light, cm/s (exact).
 pub const LIGHT_SPEED: f64 = 2.997_924_58e10;
-/// Mass of the sun, g (nominal GM of IAU 2015 over Newton's constant).
+/// Solar mass, g (nominal GM of IAU 2015 over Newton's constant).
 pub const SOLAR_MASS: f64 = 1.988_409_87e33;
-/// Radius of the sun, cm (nominal, IAU 2015).
+/// Solar radius, cm (nominal, IAU 2015).
 pub const SOLAR_RADIUS: f64 = 6.957e10;
 /// Astronomical unit, cm (IAU 2012).
 pub const ASTRONOMICAL_UNIT: f64 = 1.495_978_707e13;

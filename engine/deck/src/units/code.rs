@@ -1,11 +1,11 @@
-//! The units of a deck.
+//! Code units.
 
 use super::cgs::GRAVITATIONAL_CONSTANT;
 use super::config::UnitsConfig;
 use super::solve::solve;
 use super::words::{NEWTON, WORDS, Word};
 
-/// Sizes of the code units in cgs; all 1 for a dimensionless run.
+/// Code units in cgs; all 1 for a dimensionless run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CodeUnits {
     /// Centimetres in a code length.
@@ -18,7 +18,7 @@ pub struct CodeUnits {
     pub name: String,
 }
 
-/// The name of no units.
+/// Name of the unit system of a dimensionless run.
 const DIMENSIONLESS: &str = "dimensionless";
 
 impl Default for CodeUnits {
@@ -33,10 +33,10 @@ impl Default for CodeUnits {
 }
 
 impl CodeUnits {
-    /// What a table says.
+    /// Computes the code units from the table `[units]`.
     ///
     /// # Errors
-    /// A key of the table, or none where it is about the whole, and what is wrong.
+    /// Returns the invalid key, or `None` for the whole table, and the reason.
     pub(crate) fn of(config: &UnitsConfig) -> Result<Self, (Option<&'static str>, String)> {
         let plain = UnitsConfig {
             name: config.name.clone(),
@@ -61,20 +61,20 @@ impl CodeUnits {
         })
     }
 
-    /// Whether the deck says nothing of units.
+    /// Returns `true` if the deck defines no units.
     #[must_use]
     pub fn is_dimensionless(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The units, if the deck says what they are.
+    /// Returns the units if the deck defines them.
     #[must_use]
     pub fn if_dimensional(&self) -> Option<&Self> {
         (!self.is_dimensionless()).then_some(self)
     }
 
-    /// Newton's constant where a code length, mass and time have so many centimetres, grams and seconds, to twelve digits: it is 1 where
-    /// the deck says so.
+    /// Returns Newton's constant for units of length, mass and time given in cgs. It is rounded to twelve digits, so that it is
+    /// exactly 1 if the deck defines it as 1.
     #[must_use]
     pub fn newton_constant_in(units: [f64; 3]) -> f64 {
         let newton = GRAVITATIONAL_CONSTANT / factor(units, NEWTON);
@@ -85,13 +85,13 @@ impl CodeUnits {
         [self.length_cgs, self.mass_cgs, self.time_cgs]
     }
 
-    /// Newton's constant in code units.
+    /// Returns Newton's constant in code units.
     #[must_use]
     pub fn newton_constant(&self) -> f64 {
         Self::newton_constant_in(self.sizes())
     }
 
-    /// The words with their values in code units.
+    /// Returns the unit words with their values in code units.
     pub(crate) fn names(&self) -> Vec<(String, f64)> {
         let value = |word: &Word| match word.dimension == NEWTON {
             true => self.newton_constant(),
@@ -101,7 +101,7 @@ impl CodeUnits {
         named.collect()
     }
 
-    /// As the table of a deck.
+    /// Returns the units as a deck table.
     pub(crate) fn table(&self) -> toml::Table {
         let sizes = [
             ("length_cgs", self.length_cgs),
@@ -115,7 +115,7 @@ impl CodeUnits {
     }
 }
 
-/// The size in cgs of what has these powers of length, mass and time.
+/// Returns the cgs value of a unit with these powers of length, mass and time.
 fn factor(units: [f64; 3], dimension: [i32; 3]) -> f64 {
     let mut factor = 1.0;
     for (unit, power) in units.into_iter().zip(dimension) {

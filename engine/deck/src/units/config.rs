@@ -5,63 +5,63 @@ use super::words::{NEWTON, kind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A size.
+/// A unit: a number in cgs or a text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Size {
-    /// In cgs.
+    /// A number in cgs.
     Number(f64),
-    /// A word such as `kpc`, or numbers and words that are multiplied and divided: `10 kpc`, `km/s`, `mH/cm3`.
+    /// A word such as `kpc`, or a product or quotient of numbers and words: `10 kpc`, `km/s`, `mH/cm3`.
     Text(String),
 }
 
-/// What the units of the code are: three of length, mass, time, velocity, density and gravity, from which the others follow. Each size is a
-/// number in cgs, a word (cm m km Rsun au pc kpc Mpc, g kg mH m_p Msun, s yr kyr Myr Gyr), or made of these: "10 kpc", "km/s", "mH/cm3". A deck
-/// without the table is dimensionless. In a deck with it all numbers and formulas may use the words, and the constants G, k_B, m_H, m_p and c,
-/// in code units: `left_edge = ["-5*kpc", …]`, `velocity_x = "200*km/s"`; a name in `[constants]` goes first.
+/// Code units, defined by three of length, mass, time, velocity, density and gravity; the others follow. Each unit is a number in cgs, a
+/// word (cm m km Rsun au pc kpc Mpc, g kg mH m_p Msun, s yr kyr Myr Gyr), or a combination: "10 kpc", "km/s", "mH/cm3". A deck without this
+/// table is dimensionless. With it, all numbers and formulas may use the words and the constants G, k_B, m_H, m_p and c in code units:
+/// `left_edge = ["-5*kpc", …]`, `velocity_x = "200*km/s"`. A name in `[constants]` takes precedence.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UnitsConfig {
-    /// A code length.
+    /// Unit of length.
     pub length: Option<Size>,
-    /// A code mass.
+    /// Unit of mass.
     pub mass: Option<Size>,
-    /// A code time.
+    /// Unit of time.
     pub time: Option<Size>,
-    /// A code velocity, such as "km/s".
+    /// Unit of velocity, such as "km/s".
     pub velocity: Option<Size>,
-    /// A code density, such as "mH/cm3" or "Msun/pc3".
+    /// Unit of density, such as "mH/cm3" or "Msun/pc3".
     pub density: Option<Size>,
-    /// Newton's constant in code units, such as 1.
+    /// Value of Newton's constant in code units, such as 1.
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub gravity: Option<f64>,
-    /// Centimetres in a code length, as `length`; 1 where another of these three is given.
+    /// Unit of length in cm, equivalent to `length`; 1 if only others of these three keys are given.
     #[schemars(extend("unit" = "cm", "exclusiveMinimum" = 0.0))]
     pub length_cgs: Option<f64>,
-    /// Grams in a code mass, as `mass`.
+    /// Unit of mass in g, equivalent to `mass`.
     #[schemars(extend("unit" = "g", "exclusiveMinimum" = 0.0))]
     pub mass_cgs: Option<f64>,
-    /// Seconds in a code time, as `time`.
+    /// Unit of time in s, equivalent to `time`.
     #[schemars(extend("unit" = "s", "exclusiveMinimum" = 0.0))]
     pub time_cgs: Option<f64>,
-    /// Name of the unit system; absent: made of what is given.
+    /// Name of the unit system; by default composed of the given units.
     pub name: Option<String>,
 }
 
-/// A size that the table gives.
+/// A unit given in the table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StatedUnit {
     /// Its key.
     pub key: &'static str,
-    /// Powers of length, mass and time in it.
+    /// Powers of length, mass and time.
     pub dimension: [i32; 3],
-    /// Its size in cgs; for gravity in code units.
+    /// Value in cgs; in code units for gravity.
     pub value: f64,
-    /// As people read it.
+    /// Text for messages.
     pub shown: String,
 }
 
-/// What keys give, in the order of messages.
+/// Keys with their dimensions and cgs units, in the order of messages.
 pub(super) const KINDS: [(&str, [i32; 3], &str); 6] = [
     ("length", [1, 0, 0], "cm"),
     ("mass", [0, 1, 0], "g"),
@@ -72,7 +72,7 @@ pub(super) const KINDS: [(&str, [i32; 3], &str); 6] = [
 ];
 
 impl UnitsConfig {
-    /// Whether the keys of numbers in cgs alone say what the units are: those that are absent are 1 then.
+    /// Returns `true` if the units are given only by the keys in cgs; missing keys are 1 in this case.
     pub(crate) fn is_in_cgs(&self) -> bool {
         let own = [&self.length, &self.mass, &self.time, &self.velocity];
         let own = own.into_iter().chain([&self.density]);
@@ -81,10 +81,10 @@ impl UnitsConfig {
         none && cgs.into_iter().flatten().next().is_some()
     }
 
-    /// What the table gives.
+    /// Returns the given units.
     ///
     /// # Errors
-    /// A key, and what is wrong with it.
+    /// Returns an invalid key and the reason.
     pub(crate) fn given(&self) -> Result<Vec<StatedUnit>, (&'static str, String)> {
         let sizes = [&self.length, &self.mass, &self.time, &self.velocity];
         let sizes = sizes.into_iter().chain([&self.density]);
@@ -111,7 +111,7 @@ impl UnitsConfig {
     }
 }
 
-/// The size of a key.
+/// Reads the unit of a key.
 fn read(
     key: &'static str,
     dimension: [i32; 3],
@@ -133,7 +133,7 @@ fn read(
     }
 }
 
-/// A size that is positive.
+/// Checks that a unit is positive and finite.
 fn checked(
     key: &'static str,
     dimension: [i32; 3],

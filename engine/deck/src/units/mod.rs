@@ -1,6 +1,6 @@
-//! Code units: the table `[units]`, words such as `kpc`, and constants of nature in code units.
+//! Code units: the table `[units]`, unit words such as `kpc`, and physical constants.
 //!
-//! This folder alone of the engine has words of physics: they are what people call sizes, and nothing here acts on them.
+//! This is the only folder of the engine with names of physical quantities; they are only used as units.
 
 pub mod cgs;
 mod code;
@@ -14,5 +14,5 @@ pub use config::{Size, UnitsConfig};
 pub(crate) use words::is_word;
 pub use words::words;
 
-/// The table's name in decks.
+/// Name of the table in decks.
 pub(crate) const UNITS: &str = "units";

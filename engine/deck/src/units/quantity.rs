@@ -1,23 +1,23 @@
-//! Sizes as people write them: `10 kpc`, `km/s`, `mH/cm3`.
+//! Parses quantities with units: `10 kpc`, `km/s`, `mH/cm3`.
 
 use super::words::{WORDS, find};
 use crate::nearest::nearest;
 
-/// A size in cgs.
+/// A quantity in cgs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Quantity {
     pub cgs: f64,
-    /// Powers of length, mass and time; none where the text has no word, and is a number in cgs.
+    /// Powers of length, mass and time; `None` for a number in cgs without units.
     pub dimension: Option<[i32; 3]>,
 }
 
-/// Largest power of a word.
+/// Largest power of a unit.
 const MAX_POWER: i32 = 9;
 
-/// Reads numbers and words that are multiplied (by a blank or `*`) and divided; a word may have a whole power behind it.
+/// Parses products (blank or `*`) and quotients of numbers and units; a unit may be followed by an integer power.
 ///
 /// # Errors
-/// What is wrong.
+/// Returns the reason if the text is invalid.
 pub(super) fn quantity(text: &str) -> Result<Quantity, String> {
     let mut found = Quantity {
         cgs: 1.0,
@@ -29,7 +29,7 @@ pub(super) fn quantity(text: &str) -> Result<Quantity, String> {
     for part in spaced.split_whitespace() {
         if part == "/" {
             if divides || factors == 0 {
-                return Err("a `/` stands between two sizes".into());
+                return Err("`/` must be between two units".into());
             }
             divides = true;
             continue;
@@ -39,13 +39,13 @@ pub(super) fn quantity(text: &str) -> Result<Quantity, String> {
         factors += 1;
     }
     match factors == 0 || divides {
-        true => Err("a size is missing".into()),
+        true => Err("a unit is missing".into()),
         false => Ok(found),
     }
 }
 
 impl Quantity {
-    /// Multiplies by a number or a word, or divides.
+    /// Multiplies or divides by a number or a unit.
     fn multiply(&mut self, part: &str, divides: bool) -> Result<(), String> {
         if let Ok(number) = part.parse::<f64>() {
             self.cgs = match divides {
@@ -70,10 +70,10 @@ impl Quantity {
     }
 }
 
-/// Size and dimension of a word.
+/// Value and dimension of a unit.
 type UnitFactor = (f64, [i32; 3]);
 
-/// The word of `cm3`, `cm^3` or `s^-1`, and its power.
+/// Splits `cm3`, `cm^3` or `s^-1` into the unit and its power.
 fn split(part: &str) -> Result<(UnitFactor, i32), String> {
     let sized = |name: &str| find(name).map(|word| (word.cgs, word.dimension));
     if let Some(word) = sized(part) {
@@ -85,12 +85,12 @@ fn split(part: &str) -> Result<(UnitFactor, i32), String> {
     match power.parse::<i32>() {
         Ok(power) if (1..=MAX_POWER).contains(&power.abs()) => Ok((word, power)),
         _ => Err(format!(
-            "`{part}`: the power behind `{name}` is a whole number up to {MAX_POWER}"
+            "`{part}`: the power of `{name}` must be an integer up to {MAX_POWER}"
         )),
     }
 }
 
-/// The message about a word that none of the known ones is.
+/// Returns the message about an unknown unit.
 fn unknown(name: &str) -> String {
     let known = || WORDS.iter().map(|word| word.name);
     match nearest(name, known()) {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_refused() {
+    fn invalid_sizes_are_errors() {
         let wrong = |text: &str| quantity(text).expect_err(text);
         assert_eq!(wrong("kps"), "unknown unit `kps`; did you mean `kpc`?");
         for text in ["", "/s", "km/", "km//s", "cm^", "cm^0", "cm^99", "x y"] {

@@ -1,22 +1,22 @@
-//! Length, mass and time from three sizes.
+//! Derives the units of length, mass and time from three given units.
 
 use super::cgs::GRAVITATIONAL_CONSTANT;
 use super::config::{KINDS, StatedUnit};
 use nestar_device::math::pow;
 
-/// The key that is wrong, if it is one, and what is wrong.
+/// The invalid key, if it is a single one, and the reason.
 type UnitsError = (Option<&'static str>, String);
 
-/// Centimetres, grams and seconds in the code's length, mass and time.
+/// Returns the units of length, mass and time in cgs.
 ///
 /// # Errors
-/// The key that is too much, if it is one, and what is wrong.
+/// Returns the redundant key, if it is a single one, and the reason.
 pub(super) fn solve(given: &[StatedUnit]) -> Result<[f64; 3], UnitsError> {
     require_three(given)?;
     let found = given_keys(given);
     let [Some(length), Some(mass), Some(time)] = derive_units(given) else {
         let why = format!(
-            "{found} say one thing twice, and not all of length, mass and time follow from them: give another of {} in place of one",
+            "{found} are not independent, so length, mass and time do not follow: replace one of them by another of {}",
             known_keys()
         );
         return Err((None, why));
@@ -26,35 +26,35 @@ pub(super) fn solve(given: &[StatedUnit]) -> Result<[f64; 3], UnitsError> {
         true => Ok(units),
         false => Err((
             None,
-            format!("{found} make units that no number holds: {units:?}"),
+            format!("{found} give units outside the range of numbers: {units:?}"),
         )),
     }
 }
 
-/// The keys that are given, as messages list them.
+/// Lists the given keys for messages.
 fn given_keys(given: &[StatedUnit]) -> String {
     let keys: Vec<&str> = given.iter().map(|own| own.key).collect();
     keys.join(", ")
 }
 
-/// The keys that there are.
+/// Lists all keys for messages.
 fn known_keys() -> String {
     KINDS.map(|(key, ..)| key).join(", ")
 }
 
-/// Refuses fewer and more than three sizes, and two of a kind.
+/// Checks that exactly three different units are given.
 fn require_three(given: &[StatedUnit]) -> Result<(), UnitsError> {
     for (n, own) in given.iter().enumerate() {
         let same = |other: &&StatedUnit| other.dimension == own.dimension;
         if let Some(other) = given[..n].iter().find(same) {
             let other = other.key;
-            let why = format!("says the same as `units.{other}`: leave one of them out");
+            let why = format!("defines the same unit as `units.{other}`: remove one of them");
             return Err((Some(own.key), why));
         }
     }
     if let Some(own) = given.get(3) {
         let why = format!(
-            "is too much: three of {} say what the units are, and the others follow; found {}",
+            "is redundant: three of {} define the units; found {}",
             known_keys(),
             given_keys(given)
         );
@@ -75,7 +75,7 @@ fn require_three(given: &[StatedUnit]) -> Result<(), UnitsError> {
     Err((None, why))
 }
 
-/// What follows, step by step.
+/// Derives length, mass and time by repeated substitution; a unit that does not follow is `None`.
 fn derive_units(given: &[StatedUnit]) -> [Option<f64>; 3] {
     let value = |key: &str| {
         let dimension = KINDS.iter().find(|kind| kind.0 == key).map(|kind| kind.1);
@@ -86,7 +86,7 @@ fn derive_units(given: &[StatedUnit]) -> [Option<f64>; 3] {
     let (velocity, density) = (value("velocity"), value("density"));
     // length^3/(mass time^2) in cgs
     let newton = value("gravity").map(|code| GRAVITATIONAL_CONSTANT / code);
-    // three sizes need no more than two steps
+    // three units need at most two substitutions
     for _ in 0..3 {
         let before = [length, mass, time];
         let [l, m, t] = before;
@@ -109,9 +109,9 @@ fn derive_units(given: &[StatedUnit]) -> [Option<f64>; 3] {
     [length, mass, time]
 }
 
-/// The cubic root of a positive number.
+/// Returns the cubic root of a positive number.
 fn cubic_root(x: f64) -> f64 {
     let root = pow(x, 1.0 / 3.0);
-    // a step of Newton's method mends what a third in binary lacks
+    // one step of Newton's method corrects for the rounding of 1/3
     root - (root * root * root - x) / (3.0 * root * root)
 }

@@ -1,14 +1,14 @@
-//! Words for sizes.
+//! Unit words.
 
 use super::cgs::*;
 
-/// A word for a size.
+/// A unit word.
 pub(super) struct Word {
-    /// The word, in `[units]` and in formulas.
+    /// Name in `[units]` and in formulas.
     pub name: &'static str,
-    /// Its size in cgs.
+    /// Value in cgs.
     pub cgs: f64,
-    /// Powers of length, mass and time in it.
+    /// Powers of length, mass and time.
     pub dimension: [i32; 3],
 }
 
@@ -27,7 +27,7 @@ const TIME: [i32; 3] = [0, 0, 1];
 const SPEED: [i32; 3] = [1, 0, -1];
 const ENERGY: [i32; 3] = [2, 1, -2];
 
-/// All words.
+/// All unit words.
 pub(super) const WORDS: [Word; 29] = [
     word("cm", 1.0, LENGTH),
     word("m", 1e2, LENGTH),
@@ -60,25 +60,25 @@ pub(super) const WORDS: [Word; 29] = [
     word("G", GRAVITATIONAL_CONSTANT, NEWTON),
 ];
 
-/// Powers of length, mass and time in Newton's constant.
+/// Dimension of Newton's constant: powers of length, mass and time.
 pub(super) const NEWTON: [i32; 3] = [3, -1, -2];
 
-/// The word `name`.
+/// Returns the unit word `name`.
 pub(super) fn find(name: &str) -> Option<&'static Word> {
     WORDS.iter().find(|word| word.name == name)
 }
 
-/// The words that formulas of decks with units know.
+/// Returns the unit words that formulas may use in decks with units.
 pub fn words() -> impl Iterator<Item = &'static str> {
     WORDS.iter().map(|word| word.name)
 }
 
-/// Whether formulas of decks with units know this word.
+/// Returns `true` if this is a unit word.
 pub(crate) fn is_word(name: &str) -> bool {
     find(name).is_some()
 }
 
-/// What people call a size of these powers of length, mass and time.
+/// Returns the name of a quantity with these powers of length, mass and time.
 pub(super) fn kind(dimension: [i32; 3]) -> String {
     let name = match dimension {
         [0, 0, 0] => "a pure number",

@@ -1,4 +1,4 @@
-//! Numbers with names, and expressions where numbers are wanted.
+//! Named constants, and expressions in place of numbers.
 
 use nestar_deck::{Deck, TableSchema, schema};
 use schemars::JsonSchema;
@@ -13,7 +13,7 @@ struct Cloud {
     gamma: f64,
     /// Cells.
     cells: [u32; 3],
-    /// Widths, or one for all.
+    /// One width, or one per axis.
     width: Width,
     /// A formula.
     density: String,
@@ -63,7 +63,7 @@ fn numbers_may_be_expressions_of_constants() {
     deck.finish().unwrap();
     deck.check(&[TableSchema::of::<Cloud>("cloud")]).unwrap();
 
-    // the deck that was run is one itself
+    // a resolved deck is a deck
     let mut again = Deck::parse("run.toml", &deck.resolved()).unwrap();
     again.table::<Cloud>("cloud").unwrap();
     assert_eq!(again.resolved(), deck.resolved());
@@ -86,7 +86,7 @@ fn overrides_change_constants_and_may_be_expressions() {
     assert_eq!(deck.constants()[2], ("radius".to_string(), 3.0));
 }
 
-/// The messages of a deck with these lines in place of others.
+/// Returns the messages of a deck in which some lines are replaced.
 fn refused(from: &str, to: &str) -> String {
     let text = DECK.replace(from, to);
     assert_ne!(text, DECK);
@@ -99,7 +99,7 @@ fn refused(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn mistakes_are_told_at_their_place() {
+fn errors_have_their_location() {
     let cases = [
         (
             "\"5/3\"",
@@ -144,7 +144,7 @@ fn mistakes_are_told_at_their_place() {
         (
             "n      = 4",
             "n      = 4\nsqrt = 1",
-            "cloud.toml:5:1: `constants.sqrt`: a constant's name has letters",
+            "cloud.toml:5:1: `constants.sqrt`: the name of a constant must consist of letters",
         ),
         (
             "n      = 4",
@@ -159,7 +159,7 @@ fn mistakes_are_told_at_their_place() {
         (
             "n      = 4",
             "n      = 4\nx = 3",
-            "cloud.toml:5:5: `cloud.density` has a variable of the name `x`; rename the constant",
+            "cloud.toml:5:5: `cloud.density` has a variable named `x`; rename the constant",
         ),
         (
             "[constants]\n",

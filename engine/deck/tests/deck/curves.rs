@@ -1,38 +1,38 @@
-//! Tabulated functions: what formulas make of the table `[tables]`.
+//! Tabulated functions of the table `[tables]`.
 
 use nestar_deck::{Deck, TableSchema, TablesConfig, schema};
 use std::path::{Path, PathBuf};
 
-/// The value of a formula of x in a deck with these tables.
+/// Evaluates a formula of x in a deck with these tables.
 fn value(tables: &str, formula: &str, x: f64) -> f64 {
     let deck = Deck::parse("deck", tables).unwrap_or_else(|e| panic!("{e}"));
     let formula = deck.formula("a.b", formula, &["x"]);
     formula.unwrap_or_else(|e| panic!("{e}")).eval(&[x])
 }
 
-/// A table `f` of numbers of a function at `count` places from 1 to 3, unevenly apart.
+/// Returns a table `f` with values of a function at `count` uneven points from 1 to 3.
 fn table(count: usize, of: impl Fn(f64) -> f64, more: &str) -> String {
-    let place = |n: usize| {
+    let location = |n: usize| {
         let part = n as f64 / (count - 1) as f64;
         1.0 + 2.0 * part * (0.7 + 0.3 * part)
     };
-    let places: Vec<f64> = (0..count).map(place).collect();
-    let values: Vec<f64> = places.iter().map(|&x| of(x)).collect();
-    format!("[tables.f]\nx = {places:?}\ny = {values:?}\n{more}")
+    let points: Vec<f64> = (0..count).map(location).collect();
+    let values: Vec<f64> = points.iter().map(|&x| of(x)).collect();
+    format!("[tables.f]\nx = {points:?}\ny = {values:?}\n{more}")
 }
 
-/// The largest error of a function between its places.
+/// Returns the largest error of a function between its points.
 fn error(count: usize, of: impl Fn(f64) -> f64, exact: impl Fn(f64) -> f64, more: &str) -> f64 {
     let deck = Deck::parse("deck", &table(count, of, more)).unwrap_or_else(|e| panic!("{e}"));
     let formula = deck.formula("a.b", "f(x)", &["x"]);
     let formula = formula.unwrap_or_else(|e| panic!("{e}"));
-    let places = (0..=1000).map(|n| 1.0 + 0.002 * f64::from(n));
-    let errors = places.map(|x| (formula.eval(&[x]) - exact(x)).abs());
+    let points = (0..=1000).map(|n| 1.0 + 0.002 * f64::from(n));
+    let errors = points.map(|x| (formula.eval(&[x]) - exact(x)).abs());
     errors.fold(0.0, f64::max)
 }
 
 #[test]
-fn cubics_between_places_are_of_their_order() {
+fn cubics_have_the_expected_order_of_accuracy() {
     let f = |x: f64| (3.0 * x).sin() + x;
     let order = |more: &str| {
         let [coarse, fine] = [20, 39].map(|n| error(n, f, f, more));
@@ -40,7 +40,7 @@ fn cubics_between_places_are_of_their_order() {
     };
     let spline = order("interpolation = \"spline\"");
     assert!(spline > 3.7, "spline: {spline}");
-    // flattened where the function turns
+    // flattened at extrema
     let monotone = order("");
     assert!(monotone > 1.8, "monotone: {monotone}");
     let slope = |n: usize| {
@@ -69,14 +69,14 @@ fn monotone_functions_do_not_overshoot() {
     assert_eq!([values[0], values[100], values[300]], [0.0, 0.0, 1.0]);
     let spline = text.replace(" }", ", interpolation = \"spline\" }");
     assert!(value(&spline, "f(x)", 2.6) > 1.01);
-    // a line stays one
+    // a line is reproduced
     let line = "tables = { f = { x = [1, 3], y = [5, 1] } }";
     assert_eq!(value(line, "2*f(x)", 1.5), 8.0);
 }
 
-/// The potential of a homogeneous sphere and of a point, beyond a table of two and of three rows.
+/// Extrapolates as the potential of a homogeneous sphere and of a point mass, from two and three rows.
 #[test]
-fn functions_go_on_beyond_their_places_as_they_are_told() {
+fn functions_are_extrapolated_as_declared() {
     let text = |more: &str| format!("[tables.f]\nx = [1, 2]\ny = [3, 5]\n{more}");
     let at = |more: &str, x| value(&text(more), "f(x)", x);
     assert!(at("", 0.5).is_nan() && at("", 2.5).is_nan());
@@ -87,7 +87,7 @@ fn functions_go_on_beyond_their_places_as_they_are_told() {
     assert_eq!(at("below = \"core\"", 0.0), 2.0);
     assert_eq!(at("below = \"core\"", 0.5), 2.25);
     assert_eq!(at("above = \"kepler\"", 4.0), 7.0);
-    // 7 M of mass within the last place: its potential from there on, and 0 at infinity
+    // mass 7 M inside the last point: its potential outside, and 0 at infinity
     let mass = "[constants]\nG = 2\n[tables.f]\nx = [1, 1.5, 2]\ny = [14, \"14/2.25\", 3.5]\nintegral = true\nabove = \"kepler\"";
     for (x, wanted) in [(2.0, -7.0), (4.0, -3.5), (1e9, -1.4e-8)] {
         let found = value(mass, "f(x)", x);
@@ -146,7 +146,7 @@ fn columns_of_files_are_numbers_and_run_toml_has_them() {
 }
 
 #[test]
-fn wrong_tables_are_refused_at_their_places() {
+fn invalid_tables_are_errors_with_their_location() {
     let folder = folder(
         "wrong",
         &[
@@ -158,7 +158,7 @@ fn wrong_tables_are_refused_at_their_places() {
     let cases = [
         (
             "x = [1, 2]\ny = [1]",
-            "`tables.f.y` must have as many numbers as x, 2, found 1",
+            "`tables.f.y` must have as many numbers as x (2), found 1",
         ),
         (
             "x = [1]\ny = [1]",
@@ -170,7 +170,7 @@ fn wrong_tables_are_refused_at_their_places() {
         ),
         (
             "x = [0, 1]\ny = [1, 1]\nbelow = \"core\"",
-            "`tables.f.below` needs places above 0",
+            "`tables.f.below` needs positive x",
         ),
         (
             "x = [1, 2]\ny = [1, 1]\nabove = \"core\"",
@@ -222,11 +222,11 @@ fn wrong_tables_are_refused_at_their_places() {
     for (text, wanted) in [
         (
             "[tables]\nsin = { x = [1, 2], y = [1, 1] }",
-            "must not be that of a function or a constant",
+            "must differ from all functions and constants",
         ),
         (
             "[constants]\nf = 1\n[tables]\nf = { x = [1, 2], y = [1, 1] }",
-            "must not be that of a function or a constant",
+            "must differ from all functions and constants",
         ),
         ("tables = 3", "tables"),
     ] {
@@ -235,7 +235,7 @@ fn wrong_tables_are_refused_at_their_places() {
     }
 }
 
-/// A column hides a constant or a function of its name.
+/// A column hides a constant or a function of the same name.
 #[test]
 fn columns_have_any_names() {
     let folder = folder("named", &[("named.csv", "r, e, min\n1, 5, 7\n2, 6, 8\n")]);
@@ -262,7 +262,7 @@ fn formulas_say_which_functions_there_are() {
     assert!(why("halo(x, x)").contains("`halo` takes 1 argument, found 2"));
     let formula = deck.formula("a.b", "halo(x) + halo(1.5)", &["x"]);
     let formula = formula.unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(formula.ranges(), " (`halo` has numbers from 1.0 to 2.0)");
+    assert_eq!(formula.ranges(), " (`halo` is defined from 1.0 to 2.0)");
     let folded = deck.formula("a.b", "halo(1.5)", &[]);
     assert_eq!(folded.map(|f| f.constant()).ok().flatten(), Some(1.0));
 }

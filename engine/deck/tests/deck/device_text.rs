@@ -1,4 +1,4 @@
-//! Formulas as text of the device's language, compiled by g++, have the bits of the stack machine.
+//! Formulas as device code, compiled by g++, have the bits of the stack machine.
 
 use nestar_deck::{Deck, Formula};
 use nestar_device::program;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 const VARIABLES: [&str; 3] = ["x", "y", "z"];
 
-/// Each operation at least once, with the ends of selections and folded constants.
+/// Every operation at least once, with both branches of selections and folded constants.
 const FORMULAS: &[&str] = &[
     "x",
     "0.1",
@@ -57,7 +57,7 @@ const FORMULAS: &[&str] = &[
     "x + y - z * x / y",
 ];
 
-/// Random numbers of which tests need no more than that they differ.
+/// Simple random numbers for tests.
 struct Random(u64);
 
 impl Random {
@@ -72,7 +72,7 @@ impl Random {
         (self.bits() >> 20) as usize % n
     }
 
-    /// An ordinary number, a special one, or any bit pattern.
+    /// Returns an ordinary number, a special one, or any bit pattern.
     fn number(&mut self) -> f64 {
         const SPECIAL: [f64; 14] = [
             0.0,
@@ -100,7 +100,7 @@ impl Random {
         }
     }
 
-    /// A formula at most `depth` deep.
+    /// Returns a formula of at most this `depth`.
     fn formula(&mut self, depth: usize) -> String {
         const ONE: [&str; 19] = [
             "-", "!", "abs", "sign", "step", "floor", "ceil", "sqrt", "exp", "ln", "log10", "sin",
@@ -129,7 +129,7 @@ impl Random {
     }
 }
 
-/// Reads points of three numbers, writes every formula's values at them.
+/// C++ program that reads points and writes the values of all formulas.
 const MAIN: &str = r#"
 #include <cstdio>
 #include <vector>
@@ -172,7 +172,7 @@ fn source(formulas: &[Formula]) -> String {
     text + MAIN
 }
 
-/// A folder that goes when this is dropped.
+/// Folder that is removed on drop.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -181,7 +181,7 @@ impl Drop for Folder {
     }
 }
 
-/// The values of all formulas at all points by the compiled program.
+/// Returns the values of all formulas at all points from the compiled program.
 fn run(folder: &Path, formulas: &[Formula], points: &[[f64; 3]]) -> Vec<f64> {
     std::fs::write(folder.join("formulas.cpp"), source(formulas)).unwrap();
     let compiled = Command::new("g++")
@@ -222,7 +222,7 @@ fn run(folder: &Path, formulas: &[Formula], points: &[[f64; 3]]) -> Vec<f64> {
         .collect()
 }
 
-/// Formulas that call tabulated functions, with each kind of end.
+/// Formulas that call tabulated functions, with every extrapolation.
 fn by_numbers() -> Vec<Formula> {
     let rows = "x = [-0.7, -0.1, 0.2, 0.9], y = [1, -0.3, -0.2, 2.5]";
     let positive = "x = [0.1, 0.2, 0.9], y = [-3, -0.2, 0.7], interpolation = \"spline\"";

@@ -1,4 +1,4 @@
-//! Golden messages: what a user reads after each kind of mistake.
+//! Golden error messages for each kind of error.
 
 use crate::common::{Domain, Hydro, Initial, Mesh, Needy, Top};
 use nestar_deck::{Deck, DeckError, TableSchema};
@@ -13,7 +13,7 @@ fn registered() -> Vec<TableSchema> {
     ]
 }
 
-/// Checks a deck of one mistake against its whole message.
+/// Checks the whole message of a deck with one error.
 #[track_caller]
 fn golden(deck: &str, expected: &str) {
     let error = Deck::parse("d.toml", deck).and_then(|deck| deck.check(&registered()));
@@ -38,11 +38,11 @@ fn misspelt_names() {
     );
     golden(
         "\n[hydr0]\na = 1\n",
-        "d.toml:2:2: unknown table [hydr0]: no plugin of this program has it; did you mean `hydro`?\n 2 | [hydr0]\n   |  ^^^^^",
+        "d.toml:2:2: unknown table [hydr0]: no plugin of this program uses it; did you mean `hydro`?\n 2 | [hydr0]\n   |  ^^^^^",
     );
     golden(
         "[wind]\n",
-        "d.toml:1:2: unknown table [wind]: no plugin of this program has it; known are domain, hydro, initial, mesh\n 1 | [wind]\n   |  ^^^^",
+        "d.toml:1:2: unknown table [wind]: no plugin of this program uses it; known are domain, hydro, initial, mesh\n 1 | [wind]\n   |  ^^^^",
     );
     golden(
         "hydro.limiter = \"minmd\"",
@@ -276,7 +276,7 @@ fn files() {
     let (missing, latin) = (folder.join("no.toml"), folder.join("latin.toml"));
     std::fs::write(&latin, b"a = 1\nb = '\xe9'\n").expect("a file");
     let read = |path: &std::path::Path| Deck::read(path).expect_err("unreadable").to_string();
-    let absent = "there is no such file";
+    let absent = "no such file";
     assert_eq!(read(&missing), format!("{}: {absent}", missing.display()));
     let (near, deep) = (folder.join("latn.toml"), folder.join("no/d.toml"));
     let expected = format!(
@@ -294,7 +294,7 @@ fn files() {
     assert_eq!(
         read(&folder),
         format!(
-            "{}: is a directory; give the deck file in it",
+            "{}: is a directory; give the path of a deck file",
             folder.display()
         )
     );

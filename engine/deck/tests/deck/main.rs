@@ -1,4 +1,4 @@
-//! The tests of the crate: one program, so that the crate is linked once.
+//! Tests of the crate in one program, so that the crate is linked once.
 
 mod common;
 mod constants;
@@ -6,8 +6,8 @@ mod curves;
 mod device_text;
 mod errors;
 mod formulas;
-mod nested_left_over;
-mod places;
+mod locations;
 mod tables;
+mod unclaimed;
 mod units;
 mod variants;

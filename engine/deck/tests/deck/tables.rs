@@ -33,7 +33,7 @@ density = "1 + sin(x)"
 scalar_dye = "x"
 "#;
 
-/// Takes every table, and gives the resolved deck.
+/// Takes every table and returns the resolved deck.
 fn take(deck: &mut Deck) -> (Top, Hydro, Domain, Mesh, Initial) {
     let all = (
         deck.root::<Top>().expect("the top"),
@@ -106,7 +106,7 @@ fn an_absent_table_is_its_defaults() {
 }
 
 #[test]
-fn what_nobody_takes_is_an_error() {
+fn unused_entries_are_errors() {
     let mut deck = Deck::parse("d.toml", DECK).expect("a deck");
     deck.root::<Top>().expect("the top");
     deck.table::<Hydro>("hydro").expect("hydro");
@@ -119,7 +119,7 @@ fn what_nobody_takes_is_an_error() {
             .collect(),
     };
     let unknown = |name: &str| {
-        format!("unknown table [{name}]: no plugin of this program has it; known are hydro")
+        format!("unknown table [{name}]: no plugin of this program uses it; known are hydro")
     };
     assert_eq!(
         left,
@@ -279,13 +279,13 @@ fn one_schema_describes_whole_decks() {
     );
 }
 
-/// What damages decks in an interesting way.
+/// Characters and words that damage decks.
 const BITS: [&str; 20] = [
     "[", "]", "=", "\"", "'", "{", "}", ".", ",", "\n", "nan", "1e99", "é", "🙂", "\0", "\t", "-",
     "#", "[[", "7",
 ];
 
-/// The sample deck as letters, some of which are replaced, and an argument of such letters.
+/// Returns the sample deck with some characters replaced, and a random argument.
 fn damaged(mut random: impl FnMut(usize) -> usize) -> (String, String) {
     let mut letters: Vec<String> = DECK.chars().map(String::from).collect();
     for _ in 0..1 + random(3) {
@@ -300,7 +300,7 @@ fn damaged(mut random: impl FnMut(usize) -> usize) -> (String, String) {
 }
 
 #[test]
-fn damaged_decks_are_refused_or_taken() {
+fn damaged_decks_are_errors_or_valid() {
     let tables = [
         TableSchema::of::<Top>(""),
         TableSchema::of::<Hydro>("hydro"),
@@ -328,7 +328,7 @@ fn damaged_decks_are_refused_or_taken() {
         match deck.check(&tables) {
             Err(error) => refused += usize::from(!error.to_string().is_empty()),
             Ok(()) => {
-                // What the check lets pass is taken, and resolves to itself.
+                // a deck that passes the check is taken and resolves to itself
                 take(&mut deck);
                 let resolved = deck.resolved();
                 let mut again = Deck::parse("run.toml", &resolved).expect("a deck");

@@ -1,4 +1,4 @@
-//! Tables of other shapes: lists of several owners, flattened enums, types with conditions of their own.
+//! Other shapes of tables: lists with several owners, flattened enums, types with their own conditions.
 
 use crate::common::{Jeans, Mode, OpenMesh, Shapes, Source, SourceKind, Tiles};
 use nestar_deck::{Deck, TableSchema, describe_table, merged, schema};

@@ -289,7 +289,7 @@ fn unsound_potentials_are_named() {
     let table = "tables.halo={ x = [0.1, 0.5], y = [1, 2] }";
     let found = message(&["external.potential=halo(x)", table]);
     assert!(
-        found.contains("(`halo` has numbers from 0.1 to 0.5)"),
+        found.contains("(`halo` is defined from 0.1 to 0.5)"),
         "{found}"
     );
     let found = message(&["external.acceleration_x=1/(x - x)"]);

@@ -13,7 +13,7 @@ fn a_plugin_that_the_program_lacks_is_refused_with_that_word() {
         .expect_err("refused")
         .to_string();
     assert!(
-        stock.contains("unknown table [radiation]: no plugin of this program has it"),
+        stock.contains("unknown table [radiation]: no plugin of this program uses it"),
         "{stock}"
     );
     assert!(

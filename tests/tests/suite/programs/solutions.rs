@@ -67,7 +67,7 @@ fn a_scenario_of_ones_own_refuses_what_does_not_fit_with_its_place() {
     };
     let bump = build("collision.bump=3");
     assert!(
-        bump.contains("the bump must not leave the box, which is 2 long"),
+        bump.contains("the bump must not exceed half the length of the box, 2"),
         "{bump}"
     );
     let pressure = build("collision.pressure=0");

@@ -19,7 +19,7 @@ fn waves_that_drive_forget_as_they_should() {
     let [mut square, mut product] = [0.0; 2];
     for step in 0..4100 {
         let before = waves.0;
-        waves.wander(stream.at_step(step), 0.15, &driving);
+        waves.advance(stream.at_step(step), 0.15, &driving);
         if step >= 100 {
             square += waves.0.iter().map(|a| a * a).sum::<f64>();
             product += waves.0.iter().zip(before).map(|(a, b)| a * b).sum::<f64>();

@@ -14,34 +14,33 @@ use nestar::{App, engine, order};
 use nestar_deck::Deck;
 use std::fmt::Write as _;
 
-/// Numbers of ranks of which the memory is told.
+/// Numbers of ranks for which memory is estimated.
 const RANKS: [usize; 4] = [2, 8, 64, 512];
 
-/// Patches of a beginning that is made for limits of whole levels.
-const MADE: usize = 1024;
-/// Items that are made for them, and to measure how fast the deck runs.
-const MADE_ITEMS: u64 = 1 << 24;
+/// Maximum number of patches of an initial state that is created to evaluate limits of whole levels.
+const MAX_CREATED_PATCHES: usize = 1024;
+/// Maximum number of particles that are created for such limits or to measure the speed.
+const MAX_CREATED_PARTICLES: u64 = 1 << 24;
 
-/// What to check.
+/// Arguments of `nestar check`.
 #[derive(Args)]
 pub struct CheckArgs {
     #[command(flatten)]
     deck: DeckArgs,
-    /// Cells that the run updates in a second, for its duration; without it: as measured here in half a second
+    /// Speed for the estimated duration; default: measured on this machine in half a second
     #[arg(long, value_name = "CELLS/S", value_parser = positive)]
     rate: Option<f64>,
 }
 
-/// Prints the resolved deck, and what a run of it would do as comments, so that the whole is a deck again. No field of the run is
-/// made.
+/// Prints the resolved deck, with estimates for the run as comments, so that the output is again a deck. Creates no fields.
 pub fn check(app: &App, arguments: &CheckArgs) -> Result<(), CommandError> {
     let deck = arguments.deck.read(app, &[])?;
     let mut sim = app.simulation(deck.clone())?;
     let order = sim.with(order::describe)?;
-    let outlook = outlook(app, sim.engine(), &deck, arguments.rate)?;
+    let estimates = estimates(app, sim.engine(), &deck, arguments.rate)?;
     let plugins = plugins(sim.engine());
     let units = units(sim.engine());
-    let notes = format!("\n{units}{outlook}\n{plugins}order of a step\n\n{order}");
+    let notes = format!("\n{units}{estimates}\n{plugins}order of a step\n\n{order}");
     let notes: String = notes
         .lines()
         .map(|line| format!("# {line}").trim_end().to_string() + "\n")
@@ -49,7 +48,7 @@ pub fn check(app: &App, arguments: &CheckArgs) -> Result<(), CommandError> {
     print(&format!("{}{notes}", sim.engine().deck.resolved()))
 }
 
-/// What the units are, if the deck says so.
+/// Describes the units, if the deck defines them.
 fn units(sim: &engine::Engine) -> String {
     let lines = Units::find(sim).map_or_else(Vec::new, |units| units.described());
     match lines.is_empty() {
@@ -58,7 +57,7 @@ fn units(sim: &engine::Engine) -> String {
     }
 }
 
-/// What the plugins of the run have registered.
+/// Lists what the plugins of the run have registered.
 fn plugins(sim: &engine::Engine) -> String {
     let entries = sim.world.resource::<Catalogue>().entries().iter();
     let mut own: Vec<&CatalogueEntry> = entries.filter(|entry| !entry.owner.is_empty()).collect();
@@ -76,14 +75,14 @@ fn plugins(sim: &engine::Engine) -> String {
     }
 }
 
-/// Prints the order of a step.
+/// Prints the order of systems in a step.
 pub fn order(app: &App, arguments: &DeckArgs) -> Result<(), CommandError> {
     let mut sim = app.simulation(arguments.read(app, &[])?)?;
     print(&sim.with(order::describe)?)
 }
 
-/// What a run would begin with, take, write and last.
-fn outlook(
+/// Estimates initial hierarchy, memory, output and duration of a run.
+fn estimates(
     app: &App,
     sim: &engine::Engine,
     deck: &Deck,
@@ -92,54 +91,59 @@ fn outlook(
     let from = &sim.settings.run.start_from;
     if !from.is_empty() {
         return Ok(format!(
-            "the run begins with the state of {from}: `nestar info` describes it, `nestar plan --snapshot` its hierarchy\n"
+            "the run starts from the state of {from}; `nestar info` describes it, `nestar plan --snapshot` analyses its hierarchy\n"
         ));
     }
-    // no field is computed with: a device would only be in the way
+    // no fields are computed, so no device is needed
     let mut on_host = deck.clone();
     on_host.set("run.device=cpu")?;
-    let mut foreseen = app.simulation(on_host.clone())?;
-    let found = foreseen.with(|sim| sim.preview_hierarchy(throttled(patches_found)))?;
-    let foreseen = foreseen.engine();
-    let misfit = fits(sim, foreseen)?;
-    let mut text = hierarchy(foreseen) + &memory_of(foreseen) + &misfit;
+    let mut preview = app.simulation(on_host.clone())?;
+    let found = preview.with(|sim| sim.preview_hierarchy(throttled(patches_found)))?;
+    let preview = preview.engine();
+    let shortage_note = check_memory(sim, preview)?;
+    let mut text = hierarchy(preview) + &memory_of(preview) + &shortage_note;
     if found.is_truncated {
-        text += "no more is foreseen: there are more patches than can be looked at, of finer levels or of the root grid\n";
+        text += "no further estimate: the finer levels or the root grid have too many patches\n";
         return Ok(text);
     }
-    let items = particle_demand(&foreseen.world, 1, 1).into_iter();
-    let items: u64 = items.map(|kind| kind.count).sum();
-    let few = items == 0 || (items <= MADE_ITEMS && misfit.is_empty());
-    let (own, note) = first_steps(app, on_host, foreseen, (found, few))?;
-    let steps = Steps::new(foreseen, own);
-    text += &output(foreseen, &steps);
+    let particles = particle_demand(&preview.world, 1, 1).into_iter();
+    let particles: u64 = particles.map(|kind| kind.count).sum();
+    let is_small =
+        particles == 0 || (particles <= MAX_CREATED_PARTICLES && shortage_note.is_empty());
+    let (own, note) = first_steps(app, on_host, preview, found, is_small)?;
+    let steps = Steps::new(preview, own);
+    text += &output(preview, &steps);
     let measured = || {
-        let rate = few.then(|| measured_rate(app, deck))??;
-        Some((rate, "measured here with 32^3 cells of this deck"))
+        let rate = is_small.then(|| measured_rate(app, deck))??;
+        Some((
+            rate,
+            "measured on this machine with 32^3 cells of this deck",
+        ))
     };
     let rate = rate.map(|rate| (rate, "--rate"));
     Ok(text + &steps.described(rate.or_else(measured)) + &note)
 }
 
-/// The length of the step that each level would take by itself. What limits it by whole levels is known if the run's beginning is small
-/// enough to be made; else a note says that it is left out.
+/// Returns the time step that each level allows. Limits that need whole levels are evaluated if the initial state is small enough to be
+/// created; otherwise a note names the missing limits.
 fn first_steps(
     app: &App,
     deck: Deck,
-    foreseen: &engine::Engine,
-    (found, few): (HierarchyPreview, bool),
+    preview: &engine::Engine,
+    found: HierarchyPreview,
+    is_small: bool,
 ) -> Result<(Vec<f64>, String), CommandError> {
     if found.unknown_limits.is_empty() {
         return Ok((found.steps, String::new()));
     }
-    let topology = foreseen.world.resource::<Topology>();
+    let topology = preview.world.resource::<Topology>();
     let all: usize = (0..=topology.finest())
         .map(|level| patches(topology, level))
         .sum();
-    if all > MADE || !few {
+    if all > MAX_CREATED_PATCHES || !is_small {
         let names = found.unknown_limits.join(", ");
         let note = format!(
-            "these steps do not include the limit by {names}, which needs whole levels; a run with time.max_steps = 1 shows it\n"
+            "these steps do not include the limit by {names}, which needs whole levels; run with time.max_steps = 1 to see it\n"
         );
         return Ok((found.steps, note));
     }
@@ -152,7 +156,7 @@ fn first_steps(
     Ok((steps, String::new()))
 }
 
-/// The patches of a level; those of the root grid are known without a look.
+/// Returns the number of patches of a level.
 fn patches(topology: &Topology, level: usize) -> usize {
     match level {
         0 => topology.domain.root.iter().map(|&n| n as usize).product(),
@@ -160,13 +164,13 @@ fn patches(topology: &Topology, level: usize) -> usize {
     }
 }
 
-/// Whether a run as `sim` would be fits into memory with the hierarchy that was foreseen; nothing where it does.
-fn fits(sim: &engine::Engine, foreseen: &engine::Engine) -> Result<String, Error> {
-    let world = &foreseen.world;
+/// Reports whether the estimated hierarchy fits into memory; returns an empty text if it does.
+fn check_memory(sim: &engine::Engine, preview: &engine::Engine) -> Result<String, Error> {
+    let world = &preview.world;
     if let Some(shortage) = &world.resource::<MemoryGuard>().first_cap {
         let capped = world.resource::<MemoryGuard>().capped;
         return Ok(format!(
-            "{capped} patches are not refined, as memory does not suffice: {}\n",
+            "{capped} patches are not refined because memory is too small: {}\n",
             shortage.description()
         ));
     }
@@ -185,19 +189,17 @@ fn fits(sim: &engine::Engine, foreseen: &engine::Engine) -> Result<String, Error
                 1 => "the root grid fits".into(),
                 level => format!("levels up to {} fit", level - 1),
             };
-            return Ok(format!(
-                "a run would not begin here ({coarser}): {shortage}\n"
-            ));
+            return Ok(format!("a run would not start ({coarser}): {shortage}\n"));
         }
     }
     Ok(String::new())
 }
 
-/// The initial hierarchy with the memory of its fields.
+/// Describes the initial hierarchy and the memory of its fields.
 fn hierarchy(sim: &engine::Engine) -> String {
     let (patch, topology) = (memory::patch_bytes(sim), sim.world.resource::<Topology>());
     let mut text = format!(
-        "initial hierarchy: {} a patch for all fields in all banks, {} precision\n\nlevel   patches        cells      memory\n",
+        "initial hierarchy: {} per patch for all fields and banks, {} precision\n\nlevel   patches        cells      memory\n",
         memory::format_bytes(patch),
         format!("{:?}", sim.precision()).to_lowercase()
     );
@@ -218,23 +220,23 @@ fn hierarchy(sim: &engine::Engine) -> String {
     text
 }
 
-/// What the run takes of memory, on one rank and with the copies that ranks keep of each other's patches.
+/// Estimates the memory of the run on one rank, and on several ranks with halo patches.
 fn memory_of(sim: &engine::Engine) -> String {
     let (world, topology) = (&sim.world, sim.world.resource::<Topology>());
     let levels = 0..=topology.max_level;
     let rows = levels.map(|level| patches(topology, level)).sum();
-    let items = memory::items(sim, rows);
-    let consumers = match items.is_empty() {
+    let particles = memory::particle_memory(sim, rows);
+    let consumers = match particles.is_empty() {
         true => "fields and tables",
-        false => "fields, tables and items",
+        false => "fields, tables and particles",
     };
-    let mut text = items.iter().fold("\n".to_string(), |text, line| {
+    let mut text = particles.iter().fold("\n".to_string(), |text, line| {
         format!("{text}memory of {line}\n")
     });
     let _ = writeln!(
         text,
-        "memory of {consumers}: {} on one rank, which is what run.memory_limit counts on any number of them; with the copies \
-         that ranks keep of others' patches about",
+        "memory of {consumers}: {} on one rank, which run.memory_limit counts for any number of ranks; with halo patches \
+         about",
         memory::format_bytes(needed(world, rows))
     );
     for ranks in RANKS.into_iter().filter(|ranks| 8 * ranks <= rows) {
@@ -245,7 +247,7 @@ fn memory_of(sim: &engine::Engine) -> String {
         );
         let _ = writeln!(
             text,
-            "  {ranks:>4} ranks: {part:>11} on each, {all:>11} in all"
+            "  {ranks:>4} ranks: {part:>11} per rank, {all:>11} in total"
         );
     }
     text

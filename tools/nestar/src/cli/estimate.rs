@@ -1,4 +1,4 @@
-//! What a run writes and how long it lasts, if it goes on as it begins.
+//! Estimates output and duration of a run from its initial state.
 
 use super::memory;
 use nestar::App;
@@ -10,9 +10,9 @@ use nestar::engine::step::limits::LevelSteps;
 use nestar_deck::Deck;
 use std::time::{Duration, Instant};
 
-/// Wall time that cell updates are measured for.
+/// Wall time of the measurement of cell updates.
 const MEASURED: Duration = Duration::from_millis(500);
-/// Changes of a deck with which its speed is measured.
+/// Overrides of a deck for measuring its speed.
 const SMALL: [&str; 6] = [
     "domain.cells=[32, 32, 32]",
     "mesh.max_level=0",
@@ -22,11 +22,11 @@ const SMALL: [&str; 6] = [
     "time.end=1e300",
 ];
 
-/// The steps of a run whose hierarchy and signal rates stay what they are at its start.
+/// Estimated steps of a run with constant hierarchy and signal speeds.
 pub struct Steps {
-    /// Simulation time from the start to the end.
+    /// Simulation time of the run.
     time: f64,
-    /// Root steps.
+    /// Number of root steps.
     root: f64,
     /// Length of a root step.
     dt: f64,
@@ -34,7 +34,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Of a run that begins with the hierarchy of `sim`, of which each level by itself would take a step as long as `own` says.
+    /// Estimates the steps of a run with the hierarchy of `sim`; `own` has the time step that each level allows.
     pub fn new(sim: &Engine, own: Vec<f64>) -> Self {
         let settings = &sim.settings.time;
         let lengths = lengths(settings.levels, own);
@@ -47,27 +47,27 @@ impl Steps {
         let topology = sim.world.resource::<Topology>();
         let updates = |level: usize| {
             let cells = (topology.rows(level).len() * CELLS) as f64;
-            cells * whole(time / length(level))
+            cells * round_up(time / length(level))
         };
         Self {
             time,
-            root: whole(time / dt),
+            root: round_up(time / dt),
             dt,
             cell_updates: (0..lengths.len()).map(updates).sum(),
         }
     }
 
-    /// The duration at a rate in cells/s, which comes from somewhere.
+    /// Describes the duration at a rate in cells/s, given with its origin.
     pub fn described(&self, rate: Option<(f64, &str)>) -> String {
         let steps = format!(
-            "duration, if hierarchy and steps stay as they begin (dt {:.2e}): {:.0} root steps, {:.2e} cell updates",
+            "duration with constant hierarchy and time step (dt {:.2e}): {:.0} root steps, {:.2e} cell updates",
             self.dt, self.root, self.cell_updates
         );
         match rate {
-            None => format!("{steps}; how long they take, --rate CELLS/S tells\n"),
+            None => format!("{steps}; give --rate CELLS/S for an estimate of the time\n"),
             Some((rate, origin)) => {
                 let seconds = self.cell_updates / rate;
-                // a century is as good as no estimate
+                // longer estimates are meaningless
                 let time = match seconds < 3.2e9 {
                     true => humantime::format_duration(Duration::from_secs(seconds.ceil() as u64))
                         .to_string(),
@@ -79,27 +79,27 @@ impl Steps {
     }
 }
 
-/// The lengths of the steps of levels, each of which would take one of its `own` by itself.
+/// Returns the time steps of all levels from the steps `own` that they allow.
 fn lengths(levels: LevelSteps, mut own: Vec<f64>) -> Vec<f64> {
-    // covered cells, twice as wide, will have the averages of the finer ones
+    // covered cells, which are twice as wide, contain averages of finer cells
     for level in (1..own.len()).rev() {
         own[level - 1] = own[level - 1].min(2.0 * own[level]);
     }
     let halves = |level: usize| f64::from(1u32 << level);
-    let together = |factor: &dyn Fn(usize) -> f64| {
+    let common = |factor: &dyn Fn(usize) -> f64| {
         let steps = own.iter().enumerate().map(|(level, dt)| dt * factor(level));
         steps.fold(f64::INFINITY, f64::min)
     };
     let length = |level: usize| match levels {
         LevelSteps::Adaptive => own[level],
-        LevelSteps::Halved => together(&halves) / halves(level),
-        LevelSteps::Shared => together(&|_| 1.0),
+        LevelSteps::Halved => common(&halves) / halves(level),
+        LevelSteps::Shared => common(&|_| 1.0),
     };
     (0..own.len()).map(length).collect()
 }
 
-/// Steps of levels in a root step, of which each would take one as long as its `own` by itself; twice as many as the coarser level where
-/// nothing limits them.
+/// Returns the number of steps of each level per root step, from the time steps `own` that levels allow. Without a limit each level takes
+/// twice as many steps as the next coarser level.
 pub fn steps_in_a_root_step(levels: LevelSteps, own: Vec<f64>) -> Vec<u64> {
     let lengths = lengths(levels, own);
     let root = lengths.first().copied().unwrap_or(f64::INFINITY);
@@ -108,18 +108,18 @@ pub fn steps_in_a_root_step(levels: LevelSteps, own: Vec<f64>) -> Vec<u64> {
     }
     let mut before = 1;
     let steps = lengths.into_iter().map(|length| {
-        before = before.max(whole(root / length) as u64);
+        before = before.max(round_up(root / length) as u64);
         before
     });
     steps.collect()
 }
 
-/// A number of steps, of which round-off makes no other.
-fn whole(steps: f64) -> f64 {
+/// Rounds up a number of steps, tolerating round-off.
+fn round_up(steps: f64) -> f64 {
     (steps - 1e-9).ceil()
 }
 
-/// The snapshots of a run, if the hierarchy stays as it is.
+/// Describes the snapshots of a run with constant hierarchy.
 pub fn output(sim: &Engine, steps: &Steps) -> String {
     let settings = &sim.settings.output;
     let fields = Stores::of(&sim.world, |spec| spec.stored);
@@ -138,17 +138,17 @@ pub fn output(sim: &Engine, steps: &Steps) -> String {
     let ends = f64::from(u8::from(settings.initial) + u8::from(settings.last));
     let count = ends + by_time + by_steps;
     let more = match settings.wall_interval > 0.0 {
-        true => ", besides those by output.wall_interval",
+        true => ", plus those by output.wall_interval",
         false => "",
     };
     format!(
-        "output: about {count:.0} snapshots{more}, each at most {} (before compression), {} in all\n",
+        "output: about {count:.0} snapshots{more}, at most {} each (before compression), {} in total\n",
         memory::format_bytes(snapshot),
         memory::format_bytes((count * snapshot as f64) as u64)
     )
 }
 
-/// Cells that a run of the deck's physics updates in a second here, on a small uniform grid; none where the deck does not run there.
+/// Measures the cell updates per second of the deck's physics on a small uniform grid; `None` if the deck cannot run on it.
 pub fn measured_rate(app: &App, deck: &Deck) -> Option<f64> {
     let mut deck = deck.clone();
     SMALL.iter().try_for_each(|change| deck.set(change)).ok()?;
@@ -156,7 +156,7 @@ pub fn measured_rate(app: &App, deck: &Deck) -> Option<f64> {
     sim.with(|sim| {
         sim.finish_setup().ok()?;
         sim.initialise().ok()?;
-        // the first step makes what the others find
+        // the first step also allocates and compiles
         sim.root_step(f64::MAX).ok()?;
         let updates = |sim: &Engine| sim.world.resource::<RunCounters>().cell_updates;
         let (before, start) = (updates(sim), Instant::now());

@@ -1,13 +1,13 @@
-//! The heap of the process.
+//! Configuration of the heap.
 
-/// Has the heap keep what is freed. Steps take and free large vectors again and again, up to a megabyte for each thread and a few for each level;
-/// given back to the system they would come anew each time, page by page: a fifth of a step's time. Vectors of a gibibyte and more go back.
+/// Configures the heap to retain freed memory. Steps repeatedly allocate large vectors, up to 1 MiB per thread and a few per level. Page faults
+/// after returning them to the system would cost a fifth of a step. Vectors of 1 GiB and more are still returned.
 ///
-/// Only the C library of GNU has to be told.
+/// This is needed only for the GNU C library.
 pub fn retain_freed_memory() {
     #[cfg(target_env = "gnu")]
     for (option, value) in [
-        // the heaps of threads give back what is free whatever they are told
+        // heaps of threads would ignore these settings
         (libc::M_ARENA_MAX, 1),
         (libc::M_MMAP_THRESHOLD, 1 << 30),
         (libc::M_TRIM_THRESHOLD, libc::c_int::MAX),

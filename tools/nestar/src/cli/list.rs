@@ -1,4 +1,4 @@
-//! `nestar list`: everything that a deck can name, from the same schemas that check it.
+//! `nestar list`: lists everything that a deck can name, from the schemas that check decks.
 
 use clap::{Args, ValueEnum};
 use nestar::App;
@@ -9,36 +9,36 @@ use nestar::systems::hydro::boundary::FACES;
 use nestar_deck::{FUNCTIONS, ParameterDoc, TableSchema, describe_table, merged};
 use std::fmt::Write as _;
 
-/// Columns of a terminal.
+/// Width of the text in columns.
 const WIDTH: usize = 100;
 
-/// What to list.
+/// Arguments of `nestar list`.
 #[derive(Args)]
 pub struct ListArgs {
-    /// What to list; without it: everything
+    /// Topic; default: all
     #[arg(value_enum)]
     topic: Option<Topic>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Topic {
-    /// Initial conditions
+    /// Scenarios: initial conditions
     Scenarios,
-    /// Physics that decks switch on
+    /// Plugins: additional physics of this program
     Plugins,
     /// Refinement criteria
     Criteria,
-    /// Words that choose a method
+    /// Schemes: words that select a method
     Schemes,
     /// Every parameter of every table
     Parameters,
-    /// Fields of criteria and pictures
+    /// Fields for refinement criteria and plots
     Fields,
     /// Functions and operators of formulas
     Formulas,
 }
 
-/// The text of the topics asked for.
+/// Returns the text of the requested topics.
 pub fn text(app: &App, arguments: &ListArgs) -> String {
     let topics: Vec<String> = Topic::value_variants()
         .iter()
@@ -56,7 +56,7 @@ pub fn text(app: &App, arguments: &ListArgs) -> String {
     topics.join("\n")
 }
 
-/// A name at the margin and its documentation beside it.
+/// Appends a name and its wrapped documentation.
 fn entry(text: &mut String, name: &str, doc: &str) {
     let (margin, column) = (2, 24);
     let mut line = format!("{:margin$}{name}", "");
@@ -73,7 +73,7 @@ fn entry(text: &mut String, name: &str, doc: &str) {
     }
 }
 
-/// The words of `text` in lines of at most `width` columns.
+/// Wraps `text` to lines of at most `width` columns.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -89,7 +89,8 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 fn scenarios(app: &App) -> String {
-    let mut text = "scenarios (scenario = \"NAME\", its parameters in a table)\n".to_string();
+    let mut text =
+        "scenarios (selected by scenario = \"NAME\"; parameters in a table)\n".to_string();
     for scenario in app.scenarios() {
         let (doc, table) = (scenario.table.doc(), scenario.table.name());
         let doc = format!("{doc} Table [{table}].");
@@ -100,31 +101,31 @@ fn scenarios(app: &App) -> String {
 
 fn plugins(app: &App) -> String {
     let mut text =
-        "plugins (each takes part where the deck has its table, an empty one at least) and what they register\n"
+        "plugins (each is active if the deck has its table, which may be empty) and what they register\n"
             .to_string();
     let plugins = app.registered_plugins();
     for plugin in &plugins {
         let doc = plugin
             .table
-            .map_or("Takes part in every run.", TableSchema::doc);
+            .map_or("Active in every run.", TableSchema::doc);
         entry(&mut text, plugin.name, doc);
         match &plugin.entries {
             Ok(entries) => entries.iter().for_each(|e| registered(&mut text, e)),
             Err(why) => {
                 let doc = format!(
-                    "`check DECK` shows what it registers; its defaults do not suffice: {why}"
+                    "run `check DECK` to see what it registers; it cannot be built with its defaults: {why}"
                 );
                 entry(&mut text, "", &doc);
             }
         }
     }
     if plugins.is_empty() {
-        text.push_str("  none: programs with physics of their own have some (docs/physics.md)\n");
+        text.push_str("  none; programs with additional physics have plugins (docs/physics.md)\n");
     }
     text
 }
 
-/// What a plugin has registered: kind and name, documentation, field and unit.
+/// Appends an entry that a plugin has registered: kind, name, documentation, field and unit.
 pub fn registered(text: &mut String, registered: &CatalogueEntry) {
     let facts = [registered.field, &registered.unit];
     let facts: Vec<&str> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
@@ -136,10 +137,10 @@ pub fn registered(text: &mut String, registered: &CatalogueEntry) {
     entry(text, &name, doc.trim_start());
 }
 
-/// The table of one face, which stands for those of all faces.
+/// The table of one face, listed in place of those of all faces.
 const ONE_FACE: &str = "inflow.x_lower";
 
-/// The parameters of all tables, each with its table; of the tables of the faces just one.
+/// Returns all tables with their parameters; only one of the tables of faces.
 fn described(app: &App) -> Vec<(TableSchema, Vec<ParameterDoc>)> {
     merged(&app.tables())
         .into_iter()
@@ -153,7 +154,7 @@ fn described(app: &App) -> Vec<(TableSchema, Vec<ParameterDoc>)> {
 
 fn criteria(app: &App) -> String {
     let mut text =
-        "refinement criteria ([[mesh.refine]] with criterion = \"NAME\"), any number of them\n"
+        "refinement criteria (any number of [[mesh.refine]] with criterion = \"NAME\")\n"
             .to_string();
     for (_, parameters) in described(app)
         .iter()
@@ -174,16 +175,16 @@ fn criteria(app: &App) -> String {
     text
 }
 
-/// The variant and the key of `refine[gradient].field`.
+/// Splits `refine[gradient].field` into variant and key.
 fn of_variant(key: &str) -> Option<(&str, &str)> {
     key.strip_prefix("refine[")?.split_once("].")
 }
 
 fn schemes(app: &App) -> String {
-    let mut text = "schemes (words that choose a method)\n".to_string();
+    let mut text = "schemes (words that select a method)\n".to_string();
     for (table, parameters) in described(app) {
         for parameter in &parameters {
-            // the one word of a kind of table chooses nothing, and a key within a key repeats the words of the outer one
+            // a single word selects nothing, and a nested key repeats the words of the outer key
             let chooses = parameter.allowed.len() > 1 && !parameter.key.contains('.');
             if !chooses || table.name() == "run" {
                 continue;
@@ -218,7 +219,7 @@ fn parameters(app: &App) -> String {
     let mut text = "parameters\n".to_string();
     for (table, parameters) in described(app) {
         let name = if table.name().is_empty() {
-            "at the top of the deck".to_string()
+            "top level of the deck".to_string()
         } else if table.name() == ONE_FACE {
             let faces = FACES.as_flattened().join(", ");
             format!("[inflow.FACE], FACE: {faces}")
@@ -234,7 +235,7 @@ fn parameters(app: &App) -> String {
     text
 }
 
-/// Kind, unit, range, words and default of a parameter, in brackets.
+/// Returns type, unit, range, words and default of a parameter in brackets.
 fn facts(parameter: &ParameterDoc) -> String {
     let mut facts = vec![parameter.kind.clone()];
     facts.extend(parameter.unit.clone());
@@ -260,37 +261,37 @@ fn fields(app: &App) -> String {
         physical: Some(one),
         ..GasModel::plain(1.0, &["NAME"])
     };
-    let mut text = "fields of refinement criteria, by themselves or in formulas (NAME: a scalar of hydro.scalars; \
-        temperature_k in kelvin and number_density_cm3 where there is a table [units])\n"
+    let mut text = "fields for refinement criteria and their formulas (NAME: a scalar of hydro.scalars; temperature_k and \
+        number_density_cm3 need a table [units])\n"
         .to_string();
     let names = vocabulary(&model).into_iter().map(|(name, _)| name);
     paragraph(&mut text, &names.collect::<Vec<_>>().join(" "));
-    text.push_str("fields of pictures (`nestar plot`)\n");
+    text.push_str("fields for plots (`nestar plot`)\n");
     paragraph(&mut text, &drawn(app));
     text.push_str(
-        "derived fields of snapshots (output.derived); where a deck names one that there is not, `nestar check` lists those of its \
-         plugins too\n",
+        "derived fields for snapshots (output.derived); plugins may define more, which `nestar check` lists if a deck names an \
+         unknown one\n",
     );
     let names = derived_fields(&model).into_iter().map(|own| own.name);
     paragraph(&mut text, &names.collect::<Vec<_>>().join(" "));
     text
 }
 
-/// Adds words under a headline.
+/// Appends indented words.
 fn paragraph(text: &mut String, words: &str) {
     for line in wrapped(words, WIDTH - 2) {
         let _ = writeln!(text, "  {line}");
     }
 }
 
-/// Kinds of what plugins declare that pictures show.
+/// Kinds of registered entries that can be plotted.
 const DRAWN: [&str; 2] = ["field", "derived field"];
 
-/// What pictures show.
+/// Describes the fields that can be plotted.
 fn drawn(app: &App) -> String {
     let drawn = "the arrays of the snapshot (`nestar info`), level, velocity_x, velocity_y, velocity_z, speed, pressure, \
-        temperature, sound_speed, mach, entropy, temperature_k and number_density_cm3 where there are units, fraction_NAME, the mass fraction of scalar_NAME, and particles/NAME, the density \
-        of a species";
+        temperature, sound_speed, mach, entropy; temperature_k and number_density_cm3 for snapshots with units; fraction_NAME, the \
+        mass fraction of scalar_NAME; and particles/NAME, the density of a species";
     let entries = app
         .registered_plugins()
         .into_iter()
@@ -305,16 +306,16 @@ fn drawn(app: &App) -> String {
 
 fn formulas() -> String {
     let mut text = "\
-formulas: numbers, variables, the constants pi and e, + - * / ^ ( ), comparisons < <= > >= == !=, logic and or not, and
-the functions
+formulas: numbers, variables, constants pi and e, operators + - * / ^ ( ), comparisons < <= > >= == !=, logic and or not,
+and functions
 "
     .to_string();
     for (name, doc) in FUNCTIONS {
         entry(&mut text, name, doc);
     }
-    text.push_str("and those of the deck's [tables]: [tables.halo] is the function halo(a)\n");
+    text.push_str("as well as tabulated functions: the table [tables.halo] defines halo(a)\n");
     let words = format!(
-        "decks with a table [units] have the constants {}, in code units",
+        "decks with a table [units] also have the constants {}, in code units",
         nestar_deck::units::words().collect::<Vec<_>>().join(" ")
     );
     for line in wrapped(&words, WIDTH) {

@@ -1,4 +1,4 @@
-//! How much memory a run takes.
+//! Memory of a run.
 
 use nestar::engine::Engine;
 use nestar::engine::data::{StoreRef, Stores};
@@ -6,19 +6,19 @@ pub use nestar::engine::device::format_bytes;
 use nestar::engine::mesh::Topology;
 use nestar::engine::step::memory::{ParticleDemand, particle_demand};
 
-/// Bytes of one patch in the pools of all fields.
+/// Returns the bytes of one patch in the pools of all fields.
 pub fn patch_bytes(sim: &Engine) -> u64 {
     let fields = sim.world.resource::<Stores>().all();
     let bytes = |field: &StoreRef| field.of(&sim.world).spec().row_bytes(sim.precision());
     fields.iter().map(bytes).sum::<usize>() as u64
 }
 
-/// The items that a run begins with, a line for each kind, with their memory in so many patches.
-pub fn items(sim: &Engine, patches: usize) -> Vec<String> {
+/// Describes the initial particles of a run, one line per kind, with their memory in `patches` patches.
+pub fn particle_memory(sim: &Engine, patches: usize) -> Vec<String> {
     let line = |kind: ParticleDemand| {
         let (path, count) = (kind.path, kind.count);
         format!(
-            "{path}: {} for {count} of them at most",
+            "{path}: {} for at most {count} particles",
             format_bytes(kind.bytes)
         )
     };
@@ -28,7 +28,7 @@ pub fn items(sim: &Engine, patches: usize) -> Vec<String> {
         .collect()
 }
 
-/// Patches of the root grid.
+/// Returns the number of patches of the root grid.
 pub fn root_patches(sim: &Engine) -> u64 {
     let root = sim.world.resource::<Topology>().domain.root;
     root.iter().map(|&n| n as u64).product()

@@ -18,7 +18,7 @@ mod verify;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use nestar::engine::Error;
 use nestar::monitor::keep_file_limits_from_killing;
-use nestar::report::say;
+use nestar::report::print_message;
 use nestar::snapshot::SnapshotError;
 use nestar::{App, assemble};
 use nestar_deck::{Deck, DeckError};
@@ -31,25 +31,25 @@ use std::time::{Duration, Instant};
 
 /// Exit status of a run that failed.
 const FAILED: u8 = 1;
-/// Exit status where the deck or the arguments are wrong.
+/// Exit status if the deck or the arguments are invalid.
 const INVALID_INPUT: u8 = 2;
 /// Exit status of a run that was interrupted and can be resumed.
 const INTERRUPTED: u8 = 3;
-/// Exit status where memory does not suffice: a run can be resumed with more.
+/// Exit status if memory is too small; a run can be resumed with more.
 pub const OUT_OF_MEMORY: u8 = 4;
 
-/// Wall time after which progress is told.
+/// Wall time between two progress messages.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
 
 const STATUSES: &str = "\
 Exit status:
-  0  done
+  0  success
   1  the run failed; its latest complete snapshot is usable
-  2  the deck or the arguments are wrong
+  2  the deck or the arguments are invalid
   3  the run was interrupted by SIGINT, SIGTERM, SIGHUP or SIGUSR1; it wrote a snapshot and can be resumed by
      `nestar run DECK --resume`; under `nohup` SIGHUP has no effect
-  4  memory did not suffice, for patches, particles or the program itself; with more of it a run can be resumed from its
-     latest snapshot
+  4  out of memory, for patches, particles or the program itself; the run can be resumed from its latest snapshot with
+     more memory
 A second SIGINT, SIGTERM or SIGHUP ends the program at once with status 130, 143 or 129.";
 
 /// Adaptive mesh refinement for astrophysical fluids.
@@ -68,44 +68,44 @@ enum Command {
     /// Run a deck to its end
     #[command(after_help = STATUSES)]
     Run(run::RunArgs),
-    /// Make a crate with physics of your own: a plugin, a deck and a test
+    /// Create a crate for your own physics: a plugin, a deck and a test
     New(new::NewArgs),
-    /// Check a deck without running it: the resolved deck, the initial hierarchy, memory, output and duration, the order of a step
+    /// Check a deck without running it; print the resolved deck, initial hierarchy, memory, output, duration and order of a step
     Check(check::CheckArgs),
     /// List what a deck can name: scenarios, criteria, schemes, parameters, fields, formulas
     List(list::ListArgs),
-    /// Print the resolved order of a step
+    /// Print the order of systems in a step
     Order(DeckArgs),
-    /// Describe a snapshot: time, levels, extremes and totals of its fields
+    /// Describe a snapshot: time, levels, minima, maxima and totals of its fields
     Info(snapshot::SnapshotArgs),
-    /// Print a hash of the content of snapshots: two runs agree in it exactly if they agree in every bit
+    /// Print a hash of the content of snapshots; equal hashes mean bitwise identical content
     Digest(snapshot::SnapshotsArgs),
-    /// Print a JSON schema of decks, so that editors complete them
+    /// Print a JSON schema of decks, for completion in editors
     Schema,
-    /// Run decks, made small, on two devices and tell whether the results agree in every bit
+    /// Run small versions of decks on two devices and compare the results bitwise; or verify checksums of snapshots
     Verify(verify::VerifyArgs),
-    /// Forecast a run on many ranks, without running it: parts, copies, messages, memory, efficiency
+    /// Predict a run on many ranks without running it: partition, halo patches, messages, memory, efficiency
     Plan(plan::PlanArgs),
-    /// Repeat the step of a patch in which a cell stayed unphysical, and print what each pass makes of the cell
+    /// Repeat the step of a patch in which a cell became unphysical, and print the cell after each pass
     Replay(replay::ReplayArgs),
-    /// Draw a field and particles of a snapshot as a PNG file
+    /// Plot a field and particles of a snapshot to a PNG file
     Plot(plot::PlotArgs),
-    /// Measure how fast this machine is: cell updates per second of whole programs
+    /// Measure the speed of this machine in cell updates per second
     Bench(bench::BenchArgs),
 }
 
-/// A deck and changes to it.
+/// A deck and overrides.
 #[derive(Args)]
 struct DeckArgs {
-    /// The deck, a TOML file
+    /// Deck (TOML file)
     deck: PathBuf,
-    /// Replace a value of the deck; may be given several times
+    /// Set a value of the deck; may be repeated
     #[arg(long = "set", value_name = "TABLE.KEY=VALUE")]
     overrides: Vec<String>,
 }
 
 impl DeckArgs {
-    /// The deck with the changes, and further ones of other arguments; checked.
+    /// Reads and checks the deck with its overrides and the overrides `more` of other arguments.
     fn read(&self, app: &App, more: &[String]) -> Result<Deck, DeckError> {
         let mut deck = Deck::read(&self.deck)?;
         let changes = self.overrides.iter().chain(more);
@@ -117,7 +117,7 @@ impl DeckArgs {
     }
 }
 
-/// Why a command ended without success.
+/// Error of a command, with its exit status.
 struct CommandError {
     status: u8,
     message: String,
@@ -131,10 +131,10 @@ impl CommandError {
         }
     }
 
-    /// Says why, unless somebody else does.
-    fn tell(&self) {
+    /// Prints the message, unless another rank does.
+    fn print(&self) {
         if !self.message.is_empty() {
-            say(&format!("error: {}", self.message));
+            print_message(&format!("error: {}", self.message));
         }
     }
 }
@@ -175,7 +175,7 @@ impl From<PlotError> for CommandError {
     }
 }
 
-/// Runs the command that the program's arguments name, for the program that `configure` makes of Nestar's own:
+/// Runs the command given by the program arguments; `configure` adds plugins and scenarios to Nestar:
 ///
 /// ```no_run
 /// # use nestar::prelude::*;
@@ -190,20 +190,20 @@ pub fn main(configure: impl FnOnce(App) -> App) -> ExitCode {
     heap::retain_freed_memory();
     let app = configure(App::default());
     let command = parsed(&app);
-    // the commands that fail to do so still say what they could not write
+    // without it, a write over the limit kills the program instead of failing with a message
     let _ = keep_file_limits_from_killing();
     match guarded(|| execute(&app, command)) {
         Ok(status) => status.into(),
         Err(failure) => {
-            failure.tell();
+            failure.print();
             failure.status.into()
         }
     }
 }
 
-/// The command that the arguments name; others, `--help` and `--version` end the program.
+/// Parses the arguments; invalid arguments, `--help` and `--version` end the program.
 fn parsed(app: &App) -> Command {
-    // clap keeps its texts for ever
+    // clap needs a static text
     let version: &'static str = format!("{} [{}]", signature(app), app.build_info().flags).leak();
     let command = Cli::command().name(app.name()).bin_name(app.name());
     let matches = command.version(version).get_matches();
@@ -213,22 +213,22 @@ fn parsed(app: &App) -> Command {
     }
 }
 
-/// Program and engine without the program's name, which clap puts before them.
+/// Returns the signature without the program's name, which clap adds.
 fn signature(app: &App) -> String {
     let signature = app.signature();
     let rest = signature.strip_prefix(app.name()).map(str::trim_start);
     rest.map_or(signature.clone(), String::from)
 }
 
-/// Work whose panics are failures like others.
+/// Runs `work` and converts a panic to an error.
 fn guarded(work: impl FnOnce() -> Result<u8, CommandError>) -> Result<u8, CommandError> {
-    // the panic itself has been printed when it arrives here
-    let fault = "this is a fault of the program, please report it with the deck";
+    // the panic itself has been printed already
+    let fault = "this is a bug; please report it with the deck";
     std::panic::catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err(CommandError::new(FAILED, fault)))
 }
 
-/// The exit status of a command.
+/// Runs a command and returns its exit status.
 fn execute(app: &App, command: Command) -> Result<u8, CommandError> {
     match command {
         Command::Run(arguments) => ranks::each(arguments.ranks, |ranks, library| {
@@ -251,7 +251,7 @@ fn execute(app: &App, command: Command) -> Result<u8, CommandError> {
     }
 }
 
-/// Work in a pool of threads that was started, as the one that starts by itself panics where there are none to be had.
+/// Runs `work` in an explicit thread pool: the global pool of rayon panics if the system refuses threads.
 fn in_pool(work: impl FnOnce() -> Result<(), CommandError> + Send) -> Result<u8, CommandError> {
     assemble::thread_pool(0)?.install(work).map(|()| 0)
 }
@@ -260,7 +260,7 @@ fn schema(app: &App) -> String {
     format!("{:#}\n", nestar_deck::schema(&app.tables()))
 }
 
-/// Prints a result. A reader that has seen enough and closed the pipe is no failure.
+/// Prints a result. A closed pipe is not an error.
 fn print(text: &str) -> Result<(), CommandError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -271,23 +271,23 @@ fn print(text: &str) -> Result<(), CommandError> {
     }
 }
 
-/// Tells how far something is, not more often than people want to know.
+/// Returns a function that prints progress at limited intervals.
 fn throttled(text: impl Fn(usize) -> String) -> impl FnMut(usize) {
-    let mut told = Instant::now();
+    let mut printed = Instant::now();
     move |number| {
-        if told.elapsed() >= PROGRESS_INTERVAL {
-            say(&text(number));
-            told = Instant::now();
+        if printed.elapsed() >= PROGRESS_INTERVAL {
+            print_message(&text(number));
+            printed = Instant::now();
         }
     }
 }
 
-/// How far the initial hierarchy is.
+/// Returns the progress message while the initial hierarchy is built.
 fn patches_found(patches: usize) -> String {
-    format!("looks at the initial state: {patches} patches …")
+    format!("evaluating the initial state: {patches} patches …")
 }
 
-/// A number of an argument, which `fits`.
+/// Parses a finite number that satisfies `fits`.
 fn number(text: &str, fits: impl Fn(f64) -> bool, range: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|e| format!("{e}"))?;
     if fits(value) && value.is_finite() {
@@ -306,7 +306,7 @@ mod tests {
     use super::positive;
 
     #[test]
-    fn rates_are_above_nought() {
+    fn rates_are_positive() {
         assert_eq!(positive("5e9"), Ok(5e9));
         for wrong in ["0", "-1", "inf", "nan", "fast"] {
             assert!(positive(wrong).is_err(), "{wrong}");

@@ -1,21 +1,21 @@
-//! `nestar new`: a crate with physics of one's own.
+//! `nestar new`: creates a crate for additional physics.
 
 use super::{CommandError, FAILED, INVALID_INPUT, print};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// What to make.
+/// Arguments of `nestar new`.
 #[derive(Args)]
 pub struct NewArgs {
-    /// Folder of the crate; its last part is the name of the program
+    /// Folder of the new crate; its last part is the name of the program
     folder: PathBuf,
-    /// Folder `tools/nestar` of a checkout of Nestar, which the crate depends on; without it: the checkout that this program was
+    /// Folder `tools/nestar` of the checkout of Nestar that the crate depends on; default: the checkout that this program was
     /// built from
     #[arg(long, value_name = "FOLDER", default_value = env!("CARGO_MANIFEST_DIR"))]
     nestar: PathBuf,
 }
 
-/// The files of the crate; `NAME` in paths and texts stands for its name, `NESTAR` for the folder of Nestar.
+/// Files of the crate; `NAME` in paths and texts is replaced by its name, `NESTAR` by the folder of Nestar.
 const FILES: [(&str, &str); 7] = [
     ("Cargo.toml", include_str!("../../template/Cargo.toml.txt")),
     ("build.rs", include_str!("../../template/build.rs")),
@@ -29,25 +29,25 @@ const FILES: [(&str, &str); 7] = [
     (".gitignore", include_str!("../../template/gitignore.txt")),
 ];
 
-/// Makes a crate with a plugin, a deck and a test.
+/// Creates a crate with a plugin, a deck and a test.
 pub fn new(arguments: &NewArgs) -> Result<(), CommandError> {
     let folder = &arguments.folder;
     let name = name_of(folder)?;
     let nestar = std::path::absolute(&arguments.nestar).unwrap_or(arguments.nestar.clone());
     if !nestar.join("Cargo.toml").is_file() {
         let message = format!(
-            "there is no Nestar in {}: give the folder tools/nestar of a checkout by --nestar",
+            "no checkout of Nestar in {}: set --nestar to its folder tools/nestar",
             nestar.display()
         );
         return Err(CommandError::new(INVALID_INPUT, message));
     }
     if folder.exists() {
-        let message = format!("{} exists already: nothing is written", folder.display());
+        let message = format!("{} already exists; nothing was written", folder.display());
         return Err(CommandError::new(INVALID_INPUT, message));
     }
-    // the versions that Nestar is tested with; a folder by itself has none
+    // use the dependency versions that Nestar is tested with, if they are available
     let versions = std::fs::read_to_string(nestar.join("../../Cargo.lock"));
-    // the place of Nestar stands in a text of TOML
+    // escape the path for TOML
     let nestar = nestar
         .display()
         .to_string()
@@ -61,26 +61,26 @@ pub fn new(arguments: &NewArgs) -> Result<(), CommandError> {
         write(&folder.join("Cargo.lock"), &versions)?;
     }
     print(&format!(
-        "{} is made: a plugin in src/main.rs, a deck in {name}.toml, more in README.md\n  cd {}\n  cargo run --release -- run {name}.toml\n  cargo test --release\n",
+        "created {}: plugin in src/main.rs, deck in {name}.toml, instructions in README.md\n  cd {}\n  cargo run --release -- run {name}.toml\n  cargo test --release\n",
         folder.display(),
         folder.display()
     ))
 }
 
-/// The name of the program, which is one of a crate.
+/// Returns the name of the program, which must be a valid name of a crate.
 fn name_of(folder: &Path) -> Result<String, CommandError> {
     let name = folder
         .file_name()
         .and_then(|name| name.to_str())
         .unwrap_or_default();
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let sound = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(plain);
-    match sound && name != "nestar" && name != "test" {
+    let valid = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(plain);
+    match valid && name != "nestar" && name != "test" {
         true => Ok(name.to_string()),
         false => Err(CommandError::new(
             INVALID_INPUT,
             format!(
-                "{name:?} is no name of a crate: letters, digits, `-` and `_`, a letter first; not `nestar` or `test`"
+                "{name:?} is not a valid crate name: use letters, digits, `-` and `_`, beginning with a letter; not `nestar` or `test`"
             ),
         )),
     }

@@ -1,4 +1,4 @@
-//! `nestar plan`: what a run on many ranks would be like, its parts built on one.
+//! `nestar plan`: predicts a run on many ranks by building their parts on one.
 
 mod json;
 mod particles;
@@ -19,82 +19,82 @@ use nestar::snapshot::{LEAF, ORIGIN, Snapshot, Values};
 use nestar::{App, Simulation};
 use std::path::PathBuf;
 
-/// Most ranks that are planned for.
+/// Maximum number of ranks.
 const MOST_RANKS: i64 = 1 << 17;
-/// Rows of which the memory is taken, to be shared by them: as many as pools have no rest with.
+/// Number of rows used to compute the average memory per row.
 const MANY_ROWS: usize = 1 << 20;
 
-/// What to plan.
+/// Arguments of `nestar plan`.
 #[derive(Args)]
 pub struct PlanArgs {
     #[command(flatten)]
     deck: DeckArgs,
-    /// Numbers of ranks
+    /// Numbers of ranks to plan for
     #[arg(long, required = true, value_delimiter = ',', value_name = "N[,N…]",
           value_parser = clap::value_parser!(u32).range(1..=MOST_RANKS))]
     ranks: Vec<u32>,
-    /// Take the hierarchy of a snapshot (NNNNNN.zarr, or the directory of a run) in place of the initial one; no field is read
+    /// Use the hierarchy of a snapshot (NNNNNN.zarr, or the directory of a run) instead of the initial one; reads no fields
     #[arg(long, value_name = "PATH")]
     snapshot: Option<PathBuf>,
-    /// Network into a rank, and out of it, GB/s
+    /// Network bandwidth per rank and direction, GB/s
     #[arg(long, value_name = "GB/S", default_value_t = 25.0, value_parser = positive)]
     network: f64,
-    /// Time that a message takes before its first byte, microseconds
+    /// Network latency, microseconds
     #[arg(long, value_name = "US", default_value_t = 5.0, value_parser = not_negative)]
     latency: f64,
-    /// Microseconds that a step of a level takes longer on several ranks, whatever it has to do
+    /// Fixed overhead of a level step on several ranks, microseconds
     #[arg(long, value_name = "US", default_value_t = 100.0, value_parser = not_negative)]
     step: f64,
-    /// Microseconds of an exchange for which a step waits, such as those of a multigrid solver, beside those for its bytes
+    /// Fixed time of an exchange that is not overlapped, such as those of the multigrid solver, microseconds
     #[arg(long, value_name = "US", default_value_t = 35.0, value_parser = not_negative)]
     exchange: f64,
-    /// GB/s that pass through the memory of hosts, of all ranks together: Fourier transforms of self-gravity's root level
+    /// Total bandwidth through host memory of all ranks, for Fourier transforms of self-gravity on the root level, GB/s
     #[arg(long, value_name = "GB/S", default_value_t = 8.0, value_parser = positive)]
     host: f64,
-    /// Microseconds that a regrid takes longer on several ranks for each copy that a rank holds of the two levels; 0: levels stay as they are
+    /// Overhead of a regrid on several ranks per halo patch of the two levels, microseconds; 0: static hierarchy
     #[arg(long, value_name = "US", default_value_t = 3.0, value_parser = not_negative)]
     regrid: f64,
-    /// Cells that a rank updates in a second, with the particles in them: measure yours with `nestar bench`
+    /// Speed of a rank, including particles; measure it with `nestar bench`
     #[arg(long, value_name = "CELLS/S", default_value_t = 5e9, value_parser = positive)]
     device_rate: f64,
-    /// Layers of ghost cells that steps read; left out, those of the deck's scheme
+    /// Layers of ghost cells that a step reads; default: those of the deck's scheme
     #[arg(long, value_name = "CELLS", value_parser = clap::value_parser!(u32).range(1..=8))]
     layers: Option<u32>,
-    /// Write the figures of every rank as JSON; `-`: print them in place of the text
+    /// Write the results for every rank as JSON to a file; `-`: print JSON instead of text
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
-/// What all numbers of ranks have in common.
+/// Input of the prediction, common to all numbers of ranks.
 struct PlanInput {
     outline: TreeOutline,
-    /// Where the hierarchy comes from.
+    /// Origin of the hierarchy, for messages.
     origin: String,
     sizes: DataSizes,
-    /// Bytes of memory of a row that is held.
-    held: u64,
+    /// Memory of a row in bytes.
+    row_bytes: u64,
     machine: MachineModel,
     layers: usize,
     root_step: RootStep,
-    /// Where the numbers of steps come from.
+    /// Origin of the numbers of steps, for messages.
     steps_from: &'static str,
-    items: particles::ParticleForecast,
+    particles: particles::ParticleForecast,
 }
 
 impl PlanInput {
-    /// Bytes that the patches and items of a rank take.
+    /// Returns the memory of the patches and particles of a rank in bytes.
     fn memory(&self, estimate: &PartitionEstimate, rank: usize) -> u64 {
-        let items = estimate.items(rank) as f64 * self.items.bytes;
-        estimate.held(rank) * self.held + items as u64
+        let particles = estimate.items(rank) as f64 * self.particles.bytes;
+        estimate.held(rank) * self.row_bytes + particles as u64
     }
 }
 
-/// Plans for all numbers of ranks.
+/// Prints the predictions for all numbers of ranks.
 pub fn plan(app: &App, arguments: &PlanArgs) -> Result<(), CommandError> {
     let subject = subject(app, arguments)?;
-    let mut tell = throttled(|ranks| format!("builds the parts of {ranks} ranks …"));
+    let mut progress = throttled(|ranks| format!("building the parts of {ranks} ranks …"));
     let estimate = |&ranks: &u32| {
-        tell(ranks as usize);
+        progress(ranks as usize);
         let estimate = PartitionEstimate::new(&subject.outline, ranks as usize, subject.layers);
         estimate.with_root_step(subject.root_step.clone())
     };
@@ -116,26 +116,26 @@ pub fn plan(app: &App, arguments: &PlanArgs) -> Result<(), CommandError> {
 }
 
 fn subject(app: &App, arguments: &PlanArgs) -> Result<PlanInput, CommandError> {
-    // no field is computed with: a device would only be in the way
+    // no fields are computed, so no device is needed
     let deck = arguments.deck.read(app, &["run.device=cpu".into()])?;
     let mut sim = app.simulation(deck)?;
     let world = &sim.engine().world;
     let (sizes, layers) = DataSizes::of(world);
-    let held = memory::field_bytes(world, MANY_ROWS) / MANY_ROWS as u64;
+    let row_bytes = memory::field_bytes(world, MANY_ROWS) / MANY_ROWS as u64;
     let (mut outline, origin, (steps, steps_from)) = match &arguments.snapshot {
         None => {
             let (outline, steps) = initial(&mut sim)?;
-            let from = "as the initial state allows them";
+            let from = "as allowed by the initial state";
             (outline, "initial hierarchy".to_string(), (steps, from))
         }
         Some(path) => {
             let snapshot = snapshot::open(path)?;
             let origin = format!("hierarchy of {}", snapshot.path().display());
             let outline = stored(sim.engine(), &snapshot)?;
-            (outline, origin, (latest(&snapshot), "as the latest ones"))
+            (outline, origin, (latest(&snapshot), "as in the snapshot"))
         }
     };
-    let items = match &arguments.snapshot {
+    let particles = match &arguments.snapshot {
         None => particles::expected(sim.engine(), &mut outline),
         Some(path) => particles::stored(sim.engine(), &snapshot::open(path)?, &mut outline)?,
     };
@@ -147,17 +147,17 @@ fn subject(app: &App, arguments: &PlanArgs) -> Result<PlanInput, CommandError> {
     Ok(PlanInput {
         root_step: RootStep::of(&sim.engine().world, &patches, steps, intervals),
         steps_from,
-        items,
+        particles,
         outline,
         origin,
         sizes,
-        held,
+        row_bytes,
         machine: machine(arguments),
         layers: arguments.layers.map_or(layers, |layers| layers as usize),
     })
 }
 
-/// The ranks that the arguments describe.
+/// Returns the machine described by the arguments.
 fn machine(arguments: &PlanArgs) -> MachineModel {
     MachineModel {
         rate: arguments.device_rate,
@@ -170,10 +170,10 @@ fn machine(arguments: &PlanArgs) -> MachineModel {
     }
 }
 
-/// The hierarchy that a run begins with, and the steps of its levels in a root step.
+/// Returns the initial hierarchy and the number of steps of each level per root step.
 fn initial(sim: &mut Simulation) -> Result<(TreeOutline, Vec<u64>), CommandError> {
     if sim.engine().levels() == 1 {
-        // the root grid is what it is, whatever the state
+        // without refinement the hierarchy does not depend on the state
         let domain = sim.engine().world.resource::<Topology>().domain;
         return Ok((TreeOutline::new(domain), vec![1]));
     }
@@ -183,7 +183,7 @@ fn initial(sim: &mut Simulation) -> Result<(TreeOutline, Vec<u64>), CommandError
     Ok((outline, steps_in_a_root_step(levels, found.steps)))
 }
 
-/// The steps of the levels of a snapshot in a root step, by their latest steps.
+/// Returns the number of steps of each level per root step, from the latest time steps of a snapshot.
 fn latest(snapshot: &Snapshot) -> Vec<u64> {
     let steps: Vec<f64> = snapshot.levels().map(|level| level.dt).collect();
     let mut before = 1;
@@ -198,15 +198,16 @@ fn latest(snapshot: &Snapshot) -> Vec<u64> {
     counted.collect()
 }
 
-/// The hierarchy of a snapshot, from its arrays of places and leaves alone.
+/// Reads the hierarchy of a snapshot from its arrays `origin` and `leaf`.
 fn stored(sim: &engine::Engine, snapshot: &Snapshot) -> Result<TreeOutline, CommandError> {
     let domain = sim.world.resource::<Topology>().domain;
     let path = snapshot.path().display();
     let cells = domain.cells(0).map(|n| n as u64);
     let found = snapshot.attributes().root_cells;
     if found != cells {
-        let message =
-            format!("{path}: the root grid has {found:?} cells, that of the deck {cells:?}");
+        let message = format!(
+            "{path}: the root grid has {found:?} cells, but that of the deck has {cells:?}"
+        );
         return Err(CommandError::new(INVALID_INPUT, message));
     }
     let mut outline = TreeOutline::new(domain);

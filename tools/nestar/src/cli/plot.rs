@@ -11,38 +11,38 @@ use nestar::systems::fields::quantities::WITH_UNITS;
 use nestar::systems::fields::{GAS_COMPONENTS, GasUnits};
 use nestar::systems::units::Units;
 use nestar_deck::{CodeUnits, Deck};
-use nestar_plot::{Axis, CellFunction, CustomField, PlotKind, PlotOptions, Scale};
+use nestar_plot::{Axis, CustomField, FieldFunction, PlotKind, PlotOptions, Scale};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What to draw.
+/// Arguments of `nestar plot`.
 #[derive(Args)]
 pub struct PlotArgs {
     #[command(flatten)]
     snapshot: SnapshotArgs,
-    /// An array of the snapshot, a derived field (`nestar list fields`), fraction_NAME for the mass fraction of scalar_NAME, or
-    /// particles/NAME for the density of a species: with --projection its surface density
+    /// Field: an array of the snapshot, a derived field (`nestar list fields`), fraction_NAME for the mass fraction of scalar_NAME, or
+    /// particles/NAME for the density of a species (surface density with --projection)
     #[arg(long, short, default_value = "density")]
     field: String,
-    /// The line of sight: x, y or z
+    /// Line of sight: x, y or z
     #[arg(long, default_value = "z")]
     axis: Axis,
-    /// Draw the cells at this place along the axis, code length; without it: the middle of the domain
+    /// Position of the slice along the axis, in code length; default: the middle of the domain
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     slice: Option<f64>,
-    /// Draw the integral along the axis
+    /// Plot the integral along the axis
     #[arg(long, conflicts_with = "slice")]
     projection: bool,
-    /// Draw the greatest value along the axis
+    /// Plot the maximum along the axis
     #[arg(long, conflicts_with_all = ["slice", "projection"])]
     max: bool,
-    /// Colours in proportion to the logarithm
+    /// Logarithmic colour scale
     #[arg(long)]
     log: bool,
-    /// Colours in proportion to the value (this is the default)
+    /// Linear colour scale (default)
     #[arg(long, conflicts_with = "log")]
     linear: bool,
-    /// Value of the first colour; without it: the least value drawn
+    /// Value of the first colour; default: the minimum of the plot
     #[arg(
         long = "min-value",
         alias = "min",
@@ -50,34 +50,34 @@ pub struct PlotArgs {
         allow_negative_numbers = true
     )]
     min: Option<f64>,
-    /// Value of the last colour; without it: the greatest value drawn
+    /// Value of the last colour; default: the maximum of the plot
     #[arg(long, value_name = "V", allow_negative_numbers = true)]
     max_value: Option<f64>,
-    /// Draw no level finer than this one
+    /// Finest level to plot
     #[arg(long, value_name = "N")]
     level: Option<u8>,
-    /// Outline the patches
+    /// Draw outlines of patches
     #[arg(long)]
     outlines: bool,
-    /// Draw particles as dots: names of species, or all
+    /// Draw particles of these species as dots; `all` for all species
     #[arg(long, value_name = "SPECIES", value_delimiter = ',')]
     particles: Vec<String>,
-    /// How thick a slice of particles is, code length; without it: a cell of the finest level
+    /// Thickness of a slice of particles, in code length; default: a cell of the finest level
     #[arg(long, value_name = "LENGTH", conflicts_with_all = ["projection", "max"])]
     depth: Option<f64>,
-    /// Diameter of a particle's dot in pixels; without it: a 400th of the width
+    /// Diameter of particle dots in pixels; default: 1/400 of the width
     #[arg(long, value_name = "PX", requires = "particles")]
     dot: Option<f32>,
-    /// Width of the picture in pixels, 200 to 8192
+    /// Width of the plot in pixels, 200 to 8192
     #[arg(long, value_name = "PX", default_value_t = PlotOptions::default().width_px)]
     width: u32,
-    /// A colour map such as viridis or red-blue, also with -reversed behind it; without it: one that suits the field
+    /// Colour map, such as viridis or red-blue; append -reversed to reverse it; default: depends on the field
     #[arg(long, alias = "color-map", value_name = "NAME")]
     colour_map: Option<String>,
-    /// Text above the picture
+    /// Title
     #[arg(long)]
     title: Option<String>,
-    /// The PNG file; without it: FIELD_NNNNNN.png here
+    /// PNG file; default: FIELD_NNNNNN.png in the current directory
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -108,7 +108,7 @@ impl PlotArgs {
     }
 }
 
-/// The derived fields of the program, as a run of the snapshot's deck has them. Other programs' snapshots have none here.
+/// Returns the derived fields that this program defines for the snapshot's deck; `None` if it cannot build the simulation.
 fn derived_here(app: &App, snapshot: &Snapshot) -> Option<Vec<CustomField>> {
     let mut deck = Deck::parse("the snapshot's deck", &snapshot.attributes().config).ok()?;
     deck.set("run.device=cpu").ok()?;
@@ -130,7 +130,7 @@ fn derived_here(app: &App, snapshot: &Snapshot) -> Option<Vec<CustomField>> {
     Some(own.collect())
 }
 
-/// Temperature and number density of the gas, where the snapshot's units say what they are.
+/// Returns temperature and number density of the gas, if the snapshot has units.
 fn with_units(snapshot: &Snapshot) -> Vec<CustomField> {
     let attributes = snapshot.attributes();
     let units = CodeUnits {
@@ -145,7 +145,7 @@ fn with_units(snapshot: &Snapshot) -> Vec<CustomField> {
     };
     let weight = fact("mean_molecular_weight").unwrap_or(GasUnits::IONISED);
     let physical = GasUnits::of(&Units::from(units), weight);
-    let field = |name: &str, units: &str, arrays: &[&str], value: CellFunction| CustomField {
+    let field = |name: &str, units: &str, arrays: &[&str], value: FieldFunction| CustomField {
         name: name.into(),
         units: units.into(),
         arrays: arrays.iter().map(ToString::to_string).collect(),
@@ -164,7 +164,7 @@ fn with_units(snapshot: &Snapshot) -> Vec<CustomField> {
     ]
 }
 
-/// The arrays that all gas has.
+/// Arrays of the gas.
 const GAS: [&str; GAS_COMPONENTS] = [
     "density",
     "momentum_x",
@@ -173,11 +173,11 @@ const GAS: [&str; GAS_COMPONENTS] = [
     "energy",
 ];
 
-/// Draws a picture and prints where it is.
+/// Writes a plot and prints its path.
 pub fn plot(app: &App, arguments: &PlotArgs) -> Result<(), CommandError> {
     let snapshot = open(&arguments.snapshot.snapshot)?;
     let mut own = derived_here(app, &snapshot).unwrap_or_default();
-    // the first of a name is drawn: that of the program
+    // the first field of a name is used: that of the program
     own.extend(with_units(&snapshot));
     let bytes = nestar_plot::plot_with(&snapshot, &arguments.options(), &own)?;
     let field = arguments.field.replace('/', "_");

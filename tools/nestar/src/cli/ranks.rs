@@ -1,28 +1,28 @@
-//! A command as one or as several ranks, which an MPI launcher started or which are threads of this process: one of them
-//! speaks, and all end together.
+//! Runs a command on one or several ranks, started by an MPI launcher or as threads of this process. One rank prints, and all
+//! end together.
 
 use super::{CommandError, FAILED, INVALID_INPUT, guarded};
 use clap::Args;
 use nestar::engine::comm::{Ranks, RanksError, ThreadRank};
 use nestar::mpi::{JobStatus, Launch};
 
-/// How many ranks a command makes of its own process.
+/// Argument for the number of ranks in this process.
 #[derive(Args, Clone, Copy)]
 pub struct RanksArgs {
-    /// Ranks, as threads of this process: each takes a GPU, or its share of the cores. Across hosts an MPI launcher starts them
+    /// Number of ranks as threads of this process, each with a GPU or a share of the cores; use an MPI launcher for several hosts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     ranks: Option<u16>,
 }
 
 impl RanksArgs {
-    /// Whether several ranks are threads of this process.
+    /// Returns `true` if several ranks are threads of this process.
     pub fn are_several(self) -> bool {
         self.ranks.is_some_and(|ranks| ranks > 1)
     }
 }
 
-/// Does `work` as every rank of this process: as the one that an MPI launcher started, as all that the arguments ask for, or
-/// as the only one; the exit status. `work` is told what connects the ranks.
+/// Runs `work` on all ranks of this process: the one started by an MPI launcher, the requested threads, or a single one. `work`
+/// also gets the name of the library that connects the ranks. Returns the exit status.
 pub fn each<W>(arguments: RanksArgs, work: W) -> Result<u8, CommandError>
 where
     W: Fn(&Ranks, &str) -> Result<u8, CommandError> + Sync,
@@ -32,13 +32,13 @@ where
         1 => launched(&launch, work),
         size if launch.ranks().is_single() => as_threads(size, &work),
         _ => launched(&launch, |_, _| {
-            let why = "--ranks makes ranks of one process, but an MPI launcher has started several: leave it out";
+            let why = "--ranks starts ranks as threads of one process, but an MPI launcher has started several processes: omit --ranks";
             Err(CommandError::new(INVALID_INPUT, why))
         }),
     }
 }
 
-/// Does `work` as the rank that a launcher started, or as the only one.
+/// Runs `work` on the rank that a launcher started, or on a single rank.
 fn launched<W>(launch: &Launch, work: W) -> Result<u8, CommandError>
 where
     W: Fn(&Ranks, &str) -> Result<u8, CommandError>,
@@ -57,13 +57,13 @@ where
         }
         (JobStatus::Unresponsive, result) => {
             let failure = named(result.err().unwrap_or_else(|| CommandError::silent(None)));
-            failure.tell();
+            failure.print();
             launch.end_all(failure.status)
         }
     }
 }
 
-/// Does `work` as `size` ranks, each a thread.
+/// Runs `work` on `size` ranks, each a thread.
 fn as_threads<W>(size: usize, work: &W) -> Result<u8, CommandError>
 where
     W: Fn(&Ranks, &str) -> Result<u8, CommandError> + Sync,
@@ -81,7 +81,7 @@ where
     };
     let unstarted = |ranks: &Ranks, error: &std::io::Error| {
         let failure = CommandError::new(FAILED, format!("cannot start its thread: {error}"));
-        // the others would wait for it
+        // otherwise the other ranks would wait for it
         ranks.communicator().abort(&failure.message);
         failure
     };
@@ -98,7 +98,7 @@ where
     first_cause(ended, ranks[0].communicator().failure())
 }
 
-/// The exit status of ranks that have ended, or the failure of the one that the others only follow.
+/// Returns the exit status of ranks that have ended, or the error of the rank that failed first.
 fn first_cause(
     ended: Vec<Result<u8, CommandError>>,
     failure: Option<RanksError>,
@@ -119,12 +119,12 @@ fn first_cause(
 }
 
 impl CommandError {
-    /// A failure that another rank tells of.
+    /// Returns an error that another rank reports.
     fn silent(status: Option<u8>) -> Self {
         Self::new(status.unwrap_or(FAILED), "")
     }
 
-    /// The failure with the rank it happened on.
+    /// Adds the rank to the message, if there are several.
     fn of_rank(self, rank: usize, size: usize) -> Self {
         match size {
             1 => self,
@@ -136,7 +136,7 @@ impl CommandError {
     }
 }
 
-/// A note where several ranks compute on one GPU: every rank calls this.
+/// Returns a warning if several ranks use the same GPU. Collective.
 ///
 /// # Errors
 /// Another rank has failed.
@@ -149,7 +149,7 @@ pub fn shared_gpus(ranks: &Ranks, own: Option<[u8; 16]>) -> Result<Option<String
     };
     let count = (0..all.len()).filter(sharing).count();
     Ok((count > 0).then(|| {
-        format!("warning: {count} ranks share GPUs with others: one rank for each GPU is fastest (docs/cluster.md)")
+        format!("warning: {count} ranks share GPUs; one rank per GPU is fastest (docs/cluster.md)")
     }))
 }
 
@@ -159,8 +159,8 @@ mod tests {
     use nestar::engine::comm::{Ranks, ThreadRank};
 
     #[test]
-    fn a_gpu_of_two_ranks_is_told_of() {
-        let told = |gpus: [Option<u8>; 3]| {
+    fn a_gpu_shared_by_two_ranks_is_reported() {
+        let printed = |gpus: [Option<u8>; 3]| {
             let ranks = ThreadRank::connect(3).into_iter().zip(gpus);
             let started: Vec<_> = ranks
                 .map(|(rank, gpu)| {
@@ -171,9 +171,9 @@ mod tests {
             let notes = started.into_iter().map(|t| t.join().unwrap().unwrap());
             notes.map(|note| note.is_some()).collect::<Vec<_>>()
         };
-        assert_eq!(told([Some(1), Some(2), Some(1)]), [true; 3]);
-        assert_eq!(told([Some(1), Some(2), Some(3)]), [false; 3]);
-        assert_eq!(told([None; 3]), [false; 3]);
+        assert_eq!(printed([Some(1), Some(2), Some(1)]), [true; 3]);
+        assert_eq!(printed([Some(1), Some(2), Some(3)]), [false; 3]);
+        assert_eq!(printed([None; 3]), [false; 3]);
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_names_its_rank_where_there_are_several() {
+    fn a_failure_on_several_ranks_contains_the_rank() {
         let failure = || CommandError::new(1, "why");
         assert_eq!(failure().of_rank(2, 4).message, "rank 2 of 4: why");
         assert_eq!(failure().of_rank(0, 1).message, "why");

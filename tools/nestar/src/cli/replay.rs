@@ -1,4 +1,4 @@
-//! `nestar replay`: the step of a captured patch, or the calls of a function in a cell, once more.
+//! `nestar replay`: repeats the step of a captured patch, or the calls of a cell function.
 
 use super::{CommandError, FAILED, positive, print};
 use clap::Args;
@@ -11,23 +11,23 @@ use nestar_deck::Deck;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// What to repeat.
+/// Arguments of `nestar replay`.
 #[derive(Args)]
 pub struct ReplayArgs {
-    /// The file `capture.toml` of a run that an unphysical cell has ended, or `unfinished-cell.toml` of one that a function has ended
+    /// File `capture.toml` of a run that stopped at an unphysical cell, or `unfinished-cell.toml` of one that stopped in a function
     capture: PathBuf,
-    /// Replace a value of the run's deck, to see what helps (of a capture, of its table [hydro]); may be given several times
+    /// Set a value of the run's deck (for a capture: of its table [hydro]), to test a remedy; may be repeated
     #[arg(long = "set", value_name = "TABLE.KEY=VALUE")]
     overrides: Vec<String>,
-    /// Length of the step in place of that of the run's last attempt
+    /// Time step; default: that of the run's last attempt
     #[arg(long, value_parser = positive)]
     dt: Option<f64>,
 }
 
-/// Repeats the step, or the calls in a cell, on the CPU and prints what each pass or call makes of the cell.
+/// Repeats the step or the calls on the CPU and prints the cell after each pass or call.
 ///
 /// # Errors
-/// The file cannot be read; without changes, the step does not give the bits that the run found.
+/// The file cannot be read, or an unchanged step does not reproduce the bits of the run.
 pub fn replay(app: &App, arguments: &ReplayArgs) -> Result<(), CommandError> {
     let text = std::fs::read_to_string(&arguments.capture).unwrap_or_default();
     match text.starts_with("cell_case") {
@@ -36,14 +36,14 @@ pub fn replay(app: &App, arguments: &ReplayArgs) -> Result<(), CommandError> {
     }
 }
 
-/// Whether the numbers are the same, bit by bit.
+/// Returns `true` if the numbers are bitwise equal.
 fn same_bits(a: &[f64], b: &[f64]) -> bool {
     a.iter()
         .map(|x| x.to_bits())
         .eq(b.iter().map(|x| x.to_bits()))
 }
 
-/// Calls the function in the cell, with the settings of the run and those that replace them.
+/// Repeats the calls of a cell function with the settings of the run and the overrides.
 fn replay_cell(app: &App, arguments: &ReplayArgs) -> Result<(), CommandError> {
     let case = Replays::read(&arguments.capture)?;
     let name = arguments.capture.file_name().unwrap_or_default();
@@ -70,17 +70,17 @@ fn replay_cell(app: &App, arguments: &ReplayArgs) -> Result<(), CommandError> {
         false => Err(CommandError::new(
             FAILED,
             format!(
-                "the run was given {:?}, in other bits: was the file written by another version?",
+                "the run got {:?}, which differs in its bits: was the file written by another version?",
                 case.given
             ),
         )),
     }
 }
 
-/// The cell before the calls and after each of them.
+/// Formats the cell before the calls and after each call.
 fn calls_text(case: &CellCase, calls: &[CellCallResult]) -> String {
     let mut text = format!(
-        "{}\n\n`{}` on level {}: a step of `{}` from t = {} by {:e}, in {} precision; {} calls were made before\n\n{:<16} {:>5}",
+        "{}\n\n`{}` on level {}: step of `{}` from t = {} with dt = {:e}, {} precision, after {} calls\n\n{:<16} {:>5}",
         case.why,
         case.function,
         case.level,
@@ -110,7 +110,7 @@ fn calls_text(case: &CellCase, calls: &[CellCallResult]) -> String {
         let (given, carried, sums) = (&last.given, &last.carried, &last.sums);
         let _ = write!(
             text,
-            "\n\nthe last call gives {given:?}, hands on {carried:?}, and {sums:?} to be summed\n"
+            "\n\nresult of the last call: {given:?}; carried state: {carried:?}; sums: {sums:?}\n"
         );
     }
     text
@@ -137,7 +137,7 @@ fn replay_patch(arguments: &ReplayArgs) -> Result<(), CommandError> {
         false => Err(CommandError::new(
             FAILED,
             format!(
-                "the run found {:?}, in other bits: was the file written by another version?",
+                "the run found {:?}, which differs in its bits: was the file written by another version?",
                 capture.after
             ),
         )),
@@ -160,13 +160,13 @@ fn head(capture: &Capture, dt: f64) -> String {
     let precision = format!("{precision:?}").to_lowercase();
     format!(
         "{why}\n\n\
-         cell {cell:?} of patch {patch:?} on level {level}: a step of `{field}` from t = {time} by {dt:e}, in {precision} \
+         cell {cell:?} of patch {patch:?} on level {level}: step of `{field}` from t = {time} with dt = {dt:e}, {precision} \
          precision\n\
-         cells are {width:?} wide; {layers} layers of ghost cells were kept\n\n"
+         cell width {width:?}; {layers} layers of ghost cells\n\n"
     )
 }
 
-/// What each pass makes of the cell.
+/// Formats the cell after each pass.
 fn table(capture: &Capture, config: &HydroConfig, passes: &[ReplayPass]) -> String {
     let names = [
         "density",
@@ -193,10 +193,13 @@ fn table(capture: &Capture, config: &HydroConfig, passes: &[ReplayPass]) -> Stri
     row("before the step", &capture.before());
     for (n, pass) in passes.iter().enumerate() {
         let fluxes = match n {
-            0 => "the scheme's fluxes".into(),
-            _ => format!("round {n}: {} cells first order", pass.first_order),
+            0 => "fluxes of the scheme".into(),
+            _ => format!("pass {n}: {} cells first order", pass.first_order),
         };
-        row(&format!("{fluxes}, {} bad", pass.unphysical), &pass.state);
+        row(
+            &format!("{fluxes}, {} unphysical", pass.unphysical),
+            &pass.state,
+        );
     }
     text
 }

@@ -17,41 +17,41 @@ use nestar::systems::units::Units;
 use nestar::{App, engine};
 use std::path::PathBuf;
 
-/// How to run.
+/// Arguments of `nestar run`.
 #[derive(Args)]
 pub struct RunArgs {
     #[command(flatten)]
     deck: DeckArgs,
     #[command(flatten)]
     pub ranks: RanksArgs,
-    /// Directory of the run, in place of output.directory; an earlier run in it is moved aside
+    /// Directory of the run, overrides output.directory; an earlier run in it is moved to a subdirectory
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Continue from the latest snapshot in the run's directory; without one, start from the beginning
+    /// Continue from the latest snapshot in the run's directory; start from the beginning if there is none
     #[arg(long)]
     resume: bool,
-    /// Begin with the state of a snapshot (NNNNNN.zarr), or of the latest in a run's directory, in place of run.start_from
+    /// Start from the state of a snapshot (NNNNNN.zarr) or of the latest snapshot of a run, overrides run.start_from
     #[arg(long, value_name = "SNAPSHOT")]
     from: Option<PathBuf>,
-    /// Threads, in place of run.threads; 0: all cores
+    /// Number of threads, overrides run.threads; 0: all cores
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<u32>,
-    /// Device, in place of run.device: auto, cpu, cuda or emulated
+    /// Device, overrides run.device: auto, cpu, cuda or emulated
     #[arg(long)]
     device: Option<String>,
-    /// Check the whole hierarchy after every regrid
+    /// Check the consistency of the hierarchy after every regrid
     #[arg(long)]
     audit: bool,
-    /// Show nothing but errors; the log is written all the same
+    /// Print only errors; the log is still written
     #[arg(long, short)]
     quiet: bool,
-    /// Log file, in place of run.log in the run's directory
+    /// Log file; default: run.log in the run's directory
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 }
 
 impl RunArgs {
-    /// The run's directory in place of the deck's: a deck that a run has written stands for the directory in which it lies, so
+    /// Returns the directory of the run, if it differs from that of the deck. A deck written by a run refers to its own directory, so
     /// that a run may be moved.
     fn directory(&self) -> Option<PathBuf> {
         let deck = &self.deck.deck;
@@ -65,16 +65,16 @@ impl RunArgs {
         self.output.clone().or_else(own)
     }
 
-    /// The arguments that stand for keys of the deck.
+    /// Returns the arguments as overrides of the deck.
     fn changes(&self) -> Vec<String> {
         let threads = self.threads.map(|n| format!("run.threads={n}"));
         let device = self.device.as_ref().map(|d| format!("run.device={d}"));
         let audit = self.audit.then(|| "run.audit=true".to_string());
-        // so that run.toml names the directory it stands in
+        // so that run.toml names its own directory
         let output = self.directory();
         let output = output.as_ref().and_then(|path| path.to_str());
         let output = output.map(|path| format!("output.directory={}", toml_text(path)));
-        // run.toml lies elsewhere than the deck
+        // run.toml is not in the directory of the deck
         let from = self
             .from
             .as_ref()
@@ -86,7 +86,7 @@ impl RunArgs {
     }
 }
 
-/// A text as TOML writes it.
+/// Quotes a text for TOML.
 fn toml_text(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{escaped}\"")
@@ -98,7 +98,7 @@ impl From<RanksError> for CommandError {
     }
 }
 
-/// Runs a deck as one of the ranks, of which the first reports; the exit status. `library` is what connects them.
+/// Runs a deck on one of the ranks, which are connected by `library`; rank 0 reports. Returns the exit status.
 pub fn run(
     app: &App,
     arguments: &RunArgs,
@@ -110,23 +110,23 @@ pub fn run(
     let settings = sim.engine().settings.clone();
     let directory = arguments.directory();
     let directory = directory.unwrap_or_else(|| settings.output.directory.into());
-    let speaks = ranks.rank() == 0;
+    let is_first = ranks.rank() == 0;
     let log = arguments.log.clone();
     let reporter = Reporter::new(ReportOptions {
-        quiet: arguments.quiet || !speaks,
-        log: speaks.then(|| log.unwrap_or_else(|| directory.join("run.log"))),
+        quiet: arguments.quiet || !is_first,
+        log: is_first.then(|| log.unwrap_or_else(|| directory.join("run.log"))),
         max_steps: settings.time.max_steps,
     });
     let head = sim.with(|sim| {
-        if speaks {
+        if is_first {
             restart::expect_stored_particles(sim, arguments.resume.then_some(&*directory));
         }
         head(app, arguments, sim)
     });
-    head.iter().for_each(|line| reporter.tell(line));
+    head.iter().for_each(|line| reporter.print(line));
     if !ranks.is_single() {
-        let lines = together(ranks, library, sim.engine())?;
-        lines.iter().for_each(|line| reporter.tell(line));
+        let lines = describe_ranks(ranks, library, sim.engine())?;
+        lines.iter().for_each(|line| reporter.print(line));
     }
     let options = MonitorOptions {
         output: Some(directory),
@@ -134,13 +134,10 @@ pub fn run(
         one_process: ranks.is_single() || arguments.ranks.are_several(),
         continuation: resuming_command(app),
     };
-    status(
-        app,
-        sim.run_monitored(&reporter, options, where_the_time_went),
-    )
+    status(app, sim.run_monitored(&reporter, options, describe_phases))
 }
 
-/// The exit status of a run that has ended.
+/// Returns the exit status of a run that has ended.
 fn status(app: &App, result: Result<RunSummary, Error>) -> Result<u8, CommandError> {
     let error = match result {
         Ok(summary) => return Ok(if summary.interrupted { INTERRUPTED } else { 0 }),
@@ -155,7 +152,7 @@ fn status(app: &App, result: Result<RunSummary, Error>) -> Result<u8, CommandErr
     Err(failure)
 }
 
-/// The first lines of a run: what runs, where, with how much memory.
+/// Returns the first lines of a run: program, device and memory.
 fn head(app: &App, arguments: &RunArgs, sim: &mut engine::Engine) -> Vec<String> {
     let patch = memory::patch_bytes(sim);
     let root = patch * memory::root_patches(sim);
@@ -169,26 +166,34 @@ fn head(app: &App, arguments: &RunArgs, sim: &mut engine::Engine) -> Vec<String>
         ),
         format!(
             "device: {}, threads: {}, precision: {}",
-            place(compute),
+            describe_device(compute),
             rayon::current_num_threads(),
             format!("{:?}", sim.precision()).to_lowercase()
         ),
         format!(
-            "memory: {} for the fields of the root grid ({} patches), {} for every further patch",
+            "memory: {} for the fields of the root grid ({} patches), {} per additional patch",
             memory::format_bytes(root),
             memory::root_patches(sim),
             memory::format_bytes(patch)
         ),
     ];
-    let items = memory::items(sim, memory::root_patches(sim) as usize);
-    lines.extend(items.into_iter().map(|line| format!("memory of {line}")));
+    let particles = memory::particle_memory(sim, memory::root_patches(sim) as usize);
+    lines.extend(
+        particles
+            .into_iter()
+            .map(|line| format!("memory of {line}")),
+    );
     lines.extend(note.map(|why| format!("no GPU is used: {why}")));
     lines.extend(Units::find(sim).iter().flat_map(Units::described));
     lines
 }
 
-/// What a run of several ranks has to say about them; every rank calls this.
-fn together(ranks: &Ranks, library: &str, sim: &engine::Engine) -> Result<Vec<String>, RanksError> {
+/// Describes the ranks of a run. Collective.
+fn describe_ranks(
+    ranks: &Ranks,
+    library: &str,
+    sim: &engine::Engine,
+) -> Result<Vec<String>, RanksError> {
     let compute = sim.world.resource::<ComputeDevice>();
     let device = compute.device.as_ref();
     let placement = ranks.communicator().placement();
@@ -205,13 +210,13 @@ fn together(ranks: &Ranks, library: &str, sim: &engine::Engine) -> Result<Vec<St
         && placement.cores == 1
         && placement.local_size < engine::comm::Placement::host_cores();
     lines.extend(bound.then(|| {
-        "warning: ranks are bound to one core each: bind them to several, or none, for more threads (docs/cluster.md)".into()
+        "warning: each rank is bound to one core; bind ranks to several cores, or to none, to use more threads (docs/cluster.md)".into()
     }));
     Ok(lines)
 }
 
-/// Where the run computes.
-pub fn place(compute: &ComputeDevice) -> String {
+/// Describes the device of the run.
+pub fn describe_device(compute: &ComputeDevice) -> String {
     let lanes = match LaneChoice::Auto.available() {
         LaneChoice::Avx512 => "AVX-512",
         LaneChoice::Avx2 => "AVX2",
@@ -223,54 +228,59 @@ pub fn place(compute: &ComputeDevice) -> String {
     }
 }
 
-/// The share of each phase in the wall time, and what had to be repaired.
-fn where_the_time_went(sim: &engine::Engine, wall: f64) -> String {
+/// Reports the time of each phase, the load imbalance, corrected cells and device traffic.
+fn describe_phases(sim: &engine::Engine, wall: f64) -> String {
     let counters = sim.world.resource::<RunCounters>();
-    let shares = shares_of_phases(counters, wall, "snapshots and all else");
-    let mut lines = vec![format!("time went into: {shares}")];
+    let fractions = phase_fractions(counters, wall, "snapshots and other");
+    let mut lines = vec![format!("time per phase: {fractions}")];
     let ranks = sim.world.resource::<Ranks>();
     if !ranks.is_single() {
         let imbalance = 100.0 * counters.work.imbalance(ranks.size());
         lines.push(format!(
-            "imbalance: the busiest rank of each step had {imbalance:.1}% more work than the mean"
+            "load imbalance: the busiest rank had {imbalance:.1}% more work than the mean, averaged over steps"
         ));
     }
-    let (mended, retried) = (counters.fallback_cells, counters.retried_steps);
-    if mended + retried > 0 {
+    let (corrected, retried) = (counters.fallback_cells, counters.retried_steps);
+    if corrected + retried > 0 {
         lines.push(format!(
-            "mended with first-order fluxes: {mended} cells; taken again with a smaller step: {retried} steps"
+            "first-order fluxes used in {corrected} cells; {retried} steps retried with a smaller time step"
         ));
     }
     if let Some(device) = &sim.world.resource::<ComputeDevice>().device {
         let counters = device.counters();
         let [up, down] = [counters.bytes_up, counters.bytes_down].map(memory::format_bytes);
         lines.push(format!(
-            "between host and device: {up} up, {down} down; {} launches, {} waits",
+            "device traffic: {up} to device, {down} to host; {} launches, {} synchronisations",
             counters.launches, counters.synchronisations
         ));
     }
     lines.join("\n")
 }
 
-/// The share of each phase, and of the `rest`, in the wall time; the initial state was made before the clock started.
-pub fn shares_of_phases(counters: &RunCounters, wall: f64, rest: &str) -> String {
+/// Returns the fraction of wall time of each phase and of the `rest`, without the initial state.
+pub fn phase_fractions(counters: &RunCounters, wall: f64, rest: &str) -> String {
     let phases = Phase::ALL.into_iter().zip(counters.seconds);
     let phases = phases.filter(|(phase, s)| *phase != Phase::Initialise && *s > 0.0);
     let named = |(phase, seconds)| (format!("{phase:?}").to_lowercase(), seconds);
-    let mut shares: Vec<(String, f64)> = phases.map(named).collect();
-    let known: f64 = shares.iter().map(|(_, seconds)| seconds).sum();
-    shares.push((rest.to_string(), (wall - known).max(0.0)));
-    let share = |(name, seconds): &(String, f64)| format!("{name} {:.1}%", 100.0 * seconds / wall);
-    shares.iter().map(share).collect::<Vec<_>>().join(", ")
+    let mut fractions: Vec<(String, f64)> = phases.map(named).collect();
+    let known: f64 = fractions.iter().map(|(_, seconds)| seconds).sum();
+    fractions.push((rest.to_string(), (wall - known).max(0.0)));
+    let fraction =
+        |(name, seconds): &(String, f64)| format!("{name} {:.1}%", 100.0 * seconds / wall);
+    fractions
+        .iter()
+        .map(fraction)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
-/// The command that continues this one.
+/// Returns the command that continues this run.
 fn resuming_command(app: &App) -> String {
     let mut words: Vec<String> = std::env::args().skip(1).map(|word| quoted(&word)).collect();
     if !words.iter().any(|word| word == "--resume") {
         words.push("--resume".into());
     }
-    // Nestar itself is installed, others are run from where they were built
+    // nestar is installed; other programs are run from the directory of their build
     let program = match app.name() {
         "nestar" => None,
         _ => std::env::args().next().map(|program| quoted(&program)),
@@ -279,7 +289,7 @@ fn resuming_command(app: &App) -> String {
     format!("{program} {}", words.join(" "))
 }
 
-/// The command that continues a run that memory ended.
+/// Returns the command that continues a run after a shortage of memory.
 fn with_more_memory(app: &App, shortage: &Shortage) -> String {
     let change = match shortage.limit.source {
         LimitSource::Limit => format!("run.memory_limit={}", shortage.needed.div_ceil(1 << 20)),
@@ -291,7 +301,7 @@ fn with_more_memory(app: &App, shortage: &Shortage) -> String {
     )
 }
 
-/// A word as a shell reads it back.
+/// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./:,@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

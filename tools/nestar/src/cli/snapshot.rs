@@ -1,21 +1,21 @@
-//! `nestar info` and `nestar digest`, and what all commands on snapshots share.
+//! `nestar info` and `nestar digest`, and arguments shared by commands on snapshots.
 
 use super::{CommandError, INVALID_INPUT, print};
 use clap::Args;
 use nestar::snapshot::{self, Snapshot};
 use std::path::{Path, PathBuf};
 
-/// A snapshot.
+/// Argument for one snapshot.
 #[derive(Args)]
 pub struct SnapshotArgs {
-    /// A snapshot (NNNNNN.zarr), or the directory of a run, whose latest snapshot is taken
+    /// Snapshot (NNNNNN.zarr), or directory of a run for its latest snapshot
     pub snapshot: PathBuf,
 }
 
-/// Snapshots.
+/// Argument for several snapshots.
 #[derive(Args)]
 pub struct SnapshotsArgs {
-    /// Snapshots (NNNNNN.zarr), or directories of runs, whose latest snapshots are taken
+    /// Snapshots (NNNNNN.zarr), or directories of runs for their latest snapshots
     #[arg(required = true, value_name = "SNAPSHOT")]
     snapshots: Vec<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `nestar verify`: the same run on two devices, and whether they agree in every bit; and whether stores are whole.
+//! `nestar verify`: compares runs on two devices bitwise, and verifies checksums of snapshots.
 
 use super::{CommandError, FAILED, INVALID_INPUT, print};
 use crate::scratch::Scratch;
@@ -11,50 +11,49 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What to compare.
+/// Arguments of `nestar verify`.
 #[derive(Args)]
 pub struct VerifyArgs {
-    /// The decks; or snapshots (NNNNNN.zarr) and directories of runs, of which every byte is read and compared with its
-    /// checksums
+    /// Decks to run; or snapshots (NNNNNN.zarr) and directories of runs, whose checksums are verified
     #[arg(required = true, value_name = "DECK_OR_STORE")]
     decks: Vec<PathBuf>,
-    /// Replace a value of all decks; may be given several times
+    /// Set a value in all decks; may be repeated
     #[arg(long = "set", value_name = "TABLE.KEY=VALUE")]
     overrides: Vec<String>,
-    /// The two devices
+    /// Two devices
     #[arg(long, value_delimiter = ',', default_value = "cpu,cuda")]
     devices: Vec<String>,
-    /// The precisions
+    /// Precisions
     #[arg(long, value_delimiter = ',', default_value = "single,double")]
     precisions: Vec<String>,
-    /// Most root cells along an axis
+    /// Maximum number of root cells along an axis
     #[arg(long, default_value_t = 32)]
     cells: u32,
-    /// Most refined levels
+    /// Maximum number of refined levels
     #[arg(long, default_value_t = 2)]
     levels: usize,
-    /// Root steps
+    /// Number of root steps
     #[arg(long, default_value_t = 3)]
     steps: u64,
 }
 
-/// Runs each deck, made small, on both devices and compares the digests of the final snapshots.
+/// Runs a small version of each deck on both devices and compares the digests of the final snapshots.
 pub fn verify(app: &App, arguments: &VerifyArgs) -> Result<(), CommandError> {
     let [first, second] = arguments.devices.as_slice() else {
         return Err(CommandError::new(
             INVALID_INPUT,
-            "--devices takes two devices: cpu,cuda",
+            "--devices needs two devices, such as cpu,cuda",
         ));
     };
     let (stores, decks): (Vec<_>, Vec<_>) = arguments.decks.iter().partition(|path| path.is_dir());
     for store in stores {
-        whole(store)?;
+        verify_checksums(store)?;
     }
     let mut different = 0;
     for deck in &decks {
         for precision in &arguments.precisions {
-            let one = result(app, arguments, deck, precision, first)?;
-            let other = result(app, arguments, deck, precision, second)?;
+            let one = final_digest(app, arguments, deck, precision, first)?;
+            let other = final_digest(app, arguments, deck, precision, second)?;
             let verdict = if one == other {
                 "equal".to_string()
             } else {
@@ -77,15 +76,15 @@ pub fn verify(app: &App, arguments: &VerifyArgs) -> Result<(), CommandError> {
     Err(CommandError::new(FAILED, message))
 }
 
-/// Refuses a store, or a run with a snapshot, that is not whole.
-fn whole(store: &Path) -> Result<(), CommandError> {
+/// Verifies the checksums of a snapshot or of all snapshots of a run.
+fn verify_checksums(store: &Path) -> Result<(), CommandError> {
     let snapshots = match store.join("snapshots").is_dir() {
         true => nestar::snapshot::list_complete(store)?,
         false => vec![store.to_path_buf()],
     };
     for path in &snapshots {
         Snapshot::open(path)?.verify(|_| ())?;
-        print(&format!("{:<40} whole\n", path.display().to_string()))?;
+        print(&format!("{:<40} intact\n", path.display().to_string()))?;
     }
     if snapshots.is_empty() {
         let message = format!(
@@ -97,8 +96,8 @@ fn whole(store: &Path) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The digest of the final snapshot of a small run of a deck.
-fn result(
+/// Returns the digest of the final snapshot of a small run.
+fn final_digest(
     app: &App,
     arguments: &VerifyArgs,
     deck: &Path,
@@ -106,7 +105,7 @@ fn result(
     device: &str,
 ) -> Result<String, CommandError> {
     let directory = Scratch::new()?;
-    let mut sim = small(app, arguments, deck, precision, device)?;
+    let mut sim = small_simulation(app, arguments, deck, precision, device)?;
     sim.run_with(RunOptions {
         output: Some(directory.path().to_path_buf()),
         resume: false,
@@ -119,8 +118,8 @@ fn result(
     Ok(digest(&Snapshot::open(&path)?)?)
 }
 
-/// The deck with few cells, levels and steps.
-fn small(
+/// Creates the simulation of a deck with few cells, levels and steps.
+fn small_simulation(
     app: &App,
     arguments: &VerifyArgs,
     path: &Path,
@@ -134,8 +133,8 @@ fn small(
         }
         Ok(app.simulation(deck)?)
     };
-    let mut whole = read(&["run.device=cpu".into()])?;
-    let settings = &whole.engine().settings;
+    let mut full = read(&["run.device=cpu".into()])?;
+    let settings = &full.engine().settings;
     let cells = settings.domain.cells.map(|n| n.min(arguments.cells));
     let max_level = settings.mesh.max_level.min(arguments.levels);
     read(&[

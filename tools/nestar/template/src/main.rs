@@ -1,16 +1,16 @@
-//! NAME: gas with drag, and whatever you make of it.
+//! NAME: gas with linear drag.
 
 use nestar::prelude::*;
 
-/// Linear drag: the gas comes to rest, and what it had of kinetic energy is lost.
+/// Linear drag: the momentum decays exponentially, and the lost kinetic energy is removed.
 #[deck]
 pub struct Drag {
-    /// Inverse of the time in which the momentum falls to 1/e.
+    /// Decay rate of the momentum.
     #[key(default = 10.0, unit = "1/time", min = 0.0)]
     pub rate: f64,
 }
 
-/// The gas of a cell after a step: runs on CPUs and GPUs with the same bits.
+/// Returns the state of a cell after a step of drag; gives the same bits on CPUs and GPUs.
 #[device]
 fn drag<R: Real>(u: Conserved<R>, at: &Place<R>, rate: R) -> Conserved<R> {
     let keep = exp(-rate * at.dt);
@@ -23,13 +23,13 @@ fn drag<R: Real>(u: Conserved<R>, at: &Place<R>, rate: R) -> Conserved<R> {
 
 impl Plugin for Drag {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        // functions of `#[device]` stand here as types; their numbers follow in order, `[]` for none
+        // a `#[device]` function is passed as a type, followed by its parameters in order (`[]` for none)
         sim.source::<Gas, drag>([self.rate]);
         Ok(())
     }
 }
 
-/// What the program has beside Nestar's own physics: a deck switches a plugin on by its table, here `[drag]`.
+/// Adds the plugin to Nestar; a deck activates it by its table `[drag]`.
 fn program(app: App) -> App {
     app.program(nestar::program!()).plugin::<Drag>("drag")
 }
@@ -44,7 +44,7 @@ mod tests {
 
     const DECK: &str = include_str!("../NAME.toml");
 
-    /// On one rank and on two, on the CPU and as a GPU computes it, and after a restart.
+    /// On one and several ranks, on the CPU and an emulated GPU, and after a restart.
     #[test]
     fn runs_have_the_same_bits_everywhere() {
         let app = program(App::default());

@@ -1,4 +1,4 @@
-//! What the commands print.
+//! Tests of the output of commands.
 
 use crate::{BLAST, Outcome, Place, SPECIES};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ fn scenarios() -> PathBuf {
 }
 
 #[test]
-fn pictures_are_drawn_and_wrong_options_refused() {
+fn plots_are_drawn_and_invalid_options_are_errors() {
     let place = Place::with(BLAST);
     place
         .nestar(&["run", "deck.toml", "--set", "time.max_steps=2"])
@@ -30,7 +30,7 @@ fn pictures_are_drawn_and_wrong_options_refused() {
         ("--field presure", "did you mean \"pressure\"?"),
         ("--slice=-3", "slice"),
         ("--slice 0 --projection", "cannot be used with"),
-        ("--axis w", "it is x, y or z"),
+        ("--axis w", "must be x, y or z"),
     ];
     for (options, text) in wrong {
         let arguments = ["plot", "run"].into_iter().chain(options.split(' '));
@@ -44,7 +44,7 @@ fn pictures_are_drawn_and_wrong_options_refused() {
 }
 
 #[test]
-fn units_are_told_and_temperatures_drawn_in_kelvin() {
+fn units_are_printed_and_temperatures_plotted_in_kelvin() {
     let words = "[units]\nlength = \"kpc\"\nmass = \"Msun\"\nvelocity = \"km/s\"\n";
     let place = Place::with(&format!("{BLAST}{words}"));
     let told = [
@@ -105,7 +105,7 @@ fn particles_are_drawn_as_dots_and_as_densities() {
         assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
     }
     for (options, text) in [
-        ("--particles dust", "There are dark, dye"),
+        ("--particles dust", "known are dark, dye"),
         ("--field particles/drak", "did you mean \"particles/dark\"?"),
         (
             "--field particles/dark --max",
@@ -124,7 +124,7 @@ fn particles_are_drawn_as_dots_and_as_densities() {
         .complains(&["the snapshot has no particles"]);
 }
 
-/// The arguments are right where it is the run that is missing.
+/// The arguments are valid if the error is the missing run.
 #[test]
 fn the_pictures_that_decks_propose_can_be_asked_for() {
     let place = Place::new();
@@ -207,20 +207,20 @@ fn a_checked_deck_is_a_deck_again() {
     let first = place.nestar(&["check", "deck.toml"]);
     first.has_status(0);
     for text in [
-        "# initial hierarchy: 40.0 KiB a patch",
+        "# initial hierarchy: 40.0 KiB per patch",
         "#     0         8         4096   320.0 KiB",
         "# memory of fields and tables: ",
         "#      2 ranks: ",
-        "# output: about 2 snapshots, each at most ",
-        "# duration, if hierarchy and steps stay as they begin",
-        "cells/s (measured here",
+        "# output: about 2 snapshots, at most ",
+        "# duration with constant hierarchy and time step",
+        "cells/s (measured on this machine",
         "#   2 Fluid",
     ] {
         assert!(first.out.contains(text), "no {text:?} in\n{}", first.out);
     }
     assert!(!place.0.join("run").exists());
     let timed = place.nestar(&["check", "deck.toml", "--rate", "1e6"]);
-    // 12 root steps of 8 + 64 patches, at half the length on the finer level
+    // 12 root steps of 8 + 64 patches, with two steps of the finer level each
     let expected = "12 root steps, 8.36e5 cell updates, at 1.00e6 cells/s (--rate) 1s";
     assert!(timed.out.contains(expected), "{}", timed.out);
     place.write("resolved.toml", &first.out);
@@ -257,7 +257,7 @@ fn every_shipped_deck_passes_the_check() {
     let mut count = 0;
     for deck in decks {
         let deck = deck.to_string_lossy();
-        // the order needs all of the deck, but no hierarchy; the root grid is enough of that here
+        // the order of systems needs no hierarchy, so the root grid suffices
         let commands: [&[&str]; 2] = [
             &["order", &deck],
             &["check", &deck, "--set", "mesh.max_level=0"],

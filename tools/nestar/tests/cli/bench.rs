@@ -1,13 +1,13 @@
-//! `nestar bench`: what it measures and how it is asked.
+//! Tests of `nestar bench`.
 
 use crate::Place;
 use serde_json::Value;
 
-/// The figures that `nestar bench` with the given arguments writes.
+/// Returns the results of `nestar bench` with these arguments.
 fn figures(place: &Place, arguments: &[&str]) -> Value {
     let outcome = place.nestar(&[&["bench", "--json", "-"][..], arguments].concat());
     outcome.has_status(0);
-    // nothing but JSON on the standard output
+    // standard output contains only JSON
     serde_json::from_str(&outcome.out).unwrap_or_else(|e| panic!("{e}:\n{}", outcome.out))
 }
 
@@ -61,7 +61,7 @@ fn every_case_gives_rates_in_both_precisions() {
     assert_eq!(finest, 4, "three levels of refinement");
 }
 
-/// Two ranks do the work of one: a box that is twice as long, with as many patches as on one rank.
+/// Weak scaling: two ranks compute a box of twice the length, with the same number of patches per rank.
 #[test]
 fn ranks_measure_one_simulation_together() {
     let place = Place::new();
@@ -88,7 +88,7 @@ fn a_text_for_people_and_a_file_for_programs_come_together() {
     let outcome = place.nestar(&arguments.split(' ').collect::<Vec<_>>());
     outcome
         .has_status(0)
-        .tells(&["measures uniform 16^3, single"]);
+        .tells(&["measuring uniform 16^3, single"]);
     for text in [
         "machine: ",
         "device: CPU, ",
@@ -132,11 +132,11 @@ fn a_profile_names_the_kernels_of_a_device() {
 }
 
 #[test]
-fn what_a_benchmark_is_asked_wrongly_is_told() {
+fn invalid_arguments_of_a_benchmark_are_errors() {
     let place = Place::new();
     let cases = [
         ("uniforn", "a similar value exists: 'uniform'"),
-        ("--cells 12", "it must be a multiple of 8"),
+        ("--cells 12", "must be a multiple of 8"),
         ("--steps 0", "--steps"),
         ("--device gpu", "run.device"),
         ("--set hydro.gama=1", "did you mean `gamma`?"),
@@ -150,6 +150,6 @@ fn what_a_benchmark_is_asked_wrongly_is_told() {
     let outcome = place.nestar(&small.split(' ').collect::<Vec<_>>());
     outcome.has_status(4).complains(&[
         "uniform 32^3, single: too little memory",
-        "--cells with fewer",
+        "use fewer --cells",
     ]);
 }

@@ -1,9 +1,9 @@
-//! What a run finds in its directory and leaves there: nothing is lost, and nothing of others is touched.
+//! Tests of the run directory: existing files are neither lost nor overwritten.
 
 use crate::{BLAST, Place};
 
 #[test]
-fn a_run_that_was_moved_goes_on_where_it_lies() {
+fn a_moved_run_resumes_in_its_new_directory() {
     let place = Place::with(BLAST);
     let short = ["run", "deck.toml", "--set", "time.max_steps=3"];
     place.nestar(&short).has_status(0);
@@ -23,7 +23,7 @@ fn a_run_that_was_moved_goes_on_where_it_lies() {
 }
 
 #[test]
-fn a_file_in_the_place_of_the_directory_is_named() {
+fn a_file_instead_of_the_directory_is_reported() {
     let place = Place::with(BLAST);
     place.write("taken", "");
     for ranks in ["1", "3"] {
@@ -46,7 +46,7 @@ fn a_file_in_the_place_of_the_directory_is_named() {
 }
 
 #[test]
-fn what_values_mean_is_kept_unless_an_override_says_otherwise() {
+fn resuming_with_changed_physics_needs_an_override() {
     let place = Place::with(BLAST);
     place
         .nestar(&["run", "deck.toml", "--set", "time.max_steps=3"])
@@ -99,9 +99,9 @@ fn a_run_branches_off_any_snapshot() {
 }
 
 #[test]
-fn files_that_are_not_this_runs_stay_as_they_are() {
+fn files_of_other_runs_are_not_modified() {
     let place = Place::with(BLAST);
-    // a deck of the user's own
+    // a file of the user
     place.write("run.toml", BLAST);
     let here = ["run", "run.toml", "--output", "."];
     place
@@ -109,7 +109,7 @@ fn files_that_are_not_this_runs_stay_as_they_are() {
         .has_status(2)
         .complains(&["run.toml was not written by a run", "--output"]);
     assert_eq!(place.read("run.toml"), BLAST);
-    // a run that is at work
+    // a run in progress
     std::fs::create_dir(place.0.join("run")).expect("a new directory");
     place.write("run/run.log", "the log of a run at work\n");
     let lock = std::fs::File::create(place.0.join("run/.lock")).expect("a new file");
@@ -120,7 +120,7 @@ fn files_that_are_not_this_runs_stay_as_they_are() {
         .complains(&["another run is at work in run"]);
     assert_eq!(place.read("run/run.log"), "the log of a run at work\n");
     drop(lock);
-    // a log of the user's choice is continued
+    // a log at a path of the user is appended to
     place.write("mine.log", "before\n");
     let logged = [
         "run",
@@ -172,7 +172,7 @@ fn nothing_is_written_through_links_out_of_the_directory() {
 }
 
 #[test]
-fn damaged_rows_are_kept_and_the_whole_ones_continued() {
+fn damaged_rows_are_kept_and_complete_rows_continued() {
     let place = Place::with(BLAST);
     let run = |more: &[&str]| place.nestar(&[&["run", "deck.toml"], more].concat());
     run(&["--set", "time.max_steps=6"]).has_status(0);
@@ -194,7 +194,7 @@ fn damaged_rows_are_kept_and_the_whole_ones_continued() {
         .filter_map(|row| row.split(',').next())
         .collect();
     assert_eq!(steps, ["0", "1", "2", "4", "5", "6", "7", "8"]);
-    // what cannot be read is not replaced
+    // unreadable files are not replaced
     std::fs::remove_file(&file).expect("the file can go");
     std::fs::create_dir(&file).expect("a directory in its place");
     run(&["--resume", "--set", "time.max_steps=9"])

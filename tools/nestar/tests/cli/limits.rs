@@ -1,10 +1,10 @@
-//! Limits of the system: a message, a snapshot where one can be written, and a status of the table.
+//! Tests of resource limits: message, snapshot if possible, and documented exit status.
 
 use super::{BLAST, Outcome, Place};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Runs the program below a shell, bash as not all know all limits, that sets `limits` first.
+/// Runs the program in bash after setting `limits`; other shells do not support all limits.
 fn limited(place: &Place, limits: &str, arguments: &[&str]) -> Outcome {
     let program = env!("CARGO_BIN_EXE_nestar");
     let output = Command::new("bash")
@@ -16,7 +16,7 @@ fn limited(place: &Place, limits: &str, arguments: &[&str]) -> Outcome {
 }
 
 #[test]
-fn an_override_with_20000_parts_is_refused() {
+fn an_override_with_20000_parts_is_an_error() {
     let place = Place::with(BLAST);
     let deep = format!("{}=1", vec!["a"; 20_000].join("."));
     for command in ["check", "run", "order"] {
@@ -34,7 +34,7 @@ fn an_override_with_20000_parts_is_refused() {
 #[test]
 fn a_limit_of_file_sizes_is_an_error_and_the_snapshots_before_stay() {
     let place = Place::with(BLAST);
-    // 8 KiB: not all metadata fit
+    // 8 KiB are too few for all metadata
     let run = ["run", "deck.toml", "--threads", "1"];
     let outcome = limited(&place, "ulimit -f 8;", &run);
     outcome.has_status(1).complains(&["File too large"]);
@@ -67,13 +67,13 @@ fn a_limit_of_the_address_space_is_foreseen() {
     outcome
         .has_status(4)
         .complains(&["too little memory", "this machine has"]);
-    // less than the fields of the root grid take, 313 MiB, and enough for the forecast on any layout of its threads' heaps
+    // less than the 313 MiB of the root grid's fields, but enough for the estimate with any number of heaps per thread
     let check = below("320000", "check", "160");
     check.has_status(0);
     for text in [
         "#     0      8000 ",
-        "# a run would not begin here (no level fits): too little memory",
-        "# duration, if hierarchy and steps stay as they begin",
+        "# a run would not start (no level fits): too little memory",
+        "# duration with constant hierarchy and time step",
     ] {
         assert!(check.out.contains(text), "no {text:?} in\n{}", check.out);
     }
@@ -81,9 +81,9 @@ fn a_limit_of_the_address_space_is_foreseen() {
     run.has_status(4).complains(&["too little memory"]);
 }
 
-/// It was aborted (134) where its own memory was refused.
+/// Without the handler, a refused allocation would abort the program (status 134).
 #[test]
-fn memory_that_is_refused_anywhere_ends_the_program_with_a_message_and_a_status() {
+fn a_failed_allocation_anywhere_ends_the_program_with_a_message_and_a_status() {
     let place = Place::with(BLAST);
     let mut statuses = Vec::new();
     for megabytes in (30..40).chain([40, 50, 60, 70, 80, 90, 120, 150, 200, 300]) {
@@ -91,7 +91,7 @@ fn memory_that_is_refused_anywhere_ends_the_program_with_a_message_and_a_status(
             let limits = format!("ulimit -v {megabytes}000;");
             let run = ["run", "deck.toml", "--device", "cpu", "--threads", threads];
             let outcome = limited(&place, &limits, &run);
-            // the system finds no room for the program itself, or its loader for the libraries
+            // the system cannot load the program or its libraries
             let began = !matches!(outcome.status, None | Some(127));
             if !began && megabytes < 40 {
                 continue;
@@ -105,7 +105,7 @@ fn memory_that_is_refused_anywhere_ends_the_program_with_a_message_and_a_status(
     assert!(statuses.contains(&Some(4)), "{statuses:?}");
 }
 
-/// Runs the program as a user who may have no more threads; `None` where this user cannot become that one.
+/// Runs the program as a user who may start no more threads; returns `None` without the right to change the user.
 fn without_threads(place: &Place, arguments: &[&str]) -> Option<Outcome> {
     let program = place.0.join("nestar");
     std::fs::copy(env!("CARGO_BIN_EXE_nestar"), &program).expect("a copy of the program");
@@ -172,7 +172,7 @@ fn signal(child: &Child, name: &str) {
     assert!(status.expect("kill is there").success());
 }
 
-/// Starts a long run below `shell` and sends it a signal after some root steps.
+/// Starts a long run in `shell` and sends it a signal after some root steps.
 fn signalled(place: &Place, prefix: &str, steps: &str, name: &str) -> Outcome {
     let program = env!("CARGO_BIN_EXE_nestar");
     let steps = format!("time.max_steps={steps}");
@@ -209,13 +209,13 @@ fn signalled(place: &Place, prefix: &str, steps: &str, name: &str) -> Outcome {
 }
 
 #[test]
-fn a_hangup_ends_a_run_resumably_and_none_under_nohup() {
+fn a_hangup_ends_a_run_resumably_but_not_under_nohup() {
     let place = Place::with(BLAST);
     let outcome = signalled(&place, "", "4000", "-HUP");
     outcome.has_status(3).tells(&["interrupted at step"]);
     assert!(place.snapshots("run").len() == 2);
     let place = Place::with(BLAST);
-    // as nohup does
+    // like nohup
     signalled(&place, "trap '' HUP;", "60", "-HUP")
         .has_status(0)
         .tells(&["done: step 60"]);

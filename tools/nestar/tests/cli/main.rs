@@ -1,4 +1,4 @@
-//! The command line from outside: exit statuses, messages, files.
+//! Tests of the command line: exit statuses, messages and files.
 
 mod answers;
 mod bench;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A small adaptive blast wave: 2 levels, 12 root steps.
+/// Deck of a small adaptive blast wave with 2 levels and 12 root steps.
 const BLAST: &str = r#"
 scenario = "formula"
 
@@ -45,14 +45,14 @@ threshold = 0.3
 directory = "run"
 "#;
 
-/// Particles for it, in lattices of 512 and 64.
+/// Particle species for `BLAST`, in lattices of 512 and 64.
 const SPECIES: &str = r#"
 [particles.species]
 dark = { mass = 1e-6, initial = { kind = "lattice", points = [8, 8, 8] } }
 dye  = { moved_by = "gas", initial = { kind = "lattice", points = [4, 4, 4] } }
 "#;
 
-/// A directory of a test's own, removed at its end, in which the program runs.
+/// Temporary directory in which the program runs, removed on drop.
 struct Place(PathBuf);
 
 impl Place {
@@ -64,7 +64,7 @@ impl Place {
         Self(path)
     }
 
-    /// A place with the deck `deck.toml`.
+    /// Creates a directory with the deck `deck.toml`.
     fn with(deck: &str) -> Self {
         let place = Self::new();
         place.write("deck.toml", deck);
@@ -85,7 +85,7 @@ impl Place {
         command
     }
 
-    /// Runs the program to its end.
+    /// Runs the program and waits for its end.
     fn nestar(&self, arguments: &[&str]) -> Outcome {
         Outcome::of(
             self.command(arguments)
@@ -94,7 +94,7 @@ impl Place {
         )
     }
 
-    /// The digest of the latest snapshot of a run.
+    /// Returns the digest of the latest snapshot of a run.
     fn digest(&self, run: &str) -> String {
         let outcome = self.nestar(&["digest", run]);
         outcome.has_status(0);
@@ -103,7 +103,7 @@ impl Place {
         digest.to_string()
     }
 
-    /// Names of the snapshots of a run, half-written ones included.
+    /// Returns the names of the snapshots of a run, including incomplete ones.
     fn snapshots(&self, run: &str) -> Vec<String> {
         let folder = self.0.join(run).join("snapshots");
         let entries = std::fs::read_dir(&folder).expect("the run has snapshots");
@@ -127,7 +127,7 @@ impl Drop for Place {
     }
 }
 
-/// What a finished program said.
+/// Exit status and output of a program.
 #[derive(Debug)]
 struct Outcome {
     status: Option<i32>,

@@ -1,13 +1,13 @@
-//! `nestar plan`: what it counts and what it refuses.
+//! Tests of `nestar plan`.
 
 use crate::{BLAST, Place};
 use serde_json::Value;
 
-/// The plans that `nestar plan` with the given arguments writes.
+/// Returns the plans of `nestar plan` with these arguments.
 fn plans(place: &Place, arguments: &[&str]) -> Value {
     let outcome = place.nestar(&[&["plan", "deck.toml", "--json", "-"][..], arguments].concat());
     outcome.has_status(0);
-    // nothing but JSON on the standard output
+    // standard output contains only JSON
     serde_json::from_str(&outcome.out).unwrap_or_else(|e| panic!("{e}:\n{}", outcome.out))
 }
 
@@ -20,7 +20,7 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn the_parts_of_the_ranks_make_up_the_whole() {
+fn the_parts_of_the_ranks_sum_to_the_total() {
     let place = Place::with(BLAST);
     let all = plans(&place, &["--ranks", "1,3,4096"]);
     assert_eq!(all["schema"], 3);
@@ -89,10 +89,9 @@ fn a_snapshot_is_planned_for_without_its_fields() {
         "--set",
         "domain.cells=[32,16,16]",
     ];
-    place
-        .nestar(&other)
-        .has_status(2)
-        .complains(&["the root grid has [16, 16, 16] cells, that of the deck [32, 16, 16]"]);
+    place.nestar(&other).has_status(2).complains(&[
+        "the root grid has [16, 16, 16] cells, but that of the deck has [32, 16, 16]",
+    ]);
 }
 
 #[test]
@@ -115,7 +114,7 @@ fn a_table_and_a_file_come_together() {
         "initial hierarchy",
         "\n4 ranks",
         "\n4096 ranks",
-        "of them are empty: there are too few patches",
+        "ranks are empty because there are too few patches",
         "level 1: patches",
         "neighbour ranks",
         "parallel efficiency",
@@ -134,8 +133,8 @@ fn a_table_and_a_file_come_together() {
     }
 }
 
-/// Seconds of a root step of the sphere of `nestar bench plummer` with as much on each GPU as one has alone: BENCHMARKS.md, four H200, by the
-/// rate of one.
+/// Measured time of a root step in weak scaling of `nestar bench plummer` (BENCHMARKS.md, four H200), with the rate of one
+/// GPU.
 #[test]
 fn gravity_and_particles_on_several_gpus_take_as_long_as_was_measured() {
     let place = Place::with(include_str!("../../bench/plummer.toml"));
@@ -193,13 +192,13 @@ fn particles_count_in_plans_where_they_are() {
     let all = plans(&place, &["--ranks", "2", "--set", &many]);
     let line = all["hierarchy"]["items"][0].as_str().expect("a line");
     assert!(
-        line.starts_with("particles/dark: 1000000000 at most"),
+        line.starts_with("particles/dark: at most 1000000000 particles"),
         "{line}"
     );
     let plan = &all["plans"][0];
     assert_eq!(number(&plan["items"]["mean"]), 5e8);
     assert!(number(&plan["memory_bytes"]["most"]) > 80.0 * 5e8);
-    // all parts have some of them
+    // each rank has particles
     assert!(number(&plan["items"]["least"]) > 0.0, "{}", plan["items"]);
     let few = dark(1000);
     place

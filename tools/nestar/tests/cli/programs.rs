@@ -1,4 +1,4 @@
-//! Programs with physics of their own have the whole command line.
+//! Tests of programs with additional physics, which have the complete command line.
 
 use crate::{Outcome, Place};
 use std::path::Path;
@@ -26,7 +26,7 @@ fn cooling(place: &Place, arguments: &[&str]) -> Outcome {
 /// Examples that `cargo xtask test` builds before the tests, one a line. Every example that a test starts is listed there.
 const EXAMPLES: &str = include_str!("examples.txt");
 
-/// Runs an example, which cargo puts into a folder beside the command.
+/// Runs an example, which is built in the folder of the command.
 fn example(name: &str, place: &Place, arguments: &[&str]) -> Outcome {
     let listed = EXAMPLES.lines().any(|line| line == name);
     assert!(
@@ -46,7 +46,7 @@ fn example(name: &str, place: &Place, arguments: &[&str]) -> Outcome {
 }
 
 #[test]
-fn a_program_of_ones_own_has_the_whole_command_line() {
+fn a_user_program_has_the_complete_command_line() {
     let place = Place::with(DECK);
     let run = cooling(&place, &["run", "deck.toml", "--set", "time.max_steps=1"]);
     run.has_status(0).tells(&[
@@ -95,7 +95,7 @@ fn a_program_of_ones_own_has_the_whole_command_line() {
                 "--cells",
                 "8",
             ],
-            &["equal", "whole"],
+            &["equal", "intact"],
         ),
         (&["plan", "deck.toml", "--ranks", "2"], &["2"]),
         (&["digest", "run"], &["run/snapshots/000002.zarr"]),
@@ -114,7 +114,9 @@ fn a_program_of_ones_own_has_the_whole_command_line() {
     place
         .nestar(&["run", "deck.toml"])
         .has_status(2)
-        .complains(&["deck.toml:3:2: unknown table [radiation]: no plugin of this program has it"]);
+        .complains(&[
+            "deck.toml:3:2: unknown table [radiation]: no plugin of this program uses it",
+        ]);
     let wrong = cooling(
         &place,
         &["run", "deck.toml", "--set", "radiation.rates=[1]"],
@@ -124,7 +126,7 @@ fn a_program_of_ones_own_has_the_whole_command_line() {
         .complains(&["`radiation.rates` must be 2 or more numbers"]);
 }
 
-/// Columns of text do not count.
+/// Replaces each white space by one blank.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -140,8 +142,8 @@ fn lists_and_checks_show_what_plugins_register() {
                 "radiation Radiative cooling",
                 "field radiated",
                 "initial nothing",
-                "limit cooling A part of the time in which gas would lose its energy. (gas; time)",
-                "criterion cools_fast Whether gas cools before sound has crossed some eight cells. (gas)",
+                "limit cooling A fraction of the cooling time. (gas; time)",
+                "criterion cools_fast Refines cells whose cooling time is shorter than the sound-crossing time of about eight cells. (gas)",
             ],
         ),
         (
@@ -149,7 +151,7 @@ fn lists_and_checks_show_what_plugins_register() {
             &["check", "deck.toml", "--rate", "1e6"],
             &[
                 "# registered by radiation # field radiated",
-                "# limit cooling A part",
+                "# limit cooling A fraction",
             ],
         ),
         (
@@ -157,16 +159,16 @@ fn lists_and_checks_show_what_plugins_register() {
             &["list"],
             &[
                 "scalar fuel Mass fraction, 0 to 1; default 1.",
-                "split source react Both reactions over a step",
-                "column fuel Fuel that has not burnt. (gas; mass)",
-                "derived field heat_left Heat that a mass can still release. (gas; length**2/time**2)",
+                "split source react Advances both reactions by a step",
+                "column fuel Mass of unburnt fuel. (gas; mass)",
+                "derived field heat_left Heat per mass that can still be released. (gas; length**2/time**2)",
             ],
         ),
         (
             "atmosphere",
             &["list"],
             &[
-                "boundary hydrostatic Gas in hydrostatic balance with the nearest inner cell",
+                "boundary hydrostatic Gas in hydrostatic balance with the nearest cell of the domain",
                 "periodic | outflow | reflecting | diode | inflow | hydrostatic",
             ],
         ),
@@ -237,7 +239,7 @@ fn fields_that_a_plugin_derives_are_drawn_and_refine() {
     ];
     example("burning", &place, &draw).has_status(0);
     assert!(place.0.join("heat.png").exists());
-    // a program without the plugin has no such field
+    // a program without the plugin does not have the field
     place.nestar(&draw).has_status(2).complains(&["heat_left"]);
     let misspelt = "mesh.refine[1].field=heat_lef";
     let wrong = [&run[..], &["--set", misspelt]].concat();
@@ -276,14 +278,14 @@ fn a_crate_is_made_once_and_with_a_name_of_a_crate() {
         !guide.contains("NAME") && !guide.contains("NESTAR"),
         "{guide}"
     );
-    // it is built as Nestar is
+    // the crate has the build settings of Nestar
     assert!(place.read("my-run/Cargo.lock").contains("name = \"zarrs\""));
     assert!(
         place
             .read("my-run/.cargo/config.toml")
             .contains("rustflags")
     );
-    // its deck is one of the program with its plugin
+    // its deck needs the plugin of the program
     place
         .nestar(&["check", "my-run/my-run.toml"])
         .has_status(2)
@@ -291,13 +293,13 @@ fn a_crate_is_made_once_and_with_a_name_of_a_crate() {
     place
         .nestar(&["new", "my-run"])
         .has_status(2)
-        .complains(&["my-run exists already"]);
+        .complains(&["my-run already exists"]);
     place
         .nestar(&["new", "2-runs"])
         .has_status(2)
-        .complains(&["no name of a crate"]);
+        .complains(&["not a valid crate name"]);
     let nowhere = place.nestar(&["new", "other", "--nestar", "nowhere"]);
     nowhere
         .has_status(2)
-        .complains(&["there is no Nestar in", "--nestar"]);
+        .complains(&["no checkout of Nestar in", "--nestar"]);
 }

@@ -1,9 +1,9 @@
-//! What is refused, and how it is told.
+//! Tests of errors and their messages.
 
 use crate::{BLAST, Place, SPECIES};
 
 #[test]
-fn a_misspelt_key_is_refused_with_its_line_and_the_nearest_name() {
+fn a_misspelt_key_is_an_error_with_its_line_and_the_nearest_name() {
     let place = Place::with(&BLAST.replace("max_steps = 12", "max_step = 0\nmax_stepps = 12"));
     let outcome = place.nestar(&["run", "deck.toml"]);
     outcome.has_status(2).complains(&[
@@ -15,7 +15,7 @@ fn a_misspelt_key_is_refused_with_its_line_and_the_nearest_name() {
 }
 
 #[test]
-fn all_mistakes_of_a_deck_are_told_at_once() {
+fn all_errors_of_a_deck_are_reported_at_once() {
     let deck = BLAST
         .replace("end       = 1.0", "end = -1.0")
         .replace("[output]", "[hydra]\ngamma = 2\n\n[output]")
@@ -25,7 +25,7 @@ fn all_mistakes_of_a_deck_are_told_at_once() {
         let outcome = place.nestar(&[command, "deck.toml", "--set", "hydro.gamma=0.5"]);
         outcome.has_status(2).complains(&[
             "deck.toml:14:7: `time.end` must be at least 0 (time), found -1.0",
-            "unknown table [hydra]: no plugin of this program has it; did you mean `hydro`?",
+            "unknown table [hydra]: no plugin of this program uses it; did you mean `hydro`?",
             "--set hydro.gamma=0.5: `hydro.gamma` must be above 1 and at most 3, found 0.5",
             "\"sedof\"",
             "did you mean \"sedov\"?",
@@ -39,12 +39,12 @@ fn all_mistakes_of_a_deck_are_told_at_once() {
 }
 
 #[test]
-fn a_table_of_a_face_without_inflow_is_refused() {
+fn a_table_of_a_face_without_inflow_is_an_error() {
     let deck = format!("{BLAST}\n[inflow.y_upper]\ndensity = \"1\"\npressure = \"1\"\n");
     let outcome = Place::with(&deck).nestar(&["check", "deck.toml"]);
     outcome
         .has_status(2)
-        .complains(&["the face y_upper is no inflow face"]);
+        .complains(&["the face y_upper is not an inflow face"]);
     let faces = "domain.boundary = { x = \"inflow\", y = \"periodic\", z = \"periodic\" }";
     let outcome = Place::with(BLAST).nestar(&["check", "deck.toml", "--set", faces]);
     outcome
@@ -53,12 +53,12 @@ fn a_table_of_a_face_without_inflow_is_refused() {
 }
 
 #[test]
-fn what_the_arguments_get_wrong_is_told_with_status_2() {
+fn invalid_arguments_are_errors_with_status_2() {
     let place = Place::with(BLAST);
     let cases: [(&[&str], &str); 7] = [
         (
             &["run", "dekc.toml"],
-            "there is no such file; did you mean deck.toml?",
+            "no such file; did you mean deck.toml?",
         ),
         (&["run", "."], "is a directory"),
         (&["run", "deck.toml", "--set", "time.end"], "--set time.end"),
@@ -73,7 +73,7 @@ fn what_the_arguments_get_wrong_is_told_with_status_2() {
 }
 
 #[test]
-fn a_formula_that_yields_nan_ends_the_run_with_its_place() {
+fn a_formula_that_yields_nan_ends_the_run_with_its_position() {
     let place = Place::with(&BLAST.replace("if(r < 0.2, 10, 0.1)", "sqrt(x)"));
     for command in ["run", "check"] {
         let outcome = place.nestar(&[command, "deck.toml"]);
@@ -85,7 +85,7 @@ fn a_formula_that_yields_nan_ends_the_run_with_its_place() {
 }
 
 #[test]
-fn what_is_no_snapshot_is_refused() {
+fn a_path_without_a_snapshot_is_an_error() {
     let place = Place::new();
     std::fs::create_dir_all(place.0.join("foreign.zarr")).expect("a directory");
     place.write(
@@ -109,7 +109,7 @@ fn what_is_no_snapshot_is_refused() {
 }
 
 #[test]
-fn a_damaged_snapshot_is_told_with_status_1() {
+fn a_damaged_snapshot_is_an_error_with_status_1() {
     let place = Place::with(BLAST);
     place
         .nestar(&["run", "deck.toml", "--set", "time.max_steps=1"])
@@ -134,7 +134,7 @@ fn a_store_is_verified_byte_by_byte() {
         .has_status(0);
     let whole = place.nestar(&["verify", "run"]);
     whole.has_status(0);
-    assert_eq!(whole.out.matches("whole").count(), 2, "{}", whole.out);
+    assert_eq!(whole.out.matches("intact").count(), 2, "{}", whole.out);
     let file = "run/snapshots/000001.zarr/level_0/density/zarr.json";
     let text = place.read(file);
     place.write(file, &text.replacen("float64", "float32", 1));
@@ -160,7 +160,7 @@ fn a_store_is_verified_byte_by_byte() {
 }
 
 #[test]
-fn a_root_grid_that_cannot_be_held_is_refused_before_it_is_made() {
+fn a_root_grid_larger_than_memory_is_an_error_before_allocation() {
     let place = Place::with(BLAST);
     let scalars: Vec<String> = (0..59).map(|n| format!("\"s{n}\"")).collect();
     let scalars = format!("hydro.scalars=[{}]", scalars.join(","));
@@ -177,36 +177,36 @@ fn a_root_grid_that_cannot_be_held_is_refused_before_it_is_made() {
     assert!(
         check
             .out
-            .contains("# a run would not begin here (no level fits): too little memory"),
+            .contains("# a run would not start (no level fits): too little memory"),
         "{}",
         check.out
     );
 }
 
 #[test]
-fn particles_that_cannot_be_held_are_told_before_they_are_made() {
+fn particles_larger_than_memory_are_an_error_before_allocation() {
     let place = Place::with(&format!("{BLAST}{SPECIES}"));
     let check = place.nestar(&["check", "deck.toml"]);
     check.has_status(0).prints(&[
         "# memory of particles/dark: ",
-        " for 512 of them at most",
-        " for 64 of them at most",
-        "# memory of fields, tables and items: ",
+        " for at most 512 particles",
+        " for at most 64 particles",
+        "# memory of fields, tables and particles: ",
     ]);
-    assert!(!check.out.contains("would not begin"), "{}", check.out);
+    assert!(!check.out.contains("would not start"), "{}", check.out);
     let run = ["run", "deck.toml", "--set", "time.max_steps=1"];
     let begun = place.nestar(&run);
     begun.has_status(0).tells(&["memory of particles/dark: "]);
     let points = "particles.species.dark.initial.points=[4096, 4096, 4096]";
-    // there are as many as the snapshot has
+    // the number of particles is that of the snapshot
     let later = ["deck.toml", "--set", points, "--set", "time.max_steps=2"];
     let resumed = place.nestar(&[&["run", "--resume"][..], &later].concat());
-    resumed.has_status(0).tells(&[" for 512 of them at most"]);
+    resumed.has_status(0).tells(&[" for at most 512 particles"]);
     let from = place.nestar(&[&["run", "--from", "run", "--output", "other"][..], &later].concat());
-    from.has_status(0).tells(&[" for 512 of them at most"]);
+    from.has_status(0).tells(&[" for at most 512 particles"]);
     let many = ["deck.toml", "--set", points, "--set", "time.max_steps=1"];
     let check = place.nestar(&[&["check"][..], &many].concat());
-    let text = "# a run would not begin here (no level fits): too little memory";
+    let text = "# a run would not start (no level fits): too little memory";
     check
         .has_status(0)
         .prints(&[text, "the fields and particles need"]);
@@ -223,7 +223,7 @@ fn particles_that_cannot_be_held_are_told_before_they_are_made() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_run_goes_on_without_a_log_that_cannot_be_written() {
+fn a_run_continues_without_a_log_that_cannot_be_written() {
     let place = Place::with(BLAST);
     let outcome = place.nestar(&["run", "deck.toml", "--log", "/dev/full"]);
     outcome

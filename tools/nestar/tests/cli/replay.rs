@@ -1,10 +1,10 @@
-//! Captures of cells that end runs, and the step of their patch once more.
+//! Tests of captures of failed cells, and of `nestar replay`.
 
 use super::{Outcome, Place};
 use nestar::engine::data::CellCase;
 use nestar::engine::step::{Capture, Replays};
 
-/// Gas that is pulled so hard within a step that no flux keeps it whole: on the root level, or on the first one.
+/// Deck of gas whose acceleration is so large that first-order fluxes fail too, on level 0 or 1.
 const TORN: &str = r#"
 scenario = "formula"
 
@@ -36,7 +36,7 @@ limit          = 0.0
 threads = 1
 "#;
 
-/// Ends a run of the deck; its capture.
+/// Runs the deck until it fails, and returns its capture.
 fn torn(place: &Place, name: &str, more: &[&str]) -> String {
     let arguments = ["run", "deck.toml", "--output", name, "--quiet"];
     let outcome = place.nestar(&[&arguments[..], more].concat());
@@ -52,7 +52,7 @@ fn replay(place: &Place, name: &str, more: &[&str]) -> Outcome {
     place.nestar(&[&["replay", &file][..], more].concat())
 }
 
-/// A capture without the deck, which names the device.
+/// Returns a capture without the deck, which contains the device.
 fn without_deck(place: &Place, name: &str) -> Capture {
     let capture = Capture::read(&place.0.join(name).join("capture.toml"));
     Capture {
@@ -68,7 +68,7 @@ fn a_cell_that_ends_a_run_is_kept_and_its_step_has_the_same_bits_again() {
         &[][..],
         &["--set", "run.precision=single"],
         &["--set", "hydro.scheme=vl", "--set", "hydro.riemann=exact"],
-        // on the refined level, with ghost cells of the coarser one
+        // on the refined level, with ghost cells from the coarser level
         &[
             "--set",
             "sources.acceleration_x=if(level == 1, 1, 0)*-3e4*(x - 0.4)",
@@ -78,11 +78,11 @@ fn a_cell_that_ends_a_run_is_kept_and_its_step_has_the_same_bits_again() {
         let alone = without_deck(&place, "alone");
         replay(&place, "alone", &[]).has_status(0).prints(&[
             "before the step",
-            "the scheme's fluxes",
-            "round 4: ",
+            "fluxes of the scheme",
+            "pass 4: ",
             "the last pass has the bits of the run",
         ]);
-        // a method is compiled for the emulated device once
+        // compile a method for the emulated device only once
         let device: &[&str] = match more.contains(&"hydro.scheme=vl") {
             true => &["--ranks", "2"],
             false => &["--device", "emulated"],
@@ -99,13 +99,15 @@ fn a_cell_that_ends_a_run_is_kept_and_its_step_has_the_same_bits_again() {
 }
 
 #[test]
-fn a_replay_tells_what_other_methods_make_of_the_cell() {
+fn a_replay_prints_the_results_of_other_methods() {
     let place = Place::with(TORN);
     torn(&place, "run", &[]);
     let short = replay(&place, "run", &["--dt", "1e-9"]);
-    short.has_status(0).prints(&["the scheme's fluxes, 0 bad"]);
+    short
+        .has_status(0)
+        .prints(&["fluxes of the scheme, 0 unphysical"]);
     let other = replay(&place, "run", &["--set", "hydro.riemann=hlle"]);
-    other.has_status(0).prints(&["round 4: "]);
+    other.has_status(0).prints(&["pass 4: "]);
     assert!(
         !other.out.contains("has the bits of the run"),
         "{}",
@@ -116,13 +118,13 @@ fn a_replay_tells_what_other_methods_make_of_the_cell() {
         .complains(&["the method needs 3 ghost layers, but the capture has 2"]);
     let wrong = replay(&place, "run", &["--set", "hydro.riemann=best"]);
     wrong.has_status(2).complains(&["riemann"]);
-    // another run there keeps the file with the run
+    // another run in this directory keeps the file together with the old run
     torn(&place, "run", &[]);
     assert!(place.0.join("run/earlier.1/capture.toml").exists());
 }
 
 #[test]
-fn files_that_are_no_captures_are_refused() {
+fn files_that_are_not_captures_are_errors() {
     let place = Place::with(TORN);
     let capture = torn(&place, "run", &[]);
     place
@@ -152,7 +154,7 @@ fn files_that_are_no_captures_are_refused() {
         (
             capture.replace("\ndt = ", "\ndt = 1e-3 # "),
             1,
-            "in other bits",
+            "differs in its bits",
         ),
     ];
     for (text, status, words) in changes {
@@ -162,7 +164,7 @@ fn files_that_are_no_captures_are_refused() {
     }
 }
 
-/// Gas of the early universe that is to react for longer than its sub-steps allow.
+/// Deck of primordial gas whose reactions need more sub-steps than allowed.
 const REACTS: &str = r#"
 scenario = "formula"
 
@@ -201,7 +203,7 @@ fn a_cell_that_is_not_done_is_kept_and_is_called_again_with_the_same_bits() {
         let arguments = ["run", "deck.toml", "--output", name, "--quiet"];
         let outcome = place.nestar(&[&arguments[..], more].concat());
         let file = format!("{name}/unfinished-cell.toml");
-        // several ranks may each have such a cell, and keep it under a name of its own
+        // several ranks may each write a capture, under different names
         outcome.has_status(1).complains(&[
             "`react_6` is not done after 4 calls in cell [0, 0, 0] of patch [",
             &format!("the command `replay {name}/unfinished-cell."),
@@ -255,7 +257,7 @@ fn a_cell_that_is_not_done_is_kept_and_is_called_again_with_the_same_bits() {
             2,
             "is no function of this program and deck",
         ),
-        ("\nstate = [1.0", "\nstate = [2.0", 1, "in other bits"),
+        ("\nstate = [1.0", "\nstate = [2.0", 1, "differs in its bits"),
     ] {
         place.write("changed.toml", &text.replacen(from, to, 1));
         let outcome = place.nestar(&["replay", "changed.toml"]);
@@ -263,7 +265,7 @@ fn a_cell_that_is_not_done_is_kept_and_is_called_again_with_the_same_bits() {
     }
 }
 
-/// Gas of which one cell in the corner is cooled below nothing: `sources` fails there.
+/// Deck of gas with one cell in the corner that cools to negative energy, so `sources` fails.
 const COLD: &str = r#"
 scenario = "formula"
 
@@ -304,7 +306,7 @@ fn a_cell_that_fails_on_one_rank_ends_the_run_of_all_with_one_message_and_status
         let again = place.nestar(&["replay", "run/unfinished-cell.toml"]);
         again.has_status(0).prints(&["failed"]);
     }
-    // a formula that is none is a mistake in the deck
+    // an invalid formula is an error in the deck
     let formula = "sources.heating=sqrt(x - 2)";
     let outcome = place.nestar(&["run", "deck.toml", "--quiet", "--set", formula]);
     outcome.has_status(2).complains(&["sources.heating"]);

@@ -1,4 +1,4 @@
-//! Runs: files, signals, continuing.
+//! Tests of runs: files, signals and resuming.
 
 use crate::{BLAST, Outcome, Place};
 use std::io::{BufRead as _, BufReader};
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]
-fn a_run_leaves_its_files_and_says_what_it_did() {
+fn a_run_writes_its_files_and_prints_a_summary() {
     let place = Place::with(BLAST);
     let outcome = place.nestar(&["run", "deck.toml"]);
     outcome.has_status(0).tells(&[
@@ -15,7 +15,7 @@ fn a_run_leaves_its_files_and_says_what_it_did() {
         "device: CPU",
         "precision: double",
         "320.0 KiB for the fields of the root grid (8 patches)",
-        "time went into: limit ",
+        "time per phase: limit ",
         "done: step 12",
     ]);
     assert_eq!(place.snapshots("run"), ["000000.zarr", "000001.zarr"]);
@@ -27,13 +27,13 @@ fn a_run_leaves_its_files_and_says_what_it_did() {
         "{log}"
     );
     assert!(log.contains("done: step 12"), "{log}");
-    // a header, the initial state and one row per root step
+    // header, initial state and one row per root step
     assert_eq!(place.read("run/diagnostics.csv").lines().count(), 14);
     assert!(place.read("run/run.toml").contains("max_steps = 12"));
 }
 
 #[test]
-fn a_quiet_run_says_nothing_and_logs_where_it_is_told() {
+fn a_quiet_run_prints_nothing_and_writes_the_given_log() {
     let place = Place::with(BLAST);
     let arguments = [
         "run",
@@ -74,7 +74,7 @@ fn one_digest_for_any_number_of_threads() {
 }
 
 #[test]
-fn ranks_of_one_process_share_a_run_and_go_on_as_others() {
+fn ranks_of_one_process_share_a_run_and_resume() {
     let place = Place::with(BLAST);
     let run = |more: &[&str]| {
         let outcome = place.nestar(&[&["run", "deck.toml"], more].concat());
@@ -103,7 +103,7 @@ fn ranks_of_one_process_share_a_run_and_go_on_as_others() {
 }
 
 #[test]
-fn resuming_where_nothing_is_starts_from_the_beginning_and_says_so() {
+fn resuming_without_a_run_starts_from_the_beginning_with_a_message() {
     let place = Place::with(BLAST);
     let outcome = place.nestar(&["run", "deck.toml", "--resume", "--set", "time.max_steps=1"]);
     outcome
@@ -111,7 +111,7 @@ fn resuming_where_nothing_is_starts_from_the_beginning_and_says_so() {
         .tells(&["no snapshot in run: starts from the beginning"]);
 }
 
-/// Refinement of 256 patches of level 1 that begins at step 3, where 5 MiB hold what was there before.
+/// Refinement to 256 patches of level 1 from step 3, with a memory limit of 5 MiB that suffices before.
 const LATE: [&str; 8] = [
     "--set",
     "mesh.flag_buffer=0",
@@ -124,7 +124,7 @@ const LATE: [&str; 8] = [
 ];
 
 #[test]
-fn a_run_out_of_memory_says_what_to_do_and_is_resumed_or_capped() {
+fn a_run_out_of_memory_prints_a_remedy_and_is_resumed_or_capped() {
     let place = Place::with(BLAST);
     let run = |more: &[&str]| {
         let common = ["run", "deck.toml", "--set", "mesh.regrid_interval=1"];
@@ -153,14 +153,14 @@ fn a_run_out_of_memory_says_what_to_do_and_is_resumed_or_capped() {
 }
 
 #[test]
-fn a_check_says_that_the_initial_hierarchy_does_not_fit() {
+fn a_check_reports_an_initial_hierarchy_that_does_not_fit() {
     let place = Place::with(BLAST);
     let cells = "domain.cells=[32, 32, 32]";
     let changes = ["--set", cells, "--set", "run.memory_limit=6"];
     let check = place.nestar(&[&["check", "deck.toml"][..], &changes].concat());
     check.has_status(0);
     for text in [
-        "# a run would not begin here (the root grid fits): too little memory: with ",
+        "# a run would not start (the root grid fits): too little memory: with ",
         "#     0        64 ",
         "#   2 Fluid",
     ] {
@@ -172,7 +172,7 @@ fn a_check_says_that_the_initial_hierarchy_does_not_fit() {
     assert!(!place.0.join("run/snapshots").exists());
 }
 
-/// Waits until `done`, or panics after a time that no machine needs.
+/// Waits until `done` returns `true`, or panics after a generous time limit.
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
@@ -249,7 +249,7 @@ fn snapshots_that_are_removed_from_a_run_are_noticed_and_written_again() {
         .expect("the program starts");
     let there = |number: &str| place.0.join("run/snapshots").join(number).exists();
     wait_until("the first snapshot", || there("000000.zarr"));
-    // at once: while files go one by one the run may write others
+    // rename, because the run may write files during a recursive removal
     std::fs::rename(place.0.join("run/snapshots"), place.0.join("gone")).expect("it can go");
     wait_until("another one", || there("000001.zarr"));
     terminate(&child);
@@ -269,7 +269,7 @@ fn a_second_signal_ends_the_program_at_once_also_where_its_threads_are_ranks() {
 
 #[cfg(unix)]
 fn second_signal(ranks: &str) {
-    // one root step of this takes longer than the test waits between the signals
+    // one root step takes longer than the time between the signals
     let place = Place::with(BLAST);
     let big = [
         "run",

@@ -1,10 +1,10 @@
-//! `tools/python/scaling.py`: what it makes of figures, whole or not, and of wrong arguments.
+//! Tests of `tools/python/scaling.py` with complete and incomplete results and with wrong arguments.
 
 use super::{Outcome, Place};
 use std::path::Path;
 use std::process::Command;
 
-/// Runs the script in a place; `None` where there is no Python.
+/// Runs the script in a folder; returns `None` without Python.
 fn scaling(place: &Place, arguments: &[&str]) -> Option<Outcome> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../python/scaling.py");
     let mut command = Command::new("python3");
@@ -14,7 +14,7 @@ fn scaling(place: &Place, arguments: &[&str]) -> Option<Outcome> {
     run.ok().map(Outcome::of)
 }
 
-/// Of a measurement in which much has failed: no figure of one GPU in double precision, no profile, no slab.
+/// Results of a measurement with failures: no double precision on one GPU, no profile, no slab.
 const FIGURES: &str = r#"{
   "date": "2026-01-01", "gpu": "a GPU", "driver": "1.2", "program": "nestar 0", "counts": [1, 2, 4],
   "failed": [["disk", "dd: status 1\n\nno space"], ["digest | sedov.toml | 4 | mpi", "built without MPI"]],
@@ -27,7 +27,7 @@ const FIGURES: &str = r#"{
 }"#;
 
 #[test]
-fn tables_are_made_of_what_was_measured() {
+fn tables_contain_the_measured_results() {
     let place = Place::new();
     place.write("figures.json", FIGURES);
     place.write(

@@ -1,4 +1,4 @@
-//! The run's directory of ranks in processes of their own: the digest of one rank, whatever happens in between.
+//! Tests of resumed runs on several processes: they have the digest of one rank, also after failures.
 
 use crate::Case;
 use crate::launcher::{Job, Launcher};
@@ -6,7 +6,7 @@ use crate::place::{PROGRAM, Place};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A blast with two refined levels that follow it.
+/// Deck of a blast wave with two adaptive levels.
 const BLAST: &str = r#"
 scenario = "formula"
 
@@ -52,7 +52,7 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// The arguments of a run of some steps into a directory.
+/// Returns the arguments of a run of `steps` steps.
 fn run<'a>(directory: &'a str, steps: &'a str) -> Vec<&'a str> {
     let fixed = ["run", "deck.toml", "--quiet", "--output", directory];
     [&fixed[..], &["--set", steps]].concat()
@@ -60,7 +60,7 @@ fn run<'a>(directory: &'a str, steps: &'a str) -> Vec<&'a str> {
 
 const SHORT: &str = "time.max_steps=3";
 
-/// Resumes the run `cut` on `ranks` ranks for two steps more than it has taken: it ends with the digest of an unbroken run on
+/// Resumes the run `cut` on `ranks` ranks for two more steps, and checks that its digest is that of an uninterrupted run on
 /// one rank.
 fn resume(launcher: &Launcher, place: &Place, ranks: usize) {
     let steps = place.steps("cut") + 2;
@@ -99,10 +99,10 @@ fn resumed(launcher: &Launcher) {
     resume(launcher, &place, 4);
 }
 
-/// Starts ranks that note their process ids, and waits until they have taken some root steps.
+/// Starts ranks that write their process ids, and waits for some root steps.
 fn under_way(launcher: &Launcher, place: &Place, ranks: usize) -> Job {
     let words = run("cut", "time.max_steps=100000").join(" ");
-    // the names of MPICH and of Open MPI
+    // variables of MPICH and Open MPI
     let rank = "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}";
     let script = format!("echo $$ > process.{rank}; exec {PROGRAM} {words}");
     let ranks = ranks.to_string();
@@ -137,7 +137,7 @@ fn signalled(launcher: &Launcher) {
     }
 }
 
-/// What a launcher makes of SIGTERM is its own affair: the run can be resumed in any case.
+/// Launchers differ in their reaction to SIGTERM, but the run can always be resumed.
 fn terminated(launcher: &Launcher) {
     let place = Place::new("terminated", BLAST);
     let job = under_way(launcher, &place, 3);
@@ -163,15 +163,15 @@ fn killed(launcher: &Launcher) {
     resume(launcher, &place, 2);
 }
 
-/// A level of two shards, of which the middle rank stores the second. It comes to the run's directory by a link, which after a
-/// step leads elsewhere, as if its disk took nothing any more.
+/// A level of two shards, the second of which is written by the middle rank. Its link to the run directory is redirected
+/// after a step, as if its disk were full.
 fn spoiled(launcher: &Launcher) {
     let place = Place::new("spoiled", BLAST);
     let link = place.0.join("link");
     let lead = |name: &str| {
         let target = place.0.join(name);
         std::fs::create_dir_all(&target).expect("can be made");
-        // there is none at first
+        // the file does not exist at first
         let _ = std::fs::remove_file(&link);
         std::os::unix::fs::symlink(target, &link).expect("can be linked");
     };
@@ -188,7 +188,7 @@ fn spoiled(launcher: &Launcher) {
     let ranks = ["cut", "link", "cut"].map(|output| rank(output).collect::<Vec<_>>());
     let job = launcher.begin(&place.0, &ranks.join(&":"));
     place.wait_for_steps("cut", 1);
-    // a snapshot is written while the run goes on: the first may take longer than a step
+    // snapshots are written asynchronously: the first may take longer than a step
     place.wait_for_snapshot("cut");
     lead("elsewhere");
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! One message, one status, and no rank left behind.
+//! Tests of failures: one message, one status, and no remaining process.
 
 use crate::Case;
 use crate::launcher::{Launcher, Outcome};
@@ -6,7 +6,7 @@ use crate::place::{PROGRAM, Place};
 use std::process::Command;
 use std::time::Duration;
 
-/// Gas at rest, for one step.
+/// Deck of gas at rest for one step.
 const REST: &str = "
 [initial]
 density  = \"1\"
@@ -42,7 +42,7 @@ fn mistake(launcher: &Launcher) {
     ends_soon(&outcome);
 }
 
-/// A launcher that the MPI library does not understand leaves every process alone.
+/// With a launcher of another MPI library, each process is a run on one rank.
 fn strangers(_: &Launcher) {
     let place = Place::new("strangers", REST);
     let mut command = Command::new(PROGRAM);
@@ -57,7 +57,7 @@ fn strangers(_: &Launcher) {
     );
 }
 
-/// The last rank finds no deck while the others wait for it.
+/// The last rank has no deck while the others wait for it.
 fn deserter(launcher: &Launcher) {
     let place = Place::new("deserter", REST);
     let run = |ranks, deck| {

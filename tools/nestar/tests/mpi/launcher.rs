@@ -1,4 +1,4 @@
-//! The MPI launcher.
+//! The launcher of MPI jobs.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -7,19 +7,19 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// After this time a job hangs.
+/// Time limit of a job.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// The program that starts ranks.
+/// The launcher.
 pub struct Launcher(OsString);
 
-/// What a finished job said.
+/// Exit status and output of a job.
 pub struct Outcome {
     /// Exit status of the launcher.
     pub status: Option<i32>,
     /// Standard output of all ranks.
     pub out: String,
-    /// Standard error of all ranks, and what the launcher adds.
+    /// Standard error of all ranks and of the launcher.
     pub err: String,
     /// Wall time.
     pub time: Duration,
@@ -31,18 +31,18 @@ impl Launcher {
         Self(named.unwrap_or_else(|| "mpiexec".into()))
     }
 
-    /// Runs `program` on ranks, in `place`.
+    /// Runs `program` on several ranks in `place`.
     pub fn run(&self, place: &Path, ranks: usize, program: &str, arguments: &[&str]) -> Outcome {
         let ranks = ranks.to_string();
         self.start(place, &[&["-n", &ranks, program], arguments].concat())
     }
 
-    /// Runs the launcher with arguments of one's own, in `place`, to its end.
+    /// Runs the launcher with these arguments in `place`, and waits for its end.
     pub fn start(&self, place: &Path, arguments: &[&str]) -> Outcome {
         self.begin(place, arguments).end()
     }
 
-    /// Starts the launcher with arguments of one's own, in `place`.
+    /// Starts the launcher with these arguments in `place`.
     pub fn begin(&self, place: &Path, arguments: &[&str]) -> Job {
         let mut command = Command::new(&self.0);
         command
@@ -51,7 +51,7 @@ impl Launcher {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // Open MPI refuses to start more ranks than cores, or as root, unless told; others do not read this
+        // allow Open MPI to start more ranks than cores, and to run as root
         for (name, value) in [
             ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
             ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -74,7 +74,7 @@ impl Launcher {
     }
 }
 
-/// A job under way.
+/// A running job.
 pub struct Job {
     child: Child,
     out: thread::JoinHandle<String>,
@@ -83,7 +83,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// The launcher's process id.
+    /// Process id of the launcher.
     pub fn process(&self) -> String {
         self.child.id().to_string()
     }
@@ -105,7 +105,7 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Strin
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            // what was read before an error is worth showing
+            // after an error, return the bytes read before it
             let _ = pipe.read_to_end(&mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned()
@@ -133,7 +133,7 @@ impl Outcome {
         self
     }
 
-    /// Checks that there is one error message, with these texts.
+    /// Checks that there is exactly one error message, and that it contains these texts.
     #[track_caller]
     pub fn complains(&self, texts: &[&str]) -> &Self {
         let errors: Vec<&str> = self

@@ -1,6 +1,6 @@
-//! Ranks connected by MPI. The program starts itself through an MPI launcher, as one test per case and number of ranks.
+//! Tests of ranks connected by MPI, one per case and number of ranks. The program starts itself with an MPI launcher.
 //!
-//! The launcher is `mpiexec`, or what `NESTAR_MPIEXEC` names; `cargo xtask test` installs one where there is none.
+//! The launcher is `NESTAR_MPIEXEC`, by default `mpiexec`; `cargo xtask test` installs one if it is missing.
 
 mod directory;
 mod failures;
@@ -14,7 +14,7 @@ use launcher::Launcher;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// A test: its name and what it does.
+/// Name and function of a test.
 struct Case {
     name: String,
     work: Box<dyn Fn(&Launcher)>,
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         directory::cases(),
     ];
     let cases: Vec<Case> = topics.into_iter().flatten().collect();
-    // as the standard harness takes them: words that names contain, and options that do not matter here
+    // arguments as of the standard test harness: words are filters, options are ignored
     let words: Vec<&String> = arguments
         .iter()
         .filter(|word| !word.starts_with('-'))

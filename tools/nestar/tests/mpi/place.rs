@@ -1,4 +1,4 @@
-//! Directories in which jobs run.
+//! Temporary directories of jobs.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// The program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_nestar");
 
-/// A directory with the deck `deck.toml`, removed at the end.
+/// Temporary directory with the deck `deck.toml`, removed on drop.
 pub struct Place(pub PathBuf);
 
 impl Place {
@@ -18,7 +18,7 @@ impl Place {
         Self(path)
     }
 
-    /// The digest of the latest snapshot of a run; every snapshot of it can be read.
+    /// Checks all snapshots of a run, and returns the digest of the latest.
     pub fn digest(&self, run: &str) -> String {
         let mut latest = String::new();
         for name in self.snapshots(run) {
@@ -34,14 +34,14 @@ impl Place {
         latest
     }
 
-    /// Names of the complete snapshots of a run.
+    /// Returns the names of the complete snapshots of a run.
     pub fn snapshots(&self, run: &str) -> Vec<String> {
         let mut names = self.names(run);
         names.retain(|name| !name.starts_with('.'));
         names
     }
 
-    /// Names of all that lies in a run's folder of snapshots, if there is one.
+    /// Returns the names of all entries in the snapshot folder of a run, if it exists.
     pub fn names(&self, run: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.0.join(run).join("snapshots"));
         let entries = entries.into_iter().flatten();
@@ -54,15 +54,15 @@ impl Place {
         names
     }
 
-    /// Root steps that a run has told of so far.
+    /// Returns the number of root steps in the diagnostics.
     pub fn steps(&self, run: &str) -> usize {
         let table = self.0.join(run).join("diagnostics.csv");
         let rows = std::fs::read_to_string(table).map_or(0, |text| text.lines().count());
-        // the names of columns, and the initial state
+        // header and initial state
         rows.saturating_sub(2)
     }
 
-    /// Waits until a run has told of some root steps.
+    /// Waits until a run has completed some root steps.
     pub fn wait_for_steps(&self, run: &str, steps: usize) {
         wait_until(&format!("{steps} root steps"), || self.steps(run) >= steps);
     }

@@ -1,16 +1,16 @@
-//! This program as one of the ranks of a test.
+//! Ranks of a test, which are started by the test program itself.
 
 use crate::launcher::{Launcher, Outcome};
 use crate::{runs, transport};
 use nestar::mpi::{JobStatus, Launch};
 use std::process::ExitCode;
 
-/// The first argument of a rank; its role and the particulars of the role follow.
+/// First argument of a rank; its role and arguments of the role follow.
 const RANK: &str = "--rank";
-/// What a rank says at its good end.
+/// Output of a rank on success.
 const DONE: &str = "done";
 
-/// Starts this program as `size` ranks, which all must come to a good end.
+/// Starts this program on `size` ranks, and checks that all of them succeed.
 pub fn play(launcher: &Launcher, size: usize, role: &str, particulars: &str) -> Outcome {
     let program = std::env::current_exe().expect("this program has a path");
     let program = program.to_str().expect("a path of plain letters");
@@ -22,7 +22,7 @@ pub fn play(launcher: &Launcher, size: usize, role: &str, particulars: &str) -> 
     outcome
 }
 
-/// Plays the role that the arguments name, if they do.
+/// Runs the role given by the arguments, if there is one.
 pub fn of(arguments: &[String]) -> Option<ExitCode> {
     match arguments {
         [rank, role, particulars] if rank == RANK => Some(rank_of(role, particulars)),
@@ -41,7 +41,7 @@ fn rank_of(role: &str, particulars: &str) -> ExitCode {
         "talk" => transport::talk(ranks.communicator()),
         _ => runs::run(&ranks, particulars),
     };
-    // as in a run, calls come from a thread that did not start MPI
+    // as in a run, calls are made by a thread that did not initialise MPI
     let ended = std::thread::scope(|scope| scope.spawn(work).join());
     match launch.conclude(ended.is_err()) {
         JobStatus::Done => println!("{DONE}"),

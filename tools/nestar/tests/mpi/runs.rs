@@ -1,4 +1,4 @@
-//! A run on several ranks has the bits of a run on one.
+//! Tests that a run on several ranks is bitwise identical to a run on one.
 
 use crate::{Case, Launcher, role};
 use nestar::Simulation;
@@ -9,7 +9,7 @@ use nestar::snapshot::Values;
 use nestar_deck::Deck;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// An off-centre blast in a flow, with a passive scalar and two refined levels that follow it.
+/// Deck of an off-centre blast wave in a flow, with a passive scalar and two adaptive levels.
 const BLAST: &str = r#"
 scenario = "formula"
 
@@ -38,7 +38,7 @@ scalars = ["dye"]
 audit   = true
 threads = 1
 "#;
-/// Root steps.
+/// Number of root steps.
 const STEPS: usize = 4;
 
 /// The tests.
@@ -55,7 +55,7 @@ pub fn cases() -> Vec<Case> {
     vec![case("cpu"), case("emulated")]
 }
 
-/// What the ranks say about their common end.
+/// Output of the ranks about the final state.
 fn end(launcher: &Launcher, device: &str, size: usize) -> String {
     let outcome = role::play(launcher, size, "run", device);
     let mut ends = outcome.out.lines().filter(|line| line.starts_with("end: "));
@@ -69,7 +69,7 @@ fn end(launcher: &Launcher, device: &str, size: usize) -> String {
     first.to_string()
 }
 
-/// What one rank does.
+/// Runs one rank.
 pub fn run(ranks: &Ranks, device: &str) {
     let mut deck = Deck::parse("blast", BLAST).unwrap();
     deck.set(&format!("run.device={device}")).unwrap();
@@ -88,10 +88,10 @@ pub fn run(ranks: &Ranks, device: &str) {
     });
 }
 
-/// Bytes that stand for a patch.
+/// Size of the record of a patch in bytes.
 const LENGTH: usize = 24;
 
-/// Level, place and a hash of the values of every patch of this rank.
+/// Returns level, position and a hash of the values for each patch of this rank.
 fn patches(sim: &nestar::engine::Engine) -> Vec<[u8; LENGTH]> {
     let topology = sim.world.resource::<Topology>();
     let mut patches = Vec::new();

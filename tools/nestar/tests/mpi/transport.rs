@@ -1,13 +1,13 @@
-//! The communicator: what arrives is what was sent. Every rank can tell what all others send, as contents are functions of
-//! the call, the sender and the receiver.
+//! Tests of the communicator: messages arrive unchanged. Their contents are functions of call, sender and receiver, so each
+//! rank can compute the expected messages.
 
 use crate::{Case, Launcher, role};
 use nestar::engine::comm::{Communicator, Message, MessageBuffer, Messages, Reduction};
 use nestar::engine::device::DeviceKind;
 
-/// Rounds of calls.
+/// Number of rounds of calls.
 const ROUNDS: u64 = 60;
-/// Message lengths that make most messages go in pieces.
+/// Maximum length of a part, so that most messages are split.
 pub const SHORT: usize = 100;
 
 /// The case with such messages.
@@ -27,7 +27,7 @@ pub fn cases() -> Vec<Case> {
         .collect()
 }
 
-/// What one rank says and hears.
+/// Sends and receives all messages of one rank.
 pub fn talk(ranks: &dyn Communicator) {
     assert!(ranks.rank() < ranks.size());
     let placement = ranks.placement();
@@ -48,7 +48,7 @@ pub fn talk(ranks: &dyn Communicator) {
     ranks.barrier().unwrap();
 }
 
-/// A number that follows from others.
+/// Returns a hash of the numbers.
 fn mixed(numbers: [u64; 4]) -> u64 {
     numbers.iter().fold(0x9e37_79b9_7f4a_7c15, |state, number| {
         let state = (state ^ number).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -56,12 +56,12 @@ fn mixed(numbers: [u64; 4]) -> u64 {
     })
 }
 
-/// A message that follows from its call, its sender and its receiver: a third are empty.
+/// Returns the message of a call, sender and receiver; a third of the messages are empty.
 fn content(call: u64, round: u64, from: usize, to: usize) -> Vec<u8> {
     let seed = mixed([call, round, from as u64, to as u64]);
     let length = match seed % 3 {
         0 => 0,
-        // whole multiples of the shorter messages as well
+        // also multiples of the maximum length
         1 => SHORT * (seed % 7) as usize,
         _ => (seed >> 8) as usize % 5000,
     };
@@ -106,14 +106,14 @@ fn exchanges(ranks: &dyn Communicator, round: u64) {
         .map(|peer| message(me, peer, peer))
         .collect();
     let mut received = ranks.exchange(sends).unwrap();
-    // these may be left out
+    // optional calls
     received.retain(|m| !m.bytes.is_empty());
     let all = (0..ranks.size()).map(|peer| message(peer, me, peer));
     let expected: Vec<_> = all.filter(|m| !m.bytes.is_empty()).collect();
     assert_eq!(received, expected);
 }
 
-/// Two sets of messages under way, with other calls in between, that end in either order.
+/// Two overlapping sets of messages with other calls in between, completed in either order.
 fn halos(ranks: &dyn Communicator, round: u64) {
     let me = ranks.rank();
     let others: Vec<usize> = (0..ranks.size()).filter(|&peer| peer != me).collect();
@@ -143,9 +143,9 @@ fn halos(ranks: &dyn Communicator, round: u64) {
     }
 }
 
-/// Two messages from each to each, with other exchanges in between, some ended by asking.
+/// Two messages between all ranks with other exchanges in between, some completed by polling.
 fn questions(ranks: &dyn Communicator, round: u64) {
-    // one rank has nobody to send to, and no MPI
+    // a single rank has no peers and no MPI
     assert_eq!(ranks.reaches(DeviceKind::Emulated), ranks.size() > 1);
     let me = ranks.rank();
     let others = (0..ranks.size()).filter(|&peer| peer != me);
@@ -175,7 +175,7 @@ fn questions(ranks: &dyn Communicator, round: u64) {
     }
 }
 
-/// A message from each to the next, which expects a longer one.
+/// A message from each rank to the next, which expects a longer one.
 fn short_messages(ranks: &dyn Communicator) {
     let (me, size) = (ranks.rank(), ranks.size());
     if size == 1 {

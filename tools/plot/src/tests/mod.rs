@@ -1,4 +1,4 @@
-//! Pictures against the formulas that the snapshots are made of.
+//! Tests of pictures against the formulas of the snapshots.
 
 mod particles;
 mod sample;
@@ -10,7 +10,7 @@ use crate::{Axis, COLOUR_MAPS, PlotError, PlotKind, PlotOptions, Scale, plot, ro
 use nestar_snapshot::Snapshot;
 use sample::{Folder, Sample, blast, refined};
 
-/// The pixels of a picture whose inner part is `width` pixels wide.
+/// Returns the view and pixels of a picture `width` pixels wide.
 fn pixels(snapshot: &Snapshot, options: &PlotOptions, width: usize) -> (PlotView, Raster) {
     let field = PlotField::new(snapshot, &options.field, &[]).unwrap();
     let view = PlotView::new(snapshot, options, width).unwrap();
@@ -26,7 +26,7 @@ fn options(axis: Axis, kind: PlotKind) -> PlotOptions {
     }
 }
 
-/// Side of the leaf patch of [`refined`] at a point.
+/// Returns the side of the leaf patch of [`refined`] at a point.
 fn side(x: [f64; 3]) -> f64 {
     let inside = |side: f64| x[0] >= 0.0 && x[0] < side && x[1] < side && x[2] < 5.0 + side;
     if inside(0.5) {
@@ -53,7 +53,7 @@ fn every_pixel_of_a_slice_has_the_value_of_the_finest_cell_there() {
         let (view, raster) = pixels(&snapshot, &options(axis, PlotKind::Slice(Some(at))), 173);
         for (i, &value) in raster.values.iter().enumerate() {
             let pixel = [i % view.pixels[0], i / view.pixels[0]];
-            // The upper edge of the domain belongs to its last cells.
+            // the upper edge of the domain belongs to the last cells
             let mut x = [if axis == Axis::X { at.min(0.999) } else { at }; 3];
             for n in 0..2 {
                 x[view.plane[n]] = view.left[n] + (pixel[n] as f64 + 0.5) / view.scale()[n];
@@ -73,7 +73,7 @@ fn a_projection_integrates_along_the_line_of_sight() {
     let folder = Folder::new();
     let snapshot = refined(|x| vec![3.0 + 2.0 * x[0]]).write(&folder);
     let (_, raster) = pixels(&snapshot, &options(Axis::X, PlotKind::Projection), 64);
-    // The integral of 3 + 2 x from −1 to 1; midpoints are exact for it.
+    // integral of 3 + 2 x from −1 to 1, for which the midpoint rule is exact
     assert!(
         raster
             .values
@@ -92,7 +92,7 @@ fn a_maximum_sees_the_greatest_value_on_any_level() {
     let snapshot = refined(|x| vec![-(x[2] - 5.2).abs()]).write(&folder);
     let (view, raster) = pixels(&snapshot, &options(Axis::Z, PlotKind::Maximum), 64);
     let [columns, _] = view.pixels;
-    // The centre nearest to 5.2 has the distance 0.0125 in cells of 1/8, of 1/16 and 0.003125 in cells of 1/32.
+    // the nearest cell centre to 5.2 has the distance 0.0125 for cells of 1/8 and 1/16, and 0.003125 for cells of 1/32
     assert!((raster.values[0] + 0.0125).abs() < 1e-9);
     assert!((raster.values[columns / 2 + 1] + 0.003125).abs() < 1e-9);
 }
@@ -121,7 +121,7 @@ fn a_level_limit_shows_the_averages_of_coarser_patches() {
     assert_eq!(raster.outlines.len(), 1 + 3 + 4);
 }
 
-/// Width, height and pixels of a PNG file.
+/// Returns width, height and pixels of a PNG file.
 fn decode(png: &[u8]) -> (usize, usize, Vec<[u8; 3]>) {
     let mut reader = png::Decoder::new(std::io::Cursor::new(png))
         .read_info()
@@ -150,7 +150,7 @@ fn a_field_of_the_callers_is_drawn_as_one_of_the_snapshot() {
     let draw = |own: &[crate::CustomField]| crate::plot_with(&snapshot, &options("thrice"), own);
     let colours = |picture: &[u8]| {
         let (width, height, pixels) = decode(picture);
-        // left of the bar with its numbers, below the title
+        // without colour bar and title
         let inside = |n: &usize| n % width < width / 2 && n / width > height / 4;
         (0..pixels.len())
             .filter(inside)
@@ -158,17 +158,17 @@ fn a_field_of_the_callers_is_drawn_as_one_of_the_snapshot() {
             .collect::<Vec<_>>()
     };
     let thrice = colours(&draw(&[own("thrice", "density")]).unwrap());
-    // the share of a value in the range of all is that of the density
+    // values scaled by a factor have the same colours
     assert_eq!(
         thrice,
         colours(&plot(&snapshot, &options("density")).unwrap())
     );
-    // an array that the snapshot lacks
+    // the snapshot does not have the array
     assert!(draw(&[own("thrice", "nothing")]).is_err() && draw(&[]).is_err());
 }
 
 #[test]
-fn a_picture_without_values_to_colour_says_why() {
+fn a_picture_without_values_is_an_error_with_the_reason() {
     let folder = Folder::new();
     let snapshot = refined(|_| vec![1.0]).write(&folder);
     let why = |value: f64, scale| {
@@ -189,7 +189,7 @@ fn a_picture_without_values_to_colour_says_why() {
     };
     for (value, words) in [
         (f64::INFINITY, "time_left is infinite in every cell"),
-        (f64::NAN, "time_left is no number in any cell"),
+        (f64::NAN, "time_left is not a number in every cell"),
     ] {
         for scale in [Scale::Linear, Scale::Log] {
             let found = why(value, scale);
@@ -214,7 +214,7 @@ fn a_picture_has_the_colours_of_its_values_and_a_white_border() {
     let count = |picture: &[[u8; 3]], colour: [u8; 3]| {
         picture.iter().filter(|pixel| **pixel == colour).count()
     };
-    // The first and the last colour of viridis fill one half of the inner part each.
+    // the first and last colours of viridis each fill one half of the picture
     let halves = [
         count(&picture, [68, 1, 84]),
         count(&picture, [253, 231, 37]),
@@ -267,7 +267,7 @@ fn every_field_and_colour_map_can_be_drawn() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_explained() {
+fn invalid_options_are_explained() {
     let folder = Folder::new();
     let snapshot = refined(|_| vec![-1.0]).write(&folder);
     let error = |edit: &dyn Fn(&mut PlotOptions)| {
@@ -330,7 +330,7 @@ fn a_picture_of_256_cells_cubed_takes_less_than_two_seconds() {
         PlotKind::Projection,
         PlotKind::Maximum,
     ] {
-        // The least of three: other tests run at the same time.
+        // the minimum of three, as other tests run at the same time
         let seconds = (0..3).map(|_| {
             let begun = std::time::Instant::now();
             plot(&snapshot, &options(Axis::X, kind)).unwrap();

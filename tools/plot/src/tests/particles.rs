@@ -1,11 +1,11 @@
-//! Densities and dots of particles.
+//! Tests of densities and dots of particles.
 
 use super::sample::{Folder, Species, refined};
 use super::{decode, options, pixels};
 use crate::{Axis, PlotKind, PlotOptions, plot};
 use nestar_snapshot::Snapshot;
 
-/// Particles with mass and some without in the domain from (−1, 0, 5) to (1, 1, 6).
+/// Returns a snapshot with massive and massless particles in the domain from (−1, 0, 5) to (1, 1, 6).
 fn sample(folder: &Folder) -> Snapshot {
     let dark = Species(
         "dark",
@@ -39,7 +39,7 @@ fn a_projection_of_particles_holds_all_their_mass() {
             assert!(!raster.outlines.is_empty());
         }
     }
-    // 100 x 50 pixels of an area of 4e-4; the first particle is between two of them.
+    // 100 x 50 pixels with an area of 4e-4; the first particle lies between two pixels
     let projection = of("particles/dark", Axis::Z, PlotKind::Projection);
     let (_, raster) = pixels(&snapshot, &projection, 100);
     for (column, row, mass) in [(24, 12, 1.5), (25, 12, 1.5), (24, 11, 0.0), (26, 12, 0.0)] {
@@ -49,7 +49,7 @@ fn a_projection_of_particles_holds_all_their_mass() {
 }
 
 #[test]
-fn a_slice_of_particles_is_as_thick_as_the_finest_cell_or_as_told() {
+fn a_slice_of_particles_is_as_thick_as_the_finest_cell_or_the_depth() {
     let folder = Folder::new();
     let snapshot = sample(&folder);
     let mass = |at: f64, depth: Option<f64>, level: Option<u8>| {
@@ -63,7 +63,7 @@ fn a_slice_of_particles_is_as_thick_as_the_finest_cell_or_as_told() {
         raster.values.iter().sum::<f64>() * 4e-4 * depth
     };
     let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-9, "{found} {wanted}");
-    // Cells of level 2 are 1/32 wide, those of level 0 1/8.
+    // cells are 1/32 wide on level 2, and 1/8 on level 0
     near(mass(5.51, None, None), 3.0);
     near(mass(5.52, None, None), 0.0);
     near(mass(5.55, None, Some(0)), 3.0);
@@ -91,7 +91,7 @@ fn dots_are_where_particles_are_in_the_colour_of_their_species() {
         (count([0, 190, 255]), count([70, 220, 60]), height)
     };
     assert_eq!((drawn(&[], 1.0).0, drawn(&[], 1.0).1), (0, 0));
-    // A dot has about 64 pixels of which about a half are covered wholly; the names have some pixels of the colour.
+    // a dot has about 64 pixels, half of them opaque; the legend has some pixels of the colour
     let (dark, dye, _) = drawn(&["all"], 0.1);
     assert!(
         (40..110).contains(&dark) && (40..110).contains(&dye),
@@ -102,7 +102,7 @@ fn dots_are_where_particles_are_in_the_colour_of_their_species() {
 }
 
 #[test]
-fn what_particles_cannot_be_drawn_is_explained() {
+fn invalid_particle_options_are_explained() {
     let (folder, other) = (Folder::new(), Folder::new());
     let snapshot = sample(&folder);
     let without = refined(|_| vec![1.0]).write(&other);

@@ -1,4 +1,4 @@
-//! Snapshots of formulas on refined meshes.
+//! Snapshots of functions on refined meshes.
 
 use nestar_snapshot::{
     Attributes, CgsUnits, DataType, FieldHeader, LEAF, LevelHeader, LevelPlan, ORIGIN,
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder of the test's own, removed on drop.
+/// Temporary folder, removed on drop.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -33,22 +33,22 @@ impl Drop for Folder {
     }
 }
 
-/// What a snapshot is made of.
+/// Mesh and fields of a snapshot.
 pub struct Sample {
-    /// Patches of level 0 along x, y, z; a patch is 1 long.
+    /// Number of patches of level 0 along x, y, z; the side of a patch is 1.
     pub root: [i32; 3],
     /// Lower edge of the domain.
     pub left: [f64; 3],
-    /// Whether a patch of this level with this lower corner and side has children.
+    /// Returns `true` if a patch with this level, lower corner and side has children.
     pub refine: fn(level: u8, corner: [f64; 3], side: f64) -> bool,
     /// Names and units of the fields.
     pub fields: Vec<(&'static str, &'static str)>,
-    /// The fields' values at a point.
+    /// Returns the values of the fields at a point.
     pub state: fn(x: [f64; 3]) -> Vec<f64>,
 }
 
 impl Sample {
-    /// Lower corner and side of a patch.
+    /// Returns lower corner and side of a patch.
     fn corner(&self, level: u8, patch: [i32; 3]) -> ([f64; 3], f64) {
         let side = 1.0 / f64::from(1 << level);
         (
@@ -62,7 +62,7 @@ impl Sample {
         (self.refine)(level, corner, side)
     }
 
-    /// The patches of each level, in units of patches.
+    /// Returns the positions of the patches of each level, in units of patches.
     fn mesh(&self) -> Vec<Vec<[i32; 3]>> {
         let [nx, ny, nz] = self.root;
         let root = (0..nz).flat_map(|k| (0..ny).flat_map(move |j| (0..nx).map(move |i| [i, j, k])));
@@ -84,7 +84,7 @@ impl Sample {
         }
     }
 
-    /// All fields of some patches, one vector a field.
+    /// Returns the values of all fields on the patches, one vector per field.
     fn values(&self, level: u8, patches: &[[i32; 3]]) -> Vec<Vec<f64>> {
         let mut values = vec![Vec::with_capacity(patches.len() * 512); self.fields.len()];
         for &patch in patches {
@@ -163,7 +163,7 @@ impl Sample {
         };
         let mut plan = SnapshotPlan::new(&self.attributes(), &levels).unwrap();
         for kind in species {
-            plan.add_particles(&kind.items()).unwrap();
+            plan.add_particles(&kind.plan()).unwrap();
         }
         let steps = mesh.iter().map(|patches| {
             let shard = Snapshot::shard_patches(patches.len());
@@ -181,7 +181,7 @@ impl Sample {
             }
             for kind in species {
                 let counts = Values::U32(vec![0; patches.len()]);
-                let name = kind.items().header.counts();
+                let name = kind.plan().header.counts();
                 writer.push(level as u8, &name, 0, counts).unwrap();
             }
         }
@@ -190,7 +190,7 @@ impl Sample {
         Snapshot::open(&done.path).unwrap()
     }
 
-    /// Pushes one shard of every array.
+    /// Writes one shard of each array.
     fn push(&self, writer: &mut SnapshotWriter, level: u8, first: u64, patches: &[[i32; 3]]) {
         let origin = patches
             .iter()
@@ -212,11 +212,11 @@ impl Sample {
     }
 }
 
-/// Particles: x, y, z and mass of each.
+/// Name of a species, and x, y, z and mass of each particle.
 pub struct Species(pub &'static str, pub Vec<[f64; 4]>);
 
 impl Species {
-    fn items(&self) -> ParticlesPlan {
+    fn plan(&self) -> ParticlesPlan {
         let column = |name: &str, shape: Vec<u64>| FieldHeader {
             dimensions: shape.iter().map(|_| "axis".into()).collect(),
             shape,
@@ -237,7 +237,7 @@ impl Species {
         let places = self.1.iter().flat_map(|particle| particle[..3].to_vec());
         let masses = self.1.iter().map(|particle| particle[3]);
         for (name, values) in [("position", places.collect()), ("mass", masses.collect())] {
-            let path = self.items().header.path;
+            let path = self.plan().header.path;
             writer
                 .push_particles(&path, name, 0, Values::F64(values))
                 .unwrap();
@@ -245,7 +245,7 @@ impl Species {
     }
 }
 
-/// 2 x 1 x 1 patches from (−1, 0, 5), one of them refined, its corner twice; one field.
+/// Returns a sample with 2 x 1 x 1 patches from (−1, 0, 5), one of them refined and its corner refined twice, with one field.
 pub fn refined(state: fn([f64; 3]) -> Vec<f64>) -> Sample {
     Sample {
         root: [2, 1, 1],
@@ -256,7 +256,7 @@ pub fn refined(state: fn([f64; 3]) -> Vec<f64>) -> Sample {
     }
 }
 
-/// A spherical blast in a domain of 8 x 8 x 8 patches with three levels around the shock; a whole gas and a dye.
+/// Returns a spherical blast wave in 8 x 8 x 8 patches with three levels around the shock, with a gas and a dye.
 pub fn blast() -> Sample {
     Sample {
         root: [8, 8, 8],

@@ -1,14 +1,14 @@
-//! Who names whom inside a crate, file by file, and the floors of the engine.
+//! Dependencies between the files of a crate, and the layers inside the engine.
 use super::Violation;
 use super::source::{Named, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The crate whose inside is checked.
+/// Crate with internal layers.
 const ENGINE: &str = "engine/src/";
-/// Its modules, from the ground up: a module may name those before it, never those behind it.
+/// Its modules, lowest layer first; a module may only use modules of lower layers.
 const FLOORS: [&str; 6] = ["mesh", "device", "data", "comm", "step", "run"];
 
-/// No circle of files in any crate; in the engine, every file on a floor and no arrow upwards.
+/// Checks that files of a crate have no cyclic dependencies, and the layers of the engine.
 pub fn check(sources: &[Source], found: &mut Vec<Violation>) {
     let mut crates: BTreeMap<&str, Modules> = BTreeMap::new();
     for source in sources {
@@ -29,7 +29,7 @@ pub fn check(sources: &[Source], found: &mut Vec<Violation>) {
     }
 }
 
-/// Takes the modules of the program that `main.rs` makes, which may share its folder with a library.
+/// Splits off the modules of a program, `main.rs` and its modules; its folder may also contain a library.
 fn split_program<'a>(modules: &mut Modules<'a>) -> Option<Modules<'a>> {
     let main = modules.remove(&vec!["main".to_string()])?;
     let of_main = |module: &[String]| module.first().is_some_and(|top| main.modules.contains(top));
@@ -40,7 +40,7 @@ fn split_program<'a>(modules: &mut Modules<'a>) -> Option<Modules<'a>> {
     Some(program)
 }
 
-/// The folder of a crate's modules, and a file's path in it.
+/// Returns the module folder of the crate of a file, and the file's path in it.
 fn split(file: &str) -> Option<(&str, &str)> {
     let (root, _) = file.split_once("/src/")?;
     let inside = &file[root.len() + "/src/".len()..];
@@ -49,7 +49,7 @@ fn split(file: &str) -> Option<(&str, &str)> {
         .then_some((&file[..file.len() - inside.len()], inside))
 }
 
-/// `nesting.rs` in the folder `mesh` is `mesh::nesting`, `mesh/mod.rs` is `mesh`.
+/// Returns the module path of a file: `mesh::nesting` for `mesh/nesting.rs`, `mesh` for `mesh/mod.rs`.
 fn module(inside: &str) -> Vec<String> {
     let inside = inside.strip_suffix(".rs").unwrap_or(inside);
     inside
@@ -59,11 +59,11 @@ fn module(inside: &str) -> Vec<String> {
         .collect()
 }
 
-/// Every file on a floor, no arrow upwards.
+/// Checks that each file belongs to a layer and uses only lower layers.
 fn floors(modules: &Modules, arrows: &Arrows, found: &mut Vec<Violation>) {
     for (module, source) in modules.iter().filter(|(module, _)| !module.is_empty()) {
         if floor(module).is_none() {
-            let message = format!("lies on none of the floors {}", FLOORS.join(" <- "));
+            let message = format!("belongs to none of the layers {}", FLOORS.join(" <- "));
             found.push(Violation::of(&source.file, 0, message));
         }
     }
@@ -73,7 +73,7 @@ fn floors(modules: &Modules, arrows: &Arrows, found: &mut Vec<Violation>) {
         {
             let (a, b) = (FLOORS[a], FLOORS[b]);
             let to = &modules[to].file;
-            let message = format!("`{a}` may not name `{b}` above it ({to})");
+            let message = format!("`{a}` may not use the higher layer `{b}` ({to})");
             found.push(Violation::of(&modules[from].file, *line, message));
         }
     }
@@ -85,11 +85,10 @@ fn floor(module: &[String]) -> Option<usize> {
 }
 
 type Modules<'a> = BTreeMap<Vec<String>, &'a Source>;
-/// From a module to one that it names, and the first line where it does.
+/// Dependencies from a module to another, with the first line of each.
 type Arrows = BTreeMap<(Vec<String>, Vec<String>), usize>;
 
-/// All arrows between files. A submodule is a part of its parent: it may name that. What a module only shows to others from
-/// its own submodules is not named by itself.
+/// Returns all dependencies between files. A submodule may use its parent, and re-exports from own submodules are ignored.
 fn arrows(modules: &Modules) -> Arrows {
     let mut arrows = Arrows::new();
     for (from, source) in modules.iter().filter(|(from, _)| !from.is_empty()) {
@@ -106,7 +105,7 @@ fn arrows(modules: &Modules) -> Arrows {
     arrows
 }
 
-/// The module in whose file stands what `path` means in `module`, also where others show it on; none for other crates.
+/// Resolves `path` in `module`, through re-exports, to the module that defines it; `None` for other crates.
 fn definer(
     modules: &Modules,
     module: &[String],
@@ -135,7 +134,7 @@ fn definer(
     }
     let imported = |path: &&Named| path.import.as_ref().is_some_and(|i| i.name == *first);
     if let Some(import) = source.paths.iter().find(imported) {
-        // an import of a crate's own name would lead back here
+        // an import of the crate's own name would recurse forever
         let own = import.segments.first() == Some(first);
         return if own {
             None
@@ -150,7 +149,7 @@ fn definer(
     None
 }
 
-/// Arrows between modules of which each can be reached from the other. One upwards is no circle's: it must go anyway.
+/// Reports dependencies that are part of a cycle, except those already reported as upward dependencies.
 fn circles(modules: &Modules, arrows: &Arrows, found: &mut Vec<Violation>) {
     let falls = |(from, to): &(Vec<String>, Vec<String>)| floor(to) <= floor(from);
     let arrows: Arrows = arrows
@@ -161,13 +160,13 @@ fn circles(modules: &Modules, arrows: &Arrows, found: &mut Vec<Violation>) {
     for ((from, to), line) in &arrows {
         if reached(&arrows, to).contains(from) {
             let to = &modules[to].file;
-            let message = format!("names {to}, which needs this file: a circle");
+            let message = format!("uses {to}, which uses this file: a cyclic dependency");
             found.push(Violation::of(&modules[from].file, *line, message));
         }
     }
 }
 
-/// All that `start` needs, directly or by others.
+/// Returns all modules that `start` uses, directly or indirectly.
 fn reached<'a>(arrows: &'a Arrows, start: &'a Vec<String>) -> BTreeSet<&'a Vec<String>> {
     let (mut reached, mut open) = (BTreeSet::new(), vec![start]);
     while let Some(module) = open.pop() {

@@ -1,19 +1,19 @@
-//! The little of a manifest that the rules need: name, dependencies, targets with a path of their own.
+//! Parser of manifests: name, dependencies, and targets with a path.
 
 /// A crate's `Cargo.toml`.
 pub struct Manifest {
-    /// Of the manifest, relative to the workspace.
+    /// Path of the manifest, relative to the workspace.
     pub file: String,
     /// Package name.
     pub name: String,
-    /// Names and lines of all dependencies, those for tests and builds too.
+    /// Names and lines of all dependencies, including those of tests and build scripts.
     pub dependencies: Vec<(String, usize)>,
-    /// Files that `path` keys of targets name, relative to the workspace.
+    /// Files of targets with a `path`, relative to the workspace.
     pub targets: Vec<String>,
 }
 
 impl Manifest {
-    /// Reads the usual forms `name = …`, `name.workspace = true` and `[dependencies.name]`.
+    /// Parses the forms `name = …`, `name.workspace = true` and `[dependencies.name]`.
     pub fn parse(file: &str, text: &str) -> Self {
         let mut manifest = Self {
             file: file.to_string(),
@@ -51,13 +51,13 @@ impl Manifest {
         }
     }
 
-    /// The name by which code calls the crate.
+    /// Returns the name of the crate in code.
     pub fn crate_name(&self) -> String {
         self.name.replace('-', "_")
     }
 }
 
-/// `dependencies`, `dev-dependencies`, `target.'cfg(unix)'.dependencies` …
+/// Returns `true` for sections of dependencies, such as `target.'cfg(unix)'.dependencies`.
 fn lists_dependencies(section: &str) -> bool {
     let last = section.rsplit('.').next().unwrap_or(section);
     matches!(
@@ -70,7 +70,7 @@ fn unquoted(text: &str) -> String {
     text.trim_matches(['"', '\'']).to_string()
 }
 
-/// `folder/path` with its `..` resolved.
+/// Returns `folder/path` with `..` resolved.
 fn joined(folder: &str, path: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|p| !p.is_empty()).collect();
     for part in path.split('/') {

@@ -1,7 +1,6 @@
-//! `cargo xtask layers`: the house rules of ARCHITECTURE.md, checked on every manifest and source file.
+//! `cargo xtask layers`: checks the layering rules of ARCHITECTURE.md in all manifests and source files.
 //!
-//! A house rule that only prose states rots. These rules read the text: manifests say which crate may be used, and the
-//! paths in the code (`use` lines and all others) say which is.
+//! Dependencies are read from the manifests, and uses from the paths in the code, including those outside `use` items.
 mod floors;
 mod lengths;
 mod manifest;
@@ -17,14 +16,14 @@ use std::path::{Path, PathBuf};
 /// Source files.
 const ENDINGS: [&str; 3] = [".rs", ".cu", ".cuh"];
 
-/// A broken rule and where it is broken.
+/// A violation of a rule.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
-    /// Relative to the workspace.
+    /// Path relative to the workspace.
     file: String,
-    /// From 1; 0 for the whole file.
+    /// Line number from 1; 0 for the whole file.
     line: usize,
-    /// What is wrong and what to do.
+    /// Description of the violation and its remedy.
     message: String,
 }
 
@@ -47,7 +46,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Checks the workspace at `root` and prints what is wrong.
+/// Checks the workspace at `root` and prints all violations.
 pub fn run(root: &Path) -> Outcome {
     let (manifests, sources) = match read(root) {
         Ok(files) => files,
@@ -69,7 +68,9 @@ pub fn run(root: &Path) -> Outcome {
     );
     match violations.len() {
         0 => Outcome::Passed,
-        n => Outcome::Failed(format!("{n} house rules broken (see ARCHITECTURE.md)")),
+        n => Outcome::Failed(format!(
+            "{n} violations of layering rules (see ARCHITECTURE.md)"
+        )),
     }
 }
 
@@ -95,7 +96,7 @@ fn read(root: &Path) -> Result<(Vec<Manifest>, Vec<Source>), String> {
     Ok((manifests, sources))
 }
 
-/// All manifests and Rust files below `folder`; hidden folders and what builds and runs leave behind are not read.
+/// Collects all manifests and source files in `folder`, except in hidden folders and in output of builds and runs.
 fn walk(root: &Path, folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;

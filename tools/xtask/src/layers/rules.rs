@@ -1,10 +1,10 @@
-//! The rules, each a function from the files to what breaks it.
+//! The rules; each is a function that returns the violations.
 use super::Violation;
 use super::manifest::Manifest;
 use super::source::Source;
 use super::{floors, lengths};
 
-/// The rooms of the house, from the ground up: a room may name those before it, never those behind it.
+/// Layers of the workspace, lowest first; a layer may only use lower layers.
 const ROOMS: [&str; 6] = [
     "kernels",
     "engine",
@@ -13,7 +13,7 @@ const ROOMS: [&str; 6] = [
     "tools",
     "tests",
 ];
-/// Crates that kernels do not know: no ECS, no ranks, no files, no configuration, no device driver.
+/// Crates that kernels may not use: ECS, communication, files, configuration, device drivers.
 const NOT_IN_KERNELS: [&str; 10] = [
     "bevy_ecs",
     "mpi",
@@ -26,9 +26,9 @@ const NOT_IN_KERNELS: [&str; 10] = [
     "clap",
     "cudarc",
 ];
-/// Parts of the standard library that kernels do not use.
+/// Parts of the standard library that kernels may not use.
 const NOT_IN_KERNELS_STD: [&str; 4] = ["fs", "env", "net", "process"];
-/// Words, and parts of identifiers, that say physics. The engine is told what it needs by the metadata of fields.
+/// Words of physics that may not occur in the engine, which uses the metadata of fields instead.
 const PHYSICS: [&str; 13] = [
     "gas",
     "density",
@@ -44,11 +44,11 @@ const PHYSICS: [&str; 13] = [
     "chemistry",
     "supernova",
 ];
-/// Where the engine says what people call sizes: a code density is one.
+/// Folder of the engine's unit system, which may name physical quantities such as density.
 const UNITS: &str = "engine/deck/src/units/";
-/// Foreign crates that one crate and one file hide from all others.
+/// External crates that may be used by one crate and in one file only.
 const ONE_FILE: [&str; 4] = ["cudarc", "mpi", "parquet", "zarrs"];
-/// Where physics folders meet.
+/// Files that may use more than one physics module.
 const MEETING_PLACES: [&str; 6] = [
     "fields",
     "order",
@@ -57,10 +57,10 @@ const MEETING_PLACES: [&str; 6] = [
     "subcycling",
     "units",
 ];
-/// Folders that serve all physics folders and name none of them.
+/// Folders shared by all physics modules.
 const SERVICES: [&str; 2] = ["spectral", "spheres"];
 
-/// Everything that breaks a rule, in no particular order.
+/// Returns all violations, in no particular order.
 pub fn check(manifests: &[Manifest], sources: &[Source]) -> Vec<Violation> {
     let mut found = Vec::new();
     rooms(manifests, sources, &mut found);
@@ -78,13 +78,13 @@ fn report(found: &mut Vec<Violation>, file: &str, line: usize, message: String) 
     found.push(Violation::of(file, line, message));
 }
 
-/// The number of the room that a file lies in.
+/// Returns the layer of a file.
 fn room(file: &str) -> Option<usize> {
     let first = file.split('/').next().unwrap_or_default();
     ROOMS.iter().position(|room| *room == first)
 }
 
-/// Code lies in a room.
+/// Checks that each file belongs to a layer.
 fn rooms(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violation>) {
     let files = manifests
         .iter()
@@ -96,14 +96,14 @@ fn rooms(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violation>)
             file,
             0,
             format!(
-                "lies in none of the rooms {}: move it into one",
+                "belongs to none of the layers {}: move it into one",
                 ROOMS.join(", ")
             ),
         );
     }
 }
 
-/// kernels <- engine <- systems <- scenarios <- tools, and tests see all; in manifests and in code.
+/// Checks the order of the layers in manifests and code; tests may use everything.
 fn directions(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violation>) {
     for manifest in manifests {
         for (name, line) in &manifest.dependencies {
@@ -121,7 +121,7 @@ fn directions(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violat
         }
     }
     for source in sources {
-        // an example may lie beside the scenarios and be a target of the program's crate
+        // an example in `scenarios` may be a target of the program's crate
         let owner = manifests
             .iter()
             .find(|m| m.targets.contains(&source.file))
@@ -153,16 +153,16 @@ fn direction(
             file,
             line,
             format!(
-                "`{from}` may not name `{name}` of `{to}`: the order is {}",
+                "`{from}` may not use `{name}` of `{to}`: the order is {}",
                 ROOMS.join(" <- ")
             ),
         );
     }
 }
 
-/// Kernels take views, scalars and parameter structs.
+/// Checks that kernels use only views, scalars and parameter structs.
 fn kernels(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violation>) {
-    const ADVICE: &str = "kernels know no ECS, ranks, files, configuration or devices: pass a view or a parameter struct";
+    const ADVICE: &str = "kernels may not use ECS, ranks, files, configuration or devices: pass a view or a parameter struct";
     for manifest in manifests.iter().filter(|m| m.file.starts_with("kernels/")) {
         for (name, line) in manifest
             .dependencies
@@ -204,7 +204,7 @@ fn kernels(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violation
     }
 }
 
-/// The engine names no physics: neither its code nor its strings and comments, but for the table of units.
+/// Checks that code, strings and comments of the engine contain no words of physics, except in the unit system.
 fn engine(sources: &[Source], found: &mut Vec<Violation>) {
     let engine = |s: &&Source| {
         let product = s.file.starts_with("engine/") && s.file.contains("/src/");
@@ -215,15 +215,15 @@ fn engine(sources: &[Source], found: &mut Vec<Violation>) {
             let words = line.split(|c: char| !(c.is_alphanumeric() || c == '_'));
             let parts = words.flat_map(parts);
             for part in parts.filter(|part| PHYSICS.contains(&part.as_str())) {
-                let advice = "the engine names no physics; move it to `systems` or take the name from a field's metadata";
-                let message = format!("says `{part}`: {advice}");
+                let advice = "the engine contains no physics; move it to `systems` or use a field's metadata";
+                let message = format!("contains `{part}`: {advice}");
                 report(found, &source.file, n + 1, message);
             }
         }
     }
 }
 
-/// `CoolingRate` and `cooling_rate` are both `cooling`, `rate`.
+/// Splits an identifier into words: `CoolingRate` and `cooling_rate` are both `cooling`, `rate`.
 fn parts(word: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut lower = false;
@@ -241,7 +241,7 @@ fn parts(word: &str) -> Vec<String> {
     parts
 }
 
-/// One physics folder never names another.
+/// Checks that physics modules do not use each other.
 fn physics(sources: &[Source], found: &mut Vec<Violation>) {
     let module = |file: &str| -> Vec<String> {
         let inside = file
@@ -276,7 +276,7 @@ fn physics(sources: &[Source], found: &mut Vec<Violation>) {
                 &source.file,
                 line,
                 format!(
-                    "`{home}` names `{other}` (`{}`): physics folders meet in fields.rs, order.rs, declare.rs, register.rs, subcycling.rs and units.rs of systems/src only",
+                    "`{home}` uses `{other}` (`{}`): physics modules may use each other in fields.rs, order.rs, declare.rs, register.rs, subcycling.rs and units.rs of systems/src only",
                     path.join("::")
                 ),
             );
@@ -284,7 +284,7 @@ fn physics(sources: &[Source], found: &mut Vec<Violation>) {
     }
 }
 
-/// The folder below `systems/src` that a path in module `place` leads to.
+/// Returns the folder in `systems/src` that a path in module `place` refers to.
 fn named_folder(place: &[String], path: &[String]) -> Option<String> {
     match path[0].as_str() {
         "crate" | "nestar_systems" => path.get(1).cloned(),
@@ -300,7 +300,7 @@ fn named_folder(place: &[String], path: &[String]) -> Option<String> {
     }
 }
 
-/// `cudarc`, `mpi`, `parquet` and `zarrs` each have one crate that depends on them and one file that names them.
+/// Checks that `cudarc`, `mpi`, `parquet` and `zarrs` are each used by one crate and in one file.
 fn one_file(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violation>) {
     for library in ONE_FILE {
         let belongs = |name: &str| {
@@ -327,9 +327,7 @@ fn one_file(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violatio
                     found,
                     file,
                     *line,
-                    format!(
-                        "`{library}` is named here and in {first}: one file hides it, call that one"
-                    ),
+                    format!("`{library}` is used here and in {first}: use it in one file only"),
                 );
             }
         }

@@ -1,7 +1,7 @@
-//! Each rule holds for the good case and fails for the bad one.
+//! Tests of each rule with valid and invalid code.
 use super::{Manifest, Source, check};
 
-/// Messages for a workspace of files given as `(path, text)`.
+/// Returns the messages for a workspace of files `(path, text)`.
 fn messages(files: &[(&str, &str)]) -> Vec<String> {
     let (manifests, sources): (Vec<_>, Vec<_>) =
         files.iter().partition(|(file, _)| file.ends_with(".toml"));
@@ -20,7 +20,7 @@ fn messages(files: &[(&str, &str)]) -> Vec<String> {
         .collect()
 }
 
-/// The one message of a workspace with one fault.
+/// Returns the message of a workspace with exactly one violation.
 fn message(files: &[(&str, &str)]) -> String {
     let messages = messages(files);
     assert_eq!(messages.len(), 1, "{messages:?}");
@@ -42,7 +42,7 @@ fn code_lies_in_a_room() {
     assert_eq!(messages(&[("tests/src/lib.rs", "")]), [""; 0]);
     assert!(
         message(&[("utilities/src/lib.rs", "")])
-            .starts_with("utilities/src/lib.rs: lies in none of the rooms")
+            .starts_with("utilities/src/lib.rs: belongs to none of the layers")
     );
 }
 
@@ -53,9 +53,8 @@ fn a_manifest_depends_downwards_only() {
         "[package]\nname = \"nestar-kernels\"\n[dev-dependencies]\nnestar-engine.workspace = true\n",
     );
     assert!(
-        message(&[ENGINE, up]).starts_with(
-            "kernels/Cargo.toml:4: `kernels` may not name `nestar-engine` of `engine`"
-        )
+        message(&[ENGINE, up])
+            .starts_with("kernels/Cargo.toml:4: `kernels` may not use `nestar-engine` of `engine`")
     );
     let down = (
         "engine/Cargo.toml",
@@ -69,7 +68,7 @@ fn code_names_downwards_only() {
     let code = "fn f() {\n    ::nestar_engine::run();\n}";
     assert!(
         message(&[ENGINE, ("kernels/src/lib.rs", code)])
-            .starts_with("kernels/src/lib.rs:2: `kernels` may not name")
+            .starts_with("kernels/src/lib.rs:2: `kernels` may not use")
     );
     assert_eq!(messages(&[ENGINE, ("systems/src/lib.rs", code)]), [""; 0]);
 }
@@ -98,7 +97,7 @@ fn kernels_know_no_ecs_files_or_configuration() {
         "#[derive(serde::Serialize)] struct A;",
     ] {
         assert!(
-            message(&[("kernels/src/hydro/eos.rs", bad)]).contains("kernels know no ECS"),
+            message(&[("kernels/src/hydro/eos.rs", bad)]).contains("kernels may not use ECS"),
             "{bad}"
         );
     }
@@ -129,7 +128,7 @@ fn the_engine_names_no_physics() {
         "const NAME: &str = \"gas\";",
     ] {
         let text = message(&[("engine/deck/src/a.rs", bad)]);
-        assert!(text.contains("the engine names no physics"), "{bad}");
+        assert!(text.contains("the engine contains no physics"), "{bad}");
     }
     let good = "struct Hydrogen;\n#[cfg(test)]\nmod tests {\n    fn gravity() { if true { [1; 2]; } }\n}\nfn g() {}";
     assert_eq!(
@@ -143,7 +142,7 @@ fn the_engine_names_no_physics() {
     assert!(message(&[("engine/deck/src/a.rs", after)]).starts_with("engine/deck/src/a.rs:5:"));
 }
 
-/// The messages of an engine whose modules `mesh`, `field` and `ranks` have these texts.
+/// Returns the messages of an engine whose modules `mesh`, `data` and `comm` have these texts.
 fn floors(mesh: &str, field: &str, ranks: &str) -> Vec<String> {
     messages(&[
         (
@@ -188,14 +187,14 @@ fn floors_name_downwards_only() {
         assert_eq!(
             found,
             [
-                "engine/src/mesh/cuts.rs:2: `mesh` may not name `data` above it (engine/src/data/mod.rs)"
+                "engine/src/mesh/cuts.rs:2: `mesh` may not use the higher layer `data` (engine/src/data/mod.rs)"
             ],
             "{bad}"
         );
     }
     let shown = floors("pub struct Cuts;", "use crate::Halo;", peer);
-    assert!(shown[0].contains("`data` may not name `comm` above it (engine/src/comm/a.rs)"));
-    assert!(message(&[("engine/src/attic.rs", "")]).contains("lies on none of the floors"));
+    assert!(shown[0].contains("`data` may not use the higher layer `comm` (engine/src/comm/a.rs)"));
+    assert!(message(&[("engine/src/attic.rs", "")]).contains("belongs to none of the layers"));
 }
 
 #[test]
@@ -215,7 +214,7 @@ fn files_of_a_program_make_no_circle_beside_those_of_a_library() {
     ]);
     let circle = |a: &str, b: &str| {
         format!(
-            "tools/probe/src/{a}.rs:1: names tools/probe/src/{b}.rs, which needs this file: a circle"
+            "tools/probe/src/{a}.rs:1: uses tools/probe/src/{b}.rs, which uses this file: a cyclic dependency"
         )
     };
     assert_eq!(found, [circle("a", "b"), circle("b", "a")]);
@@ -231,8 +230,8 @@ fn files_of_a_crate_make_no_circle() {
     assert_eq!(
         found,
         [
-            "engine/src/comm/a.rs:1: names engine/src/comm/b.rs, which needs this file: a circle",
-            "engine/src/comm/b.rs:1: names engine/src/comm/a.rs, which needs this file: a circle",
+            "engine/src/comm/a.rs:1: uses engine/src/comm/b.rs, which uses this file: a cyclic dependency",
+            "engine/src/comm/b.rs:1: uses engine/src/comm/a.rs, which uses this file: a cyclic dependency",
         ]
     );
     let other = messages(&[
@@ -249,7 +248,7 @@ fn files_of_a_crate_make_no_circle() {
             "pub struct Table(super::a::Limit);",
         ),
     ]);
-    assert!(other[0].starts_with("systems/src/cooling/a.rs:1: names systems/src/cooling/b.rs"));
+    assert!(other[0].starts_with("systems/src/cooling/a.rs:1: uses systems/src/cooling/b.rs"));
 }
 
 #[test]
@@ -269,7 +268,7 @@ fn functions_are_short() {
         let long = message(&[(file, &text(61))]);
         assert!(long.contains("`f` has more than 60 lines"), "{long}");
     }
-    // what a macro is made of heads no function
+    // the body of a macro is not a function head
     let text = format!(
         "#define F(a) \\\n  void f(a)\nnamespace a {{\n{}}}\n",
         body(61)
@@ -310,7 +309,7 @@ fn physics_folders_meet_in_the_vocabulary_only() {
     ] {
         let text = message(&[gravity, fields, ("systems/src/hydro/systems.rs", bad)]);
         assert!(
-            text.starts_with("systems/src/hydro/systems.rs:1: `hydro` names `gravity`"),
+            text.starts_with("systems/src/hydro/systems.rs:1: `hydro` uses `gravity`"),
             "{text}"
         );
     }
@@ -332,12 +331,12 @@ fn physics_folders_meet_in_the_vocabulary_only() {
 }
 
 #[test]
-fn services_are_named_by_physics_folders_and_name_none() {
+fn shared_modules_are_used_by_physics_modules_and_use_none() {
     let (gravity, spectral) = ("systems/src/gravity/mod.rs", "systems/src/spectral/mod.rs");
     let good = "use crate::spectral::Filter;";
     assert_eq!(messages(&[(gravity, good), (spectral, "")]), [""; 0]);
     let text = message(&[(gravity, ""), (spectral, "use crate::gravity::Potential;")]);
-    let expected = "systems/src/spectral/mod.rs:1: `spectral` names `gravity`";
+    let expected = "systems/src/spectral/mod.rs:1: `spectral` uses `gravity`";
     assert!(text.starts_with(expected), "{text}");
 }
 

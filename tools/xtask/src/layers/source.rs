@@ -1,4 +1,4 @@
-//! A source file as the rules see it: the paths it names, its functions, its lines; without unit tests.
+//! Parser of source files: paths, functions and lines, without unit tests.
 use proc_macro2::{Span, TokenStream, TokenTree};
 use std::ops::RangeInclusive;
 use syn::spanned::Spanned;
@@ -6,29 +6,29 @@ use syn::visit::{self, Visit};
 
 /// A path `a::b::c` in code.
 pub struct Named {
-    /// Its segments; those of `use` groups are joined with what stands before the group.
+    /// Segments of the path; those of `use` groups include the prefix of the group.
     pub segments: Vec<String>,
-    /// From 1.
+    /// Line number from 1.
     pub line: usize,
-    /// What a `use` does with it.
+    /// Import by `use`, if the path is one.
     pub import: Option<Import>,
 }
 
-/// A name that `use` brings into a file.
+/// A name imported by `use`.
 pub struct Import {
-    /// The name; `*` for all of a module.
+    /// Local name; `*` for all items of a module.
     pub name: String,
-    /// Whether other files see it here.
+    /// `true` for a re-export.
     pub public: bool,
 }
 
 /// A function with a body.
 pub struct Function {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Where it begins.
+    /// First line.
     pub line: usize,
-    /// The lines of its body.
+    /// Lines of its body.
     pub body: RangeInclusive<usize>,
     /// Values of its largest parameter that is a tuple; 0 without one.
     pub largest_tuple: usize,
@@ -37,27 +37,27 @@ pub struct Function {
 /// A source file: Rust or CUDA.
 #[derive(Default)]
 pub struct Source {
-    /// Relative to the workspace, with `/`.
+    /// Path relative to the workspace, with `/`.
     pub file: String,
-    /// All lines; those of unit tests are empty.
+    /// All lines; lines of unit tests are empty.
     pub lines: Vec<String>,
-    /// Every path.
+    /// All paths.
     pub paths: Vec<Named>,
-    /// Every function.
+    /// All functions.
     pub functions: Vec<Function>,
-    /// Names of the items that the file defines, exported macros included.
+    /// Names of the items defined in the file, including exported macros.
     pub items: Vec<String>,
-    /// Names of the modules that it declares in files of their own.
+    /// Names of the modules declared in other files.
     pub modules: Vec<String>,
-    /// Macros that every module of the crate sees at its root.
+    /// Exported macros, visible at the root of the crate.
     pub macros: Vec<String>,
 }
 
 impl Source {
-    /// Reads a Rust file's text.
+    /// Parses the text of a Rust file.
     ///
     /// # Errors
-    /// The text is not Rust.
+    /// Fails if the text is not valid Rust.
     pub fn rust(file: &str, text: &str) -> Result<Self, String> {
         let mut reader = Reader::default();
         reader.source.file = file.to_string();
@@ -75,7 +75,7 @@ impl Source {
         Ok(reader.source)
     }
 
-    /// Reads a CUDA file's text: a function is what `{` opens behind `)`, outside other functions.
+    /// Parses the text of a CUDA file; `) {` outside other functions starts a function.
     pub fn cuda(file: &str, text: &str) -> Self {
         let mut source = Self {
             file: file.to_string(),
@@ -123,13 +123,13 @@ impl Source {
         source
     }
 
-    /// The paths that certainly are paths: in `use`, or of two segments and more.
+    /// Returns the paths in `use` items and those with at least two segments.
     pub fn whole_paths(&self) -> impl Iterator<Item = &Named> {
         let whole = |path: &&Named| path.import.is_some() || path.segments.len() > 1;
         self.paths.iter().filter(whole)
     }
 
-    /// The lines of `range` that hold more than blanks and comments.
+    /// Returns the number of lines in `range` with code.
     pub fn code_lines(&self, range: RangeInclusive<usize>) -> usize {
         let lines = range.filter_map(|line| self.lines.get(line - 1));
         lines
@@ -138,7 +138,7 @@ impl Source {
     }
 }
 
-/// Unit tests in files of their own: `tests.rs` or a folder `tests` below `src`.
+/// Returns `true` for files of unit tests: `tests.rs` or a folder `tests` in `src`.
 fn is_test_file(file: &str) -> bool {
     let inside = file.split_once("/src/").map_or("", |(_, inside)| inside);
     inside
@@ -146,7 +146,7 @@ fn is_test_file(file: &str) -> bool {
         .any(|part| part == "tests" || part == "tests.rs")
 }
 
-/// The name in the head of a CUDA function: the word before its first parenthesis but those of its attributes.
+/// Returns the name of a CUDA function: the word before the first parenthesis that is not of an attribute.
 fn function_name(head: &str) -> String {
     let head = head.replace("__launch_bounds__(", "");
     let before = head.split('(').next().unwrap_or_default();
@@ -157,19 +157,19 @@ fn function_name(head: &str) -> String {
         .to_string()
 }
 
-/// Walks through a file.
+/// Visitor of the syntax tree of a file.
 #[derive(Default)]
 struct Reader {
     source: Source,
     /// Lines of unit tests.
     tests: Vec<RangeInclusive<usize>>,
-    /// How many inline modules it is in.
+    /// Depth of inline modules.
     inside: usize,
 }
 
 impl Reader {
     fn path(&mut self, segments: Vec<String>, span: Span, import: Option<Import>) {
-        // what an inline module names through `super` is named by the file
+        // paths through `super` in an inline module belong to the file
         let up = segments.iter().take_while(|s| *s == "super").count();
         let skipped = up.min(self.inside);
         let segments: Vec<String> = segments.into_iter().skip(skipped).collect();
@@ -210,7 +210,7 @@ impl Reader {
         self.path(segments, tree.span(), Some(Import { name, public }));
     }
 
-    /// Paths in what a macro gets: words that `::` joins.
+    /// Collects paths in the arguments of a macro: words joined by `::`.
     fn tokens(&mut self, tokens: TokenStream) {
         let (mut path, mut joined) = (Vec::new(), 0);
         let mut first = Span::call_site();
@@ -265,7 +265,7 @@ impl Reader {
         });
     }
 
-    /// Whether an item with these attributes is a unit test; if so, its lines are left out.
+    /// Returns `true` if an item with these attributes is a unit test, and clears its lines.
     fn is_test(&mut self, attributes: &[syn::Attribute], span: Span) -> bool {
         let test = attributes.iter().any(|a| {
             a.path().is_ident("cfg")
@@ -385,7 +385,7 @@ fn largest_tuple(signature: &syn::Signature) -> usize {
     signature.inputs.iter().map(values).max().unwrap_or(0)
 }
 
-/// The attributes of an item of any kind.
+/// Returns the attributes of an item.
 fn attributes(item: &syn::Item) -> &[syn::Attribute] {
     use syn::Item::*;
     match item {

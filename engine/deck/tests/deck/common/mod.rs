@@ -1,4 +1,4 @@
-//! Tables such as a program has, for the tests.
+//! Sample tables for the tests.
 #![allow(
     dead_code,
     missing_docs,

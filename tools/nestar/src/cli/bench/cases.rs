@@ -1,43 +1,43 @@
-//! The cases: decks, and how large and how long they are measured where.
+//! Benchmark cases: decks, sizes and numbers of steps.
 
 use clap::ValueEnum;
 use nestar::engine::data::Precision;
 use nestar::engine::device::DeviceKind;
 
-/// A case.
+/// A benchmark case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Case {
-    /// A hot sphere on a uniform mesh
+    /// Blast wave on a uniform mesh
     Uniform,
-    /// The same with three levels of refinement that follow the shock
+    /// Blast wave with three levels of refinement that follow the shock
     Blast,
-    /// Two shear layers with three levels of refinement on them
+    /// Two shear layers with three levels of refinement
     KelvinHelmholtz,
-    /// A cloud that falls together under its own gravity, with four levels of refinement
+    /// Self-gravitating collapse of a cloud with four levels of refinement
     Collapse,
-    /// Particles on a uniform mesh, in a gas that stands still
+    /// Self-gravitating particles on a uniform mesh, in frozen gas
     Particles,
-    /// A sphere of particles in an open box, which ranks share out by what they hold
+    /// Plummer sphere of particles in an open box, partitioned by load
     Plummer,
-    /// Gas of many densities and temperatures that cools by a table
+    /// Gas of many densities and temperatures with tabulated cooling
     Cooling,
-    /// The same with 6 species out of balance, each cell in sub-steps of its own
+    /// The same with 6 species out of equilibrium, sub-cycled in each cell
     Chemistry,
 }
 
-/// What computes.
+/// Class of device that computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceClass {
-    /// The CPU.
+    /// CPU.
     Cpu,
-    /// A GPU.
+    /// GPU.
     Gpu,
-    /// Kernels of a GPU on the CPU, which is for tests.
+    /// GPU kernels emulated on the CPU, for tests.
     Emulated,
 }
 
 impl DeviceClass {
-    /// The kind of a device.
+    /// Returns the class of a device.
     pub fn of(kind: DeviceKind) -> Self {
         match kind {
             DeviceKind::Cuda => Self::Gpu,
@@ -47,7 +47,7 @@ impl DeviceClass {
 }
 
 impl Case {
-    /// Name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Uniform => "uniform",
@@ -61,7 +61,7 @@ impl Case {
         }
     }
 
-    /// Text of the deck.
+    /// Returns the text of the deck.
     pub fn text(self) -> &'static str {
         match self {
             Self::Uniform => include_str!("../../../bench/uniform.toml"),
@@ -75,7 +75,7 @@ impl Case {
         }
     }
 
-    /// Root cells along each axis.
+    /// Returns the numbers of root cells per axis.
     pub fn sizes(self, kind: DeviceClass) -> &'static [u32] {
         match (self, kind) {
             (Self::Uniform, DeviceClass::Cpu) => &[64, 128],
@@ -92,17 +92,17 @@ impl Case {
         }
     }
 
-    /// Root steps before the clock starts: memory is touched, caches are filled, and every level has been regridded.
+    /// Returns the number of untimed root steps, which touch memory, fill caches and regrid every level.
     pub fn warm_up(self) -> u64 {
         match self {
             Self::Uniform => 2,
-            // gas comes into balance with time
+            // the gas approaches equilibrium with time
             Self::Cooling | Self::Chemistry => 1,
             _ => 4,
         }
     }
 
-    /// Root steps that are timed: with refinement, a multiple of the four between two regrids of the root level.
+    /// Returns the number of timed root steps; with refinement, a multiple of the regrid interval of four.
     pub fn steps(self, kind: DeviceClass) -> u64 {
         match (self, kind) {
             (Self::Uniform, DeviceClass::Gpu) => 50,
@@ -116,7 +116,7 @@ impl Case {
     }
 }
 
-/// The word of a deck for a precision.
+/// Returns the word for a precision in decks.
 pub fn precision(precision: Precision) -> &'static str {
     match precision {
         Precision::Single => "single",
@@ -124,7 +124,7 @@ pub fn precision(precision: Precision) -> &'static str {
     }
 }
 
-/// A root grid as people write it.
+/// Formats the size of a root grid.
 pub fn root(cells: [u32; 3]) -> String {
     let [x, y, z] = cells;
     if x == y && y == z {

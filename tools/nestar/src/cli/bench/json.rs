@@ -1,8 +1,8 @@
-//! The figures for programs.
+//! JSON output of benchmark results.
 //!
-//! `schema` is 1: an object with `schema`, `date`, `program`, `machine`, `device` and `results`, a list with one object a
-//! case. Bytes are bytes, times are seconds, rates are per second; what was not measured is `null`. A change of meaning
-//! raises `schema`; further keys do not.
+//! Schema 1 is an object with `schema`, `date`, `program`, `machine`, `device` and `results`, a list with one object per
+//! case. Units are bytes, seconds and 1/s; a value that was not measured is `null`. Changes of meaning raise `schema`;
+//! additional keys do not.
 
 use super::cases::precision;
 use super::kernels::KernelProfile;
@@ -14,27 +14,28 @@ use nestar::engine::step::Phase;
 use serde_json::{Map, Value, json};
 use std::time::SystemTime;
 
-/// All figures.
+/// Returns all results.
 pub fn document(app: &App, measurements: &[Measurement]) -> Value {
     let build = app.build_info();
-    let (model, memory) = text::machine();
-    let place = measurements.first().map(|m| &m.place);
+    let (model, memory) = text::host();
+    let machine = measurements.first().map(|m| &m.machine);
     json!({
         "schema": 1,
         "date": humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         "program": { "version": build.version, "commit": build.commit, "flags": build.flags },
         "machine": {
             "cpu": model,
-            "threads": place.map(|p| p.threads),
+            "threads": machine.map(|p| p.threads),
             "memory_bytes": memory,
         },
-        "device": place.map(|p| p.device.clone()),
-        "ranks": place.map(|p| p.ranks),
-        "note": place.and_then(|p| p.note.clone()),
+        "device": machine.map(|p| p.device.clone()),
+        "ranks": machine.map(|p| p.ranks),
+        "note": machine.and_then(|p| p.note.clone()),
         "results": measurements.iter().map(result).collect::<Vec<_>>(),
     })
 }
 
+/// Returns the results of one case.
 fn result(m: &Measurement) -> Value {
     let run = &m.timed.run;
     let device = m.timed.device.as_ref();
@@ -68,18 +69,18 @@ fn result(m: &Measurement) -> Value {
             "per_root_step": traffic(device, m.steps),
             "per_level_step": traffic(device, run.level_steps),
         })),
-        "imbalance": run.work.imbalance(m.place.ranks),
+        "imbalance": run.work.imbalance(m.machine.ranks),
         "halos": halos(m),
         "profile": m.profile.as_ref().map(profile),
     })
 }
 
-/// What the first rank and others sent each other; none where it is alone.
+/// Returns the halo traffic of the first rank; `None` on a single rank.
 fn halos(m: &Measurement) -> Option<Value> {
     let halos = &m.timed.halos;
-    (m.place.ranks > 1).then(|| {
+    (m.machine.ranks > 1).then(|| {
         json!({
-            "way": m.place.link,
+            "way": m.machine.link,
             "exchanges": halos.exchanges,
             "bytes_sent": halos.bytes_sent,
             "bytes_received": halos.bytes_received,

@@ -1,56 +1,56 @@
-//! A stretch of steps, and what each kernel of a device took in it.
+//! Counters of timed steps, and times of device kernels.
 
 use nestar::engine::device::{DeviceCounters, KernelCounters, LinkCounters, LinkTimes};
 use nestar::engine::step::RunCounters;
 
-/// A stretch of root steps.
+/// Counters over a number of root steps.
 #[derive(Clone, Default)]
 pub struct TimedSteps {
-    /// Wall seconds, the device idle at both ends.
+    /// Wall time in seconds, with the device idle at both ends.
     pub wall: f64,
-    /// What the steps did, and where the host spent its time.
+    /// Counters and host times of the steps.
     pub run: RunCounters,
-    /// What the device did.
+    /// Counters of the device.
     pub device: Option<DeviceCounters>,
-    /// What this rank and others sent each other.
+    /// Halo traffic of this rank.
     pub halos: LinkCounters,
 }
 
 impl TimedSteps {
-    /// Cell updates per second.
+    /// Returns the cell updates per second.
     pub fn rate(&self) -> f64 {
         self.run.cell_updates as f64 / self.wall
     }
 }
 
-/// The kernels in a stretch of steps in which each was timed.
+/// Times of all kernels in steps with kernel timing.
 pub struct KernelProfile {
-    /// Wall seconds of the stretch; timing makes launches slower.
+    /// Wall time in seconds; kernel timing slows down launches.
     pub wall: f64,
-    /// Cell updates of the stretch.
+    /// Cell updates.
     pub cell_updates: u64,
-    /// The kernels, the longest first.
+    /// Kernels in descending order of time.
     pub kernels: Vec<KernelTime>,
-    /// Times of the exchanges over a direct link.
+    /// Times of halo exchanges over a direct link.
     pub link: LinkTimes,
 }
 
-/// A kernel.
+/// Counters of one kernel.
 pub struct KernelTime {
-    /// Its name in the source.
+    /// Name in the source.
     pub name: String,
-    /// Launches.
+    /// Number of launches.
     pub launches: u64,
     /// Seconds on the device.
     pub seconds: f64,
-    /// Cells per second, where it is known how many it worked on.
+    /// Cells per second, if the number of cells is known.
     pub cells_per_second: Option<f64>,
-    /// Bytes per second, of those that it had to read and write at least, where that is known.
+    /// Minimum memory traffic in bytes per second, if known.
     pub bytes_per_second: Option<f64>,
 }
 
 impl KernelProfile {
-    /// The kernels of `stretch`.
+    /// Collects the kernel times of the timed steps.
     pub fn of(stretch: &TimedSteps) -> Self {
         let device = stretch.device.iter();
         let mut kernels: Vec<KernelTime> = device
@@ -67,7 +67,7 @@ impl KernelProfile {
         }
     }
 
-    /// Seconds of all kernels.
+    /// Returns the seconds of all kernels.
     pub fn seconds(&self) -> f64 {
         self.kernels.iter().map(|kernel| kernel.seconds).sum()
     }

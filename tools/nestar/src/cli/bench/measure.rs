@@ -1,4 +1,4 @@
-//! Measuring a case: root steps before the clock starts, then timed ones, then timed ones with every kernel timed.
+//! Measures a case: untimed root steps, then timed steps, then timed steps with kernel timing.
 
 use super::cases::{Case, precision, root};
 use super::kernels::{KernelProfile, TimedSteps};
@@ -17,21 +17,21 @@ use nestar_deck::Deck;
 use std::fmt;
 use std::time::Instant;
 
-/// What is measured.
+/// Parameters of one measurement.
 pub struct BenchPlan {
-    /// The case.
+    /// Case.
     pub case: Case,
     /// Root cells along each axis.
     pub cells: [u32; 3],
     /// Precision of the fields.
     pub precision: Precision,
-    /// The deck.
+    /// Deck of the case.
     pub deck: Deck,
-    /// Root steps before the clock starts.
+    /// Number of untimed root steps.
     pub warm_up: u64,
-    /// Root steps that are timed.
+    /// Number of timed root steps.
     pub steps: u64,
-    /// Whether the kernels are timed.
+    /// If `true`, kernels are timed as well.
     pub profile: bool,
 }
 
@@ -42,34 +42,34 @@ impl fmt::Display for BenchPlan {
     }
 }
 
-/// Where it was measured.
+/// Machine on which a case was measured.
 #[derive(Clone)]
 pub struct BenchMachine {
-    /// The device, or `CPU` with its lanes.
+    /// Device, or `CPU` with its vector lanes.
     pub device: String,
-    /// Why no GPU was used, where one would have been welcome.
+    /// Reason why no GPU was used, if one was requested.
     pub note: Option<String>,
-    /// Threads of the CPU, of a rank.
+    /// CPU threads per rank.
     pub threads: usize,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: usize,
-    /// What connects them.
+    /// Library that connects the ranks.
     pub library: String,
-    /// The way of the halos between their devices.
+    /// Link for halos between devices.
     pub link: Option<String>,
 }
 
-/// Memory at the end, bytes.
+/// Memory use at the end, in bytes.
 pub struct MemoryUse {
-    /// Reserved by the pools of the fields, of all ranks.
+    /// Memory of all field pools on all ranks.
     pub fields: u64,
     /// Resident memory of this process.
     pub resident: u64,
-    /// Of the device of the first rank.
+    /// Memory of the first rank's device.
     pub device: Option<DeviceMemory>,
 }
 
-/// What was measured.
+/// Results of one measurement.
 pub struct Measurement {
     /// Name of the case.
     pub case: &'static str,
@@ -77,48 +77,48 @@ pub struct Measurement {
     pub cells: [u32; 3],
     /// Precision of the fields.
     pub precision: Precision,
-    /// Where.
-    pub place: BenchMachine,
-    /// Seconds from the deck to the initial state, compiling included.
+    /// Machine.
+    pub machine: BenchMachine,
+    /// Set-up time in seconds, including compilation of kernels.
     pub set_up: f64,
-    /// Root steps before the clock started.
+    /// Untimed root steps.
     pub warm_up: u64,
-    /// Root steps that were timed.
+    /// Timed root steps.
     pub steps: u64,
-    /// The timed steps.
+    /// Counters of the timed steps.
     pub timed: TimedSteps,
     /// Patches per level at the end.
     pub patches: Vec<usize>,
-    /// Memory at the end.
+    /// Memory use at the end.
     pub memory: MemoryUse,
-    /// The kernels, where they were timed.
+    /// Kernel times, if they were measured.
     pub profile: Option<KernelProfile>,
 }
 
 impl Measurement {
-    /// Cells of all levels at the end.
+    /// Returns the number of cells on all levels at the end.
     pub fn all_cells(&self) -> usize {
         self.patches.iter().sum::<usize>() * CELLS
     }
 
-    /// The share of the wall time in which the device is busy, where the kernels were timed: their seconds per cell update
-    /// there, at the rate of the steps here.
+    /// Returns the busy fraction of the device, if kernels were timed: kernel seconds per cell update times the rate of the
+    /// steps without kernel timing.
     pub fn busy(&self) -> Option<f64> {
         let profile = self.profile.as_ref()?;
-        // the two stretches differ a little
+        // the two measurements differ slightly
         Some((profile.seconds() / profile.cell_updates as f64 * self.timed.rate()).min(1.0))
     }
 }
 
 impl BenchPlan {
-    /// Measures, as one of the ranks, which `library` connects.
+    /// Runs the measurement on one of the ranks, which are connected by `library`.
     pub fn measure(&self, app: &App, ranks: &Ranks, library: &str) -> Result<Measurement, Error> {
         let start = Instant::now();
         let mut sim = super::initial(app, &self.deck, ranks)?;
         let set_up = start.elapsed().as_secs_f64();
         sim.with(|sim| {
-            stretch(sim, self.warm_up)?;
-            let timed = stretch(sim, self.steps)?;
+            timed_steps(sim, self.warm_up)?;
+            let timed = timed_steps(sim, self.steps)?;
             let memory = memory(sim)?;
             let topology = sim.world.resource::<Topology>();
             let patches = (0..sim.levels()).map(|level| topology.count(level));
@@ -131,7 +131,7 @@ impl BenchPlan {
                 case: self.case.name(),
                 cells: self.cells,
                 precision: self.precision,
-                place: place(sim, library),
+                machine: machine(sim, library),
                 set_up,
                 warm_up: self.warm_up,
                 steps: self.steps,
@@ -143,24 +143,24 @@ impl BenchPlan {
         })
     }
 
-    /// As many steps again, with every kernel timed.
+    /// Repeats the timed steps with kernel timing.
     fn profiled(&self, sim: &mut engine::Engine, device: &Device) -> Result<KernelProfile, Error> {
         device.profile(true);
-        let stretch = stretch(sim, self.steps);
+        let timed = timed_steps(sim, self.steps);
         device.profile(false);
-        Ok(KernelProfile::of(&stretch?))
+        Ok(KernelProfile::of(&timed?))
     }
 }
 
-/// The device, if it is not the CPU.
+/// Returns the device; `None` on the CPU.
 fn device(sim: &engine::Engine) -> Option<Device> {
     sim.world.resource::<ComputeDevice>().device.clone()
 }
 
-fn place(sim: &engine::Engine, library: &str) -> BenchMachine {
+fn machine(sim: &engine::Engine, library: &str) -> BenchMachine {
     let compute = sim.world.resource::<ComputeDevice>();
     BenchMachine {
-        device: super::super::run::place(compute),
+        device: super::super::run::describe_device(compute),
         note: compute.note.clone(),
         threads: rayon::current_num_threads(),
         ranks: sim.world.resource::<Ranks>().size(),
@@ -169,7 +169,7 @@ fn place(sim: &engine::Engine, library: &str) -> BenchMachine {
     }
 }
 
-/// The link of this rank's device with those of others.
+/// Returns the link between this rank's device and other devices.
 fn connection(sim: &engine::Engine) -> Option<&Connection> {
     sim.world.get_resource::<Connection>()
 }
@@ -191,9 +191,9 @@ fn memory(sim: &engine::Engine) -> Result<MemoryUse, Error> {
     })
 }
 
-/// Takes root steps, each with the conserved totals that a run writes down; before and behind them the device is idle, and the
-/// ranks wait for each other.
-fn stretch(sim: &mut engine::Engine, steps: u64) -> Result<TimedSteps, Error> {
+/// Runs timed root steps, including the conserved totals that a run writes. Device and ranks are synchronised before and
+/// after.
+fn timed_steps(sim: &mut engine::Engine, steps: u64) -> Result<TimedSteps, Error> {
     let device = device(sim);
     let ranks = sim.world.resource::<Ranks>().clone();
     let idle = || -> Result<(), Error> {

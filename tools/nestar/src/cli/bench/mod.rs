@@ -1,4 +1,4 @@
-//! `nestar bench`: how fast this machine is, CPU or GPU, measured on whole programs in their steady state.
+//! `nestar bench`: measures the speed of this machine (CPU or GPU) with complete simulations.
 
 mod cases;
 mod json;
@@ -7,7 +7,7 @@ mod measure;
 mod text;
 
 use super::ranks::RanksArgs;
-use super::{CommandError, FAILED, print, say};
+use super::{CommandError, FAILED, print, print_message};
 use cases::{Case, DeviceClass};
 use clap::{Args, ValueEnum};
 use measure::{BenchPlan, Measurement};
@@ -19,10 +19,10 @@ use nestar::{App, Error, Simulation};
 use nestar_deck::Deck;
 use std::path::PathBuf;
 
-/// What to measure.
+/// Arguments of `nestar bench`.
 #[derive(Args)]
 pub struct BenchArgs {
-    /// Cases; all of them if none is named
+    /// Cases; default: all
     #[arg(value_enum, value_name = "CASE")]
     cases: Vec<Case>,
     #[command(flatten)]
@@ -33,34 +33,34 @@ pub struct BenchArgs {
     /// Precision of the fields
     #[arg(long, value_enum, default_value_t = Precisions::Both)]
     precision: Precisions,
-    /// Cells of the root grid along each axis, a multiple of 8; otherwise what suits case and device
+    /// Root cells along each axis, a multiple of 8; default: depends on case and device
     #[arg(long, value_name = "N", value_parser = cells)]
     cells: Option<u32>,
-    /// Root steps that are timed; otherwise what suits case and device
+    /// Number of timed root steps; default: depends on case and device
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
-    /// Threads; 0: all cores
+    /// Number of threads; 0: all cores
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: u32,
-    /// Replace a value of the cases' decks; may be given several times
+    /// Set a value in the decks of all cases; may be repeated
     #[arg(long = "set", value_name = "TABLE.KEY=VALUE")]
     overrides: Vec<String>,
-    /// Also time every kernel of the device, in as many steps again
+    /// Also time every device kernel, in a second series of steps
     #[arg(long)]
     profile: bool,
-    /// Write the figures as JSON; `-`: print them in place of the text
+    /// Write results as JSON to a file; `-`: print JSON instead of text
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
-/// Which precisions are measured.
+/// Precisions to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Precisions {
     /// 32 bits
     Single,
     /// 64 bits
     Double,
-    /// One after the other
+    /// Both, one after the other
     Both,
 }
 
@@ -74,15 +74,15 @@ impl Precisions {
     }
 }
 
-/// Cells along an axis.
+/// Parses a number of root cells.
 fn cells(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(n) if (8..=65536).contains(&n) && n % 8 == 0 => Ok(n),
-        _ => Err("it must be a multiple of 8 from 8 to 65536".into()),
+        _ => Err("must be a multiple of 8 between 8 and 65536".into()),
     }
 }
 
-/// Measures the cases asked for as one of the ranks, which `library` connects; the first one tells.
+/// Measures the requested cases on one of the ranks, which are connected by `library`; rank 0 reports.
 pub fn bench(
     app: &App,
     arguments: &BenchArgs,
@@ -96,20 +96,20 @@ pub fn bench(
     let mut measurements = Vec::with_capacity(plans.len());
     for plan in &plans {
         if speaks {
-            say(&format!("measures {plan} …"));
+            print_message(&format!("measuring {plan} …"));
         }
         let measured = match plan.measure(app, ranks, library) {
-            // a size that nobody asked for is no reason to go without the others
+            // a default size that does not fit is skipped
             Err(error @ Error::Memory(_)) if arguments.cells.is_none() && plans.len() > 1 => {
                 if speaks {
-                    say(&format!("left out: {}", refused(plan, error).message));
+                    print_message(&format!("skipped: {}", refused(plan, error).message));
                 }
                 continue;
             }
             measured => measured.map_err(|error| refused(plan, error))?,
         };
         if measurements.is_empty() && !quiet {
-            print(&text::head(app, &measured.place))?;
+            print(&text::head(app, &measured.machine))?;
         }
         if !quiet {
             print(&text::block(&measured))?;
@@ -128,10 +128,10 @@ pub fn bench(
     }
 }
 
-/// A case that cannot be measured, and which option helps.
+/// Returns the error of a case that cannot be measured, with a hint.
 fn refused(plan: &BenchPlan, error: Error) -> CommandError {
     let hint = match error {
-        Error::Memory(_) => "\nfor a benchmark: --cells with fewer cells, or --precision single",
+        Error::Memory(_) => "\nuse fewer --cells, or --precision single",
         _ => "",
     };
     let mut failure = CommandError::from(error);
@@ -155,7 +155,7 @@ fn write_json(
         .map_err(|e| CommandError::new(FAILED, format!("cannot write {}: {e}", path.display())))
 }
 
-/// Every case with every size and precision asked for. The decks are checked before anything is measured.
+/// Lists all cases with all requested sizes and precisions; checks all decks before the first measurement.
 fn plans(app: &App, arguments: &BenchArgs, ranks: &Ranks) -> Result<Vec<BenchPlan>, CommandError> {
     let cases = match arguments.cases.is_empty() {
         true => Case::value_variants(),
@@ -187,14 +187,14 @@ fn plans(app: &App, arguments: &BenchArgs, ranks: &Ranks) -> Result<Vec<BenchPla
     Ok(plans)
 }
 
-/// The kind of device that the arguments lead to.
+/// Returns the class of the selected device.
 fn kind(arguments: &BenchArgs, case: Case, ranks: &Ranks) -> Result<DeviceClass, CommandError> {
     let mut deck = deck(arguments, case, 8, Precision::Single)?;
     let run: RunConfig = deck.table("run")?;
     let placement = ranks.communicator().placement();
     let chosen = ComputeDevice::choose(run.device, placement.local_rank).map_err(|error| {
         let mut failure = CommandError::from(Error::from(error));
-        failure.message += "\nto measure the CPU: --device cpu";
+        failure.message += "\nto measure the CPU, use --device cpu";
         failure
     })?;
     Ok(chosen
@@ -202,7 +202,7 @@ fn kind(arguments: &BenchArgs, case: Case, ranks: &Ranks) -> Result<DeviceClass,
         .map_or(DeviceClass::Cpu, |d| DeviceClass::of(d.kind())))
 }
 
-/// The deck of a case as the arguments want it.
+/// Returns the deck of a case with the settings of the arguments.
 fn deck(
     arguments: &BenchArgs,
     case: Case,
@@ -223,7 +223,7 @@ fn deck(
     Ok(deck)
 }
 
-/// One rank's part of the simulation of a plan, with its initial state.
+/// Creates one rank's part of the simulation, with its initial state.
 fn initial(app: &App, deck: &Deck, ranks: &Ranks) -> Result<Simulation, Error> {
     let mut sim = app.simulation_on(deck.clone(), ranks.clone())?;
     sim.with(|sim| sim.finish_setup().and_then(|()| sim.initialise()))?;

@@ -1,16 +1,16 @@
-//! The figures for people.
+//! Text output of benchmark results.
 
 use super::cases::{precision, root};
 use super::kernels::KernelProfile;
 use super::measure::{BenchMachine, Measurement};
 use crate::cli::memory::format_bytes;
-use crate::cli::run::shares_of_phases;
+use crate::cli::run::phase_fractions;
 use nestar::App;
 use nestar::engine::device::DeviceCounters;
 use std::fmt::Write as _;
 
-/// Model of the CPU and memory of the machine, as far as the system says.
-pub fn machine() -> (Option<String>, Option<u64>) {
+/// Returns the CPU model and the memory of the machine, if known.
+pub fn host() -> (Option<String>, Option<u64>) {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("model name"));
     let model = line.and_then(|line| line.split_once(':'));
@@ -18,35 +18,35 @@ pub fn machine() -> (Option<String>, Option<u64>) {
     (model, nestar::engine::step::memory::machine::total())
 }
 
-/// What runs, and where.
-pub fn head(app: &App, place: &BenchMachine) -> String {
+/// Returns the header: program, machine and device.
+pub fn head(app: &App, machine: &BenchMachine) -> String {
     let build = app.build_info();
-    let (model, memory) = machine();
+    let (model, memory) = host();
     let mut text = format!(
         "{} ({})\nmachine: {}, {} threads in use, {} of memory\ndevice: {}\n",
         app.signature(),
         build.flags,
         model.as_deref().unwrap_or("unknown CPU"),
-        place.threads,
+        machine.threads,
         memory.map_or_else(|| "an unknown amount".into(), format_bytes),
-        place.device
+        machine.device
     );
-    if place.ranks > 1 {
+    if machine.ranks > 1 {
         // writing to a string cannot fail
         let _ = writeln!(
             text,
             "ranks: {}, connected by {}",
-            place.ranks, place.library
+            machine.ranks, machine.library
         );
     }
-    if let Some(why) = &place.note {
+    if let Some(why) = &machine.note {
         // writing to a string cannot fail
         let _ = writeln!(text, "no GPU is used: {why}");
     }
     text
 }
 
-/// Everything about one case.
+/// Returns all results of one case.
 pub fn block(m: &Measurement) -> String {
     let mut text = format!(
         "\n{} {}, {}: {:.3e} cell updates/s\n",
@@ -65,7 +65,7 @@ pub fn block(m: &Measurement) -> String {
     text
 }
 
-/// What is known of a case, each with its name.
+/// Returns the results of a case as names and texts.
 fn facts(m: &Measurement) -> Vec<(&'static str, String)> {
     let run = &m.timed.run;
     let patches: Vec<String> = m.patches.iter().map(usize::to_string).collect();
@@ -73,28 +73,28 @@ fn facts(m: &Measurement) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("steps", steps(m)),
         ("patches", patches),
-        ("time", shares_of_phases(run, m.timed.wall, "all else")),
+        ("time", phase_fractions(run, m.timed.wall, "other")),
     ];
     if run.fallback_cells + run.retried_steps > 0 {
         let (cells, steps) = (run.fallback_cells, run.retried_steps);
-        facts.push(("mended", format!("{cells} cells, {steps} steps retried")));
+        facts.push(("corrected", format!("{cells} cells, {steps} steps retried")));
     }
     if let Some(mean) = run.mean_subcycles() {
-        facts.push(("sub-steps", format!("{mean:.2} in a cell and step")));
+        facts.push(("sub-steps", format!("{mean:.2} per cell and step")));
     }
     if let Some(device) = &m.timed.device {
         facts.push(("traffic", traffic(device, m.steps, "root step")));
         facts.push(("", traffic(device, run.level_steps, "level step")));
     }
-    if m.place.ranks > 1 {
-        let imbalance = 100.0 * run.work.imbalance(m.place.ranks);
-        let ranks = format!("{}, imbalance {imbalance:.2}%", m.place.ranks);
+    if m.machine.ranks > 1 {
+        let imbalance = 100.0 * run.work.imbalance(m.machine.ranks);
+        let ranks = format!("{}, imbalance {imbalance:.2}%", m.machine.ranks);
         facts.extend([("ranks", ranks), ("halos", halos(m))]);
     }
     facts.push(("memory", memory(m)));
     if let Some(busy) = m.busy() {
         let (busy, host) = (100.0 * busy, 100.0 * (1.0 - busy));
-        let busy = format!("device {busy:.1}%, host alone {host:.1}%");
+        let busy = format!("device {busy:.1}%, host only {host:.1}%");
         facts.push(("busy", busy));
     }
     let profile = m.profile.iter().filter(|profile| profile.link.timed > 0);
@@ -116,37 +116,37 @@ fn steps(m: &Measurement) -> String {
     )
 }
 
-/// What the first rank and others sent each other.
+/// Describes the halo traffic of the first rank.
 fn halos(m: &Measurement) -> String {
     let halos = &m.timed.halos;
     let per = |count: u64| count as f64 / m.timed.run.level_steps.max(1) as f64;
     format!(
-        "per level step: {:.1} exchanges, {} out, {} in; the host waited {:.2}% of the time{}",
+        "per level step: {:.1} exchanges, {} sent, {} received; host waits {:.2}% of the time{}",
         per(halos.exchanges),
         format_bytes(per(halos.bytes_sent) as u64),
         format_bytes(per(halos.bytes_received) as u64),
         100.0 * halos.waited / m.timed.wall,
-        m.place
+        m.machine
             .link
             .as_ref()
             .map_or_else(String::new, |link| format!("; {link}"))
     )
 }
 
-/// How much of the exchanges passes while the device is at work.
+/// Describes how much of the halo exchange overlaps with computation.
 fn overlap(profile: &KernelProfile) -> String {
-    let share = |seconds: f64| 100.0 * seconds / profile.wall;
+    let percent = |seconds: f64| 100.0 * seconds / profile.wall;
     format!(
-        "halos under way {:.1}% of the time, {:.2}% with nothing else to do",
-        share(profile.link.seconds),
-        share(profile.link.exposed)
+        "halo exchange {:.1}% of the time, {:.2}% not hidden",
+        percent(profile.link.seconds),
+        percent(profile.link.exposed)
     )
 }
 
 fn traffic(device: &DeviceCounters, steps: u64, name: &str) -> String {
     let per = |count: u64| count as f64 / steps.max(1) as f64;
     format!(
-        "per {name}: {:.1} launches, {:.1} waits, {} up, {} down",
+        "per {name}: {:.1} launches, {:.1} synchronisations, {} to device, {} to host",
         per(device.launches),
         per(device.synchronisations),
         format_bytes(per(device.bytes_up) as u64),
@@ -203,7 +203,7 @@ fn kernels(profile: &KernelProfile) -> String {
     )
 }
 
-/// One line a case.
+/// Returns a table with one line per case.
 pub fn table(measurements: &[Measurement]) -> String {
     let mut text = format!(
         "\n{:<18} {:>12} {:>9} {:>9} {:>7} {:>9} {:>12}\n",

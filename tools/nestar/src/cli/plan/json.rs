@@ -1,8 +1,8 @@
-//! The forecast for programs.
+//! JSON output of predictions.
 //!
-//! `schema` is 3: an object with `schema`, `program`, `hierarchy`, `machine` and `plans`, a list with one object a number of
-//! ranks. Bytes are bytes, times are seconds, rates are per second. Lists by rank begin with rank 0, lists by level with
-//! level 0; traffic is that of one step of its level. A change of meaning raises `schema`; further keys do not.
+//! Schema 3 is an object with `schema`, `program`, `hierarchy`, `machine` and `plans`, a list with one object per number of
+//! ranks. Units are bytes, seconds and 1/s. Lists by rank begin with rank 0, lists by level with level 0. Traffic refers to
+//! one step of its level. Changes of meaning raise `schema`; additional keys do not.
 
 use super::PlanInput;
 use nestar::App;
@@ -10,7 +10,7 @@ use nestar::engine::comm::estimate::{ExtraTraffic, LevelLoad, PartitionEstimate}
 use nestar::engine::mesh::CELLS;
 use serde_json::{Value, json};
 
-/// All figures.
+/// Returns all results.
 pub fn document(app: &App, subject: &PlanInput, estimates: &[PartitionEstimate]) -> Value {
     let build = app.build_info();
     let (outline, sizes, machine) = (&subject.outline, &subject.sizes, &subject.machine);
@@ -33,10 +33,10 @@ pub fn document(app: &App, subject: &PlanInput, estimates: &[PartitionEstimate])
             "patches": (0..outline.levels()).map(|level| outline.patches(level)).collect::<Vec<_>>(),
             "cell_bytes": sizes.cell,
             "face_bytes": sizes.face,
-            "held_row_bytes": subject.held,
+            "held_row_bytes": subject.row_bytes,
             "layers": subject.layers,
-            "items": subject.items.lines,
-            "item_bytes": subject.items.bytes,
+            "items": subject.particles.lines,
+            "item_bytes": subject.particles.bytes,
             "steps": subject.root_step.steps,
             "regrids_per_root_step": subject.root_step.regrids,
             "exchanges_per_root_step": waits(|w| w.exchanges),
@@ -55,7 +55,7 @@ pub fn document(app: &App, subject: &PlanInput, estimates: &[PartitionEstimate])
     })
 }
 
-/// One number of ranks; least, mean and most are those of `ranks`.
+/// Returns the results for one number of ranks; minimum, mean and maximum are taken over `ranks`.
 pub fn plan(subject: &PlanInput, estimate: &PartitionEstimate, ranks: &[usize]) -> Value {
     let over = |figure: &dyn Fn(usize) -> u64| spread(ranks.iter().map(|&rank| figure(rank)));
     let times = estimate.times(&subject.sizes, &subject.machine);
@@ -126,7 +126,7 @@ fn by_rank(subject: &PlanInput, estimate: &PartitionEstimate, rank: usize) -> Va
     })
 }
 
-/// A figure over ranks; the imbalance is the largest over the mean, or nothing where all are 0.
+/// Returns minimum, mean, maximum and imbalance (maximum over mean; `null` if all are 0).
 fn spread(values: impl ExactSizeIterator<Item = u64> + Clone) -> Value {
     let mean = values.clone().sum::<u64>() as f64 / values.len() as f64;
     let most = values.clone().max().unwrap_or(0) as f64;
@@ -141,7 +141,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn a_spread_tells_the_imbalance() {
+    fn a_spread_contains_the_imbalance() {
         let figure = json!({ "least": 1.0, "mean": 3.0, "most": 6.0, "imbalance": 2.0 });
         assert_eq!(spread([1, 2, 3, 6].into_iter()), figure);
         assert_eq!(spread([0, 0].into_iter())["imbalance"], Value::Null);

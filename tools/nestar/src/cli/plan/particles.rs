@@ -1,4 +1,4 @@
-//! The items of a forecast: how many, how heavy, and where.
+//! Particles of a prediction: number, work and location.
 
 use super::super::{CommandError, FAILED};
 use nestar::engine::Engine;
@@ -8,41 +8,42 @@ use nestar::engine::mesh::Topology;
 use nestar::engine::step::memory::{StoredParticles, particle_demand};
 use nestar::snapshot::{Snapshot, Values};
 
-/// Items of which the places are looked at, to stand for all.
+/// Maximum number of sampled positions.
 const MAX_SAMPLED: u64 = 1 << 16;
 
-/// What was found of items.
+/// Particles found for a prediction.
 #[derive(Default)]
 pub struct ParticleForecast {
-    /// Bytes that one takes, on average.
+    /// Average bytes per particle.
     pub bytes: f64,
-    /// A line for each kind.
+    /// Description, one line per kind.
     pub lines: Vec<String>,
 }
 
-/// Puts the items that a run begins with into the patches of `outline`.
+/// Adds the initial particles of a run to the patches of `outline`.
 pub fn expected(sim: &Engine, outline: &mut TreeOutline) -> ParticleForecast {
     let domain = sim.world.resource::<Topology>().domain;
-    put(sim, outline, |outline, items, count| {
-        let most = MAX_SAMPLED.min(count);
-        let Some(places) = items.initial_positions(&domain, most) else {
-            outline.add_positions(items.weight(), count, None);
-            return Ok("in equal numbers in all patches of the finest level".into());
+    put(sim, outline, |outline, particles, count| {
+        let sampled = MAX_SAMPLED.min(count);
+        let Some(positions) = particles.initial_positions(&domain, sampled) else {
+            outline.add_positions(particles.weight(), count, None);
+            return Ok("distributed evenly over the patches of the finest level".into());
         };
-        // of some identities there are none
-        let there = (u128::from(count) * places.len() as u128 / u128::from(most.max(1))) as u64;
-        if !places.is_empty() {
-            outline.add_positions(items.weight(), there, Some(&places));
+        // some identities have no particle
+        let existing =
+            (u128::from(count) * positions.len() as u128 / u128::from(sampled.max(1))) as u64;
+        if !positions.is_empty() {
+            outline.add_positions(particles.weight(), existing, Some(&positions));
         }
-        Ok(match most < count {
-            true => format!("where {most} of them begin"),
-            false => "where they begin".into(),
+        Ok(match sampled < count {
+            true => format!("located by a sample of {sampled} initial positions"),
+            false => "located by their initial positions".into(),
         })
     })
     .unwrap_or_default()
 }
 
-/// Puts the items of a snapshot into the patches of `outline`, its own.
+/// Adds the particles of a snapshot to the patches of its hierarchy `outline`.
 pub fn stored(
     sim: &mut Engine,
     snapshot: &Snapshot,
@@ -50,11 +51,11 @@ pub fn stored(
 ) -> Result<ParticleForecast, CommandError> {
     let counts = snapshot
         .particles()
-        .map(|items| (items.path.clone(), items.count));
+        .map(|group| (group.path.clone(), group.count));
     sim.world.insert_resource(StoredParticles(counts.collect()));
     let kinds = sim.world.resource::<ParticleKinds>().all();
-    put(sim, outline, |outline, items, _| {
-        let kind = kinds.iter().find(|kind| kind.name == items.name());
+    put(sim, outline, |outline, particles, _| {
+        let kind = kinds.iter().find(|kind| kind.name == particles.name());
         let path = kind.map_or("", |kind| &*kind.path);
         let Some(header) = snapshot.particles().find(|header| header.path == path) else {
             return Ok("not in the snapshot".into());
@@ -72,13 +73,13 @@ pub fn stored(
         };
         let levels = snapshot.levels().map(|level| (level.level, level.patches));
         let counts: Vec<Vec<u32>> = levels.map(read).collect::<Result<_, _>>()?;
-        let added = outline.add_counts(items.weight(), &counts);
+        let added = outline.add_counts(particles.weight(), &counts);
         added.map_err(|why| CommandError::new(FAILED, format!("{path}: {why}")))?;
-        Ok("where the snapshot has them".into())
+        Ok("located as in the snapshot".into())
     })
 }
 
-/// Puts the items of each kind somewhere, as `place` does, which says where.
+/// Adds the particles of each kind by `place`, which returns a description of their location.
 fn put(
     sim: &Engine,
     outline: &mut TreeOutline,
@@ -92,13 +93,13 @@ fn put(
         let Some(kind) = kinds.iter().find(|kind| kind.path == demand.path) else {
             continue;
         };
-        let items = kind.of(&sim.world);
-        let at = place(outline, items, demand.count)?;
+        let particles = kind.of(&sim.world);
+        let at = place(outline, particles, demand.count)?;
         lines.push(format!(
-            "{}: {} at most, each as much work as {} cells, {at}",
+            "{}: at most {} particles, each with the work of {} cells, {at}",
             demand.path,
             demand.count,
-            items.weight()
+            particles.weight()
         ));
     }
     let sum = |of: fn(&(u64, u64)) -> u64| {

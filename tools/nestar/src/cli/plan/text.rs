@@ -1,4 +1,4 @@
-//! The forecast for people.
+//! Text output of predictions.
 
 use super::{PlanInput, json};
 use nestar::engine::comm::estimate::{ExtraTraffic, PartitionEstimate};
@@ -6,7 +6,7 @@ use nestar::engine::device::format_bytes;
 use nestar::engine::mesh::CELLS;
 use serde_json::Value;
 
-/// Everything; empty ranks are left out of the figures.
+/// Returns the whole report; empty ranks are excluded from the statistics.
 pub fn report(subject: &PlanInput, estimates: &[PartitionEstimate]) -> String {
     let plan = |estimate: &PartitionEstimate| json::plan(subject, estimate, &estimate.busy());
     let plans: Vec<Value> = estimates.iter().map(plan).collect();
@@ -14,16 +14,16 @@ pub fn report(subject: &PlanInput, estimates: &[PartitionEstimate]) -> String {
     let lines: String = plans.iter().map(line).collect();
     format!(
         "{}{blocks}\n\
-         parallel efficiency, messages under way while cells are updated (overlap) or not (wait)\n\n\
+         parallel efficiency without messages, with overlapped messages, and with blocking messages\n\n\
          {:>18} {:>11}\n  ranks {:>10} {:>11} {:>9} {:>9} {:>9}\n{lines}",
         head(subject),
         "imbalance",
         "memory",
         "of steps",
-        "most",
-        "no sends",
+        "maximum",
+        "none",
         "overlap",
-        "wait"
+        "blocking"
     )
 }
 
@@ -31,8 +31,8 @@ fn head(subject: &PlanInput) -> String {
     let (outline, machine) = (&subject.outline, &subject.machine);
     let patches: Vec<usize> = (0..outline.levels()).map(|l| outline.patches(l)).collect();
     let by_level: Vec<String> = patches.iter().map(usize::to_string).collect();
-    let items: String = subject
-        .items
+    let particles: String = subject
+        .particles
         .lines
         .iter()
         .map(|line| format!("{line}\n"))
@@ -41,11 +41,11 @@ fn head(subject: &PlanInput) -> String {
     let waits = |of: fn(&ExtraTraffic) -> f64| root_step.waits.iter().map(of).sum::<f64>();
     let steps: Vec<String> = root_step.steps.iter().map(u64::to_string).collect();
     format!(
-        "{}: {} patches ({}), {} a patch\n\
-         a rank updates {:.3e} cells/s, sends and receives {:.3e} B/s, {:.3e} s a message\n\
-         sent and received: in one step of a level; a root step has {} of the levels, {}\n\
-         on several ranks besides: {:.0} us a step of a level; {:.1} regrids a root step, {:.1} us a copy; {:.0} exchanges that steps wait \
-         for, {:.0} us each; {} through hosts\n{items}",
+        "{}: {} patches ({}), {} per patch\n\
+         each rank: {:.3e} cell updates/s, {:.3e} B/s in each direction, latency {:.3e} s\n\
+         traffic is given per level step; level steps per root step: {}, {}\n\
+         overhead on several ranks: {:.0} us per level step; {:.1} regrids per root step, {:.1} us per halo patch; {:.0} exchanges without \
+         overlap, {:.0} us each; {} through host memory\n{particles}",
         subject.origin,
         patches.iter().sum::<usize>(),
         by_level.join(" "),
@@ -64,7 +64,7 @@ fn head(subject: &PlanInput) -> String {
     )
 }
 
-/// One number of ranks.
+/// Returns the statistics for one number of ranks.
 fn block(plan: &Value) -> String {
     let title = match number(&plan["ranks"]) {
         1.0 => "1 rank".to_string(),
@@ -72,38 +72,40 @@ fn block(plan: &Value) -> String {
     };
     let mut text = format!(
         "\n{title:<34}{:>12}{:>12}{:>12}{:>11}\n",
-        "least", "mean", "most", "most/mean"
+        "minimum", "mean", "maximum", "max/mean"
     );
     if plan["empty_ranks"] != 0 {
         let empty = &plan["empty_ranks"];
-        text += &format!("{empty} of them are empty: there are too few patches; of the others\n");
+        text += &format!(
+            "{empty} ranks are empty because there are too few patches; statistics of the others:\n"
+        );
     }
     for (n, level) in plan["levels"].as_array().into_iter().flatten().enumerate() {
-        text += &row(&format!("level {n}: patches"), &level["patches"], whole);
+        text += &row(&format!("level {n}: patches"), &level["patches"], rounded);
         if plan["ranks"] == 1 {
             continue;
         }
-        text += &row("  copies", &level["copies"], whole);
+        text += &row("  halo patches", &level["copies"], rounded);
         for side in ["sent", "received"] {
             text += &row(
                 &format!("  messages {side}"),
                 &level[side]["messages"],
-                whole,
+                rounded,
             );
             text += &row(&format!("  {side}"), &level[side]["bytes"], bytes);
         }
     }
     let updates = &plan["cell_updates_per_root_step"];
-    text + &row("cell updates a root step", updates, whole)
-        + &row("neighbour ranks", &plan["neighbours"], whole)
-        + &items_of(plan)
+    text + &row("cell updates per root step", updates, rounded)
+        + &row("neighbour ranks", &plan["neighbours"], rounded)
+        + &particle_row(plan)
         + &row("memory", &plan["memory_bytes"], bytes)
 }
 
-/// The row of items, where there are any.
-fn items_of(plan: &Value) -> String {
+/// Returns the row of particles, if there are any.
+fn particle_row(plan: &Value) -> String {
     match number(&plan["items"]["most"]) > 0.0 {
-        true => row("items", &plan["items"], whole),
+        true => row("particles", &plan["items"], rounded),
         false => String::new(),
     }
 }
@@ -115,12 +117,12 @@ fn row(name: &str, spread: &Value, show: fn(f64) -> String) -> String {
     format!("{name:<34}{least:>12}{mean:>12}{most:>12}{imbalance:>11}\n")
 }
 
-/// A figure, all of which are numbers.
+/// Returns a number of the results.
 fn number(figure: &Value) -> f64 {
     figure.as_f64().unwrap_or(f64::NAN)
 }
 
-fn whole(value: f64) -> String {
+fn rounded(value: f64) -> String {
     if value < 1e9 && value.fract() != 0.0 {
         format!("{value:.1}")
     } else {
@@ -132,9 +134,9 @@ fn bytes(value: f64) -> String {
     format_bytes(value as u64)
 }
 
-/// A number of ranks in the table of efficiencies.
+/// Returns one line of the table of efficiencies.
 fn line(plan: &Value) -> String {
-    let percent = |share: &Value| format!("{:.1}%", 100.0 * number(share));
+    let percent = |fraction: &Value| format!("{:.1}%", 100.0 * number(fraction));
     let [none, overlap, wait] =
         ["without_messages", "overlapped", "waiting"].map(|key| percent(&plan["efficiency"][key]));
     let imbalance = match number(&plan["empty_ranks"]) {

@@ -1,4 +1,4 @@
-//! Tables of which only named parts are taken.
+//! Tables of which only some subtables are taken.
 
 use nestar_deck::Deck;
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ struct Face {
 }
 
 #[test]
-fn a_misspelt_part_beside_a_taken_one_is_refused() {
+fn a_misspelt_subtable_beside_a_used_one_is_an_error() {
     let text = "[inflow.x_lower]\ndensity = 1.0\n[inflow.x_uper]\ndensity = 2.0\n";
     let mut deck = Deck::parse("faces.toml", text).expect("the text is TOML");
     deck.table::<Face>("inflow.x_lower")

@@ -1,4 +1,4 @@
-//! Golden messages of overrides, of conditions across keys, and of formulas in decks.
+//! Golden error messages of overrides, of checks across keys, and of formulas in decks.
 
 use crate::common::Hydro;
 use nestar_deck::{Deck, DeckError};
@@ -10,10 +10,7 @@ fn message(error: DeckError) -> String {
 }
 
 const OVERRIDES: &[(&str, &str)] = &[
-    (
-        "hydro.gamma",
-        "an override is written table.key=value, here `=` is missing",
-    ),
+    ("hydro.gamma", "`=` is missing; write table.key=value"),
     ("=3", "the key is missing; write table.key=value"),
     (
         "hydro.gamma=",
@@ -31,22 +28,16 @@ const OVERRIDES: &[(&str, &str)] = &[
         "hydro.gamma=[1",
         "the value is malformed: unclosed array, expected `]`",
     ),
-    (
-        "hydro.gamma.x=1",
-        "`x` is looked for in a number, not a table",
-    ),
+    ("hydro.gamma.x=1", "`x` needs a table, found a number"),
     (
         "mesh.refine.field=1",
-        "`field` is looked for in a list; name its elements [0], [1] …",
+        "`field` is in a list; select an element with [0], [1], …",
     ),
     (
         "mesh.refine[1].field=1",
-        "there is no element [1]: the list has 1, counted from 0",
+        "there is no element [1]: the list has 1 (counted from 0)",
     ),
-    (
-        "hydro[0]=1",
-        "element [0] is looked for in a table, not a list",
-    ),
+    ("hydro[0]=1", "element [0] needs a list, found a table"),
 ];
 
 #[test]
@@ -70,21 +61,21 @@ fn overrides() {
 }
 
 #[test]
-fn conditions_across_keys_point_at_their_place() {
+fn conditions_across_keys_have_a_location() {
     let deck = Deck::parse(
         "d.toml",
         "[mesh]\nmax_level = 3\n[[mesh.refine]]\ncriterion = 'always'\n",
     )
     .expect("a deck");
-    let place = |path: &str| {
+    let location = |path: &str| {
         let error = deck.error_at(path, "no");
         (error.faults()[0].line, error.faults()[0].column)
     };
-    assert_eq!(place("mesh.max_level"), (Some(2), Some(13)));
-    assert_eq!(place("mesh.refine[0].criterion"), (Some(4), Some(13)));
-    assert_eq!(place("mesh.refine[0].threshold[2]"), (Some(3), Some(1)));
-    assert_eq!(place("mesh.interval"), (Some(1), Some(2)));
-    assert_eq!(place("hydro.gamma"), (None, None));
+    assert_eq!(location("mesh.max_level"), (Some(2), Some(13)));
+    assert_eq!(location("mesh.refine[0].criterion"), (Some(4), Some(13)));
+    assert_eq!(location("mesh.refine[0].threshold[2]"), (Some(3), Some(1)));
+    assert_eq!(location("mesh.interval"), (Some(1), Some(2)));
+    assert_eq!(location("hydro.gamma"), (None, None));
     let error = deck.unknown_word_at("scenario", "sedo", &["sod", "sedov"]);
     assert_eq!(
         message(error),
