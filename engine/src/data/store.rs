@@ -1,13 +1,19 @@
-//! Stores: what the engine carries for every patch, whatever it means. Ranks, snapshots, restarts, the forecast of memory and the
-//! balance know stores alone; a [`Pool`](super::Pool) is one, and plugins may make others.
+//! Interface to all data with one row per patch. Communication, snapshots, restarts, memory estimates and load
+//! balancing use only this.
+//!
+//! [`Pool`](super::Pool) implements it, and plugins may add others.
 
-use super::device::DeviceTopology;
-use super::pieces::{DevicePieces, Piece};
-use super::{FieldSpec, Precision, RowShape};
-use crate::device::DeviceError;
+use super::device::{DevicePool, DeviceTopology};
+use super::pool::{Field, Pool, PoolResource};
+use super::storage::with_storage;
+use super::{Component, FaultBox, FieldSpec, Precision, Prolong, operators, reduce};
+use crate::device::{Device, DeviceError, DeviceSpan};
 use crate::mesh::{Levels, NewRows, Topology};
+use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;
+use nestar_kernels::PATCH;
 use nestar_kernels::mesh::parameters::RepairedCells;
+pub use nestar_kernels::mesh::pieces::{Piece, RowShape};
 use nestar_snapshot::Values;
 use std::ops::Range;
 
@@ -21,22 +27,22 @@ pub struct LevelBank {
 }
 
 impl LevelBank {
-    /// What stands for the fine flux registers between the level and the finer one, of a store that is corrected by fluxes.
+    /// Denotes the fine-side flux registers between the level and the next finer one.
     pub const REGISTERS: usize = usize::MAX;
 }
 
-/// What a store may look at while it follows the hierarchy.
+/// Inputs of a store for adapting to the hierarchy.
 pub struct MeshContext<'a> {
-    /// Which patch has which row.
+    /// Topology of the hierarchy.
     pub topology: &'a Topology,
     /// Clocks of the levels.
     pub levels: &'a Levels,
-    /// The tables on the device, if the run has one.
+    /// Topology tables on the device, if the run uses one.
     pub tables: Option<&'a DeviceTopology>,
 }
 
 impl<'a> MeshContext<'a> {
-    /// Those in `world`.
+    /// Returns the context of `world`.
     #[must_use]
     pub fn of(world: &'a World) -> Self {
         Self {
@@ -46,7 +52,7 @@ impl<'a> MeshContext<'a> {
         }
     }
 
-    /// The tables on the device.
+    /// Returns the topology tables on the device.
     ///
     /// # Panics
     /// If there are none.
@@ -55,53 +61,53 @@ impl<'a> MeshContext<'a> {
     }
 }
 
-/// What must hold where a field lives on a device.
-pub(super) const TABLES: &str = "a field on a device has its tables there";
+/// Message of the panic if a field on a device has no tables there.
+pub(super) const TABLES: &str = "a field on a device needs topology tables there";
 
-/// A row of values for every patch that a rank holds, copies of other ranks' patches included.
+/// Data with one row for every patch on a rank, including halo patches.
 pub trait Store: Send + Sync {
-    /// Name in messages.
+    /// Returns the name in messages.
     fn name(&self) -> &'static str;
-    /// What it declares.
+    /// Returns the declaration.
     fn spec(&self) -> &FieldSpec;
-    /// Precision of the values: that of the run.
+    /// Returns the precision of the values, which is that of the run.
     fn precision(&self) -> Precision;
 
-    /// How rows are cut.
+    /// Returns the shape of a row.
     fn shape(&self) -> RowShape {
         self.spec().shape()
     }
-    /// Bytes of what a [`Piece`] counts as one value: of a cell, or of a value of each vector.
+    /// Returns the bytes of one value as counted by a [`Piece`]: all components of a cell, or one value of each vector.
     fn value_bytes(&self) -> usize {
         let spec = self.spec();
         spec.components.len() / spec.centring.groups() * self.precision().bytes()
     }
-    /// Bytes of a row in all banks, and in what else goes along with them; the same on all ranks.
+    /// Returns the bytes of a row in all banks and associated buffers; equal on all ranks.
     fn total_row_bytes(&self) -> usize {
         self.spec().row_bytes(self.precision())
     }
-    /// Bytes of a row in one bank.
+    /// Returns the bytes of a row in one bank.
     fn row_bytes(&self) -> usize {
         self.shape().row() * self.value_bytes()
     }
 
-    /// The bank that holds the present state of `level`.
+    /// Returns the bank with the present state of `level`.
     fn present_bank(&self, level: usize) -> LevelBank {
         LevelBank { level, bank: 0 }
     }
-    /// What a gather of ghost cells on `level` reads: its present bank, and of the level below those that it interpolates.
+    /// Returns the banks read by a gather of ghost cells on `level`: its present bank, and those interpolated from the
+    /// coarser level.
     fn read_by_gather(&self, level: usize) -> [Option<LevelBank>; 3] {
         [Some(self.present_bank(level)), None, None]
     }
-    /// Layers of the copies in a bank that are up to date; the same on all ranks.
+    /// Returns the number of valid halo layers of a bank; equal on all ranks.
     fn valid_layers(&self, at: LevelBank) -> usize;
-    /// Declares so many layers up to date.
+    /// Sets the number of valid halo layers of a bank.
     fn set_valid_layers(&mut self, at: LevelBank, layers: usize);
-    /// Declares all copies of `level` out of date: there are other ones, or other cells of them are read.
+    /// Invalidates all halo patches of `level`, after a change of the halo or of the cells read from it.
     fn invalidate_halos(&mut self, level: usize);
 
-    /// Follows a change of the patches of `level`, of which the rows `new` are new: room for all rows of the topology, other
-    /// copies.
+    /// Adapts to a regrid of `level` with new rows `new`: allocates all rows of the topology and invalidates halos.
     ///
     /// # Errors
     /// The memory does not suffice.
@@ -111,27 +117,27 @@ pub trait Store: Send + Sync {
         level: usize,
         new: &[u32],
     ) -> Result<(), DeviceError>;
-    /// Holds the rows of `octets` alone from now on, as zeros: what a hierarchy begins with is asked about part by part. A store
-    /// that cannot holds them all.
+    /// Replaces all rows by zeroed rows of `_octets`, to estimate the initial hierarchy part by part. Stores without
+    /// this keep all rows.
     ///
     /// # Errors
     /// The memory does not suffice.
     fn allocate_octets(&mut self, _octets: &[u32]) -> Result<(), DeviceError> {
         Ok(())
     }
-    /// Fills new rows as the declaration says; not called where the plugin does it itself ([`Prolong::Own`](super::Prolong::Own)).
+    /// Fills new rows as declared; not called for [`Prolong::Own`](super::Prolong::Own).
     ///
     /// # Errors
     /// The device fails.
     fn fill(&mut self, around: &MeshContext, new: &NewRows) -> Result<(), DeviceError>;
 
-    /// Packs pieces of rows, or of registers, that follow each other into `out`, which begins with the first:
-    /// `[piece][component][value]`, of registers `[piece][2][component][4][4]`.
+    /// Packs consecutive pieces of rows, `[piece][component][value]`, or of registers, `[piece][2][component][4][4]`.
+    /// `out` starts with the first.
     ///
     /// # Errors
     /// The device fails.
     fn pack(&self, at: LevelBank, pieces: &[Piece], out: &mut [u8]) -> Result<(), DeviceError>;
-    /// Sets pieces of rows, of each row at most one, from what [`Store::pack`] gave; `owned` rows count as a change of the level.
+    /// Unpacks pieces of distinct rows from the bytes of [`Store::pack`]; `owned` rows count as a change of the level.
     ///
     /// # Errors
     /// The device fails.
@@ -142,7 +148,7 @@ pub trait Store: Send + Sync {
         bytes: &[u8],
         owned: bool,
     ) -> Result<(), DeviceError>;
-    /// Starts to pack pieces in memory of the device; a store on the host packs there and copies.
+    /// Starts packing pieces into device memory; a store on the host packs there and copies.
     ///
     /// # Errors
     /// The device fails.
@@ -151,7 +157,7 @@ pub trait Store: Send + Sync {
         self.pack(at, list.entries, &mut bytes)?;
         list.device.upload(list.bytes(bytes.len()), 0, &bytes)
     }
-    /// As [`Store::unpack`] from memory of the device.
+    /// As [`Store::unpack`] from device memory.
     ///
     /// # Errors
     /// The device fails.
@@ -166,19 +172,20 @@ pub trait Store: Send + Sync {
             .download(list.bytes(bytes.len()), 0, &mut bytes)?;
         self.unpack(at, list.entries, &bytes, owned)
     }
-    /// Bytes of the pieces of a list.
+    /// Returns the bytes of the pieces of a list.
     fn bytes_of(&self, list: &DevicePieces) -> usize {
         let values = list.entries.iter().map(|piece| piece.values(self.shape()));
         values.sum::<usize>() * self.value_bytes()
     }
 
-    /// Bytes reserved.
+    /// Returns the reserved memory, bytes.
     fn bytes(&self) -> usize;
-    /// Bytes of flux registers.
+    /// Returns the memory of flux registers, bytes.
     fn register_bytes(&self) -> usize {
         0
     }
-    /// Sums of the leaf cells of stretches of a level's own patches, `[stretch][component]`, if it is in the totals.
+    /// Returns the sums over leaf cells in ranges of the patches of a level on this rank, `[range][component]`. Empty
+    /// without totals.
     ///
     /// # Errors
     /// The device fails.
@@ -190,7 +197,7 @@ pub trait Store: Send + Sync {
     ) -> Result<Vec<f64>, DeviceError> {
         Ok(Vec::new())
     }
-    /// Cells that a device has mended since the run began here.
+    /// Returns the number of cells repaired on a device since the start of this process.
     ///
     /// # Errors
     /// The device fails.
@@ -198,12 +205,12 @@ pub trait Store: Send + Sync {
         Ok(RepairedCells::default())
     }
 
-    /// Values of a component in some rows of a level, `[row][k][j][i]`, in the store's precision.
+    /// Returns a component in some rows of a level, `[row][k][j][i]`, in the precision of the store.
     ///
     /// # Errors
     /// The device fails.
     fn save(&self, level: usize, component: usize, rows: &[u32]) -> Result<Values, DeviceError>;
-    /// Sets the values of a component in some rows of a level, which stand for its present time; other precisions are converted.
+    /// Sets a component in some rows of a level at its present time, converting the precision.
     ///
     /// # Errors
     /// The values do not fit, or the device fails.
@@ -215,7 +222,7 @@ pub trait Store: Send + Sync {
         rows: &[u32],
         values: &Values,
     ) -> Result<(), String>;
-    /// Starts to pack the present state of components of whole rows of a level in memory of the device, component by component.
+    /// Starts packing components of whole rows of a level into device memory, component by component.
     ///
     /// # Errors
     /// The device fails.
@@ -234,7 +241,7 @@ pub trait Store: Send + Sync {
     }
 }
 
-/// The banks that a gather on `level` reads and of which fewer than `depth` layers of copies are up to date.
+/// Returns the banks read by a gather on `level` that have fewer than `depth` valid halo layers.
 pub fn stale_banks(
     store: &dyn Store,
     level: usize,
@@ -244,11 +251,387 @@ pub fn stale_banks(
     read.filter(move |&at| store.valid_layers(at) < depth)
 }
 
-/// Declares `depth` layers of all copies that a gather on `level` reads up to date, where not more of them are.
+/// Marks at least `depth` halo layers of all banks read by a gather on `level` as valid.
 pub fn mark_refreshed(store: &mut dyn Store, level: usize, depth: usize) {
     for at in store.read_by_gather(level).into_iter().flatten() {
         if store.valid_layers(at) < depth {
             store.set_valid_layers(at, depth);
         }
+    }
+}
+
+/// A list of pieces and their packed values, both in device memory.
+#[derive(Clone, Copy)]
+pub struct DevicePieces<'a> {
+    /// The list on the host.
+    pub entries: &'a [Piece],
+    /// Device of the memory.
+    pub device: &'a Device,
+    /// Address of the list.
+    pub list: u64,
+    /// Address of the packed values.
+    pub memory: u64,
+    /// Distance between packed components of whole rows, in values; 0 if the values are packed piece by piece.
+    pub stride: usize,
+}
+
+impl DevicePieces<'_> {
+    /// Returns the first `bytes` bytes of the packed values.
+    pub(super) fn bytes(&self, bytes: usize) -> DeviceSpan {
+        DeviceSpan::of(self.memory, bytes)
+    }
+}
+
+/// A function of a store and the rest of the world.
+type StoreWork<'a> = &'a mut dyn FnMut(&World, &mut dyn Store);
+
+/// A registered store, for access in the world.
+#[derive(Clone, Copy)]
+pub struct StoreRef {
+    /// Name of the store.
+    pub name: &'static str,
+    /// Largest halo width that is read.
+    pub depth: usize,
+    of: fn(&World) -> &dyn Store,
+    of_mut: fn(&mut World) -> &mut dyn Store,
+    scope: fn(&mut World, StoreWork),
+}
+
+impl StoreRef {
+    /// Returns the store in `world`.
+    #[must_use]
+    pub fn of(self, world: &World) -> &dyn Store {
+        (self.of)(world)
+    }
+
+    /// Returns the store in `world` for writing.
+    #[must_use]
+    pub fn of_mut(self, world: &mut World) -> &mut dyn Store {
+        (self.of_mut)(world)
+    }
+
+    /// Calls `work` with the store and the rest of the world.
+    pub fn scope<T>(
+        self,
+        world: &mut World,
+        work: impl FnOnce(&World, &mut dyn Store) -> T,
+    ) -> Option<T> {
+        let (mut work, mut result) = (Some(work), None);
+        (self.scope)(world, &mut |world, store| {
+            result = work.take().map(|work| work(world, store));
+        });
+        result
+    }
+
+    /// Adapts the store to a regrid of `level` with new rows `new`; errors are reported in [`FaultBox`].
+    pub fn on_regrid(self, world: &mut World, level: usize, new: &[u32]) {
+        self.scope(world, |world, store| {
+            let followed = store.on_regrid(&MeshContext::of(world), level, new);
+            world.resource::<FaultBox>().check(followed);
+        });
+    }
+
+    /// Loads a component as [`Store::load`].
+    ///
+    /// # Errors
+    /// As [`Store::load`].
+    pub fn load(
+        self,
+        world: &mut World,
+        level: usize,
+        component: usize,
+        rows: &[u32],
+        values: &Values,
+    ) -> Result<(), String> {
+        let load = |world: &World, store: &mut dyn Store| {
+            store.load(&MeshContext::of(world), level, component, rows, values)
+        };
+        self.scope(world, load).unwrap_or(Ok(()))
+    }
+
+    /// Fills the rows of [`NewRows`] unless there is a fault; errors are reported in [`FaultBox`].
+    pub fn fill(self, world: &mut World) {
+        if world.resource::<FaultBox>().has_fault() {
+            return;
+        }
+        if let Prolong::Own(fill) = self.of(world).spec().prolong {
+            return fill(world);
+        }
+        self.scope(world, |world, store| {
+            let filled = store.fill(&MeshContext::of(world), world.resource::<NewRows>());
+            world.resource::<FaultBox>().check(filled);
+        });
+    }
+}
+
+/// Halo width that is read, with the shape of the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HaloLayers {
+    /// Number of layers, in cells of the rows.
+    pub depth: usize,
+    /// Shape of a row.
+    pub shape: RowShape,
+}
+
+impl HaloLayers {
+    /// Returns the number of layers in cells of a patch.
+    #[must_use]
+    pub fn cells(self) -> usize {
+        self.depth * self.shape.width()
+    }
+}
+
+/// All registered stores.
+#[derive(Resource, Default)]
+pub struct Stores(Vec<StoreRef>);
+
+impl Stores {
+    /// Adds the pool of field `F`.
+    pub(crate) fn add_field<F: Field>(&mut self) {
+        self.0.push(StoreRef {
+            name: F::NAME,
+            // restriction and prolongation read one layer
+            depth: 1,
+            of: |world| Pool::<F>::of(world),
+            of_mut: |world| Pool::<F>::of_mut(world),
+            scope: |world, work| {
+                world.resource_scope(|world, mut held: Mut<PoolResource<F>>| {
+                    work(world, &mut held.0)
+                });
+            },
+        });
+    }
+
+    /// Adds a store that is a resource of its own and whose halo is read in `depth` layers.
+    pub(crate) fn add<S: Store + Resource<Mutability = Mutable>>(
+        &mut self,
+        name: &'static str,
+        depth: usize,
+    ) {
+        self.0.push(StoreRef {
+            name,
+            depth,
+            of: |world| world.resource::<S>(),
+            of_mut: |world| world.resource_mut::<S>().into_inner(),
+            scope: |world, work| {
+                world.resource_scope(|world, mut store: Mut<S>| work(world, &mut *store));
+            },
+        });
+    }
+
+    /// Returns `true` if there is a store `name`.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|store| store.name == name)
+    }
+
+    /// Declares that up to `depth` halo layers of the store `name` are read.
+    pub(crate) fn reads(&mut self, name: &str, depth: usize) {
+        for store in self.0.iter_mut().filter(|store| store.name == name) {
+            store.depth = store.depth.max(depth);
+        }
+    }
+
+    /// Returns the distinct halo widths that are read, ascending.
+    #[must_use]
+    pub fn layers(&self, world: &World) -> Vec<HaloLayers> {
+        let layers = |store: &StoreRef| HaloLayers {
+            depth: store.depth,
+            shape: store.of(world).shape(),
+        };
+        let mut layers: Vec<HaloLayers> = self.0.iter().map(layers).collect();
+        layers.sort_unstable_by_key(|layers| (layers.cells(), layers.shape));
+        layers.dedup();
+        layers
+    }
+
+    /// Returns all stores in the order of registration.
+    #[must_use]
+    pub fn all(&self) -> Vec<StoreRef> {
+        self.0.clone()
+    }
+
+    /// Returns the stores of `world` whose declaration satisfies `wanted`, in the order of registration.
+    #[must_use]
+    pub fn of(world: &World, wanted: impl Fn(&FieldSpec) -> bool) -> Vec<StoreRef> {
+        let stores = world.resource::<Self>().0.iter();
+        let stores = stores.filter(|store| wanted(store.of(world).spec()));
+        stores.copied().collect()
+    }
+
+    /// Returns the components with totals, in the order of registration.
+    #[must_use]
+    pub fn totalled(world: &World) -> Vec<&Component> {
+        let stores = Self::of(world, |spec| spec.in_totals).into_iter();
+        let components = stores.flat_map(|store| &store.of(world).spec().components);
+        components.collect()
+    }
+}
+
+impl<F: Field> Store for Pool<F> {
+    fn name(&self) -> &'static str {
+        F::NAME
+    }
+
+    fn spec(&self) -> &FieldSpec {
+        &self.spec
+    }
+
+    fn precision(&self) -> Precision {
+        Self::precision(self)
+    }
+
+    fn total_row_bytes(&self) -> usize {
+        let results = usize::from(self.keeps_results) * Store::row_bytes(self);
+        self.spec.row_bytes(self.precision()) + results
+    }
+
+    fn bytes(&self) -> usize {
+        Self::bytes(self)
+    }
+
+    fn register_bytes(&self) -> usize {
+        Self::register_bytes(self)
+    }
+
+    fn on_regrid(
+        &mut self,
+        around: &MeshContext,
+        level: usize,
+        new: &[u32],
+    ) -> Result<(), DeviceError> {
+        operators::on_regrid(self, around, level, new)
+    }
+
+    fn allocate_octets(&mut self, octets: &[u32]) -> Result<(), DeviceError> {
+        with_storage!(&mut self.storage, typed => typed.allocate_octets(octets), _ => Ok(()))
+    }
+
+    fn fill(&mut self, around: &MeshContext, new: &NewRows) -> Result<(), DeviceError> {
+        operators::fill(self, around, new)
+    }
+
+    fn node_sums(
+        &self,
+        around: &MeshContext,
+        level: usize,
+        nodes: &[Range<usize>],
+    ) -> Result<Vec<f64>, DeviceError> {
+        reduce::node_sums(self, around, level, nodes)
+    }
+
+    fn mended_on_device(&self) -> Result<RepairedCells, DeviceError> {
+        let mended = self.on_device().map(DevicePool::mended);
+        mended.unwrap_or(Ok(RepairedCells::default()))
+    }
+
+    fn save(&self, level: usize, component: usize, rows: &[u32]) -> Result<Values, DeviceError> {
+        Ok(match self.precision() {
+            Precision::Single => Values::F32(self.values(level, component..component + 1, rows)?),
+            Precision::Double => Values::F64(self.values(level, component..component + 1, rows)?),
+        })
+    }
+
+    fn load(
+        &mut self,
+        around: &MeshContext,
+        level: usize,
+        component: usize,
+        rows: &[u32],
+        values: &Values,
+    ) -> Result<(), String> {
+        let stored = match (self.precision(), values) {
+            (Precision::Single, Values::F32(values)) => {
+                self.load_as(level, component, rows, values)
+            }
+            (Precision::Double, Values::F64(values)) => {
+                self.load_as(level, component, rows, values)
+            }
+            (Precision::Single, Values::F64(values)) => {
+                let values: Vec<f32> = values.iter().map(|&v| v as f32).collect();
+                self.load_as(level, component, rows, &values)
+            }
+            (Precision::Double, Values::F32(values)) => {
+                let values: Vec<f64> = values.iter().map(|&v| f64::from(v)).collect();
+                self.load_as(level, component, rows, &values)
+            }
+            _ => return Err("the array contains integers".into()),
+        };
+        stored?;
+        self.set_time(level, around.levels.time(level));
+        self.touch(level, rows);
+        Ok(())
+    }
+
+    fn save_on_device(
+        &self,
+        level: usize,
+        components: Range<usize>,
+        list: &DevicePieces,
+    ) -> Result<(), DeviceError> {
+        let at = Store::present_bank(self, level);
+        self.device().start_packing(at, components, list)
+    }
+
+    fn present_bank(&self, level: usize) -> LevelBank {
+        let bank = self.current(level);
+        LevelBank { level, bank }
+    }
+
+    fn read_by_gather(&self, level: usize) -> [Option<LevelBank>; 3] {
+        // rows with fewer cells are not interpolated
+        let below = level.checked_sub(1).filter(|_| self.spec.side == PATCH);
+        let (old, new, _) = self.coarse_clock(level, self.time(level));
+        let coarse = |bank| below.map(|level| LevelBank { level, bank });
+        let older = coarse(old).filter(|_| old != new);
+        [Some(self.present_bank(level)), coarse(new), older]
+    }
+
+    fn valid_layers(&self, at: LevelBank) -> usize {
+        self.clocks[at.level].valid_layers[at.bank]
+    }
+
+    fn set_valid_layers(&mut self, at: LevelBank, layers: usize) {
+        self.clocks[at.level].valid_layers[at.bank] = layers;
+    }
+
+    fn invalidate_halos(&mut self, level: usize) {
+        self.clocks[level].valid_layers.fill(0);
+    }
+
+    fn pack(&self, at: LevelBank, pieces: &[Piece], out: &mut [u8]) -> Result<(), DeviceError> {
+        self.fetch(at, 0..self.components(), pieces, out)
+    }
+
+    fn unpack(
+        &mut self,
+        at: LevelBank,
+        pieces: &[Piece],
+        bytes: &[u8],
+        owned: bool,
+    ) -> Result<(), DeviceError> {
+        self.put(at, 0..self.components(), pieces, bytes)?;
+        if owned {
+            let rows: Vec<u32> = pieces.iter().map(|piece| piece.row).collect();
+            self.touch(at.level, &rows);
+        }
+        Ok(())
+    }
+
+    fn pack_on_device(&self, at: LevelBank, list: &DevicePieces) -> Result<(), DeviceError> {
+        self.device().start_packing(at, 0..self.components(), list)
+    }
+
+    fn unpack_on_device(
+        &mut self,
+        at: LevelBank,
+        list: &DevicePieces,
+        owned: bool,
+    ) -> Result<(), DeviceError> {
+        if owned {
+            self.mark_changed(at.level);
+        }
+        self.device()
+            .start_unpacking(at, 0..self.components(), list)
     }
 }

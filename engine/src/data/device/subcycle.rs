@@ -1,13 +1,13 @@
-//! Attempts on the device: a round of calls is a launch, first over all cells, then over a list of those that are unfinished. Without the
-//! list one launch calls each cell until it is done.
+//! Sub-cycled cell functions on a device.
+//!
+//! Each round of calls is one launch: first over all cells, then over a list of the unfinished ones. Without lists, a
+//! single launch calls each cell until it is done.
 
-use super::cells::LaunchOptions;
-use super::functions::Skeleton;
-use crate::data::attempts::{CellSubcycle, carried_and_summed};
-use crate::data::calls::{StoppedCell, StoppedCells};
-use crate::data::cells::CellJob;
-use crate::data::pool::{Field, Pool};
-use crate::data::tally::CellTotals;
+use super::cells::{CellLauncher, LaunchOptions, Skeleton};
+use crate::data::cell_totals::CellTotals;
+use crate::data::iterate::{CellSubcycle, StoppedCell, StoppedCells, carried_and_summed};
+use crate::data::pool::Field;
+use crate::data::update::CellJob;
 use crate::device::parallel::lock;
 use crate::device::{Buffer, DeviceError, DeviceSpan};
 use crate::in_precision;
@@ -20,30 +20,32 @@ use std::ops::Range;
 
 const ATTEMPTS: Skeleton = (&[SUBCYCLE], &["cells_subcycle", "cells_subcycle_sums"]);
 
-/// Most patches that are called together, which bounds the working space: 8 bytes a cell for lists, where cells wait in them, and what cells
-/// carry, or give to be summed.
+/// Largest number of patches in a batch. It bounds the working space: 8 bytes per cell for the lists, plus carried or
+/// summed numbers.
 const PATCHES: usize = 8192;
 
-/// Patches that are called together, from number `first` on, and where things stand for them in the working space, in words: what the
-/// last round leaves, sums and work, which are theirs; two lists of cells and what cells keep, which the next ones use again.
+/// A batch of patches, starting at number `first`, with the layout of its working space in words.
+/// Round state, sums and work belong to the batch. The two lists of cells and the carried numbers are reused by the
+/// next batch.
 struct BatchLayout {
     first: usize,
     patches: usize,
-    /// Where the round stands.
+    /// Offset of the round state.
     round: usize,
-    /// Where what is not theirs alone begins.
+    /// Offset of the part shared by all batches.
     shared: usize,
-    /// Numbers that are summed, and numbers that a cell keeps: none where they are summed at once.
+    /// Number of sums.
     sums: usize,
     kept: usize,
-    /// Whether there are lists.
+    /// `true` if unfinished cells are listed.
     lists: bool,
     weighed: bool,
     value_bytes: usize,
 }
 
 impl BatchLayout {
-    /// Of so many patches of a level, in equal parts; `once`: there are no further calls; `lists`: cells wait for them in lists.
+    /// Splits `patches` patches of a level into equal batches. `once`: a single call per cell; `lists`: unfinished
+    /// cells are listed.
     fn all<M: CellSubcycle>(
         patches: usize,
         value_bytes: usize,
@@ -83,7 +85,7 @@ impl BatchLayout {
         self.round + 1 + self.patches * self.sums
     }
 
-    /// What calls leave.
+    /// Returns the range of the results: round state, sums and work.
     fn results(&self) -> Range<usize> {
         let work = if self.weighed { self.patches } else { 0 };
         self.round..self.work() + work.div_ceil(2)
@@ -95,7 +97,7 @@ impl BatchLayout {
         first..first + (self.cells() * self.kept * self.value_bytes).div_ceil(8)
     }
 
-    /// Tells the kernels where everything is; numbers that are carried stand in place of a field.
+    /// Sets the addresses in the input of the kernels; carried numbers replace the field `carried`.
     fn enter(&self, input: &mut CellInput<Number>, base: u64, carried: Option<usize>) {
         let word = |n: usize| base + 8 * n as u64;
         input.rows = (input.rows.number() + 4 * self.first as u64).into();
@@ -115,20 +117,20 @@ impl BatchLayout {
     }
 }
 
-impl<F: Field> Pool<F> {
-    /// As `map_attempts`, with so many calls, and whether unfinished cells wait in a list. Where there is one call and nothing is carried,
-    /// the host waits once, for all patches.
-    pub(in crate::data) fn attempt_on_device<M: CellSubcycle>(
+impl<F: Field> CellLauncher<'_, F> {
+    /// As `map_attempts` with `calls` calls per cell; `queues` lists unfinished cells.
+    /// With one call and no carried numbers, the host waits only once, for all batches.
+    pub(in crate::data) fn subcycle<M: CellSubcycle>(
         &self,
         job: &CellJob<M>,
         (calls, queues): (usize, bool),
     ) -> Result<(StoppedCells, CellTotals), DeviceError> {
-        let device = &self.device().device;
+        let device = &self.pool.device().device;
         let at_once = calls == 1 && job.carries == 0;
         let (rounds, each) = if queues { (calls, 1) } else { (1, calls) };
         let spaces = BatchLayout::all::<M>(
             job.level.rows().len(),
-            self.device().value_bytes(),
+            self.pool.device().value_bytes(),
             (at_once, rounds > 1),
         );
         let (mut left, mut tally) = (StoppedCells::default(), CellTotals::default());
@@ -137,7 +139,7 @@ impl<F: Field> Pool<F> {
         };
         let results = 0..last.results().end;
         let end = spaces.iter().map(|space| space.kept().end).max();
-        let mut words = lock(&self.device().words);
+        let mut words = lock(&self.pool.device().words);
         let words = words.provide(device, end.unwrap_or(0))?;
         device.fill_zero(words, results.clone())?;
         let (mut found, mut waiting) = (vec![0; results.end], Vec::new());
@@ -163,8 +165,9 @@ impl<F: Field> Pool<F> {
         Ok((left, tally))
     }
 
-    /// Calls the cells of patches until none is left, or so many times, and sums what they give; the cells of each call. What the last
-    /// one leaves is not waited for.
+    /// Calls the cells of a batch until all are done, at most `rounds` times, and sums their numbers. Returns the
+    /// number of cells in each round.
+    /// The results of the last round are not waited for.
     fn call_patches<M: CellSubcycle>(
         &self,
         job: &CellJob<M>,
@@ -172,7 +175,7 @@ impl<F: Field> Pool<F> {
         words: &Buffer<u64>,
         rounds: usize,
     ) -> Result<Vec<u64>, DeviceError> {
-        let device = &self.device().device;
+        let device = &self.pool.device().device;
         let lists = words.address() + 8 * space.shared as u64;
         let (mut called, mut launch) = (Vec::new(), input);
         let mut cells = space.cells();
@@ -206,14 +209,14 @@ impl<F: Field> Pool<F> {
         Ok(called)
     }
 
-    /// What launches over patches take, with nothing carried.
+    /// Prepares the input of launches over a batch, with carried numbers set to zero.
     fn prepared<M: CellSubcycle>(
         &self,
         job: &CellJob<M>,
         space: &BatchLayout,
         words: &Buffer<u64>,
     ) -> Result<CellInput<Number>, DeviceError> {
-        let (pool, device) = (self.device(), &self.device().device);
+        let (pool, device) = (self.pool.device(), &self.pool.device().device);
         let mut input = self.cell_input(&job.level, job.others, LaunchOptions::default());
         let carries = (job.carries > 0).then_some(job.carried());
         space.enter(&mut input, words.address(), carries);
@@ -224,7 +227,7 @@ impl<F: Field> Pool<F> {
         Ok(input)
     }
 
-    /// What calls have left among `words`: cells that have come to no good end, or what all have given.
+    /// Reads the results of a batch from `words`: either stopped cells, or totals to append.
     fn result_of<M: CellSubcycle>(
         &self,
         (space, input, called): (&BatchLayout, CellInput<Number>, Vec<u64>),
@@ -255,7 +258,7 @@ impl<F: Field> Pool<F> {
         Ok(left)
     }
 
-    /// A cell of patches after so many calls, with what it carries.
+    /// Returns a stopped cell of a batch with its carried numbers.
     fn stop<M: CellSubcycle>(
         &self,
         input: &CellInput<Number>,
@@ -265,10 +268,10 @@ impl<F: Field> Pool<F> {
         let (patch, cell) = (item as usize / CELLS, item as usize % CELLS);
         let value = |c: usize| {
             let place = (patch * space.kept + c) * CELLS + cell;
-            in_precision!(self.precision(), R => {
+            in_precision!(self.pool.precision(), R => {
                 let mut value: [R; 1] = [0.0];
                 let there = DeviceSpan::of(input.kept.number() + (place * size_of::<R>()) as u64, 1);
-                self.device().device.download(there, 0, &mut value)?;
+                self.pool.device().device.download(there, 0, &mut value)?;
                 Ok(Real::to_f64(value[0]))
             })
         };

@@ -1,34 +1,32 @@
-//! What a function of cells reads, and where its results go, on the host.
+//! Inputs and results of cell functions on the host.
 
-use super::called::{ColumnCell, FIELDS, HostCell, RepeatedCell, StateColumns};
-use super::cells::{CellJob, CellSource};
-use super::components::Components;
-use super::listed::{CellCube, Loops};
-use super::numbers::DerivedInputs;
-use super::pool::{Field, Pool};
-use super::taken::write_back;
-use super::window::gather_block;
+use super::criteria::{CellCube, DerivedInputs, Loops};
+use super::field_spec::{Components, Element};
+use super::pool::{Field, Pool, gather_block};
+use super::update::{CellJob, CellSource};
 use crate::device::parallel::PerThread;
-use nestar_device::{CellFn, CellState, Precise, Real};
+use nestar_device::{CellFn, CellInputs, CellState, Place, Precise, Real};
 use nestar_kernels::CELLS;
-use nestar_kernels::mesh::block::LevelGeometry;
-use nestar_kernels::mesh::{GatherScratch, GhostView, Rows, StateFunctions};
+use nestar_kernels::mesh::block::{LevelGeometry, cell_place};
+use nestar_kernels::mesh::{
+    DependentComponents, GatherScratch, GhostView, MAX_COMPONENTS, Rows, StateFunctions,
+};
 
-/// What a function reads on the host.
+/// All inputs of a cell function on the host.
 pub(super) struct CellReader<'a, M: CellFn, R: Real> {
     fields: [Option<Rows<'a, R>>; FIELDS],
     ghosts: Option<(GhostView<'a, R>, &'a PerThread<GatherScratch<R>>)>,
     numbers: Option<&'a DerivedInputs>,
-    /// What is known of the first field's states.
+    /// State functions of the first field.
     states: Option<StateFunctions<R>>,
     components: usize,
     chosen: Components,
-    /// What a component reads as that is not there.
+    /// Column of zeros for missing components.
     zeros: [R; CELLS],
     geometry: LevelGeometry,
     index: &'a [[i32; 3]],
     colour: Option<usize>,
-    /// The field in whose place carried numbers stand.
+    /// Position of the carried numbers among the fields.
     carried: usize,
     given: <M::Parameters as Precise>::In<R>,
 }
@@ -38,7 +36,7 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
         let (topology, level) = (job.level.topology, job.level.clock.level);
         let rows = |source: &'a dyn CellSource| {
             let typed = source.values().typed::<R>();
-            let typed = typed.expect("all fields have one precision and place");
+            let typed = typed.expect("all fields of a function have the same precision and device");
             typed.bank(source.present_bank(level))
         };
         let gathers = || {
@@ -64,7 +62,7 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
         }
     }
 
-    /// A reader of one row of each field, number 0, that stands alone in a place.
+    /// Creates a reader for one row, number 0, of each field, for replaying a single patch.
     pub fn alone<F: Field>(
         first: &Pool<F>,
         rows: &[Rows<'a, R>],
@@ -88,7 +86,7 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
         }
     }
 
-    /// Calls `each` with the cells of a row that are wanted and the function's result there.
+    /// Calls `each` with every selected cell of a row and the result there.
     #[inline(always)]
     pub fn each(&self, row: u32, block: &mut Vec<R>, mut each: impl FnMut(usize, M::Result<R>)) {
         self.gather(row, block);
@@ -109,7 +107,7 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
         }
     }
 
-    /// The components that the function's states consist of, in the cells of a row: found once, so that vectors of cells go together.
+    /// Returns the component columns of the states, looked up once per row so that the compiler vectorises over cells.
     #[inline(always)]
     fn columns<'b>(&'b self, row: u32, block: &'b [R]) -> StateColumns<'b, R> {
         let wanted = M::State::<R>::COMPONENTS;
@@ -126,15 +124,15 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
                 };
                 let number = number.filter(|_| n < wanted[field]);
                 let values = number.and_then(|number| fields[field].get(number * CELLS..));
-                // what a first call is handed on is no field, and reads as zeros
+                // carried numbers are no field and read as zeros in the first call
                 let values = values.and_then(|values| values.first_chunk());
                 values.unwrap_or(&self.zeros)
             })
         })
     }
 
-    /// The function's result in a cell of a row of which the first field's values are `own`, its numbers stand in `block`, and `carried`
-    /// is what an earlier call hands on.
+    /// Evaluates the function in a cell. `own` holds the first field, `block` the derived inputs, `carried` the numbers
+    /// of an earlier call.
     #[inline(always)]
     pub fn call(
         &self,
@@ -162,7 +160,7 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
         M::call(&RepeatedCell { at, field, values }, &self.given)
     }
 
-    /// Fills `block` with the first field around a row, or with the numbers of its cells, where the function reads such.
+    /// Fills `block` with the first field and its ghost cells, or with the derived inputs, if the function reads them.
     pub fn gather(&self, row: u32, block: &mut Vec<R>) {
         if let Some(numbers) = self.numbers {
             let own = self.own(row, self.components * CELLS);
@@ -175,7 +173,8 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
         }
     }
 
-    /// Sets the state of a cell among the values `own` of its row, if it is sound then; `scratch` is working space.
+    /// Sets the state of a cell in the row `own` unless it is unphysical; `scratch` is working space. Returns `true` if
+    /// it is set.
     #[inline(always)]
     pub fn set<S: CellState<R>>(
         &self,
@@ -214,7 +213,7 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
         sound
     }
 
-    /// Fills `values` with the components of a row that a state `S` has.
+    /// Fills `values` with the components of a row that form the state `S`.
     pub fn start<S: CellState<R>>(&self, row: u32, values: &mut Vec<R>) {
         let own = self.own(row, self.components * CELLS);
         values.clear();
@@ -225,14 +224,188 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
         }
     }
 
-    /// Sets the chosen components of a row to `values` if all its states are sound then; whether they are.
+    /// Sets the chosen components of a row to `values` unless a state would be unphysical. Returns `true` if they are
+    /// set.
     pub fn take(&self, own: &mut [R], values: &mut [R]) -> bool {
         let target = (&self.chosen, self.states.as_ref());
         write_back(own, target, values, &mut Vec::new()).is_ok()
     }
 
-    /// The leading values of a row of the first field.
+    /// Returns the leading values of a row of the first field.
     pub fn own(&self, row: u32, length: usize) -> &'a [R] {
         self.fields[0].map_or(&[], |rows| &rows.row(row)[..length])
     }
+}
+
+/// Largest number of fields that a function may read.
+pub(super) const FIELDS: usize = 4;
+
+/// Evaluates a function in one cell of a patch. `fields` holds the values of the patch, `carried` the numbers of an
+/// earlier call.
+pub(super) fn evaluate_cell<M: CellFn, R: Real>(
+    (chosen, fields, carried): (&Components, &[Vec<R>], &[R]),
+    (geometry, index): (&LevelGeometry, [i32; 3]),
+    cell: usize,
+    given: &M::Parameters,
+) -> M::Result<R> {
+    let at = HostCell {
+        fields: &std::array::from_fn(|n| fields.get(n).map_or(&[][..], |values| values)),
+        chosen,
+        block: &[],
+        geometry,
+        index,
+        cell,
+    };
+    let (field, values) = (fields.len(), carried);
+    M::call(&RepeatedCell { at, field, values }, &given.precise::<R>())
+}
+
+/// A cell on the host, given by the rows of all fields.
+pub(super) struct HostCell<'a, R> {
+    pub fields: &'a [&'a [R]; FIELDS],
+    /// Components of the first field that form its state.
+    pub chosen: &'a Components,
+    pub block: &'a [R],
+    pub geometry: &'a LevelGeometry,
+    pub index: [i32; 3],
+    pub cell: usize,
+}
+
+impl<R: Real> CellInputs<R> for HostCell<'_, R> {
+    #[inline(always)]
+    fn value(&self, field: usize, component: usize) -> R {
+        let component = match field {
+            0 => self.chosen.number(component),
+            _ => Some(component),
+        };
+        component.map_or(R::lit(0.0), |c| self.fields[field][c * CELLS + self.cell])
+    }
+
+    #[inline(always)]
+    fn around(&self) -> (&[R], usize) {
+        (self.block, self.cell)
+    }
+
+    #[inline(always)]
+    fn place(&self) -> Place<R> {
+        cell_place(self.geometry, self.index, self.cell as i32)
+    }
+}
+
+/// Component columns of a patch that form the states, `[field][component][cell]`.
+pub(super) type StateColumns<'a, R> = [[&'a [R; CELLS]; MAX_COMPONENTS]; FIELDS];
+
+/// A cell on the host, read from the component columns of its patch.
+pub(super) struct ColumnCell<'a, R> {
+    pub columns: &'a StateColumns<'a, R>,
+    pub block: &'a [R],
+    pub geometry: &'a LevelGeometry,
+    pub index: [i32; 3],
+    pub cell: usize,
+}
+
+impl<R: Real> CellInputs<R> for ColumnCell<'_, R> {
+    #[inline(always)]
+    fn value(&self, field: usize, component: usize) -> R {
+        self.columns[field][component][self.cell]
+    }
+
+    #[inline(always)]
+    fn around(&self) -> (&[R], usize) {
+        (self.block, self.cell)
+    }
+
+    #[inline(always)]
+    fn place(&self) -> Place<R> {
+        cell_place(self.geometry, self.index, self.cell as i32)
+    }
+}
+
+/// A cell with carried numbers from an earlier call in place of the state of one field.
+pub(super) struct RepeatedCell<'a, R> {
+    pub at: HostCell<'a, R>,
+    pub field: usize,
+    pub values: &'a [R],
+}
+
+impl<R: Real> CellInputs<R> for RepeatedCell<'_, R> {
+    #[inline(always)]
+    fn value(&self, field: usize, component: usize) -> R {
+        if field > 0 && field == self.field {
+            return self.values[component];
+        }
+        self.at.value(field, component)
+    }
+
+    #[inline(always)]
+    fn around(&self) -> (&[R], usize) {
+        self.at.around()
+    }
+
+    #[inline(always)]
+    fn place(&self) -> Place<R> {
+        self.at.place()
+    }
+}
+
+/// Sets the chosen components of a row and updates dependent components; `before` is scratch memory.
+///
+/// # Errors
+/// The first cell whose state would be unphysical; the row is unchanged.
+pub(super) fn write_back<R: Element>(
+    row: &mut [R],
+    (chosen, states): (&Components, Option<&StateFunctions<R>>),
+    values: &mut [R],
+    before: &mut Vec<R>,
+) -> Result<(), usize> {
+    let follow = states.and_then(|states| states.dependents);
+    if follow.is_some() {
+        before.clear();
+        before.extend_from_slice(row);
+    }
+    exchange(row, chosen, values);
+    if let Some(follow) = &follow {
+        follow_row(before, row, follow);
+    }
+    let Some(states) = states.filter(|states| !(states.physical)(row, CELLS)) else {
+        return Ok(());
+    };
+    // the row is unphysical, so one of its cells is
+    let cell = first_unphysical(row, states).unwrap_or_default();
+    match follow {
+        Some(_) => row.copy_from_slice(before),
+        None => exchange(row, chosen, values),
+    }
+    Err(cell)
+}
+
+/// Exchanges the chosen components of a row with `values`.
+fn exchange<R: Element>(row: &mut [R], chosen: &Components, values: &mut [R]) {
+    for (n, values) in values.chunks_mut(CELLS).enumerate() {
+        if let Some(number) = chosen.number(n) {
+            let first = number * CELLS;
+            row[first..first + values.len()].swap_with_slice(values);
+        }
+    }
+}
+
+/// Updates components of a row that depend on changed ones; `before` is the old row.
+fn follow_row<R: Element>(before: &[R], row: &mut [R], follow: &DependentComponents<R>) {
+    let [mut old, mut new] = [[R::lit(0.0); MAX_COMPONENTS]; 2];
+    let components = row.len() / CELLS;
+    for cell in 0..CELLS {
+        for c in 0..components {
+            (old[c], new[c]) = (before[c * CELLS + cell], row[c * CELLS + cell]);
+        }
+        (follow.update)(&old[..components], &mut new[..components]);
+        for c in 0..components {
+            row[c * CELLS + cell] = new[c];
+        }
+    }
+}
+
+/// Returns the first cell of a row with an unphysical state.
+fn first_unphysical<R: Element>(row: &[R], states: &StateFunctions<R>) -> Option<usize> {
+    let state = |cell: usize| -> Vec<R> { row.iter().copied().skip(cell).step_by(CELLS).collect() };
+    (0..CELLS).find(|&cell| !(states.physical)(&state(cell), 1))
 }
