@@ -63,11 +63,13 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
     }
 
     /// Creates a reader for one row, number 0, of each field, for replaying a single patch.
-    pub fn alone<F: Field>(
+    pub fn for_single_row<F: Field>(
         first: &Pool<F>,
         rows: &[Rows<'a, R>],
-        (chosen, numbers): (Components, Option<&'a DerivedInputs>),
-        (geometry, index): (&LevelGeometry, &'a [[i32; 3]]),
+        chosen: Components,
+        numbers: Option<&'a DerivedInputs>,
+        geometry: &LevelGeometry,
+        index: &'a [[i32; 3]],
         given: &M::Parameters,
     ) -> Self {
         Self {
@@ -163,20 +165,20 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
     /// Fills `block` with the first field and its ghost cells, or with the derived inputs, if the function reads them.
     pub fn gather(&self, row: u32, block: &mut Vec<R>) {
         if let Some(numbers) = self.numbers {
-            let own = self.own(row, self.components * CELLS);
+            let own = self.row_values(row, self.components * CELLS);
             let patch = self.index[row as usize];
             numbers.fill(&CellCube::of_patch(own, patch, &self.geometry), block);
         }
         if let Some((view, scratch)) = &self.ghosts {
             let shape = [self.components, M::REACH];
-            gather_block(view, (row, u32::MAX), shape, block, &mut scratch.get());
+            gather_block(view, row, u32::MAX, shape, block, &mut scratch.get());
         }
     }
 
     /// Sets the state of a cell in the row `own` unless it is unphysical; `scratch` is working space. Returns `true` if
     /// it is set.
     #[inline(always)]
-    pub fn set<S: CellState<R>>(
+    pub fn store_cell<S: CellState<R>>(
         &self,
         own: &mut [R],
         cell: usize,
@@ -214,8 +216,8 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
     }
 
     /// Fills `values` with the components of a row that form the state `S`.
-    pub fn start<S: CellState<R>>(&self, row: u32, values: &mut Vec<R>) {
-        let own = self.own(row, self.components * CELLS);
+    pub fn load_state<S: CellState<R>>(&self, row: u32, values: &mut Vec<R>) {
+        let own = self.row_values(row, self.components * CELLS);
         values.clear();
         for n in 0..S::COUNT {
             let number = self.chosen.number(n);
@@ -226,13 +228,13 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
 
     /// Sets the chosen components of a row to `values` unless a state would be unphysical. Returns `true` if they are
     /// set.
-    pub fn take(&self, own: &mut [R], values: &mut [R]) -> bool {
-        let target = (&self.chosen, self.states.as_ref());
-        write_back(own, target, values, &mut Vec::new()).is_ok()
+    pub fn store_row(&self, own: &mut [R], values: &mut [R]) -> bool {
+        let states = self.states.as_ref();
+        write_back(own, &self.chosen, states, values, &mut Vec::new()).is_ok()
     }
 
     /// Returns the leading values of a row of the first field.
-    pub fn own(&self, row: u32, length: usize) -> &'a [R] {
+    pub fn row_values(&self, row: u32, length: usize) -> &'a [R] {
         self.fields[0].map_or(&[], |rows| &rows.row(row)[..length])
     }
 }
@@ -243,8 +245,11 @@ pub(super) const FIELDS: usize = 4;
 /// Evaluates a function in one cell of a patch. `fields` holds the values of the patch, `carried` the numbers of an
 /// earlier call.
 pub(super) fn evaluate_cell<M: CellFn, R: Real>(
-    (chosen, fields, carried): (&Components, &[Vec<R>], &[R]),
-    (geometry, index): (&LevelGeometry, [i32; 3]),
+    chosen: &Components,
+    fields: &[Vec<R>],
+    carried: &[R],
+    geometry: &LevelGeometry,
+    index: [i32; 3],
     cell: usize,
     given: &M::Parameters,
 ) -> M::Result<R> {
@@ -354,7 +359,8 @@ impl<R: Real> CellInputs<R> for RepeatedCell<'_, R> {
 /// The first cell whose state would be unphysical; the row is unchanged.
 pub(super) fn write_back<R: Element>(
     row: &mut [R],
-    (chosen, states): (&Components, Option<&StateFunctions<R>>),
+    chosen: &Components,
+    states: Option<&StateFunctions<R>>,
     values: &mut [R],
     before: &mut Vec<R>,
 ) -> Result<(), usize> {
@@ -365,7 +371,7 @@ pub(super) fn write_back<R: Element>(
     }
     exchange(row, chosen, values);
     if let Some(follow) = &follow {
-        follow_row(before, row, follow);
+        update_dependents(before, row, follow);
     }
     let Some(states) = states.filter(|states| !(states.physical)(row, CELLS)) else {
         return Ok(());
@@ -390,7 +396,7 @@ fn exchange<R: Element>(row: &mut [R], chosen: &Components, values: &mut [R]) {
 }
 
 /// Updates components of a row that depend on changed ones; `before` is the old row.
-fn follow_row<R: Element>(before: &[R], row: &mut [R], follow: &DependentComponents<R>) {
+fn update_dependents<R: Element>(before: &[R], row: &mut [R], follow: &DependentComponents<R>) {
     let [mut old, mut new] = [[R::lit(0.0); MAX_COMPONENTS]; 2];
     let components = row.len() / CELLS;
     for cell in 0..CELLS {

@@ -154,10 +154,10 @@ impl<S: 'static, D: 'static> CellFunction<S, D> {
         let all = Arc::new(parameters);
         let (p, q) = (all.clone(), all.clone());
         let single = move |span: &CellCube<f32>, of: &[usize], _: &[f64], out: &mut [S]| {
-            over::<M, f32, S>((span, of), &p, out);
+            over::<M, f32, S>(span, of, &p, out);
         };
         let double = move |span: &CellCube<f64>, of: &[usize], _: &[f64], out: &mut [D]| {
-            over::<M, f64, D>((span, of), &q, out);
+            over::<M, f64, D>(span, of, &q, out);
         };
         let listed = Self::with_loops::<M>((Arc::new(single), Arc::new(double)), Some(all));
         assert!(listed.count > 0, "`{}` reads no state", M::ITEM.name);
@@ -213,12 +213,13 @@ where
     M::Parameters: for<'a> TryFrom<&'a [f64]>,
 {
     let parameters = parameters_of::<M>(given).unwrap_or_else(|why| panic!("{why}"));
-    over::<M, R, T>((span, components), &parameters, out);
+    over::<M, R, T>(span, components, &parameters, out);
 }
 
 /// Loops over the cells with converted parameters.
 fn over<M, R: Real, T>(
-    (span, components): (&CellCube<R>, &[usize]),
+    span: &CellCube<R>,
+    components: &[usize],
     given: &M::Parameters,
     out: &mut [T],
 ) where

@@ -3,7 +3,7 @@
 use super::field_spec::{Components, Element};
 use super::pool::{Field, Pool, gather_block};
 use super::storage::TypedPool;
-use super::update::FluxJob;
+use super::update::{FluxJob, RowTarget};
 use nestar_device::{CellState, Face, FaceFn, Precise};
 use nestar_kernels::mesh::FaceRule;
 use nestar_kernels::mesh::block::{LevelGeometry, place_of};
@@ -97,11 +97,16 @@ impl<R: Element> TypedPool<R> {
         let (adds, level, dt) = (flow.adds, clock.level, clock.dt);
         self.fill(
             flow.level.rows(),
-            (self.results.rows(), &Components::default(), None),
+            RowTarget {
+                to: self.results.rows(),
+                chosen: &Components::default(),
+                states: None,
+            },
             |row, block, values| {
                 gather_block(
                     &view,
-                    (row, u32::MAX),
+                    row,
+                    u32::MAX,
                     [components, M::REACH],
                     block,
                     &mut self.gather_scratch.get(),
@@ -118,7 +123,7 @@ impl<R: Element> TypedPool<R> {
                 self.register(&fluxes, level, row, adds.then_some(dt));
             },
         );
-        self.take(flow.level.rows(), present, count)
+        self.apply_results(flow.level.rows(), present, count)
     }
 
     /// Returns `true` for each periodic axis.

@@ -48,7 +48,7 @@ impl FaultBox {
     }
 
     /// Keeps the record of a failing cell, unless there is a fault already.
-    pub(super) fn keep(&self, case: CellCase) {
+    pub(super) fn keep_case(&self, case: CellCase) {
         if !self.has_fault() {
             *lock(&self.case) = Some(case);
         }
@@ -107,6 +107,14 @@ pub(super) enum FailureCause {
     Unfinished(usize, &'static str),
 }
 
+/// A cell of a level with the numbers carried to its latest call.
+#[derive(Clone, Copy)]
+pub(super) struct CalledCell<'a> {
+    /// Cell number in the level.
+    pub item: u32,
+    pub carried: &'a [f64],
+}
+
 /// A rejected cell: its function and its state before the call.
 #[derive(Debug)]
 pub(super) struct CellFault {
@@ -132,9 +140,12 @@ impl fmt::Display for CellFault {
             FailureCause::Unphysical(_) => {
                 write!(f, "`{}` leaves an unphysical state", self.function)?
             }
-            FailureCause::NonFiniteSum { sums, names, .. } => {
-                write!(f, "`{}` gives {}", self.function, no_sum(sums, *names))?
-            }
+            FailureCause::NonFiniteSum { sums, names, .. } => write!(
+                f,
+                "`{}` gives {}",
+                self.function,
+                describe_sum(sums, *names)
+            )?,
             FailureCause::Unfinished(calls, _) => {
                 write!(f, "`{}` is not done after {calls} calls", self.function)?
             }
@@ -171,7 +182,7 @@ impl fmt::Display for CellFault {
 }
 
 /// Describes the first summed number that is not finite, by its name in an account or by its position.
-fn no_sum(sums: &[f64], (account, numbers): SumNames) -> String {
+fn describe_sum(sums: &[f64], (account, numbers): SumNames) -> String {
     let n = sums.iter().position(|sum| !sum.is_finite()).unwrap_or(0);
     match numbers.get(n) {
         Some(number) => format!("{} to be summed as `{account}_{number}`", sums[n]),
@@ -192,7 +203,7 @@ pub(super) fn values_of<R: Real>(state: &impl CellState<R>) -> Vec<f64> {
 }
 
 /// Returns row and cell of a cell number of the level.
-pub(super) fn place_of_item(rows: &[u32], item: u32) -> (u32, usize) {
+pub(super) fn locate_cell(rows: &[u32], item: u32) -> (u32, usize) {
     (rows[item as usize / CELLS], item as usize % CELLS)
 }
 

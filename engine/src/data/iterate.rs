@@ -4,7 +4,9 @@ use super::cell_args::CellReader;
 use super::cell_totals::CellTotals;
 use super::criteria::{DerivedInputs, Loops};
 use super::device::cells::CellLauncher;
-use super::failure::{CellCallResult, CellCase, FailureCause, VERSION, place_of_item, values_of};
+use super::failure::{
+    CalledCell, CellCallResult, CellCase, FailureCause, VERSION, locate_cell, values_of,
+};
 use super::field_spec::Components;
 use super::level::{LevelRows, SumNames};
 use super::pool::{Field, Pool};
@@ -78,7 +80,7 @@ impl<F: Field> Pool<F> {
             carries: carried_and_summed::<M>()[0],
             ..CellJob::new(rows.view(), parameters)
         };
-        self.attempt_all(rows, &job, calls)
+        self.subcycle_all(rows, &job, calls)
     }
 
     /// As [`Pool::map_attempts_by`] with one call per cell. If the function fails, the message names a formula that is
@@ -112,20 +114,20 @@ impl<F: Field> Pool<F> {
             carries: carried_and_summed::<M>()[0],
             ..CellJob::new(rows.view(), parameters).with(numbers)
         };
-        self.attempt_all(rows, &job, calls)
+        self.subcycle_all(rows, &job, calls)
     }
 
-    fn attempt_all<M: CellSubcycle>(
+    fn subcycle_all<M: CellSubcycle>(
         &mut self,
         rows: &LevelRows,
         job: &CellJob<M>,
         calls: usize,
     ) -> CellTotals {
-        self.check_attempt(job);
+        self.check_subcycle(job);
         let calls = calls.max(1);
         let made = with_storage!(&self.storage,
-            <R> => Ok(self.attempt_rows::<M, R>(job, calls)),
-            _ => CellLauncher { pool: self }.subcycle(job, (calls, rows.queues())));
+            <R> => Ok(self.subcycle_rows::<M, R>(job, calls)),
+            _ => CellLauncher { pool: self }.subcycle(job, calls, rows.queues()));
         let (left, tally) = rows.checked(made, Default::default());
         self.touch(rows.level(), rows.rows());
         let failed = left.failed.map(|stop| (stop, None));
@@ -133,9 +135,10 @@ impl<F: Field> Pool<F> {
         if let Some((stop, calls)) = failed.or(unfinished) {
             in_precision!(self.precision(), R => {
                 self.record_case::<M, R>(rows, job, &stop);
-                let at = (stop.item, &stop.carried[..]);
-                let given = (calls, M::DOC, rows.sum_names());
-                self.report_call::<M, R>(rows, job, at, |result| why(&result.into_subcycle(), given));
+                let cause = |result: M::Result<R>| {
+                    failure_cause(&result.into_subcycle(), calls, M::DOC, rows.sum_names())
+                };
+                self.report_call::<M, R>(rows, job, stop.called(), cause);
             });
         }
         CellTotals {
@@ -146,7 +149,7 @@ impl<F: Field> Pool<F> {
         }
     }
 
-    fn check_attempt<M: CellSubcycle>(&self, job: &CellJob<M>) {
+    fn check_subcycle<M: CellSubcycle>(&self, job: &CellJob<M>) {
         job.check(self);
         let fits = self.fits_subcycle::<M>(&job.level.components, job.carried() - 1);
         fits.unwrap_or_else(|why| panic!("{why}"));
@@ -185,7 +188,7 @@ impl<F: Field> Pool<F> {
         }
     }
 
-    fn attempt_rows<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
+    fn subcycle_rows<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
         &self,
         job: &CellJob<M>,
         calls: usize,
@@ -193,13 +196,13 @@ impl<F: Field> Pool<F> {
         let reader = CellReader::<M, R>::new(self, job);
         let rows = job.level.rows();
         let present = self.present::<R>(job.level.clock.level);
-        let attempt = |(n, &row): (usize, &u32)| {
+        let calls_of_row = |(n, &row): (usize, &u32)| {
             let mut scratch = self.typed::<R>().cell_scratch.get();
             let mut made = RowCalls::new(Sums::<M, R>::COUNT, job.level.topology.is_leaf(row));
-            made.call_all(&reader, (n, row), present, &mut scratch, calls);
+            made.call_all(&reader, n, row, present, &mut scratch, calls);
             made
         };
-        let rows: Vec<RowCalls> = rows.par_iter().enumerate().map(attempt).collect();
+        let rows: Vec<RowCalls> = rows.par_iter().enumerate().map(calls_of_row).collect();
         let (mut left, mut tally) = (StoppedCells::default(), CellTotals::default());
         for row in rows {
             let (of_row, left_there) = row.result(M::Result::<R>::COUNTS_WORK);
@@ -217,7 +220,7 @@ impl<F: Field> Pool<F> {
         stop: &StoppedCell,
     ) {
         let (level, geometry) = (rows.level(), job.level.geometry());
-        let (row, cell) = place_of_item(job.level.rows(), stop.item);
+        let (row, cell) = locate_cell(job.level.rows(), stop.item);
         let of_cell = |values: Vec<R>| -> Vec<f64> {
             let own = values.iter().skip(cell).step_by(CELLS);
             own.map(|x| Real::to_f64(*x)).collect()
@@ -227,11 +230,11 @@ impl<F: Field> Pool<F> {
             values.map(of_cell)
         });
         let others = rows.checked(others.collect(), Vec::new());
-        let called = self.replay_call::<M, R>(rows, job, (stop.item, &stop.carried));
+        let called = self.replay_call::<M, R>(rows, job, stop.called());
         let Some(called) = rows.checked(called, None) else {
             return;
         };
-        rows.faults().keep(CellCase {
+        rows.faults().keep_case(CellCase {
             cell_case: VERSION,
             why: String::new(),
             function: M::ITEM.path(),
@@ -297,8 +300,9 @@ impl<F: Field> Pool<F> {
         });
         let rows: Vec<Rows<R>> = rows.collect();
         let index = [case.patch];
-        let reader =
-            CellReader::<M, R>::alone(self, &rows, (chosen, numbers), (geometry, &index), given);
+        let reader = CellReader::<M, R>::for_single_row(
+            self, &rows, chosen, numbers, geometry, &index, given,
+        );
         let mut kept = [R::lit(0.0); MOST_CARRIED];
         kept.iter_mut()
             .zip(&case.carried)
@@ -332,7 +336,12 @@ fn one_call<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
         .call(0, [row, &working[0]], kept, cell)
         .into_subcycle();
     let mut made = RowCalls::new(Sums::<M, R>::COUNT, true);
-    made.attempt(reader, (0, 0, cell), row, working, (0..1, kept));
+    let at = RowCell {
+        position: 0,
+        row: 0,
+        cell,
+    };
+    made.call_cell(reader, at, row, working, 0..1, kept);
     let status = match result.status {
         FAILED => "failed",
         _ if made.has_failed() => "unsound",
@@ -352,9 +361,11 @@ fn one_call<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
 }
 
 /// Returns the reason for rejecting a result. With `calls`, the cell is unfinished after this number of calls.
-fn why<R: Loops, S: CellState<R>, C, T: CellState<R>>(
+fn failure_cause<R: Loops, S: CellState<R>, C, T: CellState<R>>(
     result: &Subcycle<S, C, T>,
-    (calls, doc, names): (Option<usize>, &'static str, SumNames),
+    calls: Option<usize>,
+    doc: &'static str,
+    names: SumNames,
 ) -> FailureCause {
     let (state, sums) = (values_of(&result.state), values_of(&result.sums));
     match calls {
@@ -379,6 +390,15 @@ pub(super) struct StoppedCell {
     pub item: u32,
     /// Carried numbers given to that call.
     pub carried: Vec<f64>,
+}
+
+impl StoppedCell {
+    fn called(&self) -> CalledCell<'_> {
+        CalledCell {
+            item: self.item,
+            carried: &self.carried,
+        }
+    }
 }
 
 /// The first failed and the first unfinished cell.
@@ -410,6 +430,14 @@ type CarriedState<M, R> = <<M as CellFn>::Result<R> as SubcycleResult<R>>::Carri
 
 /// Numbers carried by a cell.
 type CarriedNumbers<R> = [R; MOST_CARRIED];
+
+/// A cell of a row, with the position of the row in its level.
+#[derive(Clone, Copy)]
+pub(super) struct RowCell {
+    pub position: usize,
+    pub row: u32,
+    pub cell: usize,
+}
 
 /// The calls in the cells of one row, with their sums and work.
 pub(super) struct RowCalls {
@@ -456,12 +484,13 @@ impl RowCalls {
         self.left.failed.is_some()
     }
 
-    /// Calls the function in all cells of `row`, the `n`-th of its level, until they are done or have failed. There are
+    /// Calls the function in all cells of `row`, number `position` of its level, until they are done or have failed. There are
     /// at most `calls` calls per cell.
     pub fn call_all<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
         &mut self,
         reader: &CellReader<M, R>,
-        (n, row): (usize, u32),
+        position: usize,
+        row: u32,
         present: Rows<R>,
         scratch: &mut [Vec<R>; 2],
         calls: usize,
@@ -469,9 +498,14 @@ impl RowCalls {
         let again = self.first_calls(reader, row, scratch);
         // SAFETY: rows are distinct, each row belongs to one task, and the first calls have already read theirs.
         let own = unsafe { present.row_mut(row) };
-        if let Some(again) = again.filter(|_| reader.take(own, &mut scratch[1])) {
+        if let Some(again) = again.filter(|_| reader.store_row(own, &mut scratch[1])) {
             for (cell, mut kept) in again {
-                self.attempt(reader, (n, row, cell), own, scratch, (1..calls, &mut kept));
+                let at = RowCell {
+                    position,
+                    row,
+                    cell,
+                };
+                self.call_cell(reader, at, own, scratch, 1..calls, &mut kept);
             }
             return;
         }
@@ -479,7 +513,12 @@ impl RowCalls {
         *self = Self::new(Sums::<M, R>::COUNT, self.leaf);
         for cell in 0..CELLS {
             let mut kept = [R::lit(0.0); MOST_CARRIED];
-            self.attempt(reader, (n, row, cell), own, scratch, (0..calls, &mut kept));
+            let at = RowCell {
+                position,
+                row,
+                cell,
+            };
+            self.call_cell(reader, at, own, scratch, 0..calls, &mut kept);
         }
     }
 
@@ -492,7 +531,7 @@ impl RowCalls {
         row: u32,
         [block, values]: &mut [Vec<R>; 2],
     ) -> Option<Vec<(usize, CarriedNumbers<R>)>> {
-        reader.start::<<M::Result<R> as SubcycleResult<R>>::State>(row, values);
+        reader.load_state::<<M::Result<R> as SubcycleResult<R>>::State>(row, values);
         let (mut again, mut sound) = (Vec::new(), true);
         self.called = vec![CELLS as u64];
         reader.each(row, block, |cell, result| {
@@ -517,19 +556,25 @@ impl RowCalls {
     /// Calls the function in one cell until it is done or has failed. `calls` is the range of call numbers, `kept`
     /// holds the carried numbers.
     #[inline(always)]
-    pub fn attempt<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
+    pub fn call_cell<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
         &mut self,
         reader: &CellReader<M, R>,
-        (n, row, cell): (usize, u32, usize),
+        at: RowCell,
         own: &mut [R],
         [made, scratch]: &mut [Vec<R>; 2],
-        (calls, kept): (std::ops::Range<usize>, &mut CarriedNumbers<R>),
+        calls: std::ops::Range<usize>,
+        kept: &mut CarriedNumbers<R>,
     ) {
+        let RowCell {
+            position,
+            row,
+            cell,
+        } = at;
         let stop = |call, kept: &[R]| {
             let carried = kept[..CarriedState::<M, R>::COUNT].iter();
             Some(StoppedCell {
                 call,
-                item: (n * CELLS + cell) as u32,
+                item: (position * CELLS + cell) as u32,
                 carried: carried.map(|x| x.to_f64()).collect(),
             })
         };
@@ -540,7 +585,7 @@ impl RowCalls {
             self.work += result.work.max(0) as u32;
             let taken = result.status != FAILED
                 && (again || self.sum(cell, &result.sums))
-                && (result.status == RETRY || reader.set(own, cell, &result.state, scratch));
+                && (result.status == RETRY || reader.store_cell(own, cell, &result.state, scratch));
             if !taken {
                 self.left.failed = first(self.left.failed.take(), stop(call, kept));
             }

@@ -14,6 +14,13 @@ use nestar_kernels::mesh::gather::{GatherTarget, gather_sectors};
 use nestar_kernels::mesh::{Centring, GatherScratch, GhostView, Rows};
 use std::marker::PhantomData;
 
+/// A bank with the simulation time of its state.
+#[derive(Clone, Copy)]
+pub(super) struct BankTime {
+    pub bank: usize,
+    pub time: f64,
+}
+
 /// A registered field: a marker type that identifies its pool.
 pub trait Field: Send + Sync + 'static {
     /// Name in messages.
@@ -140,6 +147,14 @@ impl<F: Field> Pool<F> {
         clock.times[clock.current]
     }
 
+    /// Returns the present bank of `level` with its time.
+    fn present_bank_time(&self, level: usize) -> BankTime {
+        BankTime {
+            bank: self.current(level),
+            time: self.time(level),
+        }
+    }
+
     /// Returns the rows of the present state of `level`.
     #[must_use]
     pub fn present<R: Element>(&self, level: usize) -> Rows<'_, R> {
@@ -236,7 +251,7 @@ impl<F: Field> Pool<F> {
         level: usize,
         reach: usize,
     ) -> GhostView<'a, R> {
-        let at = (self.current(level), self.time(level));
+        let at = self.present_bank_time(level);
         self.ghosts_at(topology, level, reach, at)
     }
 
@@ -246,7 +261,7 @@ impl<F: Field> Pool<F> {
         topology: &'a Topology,
         level: usize,
         reach: usize,
-        (bank, time): (usize, f64),
+        BankTime { bank, time }: BankTime,
     ) -> GhostView<'a, R> {
         assert_eq!(
             self.spec.centring,
@@ -285,13 +300,14 @@ impl<F: Field> Pool<F> {
     /// Returns the bank from which fluxes are computed, with its time.
     /// After an earlier update in this step (`adds`), it is the bank before that update, so that cells and ghost cells
     /// have the same time.
-    pub(super) fn flux_state(&self, level: usize, adds: bool) -> (usize, f64) {
+    pub(super) fn flux_state(&self, level: usize, adds: bool) -> BankTime {
         let clock = &self.clocks[level];
         let bank = match adds && self.spec.time_levels == 2 {
             true => 1 - clock.current,
             false => clock.current,
         };
-        (bank, clock.times[bank])
+        let time = clock.times[bank];
+        BankTime { bank, time }
     }
 
     /// Returns the interpolation weights of the newer state of level `other` at the times of the states of `level`, the
@@ -452,8 +468,8 @@ impl<F: Field> Pool<F> {
         values: &mut Vec<R>,
     ) -> Result<(), DeviceError> {
         let number = level.clock.level;
-        let at = (self.current(number), self.time(number));
-        self.window_at((level, row), (layers, wanted), at, values)
+        let at = self.present_bank_time(number);
+        self.window_at(level, row, layers, wanted, at, values)
     }
 
     /// As [`Pool::window`] for the states before and after the latest step of the level, with their times. Only the
@@ -517,8 +533,8 @@ impl<F: Field> Pool<F> {
     ) -> Result<Vec<(f64, Vec<R>)>, DeviceError> {
         let window = |bank: usize| {
             let time = self.clocks[level.clock.level].times[bank];
-            let mut values = Vec::new();
-            self.window_at((level, row), (layers, u32::MAX), (bank, time), &mut values)?;
+            let (at, mut values) = (BankTime { bank, time }, Vec::new());
+            self.window_at(level, row, layers, u32::MAX, at, &mut values)?;
             Ok((time, values))
         };
         banks.into_iter().map(window).collect()
@@ -527,9 +543,11 @@ impl<F: Field> Pool<F> {
     /// As [`Pool::window`] for the state in a bank, at its time.
     fn window_at<R: Element>(
         &self,
-        (level, row): (&LevelView, u32),
-        (layers, wanted): (usize, u32),
-        at: (usize, f64),
+        level: &LevelView,
+        row: u32,
+        layers: usize,
+        wanted: u32,
+        at: BankTime,
         window: &mut Vec<R>,
     ) -> Result<(), DeviceError> {
         with_storage!(&self.storage,
@@ -537,7 +555,7 @@ impl<F: Field> Pool<F> {
                 let view = self.ghosts_at::<R>(level.topology, level.clock.level, layers, at);
                 let scratch = &self.typed::<R>().gather_scratch;
                 let shape = [self.components(), layers];
-                gather_block(&view, (row, wanted), shape, window, &mut scratch.get());
+                gather_block(&view, row, wanted, shape, window, &mut scratch.get());
             },
             _ => *window = CellLauncher { pool: self }.window(level, row, layers, at)?);
         Ok(())
@@ -548,7 +566,8 @@ impl<F: Field> Pool<F> {
 /// the bit mask `wanted`.
 pub(super) fn gather_block<R: Element>(
     view: &GhostView<R>,
-    (row, wanted): (u32, u32),
+    row: u32,
+    wanted: u32,
     [components, ghosts]: [usize; 2],
     block: &mut Vec<R>,
     scratch: &mut GatherScratch<R>,
@@ -592,12 +611,7 @@ impl<F: Field> Pool<F> {
     /// If the pool is on the host.
     #[must_use]
     pub fn view(&self, tables: &DeviceTopology, topology: &Topology, level: usize) -> DeviceView {
-        self.view_at(
-            tables,
-            topology,
-            level,
-            (self.current(level), self.time(level)),
-        )
+        self.view_at(tables, topology, level, self.present_bank_time(level))
     }
 
     /// As [`Pool::view`] for the states before and after the latest step of the level, with their times. Only the
@@ -608,8 +622,9 @@ impl<F: Field> Pool<F> {
     pub(crate) fn views(&self, level: &LevelView) -> Vec<(f64, DeviceView)> {
         let (number, tables) = (level.clock.level, level.on_device());
         let view = |bank: usize| {
-            let at = (bank, self.clocks[number].times[bank]);
-            (at.1, self.view_at(tables, level.topology, number, at))
+            let time = self.clocks[number].times[bank];
+            let at = BankTime { bank, time };
+            (time, self.view_at(tables, level.topology, number, at))
         };
         self.states(number).into_iter().map(view).collect()
     }
@@ -625,8 +640,9 @@ impl<F: Field> Pool<F> {
         let mut banks = vec![old, new];
         banks.dedup();
         let view = |bank: usize| {
-            let at = (bank, self.clocks[number - 1].times[bank]);
-            (at.1, self.view_at(tables, level.topology, number - 1, at))
+            let time = self.clocks[number - 1].times[bank];
+            let at = BankTime { bank, time };
+            (time, self.view_at(tables, level.topology, number - 1, at))
         };
         banks.into_iter().map(view).collect()
     }
@@ -637,7 +653,7 @@ impl<F: Field> Pool<F> {
         tables: &DeviceTopology,
         topology: &Topology,
         level: usize,
-        (bank, time): (usize, f64),
+        BankTime { bank, time }: BankTime,
     ) -> DeviceView {
         let pool = self.device();
         let (old, new, weight) = self.coarse_clock(level, time);

@@ -203,7 +203,8 @@ impl<F: Field> Pool<F> {
                 let shape = [self.components(), LIST_GHOSTS];
                 gather_block(
                     around,
-                    (row, u32::MAX),
+                    row,
+                    u32::MAX,
                     shape,
                     block,
                     &mut typed.gather_scratch.get(),

@@ -4,10 +4,10 @@ use super::Correct;
 use super::cell_args::{CellReader, FIELDS, evaluate_cell, write_back};
 use super::criteria::{CellCube, DerivedInputs, Loops};
 use super::device::cells::CellLauncher;
-use super::failure::{CellFault, FailureCause, place_of_item, values_of};
+use super::failure::{CalledCell, CellFault, FailureCause, locate_cell, values_of};
 use super::field_spec::{Components, Element};
 use super::level::{LevelRows, LevelView};
-use super::pool::{Field, Pool};
+use super::pool::{BankTime, Field, Pool};
 use super::storage::{Storage, TypedPool, with_storage};
 use super::store::LevelBank;
 use crate::device::DeviceError;
@@ -258,7 +258,7 @@ impl<F: Field> Pool<F> {
             return self.report_pending_result(rows, M::ITEM.name, M::Result::<f64>::COUNT, item);
         }
         in_precision!(self.precision(), R => {
-            self.report_call::<M, R>(rows, job, (item, &[]), |given| FailureCause::Unphysical(values_of(&given)));
+            self.report_call::<M, R>(rows, job, CalledCell { item, carried: &[] }, |given| FailureCause::Unphysical(values_of(&given)));
         });
     }
 
@@ -302,7 +302,7 @@ impl<F: Field> Pool<F> {
         }
         // neighbours read the old states
         typed.map(self, job, typed.results.rows(), None);
-        typed.take(job.level.rows(), present, M::Result::<R>::COUNT)
+        typed.apply_results(job.level.rows(), present, M::Result::<R>::COUNT)
     }
 
     /// Allocates the result buffer for updates that must not overwrite states still to be read.
@@ -366,7 +366,8 @@ impl<F: Field> Pool<F> {
     /// Returns the bank from which the fluxes of the level are computed.
     pub(crate) fn flux_source_bank(&self, rows: &LevelRows) -> LevelBank {
         let level = rows.level();
-        let (bank, _) = self.flux_state(level, self.time(level) == rows.view().clock.end);
+        let BankTime { bank, .. } =
+            self.flux_state(level, self.time(level) == rows.view().clock.end);
         LevelBank { level, bank }
     }
 
@@ -405,18 +406,18 @@ impl<F: Field> Pool<F> {
         Err(format!("`{name}` gives fluxes of `{}`, {why}", F::NAME))
     }
 
-    /// Reports the cell `item` after calling the function there once more; `why` names the reason for a given result.
+    /// Reports the cell `called` after calling the function there once more; `why` names the reason for a given result.
     /// If a formula among the inputs is not a number, the formula is reported instead.
     pub(super) fn report_call<M: CellFn, R: Loops>(
         &self,
         rows: &LevelRows,
         job: &CellJob<M>,
-        (item, carried): (u32, &[f64]),
+        called: CalledCell,
         why: impl FnOnce(M::Result<R>) -> FailureCause,
     ) {
-        let called = self.replay_call::<M, R>(rows, job, (item, carried));
-        if let Some(result) = rows.checked(called, None) {
-            self.report(rows, M::ITEM.name, (item, carried), why(result));
+        let result = self.replay_call::<M, R>(rows, job, called);
+        if let Some(result) = rows.checked(result, None) {
+            self.report(rows, M::ITEM.name, called, why(result));
         }
     }
 
@@ -425,9 +426,9 @@ impl<F: Field> Pool<F> {
         &self,
         rows: &LevelRows,
         job: &CellJob<M>,
-        (item, carried): (u32, &[f64]),
+        called: CalledCell,
     ) -> Result<Option<M::Result<R>>, DeviceError> {
-        let (row, cell) = place_of_item(job.level.rows(), item);
+        let (row, cell) = locate_cell(job.level.rows(), called.item);
         let (patch, geometry) = (job.level.topology.index(row), job.level.geometry());
         let mut fields = vec![self.host::<R>(rows.level(), &[row])?];
         if let Some(numbers) = job.numbers {
@@ -444,26 +445,22 @@ impl<F: Field> Pool<F> {
             fields.push(row_of::<R>(other.values(), bank, row, cell)?);
         }
         let chosen = &job.level.components;
-        let carried: Vec<R> = carried.iter().map(|x| R::lit(*x)).collect();
+        let carried: Vec<R> = called.carried.iter().map(|x| R::lit(*x)).collect();
         Ok(Some(evaluate_cell::<M, R>(
-            (chosen, &fields, &carried),
-            (&geometry, patch),
-            cell,
-            job.given,
+            chosen, &fields, &carried, &geometry, patch, cell, job.given,
         )))
     }
 
-    /// Stops the run after the schedule because of cell `item`, whose state is unchanged. `carried` holds the numbers
-    /// of earlier calls.
+    /// Stops the run after the schedule because of the cell `called`, whose state is unchanged.
     pub(super) fn report(
         &self,
         rows: &LevelRows,
         function: &'static str,
-        (item, carried): (u32, &[f64]),
+        called: CalledCell,
         why: FailureCause,
     ) {
         let level = rows.view();
-        let (row, cell) = place_of_item(rows.rows(), item);
+        let (row, cell) = locate_cell(rows.rows(), called.item);
         let (patch, geometry) = (level.topology.index(row), level.geometry());
         let state = in_precision!(self.precision(), R => {
             let values = rows.checked(self.host::<R>(rows.level(), &[row]), Vec::new());
@@ -482,7 +479,7 @@ impl<F: Field> Pool<F> {
                 .centre,
             time: geometry.time,
             state,
-            carried: carried.to_vec(),
+            carried: called.carried.to_vec(),
         });
     }
 
@@ -494,7 +491,7 @@ impl<F: Field> Pool<F> {
         components: usize,
         item: u32,
     ) {
-        let (row, cell) = place_of_item(rows.rows(), item);
+        let (row, cell) = locate_cell(rows.rows(), item);
         let waiting = in_precision!(self.precision(), R => match self.storage.typed::<R>() {
             Some(typed) => {
                 let values = typed.results.rows().row(row).iter().skip(cell).step_by(CELLS);
@@ -504,7 +501,12 @@ impl<F: Field> Pool<F> {
         });
         let mut given = rows.checked(waiting, Vec::new());
         given.truncate(components);
-        self.report(rows, function, (item, &[]), FailureCause::Unphysical(given));
+        self.report(
+            rows,
+            function,
+            CalledCell { item, carried: &[] },
+            FailureCause::Unphysical(given),
+        );
     }
 }
 
@@ -522,10 +524,14 @@ impl<R: Element> TypedPool<R> {
     {
         let reader = CellReader::<M, R>::new(first, job);
         let (colour, length) = (job.colour, M::Result::<R>::COUNT * CELLS);
-        let target = (to, &job.level.components, states);
+        let target = RowTarget {
+            to,
+            chosen: &job.level.components,
+            states,
+        };
         self.fill(job.level.rows(), target, |row, block, values| {
             match colour {
-                Some(_) => values.extend_from_slice(reader.own(row, length)),
+                Some(_) => values.extend_from_slice(reader.row_values(row, length)),
                 None => values.resize(length, R::lit(0.0)),
             }
             // arrays of constant length, so that the compiler vectorises over cells
@@ -538,9 +544,18 @@ impl<R: Element> TypedPool<R> {
 
     /// Copies `components` components of the result buffer to distinct `rows` of `to`; returns the first cell that
     /// would be unphysical.
-    pub(super) fn take(&self, rows: &[u32], to: Rows<R>, components: usize) -> Option<u32> {
+    pub(super) fn apply_results(
+        &self,
+        rows: &[u32],
+        to: Rows<R>,
+        components: usize,
+    ) -> Option<u32> {
         let results = self.results.rows();
-        let target = (to, &Components::default(), self.states.as_ref());
+        let target = RowTarget {
+            to,
+            chosen: &Components::default(),
+            states: self.states.as_ref(),
+        };
         self.fill(rows, target, |row, _, values| {
             values.extend_from_slice(&results.row(row)[..components * CELLS]);
         })
@@ -551,7 +566,7 @@ impl<R: Element> TypedPool<R> {
     pub(super) fn fill(
         &self,
         rows: &[u32],
-        (to, chosen, states): Target<R>,
+        target: RowTarget<R>,
         make: impl Fn(u32, &mut Vec<R>, &mut Vec<R>) + Sync,
     ) -> Option<u32> {
         let fill = |(n, &row): (usize, &u32)| {
@@ -560,8 +575,8 @@ impl<R: Element> TypedPool<R> {
             values.clear();
             make(row, block, values);
             // SAFETY: the rows are distinct. A function that overwrites the row it reads reads no other row.
-            let out = unsafe { to.row_mut(row) };
-            let unsound = write_back(out, (chosen, states), values, block).err();
+            let out = unsafe { target.to.row_mut(row) };
+            let unsound = write_back(out, target.chosen, target.states, values, block).err();
             unsound.map(|cell| (n * CELLS + cell) as u32)
         };
         let unsound = rows.par_iter().enumerate().filter_map(fill);
@@ -569,8 +584,12 @@ impl<R: Element> TypedPool<R> {
     }
 }
 
-/// Target rows, their components, and the state functions.
-type Target<'a, R> = (Rows<'a, R>, &'a Components, Option<&'a StateFunctions<R>>);
+/// Rows to update, their components, and the state functions.
+pub(super) struct RowTarget<'a, R> {
+    pub to: Rows<'a, R>,
+    pub chosen: &'a Components,
+    pub states: Option<&'a StateFunctions<R>>,
+}
 
 /// Checks that a function fits fields with these numbers of components. It may read at most `most` cells far in the
 /// first field.

@@ -3,7 +3,7 @@
 //! Every patch on a rank has [`Level`], [`PatchIndex`], [`PatchRow`] and [`Owner`], and [`Parent`] if the parent is on
 //! the same rank. Queries such as `Query<(&Level, &PatchIndex, &PatchRow)>` visit patches in any order; sums use the
 //! rows of [`Topology`](crate::mesh::Topology), which are in Hilbert order. Systems may attach further components by
-//! `Commands`; those of [`obeyed`](crate::mesh::obeyed) control the engine. Halo patches are not entities.
+//! `Commands`; those of [`patch_controls`](crate::mesh::patch_controls) control the engine. Halo patches are not entities.
 
 use bevy_ecs::prelude::*;
 

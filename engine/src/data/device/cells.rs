@@ -5,7 +5,7 @@ use crate::data::Element;
 use crate::data::criteria::{CriteriaList, Placing, Structures};
 use crate::data::level::LevelView;
 use crate::data::list_text::FAULT;
-use crate::data::pool::{Field, Pool};
+use crate::data::pool::{BankTime, Field, Pool};
 use crate::data::storage::Storage;
 use crate::data::update::{CellJob, CellMap, CellMark, CellSource, CellValue, FaceMap, FluxJob};
 use crate::device::parallel::lock;
@@ -28,7 +28,7 @@ const FLOWS: Skeleton = (
 );
 const REDUCTIONS: Skeleton = (&[REDUCE], &["cells_largest", "cells_sum"]);
 const WINDOWS: Skeleton = (&[WINDOW], &["cells_window"]);
-pub(super) const MARKS: Skeleton = (&[MARK], &["cells_mark"]);
+const MARKS: Skeleton = (&[MARK], &["cells_mark"]);
 
 /// Returns the function of a job.
 fn of_job<'a, M: CellFn>(job: &CellJob<'a, M>) -> SkeletonFunction<'a> {
@@ -294,7 +294,7 @@ impl<F: Field> CellLauncher<'_, F> {
         level: &LevelView,
         row: u32,
         layers: usize,
-        at: (usize, f64),
+        at: BankTime,
     ) -> Result<Vec<R>, DeviceError> {
         let (pool, function) = (self.pool.device(), SkeletonFunction::Window(layers));
         let values = function.block_values(&pool.text);
@@ -330,7 +330,7 @@ impl<F: Field> CellLauncher<'_, F> {
             negate,
             ..LaunchOptions::default()
         };
-        let found = self.found::<M, u64>((REDUCTIONS, 0), job, order, 0, 1)?;
+        let found = self.launch_and_fetch::<M, u64>(REDUCTIONS, 0, job, order, 0, 1)?;
         Ok(found.first().copied().unwrap_or(0))
     }
 
@@ -339,7 +339,7 @@ impl<F: Field> CellLauncher<'_, F> {
         job: &CellJob<M>,
     ) -> Result<Vec<f64>, DeviceError> {
         let count = job.level.rows().len();
-        self.found::<M, f64>((REDUCTIONS, 1), job, LaunchOptions::default(), 1, count)
+        self.launch_and_fetch::<M, f64>(REDUCTIONS, 1, job, LaunchOptions::default(), 1, count)
     }
 
     pub(in crate::data) fn sectors<M: CellMark>(
@@ -352,13 +352,14 @@ impl<F: Field> CellLauncher<'_, F> {
             ..LaunchOptions::default()
         };
         let count = job.level.rows().len();
-        self.found::<M, u32>((MARKS, 0), job, order, 1, count)
+        self.launch_and_fetch::<M, u32>(MARKS, 0, job, order, 1, count)
     }
 
     /// Launches a kernel of a skeleton and fetches its `count` results from word `first` on.
-    fn found<M: CellFn, T: bytemuck::Pod>(
+    fn launch_and_fetch<M: CellFn, T: bytemuck::Pod>(
         &self,
-        (skeleton, n): (Skeleton, usize),
+        skeleton: Skeleton,
+        n: usize,
         job: &CellJob<M>,
         order: LaunchOptions,
         first: usize,
@@ -400,7 +401,7 @@ impl<F: Field> CellLauncher<'_, F> {
         input.sectors = address(FAULT_WORDS).into();
         input.blocks = address(sectors).into();
         input.given = pool.structures(&marks.written.structures)?.into();
-        let kernel = pool.kernel_for(function, super::cells::MARKS, 0)?;
+        let kernel = pool.kernel_for(function, MARKS, 0)?;
         in_precision!(pool.precision(), R => {
             let given: [R; 0] = [];
             pool.start(&kernel, function, count, &mut CellParameters { input, given })?;
@@ -509,15 +510,15 @@ impl DevicePool {
             shared: in_shared as u32,
             ..LaunchShape::of(blocks, THREADS)
         };
-        self.placed(|place| parameters.bind(place))?;
+        self.with_tables(|place| parameters.bind(place))?;
         self.device.launch(kernel, shape, parameters)
     }
 
     /// Calls `bind` with a function that returns the device address of a table.
-    fn placed<T>(&self, bind: impl FnOnce(&mut Placing) -> T) -> Result<T, DeviceError> {
+    fn with_tables<T>(&self, bind: impl FnOnce(&mut Placing) -> T) -> Result<T, DeviceError> {
         let mut failed = None;
         let bound = bind(&mut |values| {
-            self.place(values).unwrap_or_else(|error| {
+            self.table_address(values).unwrap_or_else(|error| {
                 failed = Some(error);
                 0
             })
@@ -530,7 +531,7 @@ impl DevicePool {
         if list.is_empty() {
             return Ok(0);
         }
-        let bytes = self.placed(|place| list.bytes(self.precision, place))?;
+        let bytes = self.with_tables(|place| list.bytes(self.precision, place))?;
         let mut there = lock(&self.structures);
         if let Some((_, buffer)) = there.iter().find(|(known, _)| *known == bytes) {
             return Ok(buffer.address());
@@ -543,7 +544,7 @@ impl DevicePool {
     }
 
     /// Returns the device address of a table, uploaded at the first use.
-    fn place(&self, values: &Arc<[f64]>) -> Result<u64, DeviceError> {
+    fn table_address(&self, values: &Arc<[f64]>) -> Result<u64, DeviceError> {
         let mut placed = lock(&self.tables);
         if let Some((_, there)) = placed.iter().find(|(known, _)| Arc::ptr_eq(known, values)) {
             return Ok(there.address());

@@ -49,7 +49,8 @@ impl BatchLayout {
     fn all<M: CellSubcycle>(
         patches: usize,
         value_bytes: usize,
-        (once, lists): (bool, bool),
+        once: bool,
+        lists: bool,
     ) -> Vec<Self> {
         let [carried, sums] = carried_and_summed::<M>();
         let at_once = once && sums * CELLS * value_bytes <= SHARED_SUM_BYTES as usize;
@@ -57,7 +58,7 @@ impl BatchLayout {
         let together = patches.div_ceil(parts).max(1);
         let mut round = 0;
         let of_patches = |first: usize| {
-            let space = Self {
+            let batch = Self {
                 first,
                 patches: together.min(patches - first),
                 round,
@@ -68,13 +69,13 @@ impl BatchLayout {
                 weighed: M::Result::<f64>::COUNTS_WORK,
                 value_bytes,
             };
-            round = space.results().end;
-            space
+            round = batch.results().end;
+            batch
         };
         let firsts = (0..patches).step_by(together);
-        let mut spaces: Vec<Self> = firsts.map(of_patches).collect();
-        spaces.iter_mut().for_each(|space| space.shared = round);
-        spaces
+        let mut batches: Vec<Self> = firsts.map(of_patches).collect();
+        batches.iter_mut().for_each(|batch| batch.shared = round);
+        batches
     }
 
     fn cells(&self) -> usize {
@@ -98,7 +99,7 @@ impl BatchLayout {
     }
 
     /// Sets the addresses in the input of the kernels; carried numbers replace the field `carried`.
-    fn enter(&self, input: &mut CellInput<Number>, base: u64, carried: Option<usize>) {
+    fn set_addresses(&self, input: &mut CellInput<Number>, base: u64, carried: Option<usize>) {
         let word = |n: usize| base + 8 * n as u64;
         input.rows = (input.rows.number() + 4 * self.first as u64).into();
         input.count = self.patches as i32;
@@ -117,50 +118,63 @@ impl BatchLayout {
     }
 }
 
+/// A batch after its launches, with the number of cells called in each round.
+struct LaunchedBatch<'a> {
+    batch: &'a BatchLayout,
+    input: CellInput<Number>,
+    called: Vec<u64>,
+}
+
 impl<F: Field> CellLauncher<'_, F> {
     /// As `map_attempts` with `calls` calls per cell; `queues` lists unfinished cells.
     /// With one call and no carried numbers, the host waits only once, for all batches.
     pub(in crate::data) fn subcycle<M: CellSubcycle>(
         &self,
         job: &CellJob<M>,
-        (calls, queues): (usize, bool),
+        calls: usize,
+        queues: bool,
     ) -> Result<(StoppedCells, CellTotals), DeviceError> {
         let device = &self.pool.device().device;
         let at_once = calls == 1 && job.carries == 0;
         let (rounds, each) = if queues { (calls, 1) } else { (1, calls) };
-        let spaces = BatchLayout::all::<M>(
+        let batches = BatchLayout::all::<M>(
             job.level.rows().len(),
             self.pool.device().value_bytes(),
-            (at_once, rounds > 1),
+            at_once,
+            rounds > 1,
         );
         let (mut left, mut tally) = (StoppedCells::default(), CellTotals::default());
-        let Some(last) = spaces.last() else {
+        let Some(last) = batches.last() else {
             return Ok((left, tally));
         };
         let results = 0..last.results().end;
-        let end = spaces.iter().map(|space| space.kept().end).max();
+        let end = batches.iter().map(|batch| batch.kept().end).max();
         let mut words = lock(&self.pool.device().words);
         let words = words.provide(device, end.unwrap_or(0))?;
         device.fill_zero(words, results.clone())?;
         let (mut found, mut waiting) = (vec![0; results.end], Vec::new());
-        for space in &spaces {
-            let mut input = self.prepared(job, space, words)?;
+        for batch in &batches {
+            let mut input = self.prepare_input(job, batch, words)?;
             input.calls = each as i32;
-            let called = self.call_patches(job, (space, input), words, rounds)?;
-            let made = (space, input, called);
+            let called = self.call_patches(job, batch, input, words, rounds)?;
+            let made = LaunchedBatch {
+                batch,
+                input,
+                called,
+            };
             if at_once {
                 waiting.push(made);
                 continue;
             }
-            let results = space.results();
+            let results = batch.results();
             device.download(words, results.start, &mut found[results])?;
-            left = left.or(self.result_of::<M>(made, (rounds, calls), &found, &mut tally)?);
+            left = left.or(self.result_of::<M>(made, rounds, calls, &found, &mut tally)?);
         }
         if at_once {
             device.download(words, 0, &mut found)?;
         }
         for made in waiting {
-            left = left.or(self.result_of::<M>(made, (rounds, calls), &found, &mut tally)?);
+            left = left.or(self.result_of::<M>(made, rounds, calls, &found, &mut tally)?);
         }
         Ok((left, tally))
     }
@@ -171,16 +185,17 @@ impl<F: Field> CellLauncher<'_, F> {
     fn call_patches<M: CellSubcycle>(
         &self,
         job: &CellJob<M>,
-        (space, input): (&BatchLayout, CellInput<Number>),
+        batch: &BatchLayout,
+        input: CellInput<Number>,
         words: &Buffer<u64>,
         rounds: usize,
     ) -> Result<Vec<u64>, DeviceError> {
         let device = &self.pool.device().device;
-        let lists = words.address() + 8 * space.shared as u64;
+        let lists = words.address() + 8 * batch.shared as u64;
         let (mut called, mut launch) = (Vec::new(), input);
-        let mut cells = space.cells();
+        let mut cells = batch.cells();
         while cells > 0 {
-            let list = called.len() % 2 * 4 * space.cells();
+            let list = called.len() % 2 * 4 * batch.cells();
             let last = called.len() + 1 == rounds;
             launch.next = if last {
                 Address::NONE
@@ -194,35 +209,35 @@ impl<F: Field> CellLauncher<'_, F> {
                 break;
             }
             let mut left = [0];
-            device.download(words, space.round, &mut left)?;
+            device.download(words, batch.round, &mut left)?;
             let round: SubcycleRound = bytemuck::cast(left);
             if round.failed != 0 || round.unfinished == 0 {
                 break;
             }
-            device.fill_zero(words, space.round..space.round + 1)?;
+            device.fill_zero(words, batch.round..batch.round + 1)?;
             cells = round.unfinished as usize;
             launch.list = launch.next;
         }
-        if space.sums > 0 && space.kept > 0 {
-            self.launch_with(ATTEMPTS, 1, job, space.patches, input)?;
+        if batch.sums > 0 && batch.kept > 0 {
+            self.launch_with(ATTEMPTS, 1, job, batch.patches, input)?;
         }
         Ok(called)
     }
 
     /// Prepares the input of launches over a batch, with carried numbers set to zero.
-    fn prepared<M: CellSubcycle>(
+    fn prepare_input<M: CellSubcycle>(
         &self,
         job: &CellJob<M>,
-        space: &BatchLayout,
+        batch: &BatchLayout,
         words: &Buffer<u64>,
     ) -> Result<CellInput<Number>, DeviceError> {
         let (pool, device) = (self.pool.device(), &self.pool.device().device);
         let mut input = self.cell_input(&job.level, job.others, LaunchOptions::default());
         let carries = (job.carries > 0).then_some(job.carried());
-        space.enter(&mut input, words.address(), carries);
+        batch.set_addresses(&mut input, words.address(), carries);
         input.stale = pool.stale().into();
         if job.carries > 0 {
-            device.fill_zero(words, space.kept())?;
+            device.fill_zero(words, batch.kept())?;
         }
         Ok(input)
     }
@@ -230,15 +245,21 @@ impl<F: Field> CellLauncher<'_, F> {
     /// Reads the results of a batch from `words`: either stopped cells, or totals to append.
     fn result_of<M: CellSubcycle>(
         &self,
-        (space, input, called): (&BatchLayout, CellInput<Number>, Vec<u64>),
-        (rounds, calls): (usize, usize),
+        made: LaunchedBatch,
+        rounds: usize,
+        calls: usize,
         words: &[u64],
         tally: &mut CellTotals,
     ) -> Result<StoppedCells, DeviceError> {
-        let round: SubcycleRound = bytemuck::cast(words[space.round]);
+        let LaunchedBatch {
+            batch,
+            input,
+            called,
+        } = made;
+        let round: SubcycleRound = bytemuck::cast(words[batch.round]);
         let mut left = StoppedCells::default();
         let stop = |call, key: u32| {
-            self.stop::<M>(&input, space, (call, u32::MAX - key))
+            self.stopped_cell::<M>(&input, batch, call, u32::MAX - key)
                 .map(Some)
         };
         if round.failed != 0 {
@@ -246,11 +267,11 @@ impl<F: Field> CellLauncher<'_, F> {
         } else if called.len() == rounds && round.unfinished != 0 {
             left.unfinished = stop(calls, round.unfinished)?;
         } else {
-            let sums = &words[space.round + 1..space.work()];
-            let work: &[u32] = bytemuck::cast_slice(&words[space.work()..space.results().end]);
+            let sums = &words[batch.round + 1..batch.work()];
+            let work: &[u32] = bytemuck::cast_slice(&words[batch.work()..batch.results().end]);
             tally.append(CellTotals {
                 sums: bytemuck::cast_slice(sums).to_vec(),
-                work: work[..work.len().min(space.patches)].to_vec(),
+                work: work[..work.len().min(batch.patches)].to_vec(),
                 called,
                 ..CellTotals::default()
             });
@@ -259,15 +280,16 @@ impl<F: Field> CellLauncher<'_, F> {
     }
 
     /// Returns a stopped cell of a batch with its carried numbers.
-    fn stop<M: CellSubcycle>(
+    fn stopped_cell<M: CellSubcycle>(
         &self,
         input: &CellInput<Number>,
-        space: &BatchLayout,
-        (call, item): (usize, u32),
+        batch: &BatchLayout,
+        call: usize,
+        item: u32,
     ) -> Result<StoppedCell, DeviceError> {
         let (patch, cell) = (item as usize / CELLS, item as usize % CELLS);
         let value = |c: usize| {
-            let place = (patch * space.kept + c) * CELLS + cell;
+            let place = (patch * batch.kept + c) * CELLS + cell;
             in_precision!(self.pool.precision(), R => {
                 let mut value: [R; 1] = [0.0];
                 let there = DeviceSpan::of(input.kept.number() + (place * size_of::<R>()) as u64, 1);
@@ -279,7 +301,7 @@ impl<F: Field> CellLauncher<'_, F> {
             (0..carried_and_summed::<M>()[0]).map(value).collect();
         Ok(StoppedCell {
             call,
-            item: item + (space.first * CELLS) as u32,
+            item: item + (batch.first * CELLS) as u32,
             carried: carried?,
         })
     }
