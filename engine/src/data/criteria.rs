@@ -126,8 +126,8 @@ pub type CriterionFn = CellFunction<bool, bool>;
 
 impl<S: 'static, D: 'static> CellFunction<S, D> {
     /// Wraps the function `M` with numeric parameters, given with each call.
-    /// Its state is one number or an array, read in the cell or up to [`LIST_GHOSTS`] cells around it; or it is a
-    /// function of position.
+    /// The function depends on position or on a state: a number or an array, read in the cell or up to [`LIST_GHOSTS`]
+    /// cells around it.
     ///
     /// # Panics
     /// If it reads several fields or another number of cells far.

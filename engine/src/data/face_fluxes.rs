@@ -18,7 +18,7 @@ struct FacePlace {
 }
 
 impl FacePlace {
-    /// Returns the lower face along `axis` of cell `at`; the cell may lie one beyond the upper end of the patch.
+    /// Returns the lower face along `axis` of cell `at`, which may be one past the upper end of the patch.
     fn of<R: Element>(&self, patch: [i32; 3], axis: usize, at: [usize; 3]) -> Face<R> {
         let g = &self.geometry;
         let mut above = std::array::from_fn(|a| patch[a] * PATCH as i32 + at[a] as i32);

@@ -210,8 +210,8 @@ pub(super) fn locate_cell(rows: &[u32], item: u32) -> (u32, usize) {
 /// Version of the file format.
 pub(super) const VERSION: u32 = 1;
 
-/// All inputs of the call that ended a run, or of the next call if the cell is unfinished after the last one. Stored as
-/// TOML with exact numbers.
+/// All inputs of the call that ended a run, or of the next call of an unfinished cell. Stored as TOML with exact
+/// numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellCase {

@@ -71,8 +71,8 @@ impl Prolong {
 pub enum Restrict {
     /// Averages the values of the children.
     Mean,
-    /// A system of the plugin in `Synchronise::Restrict` sets rows whose children are on its rank; the engine sends
-    /// them to the owners of the parents.
+    /// A system of the plugin in `Synchronise::Restrict`.
+    /// It sets the rows whose children are on its rank; the engine sends them to the owners of the parents.
     Own,
     /// No restriction.
     None,
@@ -124,8 +124,8 @@ pub struct FieldSpec {
     /// Number of banks, at least `time_levels`. Further banks are scratch memory of the systems: neither exchanged nor
     /// stored nor interpolated.
     pub banks: usize,
-    /// Number of time levels: 1, or 2 for states before and after a step, between which ghost cells of the finer level
-    /// are interpolated in time.
+    /// Number of time levels: 1, or 2 for the states before and after a step.
+    /// With two, ghost cells of the finer level are interpolated in time.
     pub time_levels: usize,
     /// Prolongation to new patches.
     pub prolong: Prolong,

@@ -63,7 +63,7 @@ impl LevelRows<'_, '_> {
         *self.visited = Some(level);
     }
 
-    /// Presents the current level at the end of its step from now on: the time is that of the end, the time step 0.
+    /// Presents the current level at the end of its step from now on, with a time step of 0.
     pub fn at_end(&mut self) {
         *self.at_end = true;
     }

@@ -21,7 +21,7 @@ fn bare_rows(topology: &Topology, level: usize, new: &[u32]) -> Option<Vec<u32>>
     (topology.is_shared() && new.len() < rows.len()).then(|| rows.filter(bare).collect())
 }
 
-/// Updates the parent entities of patches of `level` on this rank: the entity of a parent is despawned when the parent
+/// Updates the parent entities of patches of `level` on this rank. A parent's entity is despawned when the parent
 /// migrates.
 pub(crate) fn renew_parents(world: &mut World, level: usize) {
     for row in world.resource::<Topology>().rows(level).to_vec() {

@@ -22,7 +22,7 @@ use std::sync::Mutex;
 #[component(immutable)]
 pub struct ParticleId {
     kind: u32,
-    /// Identity in halves, upper first, for 4-byte alignment: there may be very many of these.
+    /// Identity in halves, upper first, which reduces the alignment to 4 bytes.
     id: [u32; 2],
 }
 

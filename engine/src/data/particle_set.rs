@@ -34,8 +34,7 @@ pub trait ParticleSet: Send + Sync {
     fn columns(&self) -> Vec<ParticleColumn> {
         vec![ParticleColumn::record(self.record_bytes())]
     }
-    /// Returns deck keys that define the meaning of a record beyond its columns. A continued run keeps their values
-    /// unless overridden.
+    /// Returns deck keys that affect the meaning of a record. A continued run keeps their values unless overridden.
     fn keys(&self) -> Vec<String> {
         Vec::new()
     }
@@ -158,7 +157,7 @@ pub trait ParticleSet: Send + Sync {
 
 /// A patch with children on this rank: its row, and the first of the eight consecutive rows of its children.
 pub type RefinedPatch = (u32, u32);
-/// The leaf on this rank that covers a removed patch: its row, and the patch as one of its children, bits z y x.
+/// The leaf on this rank that covers a removed patch: its row, and the octant of the patch (bits z y x).
 pub type CoveringLeaf = (u32, usize);
 
 /// Moves particles in place to other leaves of the rank when the hierarchy changes, for sets on a device. The rest

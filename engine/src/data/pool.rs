@@ -46,8 +46,7 @@ pub struct Pool<F: Field> {
 }
 
 impl<F: Field> Pool<F> {
-    /// Creates an empty pool for `levels` levels with boundary conditions `beyond`, `[axis][side]`, on `device` if
-    /// there is one.
+    /// Creates an empty pool for `levels` levels with boundary conditions `[axis][side]`, on `device` if there is one.
     ///
     /// # Errors
     /// A boundary rule works on the host only; the device refuses.
@@ -310,8 +309,8 @@ impl<F: Field> Pool<F> {
         BankTime { bank, time }
     }
 
-    /// Returns the interpolation weights of the newer state of level `other` at the times of the states of `level`, the
-    /// present one last.
+    /// Returns the interpolation weights of the newer state of level `other` at the times of the states of `level`.
+    /// The present state of `level` is the last.
     pub(crate) fn weights_on(&self, level: usize, other: usize) -> [f64; 2] {
         let next = self.next_bank(level);
         [next, 1 - next].map(|bank| {
@@ -320,7 +319,7 @@ impl<F: Field> Pool<F> {
         })
     }
 
-    /// Returns the banks of the next coarser level before and after its step, and the weight of the latter at `time`.
+    /// Returns the banks of the next coarser level before and after its step, and the latter's weight at `time`.
     pub(super) fn coarse_clock(&self, level: usize, time: f64) -> (usize, usize, f64) {
         let clock = &self.clocks[level.saturating_sub(1)];
         let (present, next) = (clock.current, 1 - clock.current);
@@ -451,9 +450,9 @@ impl<F: Field> Pool<F> {
 }
 
 impl<F: Field> Pool<F> {
-    /// Gathers the present state of a row with `layers` ghost layers into `values`, `[component][n][n][n]` with n = 8 +
-    /// 2 `layers`.
-    /// At least one layer. Of the 27 patches, those in the bit mask `wanted` are read; others may be.
+    /// Gathers the present state of a row with `layers` ghost layers into `values`.
+    /// The shape is `[component][n][n][n]` with n = 8 + 2 `layers`; at least one layer. Of the 27 patches, only those
+    /// in the bit mask `wanted` are needed; others may be read.
     ///
     /// # Errors
     /// The device fails.
@@ -562,8 +561,8 @@ impl<F: Field> Pool<F> {
     }
 }
 
-/// Gathers `components` components of a row with `ghosts` ghost layers into `block`, from those of the 27 patches in
-/// the bit mask `wanted`.
+/// Gathers `components` components of a row with `ghosts` ghost layers into `block`.
+/// Of the 27 patches, those in the bit mask `wanted` are read.
 pub(super) fn gather_block<R: Element>(
     view: &GhostView<R>,
     row: u32,

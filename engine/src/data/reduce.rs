@@ -46,7 +46,7 @@ impl<F: Field> Pool<F> {
         -value_of_key(rows.checked(self.largest_of(&job, true), 0))
     }
 
-    /// Returns the largest order key of a value, or of its negative, in the cells of a level on this rank.
+    /// Returns the largest order key of a value, or of its negative, on a level of this rank.
     pub(crate) fn largest_key<M: CellValue>(
         &self,
         level: &LevelView,
@@ -117,10 +117,9 @@ impl<F: Field> Pool<F> {
         job.level.rows().par_iter().map(of_row).collect()
     }
 
-    /// Returns, for each patch of the level, which of the 27 patches around it are within `buffer` cells (0 to 8) of a
-    /// cell marked by `M`.
-    /// Bits number the 27 patches; the patch itself is in the middle. A fault of a device stops the run after the
-    /// schedule.
+    /// Returns, for each patch of the level, a bit mask of nearby patches to refine.
+    /// These are the patches among the 27 around it within `buffer` cells (0 to 8) of a cell marked by `M`. A fault of
+    /// a device stops the run after the schedule.
     ///
     /// # Panics
     /// If the function reads more components than the field has.

@@ -234,8 +234,8 @@ impl<R: Real> FluxRegisters<R> {
         }
     }
 
-    /// Accepts a step of `level` of length `dt`: adds its fluxes to the sums for the coarser level and restarts the
-    /// sums of the finer level.
+    /// Accepts a step of `level` of length `dt`: adds its fluxes to the sums for the coarser level.
+    /// The sums of the finer level restart.
     pub fn commit(&mut self, level: usize, dt: f64) {
         self.pairs[level].begun = false;
         let Some(pair) = level.checked_sub(1).map(|below| &mut self.pairs[below]) else {
@@ -271,8 +271,7 @@ impl<R: Real> FluxRegisters<R> {
         })
     }
 
-    /// Returns the fluxes of the four patches of `level + 1` on the other side of face `face` of `row`, by quarter
-    /// (`2*slow + fast`).
+    /// Returns the fluxes of the four fine patches across face `face` of `row`, by quarter (`2*slow + fast`).
     #[must_use]
     pub fn fine(
         &self,

@@ -77,7 +77,7 @@ pub trait Store: Send + Sync {
     fn shape(&self) -> RowShape {
         self.spec().shape()
     }
-    /// Returns the bytes of one value as counted by a [`Piece`]: all components of a cell, or one value of each vector.
+    /// Returns the bytes of one value of a [`Piece`]: all components of a cell, or one value of each vector.
     fn value_bytes(&self) -> usize {
         let spec = self.spec();
         spec.components.len() / spec.centring.groups() * self.precision().bytes()
@@ -95,8 +95,7 @@ pub trait Store: Send + Sync {
     fn present_bank(&self, level: usize) -> LevelBank {
         LevelBank { level, bank: 0 }
     }
-    /// Returns the banks read by a gather of ghost cells on `level`: its present bank, and those interpolated from the
-    /// coarser level.
+    /// Returns the banks read by a gather on `level`: its present bank and those of the coarser level.
     fn read_by_gather(&self, level: usize) -> [Option<LevelBank>; 3] {
         [Some(self.present_bank(level)), None, None]
     }

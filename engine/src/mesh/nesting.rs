@@ -53,8 +53,7 @@ impl RefineRequests {
         }
     }
 
-    /// Sets the restrictions of the next decision: patches of the finer level that stay, and patches of the level that
-    /// are not refined.
+    /// Restricts the next decision about a level: patches of the finer level that stay, and patches not to refine.
     pub(crate) fn pin(&mut self, staying: Vec<u32>, mut closed: Vec<u32>) {
         closed.sort_unstable();
         (self.staying, self.closed) = (staying, closed);
@@ -184,8 +183,8 @@ impl RefineRequests {
         }
     }
 
-    /// Decides about the patches of `level` on this rank once all marks are complete, and sets requests to the coarser
-    /// level.
+    /// Decides about the patches of `level` on this rank once all marks are complete.
+    /// Sets requests to the coarser level.
     pub(crate) fn choose(&self, topology: &Topology, level: usize) -> Changes {
         let finer_exists = topology.count(level + 1) > 0;
         let may_refine = level < topology.max_level;
@@ -220,8 +219,8 @@ impl RefineRequests {
         self.kept[row as usize] || get(&self.required[row as usize])
     }
 
-    /// Marks patches of `level` whose children must stay: one is pinned, or a refined patch is among them or touches
-    /// them.
+    /// Marks patches of `level` whose children must stay.
+    /// A child is pinned, or a refined patch is among the children or touches them.
     fn require(&self, topology: &Topology, level: usize) {
         for &row in topology.rows(level).iter().chain(topology.copies(level)) {
             set(&self.required[row as usize], false);

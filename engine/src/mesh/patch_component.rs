@@ -1,5 +1,6 @@
-//! Components that belong to a patch on any rank: they migrate with it, are saved in snapshots, and may be inherited by
-//! children.
+//! Components that belong to a patch on any rank.
+//!
+//! They migrate with it, are saved in snapshots, and may be inherited by children.
 
 use bevy_ecs::lifecycle::HookContext;
 use bevy_ecs::prelude::*;

@@ -157,8 +157,8 @@ pub struct Costs<'w, 's> {
 }
 
 impl Costs<'_, '_> {
-    /// Sets the contribution `part` to the cost of a patch: work per step relative to the basic work of a patch. Each
-    /// plugin repeats this in every step.
+    /// Sets the contribution `part` to the cost of a patch: work per step relative to its basic work.
+    /// Each plugin repeats this in every step.
     pub fn set(&mut self, row: u32, part: CostPart, work: f64) {
         let entity = self.topology.entity(row);
         let known = self.known.get_mut(entity);

@@ -143,8 +143,8 @@ impl Topology {
         u32::try_from(self.parent[row as usize]).ok()
     }
 
-    /// Returns the first of the eight consecutive rows of the children, in the order of their octant bits z y x, if
-    /// they are stored here.
+    /// Returns the first of the eight consecutive rows of the children, if they are stored here.
+    /// The children are ordered by octant, bits z y x.
     #[must_use]
     pub fn first_child(&self, row: u32) -> Option<u32> {
         u32::try_from(self.first_child[row as usize]).ok()
@@ -402,8 +402,8 @@ impl Topology {
         std::mem::replace(&mut self.levels[level], rows)
     }
 
-    /// Returns the rows read by a gather for `rows` of a level: those of the coarser level, and those of the level
-    /// including `rows`; ascending.
+    /// Returns the rows read by a gather for `rows` of a level, ascending.
+    /// First those of the coarser level, then those of the level including `rows`.
     pub(crate) fn gather_rows(&self, rows: &[u32]) -> [Vec<u32>; 2] {
         let meets_coarser = |row: &&u32| self.neighbours(**row).contains(&COARSER);
         let coarse = rows.iter().filter(meets_coarser);

@@ -300,7 +300,7 @@ impl<F: Field> CellLauncher<'_, F> {
         let values = function.block_values(&pool.text);
         let mut words = lock(&pool.words);
         let kept = (values * pool.value_bytes()).div_ceil(8);
-        // the row number is stored behind the results
+        // the row number is stored after the results
         let words = pool.zeroed(&mut words, function, [kept + 1, 1], 0)?;
         pool.device.upload(words, kept, &[u64::from(row)])?;
         let order = LaunchOptions {

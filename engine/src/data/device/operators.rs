@@ -30,7 +30,7 @@ impl DevicePool {
     }
 
     /// Fills new rows by prolongation. `view` gathers on their level, whose present bank is `bank`.
-    /// For values on faces, `marks` tells for each row if it is new.
+    /// For values on faces, `marks` flags the new rows.
     pub(in crate::data) fn prolong(
         &mut self,
         tables: &DeviceTopology,
@@ -144,8 +144,7 @@ impl DevicePool {
 /// Largest number of bisections of a level that the host sums.
 const DEPTH: u32 = 10;
 
-/// A node of the bisection tree of a level: its first and last patch, the number of bisections summed by the host, and
-/// the first of its parts.
+/// A node of the bisection tree of a level: first patch, end, number of bisections summed by the host, first part.
 type SumNode = [i32; 4];
 
 impl DevicePool {

@@ -230,8 +230,8 @@ impl DeviceRegisters {
         view
     }
 
-    /// Accepts a step of `level` of length `dt`: adds its fluxes to the sums for the coarser level and restarts the
-    /// sums of the finer level.
+    /// Accepts a step of `level` of length `dt`: adds its fluxes to the sums for the coarser level.
+    /// The sums of the finer level restart.
     pub(super) fn commit(&mut self, level: usize, dt: f64) -> Result<(), DeviceError> {
         self.pairs[level].begun = false;
         let Some(pair) = level.checked_sub(1).map(|below| &mut self.pairs[below]) else {

@@ -12,8 +12,7 @@ use nestar_kernels::mesh::topology_parameters::{
 use nestar_kernels::mesh::{COARSER, OUTSIDE};
 use rayon::prelude::*;
 
-/// Entries per row of the neighbour table: 27 neighbours, then flags for codes among them and for patches of other
-/// ranks.
+/// Entries per row of the neighbour table: 27 neighbours and a word of flags.
 const AROUND: usize = 28;
 /// Bytes per row of all tables.
 const ROW_BYTES: u64 = 4 * WORDS as u64;

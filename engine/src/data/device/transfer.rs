@@ -110,8 +110,8 @@ impl DevicePool {
         })
     }
 
-    /// Calls `work` for batches of pieces that fit in the staging buffer, with the list, the buffer, and the range of
-    /// their bytes.
+    /// Calls `work` for batches of pieces that fit in the staging buffer.
+    /// Its arguments are the list, the buffer, and the byte range of the batch.
     fn in_chunks(
         &self,
         components: usize,

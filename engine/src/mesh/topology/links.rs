@@ -122,8 +122,8 @@ impl Topology {
     }
 }
 
-/// Neighbour relations by the octant of a child (bits z y x) and direction: the direction from its parent to the
-/// neighbour's parent, and the octant of the neighbour.
+/// Neighbour relations by the octant of a child (bits z y x) and the direction of a neighbour.
+/// Each entry is the direction from the child's parent to the neighbour's parent, and the octant of the neighbour.
 const KIN: [[(u8, u8); 27]; 8] = {
     let mut kin = [[(0, 0); 27]; 8];
     let mut n = 0;
