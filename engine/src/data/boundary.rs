@@ -1,8 +1,8 @@
 //! Boundary conditions given by `#[device]` functions.
 
+use super::cell_args::CellMap;
 use super::failure::FaultBox;
 use super::field_spec::{Element, FieldSpec};
-use super::update::CellMap;
 use nestar_device::{
     CellFn, CellInputs, CellState, Ghost, InnerCells, MAX_INNER_CELLS, Parameter, Place, Precise,
     Real,

@@ -1,16 +1,174 @@
-//! Inputs and results of cell functions on the host.
+//! Cell functions on the cells of a level: kinds of functions, their inputs, and their evaluation on the host.
+//!
+//! A cell function is a `#[device]` function as described by [`CellFn`]. It may read several fields: first the pool on which
+//! the method is called, then the others in the order of the function's tuple. In the first field it may also read neighbouring
+//! cells, including halo patches and ghost cells at coarse-fine and domain boundaries.
 
-use super::criteria::{CellCube, DerivedInputs, Loops};
+use super::criteria::DerivedInputs;
 use super::field_spec::{Components, Element};
+use super::level::LevelView;
 use super::pool::{Field, Pool, gather_block};
-use super::update::{CellJob, CellSource};
+use super::quantities::{CellCube, Loops};
+use super::storage::Storage;
 use crate::device::parallel::PerThread;
 use nestar_device::{CellFn, CellInputs, CellState, Place, Precise, Real};
-use nestar_kernels::CELLS;
 use nestar_kernels::mesh::block::{LevelGeometry, cell_place};
+use nestar_kernels::mesh::gather::MAX_GHOSTS;
 use nestar_kernels::mesh::{
     DependentComponents, GatherScratch, GhostView, MAX_COMPONENTS, Rows, StateFunctions,
 };
+use nestar_kernels::{CELLS, PATCH};
+
+/// A field whose present state a cell function may read; implemented by every [`Pool`].
+pub trait CellSource: Sync {
+    /// Returns the storage of the values.
+    fn values(&self) -> &Storage;
+    /// Returns the bank with the present state of `level`.
+    fn present_bank(&self, level: usize) -> usize;
+    /// Returns the number of components.
+    fn count(&self) -> usize;
+    /// Returns the number of cells of a row along each axis.
+    fn side(&self) -> usize;
+}
+
+impl<F: Field> CellSource for Pool<F> {
+    fn values(&self) -> &Storage {
+        &self.storage
+    }
+
+    fn present_bank(&self, level: usize) -> usize {
+        self.current(level)
+    }
+
+    fn count(&self) -> usize {
+        self.components()
+    }
+
+    fn side(&self) -> usize {
+        self.spec.side
+    }
+}
+
+/// A cell function that returns the new state of a field.
+pub trait CellMap:
+    CellFn<Result<f32>: CellState<f32>> + CellFn<Result<f64>: CellState<f64>>
+{
+}
+
+impl<M> CellMap for M where
+    M: CellFn<Result<f32>: CellState<f32>> + CellFn<Result<f64>: CellState<f64>>
+{
+}
+
+/// A cell function that returns a number.
+pub trait CellValue: CellFn<Result<f32> = f32> + CellFn<Result<f64> = f64> {}
+
+impl<M> CellValue for M where M: CellFn<Result<f32> = f32> + CellFn<Result<f64> = f64> {}
+
+/// A cell function that returns `true` for marked cells.
+pub trait CellMark: CellFn<Result<f32> = bool> + CellFn<Result<f64> = bool> {}
+
+impl<M> CellMark for M where M: CellFn<Result<f32> = bool> + CellFn<Result<f64> = bool> {}
+
+/// A cell function with its inputs on one level.
+pub(super) struct CellJob<'a, M: CellFn> {
+    pub level: LevelView<'a>,
+    /// The fields after the first.
+    pub others: &'a [&'a dyn CellSource],
+    /// Derived inputs that replace the second field.
+    pub numbers: Option<&'a DerivedInputs>,
+    /// Parity of the index sum of the cells to update; `None` for all cells.
+    pub colour: Option<usize>,
+    /// Number of values carried between calls; they replace the field [`CellJob::carried`].
+    pub carries: usize,
+    pub given: &'a M::Parameters,
+}
+
+impl<'a, M: CellFn> CellJob<'a, M> {
+    /// Creates a job over all cells that reads one field.
+    pub fn new(level: LevelView<'a>, given: &'a M::Parameters) -> Self {
+        Self {
+            level,
+            others: &[],
+            numbers: None,
+            colour: None,
+            carries: 0,
+            given,
+        }
+    }
+
+    /// Adds derived inputs `numbers`, read as the state of the second field.
+    pub fn with(self, numbers: &'a DerivedInputs) -> Self {
+        let numbers = Some(numbers);
+        Self { numbers, ..self }
+    }
+
+    /// Returns the position of the carried numbers among the fields: after all others and the derived inputs.
+    pub fn carried(&self) -> usize {
+        1 + self.others.len() + usize::from(self.numbers.is_some())
+    }
+
+    /// Checks that the function fits the fields.
+    pub fn check(&self, first: &dyn CellSource) {
+        let mut sources = std::iter::once(first).chain(self.others.iter().copied());
+        assert!(
+            sources.all(|source| source.side() == PATCH),
+            "`{}` is a cell function, but a field has rows of fewer cells than a patch",
+            M::ITEM.name
+        );
+        let mut counts = [0; FIELDS];
+        counts[0] = first.count();
+        for (count, other) in counts[1..].iter_mut().zip(self.others) {
+            *count = other.count();
+        }
+        if let Some(numbers) = self.numbers {
+            counts[1] = numbers.count();
+        }
+        if let Some(count) = counts.get_mut(self.carried())
+            && self.carries > 0
+        {
+            *count = self.carries;
+        }
+        let most = self.numbers.map_or(MAX_GHOSTS, |_| 0);
+        let fits = check_fit::<M>(&self.level.components, counts, most);
+        fits.unwrap_or_else(|why| panic!("{why}"));
+    }
+}
+
+/// Checks that a function fits fields with these numbers of components. It may read at most `most` cells far in the
+/// first field.
+///
+/// # Errors
+/// The reason why it does not fit.
+pub(super) fn check_fit<M: CellFn>(
+    chosen: &Components,
+    counts: [usize; FIELDS],
+    most: usize,
+) -> Result<(), String> {
+    let (wanted, name, reach) = (M::State::<f64>::COMPONENTS, M::ITEM.name, M::REACH);
+    for (field, (wanted, there)) in wanted.into_iter().zip(counts).enumerate() {
+        let wanted = match field {
+            0 => chosen.wanted(wanted),
+            _ => wanted,
+        };
+        if wanted > there {
+            return Err(format!(
+                "`{name}` reads {wanted} components of field {field}, which has {there}"
+            ));
+        }
+    }
+    if reach > 0 && !chosen.lead() {
+        return Err(format!(
+            "`{name}` reads neighbouring cells, so its state must be the leading components"
+        ));
+    }
+    match reach > most {
+        true => Err(format!(
+            "`{name}` reads {reach} cells far; at most {most} are supported"
+        )),
+        false => Ok(()),
+    }
+}
 
 /// All inputs of a cell function on the host.
 pub(super) struct CellReader<'a, M: CellFn, R: Real> {

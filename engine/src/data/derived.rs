@@ -1,7 +1,7 @@
 //! Named quantities derived from the state of a cell, for snapshots and images.
 
-use super::criteria::{CellCube, NamedQuantity};
-use super::{Component, Components};
+use super::field_spec::{Component, Components};
+use super::quantities::{CellCube, NamedQuantity};
 use bevy_ecs::prelude::Resource;
 use nestar_kernels::mesh::block::LevelGeometry;
 

@@ -1,7 +1,6 @@
 //! Collects the first fault of a schedule.
 
 use super::Precision;
-use super::level::SumNames;
 use crate::device::DeviceError;
 use crate::device::parallel::lock;
 use bevy_ecs::prelude::*;
@@ -88,6 +87,10 @@ impl FaultBox {
         lock(&self.first).take()
     }
 }
+
+/// Name of an account and names of its numbers, for messages about summed numbers. Without names, messages give
+/// positions.
+pub(super) type SumNames = (&'static str, &'static [&'static str]);
 
 /// The reason why a cell is rejected.
 #[derive(Debug)]

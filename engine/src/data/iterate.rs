@@ -1,17 +1,17 @@
 //! Cell functions that report failure or ask to be called again (sub-cycling).
 
-use super::cell_args::CellReader;
+use super::cell_args::{CellJob, CellReader, CellSource};
 use super::cell_totals::CellTotals;
-use super::criteria::{DerivedInputs, Loops};
-use super::device::cells::CellLauncher;
+use super::criteria::DerivedInputs;
 use super::failure::{
-    CalledCell, CellCallResult, CellCase, FailureCause, VERSION, locate_cell, values_of,
+    CalledCell, CellCallResult, CellCase, FailureCause, SumNames, VERSION, locate_cell, values_of,
 };
 use super::field_spec::Components;
-use super::level::{LevelRows, SumNames};
+use super::level::LevelRows;
 use super::pool::{Field, Pool};
+use super::quantities::Loops;
 use super::storage::with_storage;
-use super::update::{CellJob, CellSource, row_of};
+use super::update::row_of;
 use crate::in_precision;
 use nestar_device::{CellFn, CellState, Real};
 use nestar_kernels::CELLS;
@@ -127,7 +127,7 @@ impl<F: Field> Pool<F> {
         let calls = calls.max(1);
         let made = with_storage!(&self.storage,
             <R> => Ok(self.subcycle_rows::<M, R>(job, calls)),
-            _ => CellLauncher { pool: self }.subcycle(job, calls, rows.queues()));
+            _ => self.launcher().subcycle(job, calls, rows.queues()));
         let (left, tally) = rows.checked(made, Default::default());
         self.touch(rows.level(), rows.rows());
         let failed = left.failed.map(|stop| (stop, None));

@@ -1,7 +1,7 @@
 //! The current level as a system parameter: rows, clock and fault reporting.
 
 use super::device::DeviceTopology;
-use super::failure::FaultBox;
+use super::failure::{FaultBox, SumNames};
 use super::field_spec::Components;
 use super::storage::Storage;
 use super::store::TABLES;
@@ -18,10 +18,6 @@ pub(crate) struct InitialEstimate;
 /// `true` if unfinished cells wait in a queue between calls.
 #[derive(Resource)]
 pub(crate) struct SubcycleQueues(pub bool);
-
-/// Name of an account and names of its numbers, for messages about summed numbers. Without names, messages give
-/// positions.
-pub(super) type SumNames = (&'static str, &'static [&'static str]);
 
 /// System parameter with the rows of the current level.
 #[derive(SystemParam)]

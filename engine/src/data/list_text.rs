@@ -1,7 +1,7 @@
 //! Generates device code for lists of criteria and derived inputs.
 
-use super::criteria::{CellCriterion, CellQuantity, NamedQuantity, Structures};
 use super::field_spec::Components;
+use super::quantities::{CellCriterion, CellQuantity, NamedQuantity, Structures};
 use nestar_device::Item;
 use nestar_kernels::criteria::ListText;
 use std::cmp::Reverse;

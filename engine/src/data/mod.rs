@@ -1,31 +1,7 @@
 //! Fields and particle sets: declaration, storage, and the operations that the engine derives from the declaration.
 
-pub(crate) mod boundary;
-mod cell_args;
-mod cell_totals;
-pub mod criteria;
-mod derived;
-pub mod device;
-mod face_fluxes;
-pub mod failure;
-pub mod field_spec;
-pub mod iterate;
-pub(crate) mod level;
-mod list_text;
-pub mod new_patches;
-pub mod operators;
-pub(crate) mod particle_entities;
-mod particle_set;
-pub mod pool;
-pub mod reduce;
-pub mod registers;
-pub(crate) mod staggered;
-pub(crate) mod storage;
-pub mod store;
-pub mod transfer;
-pub mod update;
-
 pub use boundary::BoundaryFn;
+pub use cell_args::{CellMap, CellMark, CellSource, CellValue};
 pub use cell_totals::CellTotals;
 pub use criteria::DerivedInputs;
 pub use derived::{DerivedField, DerivedFields};
@@ -48,14 +24,39 @@ pub(crate) use pool::PoolResource;
 pub use pool::{Field, Pool};
 pub(crate) use reduce::pairwise;
 pub use registers::{FineSide, FluxRegisters};
-pub use storage::RowSlabs;
-pub use store::{
-    DevicePieces, HaloLayers, LevelBank, MeshContext, Piece, RowShape, Store, StoreRef, Stores,
-};
-pub use update::{CellMap, CellMark, CellSource, CellValue, FaceMap};
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use storage::RowSlabs;
+pub use store::{DevicePieces, LevelBank, MeshContext, Piece, RowShape, Store};
+pub use stores::{HaloLayers, StoreRef, Stores};
+pub use update::FaceMap;
+
+pub(crate) mod boundary;
+mod cell_args;
+mod cell_totals;
+pub mod criteria;
+mod derived;
+pub mod device;
+mod face_fluxes;
+pub mod failure;
+pub mod field_spec;
+pub mod iterate;
+pub(crate) mod level;
+mod list_text;
+pub mod new_patches;
+pub mod operators;
+pub(crate) mod particle_entities;
+mod particle_set;
+pub mod pool;
+pub mod quantities;
+pub mod reduce;
+pub mod registers;
+pub(crate) mod staggered;
+pub(crate) mod storage;
+pub mod store;
+mod stores;
+pub mod transfer;
+pub mod update;
 
 /// Floating-point precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

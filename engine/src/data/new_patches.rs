@@ -1,7 +1,9 @@
 //! Creates entities and rows for new patches.
 
 use super::device::DeviceTopology;
-use super::{FaultBox, ParticleKinds, Stores};
+use super::failure::FaultBox;
+use super::particle_set::ParticleKinds;
+use super::stores::Stores;
 use crate::mesh::{
     Level, Levels, NewRows, Owner, Parent, PatchIndex, PatchRow, RefineRequests, Topology,
 };

@@ -1,11 +1,11 @@
 //! Generic operators on fields: allocation after a regrid, prolongation, restriction, flux correction.
 
-use super::field_spec::Element;
+use super::field_spec::{Correct, Element, Prolong};
 use super::level::LevelView;
 use super::pool::{Field, Pool};
+use super::staggered;
 use super::storage::with_storage;
 use super::store::{MeshContext, Store};
-use super::{Correct, Prolong, staggered};
 use crate::device::DeviceError;
 use crate::mesh::{LevelClock, NewRows, Topology};
 use bevy_ecs::prelude::*;

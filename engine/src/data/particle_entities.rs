@@ -6,8 +6,7 @@
 //! components that implement [`PatchComponent`](crate::mesh::PatchComponent) and are registered by
 //! `Engine::register_carried`.
 
-use super::particle_set::rows;
-use super::{ParticleKinds, ParticleSet};
+use super::particle_set::{ParticleKinds, ParticleSet, rows};
 use crate::device::DeviceError;
 use crate::device::parallel::lock;
 use crate::mesh::Topology;

@@ -3,7 +3,9 @@
 //! A [`Store`](super::Store) has a fixed number of values per patch; particles are created, removed and moved. The
 //! engine migrates them between patches and ranks, and writes and reads them in snapshots.
 
-use super::{Component, FaultBox, InitialEstimate};
+use super::failure::FaultBox;
+use super::field_spec::Component;
+use super::level::InitialEstimate;
 use crate::device::DeviceError;
 use crate::mesh::{AuditError, Domain, Topology};
 use bevy_ecs::component::Mutable;

@@ -1,7 +1,6 @@
 //! Storage of the rows of one field in banks, with a clock per level.
 
 use super::Precision;
-use super::device::cells::CellLauncher;
 use super::device::{DevicePool, DeviceTopology, DeviceView};
 use super::field_spec::{BoundaryCondition, Correct, Element, FieldSpec};
 use super::level::LevelView;
@@ -44,6 +43,38 @@ pub struct Pool<F: Field> {
     pub(super) keeps_results: bool,
     marker: PhantomData<F>,
 }
+
+/// Times and halo state of the banks of a level.
+#[derive(Clone, Debug)]
+pub(super) struct BankClock {
+    /// Bank with the present state.
+    pub(super) current: usize,
+    /// Simulation time of the first two banks.
+    pub(super) times: [f64; 2],
+    /// Number of valid halo layers per bank, equal on all ranks. Also kept on a single rank, so that any run detects a
+    /// missing exchange.
+    pub(super) valid_layers: Vec<usize>,
+}
+
+/// Number of changes of a level.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ChangeCounts {
+    pub(super) all: u64,
+    /// Value of `all` at the latest change that may concern any row.
+    pub(super) of_all_rows: u64,
+}
+
+/// A pool as a resource. Systems cannot name it; they use the engine's handles:
+///
+/// ```compile_fail,E0277
+/// # use bevy_ecs::prelude::*;
+/// # use nestar_engine::data::{Field, Pool};
+/// # struct Dust;
+/// # impl Field for Dust { const NAME: &'static str = "dust"; }
+/// fn peek(dust: Res<Pool<Dust>>) {}
+/// ```
+#[derive(Resource)]
+pub(crate) struct PoolResource<F: Field>(pub(crate) Pool<F>);
 
 impl<F: Field> Pool<F> {
     /// Creates an empty pool for `levels` levels with boundary conditions `[axis][side]`, on `device` if there is one.
@@ -329,41 +360,7 @@ impl<F: Field> Pool<F> {
         }
         (next, present, (time - old) / (new - old))
     }
-}
 
-/// Times and halo state of the banks of a level.
-#[derive(Clone, Debug)]
-pub(super) struct BankClock {
-    /// Bank with the present state.
-    pub(super) current: usize,
-    /// Simulation time of the first two banks.
-    pub(super) times: [f64; 2],
-    /// Number of valid halo layers per bank, equal on all ranks. Also kept on a single rank, so that any run detects a
-    /// missing exchange.
-    pub(super) valid_layers: Vec<usize>,
-}
-
-/// Number of changes of a level.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ChangeCounts {
-    pub(super) all: u64,
-    /// Value of `all` at the latest change that may concern any row.
-    pub(super) of_all_rows: u64,
-}
-
-/// A pool as a resource. Systems cannot name it; they use the engine's handles:
-///
-/// ```compile_fail,E0277
-/// # use bevy_ecs::prelude::*;
-/// # use nestar_engine::data::{Field, Pool};
-/// # struct Dust;
-/// # impl Field for Dust { const NAME: &'static str = "dust"; }
-/// fn peek(dust: Res<Pool<Dust>>) {}
-/// ```
-#[derive(Resource)]
-pub(crate) struct PoolResource<F: Field>(pub(crate) Pool<F>);
-
-impl<F: Field> Pool<F> {
     /// Returns the pool in `world`.
     ///
     /// # Panics
@@ -381,9 +378,7 @@ impl<F: Field> Pool<F> {
     pub fn of_mut(world: &mut World) -> &mut Self {
         &mut world.resource_mut::<PoolResource<F>>().into_inner().0
     }
-}
 
-impl<F: Field> Pool<F> {
     /// Counts a change of `level` whose rows are marked elsewhere, as by kernels on a device. Invalidates the halo.
     /// Collective.
     pub(crate) fn mark_changed(&mut self, level: usize) {
@@ -447,9 +442,7 @@ impl<F: Field> Pool<F> {
     pub fn epoch(&self, row: u32) -> u32 {
         self.epochs[row as usize]
     }
-}
 
-impl<F: Field> Pool<F> {
     /// Gathers the present state of a row with `layers` ghost layers into `values`.
     /// The shape is `[component][n][n][n]` with n = 8 + 2 `layers`; at least one layer. Of the 27 patches, only those
     /// in the bit mask `wanted` are needed; others may be read.
@@ -556,33 +549,10 @@ impl<F: Field> Pool<F> {
                 let shape = [self.components(), layers];
                 gather_block(&view, row, wanted, shape, window, &mut scratch.get());
             },
-            _ => *window = CellLauncher { pool: self }.window(level, row, layers, at)?);
+            _ => *window = self.launcher().window(level, row, layers, at)?);
         Ok(())
     }
-}
 
-/// Gathers `components` components of a row with `ghosts` ghost layers into `block`.
-/// Of the 27 patches, those in the bit mask `wanted` are read.
-pub(super) fn gather_block<R: Element>(
-    view: &GhostView<R>,
-    row: u32,
-    wanted: u32,
-    [components, ghosts]: [usize; 2],
-    block: &mut Vec<R>,
-    scratch: &mut GatherScratch<R>,
-) {
-    let stride = (PATCH + 2 * ghosts).pow(3);
-    block.resize(components * stride, R::lit(0.0));
-    let mut target = GatherTarget {
-        values: block,
-        stride,
-        components,
-        ghosts,
-    };
-    gather_sectors(view, row, (&mut target, wanted), scratch);
-}
-
-impl<F: Field> Pool<F> {
     /// Returns the device pool.
     ///
     /// # Panics
@@ -672,4 +642,36 @@ impl<F: Field> Pool<F> {
             domain_cells: topology.domain.cells(level),
         }
     }
+
+    /// Returns the launcher of cell functions, for a pool on a device.
+    pub(super) fn launcher(&self) -> CellLauncher<'_, F> {
+        CellLauncher { pool: self }
+    }
+}
+
+/// Launches cell and face functions of a pool on its device.
+#[derive(Clone, Copy)]
+pub(super) struct CellLauncher<'a, F: Field> {
+    pub pool: &'a Pool<F>,
+}
+
+/// Gathers `components` components of a row with `ghosts` ghost layers into `block`.
+/// Of the 27 patches, those in the bit mask `wanted` are read.
+pub(super) fn gather_block<R: Element>(
+    view: &GhostView<R>,
+    row: u32,
+    wanted: u32,
+    [components, ghosts]: [usize; 2],
+    block: &mut Vec<R>,
+    scratch: &mut GatherScratch<R>,
+) {
+    let stride = (PATCH + 2 * ghosts).pow(3);
+    block.resize(components * stride, R::lit(0.0));
+    let mut target = GatherTarget {
+        values: block,
+        stride,
+        components,
+        ghosts,
+    };
+    gather_sectors(view, row, (&mut target, wanted), scratch);
 }

@@ -1,14 +1,13 @@
 //! Reductions of cell functions over a level, with the same bits for any number of threads and on a device.
 
-use super::cell_args::CellReader;
-use super::criteria::{CellCube, CriteriaList, DerivedInputs, Loops};
-use super::device::cells::CellLauncher;
+use super::cell_args::{CellJob, CellMark, CellReader, CellSource, CellValue};
+use super::criteria::{CriteriaList, DerivedInputs};
 use super::field_spec::Element;
 use super::level::{LevelRows, LevelView};
 use super::pool::{Field, Pool, gather_block};
+use super::quantities::{CellCube, Loops};
 use super::storage::with_storage;
 use super::store::MeshContext;
-use super::update::{CellJob, CellMark, CellSource, CellValue};
 use crate::device::DeviceError;
 use crate::mesh::Topology;
 use nestar_device::CellFn;
@@ -66,7 +65,7 @@ impl<F: Field> Pool<F> {
         let nothing = order_key(f64::NEG_INFINITY);
         let found = with_storage!(&self.storage,
             <R> => self.keys::<M, R>(job, negate),
-            _ => CellLauncher { pool: self }.largest(job, negate)?);
+            _ => self.launcher().largest(job, negate)?);
         Ok(found.max(nothing))
     }
 
@@ -98,7 +97,7 @@ impl<F: Field> Pool<F> {
         job.check(self);
         with_storage!(&self.storage,
             <R> => Ok(self.sums::<M, R>(&job)),
-            _ => CellLauncher { pool: self }.sums(&job))
+            _ => self.launcher().sums(&job))
     }
 
     fn sums<M: CellFn<Result<R> = R>, R: Loops>(&self, job: &CellJob<M>) -> Vec<f64> {
@@ -133,7 +132,7 @@ impl<F: Field> Pool<F> {
         job.check(self);
         let marked = with_storage!(&self.storage,
             <R> => self.sectors::<M, R>(&job, buffer),
-            _ => rows.checked(CellLauncher { pool: self }.sectors(&job, buffer), Vec::new()));
+            _ => rows.checked(self.launcher().sectors(&job, buffer), Vec::new()));
         self.gathered::<M>(rows);
         marked
     }
@@ -175,7 +174,7 @@ impl<F: Field> Pool<F> {
         with_storage!(&self.storage,
         <R> => self.sectors_by::<R>(rows, buffer, marks),
         _ => {
-            let found = CellLauncher { pool: self }.sectors_by(&rows.view(), buffer, marks);
+            let found = self.launcher().sectors_by(&rows.view(), buffer, marks);
             let (sectors, fault) = rows.checked(found, (Vec::new(), None));
             fault.into_iter().for_each(|message| rows.faults().report(|| message));
             sectors

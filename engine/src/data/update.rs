@@ -1,73 +1,22 @@
 //! Updates a field by a cell function of its own states or those of another field.
 
-use super::Correct;
-use super::cell_args::{CellReader, FIELDS, evaluate_cell, write_back};
-use super::criteria::{CellCube, DerivedInputs, Loops};
-use super::device::cells::CellLauncher;
+use super::cell_args::{
+    CellJob, CellMap, CellReader, CellSource, check_fit, evaluate_cell, write_back,
+};
 use super::failure::{CalledCell, CellFault, FailureCause, locate_cell, values_of};
-use super::field_spec::{Components, Element};
+use super::field_spec::{Components, Correct, Element};
 use super::level::{LevelRows, LevelView};
 use super::pool::{BankTime, Field, Pool};
+use super::quantities::{CellCube, Loops};
 use super::storage::{Storage, TypedPool, with_storage};
 use super::store::LevelBank;
 use crate::device::DeviceError;
 use crate::in_precision;
 use nestar_device::{CellFn, CellState, FaceFn, Real};
+use nestar_kernels::CELLS;
 use nestar_kernels::mesh::gather::MAX_GHOSTS;
 use nestar_kernels::mesh::{Rows, StateFunctions};
-use nestar_kernels::{CELLS, PATCH};
 use rayon::prelude::*;
-
-/// A field whose present state a cell function may read; implemented by every [`Pool`].
-pub trait CellSource: Sync {
-    /// Returns the storage of the values.
-    fn values(&self) -> &Storage;
-    /// Returns the bank with the present state of `level`.
-    fn present_bank(&self, level: usize) -> usize;
-    /// Returns the number of components.
-    fn count(&self) -> usize;
-    /// Returns the number of cells of a row along each axis.
-    fn side(&self) -> usize;
-}
-
-impl<F: Field> CellSource for Pool<F> {
-    fn values(&self) -> &Storage {
-        &self.storage
-    }
-
-    fn present_bank(&self, level: usize) -> usize {
-        self.current(level)
-    }
-
-    fn count(&self) -> usize {
-        self.components()
-    }
-
-    fn side(&self) -> usize {
-        self.spec.side
-    }
-}
-
-/// A cell function that returns the new state of a field.
-pub trait CellMap:
-    CellFn<Result<f32>: CellState<f32>> + CellFn<Result<f64>: CellState<f64>>
-{
-}
-
-impl<M> CellMap for M where
-    M: CellFn<Result<f32>: CellState<f32>> + CellFn<Result<f64>: CellState<f64>>
-{
-}
-
-/// A cell function that returns a number.
-pub trait CellValue: CellFn<Result<f32> = f32> + CellFn<Result<f64> = f64> {}
-
-impl<M> CellValue for M where M: CellFn<Result<f32> = f32> + CellFn<Result<f64> = f64> {}
-
-/// A cell function that returns `true` for marked cells.
-pub trait CellMark: CellFn<Result<f32> = bool> + CellFn<Result<f64> = bool> {}
-
-impl<M> CellMark for M where M: CellFn<Result<f32> = bool> + CellFn<Result<f64> = bool> {}
 
 /// A face function that returns fluxes.
 pub trait FaceMap:
@@ -78,71 +27,6 @@ pub trait FaceMap:
 impl<M> FaceMap for M where
     M: FaceFn<Result<f32>: CellState<f32>> + FaceFn<Result<f64>: CellState<f64>>
 {
-}
-
-/// A cell function with its inputs on one level.
-pub(super) struct CellJob<'a, M: CellFn> {
-    pub level: LevelView<'a>,
-    /// The fields after the first.
-    pub others: &'a [&'a dyn CellSource],
-    /// Derived inputs that replace the second field.
-    pub numbers: Option<&'a DerivedInputs>,
-    /// Parity of the index sum of the cells to update; `None` for all cells.
-    pub colour: Option<usize>,
-    /// Number of values carried between calls; they replace the field [`CellJob::carried`].
-    pub carries: usize,
-    pub given: &'a M::Parameters,
-}
-
-impl<'a, M: CellFn> CellJob<'a, M> {
-    /// Creates a job over all cells that reads one field.
-    pub fn new(level: LevelView<'a>, given: &'a M::Parameters) -> Self {
-        Self {
-            level,
-            others: &[],
-            numbers: None,
-            colour: None,
-            carries: 0,
-            given,
-        }
-    }
-
-    /// Adds derived inputs `numbers`, read as the state of the second field.
-    pub fn with(self, numbers: &'a DerivedInputs) -> Self {
-        let numbers = Some(numbers);
-        Self { numbers, ..self }
-    }
-
-    /// Returns the position of the carried numbers among the fields: after all others and the derived inputs.
-    pub fn carried(&self) -> usize {
-        1 + self.others.len() + usize::from(self.numbers.is_some())
-    }
-
-    /// Checks that the function fits the fields.
-    pub fn check(&self, first: &dyn CellSource) {
-        let mut sources = std::iter::once(first).chain(self.others.iter().copied());
-        assert!(
-            sources.all(|source| source.side() == PATCH),
-            "`{}` is a cell function, but a field has rows of fewer cells than a patch",
-            M::ITEM.name
-        );
-        let mut counts = [0; FIELDS];
-        counts[0] = first.count();
-        for (count, other) in counts[1..].iter_mut().zip(self.others) {
-            *count = other.count();
-        }
-        if let Some(numbers) = self.numbers {
-            counts[1] = numbers.count();
-        }
-        if let Some(count) = counts.get_mut(self.carried())
-            && self.carries > 0
-        {
-            *count = self.carries;
-        }
-        let most = self.numbers.map_or(MAX_GHOSTS, |_| 0);
-        let fits = fits::<M>(&self.level.components, counts, most);
-        fits.unwrap_or_else(|why| panic!("{why}"));
-    }
 }
 
 /// A face function with its inputs on one level.
@@ -231,7 +115,7 @@ impl<F: Field> Pool<F> {
                 typed.map(source, &job, self.present(rows.level()), None);
                 Ok(())
             },
-            _ => CellLauncher { pool: self }.map_of(source, &job));
+            _ => self.launcher().map_of(source, &job));
         rows.checked(mapped, ());
         source.gathered::<M>(rows);
         self.touch(rows.level(), rows.rows());
@@ -244,7 +128,7 @@ impl<F: Field> Pool<F> {
         self.check_map::<M>(self, job);
         let unsound = with_storage!(&self.storage,
             typed => Ok(self.map_rows(typed, job)),
-            _ => CellLauncher { pool: self }.map(job));
+            _ => self.launcher().map(job));
         if let Some(item) = rows.checked(unsound, None) {
             self.report_map(rows, job, item);
         }
@@ -320,7 +204,8 @@ impl<F: Field> Pool<F> {
     /// The reason why it cannot.
     pub fn fits<M: CellFn>(&self, chosen: &Components) -> Result<(), String> {
         let counts = [self.components(), 0, 0, 0];
-        fits::<M>(chosen, counts, MAX_GHOSTS).map_err(|why| format!("field `{}`: {why}", F::NAME))
+        check_fit::<M>(chosen, counts, MAX_GHOSTS)
+            .map_err(|why| format!("field `{}`: {why}", F::NAME))
     }
 
     /// Updates all cells of the level by the fluxes `M` through their faces over one step.
@@ -347,7 +232,7 @@ impl<F: Field> Pool<F> {
         rows.checked(self.provide_results(&level), ());
         let flown = with_storage!(&self.storage,
             typed => Ok(typed.flow(self, &flow)),
-            _ => CellLauncher { pool: self }.fluxes(&flow));
+            _ => self.launcher().fluxes(&flow));
         if let Some(item) = rows.checked(flown, None) {
             self.report_pending_result(rows, M::ITEM.name, M::Result::<f64>::COUNT, item);
         }
@@ -497,7 +382,7 @@ impl<F: Field> Pool<F> {
                 let values = typed.results.rows().row(row).iter().skip(cell).step_by(CELLS);
                 Ok(values.map(|x| Real::to_f64(*x)).collect())
             }
-            None => CellLauncher { pool: self }.pending_result::<R>(row, cell),
+            None => self.launcher().pending_result::<R>(row, cell),
         });
         let mut given = rows.checked(waiting, Vec::new());
         given.truncate(components);
@@ -589,41 +474,6 @@ pub(super) struct RowTarget<'a, R> {
     pub to: Rows<'a, R>,
     pub chosen: &'a Components,
     pub states: Option<&'a StateFunctions<R>>,
-}
-
-/// Checks that a function fits fields with these numbers of components. It may read at most `most` cells far in the
-/// first field.
-///
-/// # Errors
-/// The reason why it does not fit.
-fn fits<M: CellFn>(
-    chosen: &Components,
-    counts: [usize; FIELDS],
-    most: usize,
-) -> Result<(), String> {
-    let (wanted, name, reach) = (M::State::<f64>::COMPONENTS, M::ITEM.name, M::REACH);
-    for (field, (wanted, there)) in wanted.into_iter().zip(counts).enumerate() {
-        let wanted = match field {
-            0 => chosen.wanted(wanted),
-            _ => wanted,
-        };
-        if wanted > there {
-            return Err(format!(
-                "`{name}` reads {wanted} components of field {field}, which has {there}"
-            ));
-        }
-    }
-    if reach > 0 && !chosen.lead() {
-        return Err(format!(
-            "`{name}` reads neighbouring cells, so its state must be the leading components"
-        ));
-    }
-    match reach > most {
-        true => Err(format!(
-            "`{name}` reads {reach} cells far; at most {most} are supported"
-        )),
-        false => Ok(()),
-    }
 }
 
 /// Returns the values of a row for reading the state in `cell`. On a device, only that cell is fetched and the others

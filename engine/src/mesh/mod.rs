@@ -2,6 +2,7 @@
 
 pub mod audit;
 mod clock;
+mod costs;
 pub mod faces;
 pub mod hilbert;
 pub mod nesting;
@@ -13,11 +14,12 @@ pub mod topology;
 
 pub use audit::{AuditError, audit};
 pub use clock::{Clock, LevelClock, Levels};
-pub use nesting::{Changes, NewRows, RefineRequests};
+pub(crate) use costs::CostParts;
+pub use costs::{CostPart, Costs};
+pub use nesting::RefineRequests;
 pub(crate) use partition::RootCurve;
 pub use partition::{HilbertPartition, LevelWork};
 pub use patch::{CELLS, Level, Owner, PATCH, Parent, PatchIndex, PatchRow};
 pub use patch_component::PatchComponent;
-pub(crate) use patch_controls::CostParts;
-pub use patch_controls::{Cost, CostPart, Costs, Observed, Pinned};
-pub use topology::{Domain, Topology, offset};
+pub use patch_controls::{Cost, Observed, Pinned};
+pub use topology::{Changes, Domain, NewRows, Topology, offset};

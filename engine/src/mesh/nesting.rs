@@ -7,7 +7,7 @@
 
 use super::Topology;
 use super::topology::octet::Octet;
-use super::topology::offset;
+use super::topology::{Changes, offset};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::{COARSER, direction};
 use rayon::prelude::*;
@@ -263,24 +263,4 @@ pub(crate) fn coarse_neighbour(topology: &Topology, row: u32, d: usize) -> Optio
     let step = offset(d);
     let place = std::array::from_fn(|a| ((index[a] & 1) + step[a]).div_euclid(2));
     u32::try_from(topology.neighbours(parent)[direction(place)]).ok()
-}
-
-/// Changes of the hierarchy by a regrid of one level.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
-    /// Rows to refine, in Hilbert order.
-    pub refine: Vec<u32>,
-    /// Rows whose children are removed, in Hilbert order.
-    pub coarsen: Vec<u32>,
-}
-
-/// Rows created by the latest regrid, in Hilbert order; empty if nothing has changed.
-#[derive(Resource, Default)]
-pub struct NewRows {
-    /// Level of the new patches.
-    pub level: usize,
-    /// New rows.
-    pub rows: Vec<u32>,
-    /// 1 for rows of new patches on any rank; filled only if a field is face-centred.
-    pub marks: Vec<u8>,
 }

@@ -6,7 +6,6 @@
 //! `Commands`; those of [`patch_controls`](crate::mesh::patch_controls) control the engine. Halo patches are not entities.
 
 use bevy_ecs::prelude::*;
-
 pub use nestar_kernels::{CELLS, PATCH};
 
 /// Refinement level of a patch, 0 for the root grid.

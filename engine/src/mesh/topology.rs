@@ -45,6 +45,26 @@ impl Domain {
     }
 }
 
+/// Changes of the hierarchy by a regrid of one level.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Rows to refine, in Hilbert order.
+    pub refine: Vec<u32>,
+    /// Rows whose children are removed, in Hilbert order.
+    pub coarsen: Vec<u32>,
+}
+
+/// Rows created by the latest regrid, in Hilbert order; empty if nothing has changed.
+#[derive(Resource, Default)]
+pub struct NewRows {
+    /// Level of the new patches.
+    pub level: usize,
+    /// New rows.
+    pub rows: Vec<u32>,
+    /// 1 for rows of new patches on any rank; filled only if a field is face-centred.
+    pub marks: Vec<u8>,
+}
+
 /// Topology of the hierarchy, or of the part stored on this rank. Tables are indexed by row; a row holds one patch of
 /// any level.
 ///

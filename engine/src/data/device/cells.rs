@@ -1,13 +1,15 @@
 //! Cell and face functions on a device.
 
 use super::DevicePool;
-use crate::data::Element;
-use crate::data::criteria::{CriteriaList, Placing, Structures};
+use crate::data::cell_args::{CellJob, CellMap, CellMark, CellSource, CellValue};
+use crate::data::criteria::CriteriaList;
+use crate::data::field_spec::Element;
 use crate::data::level::LevelView;
 use crate::data::list_text::FAULT;
-use crate::data::pool::{BankTime, Field, Pool};
+use crate::data::pool::{BankTime, CellLauncher, Field, Pool};
+use crate::data::quantities::{Placing, Structures};
 use crate::data::storage::Storage;
-use crate::data::update::{CellJob, CellMap, CellMark, CellSource, CellValue, FaceMap, FluxJob};
+use crate::data::update::{FaceMap, FluxJob};
 use crate::device::parallel::lock;
 use crate::device::{Buffer, DeviceError, DeviceSpan, Kernel, LaunchShape, ReusableBuffer};
 use crate::in_precision;
@@ -66,12 +68,6 @@ pub(super) type Skeleton = (&'static [&'static str], &'static [&'static str]);
 const DECLARED: usize = 1024;
 /// Blocks per multiprocessor for gathers into global memory.
 const GATHERING: usize = 4;
-
-/// Launches cell and face functions of a pool on its device.
-#[derive(Clone, Copy)]
-pub(in crate::data) struct CellLauncher<'a, F: Field> {
-    pub pool: &'a Pool<F>,
-}
 
 impl<F: Field> CellLauncher<'_, F> {
     /// Launches kernel `n` of a skeleton over the rows of a level.

@@ -1,6 +1,7 @@
 //! Operators of the engine on a device: prolongation, restriction, flux correction.
 
-use super::{DevicePool, DeviceTopology, DeviceView};
+use super::topology::DeviceTopology;
+use super::{DevicePool, DeviceView};
 use crate::data::reduce::pairwise;
 use crate::device::parallel::lock;
 use crate::device::{DeviceError, LaunchShape};

@@ -1,7 +1,7 @@
 //! Flux registers on a device, with the same meaning as [`FluxRegisters`](crate::data::FluxRegisters). The order of
 //! slots is arbitrary.
 
-use super::DeviceTopology;
+use super::topology::DeviceTopology;
 use crate::data::store::{DevicePieces, Piece};
 use crate::device::{
     Buffer, Device, DeviceError, Growable, Kernel, LaunchShape, Module, ReusableBuffer,

@@ -3,11 +3,11 @@
 //! Each round of calls is one launch: first over all cells, then over a list of the unfinished ones. Without lists, a
 //! single launch calls each cell until it is done.
 
-use super::cells::{CellLauncher, LaunchOptions, Skeleton};
+use super::cells::{LaunchOptions, Skeleton};
+use crate::data::cell_args::CellJob;
 use crate::data::cell_totals::CellTotals;
 use crate::data::iterate::{CellSubcycle, StoppedCell, StoppedCells, carried_and_summed};
-use crate::data::pool::Field;
-use crate::data::update::CellJob;
+use crate::data::pool::{CellLauncher, Field};
 use crate::device::parallel::lock;
 use crate::device::{Buffer, DeviceError, DeviceSpan};
 use crate::in_precision;

@@ -4,10 +4,9 @@
 //! octet is stored as a whole once one of its patches is needed. Octets of the root grid may belong to several ranks.
 
 use super::octet::{Octet, UNKNOWN, side};
-use super::{MISSING, Topology};
+use super::{Changes, MISSING, Topology};
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
-use crate::mesh::partition::RootCurve;
-use crate::mesh::{Changes, Cost, HilbertPartition, LevelWork};
+use crate::mesh::{Cost, HilbertPartition, LevelWork, RootCurve};
 use bevy_ecs::prelude::*;
 use std::sync::Arc;
 
