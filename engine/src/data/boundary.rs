@@ -87,8 +87,8 @@ impl<M: BoundaryFn> FunctionRule<M> {
             values: numbers * <M::State<f64> as InnerCells>::CELLS,
         };
         let rules = self.states.as_ref().map(R::states);
-        let follow = rules.and_then(|rules| rules.dependents);
-        let inside = follow.map_or(Vec::new(), |_| state.to_vec());
+        let dependents = rules.and_then(|rules| rules.dependents);
+        let inside = dependents.map_or(Vec::new(), |_| state.to_vec());
         let before = state[0];
         let result = M::call(&at, &self.given.precise::<R>());
         let mut copied = true;
@@ -100,8 +100,8 @@ impl<M: BoundaryFn> FunctionRule<M> {
         if copied {
             return;
         }
-        if let Some(follow) = follow {
-            (follow.update)(&inside, state);
+        if let Some(dependents) = dependents {
+            (dependents.update)(&inside, state);
         }
         if let Some(rules) = &rules
             && state[0] != before
@@ -112,11 +112,11 @@ impl<M: BoundaryFn> FunctionRule<M> {
                 .iter_mut()
                 .for_each(|u| *u = *u / before * whole);
         }
-        self.judge(cell, state);
+        self.check_state(cell, state);
     }
 
     /// Reports an unphysical ghost state.
-    fn judge<R: Element>(&self, cell: &GhostCell, state: &[R]) {
+    fn check_state<R: Element>(&self, cell: &GhostCell, state: &[R]) {
         let rules = self.states.as_ref().map(R::states);
         let sound = state.iter().all(|u| u.is_finite());
         if !sound || rules.is_some_and(|rules| !(rules.physical)(state, 1)) {

@@ -361,16 +361,16 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
         let components = scratch.len();
         scratch.extend(own.iter().skip(cell).step_by(CELLS));
         let (before, after) = scratch.split_at_mut(components);
-        if let Some(follow) = &states.dependents {
-            (follow.update)(before, after);
+        if let Some(dependents) = &states.dependents {
+            (dependents.update)(before, after);
         }
-        let sound = (states.physical)(after, 1);
-        if !sound || states.dependents.is_some() {
-            let left = if sound { after } else { before };
+        let physical = (states.physical)(after, 1);
+        if !physical || states.dependents.is_some() {
+            let left = if physical { after } else { before };
             let own = own.iter_mut().skip(cell).step_by(CELLS);
             own.zip(left).for_each(|(own, value)| *own = *value);
         }
-        sound
+        physical
     }
 
     /// Fills `values` with the components of a row that form the state `S`.
@@ -522,21 +522,21 @@ pub(super) fn write_back<R: Element>(
     values: &mut [R],
     before: &mut Vec<R>,
 ) -> Result<(), usize> {
-    let follow = states.and_then(|states| states.dependents);
-    if follow.is_some() {
+    let dependents = states.and_then(|states| states.dependents);
+    if dependents.is_some() {
         before.clear();
         before.extend_from_slice(row);
     }
     exchange(row, chosen, values);
-    if let Some(follow) = &follow {
-        update_dependents(before, row, follow);
+    if let Some(dependents) = &dependents {
+        update_dependents(before, row, dependents);
     }
     let Some(states) = states.filter(|states| !(states.physical)(row, CELLS)) else {
         return Ok(());
     };
     // the row is unphysical, so one of its cells is
     let cell = first_unphysical(row, states).unwrap_or_default();
-    match follow {
+    match dependents {
         Some(_) => row.copy_from_slice(before),
         None => exchange(row, chosen, values),
     }
@@ -554,14 +554,14 @@ fn exchange<R: Element>(row: &mut [R], chosen: &Components, values: &mut [R]) {
 }
 
 /// Updates components of a row that depend on changed ones; `before` is the old row.
-fn update_dependents<R: Element>(before: &[R], row: &mut [R], follow: &DependentComponents<R>) {
+fn update_dependents<R: Element>(before: &[R], row: &mut [R], dependents: &DependentComponents<R>) {
     let [mut old, mut new] = [[R::lit(0.0); MAX_COMPONENTS]; 2];
     let components = row.len() / CELLS;
     for cell in 0..CELLS {
         for c in 0..components {
             (old[c], new[c]) = (before[c * CELLS + cell], row[c * CELLS + cell]);
         }
-        (follow.update)(&old[..components], &mut new[..components]);
+        (dependents.update)(&old[..components], &mut new[..components]);
         for c in 0..components {
             row[c * CELLS + cell] = new[c];
         }

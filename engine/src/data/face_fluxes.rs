@@ -78,25 +78,25 @@ fn place(cell: usize) -> [usize; 3] {
 
 impl<R: Element> TypedPool<R> {
     /// Updates all rows; returns the first cell whose state would be unphysical.
-    pub(super) fn flow<F: Field, M: FaceFn<Result<R>: CellState<R>>>(
+    pub(super) fn update_by_fluxes<F: Field, M: FaceFn<Result<R>: CellState<R>>>(
         &self,
         pool: &Pool<F>,
-        flow: &FluxJob<M>,
+        job: &FluxJob<M>,
     ) -> Option<u32> {
-        let (topology, clock) = (flow.level.topology, &flow.level.clock);
-        let before = pool.flux_state(clock.level, flow.adds);
+        let (topology, clock) = (job.level.topology, &job.level.clock);
+        let before = pool.flux_state(clock.level, job.adds);
         let view = pool.ghosts_at::<R>(topology, clock.level, M::REACH, before);
         let present = pool.present::<R>(clock.level);
         let rate = clock.cell_width.map(|width| R::lit(clock.dt / width));
         let place = FacePlace {
-            geometry: flow.level.geometry(),
+            geometry: job.level.geometry(),
             periodic: self.periodic(),
         };
-        let given = flow.given.precise::<R>();
+        let given = job.given.precise::<R>();
         let (components, count) = (pool.components(), M::Result::<R>::COUNT);
-        let (adds, level, dt) = (flow.adds, clock.level, clock.dt);
+        let (adds, level, dt) = (job.adds, clock.level, clock.dt);
         self.fill(
-            flow.level.rows(),
+            job.level.rows(),
             RowTarget {
                 to: self.results.rows(),
                 chosen: &Components::default(),
@@ -123,7 +123,7 @@ impl<R: Element> TypedPool<R> {
                 self.register(&fluxes, level, row, adds.then_some(dt));
             },
         );
-        self.apply_results(flow.level.rows(), present, count)
+        self.apply_results(job.level.rows(), present, count)
     }
 
     /// Returns `true` for each periodic axis.

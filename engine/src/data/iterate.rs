@@ -128,10 +128,10 @@ impl<F: Field> Pool<F> {
         let made = with_storage!(&self.storage,
             <R> => Ok(self.subcycle_rows::<M, R>(job, calls)),
             _ => self.launcher().subcycle(job, calls, rows.queues()));
-        let (left, tally) = rows.checked(made, Default::default());
+        let (stopped, totals) = rows.checked(made, Default::default());
         self.touch(rows.level(), rows.rows());
-        let failed = left.failed.map(|stop| (stop, None));
-        let unfinished = left.unfinished.map(|stop| (stop, Some(calls)));
+        let failed = stopped.failed.map(|stop| (stop, None));
+        let unfinished = stopped.unfinished.map(|stop| (stop, Some(calls)));
         if let Some((stop, calls)) = failed.or(unfinished) {
             in_precision!(self.precision(), R => {
                 self.record_case::<M, R>(rows, job, &stop);
@@ -145,7 +145,7 @@ impl<F: Field> Pool<F> {
             level: rows.level(),
             volume: job.level.topology.domain.cell_volume(rows.level()),
             count: carried_and_summed::<M>()[1],
-            ..tally
+            ..totals
         }
     }
 
@@ -203,13 +203,13 @@ impl<F: Field> Pool<F> {
             made
         };
         let rows: Vec<RowCalls> = rows.par_iter().enumerate().map(calls_of_row).collect();
-        let (mut left, mut tally) = (StoppedCells::default(), CellTotals::default());
+        let (mut stopped, mut totals) = (StoppedCells::default(), CellTotals::default());
         for row in rows {
-            let (of_row, left_there) = row.result(M::Result::<R>::COUNTS_WORK);
-            tally.append(of_row);
-            left = left.or(left_there);
+            let (of_row, stopped_in_row) = row.result(M::Result::<R>::COUNTS_WORK);
+            totals.append(of_row);
+            stopped = stopped.or(stopped_in_row);
         }
-        (left, tally)
+        (stopped, totals)
     }
 
     /// Records all inputs of the function in the cell that ends the run.
@@ -441,7 +441,7 @@ pub(super) struct RowCell {
 
 /// The calls in the cells of one row, with their sums and work.
 pub(super) struct RowCalls {
-    left: StoppedCells,
+    stopped: StoppedCells,
     /// Summed numbers, `[number][cell]`.
     sums: Vec<f64>,
     leaf: bool,
@@ -453,7 +453,7 @@ pub(super) struct RowCalls {
 impl RowCalls {
     pub fn new(sums: usize, leaf: bool) -> Self {
         Self {
-            left: StoppedCells::default(),
+            stopped: StoppedCells::default(),
             sums: vec![0.0; sums * CELLS],
             leaf,
             work: 0,
@@ -470,18 +470,18 @@ impl RowCalls {
             }
             if self.leaf { sum_of_lanes(lanes) } else { 0.0 }
         };
-        let tally = CellTotals {
+        let totals = CellTotals {
             sums: self.sums.chunks(CELLS).map(sum).collect(),
             work: if weighed { vec![self.work] } else { Vec::new() },
             called: self.called,
             ..CellTotals::default()
         };
-        (tally, self.left)
+        (totals, self.stopped)
     }
 
     /// Returns `true` if a cell has failed.
     pub fn has_failed(&self) -> bool {
-        self.left.failed.is_some()
+        self.stopped.failed.is_some()
     }
 
     /// Calls the function in all cells of `row`, number `position` of its level, until they are done or have failed. There are
@@ -532,7 +532,7 @@ impl RowCalls {
         [block, values]: &mut [Vec<R>; 2],
     ) -> Option<Vec<(usize, CarriedNumbers<R>)>> {
         reader.load_state::<<M::Result<R> as SubcycleResult<R>>::State>(row, values);
-        let (mut again, mut sound) = (Vec::new(), true);
+        let (mut again, mut physical) = (Vec::new(), true);
         self.called = vec![CELLS as u64];
         reader.each(row, block, |cell, result| {
             let result = result.into_subcycle();
@@ -543,14 +543,14 @@ impl RowCalls {
                 result.carried.write(&mut keep, 0, 0);
                 again.push((cell, kept));
             } else {
-                sound &= result.status != FAILED && self.sum(cell, &result.sums);
+                physical &= result.status != FAILED && self.sum(cell, &result.sums);
             }
             if result.status != RETRY {
                 let mut write = |_, c, value| values[c * CELLS + cell] = value;
                 result.state.write(&mut write, 0, 0);
             }
         });
-        sound.then_some(again)
+        physical.then_some(again)
     }
 
     /// Calls the function in one cell until it is done or has failed. `calls` is the range of call numbers, `kept`
@@ -587,7 +587,7 @@ impl RowCalls {
                 && (again || self.sum(cell, &result.sums))
                 && (result.status == RETRY || reader.store_cell(own, cell, &result.state, scratch));
             if !taken {
-                self.left.failed = first(self.left.failed.take(), stop(call, kept));
+                self.stopped.failed = first(self.stopped.failed.take(), stop(call, kept));
             }
             if !taken || !again {
                 return;
@@ -595,7 +595,7 @@ impl RowCalls {
             let mut keep = |_, c, value| kept[c] = value;
             result.carried.write(&mut keep, 0, 0);
         }
-        self.left.unfinished = first(self.left.unfinished.take(), stop(calls.end, kept));
+        self.stopped.unfinished = first(self.stopped.unfinished.take(), stop(calls.end, kept));
     }
 
     fn count(&mut self, call: usize) {

@@ -11,16 +11,16 @@ use bevy_ecs::prelude::*;
 
 /// Spawns entities for the new rows of `level` and adapts all data indexed by rows.
 pub(crate) fn enter(world: &mut World, level: usize, new: Vec<u32>) {
-    let bare = bare_rows(world.resource::<Topology>(), level, &new);
-    spawn(world, bare.as_deref().unwrap_or(&new));
-    finish(world, level, new);
+    let unspawned = rows_without_entity(world.resource::<Topology>(), level, &new);
+    spawn(world, unspawned.as_deref().unwrap_or(&new));
+    adapt_row_data(world, level, new);
 }
 
 /// Returns the rows of `level` on this rank without an entity. `None` unless patches may have migrated.
-fn bare_rows(topology: &Topology, level: usize, new: &[u32]) -> Option<Vec<u32>> {
-    let bare = |row: &u32| topology.entity(*row) == Entity::PLACEHOLDER;
+fn rows_without_entity(topology: &Topology, level: usize, new: &[u32]) -> Option<Vec<u32>> {
+    let unspawned = |row: &u32| topology.entity(*row) == Entity::PLACEHOLDER;
     let rows = topology.rows(level).iter().copied();
-    (topology.is_shared() && new.len() < rows.len()).then(|| rows.filter(bare).collect())
+    (topology.is_shared() && new.len() < rows.len()).then(|| rows.filter(unspawned).collect())
 }
 
 /// Updates the parent entities of patches of `level` on this rank. A parent's entity is despawned when the parent
@@ -70,7 +70,7 @@ fn spawn(world: &mut World, rows: &[u32]) {
 }
 
 /// Adapts all data indexed by rows to the new tables.
-fn finish(world: &mut World, level: usize, rows: Vec<u32>) {
+fn adapt_row_data(world: &mut World, level: usize, rows: Vec<u32>) {
     let capacity = world.resource::<Topology>().capacity();
     let mut requests = world.resource_mut::<RefineRequests>();
     requests.resize(capacity);

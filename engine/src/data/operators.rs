@@ -245,8 +245,8 @@ fn apply<R: Element>(
             (rules.repair)(state, &before[..components]);
             mended += 1;
         }
-        if let Some(follow) = rules.and_then(|rules| rules.dependents) {
-            follow.reconcile(state);
+        if let Some(dependents) = rules.and_then(|rules| rules.dependents) {
+            dependents.reconcile(state);
         }
         for c in 0..components {
             values[c * CELLS + cell] = state[c];

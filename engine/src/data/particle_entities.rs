@@ -61,9 +61,9 @@ struct EntityMap {
     /// All entities by particle; built at the first look-up.
     known: Option<BTreeMap<ParticleId, Entity>>,
     /// Particles that arrived from another rank (+1) or left for one (-1), in temporal order.
-    passed: Vec<(ParticleId, i32)>,
+    migrations: Vec<(ParticleId, i32)>,
     /// `true` if particles may have migrated; equal on all ranks.
-    delivered: bool,
+    may_have_migrated: bool,
 }
 
 /// A kind of particles.
@@ -117,7 +117,7 @@ impl ParticleEntityIndex {
 
     /// Records that particles may migrate now. Collective.
     pub(crate) fn note_migration(&self) {
-        lock(&self.0).delivered = true;
+        lock(&self.0).may_have_migrated = true;
     }
 
     /// Returns `true` if entities may migrate with particles of this kind. If `false` on the sending rank, none
@@ -127,9 +127,9 @@ impl ParticleEntityIndex {
         let Some(kind) = entities.kind(items.name()) else {
             return false;
         };
-        let passed = |(item, _): &(ParticleId, i32)| item.kind() == kind;
+        let migrations = |(item, _): &(ParticleId, i32)| item.kind() == kind;
         let EntityKind { all, made, .. } = entities.kinds[kind];
-        all || made || entities.passed.iter().any(passed)
+        all || made || entities.migrations.iter().any(migrations)
     }
 
     /// Records arrivals (`by` = 1) or departures (`by` = -1) of particles.
@@ -141,23 +141,23 @@ impl ParticleEntityIndex {
         let ids = records.chunks_exact(items.record_bytes());
         let ids = ids.filter_map(|record| items.identity(record));
         entities
-            .passed
+            .migrations
             .extend(ids.map(|id| (ParticleId::new(kind, id), by)));
     }
 
     /// Takes the particles that arrived or left since the last call; `None` if none can have.
     pub(crate) fn take_migrated(&self) -> Option<MigratedParticles> {
         let mut entities = lock(&self.0);
-        let delivered = std::mem::take(&mut entities.delivered);
-        delivered.then(|| MigratedParticles {
-            items: std::mem::take(&mut entities.passed),
+        let may_have_migrated = std::mem::take(&mut entities.may_have_migrated);
+        may_have_migrated.then(|| MigratedParticles {
+            items: std::mem::take(&mut entities.migrations),
             made: entities.made(),
             all: entities.kinds.iter().any(|kind| kind.all),
         })
     }
 
     /// Returns `true` if all particles of a kind are entities.
-    fn are_all(&self, kind: usize) -> bool {
+    fn all_are_entities(&self, kind: usize) -> bool {
         lock(&self.0).kinds.get(kind).is_some_and(|kind| kind.all)
     }
 }
@@ -224,7 +224,10 @@ pub(crate) fn find_or_spawn(world: &mut World, item: ParticleId) -> Entity {
 /// Spawns entities for arrived particles of kinds whose particles are all entities.
 pub(crate) fn spawn_arrived(world: &mut World, come: &[ParticleId]) {
     for &item in come {
-        if world.resource::<ParticleEntityIndex>().are_all(item.kind()) {
+        if world
+            .resource::<ParticleEntityIndex>()
+            .all_are_entities(item.kind())
+        {
             find_or_spawn(world, item);
         }
     }

@@ -27,7 +27,7 @@ impl<F: Field> Pool<F> {
     pub fn smallest<M: CellValue>(&self, rows: &LevelRows, parameters: &M::Parameters) -> f64 {
         let key = self.largest_key::<M>(&rows.view(), &[], true, parameters);
         let key = rows.checked(key, 0);
-        self.gathered::<M>(rows);
+        self.check_gather_fault::<M>(rows);
         -value_of_key(key)
     }
 
@@ -133,7 +133,7 @@ impl<F: Field> Pool<F> {
         let marked = with_storage!(&self.storage,
             <R> => self.sectors::<M, R>(&job, buffer),
             _ => rows.checked(self.launcher().sectors(&job, buffer), Vec::new()));
-        self.gathered::<M>(rows);
+        self.check_gather_fault::<M>(rows);
         marked
     }
 
@@ -155,7 +155,7 @@ impl<F: Field> Pool<F> {
     }
 
     /// Reports a fault of a boundary rule on a device.
-    pub(super) fn gathered<M: CellFn>(&self, rows: &LevelRows) {
+    pub(super) fn check_gather_fault<M: CellFn>(&self, rows: &LevelRows) {
         if M::REACH > 0 {
             rows.check_gathered(&self.storage);
         }

@@ -117,7 +117,7 @@ impl<F: Field> Pool<F> {
             },
             _ => self.launcher().map_of(source, &job));
         rows.checked(mapped, ());
-        source.gathered::<M>(rows);
+        source.check_gather_fault::<M>(rows);
         self.touch(rows.level(), rows.rows());
     }
 
@@ -126,13 +126,13 @@ impl<F: Field> Pool<F> {
             rows.checked(self.provide_results(&job.level), ());
         }
         self.check_map::<M>(self, job);
-        let unsound = with_storage!(&self.storage,
+        let unphysical = with_storage!(&self.storage,
             typed => Ok(self.map_rows(typed, job)),
             _ => self.launcher().map(job));
-        if let Some(item) = rows.checked(unsound, None) {
+        if let Some(item) = rows.checked(unphysical, None) {
             self.report_map(rows, job, item);
         }
-        self.gathered::<M>(rows);
+        self.check_gather_fault::<M>(rows);
         self.touch(rows.level(), rows.rows());
     }
 
@@ -223,22 +223,22 @@ impl<F: Field> Pool<F> {
     /// first fluxes of a step return fewer; if a field with two time levels has not been advanced.
     pub fn fluxes<M: FaceMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
         let level = rows.view();
-        let flow = FluxJob::<M> {
+        let job = FluxJob::<M> {
             level,
             adds: self.time(level.clock.level) == level.clock.end,
             given: parameters,
         };
-        self.check_fluxes(&flow);
+        self.check_fluxes(&job);
         rows.checked(self.provide_results(&level), ());
-        let flown = with_storage!(&self.storage,
-            typed => Ok(typed.flow(self, &flow)),
-            _ => self.launcher().fluxes(&flow));
-        if let Some(item) = rows.checked(flown, None) {
+        let unphysical = with_storage!(&self.storage,
+            typed => Ok(typed.update_by_fluxes(self, &job)),
+            _ => self.launcher().fluxes(&job));
+        if let Some(item) = rows.checked(unphysical, None) {
             self.report_pending_result(rows, M::ITEM.name, M::Result::<f64>::COUNT, item);
         }
         rows.check_gathered(&self.storage);
         let clock = &level.clock;
-        if flow.adds {
+        if job.adds {
             self.touch(clock.level, level.rows());
         } else {
             rows.checked(
@@ -256,17 +256,17 @@ impl<F: Field> Pool<F> {
         LevelBank { level, bank }
     }
 
-    fn check_fluxes<M: FaceMap>(&self, flow: &FluxJob<M>) {
-        let fits = self.fits_fluxes::<M>(&flow.level.components);
+    fn check_fluxes<M: FaceMap>(&self, job: &FluxJob<M>) {
+        let fits = self.fits_fluxes::<M>(&job.level.components);
         fits.unwrap_or_else(|why| panic!("{why}"));
         let (given, there, name) = (M::Result::<f64>::COUNT, self.components(), M::ITEM.name);
         assert!(
-            flow.adds || given == there,
+            job.adds || given == there,
             "`{name}` gives {given} components of `{}`, which has {there}",
             F::NAME
         );
         assert!(
-            flow.adds || self.spec.time_levels == 1,
+            job.adds || self.spec.time_levels == 1,
             "`{name}` gives fluxes of `{}` before the field is advanced",
             F::NAME
         );
@@ -461,11 +461,11 @@ impl<R: Element> TypedPool<R> {
             make(row, block, values);
             // SAFETY: the rows are distinct. A function that overwrites the row it reads reads no other row.
             let out = unsafe { target.to.row_mut(row) };
-            let unsound = write_back(out, target.chosen, target.states, values, block).err();
-            unsound.map(|cell| (n * CELLS + cell) as u32)
+            let unphysical = write_back(out, target.chosen, target.states, values, block).err();
+            unphysical.map(|cell| (n * CELLS + cell) as u32)
         };
-        let unsound = rows.par_iter().enumerate().filter_map(fill);
-        unsound.min()
+        let unphysical = rows.par_iter().enumerate().filter_map(fill);
+        unphysical.min()
     }
 }
 

@@ -25,9 +25,9 @@ pub struct RefineRequests {
     /// Scratch memory: `true` if the children of the row must stay.
     required: Vec<AtomicBool>,
     /// Rows of the finer level that stay regardless of the criteria.
-    staying: Vec<u32>,
+    pinned: Vec<u32>,
     /// Rows of the level that must not be refined, ascending.
-    closed: Vec<u32>,
+    unrefinable: Vec<u32>,
 }
 
 impl RefineRequests {
@@ -54,9 +54,9 @@ impl RefineRequests {
     }
 
     /// Restricts the next decision about a level: patches of the finer level that stay, and patches not to refine.
-    pub(crate) fn pin(&mut self, staying: Vec<u32>, mut closed: Vec<u32>) {
-        closed.sort_unstable();
-        (self.staying, self.closed) = (staying, closed);
+    pub(crate) fn pin(&mut self, pinned: Vec<u32>, mut unrefinable: Vec<u32>) {
+        unrefinable.sort_unstable();
+        (self.pinned, self.unrefinable) = (pinned, unrefinable);
     }
 
     /// Adds sectors requested by patch `row`.
@@ -109,9 +109,9 @@ impl RefineRequests {
     }
 
     /// Restores the result of [`RefineRequests::requested`] for some `patches` of an octet.
-    pub(crate) fn set_requested(&self, octet: &Octet, patches: u8, wished: u8) {
+    pub(crate) fn set_requested(&self, octet: &Octet, patches: u8, requested: u8) {
         for row in octet.rows(patches) {
-            let marked = wished >> (row - octet.first) & 1 == 1;
+            let marked = requested >> (row - octet.first) & 1 == 1;
             set(&self.requested[row as usize], marked);
         }
     }
@@ -146,7 +146,7 @@ impl RefineRequests {
     }
 
     /// Returns `true` if a marked cell or buffer reaches patch `row`, or a finer patch requests its refinement.
-    fn wanted(&self, topology: &Topology, row: u32, finer_exists: bool) -> bool {
+    fn wants_refinement(&self, topology: &Topology, row: u32, finer_exists: bool) -> bool {
         let around = topology.neighbours(row);
         (finer_exists && get(&self.requested[row as usize]))
             || (0..27)
@@ -154,7 +154,7 @@ impl RefineRequests {
     }
 
     /// Requests the refinement of coarser patches that block `row` or its buffers.
-    fn pass_down(&self, topology: &Topology, row: u32, wanted: bool) {
+    fn request_coarser(&self, topology: &Topology, row: u32, wanted: bool) {
         let around = topology.neighbours(row);
         let sectors = self.sectors[row as usize];
         for d in 0..27 {
@@ -175,7 +175,7 @@ impl RefineRequests {
 
     /// Marks children that must stay, and clears the requests to the coarser level.
     pub(crate) fn prepare(&self, topology: &Topology, level: usize) {
-        self.require(topology, level);
+        self.mark_required(topology, level);
         if let Some(below) = level.checked_sub(1) {
             for &row in topology.rows(below).iter().chain(topology.copies(below)) {
                 set(&self.requested[row as usize], false);
@@ -189,12 +189,12 @@ impl RefineRequests {
         let finer_exists = topology.count(level + 1) > 0;
         let may_refine = level < topology.max_level;
         let decide = |&row: &u32| {
-            let closed = self.closed.binary_search(&row).is_ok();
-            let wanted = !closed && self.wanted(topology, row, finer_exists);
-            self.pass_down(topology, row, wanted);
+            let unrefinable = self.unrefinable.binary_search(&row).is_ok();
+            let wanted = !unrefinable && self.wants_refinement(topology, row, finer_exists);
+            self.request_coarser(topology, row, wanted);
             match topology.is_leaf(row) {
-                true if wanted && may_refine && nestable(topology, row) => Some((row, true)),
-                false if !wanted && !self.stays(row) => Some((row, false)),
+                true if wanted && may_refine && can_refine(topology, row) => Some((row, true)),
+                false if !wanted && !self.must_stay(row) => Some((row, false)),
                 _ => None,
             }
         };
@@ -215,17 +215,17 @@ impl RefineRequests {
     }
 
     /// Returns `true` if the children of `row` stay without a request.
-    fn stays(&self, row: u32) -> bool {
+    fn must_stay(&self, row: u32) -> bool {
         self.kept[row as usize] || get(&self.required[row as usize])
     }
 
     /// Marks patches of `level` whose children must stay.
     /// A child is pinned, or a refined patch is among the children or touches them.
-    fn require(&self, topology: &Topology, level: usize) {
+    fn mark_required(&self, topology: &Topology, level: usize) {
         for &row in topology.rows(level).iter().chain(topology.copies(level)) {
             set(&self.required[row as usize], false);
         }
-        for &row in &self.staying {
+        for &row in &self.pinned {
             if let Some(parent) = topology.parent(row) {
                 set(&self.required[parent as usize], true);
             }
@@ -252,7 +252,7 @@ fn get(mark: &AtomicBool) -> bool {
 }
 
 /// Returns `true` if all neighbours of `row` exist on its level or lie outside the domain.
-fn nestable(topology: &Topology, row: u32) -> bool {
+fn can_refine(topology: &Topology, row: u32) -> bool {
     !topology.neighbours(row).contains(&COARSER)
 }
 

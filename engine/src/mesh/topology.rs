@@ -227,7 +227,7 @@ impl Topology {
     }
 
     /// Allocates eight consecutive rows, recycled if possible.
-    fn take_octet(&mut self) -> u32 {
+    fn allocate_octet(&mut self) -> u32 {
         if let Some(octet) = self.free_octets.pop() {
             return octet * 8;
         }
@@ -242,7 +242,7 @@ impl Topology {
         first as u32
     }
 
-    fn occupy(&mut self, row: u32, level: usize, index: [i32; 3], parent: i32) {
+    fn init_row(&mut self, row: u32, level: usize, index: [i32; 3], parent: i32) {
         let r = row as usize;
         self.level[r] = level as i8;
         self.index[r] = index;
@@ -266,10 +266,10 @@ impl Topology {
         let mut first = 0;
         for (n, (_, index)) in places.iter().enumerate() {
             if n % 8 == 0 {
-                first = self.take_octet();
+                first = self.allocate_octet();
             }
             let row = first + n as u32 % 8;
-            self.occupy(row, 0, *index, -1);
+            self.init_row(row, 0, *index, -1);
             self.levels[0].push(row);
         }
         self.link_root();
@@ -304,12 +304,12 @@ impl Topology {
 
     /// Creates eight children of `row`. Returns the first of their rows. The caller relinks the finer level.
     pub(crate) fn create_children(&mut self, row: u32) -> u32 {
-        let first = self.take_octet();
+        let first = self.allocate_octet();
         let level = self.level[row as usize] as usize + 1;
         let index = self.index(row);
         for c in 0..8u32 {
             let place = std::array::from_fn(|a| 2 * index[a] + (c >> a & 1) as i32);
-            self.occupy(first + c, level, place, row as i32);
+            self.init_row(first + c, level, place, row as i32);
         }
         self.first_child[row as usize] = first as i32;
         first

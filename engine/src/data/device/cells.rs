@@ -238,9 +238,9 @@ impl<F: Field> CellLauncher<'_, F> {
     /// As `fluxes`.
     pub(in crate::data) fn fluxes<M: FaceMap>(
         &self,
-        flow: &FluxJob<M>,
+        job: &FluxJob<M>,
     ) -> Result<Option<u32>, DeviceError> {
-        let (pool, level) = (self.pool.device(), &flow.level);
+        let (pool, level) = (self.pool.device(), &job.level);
         let function = SkeletonFunction::Face(M::ITEM, M::REACH, M::Result::<f64>::COUNT);
         let rows = level.rows().len();
         let mut words = lock(&pool.words);
@@ -255,8 +255,8 @@ impl<F: Field> CellLauncher<'_, F> {
         for n in 0..FLOWS.1.len() {
             let kernel = pool.kernel_for(function, FLOWS, n)?;
             in_precision!(pool.precision(), R => {
-                let given = flow.given.precise::<R>();
-                let mut parameters = self.flux_parameters(flow, order, given);
+                let given = job.given.precise::<R>();
+                let mut parameters = self.flux_parameters(job, order, given);
                 pool.start(&kernel, function, rows, &mut parameters)?;
             });
         }
@@ -265,21 +265,21 @@ impl<F: Field> CellLauncher<'_, F> {
 
     fn flux_parameters<M: FaceMap, P>(
         &self,
-        flow: &FluxJob<M>,
+        job: &FluxJob<M>,
         order: LaunchOptions,
         given: P,
     ) -> FluxParameters<Number, P> {
-        let clock = &flow.level.clock;
-        let mut input = self.cell_input(&flow.level, &[], order);
-        let (tables, topology) = (flow.level.on_device(), flow.level.topology);
-        let before = self.pool.flux_state(clock.level, flow.adds);
+        let clock = &job.level.clock;
+        let mut input = self.cell_input(&job.level, &[], order);
+        let (tables, topology) = (job.level.on_device(), job.level.topology);
+        let before = self.pool.flux_state(clock.level, job.adds);
         input.view = self.pool.view_at(tables, topology, clock.level, before);
         FluxParameters {
             input,
-            registers: self.pool.device().flux_view(clock.level, flow.adds),
+            registers: self.pool.device().flux_view(clock.level, job.adds),
             rate: clock.cell_width.map(|width| clock.dt / width),
             dt: clock.dt,
-            adds: flow.adds,
+            adds: job.adds,
             given,
         }
     }

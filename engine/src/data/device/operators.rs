@@ -167,7 +167,7 @@ impl DevicePool {
         if nodes.is_empty() {
             return Ok(Vec::new());
         }
-        let (nodes, parts) = divided(nodes, count);
+        let (nodes, parts) = bisect(nodes, count);
         let (of_patches, of_parts) = (count * self.components, parts * self.components);
         let mut sums = lock(&self.sums);
         let sums = sums.provide(&self.device, of_patches + of_parts)?;
@@ -207,7 +207,7 @@ impl DevicePool {
 
 /// Returns the nodes, bisected down to parts of similar size, and the number of parts.
 /// Every part has at least one patch, so that the bisections are those of the full recursion.
-fn divided(nodes: &[Range<usize>], count: usize) -> (Vec<SumNode>, usize) {
+fn bisect(nodes: &[Range<usize>], count: usize) -> (Vec<SumNode>, usize) {
     let on_device = count.ilog2().saturating_sub(DEPTH);
     let mut parts = 0;
     let node = |node: &Range<usize>| {

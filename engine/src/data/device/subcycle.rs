@@ -143,9 +143,9 @@ impl<F: Field> CellLauncher<'_, F> {
             at_once,
             rounds > 1,
         );
-        let (mut left, mut tally) = (StoppedCells::default(), CellTotals::default());
+        let (mut stopped, mut totals) = (StoppedCells::default(), CellTotals::default());
         let Some(last) = batches.last() else {
-            return Ok((left, tally));
+            return Ok((stopped, totals));
         };
         let results = 0..last.results().end;
         let end = batches.iter().map(|batch| batch.kept().end).max();
@@ -168,15 +168,15 @@ impl<F: Field> CellLauncher<'_, F> {
             }
             let results = batch.results();
             device.download(words, results.start, &mut found[results])?;
-            left = left.or(self.result_of::<M>(made, rounds, calls, &found, &mut tally)?);
+            stopped = stopped.or(self.result_of::<M>(made, rounds, calls, &found, &mut totals)?);
         }
         if at_once {
             device.download(words, 0, &mut found)?;
         }
         for made in waiting {
-            left = left.or(self.result_of::<M>(made, rounds, calls, &found, &mut tally)?);
+            stopped = stopped.or(self.result_of::<M>(made, rounds, calls, &found, &mut totals)?);
         }
-        Ok((left, tally))
+        Ok((stopped, totals))
     }
 
     /// Calls the cells of a batch until all are done, at most `rounds` times, and sums their numbers. Returns the
@@ -208,9 +208,9 @@ impl<F: Field> CellLauncher<'_, F> {
             if last {
                 break;
             }
-            let mut left = [0];
-            device.download(words, batch.round, &mut left)?;
-            let round: SubcycleRound = bytemuck::cast(left);
+            let mut state = [0];
+            device.download(words, batch.round, &mut state)?;
+            let round: SubcycleRound = bytemuck::cast(state);
             if round.failed != 0 || round.unfinished == 0 {
                 break;
             }
@@ -249,7 +249,7 @@ impl<F: Field> CellLauncher<'_, F> {
         rounds: usize,
         calls: usize,
         words: &[u64],
-        tally: &mut CellTotals,
+        totals: &mut CellTotals,
     ) -> Result<StoppedCells, DeviceError> {
         let LaunchedBatch {
             batch,
@@ -257,26 +257,26 @@ impl<F: Field> CellLauncher<'_, F> {
             called,
         } = made;
         let round: SubcycleRound = bytemuck::cast(words[batch.round]);
-        let mut left = StoppedCells::default();
+        let mut stopped = StoppedCells::default();
         let stop = |call, key: u32| {
             self.stopped_cell::<M>(&input, batch, call, u32::MAX - key)
                 .map(Some)
         };
         if round.failed != 0 {
-            left.failed = stop(called.len() - 1, round.failed)?;
+            stopped.failed = stop(called.len() - 1, round.failed)?;
         } else if called.len() == rounds && round.unfinished != 0 {
-            left.unfinished = stop(calls, round.unfinished)?;
+            stopped.unfinished = stop(calls, round.unfinished)?;
         } else {
             let sums = &words[batch.round + 1..batch.work()];
             let work: &[u32] = bytemuck::cast_slice(&words[batch.work()..batch.results().end]);
-            tally.append(CellTotals {
+            totals.append(CellTotals {
                 sums: bytemuck::cast_slice(sums).to_vec(),
                 work: work[..work.len().min(batch.patches)].to_vec(),
                 called,
                 ..CellTotals::default()
             });
         }
-        Ok(left)
+        Ok(stopped)
     }
 
     /// Returns a stopped cell of a batch with its carried numbers.

@@ -103,12 +103,13 @@ impl Topology {
     /// Derives the neighbours of a row from those of its parent.
     pub(super) fn neighbours_from_parent(&self, row: u32, around: &[i32; 27]) -> [i32; 27] {
         let i = self.index(row);
-        let kin = &KIN[(i[0] & 1 | (i[1] & 1) << 1 | (i[2] & 1) << 2) as usize];
+        let relations =
+            &NEIGHBOUR_RELATIONS[(i[0] & 1 | (i[1] & 1) << 1 | (i[2] & 1) << 2) as usize];
         std::array::from_fn(|d| {
             if d == SELF {
                 return row as i32;
             }
-            let (beside, child) = kin[d];
+            let (beside, child) = relations[d];
             let parent = around[usize::from(beside)];
             if parent < 0 {
                 return parent;
@@ -124,8 +125,8 @@ impl Topology {
 
 /// Neighbour relations by the octant of a child (bits z y x) and the direction of a neighbour.
 /// Each entry is the direction from the child's parent to the neighbour's parent, and the octant of the neighbour.
-const KIN: [[(u8, u8); 27]; 8] = {
-    let mut kin = [[(0, 0); 27]; 8];
+const NEIGHBOUR_RELATIONS: [[(u8, u8); 27]; 8] = {
+    let mut relations = [[(0, 0); 27]; 8];
     let mut n = 0;
     while n < 8 * 27 {
         let (side, d) = (n / 27, n % 27);
@@ -137,8 +138,8 @@ const KIN: [[(u8, u8); 27]; 8] = {
             child |= (place.rem_euclid(2) as u8) << a;
             a += 1;
         }
-        kin[side][d] = (direction(parent) as u8, child);
+        relations[side][d] = (direction(parent) as u8, child);
         n += 1;
     }
-    kin
+    relations
 };

@@ -82,21 +82,21 @@ impl Topology {
     }
 
     /// Classifies the surroundings of `octets` of `level`, ascending, whose surroundings are unknown.
-    pub(super) fn look_around(&self, level: usize, octets: &mut [Octet]) {
+    pub(super) fn classify_surroundings(&self, level: usize, octets: &mut [Octet]) {
         let mut latest = None;
         let unknown = |octet: &&mut Octet| octet.owned != 0 && octet.near == UNKNOWN;
         for octet in octets.iter_mut().filter(unknown) {
             let block = octet.key >> (3 * BLOCK);
             octet.near = match latest {
                 Some((known, near)) if known == block => near,
-                _ => self.near_block(level, block),
+                _ => self.remote_levels_near(level, block),
             };
             latest = Some((block, octet.near));
         }
     }
 
     /// Returns the bits of remote patches near a block of `level`.
-    fn near_block(&self, level: usize, block: u64) -> u8 {
+    fn remote_levels_near(&self, level: usize, block: u64) -> u8 {
         let above = level < self.max_level && !self.is_interior(level + 1, BLOCK + 2, block);
         let beneath = level > 0 && !self.is_interior(level - 1, BLOCK, block);
         let beside = !self.is_interior(level, BLOCK + 1, block);

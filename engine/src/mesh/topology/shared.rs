@@ -70,7 +70,7 @@ impl Topology {
         for level in level.saturating_sub(1)..(level + 2).min(self.max_level + 1) {
             let mut octets = std::mem::take(&mut self.sharing_mut().levels[level].octets);
             octets.iter_mut().for_each(|octet| octet.near = UNKNOWN);
-            self.look_around(level, &mut octets);
+            self.classify_surroundings(level, &mut octets);
             self.sharing_mut().levels[level].octets = octets;
         }
     }
@@ -268,7 +268,7 @@ impl Topology {
         let mut kept = old.iter().peekable();
         for octet in &mut octets {
             while let Some(gone) = kept.next_if(|old| old.key < octet.key) {
-                self.release(gone.first);
+                self.free_octet(gone.first);
             }
             if let Some(same) = kept.next_if(|old| old.key == octet.key) {
                 octet.first = same.first;
@@ -278,19 +278,19 @@ impl Topology {
             }
         }
         for gone in kept {
-            self.release(gone.first);
+            self.free_octet(gone.first);
         }
         for octet in &mut octets {
             if octet.first == u32::MAX {
-                octet.first = self.take_octet();
-                self.settle(level, octet);
+                octet.first = self.allocate_octet();
+                self.init_octet(level, octet);
             } else if octet.owned == u8::MAX && octet.rows(u8::MAX).all(|row| self.is_owned(row)) {
                 // unchanged
                 continue;
             }
-            self.assign(level, octet);
+            self.set_owners(level, octet);
         }
-        self.look_around(level, &mut octets);
+        self.classify_surroundings(level, &mut octets);
         let shared = &mut self.sharing_mut().levels[level];
         shared.copies.clear();
         let copies = octets.iter().flat_map(|octet| octet.rows(octet.copied));
@@ -299,20 +299,20 @@ impl Topology {
         let same = owned(&old).eq(owned(&octets));
         shared.octets = octets;
         if !same {
-            self.list(level, &old);
+            self.list_owned(level, &old);
         }
     }
 
-    fn release(&mut self, first: u32) {
+    fn free_octet(&mut self, first: u32) {
         for row in first..first + 8 {
             self.level[row as usize] = -1;
-            self.disown(row);
+            self.detach_entity(row);
         }
         self.free_octets.push(first / 8);
     }
 
     /// Removes the entity of a row and remembers it as an orphan.
-    fn disown(&mut self, row: u32) {
+    fn detach_entity(&mut self, row: u32) {
         let entity = std::mem::replace(&mut self.entity[row as usize], Entity::PLACEHOLDER);
         if entity != Entity::PLACEHOLDER {
             self.sharing_mut().orphans.push(entity);
@@ -320,21 +320,21 @@ impl Topology {
     }
 
     /// Initialises the rows of a new octet.
-    fn settle(&mut self, level: usize, octet: &Octet) {
+    fn init_octet(&mut self, level: usize, octet: &Octet) {
         let half = self.octet_place(level, octet.key);
         for c in 0..8 {
             let index = std::array::from_fn(|a| 2 * half[a] + (c >> a & 1));
             let row = octet.first + c as u32;
             // an octet of the root grid may extend beyond the domain
             if (0..3).all(|a| index[a] < self.domain.root[a] << level) {
-                self.occupy(row, level, index, MISSING);
+                self.init_row(row, level, index, MISSING);
             }
             self.neighbours[row as usize] = [MISSING; 27];
         }
     }
 
     /// Records the owners of the patches of an octet.
-    fn assign(&mut self, level: usize, octet: &Octet) {
+    fn set_owners(&mut self, level: usize, octet: &Octet) {
         let capacity = self.capacity();
         let sharing = self.sharing_mut();
         sharing.owner.resize(capacity, 0);
@@ -348,13 +348,13 @@ impl Topology {
             let sharing = self.sharing_mut();
             sharing.owner[row as usize] = owner as u32;
             if owner != sharing.rank {
-                self.disown(row);
+                self.detach_entity(row);
             }
         }
     }
 
     /// Lists the patches of `level` on this rank in Hilbert order, reusing the order of octets in `old`.
-    fn list(&mut self, level: usize, old: &[Octet]) {
+    fn list_owned(&mut self, level: usize, old: &[Octet]) {
         let bits = bits_for(self.domain.root, level);
         let listed = std::mem::take(&mut self.levels[level]);
         let (mut rows, mut rest) = (Vec::with_capacity(listed.len()), &listed[..]);
