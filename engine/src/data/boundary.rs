@@ -72,8 +72,8 @@ impl<M: BoundaryFn> FunctionRule<M> {
         })
     }
 
-    /// Computes the ghost state; `state` holds that of the nearest inner cell. Partial densities after the returned
-    /// components keep their fractions.
+    /// Computes the ghost state from `state`, that of the nearest inner cell. Components that are shares of the first
+    /// one scale with it.
     /// An unmodified copy of the inner state is not checked.
     fn set<R: Element>(&self, cell: &GhostCell, inner: &InnerStates<R>, state: &mut [R])
     where

@@ -1,8 +1,8 @@
-//! Cell functions on the cells of a level: kinds of functions, their inputs, and their evaluation on the host.
+//! Cell functions on a level: kinds of functions, their inputs, and their evaluation on the host.
 //!
-//! A cell function is a `#[device]` function as described by [`CellFn`]. It may read several fields: first the pool on which
-//! the method is called, then the others in the order of the function's tuple. In the first field it may also read neighbouring
-//! cells, including halo patches and ghost cells at coarse-fine and domain boundaries.
+//! A cell function is a `#[device]` function as described by [`CellFn`]. It may read several fields: first the pool on
+//! which the method is called, then the others in the order of the function's tuple. In the first field it may also
+//! read neighbouring cells, including halo patches and ghost cells at coarse-fine and domain boundaries.
 
 use super::criteria::DerivedInputs;
 use super::field_spec::{Components, Element};

@@ -1,4 +1,4 @@
-//! Sums over cells and work per patch that a sub-cycled function returns besides the states.
+//! Sums over cells and work per patch, returned by a sub-cycled function besides the states.
 
 use nestar_kernels::mesh::exact_sum::ExactSum;
 use rayon::prelude::*;

@@ -1,4 +1,4 @@
-//! Refinement criteria in lists built at run time: one gather and one launch per list.
+//! Lists built at run time: refinement criteria, with one gather and one launch per list, and derived inputs.
 
 use super::failure::FaultBox;
 use super::list_text::{ListSource, list_text, numbers_text};

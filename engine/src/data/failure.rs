@@ -1,4 +1,4 @@
-//! Collects the first fault of a schedule.
+//! Collects the first fault of a schedule, with the record of a failing cell.
 
 use super::Precision;
 use crate::device::DeviceError;

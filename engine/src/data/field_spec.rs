@@ -1,4 +1,4 @@
-//! Declaration of a field, from which the engine derives its operations.
+//! Declaration of a field: components, centring, banks and operators, from which the engine derives the rest.
 
 use super::{Precision, RowShape};
 use bevy_ecs::world::World;

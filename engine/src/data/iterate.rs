@@ -45,9 +45,9 @@ pub(super) fn carried_and_summed<M: CellSubcycle>() -> [usize; 2] {
 
 impl<F: Field> Pool<F> {
     /// Updates every cell as [`Pool::map_cells`], with a function that reports failure or asks for another call.
-    /// Unfinished cells are called again with the state of the previous call, at most `calls` times in all. A cell that
-    /// fails, or that is still unfinished then, stops the run after the schedule. The message names level, patch, cell
-    /// and state.
+    /// Unfinished cells are called again with the state that the previous call returned, at most `calls` times in all.
+    /// A cell that fails, or that is still unfinished then, stops the run after the schedule. The message names level,
+    /// patch, cell and state.
     ///
     /// # Panics
     /// If the function reads or returns more components than the field has, or reads neighbouring cells.
@@ -174,7 +174,8 @@ impl<F: Field> Pool<F> {
         let (given, name, field) = (chosen.wanted(given), M::ITEM.name, F::NAME);
         if M::REACH > 0 || given > self.components() {
             return Err(format!(
-                "`{name}` gives more components than `{field}` has ({given}), or reads neighbouring cells, which sub-cycling does not support"
+                "`{name}` gives more components than `{field}` has ({given}), or reads neighbouring cells, which sub-cycling \
+                 does not support"
             ));
         }
         let [carried, _] = carried_and_summed::<M>();
@@ -183,7 +184,8 @@ impl<F: Field> Pool<F> {
         match fits && carried <= MOST_CARRIED {
             true => Ok(()),
             false => Err(format!(
-                "`{name}` carries {carried} numbers: the last state of its tuple must have as many, at most {MOST_CARRIED}"
+                "`{name}` carries {carried} numbers: the last state of its tuple must have as many, at most \
+                 {MOST_CARRIED}"
             )),
         }
     }
@@ -484,8 +486,8 @@ impl RowCalls {
         self.stopped.failed.is_some()
     }
 
-    /// Calls the function in all cells of `row`, number `position` of its level, until they are done or have failed. There are
-    /// at most `calls` calls per cell.
+    /// Calls the function in all cells of `row`, number `position` of its level, until they are done or have failed.
+    /// There are at most `calls` calls per cell.
     pub fn call_all<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
         &mut self,
         reader: &CellReader<M, R>,

@@ -1,4 +1,4 @@
-//! Storage of the rows of one field in banks, with a clock per level.
+//! The pool of a field: banks of rows with a clock per level, and gathers of patches with their ghost cells.
 
 use super::Precision;
 use super::device::{DevicePool, DeviceTopology, DeviceView};

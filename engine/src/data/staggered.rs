@@ -31,8 +31,8 @@ pub(super) fn prolong_rows<F: Field, R: Element>(
     });
 }
 
-/// Makes values on faces or edges shared by patches of `level` equal.
-/// The value of a refined patch wins; among equals, the patch that is lowest along z, then y, then x. The halo must be valid. Collective.
+/// Makes values on faces or edges shared by patches of `level` equal. Collective; the halo must be valid.
+/// The value of a refined patch wins; among equals, the patch that is lowest along z, then y, then x.
 ///
 /// # Errors
 /// The device fails.

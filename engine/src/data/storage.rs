@@ -1,4 +1,4 @@
-//! Storage of the values of a pool: on the host in one of two precisions, or on a device.
+//! Storage of the values of a pool: in slabs on the host in one of two precisions, or on a device.
 
 use super::Precision;
 use super::device::DevicePool;

@@ -1,4 +1,4 @@
-//! Updates a field by a cell function of its own states or those of another field.
+//! Updates a field by cell functions, also of other fields, or by the fluxes of a face function.
 
 use super::cell_args::{
     CellJob, CellMap, CellReader, CellSource, check_fit, evaluate_cell, write_back,

@@ -1,4 +1,4 @@
-//! Cell and face functions on a device.
+//! Cell and face functions on a device: compilation at the first use, working space, launches.
 
 use super::DevicePool;
 use crate::data::cell_args::{CellJob, CellMap, CellMark, CellSource, CellValue};

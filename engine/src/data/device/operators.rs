@@ -1,4 +1,4 @@
-//! Operators of the engine on a device: prolongation, restriction, flux correction.
+//! Operators of the engine on a device: prolongation, restriction, flux correction, sums over patches.
 
 use super::topology::DeviceTopology;
 use super::{DevicePool, DeviceView};
