@@ -17,7 +17,7 @@ pub struct CriteriaList {
     /// Positions of the quantities of each criterion, in the cell or in the stored part of a gather.
     places: Vec<Vec<usize>>,
     /// Criterion and position in its state of each stored quantity.
-    pub(super) kept: Vec<[usize; 2]>,
+    pub(super) stored: Vec<[usize; 2]>,
     pub(super) written: ListSource,
 }
 
@@ -33,11 +33,11 @@ impl CriteriaList {
             let (given, name) = (mark.of.len(), mark.function.item.name);
             assert_eq!(given, mark.function.count, "numbers of {name}");
         }
-        let (places, kept, written) = list_text(&list);
+        let (places, stored, written) = list_text(&list);
         Self {
             list,
             places,
-            kept,
+            stored,
             written,
         }
     }
@@ -56,9 +56,9 @@ impl CriteriaList {
     }
 
     /// Computes the stored quantities of a gathered block.
-    pub(super) fn keep<R: Loops>(&self, block: &CellCube<R>, out: &mut Vec<R>) {
-        out.resize(self.kept.len() * LIST_BLOCK, R::lit(0.0));
-        for (&[mark, n], out) in self.kept.iter().zip(out.chunks_mut(LIST_BLOCK)) {
+    pub(super) fn store_quantities<R: Loops>(&self, block: &CellCube<R>, out: &mut Vec<R>) {
+        out.resize(self.stored.len() * LIST_BLOCK, R::lit(0.0));
+        for (&[mark, n], out) in self.stored.iter().zip(out.chunks_mut(LIST_BLOCK)) {
             self.list[mark].of[n].fill(block, out);
         }
     }
@@ -67,7 +67,7 @@ impl CriteriaList {
     pub(super) fn flags<R: Loops>(
         &self,
         own: &CellCube<R>,
-        kept: &CellCube<R>,
+        stored: &CellCube<R>,
         faults: &FaultBox,
     ) -> CellFlags {
         let (mut flags, mut numbers) = (CellFlags::NONE, Vec::new());
@@ -81,8 +81,8 @@ impl CriteriaList {
             if function.count == 0 {
                 (function.double)(&own.places(), &[], parameters, &mut marked);
             } else if function.reach > 0 {
-                mark.check(kept, places, faults);
-                R::mark(function)(kept, places, parameters, &mut marked);
+                mark.check(stored, places, faults);
+                R::mark(function)(stored, places, parameters, &mut marked);
             } else {
                 numbers.resize(function.count * CELLS, R::lit(0.0));
                 for (number, out) in mark.of.iter().zip(numbers.chunks_mut(CELLS)) {

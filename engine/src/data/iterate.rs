@@ -305,17 +305,18 @@ impl<F: Field> Pool<F> {
         let reader = CellReader::<M, R>::for_single_row(
             self, &rows, chosen, numbers, geometry, &index, given,
         );
-        let mut kept = [R::lit(0.0); MOST_CARRIED];
-        kept.iter_mut()
+        let mut carried = [R::lit(0.0); MOST_CARRIED];
+        carried
+            .iter_mut()
             .zip(&case.carried)
-            .for_each(|(kept, x)| *kept = R::lit(*x));
+            .for_each(|(own, x)| *own = R::lit(*x));
         let mut working = [Vec::new(), Vec::new()];
         reader.gather(0, &mut working[0]);
         let mut all = Vec::new();
         // SAFETY: nothing else accesses the row during the calls.
         let row = unsafe { rows[0].row_mut(0) };
         for _ in case.calls..most.max(case.calls + 1) {
-            let called = one_call(&reader, case.number(), row, &mut working, &mut kept);
+            let called = one_call(&reader, case.number(), row, &mut working, &mut carried);
             let again = ["unfinished", "waiting"].contains(&called.status);
             all.push(called);
             if !again {
@@ -332,10 +333,10 @@ fn one_call<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
     cell: usize,
     row: &mut [R],
     working: &mut [Vec<R>; 2],
-    kept: &mut [R; MOST_CARRIED],
+    carried: &mut [R; MOST_CARRIED],
 ) -> CellCallResult {
     let result = reader
-        .call(0, [row, &working[0]], kept, cell)
+        .call(0, [row, &working[0]], carried, cell)
         .into_subcycle();
     let mut made = RowCalls::new(Sums::<M, R>::COUNT, true);
     let at = RowCell {
@@ -343,7 +344,7 @@ fn one_call<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
         row: 0,
         cell,
     };
-    made.call_cell(reader, at, row, working, 0..1, kept);
+    made.call_cell(reader, at, row, working, 0..1, carried);
     let status = match result.status {
         FAILED => "failed",
         _ if made.has_failed() => "unsound",
@@ -501,26 +502,26 @@ impl RowCalls {
         // SAFETY: rows are distinct, each row belongs to one task, and the first calls have already read theirs.
         let own = unsafe { present.row_mut(row) };
         if let Some(again) = again.filter(|_| reader.store_row(own, &mut scratch[1])) {
-            for (cell, mut kept) in again {
+            for (cell, mut carried) in again {
                 let at = RowCell {
                     position,
                     row,
                     cell,
                 };
-                self.call_cell(reader, at, own, scratch, 1..calls, &mut kept);
+                self.call_cell(reader, at, own, scratch, 1..calls, &mut carried);
             }
             return;
         }
         // a cell fails: repeat cell by cell, so that it alone keeps its state
         *self = Self::new(Sums::<M, R>::COUNT, self.leaf);
         for cell in 0..CELLS {
-            let mut kept = [R::lit(0.0); MOST_CARRIED];
+            let mut carried = [R::lit(0.0); MOST_CARRIED];
             let at = RowCell {
                 position,
                 row,
                 cell,
             };
-            self.call_cell(reader, at, own, scratch, 0..calls, &mut kept);
+            self.call_cell(reader, at, own, scratch, 0..calls, &mut carried);
         }
     }
 
@@ -540,10 +541,10 @@ impl RowCalls {
             let result = result.into_subcycle();
             self.work += result.work.max(0) as u32;
             if [CONTINUE, RETRY].contains(&result.status) {
-                let mut kept = [R::lit(0.0); MOST_CARRIED];
-                let mut keep = |_, c, value| kept[c] = value;
+                let mut carried = [R::lit(0.0); MOST_CARRIED];
+                let mut keep = |_, c, value| carried[c] = value;
                 result.carried.write(&mut keep, 0, 0);
-                again.push((cell, kept));
+                again.push((cell, carried));
             } else {
                 physical &= result.status != FAILED && self.sum(cell, &result.sums);
             }
@@ -555,7 +556,7 @@ impl RowCalls {
         physical.then_some(again)
     }
 
-    /// Calls the function in one cell until it is done or has failed. `calls` is the range of call numbers, `kept`
+    /// Calls the function in one cell until it is done or has failed. `calls` is the range of call numbers, `carried`
     /// holds the carried numbers.
     #[inline(always)]
     pub fn call_cell<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
@@ -565,15 +566,15 @@ impl RowCalls {
         own: &mut [R],
         [made, scratch]: &mut [Vec<R>; 2],
         calls: std::ops::Range<usize>,
-        kept: &mut CarriedNumbers<R>,
+        carried: &mut CarriedNumbers<R>,
     ) {
         let RowCell {
             position,
             row,
             cell,
         } = at;
-        let stop = |call, kept: &[R]| {
-            let carried = kept[..CarriedState::<M, R>::COUNT].iter();
+        let stop = |call, carried: &[R]| {
+            let carried = carried[..CarriedState::<M, R>::COUNT].iter();
             Some(StoppedCell {
                 call,
                 item: (position * CELLS + cell) as u32,
@@ -582,22 +583,22 @@ impl RowCalls {
         };
         for call in calls.clone() {
             self.count(call);
-            let result = reader.call(row, [own, made], kept, cell).into_subcycle();
+            let result = reader.call(row, [own, made], carried, cell).into_subcycle();
             let again = [CONTINUE, RETRY].contains(&result.status);
             self.work += result.work.max(0) as u32;
             let taken = result.status != FAILED
                 && (again || self.sum(cell, &result.sums))
                 && (result.status == RETRY || reader.store_cell(own, cell, &result.state, scratch));
             if !taken {
-                self.stopped.failed = first(self.stopped.failed.take(), stop(call, kept));
+                self.stopped.failed = first(self.stopped.failed.take(), stop(call, carried));
             }
             if !taken || !again {
                 return;
             }
-            let mut keep = |_, c, value| kept[c] = value;
+            let mut keep = |_, c, value| carried[c] = value;
             result.carried.write(&mut keep, 0, 0);
         }
-        self.stopped.unfinished = first(self.stopped.unfinished.take(), stop(calls.end, kept));
+        self.stopped.unfinished = first(self.stopped.unfinished.take(), stop(calls.end, carried));
     }
 
     fn count(&mut self, call: usize) {

@@ -26,15 +26,15 @@ pub(super) fn list_text(list: &[CellCriterion]) -> (Vec<Vec<usize>>, Vec<[usize;
     around.retain(|&n| list[n].function.reach > 0);
     around.sort_by_key(|&n| Reverse(list[n].of.len()));
     for n in around {
-        places[n] = writer.kept(n, &list[n]);
+        places[n] = writer.stored(n, &list[n]);
     }
     let mut number = 0;
     for (mark, places) in list.iter().zip(&places) {
         writer.mark(mark, places[..].first().copied().unwrap_or(0), number);
         number += mark.of.len();
     }
-    let kept = std::mem::take(&mut writer.kept);
-    (places, kept, writer.written())
+    let stored = std::mem::take(&mut writer.stored);
+    (places, stored, writer.written())
 }
 
 /// Generates the code of derived inputs, stored in the order of the list.
@@ -55,7 +55,7 @@ struct ListWriter {
     known: Vec<String>,
     /// Function numbers of the quantities that a gather stores, and their positions in the list.
     numbers: Vec<usize>,
-    kept: Vec<[usize; 2]>,
+    stored: Vec<[usize; 2]>,
     marks: String,
 }
 
@@ -97,12 +97,13 @@ impl ListWriter {
     }
 
     /// Stores the quantities of a criterion side by side, unless they already are. Returns their places.
-    fn kept(&mut self, n: usize, mark: &CellCriterion) -> Vec<usize> {
+    fn stored(&mut self, n: usize, mark: &CellCriterion) -> Vec<usize> {
         let wanted: Vec<usize> = mark.of.iter().map(|number| self.number(number)).collect();
         let known = self.numbers.windows(wanted.len()).position(|w| w == wanted);
         let first = known.unwrap_or(self.numbers.len());
         if known.is_none() {
-            self.kept.extend((0..wanted.len()).map(|place| [n, place]));
+            self.stored
+                .extend((0..wanted.len()).map(|place| [n, place]));
             self.numbers.extend(&wanted);
         }
         (first..first + wanted.len()).collect()

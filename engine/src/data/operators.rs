@@ -123,20 +123,20 @@ fn restrict_level<F: Field, R: Element>(
         .rows(level)
         .par_iter()
         .chain(topology.copies(level));
-    let mended = rows.map(|&row| match topology.first_child(row) {
+    let repaired = rows.map(|&row| match topology.first_child(row) {
         // SAFETY: each coarse row is written by one task; fine rows are only read.
         Some(first) if topology.is_owned(first) => unsafe {
             restrict_octet(centring, &coarse, row, &fine, first, rules)
         },
         _ => 0,
     });
-    let mended = mended.sum();
+    let repaired = repaired.sum();
     for &row in topology.rows(level) {
         if !topology.is_leaf(row) {
             pool.touch(level, &[row]);
         }
     }
-    mended
+    repaired
 }
 
 /// Number of cells repaired on the host since the start of the run, because round-off made them unphysical.
@@ -175,7 +175,7 @@ fn correct_level<F: Field, R: Element>(
     let present = pool.present::<R>(clock.level);
     let inverse_width = clock.cell_width.map(|w| R::lit(1.0 / w));
     let (components, dt) = (pool.components(), R::lit(clock.dt));
-    let mended = rows
+    let repaired = rows
         .par_iter()
         .map(|(row, slots)| {
             let mut change = typed.correct_scratch.get();
@@ -192,7 +192,7 @@ fn correct_level<F: Field, R: Element>(
         })
         .sum();
     pool.touch_corrected(clock.level);
-    mended
+    repaired
 }
 
 /// Adds the corrections of one face to `change`, `[axis][component][512]`.
@@ -225,7 +225,7 @@ fn apply<R: Element>(
 ) -> u64 {
     let axis = components * CELLS;
     let [mut state, mut before] = [[R::lit(0.0); MAX_COMPONENTS]; 2];
-    let mut mended = 0;
+    let mut repaired = 0;
     for cell in 0..CELLS {
         let mut changed = false;
         for c in 0..components {
@@ -243,7 +243,7 @@ fn apply<R: Element>(
         if let Some(rules) = rules.filter(|rules| !(rules.physical)(state, 1)) {
             (rules.primitive)(&mut before[..components], 1);
             (rules.repair)(state, &before[..components]);
-            mended += 1;
+            repaired += 1;
         }
         if let Some(dependents) = rules.and_then(|rules| rules.dependents) {
             dependents.reconcile(state);
@@ -252,5 +252,5 @@ fn apply<R: Element>(
             values[c * CELLS + cell] = state[c];
         }
     }
-    mended
+    repaired
 }

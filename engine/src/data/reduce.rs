@@ -192,10 +192,10 @@ impl<F: Field> Pool<F> {
         let geometry = &view.geometry();
         let present = self.present::<R>(level);
         let around = || self.ghosts::<R>(topology, level, LIST_GHOSTS);
-        let around = (!marks.kept.is_empty()).then(around);
+        let around = (!marks.stored.is_empty()).then(around);
         let of_row = |&row: &u32| {
             let mut scratch = typed.cell_scratch.get();
-            let [block, kept] = &mut *scratch;
+            let [block, stored] = &mut *scratch;
             let own = CellCube::of_patch(present.row(row), topology.index(row), geometry);
             if let Some(around) = &around {
                 let shape = [self.components(), LIST_GHOSTS];
@@ -208,15 +208,15 @@ impl<F: Field> Pool<F> {
                     &mut typed.gather_scratch.get(),
                 );
                 let values = &block[..];
-                marks.keep(&own.with_ghosts(values), kept);
+                marks.store_quantities(&own.with_ghosts(values), stored);
             }
-            let values = &kept[..];
-            let kept = CellCube {
+            let values = &stored[..];
+            let stored = CellCube {
                 values,
                 stride: LIST_BLOCK,
                 ..own
             };
-            buffer_sectors(&marks.flags(&own, &kept, rows.faults()), buffer)
+            buffer_sectors(&marks.flags(&own, &stored, rows.faults()), buffer)
         };
         view.rows().par_iter().map(of_row).collect()
     }

@@ -255,8 +255,8 @@ impl<F: Field> Store for Pool<F> {
     }
 
     fn mended_on_device(&self) -> Result<RepairedCells, DeviceError> {
-        let mended = self.on_device().map(DevicePool::mended);
-        mended.unwrap_or(Ok(RepairedCells::default()))
+        let repaired = self.on_device().map(DevicePool::repaired);
+        repaired.unwrap_or(Ok(RepairedCells::default()))
     }
 
     fn save(&self, level: usize, component: usize, rows: &[u32]) -> Result<Values, DeviceError> {

@@ -19,7 +19,7 @@ pub struct RefineRequests {
     /// Sectors (bit `direction(d)` of 27) reached by marked cells and their buffers, per row.
     sectors: Vec<u32>,
     /// `true` if existing children of the row are kept.
-    kept: Vec<bool>,
+    keeps: Vec<bool>,
     /// `true` if a finer patch nearby requests the refinement of the row.
     requested: Vec<AtomicBool>,
     /// Scratch memory: `true` if the children of the row must stay.
@@ -34,7 +34,7 @@ impl RefineRequests {
     /// Resizes the tables to `rows` rows.
     pub fn resize(&mut self, rows: usize) {
         self.sectors.resize(rows, 0);
-        self.kept.resize(rows, false);
+        self.keeps.resize(rows, false);
         self.requested.resize_with(rows, AtomicBool::default);
         self.required.resize_with(rows, AtomicBool::default);
     }
@@ -49,7 +49,7 @@ impl RefineRequests {
     pub fn clear(&mut self, rows: &[u32]) {
         for &row in rows {
             self.sectors[row as usize] = 0;
-            self.kept[row as usize] = false;
+            self.keeps[row as usize] = false;
         }
     }
 
@@ -67,7 +67,7 @@ impl RefineRequests {
     /// Keeps existing children of `row` in the next decision about its level, without requesting refinement.
     /// Criteria with hysteresis use it to prevent patches from being created and removed repeatedly.
     pub fn keep(&mut self, row: u32) {
-        self.kept[row as usize] = true;
+        self.keeps[row as usize] = true;
     }
 
     /// Returns the sectors requested by patch `row`.
@@ -216,7 +216,7 @@ impl RefineRequests {
 
     /// Returns `true` if the children of `row` stay without a request.
     fn must_stay(&self, row: u32) -> bool {
-        self.kept[row as usize] || get(&self.required[row as usize])
+        self.keeps[row as usize] || get(&self.required[row as usize])
     }
 
     /// Marks patches of `level` whose children must stay.

@@ -295,10 +295,10 @@ impl<F: Field> CellLauncher<'_, F> {
         let (pool, function) = (self.pool.device(), SkeletonFunction::Window(layers));
         let values = function.block_values(&pool.text);
         let mut words = lock(&pool.words);
-        let kept = (values * pool.value_bytes()).div_ceil(8);
+        let result_words = (values * pool.value_bytes()).div_ceil(8);
         // the row number is stored after the results
-        let words = pool.zeroed(&mut words, function, [kept + 1, 1], 0)?;
-        pool.device.upload(words, kept, &[u64::from(row)])?;
+        let words = pool.zeroed(&mut words, function, [result_words + 1, 1], 0)?;
+        pool.device.upload(words, result_words, &[u64::from(row)])?;
         let order = LaunchOptions {
             out: words.address(),
             ..LaunchOptions::default()
@@ -307,12 +307,12 @@ impl<F: Field> CellLauncher<'_, F> {
         input.view = self
             .pool
             .view_at(level.on_device(), level.topology, level.clock.level, at);
-        (input.rows, input.count) = ((words.address() + 8 * kept as u64).into(), 1);
-        input.blocks = (words.address() + 8 * (kept + 1) as u64).into();
+        (input.rows, input.count) = ((words.address() + 8 * result_words as u64).into(), 1);
+        input.blocks = (words.address() + 8 * (result_words + 1) as u64).into();
         let kernel = pool.kernel_for(function, WINDOWS, 0)?;
         let given: [R; 0] = [];
         pool.start(&kernel, function, 1, &mut CellParameters { input, given })?;
-        let mut found = vec![0u64; kept];
+        let mut found = vec![0u64; result_words];
         pool.device.download(words, 0, &mut found)?;
         Ok(bytemuck::cast_slice(&found)[..values].to_vec())
     }

@@ -77,7 +77,7 @@ pub struct DevicePool {
     /// Marks new patches during the prolongation of faces, `[row]`.
     fresh: Buffer<u8>,
     pub(super) fault: Buffer<u32>,
-    mended: Buffer<RepairedCells>,
+    repaired: Buffer<RepairedCells>,
     /// Flux registers, if the field is flux-corrected.
     registers: Option<DeviceRegisters>,
     kernels: FieldKernels,
@@ -139,7 +139,7 @@ impl DevicePool {
             stale: device.growable(most_rows)?,
             fresh: device.buffer(0)?,
             fault: device.buffer(FAULT_WORDS)?,
-            mended: device.buffer(1)?,
+            repaired: device.buffer(1)?,
             registers: (spec.correct == Correct::Fluxes)
                 .then(|| DeviceRegisters::new(device, &module, values, levels, most_rows))
                 .transpose()?,

@@ -78,7 +78,7 @@ impl DevicePool {
             rows: (tables.rows(level + 1)).into(),
             parent: tables.parent().into(),
             stale: self.stale().into(),
-            mended: self.mended.address().into(),
+            mended: self.repaired.address().into(),
         };
         self.kernels
             .restrict
@@ -120,7 +120,7 @@ impl DevicePool {
         let (bank, stale) = (self.bank(bank).into(), self.stale().into());
         match &self.registers {
             Some(registers) => {
-                registers.correct(tables, bank, stale, self.mended.address().into(), clock)
+                registers.correct(tables, bank, stale, self.repaired.address().into(), clock)
             }
             None => Ok(false),
         }
@@ -135,10 +135,10 @@ impl DevicePool {
     }
 
     /// Returns the number of cells repaired since the start.
-    pub(in crate::data) fn mended(&self) -> Result<RepairedCells, DeviceError> {
-        let mut mended = [RepairedCells::default()];
-        self.device.download(&self.mended, 0, &mut mended)?;
-        Ok(mended[0])
+    pub(in crate::data) fn repaired(&self) -> Result<RepairedCells, DeviceError> {
+        let mut repaired = [RepairedCells::default()];
+        self.device.download(&self.repaired, 0, &mut repaired)?;
+        Ok(repaired[0])
     }
 }
 

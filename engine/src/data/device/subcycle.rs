@@ -36,7 +36,8 @@ struct BatchLayout {
     shared: usize,
     /// Number of sums.
     sums: usize,
-    kept: usize,
+    /// Numbers stored per cell between launches, carried or summed.
+    stored: usize,
     /// `true` if unfinished cells are listed.
     lists: bool,
     weighed: bool,
@@ -64,7 +65,7 @@ impl BatchLayout {
                 round,
                 shared: 0,
                 sums,
-                kept: if at_once { 0 } else { carried.max(sums) },
+                stored: if at_once { 0 } else { carried.max(sums) },
                 lists,
                 weighed: M::Result::<f64>::COUNTS_WORK,
                 value_bytes,
@@ -92,10 +93,10 @@ impl BatchLayout {
         self.round..self.work() + work.div_ceil(2)
     }
 
-    fn kept(&self) -> Range<usize> {
+    fn stored_words(&self) -> Range<usize> {
         let lists = if self.lists { self.cells() } else { 0 };
         let first = self.shared + lists;
-        first..first + (self.cells() * self.kept * self.value_bytes).div_ceil(8)
+        first..first + (self.cells() * self.stored * self.value_bytes).div_ceil(8)
     }
 
     /// Sets the addresses in the input of the kernels; carried numbers replace the field `carried`.
@@ -106,13 +107,13 @@ impl BatchLayout {
         input.round = word(self.round).into();
         input.sums = word(self.round + 1).into();
         input.work = word(self.work()).into();
-        input.kept = match self.kept {
+        input.kept = match self.stored {
             0 => Address::NONE,
-            _ => word(self.kept().start).into(),
+            _ => word(self.stored_words().start).into(),
         };
         if let Some(field) = carried {
             input.fields[field] = input.kept;
-            input.components[field] = self.kept as i32;
+            input.components[field] = self.stored as i32;
             input.carried = field as i32;
         }
     }
@@ -148,7 +149,7 @@ impl<F: Field> CellLauncher<'_, F> {
             return Ok((stopped, totals));
         };
         let results = 0..last.results().end;
-        let end = batches.iter().map(|batch| batch.kept().end).max();
+        let end = batches.iter().map(|batch| batch.stored_words().end).max();
         let mut words = lock(&self.pool.device().words);
         let words = words.provide(device, end.unwrap_or(0))?;
         device.fill_zero(words, results.clone())?;
@@ -218,7 +219,7 @@ impl<F: Field> CellLauncher<'_, F> {
             cells = round.unfinished as usize;
             launch.list = launch.next;
         }
-        if batch.sums > 0 && batch.kept > 0 {
+        if batch.sums > 0 && batch.stored > 0 {
             self.launch_with(ATTEMPTS, 1, job, batch.patches, input)?;
         }
         Ok(called)
@@ -237,7 +238,7 @@ impl<F: Field> CellLauncher<'_, F> {
         batch.set_addresses(&mut input, words.address(), carries);
         input.stale = pool.stale().into();
         if job.carries > 0 {
-            device.fill_zero(words, batch.kept())?;
+            device.fill_zero(words, batch.stored_words())?;
         }
         Ok(input)
     }
@@ -289,7 +290,7 @@ impl<F: Field> CellLauncher<'_, F> {
     ) -> Result<StoppedCell, DeviceError> {
         let (patch, cell) = (item as usize / CELLS, item as usize % CELLS);
         let value = |c: usize| {
-            let place = (patch * batch.kept + c) * CELLS + cell;
+            let place = (patch * batch.stored + c) * CELLS + cell;
             in_precision!(self.pool.precision(), R => {
                 let mut value: [R; 1] = [0.0];
                 let there = DeviceSpan::of(input.kept.number() + (place * size_of::<R>()) as u64, 1);
