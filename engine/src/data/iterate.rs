@@ -181,11 +181,11 @@ impl<F: Field> Pool<F> {
         let [carried, _] = carried_and_summed::<M>();
         let taken = M::State::<f64>::COMPONENTS;
         let fits = carried == 0 || taken.get(1 + others) == Some(&carried);
-        match fits && carried <= MOST_CARRIED {
+        match fits && carried <= MAX_CARRIED {
             true => Ok(()),
             false => Err(format!(
                 "`{name}` carries {carried} numbers: the last state of its tuple must have as many, at most \
-                 {MOST_CARRIED}"
+                 {MAX_CARRIED}"
             )),
         }
     }
@@ -268,18 +268,20 @@ impl<F: Field> Pool<F> {
     pub(crate) fn replay_case<M: CellSubcycle>(
         &self,
         case: &CellCase,
-        there: (&LevelGeometry, usize),
-        read: (Components, Option<&DerivedInputs>),
-        given: &M::Parameters,
-    ) -> Vec<CellCallResult> {
-        in_precision!(case.precision, R => self.replay_case_in::<M, R>(case, there, read, given))
-    }
-
-    fn replay_case_in<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
-        &self,
-        case: &CellCase,
         (geometry, most): (&LevelGeometry, usize),
         (chosen, numbers): (Components, Option<&DerivedInputs>),
+        given: &M::Parameters,
+    ) -> Vec<CellCallResult> {
+        in_precision!(case.precision, R => self.replay_calls::<M, R>(case, geometry, most, chosen, numbers, given))
+    }
+
+    fn replay_calls<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
+        &self,
+        case: &CellCase,
+        geometry: &LevelGeometry,
+        most: usize,
+        chosen: Components,
+        numbers: Option<&DerivedInputs>,
         given: &M::Parameters,
     ) -> Vec<CellCallResult> {
         // a patch filled with copies of this cell
@@ -305,7 +307,7 @@ impl<F: Field> Pool<F> {
         let reader = CellReader::<M, R>::for_single_row(
             self, &rows, chosen, numbers, geometry, &index, given,
         );
-        let mut carried = [R::lit(0.0); MOST_CARRIED];
+        let mut carried = [R::lit(0.0); MAX_CARRIED];
         carried
             .iter_mut()
             .zip(&case.carried)
@@ -333,7 +335,7 @@ fn one_call<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
     cell: usize,
     row: &mut [R],
     working: &mut [Vec<R>; 2],
-    carried: &mut [R; MOST_CARRIED],
+    carried: &mut [R; MAX_CARRIED],
 ) -> CellCallResult {
     let result = reader
         .call(0, [row, &working[0]], carried, cell)
@@ -382,7 +384,7 @@ fn failure_cause<R: Loops, S: CellState<R>, C, T: CellState<R>>(
 }
 
 /// Largest number of values that a cell may carry from call to call.
-pub(super) const MOST_CARRIED: usize = 16;
+pub(super) const MAX_CARRIED: usize = 16;
 
 /// A cell that has failed or is still unfinished.
 #[derive(Clone, Debug, PartialEq, PartialOrd)]
@@ -432,7 +434,7 @@ pub(super) type Sums<M, R> = <<M as CellFn>::Result<R> as SubcycleResult<R>>::Su
 type CarriedState<M, R> = <<M as CellFn>::Result<R> as SubcycleResult<R>>::Carried;
 
 /// Numbers carried by a cell.
-type CarriedNumbers<R> = [R; MOST_CARRIED];
+type CarriedNumbers<R> = [R; MAX_CARRIED];
 
 /// A cell of a row, with the position of the row in its level.
 #[derive(Clone, Copy)]
@@ -515,7 +517,7 @@ impl RowCalls {
         // a cell fails: repeat cell by cell, so that it alone keeps its state
         *self = Self::new(Sums::<M, R>::COUNT, self.leaf);
         for cell in 0..CELLS {
-            let mut carried = [R::lit(0.0); MOST_CARRIED];
+            let mut carried = [R::lit(0.0); MAX_CARRIED];
             let at = RowCell {
                 position,
                 row,
@@ -541,7 +543,7 @@ impl RowCalls {
             let result = result.into_subcycle();
             self.work += result.work.max(0) as u32;
             if [CONTINUE, RETRY].contains(&result.status) {
-                let mut carried = [R::lit(0.0); MOST_CARRIED];
+                let mut carried = [R::lit(0.0); MAX_CARRIED];
                 let mut keep = |_, c, value| carried[c] = value;
                 result.carried.write(&mut keep, 0, 0);
                 again.push((cell, carried));

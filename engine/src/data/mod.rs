@@ -1,36 +1,5 @@
 //! Fields and particle sets: declaration, storage, and the operations that the engine derives from the declaration.
 
-pub use boundary::BoundaryFn;
-pub use cell_args::{CellMap, CellMark, CellSource, CellValue};
-pub use cell_totals::CellTotals;
-pub use criteria::DerivedInputs;
-pub use derived::{DerivedField, DerivedFields};
-pub use failure::{CellCallResult, CellCase, FaultBox, ReportedFault};
-pub use field_spec::{
-    BoundaryCondition, BoundaryRule, Component, Components, Correct, Element, FieldSpec, Prolong,
-    Restrict,
-};
-pub use iterate::CellSubcycle;
-pub(crate) use level::{InitialEstimate, SubcycleQueues};
-pub use level::{LevelRows, LevelView};
-pub use nestar_snapshot::DataType;
-pub use particle_entities::{ENTITY_BYTES, ParticleEntities, ParticleEntityIndex, ParticleId};
-pub(crate) use particle_set::check_columns;
-pub use particle_set::{
-    CoveringLeaf, MigrationBatch, ParticleColumn, ParticleGroup, ParticleKinds, ParticleSet,
-    ParticleSetRef, PatchPlace, RefinedPatch, RemapOnRegrid,
-};
-pub(crate) use pool::PoolResource;
-pub use pool::{Field, Pool};
-pub(crate) use reduce::pairwise;
-pub use registers::{FineSide, FluxRegisters};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-pub use storage::RowSlabs;
-pub use store::{DevicePieces, LevelBank, MeshContext, Piece, RowShape, Store};
-pub use stores::{HaloLayers, StoreRef, Stores};
-pub use update::FaceMap;
-
 pub(crate) mod boundary;
 mod cell_args;
 mod cell_totals;
@@ -57,6 +26,38 @@ pub mod store;
 mod stores;
 pub mod transfer;
 pub mod update;
+
+pub use boundary::BoundaryFn;
+pub use cell_args::{CellMap, CellMark, CellSource, CellValue};
+pub use cell_totals::CellTotals;
+pub use criteria::DerivedInputs;
+pub use derived::{DerivedField, DerivedFields};
+pub use failure::{CellCallResult, CellCase, FaultBox, ReportedFault};
+pub use field_spec::{
+    BoundaryCondition, BoundaryRule, Component, Components, Correct, Element, FieldSpec, Prolong,
+    Restrict,
+};
+pub use iterate::CellSubcycle;
+pub(crate) use level::{InitialEstimate, SubcycleQueues};
+pub use level::{LevelRows, LevelView};
+pub use nestar_snapshot::DataType;
+pub use particle_entities::{ENTITY_BYTES, ParticleEntities, ParticleEntityIndex, ParticleId};
+pub(crate) use particle_set::check_columns;
+pub use particle_set::{
+    CoveringLeaf, MigrationBatch, ParticleColumn, ParticleGroup, ParticleKinds, ParticleSet,
+    ParticleSetRef, PatchPlace, RefinedPatch, RemapOnRegrid,
+};
+pub(crate) use pool::PoolResource;
+pub use pool::{Field, Pool};
+pub(crate) use reduce::pairwise;
+pub use registers::{FineSide, FluxRegisters};
+pub use storage::RowSlabs;
+pub use store::{DevicePieces, LevelBank, MeshContext, Piece, RowShape, Store};
+pub use stores::{HaloLayers, StoreRef, Stores};
+pub use update::FaceMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Floating-point precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -18,7 +18,7 @@ use nestar_kernels::mesh::parameters::CellInput;
 use nestar_kernels::mesh::subcycle::{SHARED_SUM_BYTES, SubcycleResult, SubcycleRound};
 use std::ops::Range;
 
-const ATTEMPTS: Skeleton = (&[SUBCYCLE], &["cells_subcycle", "cells_subcycle_sums"]);
+const SUBCYCLES: Skeleton = (&[SUBCYCLE], &["cells_subcycle", "cells_subcycle_sums"]);
 
 /// Largest number of patches in a batch. It bounds the working space: 8 bytes per cell for the lists, plus carried or
 /// summed numbers.
@@ -204,7 +204,7 @@ impl<F: Field> CellLauncher<'_, F> {
                 (lists + list as u64).into()
             };
             launch.listed = cells as i32;
-            self.launch_with(ATTEMPTS, 0, job, cells.div_ceil(CELLS), launch)?;
+            self.launch_with(SUBCYCLES, 0, job, cells.div_ceil(CELLS), launch)?;
             called.push(cells as u64);
             if last {
                 break;
@@ -220,7 +220,7 @@ impl<F: Field> CellLauncher<'_, F> {
             launch.list = launch.next;
         }
         if batch.sums > 0 && batch.stored > 0 {
-            self.launch_with(ATTEMPTS, 1, job, batch.patches, input)?;
+            self.launch_with(SUBCYCLES, 1, job, batch.patches, input)?;
         }
         Ok(called)
     }
