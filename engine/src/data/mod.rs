@@ -17,7 +17,7 @@ pub mod operators;
 pub(crate) mod particle_entities;
 mod particle_set;
 pub mod pool;
-pub mod quantities;
+mod quantities;
 pub mod reduce;
 pub mod registers;
 pub(crate) mod staggered;
