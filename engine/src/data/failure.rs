@@ -47,7 +47,7 @@ impl FaultBox {
     }
 
     /// Keeps the record of a failing cell, unless there is a fault already.
-    pub(super) fn keep_case(&self, case: CellCase) {
+    pub(super) fn keep_record(&self, case: CellCase) {
         if !self.has_fault() {
             *lock(&self.case) = Some(case);
         }
@@ -259,7 +259,7 @@ pub struct CellCase {
 /// The result of one call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellCallResult {
-    /// `done`, `unfinished`, `waiting`, `failed`, or `unsound` if the field rejects the state as unphysical.
+    /// Status word: done, unfinished, waiting, failed, or that of a state rejected as unphysical.
     pub status: &'static str,
     /// State returned by the function: the components that it changes.
     pub given: Vec<f64>,

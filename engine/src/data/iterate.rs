@@ -236,7 +236,7 @@ impl<F: Field> Pool<F> {
         let Some(called) = rows.checked(called, None) else {
             return;
         };
-        rows.faults().keep_case(CellCase {
+        rows.faults().keep_record(CellCase {
             cell_case: VERSION,
             why: String::new(),
             function: M::ITEM.path(),

@@ -4,7 +4,7 @@ pub(crate) mod boundary;
 mod cell_args;
 mod cell_totals;
 pub mod criteria;
-mod derived;
+mod derived_fields;
 pub mod device;
 mod face_fluxes;
 pub mod failure;
@@ -31,7 +31,7 @@ pub use boundary::BoundaryFn;
 pub use cell_args::{CellMap, CellMark, CellSource, CellValue};
 pub use cell_totals::CellTotals;
 pub use criteria::DerivedInputs;
-pub use derived::{DerivedField, DerivedFields};
+pub use derived_fields::{DerivedField, DerivedFields};
 pub use failure::{CellCallResult, CellCase, FaultBox, ReportedFault};
 pub use field_spec::{
     BoundaryCondition, BoundaryRule, Component, Components, Correct, Element, FieldSpec, Prolong,

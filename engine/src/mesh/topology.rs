@@ -5,11 +5,11 @@ use bevy_ecs::prelude::*;
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::{COARSER, MISSING, OUTSIDE};
 use rayon::prelude::*;
-use shared::{LEAF, SharedHierarchy};
+use shared_hierarchy::{LEAF, SharedHierarchy};
 
 mod links;
 pub(crate) mod octet;
-pub mod shared;
+pub mod shared_hierarchy;
 
 /// The domain, a box filled by the root grid.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -263,7 +263,7 @@ impl DeviceRegisters {
         tables: &DeviceTopology,
         level: Address<Number>,
         stale: Address<u8>,
-        mended: Address<RepairedCells>,
+        repaired: Address<RepairedCells>,
         clock: &LevelClock,
     ) -> Result<bool, DeviceError> {
         let pair = &self.pairs[clock.level];
@@ -278,7 +278,7 @@ impl DeviceRegisters {
             reference: pair.reference.address().into(),
             change: pair.change.address().into(),
             stale,
-            mended,
+            mended: repaired,
             dt: clock.dt,
             inverse_width: clock.cell_width.map(|w| 1.0 / w),
         };

@@ -1,7 +1,7 @@
 //! Links the patches stored on a rank: parents, children and neighbours.
 
 use super::octet::{Octet, side};
-use super::shared::LEAF;
+use super::shared_hierarchy::LEAF;
 use super::{MISSING, NeighbourTable, Topology, offset};
 use nestar_kernels::mesh::{COARSER, OUTSIDE, SELF, direction};
 use rayon::prelude::*;
