@@ -1,10 +1,10 @@
-//! The machine of Nestar: world, patches, pools, levels, time, files and configuration.
+//! The engine of Nestar: hierarchy, fields and particles, communication, time stepping, snapshots and configuration.
 //!
-//! Nothing here knows physics: a field is registered with its metadata, and ghost exchange, refinement, restriction, flux
-//! correction, output and restart follow from that.
+//! The engine contains no physics. A field is registered with its metadata, from which ghost exchange, refinement,
+//! restriction, flux correction, output and restart are derived.
 //!
-//! The modules are floors: each names those below it only, `mesh <- device <- field <- ranks <- step <- run`, and none is
-//! part of a circle of files (`cargo xtask layers`).
+//! The modules are layers: each uses only those below, `mesh <- device <- data <- comm <- step <- run`. Files form no
+//! dependency cycles (`cargo xtask layers`).
 
 pub mod comm;
 pub mod data;

@@ -1,9 +1,8 @@
-//! `#[device]` functions as rules beyond the faces of the domain.
+//! Boundary conditions given by `#[device]` functions.
 
-use super::cells::CellMap;
-use super::element::Element;
-use super::faults::FaultBox;
-use super::spec::FieldSpec;
+use super::cell_args::CellMap;
+use super::failure::FaultBox;
+use super::field_spec::{Element, FieldSpec};
 use nestar_device::{
     CellFn, CellInputs, CellState, Ghost, InnerCells, MAX_INNER_CELLS, Parameter, Place, Precise,
     Real,
@@ -11,18 +10,18 @@ use nestar_device::{
 use nestar_kernels::mesh::block::place_of;
 use nestar_kernels::mesh::{CellRule, GhostCell, InnerStates, RuleFault, RuleText, StateRules};
 
-/// A function of a [`Ghost`] and of its place that gives the leading components of the field there:
+/// A function of a [`Ghost`] and its position that returns the leading components of a ghost cell:
 ///
 /// ```text
 /// fn f<R: Real>(ghost: Ghost<R, S<R>>, at: &Place<R>, p: &P<R>) -> T      // each of `at` and `p` may be left out
 /// ```
 ///
-/// `at` is the ghost cell's own place; numbers may stand for `p`.
+/// `at` is the position of the ghost cell itself; `p` may also be an array of numbers.
 pub trait BoundaryFn: CellMap<State<f64>: InnerCells, Parameters: Send + Sync> {}
 
 impl<M: CellMap<State<f64>: InnerCells, Parameters: Send + Sync>> BoundaryFn for M {}
 
-/// A function as the rule of a word.
+/// A function as the boundary rule called `word` in decks.
 pub(crate) struct FunctionRule<M: BoundaryFn> {
     word: String,
     given: M::Parameters,
@@ -32,10 +31,10 @@ pub(crate) struct FunctionRule<M: BoundaryFn> {
 }
 
 impl<M: BoundaryFn> FunctionRule<M> {
-    /// The rule `word` for a field.
+    /// Creates the rule `word` for a field.
     ///
     /// # Errors
-    /// The function does not fit to the field; its parameters have a table.
+    /// The function does not fit the field; its parameters contain a table.
     pub fn new(
         word: &str,
         given: M::Parameters,
@@ -61,7 +60,7 @@ impl<M: BoundaryFn> FunctionRule<M> {
         });
         if tables > 0 {
             return Err(format!(
-                "the boundary `{word}`: `{name}` takes a table, which rules cannot"
+                "the boundary `{word}`: `{name}` has a table among its parameters, which boundary rules do not support"
             ));
         }
         Ok(Self {
@@ -73,8 +72,9 @@ impl<M: BoundaryFn> FunctionRule<M> {
         })
     }
 
-    /// Turns the nearest inner cell's state into the ghost's; shares behind what the function gives keep their part of the whole.
-    /// A copy of the inner state is not looked at: that was where it was made.
+    /// Computes the ghost state from `state`, that of the nearest inner cell. Components that are shares of the first
+    /// one scale with it.
+    /// An unmodified copy of the inner state is not checked.
     fn set<R: Element>(&self, cell: &GhostCell, inner: &InnerStates<R>, state: &mut [R])
     where
         M: CellFn<Result<R>: CellState<R>>,
@@ -87,8 +87,8 @@ impl<M: BoundaryFn> FunctionRule<M> {
             values: numbers * <M::State<f64> as InnerCells>::CELLS,
         };
         let rules = self.states.as_ref().map(R::states);
-        let follow = rules.and_then(|rules| rules.dependents);
-        let inside = follow.map_or(Vec::new(), |_| state.to_vec());
+        let dependents = rules.and_then(|rules| rules.dependents);
+        let inside = dependents.map_or(Vec::new(), |_| state.to_vec());
         let before = state[0];
         let result = M::call(&at, &self.given.precise::<R>());
         let mut copied = true;
@@ -100,8 +100,8 @@ impl<M: BoundaryFn> FunctionRule<M> {
         if copied {
             return;
         }
-        if let Some(follow) = follow {
-            (follow.update)(&inside, state);
+        if let Some(dependents) = dependents {
+            (dependents.update)(&inside, state);
         }
         if let Some(rules) = &rules
             && state[0] != before
@@ -112,11 +112,11 @@ impl<M: BoundaryFn> FunctionRule<M> {
                 .iter_mut()
                 .for_each(|u| *u = *u / before * whole);
         }
-        self.judge(cell, state);
+        self.check_state(cell, state);
     }
 
-    /// Reports a state beyond a face that is not sound.
-    fn judge<R: Element>(&self, cell: &GhostCell, state: &[R]) {
+    /// Reports an unphysical ghost state.
+    fn check_state<R: Element>(&self, cell: &GhostCell, state: &[R]) {
         let rules = self.states.as_ref().map(R::states);
         let sound = state.iter().all(|u| u.is_finite());
         if !sound || rules.is_some_and(|rules| !(rules.physical)(state, 1)) {
@@ -190,11 +190,11 @@ macro_rules! rule {
 }
 rule!(f32, f64);
 
-/// A ghost cell, as its function reads it.
+/// A ghost cell with its inner cells, as read by the function.
 struct GhostCellInput<'a, R> {
     cell: &'a GhostCell,
     inner: &'a InnerStates<'a, R>,
-    /// Numbers of an inner cell, and of all of them.
+    /// Number of values read per inner cell.
     numbers: usize,
     values: usize,
 }
@@ -241,7 +241,7 @@ mod tests {
         -ghost.at(0)
     }
 
-    /// Whether the rule of the upper face of x is blamed, where all values inside are `value`.
+    /// Returns `true` if the rule of the upper x face is reported, with all inner values equal to `value`.
     fn is_blamed<M: BoundaryFn<Parameters = [f64; 0]>>(value: f64) -> bool
     where
         FunctionRule<M>: CellRule<f64>,

@@ -1,8 +1,8 @@
-//! The level at hand: its rows, its clock, and where what goes wrong there is left.
+//! The current level as a system parameter: rows, clock and fault reporting.
 
-use super::components::Components;
 use super::device::DeviceTopology;
-use super::faults::FaultBox;
+use super::failure::{FaultBox, SumNames};
+use super::field_spec::Components;
 use super::storage::Storage;
 use super::store::TABLES;
 use crate::device::DeviceError;
@@ -11,18 +11,15 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_kernels::mesh::block::LevelGeometry;
 
-/// There while the beginning of a run is only looked at, a few patches at a time.
+/// Present while the initial hierarchy is only estimated, a few patches at a time.
 #[derive(Resource)]
 pub(crate) struct InitialEstimate;
 
-/// Whether cells that are to be called again wait in a queue.
+/// `true` if unfinished cells wait in a queue between calls.
 #[derive(Resource)]
 pub(crate) struct SubcycleQueues(pub bool);
 
-/// An account and its numbers, by which messages name what functions give to be summed; no numbers: by their places.
-pub(super) type SumNames = (&'static str, &'static [&'static str]);
-
-/// The rows of the level at hand, as a system's parameter.
+/// System parameter with the rows of the current level.
 #[derive(SystemParam)]
 pub struct LevelRows<'w, 's> {
     components: Local<'s, Components>,
@@ -39,54 +36,53 @@ pub struct LevelRows<'w, 's> {
 }
 
 impl LevelRows<'_, '_> {
-    /// Lets the states of functions that are called from now on be made of these components of their first field.
+    /// Selects the components of the first field that form the state of the functions called from now on.
     pub fn choose(&mut self, components: Components) {
         *self.components = components;
     }
 
-    /// Lets messages name what functions give to be summed from now on: by the name of an account and those of its numbers.
+    /// Sets the names of summed numbers in messages: the account and its numbers.
     pub fn name_sums(&mut self, names: (&'static str, &'static [&'static str])) {
         *self.sums = names;
     }
 
-    /// Whether the beginning of the run is only looked at, a few patches at a time, to find its hierarchy: what takes whole levels is
-    /// left out then.
+    /// Returns `true` while the initial hierarchy is only estimated, a few patches at a time. Work on whole levels is
+    /// skipped then.
     #[must_use]
     pub fn is_estimate(&self) -> bool {
         self.estimate.is_some()
     }
 
-    /// From now on these are the rows of another level, as it stands between two of its steps: for systems that work on several
-    /// levels, which call this for the level at hand too.
+    /// Switches to another level, as it is between two of its steps. Systems that work on several levels call this for
+    /// the current level too.
     pub fn visit(&mut self, level: usize) {
         *self.visited = Some(level);
     }
 
-    /// From now on functions see the level at hand as it stands when its step is over: the time is that of the end, and the step that is
-    /// left is 0.
+    /// Presents the current level at the end of its step from now on, with a time step of 0.
     pub fn at_end(&mut self) {
         *self.at_end = true;
     }
 
-    /// The level.
+    /// Returns the level.
     #[must_use]
     pub fn level(&self) -> usize {
         self.visited.unwrap_or(self.clock.level)
     }
 
-    /// Its rows in Hilbert order.
+    /// Returns the rows of the level in Hilbert order.
     #[must_use]
     pub fn rows(&self) -> &[u32] {
         self.topology.rows(self.level())
     }
 
-    /// The level with its clock.
+    /// Returns the level with its clock.
     #[must_use]
     pub fn view(&self) -> LevelView<'_> {
         self.view_of(self.level())
     }
 
-    /// Any level with its clock: of the level at hand in its step, of others between two of theirs.
+    /// Returns any level with its clock: the current level in its step, other levels between two steps.
     #[must_use]
     pub fn view_of(&self, level: usize) -> LevelView<'_> {
         let mut clock = *self.clock;
@@ -114,23 +110,23 @@ impl LevelRows<'_, '_> {
         LevelView { clock, ..view }
     }
 
-    /// The finest level that has patches, on any rank.
+    /// Returns the finest level with patches on any rank.
     #[must_use]
     pub fn finest(&self) -> usize {
         self.topology.finest()
     }
 
-    /// Whether cells that are to be called again wait in a queue.
+    /// Returns `true` if unfinished cells wait in a queue between calls.
     pub(super) fn queues(&self) -> bool {
         self.queues.as_ref().is_none_or(|queues| queues.0)
     }
 
-    /// By which names functions give numbers to be summed.
+    /// Returns the names of summed numbers for messages.
     pub(super) fn sum_names(&self) -> SumNames {
         *self.sums
     }
 
-    /// Where what goes wrong is left.
+    /// Returns the collector of faults.
     pub(super) fn faults(&self) -> &FaultBox {
         &self.faults
     }
@@ -140,7 +136,7 @@ impl LevelRows<'_, '_> {
         self.faults.fail(error);
     }
 
-    /// Stops the run after the schedule with the fault of a boundary rule, if a gather of `field` on a device has met one.
+    /// Reports the fault of a boundary rule, if a gather of `field` on a device has recorded one.
     pub(super) fn check_gathered(&self, field: &Storage) {
         if let Storage::Device(device) = field
             && let Some(message) = self.checked(device.fault(), None)
@@ -149,7 +145,7 @@ impl LevelRows<'_, '_> {
         }
     }
 
-    /// The value; an error of the device stops the run after the schedule.
+    /// Returns the value of `result`. An error of the device is reported and replaced by `otherwise`.
     pub(super) fn checked<T>(&self, result: Result<T, DeviceError>, otherwise: T) -> T {
         result.unwrap_or_else(|error| {
             self.faults.check(Err(error));
@@ -158,27 +154,27 @@ impl LevelRows<'_, '_> {
     }
 }
 
-/// A level at a time: what a skeleton needs beside the fields.
+/// A level at a time: all inputs of a cell function besides the fields.
 #[derive(Clone, Copy)]
 pub struct LevelView<'a> {
-    /// What the states of functions consist of.
+    /// Components that form the states of functions.
     pub components: Components,
-    /// The hierarchy.
+    /// Topology of the hierarchy.
     pub topology: &'a Topology,
-    /// Level and time.
+    /// Level, time and time step.
     pub clock: LevelClock,
-    /// The hierarchy's tables where fields live on a device.
+    /// Topology tables on the device, if fields are on a device.
     pub tables: Option<&'a DeviceTopology>,
 }
 
 impl<'a> LevelView<'a> {
-    /// Its rows in Hilbert order.
+    /// Returns the rows of the level in Hilbert order.
     #[must_use]
     pub fn rows(&self) -> &'a [u32] {
         self.topology.rows(self.clock.level)
     }
 
-    /// The tables on the device.
+    /// Returns the topology tables on the device.
     ///
     /// # Panics
     /// If there are none.
@@ -187,14 +183,14 @@ impl<'a> LevelView<'a> {
         self.tables.expect(TABLES)
     }
 
-    /// What the places of its cells are made of.
+    /// Returns the geometry of the cells of the level.
     pub(super) fn geometry(&self) -> LevelGeometry {
         let clock = self.clock;
         geometry(&self.topology.domain, clock.level, [clock.time, clock.dt])
     }
 }
 
-/// What the places of the cells of a level are made of, at a time with the length of its step.
+/// Returns the geometry of the cells of a level at `time`, with time step `dt`.
 pub(crate) fn geometry(domain: &Domain, level: usize, [time, dt]: [f64; 2]) -> LevelGeometry {
     LevelGeometry {
         left: domain.left_edge,

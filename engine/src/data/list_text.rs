@@ -1,61 +1,61 @@
-//! Lists of criteria in the device's language.
+//! Generates device code for lists of criteria and derived inputs.
 
-use super::components::Components;
-use super::listed::{CellCriterion, CellQuantity, NamedQuantity};
-use super::structures::Structures;
+use super::field_spec::Components;
+use super::quantities::{CellCriterion, CellQuantity, NamedQuantity, Structures};
 use nestar_device::Item;
 use nestar_kernels::criteria::ListText;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
-/// Faults of a list are this and the number's place in it; smaller ones are those of boundary rules.
+/// First fault code of a list; the position of the quantity is added. Smaller codes belong to boundary rules.
 pub(super) const FAULT: u32 = 16;
 
-/// A list in the device's language, and the structures that its functions take.
+/// Device code of a list with the parameter structures of its functions.
 pub(super) struct ListSource {
     pub text: ListText,
     pub structures: Structures,
 }
 
-/// The text of a list; where each criterion finds its numbers, and which of them are kept of a gather.
+/// Generates the code of a list. Also returns where each criterion finds its quantities, and which quantities a gather
+/// stores.
 pub(super) fn list_text(list: &[CellCriterion]) -> (Vec<Vec<usize>>, Vec<[usize; 2]>, ListSource) {
     let mut writer = ListWriter::default();
     let mut places: Vec<Vec<usize>> = list.iter().map(|m| (0..m.of.len()).collect()).collect();
-    // long states first: parts of them serve others too
+    // long states first: other criteria reuse parts of them
     let mut around: Vec<usize> = (0..list.len()).collect();
     around.retain(|&n| list[n].function.reach > 0);
     around.sort_by_key(|&n| Reverse(list[n].of.len()));
     for n in around {
-        places[n] = writer.kept(n, &list[n]);
+        places[n] = writer.stored(n, &list[n]);
     }
     let mut number = 0;
     for (mark, places) in list.iter().zip(&places) {
         writer.mark(mark, places[..].first().copied().unwrap_or(0), number);
         number += mark.of.len();
     }
-    let kept = std::mem::take(&mut writer.kept);
-    (places, kept, writer.written())
+    let stored = std::mem::take(&mut writer.stored);
+    (places, stored, writer.written())
 }
 
-/// The text of numbers alone, which are kept in the order of the list.
+/// Generates the code of derived inputs, stored in the order of the list.
 pub(super) fn numbers_text(list: &[CellQuantity]) -> ListSource {
     let mut writer = ListWriter::default();
     writer.numbers = list.iter().map(|number| writer.number(number)).collect();
     writer.written()
 }
 
-/// Writes a list.
+/// Generator of the code of a list.
 #[derive(Default)]
 struct ListWriter {
     items: Vec<&'static Item>,
     structures: Structures,
-    /// Functions that give numbers.
+    /// Code of the functions that compute quantities.
     functions: String,
-    /// What tells those apart.
+    /// Distinct function bodies, for reuse.
     known: Vec<String>,
-    /// Numbers of functions that are kept of a gather, and what they are in the list.
+    /// Function numbers of the quantities that a gather stores, and their positions in the list.
     numbers: Vec<usize>,
-    kept: Vec<[usize; 2]>,
+    stored: Vec<[usize; 2]>,
     marks: String,
 }
 
@@ -96,19 +96,21 @@ impl ListWriter {
         )
     }
 
-    /// Keeps the numbers of a criterion beside each other, unless they are kept so already; where they stand.
-    fn kept(&mut self, n: usize, mark: &CellCriterion) -> Vec<usize> {
+    /// Stores the quantities of a criterion side by side, unless they already are. Returns their places.
+    fn stored(&mut self, n: usize, mark: &CellCriterion) -> Vec<usize> {
         let wanted: Vec<usize> = mark.of.iter().map(|number| self.number(number)).collect();
         let known = self.numbers.windows(wanted.len()).position(|w| w == wanted);
         let first = known.unwrap_or(self.numbers.len());
         if known.is_none() {
-            self.kept.extend((0..wanted.len()).map(|place| [n, place]));
+            self.stored
+                .extend((0..wanted.len()).map(|place| [n, place]));
             self.numbers.extend(&wanted);
         }
         (first..first + wanted.len()).collect()
     }
 
-    /// A criterion whose numbers are number `first` and the next ones of the list; `place` where they are kept.
+    /// Writes a criterion whose quantities start at number `first` of the list; `place` is that of its stored
+    /// quantities.
     fn mark(&mut self, mark: &CellCriterion, place: usize, first: usize) {
         self.items.push(mark.function.item);
         let active = mark.levels.iter().enumerate();
@@ -135,7 +137,7 @@ impl ListWriter {
         let _ = writeln!(self.marks, "      if ({call}) marked = true;\n    }}");
     }
 
-    /// Makes the numbers of a criterion in its cell; where they stand.
+    /// Writes the quantities of a criterion in its own cell. Returns the name of the array.
     fn state(&mut self, mark: &CellCriterion) -> String {
         let numbers = mark.of.iter().map(|number| self.number(number));
         let calls = numbers.map(|n| format!("(REAL)number_{n}(at, u, CELLS)"));
@@ -144,7 +146,7 @@ impl ListWriter {
         "state".into()
     }
 
-    /// The function that gives a number.
+    /// Returns the number of the function that computes a quantity.
     fn number(&mut self, number: &CellQuantity) -> usize {
         let (formula, arguments) = match number {
             CellQuantity::Named(named) => return self.named(named),
@@ -161,7 +163,7 @@ impl ListWriter {
         }
         let function = formula.device_text(&format!("formula_{n}"));
         self.items.extend(function.items);
-        // a function of its own, which a gather calls in several places
+        // not inlined: a gather calls it in several places
         let _ = write!(
             self.functions,
             "{}RS_NOINLINE REAL number_{n}(const Spot& at, const REAL* u, int stride) {{
@@ -211,7 +213,7 @@ impl ListWriter {
         n
     }
 
-    /// Finds a function that is known, or takes it down.
+    /// Returns the number of a known function body, or remembers a new one.
     fn find(&mut self, what: String) -> Option<usize> {
         let known = self.known.iter().position(|other| *other == what);
         if known.is_none() {
@@ -221,7 +223,7 @@ impl ListWriter {
     }
 }
 
-/// Parameters as arguments, by the level.
+/// Returns the parameters as arguments that depend on the level.
 fn by_level(levels: &[Option<Vec<f64>>]) -> String {
     let given: Vec<_> = levels
         .iter()
@@ -241,7 +243,7 @@ fn by_level(levels: &[Option<Vec<f64>>]) -> String {
     (0..last.len()).map(one).collect()
 }
 
-/// A number by its bits.
+/// Returns a literal with the exact bits of a number.
 fn bits(x: f64) -> String {
     format!(
         "rs::from_bits((rs::u64)0x{:016x}ull /* {x} */)",

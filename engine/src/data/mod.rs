@@ -1,82 +1,60 @@
-//! Fields: what a plugin declares, where the values live, and what the engine derives from the declaration.
+//! Fields and particle sets: declaration, storage, and the operations that the engine derives from the declaration.
 
-mod again;
-pub mod attempts;
 pub(crate) mod boundary;
-mod called;
-mod calls;
-mod cell_case;
-mod cell_fault;
-pub mod cells;
-mod changes;
-mod clocks;
-mod columns;
-mod components;
-pub mod conserve;
-mod copies;
+mod cell_args;
+mod cell_totals;
 pub mod criteria;
-mod derived;
+mod derived_fields;
 pub mod device;
-mod element;
-pub mod faults;
-mod held;
-mod items;
+mod face_fluxes;
+pub mod failure;
+pub mod field_spec;
+pub mod iterate;
 pub(crate) mod level;
 mod list_text;
-mod listed;
-pub mod map;
 pub mod new_patches;
-mod numbers;
 pub mod operators;
 pub(crate) mod particle_entities;
-pub mod pieces;
+mod particle_set;
 pub mod pool;
-mod reader;
+mod quantities;
 pub mod reduce;
 pub mod registers;
-pub mod slab;
-pub mod spec;
 pub(crate) mod staggered;
 pub(crate) mod storage;
 pub mod store;
 mod stores;
-mod structures;
-mod taken;
-mod tally;
-pub mod totals;
 pub mod transfer;
-mod window;
+pub mod update;
 
-pub use attempts::CellSubcycle;
 pub use boundary::BoundaryFn;
-pub use cell_case::{CellCallResult, CellCase};
-pub use cells::{CellMap, CellMark, CellSource, CellValue};
-pub(crate) use columns::check as check_columns;
-pub use columns::{ParticleColumn, PatchPlace};
-pub use components::Components;
-pub use conserve::FaceMap;
-pub use derived::{DerivedField, DerivedFields};
-pub use element::Element;
-pub use faults::{FaultBox, ReportedFault};
-pub(crate) use held::PoolResource;
-pub use items::{
-    CoveringLeaf, MigrationBatch, ParticleGroup, ParticleKinds, ParticleSet, ParticleSetRef,
-    RefinedPatch, RemapOnRegrid,
+pub use cell_args::{CellMap, CellMark, CellSource, CellValue};
+pub use cell_totals::CellTotals;
+pub use criteria::DerivedInputs;
+pub use derived_fields::{DerivedField, DerivedFields};
+pub use failure::{CellCallResult, CellCase, FaultBox, ReportedFault};
+pub use field_spec::{
+    BoundaryCondition, BoundaryRule, Component, Components, Correct, Element, FieldSpec, Prolong,
+    Restrict,
 };
+pub use iterate::CellSubcycle;
 pub(crate) use level::{InitialEstimate, SubcycleQueues};
 pub use level::{LevelRows, LevelView};
 pub use nestar_snapshot::DataType;
-pub use numbers::DerivedInputs;
 pub use particle_entities::{ENTITY_BYTES, ParticleEntities, ParticleEntityIndex, ParticleId};
-pub use pieces::{DevicePieces, Piece, RowShape};
+pub(crate) use particle_set::check_columns;
+pub use particle_set::{
+    CoveringLeaf, MigrationBatch, ParticleColumn, ParticleGroup, ParticleKinds, ParticleSet,
+    ParticleSetRef, PatchPlace, RefinedPatch, RemapOnRegrid,
+};
+pub(crate) use pool::PoolResource;
 pub use pool::{Field, Pool};
+pub(crate) use reduce::pairwise;
 pub use registers::{FineSide, FluxRegisters};
-pub use slab::RowSlabs;
-pub use spec::{BoundaryCondition, BoundaryRule, Component, Correct, FieldSpec, Prolong, Restrict};
-pub use store::{LevelBank, MeshContext, Store};
+pub use storage::RowSlabs;
+pub use store::{DevicePieces, LevelBank, MeshContext, Piece, RowShape, Store};
 pub use stores::{HaloLayers, StoreRef, Stores};
-pub use tally::CellTotals;
-pub(crate) use totals::pairwise;
+pub use update::FaceMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,7 +70,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// Bytes of a value.
+    /// Returns the size of a value in bytes.
     #[must_use]
     pub const fn bytes(self) -> usize {
         match self {
@@ -105,7 +83,7 @@ impl Precision {
 /// Evaluates `$body` with `$R` for the type of values in `$precision`.
 ///
 /// ```
-/// use nestar_engine::{field::Precision, in_precision};
+/// use nestar_engine::{data::Precision, in_precision};
 /// assert_eq!(in_precision!(Precision::Single, R => size_of::<R>()), 4);
 /// ```
 #[macro_export]

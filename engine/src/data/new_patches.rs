@@ -1,27 +1,30 @@
-//! New patches: they get entities, and everything that is indexed by rows follows the tables.
+//! Creates entities and rows for new patches.
 
 use super::device::DeviceTopology;
-use super::{FaultBox, ParticleKinds, Stores};
+use super::failure::FaultBox;
+use super::particle_set::ParticleKinds;
+use super::stores::Stores;
 use crate::mesh::{
     Level, Levels, NewRows, Owner, Parent, PatchIndex, PatchRow, RefineRequests, Topology,
 };
 use bevy_ecs::prelude::*;
 
-/// Gives the new rows of `level` their entities and lets everything that is indexed by rows follow the tables.
+/// Spawns entities for the new rows of `level` and adapts all data indexed by rows.
 pub(crate) fn enter(world: &mut World, level: usize, new: Vec<u32>) {
-    let bare = bare_rows(world.resource::<Topology>(), level, &new);
-    spawn(world, bare.as_deref().unwrap_or(&new));
-    finish(world, level, new);
+    let unspawned = rows_without_entity(world.resource::<Topology>(), level, &new);
+    spawn(world, unspawned.as_deref().unwrap_or(&new));
+    adapt_row_data(world, level, new);
 }
 
-/// Own rows of `level` without an entity, where not only the new ones may lack one: patches move between ranks.
-fn bare_rows(topology: &Topology, level: usize, new: &[u32]) -> Option<Vec<u32>> {
-    let bare = |row: &u32| topology.entity(*row) == Entity::PLACEHOLDER;
+/// Returns the rows of `level` on this rank without an entity. `None` unless patches may have migrated.
+fn rows_without_entity(topology: &Topology, level: usize, new: &[u32]) -> Option<Vec<u32>> {
+    let unspawned = |row: &u32| topology.entity(*row) == Entity::PLACEHOLDER;
     let rows = topology.rows(level).iter().copied();
-    (topology.is_shared() && new.len() < rows.len()).then(|| rows.filter(bare).collect())
+    (topology.is_shared() && new.len() < rows.len()).then(|| rows.filter(unspawned).collect())
 }
 
-/// Names the parents of the own patches of `level` anew: a parent's entity goes when the parent moves to another rank.
+/// Updates the parent entities of patches of `level` on this rank. A parent's entity is despawned when the parent
+/// migrates.
 pub(crate) fn renew_parents(world: &mut World, level: usize) {
     for row in world.resource::<Topology>().rows(level).to_vec() {
         let topology = world.resource::<Topology>();
@@ -39,7 +42,7 @@ pub(crate) fn renew_parents(world: &mut World, level: usize) {
     }
 }
 
-/// The entity of the parent of `row`: a copy of another rank's patch has none.
+/// Returns the entity of the parent of `row`; a halo patch has none.
 fn parent_entity(topology: &Topology, row: u32) -> Option<Entity> {
     let parent = topology
         .parent(row)
@@ -66,8 +69,8 @@ fn spawn(world: &mut World, rows: &[u32]) {
     }
 }
 
-/// Lets everything that is indexed by rows follow the new tables.
-fn finish(world: &mut World, level: usize, rows: Vec<u32>) {
+/// Adapts all data indexed by rows to the new tables.
+fn adapt_row_data(world: &mut World, level: usize, rows: Vec<u32>) {
     let capacity = world.resource::<Topology>().capacity();
     let mut requests = world.resource_mut::<RefineRequests>();
     requests.resize(capacity);
@@ -92,7 +95,7 @@ fn finish(world: &mut World, level: usize, rows: Vec<u32>) {
     new.rows = rows;
 }
 
-/// Lets the tables on the device follow, if there are any; whether the run can go on.
+/// Updates the tables on the device, if there are any. Returns `true` if the run can continue.
 fn update_tables(world: &mut World, level: usize, new: &[u32]) -> bool {
     if !world.contains_resource::<DeviceTopology>() {
         return true;

@@ -1,27 +1,26 @@
-//! What the engine does with any field, derived from its declaration: growth, prolongation, restriction, flux correction.
+//! Generic operators on fields: allocation after a regrid, prolongation, restriction, flux correction.
 
-use super::element::Element;
+use super::field_spec::{Correct, Element, Prolong};
 use super::level::LevelView;
 use super::pool::{Field, Pool};
+use super::staggered;
 use super::storage::with_storage;
 use super::store::{MeshContext, Store};
-use super::{Correct, Prolong, staggered};
 use crate::device::DeviceError;
 use crate::mesh::{LevelClock, NewRows, Topology};
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
-use nestar_kernels::mesh::MAX_COMPONENTS;
 use nestar_kernels::mesh::fluxes::{FACE, FineFlux, cell_behind, correction};
 use nestar_kernels::mesh::gather::prolong_patch;
 use nestar_kernels::mesh::parameters::RepairedCells;
 use nestar_kernels::mesh::restrict::restrict_octet;
-use nestar_kernels::mesh::{Centring, StateFunctions};
+use nestar_kernels::mesh::{Centring, MAX_COMPONENTS, StateFunctions};
 use rayon::prelude::*;
 
-/// Follows a change of `level`'s patches, of which the given rows are new: storage, times, registers.
+/// Adapts storage, times and registers to a regrid of `level`; `rows` are the new ones.
 ///
 /// # Errors
-/// A device's memory does not suffice.
+/// The memory of a device does not suffice.
 pub(super) fn on_regrid<F: Field>(
     pool: &mut Pool<F>,
     around: &MeshContext,
@@ -31,7 +30,7 @@ pub(super) fn on_regrid<F: Field>(
     let (topology, time) = (around.topology, around.levels.time(level));
     pool.grow(topology.capacity())?;
     pool.touch(level, rows);
-    // other copies are held than before, and other cells of those that the new patches stand on are read
+    // the halo consists of other patches, and gathers read other coarse cells
     for level in level.saturating_sub(1)..=level {
         Store::invalidate_halos(pool, level);
     }
@@ -49,7 +48,8 @@ pub(super) fn on_regrid<F: Field>(
     Ok(())
 }
 
-/// Fills new rows: from the coarser level, or with zeros: what their memory held before depends on the history of this rank.
+/// Fills new rows by prolongation or with zeros. Old memory contents are never used, as they depend on the history of
+/// the rank.
 ///
 /// # Errors
 /// The device fails.
@@ -81,13 +81,13 @@ fn prolong_rows<F: Field, R: Element>(pool: &Pool<F>, topology: &Topology, new: 
     let components = pool.components();
     let scratch = &pool.typed::<R>().gather_scratch;
     new.rows.par_iter().for_each(|&row| {
-        // SAFETY: the rows are distinct, and the interpolation reads rows of the coarser level only.
+        // SAFETY: the rows are distinct, and the interpolation reads only rows of the coarser level.
         unsafe { prolong_patch(&view, row, components, &mut scratch.get()) };
     });
 }
 
-/// Covered cells of `level` take the averages of their children; returns how many averages were mended on the host. All ranks
-/// call it.
+/// Replaces covered cells of `level` by averages of the finer level. Returns the number of averages repaired on the
+/// host. Collective.
 ///
 /// # Errors
 /// The device fails.
@@ -96,7 +96,7 @@ pub(crate) fn restrict<F: Field>(
     around: &LevelView,
 ) -> Result<u64, DeviceError> {
     let level = around.clock.level;
-    // on all ranks, whether they have covered patches or not
+    // collective, also without covered patches
     pool.invalidate_present_halo(level);
     with_storage!(&pool.storage,
     <R> => Ok(restrict_level::<F, R>(pool, around.topology, level)),
@@ -118,33 +118,33 @@ fn restrict_level<F: Field, R: Element>(
 ) -> u64 {
     let (coarse, fine) = (pool.present::<R>(level), pool.present::<R>(level + 1));
     let (centring, rules) = (pool.spec.centring, pool.typed::<R>().states.as_ref());
-    // where another rank has the parent its copy takes the averages, and travels afterwards
+    // a parent on another rank is averaged in its halo copy, which is sent afterwards
     let rows = topology
         .rows(level)
         .par_iter()
         .chain(topology.copies(level));
-    let mended = rows.map(|&row| match topology.first_child(row) {
+    let repaired = rows.map(|&row| match topology.first_child(row) {
         // SAFETY: each coarse row is written by one task; fine rows are only read.
         Some(first) if topology.is_owned(first) => unsafe {
             restrict_octet(centring, &coarse, row, &fine, first, rules)
         },
         _ => 0,
     });
-    let mended = mended.sum();
+    let repaired = repaired.sum();
     for &row in topology.rows(level) {
         if !topology.is_leaf(row) {
             pool.touch(level, &[row]);
         }
     }
-    mended
+    repaired
 }
 
-/// Cells that round-off made unphysical and that were mended on the host, since the start of the run.
+/// Number of cells repaired on the host since the start of the run, because round-off made them unphysical.
 #[derive(Resource, Default)]
 pub struct MendedOnHost(pub RepairedCells);
 
-/// Cells beside a coarse-fine face take the fine fluxes in place of the coarse one; returns how many cells were mended on the
-/// host. All ranks call it.
+/// Replaces coarse fluxes by the sum of fine fluxes at coarse-fine faces (refluxing). Returns the number of cells
+/// repaired on the host. Collective.
 ///
 /// # Errors
 /// The device fails.
@@ -153,7 +153,7 @@ pub(crate) fn correct<F: Field>(
     around: &LevelView,
 ) -> Result<u64, DeviceError> {
     let clock = &around.clock;
-    // on all ranks, whether they have such cells or not
+    // collective, also without coarse-fine faces
     pool.invalidate_present_halo(clock.level);
     with_storage!(&pool.storage,
     <R> => Ok(correct_level::<F, R>(pool, around.topology, clock)),
@@ -175,7 +175,7 @@ fn correct_level<F: Field, R: Element>(
     let present = pool.present::<R>(clock.level);
     let inverse_width = clock.cell_width.map(|w| R::lit(1.0 / w));
     let (components, dt) = (pool.components(), R::lit(clock.dt));
-    let mended = rows
+    let repaired = rows
         .par_iter()
         .map(|(row, slots)| {
             let mut change = typed.correct_scratch.get();
@@ -192,10 +192,10 @@ fn correct_level<F: Field, R: Element>(
         })
         .sum();
     pool.touch_corrected(clock.level);
-    mended
+    repaired
 }
 
-/// Enters the corrections of one face into `change`, `[axis][component][512]`.
+/// Adds the corrections of one face to `change`, `[axis][component][512]`.
 fn collect<R: Element>(
     change: &mut [R],
     components: usize,
@@ -214,8 +214,9 @@ fn collect<R: Element>(
     }
 }
 
-/// Adds the corrections of the three axes, in an order-independent sum; what round-off makes unphysical is mended by the state
-/// before. Returns how many cells were mended.
+/// Adds the corrections of the three axes in a sum that does not depend on their order. Returns the number of repaired
+/// cells.
+/// A state made unphysical by round-off is repaired with the state before.
 fn apply<R: Element>(
     values: &mut [R],
     change: &[R],
@@ -224,7 +225,7 @@ fn apply<R: Element>(
 ) -> u64 {
     let axis = components * CELLS;
     let [mut state, mut before] = [[R::lit(0.0); MAX_COMPONENTS]; 2];
-    let mut mended = 0;
+    let mut repaired = 0;
     for cell in 0..CELLS {
         let mut changed = false;
         for c in 0..components {
@@ -242,14 +243,14 @@ fn apply<R: Element>(
         if let Some(rules) = rules.filter(|rules| !(rules.physical)(state, 1)) {
             (rules.primitive)(&mut before[..components], 1);
             (rules.repair)(state, &before[..components]);
-            mended += 1;
+            repaired += 1;
         }
-        if let Some(follow) = rules.and_then(|rules| rules.dependents) {
-            follow.reconcile(state);
+        if let Some(dependents) = rules.and_then(|rules| rules.dependents) {
+            dependents.reconcile(state);
         }
         for c in 0..components {
             values[c * CELLS + cell] = state[c];
         }
     }
-    mended
+    repaired
 }

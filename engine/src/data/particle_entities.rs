@@ -1,12 +1,12 @@
-//! Items as entities: what a system attaches to single items, and asks the world for.
+//! Particles as entities, to which systems attach components.
 //!
-//! An entity says which item it is, not where that lies: items go from patch to patch, to the device and back, and no component is touched.
-//! Of a kind of items either each is an entity ([`ParticleSet::are_entities`]) or those that somebody has asked for; nothing else differs. An entity
-//! ends with its item, and where the item goes to another rank it is made anew there, with the components that are
-//! [`PatchComponent`](crate::mesh::PatchComponent) and registered by `Engine::register_carried`.
+//! An entity identifies its particle, not the place where the particle is stored; migration changes no component.
+//! Either all particles of a kind are entities ([`ParticleSet::are_entities`]) or those that were asked for. An entity
+//! is despawned with its particle. When a particle moves to another rank, its entity is spawned there with those
+//! components that implement [`PatchComponent`](crate::mesh::PatchComponent) and are registered by
+//! `Engine::register_carried`.
 
-use super::items::rows;
-use super::{ParticleKinds, ParticleSet};
+use super::particle_set::{ParticleKinds, ParticleSet, rows};
 use crate::device::DeviceError;
 use crate::device::parallel::lock;
 use crate::mesh::Topology;
@@ -16,17 +16,17 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// The item that an entity is. Attach components beside it, and ask for both: `Query<(&ParticleId, &Birth)>`.
+/// The particle of an entity. Query it with attached components, as in `Query<(&ParticleId, &Birth)>`.
 #[derive(Component, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[component(immutable)]
 pub struct ParticleId {
     kind: u32,
-    /// In halves, upper first: there may be very many of these.
+    /// Identity in halves, upper first, which reduces the alignment to 4 bytes.
     id: [u32; 2],
 }
 
 impl ParticleId {
-    /// The item with an identity of the kind with a number.
+    /// Creates the identifier of particle `id` of kind number `kind`.
     #[must_use]
     pub fn new(kind: usize, id: u64) -> Self {
         Self {
@@ -35,43 +35,43 @@ impl ParticleId {
         }
     }
 
-    /// The number of its kind among all, in the order of registration.
+    /// Returns the number of its kind, in the order of registration.
     #[must_use]
     pub fn kind(&self) -> usize {
         self.kind as usize
     }
 
-    /// Its identity.
+    /// Returns the identity of the particle, unique in its kind.
     #[must_use]
     pub fn id(&self) -> u64 {
         u64::from(self.id[0]) << 32 | u64::from(self.id[1])
     }
 }
 
-/// Bytes that an entity takes, about.
+/// Approximate memory of an entity, bytes.
 pub const ENTITY_BYTES: u64 = 84;
 
-/// Which items are entities.
+/// Index of the particles that are entities.
 #[derive(Resource, Default)]
 pub struct ParticleEntityIndex(Mutex<EntityMap>);
 
 #[derive(Default)]
 struct EntityMap {
     kinds: Vec<EntityKind>,
-    /// All of them, once somebody has looked for one.
+    /// All entities by particle; built at the first look-up.
     known: Option<BTreeMap<ParticleId, Entity>>,
-    /// Items that have come from other ranks (1), or left for them (-1), in the order of time.
-    passed: Vec<(ParticleId, i32)>,
-    /// Whether items may have gone to other ranks, on all of them alike.
-    delivered: bool,
+    /// Particles that arrived from another rank (+1) or left for one (-1), in temporal order.
+    migrations: Vec<(ParticleId, i32)>,
+    /// `true` if particles may have migrated; equal on all ranks.
+    may_have_migrated: bool,
 }
 
-/// A kind of items.
+/// A kind of particles.
 struct EntityKind {
     name: String,
-    /// Whether each of its items is an entity.
+    /// `true` if all of its particles are entities.
     all: bool,
-    /// Whether any is, or was.
+    /// `true` if any of its particles is or was an entity.
     made: bool,
 }
 
@@ -80,19 +80,19 @@ impl EntityMap {
         self.kinds.iter().position(|kind| kind.name == name)
     }
 
-    /// Whether there are any.
+    /// Returns `true` if any particle is or was an entity.
     fn made(&self) -> bool {
         self.kinds.iter().any(|kind| kind.made)
     }
 
-    /// Notes that an item is an entity.
+    /// Records that a particle is an entity.
     fn make(&mut self, item: ParticleId) {
         if let Some(kind) = self.kinds.get_mut(item.kind()) {
             kind.made = true;
         }
     }
 
-    /// The entities by item; `all` of the world.
+    /// Returns the entities by particle; `all` lists those of the world.
     fn known(
         &mut self,
         all: impl FnOnce() -> Vec<(ParticleId, Entity)>,
@@ -106,7 +106,7 @@ impl EntityMap {
 }
 
 impl ParticleEntityIndex {
-    /// Learns of a kind.
+    /// Adds a kind.
     pub(crate) fn add(&self, items: &dyn ParticleSet) {
         lock(&self.0).kinds.push(EntityKind {
             name: items.name().to_string(),
@@ -115,23 +115,24 @@ impl ParticleEntityIndex {
         });
     }
 
-    /// Notes that items may go to other ranks now; all ranks do.
+    /// Records that particles may migrate now. Collective.
     pub(crate) fn note_migration(&self) {
-        lock(&self.0).delivered = true;
+        lock(&self.0).may_have_migrated = true;
     }
 
-    /// Whether entities may follow items of a kind from rank to rank. Where none may on the rank that an item leaves, none does anywhere.
+    /// Returns `true` if entities may migrate with particles of this kind. If `false` on the sending rank, none
+    /// migrate.
     pub(crate) fn may_migrate(&self, items: &dyn ParticleSet) -> bool {
         let entities = lock(&self.0);
         let Some(kind) = entities.kind(items.name()) else {
             return false;
         };
-        let passed = |(item, _): &(ParticleId, i32)| item.kind() == kind;
+        let migrations = |(item, _): &(ParticleId, i32)| item.kind() == kind;
         let EntityKind { all, made, .. } = entities.kinds[kind];
-        all || made || entities.passed.iter().any(passed)
+        all || made || entities.migrations.iter().any(migrations)
     }
 
-    /// Notes that items have come from another rank (1), or leave for one (-1).
+    /// Records arrivals (`by` = 1) or departures (`by` = -1) of particles.
     pub(crate) fn note(&self, items: &dyn ParticleSet, records: &[u8], by: i32) {
         let mut entities = lock(&self.0);
         let Some(kind) = entities.kind(items.name()) else {
@@ -140,37 +141,37 @@ impl ParticleEntityIndex {
         let ids = records.chunks_exact(items.record_bytes());
         let ids = ids.filter_map(|record| items.identity(record));
         entities
-            .passed
+            .migrations
             .extend(ids.map(|id| (ParticleId::new(kind, id), by)));
     }
 
-    /// Which items have come to this rank or left since this was asked last; nothing if none can have.
+    /// Takes the particles that arrived or left since the last call; `None` if none can have.
     pub(crate) fn take_migrated(&self) -> Option<MigratedParticles> {
         let mut entities = lock(&self.0);
-        let delivered = std::mem::take(&mut entities.delivered);
-        delivered.then(|| MigratedParticles {
-            items: std::mem::take(&mut entities.passed),
+        let may_have_migrated = std::mem::take(&mut entities.may_have_migrated);
+        may_have_migrated.then(|| MigratedParticles {
+            items: std::mem::take(&mut entities.migrations),
             made: entities.made(),
             all: entities.kinds.iter().any(|kind| kind.all),
         })
     }
 
-    /// Whether each item of a kind is an entity.
-    fn are_all(&self, kind: usize) -> bool {
+    /// Returns `true` if all particles of a kind are entities.
+    fn all_are_entities(&self, kind: usize) -> bool {
         lock(&self.0).kinds.get(kind).is_some_and(|kind| kind.all)
     }
 }
 
-/// Items that have come from other ranks (1), or left for them (-1).
+/// Particles that arrived from other ranks (+1) or left for them (-1).
 pub(crate) struct MigratedParticles {
     items: Vec<(ParticleId, i32)>,
     made: bool,
-    /// Whether there is a kind of which each item is an entity.
+    /// `true` if all particles of some kind are entities.
     pub all: bool,
 }
 
 impl MigratedParticles {
-    /// Those that have left and may be entities here, in their order.
+    /// Returns the departed particles that may be entities here, sorted.
     pub fn departed(&mut self) -> Vec<ParticleId> {
         match self.made {
             true => self.by(-1),
@@ -178,12 +179,12 @@ impl MigratedParticles {
         }
     }
 
-    /// Those that have come, in their order.
+    /// Returns the arrived particles, sorted.
     pub fn arrived(&mut self) -> Vec<ParticleId> {
         self.by(1)
     }
 
-    /// Those that have come so many times more than they have left. There may be millions.
+    /// Returns the particles whose sum of arrivals and departures is `times`. There may be millions.
     fn by(&mut self, times: i32) -> Vec<ParticleId> {
         self.items.par_sort_unstable();
         let same = self.items.chunk_by(|(a, _), (b, _)| a == b);
@@ -194,21 +195,21 @@ impl MigratedParticles {
     }
 }
 
-/// All entities of items in `world`.
+/// Returns all particle entities of `world`.
 fn all(world: &World) -> Vec<(ParticleId, Entity)> {
     let found = world.try_query::<(&ParticleId, Entity)>();
     let found = found.map(|mut query| query.iter(world).map(|(item, e)| (*item, e)).collect());
     found.unwrap_or_default()
 }
 
-/// The entity of an item, if it is one.
+/// Returns the entity of a particle, if there is one.
 pub(crate) fn find_entity(world: &World, item: ParticleId) -> Option<Entity> {
     let mut entities = lock(&world.resource::<ParticleEntityIndex>().0);
     let known = entities.known(|| all(world));
     known.get(&item).copied()
 }
 
-/// The entity of an item that this rank has; made if it is none.
+/// Returns the entity of a particle on this rank, spawning it if necessary.
 pub(crate) fn find_or_spawn(world: &mut World, item: ParticleId) -> Entity {
     if let Some(entity) = find_entity(world, item) {
         return entity;
@@ -220,16 +221,19 @@ pub(crate) fn find_or_spawn(world: &mut World, item: ParticleId) -> Entity {
     entity
 }
 
-/// Makes entities of items that have come to this rank, where each of their kind is one.
+/// Spawns entities for arrived particles of kinds whose particles are all entities.
 pub(crate) fn spawn_arrived(world: &mut World, come: &[ParticleId]) {
     for &item in come {
-        if world.resource::<ParticleEntityIndex>().are_all(item.kind()) {
+        if world
+            .resource::<ParticleEntityIndex>()
+            .all_are_entities(item.kind())
+        {
             find_or_spawn(world, item);
         }
     }
 }
 
-/// Ends the entities of items that this rank has no longer.
+/// Despawns the entities of particles that are no longer on this rank.
 pub(crate) fn despawn(world: &mut World, left: &[ParticleId]) {
     for &item in left {
         if let Some(entity) = find_entity(world, item) {
@@ -240,7 +244,8 @@ pub(crate) fn despawn(world: &mut World, left: &[ParticleId]) {
     }
 }
 
-/// Ends the entities of items that are not there, and makes those of all kinds of which each item is one: when a run begins.
+/// Despawns entities without a particle and spawns those of kinds whose particles are all entities. Runs at the start
+/// of a run.
 ///
 /// # Errors
 /// The device fails.
@@ -271,7 +276,7 @@ pub(crate) fn initialise(world: &mut World) -> Result<(), DeviceError> {
         new.first()
             .into_iter()
             .for_each(|item| entities.make(*item));
-        // whoever looks for one finds out again
+        // the next look-up rebuilds the index
         entities.known = None;
         drop(entities);
         world.spawn_batch(new);
@@ -279,7 +284,7 @@ pub(crate) fn initialise(world: &mut World) -> Result<(), DeviceError> {
     Ok(())
 }
 
-/// Items as entities, as a system's parameter.
+/// System parameter that finds and spawns particle entities.
 #[derive(SystemParam)]
 pub struct ParticleEntities<'w, 's> {
     commands: Commands<'w, 's>,
@@ -288,8 +293,8 @@ pub struct ParticleEntities<'w, 's> {
 }
 
 impl ParticleEntities<'_, '_> {
-    /// The entity of the item with an identity, for `Commands` and queries; none if this rank has no such item. One that is made now is
-    /// found by queries behind the system.
+    /// Returns the entity of the particle `id`, or `None` if it is not on this rank.
+    /// A new entity becomes visible to queries after the system.
     ///
     /// # Errors
     /// The device fails.

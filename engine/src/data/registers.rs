@@ -1,9 +1,10 @@
-//! Flux registers: what flowed through the coarse-fine faces, seen from either side.
+//! Flux registers: record fluxes through coarse-fine faces from both sides (Berger & Colella, J. Comput. Phys. 82, 64,
+//! 1989).
 //!
-//! A register belongs to one face of one patch and is written by that patch alone; the coarse patch gathers its fine
-//! neighbours' registers when the two levels synchronise.
+//! A register belongs to one face of one patch and is written by that patch alone. At synchronisation, the coarse patch
+//! reads the registers of its fine neighbours.
 
-use super::pieces::Piece;
+use super::store::Piece;
 use crate::device::parallel::SharedCells;
 use crate::mesh::Topology;
 use crate::mesh::faces::remote_faces;
@@ -11,33 +12,33 @@ use nestar_device::Real;
 use nestar_kernels::mesh::fluxes::{FACE, FineFlux, QUARTER, average_fine};
 use nestar_kernels::mesh::{COARSER, face_direction};
 
-/// No register at this face.
+/// Marks a face without register.
 const NONE: u32 = u32::MAX;
 
 /// The registers between level `l` and `l + 1`.
 struct LevelPair<R> {
-    /// Leaf patches of level `l` with a refined neighbour: (row, face), faces of a row together.
+    /// Faces of leaf patches of level `l` with a refined neighbour, (row, face), grouped by row.
     coarse: Vec<(u32, u8)>,
-    /// The rows of `coarse`, each with its range of slots.
+    /// Rows of `coarse` with their ranges of slots.
     corrected: Vec<(u32, std::ops::Range<usize>)>,
-    /// Patches of level `l + 1` with a coarser neighbour: (row, face). Behind the own ones those of other ranks that touch own
-    /// leaf patches of level `l`.
+    /// Faces of patches of level `l + 1` with a coarser neighbour, (row, face). Those of this rank come before those of
+    /// other ranks that touch leaf patches of level `l` here.
     fine: Vec<(u32, u8)>,
     /// Coarse fluxes of the latest step, `[slot][component][8][8]`.
     coarse_flux: SharedCells<R>,
-    /// Fine fluxes of the first fine step within the coarse one, `[slot][component][4][4]`.
+    /// Fine fluxes of the first fine step within the coarse step, `[slot][component][4][4]`.
     reference: SharedCells<R>,
-    /// Sum over the later fine steps of their length times (flux - reference): exactly 0 where the flux does not change, so
-    /// that a state at rest stays at rest beside a coarse-fine face.
+    /// Sum of `dt * (flux - reference)` over the later fine steps. Exactly 0 for constant fluxes, so that a state at
+    /// rest stays at rest at a coarse-fine face.
     change: SharedCells<R>,
-    /// The fine fluxes of the step being tried; they count once it is accepted.
+    /// Fine fluxes of the tentative step; they count once it is accepted.
     attempt: SharedCells<R>,
-    /// Whether the coarse step has seen a fine step yet.
+    /// `true` after the first fine step within the coarse step.
     begun: bool,
 }
 
 impl<R: Real> LevelPair<R> {
-    /// Makes room for the fluxes of the faces listed; all are zero.
+    /// Resizes the registers to the listed faces and sets them to zero.
     fn reset(&mut self, components: usize) {
         let zero = R::lit(0.0);
         let fine = self.fine.len() * components * QUARTER;
@@ -49,27 +50,27 @@ impl<R: Real> LevelPair<R> {
     }
 }
 
-/// What a fine-side register of a face holds.
+/// The fine-side registers of a face.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FineSide {
-    /// The fluxes of the step being tried.
+    /// Fluxes of the tentative step.
     Tentative,
-    /// What the steps of the level since the coarser level's step differ by from the first, times their lengths.
+    /// Sum of `dt * (flux - reference)` over the steps since the last step of the coarser level.
     Change,
 }
 
-/// All flux registers of a field, in one precision.
+/// All flux registers of a field in one precision.
 pub struct FluxRegisters<R> {
     components: usize,
     pairs: Vec<LevelPair<R>>,
-    /// Per row and face: slot among its level's coarse-side registers.
+    /// Slot of each row and face among the coarse-side registers of its level.
     coarse_slot: Vec<[u32; 6]>,
-    /// Per row and face: slot among its level's fine-side registers.
+    /// Slot of each row and face among the fine-side registers of its level.
     fine_slot: Vec<[u32; 6]>,
 }
 
 impl<R: Real> FluxRegisters<R> {
-    /// Registers for `components` components on `levels` levels; none in use.
+    /// Creates registers for `components` components on `levels` levels; none are in use.
     #[must_use]
     pub fn new(components: usize, levels: usize) -> Self {
         let pair = || LevelPair {
@@ -90,7 +91,7 @@ impl<R: Real> FluxRegisters<R> {
         }
     }
 
-    /// Bytes in use.
+    /// Returns the memory in use, bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let values: usize = self
@@ -101,7 +102,7 @@ impl<R: Real> FluxRegisters<R> {
         values * size_of::<R>() + self.coarse_slot.len() * 48
     }
 
-    /// Rebuilds the registers between `level` and `level + 1` after a change of either; all are zero.
+    /// Rebuilds the registers between `level` and `level + 1` after a regrid; all become zero.
     pub fn rebuild(&mut self, topology: &Topology, level: usize) {
         self.coarse_slot.resize(topology.capacity(), [NONE; 6]);
         self.fine_slot.resize(topology.capacity(), [NONE; 6]);
@@ -138,16 +139,16 @@ impl<R: Real> FluxRegisters<R> {
         pair.reset(self.components);
     }
 
-    /// Whether face `face` of `row` has a register on either side.
+    /// Returns `true` if face `face` of `row` has a register on either side.
     #[must_use]
     pub fn has_register(&self, row: u32, face: usize) -> bool {
         self.coarse_slot[row as usize][face] != NONE || self.fine_slot[row as usize][face] != NONE
     }
 
-    /// The coarse-side register of a face of a patch of `level`, `[component][8][8]`.
+    /// Returns the coarse-side register of a face of a patch of `level`, `[component][8][8]`.
     ///
     /// # Safety
-    /// One user of a row at a time.
+    /// Only one user of a row at a time.
     #[must_use]
     #[allow(
         clippy::mut_from_ref,
@@ -166,7 +167,7 @@ impl<R: Real> FluxRegisters<R> {
         }
     }
 
-    /// A fine-side register of a face of a patch of `level`, `[component][4][4]`.
+    /// Returns a fine-side register of a face of a patch of `level`, `[component][4][4]`.
     ///
     /// # Safety
     /// As [`FluxRegisters::coarse_mut`].
@@ -195,8 +196,8 @@ impl<R: Real> FluxRegisters<R> {
         })
     }
 
-    /// Hands what flows through face `face` of `row`, `[component][8][8]`, to its registers; or adds it to the fluxes of the step, if
-    /// the length of the step is given.
+    /// Records the flux through face `face` of `row`, `[component][8][8]`. With a step length `adds`, it is added to
+    /// the fluxes of the step.
     ///
     /// # Safety
     /// As [`FluxRegisters::coarse_mut`].
@@ -233,8 +234,8 @@ impl<R: Real> FluxRegisters<R> {
         }
     }
 
-    /// A step of `level` of length `dt` is accepted: its fluxes count for the coarser level, and the finer level starts to
-    /// sum anew.
+    /// Accepts a step of `level` of length `dt`: adds its fluxes to the sums for the coarser level.
+    /// The sums of the finer level restart.
     pub fn commit(&mut self, level: usize, dt: f64) {
         self.pairs[level].begun = false;
         let Some(pair) = level.checked_sub(1).map(|below| &mut self.pairs[below]) else {
@@ -252,25 +253,25 @@ impl<R: Real> FluxRegisters<R> {
         }
     }
 
-    /// The patches of `level` with coarse-side registers, each with its slots.
+    /// Returns the patches of `level` with coarse-side registers and their slots.
     #[must_use]
     pub fn corrected(&self, level: usize) -> &[(u32, std::ops::Range<usize>)] {
         &self.pairs[level].corrected
     }
 
-    /// Face and coarse-side fluxes of slot `slot` of `level`.
+    /// Returns face and coarse-side fluxes of slot `slot` of `level`.
     #[must_use]
     pub fn coarse(&self, level: usize, slot: usize) -> (usize, &[R]) {
         let length = self.components * FACE;
         let pair = &self.pairs[level];
         let range = slot * length..(slot + 1) * length;
-        // SAFETY: registers are written during `Advance` only, never while the levels synchronise.
+        // SAFETY: registers are written only during `Advance`, never at synchronisation.
         (pair.coarse[slot].1 as usize, unsafe {
             pair.coarse_flux.slice(range)
         })
     }
 
-    /// Fluxes of the four patches of `level + 1` that touch face `face` of `row` from beyond, by quarter (`2*slow + fast`).
+    /// Returns the fluxes of the four fine patches across face `face` of `row`, by quarter (`2*slow + fast`).
     #[must_use]
     pub fn fine(
         &self,
@@ -287,13 +288,13 @@ impl<R: Real> FluxRegisters<R> {
         let [slow, fast] = [[2, 1], [2, 0], [1, 0]][face / 2];
         let pair = &self.pairs[level];
         std::array::from_fn(|q| {
-            // beyond a lower face stands the neighbour's upper half
+            // across a lower face lies the upper half of the neighbour
             let child = (1 - face as u32 % 2) << (face / 2)
                 | (q as u32 & 1) << fast
                 | (q as u32 >> 1) << slow;
             let slot = self.fine_slot[(first + child) as usize][face ^ 1] as usize;
             let range = slot * length..(slot + 1) * length;
-            // SAFETY: registers are written during `Advance` only, never while the levels synchronise.
+            // SAFETY: registers are written only during `Advance`, never at synchronisation.
             unsafe {
                 FineFlux {
                     reference: pair.reference.slice(range.clone()),
@@ -313,7 +314,7 @@ impl<R: Real + bytemuck::Pod> FluxRegisters<R> {
             let range = self.fine_range(face);
             let pair = &self.pairs[level];
             for values in [&pair.reference, &pair.change] {
-                // SAFETY: registers are written during `Advance` only, never while the levels synchronise.
+                // SAFETY: registers are written only during `Advance`, never at synchronisation.
                 let values = unsafe { values.slice(range.clone()) };
                 if let Some(part) = parts.next() {
                     part.copy_from_slice(bytemuck::cast_slice(values));
@@ -322,7 +323,7 @@ impl<R: Real + bytemuck::Pod> FluxRegisters<R> {
         }
     }
 
-    /// Sets fine-side registers from what [`FluxRegisters::pack`] gave.
+    /// Sets fine-side registers from the bytes of [`FluxRegisters::pack`].
     pub(super) fn unpack(&mut self, level: usize, faces: &[Piece], bytes: &[u8]) {
         let length = self.components * QUARTER * size_of::<R>();
         let mut parts = bytes.chunks_exact(length);

@@ -1,6 +1,6 @@
-//! Fields on faces or edges: new patches, and one owner of the values that patches share.
+//! Fields on faces or edges: interpolation into new patches, and unique values on shared faces and edges.
 
-use super::element::Element;
+use super::field_spec::Element;
 use super::level::LevelView;
 use super::pool::{Field, Pool};
 use super::storage::with_storage;
@@ -10,7 +10,7 @@ use nestar_kernels::mesh::shared_values::sync_shared_values;
 use nestar_kernels::mesh::staggered::{FaceView, prolong_faces};
 use rayon::prelude::*;
 
-/// Fills new rows of a field on faces from the coarser level and from patches beside them that are not new.
+/// Fills new rows of a face-centred field from the coarser level and from adjacent patches that are not new.
 pub(super) fn prolong_rows<F: Field, R: Element>(
     pool: &Pool<F>,
     topology: &Topology,
@@ -26,13 +26,13 @@ pub(super) fn prolong_rows<F: Field, R: Element>(
         limiter: pool.spec.prolong.limiter(),
     };
     new.rows.par_iter().for_each(|&row| {
-        // SAFETY: the rows are distinct; of the level, the interpolation reads rows that are not new.
+        // SAFETY: the rows are distinct, and the interpolation reads only rows of the level that are not new.
         unsafe { prolong_faces(&view, row) };
     });
 }
 
-/// Gives the values that patches of `level` share to one of them: a refined one, of equals the lowest; the others take its
-/// values. Copies of others' patches must be up to date. All ranks call it.
+/// Makes values on faces or edges shared by patches of `level` equal. Collective; the halo must be valid.
+/// The value of a refined patch wins; among equals, the patch that is lowest along z, then y, then x.
 ///
 /// # Errors
 /// The device fails.
@@ -41,7 +41,7 @@ pub(crate) fn unify_shared_values<F: Field>(
     around: &LevelView,
 ) -> Result<(), DeviceError> {
     let level = around.clock.level;
-    // on all ranks, whether they have such values or not
+    // collective, also without shared values
     pool.mark_changed(level);
     with_storage!(&pool.storage,
         <R> => { share_rows::<F, R>(pool, around.topology, level); Ok(()) },
@@ -53,7 +53,7 @@ fn share_rows<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology, lev
     let refined = |row| !topology.is_leaf(row);
     for &row in topology.rows(level) {
         let present = pool.present::<R>(level);
-        // SAFETY: the pool is borrowed alone, and rows are set one by one.
+        // SAFETY: the pool is borrowed exclusively, and rows are written one by one.
         if unsafe { sync_shared_values(centring, &present, neighbours, row, refined) } {
             pool.touch(level, &[row]);
         }

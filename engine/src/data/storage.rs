@@ -1,39 +1,39 @@
-//! Where a pool's values live: on the host in one of two precisions, or on a device.
+//! Storage of the values of a pool: in slabs on the host in one of two precisions, or on a device.
 
 use super::Precision;
 use super::device::DevicePool;
-use super::element::{Element, boundaries};
+use super::field_spec::{BoundaryCondition, Element, FieldSpec, boundaries};
 use super::registers::FluxRegisters;
-use super::slab::RowSlabs;
-use super::spec::{BoundaryCondition, FieldSpec};
 use crate::device::parallel::PerThread;
-use crate::device::{Device, DeviceError};
+use crate::device::{Device, DeviceError, format_bytes};
 use crate::in_precision;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::{Boundaries, GatherScratch, Rows, StateFunctions};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::any::Any;
+use std::ptr::null_mut;
 
-/// The banks of one precision, and the rules beyond the domain's faces.
+/// Banks in one precision with boundary conditions and flux registers.
 pub struct TypedPool<R> {
     banks: Vec<RowSlabs<R>>,
-    /// Ghost rules at the domain's faces.
+    /// Boundary conditions of the domain.
     pub(super) boundaries: Boundaries<R>,
     /// Flux registers at coarse-fine faces.
     pub registers: FluxRegisters<R>,
-    /// Working space of gathers.
+    /// Scratch memory of gathers.
     pub(super) gather_scratch: PerThread<GatherScratch<R>>,
-    /// Results of maps that read the states around cells, row by row; made at the first use.
+    /// Results of updates that read neighbouring cells, by row; allocated at the first use.
     pub(super) results: RowSlabs<R>,
-    /// Working space of functions of cells: a block with ghost cells, and results in a row.
+    /// Scratch memory of cell functions: a block with ghost cells, and the results of a row.
     pub(super) cell_scratch: PerThread<[Vec<R>; 2]>,
-    /// Working space of the flux correction, `[axis][component][512]`.
+    /// Scratch memory of the flux correction, `[axis][component][512]`.
     pub(super) correct_scratch: PerThread<Vec<R>>,
-    /// What is known of states.
+    /// State functions of the field.
     pub(super) states: Option<StateFunctions<R>>,
 }
 
 impl<R: Element> TypedPool<R> {
-    /// Empty banks for the field `spec`.
+    /// Creates empty banks for the field `spec`.
     fn new(spec: &FieldSpec, beyond: &[[BoundaryCondition; 2]; 3], levels: usize) -> Self {
         let components = spec.components.len();
         Self {
@@ -50,32 +50,32 @@ impl<R: Element> TypedPool<R> {
         }
     }
 
-    /// The rows of a bank.
+    /// Returns the rows of a bank.
     pub(super) fn bank(&self, bank: usize) -> Rows<'_, R> {
         self.banks[bank].rows()
     }
 
-    /// Bytes reserved by all banks and results.
+    /// Returns the bytes reserved by banks and results.
     pub(super) fn bytes(&self) -> usize {
         let all = self.banks.iter().chain([&self.results]);
         all.map(RowSlabs::bytes).sum()
     }
 
-    /// Holds the rows of some octets alone.
+    /// Replaces all rows by zeroed rows of `octets`.
     pub(super) fn allocate_octets(&mut self, octets: &[u32]) -> Result<(), DeviceError> {
         self.banks
             .iter_mut()
             .try_for_each(|bank| bank.allocate_octets(octets))
     }
 
-    /// Whether a part of the rows is held alone.
+    /// Returns `true` if only some rows are stored.
     pub(super) fn is_partial(&self) -> bool {
         self.banks
             .iter()
             .any(|bank| bank.allocated_octets().is_some())
     }
 
-    /// Room for the results of maps that read the states around cells, of `rows` rows or of those held.
+    /// Allocates the result buffer for `rows` rows, or for the allocated octets.
     pub(super) fn provide_results(&mut self, rows: usize) -> Result<(), DeviceError> {
         match self.banks.iter().find_map(RowSlabs::allocated_octets) {
             Some(octets) => self.results.allocate_octets(octets),
@@ -89,7 +89,7 @@ impl<R: Element> TypedPool<R> {
     }
 }
 
-/// A pool's values in the precision and on the device that the deck chooses.
+/// Values in the precision and on the device chosen by the deck.
 pub enum Storage {
     /// 32-bit values.
     Single(TypedPool<f32>),
@@ -100,7 +100,7 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// Room for the field `spec`, without rows.
+    /// Creates storage for the field `spec`, without rows.
     pub(super) fn new(
         spec: &FieldSpec,
         beyond: &[[BoundaryCondition; 2]; 3],
@@ -118,7 +118,7 @@ impl Storage {
         })
     }
 
-    /// The values on the host, if they are there and of this type.
+    /// Returns the values, if they are on the host and of this type.
     pub(super) fn typed<R: Element>(&self) -> Option<&TypedPool<R>> {
         let typed: &dyn Any = match self {
             Self::Single(typed) => typed,
@@ -129,8 +129,132 @@ impl Storage {
     }
 }
 
-/// Evaluates one expression where a [`Storage`] is on the host, for either precision: with `$typed` bound to its [`TypedPool`], or
-/// with `$R` for the type of its values; another where it is on a device, with `$device` bound to its [`DevicePool`].
+/// Binary logarithm of the rows per slab, for growing storage and for storage by octets.
+const SHIFT: u32 = 7;
+const OCTET: u32 = 3;
+
+/// Rows of fixed length in slabs of 128 rows. A slab never moves; a new slab is zero and uses no memory until written.
+pub struct RowSlabs<R> {
+    slabs: Vec<*mut R>,
+    length: usize,
+    shift: u32,
+    /// Allocated octets, if only some rows are stored.
+    held: Option<Vec<u32>>,
+}
+
+// SAFETY: the slabs are owned by this value alone; access follows the borrow of `self` or the contract of
+// `Rows::row_mut`.
+unsafe impl<R: Send> Send for RowSlabs<R> {}
+// SAFETY: as above.
+unsafe impl<R: Sync> Sync for RowSlabs<R> {}
+
+impl<R: bytemuck::Zeroable + Copy> RowSlabs<R> {
+    /// Creates storage for rows of `length` values, without rows.
+    #[must_use]
+    pub fn new(length: usize) -> Self {
+        assert!(length > 0, "a row has at least one value");
+        Self {
+            slabs: Vec::new(),
+            length,
+            shift: SHIFT,
+            held: None,
+        }
+    }
+
+    /// Allocates a slab of zeros.
+    fn take(&self) -> Result<*mut R, DeviceError> {
+        let layout = layout::<R>(self.length << self.shift);
+        // SAFETY: the layout has a non-zero size; zero bytes are valid values (`Zeroable`).
+        let slab = unsafe { alloc_zeroed(layout) }.cast::<R>();
+        if slab.is_null() {
+            return Err(DeviceError::Failed {
+                doing: "cannot allocate memory for patches".into(),
+                why: format!(
+                    "the system refuses {}: check the limits of the process (ulimit -v) or set run.memory_limit",
+                    format_bytes(layout.size() as u64)
+                ),
+            });
+        }
+        Ok(slab)
+    }
+
+    /// Grows to at least `rows` rows; storage by octets is unchanged.
+    ///
+    /// # Errors
+    /// The system provides no memory; existing rows remain.
+    pub fn grow(&mut self, rows: usize) -> Result<(), DeviceError> {
+        while self.held.is_none() && self.slabs.len() << SHIFT < rows {
+            let slab = self.take()?;
+            self.slabs.push(slab);
+        }
+        Ok(())
+    }
+
+    /// Replaces all rows by zeroed rows of `octets` only; octet `n` has rows `8 n` to `8 n + 7`.
+    ///
+    /// # Errors
+    /// The system provides no memory.
+    pub fn allocate_octets(&mut self, octets: &[u32]) -> Result<(), DeviceError> {
+        self.free();
+        self.shift = OCTET;
+        let length = octets.iter().max().map_or(0, |&last| last as usize + 1);
+        self.slabs.resize(length, null_mut());
+        self.held = Some(octets.to_vec());
+        for &octet in octets {
+            self.slabs[octet as usize] = self.take()?;
+        }
+        Ok(())
+    }
+
+    /// Returns the allocated octets, if only some rows are stored.
+    #[must_use]
+    pub fn allocated_octets(&self) -> Option<&[u32]> {
+        self.held.as_deref()
+    }
+
+    /// Returns the reserved memory, bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let slabs = self.slabs.iter().filter(|slab| !slab.is_null());
+        slabs.count() * (self.length << self.shift) * size_of::<R>()
+    }
+
+    /// Returns a view of all rows.
+    #[must_use]
+    pub fn rows(&self) -> Rows<'_, R> {
+        // SAFETY: each slab is null or holds `length << shift` values, and lives until `self` changes.
+        unsafe { Rows::new(&self.slabs, self.shift, self.length) }
+    }
+}
+
+impl<R> RowSlabs<R> {
+    /// Frees all slabs.
+    fn free(&mut self) {
+        let layout = layout::<R>(self.length << self.shift);
+        for slab in self.slabs.drain(..).filter(|slab| !slab.is_null()) {
+            // SAFETY: allocated in `take` with the same layout; `shift` changes only after `free`.
+            unsafe { dealloc(slab.cast(), layout) };
+        }
+    }
+}
+
+impl<R> Drop for RowSlabs<R> {
+    fn drop(&mut self) {
+        self.free();
+    }
+}
+
+/// Returns the layout of a slab of `values` values.
+fn layout<R>(values: usize) -> Layout {
+    // 64 bytes: a cache line and the widest vector
+    Layout::array::<R>(values)
+        .and_then(|l| l.align_to(64))
+        .expect("a slab fits the address space")
+}
+
+/// Evaluates the first body for a [`Storage`] on the host, the second for one on a device.
+/// On the host, `$typed` is bound to the [`TypedPool`], or `$R` to the type of its values. On a device, `$device` is
+/// bound to the [`DevicePool`].
 macro_rules! with_storage {
     ($storage:expr, <$R:ident> => $body:expr, $device:pat => $on_device:expr) => {
         match $storage {

@@ -1,13 +1,16 @@
-//! Stores: what the engine carries for every patch, whatever it means. Ranks, snapshots, restarts, the forecast of memory and the
-//! balance know stores alone; a [`Pool`](super::Pool) is one, and plugins may make others.
+//! Interface to all data with one row per patch. Communication, snapshots, restarts, memory estimates and load
+//! balancing use only this.
+//!
+//! [`Pool`](super::Pool) implements it, and plugins may add others.
 
+use super::Precision;
 use super::device::DeviceTopology;
-use super::pieces::{DevicePieces, Piece};
-use super::{FieldSpec, Precision, RowShape};
-use crate::device::DeviceError;
+use super::field_spec::FieldSpec;
+use crate::device::{Device, DeviceError, DeviceSpan};
 use crate::mesh::{Levels, NewRows, Topology};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::parameters::RepairedCells;
+pub use nestar_kernels::mesh::pieces::{Piece, RowShape};
 use nestar_snapshot::Values;
 use std::ops::Range;
 
@@ -21,22 +24,22 @@ pub struct LevelBank {
 }
 
 impl LevelBank {
-    /// What stands for the fine flux registers between the level and the finer one, of a store that is corrected by fluxes.
+    /// Denotes the fine-side flux registers between the level and the next finer one.
     pub const REGISTERS: usize = usize::MAX;
 }
 
-/// What a store may look at while it follows the hierarchy.
+/// Inputs of a store for adapting to the hierarchy.
 pub struct MeshContext<'a> {
-    /// Which patch has which row.
+    /// Topology of the hierarchy.
     pub topology: &'a Topology,
     /// Clocks of the levels.
     pub levels: &'a Levels,
-    /// The tables on the device, if the run has one.
+    /// Topology tables on the device, if the run uses one.
     pub tables: Option<&'a DeviceTopology>,
 }
 
 impl<'a> MeshContext<'a> {
-    /// Those in `world`.
+    /// Returns the context of `world`.
     #[must_use]
     pub fn of(world: &'a World) -> Self {
         Self {
@@ -46,7 +49,7 @@ impl<'a> MeshContext<'a> {
         }
     }
 
-    /// The tables on the device.
+    /// Returns the topology tables on the device.
     ///
     /// # Panics
     /// If there are none.
@@ -55,53 +58,52 @@ impl<'a> MeshContext<'a> {
     }
 }
 
-/// What must hold where a field lives on a device.
-pub(super) const TABLES: &str = "a field on a device has its tables there";
+/// Message of the panic if a field on a device has no tables there.
+pub(super) const TABLES: &str = "a field on a device needs topology tables there";
 
-/// A row of values for every patch that a rank holds, copies of other ranks' patches included.
+/// Data with one row for every patch on a rank, including halo patches.
 pub trait Store: Send + Sync {
-    /// Name in messages.
+    /// Returns the name in messages.
     fn name(&self) -> &'static str;
-    /// What it declares.
+    /// Returns the declaration.
     fn spec(&self) -> &FieldSpec;
-    /// Precision of the values: that of the run.
+    /// Returns the precision of the values, which is that of the run.
     fn precision(&self) -> Precision;
 
-    /// How rows are cut.
+    /// Returns the shape of a row.
     fn shape(&self) -> RowShape {
         self.spec().shape()
     }
-    /// Bytes of what a [`Piece`] counts as one value: of a cell, or of a value of each vector.
+    /// Returns the bytes of one value of a [`Piece`]: all components of a cell, or one value of each vector.
     fn value_bytes(&self) -> usize {
         let spec = self.spec();
         spec.components.len() / spec.centring.groups() * self.precision().bytes()
     }
-    /// Bytes of a row in all banks, and in what else goes along with them; the same on all ranks.
+    /// Returns the bytes of a row in all banks and associated buffers; equal on all ranks.
     fn total_row_bytes(&self) -> usize {
         self.spec().row_bytes(self.precision())
     }
-    /// Bytes of a row in one bank.
+    /// Returns the bytes of a row in one bank.
     fn row_bytes(&self) -> usize {
         self.shape().row() * self.value_bytes()
     }
 
-    /// The bank that holds the present state of `level`.
+    /// Returns the bank with the present state of `level`.
     fn present_bank(&self, level: usize) -> LevelBank {
         LevelBank { level, bank: 0 }
     }
-    /// What a gather of ghost cells on `level` reads: its present bank, and of the level below those that it interpolates.
+    /// Returns the banks read by a gather on `level`: its present bank and those of the coarser level.
     fn read_by_gather(&self, level: usize) -> [Option<LevelBank>; 3] {
         [Some(self.present_bank(level)), None, None]
     }
-    /// Layers of the copies in a bank that are up to date; the same on all ranks.
+    /// Returns the number of valid halo layers of a bank; equal on all ranks.
     fn valid_layers(&self, at: LevelBank) -> usize;
-    /// Declares so many layers up to date.
+    /// Sets the number of valid halo layers of a bank.
     fn set_valid_layers(&mut self, at: LevelBank, layers: usize);
-    /// Declares all copies of `level` out of date: there are other ones, or other cells of them are read.
+    /// Invalidates all halo patches of `level`, after a change of the halo or of the cells read from it.
     fn invalidate_halos(&mut self, level: usize);
 
-    /// Follows a change of the patches of `level`, of which the rows `new` are new: room for all rows of the topology, other
-    /// copies.
+    /// Adapts to a regrid of `level` with new rows `new`: allocates all rows of the topology and invalidates halos.
     ///
     /// # Errors
     /// The memory does not suffice.
@@ -111,27 +113,27 @@ pub trait Store: Send + Sync {
         level: usize,
         new: &[u32],
     ) -> Result<(), DeviceError>;
-    /// Holds the rows of `octets` alone from now on, as zeros: what a hierarchy begins with is asked about part by part. A store
-    /// that cannot holds them all.
+    /// Replaces all rows by zeroed rows of `_octets`, to estimate the initial hierarchy part by part. Stores without
+    /// this keep all rows.
     ///
     /// # Errors
     /// The memory does not suffice.
     fn allocate_octets(&mut self, _octets: &[u32]) -> Result<(), DeviceError> {
         Ok(())
     }
-    /// Fills new rows as the declaration says; not called where the plugin does it itself ([`Prolong::Own`](super::Prolong::Own)).
+    /// Fills new rows as declared; not called for [`Prolong::Own`](super::Prolong::Own).
     ///
     /// # Errors
     /// The device fails.
     fn fill(&mut self, around: &MeshContext, new: &NewRows) -> Result<(), DeviceError>;
 
-    /// Packs pieces of rows, or of registers, that follow each other into `out`, which begins with the first:
-    /// `[piece][component][value]`, of registers `[piece][2][component][4][4]`.
+    /// Packs consecutive pieces of rows, `[piece][component][value]`, or of registers, `[piece][2][component][4][4]`.
+    /// `out` starts with the first.
     ///
     /// # Errors
     /// The device fails.
     fn pack(&self, at: LevelBank, pieces: &[Piece], out: &mut [u8]) -> Result<(), DeviceError>;
-    /// Sets pieces of rows, of each row at most one, from what [`Store::pack`] gave; `owned` rows count as a change of the level.
+    /// Unpacks pieces of distinct rows from the bytes of [`Store::pack`]; `owned` rows count as a change of the level.
     ///
     /// # Errors
     /// The device fails.
@@ -142,7 +144,7 @@ pub trait Store: Send + Sync {
         bytes: &[u8],
         owned: bool,
     ) -> Result<(), DeviceError>;
-    /// Starts to pack pieces in memory of the device; a store on the host packs there and copies.
+    /// Starts packing pieces into device memory; a store on the host packs there and copies.
     ///
     /// # Errors
     /// The device fails.
@@ -151,7 +153,7 @@ pub trait Store: Send + Sync {
         self.pack(at, list.entries, &mut bytes)?;
         list.device.upload(list.bytes(bytes.len()), 0, &bytes)
     }
-    /// As [`Store::unpack`] from memory of the device.
+    /// As [`Store::unpack`] from device memory.
     ///
     /// # Errors
     /// The device fails.
@@ -166,19 +168,20 @@ pub trait Store: Send + Sync {
             .download(list.bytes(bytes.len()), 0, &mut bytes)?;
         self.unpack(at, list.entries, &bytes, owned)
     }
-    /// Bytes of the pieces of a list.
+    /// Returns the bytes of the pieces of a list.
     fn bytes_of(&self, list: &DevicePieces) -> usize {
         let values = list.entries.iter().map(|piece| piece.values(self.shape()));
         values.sum::<usize>() * self.value_bytes()
     }
 
-    /// Bytes reserved.
+    /// Returns the reserved memory, bytes.
     fn bytes(&self) -> usize;
-    /// Bytes of flux registers.
+    /// Returns the memory of flux registers, bytes.
     fn register_bytes(&self) -> usize {
         0
     }
-    /// Sums of the leaf cells of stretches of a level's own patches, `[stretch][component]`, if it is in the totals.
+    /// Returns the sums over leaf cells in ranges of the patches of a level on this rank, `[range][component]`. Empty
+    /// without totals.
     ///
     /// # Errors
     /// The device fails.
@@ -190,7 +193,7 @@ pub trait Store: Send + Sync {
     ) -> Result<Vec<f64>, DeviceError> {
         Ok(Vec::new())
     }
-    /// Cells that a device has mended since the run began here.
+    /// Returns the number of cells repaired on a device since the start of this process.
     ///
     /// # Errors
     /// The device fails.
@@ -198,12 +201,12 @@ pub trait Store: Send + Sync {
         Ok(RepairedCells::default())
     }
 
-    /// Values of a component in some rows of a level, `[row][k][j][i]`, in the store's precision.
+    /// Returns a component in some rows of a level, `[row][k][j][i]`, in the precision of the store.
     ///
     /// # Errors
     /// The device fails.
     fn save(&self, level: usize, component: usize, rows: &[u32]) -> Result<Values, DeviceError>;
-    /// Sets the values of a component in some rows of a level, which stand for its present time; other precisions are converted.
+    /// Sets a component in some rows of a level at its present time, converting the precision.
     ///
     /// # Errors
     /// The values do not fit, or the device fails.
@@ -215,7 +218,7 @@ pub trait Store: Send + Sync {
         rows: &[u32],
         values: &Values,
     ) -> Result<(), String>;
-    /// Starts to pack the present state of components of whole rows of a level in memory of the device, component by component.
+    /// Starts packing components of whole rows of a level into device memory, component by component.
     ///
     /// # Errors
     /// The device fails.
@@ -234,7 +237,7 @@ pub trait Store: Send + Sync {
     }
 }
 
-/// The banks that a gather on `level` reads and of which fewer than `depth` layers of copies are up to date.
+/// Returns the banks read by a gather on `level` that have fewer than `depth` valid halo layers.
 pub fn stale_banks(
     store: &dyn Store,
     level: usize,
@@ -244,11 +247,33 @@ pub fn stale_banks(
     read.filter(move |&at| store.valid_layers(at) < depth)
 }
 
-/// Declares `depth` layers of all copies that a gather on `level` reads up to date, where not more of them are.
+/// Marks at least `depth` halo layers of all banks read by a gather on `level` as valid.
 pub fn mark_refreshed(store: &mut dyn Store, level: usize, depth: usize) {
     for at in store.read_by_gather(level).into_iter().flatten() {
         if store.valid_layers(at) < depth {
             store.set_valid_layers(at, depth);
         }
+    }
+}
+
+/// A list of pieces and their packed values, both in device memory.
+#[derive(Clone, Copy)]
+pub struct DevicePieces<'a> {
+    /// The list on the host.
+    pub entries: &'a [Piece],
+    /// Device of the memory.
+    pub device: &'a Device,
+    /// Address of the list.
+    pub list: u64,
+    /// Address of the packed values.
+    pub memory: u64,
+    /// Distance between packed components of whole rows, in values; 0 if the values are packed piece by piece.
+    pub stride: usize,
+}
+
+impl DevicePieces<'_> {
+    /// Returns the first `bytes` bytes of the packed values.
+    pub(super) fn bytes(&self, bytes: usize) -> DeviceSpan {
+        DeviceSpan::of(self.memory, bytes)
     }
 }

@@ -1,23 +1,30 @@
-//! The registered stores.
+//! The registry of stores, and the pools of fields as stores.
 
-use super::held::PoolResource;
-use super::pool::{Field, Pool};
-use super::store::{MeshContext, Store};
-use super::{Component, FaultBox, FieldSpec, Prolong, RowShape};
+use super::device::DevicePool;
+use super::failure::FaultBox;
+use super::field_spec::{Component, FieldSpec, Prolong};
+use super::pool::{Field, Pool, PoolResource};
+use super::storage::with_storage;
+use super::store::{DevicePieces, LevelBank, MeshContext, Piece, RowShape, Store};
+use super::{Precision, operators, reduce};
+use crate::device::DeviceError;
 use crate::mesh::NewRows;
 use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;
+use nestar_kernels::PATCH;
+use nestar_kernels::mesh::parameters::RepairedCells;
 use nestar_snapshot::Values;
+use std::ops::Range;
 
-/// Work on a store while the world is at hand.
+/// A function of a store and the rest of the world.
 type StoreWork<'a> = &'a mut dyn FnMut(&World, &mut dyn Store);
 
-/// A registered store: how to find it in the world.
+/// A registered store, for access in the world.
 #[derive(Clone, Copy)]
 pub struct StoreRef {
-    /// Its name.
+    /// Name of the store.
     pub name: &'static str,
-    /// The most layers of the copies of other ranks' patches that anything reads.
+    /// Largest halo width that is read.
     pub depth: usize,
     of: fn(&World) -> &dyn Store,
     of_mut: fn(&mut World) -> &mut dyn Store,
@@ -25,13 +32,13 @@ pub struct StoreRef {
 }
 
 impl StoreRef {
-    /// The store in `world`.
+    /// Returns the store in `world`.
     #[must_use]
     pub fn of(self, world: &World) -> &dyn Store {
         (self.of)(world)
     }
 
-    /// The store in `world`, for changing.
+    /// Returns the store in `world` for writing.
     #[must_use]
     pub fn of_mut(self, world: &mut World) -> &mut dyn Store {
         (self.of_mut)(world)
@@ -50,7 +57,7 @@ impl StoreRef {
         result
     }
 
-    /// Follows a change of `level`'s patches, of which the given rows are new; what goes wrong stands in [`FaultBox`].
+    /// Adapts the store to a regrid of `level` with new rows `new`; errors are reported in [`FaultBox`].
     pub fn on_regrid(self, world: &mut World, level: usize, new: &[u32]) {
         self.scope(world, |world, store| {
             let followed = store.on_regrid(&MeshContext::of(world), level, new);
@@ -58,7 +65,7 @@ impl StoreRef {
         });
     }
 
-    /// As [`Store::load`].
+    /// Loads a component as [`Store::load`].
     ///
     /// # Errors
     /// As [`Store::load`].
@@ -76,7 +83,7 @@ impl StoreRef {
         self.scope(world, load).unwrap_or(Ok(()))
     }
 
-    /// Fills the rows of [`NewRows`], unless there is a fault; what goes wrong stands in [`FaultBox`].
+    /// Fills the rows of [`NewRows`] unless there is a fault; errors are reported in [`FaultBox`].
     pub fn fill(self, world: &mut World) {
         if world.resource::<FaultBox>().has_fault() {
             return;
@@ -91,24 +98,24 @@ impl StoreRef {
     }
 }
 
-/// What is read of copies: so many layers of cells, with the values on their sides where a field is staggered.
+/// Halo width that is read, with the shape of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HaloLayers {
-    /// How many, of the rows' own cells.
+    /// Number of layers, in cells of the rows.
     pub depth: usize,
-    /// How rows are cut.
+    /// Shape of a row.
     pub shape: RowShape,
 }
 
 impl HaloLayers {
-    /// How many, of the cells of a patch.
+    /// Returns the number of layers in cells of a patch.
     #[must_use]
     pub fn cells(self) -> usize {
         self.depth * self.shape.width()
     }
 }
 
-/// The registered stores.
+/// All registered stores.
 #[derive(Resource, Default)]
 pub struct Stores(Vec<StoreRef>);
 
@@ -117,7 +124,7 @@ impl Stores {
     pub(crate) fn add_field<F: Field>(&mut self) {
         self.0.push(StoreRef {
             name: F::NAME,
-            // restriction and interpolation into new patches read that many
+            // restriction and prolongation read one layer
             depth: 1,
             of: |world| Pool::<F>::of(world),
             of_mut: |world| Pool::<F>::of_mut(world),
@@ -129,7 +136,7 @@ impl Stores {
         });
     }
 
-    /// Adds a store that is a resource of its own; `depth` layers of copies are read.
+    /// Adds a store that is a resource of its own and whose halo is read in `depth` layers.
     pub(crate) fn add<S: Store + Resource<Mutability = Mutable>>(
         &mut self,
         name: &'static str,
@@ -146,20 +153,20 @@ impl Stores {
         });
     }
 
-    /// Whether there is a store `name`.
+    /// Returns `true` if there is a store `name`.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|store| store.name == name)
     }
 
-    /// Declares that up to `depth` layers of the copies of the store `name` are read.
+    /// Declares that up to `depth` halo layers of the store `name` are read.
     pub(crate) fn reads(&mut self, name: &str, depth: usize) {
         for store in self.0.iter_mut().filter(|store| store.name == name) {
             store.depth = store.depth.max(depth);
         }
     }
 
-    /// The layers of copies that are read, ascending.
+    /// Returns the distinct halo widths that are read, ascending.
     #[must_use]
     pub fn layers(&self, world: &World) -> Vec<HaloLayers> {
         let layers = |store: &StoreRef| HaloLayers {
@@ -172,13 +179,13 @@ impl Stores {
         layers
     }
 
-    /// All stores, in the order of registration.
+    /// Returns all stores in the order of registration.
     #[must_use]
     pub fn all(&self) -> Vec<StoreRef> {
         self.0.clone()
     }
 
-    /// The stores of `world` whose declaration is `wanted`, in the order of registration.
+    /// Returns the stores of `world` whose declaration satisfies `wanted`, in the order of registration.
     #[must_use]
     pub fn of(world: &World, wanted: impl Fn(&FieldSpec) -> bool) -> Vec<StoreRef> {
         let stores = world.resource::<Self>().0.iter();
@@ -186,11 +193,179 @@ impl Stores {
         stores.copied().collect()
     }
 
-    /// The components that have totals, in the order of registration.
+    /// Returns the components with totals, in the order of registration.
     #[must_use]
     pub fn totalled(world: &World) -> Vec<&Component> {
         let stores = Self::of(world, |spec| spec.in_totals).into_iter();
         let components = stores.flat_map(|store| &store.of(world).spec().components);
         components.collect()
+    }
+}
+
+impl<F: Field> Store for Pool<F> {
+    fn name(&self) -> &'static str {
+        F::NAME
+    }
+
+    fn spec(&self) -> &FieldSpec {
+        &self.spec
+    }
+
+    fn precision(&self) -> Precision {
+        Self::precision(self)
+    }
+
+    fn total_row_bytes(&self) -> usize {
+        let results = usize::from(self.keeps_results) * Store::row_bytes(self);
+        self.spec.row_bytes(self.precision()) + results
+    }
+
+    fn bytes(&self) -> usize {
+        Self::bytes(self)
+    }
+
+    fn register_bytes(&self) -> usize {
+        Self::register_bytes(self)
+    }
+
+    fn on_regrid(
+        &mut self,
+        around: &MeshContext,
+        level: usize,
+        new: &[u32],
+    ) -> Result<(), DeviceError> {
+        operators::on_regrid(self, around, level, new)
+    }
+
+    fn allocate_octets(&mut self, octets: &[u32]) -> Result<(), DeviceError> {
+        with_storage!(&mut self.storage, typed => typed.allocate_octets(octets), _ => Ok(()))
+    }
+
+    fn fill(&mut self, around: &MeshContext, new: &NewRows) -> Result<(), DeviceError> {
+        operators::fill(self, around, new)
+    }
+
+    fn node_sums(
+        &self,
+        around: &MeshContext,
+        level: usize,
+        nodes: &[Range<usize>],
+    ) -> Result<Vec<f64>, DeviceError> {
+        reduce::node_sums(self, around, level, nodes)
+    }
+
+    fn mended_on_device(&self) -> Result<RepairedCells, DeviceError> {
+        let repaired = self.on_device().map(DevicePool::repaired);
+        repaired.unwrap_or(Ok(RepairedCells::default()))
+    }
+
+    fn save(&self, level: usize, component: usize, rows: &[u32]) -> Result<Values, DeviceError> {
+        Ok(match self.precision() {
+            Precision::Single => Values::F32(self.values(level, component..component + 1, rows)?),
+            Precision::Double => Values::F64(self.values(level, component..component + 1, rows)?),
+        })
+    }
+
+    fn load(
+        &mut self,
+        around: &MeshContext,
+        level: usize,
+        component: usize,
+        rows: &[u32],
+        values: &Values,
+    ) -> Result<(), String> {
+        let stored = match (self.precision(), values) {
+            (Precision::Single, Values::F32(values)) => {
+                self.load_as(level, component, rows, values)
+            }
+            (Precision::Double, Values::F64(values)) => {
+                self.load_as(level, component, rows, values)
+            }
+            (Precision::Single, Values::F64(values)) => {
+                let values: Vec<f32> = values.iter().map(|&v| v as f32).collect();
+                self.load_as(level, component, rows, &values)
+            }
+            (Precision::Double, Values::F32(values)) => {
+                let values: Vec<f64> = values.iter().map(|&v| f64::from(v)).collect();
+                self.load_as(level, component, rows, &values)
+            }
+            _ => return Err("the array contains integers".into()),
+        };
+        stored?;
+        self.set_time(level, around.levels.time(level));
+        self.touch(level, rows);
+        Ok(())
+    }
+
+    fn save_on_device(
+        &self,
+        level: usize,
+        components: Range<usize>,
+        list: &DevicePieces,
+    ) -> Result<(), DeviceError> {
+        let at = Store::present_bank(self, level);
+        self.device().start_packing(at, components, list)
+    }
+
+    fn present_bank(&self, level: usize) -> LevelBank {
+        let bank = self.current(level);
+        LevelBank { level, bank }
+    }
+
+    fn read_by_gather(&self, level: usize) -> [Option<LevelBank>; 3] {
+        // rows with fewer cells are not interpolated
+        let below = level.checked_sub(1).filter(|_| self.spec.side == PATCH);
+        let (old, new, _) = self.coarse_clock(level, self.time(level));
+        let coarse = |bank| below.map(|level| LevelBank { level, bank });
+        let older = coarse(old).filter(|_| old != new);
+        [Some(self.present_bank(level)), coarse(new), older]
+    }
+
+    fn valid_layers(&self, at: LevelBank) -> usize {
+        self.clocks[at.level].valid_layers[at.bank]
+    }
+
+    fn set_valid_layers(&mut self, at: LevelBank, layers: usize) {
+        self.clocks[at.level].valid_layers[at.bank] = layers;
+    }
+
+    fn invalidate_halos(&mut self, level: usize) {
+        self.clocks[level].valid_layers.fill(0);
+    }
+
+    fn pack(&self, at: LevelBank, pieces: &[Piece], out: &mut [u8]) -> Result<(), DeviceError> {
+        self.fetch(at, 0..self.components(), pieces, out)
+    }
+
+    fn unpack(
+        &mut self,
+        at: LevelBank,
+        pieces: &[Piece],
+        bytes: &[u8],
+        owned: bool,
+    ) -> Result<(), DeviceError> {
+        self.put(at, 0..self.components(), pieces, bytes)?;
+        if owned {
+            let rows: Vec<u32> = pieces.iter().map(|piece| piece.row).collect();
+            self.touch(at.level, &rows);
+        }
+        Ok(())
+    }
+
+    fn pack_on_device(&self, at: LevelBank, list: &DevicePieces) -> Result<(), DeviceError> {
+        self.device().start_packing(at, 0..self.components(), list)
+    }
+
+    fn unpack_on_device(
+        &mut self,
+        at: LevelBank,
+        list: &DevicePieces,
+        owned: bool,
+    ) -> Result<(), DeviceError> {
+        if owned {
+            self.mark_changed(at.level);
+        }
+        self.device()
+            .start_unpacking(at, 0..self.components(), list)
     }
 }

@@ -1,34 +1,33 @@
-//! Pieces of rows and of flux registers out of and into pools, wherever these live: to other ranks, files and users.
+//! Copies parts of rows and of flux registers between pools and packed buffers, on the host or on a device.
 
-use super::element::Element;
-use super::pieces::{Piece, RowShape};
+use super::field_spec::Element;
 use super::pool::{Field, Pool};
 use super::storage::{TypedPool, with_storage};
-use super::store::LevelBank;
+use super::store::{LevelBank, Piece, RowShape};
 use crate::device::DeviceError;
 use rayon::prelude::*;
 use std::ops::Range;
 
 impl<F: Field> Pool<F> {
-    /// A copy of the present state of some rows of `level`, `[row][component][8][8][8]`: where the pool lives on a device the
-    /// values cross the bus, which the device's counters show.
+    /// Copies the present state of rows of `level` to the host, `[row][component][8][8][8]`. Device counters include
+    /// the transfer.
     ///
     /// # Errors
     /// The device fails.
     ///
     /// # Panics
-    /// If the pool holds the other precision.
+    /// If the pool has the other precision.
     pub fn host<R: Element>(&self, level: usize, rows: &[u32]) -> Result<Vec<R>, DeviceError> {
         self.values(level, 0..self.components(), rows)
     }
 
-    /// Sets the present state of some distinct rows of `level` from `[row][component][8][8][8]`; the rows are marked as changed.
+    /// Sets the present state of distinct rows of `level` from `[row][component][8][8][8]` and marks them as changed.
     ///
     /// # Errors
     /// The device fails.
     ///
     /// # Panics
-    /// If the pool holds the other precision, or the number of values is not that of the rows.
+    /// If the pool has the other precision, or the number of values does not fit the rows.
     pub fn store<R: Element>(
         &mut self,
         level: usize,
@@ -45,7 +44,7 @@ impl<F: Field> Pool<F> {
         Ok(())
     }
 
-    /// Sets the present state of some distinct rows of `level` to zero; the rows are marked as changed.
+    /// Sets the present state of distinct rows of `level` to zero and marks them as changed.
     ///
     /// # Errors
     /// The device fails.
@@ -90,7 +89,7 @@ impl<F: Field> Pool<F> {
         self.put(self.present_state(level), components, &pieces, bytes)
     }
 
-    /// Sets component `c` in some rows of a level, `[row][k][j][i]`.
+    /// Sets component `c` in rows of a level, `[row][k][j][i]`.
     pub(super) fn load_as<R: Element>(
         &mut self,
         level: usize,
@@ -112,14 +111,14 @@ impl<F: Field> Pool<F> {
         LevelBank { level, bank }
     }
 
-    /// Whole rows of values of a type that the pool must hold.
+    /// Returns pieces for whole rows, after checking the precision.
     fn whole<R: Element>(&self, rows: &[u32]) -> Vec<Piece> {
         assert_eq!(R::PRECISION, self.precision(), "precision of `{}`", F::NAME);
         Piece::whole_rows(rows, self.spec.shape()).collect()
     }
 
-    /// Packs components of pieces into `out`, which begins with the first, `[piece][component][value]`; of what is not a whole row
-    /// all components.
+    /// Packs components of pieces into `out`, `[piece][component][value]`; partial rows need all components. `out`
+    /// starts with the first piece.
     pub(super) fn fetch(
         &self,
         at: LevelBank,
@@ -132,7 +131,7 @@ impl<F: Field> Pool<F> {
             device => device.fetch(at, components, pieces, out))
     }
 
-    /// The inverse of [`Pool::fetch`], for pieces of distinct rows.
+    /// Unpacks components of pieces of distinct rows: the inverse of [`Pool::fetch`].
     pub(super) fn put(
         &mut self,
         at: LevelBank,
@@ -147,7 +146,7 @@ impl<F: Field> Pool<F> {
     }
 }
 
-/// Pieces that are worth a thread of their own.
+/// Smallest number of pieces per task.
 const GRAIN: usize = 32;
 
 impl<R: Element> TypedPool<R> {
@@ -185,7 +184,7 @@ impl<R: Element> TypedPool<R> {
         let to = self.bank(at.bank);
         let base = pieces.first().map_or(0, |piece| piece.before);
         pieces.par_iter().with_min_len(GRAIN).for_each(|piece| {
-            // SAFETY: the pool is borrowed alone, and the pieces are of distinct rows.
+            // SAFETY: the pool is borrowed exclusively, and the pieces belong to distinct rows.
             let row = unsafe { to.row_mut(piece.row) };
             let begin = self::bytes::<R>(piece.before - base, shape, components);
             unpack(row, shape, components, piece, &bytes[begin..]);
@@ -193,12 +192,12 @@ impl<R: Element> TypedPool<R> {
     }
 }
 
-/// Bytes of so many values as pieces count them.
+/// Returns the bytes of `values` values as counted by pieces.
 fn bytes<R>(values: u64, shape: RowShape, components: &Range<usize>) -> usize {
     values as usize * components.len() / shape.centring.groups() * size_of::<R>()
 }
 
-/// Calls `pack` with each piece and the memory from its place on; `out` begins with the first.
+/// Calls `pack` for each piece with `out` from its place on, in parallel.
 fn pack_all(
     pieces: &[Piece],
     bytes: &(impl Fn(u64) -> usize + Sync),
@@ -241,7 +240,7 @@ fn pack<R: Element>(
     }
 }
 
-/// The inverse of [`pack`].
+/// Unpacks a piece: the inverse of [`pack`].
 fn unpack<R: Element>(
     row: &mut [R],
     shape: RowShape,

@@ -1,11 +1,11 @@
-//! A check of every invariant of the hierarchy, for tests and `nestar run --audit`.
+//! Checks all invariants of the hierarchy, for tests and `nestar run --audit`.
 
 use super::Topology;
 use super::topology::offset;
 use nestar_kernels::mesh::{COARSER, OUTSIDE};
 use std::collections::BTreeMap;
 
-/// What the audit found wrong.
+/// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditError(pub String);
 
@@ -17,10 +17,10 @@ impl std::fmt::Display for AuditError {
 
 impl std::error::Error for AuditError {}
 
-/// Checks rows, order, neighbours, parents and children, and proper nesting against the patches' places alone.
+/// Checks rows, order, neighbours, parents, children and proper nesting, based on the patch indices alone.
 ///
 /// # Errors
-/// The first violation found, with level, row and place.
+/// The first violation, with level, row and index.
 pub fn audit(topology: &Topology) -> Result<(), AuditError> {
     let mut places: Vec<BTreeMap<[i32; 3], u32>> = Vec::new();
     let mut used = vec![false; topology.capacity()];
@@ -53,7 +53,7 @@ pub fn audit(topology: &Topology) -> Result<(), AuditError> {
         )));
     }
     for (level, map) in places.iter().enumerate() {
-        // nobody reads the families and neighbours of copies but those that are parents
+        // families and neighbours of halo patches are used only if these are parents
         for (&index, &row) in map.iter().filter(|(_, row)| topology.is_owned(**row)) {
             check_family(topology, &places, level, index, row)?;
             check_neighbours(topology, &places, level, index, row)?;
@@ -136,7 +136,7 @@ fn check_neighbours(
         }
         if expected == COARSER && !places[level - 1].contains_key(&place.map(|i| i.div_euclid(2))) {
             return Err(AuditError(format!(
-                "proper nesting is violated: beside the patch {index:?} of level {level} stands one two levels coarser"
+                "proper nesting is violated: the patch {index:?} of level {level} has a neighbour two levels coarser"
             )));
         }
     }

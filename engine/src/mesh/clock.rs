@@ -1,4 +1,4 @@
-//! The clocks of the levels.
+//! Clocks of the levels.
 
 use bevy_ecs::prelude::*;
 
@@ -11,20 +11,20 @@ pub struct Levels {
 /// One level's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Clock {
-    /// Simulation time reached.
+    /// Current simulation time.
     pub time: f64,
     /// Length of the latest step; 0 before the first.
     pub dt: f64,
-    /// Steps taken.
+    /// Number of steps.
     pub steps: u64,
-    /// Steps since the level's latest regrid.
+    /// Number of steps since the latest regrid of the level.
     pub since_regrid: u32,
-    /// Time that split sources have reached: `time`, but later after steps that were rejected.
+    /// Time reached by split sources: `time`, or later after rejected steps.
     pub split: f64,
 }
 
 impl Levels {
-    /// Clocks of `levels` levels at `time`.
+    /// Creates clocks of `levels` levels at `time`.
     #[must_use]
     pub fn new(levels: usize, time: f64) -> Self {
         Self {
@@ -39,24 +39,24 @@ impl Levels {
         }
     }
 
-    /// Simulation time of `level`.
+    /// Returns the simulation time of `level`.
     #[must_use]
     pub fn time(&self, level: usize) -> f64 {
         self.clocks[level].time
     }
 
-    /// The clock of `level`.
+    /// Returns the clock of `level`.
     #[must_use]
     pub fn clock(&self, level: usize) -> Clock {
         self.clocks[level]
     }
 
-    /// Sets the clock of `level` (restart).
+    /// Sets the clock of `level`, for a restart.
     pub fn set(&mut self, level: usize, clock: Clock) {
         self.clocks[level] = clock;
     }
 
-    /// The level gets patches from its parent level: it starts at the parent's time.
+    /// Sets the time of a new level to that of its parent level.
     pub fn align_with_parent(&mut self, level: usize) {
         let Clock { time, split, .. } = self.clocks[level - 1];
         let clock = &mut self.clocks[level];
@@ -64,7 +64,7 @@ impl Levels {
         clock.split = clock.split.max(split);
     }
 
-    /// A step of `level` of length `dt` that ends at `time` is done.
+    /// Advances the clock of `level` by a step of length `dt` to `time`.
     pub(crate) fn advance(&mut self, level: usize, dt: f64, time: f64) {
         let clock = &mut self.clocks[level];
         clock.time = time;
@@ -74,29 +74,29 @@ impl Levels {
         clock.since_regrid += 1;
     }
 
-    /// Split sources of `level` have reached `time`.
+    /// Records that split sources of `level` have reached `time`.
     pub(crate) fn split(&mut self, level: usize, time: f64) {
         self.clocks[level].split = time;
     }
 
-    /// The level has been regridded.
+    /// Records a regrid of the level.
     pub(crate) fn regridded(&mut self, level: usize) {
         self.clocks[level].since_regrid = 0;
     }
 }
 
-/// The level that the running schedule works on, and its step.
+/// The level of the running schedule, with its current step.
 #[derive(Resource, Clone, Copy, Debug, Default)]
 pub struct LevelClock {
     /// The level.
     pub level: usize,
-    /// Steps that the level has taken before, also before a restart.
+    /// Number of earlier steps of the level, including those before a restart.
     pub step: u64,
-    /// Simulation time at the beginning of the step.
+    /// Simulation time at the start of the step.
     pub time: f64,
     /// Length of the step.
     pub dt: f64,
-    /// Simulation time at the end of the step: exactly the time that it meets, where it meets one.
+    /// Simulation time at the end of the step. At a synchronisation point it equals that time exactly.
     pub end: f64,
     /// Width of a cell along each axis, code length.
     pub cell_width: [f64; 3],

@@ -1,27 +1,27 @@
-//! The parts that a patch's [`Cost`] is the sum of, where several plugins measure the work of one.
+//! Contributions of plugins to the cost of a patch.
 
-use super::obeyed::Cost;
+use super::Topology;
 use super::patch::CELLS;
-use super::topology::Topology;
+use super::patch_controls::Cost;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 
-/// Parts that there may be.
+/// Largest number of contributions.
 const MOST: usize = 8;
 
-/// One plugin's part of the work of patches: what `Engine::register_cost_part` gives.
+/// Contribution of one plugin to the cost of patches, returned by `Engine::register_cost_part`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostPart(usize);
 
-/// How many parts plugins have.
+/// Number of contributions in use.
 #[derive(Resource, Clone, Copy, Debug, Default)]
 pub(crate) struct CostParts(usize);
 
 impl CostParts {
-    /// Another part.
+    /// Returns a new contribution.
     ///
     /// # Panics
-    /// With more than eight.
+    /// If there are already eight.
     pub fn next(&mut self) -> CostPart {
         assert!(
             self.0 < MOST,
@@ -32,7 +32,7 @@ impl CostParts {
     }
 }
 
-/// The parts of a patch's cost that were measured since it came to this rank.
+/// Contributions to the cost of a patch measured since it arrived on this rank.
 #[derive(Component, Clone, Copy, Debug, Default)]
 pub(crate) struct PartCosts([f64; MOST]);
 
@@ -42,7 +42,7 @@ impl PartCosts {
     }
 }
 
-/// The costs of patches, as a system's parameter: each plugin sets its own part, and the cost is 1 plus all parts.
+/// System parameter that sets the costs of patches. Each plugin sets its contribution; the cost is 1 plus their sum.
 #[derive(SystemParam)]
 pub struct Costs<'w, 's> {
     topology: Res<'w, Topology>,
@@ -51,12 +51,12 @@ pub struct Costs<'w, 's> {
 }
 
 impl Costs<'_, '_> {
-    /// Sets a part of the cost of a patch: work of a step in units of that of the patch without any plugin's part. All parts are set
-    /// again in every step.
+    /// Sets the contribution `part` to the cost of a patch: work per step relative to its basic work.
+    /// Each plugin repeats this in every step.
     pub fn set(&mut self, row: u32, part: CostPart, work: f64) {
         let entity = self.topology.entity(row);
         let known = self.known.get_mut(entity);
-        // a cost of which no part is known comes from a parent or another rank
+        // a cost without contributions comes from a parent or another rank
         let has_cost = known.is_ok();
         if let Ok((mut cost, Some(mut parts))) = known {
             parts.0[part.0] = work;
@@ -68,8 +68,8 @@ impl Costs<'_, '_> {
         }
     }
 
-    /// Sets a part of the costs of a level's `rows` to what was counted in their cells, where a unit in a cell is `weight` times the rest
-    /// of the cell's work.
+    /// Sets a contribution for `rows` from counts of work in their cells. One unit in a cell costs `weight` times the
+    /// other work of the cell.
     pub fn weigh(&mut self, rows: &[u32], part: CostPart, counts: &[u32], weight: f64) {
         for (&row, &count) in rows.iter().zip(counts) {
             self.set(row, part, weight * f64::from(count) / CELLS as f64);

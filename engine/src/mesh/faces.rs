@@ -1,4 +1,4 @@
-//! Coarse-fine faces whose two sides belong to different ranks.
+//! Coarse-fine faces between patches of different ranks.
 
 use super::Topology;
 use super::nesting::coarse_neighbour;
@@ -6,22 +6,22 @@ use super::topology::octet::NeighbourLevel;
 use nestar_kernels::mesh::{COARSER, face_direction};
 use rayon::prelude::*;
 
-/// A face of a fine patch: its row, and the face (x-, x+, y-, y+, z-, z+).
+/// A face of a patch: its row, and the face (x-, x+, y-, y+, z-, z+).
 pub type PatchFace = (u32, u8);
 
-/// Faces by the other rank, in the order that both sides know.
+/// Faces by peer rank, in an order known to both sides.
 type PeerFaces = Vec<(usize, Vec<PatchFace>)>;
 
-/// The faces of fine patches whose fluxes travel from the fine patch's rank to the coarse one's.
+/// Faces whose fine fluxes are sent to the rank of the coarse patch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FacePlan {
-    /// Faces of own fine patches.
+    /// Faces of fine patches on this rank.
     pub sends: PeerFaces,
-    /// Faces of others' fine patches, of which the rows are held.
+    /// Faces of fine patches on other ranks.
     pub receives: PeerFaces,
 }
 
-/// The faces between `level` and the finer one that lie between two ranks.
+/// Lists the faces between `level` and the next finer level that separate two ranks.
 #[must_use]
 pub fn between_ranks(topology: &Topology, level: usize) -> FacePlan {
     let outside = |row: u32| {
@@ -46,7 +46,7 @@ pub fn between_ranks(topology: &Topology, level: usize) -> FacePlan {
     }
 }
 
-/// The faces of others' fine patches that touch own leaf patches of `level`.
+/// Returns the faces of other ranks' fine patches that touch leaf patches of `level` on this rank.
 pub fn remote_faces(topology: &Topology, level: usize) -> impl Iterator<Item = PatchFace> {
     let near = topology.octets_near_others(level, NeighbourLevel::Finer);
     let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
@@ -57,7 +57,7 @@ pub fn remote_faces(topology: &Topology, level: usize) -> impl Iterator<Item = P
         let first = beyond.and_then(|beyond| topology.first_child(beyond));
         let first = first.filter(|&first| !topology.is_owned(first));
         let children = first.into_iter().flat_map(move |first| {
-            // beyond a lower face stands the neighbour's upper half
+            // across a lower face lies the upper half of the neighbour
             let near = 1 - face as u32 % 2;
             let touching = (0..8).filter(move |child| child >> (face / 2) & 1 == near);
             touching.map(move |child| first + child)

@@ -1,9 +1,9 @@
 //! The Hilbert curve through the patches of a level.
 
-/// Position along the three-dimensional Hilbert curve of `2^bits` points an axis of the point `index`.
+/// Returns the position of the point `index` on the three-dimensional Hilbert curve with `2^bits` points per axis.
 ///
-/// The curve of one more bit passes through the eight children of every point in one stretch, so that the order of the
-/// patches of a level follows from the order of their parents. J. Skilling, AIP Conf. Proc. 707, 381 (2004).
+/// The curve with one more bit visits the eight children of each point consecutively, so that patches of a level are
+/// ordered by their parents. J. Skilling, AIP Conf. Proc. 707, 381 (2004).
 #[must_use]
 pub fn hilbert_key(index: [u32; 3], bits: u32) -> u64 {
     let mut x = index;
@@ -26,7 +26,7 @@ pub fn hilbert_key(index: [u32; 3], bits: u32) -> u64 {
     })
 }
 
-/// The point at position `key` along the curve of `2^bits` points an axis: the inverse of [`hilbert_key`].
+/// Returns the point at position `key` of the curve with `2^bits` points per axis: the inverse of [`hilbert_key`].
 #[must_use]
 pub fn hilbert_index(key: u64, bits: u32) -> [u32; 3] {
     let mut x = [0u32; 3];
@@ -76,11 +76,11 @@ fn untangle(x: &mut [u32; 3], bits: u32) {
     }
 }
 
-/// Bits an axis needs so that every patch of level `level` has a key, for a root grid of `root` patches.
+/// Returns the number of bits per axis of the keys of level `level`, for a root grid of `root` patches.
 #[must_use]
 pub fn bits_for(root: [i32; 3], level: usize) -> u32 {
     let widest = root.iter().copied().max().unwrap_or(1).max(1) as u32;
-    // one bit at least, so that a single root patch still has a curve
+    // at least one bit, so that a single root patch has a curve
     (u32::BITS - (widest - 1).leading_zeros()).max(1) + level as u32
 }
 

@@ -1,82 +1,81 @@
-//! Which patches of a level to refine and which to coarsen, so that proper nesting holds at all times.
+//! Selects the patches of a level to refine and to coarsen, subject to proper nesting.
 //!
-//! Neighbouring patches, diagonals included, differ by one level at most. Therefore a patch may be refined only if all
-//! its 26 neighbours exist on its level (or lie outside the domain), and the children of a patch may go only if no
-//! refined patch of the finer level touches them. A wish that nesting forbids is passed down to the coarser level, which
-//! grants it when it regrids.
+//! Neighbouring patches, including diagonal ones, differ by at most one level. A patch may be refined only if its 26
+//! neighbours exist on its level or lie outside the domain. Its children may be removed only if no refined patch of the
+//! finer level touches them. A refinement blocked by this rule is requested from the coarser level, which grants it at
+//! its next regrid.
 
+use super::Topology;
 use super::topology::octet::Octet;
-use super::topology::offset;
-use super::{Changes, Topology};
+use super::topology::{Changes, offset};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::{COARSER, direction};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What the flagging systems asked for.
+/// Refinement requests of the criteria and of finer levels.
 #[derive(Resource, Default)]
 pub struct RefineRequests {
-    /// Per row: the sectors (bit `direction(d)` of 27) that flagged cells and their buffers reach.
+    /// Sectors (bit `direction(d)` of 27) reached by marked cells and their buffers, per row.
     sectors: Vec<u32>,
-    /// Per row: its children stay for now, if it has any.
-    kept: Vec<bool>,
-    /// Per row: a finer patch nearby needs this patch refined.
+    /// `true` if existing children of the row are kept.
+    keeps: Vec<bool>,
+    /// `true` if a finer patch nearby requests the refinement of the row.
     requested: Vec<AtomicBool>,
-    /// Working space: per row, whether its children must stay.
+    /// Scratch memory: `true` if the children of the row must stay.
     required: Vec<AtomicBool>,
-    /// Rows of the finer level that stay whatever the criteria say.
-    staying: Vec<u32>,
-    /// Rows of the level that get no children, ascending.
-    closed: Vec<u32>,
+    /// Rows of the finer level that stay regardless of the criteria.
+    pinned: Vec<u32>,
+    /// Rows of the level that must not be refined, ascending.
+    unrefinable: Vec<u32>,
 }
 
 impl RefineRequests {
-    /// Makes room for `rows` rows.
+    /// Resizes the tables to `rows` rows.
     pub fn resize(&mut self, rows: usize) {
         self.sectors.resize(rows, 0);
-        self.kept.resize(rows, false);
+        self.keeps.resize(rows, false);
         self.requested.resize_with(rows, AtomicBool::default);
         self.required.resize_with(rows, AtomicBool::default);
     }
 
-    /// Forgets what stood at `row` (it has a new patch).
+    /// Clears all requests of `row`, which has a new patch.
     pub fn forget(&mut self, row: u32) {
         self.clear(&[row]);
         set(&self.requested[row as usize], false);
     }
 
-    /// Takes back what the patches `rows` asked for.
+    /// Clears the requests of the patches `rows`.
     pub fn clear(&mut self, rows: &[u32]) {
         for &row in rows {
             self.sectors[row as usize] = 0;
-            self.kept[row as usize] = false;
+            self.keeps[row as usize] = false;
         }
     }
 
-    /// Sets what the next decision about a level has to leave: own patches of the finer level that stay, and own patches of the
-    /// level that are not refined.
-    pub(crate) fn pin(&mut self, staying: Vec<u32>, mut closed: Vec<u32>) {
-        closed.sort_unstable();
-        (self.staying, self.closed) = (staying, closed);
+    /// Restricts the next decision about a level: patches of the finer level that stay, and patches not to refine.
+    pub(crate) fn pin(&mut self, pinned: Vec<u32>, mut unrefinable: Vec<u32>) {
+        unrefinable.sort_unstable();
+        (self.pinned, self.unrefinable) = (pinned, unrefinable);
     }
 
-    /// Adds to the sectors that patch `row` asks for.
+    /// Adds sectors requested by patch `row`.
     pub fn add(&mut self, row: u32, sectors: u32) {
         self.sectors[row as usize] |= sectors;
     }
 
-    /// Lets the children of the own patch `row` stay in the next decision about its level, if it has any. It refines nothing: criteria that want
-    /// more of patches that are not there than of those that are keep these with it, such that they do not come and go.
+    /// Keeps existing children of `row` in the next decision about its level, without requesting refinement.
+    /// Criteria with hysteresis use it to prevent patches from being created and removed repeatedly.
     pub fn keep(&mut self, row: u32) {
-        self.kept[row as usize] = true;
+        self.keeps[row as usize] = true;
     }
 
-    /// The sectors that patch `row` asks for.
+    /// Returns the sectors requested by patch `row`.
     pub(crate) fn sectors(&self, row: u32) -> u32 {
         self.sectors[row as usize]
     }
 
-    /// Sets the sectors that the copy `row` of another rank's patch asks for.
+    /// Sets the sectors requested by the halo patch `row`.
     pub(crate) fn replace(&mut self, row: u32, sectors: u32) {
         self.sectors[row as usize] = sectors;
     }
@@ -85,7 +84,7 @@ impl RefineRequests {
         get(&self.required[row as usize])
     }
 
-    /// Adds another rank's mark.
+    /// Adds a mark from another rank.
     pub(crate) fn require_if(&self, row: u32, marked: bool) {
         if marked {
             set(&self.required[row as usize], true);
@@ -96,29 +95,30 @@ impl RefineRequests {
         get(&self.requested[row as usize])
     }
 
-    /// Adds another rank's mark.
+    /// Adds a request from another rank.
     pub(crate) fn request_if(&self, row: u32, marked: bool) {
         if marked {
             set(&self.requested[row as usize], true);
         }
     }
 
-    /// Which patches of an octet a finer patch needs refined, as bits z y x.
+    /// Returns the patches of an octet whose refinement is requested by finer patches, as bits z y x.
     pub(crate) fn requested(&self, octet: &Octet) -> u8 {
         let marked = octet.rows(u8::MAX).filter(|&row| self.is_requested(row));
         marked.map(|row| 1 << (row - octet.first)).sum()
     }
 
-    /// Restores what [`RefineRequests::requested`] gave, of some `patches` of an octet.
-    pub(crate) fn set_requested(&self, octet: &Octet, patches: u8, wished: u8) {
+    /// Restores the result of [`RefineRequests::requested`] for some `patches` of an octet.
+    pub(crate) fn set_requested(&self, octet: &Octet, patches: u8, requested: u8) {
         for row in octet.rows(patches) {
-            let marked = wished >> (row - octet.first) & 1 == 1;
+            let marked = requested >> (row - octet.first) & 1 == 1;
             set(&self.requested[row as usize], marked);
         }
     }
 
-    /// The own patches of `level`, as positions in [`Topology::rows`], that a finer patch needs refined: kept in snapshots (as
-    /// positions in the whole level), since the next regrid of the level still honours them.
+    /// Returns the patches of `level` whose refinement is requested by finer patches, as positions in
+    /// [`Topology::rows`].
+    /// Snapshots contain them, as positions in the whole level, for the next regrid.
     #[must_use]
     pub fn nesting_requests(&self, topology: &Topology, level: usize) -> Vec<u32> {
         let rows = topology.rows(level).iter().enumerate();
@@ -127,7 +127,7 @@ impl RefineRequests {
             .collect()
     }
 
-    /// [`RefineRequests::nesting_requests`] of every level that has patches.
+    /// Returns [`RefineRequests::nesting_requests`] of every level with patches.
     #[must_use]
     pub fn all_nesting_requests(&self, topology: &Topology) -> Vec<Vec<u32>> {
         let levels = 0..=topology.finest();
@@ -136,7 +136,7 @@ impl RefineRequests {
             .collect()
     }
 
-    /// Restores what [`RefineRequests::nesting_requests`] gave.
+    /// Restores the result of [`RefineRequests::nesting_requests`].
     pub fn set_nesting_requests(&mut self, topology: &Topology, level: usize, positions: &[u32]) {
         for &n in positions {
             if let Some(&row) = topology.rows(level).get(n as usize) {
@@ -145,16 +145,16 @@ impl RefineRequests {
         }
     }
 
-    /// Whether any flagged cell or buffer reaches patch `row`, or a finer patch needs it refined.
-    fn wanted(&self, topology: &Topology, row: u32, finer_exists: bool) -> bool {
+    /// Returns `true` if a marked cell or buffer reaches patch `row`, or a finer patch requests its refinement.
+    fn wants_refinement(&self, topology: &Topology, row: u32, finer_exists: bool) -> bool {
         let around = topology.neighbours(row);
         (finer_exists && get(&self.requested[row as usize]))
             || (0..27)
                 .any(|d| around[d] >= 0 && self.sectors[around[d] as usize] >> (26 - d) & 1 == 1)
     }
 
-    /// Passes what `row` of the level wants but cannot have to the coarser patches that stand in the way.
-    fn pass_down(&self, topology: &Topology, row: u32, wanted: bool) {
+    /// Requests the refinement of coarser patches that block `row` or its buffers.
+    fn request_coarser(&self, topology: &Topology, row: u32, wanted: bool) {
         let around = topology.neighbours(row);
         let sectors = self.sectors[row as usize];
         for d in 0..27 {
@@ -167,15 +167,15 @@ impl RefineRequests {
         }
     }
 
-    /// Decides how to change the children of `level`'s patches, where one rank has them all.
+    /// Decides about the children of `level`'s patches, on a single rank.
     pub fn decide(&mut self, topology: &Topology, level: usize) -> Changes {
         self.prepare(topology, level);
         self.choose(topology, level)
     }
 
-    /// Marks which children must stay, and forgets what was wished of the coarser level.
+    /// Marks children that must stay, and clears the requests to the coarser level.
     pub(crate) fn prepare(&self, topology: &Topology, level: usize) {
-        self.require(topology, level);
+        self.mark_required(topology, level);
         if let Some(below) = level.checked_sub(1) {
             for &row in topology.rows(below).iter().chain(topology.copies(below)) {
                 set(&self.requested[row as usize], false);
@@ -183,17 +183,18 @@ impl RefineRequests {
         }
     }
 
-    /// Decides about `level`'s own patches once all marks stand; those passed down to the coarser level are set here.
+    /// Decides about the patches of `level` on this rank once all marks are complete.
+    /// Sets requests to the coarser level.
     pub(crate) fn choose(&self, topology: &Topology, level: usize) -> Changes {
         let finer_exists = topology.count(level + 1) > 0;
         let may_refine = level < topology.max_level;
         let decide = |&row: &u32| {
-            let closed = self.closed.binary_search(&row).is_ok();
-            let wanted = !closed && self.wanted(topology, row, finer_exists);
-            self.pass_down(topology, row, wanted);
+            let unrefinable = self.unrefinable.binary_search(&row).is_ok();
+            let wanted = !unrefinable && self.wants_refinement(topology, row, finer_exists);
+            self.request_coarser(topology, row, wanted);
             match topology.is_leaf(row) {
-                true if wanted && may_refine && nestable(topology, row) => Some((row, true)),
-                false if !wanted && !self.stays(row) => Some((row, false)),
+                true if wanted && may_refine && can_refine(topology, row) => Some((row, true)),
+                false if !wanted && !self.must_stay(row) => Some((row, false)),
                 _ => None,
             }
         };
@@ -213,18 +214,18 @@ impl RefineRequests {
         }
     }
 
-    /// Whether the children of `row` stay although nobody wants it refined.
-    fn stays(&self, row: u32) -> bool {
-        self.kept[row as usize] || get(&self.required[row as usize])
+    /// Returns `true` if the children of `row` stay without a request.
+    fn must_stay(&self, row: u32) -> bool {
+        self.keeps[row as usize] || get(&self.required[row as usize])
     }
 
-    /// Finds the patches of `level` whose children must stay because one of them is pinned, or a refined child is among them or
-    /// touches them.
-    fn require(&self, topology: &Topology, level: usize) {
+    /// Marks patches of `level` whose children must stay.
+    /// A child is pinned, or a refined patch is among the children or touches them.
+    fn mark_required(&self, topology: &Topology, level: usize) {
         for &row in topology.rows(level).iter().chain(topology.copies(level)) {
             set(&self.required[row as usize], false);
         }
-        for &row in &self.staying {
+        for &row in &self.pinned {
             if let Some(parent) = topology.parent(row) {
                 set(&self.required[parent as usize], true);
             }
@@ -241,7 +242,7 @@ impl RefineRequests {
     }
 }
 
-/// Marks that several tasks set to the same value need no order among them; the end of the parallel loop publishes them.
+/// Sets a mark. Concurrent tasks only set the same value; the end of the parallel loop publishes it.
 fn set(mark: &AtomicBool, value: bool) {
     mark.store(value, Ordering::Relaxed);
 }
@@ -250,12 +251,12 @@ fn get(mark: &AtomicBool) -> bool {
     mark.load(Ordering::Relaxed)
 }
 
-/// Whether all neighbours of `row` exist on its level or lie outside the domain.
-fn nestable(topology: &Topology, row: u32) -> bool {
+/// Returns `true` if all neighbours of `row` exist on its level or lie outside the domain.
+fn can_refine(topology: &Topology, row: u32) -> bool {
     !topology.neighbours(row).contains(&COARSER)
 }
 
-/// The patch of the next coarser level that covers the place of neighbour `d` of `row`.
+/// Returns the patch of the next coarser level at the place of neighbour `d` of `row`.
 pub(crate) fn coarse_neighbour(topology: &Topology, row: u32, d: usize) -> Option<u32> {
     let parent = topology.parent(row)?;
     let index = topology.index(row);

@@ -1,12 +1,11 @@
-//! A patch as an entity: its components, all small. Cell data lives in pools of fields, never in a component.
+//! A patch as an entity with small components. Cell data is stored in the pools of fields, never in a component.
 //!
-//! Every patch that a rank owns has [`Level`], [`PatchIndex`], [`PatchRow`] and [`Owner`], and [`Parent`] where the parent is on
-//! the same rank. Systems find patches by queries, `Query<(&Level, &PatchIndex, &PatchRow)>`, in any order: what is added up goes
-//! through the rows of [`Topology`](crate::mesh::Topology), which are in Hilbert order. Anyone may attach further components, by
-//! `Commands`; those of [`obeyed`](crate::mesh::obeyed) tell the engine something. Copies of other ranks' patches are no entities.
+//! Every patch on a rank has [`Level`], [`PatchIndex`], [`PatchRow`] and [`Owner`], and [`Parent`] if the parent is on
+//! the same rank. Queries such as `Query<(&Level, &PatchIndex, &PatchRow)>` visit patches in any order; sums use the
+//! rows of [`Topology`](crate::mesh::Topology), which are in Hilbert order. Systems may attach further components by
+//! `Commands`; those of [`patch_controls`](crate::mesh::patch_controls) control the engine. Halo patches are not entities.
 
 use bevy_ecs::prelude::*;
-
 pub use nestar_kernels::{CELLS, PATCH};
 
 /// Refinement level of a patch, 0 for the root grid.
@@ -17,14 +16,14 @@ pub struct Level(pub u8);
 #[derive(Component, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PatchIndex(pub [i32; 3]);
 
-/// Row of a patch in every pool and in the topology tables.
+/// Row of a patch in all pools and topology tables.
 #[derive(Component, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PatchRow(pub u32);
 
-/// The patch that this one refines; absent on level 0.
+/// The patch refined by this one; absent on level 0.
 #[derive(Component, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parent(pub Entity);
 
-/// The rank that advances a patch.
+/// The rank that owns the patch.
 #[derive(Component, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner(pub u32);

@@ -1,38 +1,40 @@
-//! Components that go with their patch: to other ranks, into snapshots, and to the children where they say so.
+//! Components that belong to a patch on any rank.
+//!
+//! They migrate with it, are saved in snapshots, and may be inherited by children.
 
 use bevy_ecs::lifecycle::HookContext;
 use bevy_ecs::prelude::*;
 use bevy_ecs::world::DeferredWorld;
 
-/// A component of patches that goes with its patch to other ranks and into snapshots. Register it with
-/// `Engine::register_carried`; components that are not registered stay behind.
+/// A component that migrates with its patch and is saved in snapshots. Register it with `Engine::register_carried`;
+/// unregistered components do not migrate.
 ///
-/// A patch keeps its components while it is refined and while its children go. They end with the patch, when its octet is
-/// removed. New patches have none but those that their parent's [`PatchComponent::inherited`] gives.
+/// A patch keeps its components while it is refined or coarsened; they are removed with the patch. A new patch has only
+/// those that [`PatchComponent::inherited`] of its parent returns.
 pub trait PatchComponent: Component + Sized {
     /// Name in snapshots: letters, digits and `_`.
     const NAME: &'static str;
-    /// Version of the bytes; count it up when they change their meaning.
+    /// Version of the bytes; increase it when their meaning changes.
     const VERSION: u32;
-    /// Whether the digest of a snapshot covers it; false for what tells how a run computes, not what.
+    /// `true` if the digest of snapshots includes it; `false` for data that does not affect results.
     const IN_DIGEST: bool = true;
 
-    /// The component as bytes, on any machine the same.
+    /// Returns the component as bytes, independent of the machine.
     fn save(&self) -> Vec<u8>;
 
-    /// What [`PatchComponent::save`] gave under the same version.
+    /// Restores the bytes of [`PatchComponent::save`] of the same version.
     ///
     /// # Errors
-    /// Why these bytes are no such component.
+    /// The reason why the bytes are invalid.
     fn load(bytes: &[u8]) -> Result<Self, String>;
 
-    /// What each child gets when the patch is refined; nothing unless this says so.
+    /// Returns the component that each child inherits at refinement, if any.
     fn inherited(&self) -> Option<Self> {
         None
     }
 }
 
-/// How the engine reaches one kind of component.
+/// Access to one kind of component.
 #[derive(Clone, Copy)]
 pub(crate) struct PatchComponentOperations {
     pub name: &'static str,
@@ -41,15 +43,15 @@ pub(crate) struct PatchComponentOperations {
     pub save: fn(&World, Entity) -> Option<Vec<u8>>,
     pub load: fn(&mut World, Entity, &[u8]) -> Result<(), String>,
     pub inherited: fn(&World, Entity) -> Option<Vec<u8>>,
-    /// The entities that have one.
+    /// Returns all entities with this component.
     pub with: fn(&World) -> Vec<Entity>,
 }
 
-/// The registered components, in the order in which plugins registered them, which is that of all ranks.
+/// Registered components in the order of registration, which is equal on all ranks.
 #[derive(Resource, Clone, Default)]
 pub(crate) struct PatchComponents {
     kinds: Vec<PatchComponentOperations>,
-    /// A component of the engine's own that somebody attached and nobody registered.
+    /// Name of an engine component that was attached without registration.
     unregistered: Option<&'static str>,
 }
 
@@ -80,7 +82,7 @@ impl PatchComponents {
         self.kinds.iter().any(|kind| kind.name == C::NAME)
     }
 
-    /// What is wrong with the components that somebody attached, if anything.
+    /// Returns the message about a component attached without registration, if there is one.
     pub fn fault(&self) -> Option<String> {
         self.unregistered.map(|name| {
             format!(
@@ -95,7 +97,7 @@ impl PatchComponents {
     }
 }
 
-/// Hook of components that the engine obeys: without registration they would be lost when their patch moves.
+/// Hook of engine components: detects attachment without registration.
 pub(super) fn require_registered<C: PatchComponent>(mut world: DeferredWorld, _: HookContext) {
     if let Some(mut carried) = world.get_resource_mut::<PatchComponents>()
         && !carried.has::<C>()
@@ -104,12 +106,12 @@ pub(super) fn require_registered<C: PatchComponent>(mut world: DeferredWorld, _:
     }
 }
 
-/// Values of carried components: by kind, a number of the patch that the ranks have agreed on and the component's bytes.
+/// Values of components: for each kind, the number of the patch, agreed by all ranks, and the bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PatchComponentValues(pub Vec<Vec<(u64, Vec<u8>)>>);
 
 impl PatchComponentValues {
-    /// What `patches` have; whole, or what their children get.
+    /// Returns the components of `patches`, or with `inherited` those of their children.
     pub fn of(world: &World, patches: &[(u64, Entity)], inherited: bool) -> Self {
         let kind = |kind: &PatchComponentOperations| {
             let read = if inherited { kind.inherited } else { kind.save };
@@ -126,7 +128,7 @@ impl PatchComponentValues {
         )
     }
 
-    /// Adds the values of `other`.
+    /// Appends the values of `other`.
     pub fn append(&mut self, other: Self) {
         self.0.resize(self.0.len().max(other.0.len()), Vec::new());
         for (own, mut more) in self.0.iter_mut().zip(other.0) {
@@ -134,10 +136,10 @@ impl PatchComponentValues {
         }
     }
 
-    /// Attaches the values to the entities that `find` names; a patch that it does not find is none of this rank's.
+    /// Attaches the values to entities; `find` returns `None` for patches of other ranks.
     ///
     /// # Errors
-    /// The component that refuses its bytes, and why.
+    /// The component whose bytes are invalid, with the reason.
     pub fn attach(
         &self,
         world: &mut World,
@@ -155,7 +157,7 @@ impl PatchComponentValues {
         Ok(())
     }
 
-    /// As bytes: each kind, after its length.
+    /// Returns the values as bytes: each kind after its length.
     pub fn to_bytes(&self) -> Vec<u8> {
         let kinds = self.0.iter().map(|values| encode(values));
         kinds
@@ -163,7 +165,7 @@ impl PatchComponentValues {
             .collect()
     }
 
-    /// What [`PatchComponentValues::to_bytes`] gave.
+    /// Decodes the bytes of [`PatchComponentValues::to_bytes`].
     pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
         let mut kinds = Vec::new();
         while !bytes.is_empty() {
@@ -174,7 +176,7 @@ impl PatchComponentValues {
     }
 }
 
-/// Values of one kind: each as the patch's number (u64, little-endian), its length (u32) and its bytes.
+/// Encodes the values of one kind: number of the patch (u64, little-endian), length (u32) and bytes.
 pub(crate) fn encode(values: &[(u64, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (patch, value) in values {
@@ -185,7 +187,7 @@ pub(crate) fn encode(values: &[(u64, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-/// What [`encode`] gave.
+/// Decodes the bytes of [`encode`].
 pub(crate) fn decode(mut bytes: &[u8]) -> Option<Vec<(u64, Vec<u8>)>> {
     let mut values = Vec::new();
     while !bytes.is_empty() {

@@ -1,58 +1,77 @@
-//! The tables that say which patch is where: rows, neighbours, parents and children, as plain arrays.
+//! Topology tables of the hierarchy: rows, neighbours, parents and children in plain arrays.
 
 use super::hilbert::{bits_for, hilbert_key};
 use bevy_ecs::prelude::*;
 use nestar_kernels::PATCH;
-use nestar_kernels::mesh::{MISSING, OUTSIDE};
+use nestar_kernels::mesh::{COARSER, MISSING, OUTSIDE};
 use rayon::prelude::*;
-use shared::{LEAF, SharedHierarchy};
+use shared_hierarchy::{LEAF, SharedHierarchy};
 
-pub(crate) mod border;
 mod links;
 pub(crate) mod octet;
-mod part;
-pub mod shared;
+pub mod shared_hierarchy;
 
-/// The box that the root grid fills.
+/// The domain, a box filled by the root grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Domain {
-    /// Root patches along each axis.
+    /// Number of root patches along each axis.
     pub root: [i32; 3],
     /// Lower edge, code length.
     pub left_edge: [f64; 3],
     /// Upper edge, code length.
     pub right_edge: [f64; 3],
-    /// Axes along which the domain is periodic.
+    /// `true` for each periodic axis.
     pub periodic: [bool; 3],
 }
 
 impl Domain {
-    /// Cells of the whole domain on `level` along each axis.
+    /// Returns the number of cells of the domain on `level` along each axis.
     #[must_use]
     pub fn cells(&self, level: usize) -> [i32; 3] {
         self.root.map(|n| (n * PATCH as i32) << level)
     }
 
-    /// Width of a cell of `level` along each axis, code length.
+    /// Returns the cell width of `level` along each axis, code length.
     #[must_use]
     pub fn cell_width(&self, level: usize) -> [f64; 3] {
         let cells = self.cells(level);
         std::array::from_fn(|a| (self.right_edge[a] - self.left_edge[a]) / f64::from(cells[a]))
     }
 
-    /// Volume of a cell of `level`, code length cubed.
+    /// Returns the cell volume of `level`, code length cubed.
     #[must_use]
     pub fn cell_volume(&self, level: usize) -> f64 {
         self.cell_width(level).iter().product()
     }
 }
 
-/// Topology of the whole hierarchy, or of this rank's part. Tables are indexed by row; a row belongs to one patch of any level.
+/// Changes of the hierarchy by a regrid of one level.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Rows to refine, in Hilbert order.
+    pub refine: Vec<u32>,
+    /// Rows whose children are removed, in Hilbert order.
+    pub coarsen: Vec<u32>,
+}
+
+/// Rows created by the latest regrid, in Hilbert order; empty if nothing has changed.
+#[derive(Resource, Default)]
+pub struct NewRows {
+    /// Level of the new patches.
+    pub level: usize,
+    /// New rows.
+    pub rows: Vec<u32>,
+    /// 1 for rows of new patches on any rank; filled only if a field is face-centred.
+    pub marks: Vec<u8>,
+}
+
+/// Topology of the hierarchy, or of the part stored on this rank. Tables are indexed by row; a row holds one patch of
+/// any level.
 ///
-/// Memory: 176 bytes a row.
+/// Memory: 176 bytes per row.
 #[derive(Resource)]
 pub struct Topology {
-    /// The box.
+    /// The domain.
     pub domain: Domain,
     /// Finest level allowed.
     pub max_level: usize,
@@ -64,12 +83,12 @@ pub struct Topology {
     entity: Vec<Entity>,
     levels: Vec<Vec<u32>>,
     free_octets: Vec<u32>,
-    /// What a rank among several knows besides.
+    /// Additional state if ranks share the hierarchy.
     sharing: Option<Box<SharedHierarchy>>,
 }
 
 impl Topology {
-    /// An empty hierarchy.
+    /// Creates an empty hierarchy.
     #[must_use]
     pub fn new(domain: Domain, max_level: usize) -> Self {
         Self {
@@ -87,106 +106,107 @@ impl Topology {
         }
     }
 
-    /// Rows that the tables hold, used or free: what pools must provide for.
+    /// Returns the number of rows of the tables, used or free: the size of all pools.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.level.len()
     }
 
-    /// Rows that the tables will hold when `coarsened` patches have lost their children and `refined` others got theirs.
+    /// Returns the number of rows after coarsening `coarsened` patches and refining `refined` ones.
     #[must_use]
     pub fn rows_with(&self, refined: usize, coarsened: usize) -> usize {
         let recycled = self.free_octets.len() + coarsened;
         self.capacity() + 8 * refined.saturating_sub(recycled)
     }
 
-    /// Rows that the root grid takes.
+    /// Returns the number of rows of the root grid.
     #[must_use]
     pub fn root_rows(&self) -> usize {
         let patches: usize = self.domain.root.iter().map(|&n| n as usize).product();
         patches.next_multiple_of(8)
     }
 
-    /// Rows of this rank's patches of `level` in Hilbert order; empty beyond the finest level.
+    /// Returns the rows of `level` on this rank in Hilbert order; empty for levels that do not exist.
     #[must_use]
     pub fn rows(&self, level: usize) -> &[u32] {
         self.levels.get(level).map_or(&[], Vec::as_slice)
     }
 
-    /// Finest level that has patches, on any rank.
+    /// Returns the finest level with patches on any rank.
     #[must_use]
     pub fn finest(&self) -> usize {
         let used = |&level: &usize| self.count(level) > 0;
         (0..=self.max_level).rev().find(used).unwrap_or(0)
     }
 
-    /// Patches of all levels and ranks.
+    /// Returns the number of patches on all levels and ranks.
     #[must_use]
     pub fn patches(&self) -> usize {
         (0..=self.max_level).map(|level| self.count(level)).sum()
     }
 
-    /// Level of a row, `None` for a free row.
+    /// Returns the level of a row; `None` for a free row.
     #[must_use]
     pub fn level(&self, row: u32) -> Option<usize> {
         usize::try_from(self.level[row as usize]).ok()
     }
 
-    /// Position of a patch on its level, in patches.
+    /// Returns the position of a patch on its level, in patches.
     #[must_use]
     pub fn index(&self, row: u32) -> [i32; 3] {
         self.index[row as usize]
     }
 
-    /// Row of the parent, if it is held here.
+    /// Returns the row of the parent, if it is stored here.
     #[must_use]
     pub fn parent(&self, row: u32) -> Option<u32> {
         u32::try_from(self.parent[row as usize]).ok()
     }
 
-    /// First of the eight consecutive rows of the children, ordered by their sides as bits z y x, if they are held here.
+    /// Returns the first of the eight consecutive rows of the children, if they are stored here.
+    /// The children are ordered by octant, bits z y x.
     #[must_use]
     pub fn first_child(&self, row: u32) -> Option<u32> {
         u32::try_from(self.first_child[row as usize]).ok()
     }
 
-    /// Whether a patch has no children.
+    /// Returns `true` if a patch has no children.
     #[must_use]
     pub fn is_leaf(&self, row: u32) -> bool {
         self.first_child[row as usize] == LEAF
     }
 
-    /// The 27 neighbours (rows or codes), the patch itself in the middle; see `nestar_kernels::mesh`.
+    /// Returns the 27 neighbours (rows or codes) with the patch itself in the middle; see `nestar_kernels::mesh`.
     #[must_use]
     pub fn neighbours(&self, row: u32) -> &[i32; 27] {
         &self.neighbours[row as usize]
     }
 
-    /// The entity of a patch.
+    /// Returns the entity of a patch.
     #[must_use]
     pub fn entity(&self, row: u32) -> Entity {
         self.entity[row as usize]
     }
 
-    /// All neighbour tables, by row.
+    /// Returns all neighbour tables, by row.
     #[must_use]
     pub fn neighbour_table(&self) -> &[[i32; 27]] {
         &self.neighbours
     }
 
-    /// All parents, by row; -1 on level 0, [`MISSING`] where they are not held.
+    /// Returns all parents, by row; -1 on level 0, [`MISSING`] if not stored here.
     #[must_use]
     pub fn parent_table(&self) -> &[i32] {
         &self.parent
     }
 
-    /// All patch indices, by row.
+    /// Returns all patch indices, by row.
     #[must_use]
     pub fn index_table(&self) -> &[[i32; 3]] {
         &self.index
     }
 
-    /// Position along the Hilbert curve of the patch's level.
+    /// Returns the position of a patch on the Hilbert curve of its level.
     #[must_use]
     pub fn key(&self, row: u32) -> u64 {
         let level = self.level[row as usize].max(0) as usize;
@@ -196,7 +216,7 @@ impl Topology {
         )
     }
 
-    /// First cell of a patch in its level's global index space.
+    /// Returns the first cell of a patch in the global index space of its level.
     #[must_use]
     pub fn origin(&self, row: u32) -> [i32; 3] {
         self.index(row).map(|i| i * PATCH as i32)
@@ -206,8 +226,8 @@ impl Topology {
         self.entity[row as usize] = entity;
     }
 
-    /// Takes eight consecutive rows, recycled where possible.
-    fn take_octet(&mut self) -> u32 {
+    /// Allocates eight consecutive rows, recycled if possible.
+    fn allocate_octet(&mut self) -> u32 {
         if let Some(octet) = self.free_octets.pop() {
             return octet * 8;
         }
@@ -222,7 +242,7 @@ impl Topology {
         first as u32
     }
 
-    fn occupy(&mut self, row: u32, level: usize, index: [i32; 3], parent: i32) {
+    fn init_row(&mut self, row: u32, level: usize, index: [i32; 3], parent: i32) {
         let r = row as usize;
         self.level[r] = level as i8;
         self.index[r] = index;
@@ -230,7 +250,7 @@ impl Topology {
         self.first_child[r] = -1;
     }
 
-    /// Makes the root grid; returns its rows, in Hilbert order.
+    /// Creates the root grid. Returns its rows in Hilbert order.
     pub fn create_root(&mut self) -> Vec<u32> {
         let root = self.domain.root;
         let bits = bits_for(root, 0);
@@ -246,10 +266,10 @@ impl Topology {
         let mut first = 0;
         for (n, (_, index)) in places.iter().enumerate() {
             if n % 8 == 0 {
-                first = self.take_octet();
+                first = self.allocate_octet();
             }
             let row = first + n as u32 % 8;
-            self.occupy(row, 0, *index, -1);
+            self.init_row(row, 0, *index, -1);
             self.levels[0].push(row);
         }
         self.link_root();
@@ -282,20 +302,20 @@ impl Topology {
         }
     }
 
-    /// Gives `row` eight children; returns the first of their rows. The caller relinks the finer level.
+    /// Creates eight children of `row`. Returns the first of their rows. The caller relinks the finer level.
     pub(crate) fn create_children(&mut self, row: u32) -> u32 {
-        let first = self.take_octet();
+        let first = self.allocate_octet();
         let level = self.level[row as usize] as usize + 1;
         let index = self.index(row);
         for c in 0..8u32 {
             let place = std::array::from_fn(|a| 2 * index[a] + (c >> a & 1) as i32);
-            self.occupy(first + c, level, place, row as i32);
+            self.init_row(first + c, level, place, row as i32);
         }
         self.first_child[row as usize] = first as i32;
         first
     }
 
-    /// Removes the children of `row`; returns the first of their rows, now free. The caller relinks the finer level.
+    /// Removes the children of `row`. Returns the first of their rows, now free. The caller relinks the finer level.
     fn remove_children(&mut self, row: u32) -> u32 {
         let first = self.first_child[row as usize];
         debug_assert!(first >= 0);
@@ -312,8 +332,8 @@ impl Topology {
         first as u32
     }
 
-    /// Gives children to the patches `refine` of `level` and takes those of `coarsen`, where no other rank shares the
-    /// hierarchy; the rows of the new ones in Hilbert order.
+    /// Refines the patches `refine` of `level` and coarsens `coarsen`, on a single rank. Returns the new rows in
+    /// Hilbert order.
     pub fn change(&mut self, level: usize, refine: &[u32], coarsen: &[u32]) -> Vec<u32> {
         for &row in coarsen {
             self.remove_children(row);
@@ -328,7 +348,7 @@ impl Topology {
         created
     }
 
-    /// Rebuilds the row list and the neighbour tables of `level` (1 or finer) from those of its parents.
+    /// Rebuilds the row list and neighbour tables of `level` (1 or finer) from those of its parents.
     pub(crate) fn relink(&mut self, level: usize) {
         let bits = bits_for(self.domain.root, level);
         let octets: Vec<[u32; 8]> = self.levels[level - 1]
@@ -339,8 +359,8 @@ impl Topology {
         let rows = octets.as_flattened().to_vec();
         let table = NeighbourTable(self.neighbours.as_mut_ptr());
         rows.par_iter().with_min_len(256).for_each(|&row| {
-            // SAFETY: both rows lie inside the table; the rows of a level are distinct, and entries of the coarser level are
-            // only read here.
+            // SAFETY: both rows lie inside the table; the rows of a level are distinct, and entries of the coarser
+            // level are only read.
             unsafe {
                 let around = table.get(self.parent[row as usize] as u32);
                 table.set(row, self.neighbours_from_parent(row, &around));
@@ -349,7 +369,7 @@ impl Topology {
         self.levels[level] = rows;
     }
 
-    /// The eight rows from `first` in Hilbert order.
+    /// Returns the eight rows from `first` in Hilbert order.
     fn ordered_octet(&self, first: u32, bits: u32) -> [u32; 8] {
         let mut octet: [(u64, u32); 8] = std::array::from_fn(|c| {
             let row = first + c as u32;
@@ -360,17 +380,17 @@ impl Topology {
     }
 }
 
-/// The neighbour tables, of which tasks write different rows side by side.
+/// The neighbour tables, for tasks that write distinct rows.
 struct NeighbourTable(*mut [i32; 27]);
 
 // SAFETY: access follows the contracts of `get` and `set`.
 unsafe impl Sync for NeighbourTable {}
 
 impl NeighbourTable {
-    /// A copy of a row.
+    /// Returns a copy of a row.
     ///
     /// # Safety
-    /// The row must lie inside the table, and nobody may write it meanwhile.
+    /// The row must lie inside the table, and nothing may write it meanwhile.
     unsafe fn get(&self, row: u32) -> [i32; 27] {
         // SAFETY: the caller's contract
         unsafe { *self.0.add(row as usize) }
@@ -379,14 +399,14 @@ impl NeighbourTable {
     /// Writes a row.
     ///
     /// # Safety
-    /// The row must lie inside the table, and nobody else may use it meanwhile.
+    /// The row must lie inside the table, and nothing else may access it meanwhile.
     unsafe fn set(&self, row: u32, neighbours: [i32; 27]) {
         // SAFETY: the caller's contract
         unsafe { *self.0.add(row as usize) = neighbours };
     }
 }
 
-/// The direction of entry `d` of a table of 27.
+/// Returns the direction of entry `d` of a table of 27.
 #[must_use]
 pub const fn offset(d: usize) -> [i32; 3] {
     [
@@ -394,4 +414,32 @@ pub const fn offset(d: usize) -> [i32; 3] {
         (d / 3 % 3) as i32 - 1,
         (d / 9) as i32 - 1,
     ]
+}
+
+impl Topology {
+    /// Replaces the rows of `level` by a part of them. Returns the old rows, to be put back later.
+    pub(crate) fn replace_rows(&mut self, level: usize, rows: Vec<u32>) -> Vec<u32> {
+        std::mem::replace(&mut self.levels[level], rows)
+    }
+
+    /// Returns the rows read by a gather for `rows` of a level, ascending.
+    /// First those of the coarser level, then those of the level including `rows`.
+    pub(crate) fn gather_rows(&self, rows: &[u32]) -> [Vec<u32>; 2] {
+        let meets_coarser = |row: &&u32| self.neighbours(**row).contains(&COARSER);
+        let coarse = rows.iter().filter(meets_coarser);
+        let parents: Vec<u32> = coarse.filter_map(|&row| self.parent(row)).collect();
+        [&parents[..], rows].map(|rows| {
+            let around = rows.iter().flat_map(|&row| self.neighbours(row));
+            let mut around: Vec<u32> = around.filter_map(|&n| u32::try_from(n).ok()).collect();
+            around.sort_unstable();
+            around.dedup();
+            around
+        })
+    }
+
+    /// Returns a bit mask of the patches of its level among the 27 around a row.
+    pub(crate) fn present_around(&self, row: u32) -> u32 {
+        let around = self.neighbours(row).iter().enumerate();
+        around.map(|(d, &n)| u32::from(n >= 0) << d).sum()
+    }
 }

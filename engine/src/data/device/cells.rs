@@ -1,22 +1,27 @@
-//! Functions of cells and faces on the device.
+//! Cell and face functions on a device: compilation at the first use, working space, launches.
 
-use super::functions::Skeleton;
-use crate::data::Element;
-use crate::data::cells::{CellJob, CellMap, CellMark, CellSource, CellValue};
-use crate::data::conserve::{FaceMap, FluxJob};
+use super::DevicePool;
+use crate::data::cell_args::{CellJob, CellMap, CellMark, CellSource, CellValue};
+use crate::data::criteria::CriteriaList;
+use crate::data::field_spec::Element;
 use crate::data::level::LevelView;
-use crate::data::pool::{Field, Pool};
+use crate::data::list_text::FAULT;
+use crate::data::pool::{BankTime, CellLauncher, Field, Pool};
+use crate::data::quantities::{Placing, Structures};
 use crate::data::storage::Storage;
+use crate::data::update::{FaceMap, FluxJob};
 use crate::device::parallel::lock;
-use crate::device::{Buffer, DeviceError, DeviceSpan};
+use crate::device::{Buffer, DeviceError, DeviceSpan, Kernel, LaunchShape, ReusableBuffer};
 use crate::in_precision;
-use nestar_device::{Address, CellFn, CellState, Number, Precise};
+use nestar_device::{Address, CellFn, CellState, Lane, Number, Parameter, Precise};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::device::{
     CONSERVE, MAP, MARK, REDUCE, SkeletonFunction, WINDOW, WRITE_BACK,
 };
 use nestar_kernels::mesh::parameters::{CellInput, CellParameters, FluxParameters};
 use nestar_kernels::mesh::subcycle::SubcycleRound;
+use nestar_kernels::mesh::{self, fault_place};
+use std::sync::Arc;
 
 const MAPS: Skeleton = (&[MAP, WRITE_BACK], &["cells_map", "cells_write_back"]);
 const FLOWS: Skeleton = (
@@ -25,9 +30,9 @@ const FLOWS: Skeleton = (
 );
 const REDUCTIONS: Skeleton = (&[REDUCE], &["cells_largest", "cells_sum"]);
 const WINDOWS: Skeleton = (&[WINDOW], &["cells_window"]);
-pub(super) const MARKS: Skeleton = (&[MARK], &["cells_mark"]);
+const MARKS: Skeleton = (&[MARK], &["cells_mark"]);
 
-/// The function of a job.
+/// Returns the function of a job.
 fn of_job<'a, M: CellFn>(job: &CellJob<'a, M>) -> SkeletonFunction<'a> {
     match job.numbers {
         Some(numbers) => SkeletonFunction::WithInputs(M::ITEM, numbers.text()),
@@ -35,25 +40,36 @@ fn of_job<'a, M: CellFn>(job: &CellJob<'a, M>) -> SkeletonFunction<'a> {
     }
 }
 
-/// A function of a cell.
+/// Returns a cell function.
 fn of_cell<M: CellFn>() -> SkeletonFunction<'static> {
     SkeletonFunction::Cell(M::ITEM, M::REACH)
 }
 
-/// What a launch is told beside the job.
+/// Options of a launch besides the job.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LaunchOptions {
     pub negate: bool,
     pub buffer: i32,
-    /// Address of words: the largest key; then sums or sectors; then blocks.
+    /// Address of the result words: the largest key, then sums or sectors, then blocks.
     pub words: u64,
-    /// Of a map: where the results go, 0: into the first field itself; their rows' components, and the bytes that mark changes.
+    /// Address of the results of an update; 0 to overwrite the first field.
     pub out: u64,
     pub out_components: i32,
     pub stale: u64,
 }
 
-impl<F: Field> Pool<F> {
+/// Threads per block.
+const THREADS: u32 = 128;
+
+/// Sources and names of the kernels of a skeleton.
+pub(super) type Skeleton = (&'static [&'static str], &'static [&'static str]);
+
+/// Largest number of bytes of shared memory that skeletons declare themselves.
+const DECLARED: usize = 1024;
+/// Blocks per multiprocessor for gathers into global memory.
+const GATHERING: usize = 4;
+
+impl<F: Field> CellLauncher<'_, F> {
     /// Launches kernel `n` of a skeleton over the rows of a level.
     fn launch_cells<M: CellFn>(
         &self,
@@ -67,7 +83,7 @@ impl<F: Field> Pool<F> {
         self.launch_with(skeleton, n, job, job.level.rows().len(), input)
     }
 
-    /// Launches kernel `n` of a skeleton over so many rows.
+    /// Launches kernel `n` of a skeleton over `rows` rows.
     pub(super) fn launch_with<M: CellFn>(
         &self,
         skeleton: Skeleton,
@@ -76,7 +92,7 @@ impl<F: Field> Pool<F> {
         rows: usize,
         mut input: CellInput<Number>,
     ) -> Result<(), DeviceError> {
-        let (pool, function) = (self.device(), of_job(job));
+        let (pool, function) = (self.pool.device(), of_job(job));
         let kernel = pool.kernel_for(function, skeleton, n)?;
         if let Some(numbers) = job.numbers {
             input.given = pool.structures(numbers.structures())?.into();
@@ -99,7 +115,7 @@ impl<F: Field> Pool<F> {
         CellInput {
             fields,
             components,
-            view: self.view(tables, level.topology, number),
+            view: self.pool.view(tables, level.topology, number),
             blocks: (order.words + 8 * (1 + count as u64)).into(),
             out: order.out.into(),
             out_components: order.out_components,
@@ -128,17 +144,17 @@ impl<F: Field> Pool<F> {
         }
     }
 
-    /// Where the present states of this field and of others stand, and how many components each has.
+    /// Returns addresses and component counts of the present states of this field and of `others`.
     fn read_fields(
         &self,
         others: &[&dyn CellSource],
         level: usize,
     ) -> ([Address<Number>; 4], [i32; 4]) {
         let (mut fields, mut components) = ([Address::NONE; 4], [0; 4]);
-        let all = std::iter::once(self as &dyn CellSource).chain(others.iter().copied());
+        let all = std::iter::once(self.pool as &dyn CellSource).chain(others.iter().copied());
         for (n, source) in all.enumerate() {
             let Storage::Device(pool) = source.values() else {
-                panic!("all fields of a function live on the device");
+                panic!("all fields of a function are on the device");
             };
             fields[n] = pool.bank(source.present_bank(level)).into();
             components[n] = source.count() as i32;
@@ -146,20 +162,20 @@ impl<F: Field> Pool<F> {
         (fields, components)
     }
 
-    /// As `map_cells`; results of a function of a cell's surroundings wait beside the bank until all are made. The first cell, as
-    /// attempts number them, that would not be sound.
-    pub(in crate::data) fn map_on_device<M: CellMap>(
+    /// As `map_cells`. If the function reads neighbouring cells, results are buffered until all are computed.
+    /// Returns the number of the first cell whose state would be unphysical.
+    pub(in crate::data) fn map<M: CellMap>(
         &self,
         job: &CellJob<M>,
     ) -> Result<Option<u32>, DeviceError> {
-        let (pool, rows) = (self.device(), job.level.rows().len());
+        let (pool, rows) = (self.pool.device(), job.level.rows().len());
         let waits = M::REACH > 0;
         let mut words = lock(&pool.words);
         let words = pool.for_rows(&mut words, of_cell::<M>(), rows)?;
         let order = LaunchOptions {
             words: words.address(),
             out: if waits { pool.results.address() } else { 0 },
-            out_components: self.components() as i32,
+            out_components: self.pool.components() as i32,
             stale: pool.stale(),
             ..LaunchOptions::default()
         };
@@ -170,24 +186,24 @@ impl<F: Field> Pool<F> {
         self.first_unphysical(words)
     }
 
-    /// The first cell that the launches with these words have left as it was, as it would not be sound.
+    /// Returns the first cell that the launches with these words left unchanged because its state would be unphysical.
     fn first_unphysical(&self, words: &Buffer<u64>) -> Result<Option<u32>, DeviceError> {
-        if self.spec.states.is_none() {
+        if self.pool.spec.states.is_none() {
             return Ok(None);
         }
         let mut left = [0];
-        self.device().device.download(words, 0, &mut left)?;
+        self.pool.device().device.download(words, 0, &mut left)?;
         let left: SubcycleRound = bytemuck::cast(left);
         Ok((left.failed != 0).then(|| u32::MAX - left.failed))
     }
 
-    /// The results that wait for a cell.
-    pub(in crate::data) fn pending_result_on_device<R: Element>(
+    /// Returns the buffered result of a cell.
+    pub(in crate::data) fn pending_result<R: Element>(
         &self,
         row: u32,
         cell: usize,
     ) -> Result<Vec<f64>, DeviceError> {
-        let pool = self.device();
+        let pool = self.pool.device();
         let bytes = pool.row_bytes();
         let mut values = vec![0u8; bytes];
         let there = DeviceSpan::of(pool.results.address() + row as u64 * bytes as u64, bytes);
@@ -199,7 +215,7 @@ impl<F: Field> Pool<F> {
     }
 
     /// As `map_of`.
-    pub(in crate::data) fn map_of_on_device<M: CellMap, G: Field>(
+    pub(in crate::data) fn map_of<M: CellMap, G: Field>(
         &self,
         source: &Pool<G>,
         job: &CellJob<M>,
@@ -208,20 +224,23 @@ impl<F: Field> Pool<F> {
         let mut words = lock(&pool.words);
         let order = LaunchOptions {
             words: pool.for_rows(&mut words, of_cell::<M>(), rows)?.address(),
-            out: self.device().bank(self.current(job.level.clock.level)),
-            out_components: self.components() as i32,
-            stale: self.device().stale(),
+            out: self
+                .pool
+                .device()
+                .bank(self.pool.current(job.level.clock.level)),
+            out_components: self.pool.components() as i32,
+            stale: self.pool.device().stale(),
             ..LaunchOptions::default()
         };
-        source.launch_cells(MAPS, 0, job, order)
+        CellLauncher { pool: source }.launch_cells(MAPS, 0, job, order)
     }
 
     /// As `fluxes`.
-    pub(in crate::data) fn flow_on_device<M: FaceMap>(
+    pub(in crate::data) fn fluxes<M: FaceMap>(
         &self,
-        flow: &FluxJob<M>,
+        job: &FluxJob<M>,
     ) -> Result<Option<u32>, DeviceError> {
-        let (pool, level) = (self.device(), &flow.level);
+        let (pool, level) = (self.pool.device(), &job.level);
         let function = SkeletonFunction::Face(M::ITEM, M::REACH, M::Result::<f64>::COUNT);
         let rows = level.rows().len();
         let mut words = lock(&pool.words);
@@ -236,8 +255,8 @@ impl<F: Field> Pool<F> {
         for n in 0..FLOWS.1.len() {
             let kernel = pool.kernel_for(function, FLOWS, n)?;
             in_precision!(pool.precision(), R => {
-                let given = flow.given.precise::<R>();
-                let mut parameters = self.flux_parameters(flow, order, given);
+                let given = job.given.precise::<R>();
+                let mut parameters = self.flux_parameters(job, order, given);
                 pool.start(&kernel, function, rows, &mut parameters)?;
             });
         }
@@ -246,58 +265,59 @@ impl<F: Field> Pool<F> {
 
     fn flux_parameters<M: FaceMap, P>(
         &self,
-        flow: &FluxJob<M>,
+        job: &FluxJob<M>,
         order: LaunchOptions,
         given: P,
     ) -> FluxParameters<Number, P> {
-        let clock = &flow.level.clock;
-        let mut input = self.cell_input(&flow.level, &[], order);
-        let (tables, topology) = (flow.level.on_device(), flow.level.topology);
-        let before = self.flux_state(clock.level, flow.adds);
-        input.view = self.view_at(tables, topology, clock.level, before);
+        let clock = &job.level.clock;
+        let mut input = self.cell_input(&job.level, &[], order);
+        let (tables, topology) = (job.level.on_device(), job.level.topology);
+        let before = self.pool.flux_state(clock.level, job.adds);
+        input.view = self.pool.view_at(tables, topology, clock.level, before);
         FluxParameters {
             input,
-            registers: self.device().flux_view(clock.level, flow.adds),
+            registers: self.pool.device().flux_view(clock.level, job.adds),
             rate: clock.cell_width.map(|width| clock.dt / width),
             dt: clock.dt,
-            adds: flow.adds,
+            adds: job.adds,
             given,
         }
     }
 
-    /// As `window`.
-    /// A row with its ghost cells, of the state that stands in a bank, at its time.
-    pub(in crate::data) fn window_on_device<R: Element>(
+    /// Gathers a row with its ghost cells, for the state in a bank at its time, as `window`.
+    pub(in crate::data) fn window<R: Element>(
         &self,
         level: &LevelView,
         row: u32,
         layers: usize,
-        at: (usize, f64),
+        at: BankTime,
     ) -> Result<Vec<R>, DeviceError> {
-        let (pool, function) = (self.device(), SkeletonFunction::Window(layers));
+        let (pool, function) = (self.pool.device(), SkeletonFunction::Window(layers));
         let values = function.block_values(&pool.text);
         let mut words = lock(&pool.words);
-        let kept = (values * pool.value_bytes()).div_ceil(8);
-        // the row itself stands behind what comes out
-        let words = pool.zeroed(&mut words, function, [kept + 1, 1], 0)?;
-        pool.device.upload(words, kept, &[u64::from(row)])?;
+        let result_words = (values * pool.value_bytes()).div_ceil(8);
+        // the row number is stored after the results
+        let words = pool.zeroed(&mut words, function, [result_words + 1, 1], 0)?;
+        pool.device.upload(words, result_words, &[u64::from(row)])?;
         let order = LaunchOptions {
             out: words.address(),
             ..LaunchOptions::default()
         };
         let mut input = self.cell_input(level, &[], order);
-        input.view = self.view_at(level.on_device(), level.topology, level.clock.level, at);
-        (input.rows, input.count) = ((words.address() + 8 * kept as u64).into(), 1);
-        input.blocks = (words.address() + 8 * (kept + 1) as u64).into();
+        input.view = self
+            .pool
+            .view_at(level.on_device(), level.topology, level.clock.level, at);
+        (input.rows, input.count) = ((words.address() + 8 * result_words as u64).into(), 1);
+        input.blocks = (words.address() + 8 * (result_words + 1) as u64).into();
         let kernel = pool.kernel_for(function, WINDOWS, 0)?;
         let given: [R; 0] = [];
         pool.start(&kernel, function, 1, &mut CellParameters { input, given })?;
-        let mut found = vec![0u64; kept];
+        let mut found = vec![0u64; result_words];
         pool.device.download(words, 0, &mut found)?;
         Ok(bytemuck::cast_slice(&found)[..values].to_vec())
     }
 
-    pub(in crate::data) fn largest_on_device<M: CellValue>(
+    pub(in crate::data) fn largest<M: CellValue>(
         &self,
         job: &CellJob<M>,
         negate: bool,
@@ -306,19 +326,19 @@ impl<F: Field> Pool<F> {
             negate,
             ..LaunchOptions::default()
         };
-        let found = self.found::<M, u64>((REDUCTIONS, 0), job, order, 0, 1)?;
+        let found = self.launch_and_fetch::<M, u64>(REDUCTIONS, 0, job, order, 0, 1)?;
         Ok(found.first().copied().unwrap_or(0))
     }
 
-    pub(in crate::data) fn sums_on_device<M: CellValue>(
+    pub(in crate::data) fn sums<M: CellValue>(
         &self,
         job: &CellJob<M>,
     ) -> Result<Vec<f64>, DeviceError> {
         let count = job.level.rows().len();
-        self.found::<M, f64>((REDUCTIONS, 1), job, LaunchOptions::default(), 1, count)
+        self.launch_and_fetch::<M, f64>(REDUCTIONS, 1, job, LaunchOptions::default(), 1, count)
     }
 
-    pub(in crate::data) fn sectors_on_device<M: CellMark>(
+    pub(in crate::data) fn sectors<M: CellMark>(
         &self,
         job: &CellJob<M>,
         buffer: usize,
@@ -328,19 +348,20 @@ impl<F: Field> Pool<F> {
             ..LaunchOptions::default()
         };
         let count = job.level.rows().len();
-        self.found::<M, u32>((MARKS, 0), job, order, 1, count)
+        self.launch_and_fetch::<M, u32>(MARKS, 0, job, order, 1, count)
     }
 
-    /// Launches a kernel of a skeleton and fetches the `count` values that it leaves from word `first` on.
-    fn found<M: CellFn, T: bytemuck::Pod>(
+    /// Launches a kernel of a skeleton and fetches its `count` results from word `first` on.
+    fn launch_and_fetch<M: CellFn, T: bytemuck::Pod>(
         &self,
-        (skeleton, n): (Skeleton, usize),
+        skeleton: Skeleton,
+        n: usize,
         job: &CellJob<M>,
         order: LaunchOptions,
         first: usize,
         count: usize,
     ) -> Result<Vec<T>, DeviceError> {
-        let (pool, rows) = (self.device(), job.level.rows().len());
+        let (pool, rows) = (self.pool.device(), job.level.rows().len());
         let mut words = lock(&pool.words);
         let words = pool.for_rows(&mut words, of_cell::<M>(), rows)?;
         let order = LaunchOptions {
@@ -352,4 +373,192 @@ impl<F: Field> Pool<F> {
         pool.device.download(words, first, &mut found)?;
         Ok(bytemuck::cast_slice(&found)[..count].to_vec())
     }
+
+    /// As `marked_by`; also returns the message about a formula that is not a number.
+    pub(in crate::data) fn sectors_by(
+        &self,
+        level: &LevelView,
+        buffer: usize,
+        marks: &CriteriaList,
+    ) -> Result<(Vec<u32>, Option<String>), DeviceError> {
+        let (pool, count) = (self.pool.device(), level.rows().len());
+        let function = SkeletonFunction::List(marks.text());
+        let mut words = lock(&pool.words);
+        let sectors = FAULT_WORDS + count.div_ceil(2);
+        let words = pool.zeroed(&mut words, function, [sectors, count], FAULT_WORDS)?;
+        let order = LaunchOptions {
+            buffer: buffer as i32,
+            ..LaunchOptions::default()
+        };
+        let mut input = self.cell_input(level, &[], order);
+        let address = |word: usize| words.address() + 8 * word as u64;
+        // faults of rules and formulas are fetched together with the sectors
+        input.view.fault = address(0).into();
+        input.sectors = address(FAULT_WORDS).into();
+        input.blocks = address(sectors).into();
+        input.given = pool.structures(&marks.written.structures)?.into();
+        let kernel = pool.kernel_for(function, MARKS, 0)?;
+        in_precision!(pool.precision(), R => {
+            let given: [R; 0] = [];
+            pool.start(&kernel, function, count, &mut CellParameters { input, given })?;
+        });
+        let mut found = vec![0u64; sectors];
+        pool.device.download(words, 0, &mut found)?;
+        let found: &[u32] = bytemuck::cast_slice(&found);
+        let fault = found
+            .first_chunk()
+            .and_then(|fault| self.explain(marks, fault));
+        Ok((found[2 * FAULT_WORDS..][..count].to_vec(), fault))
+    }
+
+    /// Returns the message of a fault: of a quantity of the list or of a boundary rule.
+    fn explain(&self, marks: &CriteriaList, fault: &[u32; mesh::FAULT_WORDS]) -> Option<String> {
+        let Some(n) = fault[0].checked_sub(FAULT) else {
+            return self.pool.device().explain(fault);
+        };
+        let mut numbers = marks.list.iter().flat_map(|mark| &mark.of);
+        let (place, time) = fault_place(fault);
+        numbers.nth(n as usize)?.fault(place, time)
+    }
 }
+
+impl DevicePool {
+    /// Returns kernel `n` of a skeleton for a function, compiled at its first use.
+    pub(super) fn kernel_for(
+        &self,
+        function: SkeletonFunction,
+        (texts, names): Skeleton,
+        n: usize,
+    ) -> Result<Kernel, DeviceError> {
+        let mut known = lock(&self.functions);
+        let key = function.key();
+        if let Some(kernel) = known.get(&(names[0], names[n], key.clone())) {
+            return Ok(kernel.clone());
+        }
+        let texts = function.texts(self.gathers_in_shared(function), texts);
+        let source = self.text.program(&function.items(), &texts);
+        let module = self.device.compile("cells", &source)?;
+        for &name in names {
+            known.insert((names[0], name, key.clone()), module.kernel(name)?);
+        }
+        Ok(known[&(names[0], names[n], key)].clone())
+    }
+
+    /// Returns the bytes of a block with ghost cells as read by the function.
+    fn block_bytes(&self, function: SkeletonFunction) -> usize {
+        function.block_values(&self.text) * self.value_bytes()
+    }
+
+    fn gathers_in_shared(&self, function: SkeletonFunction) -> bool {
+        let room = self.device.limits().shared_per_block as usize;
+        self.block_bytes(function) + DECLARED <= room
+    }
+
+    /// Returns the blocks of a launch over `rows` rows, and the words per block for gathers in global memory.
+    fn blocks(&self, function: SkeletonFunction, rows: usize) -> (usize, usize) {
+        if self.gathers_in_shared(function) {
+            return (rows, 0);
+        }
+        let most = GATHERING * self.device.limits().multiprocessors as usize;
+        (rows.min(most), self.block_bytes(function).div_ceil(8))
+    }
+
+    /// Returns working space for a launch over `rows` rows: a zeroed word, one word per row, then gather blocks.
+    pub(super) fn for_rows<'a>(
+        &self,
+        words: &'a mut ReusableBuffer<u64>,
+        function: SkeletonFunction,
+        rows: usize,
+    ) -> Result<&'a Buffer<u64>, DeviceError> {
+        self.zeroed(words, function, [1 + rows, rows], 1)
+    }
+
+    /// Returns working space with `first` words, the first `zeros` of them zeroed, and gather blocks for `rows` rows.
+    pub(super) fn zeroed<'a>(
+        &self,
+        words: &'a mut ReusableBuffer<u64>,
+        function: SkeletonFunction,
+        [first, rows]: [usize; 2],
+        zeros: usize,
+    ) -> Result<&'a Buffer<u64>, DeviceError> {
+        let (blocks, each) = self.blocks(function, rows);
+        let words = words.provide(&self.device, first + blocks * each)?;
+        self.device.fill_zero(words, 0..zeros)?;
+        Ok(words)
+    }
+
+    /// Launches a kernel for a function over `rows` rows, after uploading the tables among the parameters.
+    pub(super) fn start<P: Parameter>(
+        &self,
+        kernel: &Kernel,
+        function: SkeletonFunction,
+        rows: usize,
+        parameters: &mut P,
+    ) -> Result<(), DeviceError> {
+        kernel.count_work(rows * CELLS, rows * self.row_bytes());
+        let (blocks, words) = self.blocks(function, rows);
+        let in_shared = if words > 0 {
+            0
+        } else {
+            self.block_bytes(function)
+        };
+        let shape = LaunchShape {
+            shared: in_shared as u32,
+            ..LaunchShape::of(blocks, THREADS)
+        };
+        self.with_tables(|place| parameters.bind(place))?;
+        self.device.launch(kernel, shape, parameters)
+    }
+
+    /// Calls `bind` with a function that returns the device address of a table.
+    fn with_tables<T>(&self, bind: impl FnOnce(&mut Placing) -> T) -> Result<T, DeviceError> {
+        let mut failed = None;
+        let bound = bind(&mut |values| {
+            self.table_address(values).unwrap_or_else(|error| {
+                failed = Some(error);
+                0
+            })
+        });
+        failed.map_or(Ok(bound), Err)
+    }
+
+    /// Returns the device address of the parameter structures of a list, uploaded with their tables at the first use.
+    pub(super) fn structures(&self, list: &Structures) -> Result<u64, DeviceError> {
+        if list.is_empty() {
+            return Ok(0);
+        }
+        let bytes = self.with_tables(|place| list.bytes(self.precision, place))?;
+        let mut there = lock(&self.structures);
+        if let Some((_, buffer)) = there.iter().find(|(known, _)| *known == bytes) {
+            return Ok(buffer.address());
+        }
+        let buffer = self.device.buffer::<u8>(bytes.len())?;
+        self.device.upload(&buffer, 0, &bytes)?;
+        let address = buffer.address();
+        there.push((bytes, buffer));
+        Ok(address)
+    }
+
+    /// Returns the device address of a table, uploaded at the first use.
+    fn table_address(&self, values: &Arc<[f64]>) -> Result<u64, DeviceError> {
+        let mut placed = lock(&self.tables);
+        if let Some((_, there)) = placed.iter().find(|(known, _)| Arc::ptr_eq(known, values)) {
+            return Ok(there.address());
+        }
+        // drop tables that are no longer used
+        placed.retain(|(known, _)| Arc::strong_count(known) > 1);
+        let there = self
+            .device
+            .buffer::<u8>((values.len() * self.value_bytes()).max(1))?;
+        in_precision!(self.precision, R => {
+            let values: Vec<R> = values.iter().map(|v| R::lit(*v)).collect();
+            self.device.upload(&there, 0, bytemuck::cast_slice::<R, u8>(&values))?;
+        });
+        let address = there.address();
+        placed.push((values.clone(), there));
+        Ok(address)
+    }
+}
+
+/// Words of the fault record, stored before the sectors.
+const FAULT_WORDS: usize = mesh::FAULT_WORDS.div_ceil(2);

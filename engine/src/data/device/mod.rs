@@ -1,23 +1,17 @@
-//! A field on a device: its banks, its flux registers, and the engine's operations as kernels.
+//! Fields on a device: banks, flux registers, and the operators of the engine as kernels.
 
-mod attempts;
-mod cells;
-mod functions;
-mod list;
-mod operations;
-mod pool;
+pub(super) mod cells;
+mod operators;
 mod registers;
-mod staging;
+mod subcycle;
 mod topology;
-mod totals;
 mod transfer;
 
 pub use registers::RegisterView;
 pub use topology::DeviceTopology;
 
 use super::Precision;
-use super::element::Element;
-use super::spec::{Correct, FieldSpec};
+use super::field_spec::{Correct, Element, FieldSpec};
 use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module, ReusableBuffer};
 use nestar_device::{Item, Number};
 use nestar_kernels::mesh::device::{
@@ -26,20 +20,20 @@ use nestar_kernels::mesh::device::{
 use nestar_kernels::mesh::parameters::{GatherView, RepairedCells};
 use nestar_kernels::mesh::{Boundaries, FAULT_WORDS, FaceRule, RuleFault};
 use registers::DeviceRegisters;
-use staging::Staging;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use transfer::Staging;
 
-/// What a gather on a level reads.
+/// Inputs of a gather on a level.
 pub type DeviceView = GatherView<Number>;
 
-/// The message of a fault beyond a face of the domain; `None` if the words name none.
+/// Returns the message of a fault at a domain boundary; `None` if the words record none.
 type Explain = dyn Fn(&[u32; FAULT_WORDS]) -> Option<String> + Send + Sync;
 
-/// A table, and where its values stand on the device.
+/// A table with its copy on the device.
 type Placed = (Arc<[f64]>, Buffer<u8>);
 
-/// The engine's kernels for one field.
+/// Kernels of the operators of one field.
 struct FieldKernels {
     prolong: Kernel,
     restrict: Kernel,
@@ -68,10 +62,10 @@ impl FieldKernels {
     }
 }
 
-/// A pool's values on a device: banks of rows `[component][8][8][8]`, each one stretch of addresses that never changes.
+/// Values of a pool on a device: banks of rows `[component][8][8][8]`, each with a constant address.
 ///
-/// Every kernel of the engine that changes a row sets its byte in `stale`; who keeps values derived from rows clears it. For
-/// a kernel of one's own that does not, [`Pool::mark_all_changed`](super::Pool::mark_all_changed) stands for all rows.
+/// Kernels of the engine set the byte in `stale` of every row that they change; code that caches derived values clears
+/// it. After kernels that do not, call [`Pool::mark_all_changed`](super::Pool::mark_all_changed).
 pub struct DevicePool {
     device: Device,
     precision: Precision,
@@ -80,32 +74,32 @@ pub struct DevicePool {
     explain: Box<Explain>,
     banks: Vec<Growable<u8>>,
     stale: Growable<u8>,
-    /// `[row]`: whether the patch is new, for the interpolation of faces under way.
+    /// Marks new patches during the prolongation of faces, `[row]`.
     fresh: Buffer<u8>,
-    fault: Buffer<u32>,
-    mended: Buffer<RepairedCells>,
-    /// Where coarse-fine faces are corrected.
+    pub(super) fault: Buffer<u32>,
+    repaired: Buffer<RepairedCells>,
+    /// Flux registers, if the field is flux-corrected.
     registers: Option<DeviceRegisters>,
     kernels: FieldKernels,
-    /// Kernels for functions of cells and faces, by their skeleton, their name and what tells the function from others.
+    /// Kernels of cell and face functions, by skeleton, kernel name and function key.
     functions: Mutex<BTreeMap<(&'static str, &'static str, String), Kernel>>,
     /// Tables among the parameters of functions.
     tables: Mutex<Vec<Placed>>,
-    /// Structures of parameters of lists, by their bytes.
+    /// Parameter structures of lists, by their bytes.
     structures: Mutex<Vec<(Vec<u8>, Buffer<u8>)>>,
-    /// Results of maps that read the states around cells, row by row; made at the first use.
+    /// Results of updates that read neighbouring cells, by row; allocated at the first use.
     results: Growable<u8>,
-    /// Working space of functions of cells.
+    /// Scratch memory of cell functions.
     words: Mutex<ReusableBuffer<u64>>,
     staging: Mutex<Option<Staging>>,
-    /// Working space of the totals.
+    /// Scratch memory of the totals.
     sums: Mutex<ReusableBuffer<f64>>,
     rows: usize,
     most_rows: usize,
 }
 
 impl DevicePool {
-    /// An empty pool for the field `spec` on `levels` levels, with the rules `boundaries`; its kernels are compiled here.
+    /// Creates an empty pool for the field `spec` with boundary conditions `boundaries`, and compiles its kernels.
     ///
     /// # Errors
     /// A boundary rule works on the host only; a kernel does not compile; the device refuses.
@@ -145,7 +139,7 @@ impl DevicePool {
             stale: device.growable(most_rows)?,
             fresh: device.buffer(0)?,
             fault: device.buffer(FAULT_WORDS)?,
-            mended: device.buffer(1)?,
+            repaired: device.buffer(1)?,
             registers: (spec.correct == Correct::Fluxes)
                 .then(|| DeviceRegisters::new(device, &module, values, levels, most_rows))
                 .transpose()?,
@@ -162,61 +156,61 @@ impl DevicePool {
         })
     }
 
-    /// The device.
+    /// Returns the device.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Precision of the values.
+    /// Returns the precision of the values.
     #[must_use]
     pub fn precision(&self) -> Precision {
         self.precision
     }
 
-    /// Number of components.
+    /// Returns the number of components.
     #[must_use]
     pub fn components(&self) -> usize {
         self.components
     }
 
-    /// Rows that each bank holds.
+    /// Returns the number of rows in each bank.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Rows that the device's memory could hold at most: how far what goes along with the rows must be able to grow.
+    /// Returns the largest number of rows that fit in device memory: the address range to reserve for data per row.
     #[must_use]
     pub fn most_rows(&self) -> usize {
         self.most_rows
     }
 
-    /// Address of a bank, `[row][component][8][8][8]`.
+    /// Returns the address of a bank, `[row][component][8][8][8]`.
     #[must_use]
     pub fn bank(&self, bank: usize) -> u64 {
         self.banks[bank].address()
     }
 
-    /// Bytes of the flux registers.
+    /// Returns the memory of the flux registers, bytes.
     #[must_use]
     pub fn register_bytes(&self) -> usize {
         self.registers.as_ref().map_or(0, DeviceRegisters::bytes)
     }
 
-    /// Address of the bytes, one a row, that say whether a row has changed since somebody cleared them.
+    /// Returns the address of the change marks, one byte per row, set since they were last cleared.
     #[must_use]
     pub fn stale(&self) -> u64 {
         self.stale.address()
     }
 
-    /// Where the fluxes through the coarse-fine faces of `level` go.
+    /// Returns where a step of `level` records the fluxes through coarse-fine faces.
     #[must_use]
     pub fn register_view(&self, level: usize) -> RegisterView {
         self.flux_view(level, false)
     }
 
-    /// The same; or where they are added to those of the step.
+    /// As [`DevicePool::register_view`]; with `adds`, fluxes are added to those of the step.
     #[must_use]
     pub fn flux_view(&self, level: usize, adds: bool) -> RegisterView {
         let registers = self.registers.as_ref();
@@ -227,7 +221,7 @@ impl DevicePool {
         self.precision.bytes()
     }
 
-    /// Values of a component in a row.
+    /// Returns the number of values of a component in a row.
     fn values(&self) -> usize {
         self.text.shape.values()
     }
@@ -240,14 +234,14 @@ impl DevicePool {
         self.row_values() * self.value_bytes()
     }
 
-    /// Bytes of device memory in use.
+    /// Returns the device memory in use, bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let banks: usize = self.banks.iter().map(Growable::bytes).sum();
         banks + self.results.bytes() + self.stale.bytes() + self.register_bytes()
     }
 
-    /// Makes room for the results of maps in `rows` rows.
+    /// Allocates the result buffer for `rows` rows.
     pub(super) fn provide_results(&mut self, rows: usize) -> Result<(), DeviceError> {
         self.results.grow(rows * self.row_bytes())
     }
@@ -255,7 +249,7 @@ impl DevicePool {
     /// Grows to `rows` rows.
     ///
     /// # Errors
-    /// The device's memory does not suffice.
+    /// The memory of the device does not suffice.
     pub fn grow(&mut self, rows: usize) -> Result<(), DeviceError> {
         if rows > self.rows {
             let bytes = self.row_bytes();
@@ -271,14 +265,14 @@ impl DevicePool {
         Ok(())
     }
 
-    /// A program whose skeletons see levels of this field: the text of `items` and of everything that the gather needs, the
-    /// language of skeletons, namespaces `field` and `mesh`, then the given texts.
+    /// Returns the source of a program for this field: `items`, everything that gathers need in the namespaces `field`
+    /// and `mesh`, then `skeletons`.
     #[must_use]
     pub fn program(&self, items: &[&'static Item], skeletons: &[&str]) -> String {
         self.text.program(items, skeletons)
     }
 
-    /// What a boundary rule has found wrong, in its own words; waits for the device, unless no face has a rule.
+    /// Returns the message of a boundary rule that has failed. Waits for the device if any face has a rule.
     ///
     /// # Errors
     /// The device fails.
@@ -292,7 +286,7 @@ impl DevicePool {
         Ok(self.explain(&words))
     }
 
-    /// The message of a fault beyond a face; `None` if the words name none.
+    /// Returns the message of a fault at a domain boundary; `None` if the words record none.
     #[must_use]
     pub fn explain(&self, words: &[u32; FAULT_WORDS]) -> Option<String> {
         (self.explain)(words)

@@ -1,7 +1,8 @@
-//! Flux registers on the device, with the meaning of [`FluxRegisters`](crate::data::FluxRegisters); slots are mere storage.
+//! Flux registers on a device, with the same meaning as [`FluxRegisters`](crate::data::FluxRegisters). The order of
+//! slots is arbitrary.
 
-use super::DeviceTopology;
-use crate::data::pieces::{DevicePieces, Piece};
+use super::topology::DeviceTopology;
+use crate::data::store::{DevicePieces, Piece};
 use crate::device::{
     Buffer, Device, DeviceError, Growable, Kernel, LaunchShape, Module, ReusableBuffer,
 };
@@ -15,7 +16,7 @@ use nestar_kernels::mesh::parameters::{
     RegisterTransferParameters, RepairedCells,
 };
 
-/// Where the fluxes through a level's coarse-fine faces go.
+/// Where a step records the fluxes through coarse-fine faces of a level.
 pub type RegisterView = nestar_kernels::mesh::parameters::FluxRegisterView<Number>;
 
 /// The registers between level `l` and `l + 1`.
@@ -28,7 +29,7 @@ struct DeviceLevelPair {
     reference: ReusableBuffer<u8>,
     change: ReusableBuffer<u8>,
     attempt: ReusableBuffer<u8>,
-    /// Whether the coarse step has seen a fine step yet.
+    /// `true` after the first fine step within the coarse step.
     begun: bool,
 }
 
@@ -38,11 +39,11 @@ pub(super) struct DeviceRegisters {
     components: usize,
     value_bytes: usize,
     pairs: Vec<DeviceLevelPair>,
-    /// `[pair]`.
+    /// Counts of the registers, `[pair]`.
     counts: Buffer<RegisterCounts>,
-    /// Faces of other ranks' fine patches, while they get their slots.
+    /// Scratch memory: faces of fine patches of other ranks during slot assignment.
     remote: ReusableBuffer<Piece>,
-    /// `[row][6]`.
+    /// Slots, `[row][6]`.
     coarse_slot: Growable<i32>,
     fine_slot: Growable<i32>,
     assign_coarse: Kernel,
@@ -77,7 +78,7 @@ impl DeviceRegisters {
         })
     }
 
-    /// Bytes in use.
+    /// Returns the memory in use, bytes.
     pub(super) fn bytes(&self) -> usize {
         let pair = |p: &DeviceLevelPair| {
             let values = p.reference.bytes() + p.change.bytes() + p.attempt.bytes();
@@ -92,7 +93,7 @@ impl DeviceRegisters {
         self.fine_slot.grow(6 * rows)
     }
 
-    /// Rebuilds the registers on either side of `level` after a change of its patches; all of them are zero.
+    /// Rebuilds the registers on both sides of `level` after a regrid; all become zero.
     pub(super) fn on_regrid(
         &mut self,
         tables: &DeviceTopology,
@@ -114,7 +115,8 @@ impl DeviceRegisters {
         Ok(())
     }
 
-    /// Gives the faces of other ranks' fine patches that touch own patches of `pair` the slots from `first` on; their number.
+    /// Assigns slots from `first` on to faces of other ranks' fine patches that touch patches of `pair` here. Returns
+    /// their number.
     fn add_remote(
         &mut self,
         topology: &Topology,
@@ -143,7 +145,7 @@ impl DeviceRegisters {
         Ok(faces.len() as u32)
     }
 
-    /// Fine-side registers between `level` and the finer one.
+    /// Returns the kernel parameters for the fine-side registers between `level` and the next finer one.
     pub(super) fn faces(
         &self,
         level: usize,
@@ -161,7 +163,7 @@ impl DeviceRegisters {
         }
     }
 
-    /// Gives the faces between `pair` and `pair + 1` their slots, and counts them.
+    /// Assigns slots to the faces between `pair` and `pair + 1` and counts them.
     fn assign(&mut self, tables: &DeviceTopology, pair: usize) -> Result<(), DeviceError> {
         let (coarse, fine) = (tables.count(pair), tables.count(pair + 1));
         self.pairs[pair].corrected.provide(&self.device, coarse)?;
@@ -190,7 +192,7 @@ impl DeviceRegisters {
             .launch(&self.assign_fine, patches(fine), &parameters)
     }
 
-    /// Storage for the registers counted, all zero.
+    /// Allocates the counted registers and sets them to zero.
     fn provide(&mut self, pair: usize, counts: RegisterCounts) -> Result<(), DeviceError> {
         let value = self.components * self.value_bytes;
         let pair = &mut self.pairs[pair];
@@ -209,7 +211,8 @@ impl DeviceRegisters {
         Ok(())
     }
 
-    /// Where the fluxes of a step of `level` go; or where they are added, the fine ones to what later steps differ by.
+    /// Returns where a step of `level` records its fluxes. With `adds`, fine fluxes are added to the change of later
+    /// steps.
     pub(super) fn view(&self, level: usize, adds: bool) -> RegisterView {
         let mut view = RegisterView::default();
         let coarse = &self.pairs[level];
@@ -227,8 +230,8 @@ impl DeviceRegisters {
         view
     }
 
-    /// A step of `level` of length `dt` is accepted: its fluxes count for the coarser level, and the finer level starts to
-    /// sum anew.
+    /// Accepts a step of `level` of length `dt`: adds its fluxes to the sums for the coarser level.
+    /// The sums of the finer level restart.
     pub(super) fn commit(&mut self, level: usize, dt: f64) -> Result<(), DeviceError> {
         self.pairs[level].begun = false;
         let Some(pair) = level.checked_sub(1).map(|below| &mut self.pairs[below]) else {
@@ -244,7 +247,7 @@ impl DeviceRegisters {
             count: count as i64,
             begun,
         };
-        // three stores are read or written, and one of them twice
+        // three arrays are read or written, one of them twice
         self.commit.count_work(0, 4 * count * self.value_bytes);
         self.device.launch(
             &self.commit,
@@ -253,13 +256,14 @@ impl DeviceRegisters {
         )
     }
 
-    /// Corrects the patches of the level, whose present bank is `bank`, after a step; whether there are any.
+    /// Corrects the coarse cells of the level after a step; `level` is its present bank. Returns `true` if there are
+    /// any.
     pub(super) fn correct(
         &self,
         tables: &DeviceTopology,
         level: Address<Number>,
         stale: Address<u8>,
-        mended: Address<RepairedCells>,
+        repaired: Address<RepairedCells>,
         clock: &LevelClock,
     ) -> Result<bool, DeviceError> {
         let pair = &self.pairs[clock.level];
@@ -274,7 +278,7 @@ impl DeviceRegisters {
             reference: pair.reference.address().into(),
             change: pair.change.address().into(),
             stale,
-            mended,
+            mended: repaired,
             dt: clock.dt,
             inverse_width: clock.cell_width.map(|w| 1.0 / w),
         };
@@ -285,7 +289,7 @@ impl DeviceRegisters {
     }
 }
 
-/// A launch over `count` patches.
+/// Returns the shape of a launch over `count` patches.
 fn patches(count: usize) -> LaunchShape {
     LaunchShape::of(count.div_ceil(PATCHES_PER_BLOCK), PATCHES_PER_BLOCK as u32)
 }

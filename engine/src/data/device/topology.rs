@@ -1,30 +1,32 @@
-//! The topology tables on the device: what kernels of all fields read.
-
-mod mirror;
+//! Mirrors the topology tables on the device, for the kernels of all fields.
 
 use crate::device::{Device, DeviceError, Growable, Kernel, LaunchShape};
 use crate::mesh::{Domain, Topology};
 use bevy_ecs::prelude::*;
 use bytemuck::Pod;
-use mirror::{Mirror, WORDS};
 use nestar_device::{LAUNCH, program};
 use nestar_kernels::mesh::device::{PATCHES_PER_BLOCK, TOPOLOGY};
 use nestar_kernels::mesh::topology_parameters::{
     self, AdoptParameters, LinkParameters, ScatterParameters, SetParameters,
 };
+use nestar_kernels::mesh::{COARSER, OUTSIDE};
+use rayon::prelude::*;
 
-/// Entries of a row of the neighbour table: 27 neighbours, then which codes occur among them, and whether another rank owns the patch.
+/// Entries per row of the neighbour table: 27 neighbours and a word of flags.
 const AROUND: usize = 28;
-/// Bytes of a row of all tables.
+/// Bytes per row of all tables.
 const ROW_BYTES: u64 = 4 * WORDS as u64;
-/// Most rows that are written at once: 4.5 MB.
+/// Largest number of rows written in one launch: 4.5 MB.
 const ROWS_AT_ONCE: usize = 1 << 15;
 
-/// Per row: neighbours, parent, first child and index; per level: its rows in Hilbert order. The host's [`Topology`] decides
-/// them. On one rank only the lists of the level that changed travel, and the device makes the tables; of a hierarchy that
-/// ranks share, where a change of one level reaches others, just the rows travel that differ.
+/// Topology tables on a device. Per row: neighbours, parent, first child and index; per level: its rows in Hilbert
+/// order.
 ///
-/// Memory: 140 bytes a row; where ranks share the hierarchy, as much on the host.
+/// They follow the host's [`Topology`]. On one rank, only the list of the changed level is uploaded, and the device
+/// computes the tables. If ranks share the hierarchy, a change of one level affects others, and all modified rows are
+/// uploaded.
+///
+/// Memory: 140 bytes per row; with several ranks, the same on the host.
 #[derive(Resource)]
 pub struct DeviceTopology {
     device: Device,
@@ -69,7 +71,7 @@ impl PatchList {
 }
 
 impl DeviceTopology {
-    /// Empty tables for `levels` levels.
+    /// Creates empty tables for `levels` levels.
     ///
     /// # Errors
     /// The kernels do not compile; the device refuses.
@@ -100,25 +102,25 @@ impl DeviceTopology {
         })
     }
 
-    /// The box that the root grid fills.
+    /// Returns the domain.
     #[must_use]
     pub fn domain(&self) -> &Domain {
         &self.domain
     }
 
-    /// Rows that the tables hold.
+    /// Returns the number of rows in the tables.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.parent.len()
     }
 
-    /// How often they have changed: what was derived from them is good for as long as this stays.
+    /// Returns the number of changes; data derived from the tables is valid while it is constant.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Bytes reserved.
+    /// Returns the reserved memory, bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let others = [&self.new_rows, &self.parents, &self.children, &self.changed];
@@ -134,58 +136,58 @@ impl DeviceTopology {
         lists + tables.iter().map(|table| table.bytes()).sum::<usize>()
     }
 
-    /// Address of the rows of `level` in Hilbert order.
+    /// Returns the address of the rows of `level` in Hilbert order.
     #[must_use]
     pub fn rows(&self, level: usize) -> u64 {
         self.levels[level].memory.address()
     }
 
-    /// Number of patches of `level`; 0 beyond the finest.
+    /// Returns the number of patches of `level`; 0 for levels that do not exist.
     #[must_use]
     pub fn count(&self, level: usize) -> usize {
         self.levels.get(level).map_or(0, |list| list.count)
     }
 
-    /// Address of the rows that the latest change created, in Hilbert order.
+    /// Returns the address of the rows created by the latest change, in Hilbert order.
     #[must_use]
     pub fn new_rows(&self) -> u64 {
         self.new_rows.memory.address()
     }
 
-    /// Number of those rows.
+    /// Returns the number of rows created by the latest change.
     #[must_use]
     pub fn new_count(&self) -> usize {
         self.new_rows.count
     }
 
-    /// Address of the neighbour tables, `[row][28]`.
+    /// Returns the address of the neighbour tables, `[row][28]`.
     #[must_use]
     pub fn neighbours(&self) -> u64 {
         self.neighbours.address()
     }
 
-    /// Address of the parents, `[row]`.
+    /// Returns the address of the parents, `[row]`.
     #[must_use]
     pub fn parent(&self) -> u64 {
         self.parent.address()
     }
 
-    /// Address of the first children, `[row]`.
+    /// Returns the address of the first children, `[row]`.
     #[must_use]
     pub fn first_child(&self) -> u64 {
         self.first_child.address()
     }
 
-    /// Address of the indices, `[row][4]`.
+    /// Returns the address of the indices, `[row][4]`.
     #[must_use]
     pub fn index(&self) -> u64 {
         self.index.address()
     }
 
-    /// Follows a change of `level`'s patches, of which the rows `new` are new.
+    /// Updates the tables after a regrid of `level` with new rows `new`.
     ///
     /// # Errors
-    /// The device's memory does not suffice, or it fails.
+    /// The device fails, or its memory does not suffice.
     pub fn update(
         &mut self,
         topology: &Topology,
@@ -206,7 +208,7 @@ impl DeviceTopology {
         self.relink(topology, level)
     }
 
-    /// Writes all that differs from what was written last.
+    /// Uploads all lists and rows that differ from those last written.
     fn synchronise(&mut self, topology: &Topology) -> Result<(), DeviceError> {
         for (level, list) in self.levels.iter_mut().enumerate() {
             let rows = topology.rows(level);
@@ -219,13 +221,13 @@ impl DeviceTopology {
             self.write(rows)?;
         }
         if !topology.is_shared() {
-            // from here on the device makes the tables
+            // later changes are computed on the device
             self.mirror = Mirror::default();
         }
         Ok(())
     }
 
-    /// Writes the tables of some rows.
+    /// Uploads the tables of some rows.
     fn write(&mut self, rows: &[u32]) -> Result<(), DeviceError> {
         let words = self.mirror.words(rows);
         self.changed.upload(&self.device, rows)?;
@@ -244,7 +246,7 @@ impl DeviceTopology {
             .launch(&self.scatter, patches(rows.len()), &scatter)
     }
 
-    /// Tells the parents their children and the children everything else.
+    /// Links parents to their children, and computes all tables of the children.
     fn relink(&mut self, topology: &Topology, level: usize) -> Result<(), DeviceError> {
         let children = |level| {
             let rows = topology.rows(level).iter();
@@ -294,7 +296,7 @@ impl DeviceTopology {
         self.device.launch(&self.link, patches(count), &link)
     }
 
-    /// The tables of one row as they stand on the device, for checks: neighbours with codes, parent, first child, index with
+    /// Reads the tables of one row from the device, for tests: neighbours with flags, parent, first child, index with
     /// level.
     ///
     /// # Errors
@@ -312,7 +314,79 @@ impl DeviceTopology {
     }
 }
 
-/// A launch over `count` patches.
+/// Returns the shape of a launch over `count` patches.
 fn patches(count: usize) -> crate::device::LaunchShape {
     LaunchShape::of(count.div_ceil(PATCHES_PER_BLOCK), PATCHES_PER_BLOCK as u32)
+}
+
+/// Entries per row of all tables: neighbours with flags, parent, first child, index with level.
+pub(super) const WORDS: usize = AROUND + 6;
+/// Flag of a row: another rank owns the patch.
+const COPY: i32 = 4;
+/// Number of rows that a task compares.
+const TASK: usize = 1024;
+
+/// Tables and lists as last written to the device. Memory: 136 bytes per row, and 4 bytes per patch of this rank.
+#[derive(Default)]
+pub(super) struct Mirror {
+    rows: Vec<[i32; WORDS]>,
+    lists: Vec<Vec<u32>>,
+}
+
+impl Mirror {
+    /// Copies the tables of `topology`. Returns the used rows that have changed, ascending.
+    pub(super) fn update(&mut self, topology: &Topology) -> Vec<u32> {
+        // the tables of a device are initially zero
+        self.rows.resize(topology.capacity(), [0; WORDS]);
+        let tasks = self.rows.par_chunks_mut(TASK).enumerate();
+        let changed = tasks.map(|(task, rows)| {
+            let first = (task * TASK) as u32;
+            let differs = |(row, words): (u32, &mut [i32; WORDS])| {
+                (topology.level(row).is_some() && take(topology, row, words)).then_some(row)
+            };
+            (first..)
+                .zip(rows)
+                .filter_map(differs)
+                .collect::<Vec<u32>>()
+        });
+        changed.collect::<Vec<_>>().concat()
+    }
+
+    /// Copies the list of `level`. Returns `true` if it has changed.
+    pub(super) fn update_list(&mut self, level: usize, rows: &[u32]) -> bool {
+        if self.lists.len() <= level {
+            self.lists.resize(level + 1, Vec::new());
+        }
+        let differs = self.lists[level] != rows;
+        if differs {
+            self.lists[level].clear();
+            self.lists[level].extend_from_slice(rows);
+        }
+        differs
+    }
+
+    /// Returns the words of some rows.
+    pub(super) fn words(&self, rows: &[u32]) -> Vec<[i32; WORDS]> {
+        let rows = rows.par_iter().with_min_len(TASK);
+        rows.map(|&row| self.rows[row as usize]).collect()
+    }
+}
+
+/// Sets `words` to the tables of a used row. Returns `true` if they have changed.
+fn take(topology: &Topology, row: u32, words: &mut [i32; WORDS]) -> bool {
+    let neighbours = topology.neighbours(row);
+    let [x, y, z] = topology.index(row);
+    let level = topology.level(row).map_or(0, |level| level as i32);
+    let parent = topology.parent_table()[row as usize];
+    let child = topology.first_child_table()[row as usize];
+    let rest = [parent, child, x, y, z, level];
+    let copy = if topology.is_owned(row) { 0 } else { COPY };
+    if words[..27] == neighbours[..] && words[27] & COPY == copy && words[AROUND..] == rest {
+        return false;
+    }
+    let has = |code, bit| if neighbours.contains(&code) { bit } else { 0 };
+    words[..27].copy_from_slice(neighbours);
+    words[27] = has(COARSER, 1) | has(OUTSIDE, 2) | copy;
+    words[AROUND..].copy_from_slice(&rest);
+    true
 }

@@ -1,12 +1,9 @@
-//! Pieces of rows and of flux registers into and out of packed memory of the device, and over the bus: the only ways by which a
-//! field leaves the device.
+//! Packs and unpacks pieces of rows and registers in device memory, and transfers them to and from the host.
 
 use super::DevicePool;
-use super::staging::Staging;
-use crate::data::pieces::{DevicePieces, Piece, RowShape};
-use crate::data::store::LevelBank;
+use crate::data::store::{DevicePieces, LevelBank, Piece, RowShape};
 use crate::device::parallel::lock;
-use crate::device::{Buffer, DeviceError, Kernel, LaunchShape};
+use crate::device::{Buffer, Device, DeviceError, Kernel, LaunchShape};
 use crate::in_precision;
 use nestar_device::{Number, Real};
 use nestar_kernels::CELLS;
@@ -14,7 +11,7 @@ use nestar_kernels::mesh::parameters::TransferParameters;
 use std::ops::Range;
 
 impl DevicePool {
-    /// Starts to pack components of pieces; what comes next on the device's stream finds them there.
+    /// Starts packing components of pieces; later work on the stream of the device sees the result.
     pub(in crate::data) fn start_packing(
         &self,
         at: LevelBank,
@@ -25,7 +22,7 @@ impl DevicePool {
         self.move_pieces([&kernels.pack, &kernels.pack_faces], at, components, list)
     }
 
-    /// Starts to set components of pieces.
+    /// Starts unpacking components of pieces.
     pub(in crate::data) fn start_unpacking(
         &self,
         at: LevelBank,
@@ -41,7 +38,7 @@ impl DevicePool {
         )
     }
 
-    /// Launches a kernel on pieces of rows, or the other on registers.
+    /// Launches the first kernel on pieces of rows, or the second on registers.
     fn move_pieces(
         &self,
         [of_rows, of_registers]: [&Kernel; 2],
@@ -72,7 +69,7 @@ impl DevicePool {
             .launch(of_rows, LaunchShape::of(count, 256), &parameters)
     }
 
-    /// Packs components of pieces into memory of the host, which begins with the first.
+    /// Packs components of pieces into host memory, which starts with the first.
     pub(in crate::data) fn fetch(
         &self,
         at: LevelBank,
@@ -86,7 +83,7 @@ impl DevicePool {
         })
     }
 
-    /// The inverse of [`DevicePool::fetch`].
+    /// Unpacks components of pieces from host memory: the inverse of [`DevicePool::fetch`].
     pub(in crate::data) fn put(
         &self,
         at: LevelBank,
@@ -113,7 +110,8 @@ impl DevicePool {
         })
     }
 
-    /// Calls `work` with as many pieces at a time as the staging memory holds, that memory, and the bytes of all that stand there.
+    /// Calls `work` for batches of pieces that fit in the staging buffer.
+    /// Its arguments are the list, the buffer, and the byte range of the batch.
     fn in_chunks(
         &self,
         components: usize,
@@ -122,7 +120,7 @@ impl DevicePool {
     ) -> Result<(), DeviceError> {
         assert!(
             pieces.iter().all(|piece| (piece.row as usize) < self.rows),
-            "a row beyond the pool's {}",
+            "a row is outside the {} rows of the pool",
             self.rows
         );
         let groups = self.text.shape.centring.groups();
@@ -161,7 +159,7 @@ impl DevicePool {
         Ok(())
     }
 
-    /// The state of one cell of a row of bank `bank`, for messages.
+    /// Returns the state of one cell of a row in a bank, for messages.
     ///
     /// # Errors
     /// The device fails.
@@ -169,7 +167,7 @@ impl DevicePool {
     /// # Panics
     /// If there is no such row.
     pub fn cell(&self, bank: usize, row: u32, cell: usize) -> Result<Vec<f64>, DeviceError> {
-        // rows of all levels stand in one stretch of memory
+        // all levels share the memory of a bank
         let at = LevelBank { level: 0, bank };
         let whole = [Piece::whole(row, 0, self.shape())];
         in_precision!(self.precision, R => {
@@ -182,5 +180,32 @@ impl DevicePool {
 
     fn shape(&self) -> RowShape {
         self.text.shape
+    }
+}
+
+/// Bytes per transfer.
+const CHUNK: usize = 16 << 20;
+
+/// A list of pieces and their packed values.
+pub(super) struct Staging {
+    pub(super) list: Buffer<Piece>,
+    pub(super) values: Buffer<u8>,
+}
+
+impl Staging {
+    /// Returns the buffer, allocated at the first use with space for at least one row of `row_bytes`.
+    pub(super) fn provide<'a>(
+        kept: &'a mut Option<Self>,
+        device: &Device,
+        row_bytes: usize,
+    ) -> Result<&'a Self, DeviceError> {
+        let staging = match kept.take() {
+            Some(staging) => staging,
+            None => Self {
+                list: device.buffer(CHUNK / (4 * CELLS))?,
+                values: device.buffer(CHUNK.max(row_bytes))?,
+            },
+        };
+        Ok(kept.insert(staging))
     }
 }

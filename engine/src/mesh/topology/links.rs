@@ -1,13 +1,13 @@
-//! The links between the patches that a rank holds: families and neighbours.
+//! Links the patches stored on a rank: parents, children and neighbours.
 
 use super::octet::{Octet, side};
-use super::shared::LEAF;
+use super::shared_hierarchy::LEAF;
 use super::{MISSING, NeighbourTable, Topology, offset};
 use nestar_kernels::mesh::{COARSER, OUTSIDE, SELF, direction};
 use rayon::prelude::*;
 
 impl Topology {
-    /// Tells the patches of `level` who their parents are, and those their children, as far as they are held.
+    /// Links the patches of `level` with their parents, as far as these are stored here.
     pub(crate) fn link_families(&mut self, level: usize) {
         if level > self.max_level {
             return;
@@ -33,7 +33,7 @@ impl Topology {
                 let place = self.index[octet.first as usize].map(|i| i >> 1);
                 parents.first + side(place)
             });
-            // children that are about to go are none any more
+            // children about to be removed are no longer linked
             if let Some(parent) = parent.filter(|&row| !self.is_leaf(row)) {
                 self.first_child[parent as usize] = octet.first as i32;
             }
@@ -44,7 +44,7 @@ impl Topology {
         self.sharing = Some(sharing);
     }
 
-    /// Fills the neighbour tables of the own patches of `level`; those of their parents must be complete.
+    /// Fills the neighbour tables of the patches of `level` on this rank; those of their parents must be complete.
     pub(crate) fn link_owned(&mut self, level: usize) {
         let table = NeighbourTable(self.neighbours.as_mut_ptr());
         self.levels[level]
@@ -54,7 +54,7 @@ impl Topology {
                 let around = if level == 0 {
                     self.neighbours_from_places(0, row)
                 } else {
-                    // SAFETY: the row lies inside the table; entries of the coarser level are only read here.
+                    // SAFETY: the row lies inside the table; entries of the coarser level are only read.
                     let around = unsafe { table.get(self.parent[row as usize] as u32) };
                     self.neighbours_from_parent(row, &around)
                 };
@@ -63,7 +63,7 @@ impl Topology {
             });
     }
 
-    /// Fills the neighbour tables of the copies of `level` that are parents of own patches.
+    /// Fills the neighbour tables of halo patches of `level` that are parents of patches of this rank.
     pub(crate) fn link_copies(&mut self, level: usize) {
         let copied_parent = |octet: &Octet| {
             let parent = u32::try_from(self.parent[octet.first as usize]).ok();
@@ -77,7 +77,7 @@ impl Topology {
         }
     }
 
-    /// The neighbours of a row as far as they are held, found by their places.
+    /// Finds the stored neighbours of a row by their indices.
     fn neighbours_from_places(&self, level: usize, row: u32) -> [i32; 27] {
         let index = self.index(row);
         std::array::from_fn(|d| {
@@ -100,15 +100,16 @@ impl Topology {
         })
     }
 
-    /// The neighbours of a row, from those of its parent.
+    /// Derives the neighbours of a row from those of its parent.
     pub(super) fn neighbours_from_parent(&self, row: u32, around: &[i32; 27]) -> [i32; 27] {
         let i = self.index(row);
-        let kin = &KIN[(i[0] & 1 | (i[1] & 1) << 1 | (i[2] & 1) << 2) as usize];
+        let relations =
+            &NEIGHBOUR_RELATIONS[(i[0] & 1 | (i[1] & 1) << 1 | (i[2] & 1) << 2) as usize];
         std::array::from_fn(|d| {
             if d == SELF {
                 return row as i32;
             }
-            let (beside, child) = kin[d];
+            let (beside, child) = relations[d];
             let parent = around[usize::from(beside)];
             if parent < 0 {
                 return parent;
@@ -122,10 +123,10 @@ impl Topology {
     }
 }
 
-/// By the side of a child (bits z y x) and the direction of a neighbour: in which direction from the child's parent the
-/// neighbour's parent lies, and which of its children the neighbour is.
-const KIN: [[(u8, u8); 27]; 8] = {
-    let mut kin = [[(0, 0); 27]; 8];
+/// Neighbour relations by the octant of a child (bits z y x) and the direction of a neighbour.
+/// Each entry is the direction from the child's parent to the neighbour's parent, and the octant of the neighbour.
+const NEIGHBOUR_RELATIONS: [[(u8, u8); 27]; 8] = {
+    let mut relations = [[(0, 0); 27]; 8];
     let mut n = 0;
     while n < 8 * 27 {
         let (side, d) = (n / 27, n % 27);
@@ -137,8 +138,8 @@ const KIN: [[(u8, u8); 27]; 8] = {
             child |= (place.rem_euclid(2) as u8) << a;
             a += 1;
         }
-        kin[side][d] = (direction(parent) as u8, child);
+        relations[side][d] = (direction(parent) as u8, child);
         n += 1;
     }
-    kin
+    relations
 };

@@ -1,61 +1,61 @@
-//! What functions give beside states: numbers that are summed over cells, and the work of patches.
+//! Sums over cells and work per patch, returned by a sub-cycled function besides the states.
 
 use nestar_kernels::mesh::exact_sum::ExactSum;
 use rayon::prelude::*;
 
-/// Patches whose sums a task adds up.
+/// Number of patches summed by a task.
 const PATCHES: usize = 512;
 
-/// What a round of calls on a level gives beside the states, on this rank.
+/// Summed numbers and work of a sub-cycled update of a level on this rank.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CellTotals {
     /// The level.
     pub(super) level: usize,
     /// Volume of a cell.
     pub(super) volume: f64,
-    /// Numbers that are summed.
+    /// Number of sums.
     pub(super) count: usize,
-    /// `[patch][number]`: the sum over its cells, 0 where it is refined.
+    /// Sum over the cells of each patch, `[patch][number]`; 0 for refined patches.
     pub(super) sums: Vec<f64>,
-    /// `[patch]`; empty where work is not counted.
+    /// Work per patch; empty if it is not measured.
     pub(super) work: Vec<u32>,
-    /// Cells that were called once, twice …
+    /// Number of cells called in each round.
     pub(super) called: Vec<u64>,
 }
 
 impl CellTotals {
-    /// The level whose cells were called.
+    /// Returns the level.
     #[must_use]
     pub fn level(&self) -> usize {
         self.level
     }
 
-    /// How many numbers are summed.
+    /// Returns the number of sums.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The sums over the leaf cells of one patch after the other, in the order of the level's rows, `[patch][number]`; without the
-    /// cells' volume.
+    /// Returns the sums over the leaf cells of each patch, `[patch][number]`, in row order and without the cell volume.
     #[must_use]
     pub fn sums(&self) -> &[f64] {
         &self.sums
     }
 
-    /// The work of the calls in one patch after the other; empty where the function does not tell it.
+    /// Returns the work per patch in row order; empty if the function does not measure it.
     #[must_use]
     pub fn work(&self) -> &[u32] {
         &self.work
     }
 
-    /// How many cells of this rank were called in the first round, in the second and so on: the lengths of the queue.
+    /// Returns the number of cells on this rank called in each round: the lengths of the queue.
     #[must_use]
     pub fn cells_per_round(&self) -> &[u64] {
         &self.called
     }
 
-    /// The integrals over the leaf cells of this rank: what all ranks have is their sum, the same in any order.
+    /// Returns the integrals over the leaf cells of this rank. They are exact, so that sums over ranks do not depend on
+    /// their order.
     #[must_use]
     pub fn integrals(&self) -> Vec<ExactSum> {
         let nothing = || vec![ExactSum::default(); self.count];
@@ -80,7 +80,7 @@ impl CellTotals {
         })
     }
 
-    /// Adds the patches that follow.
+    /// Appends the totals of the next patches.
     pub(super) fn append(&mut self, other: Self) {
         self.sums.extend(other.sums);
         self.work.extend(other.work);

@@ -1,24 +1,23 @@
-//! Components that anyone may attach to patches and that the engine obeys. Who attaches one registers it
-//! (`Engine::register_carried`).
+//! Components on patches that control the engine. A plugin that attaches one registers it (`Engine::register_carried`).
 
 use super::patch::CELLS;
 use super::patch_component::{PatchComponent, require_registered};
 use bevy_ecs::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Measured work of a step of a patch, in any unit that all patches share; 1 where it is absent. The parts of the ranks are cut
-/// by it when the level below is regridded, those of the root grid before root steps.
+/// Measured work of a patch per step, in any unit common to all patches; 1 by default. Load balancing uses it.
+/// A level is partitioned when the next coarser level is regridded, the root grid before root steps.
 ///
-/// Values from 1e-4 to 1e6 are told apart; children begin with the cost of their parent.
+/// Values are distinguished from 1e-4 to 1e6. Children inherit the cost of their parent.
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 #[component(on_add = require_registered::<Self>)]
 pub struct Cost(pub f64);
 
 impl Cost {
-    /// Work of a patch of cost 1. Work is an integer, so that ranks add it up exactly in any order.
+    /// Work of a patch of cost 1. Work is an integer, so that its sum over ranks is exact in any order.
     pub(crate) const ONE: u64 = (CELLS as u64) << 6;
 
-    /// The work of a patch; what is no cost counts as the least.
+    /// Returns the work of a patch; invalid costs count as the smallest.
     pub(crate) fn work(self) -> u64 {
         (self.0.clamp(0.0, 1e6) * Self::ONE as f64).round().max(1.0) as u64
     }
@@ -34,7 +33,7 @@ impl PatchComponent for Cost {
     }
 
     fn load(bytes: &[u8]) -> Result<Self, String> {
-        let bytes = bytes.try_into().map_err(|_| "it has 8 bytes")?;
+        let bytes = bytes.try_into().map_err(|_| "it must have 8 bytes")?;
         Ok(Self(f64::from_le_bytes(bytes)))
     }
 
@@ -43,18 +42,18 @@ impl PatchComponent for Cost {
     }
 }
 
-/// What the criteria may not do to a patch: a zoom region, the surroundings of a probe.
+/// Restricts refinement and coarsening of a patch, for example in a zoom region or around a probe.
 #[derive(Component, Clone, Copy, Debug, PartialEq, Eq)]
 #[component(on_add = require_registered::<Self>)]
 pub struct Pinned {
-    /// Whether the patch, and with it its octet, stays whatever the criteria say.
+    /// `true` if the patch and its octet are never removed.
     pub stays: bool,
-    /// The finest level that the patch or its descendants may be refined to. Its children inherit this, and nothing else.
+    /// Finest level to which the patch and its descendants may be refined. Children inherit only this.
     pub finest: Option<u8>,
 }
 
 impl Pinned {
-    /// The patch stays, and is refined as the criteria say.
+    /// The patch is never removed; refinement is unrestricted.
     pub const STAYS: Self = Self {
         stays: true,
         finest: None,
@@ -71,7 +70,7 @@ impl PatchComponent for Pinned {
 
     fn load(bytes: &[u8]) -> Result<Self, String> {
         let &[stays, finest] = bytes else {
-            return Err("it has 2 bytes".into());
+            return Err("it must have 2 bytes".into());
         };
         Ok(Self {
             stays: stays != 0,
@@ -85,15 +84,15 @@ impl PatchComponent for Pinned {
     }
 }
 
-/// The patch's values are written to `observed.csv` in the run's directory after every root step.
+/// Writes values of the patch to `observed.csv` in the run directory after every root step.
 #[derive(Component, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[component(on_add = require_registered::<Self>)]
 pub struct Observed {
-    /// What the rows are called: letters, digits and `_`. Several patches may share a name.
+    /// Name in the table: letters, digits and `_`. Several patches may share a name.
     pub name: String,
-    /// Components of fields, by the names of their arrays in snapshots; empty: all.
+    /// Components of fields, by their names in snapshots; empty for all.
     pub components: Vec<String>,
-    /// The cell (x, y, z, each from 0 to 7) whose values are written; none: mean, least and greatest value of the patch.
+    /// Cell (x, y, z, each from 0 to 7) to write; `None` for mean, minimum and maximum of the patch.
     pub cell: Option<[u8; 3]>,
 }
 

@@ -1,25 +1,25 @@
-//! Numbers with names that follow from a field's state in each cell, for those who look at the state: snapshots and pictures.
+//! Named quantities derived from the state of a cell, for snapshots and images.
 
-use super::listed::{CellCube, NamedQuantity};
-use super::{Component, Components};
+use super::field_spec::{Component, Components};
+use super::quantities::{CellCube, NamedQuantity};
 use bevy_ecs::prelude::Resource;
 use nestar_kernels::mesh::block::LevelGeometry;
 
-/// A number in each cell that follows from the state of a field.
+/// A quantity per cell that is derived from the state of a field.
 #[derive(Clone)]
 pub struct DerivedField {
-    /// Its name, and that of its array in snapshots.
+    /// Name of the quantity and of its array in snapshots.
     pub name: String,
-    /// Its unit: `1`, or like `mass/length**3`; words other than length, mass and time are units of their own, such as `K`.
+    /// Unit: `1`, or as `mass/length**3`. Words other than length, mass and time are units of their own, such as `K`.
     pub units: String,
-    /// A sentence for people.
+    /// Description in one sentence.
     pub long_name: String,
-    /// What it is.
+    /// The function that computes it.
     pub number: NamedQuantity,
 }
 
 impl DerivedField {
-    /// The components of the field that it is made of, ascending.
+    /// Returns the components of the field that it reads, ascending.
     #[must_use]
     pub fn components(&self) -> Vec<usize> {
         let mut components = self.number.components.clone();
@@ -29,7 +29,7 @@ impl DerivedField {
         components
     }
 
-    /// Makes the numbers of a patch's 512 cells of `[component][512]` values.
+    /// Computes the quantity in the 512 cells of a patch from `[component][512]` values.
     pub(crate) fn fill(
         &self,
         values: &[f64],
@@ -42,15 +42,16 @@ impl DerivedField {
     }
 }
 
-/// The derived fields that there are, with the fields that they are made of; set by [`Engine::register_derived`](crate::Engine::register_derived).
+/// All derived quantities with the names of their fields; filled by
+/// [`Engine::register_derived`](crate::Engine::register_derived).
 #[derive(Resource, Default)]
 pub struct DerivedFields(Vec<(&'static str, DerivedField)>);
 
 impl DerivedFields {
-    /// Adds what is made of the field `of`.
+    /// Adds quantities derived from the field `of`.
     ///
     /// # Errors
-    /// What is wrong with one of them.
+    /// The first quantity that is refused, with the reason.
     pub(crate) fn add(
         &mut self,
         of: &'static str,
@@ -60,7 +61,9 @@ impl DerivedFields {
         for own in derived {
             let wrong = |why: &str| Err(format!("derived field `{}`: {why}", own.name));
             if own.number.function.reach > 0 {
-                return wrong("it reads cells around, and can be made of its own cell alone");
+                return wrong(
+                    "it reads neighbouring cells; derived fields may read only their own cell",
+                );
             }
             if own
                 .components()
@@ -70,19 +73,19 @@ impl DerivedFields {
                 return wrong(&format!("its components are not those of the field `{of}`"));
             }
             if self.0.iter().any(|(_, known)| known.name == own.name) {
-                return wrong("there is another one of that name");
+                return wrong("the name is already in use");
             }
             self.0.push((of, own));
         }
         Ok(())
     }
 
-    /// All of them, with the names of the fields that they are made of.
+    /// Returns all quantities with the names of their fields.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, &DerivedField)> {
         self.0.iter().map(|(of, own)| (*of, own))
     }
 
-    /// Those with some names.
+    /// Returns the quantities called `names`.
     pub fn named<'a>(
         &'a self,
         names: &'a [String],

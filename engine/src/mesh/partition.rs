@@ -1,12 +1,12 @@
-//! Who owns which patch: every rank has a stretch of the Hilbert curve of each level.
+//! Partition of patches among ranks: each rank owns an interval of the Hilbert curve of each level.
 
 use super::hilbert::{bits_for, hilbert_index};
 use std::ops::Range;
 
-/// Per level, the keys at which the stretches of the ranks begin. On levels from 1 on they are multiples of 8, so that the
-/// children of a patch stay together.
+/// Partition of each level along its Hilbert curve, given by the first key of each rank.
+/// On levels above 0 these are multiples of 8, so that the children of a patch stay together.
 ///
-/// All ranks hold the same cuts: 8 bytes a rank and level.
+/// Equal on all ranks; 8 bytes per rank and level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HilbertPartition {
     ranks: usize,
@@ -14,8 +14,8 @@ pub struct HilbertPartition {
 }
 
 impl HilbertPartition {
-    /// Cuts for `ranks` ranks and `levels` levels: the root grid of `root` patches in equal parts, all finer patches with
-    /// rank 0 until [`HilbertPartition::set`] says otherwise.
+    /// Creates a partition for `ranks` ranks and `levels` levels. The root grid of `root` patches is split equally.
+    /// Rank 0 owns all finer patches until [`HilbertPartition::set`].
     #[must_use]
     pub fn new(root: [i32; 3], ranks: usize, levels: usize) -> Self {
         let curve = RootCurve::of(root);
@@ -33,26 +33,26 @@ impl HilbertPartition {
         }
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     #[must_use]
     pub fn ranks(&self) -> usize {
         self.ranks
     }
 
-    /// The rank that owns the patch at `key` of `level`.
+    /// Returns the rank that owns the patch at `key` of `level`.
     #[must_use]
     pub fn owner(&self, level: usize, key: u64) -> usize {
         self.levels[level].partition_point(|&start| start <= key) - 1
     }
 
-    /// Keys of `level` that `rank` owns.
+    /// Returns the keys of `level` that `rank` owns.
     #[must_use]
     pub fn keys(&self, level: usize, rank: usize) -> Range<u64> {
         let starts = &self.levels[level];
         starts[rank]..starts.get(rank + 1).copied().unwrap_or(u64::MAX)
     }
 
-    /// Cuts `level` anew; `starts[rank]` is the first key of a rank, ascending from 0.
+    /// Sets the partition of `level`; `starts` are the first keys of the ranks, ascending from 0.
     ///
     /// # Panics
     /// If there is not one start for every rank, or the first is not 0.
@@ -63,14 +63,14 @@ impl HilbertPartition {
         self.levels[level] = starts;
     }
 
-    /// The starts of the ranks' stretches of `level`.
+    /// Returns the first keys of all ranks on `level`.
     #[must_use]
     pub fn starts(&self, level: usize) -> &[u64] {
         &self.levels[level]
     }
 }
 
-/// The Hilbert curve through a root grid, which need not fill its cube.
+/// The Hilbert curve through a root grid, which need not be a cube.
 #[derive(Clone, Copy)]
 pub(crate) struct RootCurve {
     pub root: [i32; 3],
@@ -78,7 +78,7 @@ pub(crate) struct RootCurve {
 }
 
 impl RootCurve {
-    /// Root patches whose keys begin with the `depth * 3` bits of `prefix`.
+    /// Returns the number of root patches whose keys start with the `3 * depth` bits of `prefix`.
     fn patches(&self, prefix: u64, depth: u32) -> u64 {
         let corner = hilbert_index(prefix, depth);
         let width = 1i64 << (self.bits - depth);
@@ -89,7 +89,7 @@ impl RootCurve {
         (0..3).map(along).product()
     }
 
-    /// Key of the root patch at `position` along the curve, counted over patches that exist.
+    /// Returns the key of the root patch at `position` along the curve, counting existing patches only.
     fn key_at(&self, position: u64) -> u64 {
         let (mut prefix, mut left) = (0, position);
         for depth in 1..=self.bits {
@@ -106,7 +106,7 @@ impl RootCurve {
         prefix
     }
 
-    /// Through the root grid `root`.
+    /// Creates the curve through the root grid `root`.
     pub fn of(root: [i32; 3]) -> Self {
         let bits = bits_for(root, 0);
         Self { root, bits }
@@ -129,6 +129,41 @@ impl RootCurve {
         }
         for child in 0..8 {
             self.descend(prefix << 3 | child, depth + 1, keys, visit);
+        }
+    }
+}
+
+/// Work of one or more steps, in units common to all levels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelWork {
+    /// Work of all ranks.
+    pub all: u64,
+    /// Work of the busiest rank, summed over steps.
+    pub busiest: u64,
+}
+
+impl LevelWork {
+    /// Adds the work of another step.
+    pub fn add(&mut self, step: Self) {
+        self.all += step.all;
+        self.busiest += step.busiest;
+    }
+
+    /// Returns the work since it was `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            all: self.all - before.all,
+            busiest: self.busiest - before.busiest,
+        }
+    }
+
+    /// Returns the excess of the busiest rank over the mean of `ranks` ranks, relative to the mean; 0 without work.
+    #[must_use]
+    pub fn imbalance(self, ranks: usize) -> f64 {
+        match self.all {
+            0 => 0.0,
+            all => (u128::from(self.busiest) * ranks as u128) as f64 / all as f64 - 1.0,
         }
     }
 }

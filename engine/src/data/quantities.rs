@@ -1,46 +1,47 @@
-//! What lists of criteria consist of: numbers that are made of a field's states, and functions of those numbers that mark cells.
+//! Quantities computed from the states of a field, and criteria on these quantities, for lists built at run time.
 
-use super::components::Components;
-use super::element::Element;
-use super::faults::FaultBox;
-use super::structures::Structure;
+use super::Precision;
+use super::failure::FaultBox;
+use super::field_spec::{Components, Element};
+use crate::in_precision;
 use nestar_deck::Formula;
-use nestar_device::{CellFn, CellInputs, CellState, Item, Place, Precise, Real};
+use nestar_device::{CellFn, CellInputs, CellState, Item, Parameter, Place, Precise, Real};
 use nestar_kernels::criteria::{LIST_BLOCK, LIST_GHOSTS, LIST_WIDTH};
 use nestar_kernels::mesh::block::{LevelGeometry, place_of};
 use nestar_kernels::{CELLS, PATCH};
 use std::sync::Arc;
 
-/// A loop over cells: those of the span, the components that the function reads, its parameters where they are numbers, and the results.
+/// A loop over cells with these arguments: cells, components that form the state, numeric parameters, results.
 pub(super) type Loop<R, T> = dyn Fn(&CellCube<R>, &[usize], &[f64], &mut [T]) + Send + Sync;
 
-/// A function of a cell, among others of its kind: `S` and `D` are its results in the two precisions.
+/// A cell function in type-erased form, with results `S` and `D` in the two precisions.
 #[derive(Clone)]
 pub struct CellFunction<S, D> {
     pub(super) item: &'static Item,
-    /// Numbers of its state; a function of the place alone has none, and is called in double precision always.
+    /// Number of members of its state. A function of position alone has none and always uses double precision.
     pub(super) count: usize,
     pub(super) reach: usize,
     single: Arc<Loop<f32, S>>,
     pub(super) double: Arc<Loop<f64, D>>,
-    /// Its parameters, where they are no numbers.
+    /// Parameters that are a structure instead of numbers.
     pub(super) structure: Option<Arc<dyn Structure>>,
 }
 
-/// A function's loops over cells in single and in double precision.
+/// The loops of a function in single and double precision.
 type BothLoops<S, D> = (Arc<Loop<f32, S>>, Arc<Loop<f64, D>>);
 
-/// A function that gives a number.
+/// A function that computes a quantity.
 pub type QuantityFn = CellFunction<f32, f64>;
-/// A function that says whether a cell is marked.
+/// A function that returns `true` for marked cells.
 pub type CriterionFn = CellFunction<bool, bool>;
 
 impl<S: 'static, D: 'static> CellFunction<S, D> {
-    /// The function `M`, of a number or of an array of them, in the cell or [`LIST_GHOSTS`] cells around it, or of the place. Its
-    /// parameters are numbers, which come with each call.
+    /// Wraps the function `M` with numeric parameters, given with each call.
+    /// The function depends on position or on a state: a number or an array, read in the cell or up to [`LIST_GHOSTS`]
+    /// cells around it.
     ///
     /// # Panics
-    /// If it reads several fields, or another number of cells far.
+    /// If it reads several fields or another number of cells far.
     #[must_use]
     pub fn of<M>() -> Self
     where
@@ -51,10 +52,10 @@ impl<S: 'static, D: 'static> CellFunction<S, D> {
         Self::with_loops::<M>(loops, None)
     }
 
-    /// The same with these parameters, a structure that may hold tables.
+    /// Wraps the function `M` with a parameter structure that may contain tables.
     ///
     /// # Panics
-    /// As [`CellFunction::of`]; if it is a function of the place alone.
+    /// As [`CellFunction::of`]; if it is a function of position alone.
     #[must_use]
     pub fn with<M>(parameters: M::Parameters) -> Self
     where
@@ -64,13 +65,13 @@ impl<S: 'static, D: 'static> CellFunction<S, D> {
         let all = Arc::new(parameters);
         let (p, q) = (all.clone(), all.clone());
         let single = move |span: &CellCube<f32>, of: &[usize], _: &[f64], out: &mut [S]| {
-            over::<M, f32, S>((span, of), &p, out);
+            over::<M, f32, S>(span, of, &p, out);
         };
         let double = move |span: &CellCube<f64>, of: &[usize], _: &[f64], out: &mut [D]| {
-            over::<M, f64, D>((span, of), &q, out);
+            over::<M, f64, D>(span, of, &q, out);
         };
         let listed = Self::with_loops::<M>((Arc::new(single), Arc::new(double)), Some(all));
-        assert!(listed.count > 0, "{} reads no state", M::ITEM.name);
+        assert!(listed.count > 0, "`{}` reads no state", M::ITEM.name);
         listed
     }
 
@@ -80,7 +81,11 @@ impl<S: 'static, D: 'static> CellFunction<S, D> {
     ) -> Self {
         let [count, others @ ..] = M::State::<f64>::COMPONENTS;
         let fits = others == [0; 3] && [0, LIST_GHOSTS].contains(&M::REACH);
-        assert!(fits, "{} cannot stand in a list", M::ITEM.name);
+        assert!(
+            fits,
+            "`{}` cannot be used in a list: it reads several fields or an unsupported number of cells far",
+            M::ITEM.name
+        );
         Self {
             item: M::ITEM,
             count,
@@ -92,10 +97,10 @@ impl<S: 'static, D: 'static> CellFunction<S, D> {
     }
 }
 
-/// The parameters of the function `M`, numbers, made of a list of them.
+/// Converts a list of numbers to the parameters of the function `M`.
 ///
 /// # Errors
-/// There are more or fewer than the function takes: how many.
+/// A message with the expected count, if the list has another length.
 pub fn parameters_of<M: CellFn>(given: &[f64]) -> Result<M::Parameters, String>
 where
     M::Parameters: for<'a> TryFrom<&'a [f64]>,
@@ -112,19 +117,20 @@ where
     })
 }
 
-/// The loop over a function whose parameters are numbers.
+/// Loops over the cells with numeric parameters.
 fn each<M, R: Real, T>(span: &CellCube<R>, components: &[usize], given: &[f64], out: &mut [T])
 where
     M: CellFn<Result<R> = T>,
     M::Parameters: for<'a> TryFrom<&'a [f64]>,
 {
     let parameters = parameters_of::<M>(given).unwrap_or_else(|why| panic!("{why}"));
-    over::<M, R, T>((span, components), &parameters, out);
+    over::<M, R, T>(span, components, &parameters, out);
 }
 
-/// The loop over a function with its parameters.
+/// Loops over the cells with converted parameters.
 fn over<M, R: Real, T>(
-    (span, components): (&CellCube<R>, &[usize]),
+    span: &CellCube<R>,
+    components: &[usize],
     given: &M::Parameters,
     out: &mut [T],
 ) where
@@ -141,7 +147,7 @@ fn over<M, R: Real, T>(
     }
 }
 
-/// The loops of a precision.
+/// Selects the loops of a precision.
 pub(super) trait Loops: Element {
     fn number(function: &QuantityFn) -> &Loop<Self, Self>;
     fn mark(function: &CriterionFn) -> &Loop<Self, bool>;
@@ -162,19 +168,19 @@ macro_rules! loops {
 loops!(f32, single);
 loops!(f64, double);
 
-/// Numbers in cubes of cells, one cube after the other.
+/// Quantities in cubes of cells, one cube after the other.
 pub(super) struct CellCube<'a, R> {
     pub values: &'a [R],
-    /// From a cell's number to its next.
+    /// Distance between consecutive quantities of a cell.
     pub stride: usize,
-    /// Cells along an axis, and the first of them on the level.
+    /// Number of cells along an axis.
     pub width: usize,
     pub first: [i32; 3],
     pub geometry: &'a LevelGeometry,
 }
 
 impl<'a, R> CellCube<'a, R> {
-    /// A patch's cells, of which `values` are `[number][512]`.
+    /// Wraps the cells of a patch with `values` as `[quantity][512]`.
     pub(super) fn of_patch(values: &'a [R], patch: [i32; 3], geometry: &'a LevelGeometry) -> Self {
         CellCube {
             values,
@@ -187,7 +193,7 @@ impl<'a, R> CellCube<'a, R> {
 }
 
 impl<R> CellCube<'_, R> {
-    /// The same cells without numbers.
+    /// Returns the same cells without quantities.
     pub(super) fn places(&self) -> CellCube<'_, f64> {
         CellCube {
             values: &[],
@@ -198,7 +204,7 @@ impl<R> CellCube<'_, R> {
         }
     }
 
-    /// The same patch with ghost cells, whose numbers are `values`.
+    /// Returns the cells of the same patch with ghost cells and their quantities `values`.
     pub(super) fn with_ghosts<'a>(&self, values: &'a [R]) -> CellCube<'a, R>
     where
         Self: 'a,
@@ -212,7 +218,7 @@ impl<R> CellCube<'_, R> {
         }
     }
 
-    /// Where the number of one of the patch's own cells stands in a cube of `stride` numbers.
+    /// Returns the index of an interior cell of the patch within the cube.
     fn own(&self, cell: usize) -> usize {
         if self.stride == CELLS {
             return cell;
@@ -229,7 +235,7 @@ impl<R> CellCube<'_, R> {
     }
 }
 
-/// A cell of a span.
+/// A cell of a cube.
 struct CubeCell<'a, R> {
     span: &'a CellCube<'a, R>,
     components: &'a [usize],
@@ -259,19 +265,19 @@ impl<R: Real> CellInputs<R> for CubeCell<'_, R> {
     }
 }
 
-/// A number with a name: a function of a cell's state, of which it reads some components, with its parameters.
+/// A quantity with its parameters, computed by a function from some components of the field.
 #[derive(Clone)]
 pub struct NamedQuantity {
-    /// The function.
+    /// Function that computes it.
     pub function: QuantityFn,
-    /// Components of the field that make its state, or [`Components::ZERO`].
+    /// Components of the field that form its state, or [`Components::ZERO`].
     pub components: Vec<usize>,
-    /// Its parameters, where they are numbers.
+    /// Numeric parameters.
     pub parameters: Vec<f64>,
 }
 
 impl NamedQuantity {
-    /// The number for a state of the whole field; of a function of the state alone.
+    /// Evaluates the quantity for a state of the whole field. The function must depend on the state alone.
     #[must_use]
     pub fn of_state(&self, state: &[f64]) -> f64 {
         let nowhere = LevelGeometry::default();
@@ -306,12 +312,12 @@ impl NamedQuantity {
     }
 }
 
-/// A number in a cell.
+/// A quantity in a cell.
 #[derive(Clone)]
 pub enum CellQuantity {
-    /// By its name.
+    /// A named quantity.
     Named(NamedQuantity),
-    /// A formula of such, in the order of its variables, and the key of the deck where it stands.
+    /// A formula of quantities, in the order of its variables, with its deck key.
     Formula(Formula, Vec<NamedQuantity>, String),
 }
 
@@ -332,12 +338,12 @@ impl CellQuantity {
         }
     }
 
-    /// Whether it may be no number by a mistake of the user.
+    /// Returns `true` if it is a formula, which may give NaN by an error of the user.
     pub(super) fn is_formula(&self) -> bool {
         matches!(self, Self::Formula(..))
     }
 
-    /// The message of a number that is none at a place and time; a formula's alone.
+    /// Returns the message about a formula that is not a number at this place and time.
     pub(super) fn fault(&self, place: [f64; 3], time: f64) -> Option<String> {
         let Self::Formula(formula, _, key) = self else {
             return None;
@@ -350,18 +356,18 @@ impl CellQuantity {
     }
 }
 
-/// A criterion of a list.
+/// A criterion with its quantities and parameters.
 pub struct CellCriterion {
-    /// What says whether a cell is marked.
+    /// Function that marks cells.
     pub function: CriterionFn,
-    /// The numbers that make its state.
+    /// Quantities that form its state.
     pub of: Vec<CellQuantity>,
-    /// Its parameters on each level; `None`: it marks no cell of the level.
+    /// Parameters on each level; `None` for levels without marks.
     pub levels: Vec<Option<Vec<f64>>>,
 }
 
 impl CellCriterion {
-    /// Reports the first of a patch's cells where a formula is not a number.
+    /// Reports the first cell of a patch in which a formula is not a number.
     pub(super) fn check<R: Real>(
         &self,
         numbers: &CellCube<R>,
@@ -380,5 +386,74 @@ impl CellCriterion {
                 faults.report(|| message);
             }
         }
+    }
+}
+
+/// Returns the device address of the values of a table.
+pub(super) type Placing<'a> = dyn FnMut(&Arc<[f64]>) -> u64 + 'a;
+
+/// A parameter structure.
+pub(super) trait Structure: Send + Sync {
+    /// Returns its size in double precision, the larger one, in bytes.
+    fn most_bytes(&self) -> usize;
+    /// Returns its bytes on a device.
+    fn bytes(&self, precision: Precision, place: &mut Placing) -> Vec<u8>;
+}
+
+impl<P: Precise + Send + Sync> Structure for P {
+    fn most_bytes(&self) -> usize {
+        P::In::<f64>::BYTES
+    }
+
+    fn bytes(&self, precision: Precision, place: &mut Placing) -> Vec<u8> {
+        in_precision!(precision, R => {
+            let mut own = self.precise::<R>();
+            own.bind(place);
+            let mut bytes = vec![0; P::In::<R>::BYTES];
+            own.write(&mut bytes);
+            bytes
+        })
+    }
+}
+
+/// Alignment of every structure, bytes.
+const ALIGNMENT: usize = 16;
+
+/// The structures of a list in sequence, at the same offsets in both precisions.
+#[derive(Clone, Default)]
+pub(super) struct Structures(Vec<(usize, Arc<dyn Structure>)>);
+
+impl Structures {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the offset of a structure in bytes, adding it if necessary.
+    pub fn place(&mut self, structure: &Arc<dyn Structure>) -> usize {
+        let mut known = self.0.iter();
+        if let Some((at, _)) = known.find(|(_, other)| Arc::ptr_eq(other, structure)) {
+            return *at;
+        }
+        let end = self.bytes_to(self.0.len());
+        self.0.push((end, structure.clone()));
+        end
+    }
+
+    /// Returns the bytes of the first `count` structures.
+    fn bytes_to(&self, count: usize) -> usize {
+        let last = self.0[..count].last();
+        last.map_or(0, |(at, last)| {
+            (at + last.most_bytes()).next_multiple_of(ALIGNMENT)
+        })
+    }
+
+    /// Returns the bytes of all structures on a device.
+    pub fn bytes(&self, precision: Precision, place: &mut Placing) -> Vec<u8> {
+        let mut all = vec![0; self.bytes_to(self.0.len())];
+        for (at, structure) in &self.0 {
+            let bytes = structure.bytes(precision, place);
+            all[*at..at + bytes.len()].copy_from_slice(&bytes);
+        }
+        all
     }
 }

@@ -1,43 +1,42 @@
-//! One rank's part of a hierarchy that several ranks share: its own patches, and copies of those that they touch.
+//! The part of a shared hierarchy on one rank: its own patches and its halo patches.
 //!
-//! Rows come by octets: the eight children of a patch, or the eight places of the root grid with a common half index. An
-//! octet is held whole as soon as one of its patches is needed; of the root grid it may belong to several ranks.
+//! Rows are allocated by octets: the eight children of a patch, or eight root patches with a common half index. An
+//! octet is stored as a whole once one of its patches is needed. Octets of the root grid may belong to several ranks.
 
 use super::octet::{Octet, UNKNOWN, side};
-use super::{MISSING, Topology};
-use crate::mesh::cuts::RootCurve;
+use super::{Changes, MISSING, Topology};
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
-use crate::mesh::{Changes, Cost, HilbertPartition, LevelWork};
+use crate::mesh::{Cost, HilbertPartition, LevelWork, RootCurve};
 use bevy_ecs::prelude::*;
 use std::sync::Arc;
 
 /// `first_child` of a patch without children.
 pub(super) const LEAF: i32 = -1;
 
-/// What makes a topology a part of a shared one.
+/// State of a topology that is part of a shared hierarchy.
 pub(super) struct SharedHierarchy {
     rank: usize,
     cuts: Arc<HilbertPartition>,
     pub(super) levels: Vec<SharedLevel>,
-    /// Per row: the rank that owns the patch.
+    /// Rank that owns the patch, per row.
     owner: Vec<u32>,
-    /// Entities whose patches are gone, or belong to another rank now.
+    /// Entities whose patches were removed or have migrated.
     orphans: Vec<Entity>,
 }
 
 #[derive(Default)]
 pub(super) struct SharedLevel {
-    /// What is held of the level, by key.
+    /// Octets stored here, by key.
     pub(super) octets: Vec<Octet>,
-    /// Rows of the copies, octet by octet.
+    /// Rows of the halo patches, octet by octet.
     copies: Vec<u32>,
-    /// Patches of all ranks.
+    /// Number of patches on all ranks.
     count: usize,
     work: LevelWork,
 }
 
 impl Topology {
-    /// Makes an empty hierarchy the part that `rank` has of one that is cut by `cuts`.
+    /// Turns an empty hierarchy into the part of `rank` in the partition `cuts`.
     pub fn share_among_ranks(&mut self, rank: usize, cuts: Arc<HilbertPartition>) {
         self.sharing = Some(Box::new(SharedHierarchy {
             rank,
@@ -50,13 +49,13 @@ impl Topology {
         }));
     }
 
-    /// Whether other ranks own parts of the hierarchy.
+    /// Returns `true` if other ranks own parts of the hierarchy.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         self.sharing.is_some()
     }
 
-    /// Where the levels are cut.
+    /// Returns the partition.
     ///
     /// # Panics
     /// If the hierarchy is not shared.
@@ -65,13 +64,13 @@ impl Topology {
         &self.sharing().cuts
     }
 
-    /// Cuts `level` anew; what is held follows when the caller says so.
+    /// Sets the partition of `level`. The caller adapts the stored octets.
     pub(crate) fn set_partition(&mut self, level: usize, starts: Vec<u64>) {
         Arc::make_mut(&mut self.sharing_mut().cuts).set(level, starts);
         for level in level.saturating_sub(1)..(level + 2).min(self.max_level + 1) {
             let mut octets = std::mem::take(&mut self.sharing_mut().levels[level].octets);
             octets.iter_mut().for_each(|octet| octet.near = UNKNOWN);
-            self.look_around(level, &mut octets);
+            self.classify_surroundings(level, &mut octets);
             self.sharing_mut().levels[level].octets = octets;
         }
     }
@@ -84,13 +83,13 @@ impl Topology {
         self.sharing.as_mut().expect("the hierarchy is shared")
     }
 
-    /// This rank.
+    /// Returns the number of this rank.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.sharing.as_ref().map_or(0, |sharing| sharing.rank)
     }
 
-    /// Patches of `level` on all ranks.
+    /// Returns the number of patches of `level` on all ranks.
     #[must_use]
     pub fn count(&self, level: usize) -> usize {
         match &self.sharing {
@@ -103,7 +102,7 @@ impl Topology {
         self.sharing_mut().levels[level].count = count;
     }
 
-    /// Work of a step of `level`.
+    /// Returns the work of a step of `level`.
     #[must_use]
     pub fn work(&self, level: usize) -> LevelWork {
         let level_of =
@@ -121,21 +120,21 @@ impl Topology {
         self.sharing_mut().levels[level].work = work;
     }
 
-    /// Rows of the copies that this rank keeps of others' patches of `level`; empty on one rank.
+    /// Returns the rows of the halo patches of `level`; empty on a single rank.
     #[must_use]
     pub fn copies(&self, level: usize) -> &[u32] {
         let level = self.sharing.as_ref().and_then(|s| s.levels.get(level));
         level.map_or(&[], |level| &level.copies)
     }
 
-    /// What is held of `level`, by key; empty on one rank.
+    /// Returns the octets of `level` stored here, by key; empty on a single rank.
     #[must_use]
     pub fn octets(&self, level: usize) -> &[Octet] {
         let level = self.sharing.as_ref().and_then(|s| s.levels.get(level));
         level.map_or(&[], |level| &level.octets)
     }
 
-    /// The octet with `key`, if it is held.
+    /// Returns the octet with `key`, if it is stored here.
     #[must_use]
     pub fn octet(&self, level: usize, key: u64) -> Option<&Octet> {
         let octets = self.octets(level);
@@ -143,40 +142,40 @@ impl Topology {
         found.ok().map(|n| &octets[n])
     }
 
-    /// The rank that owns the patch of a row in use.
+    /// Returns the rank that owns the patch of a used row.
     #[must_use]
     pub fn owner(&self, row: u32) -> usize {
         let sharing = self.sharing.as_ref();
         sharing.map_or(0, |sharing| sharing.owner[row as usize] as usize)
     }
 
-    /// Whether this rank owns the patch of a row in use.
+    /// Returns `true` if this rank owns the patch of a used row.
     #[must_use]
     pub fn is_owned(&self, row: u32) -> bool {
         let sharing = self.sharing.as_ref();
         sharing.is_none_or(|s| s.owner[row as usize] as usize == s.rank)
     }
 
-    /// The rank that owns the patch at `index` of `level`, whether that is held here or not; 0 where nothing is shared.
+    /// Returns the rank that owns the patch at `index` of `level`, stored here or not; 0 on a single rank.
     #[must_use]
     pub fn owner_at(&self, level: usize, index: [i32; 3]) -> usize {
         let (sharing, key) = (self.sharing.as_ref(), || self.key_at(level, index));
         sharing.map_or(0, |sharing| sharing.cuts.owner(level, key()))
     }
 
-    /// Key of the patch at `index` of `level`.
+    /// Returns the Hilbert key of the patch at `index` of `level`.
     #[must_use]
     pub fn key_at(&self, level: usize, index: [i32; 3]) -> u64 {
         hilbert_key(index.map(|i| i as u32), bits_for(self.domain.root, level))
     }
 
-    /// Half index of the octet with `key` of `level`: its parent's index.
+    /// Returns the half index of the octet with `key` of `level`: the index of its parent.
     #[must_use]
     pub fn octet_place(&self, level: usize, key: u64) -> [i32; 3] {
         hilbert_index(key, bits_for(self.domain.root, level) - 1).map(|i| i as i32)
     }
 
-    /// The place `step` patches away from `index` on `level`; `None` outside the domain.
+    /// Returns the index `step` patches away from `index` on `level`; `None` outside the domain.
     #[must_use]
     pub fn place_beside(&self, level: usize, index: [i32; 3], step: [i32; 3]) -> Option<[i32; 3]> {
         let mut place = [0; 3];
@@ -194,7 +193,7 @@ impl Topology {
         Some(place)
     }
 
-    /// The row held for the patch at `index` of `level`, copied or not.
+    /// Returns the row of the patch at `index` of `level`, if it is stored here.
     #[must_use]
     pub fn find(&self, level: usize, index: [i32; 3]) -> Option<u32> {
         if !self.is_shared() {
@@ -207,7 +206,7 @@ impl Topology {
         (self.level[row as usize] >= 0).then_some(row)
     }
 
-    /// The row of the patch at `index` of `level`, found from the root patch that contains it.
+    /// Finds the patch at `index` of `level` by descending from its root patch.
     fn descend(&self, level: usize, index: [i32; 3]) -> Option<u32> {
         let key = self.key_at(0, index.map(|i| i >> level));
         let root = self.rows(0);
@@ -217,7 +216,7 @@ impl Topology {
         })
     }
 
-    /// The root patches that this rank owns: octets with masks, by key.
+    /// Returns the root patches of this rank: octets with masks, by key.
     pub(crate) fn own_root(&self) -> Vec<(u64, u8)> {
         let root = self.domain.root;
         let bits = bits_for(root, 0);
@@ -233,7 +232,7 @@ impl Topology {
         parts
     }
 
-    /// Enters changes of own patches: whether they have children, which the caller makes or removes.
+    /// Marks own patches as refined or not; the caller creates or removes their children.
     pub(crate) fn mark_children(&mut self, changes: &Changes) {
         for &row in &changes.refine {
             debug_assert!(self.is_leaf(row));
@@ -245,30 +244,31 @@ impl Topology {
         }
     }
 
-    /// First children of all rows; -1 for a leaf, [`MISSING`] where they are not held.
+    /// Returns the first children of all rows; -1 for a leaf, [`MISSING`] if not stored here.
     #[must_use]
     pub fn first_child_table(&self) -> &[i32] {
         &self.first_child
     }
 
-    /// The eight rows of an octet of `level` in Hilbert order.
+    /// Returns the eight rows of an octet of `level` in Hilbert order.
     pub(crate) fn hilbert_ordered(&self, level: usize, first: u32) -> [u32; 8] {
         self.ordered_octet(first, bits_for(self.domain.root, level))
     }
 
-    /// Takes the entities whose patches are gone, or belong to another rank now.
+    /// Takes the entities whose patches were removed or have migrated.
     pub(crate) fn take_orphans(&mut self) -> Vec<Entity> {
         std::mem::take(&mut self.sharing_mut().orphans)
     }
 
-    /// Holds `octets` of `level`, ascending by key, and nothing else; rows of octets that stay are kept, `first` is given.
-    /// Patches that are new here count as leaves. The caller links the level.
+    /// Sets the stored octets of `level`, ascending by key, and sets their `first` row. Octets that stay keep their
+    /// rows.
+    /// New patches are leaves. The caller links the level.
     pub(crate) fn set_octets(&mut self, level: usize, mut octets: Vec<Octet>) {
         let old = std::mem::take(&mut self.sharing_mut().levels[level].octets);
         let mut kept = old.iter().peekable();
         for octet in &mut octets {
             while let Some(gone) = kept.next_if(|old| old.key < octet.key) {
-                self.release(gone.first);
+                self.free_octet(gone.first);
             }
             if let Some(same) = kept.next_if(|old| old.key == octet.key) {
                 octet.first = same.first;
@@ -278,19 +278,19 @@ impl Topology {
             }
         }
         for gone in kept {
-            self.release(gone.first);
+            self.free_octet(gone.first);
         }
         for octet in &mut octets {
             if octet.first == u32::MAX {
-                octet.first = self.take_octet();
-                self.settle(level, octet);
+                octet.first = self.allocate_octet();
+                self.init_octet(level, octet);
             } else if octet.owned == u8::MAX && octet.rows(u8::MAX).all(|row| self.is_owned(row)) {
-                // as before
+                // unchanged
                 continue;
             }
-            self.assign(level, octet);
+            self.set_owners(level, octet);
         }
-        self.look_around(level, &mut octets);
+        self.classify_surroundings(level, &mut octets);
         let shared = &mut self.sharing_mut().levels[level];
         shared.copies.clear();
         let copies = octets.iter().flat_map(|octet| octet.rows(octet.copied));
@@ -299,42 +299,42 @@ impl Topology {
         let same = owned(&old).eq(owned(&octets));
         shared.octets = octets;
         if !same {
-            self.list(level, &old);
+            self.list_owned(level, &old);
         }
     }
 
-    fn release(&mut self, first: u32) {
+    fn free_octet(&mut self, first: u32) {
         for row in first..first + 8 {
             self.level[row as usize] = -1;
-            self.disown(row);
+            self.detach_entity(row);
         }
         self.free_octets.push(first / 8);
     }
 
-    /// Gives up the entity of a row.
-    fn disown(&mut self, row: u32) {
+    /// Removes the entity of a row and remembers it as an orphan.
+    fn detach_entity(&mut self, row: u32) {
         let entity = std::mem::replace(&mut self.entity[row as usize], Entity::PLACEHOLDER);
         if entity != Entity::PLACEHOLDER {
             self.sharing_mut().orphans.push(entity);
         }
     }
 
-    /// Fills the rows of a new octet.
-    fn settle(&mut self, level: usize, octet: &Octet) {
+    /// Initialises the rows of a new octet.
+    fn init_octet(&mut self, level: usize, octet: &Octet) {
         let half = self.octet_place(level, octet.key);
         for c in 0..8 {
             let index = std::array::from_fn(|a| 2 * half[a] + (c >> a & 1));
             let row = octet.first + c as u32;
-            // an octet of the root grid may stick out of the domain
+            // an octet of the root grid may extend beyond the domain
             if (0..3).all(|a| index[a] < self.domain.root[a] << level) {
-                self.occupy(row, level, index, MISSING);
+                self.init_row(row, level, index, MISSING);
             }
             self.neighbours[row as usize] = [MISSING; 27];
         }
     }
 
-    /// Notes who owns the patches of an octet.
-    fn assign(&mut self, level: usize, octet: &Octet) {
+    /// Records the owners of the patches of an octet.
+    fn set_owners(&mut self, level: usize, octet: &Octet) {
         let capacity = self.capacity();
         let sharing = self.sharing_mut();
         sharing.owner.resize(capacity, 0);
@@ -348,13 +348,13 @@ impl Topology {
             let sharing = self.sharing_mut();
             sharing.owner[row as usize] = owner as u32;
             if owner != sharing.rank {
-                self.disown(row);
+                self.detach_entity(row);
             }
         }
     }
 
-    /// Lists the own patches of `level` in Hilbert order; those of `old`, which were listed before, need not be ordered again.
-    fn list(&mut self, level: usize, old: &[Octet]) {
+    /// Lists the patches of `level` on this rank in Hilbert order, reusing the order of octets in `old`.
+    fn list_owned(&mut self, level: usize, old: &[Octet]) {
         let bits = bits_for(self.domain.root, level);
         let listed = std::mem::take(&mut self.levels[level]);
         let (mut rows, mut rest) = (Vec::with_capacity(listed.len()), &listed[..]);
@@ -377,7 +377,7 @@ impl Topology {
         self.levels[level] = rows;
     }
 
-    /// Notes which of the patches of `rows`, all in one octet, have children anywhere, by the octet's bits of `refined`.
+    /// Sets which of `rows`, all in one octet, have children on any rank; `refined` is the mask of the octet.
     pub(crate) fn set_refined(&mut self, rows: impl Iterator<Item = u32>, refined: u8) {
         for row in rows {
             let has = refined >> (row % 8) & 1 == 1;
@@ -385,7 +385,7 @@ impl Topology {
         }
     }
 
-    /// Which patches of an octet have children anywhere.
+    /// Returns the mask of patches of an octet with children on any rank.
     #[must_use]
     pub fn refined(&self, octet: &Octet) -> u8 {
         let has = |c: u32| u8::from(self.first_child[(octet.first + c) as usize] != LEAF) << c;
@@ -393,7 +393,7 @@ impl Topology {
     }
 }
 
-/// The octets with own patches, and which those are.
+/// Returns the octets with patches of this rank, and their masks.
 fn owned(octets: &[Octet]) -> impl Iterator<Item = (u64, u8)> {
     let owned = octets.iter().filter(|octet| octet.owned != 0);
     owned.map(|octet| (octet.key, octet.owned))
