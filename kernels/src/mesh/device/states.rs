@@ -1,10 +1,10 @@
-//! What skeletons know of states: a part of the namespace `field`.
+//! Writes the state functions of the namespace `field`.
 
 use crate::mesh::{ShareSets, StateItems};
 use nestar_device::Item;
 use std::fmt::Write as _;
 
-/// The text; without `states` all are sound, and they are interpolated as they are.
+/// Returns the text. Without `states` all states are physical and interpolated as they are.
 pub(super) fn text(states: Option<&StateItems>) -> String {
     let Some(states) = states else {
         return sets_text(&ShareSets::default())
@@ -47,13 +47,13 @@ const NOTHING_FOLLOWS: &str = "constexpr bool FOLLOWS = false;\n\
     RS_FN void follow(const REAL*, REAL*) {}\n\
     RS_FN void settle(REAL*) {}\n";
 
-/// The leading components at `name` as one value.
+/// Returns an expression for the leading components at `name` as one value.
 fn leading(n: usize, name: &str) -> String {
     let values: Vec<String> = (0..n).map(|c| format!("{name}[{c}]")).collect();
     format!("rs::arr<REAL, {n}>{{{{{}}}}}", values.join(", "))
 }
 
-/// The components that follow from others.
+/// Returns the text of the functions that update dependent components.
 fn follow_text(states: &StateItems) -> String {
     let Some(items) = states.dependents else {
         return NOTHING_FOLLOWS.into();
@@ -71,7 +71,7 @@ fn follow_text(states: &StateItems) -> String {
     )
 }
 
-/// Which components belong together.
+/// Returns the text that maps components to their sets.
 fn sets_text(sets: &ShareSets) -> String {
     let members = (1..=sets.count()).flat_map(|set| sets.members(set).map(move |c| (c, set)));
     let mut of = String::new();
