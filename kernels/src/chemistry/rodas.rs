@@ -3,7 +3,7 @@ use super::conditions::CellConditions;
 use super::equations::derivatives;
 use super::linear::{factor, solve};
 use super::network::Network;
-use super::species::{Abundances, DI, HEI, HI, moved};
+use super::species::{Abundances, DI, HEI, HI, add_increment};
 use nestar_device::{Real, device};
 
 /// What a step leads to.
@@ -62,20 +62,20 @@ pub fn rodas3<R: Real, const S: usize, const N: usize>(
     for i in 0..N {
         d[i] = 2.0 * k[0][i];
     }
-    let middle = moved::<R, S, N>(s, &d);
+    let middle = add_increment::<R, S, N>(s, &d);
     derivatives::<R, S, N, 0>(p, cell, &middle, held, &mut f2, &mut unused);
     k[2] = stage::<R, N>(&a, &f2, &k, [per_step, -per_step, 0.0]);
     for i in 0..N {
         d[i] += k[2][i];
     }
-    let late = moved::<R, S, N>(s, &d);
+    let late = add_increment::<R, S, N>(s, &d);
     derivatives::<R, S, N, 0>(p, cell, &late, held, &mut f2, &mut unused);
     let third = -(R::lit(8.0 / 3.0)) * per_step;
     let error = stage::<R, N>(&a, &f2, &k, [per_step, -per_step, third]);
     for i in 0..N {
         d[i] += error[i];
     }
-    let state = moved::<R, S, N>(s, &d);
+    let state = add_increment::<R, S, N>(s, &d);
     let error = scaled_error::<R, S, N>(p, s, &state, &error);
     RodasStep { state, error }
 }

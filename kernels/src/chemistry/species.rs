@@ -127,7 +127,7 @@ fn hydrogen<R: Real, const S: usize>(s: &Abundances<R>) -> R {
 /// `s` with increments `d` of the solved species and the energy; H, He and D move by what the others' increments leave, so that
 /// they keep their digits where they are small (1 minus the others would not).
 #[device]
-pub fn moved<R: Real, const S: usize, const N: usize>(
+pub fn add_increment<R: Real, const S: usize, const N: usize>(
     s: &Abundances<R>,
     d: &[R; N],
 ) -> Abundances<R> {

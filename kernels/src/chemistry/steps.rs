@@ -101,7 +101,7 @@ pub fn advance<R: Real, const S: usize, const N: usize>(
     while status == CONTINUE && substeps < most {
         if fresh {
             here = with_dust_heating::<R, S>(cell, &s);
-            held = slopes_there::<R, S, N>(p, &here, &s, &mut f, &mut j);
+            held = initial_derivatives::<R, S, N>(p, &here, &s, &mut f, &mut j);
             if clock.step == 0.0 {
                 clock.left = dt;
                 clock.step = first_step::<R, S, N>(&s, &f);
@@ -113,10 +113,10 @@ pub fn advance<R: Real, const S: usize, const N: usize>(
         let taken = rodas3::<R, S, N>(p, &here, &s, h, held, &f, &j);
         fresh = taken.error <= 1.0;
         if fresh {
-            s = accepted::<R, S>(p, &taken.state, &mut clock);
+            s = accept_substep::<R, S>(p, &taken.state, &mut clock);
             clock.heated += h * here.heating;
         }
-        status = judged(&mut clock, h, last, taken.error);
+        status = control_substep(&mut clock, h, last, taken.error);
     }
     SubstepProgress {
         state: s,
@@ -128,7 +128,7 @@ pub fn advance<R: Real, const S: usize, const N: usize>(
 
 /// What a sub-step of length `h`, perhaps the last one of the step, leaves to do by its error.
 #[device]
-fn judged<R: Real>(clock: &mut SubstepClock<R>, h: R, last: bool, error: R) -> i32 {
+fn control_substep<R: Real>(clock: &mut SubstepClock<R>, h: R, last: bool, error: R) -> i32 {
     if error <= 1.0 {
         clock.left = if last { 0.0 } else { clock.left - h };
         clock.step = h * growth(error);
@@ -144,7 +144,7 @@ fn judged<R: Real>(clock: &mut SubstepClock<R>, h: R, last: bool, error: R) -> i
 
 /// The state after a sub-step, with its elements and not below the floor; the clock takes down what that adds.
 #[device]
-fn accepted<R: Real, const S: usize>(
+fn accept_substep<R: Real, const S: usize>(
     p: &Network<R>,
     taken: &Abundances<R>,
     clock: &mut SubstepClock<R>,
@@ -164,7 +164,7 @@ pub fn least_energy<R: Real, const S: usize>(p: &Network<R>, s: &Abundances<R>) 
 
 /// Derivatives and Jacobian at the beginning of a sub-step; whether the gas would cool below the floor, and is held there.
 #[device]
-fn slopes_there<R: Real, const S: usize, const N: usize>(
+fn initial_derivatives<R: Real, const S: usize, const N: usize>(
     p: &Network<R>,
     cell: &CellConditions<R>,
     s: &Abundances<R>,

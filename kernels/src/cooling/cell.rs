@@ -102,7 +102,7 @@ pub fn integrate_cooling<R: Real>(
 
 /// Whether gas at so low a temperature over mean molecular weight stays at a floor.
 #[device]
-fn rests<R: Real>(theta: R, density: R, c: &RateSlice<R>, p: &CoolingModel<R>) -> bool {
+fn stays_at_floor<R: Real>(theta: R, density: R, c: &RateSlice<R>, p: &CoolingModel<R>) -> bool {
     theta <= 1.000001 * floor_of(density, c, p) && net_rate(theta, c, &p.curves) <= 0.0
 }
 
@@ -113,7 +113,7 @@ pub fn net_cooling_time<R: Real>(u: Conserved<R>, at: GasEnvironment<R>, p: &Coo
     let c = rates_of(u.density, at, p);
     let theta = internal_energy(u) / u.density * p.kelvin;
     let rate = net_rate(theta, &c, &p.curves) * p.time;
-    if rate == 0.0 || rests(theta, u.density, &c, p) {
+    if rate == 0.0 || stays_at_floor(theta, u.density, &c, p) {
         return R::INFINITY;
     }
     theta / rate
@@ -125,7 +125,7 @@ pub fn response_time<R: Real>(u: Conserved<R>, at: GasEnvironment<R>, p: &Coolin
     let c = rates_of(u.density, at, p);
     let theta = internal_energy(u) / u.density * p.kelvin;
     let rate = relaxation_rate(theta, &c, &p.curves) * p.time;
-    if rate == 0.0 || rests(theta, u.density, &c, p) {
+    if rate == 0.0 || stays_at_floor(theta, u.density, &c, p) {
         return R::INFINITY;
     }
     1.0 / rate

@@ -71,7 +71,7 @@ fn logarithm_of<R: Real>(y: R, q: R) -> R {
 
 /// Whether heating is more than what is left of it and of cooling at one of two nodes, of which the net rates and the heating are given.
 #[device]
-fn heating_counts<R: Real>(low: (R, R), high: (R, R)) -> bool {
+fn heating_dominates<R: Real>(low: (R, R), high: (R, R)) -> bool {
     low.0.abs() < low.1 || high.0.abs() < high.1
 }
 
@@ -96,7 +96,7 @@ fn upper_end<R: Real>(theta: R, i: &Interval<R>) -> R {
 
 /// Along a power law, to the end of an interval or not below `floor`.
 #[device]
-fn along_power<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> RemainingStep<R> {
+fn integrate_power_law<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> RemainingStep<R> {
     let up = i.at_low > 0.0;
     let (start, end) = if up {
         (i.low, upper_end(theta, i))
@@ -138,7 +138,7 @@ fn along_power<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Remaini
 
 /// Along a line between rates of one sign, to the end of an interval or not below `floor`.
 #[device]
-fn along_line<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> RemainingStep<R> {
+fn integrate_linear<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> RemainingStep<R> {
     let up = i.at_low > 0.0;
     let end = if up { i.high } else { i.low.max(floor) };
     let span = i.high - i.low;
@@ -162,7 +162,12 @@ fn along_line<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Remainin
 
 /// Along a line through an equilibrium, to it or away from it.
 #[device]
-fn around_root<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> RemainingStep<R> {
+fn integrate_near_equilibrium<R: Real>(
+    theta: R,
+    time: R,
+    floor: R,
+    i: &Interval<R>,
+) -> RemainingStep<R> {
     let slope = (i.at_high - i.at_low) / (i.high - i.low);
     let rest = RemainingStep::<R> { theta, left: 0.0 };
     if slope == 0.0 {
@@ -197,7 +202,7 @@ fn around_root<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Remaini
 /// Within an interval, to its end or to the end of the time; `line`: where the rate has one sign, it is a line all the same. Beyond the last node
 /// it goes on as a power law.
 #[device]
-fn within<R: Real>(
+fn integrate_interval<R: Real>(
     now: RemainingStep<R>,
     floor: R,
     line: bool,
@@ -206,11 +211,11 @@ fn within<R: Real>(
     let [low, high] = [i.at_low, i.at_high];
     let wins = (low > 0.0 && high > 0.0) || (low < 0.0 && high < 0.0);
     if !wins {
-        around_root(now.theta, now.left, floor, i)
+        integrate_near_equilibrium(now.theta, now.left, floor, i)
     } else if line && (now.theta < i.high || (low < 0.0 && now.theta == i.high)) {
-        along_line(now.theta, now.left, floor, i)
+        integrate_linear(now.theta, now.left, floor, i)
     } else {
-        along_power(now.theta, now.left, floor, i)
+        integrate_power_law(now.theta, now.left, floor, i)
     }
 }
 
@@ -238,7 +243,7 @@ pub fn integrate<R: Real>(
             at_high: high.0,
             width: p.widths.at(k),
         };
-        let next = within(now, floor, heating_counts(low, high), &i);
+        let next = integrate_interval(now, floor, heating_dominates(low, high), &i);
         heated += (now.left - next.left) * (0.5 * (low.1 + high.1));
         now = next;
         let up = now.theta >= i.high && high.0 > 0.0;
@@ -271,7 +276,7 @@ pub fn net_rate<R: Real>(theta: R, c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
     let (low, high) = (below.0, above.0);
     let (from, to) = (p.nodes.at(k), p.nodes.at(k + 1));
     let wins = (low > 0.0 && high > 0.0) || (low < 0.0 && high < 0.0);
-    if wins && (theta > to || !heating_counts(below, above)) {
+    if wins && (theta > to || !heating_dominates(below, above)) {
         return low * exp(ln(high / low) / p.widths.at(k) * ln(theta / from));
     }
     low + (high - low) / (to - from) * (theta - from)

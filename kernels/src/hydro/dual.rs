@@ -4,12 +4,12 @@
 //! The internal energy is advanced by its own equation, `de/dt + div (e v) = -p div v`, from the states at faces that the Riemann
 //! solver has resolved (as Bryan et al. 2014, ApJS 211, 19, sec. 6.1). It is the energy and not the entropy (Schive et al. 2018,
 //! sec. 2.2) that is carried: a contact keeps its pressure to round-off where cells mix, and no power of the density is needed.
-//! All steps take the pressure from it, and so see no noise. After each step [`chosen`] makes both agree.
+//! All steps take the pressure from it, and so see no noise. After each step [`reconcile_energies`] makes both agree.
 use super::eos;
 use nestar_device::math::sum3;
 use nestar_device::{Lane, Real, device};
 
-/// Where the internal energy is taken from its own equation: thresholds of [`chosen`].
+/// Where the internal energy is taken from its own equation: thresholds of [`reconcile_energies`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DualEnergy {
     /// Where `E - E_kin` is less than so much of the kinetic energy `E_kin`; 0 or more.
@@ -67,7 +67,7 @@ pub fn checked_signal_rate<R: Lane>(u: &[R; 5], internal: R, inverse_dx: &[R; 3]
 /// Velocity and internal energy density at a face: those of the side that mass comes from, whose `[density, pressure]` are `left` or
 /// `right`.
 #[device]
-pub fn at_face<R: Lane>(mass_flux: R, left: &[R; 2], right: &[R; 2], gamma: R) -> [R; 2] {
+pub fn upwind_state<R: Lane>(mass_flux: R, left: &[R; 2], right: &[R; 2], gamma: R) -> [R; 2] {
     let forth = mass_flux > 0.0;
     let back = mass_flux < 0.0;
     let density = if forth { left[0] } else { right[0] };
@@ -109,7 +109,7 @@ pub fn advanced<R: Lane>(
 
 /// The square of the largest change of the velocity to one of the neighbours `near`, x-, x+, y-, y+, z-, z+.
 #[device]
-pub fn largest_step<R: Lane>(v: &[R; 3], near: &[[R; 3]; 6]) -> R {
+pub fn max_velocity_change_squared<R: Lane>(v: &[R; 3], near: &[[R; 3]; 6]) -> R {
     let mut largest = 0.0 * v[0];
     for n in 0..6 {
         let a = near[n][0] - v[0];
@@ -123,7 +123,7 @@ pub fn largest_step<R: Lane>(v: &[R; 3], near: &[[R; 3]; 6]) -> R {
 /// 1 where gas meets in a jump of the velocity along an axis, else 0; `v`: the velocity along the axis in five consecutive cells,
 /// `density` and `pressure`: of the middle one.
 #[device]
-pub fn meets<R: Lane>(v: &[R; 5], density: R, pressure: R, gamma: R, jump: R) -> R {
+pub fn compression_jump<R: Lane>(v: &[R; 5], density: R, pressure: R, gamma: R, jump: R) -> R {
     let near = v[1] - v[3];
     let sudden = (near > 0.0) & (near > jump * (v[4] - v[0]).abs());
     if sudden & (near * near * density > gamma * pressure) {
@@ -137,7 +137,7 @@ pub fn meets<R: Lane>(v: &[R; 5], density: R, pressure: R, gamma: R, jump: R) ->
 /// beside it; 1 elsewhere. A cold collapse onto one cell would keep its shock in there. `p`: pressures of three consecutive cells,
 /// `v`: the velocity along the axis in the first and the last, `density`: of the middle one.
 #[device]
-pub fn slopes_left<R: Lane>(p: &[R; 3], v: &[R; 2], density: R, gamma: R) -> R {
+pub fn slope_factor<R: Lane>(p: &[R; 3], v: &[R; 2], density: R, gamma: R) -> R {
     let near = v[0] - v[1];
     let towers = (near > 0.0) & (p[1] > 3.0 * p[0].max(p[2]));
     if towers & (near * near * density > gamma * p[1]) {
@@ -149,9 +149,9 @@ pub fn slopes_left<R: Lane>(p: &[R; 3], v: &[R; 2], density: R, gamma: R) -> R {
 
 /// Total and internal energy density of gas of which both have been advanced, made to agree: the internal energy rules where `E - E_kin`
 /// is small ([`DualEnergy`], `thresholds` in its order), the total energy elsewhere. Where the velocity jumps (`meeting` above 0) the
-/// larger of both internal energies is right. `step`: as of [`largest_step`].
+/// larger of both internal energies is right. `step`: as of [`max_velocity_change_squared`].
 #[device]
-pub fn chosen<R: Lane>(
+pub fn reconcile_energies<R: Lane>(
     u: &[R; 5],
     internal: R,
     step: R,
@@ -180,7 +180,7 @@ pub fn chosen<R: Lane>(
 /// follows from the internal one where `E - E_kin` is less than `kinetic` of the kinetic energy. Elsewhere both stay, until the
 /// next step tells which is right.
 #[device]
-pub fn settled<R: Lane>(u: &[R; 6], kinetic: R) -> [R; 6] {
+pub fn reconciled<R: Lane>(u: &[R; 6], kinetic: R) -> [R; 6] {
     let inverse = 1.0 / u[0];
     let own = 0.5
         * sum3(
@@ -197,7 +197,7 @@ pub fn settled<R: Lane>(u: &[R; 6], kinetic: R) -> [R; 6] {
 /// `E - E_kin` does, and where it has been changed but the total energy has not, that follows it. A change within the round-off of
 /// `E`, by what has changed the momentum, is none.
 #[device]
-pub fn followed<R: Real>(before: &[R; 6], after: &[R; 6]) -> [R; 6] {
+pub fn with_dependents<R: Real>(before: &[R; 6], after: &[R; 6]) -> [R; 6] {
     let [a, b, c] = [before[1], before[2], before[3]];
     let [d, e, f] = [after[1], after[2], after[3]];
     let old = 0.5 * sum3(a * a, b * b, c * c) / before[0];
@@ -245,8 +245,8 @@ pub fn from_interpolated<R: Lane>(w: &[R; 6]) -> [R; 6] {
 
 /// The state `u` of which round-off made the internal energy negative, with that of the [`interpolated`] variables `w`.
 #[device]
-pub fn mended<R: Lane>(u: &[R; 6], w: &[R; 6]) -> [R; 6] {
-    let v = eos::mended(
+pub fn repaired<R: Lane>(u: &[R; 6], w: &[R; 6]) -> [R; 6] {
+    let v = eos::repaired(
         &[u[0], u[1], u[2], u[3], u[4]],
         &[w[0], w[1], w[2], w[3], w[5]],
     );

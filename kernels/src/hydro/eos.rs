@@ -143,7 +143,7 @@ pub fn from_interpolated<R: Lane>(w: &[R; 5]) -> [R; 5] {
 /// The state `u` of which round-off made the pressure negative, with the internal energy of the [`interpolated`] variables `w`:
 /// density and momentum stay.
 #[device]
-pub fn mended<R: Lane>(u: &[R; 5], w: &[R; 5]) -> [R; 5] {
+pub fn repaired<R: Lane>(u: &[R; 5], w: &[R; 5]) -> [R; 5] {
     let inverse = 1.0 / u[0];
     let kinetic = 0.5
         * sum3(

@@ -8,13 +8,13 @@ use nestar_device::{Lane, device};
 
 /// The one of `a` and `b` that is nearer to zero, or zero if their signs differ.
 #[device]
-fn nearer<R: Lane>(a: R, b: R) -> R {
+fn smaller<R: Lane>(a: R, b: R) -> R {
     a.min(b).max(0.0) + a.max(b).min(0.0)
 }
 
 /// `x` held between `-bound` and `bound`.
 #[device]
-fn held<R: Lane>(x: R, bound: R) -> R {
+fn clamped<R: Lane>(x: R, bound: R) -> R {
     x.min(bound).max(-bound)
 }
 
@@ -32,21 +32,21 @@ pub fn parabola<R: Lane>(w: &[R; 5]) -> (R, R) {
     let curvature = 0.4166666666666667 * (least.max(0.0) + most.min(0.0));
     let reach = curvature.abs();
     // an edge is the mean of two averages less half of this
-    let bend_below = held(
+    let bend_below = clamped(
         0.16666666666666666 * (before + here),
         below.abs().max(reach),
     );
-    let bend_above = held(0.16666666666666666 * (here + after), above.abs().max(reach));
+    let bend_above = clamped(0.16666666666666666 * (here + after), above.abs().max(reach));
     // twice the distances
     let lower = below + bend_below;
     let upper = above - bend_above;
 
-    let lower_of_slope = nearer(lower, 2.0 * upper);
-    let upper_of_slope = nearer(upper, 2.0 * lower);
-    let bend = nearer(upper - lower, curvature);
+    let lower_of_slope = smaller(lower, 2.0 * upper);
+    let upper_of_slope = smaller(upper, 2.0 * lower);
+    let bend = smaller(upper - lower, curvature);
     // the vertex lies inside the cell
-    let slope = held(0.5 * (lower + upper), 1.5 * bend.abs());
-    let monotonic = (lower_of_slope.abs() > 0.0) & (nearer(below, above).abs() > 0.0);
+    let slope = clamped(0.5 * (lower + upper), 1.5 * bend.abs());
+    let monotonic = (lower_of_slope.abs() > 0.0) & (smaller(below, above).abs() > 0.0);
     let low = if monotonic {
         lower_of_slope
     } else {
@@ -67,9 +67,9 @@ pub fn bounded_parabola<R: Lane>(w: &[R; 5]) -> (R, R) {
     let here = above - below;
     let bend_below = 0.16666666666666666 * ((below - first) + here);
     let bend_above = 0.16666666666666666 * (here + (last - above));
-    let lower = nearer(0.5 * (below + bend_below), below);
-    let upper = nearer(0.5 * (above - bend_above), above);
-    (nearer(lower, 2.0 * upper), nearer(upper, 2.0 * lower))
+    let lower = smaller(0.5 * (below + bend_below), below);
+    let upper = smaller(0.5 * (above - bend_above), above);
+    (smaller(lower, 2.0 * upper), smaller(upper, 2.0 * lower))
 }
 
 /// The same with the slopes of limiter `LIMITER` (monotonized central is the paper's) in the edges.
@@ -80,7 +80,7 @@ pub fn limited_parabola<R: Lane, const LIMITER: u32>(w: &[R; 5], theta: R) -> (R
     let after = half_slope::<R, LIMITER>(w[3] - w[2], w[4] - w[3], theta);
     let lower = 0.5 * (w[2] - w[1]) + (here - before) * 0.3333333333333333;
     let upper = 0.5 * (w[3] - w[2]) + (here - after) * 0.3333333333333333;
-    (nearer(lower, 2.0 * upper), nearer(upper, 2.0 * lower))
+    (smaller(lower, 2.0 * upper), smaller(upper, 2.0 * lower))
 }
 
 /// What is left of the distances to the edges in a strong shock, from 1 (all) to 0 (first order): where the flow converges and

@@ -13,7 +13,7 @@ impl States<5> for GasStates {
         eos::is_physical::ITEM,
         eos::interpolated::ITEM,
         eos::from_interpolated::ITEM,
-        eos::mended::ITEM,
+        eos::repaired::ITEM,
     ];
 
     fn physical<R: Real>(u: &[R; 5]) -> bool {
@@ -28,8 +28,8 @@ impl States<5> for GasStates {
         eos::from_interpolated(w)
     }
 
-    fn mended<R: Real>(u: &[R; 5], w: &[R; 5]) -> [R; 5] {
-        eos::mended(u, w)
+    fn repaired<R: Real>(u: &[R; 5], w: &[R; 5]) -> [R; 5] {
+        eos::repaired(u, w)
     }
 }
 
@@ -43,10 +43,10 @@ impl States<6> for DualStates {
         dual::is_physical::ITEM,
         dual::interpolated::ITEM,
         dual::from_interpolated::ITEM,
-        dual::mended::ITEM,
+        dual::repaired::ITEM,
     ];
     const DEPENDENTS: Option<[&'static Item; 2]> =
-        Some([dual::followed::ITEM, dual::settled::ITEM]);
+        Some([dual::with_dependents::ITEM, dual::reconciled::ITEM]);
 
     fn physical<R: Real>(u: &[R; 6]) -> bool {
         dual::is_physical(u)
@@ -60,15 +60,15 @@ impl States<6> for DualStates {
         dual::from_interpolated(w)
     }
 
-    fn mended<R: Real>(u: &[R; 6], w: &[R; 6]) -> [R; 6] {
-        dual::mended(u, w)
+    fn repaired<R: Real>(u: &[R; 6], w: &[R; 6]) -> [R; 6] {
+        dual::repaired(u, w)
     }
 
-    fn followed<R: Real>(before: &[R; 6], after: &[R; 6]) -> [R; 6] {
-        dual::followed(before, after)
+    fn with_dependents<R: Real>(before: &[R; 6], after: &[R; 6]) -> [R; 6] {
+        dual::with_dependents(before, after)
     }
 
-    fn settled<R: Real>(u: &[R; 6], threshold: R) -> [R; 6] {
-        dual::settled(u, threshold)
+    fn reconciled<R: Real>(u: &[R; 6], threshold: R) -> [R; 6] {
+        dual::reconciled(u, threshold)
     }
 }

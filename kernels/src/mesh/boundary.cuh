@@ -25,7 +25,7 @@ template<int N> struct Store {
 using ::nestar_kernels::mesh::block::cell_centre;
 
 // Returns the side of `axis` (0 or 1) on which a cell lies outside the domain; -1 inside, or if the axis is periodic.
-RS_FN int side_beyond(int i, int cells, int axis) {
+RS_FN int outer_side(int i, int cells, int axis) {
   const int side = i < 0 ? 0 : i >= cells ? 1 : -1;
   return side < 0 || field::kind(axis, side) == PERIODIC ? -1 : side;
 }
@@ -44,7 +44,7 @@ RS_FN rs::arr<double, 3> centre_of(const GatherView& v, const int* cells, const 
 RS_NOINLINE int source_of(const GatherView& v, const int* cells, int* at) {
   int side[3], asked[3], walls = 0, more = 0;
   for (int a = 0; a < 3; ++a) {
-    side[a] = side_beyond(at[a], cells[a], a);
+    side[a] = outer_side(at[a], cells[a], a);
     asked[a] = side[a] < 0 ? wrapped(at[a], cells[a]) : at[a];
     if (side[a] >= 0 && field::kind(a, side[a]) == REFLECTING) more |= 1 << a;
   }
@@ -80,11 +80,11 @@ RS_NOINLINE void apply_rules(const GatherView& v, int level, const int* cells, c
   int asked[3], rules = 0;
   REAL given[3][COMPONENTS];
   for (int a = 0; a < 3; ++a) {
-    const bool beyond = side_beyond(at[a], cells[a], a) >= 0;
+    const bool beyond = outer_side(at[a], cells[a], a) >= 0;
     asked[a] = !beyond ? wrapped(at[a], cells[a]) : walls >> a & 1 ? inside[a] : at[a];
   }
   for (int a = 0; a < 3; ++a) {
-    const int side = side_beyond(at[a], cells[a], a);
+    const int side = outer_side(at[a], cells[a], a);
     if (side < 0 || walls >> a & 1 || field::kind(a, side) != RULE) continue;
     const rs::arr<double, 3> centre = centre_of(v, cells, asked);
     REAL inner[field::INNER * COMPONENTS];

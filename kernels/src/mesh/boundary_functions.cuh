@@ -54,8 +54,8 @@ template<class T, class S, int N, class... A, T (*F)(::nestar_device::ghost::Gho
                          typename CountedTo<(int)sizeof...(A)>::t());
     const REAL* member = (const REAL*)&state;
     const REAL before = u[0];
-    REAL inside[field::FOLLOWS ? COMPONENTS : 1];
-    if constexpr (field::FOLLOWS)
+    REAL inside[field::HAS_DEPENDENTS ? COMPONENTS : 1];
+    if constexpr (field::HAS_DEPENDENTS)
       for (int c = 0; c < COMPONENTS; ++c) inside[c] = u[c];
     bool copied = true;
     for (int c = 0; c < COUNT; ++c) {
@@ -63,7 +63,7 @@ template<class T, class S, int N, class... A, T (*F)(::nestar_device::ghost::Gho
       u[c] = member[c];
     }
     if (copied) return true;
-    if constexpr (field::FOLLOWS) follow(inside, u);
+    if constexpr (field::HAS_DEPENDENTS) update_dependents(inside, u);
     bool sound = true;
     for (int c = 0; c < COMPONENTS; ++c) {
       if (LEADING > 0 && c >= LEADING && c >= COUNT && u[0] != before) u[c] = u[c] / before * u[0];

@@ -161,10 +161,10 @@ template<int COUNT> RS_FN bool write_back(const Input& p, unsigned item, int row
       // indices are constant at compile time, so that the state stays in registers
       RS_UNROLL for (int v = 0; v < COUNT; ++v) u[c] = p.chosen[v] == c ? values[v] : u[c];
     }
-    if constexpr (field::FOLLOWS) {
+    if constexpr (field::HAS_DEPENDENTS) {
       REAL old[mesh::COMPONENTS];
       for (int c = 0; c < mesh::COMPONENTS; ++c) old[c] = to[c * CELLS];
-      field::follow(old, u);
+      field::update_dependents(old, u);
     }
     if (!field::physical(u)) {
       launch::atomic_max(&p.round->failed, ~0u - item);
@@ -172,7 +172,7 @@ template<int COUNT> RS_FN bool write_back(const Input& p, unsigned item, int row
     }
     RS_UNROLL for (int v = 0; v < COUNT; ++v)
       if (p.chosen[v] >= 0) to[p.chosen[v] * CELLS] = values[v];
-    if constexpr (field::FOLLOWS)
+    if constexpr (field::HAS_DEPENDENTS)
       for (int c = 0; c < field::LEADING; ++c) to[c * CELLS] = u[c];
   } else {
     RS_UNROLL for (int v = 0; v < COUNT; ++v)

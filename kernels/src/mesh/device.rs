@@ -272,8 +272,8 @@ impl FieldText {
     /// constexpr int LEADING                       // components before the scalars; 0: no state functions
     /// constexpr int SETS; int set_of(int component)                                // as ShareSets
     /// bool physical(const REAL* u)
-    /// void to_primitive(REAL* u); void to_conserved(REAL* w); void mend(REAL* u, const REAL* w)      // as States
-    /// constexpr bool FOLLOWS; void follow(const REAL* before, REAL* u); void settle(REAL* u)         // as States
+    /// void to_primitive(REAL* u); void to_conserved(REAL* w); void repair(REAL* u, const REAL* w)      // as States
+    /// constexpr bool HAS_DEPENDENTS; void update_dependents(const REAL* before, REAL* u); void reconcile(REAL* u)         // as States
     /// struct GhostQuery; constexpr int INNER      // input of rules; number of inner cells that they read
     /// bool wall(int axis, int side, const double* centre, double time, unsigned* fault)
     /// void ghost(int axis, int side, const GhostQuery& at, REAL* u, unsigned* fault)

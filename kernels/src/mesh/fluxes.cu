@@ -11,7 +11,7 @@ constexpr int ASSIGN_CHUNK = 256;
 constexpr int COMMIT_CHUNK = 4096;
 
 // Assigns a unique slot to each face in `bits`. Returns the number of slots.
-RS_FN int take_slots(int bits, unsigned* taken, int* slots) {
+RS_FN int assign_slots(int bits, unsigned* taken, int* slots) {
   int n = 0;
   for (int f = 0; f < 6; ++f) n += bits >> f & 1;
   int next = n ? (int)launch::atomic_add(taken, (unsigned)n) : 0;
@@ -82,10 +82,10 @@ RS_FN void correct_cell(const CorrectionParameters& p, int row, int cell) {
   if (!changed) return;
   if (!field::physical(u)) {
     field::to_primitive(before);
-    field::mend(u, before);
+    field::repair(u, before);
     launch::atomic_add(&p.mended->corrections, rs::u64(1));
   }
-  if constexpr (field::FOLLOWS) field::settle(u);
+  if constexpr (field::HAS_DEPENDENTS) field::reconcile(u);
   EACH_COMPONENT(c) values[c * CELLS] = u[c];
 }
 
@@ -103,7 +103,7 @@ KERNEL(mesh_assign_coarse, mesh::parameters::AssignParameters) {
       const int beyond = p.neighbours[row * AROUND + face_direction(f)];
       bits |= (beyond >= 0 && p.first_child[beyond] >= 0) << f;
     }
-    if (take_slots(bits, &p.counts->coarse, p.coarse_slot + row * 6))
+    if (assign_slots(bits, &p.counts->coarse, p.coarse_slot + row * 6))
       p.corrected[launch::atomic_add(&p.counts->corrected, 1u)] = (int)row;
     for (int f = 0; f < 6 && p.clear; ++f) p.fine_slot[row * 6 + f] = -1;
   }
@@ -118,7 +118,7 @@ KERNEL(mesh_assign_fine, mesh::parameters::AssignParameters) {
     const rs::i64 row = p.rows[n];
     int bits = 0;
     for (int f = 0; f < 6; ++f) bits |= (p.neighbours[row * AROUND + face_direction(f)] == COARSER) << f;
-    take_slots(bits, &p.counts->fine, p.fine_slot + row * 6);
+    assign_slots(bits, &p.counts->fine, p.fine_slot + row * 6);
   }
 }
 

@@ -36,7 +36,7 @@ template<int N> struct BlockCells {
 };
 
 // Fills the cells outside the domain of a block of conserved values.
-template<int G> RS_NOINLINE void fill_beyond(REAL* block, const GatherView& v, int row) {
+template<int G> RS_NOINLINE void fill_outside(REAL* block, const GatherView& v, int row) {
   constexpr int N = PATCH + 2 * G;
   const int* around = v.neighbours + (rs::i64)row * AROUND;
   const int* index = v.index + (rs::i64)row * 4;
@@ -62,7 +62,7 @@ template<int G, class Finish> RS_NOINLINE void gather_at_wall(REAL* block, const
   copy_level<G>(block, v, row, Store<N>());
   if (v.neighbours[(rs::i64)row * AROUND + 27] & HAS_COARSER) interpolate<G>(block, v, row, Store<N>());
   launch::barrier();
-  fill_beyond<G>(block, v, row);
+  fill_outside<G>(block, v, row);
   launch::barrier();
   EACH(cell, N * N * N) {
     REAL u[COMPONENTS];

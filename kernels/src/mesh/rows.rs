@@ -1,8 +1,8 @@
-//! A view of patch rows that live in slabs.
+//! Views of patch rows that are stored in slabs.
 
 use std::marker::PhantomData;
 
-/// Read access to the rows of one bank of a pool: row `r` lies in slab `r >> shift`.
+/// Gives access to the rows of one bank of a pool: row `r` is in slab `r >> shift`.
 #[derive(Clone, Copy)]
 pub struct Rows<'a, R> {
     slabs: &'a [*mut R],
@@ -17,7 +17,7 @@ unsafe impl<R: Send + Sync> Send for Rows<'_, R> {}
 // SAFETY: as above.
 unsafe impl<R: Send + Sync> Sync for Rows<'_, R> {}
 
-/// What a read of a row that is not held unwinds with, past whoever reads it: for whoever holds a part of the rows alone.
+/// Panic payload of a read of a row that this rank does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingRow {
     /// The row.
@@ -30,11 +30,10 @@ fn not_held(row: u32) -> ! {
 }
 
 impl<'a, R> Rows<'a, R> {
-    /// A view of `slabs`, each holding `1 << shift` rows of `length` values.
+    /// Creates a view of `slabs`, each holding `1 << shift` rows of `length` values.
     ///
-    /// # Safety
-    /// Every pointer must be valid for reads (and for writes where `row_mut` is used) of `length << shift` values for `'a`, or null:
-    /// the rows of such a slab are not held, and nobody may ask for them.
+    /// # Safety Every pointer must be valid for reads (and for writes if `row_mut` is used) of `length << shift` values for `'a`, or null.
+    /// Rows of null slabs must not be accessed.
     #[must_use]
     pub unsafe fn new(slabs: &'a [*mut R], shift: u32, length: usize) -> Self {
         Self {
@@ -45,7 +44,7 @@ impl<'a, R> Rows<'a, R> {
         }
     }
 
-    /// Values in one row: components times 512.
+    /// Returns the number of values in one row: components times 512.
     #[must_use]
     pub fn row_length(&self) -> usize {
         self.length
@@ -61,7 +60,7 @@ impl<'a, R> Rows<'a, R> {
         unsafe { slab.add(within * self.length) }
     }
 
-    /// The values of row `row`, `[component][k][j][i]`.
+    /// Returns the values of row `row`, `[component][k][j][i]`.
     #[must_use]
     #[inline]
     pub fn row(&self, row: u32) -> &'a [R] {
@@ -69,10 +68,9 @@ impl<'a, R> Rows<'a, R> {
         unsafe { std::slice::from_raw_parts(self.pointer(row), self.length) }
     }
 
-    /// The values of row `row` for writing.
+    /// Returns the values of row `row` for writing.
     ///
-    /// # Safety
-    /// While the slice lives nobody else may read or write this row of this bank.
+    /// # Safety While the slice lives nobody else may read or write this row of this bank.
     #[must_use]
     #[inline]
     #[allow(
@@ -86,10 +84,9 @@ impl<'a, R> Rows<'a, R> {
 }
 
 impl<R: Copy> Rows<'_, R> {
-    /// Value `n` of row `row`, which another thread may not write meanwhile; other values of the row it may.
+    /// Returns value `n` of row `row`. Other threads may write other values of the row meanwhile, but not this one.
     ///
-    /// # Panics
-    /// If the row has no such value.
+    /// # Panics If the row has no such value.
     #[must_use]
     #[inline]
     pub fn get(&self, row: u32, n: usize) -> R {

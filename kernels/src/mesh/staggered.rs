@@ -41,7 +41,7 @@ pub unsafe fn prolong_faces<R: Real>(view: &FaceView<R>, row: u32) {
     for (c, out) in out.chunks_exact_mut(Centring::Face.values()).enumerate() {
         for plane in (0..=PATCH).step_by(2) {
             let side = [(0, 0), (PATCH, 1)].into_iter().find(|(p, _)| *p == plane);
-            let beyond = side.and_then(|(_, side)| old_beyond(view, row, c % 3, side));
+            let beyond = side.and_then(|(_, side)| old_neighbour(view, row, c % 3, side));
             let values = match beyond {
                 Some(values) => {
                     read_plane(&values[c * Centring::Face.values()..], c, PATCH - plane)
@@ -63,7 +63,7 @@ pub unsafe fn prolong_faces<R: Real>(view: &FaceView<R>, row: u32) {
 }
 
 /// The row of the same level beyond a side of `row`, if there is one and it is not new.
-fn old_beyond<'a, R>(
+fn old_neighbour<'a, R>(
     view: &FaceView<'a, R>,
     row: u32,
     axis: usize,

@@ -118,7 +118,7 @@ fn donor_flux<R: Real>(
     }
     if l.gas > 5 {
         let [left, right] = [left, right].map(|w| [w[0], w[4]]);
-        let [velocity, internal] = dual::at_face(f[0], &left, &right, gamma);
+        let [velocity, internal] = dual::upwind_state(f[0], &left, &right, gamma);
         data[to + 5 * l.plane] = velocity * internal;
         data[to + l.components * l.plane] = velocity;
         data[to + (l.components + 1) * l.plane] = internal;

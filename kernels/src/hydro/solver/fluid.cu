@@ -52,7 +52,7 @@ RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* rig
   RS_UNROLL for (int v = 0; v < GAS; ++v) left[(D * GAS + component<D>(v)) * FACES + f] = flux.d[v];
   if constexpr (DUAL) {
     typedef rs::arr<REAL, 2> Two;
-    const Two both = hydro::dual::at_face<REAL>(flux.d[0], Two{{l.d[0], l.d[4]}}, Two{{r.d[0], r.d[4]}}, gamma());
+    const Two both = hydro::dual::upwind_state<REAL>(flux.d[0], Two{{l.d[0], l.d[4]}}, Two{{r.d[0], r.d[4]}}, gamma());
     REAL* to = right + D * GAS * FACES + f;
     to[0] = both.d[0];
     to[FACES] = both.d[1];
@@ -140,7 +140,7 @@ RS_FN Three velocity_at(const REAL* block, int at) { return Three{{block[BLOCK +
 
 // 1 where gas meets in a jump of the velocity along axis D.
 template<int D> RS_FN REAL meets_along(const REAL* block, int at) {
-  return hydro::dual::meets<REAL>(five<D>(block + (1 + D) * BLOCK, at), block[at], block[4 * BLOCK + at], gamma(), thresholds().d[2]);
+  return hydro::dual::compression_jump<REAL>(five<D>(block + (1 + D) * BLOCK, at), block[at], block[4 * BLOCK + at], gamma(), thresholds().d[2]);
 }
 
 // The total and the internal energy of a cell after the step, of which `now` is what fluxes have made and `internal` the one before.
@@ -152,9 +152,9 @@ RS_FN rs::arr<REAL, 2> energies(const REAL* block, const REAL* faces, int cell, 
   const rs::arr<Three, 6> near{{velocity_at(block, at - STEP<0>), velocity_at(block, at + STEP<0>), velocity_at(block, at - STEP<1>),
                                 velocity_at(block, at + STEP<1>), velocity_at(block, at - STEP<2>),
                                 velocity_at(block, at + STEP<2>)}};
-  const REAL step = hydro::dual::largest_step<REAL>(velocity_at(block, at), near);
+  const REAL step = hydro::dual::max_velocity_change_squared<REAL>(velocity_at(block, at), near);
   const REAL meeting = rs::max(rs::max(meets_along<0>(block, at), meets_along<1>(block, at)), meets_along<2>(block, at));
-  return hydro::dual::chosen<REAL>(now, next, step, meeting, thresholds());
+  return hydro::dual::reconcile_energies<REAL>(now, next, step, meeting, thresholds());
 }
 
 // The new gas of the patch; returns the largest signal rate among the cells of this thread.

@@ -145,7 +145,7 @@ template<int D> RS_FN REAL left_by_shocks(const REAL* block, int at) {
     left = hydro::ppm::flattening<REAL>(five<D>(block + 4 * BLOCK, at), rs::arr<REAL, 2>{{v[-STEP<D>], v[STEP<D>]}});
   if constexpr (DUAL) {
     const REAL* p = block + 4 * BLOCK + at;
-    left = left * hydro::dual::slopes_left<REAL>(Three{{p[-STEP<D>], p[0], p[STEP<D>]}},
+    left = left * hydro::dual::slope_factor<REAL>(Three{{p[-STEP<D>], p[0], p[STEP<D>]}},
                                                  rs::arr<REAL, 2>{{v[-STEP<D>], v[STEP<D>]}}, block[at], gamma());
   }
   return left;

@@ -235,20 +235,20 @@ fn what_changes_the_energy_changes_the_internal_energy() {
     let before = state(1e3, 1.0);
     let mut heated = before;
     heated[4] += 0.25;
-    assert_eq!(dual::followed(&before, &heated)[5], 1.25);
+    assert_eq!(dual::with_dependents(&before, &heated)[5], 1.25);
     // a push by 1e-3 of the speed moves no more than the round-off of the total energy
     let mut pushed = before;
     pushed[1] *= 1.001;
     pushed[4] += pushed[1] * pushed[1] / 4.0 - before[1] * before[1] / 4.0 + 1e-10;
-    assert_eq!(dual::followed(&before, &pushed)[5], 1.0);
+    assert_eq!(dual::with_dependents(&before, &pushed)[5], 1.0);
     pushed[4] += 0.5;
-    assert!((dual::followed(&before, &pushed)[5] - 1.5).abs() < 1e-8);
+    assert!((dual::with_dependents(&before, &pushed)[5] - 1.5).abs() < 1e-8);
     let mut given = heated;
     given[5] = 3.0;
-    assert_eq!(dual::followed(&before, &given), given);
+    assert_eq!(dual::with_dependents(&before, &given), given);
     let mut cooled = before;
     cooled[5] = 0.5;
-    assert_eq!(dual::followed(&before, &cooled)[4], before[4] - 0.5);
+    assert_eq!(dual::with_dependents(&before, &cooled)[4], before[4] - 0.5);
 }
 
 #[test]
@@ -256,10 +256,10 @@ fn averages_keep_what_they_tell() {
     // subgrid motion of 1e-3 of the kinetic energy does not heat cold gas
     let mut cold = state(1e3, 1.0);
     cold[4] += 1e3;
-    let settled = dual::settled(&cold, 3e-2);
+    let settled = dual::reconciled(&cold, 3e-2);
     assert_eq!((settled[4], settled[5]), (1e6 + 1.0, 1.0));
     let hot = state(1.0, 4.0);
-    assert_eq!(dual::settled(&hot, 3e-2), hot);
+    assert_eq!(dual::reconciled(&hot, 3e-2), hot);
     let w = dual::interpolated(&cold);
     assert_eq!(dual::from_interpolated(&w)[5], 1.0);
 }
@@ -269,7 +269,7 @@ fn either_energy_is_chosen_where_it_is_right() {
     let thresholds = DualEnergy::default().thresholds::<f64>();
     let chosen = |velocity: f64, heat: f64, step: f64, meeting: f64| {
         let u = state(velocity, heat);
-        dual::chosen(
+        dual::reconcile_energies(
             &[u[0], u[1], u[2], u[3], u[4]],
             1.0,
             step,

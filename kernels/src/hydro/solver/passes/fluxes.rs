@@ -132,7 +132,7 @@ pub unsafe fn internal_fluxes<V: Simd>(a: &FluxPass<V::E>) {
                 let mass = V::load2(a.flux.add(o), pitch);
                 let [density, pressure] = [0, 4].map(|c| a.concentrations::<V>(o, c, pitch));
                 let (left, right) = ([density.0, pressure.0], [density.1, pressure.1]);
-                let [velocity, internal] = dual::at_face(mass, &left, &right, gamma);
+                let [velocity, internal] = dual::upwind_state(mass, &left, &right, gamma);
                 let stores = [
                     (5, velocity * internal),
                     (a.components, velocity),

@@ -228,7 +228,7 @@ unsafe fn left_by_shocks<
                 );
                 let p = [p.sub(step), p, p.add(step)].map(|p| V::load(p));
                 let v = [v.sub(step), v.add(step)].map(|v| V::load(v));
-                left[d] *= dual::slopes_left(&p, &v, V::load(cell), gamma);
+                left[d] *= dual::slope_factor(&p, &v, V::load(cell), gamma);
             }
         }
     }

@@ -197,10 +197,13 @@ unsafe fn energies<V: Simd>(a: &UpdatePass<V::E>, u: &[V; 5], o: usize) -> [V; 2
             let own = load(cell, 1 + d);
             let far = [cell.sub(two), cell.add(two)].map(|p| load(p, 1 + d));
             let v = [far[0], near[2 * d][d], own, near[2 * d + 1][d], far[1]];
-            meeting = Num::max(meeting, dual::meets(&v, density, pressure, gamma, jump));
+            meeting = Num::max(
+                meeting,
+                dual::compression_jump(&v, density, pressure, gamma, jump),
+            );
         }
-        let step = dual::largest_step(&velocity(cell), &near);
-        dual::chosen(u, internal, step, meeting, &splat3::<V>(a.thresholds))
+        let step = dual::max_velocity_change_squared(&velocity(cell), &near);
+        dual::reconcile_energies(u, internal, step, meeting, &splat3::<V>(a.thresholds))
     }
 }
 
