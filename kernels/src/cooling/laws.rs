@@ -36,7 +36,7 @@ impl PowerLaws {
     /// Fewer than two places, lists of different lengths, places that do not ascend or are not positive, values that are not finite.
     pub fn through(places: &[f64], values: &[f64]) -> Result<Self, String> {
         if places.len() < 2 {
-            return Err("two nodes are needed at least".into());
+            return Err("at least two nodes are needed".into());
         }
         Self::new(places, values, &[])
     }
@@ -48,9 +48,7 @@ impl PowerLaws {
     pub fn pieces(places: &[f64], values: &[f64], exponents: &[f64]) -> Result<Self, String> {
         if exponents.len() != places.len() || !exponents.iter().all(|e| e.is_finite()) {
             let (n, m) = (places.len(), exponents.len());
-            return Err(format!(
-                "{n} pieces need as many finite exponents, found {m}"
-            ));
+            return Err(format!("{n} pieces need {n} finite exponents, found {m}"));
         }
         Self::new(places, values, exponents)
     }
@@ -59,14 +57,14 @@ impl PowerLaws {
         if places.is_empty() || places.len() != values.len() {
             let (n, m) = (places.len(), values.len());
             return Err(format!(
-                "{n} temperatures need as many values, and one at least; found {m}"
+                "the number of temperatures ({n}) must equal the number of values ({m}) and be at least one"
             ));
         }
         let falls = places.windows(2).position(|pair| pair[1] <= pair[0]);
         if let Some(n) = falls {
             let (low, high) = (places[n], places[n + 1]);
             return Err(format!(
-                "temperatures must ascend, but {high} follows on {low}"
+                "temperatures must ascend, but {high} follows {low}"
             ));
         }
         if let Some(n) = values.iter().position(|v| !v.is_finite()) {

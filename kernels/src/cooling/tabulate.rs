@@ -176,7 +176,7 @@ pub fn tabulate(rates: &RateFunctions, grid: &TableGrid) -> Result<CoolingTable<
     let [coldest, hottest] = grid.temperatures;
     if !(coldest > 0.0 && hottest > coldest && hottest.is_finite()) {
         return Err(format!(
-            "the table must reach from a lowest temperature above 0 to a higher one, found {coldest} K to {hottest} K"
+            "the table needs a lowest temperature above 0 and a higher largest one, found {coldest} K to {hottest} K"
         ));
     }
     let (density_octave, densities) = grid.density_nodes();
@@ -230,7 +230,7 @@ fn planes(
                 for (plane, rate) in planes.iter_mut().zip(both) {
                     if !rate.is_finite() {
                         return Err(format!(
-                            "a rate is {rate} at {t} K, {n} hydrogen nuclei per cm^3 and {metallicity} of the sun's metallicity"
+                            "a rate is {rate} at {t} K, {n} hydrogen nuclei per cm^3 and {metallicity} solar metallicities"
                         ));
                     }
                     plane.push(rate * scale);

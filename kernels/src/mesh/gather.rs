@@ -101,7 +101,7 @@ pub fn gather_sectors<R: Real>(
     let (ghosts, reach) = (target.ghosts, view.reach);
     assert!(
         ghosts <= reach,
-        "a gather of {ghosts} layers of ghost cells where {reach} may be read"
+        "a gather of {ghosts} ghost layers, but only {reach} may be read"
     );
     let around = &view.neighbours[row as usize];
     match ghosts {

@@ -232,8 +232,9 @@ impl Inference {
         for (literal, v) in std::mem::take(&mut self.written) {
             let v = self.root(v);
             if self.variables[v].real && self.variables[v].known.is_none() {
-                let why =
-                    format!("#[device]: a floating-point number stands here: write `{literal}.0`");
+                let why = format!(
+                    "#[device]: a floating-point number is expected here: write `{literal}.0`"
+                );
                 errors.add(Error::new_spanned(&literal, why));
                 // one error is enough
                 self.variables[v].elsewhere = false;

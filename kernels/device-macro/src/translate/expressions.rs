@@ -226,7 +226,7 @@ impl Translator {
             Expr::Try(_) => "no `?` on the device",
             Expr::Return(_) => "`return` only as a statement",
             Expr::Macro(_) => {
-                "no macros but debug_assert*! as a statement; arrays are `[x; N]`, text has no place on the device"
+                "no macros but debug_assert*! as a statement; arrays are `[x; N]`, text is not supported on the device"
             }
             Expr::Lit(_) => "only bool, integer and float literals",
             _ => "this expression is outside the #[device] subset",

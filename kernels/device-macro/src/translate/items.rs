@@ -98,13 +98,14 @@ pub fn enumeration(e: &ItemEnum) -> Result<CppCode> {
     let mut variants = Vec::new();
     for v in &e.variants {
         if !matches!(v.fields, Fields::Unit) {
-            let why = "a variant cannot hold data; put the data into a #[device] structure beside the enum";
+            let why =
+                "a variant cannot hold data; put the data into a separate #[device] structure";
             t.err(v, why);
         }
         let mut variant = text(cpp_name(&v.ident));
         if let Some((_, n)) = &v.discriminant {
             if integer_literal(n).is_none() {
-                t.err(n, "the number of a variant must be a literal");
+                t.err(n, "the value of a variant must be a literal");
             }
             variant = variant.t(" = ").c(t.expr(n, false));
         }
@@ -130,7 +131,7 @@ pub fn implementation(
         (text(format!("struct {name} {{")), CppCode::default());
     for c in constants {
         if matches!(&c.ty.as_ref(), Type::Array(_)) {
-            let why = "#[device]: put the array into a #[device] const beside the `impl`";
+            let why = "#[device]: put the array into a #[device] const outside the `impl`";
             errors.add(Error::new_spanned(&c.ty, why));
         }
         declaration = declaration.t("\n").c(errors.kept(constant(c, Some(of))));

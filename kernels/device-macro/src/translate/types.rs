@@ -84,14 +84,14 @@ impl Translator {
     /// A pointer into a device's memory.
     fn address(&mut self, p: &TypePath, arguments: &PathArguments) -> CppCode {
         let PathArguments::AngleBracketed(a) = arguments else {
-            return self.bad(p, "say of what: `Address<T>`");
+            return self.bad(p, "name the type of the values: `Address<T>`");
         };
         match a.args.first() {
             Some(GenericArgument::Type(Type::Path(t))) if t.path.is_ident("u8") => {
                 text("unsigned char*")
             }
             Some(GenericArgument::Type(t)) => self.ty(t).t("*"),
-            _ => self.bad(p, "say of what: `Address<T>`"),
+            _ => self.bad(p, "name the type of the values: `Address<T>`"),
         }
     }
 

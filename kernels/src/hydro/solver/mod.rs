@@ -75,7 +75,7 @@ impl<R: HydroReal> PatchSolver<R> {
     pub fn new(method: FluidMethod, gamma: f64, scalars: usize, lanes: LaneChoice) -> Self {
         assert!(
             method.dual.is_none() || method.scheme == Scheme::MusclHancock,
-            "the internal energy goes with half steps"
+            "dual energy needs the scheme MUSCL-Hancock"
         );
         let lanes = lanes.available();
         PatchSolver {

@@ -90,7 +90,7 @@ template<int D> RS_FN State turned(const State& w) {
 
 // ---- the predictor of the van Leer scheme
 
-static_assert(HALF_STEP || !DUAL, "the internal energy goes with half steps");
+static_assert(HALF_STEP || !DUAL, "dual energy needs the scheme MUSCL-Hancock");
 
 RS_FN State input_primitive(const REAL* input, int at) {
   return hydro::eos::primitive_from_conserved<REAL>(load5(input, INPUT, at), gamma());

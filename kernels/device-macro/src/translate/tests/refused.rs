@@ -41,7 +41,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ),
     (
         "let t = format!(\"{x}\"); x",
-        "text has no place on the device",
+        "text is not supported on the device",
         "format!(\"{x}\")",
     ),
     (
