@@ -1,11 +1,11 @@
-//! What averages, corrections and interpolations know of gas.
+//! State functions of gas for averages, corrections and interpolations.
 
 use super::{dual, eos};
 use crate::mesh::States;
 use nestar_device::{Item, Real};
 
-/// Gas: density and pressure are positive; density, velocity and pressure are interpolated; an average or a correction whose
-/// pressure round-off spoils keeps density and momentum, and takes the internal energy from before.
+/// Gas with positive density and pressure. Density, velocity and internal energy are interpolated. If round-off spoils the pressure of an
+/// average or correction, density and momentum are kept and the internal energy is taken from the previous state.
 pub struct GasStates;
 
 impl States<5> for GasStates {
@@ -33,9 +33,8 @@ impl States<5> for GasStates {
     }
 }
 
-/// Gas with its internal energy as component 5 ([`dual`]): density and internal energy are positive; the total energy of an average,
-/// a correction or an interpolation follows from the internal one where gas is cold, and a change of the others changes the internal
-/// energy.
+/// Gas with dual energy ([`dual`]) in component 5. Density and internal energy are positive. Averages, corrections and interpolations
+/// recompute the total energy of cold gas from the internal one; changes of other components change the internal energy.
 pub struct DualStates;
 
 impl States<6> for DualStates {

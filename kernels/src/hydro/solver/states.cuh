@@ -1,9 +1,8 @@
-// From the cells of a patch on the device to the states at their faces: primitive variables, predictor, reconstruction.
+// Face states of a patch on the device: primitive variables, predictor, reconstruction.
 //
-// Each cell's primitive state, edge states and each face's flux are computed once and handed over in the scratch, which is
-// shared memory, or global memory where the method needs more than there is. The text before this file gives namespace
-// `fluid`: GHOSTS, HALF_STEP, PARABOLIC, LIMITER, RIEMANN, gamma(), theta(), KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS;
-// and DUAL, whether the internal energy is component 5, with thresholds().
+// Each primitive state, edge state and flux is computed once and stored in the scratch, in shared memory, or in global memory if it is too
+// large. The text before this file defines in namespace `fluid`: GHOSTS, HALF_STEP, PARABOLIC, LIMITER, RIEMANN, gamma(), theta(),
+// KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS; and DUAL, true if the internal energy is component 5, with thresholds().
 
 namespace fluid {
 
@@ -21,15 +20,15 @@ typedef rs::arr<REAL, 5> State;
 typedef rs::arr<REAL, 3> Three;
 
 constexpr int GAS = 5, FIRST_SCALAR = GAS + DUAL;
-// Layers of ghost cells that the reconstruction reads, the width and the cells of its block.
+// Ghost layers that the reconstruction reads; width and cells of its block.
 constexpr int REACH = HALF_STEP ? GHOSTS : GHOSTS - 1;
 constexpr int WIDTH = PATCH + 2 * REACH;
 constexpr int BLOCK = WIDTH * WIDTH * WIDTH;
-// Width and cells of the block that is gathered.
+// Width and cells of the gathered block.
 constexpr int INPUT_WIDTH = PATCH + 2 * GHOSTS;
 constexpr int INPUT = INPUT_WIDTH * INPUT_WIDTH * INPUT_WIDTH;
-// Values of the scratch: primitive variables; then the states on the lower and on the upper side of all faces, where the
-// conserved input of the van Leer predictor stood, unless first-order fluxes still need that.
+// Layout of the scratch in values: primitive variables, then the states on the lower and upper sides of all faces. The latter overwrite the
+// conserved input of the van Leer predictor, unless first-order fluxes need it.
 constexpr int EDGES = 3 * GAS * FACES;
 constexpr int INPUT_VALUES = HALF_STEP ? 0 : COMPONENTS * INPUT;
 constexpr int EDGES_AT = COMPONENTS * BLOCK + (KEEP_INPUT ? INPUT_VALUES : 0);
@@ -39,7 +38,7 @@ constexpr int SCRATCH = AFTER_EDGES > AFTER_INPUT ? AFTER_EDGES : AFTER_INPUT;
 
 typedef ::nestar_kernels::hydro::solver::device::StepParameters<REAL> Step;
 
-// ---- places
+// ---- positions
 
 // Component of density, normal momentum, the two tangential ones and energy.
 template<int D> RS_FN int component(int v) { return v == 0 ? 0 : v == 4 ? 4 : 1 + (D + v - 1) % 3; }
@@ -83,7 +82,7 @@ RS_FN State riemann(const State& l, const State& r) {
   else return hydro::riemann::exact::flux_exact<REAL>(l, r, gamma());
 }
 
-// A state with its velocity turned so that the normal component comes first.
+// Returns a state with the velocity rotated so that the normal component comes first.
 template<int D> RS_FN State turned(const State& w) {
   return State{{w.d[0], w.d[component<D>(1)], w.d[component<D>(2)], w.d[component<D>(3)], w.d[4]}};
 }
@@ -109,8 +108,8 @@ RS_FN void donor_fluxes(const REAL* input, int at, const State& here, REAL* belo
   }
 }
 
-// The gas of a cell half a step later by donor-cell fluxes, and the concentrations of its scalars now; a cell that becomes
-// unphysical keeps what it had.
+// Computes the gas of a cell half a step later by donor-cell fluxes, and the mass fractions of its scalars at the current time. A cell that
+// would become unphysical is not changed.
 RS_FN void predict_cell(const REAL* input, REAL* block, int cell, const Three& half_rate) {
   const int i = cell % WIDTH, j = cell / WIDTH % WIDTH, k = cell / (WIDTH * WIDTH);
   const int at = (i + 1) + INPUT_WIDTH * ((j + 1) + INPUT_WIDTH * (k + 1));
@@ -137,7 +136,7 @@ template<int D> RS_FN State five(const REAL* w, int at) {
   return State{{w[at - 2 * s], w[at - s], w[at], w[at + s], w[at + 2 * s]}};
 }
 
-// What strong shocks, and cold gas that meets, leave of the distances to the edges along axis D.
+// Returns the factor for the distances to the edges along axis D in strong shocks and in converging cold gas.
 template<int D> RS_FN REAL left_by_shocks(const REAL* block, int at) {
   const REAL* v = block + (1 + D) * BLOCK + at;
   REAL left = REAL(1);
@@ -151,7 +150,7 @@ template<int D> RS_FN REAL left_by_shocks(const REAL* block, int at) {
   return left;
 }
 
-// Distances from the average to the edges along axis D of one variable.
+// Computes the distances from the average to the edges of one variable along axis D.
 template<int D, bool SCALAR> RS_FN void distances(const REAL* w, int at, REAL left, REAL& lower, REAL& upper) {
   constexpr int s = STEP<D>;
   if constexpr (PARABOLIC) {
@@ -183,8 +182,8 @@ RS_FN State halves(const State& lower, const State& upper) {
   }
 }
 
-// Stores the edge states of cell (i, j, k) along axis D: its upper one on the lower side of the face above it, its lower one
-// on the upper side of the face below it.
+// Stores the edge states of cell (i, j, k) along axis D: the upper one on the lower side of the face above, the lower one on the upper side
+// of the face below.
 template<int D>
 RS_FN void store_edges(REAL* left, REAL* right, int i, int j, int k, const State& w, const State& h,
                        const State& lower, const State& upper, const Three& rate) {
@@ -220,7 +219,7 @@ RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, cons
   if (z) store_edges<2>(left, right, i, j, k, w, h, lower[2], upper[2], rate);
 }
 
-// The same for the concentration of a scalar, with `left` and `right` of one variable an axis, always half a step later.
+// Computes the same for the mass fraction of a scalar, with `left` and `right` for one variable per axis, always half a step later.
 RS_FN void scalar_edges(const REAL* block, int c, REAL* left, REAL* right, int cell, const Three& rate) {
   const int i = cell % 10 - 1, j = cell / 10 % 10 - 1, k = cell / 100 - 1;
   const bool x = inside(j) && inside(k), y = inside(i) && inside(k), z = inside(i) && inside(j);
