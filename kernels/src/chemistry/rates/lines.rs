@@ -9,7 +9,7 @@ const IONISATION: [f64; 3] = [2.18e-11, 3.94e-11, 8.72e-11];
 /// Energy lost by a dielectronic recombination of He+, erg (40.6 eV, Cen 1992).
 const DIELECTRONIC: f64 = 6.5e-11;
 
-/// What weakens excitation at high temperatures: Cen (1992).
+/// Returns the reduction factor of excitation at high temperatures: Cen (1992).
 fn high(t: Temperature) -> f64 {
     1.0 + (t.t / 1e5).sqrt()
 }
@@ -32,7 +32,7 @@ fn hydrogenic(t: Temperature, lambda: f64, case: Recombination) -> f64 {
     }
 }
 
-/// All that He+ and electrons lose.
+/// Returns the sum of all losses by He+ and electrons.
 fn by_hep(t: Temperature, case: Recombination) -> f64 {
     let excitation = 5.54e-17 * t.boltzmann(473_638.0) * t.pow(-0.397) / high(t);
     let ionisation = IONISATION[2] * rate(K5, t, case);
