@@ -1,4 +1,5 @@
-//! Chemistry of a structured field (log-normal density, temperatures that go with it) on one core: nanoseconds a cell and a sub-step.
+//! Measures the chemistry of a structured field (log-normal density with matching temperatures) on one core, in nanoseconds per cell and
+//! per sub-step.
 use nestar_device::{Precise, Real, math};
 use nestar_kernels::chemistry::species::{HI, HII};
 use nestar_kernels::chemistry::{
@@ -9,7 +10,7 @@ use std::time::Instant;
 
 const CELLS: usize = 20_000;
 
-/// Normal deviates by the sum of twelve numbers of a congruential generator.
+/// Normal deviates from the sum of twelve numbers of a congruential generator.
 struct Numbers(u64);
 
 impl Numbers {
@@ -26,7 +27,7 @@ impl Numbers {
     }
 }
 
-/// Density and state of the cells.
+/// Returns density and state of the cells.
 fn field<const S: usize>(p: &Network<f64>) -> Vec<(f64, Abundances<f64>)> {
     let mut r = Numbers(3);
     let cell = |_| {

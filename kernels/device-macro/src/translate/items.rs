@@ -1,4 +1,4 @@
-//! Structures, enums, constants and implementations.
+//! Translates structures, enums, constants and implementations.
 use super::{Generic, Translator, member};
 use crate::code::{CppCode, list, text};
 use crate::errors::Errors;
@@ -10,7 +10,7 @@ use syn::{
     visit::{self, Visit},
 };
 
-/// Text of a constant, perhaps of the type `of`.
+/// Returns the text of a constant, possibly of the type `of`.
 pub fn constant(c: &ItemConst, of: Option<&Ident>) -> Result<CppCode> {
     let single = c.ty.to_token_stream().to_string().contains("f32");
     let float = Some(if single { "f32" } else { "f64" });
@@ -39,7 +39,7 @@ pub fn constant(c: &ItemConst, of: Option<&Ident>) -> Result<CppCode> {
 }
 
 impl Translator {
-    /// C++ computes constants before anything runs: from literals, other constants, operators and casts.
+    /// Checks that C++ can compute a constant at compile time: from literals, other constants, operators and casts.
     fn constant_value(&mut self, e: &Expr) {
         struct Refused<'a>(Vec<&'a Expr>);
         impl<'a> Visit<'a> for Refused<'a> {
@@ -63,7 +63,7 @@ impl Translator {
     }
 }
 
-/// Text of a structure: its generics, declaration and definition.
+/// Returns the text of a structure: its generics, declaration and definition.
 pub fn structure(s: &ItemStruct) -> Result<(Vec<Generic>, CppCode, CppCode)> {
     let mut t = Translator::default();
     let head = t.structure_generics(&s.generics);
@@ -89,7 +89,7 @@ pub fn structure(s: &ItemStruct) -> Result<(Vec<Generic>, CppCode, CppCode)> {
     t.finish((generics, head.t(format!("struct {name};")), body.t("\n};")))
 }
 
-/// Text of an enum without data: an `int` with names.
+/// Returns the text of an enum without data: an `int` with names.
 pub fn enumeration(e: &ItemEnum) -> Result<CppCode> {
     let mut t = Translator::default();
     if !e.generics.params.is_empty() {
@@ -119,7 +119,7 @@ pub fn enumeration(e: &ItemEnum) -> Result<CppCode> {
     t.finish(text(head).c(list(variants)).t(" };"))
 }
 
-/// Text of a type that brings functions and constants: its declaration, and the functions.
+/// Returns the text of a type that provides functions and constants: its declaration, and the functions.
 pub fn implementation(
     of: &Ident,
     constants: &[ItemConst],

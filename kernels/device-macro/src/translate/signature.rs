@@ -1,4 +1,4 @@
-//! Generic parameters and function signatures.
+//! Translates generic parameters and function signatures.
 use super::types::BY_TYPE;
 use super::{Binding, Function, Generic, Tail, Translator};
 use crate::code::{CppCode, list, text};
@@ -9,7 +9,7 @@ use syn::{
     Type, TypeParam, TypeParamBound, visit::Visit,
 };
 
-/// Traits of the standard library that an author may reach for.
+/// Traits of the standard library that users may try.
 const STANDARD: &[&str] = &[
     "Add",
     "Clone",
@@ -34,7 +34,7 @@ const STANDARD: &[&str] = &[
     "Sync",
 ];
 
-/// Is one of the bounds the named trait?
+/// Returns `true` if one of the bounds is the named trait.
 fn bounded(p: &TypeParam, name: &str) -> bool {
     p.bounds.iter().any(|bound| match bound {
         TypeParamBound::Trait(t) => t.path.segments.last().is_some_and(|s| s.ident == name),
@@ -90,7 +90,7 @@ impl Translator {
         text(format!("class {}", t.ident))
     }
 
-    /// A type parameter by which a function is given others.
+    /// Translates a type parameter that provides functions.
     fn choice(&mut self, t: &TypeParam, structure: bool) {
         let bound = match t.bounds.first() {
             Some(TypeParamBound::Trait(bound)) => bound.path.segments.last(),
@@ -113,7 +113,7 @@ impl Translator {
         }
     }
 
-    /// Generics of a structure, whose type parameters need no bound.
+    /// Translates the generics of a structure, whose type parameters need no bound.
     pub(super) fn structure_generics(&mut self, generics: &Generics) -> CppCode {
         self.generics(generics, true)
     }
@@ -133,7 +133,7 @@ impl Translator {
         }
     }
 
-    /// The result type, `None` without a value.
+    /// Returns the result type, `None` without a value.
     fn result(&mut self, output: &ReturnType) -> Option<CppCode> {
         let ReturnType::Type(_, ty) = output else {
             return None;
@@ -186,7 +186,7 @@ impl Translator {
             .t(format!(" {}", self.declare(&name.ident, Binding::Value)))
     }
 
-    /// The text of a function.
+    /// Returns the text of a function.
     pub(super) fn function(&mut self, f: &ItemFn) -> Function {
         let s = &f.sig;
         self.name = s.ident.to_string();
@@ -224,7 +224,7 @@ impl Translator {
         }
     }
 
-    /// rustc strips `#[cfg]` only after this macro ran, so that the two sides would differ silently.
+    /// Rejects `#[cfg]`: rustc removes it only after this macro, so that the two sides would silently differ.
     fn body_attributes(&mut self, block: &Block) {
         struct Attributes<'a>(Vec<&'a Attribute>);
         impl<'a> Visit<'a> for Attributes<'a> {

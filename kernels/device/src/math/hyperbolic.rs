@@ -3,7 +3,7 @@ use super::double::{fast_two_sum, pair_quotient, two_sum};
 use super::exponential::{exp_m1_pair, exp_scaled};
 use crate::{Real, device};
 
-/// From here on `e^-x` is lost beside `e^x`.
+/// From here on `e^-x` is negligible compared to `e^x`.
 #[device]
 pub const ONE_TERM: f64 = 22.0;
 

@@ -26,7 +26,7 @@ pub const HALF_PI: f64 = 1.5707963267948966;
 /// pi/2 - `HALF_PI`.
 #[device]
 pub const HALF_PI_LOW: f64 = 6.123233995736766e-17;
-/// Up to here the four parts suffice: their products with the quotient are exact.
+/// Largest argument for which the four parts suffice: their products with the quotient are exact.
 #[device]
 pub const LARGE: f64 = 1048576.0;
 /// Below this size `sin x` and `tan x` are `x`.
