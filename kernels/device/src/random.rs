@@ -136,7 +136,8 @@ impl std::error::Error for SharedPurpose {}
 impl Purposes {
     /// Registers a purpose and returns its stream. Its number is a hash of the name, independent of other purposes.
     ///
-    /// # Errors The purpose is already registered, or another one has the same number (probability 1 in 65536).
+    /// # Errors
+    /// The purpose is already registered, or another one has the same number (probability 1 in 65536).
     pub fn register(&mut self, name: &str, seed: u32) -> Result<Stream, SharedPurpose> {
         // FNV-1a, both halves
         let hash = name.bytes().fold(0x811c_9dc5u32, |h, b| {

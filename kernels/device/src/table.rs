@@ -41,7 +41,8 @@ impl<R> Table<R> {
 impl<R: Real> Table<R> {
     /// Returns value `n`, from 0.
     ///
-    /// # Panics If `n` is out of range; on a device the result is undefined.
+    /// # Panics
+    /// If `n` is out of range; on a device the result is undefined.
     #[inline(always)]
     #[must_use]
     pub fn at<I: TryInto<usize>>(&self, n: I) -> R {

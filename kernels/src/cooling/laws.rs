@@ -32,8 +32,8 @@ pub struct PowerLaws {
 impl PowerLaws {
     /// Creates a function through nodes.
     ///
-    /// # Errors Fewer than two places, lists of different lengths, places that do not ascend or are not positive, values that are not
-    /// finite.
+    /// # Errors
+    /// Fewer than two places, lists of different lengths, places that do not ascend or are not positive, values that are not finite.
     pub fn through(places: &[f64], values: &[f64]) -> Result<Self, String> {
         if places.len() < 2 {
             return Err("at least two nodes are needed".into());
@@ -43,7 +43,8 @@ impl PowerLaws {
 
     /// Creates a function from pieces that begin at `places` with `values` and have these `exponents`.
     ///
-    /// # Errors As [`PowerLaws::through`]; one place is enough.
+    /// # Errors
+    /// As [`PowerLaws::through`]; one place is enough.
     pub fn pieces(places: &[f64], values: &[f64], exponents: &[f64]) -> Result<Self, String> {
         if exponents.len() != places.len() || !exponents.iter().all(|e| e.is_finite()) {
             let (n, m) = (places.len(), exponents.len());

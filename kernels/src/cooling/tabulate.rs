@@ -114,7 +114,8 @@ struct ThetaRelation<'a> {
 impl<'a> ThetaRelation<'a> {
     /// Tabulates theta at a density.
     ///
-    /// # Errors Temperature over mean molecular weight decreases somewhere.
+    /// # Errors
+    /// Temperature over mean molecular weight decreases somewhere.
     fn new(rates: &'a RateFunctions<'a>, density: f64) -> Result<Self, String> {
         let thetas = match &rates.weight {
             MolecularWeight::Fixed(_) => Vec::new(),
@@ -171,8 +172,8 @@ fn interpolated(places: &[f64], values: &[f64], x: f64) -> f64 {
 
 /// Tabulates rates on a grid.
 ///
-/// # Errors An empty temperature range; temperature over mean molecular weight that does not increase with temperature; a rate that is not
-/// finite.
+/// # Errors
+/// An empty temperature range; temperature over mean molecular weight that does not increase with temperature; a rate that is not finite.
 pub fn tabulate(rates: &RateFunctions, grid: &TableGrid) -> Result<CoolingTable<f64>, String> {
     let [coldest, hottest] = grid.temperatures;
     if !(coldest > 0.0 && hottest > coldest && hottest.is_finite()) {

@@ -74,7 +74,8 @@ impl Not for CellFlags {
 /// `buffer` is 0 to 8 cells. Bit `9 * (dz + 1) + 3 * (dy + 1) + (dx + 1)` is the patch at offset (dx, dy, dz), bit 13 the patch itself.
 /// Source: GAMER-2 (Schive et al. 2018, MNRAS 481, 4815, section 2.1).
 ///
-/// # Panics If `buffer` exceeds 8, because the box would extend past the neighbours.
+/// # Panics
+/// If `buffer` exceeds 8, because the box would extend past the neighbours.
 #[must_use]
 pub fn buffer_sectors(flags: &CellFlags, buffer: usize) -> u32 {
     assert!(

@@ -167,7 +167,8 @@ pub enum FaceText {
 impl FaceText {
     /// Translates the faces of `boundaries`, `[axis][side]`.
     ///
-    /// # Errors Axis and side of a face whose rule works on the host only.
+    /// # Errors
+    /// Axis and side of a face whose rule works on the host only.
     pub fn of<R>(boundaries: &Boundaries<R>) -> Result<[[Self; 2]; 3], (usize, usize)> {
         let mut faces = [const { [Self::Periodic, Self::Periodic] }; 3];
         for (axis, sides) in faces.iter_mut().enumerate() {

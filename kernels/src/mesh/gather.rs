@@ -364,7 +364,8 @@ fn put_fine<R: Real>(
 
 /// Fills a new fine row by conservative interpolation from the coarser level at one time.
 ///
-/// # Safety Nobody else may access row `row` of `view.level` meanwhile.
+/// # Safety
+/// Nobody else may access row `row` of `view.level` meanwhile.
 pub unsafe fn prolong_patch<R: Real>(
     view: &GhostView<R>,
     row: u32,

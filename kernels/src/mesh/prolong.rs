@@ -137,7 +137,7 @@ pub fn scalar_limit_factor<R: Real>(share: R, low: R, high: R, density: R, devia
 }
 
 /// Reconciles each of eight fine states.
-fn settle<R: Real>(fine: &mut [[R; 8]], follow: &DependentComponents<R>) {
+fn reconcile_all<R: Real>(fine: &mut [[R; 8]], follow: &DependentComponents<R>) {
     let mut state = [R::lit(0.0); MAX_COMPONENTS];
     for side in 0..8 {
         for (value, fine) in state.iter_mut().zip(&*fine) {
@@ -190,7 +190,7 @@ impl<R: Real> CoarseBlock<'_, R> {
             rules
                 .dependents
                 .iter()
-                .for_each(|follow| reconcile(fine, follow));
+                .for_each(|dependents| reconcile_all(fine, dependents));
         }
         if !(rules.physical)(fine.as_flattened(), 8) {
             for (c, fine) in fine.iter_mut().enumerate() {

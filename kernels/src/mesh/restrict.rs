@@ -15,7 +15,8 @@ use nestar_device::Real;
 /// If round-off makes an average of cells unphysical, it is repaired with the average of their primitive variables. Returns the number of
 /// repaired cells.
 ///
-/// # Safety Nobody else may access row `parent` of `coarse` meanwhile.
+/// # Safety
+/// Nobody else may access row `parent` of `coarse` meanwhile.
 pub unsafe fn restrict_octet<R: Real>(
     centring: Centring,
     coarse: &Rows<R>,

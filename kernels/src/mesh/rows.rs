@@ -32,8 +32,9 @@ fn not_held(row: u32) -> ! {
 impl<'a, R> Rows<'a, R> {
     /// Creates a view of `slabs`, each holding `1 << shift` rows of `length` values.
     ///
-    /// # Safety Every pointer must be valid for reads (and for writes if `row_mut` is used) of `length << shift` values for `'a`, or null.
-    /// Rows of null slabs must not be accessed.
+    /// # Safety
+    /// Every pointer must be valid for reads (and for writes if `row_mut` is used) of `length << shift` values for `'a`, or null. Rows of
+    /// null slabs must not be accessed.
     #[must_use]
     pub unsafe fn new(slabs: &'a [*mut R], shift: u32, length: usize) -> Self {
         Self {
@@ -70,7 +71,8 @@ impl<'a, R> Rows<'a, R> {
 
     /// Returns the values of row `row` for writing.
     ///
-    /// # Safety While the slice lives nobody else may read or write this row of this bank.
+    /// # Safety
+    /// While the slice lives nobody else may read or write this row of this bank.
     #[must_use]
     #[inline]
     #[allow(
@@ -86,7 +88,8 @@ impl<'a, R> Rows<'a, R> {
 impl<R: Copy> Rows<'_, R> {
     /// Returns value `n` of row `row`. Other threads may write other values of the row meanwhile, but not this one.
     ///
-    /// # Panics If the row has no such value.
+    /// # Panics
+    /// If the row has no such value.
     #[must_use]
     #[inline]
     pub fn get(&self, row: u32, n: usize) -> R {

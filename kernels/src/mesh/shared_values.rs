@@ -15,7 +15,8 @@ pub fn owner_priority(d: u32, refined: bool) -> u32 {
 /// Copies the values on the sides of `row` that other patches of its level own. Returns `true` if there are any. `refined` tells whether a
 /// row has children.
 ///
-/// # Safety Nobody else may access the rows of `level` meanwhile.
+/// # Safety
+/// Nobody else may access the rows of `level` meanwhile.
 pub unsafe fn sync_shared_values<R: Real>(
     centring: Centring,
     level: &Rows<R>,

@@ -32,7 +32,8 @@ type FacePlane<R> = [R; PATCH * PATCH];
 
 /// Fills a new fine row of faces from the coarser level and from old patches of its own level.
 ///
-/// # Safety Nobody else may access row `row` of `view.level` meanwhile.
+/// # Safety
+/// Nobody else may access row `row` of `view.level` meanwhile.
 pub unsafe fn prolong_faces<R: Real>(view: &FaceView<R>, row: u32) {
     // SAFETY: exclusivity is the caller's contract.
     let out = unsafe { view.level.row_mut(row) };

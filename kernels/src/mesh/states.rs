@@ -66,7 +66,8 @@ impl Default for ShareSets {
 impl ShareSets {
     /// Adds a set of the given components.
     ///
-    /// # Panics If there is no such component, or one of them is already in a set.
+    /// # Panics
+    /// If there is no such component, or one of them is already in a set.
     #[must_use]
     pub fn with(mut self, components: &[usize]) -> Self {
         self.count += 1;

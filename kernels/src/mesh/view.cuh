@@ -29,15 +29,15 @@ RS_FN int face_direction(int f) { return f < 2 ? 12 + 2 * f : f < 4 ? 10 + 6 * (
 RS_FN const REAL* row_of(const REAL* bank, int row) { return bank + (rs::i64)row * (COMPONENTS * VALUES); }
 RS_FN REAL* row_of(REAL* bank, int row) { return bank + (rs::i64)row * (COMPONENTS * VALUES); }
 
-// 1 where the values of component c lie on the sides of cells along an axis, else 0.
+// 1 if the values of component c lie on the sides of cells along an axis, else 0.
 RS_FN constexpr int staggered(int c, int axis) {
   return CENTRING == IN_CELLS ? 0 : (c % 3 == axis) == (CENTRING == ON_FACES) ? 1 : 0;
 }
-// How far it is from a value of component c to the next along an axis.
+// Offset between values of component c along an axis.
 RS_FN constexpr int step_along(int c, int axis) {
   return axis == 0 ? 1 : (SIDE + staggered(c, 0)) * (axis == 1 ? 1 : SIDE + staggered(c, 1));
 }
-// Where a value of component c stands among those of the component.
+// Index of a value among those of its component.
 RS_FN constexpr int value_at(int c, int x, int y, int z) {
   return x + step_along(c, 1) * y + step_along(c, 2) * z;
 }

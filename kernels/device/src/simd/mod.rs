@@ -21,7 +21,8 @@ pub trait Simd: Lane {
 
     /// Loads `N` consecutive numbers from `p`.
     ///
-    /// # Safety `p` is valid for reading `N` numbers. It needs no alignment beyond that of one number.
+    /// # Safety
+    /// `p` is valid for reading `N` numbers. It needs no alignment beyond that of one number.
     unsafe fn load(p: *const Self::E) -> Self;
 
     /// Writes `N` consecutive numbers to `p`.
@@ -32,7 +33,8 @@ pub trait Simd: Lane {
 
     /// Loads rows of 8: like [`load`](Simd::load) for up to 8 lanes; with 16 lanes, 8 numbers from `p` and 8 from `p + stride`.
     ///
-    /// # Safety As for `load`, at both places.
+    /// # Safety
+    /// As for `load`, at both places.
     #[inline(always)]
     unsafe fn load2(p: *const Self::E, stride: usize) -> Self {
         let _ = stride;
@@ -42,7 +44,8 @@ pub trait Simd: Lane {
 
     /// Stores rows of 8: like [`store`](Simd::store) for up to 8 lanes; with 16 lanes, 8 numbers to `p` and 8 to `p + stride`.
     ///
-    /// # Safety As for `store`, at both places.
+    /// # Safety
+    /// As for `store`, at both places.
     #[inline(always)]
     unsafe fn store2(self, p: *mut Self::E, stride: usize) {
         let _ = stride;

@@ -1,7 +1,7 @@
 //! Riemann solvers. A state is primitive, `[density, normal velocity, two tangential velocities, pressure]`. A flux is the flux density of
 //! `[density, normal momentum, two tangential momenta, energy]` along the normal.
 //!
-//! Each solver returns mirrored fluxes for mirrored states and treats both tangential directions alike, bit for bit.
+//! Each solver returns mirrored fluxes for mirrored states and treats both tangential directions equally, bit for bit.
 pub mod exact;
 pub mod hllc;
 pub mod hlle;

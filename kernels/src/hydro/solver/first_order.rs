@@ -36,7 +36,8 @@ impl CellMask10 {
 
     /// Returns `true` if the cell (`i`, `j`, `k`), each in `-1..=8`, is flagged.
     ///
-    /// # Panics Outside that range.
+    /// # Panics
+    /// Outside that range.
     #[must_use]
     pub fn contains(&self, i: i32, j: i32, k: i32) -> bool {
         let bit = Self::bit(i, j, k);

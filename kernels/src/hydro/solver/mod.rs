@@ -68,7 +68,8 @@ impl<R: HydroReal> PatchSolver<R> {
     ///
     /// Results do not depend on `lanes`. [`LaneChoice::available`] tells what a processor without the requested instructions uses.
     ///
-    /// # Panics If the method uses dual energy without [`Scheme::MusclHancock`].
+    /// # Panics
+    /// If the method uses dual energy without [`Scheme::MusclHancock`].
     #[must_use]
     pub fn new(method: FluidMethod, gamma: f64, scalars: usize, lanes: LaneChoice) -> Self {
         assert!(
@@ -126,7 +127,8 @@ impl<R: HydroReal> PatchSolver<R> {
     /// first-order HLLE fluxes between cell averages through all their faces. The input is not modified, so that an update can be repeated
     /// with other `first_order` cells.
     ///
-    /// # Panics If the scratch was made for another method or number of scalars, or `out` or a face array is too short.
+    /// # Panics
+    /// If the scratch was made for another method or number of scalars, or `out` or a face array is too short.
     pub fn update(
         &self,
         scratch: &mut PatchScratch<R>,
