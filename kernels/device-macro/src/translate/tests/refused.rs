@@ -1,4 +1,4 @@
-//! What is refused, with which words and where.
+//! Constructs that are rejected, with their messages and positions.
 use super::errors;
 
 /// (body after `x: R, n: i32`, part of the message, text under the carets).
