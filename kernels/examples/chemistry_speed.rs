@@ -11,9 +11,9 @@ use std::time::Instant;
 const CELLS: usize = 20_000;
 
 /// Normal deviates from the sum of twelve numbers of a congruential generator.
-struct Numbers(u64);
+struct NormalDeviates(u64);
 
-impl Numbers {
+impl NormalDeviates {
     fn next(&mut self) -> f64 {
         let mut sum = -6.0;
         for _ in 0..12 {
@@ -29,7 +29,7 @@ impl Numbers {
 
 /// Returns density and state of the cells.
 fn field<const S: usize>(p: &Network<f64>) -> Vec<(f64, Abundances<f64>)> {
-    let mut r = Numbers(3);
+    let mut r = NormalDeviates(3);
     let cell = |_| {
         let (a, b, c) = (r.next(), r.next(), r.next());
         let density = math::pow(10.0, -0.5 + 0.8 * a - 0.4 * b);

@@ -1,6 +1,6 @@
 //! Companions: items of the same name in Rust's other namespace that hold the CUDA C++ text.
 use crate::code::{CppCode, CppPart};
-use crate::translate::{self, Generic};
+use crate::translate::{self, GenericKind};
 use crate::{cell_fn, infer, parameter, paths, pick, rust_side};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -46,7 +46,7 @@ fn piece(part: &CppPart, real: &str, runtime: &TokenStream) -> TokenStream {
 /// CUDA text of an item.
 #[derive(Default)]
 pub struct Text {
-    pub generics: Vec<Generic>,
+    pub generics: Vec<GenericKind>,
     pub prototype: CppCode,
     pub body: CppCode,
     /// Pieces after the body.
@@ -61,8 +61,8 @@ impl Text {
         runtime: &TokenStream,
     ) -> TokenStream {
         let mut reals = self.generics.iter().filter_map(|g| match g {
-            Generic::Real(name) => Some(name.as_str()),
-            Generic::Const(_) | Generic::Choice(_) => None,
+            GenericKind::Real(name) => Some(name.as_str()),
+            GenericKind::Const(_) | GenericKind::Choice(_) => None,
         });
         let real = match (reals.next(), reals.next()) {
             (Some(one), None) => one,
@@ -84,9 +84,9 @@ impl Text {
         let prototype = self.pieces(&self.prototype, None, runtime);
         let body = self.pieces(&self.body, self.assertion.as_ref(), runtime);
         let generics = self.generics.iter().map(|g| match g {
-            Generic::Real(name) => quote!(#runtime::Generic::Real(#name)),
-            Generic::Const(name) => quote!(#runtime::Generic::Const(#name)),
-            Generic::Choice(name) => quote!(#runtime::Generic::Choice(#name)),
+            GenericKind::Real(name) => quote!(#runtime::Generic::Real(#name)),
+            GenericKind::Const(name) => quote!(#runtime::Generic::Const(#name)),
+            GenericKind::Choice(name) => quote!(#runtime::Generic::Choice(#name)),
         });
         let (kind, name) = (format_ident!("{kind}"), name.to_string());
         let line = position.start().line as u32;
@@ -147,12 +147,12 @@ fn mention(f: &ItemFn, translator: &translate::Translator) -> Option<TokenStream
         .iter()
         .zip(&translator.generics)
         .map(|parameter| match parameter {
-            (_, Generic::Real(_)) => Some(quote!(f64)),
+            (_, GenericKind::Real(_)) => Some(quote!(f64)),
             (GenericParam::Const(c), _) if c.ty.to_token_stream().to_string() == "bool" => {
                 Some(quote!(false))
             }
-            (_, Generic::Const(_)) => Some(quote!(0)),
-            (_, Generic::Choice(_)) => None,
+            (_, GenericKind::Const(_)) => Some(quote!(0)),
+            (_, GenericKind::Choice(_)) => None,
         });
     let (name, arguments) = (&f.sig.ident, arguments.collect::<Option<Vec<_>>>()?);
     Some(quote!(let _ = #name::<#(#arguments),*>;))

@@ -80,8 +80,8 @@ RS_NOINLINE void apply_rules(const GatherView& v, int level, const int* cells, c
   int asked[3], rules = 0;
   REAL given[3][COMPONENTS];
   for (int a = 0; a < 3; ++a) {
-    const bool beyond = outer_side(at[a], cells[a], a) >= 0;
-    asked[a] = !beyond ? wrapped(at[a], cells[a]) : walls >> a & 1 ? inside[a] : at[a];
+    const bool outside = outer_side(at[a], cells[a], a) >= 0;
+    asked[a] = !outside ? wrapped(at[a], cells[a]) : walls >> a & 1 ? inside[a] : at[a];
   }
   for (int a = 0; a < 3; ++a) {
     const int side = outer_side(at[a], cells[a], a);

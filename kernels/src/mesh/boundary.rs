@@ -77,7 +77,7 @@ impl<R: Real> Boundaries<R> {
                     stride,
                     from,
                 };
-                self.apply(&ghost, (asked, walls), &near, state);
+                self.apply(&ghost, asked, walls, &near, state);
                 for (c, value) in state.iter().enumerate() {
                     values[c * stride + to] = *value;
                 }
@@ -122,7 +122,8 @@ impl<R: Real> Boundaries<R> {
     fn apply(
         &self,
         ghost: &OuterCell,
-        (asked, walls): ([i32; 3], u8),
+        asked: [i32; 3],
+        walls: u8,
         near: &NearestInside<R>,
         state: &mut [R],
     ) {
@@ -188,7 +189,7 @@ struct OuterCell<'a> {
     /// Index on the level.
     at: [i32; 3],
     /// Per axis, the side on which the cell lies outside.
-    beyond: [Option<usize>; 3],
+    outer_sides: [Option<usize>; 3],
 }
 
 impl<'a> OuterCell<'a> {
@@ -202,14 +203,14 @@ impl<'a> OuterCell<'a> {
             block,
             time,
             at: std::array::from_fn(|a| block.origin[a] + cell[a] as i32),
-            beyond: [0, 1, 2].map(side),
+            outer_sides: [0, 1, 2].map(side),
         }
     }
 
     /// Iterates over axis and side of the faces that the cell lies outside of.
     fn faces(&self) -> impl Iterator<Item = (usize, usize)> {
-        let beyond = self.beyond.into_iter().enumerate();
-        beyond.filter_map(|(axis, side)| Some((axis, side?)))
+        let outer_sides = self.outer_sides.into_iter().enumerate();
+        outer_sides.filter_map(|(axis, side)| Some((axis, side?)))
     }
 
     /// Returns the axes of those faces for which `holds` is true, as bits.
@@ -220,7 +221,7 @@ impl<'a> OuterCell<'a> {
 
     /// Returns the cell's index, wrapped along the axes on which it does not lie outside.
     fn wrapped(&self) -> [i32; 3] {
-        std::array::from_fn(|a| match self.beyond[a] {
+        std::array::from_fn(|a| match self.outer_sides[a] {
             Some(_) => self.at[a],
             None => self.at[a].rem_euclid(self.block.domain_cells[a]),
         })
@@ -239,7 +240,7 @@ impl<'a> OuterCell<'a> {
     fn source(&self, asked: [i32; 3], walls: u8) -> usize {
         let b = self.block;
         let index = |a: usize| {
-            let inside = match self.beyond[a] {
+            let inside = match self.outer_sides[a] {
                 None => self.at[a],
                 Some(_) if walls >> a & 1 == 1 => asked[a],
                 Some(side) => side as i32 * (b.domain_cells[a] - 1),

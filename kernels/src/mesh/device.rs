@@ -223,8 +223,8 @@ impl FieldText {
         let mut items = super::device_items();
         items.push(nestar_device::math::sum3::ITEM);
         items.extend(self.states.iter().flat_map(|states| states.items));
-        let follow = self.states.iter().flat_map(|states| states.dependents);
-        items.extend(follow.flatten());
+        let dependents = self.states.iter().flat_map(|states| states.dependents);
+        items.extend(dependents.flatten());
         for (_, _, rule) in self.rules() {
             items.extend(&rule.items);
             items.push(Ghost);

@@ -3,9 +3,9 @@
 /// Digits of 32 bits from 2^-1088 on, enough for any sum of 2^31 finite numbers.
 const DIGITS: usize = 68;
 /// Exponent of the lowest digit.
-const LOWEST: i32 = -1088;
+const LOWEST_EXPONENT: i32 = -1088;
 /// Numbers that may be added before carries are propagated; digits have 31 spare bits.
-const ROOM: u32 = 1 << 30;
+const ADDITIONS_PER_CARRY: u32 = 1 << 30;
 
 /// An exact sum, stored as a long fixed-point number (Kulisch 2013, "Computer Arithmetic and Validity").
 ///
@@ -15,14 +15,14 @@ pub struct ExactSum {
     /// Signed digits, lowest first; unique for a given sum only after [`ExactSum::normalize`].
     digits: [i64; DIGITS],
     /// Numbers that may be added before carries must be propagated.
-    room: u32,
+    remaining: u32,
 }
 
 impl Default for ExactSum {
     fn default() -> Self {
         Self {
             digits: [0; DIGITS],
-            room: ROOM,
+            remaining: ADDITIONS_PER_CARRY,
         }
     }
 }
@@ -47,7 +47,7 @@ impl ExactSum {
             0 => (fraction, -1074),
             normal => (fraction | 1 << 52, normal - 1075),
         };
-        let place = (exponent - LOWEST) as usize;
+        let place = (exponent - LOWEST_EXPONENT) as usize;
         let wide = u128::from(mantissa) << (place % 32);
         for (n, digit) in self.digits[place / 32..].iter_mut().take(3).enumerate() {
             let part = (wide >> (32 * n)) as u32;
@@ -57,8 +57,8 @@ impl ExactSum {
                 i64::from(part)
             };
         }
-        self.room -= 1;
-        if self.room == 0 {
+        self.remaining -= 1;
+        if self.remaining == 0 {
             self.normalize();
         }
     }
@@ -82,7 +82,7 @@ impl ExactSum {
             carry = all >> 32;
         }
         self.digits[last] += carry;
-        self.room = ROOM;
+        self.remaining = ADDITIONS_PER_CARRY;
     }
 
     fn normalized(&self) -> [i64; DIGITS] {
@@ -93,7 +93,7 @@ impl ExactSum {
 
     /// Returns the digits; normalize first to get the unique ones. Digits of partial sums may be added modulo 2^64.
     pub fn words(&mut self) -> &mut [i64] {
-        self.room = 1;
+        self.remaining = 1;
         &mut self.digits
     }
 
@@ -114,7 +114,10 @@ impl ExactSum {
         let digits: [i64; DIGITS] = words.try_into().ok()?;
         let (low, fits) = (&digits[..DIGITS - 1], 0..1 << 32);
         let sound = rest.is_empty() && low.iter().all(|digit| fits.contains(digit));
-        sound.then_some(Self { digits, room: ROOM })
+        sound.then_some(Self {
+            digits,
+            remaining: ADDITIONS_PER_CARRY,
+        })
     }
 
     /// Returns the number nearest to the sum.
@@ -124,7 +127,7 @@ impl ExactSum {
         if digits[DIGITS - 1] < 0 {
             let mut negative = Self {
                 digits: digits.map(|digit| -digit),
-                room: ROOM,
+                remaining: ADDITIONS_PER_CARRY,
             };
             negative.normalize();
             return -negative.value();
@@ -137,7 +140,7 @@ impl ExactSum {
         let mut leading = leading.fold(0u128, |all, digit| all << 32 | *digit as u128);
         // lower digits decide ties
         leading |= u128::from(digits[..first].iter().any(|digit| *digit != 0));
-        scaled(leading as f64, LOWEST + 32 * first as i32)
+        scaled(leading as f64, LOWEST_EXPONENT + 32 * first as i32)
     }
 }
 

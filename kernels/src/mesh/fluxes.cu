@@ -30,10 +30,10 @@ struct Mismatch {
 RS_FN Mismatch mismatch_at(const CorrectionParameters& p, int row, int f, int slot, int x, int y, int z) {
   const int slow = f < 4 ? z : y, fast = f < 2 ? y : x;
   const int slow_axis = f < 4 ? 2 : 1, fast_axis = f < 2 ? 1 : 0;
-  const int beyond = p.neighbours[(rs::i64)row * AROUND + face_direction(f)];
+  const int neighbour = p.neighbours[(rs::i64)row * AROUND + face_direction(f)];
   // the upper half of the neighbour lies next to a lower face
   const int child = (1 - f % 2) << (f / 2) | (fast / 4) << fast_axis | (slow / 4) << slow_axis;
-  const int fine = p.fine_slot[(rs::i64)(p.first_child[beyond] + child) * 6 + (f ^ 1)];
+  const int fine = p.fine_slot[(rs::i64)(p.first_child[neighbour] + child) * 6 + (f ^ 1)];
   Mismatch m;
   m.coarse = (rs::i64)slot * (COMPONENTS * FACE) + fast + PATCH * slow;
   m.fine = (rs::i64)fine * (COMPONENTS * QUARTER) + fast % 4 + 4 * (slow % 4);
@@ -100,8 +100,8 @@ KERNEL(mesh_assign_coarse, mesh::parameters::AssignParameters) {
     const rs::i64 row = p.rows[n];
     int bits = 0;
     for (int f = 0; f < 6 && p.first_child[row] == LEAF; ++f) {
-      const int beyond = p.neighbours[row * AROUND + face_direction(f)];
-      bits |= (beyond >= 0 && p.first_child[beyond] >= 0) << f;
+      const int neighbour = p.neighbours[row * AROUND + face_direction(f)];
+      bits |= (neighbour >= 0 && p.first_child[neighbour] >= 0) << f;
     }
     if (assign_slots(bits, &p.counts->coarse, p.coarse_slot + row * 6))
       p.corrected[launch::atomic_add(&p.counts->corrected, 1u)] = (int)row;

@@ -105,11 +105,11 @@ pub fn gather_sectors<R: Real>(
     );
     let around = &view.neighbours[row as usize];
     match ghosts {
-        0 => copy_neighbours::<R, 0>(view, (around, wanted), target),
-        1 => copy_neighbours::<R, 1>(view, (around, wanted), target),
-        2 => copy_neighbours::<R, 2>(view, (around, wanted), target),
-        3 => copy_neighbours::<R, 3>(view, (around, wanted), target),
-        _ => copy_neighbours::<R, 4>(view, (around, wanted), target),
+        0 => copy_neighbours::<R, 0>(view, around, wanted, target),
+        1 => copy_neighbours::<R, 1>(view, around, wanted, target),
+        2 => copy_neighbours::<R, 2>(view, around, wanted, target),
+        3 => copy_neighbours::<R, 3>(view, around, wanted, target),
+        _ => copy_neighbours::<R, 4>(view, around, wanted, target),
     }
     if around.contains(&COARSER) {
         let block = coarse_block(view, row, target.ghosts);
@@ -143,7 +143,8 @@ pub fn gather_sectors<R: Real>(
 /// Copies the cells of wanted neighbours of the same level, one neighbour after another to access memory sequentially.
 fn copy_neighbours<R: Real, const G: usize>(
     view: &GhostView<R>,
-    (around, wanted): (&[i32; 27], u32),
+    around: &[i32; 27],
+    wanted: u32,
     target: &mut GatherTarget<R>,
 ) {
     for d in (0..27).filter(|d| wanted >> d & 1 == 1) {

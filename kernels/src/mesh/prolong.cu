@@ -46,10 +46,10 @@ RS_FN void prolong_faces(const ProlongParameters& p, int row) {
     const int c = n / (EVEN * FACE), plane = 2 * (n / FACE % EVEN), fast = n % PATCH, slow = n / PATCH % PATCH;
     const int at = c * VALUES + fast * step_along(c, (c + 1) % 3) + slow * step_along(c, (c + 2) % 3);
     const int along = step_along(c, c % 3);
-    int beyond = -1;
+    int neighbour = -1;
     if (plane == 0 || plane == PATCH)
-      beyond = p.view.neighbours[(rs::i64)row * AROUND + face_direction(2 * (c % 3) + (plane == PATCH))];
-    if (beyond >= 0 && !p.fresh[beyond]) out[at + plane * along] = row_of(p.view.level, beyond)[at + (PATCH - plane) * along];
+      neighbour = p.view.neighbours[(rs::i64)row * AROUND + face_direction(2 * (c % 3) + (plane == PATCH))];
+    if (neighbour >= 0 && !p.fresh[neighbour]) out[at + plane * along] = row_of(p.view.level, neighbour)[at + (PATCH - plane) * along];
     else out[at + plane * along] = fine_face(p.view, row, c, plane, fast, slow);
   }
   launch::barrier();
@@ -67,9 +67,9 @@ RS_FN void normalize_set(const Refined& from, REAL* out, int set, int side) {
   REAL sum = REAL(0);
   for (int c = field::LEADING; c < COMPONENTS; ++c)
     if (field::set_of(c) == set) sum = sum + out[c * CELLS + child_offset(side)];
-  const REAL beyond = sum - out[child_offset(side)];
+  const REAL excess = sum - out[child_offset(side)];
   for (int c = field::LEADING; c < COMPONENTS; ++c)
-    if (field::set_of(c) == set) out[c * CELLS + child_offset(side)] = out[c * CELLS + child_offset(side)] - beyond * from.near[c];
+    if (field::set_of(c) == set) out[c * CELLS + child_offset(side)] = out[c * CELLS + child_offset(side)] - excess * from.near[c];
 }
 
 // See CoarseBlock::scalar_factor.

@@ -137,13 +137,13 @@ pub fn scalar_limit_factor<R: Real>(share: R, low: R, high: R, density: R, devia
 }
 
 /// Reconciles each of eight fine states.
-fn reconcile_all<R: Real>(fine: &mut [[R; 8]], follow: &DependentComponents<R>) {
+fn reconcile_all<R: Real>(fine: &mut [[R; 8]], dependents: &DependentComponents<R>) {
     let mut state = [R::lit(0.0); MAX_COMPONENTS];
     for side in 0..8 {
         for (value, fine) in state.iter_mut().zip(&*fine) {
             *value = fine[side];
         }
-        follow.reconcile(&mut state[..fine.len()]);
+        dependents.reconcile(&mut state[..fine.len()]);
         for (value, fine) in state.iter().zip(&mut *fine) {
             fine[side] = *value;
         }
@@ -247,9 +247,9 @@ impl<R: Real> CoarseBlock<'_, R> {
     ) {
         let share = |c: usize| self.primitive[c * self.stride + index];
         let sum = members.clone().map(|c| fine[c][side]);
-        let beyond = sum.fold(R::lit(0.0), |sum, amount| sum + amount) - fine[0][side];
+        let excess = sum.fold(R::lit(0.0), |sum, amount| sum + amount) - fine[0][side];
         for c in members {
-            fine[c][side] -= beyond * share(c);
+            fine[c][side] -= excess * share(c);
         }
     }
 

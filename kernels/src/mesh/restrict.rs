@@ -30,7 +30,7 @@ pub unsafe fn restrict_octet<R: Real>(
     let values = centring.values();
     let (components, groups) = (out.len() / values, centring.groups());
     let mut state = [R::lit(0.0); MAX_COMPONENTS];
-    let mut mended = 0;
+    let mut repaired = 0;
     for group in 0..groups {
         let [x, y, _] = centring.lengths(group, [PATCH; 3]);
         for n in 0..values {
@@ -44,17 +44,17 @@ pub unsafe fn restrict_octet<R: Real>(
             if let Some(rules) = rules.filter(|rules| !(rules.physical)(&state[..components], 1)) {
                 let w = mean_primitive(source, from, components, rules);
                 (rules.repair)(&mut state[..components], &w[..components]);
-                mended += 1;
+                repaired += 1;
             }
-            if let Some(follow) = rules.and_then(|rules| rules.dependents) {
-                follow.reconcile(&mut state[..components]);
+            if let Some(dependents) = rules.and_then(|rules| rules.dependents) {
+                dependents.reconcile(&mut state[..components]);
             }
             for c in (group..components).step_by(groups) {
                 out[c * values + n] = state[c];
             }
         }
     }
-    mended
+    repaired
 }
 
 /// Returns the mean of the primitive variables of eight fine cells, starting at `from`.

@@ -40,8 +40,8 @@ pub unsafe fn prolong_faces<R: Real>(view: &FaceView<R>, row: u32) {
     for (c, out) in out.chunks_exact_mut(Centring::Face.values()).enumerate() {
         for plane in (0..=PATCH).step_by(2) {
             let side = [(0, 0), (PATCH, 1)].into_iter().find(|(p, _)| *p == plane);
-            let beyond = side.and_then(|(_, side)| old_neighbour(view, row, c % 3, side));
-            let values = match beyond {
+            let neighbour = side.and_then(|(_, side)| old_neighbour(view, row, c % 3, side));
+            let values = match neighbour {
                 Some(values) => {
                     read_plane(&values[c * Centring::Face.values()..], c, PATCH - plane)
                 }
@@ -68,10 +68,10 @@ fn old_neighbour<'a, R>(
     axis: usize,
     side: usize,
 ) -> Option<&'a [R]> {
-    let beyond = view.neighbours[row as usize][face_direction(2 * axis + side)];
-    let beyond = u32::try_from(beyond).ok();
-    let old = beyond.filter(|&beyond| view.fresh[beyond as usize] == 0);
-    old.map(|beyond| view.level.row(beyond))
+    let neighbour = view.neighbours[row as usize][face_direction(2 * axis + side)];
+    let neighbour = u32::try_from(neighbour).ok();
+    let old = neighbour.filter(|&neighbour| view.fresh[neighbour as usize] == 0);
+    old.map(|neighbour| view.level.row(neighbour))
 }
 
 /// Returns the fine values of component `c` on an even plane of `row`, interpolated in the coarse plane.
@@ -163,9 +163,12 @@ mod tests {
     }
 
     impl Family {
-        /// Fills coarse faces with `value` of component and position, counted from the patch's first cell. `beyond` tells where the coarse
+        /// Fills coarse faces with `value` of component and position, counted from the patch's first cell. `neighbour` tells where the coarse
         /// level has patches.
-        fn new(value: impl Fn(usize, [i32; 3]) -> f64, beyond: impl Fn([i32; 3]) -> bool) -> Self {
+        fn new(
+            value: impl Fn(usize, [i32; 3]) -> f64,
+            neighbour: impl Fn([i32; 3]) -> bool,
+        ) -> Self {
             let mut family = Self {
                 values: vec![f64::NAN; ROWS * 3 * VALUES],
                 neighbours: vec![[COARSER; 27]; ROWS],
@@ -178,7 +181,7 @@ mod tests {
                 .enumerate()
             {
                 let step = [d % 3, d / 3 % 3, d / 9].map(|n| n as i32 - 1);
-                family.neighbours[SELF][d] = if beyond(step) { d as i32 } else { OUTSIDE };
+                family.neighbours[SELF][d] = if neighbour(step) { d as i32 } else { OUTSIDE };
                 for (n, to) in row.iter_mut().enumerate() {
                     let [x, y, _] = Centring::Face.lengths(n / VALUES, [PATCH; 3]);
                     let n_of = n % VALUES;

@@ -177,11 +177,11 @@ impl StateRules {
     /// Sets the threshold of [`States::reconciled`].
     #[must_use]
     pub fn with_threshold(mut self, threshold: f64) -> Self {
-        if let Some(follow) = &mut self.single.dependents {
-            follow.threshold = threshold as f32;
+        if let Some(dependents) = &mut self.single.dependents {
+            dependents.threshold = threshold as f32;
         }
-        if let Some(follow) = &mut self.double.dependents {
-            follow.threshold = threshold;
+        if let Some(dependents) = &mut self.double.dependents {
+            dependents.threshold = threshold;
         }
         self.items.threshold = threshold;
         self
@@ -207,7 +207,7 @@ impl<R: Real> StateFunctions<R> {
             conserved: all_conserved::<S, R, N>,
             repair: repair::<S, R, N>,
             dependents: S::DEPENDENTS.map(|_| DependentComponents {
-                update: follow::<S, R, N>,
+                update: update_dependents::<S, R, N>,
                 reconcile: reconcile::<S, R, N>,
                 threshold: R::lit(0.0),
             }),
@@ -251,16 +251,16 @@ fn all_conserved<S: States<N>, R: Real, const N: usize>(block: &mut [R], cells: 
 }
 
 fn repair<S: States<N>, R: Real, const N: usize>(u: &mut [R], w: &[R]) {
-    let mended = S::repaired(&leading(u, 1, 0), &leading(w, 1, 0));
-    u[..N].copy_from_slice(&mended);
+    let repaired = S::repaired(&leading(u, 1, 0), &leading(w, 1, 0));
+    u[..N].copy_from_slice(&repaired);
 }
 
-fn follow<S: States<N>, R: Real, const N: usize>(before: &[R], after: &mut [R]) {
-    let followed = S::with_dependents(&leading(before, 1, 0), &leading(after, 1, 0));
-    after[..N].copy_from_slice(&followed);
+fn update_dependents<S: States<N>, R: Real, const N: usize>(before: &[R], after: &mut [R]) {
+    let updated = S::with_dependents(&leading(before, 1, 0), &leading(after, 1, 0));
+    after[..N].copy_from_slice(&updated);
 }
 
 fn reconcile<S: States<N>, R: Real, const N: usize>(u: &mut [R], threshold: R) {
-    let settled = S::reconciled(&leading(u, 1, 0), threshold);
-    u[..N].copy_from_slice(&settled);
+    let reconciled = S::reconciled(&leading(u, 1, 0), threshold);
+    u[..N].copy_from_slice(&reconciled);
 }

@@ -50,7 +50,7 @@ template<int SUMS, class V> RS_FN void sum_patch(const Input& p, int n, const V&
 }
 
 // Stores what the next call reads, or the sums.
-template<class T> RS_FN void keep(const Input& p, int n, int cell, const T& result, bool done, REAL* given) {
+template<class T> RS_FN void store_carried(const Input& p, int n, int cell, const T& result, bool done, REAL* given) {
   if constexpr (sums_fit<T>()) {
     if (!p.kept) {
       const REAL* sums = (const REAL*)&result.sums;
@@ -106,7 +106,7 @@ RS_FN bool call_cell(const F::Parameters& p, unsigned item, int n, int row, REAL
       if (!write_back<ResultLayout<F::Result>::STATE>(p.input, item, row, cell, (const REAL*)&result.state)) return false;
       p.input.stale[row] = 1;
     }
-    keep(p.input, n, cell, result, !again, given);
+    store_carried(p.input, n, cell, result, !again, given);
     work.add(p.input, n, result);
   }
   return again;

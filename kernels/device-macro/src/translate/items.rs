@@ -1,5 +1,5 @@
 //! Translates structures, enums, constants and implementations.
-use super::{Generic, Translator, member};
+use super::{GenericKind, Translator, member};
 use crate::code::{CppCode, list, text};
 use crate::errors::Errors;
 use crate::subset::{cpp_name, docs, integer_literal};
@@ -64,7 +64,7 @@ impl Translator {
 }
 
 /// Returns the text of a structure: its generics, declaration and definition.
-pub fn structure(s: &ItemStruct) -> Result<(Vec<Generic>, CppCode, CppCode)> {
+pub fn structure(s: &ItemStruct) -> Result<(Vec<GenericKind>, CppCode, CppCode)> {
     let mut t = Translator::default();
     let head = t.structure_generics(&s.generics);
     let name = cpp_name(&s.ident);

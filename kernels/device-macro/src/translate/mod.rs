@@ -44,7 +44,7 @@ enum Tail {
 
 /// Text of a function, in parts.
 #[derive(Default)]
-pub struct Function {
+pub struct FunctionText {
     /// Comments.
     pub docs: String,
     /// `template<…> `, or nothing.
@@ -59,7 +59,7 @@ pub struct Function {
 
 /// A generic parameter, by name.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Generic {
+pub enum GenericKind {
     /// A floating type.
     Real(String),
     /// An integer or bool constant.
@@ -72,7 +72,7 @@ pub enum Generic {
 #[derive(Default)]
 pub struct Translator {
     /// Generic parameters in order.
-    pub generics: Vec<Generic>,
+    pub generics: Vec<GenericKind>,
     /// `true` if a type parameter is bounded by `Lane`.
     pub lane: bool,
     /// Type of unsuffixed float literals without a real type parameter.
@@ -110,7 +110,7 @@ pub fn function(f: &ItemFn) -> (Translator, Result<(CppCode, CppCode)>) {
 }
 
 /// Returns the text of a function in parts, for members of the structure `of`.
-pub fn member(f: &ItemFn, of: Option<&Ident>) -> (Translator, Result<Function>) {
+pub fn member(f: &ItemFn, of: Option<&Ident>) -> (Translator, Result<FunctionText>) {
     let mut t = Translator {
         of: of.cloned(),
         ..Default::default()
@@ -133,8 +133,8 @@ impl Translator {
     /// Iterates over the names of the real type parameters.
     pub fn types(&self) -> impl Iterator<Item = &str> {
         self.generics.iter().filter_map(|g| match g {
-            Generic::Real(name) => Some(name.as_str()),
-            Generic::Const(_) | Generic::Choice(_) => None,
+            GenericKind::Real(name) => Some(name.as_str()),
+            GenericKind::Const(_) | GenericKind::Choice(_) => None,
         })
     }
 
@@ -142,14 +142,14 @@ impl Translator {
     pub fn is_const(&self, name: &str) -> bool {
         self.generics
             .iter()
-            .any(|g| matches!(g, Generic::Const(n) if n == name))
+            .any(|g| matches!(g, GenericKind::Const(n) if n == name))
     }
 
     /// Returns `true` for the name of a type parameter that provides functions.
     fn is_choice(&self, name: &str) -> bool {
         self.generics
             .iter()
-            .any(|g| matches!(g, Generic::Choice(n) if n == name))
+            .any(|g| matches!(g, GenericKind::Choice(n) if n == name))
     }
 
     /// Returns `true` for the type whose implementation is translated.

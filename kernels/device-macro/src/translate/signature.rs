@@ -1,6 +1,6 @@
 //! Translates generic parameters and function signatures.
 use super::types::BY_TYPE;
-use super::{Binding, Function, Generic, Tail, Translator};
+use super::{Binding, FunctionText, GenericKind, Tail, Translator};
 use crate::code::{CppCode, list, text};
 use crate::subset::{cpp_name, docs};
 use std::collections::HashMap;
@@ -64,7 +64,7 @@ impl Translator {
                 GenericParam::Const(k) => {
                     let ty = self.ty(&k.ty);
                     self.used.insert(k.ident.to_string());
-                    self.generics.push(Generic::Const(k.ident.to_string()));
+                    self.generics.push(GenericKind::Const(k.ident.to_string()));
                     parameters.push(ty.t(format!(" {}", k.ident)));
                 }
             }
@@ -81,10 +81,10 @@ impl Translator {
         let lane = bounded(t, "Lane");
         self.lane |= lane;
         let generic = if lane || bounded(t, "Real") || unbounded && t.bounds.is_empty() {
-            Generic::Real(name)
+            GenericKind::Real(name)
         } else {
             self.choice(t, unbounded);
-            Generic::Choice(name)
+            GenericKind::Choice(name)
         };
         self.generics.push(generic);
         text(format!("class {}", t.ident))
@@ -187,7 +187,7 @@ impl Translator {
     }
 
     /// Returns the text of a function.
-    pub(super) fn function(&mut self, f: &ItemFn) -> Function {
+    pub(super) fn function(&mut self, f: &ItemFn) -> FunctionText {
         let s = &f.sig;
         self.name = s.ident.to_string();
         self.qualifiers(s);
@@ -215,7 +215,7 @@ impl Translator {
         self.body_attributes(&f.block);
         let mut body = text("{");
         self.block(&f.block, tail, &mut body);
-        Function {
+        FunctionText {
             docs: docs(&f.attrs),
             template: head,
             result: result.unwrap_or_else(|| text("void")),
@@ -226,8 +226,8 @@ impl Translator {
 
     /// Rejects `#[cfg]`: rustc removes it only after this macro, so that the two sides would silently differ.
     fn body_attributes(&mut self, block: &Block) {
-        struct Attributes<'a>(Vec<&'a Attribute>);
-        impl<'a> Visit<'a> for Attributes<'a> {
+        struct AttributeFinder<'a>(Vec<&'a Attribute>);
+        impl<'a> Visit<'a> for AttributeFinder<'a> {
             fn visit_attribute(&mut self, a: &'a Attribute) {
                 if !["allow", "expect", "doc"]
                     .iter()
@@ -237,7 +237,7 @@ impl Translator {
                 }
             }
         }
-        let mut found = Attributes(Vec::new());
+        let mut found = AttributeFinder(Vec::new());
         found.visit_block(block);
         for attribute in found.0 {
             let why = "attributes inside the body (such as #[cfg]) would act on the Rust side only; \

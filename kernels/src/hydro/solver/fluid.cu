@@ -35,10 +35,10 @@ RS_FN REAL concentration(const REAL* block, int component, const int* at, int D,
 // Computes the flux through one face and stores it in place of the lower state. Velocity, internal energy and its flux replace the first
 // components of the upper state.
 template<int D>
-RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* right, int f, const unsigned* mended) {
+RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* right, int f, const unsigned* flagged) {
   State l, r, flux;
   int at[3];
-  if (mended && touches<D>(mended, f, at)) {
+  if (flagged && touches<D>(flagged, f, at)) {
     l = turned<D>(cell_average(block, input, at, D, 1));
     r = turned<D>(cell_average(block, input, at, D, 0));
     flux = hydro::riemann::hlle::flux_hlle<REAL>(l, r, gamma());
@@ -64,10 +64,10 @@ RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* rig
 // sides of all faces.
 template<int D>
 RS_FN void scalar_flux(const REAL* block, int c, const REAL* mass, REAL* left, const REAL* right, int f, const REAL* sums,
-                       const unsigned* mended) {
+                       const unsigned* flagged) {
   REAL l = left[D * FACES + f], r = right[D * FACES + f];
   int at[3];
-  if (mended && touches<D>(mended, f, at)) {
+  if (flagged && touches<D>(flagged, f, at)) {
     l = concentration(block, c, at, D, 1);
     r = concentration(block, c, at, D, 0);
   } else if (field::set_of(c)) {
@@ -80,7 +80,7 @@ RS_FN void scalar_flux(const REAL* block, int c, const REAL* mass, REAL* left, c
 RS_FN void mark_unphysical(unsigned* mask, int cell) { launch::atomic_or(mask + cell / 32, 1u << (cell % 32)); }
 
 // Collects the cells with first-order fluxes in a patch and in the layer outside each of its faces. Returns true if there are any.
-RS_FN bool collect_mended(const Step& p, int row, unsigned* cells) {
+RS_FN bool collect_flagged(const Step& p, int row, unsigned* cells) {
   EACH(n, 32) cells[n] = 0;
   launch::barrier();
   bool any = false;
@@ -138,7 +138,7 @@ RS_FN AtFaces at_faces(const REAL* faces, int i, int j, int k, bool upper) {
 RS_FN Three velocity_at(const REAL* block, int at) { return Three{{block[BLOCK + at], block[2 * BLOCK + at], block[3 * BLOCK + at]}}; }
 
 // Returns 1 if the flow converges in a velocity jump along axis D.
-template<int D> RS_FN REAL meets_along(const REAL* block, int at) {
+template<int D> RS_FN REAL compression_jump_along(const REAL* block, int at) {
   return hydro::dual::compression_jump<REAL>(five<D>(block + (1 + D) * BLOCK, at), block[at], block[4 * BLOCK + at], gamma(), thresholds().d[2]);
 }
 
@@ -152,7 +152,8 @@ RS_FN rs::arr<REAL, 2> energies(const REAL* block, const REAL* faces, int cell, 
                                 velocity_at(block, at + STEP<1>), velocity_at(block, at - STEP<2>),
                                 velocity_at(block, at + STEP<2>)}};
   const REAL step = hydro::dual::max_velocity_change_squared<REAL>(velocity_at(block, at), near);
-  const REAL meeting = rs::max(rs::max(meets_along<0>(block, at), meets_along<1>(block, at)), meets_along<2>(block, at));
+  const REAL meeting = rs::max(rs::max(compression_jump_along<0>(block, at), compression_jump_along<1>(block, at)),
+                                   compression_jump_along<2>(block, at));
   return hydro::dual::reconcile_energies<REAL>(now, next, step, meeting, thresholds());
 }
 
@@ -188,10 +189,10 @@ RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* flu
 
 // Advances scalar c with the edge states in `lower` and `upper`.
 RS_FN void advance_scalar(const Step& p, int row, int c, const REAL* block, const REAL* mass, REAL* lower, const REAL* upper,
-                          const REAL* sums, const Three& rate, const unsigned* mended, unsigned* mask) {
-  EACH(f, FACES) scalar_flux<0>(block, c, mass, lower, upper, f, sums, mended);
-  EACH(f, FACES) scalar_flux<1>(block, c, mass, lower, upper, f, sums, mended);
-  EACH(f, FACES) scalar_flux<2>(block, c, mass, lower, upper, f, sums, mended);
+                          const REAL* sums, const Three& rate, const unsigned* flagged, unsigned* mask) {
+  EACH(f, FACES) scalar_flux<0>(block, c, mass, lower, upper, f, sums, flagged);
+  EACH(f, FACES) scalar_flux<1>(block, c, mass, lower, upper, f, sums, flagged);
+  EACH(f, FACES) scalar_flux<2>(block, c, mass, lower, upper, f, sums, flagged);
   launch::barrier();
   const REAL* u = mesh::row_of(p.view.level, row) + c * CELLS;
   REAL* out = mesh::row_of(p.next, row) + c * CELLS;
@@ -205,7 +206,7 @@ RS_FN void advance_scalar(const Step& p, int row, int c, const REAL* block, cons
 
 // Advances the scalars of the patch one by one, set by set; `left` holds the fluxes of the gas, `right` is work space.
 RS_FN void advance_scalars(const Step& p, int row, const REAL* block, const REAL* left, REAL* right, const Three& rate,
-                           const unsigned* mended, unsigned* mask) {
+                           const unsigned* flagged, unsigned* mask) {
   constexpr int SIDES = 6 * FACES;
   REAL *lower = right, *upper = right + 3 * FACES, *sums = right + SIDES;
   for (int set = 0; set <= field::SETS; ++set) {
@@ -220,14 +221,14 @@ RS_FN void advance_scalars(const Step& p, int row, const REAL* block, const REAL
       if (n < COMPONENTS) {
         EACH(f, SIDES) sums[f] = sums[f] + right[f];
       } else {
-        advance_scalar(p, row, c, block, left, lower, upper, sums, rate, mended, mask);
+        advance_scalar(p, row, c, block, left, lower, upper, sums, rate, flagged, mask);
       }
     }
   }
 }
 
 // Reports the patch's signal rate and unphysical cells to the level.
-RS_FN void conclude(const Step& p, int row, REAL rate, const unsigned* mask) {
+RS_FN void report(const Step& p, int row, REAL rate, const unsigned* mask) {
   const REAL largest = launch::largest_of_block(rate);
   EACH(n, 16) p.unphysical[row * 16 + n] = mask[n];
   if (launch::thread() == 0) {
@@ -244,7 +245,7 @@ RS_FN void conclude(const Step& p, int row, REAL rate, const unsigned* mask) {
   launch::barrier();
 }
 
-RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, const unsigned* mended) {
+RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, const unsigned* flagged) {
   REAL *block = scratch, *input = scratch + COMPONENTS * BLOCK;
   REAL *left = scratch + EDGES_AT, *right = left + EDGES;
   const Three rate = three(p.rate);
@@ -256,9 +257,9 @@ RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, 
   }
   EACH(cell, 1000) cell_edges(block, left, right, cell, rate);
   launch::barrier();
-  EACH(f, FACES) face_flux<0>(block, input, left, right, f, mended);
-  EACH(f, FACES) face_flux<1>(block, input, left, right, f, mended);
-  EACH(f, FACES) face_flux<2>(block, input, left, right, f, mended);
+  EACH(f, FACES) face_flux<0>(block, input, left, right, f, flagged);
+  EACH(f, FACES) face_flux<1>(block, input, left, right, f, flagged);
+  EACH(f, FACES) face_flux<2>(block, input, left, right, f, flagged);
   launch::barrier();
   const REAL largest = update_gas(p, row, block, left, right, rate, mask);
   if constexpr (MASS_FLUXES) store_mass_fluxes(p, row, left);
@@ -266,9 +267,9 @@ RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, 
     // scalars overwrite the upper states
     launch::barrier();
   }
-  if constexpr (COMPONENTS > FIRST_SCALAR) advance_scalars(p, row, block, left, right, rate, mended, mask);
+  if constexpr (COMPONENTS > FIRST_SCALAR) advance_scalars(p, row, block, left, right, rate, flagged, mask);
   launch::barrier();
-  conclude(p, row, largest, mask);
+  report(p, row, largest, mask);
 }
 
 }  // namespace fluid
@@ -283,8 +284,8 @@ KERNEL_BOUNDS(fluid_step, fluid::Step, fluid::THREADS, fluid::MIN_BLOCKS) {
   for (int n = launch::block(); n < p.count; n += launch::blocks()) {
     const int row = p.rows[n];
     if constexpr (fluid::KEEP_INPUT) {
-      SHARED unsigned mended[32];
-      if (fluid::collect_mended(p, row, mended)) fluid::advance_patch(p, row, scratch, mask, mended);
+      SHARED unsigned flagged[32];
+      if (fluid::collect_flagged(p, row, flagged)) fluid::advance_patch(p, row, scratch, mask, flagged);
       launch::barrier();
     } else {
       fluid::advance_patch(p, row, scratch, mask, nullptr);

@@ -57,7 +57,7 @@ impl<R: HydroReal> March<'_, R> {
             self.reconstruct(k);
             if k >= g {
                 self.fluxes(2, k);
-                self.finish(2, k, faces);
+                self.store_fluxes(2, k, faces);
             }
             if k > g {
                 let plane = self.update(k - 1, out);
@@ -66,7 +66,7 @@ impl<R: HydroReal> March<'_, R> {
             if k >= g && k < g + PATCH {
                 for axis in 0..2 {
                     self.fluxes(axis, k);
-                    self.finish(axis, k, faces);
+                    self.store_fluxes(axis, k, faces);
                 }
             }
         }
@@ -203,7 +203,7 @@ impl<R: HydroReal> March<'_, R> {
     }
 
     /// Replaces the fluxes at flagged cells and copies those through the patch's own faces.
-    fn finish(&mut self, axis: usize, k: usize, faces: &mut FaceFluxes<'_, R>) {
+    fn store_fluxes(&mut self, axis: usize, k: usize, faces: &mut FaceFluxes<'_, R>) {
         let (l, w) = (self.layout, self.layout.width);
         let place = l.flux + l.slot(axis, k) * l.planes();
         let k = k - l.ghosts;
@@ -217,16 +217,16 @@ impl<R: HydroReal> March<'_, R> {
             );
         }
         let from = place + l.corner();
-        self.hand_out_mass(faces, axis, [from, w], k);
+        self.copy_mass_fluxes(faces, axis, [from, w], k);
         match axis {
             0 | 1 => {
                 let (along, step) = if axis == 0 { (1, w) } else { (w, 1) };
-                self.hand_out(faces, 2 * axis, [from, step], k);
-                self.hand_out(faces, 2 * axis + 1, [from + PATCH * along, step], k);
+                self.copy_face_row(faces, 2 * axis, [from, step], k);
+                self.copy_face_row(faces, 2 * axis + 1, [from + PATCH * along, step], k);
             }
             _ if k == 0 || k == PATCH => {
                 for j in 0..PATCH {
-                    self.hand_out(faces, 4 + k / PATCH, [from + j * w, 1], j);
+                    self.copy_face_row(faces, 4 + k / PATCH, [from + j * w, 1], j);
                 }
             }
             _ => {}
@@ -234,7 +234,7 @@ impl<R: HydroReal> March<'_, R> {
     }
 
     /// Copies a row of eight fluxes, from `from` on and `step` elements apart, to row `row` of a face.
-    fn hand_out(
+    fn copy_face_row(
         &self,
         faces: &mut FaceFluxes<'_, R>,
         face: usize,
@@ -258,7 +258,7 @@ impl<R: HydroReal> March<'_, R> {
     }
 
     /// Copies the mass fluxes of plane `k` through faces normal to `axis`, starting at `from` in rows `pitch` apart.
-    fn hand_out_mass(
+    fn copy_mass_fluxes(
         &self,
         faces: &mut FaceFluxes<'_, R>,
         axis: usize,

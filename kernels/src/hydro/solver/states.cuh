@@ -137,7 +137,7 @@ template<int D> RS_FN State five(const REAL* w, int at) {
 }
 
 // Returns the factor for the distances to the edges along axis D in strong shocks and in converging cold gas.
-template<int D> RS_FN REAL left_by_shocks(const REAL* block, int at) {
+template<int D> RS_FN REAL flattening_factors(const REAL* block, int at) {
   const REAL* v = block + (1 + D) * BLOCK + at;
   REAL left = REAL(1);
   if constexpr (PARABOLIC && HALF_STEP)
@@ -168,7 +168,7 @@ template<int D, bool SCALAR> RS_FN void distances(const REAL* w, int at, REAL le
 }
 
 template<int D> RS_FN void distances5(const REAL* block, int at, State& lower, State& upper) {
-  const REAL left = left_by_shocks<D>(block, at);
+  const REAL left = flattening_factors<D>(block, at);
   RS_UNROLL for (int v = 0; v < GAS; ++v) distances<D, false>(block + v * BLOCK, at, left, lower.d[v], upper.d[v]);
 }
 
@@ -227,9 +227,9 @@ RS_FN void scalar_edges(const REAL* block, int c, REAL* left, REAL* right, int c
   const int at = (i + REACH) + WIDTH * ((j + REACH) + WIDTH * (k + REACH));
   const REAL* q = block + c * BLOCK;
   REAL lower[3], upper[3];
-  distances<0, true>(q, at, left_by_shocks<0>(block, at), lower[0], upper[0]);
-  distances<1, true>(q, at, left_by_shocks<1>(block, at), lower[1], upper[1]);
-  distances<2, true>(q, at, left_by_shocks<2>(block, at), lower[2], upper[2]);
+  distances<0, true>(q, at, flattening_factors<0>(block, at), lower[0], upper[0]);
+  distances<1, true>(q, at, flattening_factors<1>(block, at), lower[1], upper[1]);
+  distances<2, true>(q, at, flattening_factors<2>(block, at), lower[2], upper[2]);
   const Three velocity{{block[BLOCK + at], block[2 * BLOCK + at], block[3 * BLOCK + at]}};
   Three half;
   RS_UNROLL for (int d = 0; d < 3; ++d) half.d[d] = PARABOLIC ? REAL(0.5) * (lower[d] + upper[d]) : lower[d];

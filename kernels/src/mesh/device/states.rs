@@ -39,7 +39,7 @@ pub(super) fn text(states: Option<&StateItems>) -> String {
          RS_FN void repair(REAL* u, const REAL* w) {{ put(u, ::{repaired}<REAL>({u}, {w})); }}\n\
          {}",
         sets_text(&states.sets),
-        follow_text(states),
+        dependents_text(states),
     )
 }
 
@@ -54,7 +54,7 @@ fn leading(n: usize, name: &str) -> String {
 }
 
 /// Returns the text of the functions that update dependent components.
-fn follow_text(states: &StateItems) -> String {
+fn dependents_text(states: &StateItems) -> String {
     let Some(items) = states.dependents else {
         return NO_DEPENDENTS.into();
     };

@@ -146,7 +146,7 @@ pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool, const
         // SAFETY: `count` cells and a vector beyond lie inside each component of the block and of the planes
         unsafe {
             let w = load5::<V>(a.cells.add(o), a.cell_stride);
-            let left = left_by_shocks::<V, PARABOLIC, HALF_STEP, DUAL>(a, o);
+            let left = flattening_factors::<V, PARABOLIC, HALF_STEP, DUAL>(a, o);
             let mut h = w;
             if HALF_STEP {
                 let mut half = [w; 3];
@@ -193,7 +193,7 @@ fn turned<V: Simd>(w: &[V; 5], turn: usize) -> [V; 5] {
 
 /// Returns the factors for the distances in the cells at `o`, by axis, in strong shocks and in converging cold gas.
 #[inline(always)]
-unsafe fn left_by_shocks<
+unsafe fn flattening_factors<
     V: Simd,
     const PARABOLIC: bool,
     const HALF_STEP: bool,

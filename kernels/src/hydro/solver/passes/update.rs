@@ -131,7 +131,7 @@ pub unsafe fn update<V: Simd, const DUAL: bool>(a: &UpdatePass<V::E>) -> PlaneOu
                     let old = V::load2(a.conserved.add(o + c * a.block_stride), a.pitch);
                     *new = a.faces.advanced(old, c, o, a.pitch, &rates);
                 }
-                let rate = judge::<V, DUAL>(a, &mut u, [o, to], &inverse_dx);
+                let rate = check_states::<V, DUAL>(a, &mut u, [o, to], &inverse_dx);
                 store5(&u, a.out.add(to), CELLS);
                 let mut physical = Num::ge(rate, zero);
                 signal = Num::max(signal, rate);
@@ -156,7 +156,7 @@ pub unsafe fn update<V: Simd, const DUAL: bool>(a: &UpdatePass<V::E>) -> PlaneOu
 /// Returns the signal rate of the cells at `o`, see [`eos::checked_signal_rate`]. With dual energy it reconciles both energies and stores
 /// the internal one at `to`.
 #[inline(always)]
-unsafe fn judge<V: Simd, const DUAL: bool>(
+unsafe fn check_states<V: Simd, const DUAL: bool>(
     a: &UpdatePass<V::E>,
     u: &mut [V; 5],
     [o, to]: [usize; 2],
