@@ -31,7 +31,7 @@ pub fn implementation(mut i: ItemImpl) -> TokenStream {
             )),
         }
     }
-    let (prototype, body) = errors.kept(translate::implementation(&name, &constants, &functions));
+    let (prototype, body) = errors.record(translate::implementation(&name, &constants, &functions));
     let text = Text {
         prototype,
         body,
@@ -63,10 +63,10 @@ fn function(f: &mut ImplItemFn, runtime: &TokenStream, errors: &mut Errors) -> I
         sig,
         block,
     };
-    errors.kept(infer::function(&mut source));
+    errors.record(infer::function(&mut source));
     let (translator, _) = translate::function(&source);
     let mut rust = source.clone();
-    errors.kept(rust_side::rewrite(&mut rust, &translator, runtime));
+    errors.record(rust_side::rewrite(&mut rust, &translator, runtime));
     (f.attrs, f.block) = (rust.attrs, *rust.block);
     source
 }
@@ -81,7 +81,7 @@ fn constant(c: &mut ImplItemConst, errors: &mut Errors) -> ItemConst {
         ..
     } = c.clone();
     let mut source: ItemConst = parse_quote!(#(#attrs)* const #ident: #ty = #expr;);
-    errors.kept(infer::constant(&mut source));
+    errors.record(infer::constant(&mut source));
     c.expr = (*source.expr).clone();
     source
 }

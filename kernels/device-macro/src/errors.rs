@@ -15,7 +15,7 @@ impl Errors {
     }
 
     /// Returns the value, or a default after recording the error.
-    pub fn kept<T: Default>(&mut self, result: Result<T>) -> T {
+    pub fn record<T: Default>(&mut self, result: Result<T>) -> T {
         result.unwrap_or_else(|error| {
             self.add(error);
             T::default()

@@ -114,7 +114,7 @@ fn precise(
         None => (quote!(#name), quote!(#name)),
     };
     let members = names.iter().zip(types).map(|(member, ty)| {
-        let value = brought(&quote!(self.#member), ty, runtime);
+        let value = converted(&quote!(self.#member), ty, runtime);
         quote!(#member: #value)
     });
     quote! {
@@ -162,16 +162,16 @@ pub fn assertion(s: &ItemStruct, runtime: &TokenStream) -> Option<TokenStream> {
 }
 
 /// Returns a value of a member type in the precision `PreciseReal`.
-fn brought(value: &TokenStream, ty: &Type, runtime: &TokenStream) -> TokenStream {
+fn converted(value: &TokenStream, ty: &Type, runtime: &TokenStream) -> TokenStream {
     match ty {
         Type::Array(array) => {
-            let element = brought(&quote!(#value[n]), &array.elem, runtime);
+            let element = converted(&quote!(#value[n]), &array.elem, runtime);
             quote!(::core::array::from_fn(|n| #element))
         }
         Type::Tuple(tuple) => {
             let elements = tuple.elems.iter().enumerate().map(|(n, ty)| {
                 let n = Index::from(n);
-                brought(&quote!(#value.#n), ty, runtime)
+                converted(&quote!(#value.#n), ty, runtime)
             });
             quote!((#(#elements),*))
         }

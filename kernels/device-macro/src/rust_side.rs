@@ -176,7 +176,7 @@ impl Rewriter<'_> {
 
     /// Checks the branches of a selection: both run, so neither may have effects besides its value.
     fn branches(&mut self, i: &ExprIf) {
-        let mut acting = Acting(None);
+        let mut acting = SideEffectFinder(None);
         acting.visit_block(&i.then_branch);
         match i.else_branch.as_ref().map(|(_, e)| &**e) {
             Some(Expr::Block(b)) => acting.visit_block(&b.block),
@@ -282,9 +282,9 @@ fn value(b: &syn::Block) -> TokenStream {
 }
 
 /// Finds effects besides the value of a block.
-struct Acting(Option<Span>);
+struct SideEffectFinder(Option<Span>);
 
-impl<'a> Visit<'a> for Acting {
+impl<'a> Visit<'a> for SideEffectFinder {
     fn visit_expr(&mut self, e: &'a Expr) {
         let acts = match e {
             Expr::Assign(_) | Expr::Return(_) | Expr::Break(_) | Expr::Continue(_) => true,

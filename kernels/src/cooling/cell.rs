@@ -55,8 +55,8 @@ pub struct CoolingResult<R: Real> {
 /// Returns the rates of a cell.
 #[device]
 fn rates_of<R: Real>(density: R, at: GasEnvironment<R>, p: &CoolingModel<R>) -> RateSlice<R> {
-    let further = at.heating * p.heating;
-    rate_slice(density * p.nuclei, at.metallicity, further, &p.curves)
+    let extra_heating = at.heating * p.heating;
+    rate_slice(density * p.nuclei, at.metallicity, extra_heating, &p.curves)
 }
 
 /// Returns the lowest temperature over mean molecular weight that a cell may have, kelvin.

@@ -46,7 +46,7 @@ pub struct RateSlice<R> {
     /// Hydrogen nuclei per cubic centimetre.
     pub density: R,
     /// Additional heating, kelvin per million years.
-    pub further: R,
+    pub extra_heating: R,
 }
 
 /// Returns the interval of a grid that contains a positive number, counted from the node `2^octave`, and the position in it, 0 to 1.
@@ -79,7 +79,7 @@ fn plane_of<R: Real>(metallicity: R, p: &CoolingTable<R>) -> (i32, R) {
 pub fn rate_slice<R: Real>(
     density: R,
     metallicity: R,
-    further: R,
+    extra_heating: R,
     p: &CoolingTable<R>,
 ) -> RateSlice<R> {
     let nodes = p.nodes.len() as i32;
@@ -88,7 +88,7 @@ pub fn rate_slice<R: Real>(
         strides: [0, 0],
         weights: [0.0, 0.0],
         density,
-        further,
+        extra_heating,
     };
     if p.densities > 1 {
         let (mut n, mut weight) = place_of(density, p.density_octave, p.densities_per_octave);
@@ -135,7 +135,7 @@ fn value_at<R: Real>(values: &Table<R>, node: i32, c: &RateSlice<R>) -> R {
 /// Returns the net rate at a node, and the heating in it, kelvin per million years.
 #[device]
 pub fn rates_at<R: Real>(node: i32, c: &RateSlice<R>, p: &CoolingTable<R>) -> (R, R) {
-    let heating = value_at(&p.heating, node, c) + c.further;
+    let heating = value_at(&p.heating, node, c) + c.extra_heating;
     (heating - c.density * value_at(&p.cooling, node, c), heating)
 }
 

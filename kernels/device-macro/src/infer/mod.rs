@@ -50,7 +50,7 @@ struct Inference {
     written: Vec<(LitInt, usize)>,
     scopes: Vec<HashMap<String, TypeTerm>>,
     /// Expressions whose C++ type would be that of their literals alone.
-    settled: Vec<(Expr, TypeTerm)>,
+    literal_expressions: Vec<(Expr, TypeTerm)>,
     /// Types of the values of the enclosing `loop`s.
     loops: Vec<Option<TypeTerm>>,
     result: Option<TypeTerm>,
@@ -94,7 +94,7 @@ pub fn function(f: &mut ItemFn) -> syn::Result<()> {
     i.result = Some(result.clone());
     let value = i.block(&f.block);
     i.unify(&value, &result);
-    let errors = i.settle();
+    let errors = i.resolve();
     i.visit_block_mut(&mut f.block);
     errors
 }
@@ -104,7 +104,7 @@ pub fn constant(c: &mut ItemConst) -> syn::Result<()> {
     let mut i = Inference::new();
     let (ty, value) = (i.declared(&c.ty), i.expr(&c.expr));
     i.unify(&ty, &value);
-    let errors = i.settle();
+    let errors = i.resolve();
     i.visit_expr_mut(&mut c.expr);
     errors
 }
@@ -227,7 +227,7 @@ impl Inference {
     }
 
     /// Assigns default types to the remaining variables, and reports those that need a declaration.
-    fn settle(&mut self) -> syn::Result<()> {
+    fn resolve(&mut self) -> syn::Result<()> {
         let mut errors = Errors::default();
         for (literal, v) in std::mem::take(&mut self.written) {
             let v = self.root(v);
@@ -240,7 +240,7 @@ impl Inference {
                 self.variables[v].elsewhere = false;
             }
         }
-        for (e, term) in std::mem::take(&mut self.settled) {
+        for (e, term) in std::mem::take(&mut self.literal_expressions) {
             if self.unknown(&term) {
                 let why = "#[device]: give this integer a type (`2usize * 3` or `let n: usize = 2 * 3`): \
                            it follows only from other functions, which this attribute does not see";

@@ -60,7 +60,8 @@ impl Inference {
                         declared
                     }
                     None => {
-                        self.settled.push(((*init.expr).clone(), value.clone()));
+                        self.literal_expressions
+                            .push(((*init.expr).clone(), value.clone()));
                         value
                     }
                 }
@@ -184,12 +185,12 @@ impl Inference {
                     .unwrap_or(TypeTerm::Other)
             }
             Expr::Block(b) => self.block(&b.block),
-            e => self.turns(e),
+            e => self.loop_type(e),
         }
     }
 
     /// Loops, `break` and `continue`.
-    fn turns(&mut self, e: &Expr) -> TypeTerm {
+    fn loop_type(&mut self, e: &Expr) -> TypeTerm {
         match e {
             Expr::ForLoop(f) => {
                 let counter = self.expr(&f.expr);
@@ -253,7 +254,7 @@ impl Inference {
         let mixed = values.iter().any(|v| matches!(v, TypeTerm::Other));
         if mixed && let Some(one) = values.iter().find(|v| matches!(v, TypeTerm::Integer(_))) {
             self.elsewhere(&one.clone());
-            self.settled.push((e.clone(), one.clone()));
+            self.literal_expressions.push((e.clone(), one.clone()));
         }
     }
 

@@ -134,10 +134,10 @@ pub fn implementation(
             let why = "#[device]: put the array into a #[device] const outside the `impl`";
             errors.add(Error::new_spanned(&c.ty, why));
         }
-        declaration = declaration.t("\n").c(errors.kept(constant(c, Some(of))));
+        declaration = declaration.t("\n").c(errors.record(constant(c, Some(of))));
     }
     for f in functions {
-        let m = errors.kept(member(f, Some(of)).1);
+        let m = errors.record(member(f, Some(of)).1);
         let head = text(m.docs).c(m.template);
         declaration.add(text("\n").c(head.clone()).t("RS_MEMBER static "));
         declaration.add(m.result.clone().t(" ").c(m.call.clone()).t(";"));
