@@ -65,7 +65,7 @@ struct Low<R> {
 /// Adds the line cooling of a molecule to a row: `L = low lte / (low + lte)` (Hollenbach & McKee 1979). Also adds its derivatives with
 /// respect to molecule and temperature, and returns the factor of the derivatives of `low`.
 #[device]
-fn lines<R: Real, const N: usize, const J: usize>(
+fn add_lines<R: Real, const N: usize, const J: usize>(
     low: &Low<R>,
     lte: R,
     lte_by_t: R,
@@ -106,7 +106,7 @@ pub fn molecular_cooling<R: Real, const N: usize, const J: usize>(
         others = partners(p, x, &mut low);
     }
     let (lte, lte_slope) = interpolate_column(&p.rates, &x.table_position, H2_LTE);
-    let factor = lines::<R, N, J>(&low, lte, lte_slope, H2, x.v[H2], f, d);
+    let factor = add_lines::<R, N, J>(&low, lte, lte_slope, H2, x.v[H2], f, d);
     if J == 1 {
         d[N - 1][HI] -= factor * n * by_h;
         d[N - 1][HEI] -= factor * n * others[0];
@@ -121,7 +121,7 @@ pub fn molecular_cooling<R: Real, const N: usize, const J: usize>(
             by_t: slope * n * x.v[HI],
         };
         let (lte, lte_slope) = interpolate_column(&p.rates, &x.table_position, HD_LTE);
-        let factor = lines::<R, N, J>(&low, lte, lte_slope, HD, x.v[HD], f, d);
+        let factor = add_lines::<R, N, J>(&low, lte, lte_slope, HD, x.v[HD], f, d);
         if J == 1 {
             d[N - 1][HI] -= factor * n * by_h;
         }

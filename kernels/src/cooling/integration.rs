@@ -5,7 +5,7 @@
 //! end is far from a power law. The temperature approaches an equilibrium and never passes it. There are no iterations and no tolerance,
 //! and no sums in which the time of an interval could be lost.
 
-use super::table::{CoolingTable, RateSlice, place_of, rates_at};
+use super::table::{CoolingTable, RateSlice, grid_interval, rates_at};
 use nestar_device::math::{exp, exp_m1, ln, ln_1p, ln_ratio};
 use nestar_device::{Real, device};
 
@@ -43,16 +43,16 @@ pub struct IntegratedTheta<R> {
 
 /// Returns `(e^x - 1) / x` by its series, to 1e-13 for |x| below 1/32.
 #[device]
-fn growth_series<R: Real>(x: R) -> R {
+fn exp_m1_over_series<R: Real>(x: R) -> R {
     let tail = 1.0 + x * (1.0 / 5.0) * (1.0 + x * (1.0 / 6.0));
     1.0 + x * 0.5 * (1.0 + x * (1.0 / 3.0) * (1.0 + x * 0.25 * tail))
 }
 
 /// Returns `(e^x - 1) / x`.
 #[device]
-fn growth_of<R: Real>(x: R) -> R {
+fn exp_m1_over<R: Real>(x: R) -> R {
     if x.abs() < 0.03125 {
-        growth_series(x)
+        exp_m1_over_series(x)
     } else {
         exp_m1(x) / x
     }
@@ -60,7 +60,7 @@ fn growth_of<R: Real>(x: R) -> R {
 
 /// Returns `ln(1 + q y) / q`, or `y` if `q` is 0.
 #[device]
-fn logarithm_of<R: Real>(y: R, q: R) -> R {
+fn ln_1p_over<R: Real>(y: R, q: R) -> R {
     let u = (q * y).max(R::EPSILON - 1.0);
     if u.abs() < 1e-4 {
         y * (1.0 - u * (0.5 - u * (1.0 / 3.0)))
@@ -81,7 +81,7 @@ fn heating_dominates<R: Real>(low: (R, R), high: (R, R)) -> bool {
 fn time_across<R: Real>(rest: R, i: &Interval<R>) -> R {
     let below = i.low / i.at_low;
     let across = if rest.abs() < 0.03125 {
-        below * growth_series(rest)
+        below * exp_m1_over_series(rest)
     } else {
         (i.high / i.at_high - below) / rest
     };
@@ -120,7 +120,7 @@ fn integrate_power_law<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) ->
         } else {
             ln_ratio(end, theta)
         };
-        (rate, (theta / rate * way * growth_of(q * way)).max(0.0))
+        (rate, (theta / rate * way * exp_m1_over(q * way)).max(0.0))
     };
     if needed < time {
         return RemainingStep::<R> {
@@ -128,7 +128,7 @@ fn integrate_power_law<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) ->
             left: time - needed,
         };
     }
-    let to = theta + theta * exp_m1(logarithm_of(time * rate / theta, q));
+    let to = theta + theta * exp_m1(ln_1p_over(time * rate / theta, q));
     let (low, high) = if up { (theta, end) } else { (end, theta) };
     RemainingStep::<R> {
         theta: to.max(low).min(high),
@@ -145,14 +145,14 @@ fn integrate_linear<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Re
     let slope = (i.at_high - i.at_low) / span;
     // a sum of two numbers of the same sign, never 0
     let rate = (i.at_low * (i.high - theta) + i.at_high * (theta - i.low)) / span;
-    let needed = logarithm_of((end - theta) / rate, slope).max(0.0);
+    let needed = ln_1p_over((end - theta) / rate, slope).max(0.0);
     if needed < time {
         return RemainingStep::<R> {
             theta: end,
             left: time - needed,
         };
     }
-    let to = theta + rate * time * growth_of(slope * time);
+    let to = theta + rate * time * exp_m1_over(slope * time);
     let (low, high) = if up { (theta, end) } else { (end, theta) };
     RemainingStep::<R> {
         theta: to.max(low).min(high),
@@ -229,7 +229,7 @@ pub fn integrate<R: Real>(
     p: &CoolingTable<R>,
 ) -> IntegratedTheta<R> {
     let last = p.nodes.len() as i32 - 2;
-    let (first, _) = place_of(theta, p.octave, p.per_octave);
+    let (first, _) = grid_interval(theta, p.octave, p.per_octave);
     let mut k = first.max(0).min(last);
     let (mut low, mut high) = (rates_at(k, c, p), rates_at(k + 1, c, p));
     let mut now = RemainingStep::<R> { theta, left: time };
@@ -270,7 +270,7 @@ pub fn integrate<R: Real>(
 /// Returns the net rate at a temperature over mean molecular weight, kelvin per million years.
 #[device]
 pub fn net_rate<R: Real>(theta: R, c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
-    let (n, _) = place_of(theta, p.octave, p.per_octave);
+    let (n, _) = grid_interval(theta, p.octave, p.per_octave);
     let k = n.max(0).min(p.nodes.len() as i32 - 2);
     let (below, above) = (rates_at(k, c, p), rates_at(k + 1, c, p));
     let (low, high) = (below.0, above.0);
@@ -288,7 +288,7 @@ pub fn net_rate<R: Real>(theta: R, c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
 /// temperature perturbation at constant density (the slope of the net rate).
 #[device]
 pub fn relaxation_rate<R: Real>(theta: R, c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
-    let (n, _) = place_of(theta, p.octave, p.per_octave);
+    let (n, _) = grid_interval(theta, p.octave, p.per_octave);
     let k = n.max(0).min(p.nodes.len() as i32 - 2);
     let (below, above) = (rates_at(k, c, p), rates_at(k + 1, c, p));
     let (from, to) = (p.nodes.at(k), p.nodes.at(k + 1));

@@ -51,7 +51,7 @@ pub struct RateSlice<R> {
 
 /// Returns the interval of a grid that contains a positive number, counted from the node `2^octave`, and the position in it, 0 to 1.
 #[device]
-pub fn place_of<R: Real>(x: R, octave: i32, per_octave: i32) -> (i32, R) {
+pub fn grid_interval<R: Real>(x: R, octave: i32, per_octave: i32) -> (i32, R) {
     let (part, power) = x.frexp();
     let place = (2.0 * part - 1.0) * R::from_i32(per_octave);
     let n = place.to_i32();
@@ -91,7 +91,7 @@ pub fn rate_slice<R: Real>(
         extra_heating,
     };
     if p.densities > 1 {
-        let (mut n, mut weight) = place_of(density, p.density_octave, p.densities_per_octave);
+        let (mut n, mut weight) = grid_interval(density, p.density_octave, p.densities_per_octave);
         if n < 0 {
             n = 0;
             weight = 0.0;

@@ -6,7 +6,7 @@ use nestar_device::{Lane, device};
 /// Returns `rate A(w) x`, the change of the primitive state `w` along one axis by the differences `x`. The first velocity is the one along
 /// the axis; `volume` is one over the density.
 #[device]
-fn carried<R: Lane>(w: &[R; 5], volume: R, x: &[R; 5], rate: R, gamma: R) -> [R; 5] {
+fn flux_jacobian_times<R: Lane>(w: &[R; 5], volume: R, x: &[R; 5], rate: R, gamma: R) -> [R; 5] {
     [
         rate * (w[1] * x[0] + w[0] * x[1]),
         rate * (w[1] * x[1] + volume * x[4]),
@@ -26,15 +26,15 @@ pub fn half_step<R: Lane>(w: &[R; 5], half: &[[R; 5]; 3], rate: &[R; 3], gamma: 
     let volume = 1.0 / w[0];
     let w_y = [w[0], w[2], w[3], w[1], w[4]];
     let w_z = [w[0], w[3], w[1], w[2], w[4]];
-    let a = carried(w, volume, &x, rate[0], gamma);
-    let b = carried(
+    let a = flux_jacobian_times(w, volume, &x, rate[0], gamma);
+    let b = flux_jacobian_times(
         &w_y,
         volume,
         &[y[0], y[2], y[3], y[1], y[4]],
         rate[1],
         gamma,
     );
-    let c = carried(
+    let c = flux_jacobian_times(
         &w_z,
         volume,
         &[z[0], z[3], z[1], z[2], z[4]],
@@ -125,8 +125,8 @@ pub fn traced_edges<R: Lane>(
     for v in 0..5 {
         bent[v] = 1.5 * (lower[v] - upper[v]);
     }
-    let q = carried(w, volume, &bent, rate, gamma);
-    let q2 = carried(w, volume, &q, 0.6666666666666666 * rate, gamma);
+    let q = flux_jacobian_times(w, volume, &bent, rate, gamma);
+    let q2 = flux_jacobian_times(w, volume, &q, 0.6666666666666666 * rate, gamma);
     let mut below = [0.0; 5];
     let mut above = [0.0; 5];
     for v in 0..5 {

@@ -198,7 +198,7 @@ fn faces_items() -> Vec<&'static Item> {
         riemann::wave_speeds::ITEM,
         riemann::flux_of_state::ITEM,
         riemann::flux_of_scalar::ITEM,
-        riemann::part_of::ITEM,
+        riemann::normalized_fraction::ITEM,
         riemann::hllc::flux_hllc::ITEM,
         riemann::hlle::flux_hlle::ITEM,
         riemann::exact::flux_exact::ITEM,

@@ -25,7 +25,7 @@ pub struct MissingRow {
 }
 
 #[cold]
-fn not_held(row: u32) -> ! {
+fn missing_row(row: u32) -> ! {
     std::panic::resume_unwind(Box::new(MissingRow { row }))
 }
 
@@ -54,7 +54,7 @@ impl<'a, R> Rows<'a, R> {
     fn pointer(&self, row: u32) -> *mut R {
         let slab = self.slabs[(row >> self.shift) as usize];
         if slab.is_null() {
-            not_held(row);
+            missing_row(row);
         }
         let within = (row & ((1 << self.shift) - 1)) as usize;
         // SAFETY: `within < 1 << shift`, so the offset stays inside the slab.

@@ -51,7 +51,7 @@ pub fn flux_of_state<R: Lane>(w: &[R; 5], energy: R) -> [R; 5] {
 /// Returns a mass fraction at a face divided by the sum of its set there. Limiting each one separately leaves sums that differ from 1
 /// (Plewa & Mueller 1999, A&A 342, 179).
 #[device]
-pub fn part_of<R: Lane>(concentration: R, sum: R) -> R {
+pub fn normalized_fraction<R: Lane>(concentration: R, sum: R) -> R {
     let part = concentration / sum;
     if sum > 0.0 { part } else { concentration }
 }

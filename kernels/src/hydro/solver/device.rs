@@ -141,7 +141,7 @@ impl FluidProgram {
             ppm::limited_parabola::ITEM,
             ppm::flattening::ITEM,
             riemann::flux_of_scalar::ITEM,
-            riemann::part_of::ITEM,
+            riemann::normalized_fraction::ITEM,
             riemann::hllc::flux_hllc::ITEM,
             riemann::hlle::flux_hlle::ITEM,
             riemann::exact::flux_exact::ITEM,

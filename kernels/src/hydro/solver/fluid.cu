@@ -39,8 +39,8 @@ RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* rig
   State l, r, flux;
   int at[3];
   if (flagged && touches<D>(flagged, f, at)) {
-    l = turned<D>(cell_average(block, input, at, D, 1));
-    r = turned<D>(cell_average(block, input, at, D, 0));
+    l = rotated<D>(cell_average(block, input, at, D, 1));
+    r = rotated<D>(cell_average(block, input, at, D, 0));
     flux = hydro::riemann::hlle::flux_hlle<REAL>(l, r, gamma());
   } else {
     RS_UNROLL for (int v = 0; v < GAS; ++v) {
@@ -71,8 +71,8 @@ RS_FN void scalar_flux(const REAL* block, int c, const REAL* mass, REAL* left, c
     l = concentration(block, c, at, D, 1);
     r = concentration(block, c, at, D, 0);
   } else if (field::set_of(c)) {
-    l = hydro::riemann::part_of<REAL>(l, sums[D * FACES + f]);
-    r = hydro::riemann::part_of<REAL>(r, sums[(3 + D) * FACES + f]);
+    l = hydro::riemann::normalized_fraction<REAL>(l, sums[D * FACES + f]);
+    r = hydro::riemann::normalized_fraction<REAL>(r, sums[(3 + D) * FACES + f]);
   }
   left[D * FACES + f] = hydro::riemann::flux_of_scalar<REAL>(mass[D * GAS * FACES + f], l, r);
 }

@@ -83,7 +83,7 @@ RS_FN State riemann(const State& l, const State& r) {
 }
 
 // Returns a state with the velocity rotated so that the normal component comes first.
-template<int D> RS_FN State turned(const State& w) {
+template<int D> RS_FN State rotated(const State& w) {
   return State{{w.d[0], w.d[component<D>(1)], w.d[component<D>(2)], w.d[component<D>(3)], w.d[4]}};
 }
 
@@ -99,9 +99,9 @@ RS_FN State input_primitive(const REAL* input, int at) {
 template<int D>
 RS_FN void donor_fluxes(const REAL* input, int at, const State& here, REAL* below, REAL* above) {
   constexpr int step = D == 0 ? 1 : D == 1 ? INPUT_WIDTH : INPUT_WIDTH * INPUT_WIDTH;
-  const State mine = turned<D>(here);
-  const State low = riemann(turned<D>(input_primitive(input, at - step)), mine);
-  const State high = riemann(mine, turned<D>(input_primitive(input, at + step)));
+  const State mine = rotated<D>(here);
+  const State low = riemann(rotated<D>(input_primitive(input, at - step)), mine);
+  const State high = riemann(mine, rotated<D>(input_primitive(input, at + step)));
   RS_UNROLL for (int v = 0; v < GAS; ++v) {
     below[component<D>(v)] = low.d[v];
     above[component<D>(v)] = high.d[v];
@@ -187,7 +187,7 @@ RS_FN State halves(const State& lower, const State& upper) {
 template<int D>
 RS_FN void store_edges(REAL* left, REAL* right, int i, int j, int k, const State& w, const State& h,
                        const State& lower, const State& upper, const Three& rate) {
-  const State turned_w = turned<D>(w), turned_h = turned<D>(h), below = turned<D>(lower), above = turned<D>(upper);
+  const State turned_w = rotated<D>(w), turned_h = rotated<D>(h), below = rotated<D>(lower), above = rotated<D>(upper);
   const auto both = PARABOLIC && HALF_STEP
                         ? hydro::hancock::traced_edges<REAL>(turned_w, turned_h, below, above, rate.d[D], gamma())
                         : hydro::hancock::edges<REAL>(turned_w, turned_h, below, above);

@@ -5,7 +5,7 @@ use crate::hydro::dual;
 use crate::hydro::riemann::exact::flux_exact;
 use crate::hydro::riemann::hllc::flux_hllc;
 use crate::hydro::riemann::hlle::flux_hlle;
-use crate::hydro::riemann::{HLLC, flux_of_scalar, part_of};
+use crate::hydro::riemann::{HLLC, flux_of_scalar, normalized_fraction};
 use crate::mesh::ShareSets;
 use nestar_device::Real;
 use nestar_device::simd::Simd;
@@ -168,8 +168,12 @@ pub unsafe fn scalar_fluxes<V: Simd>(a: &FluxPass<V::E>) {
                     }
                     for c in a.sets.members(set) {
                         let (l, r) = a.concentrations::<V>(o, c, pitch);
-                        flux_of_scalar(mass, part_of(l, left), part_of(r, right))
-                            .store2(a.flux.add(o + c * a.flux_stride), pitch);
+                        flux_of_scalar(
+                            mass,
+                            normalized_fraction(l, left),
+                            normalized_fraction(r, right),
+                        )
+                        .store2(a.flux.add(o + c * a.flux_stride), pitch);
                     }
                 }
             }

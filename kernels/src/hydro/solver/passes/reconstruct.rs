@@ -62,7 +62,7 @@ pub struct SlopePass<E> {
 impl<E> SlopePass<E> {
     /// Iterates over the five primitive variables and the scalars.
     #[inline(always)]
-    fn reconstructed(&self) -> impl Iterator<Item = usize> + use<E> {
+    fn reconstructed_components(&self) -> impl Iterator<Item = usize> + use<E> {
         (0..5).chain(self.gas..self.components)
     }
 }
@@ -71,7 +71,7 @@ impl<E> SlopePass<E> {
 #[inline(always)]
 pub unsafe fn slopes<V: Simd, const LIMITER: u32>(a: &SlopePass<V::E>) {
     let theta = splat::<V>(a.theta);
-    for c in a.reconstructed() {
+    for c in a.reconstructed_components() {
         let mut o = 0;
         while o < a.count {
             // SAFETY: the range keeps one cell away from the block's surface along the axis
@@ -92,7 +92,7 @@ pub unsafe fn slopes<V: Simd, const LIMITER: u32>(a: &SlopePass<V::E>) {
 #[inline(always)]
 pub unsafe fn parabolas<V: Simd, const HALF_STEP: bool, const LIMITER: u32>(a: &SlopePass<V::E>) {
     let theta = splat::<V>(a.theta);
-    for c in a.reconstructed() {
+    for c in a.reconstructed_components() {
         let mut o = 0;
         while o < a.count {
             // SAFETY: the range keeps two cells away from the block's surface along the axis
@@ -166,14 +166,14 @@ pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool, const
                 let turn = if PARABOLIC && HALF_STEP { d } else { 0 };
                 let (lower, upper) = distances::<V, PARABOLIC, DUAL>(a, d, o, left[d], turn);
                 let (low, high) = if PARABOLIC && HALF_STEP {
-                    let (w, h) = (turned(&w, d), turned(&h, d));
+                    let (w, h) = (rotated(&w, d), rotated(&h, d));
                     hancock::traced_edges(&w, &h, &lower, &upper, rates[d], gamma)
                 } else {
                     hancock::edges(&w, &h, &lower, &upper)
                 };
                 let back = (3 - turn) % 3;
-                store5(&turned(&low, back), a.low[d].add(o), a.stride);
-                store5(&turned(&high, back), a.high[d].add(o), a.stride);
+                store5(&rotated(&low, back), a.low[d].add(o), a.stride);
+                store5(&rotated(&high, back), a.high[d].add(o), a.stride);
             }
             for c in 5 + usize::from(DUAL)..a.components {
                 let velocity = [w[1], w[2], w[3]];
@@ -186,7 +186,7 @@ pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool, const
 
 /// Returns the state with its velocities rotated by `turn` places.
 #[inline(always)]
-fn turned<V: Simd>(w: &[V; 5], turn: usize) -> [V; 5] {
+fn rotated<V: Simd>(w: &[V; 5], turn: usize) -> [V; 5] {
     let velocity = |n: usize| w[1 + (n + turn) % 3];
     [w[0], velocity(0), velocity(1), velocity(2), w[4]]
 }
@@ -246,10 +246,10 @@ unsafe fn distances<V: Simd, const PARABOLIC: bool, const DUAL: bool>(
 ) -> ([V; 5], [V; 5]) {
     // SAFETY: as in `edges`
     unsafe {
-        let mut lower = turned(&load5::<V>(a.lower[d].add(o), a.stride), turn);
+        let mut lower = rotated(&load5::<V>(a.lower[d].add(o), a.stride), turn);
         let mut upper = lower;
         if PARABOLIC {
-            upper = turned(&load5::<V>(a.upper[d].add(o), a.stride), turn);
+            upper = rotated(&load5::<V>(a.upper[d].add(o), a.stride), turn);
         }
         if PARABOLIC || DUAL {
             for v in 0..5 {
