@@ -95,8 +95,7 @@ impl Reads<'_> {
     }
 }
 
-/// Returns the implementation of `CellFn` or `FaceFn` for the companion of `f`, or nothing if the signature is not that of a cell or face
-/// function.
+/// Returns the implementation of `CellFn` or `FaceFn` for the companion of `f`. Other signatures give nothing.
 pub fn implementation(f: &ItemFn, runtime: &TokenStream) -> TokenStream {
     let Some(parts) = parts(f) else {
         return TokenStream::new();

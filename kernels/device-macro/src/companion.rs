@@ -6,8 +6,8 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{GenericParam, Ident, ItemConst, ItemEnum, ItemFn, ItemStruct, Path, Visibility};
 
-/// Imports an item under the name `marked`. If the path has nothing in the type namespace, as for a function without the attribute, the
-/// name resolves to a type whose compiler error explains what is missing.
+/// Imports an item under the name `marked`. A path without anything in the type namespace, such as a function without the attribute,
+/// resolves to a fallback type. Its compiler error explains what is missing.
 fn import(path: &Path, runtime: &TokenStream) -> (Span, TokenStream) {
     let span = path
         .segments

@@ -157,7 +157,7 @@ fn three_bodies<R: Real, const N: usize, const J: usize>(
     add::<R, N, J>(f, d, N - 1, R::lit(BOND), &term);
 }
 
-/// Adds reactions 50 to 56, ionisation and recombination of D with the rates of H (1 and 2), and photo-reactions of D and HD with those of
+/// Adds the reactions of deuterium: 50 to 56, ionisation and recombination with the rates of H (1 and 2), and photo-reactions with those of
 /// H and H2.
 #[device]
 pub fn deuterium<R: Real, const N: usize, const J: usize>(

@@ -1,9 +1,11 @@
 //! Integrates the temperature of a cell exactly through the intervals of a rate table.
 //!
-//! If the net rate has one sign at both ends of an interval, and heating is the smaller part, it is a power law there with the solution of
+//! The net rate is a power law where it has one sign at both ends of an interval and heating is the smaller part; the solution is that of
 //! R. H. D. Townsend (ApJS 181, 391, 2009). Otherwise it is linear, because a difference of heating and cooling that nearly vanishes at one
-//! end is far from a power law. The temperature approaches an equilibrium and never passes it. There are no iterations and no tolerance,
-//! and no sums in which the time of an interval could be lost.
+//! end is far from a power law.
+//!
+//! The temperature approaches an equilibrium and never passes it. There are no iterations and no tolerance, and no sums in which the time
+//! of an interval could be lost.
 
 use super::table::{CoolingTable, RateSlice, grid_interval, rates_at};
 use nestar_device::math::{exp, exp_m1, ln, ln_1p, ln_ratio};

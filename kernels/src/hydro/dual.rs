@@ -16,8 +16,8 @@ pub struct DualEnergy {
     pub kinetic: f64,
     /// Largest `E - E_kin` relative to `rho dv^2`, where `dv` is the largest velocity difference to one of the six neighbours; 0 or more.
     pub gradient: f64,
-    /// Smallest part of the velocity change over four cells that must occur within two, faster than sound, to count as a velocity jump,
-    /// where the thresholds do not apply; 0.5 (a straight line) to 1.
+    /// Threshold of a velocity jump, in which the other thresholds do not apply: the part of the velocity change over four cells that
+    /// occurs within two, faster than sound; 0.5 (a straight line) to 1.
     pub jump: f64,
 }
 

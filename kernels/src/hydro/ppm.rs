@@ -20,9 +20,9 @@ fn clamped<R: Lane>(x: R, bound: R) -> R {
 
 /// Returns the distances `(average - lower edge, upper edge - average)` of the parabola in the middle one of five consecutive cells.
 ///
-/// An edge may exceed the adjacent averages, and a parabola may have an extremum, only if the second differences of all three cells have
-/// one sign, and at most by 1.25 times the smallest (Colella & Sekora's C). In monotonic flow neither distance exceeds twice the other
-/// (Colella & Woodward, eq. 1.10).
+/// An edge may exceed the adjacent averages, and a parabola may have an extremum, only if all three second differences have one sign. The
+/// excess is at most 1.25 times the smallest (Colella & Sekora's C). In monotonic flow neither distance exceeds twice the other (Colella &
+/// Woodward, eq. 1.10).
 #[device]
 pub fn parabola<R: Lane>(w: &[R; 5]) -> (R, R) {
     let (first, below, above, last) = (w[1] - w[0], w[2] - w[1], w[3] - w[2], w[4] - w[3]);

@@ -50,8 +50,9 @@ pub fn limited_slope<R: Real>(a: R, b: R, limiter: u32) -> R {
     }
 }
 
-/// Returns the factor in [0, 1] by which to scale the slopes of a cell so that its eight fine cells stay within the range of the cell and
-/// its six neighbours. `low` and `high` bound the range; `reach` is the largest deviation from `u`.
+/// Returns the factor in [0, 1] that limits the slopes of a cell, so that its eight fine cells stay within the range of the neighbourhood.
+///
+/// `low` and `high` bound that range (the cell and its six neighbours); `reach` is the largest deviation from `u`.
 #[device]
 pub fn monotonic_factor<R: Real>(u: R, low: R, high: R, reach: R) -> R {
     let room = (high - u).min(u - low);
@@ -117,7 +118,7 @@ pub fn between<R: Lane>(old: R, new: R, weight: R) -> R {
 /// Eight fine cells of a coarse cell, `[component][side]`, with sides as bits x, y, z.
 pub type FineCells<R> = [[R; 8]; MAX_COMPONENTS];
 
-/// Returns the factor in [0, 1] by which to scale the deviation of a fine cell's scalar so that its mass fraction stays between `low` and
+/// Returns the factor in [0, 1] that limits the deviation of a fine cell's scalar, so that its mass fraction stays between `low` and
 /// `high`.
 ///
 /// `share` is the mass fraction in the coarse cell, `density` the density of the fine cell, and `deviation` its scalar density minus
@@ -214,8 +215,9 @@ impl<R: Real> CoarseBlock<'_, R> {
         (q[index], places.map(|place| q[place]))
     }
 
-    /// Shifts each component of the fine states so that their mean is the coarse state, then limits the mass fractions of the scalars
-    /// (components from `leading` on) to the range of the neighbourhood.
+    /// Shifts each component of the fine states so that their mean is the coarse state, then limits the mass fractions of scalars.
+    ///
+    /// Scalars are the components from `leading` on. Their limits are the range of the neighbourhood.
     fn restore_means(&self, index: usize, fine: &mut [[R; 8]], leading: usize, sets: &ShareSets) {
         for (c, fine) in fine.iter_mut().enumerate() {
             let missing = self.states[c * self.stride + index] - mean8(fine);

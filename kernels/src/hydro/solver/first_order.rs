@@ -60,8 +60,9 @@ impl CellMask10 {
     }
 }
 
-/// Replaces the fluxes in the plane array at `place` through faces normal to `axis` next to flagged cells by the HLLE flux between the
-/// input's cell averages, in plane `k` of the patch (8 for the uppermost z faces).
+/// Replaces fluxes next to flagged cells by the HLLE flux between cell averages of the input.
+///
+/// The fluxes are in the plane array at `place`, through faces normal to `axis`, in plane `k` of the patch (8 for the uppermost z faces).
 pub(super) fn first_order_fluxes<R: Real>(
     scratch: &mut PatchScratch<R>,
     gamma: R,

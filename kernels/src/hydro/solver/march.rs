@@ -1,5 +1,5 @@
-//! Order of a patch update: the passes march through the planes of the block from low to high z, so that edge states and fluxes of a few
-//! planes stay in the first-level cache.
+//! Order of a patch update: passes march through the planes of the block from low to high z. Edge states and fluxes of a few planes thus
+//! stay in the first-level cache.
 use super::passes::{
     EdgePass, FacePlanes, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, SlopePass, UpdatePass,
 };
