@@ -128,8 +128,8 @@ impl Translator {
             }
             if lower_case(&first) && !names_type(&p.segments[0].ident) {
                 let why = format!(
-                    "`{first}` is no variable of this function; constants are written in capitals, functions are called, \
-                     and in a `match` `_` stands for what is left"
+                    "`{first}` is not a variable of this function; constants are written in capitals, functions are called, \
+                     and in a `match` `_` matches the rest"
                 );
                 return self.bad(p, why);
             }

@@ -97,15 +97,15 @@ impl Translator {
             _ => None,
         };
         let Some(bound) = bound.filter(|_| !structure) else {
-            let why = "a type parameter is a number, bounded by `Real` or `Lane` (`R: Real`), or brings functions, \
-                       bounded by a trait of yours";
+            let why = "a type parameter is a number, bounded by `Real` or `Lane` (`R: Real`), or provides functions, \
+                       bounded by your own trait";
             return self.err(t, why);
         };
         if ["Fn", "FnMut", "FnOnce"].iter().any(|f| bound.ident == f) {
             self.err(t, BY_TYPE);
         } else if STANDARD.iter().any(|known| bound.ident == known) {
             let why = format!(
-                "a type parameter must be bounded by `Real` or `Lane` (`R: Real`) or by a trait of yours; \
+                "a type parameter must be bounded by `Real` or `Lane` (`R: Real`) or by your own trait; \
                  `{}` has no CUDA counterpart",
                 bound.ident
             );

@@ -8,7 +8,7 @@ const OTHER_SCALARS: &[&str] = &[
     "u8", "i8", "u16", "i16", "isize", "u128", "i128", "char", "str", "String", "Self",
 ];
 /// Explains how to pass functions to functions.
-pub(super) const BY_TYPE: &str = "functions are handed over by type: write `trait Law { fn rate<R: Real>(x: R) -> R; }`, \
+pub(super) const BY_TYPE: &str = "functions are selected by type: write `trait Law { fn rate<R: Real>(x: R) -> R; }`, \
     `#[device] impl Law for Power { … }`, a generic parameter `L: Law`, and call `L::rate(x)`";
 const CONTAINERS: &[&str] = &["Vec", "Option", "Box", "Result"];
 
