@@ -1,4 +1,5 @@
-//! Chemistry of a structured field (log-normal density, temperatures that go with it) on one core: nanoseconds a cell and a sub-step.
+//! Measures the chemistry of a structured field (log-normal density with matching temperatures) on one core, in nanoseconds per cell and
+//! per sub-step.
 use nestar_device::{Precise, Real, math};
 use nestar_kernels::chemistry::species::{HI, HII};
 use nestar_kernels::chemistry::{
@@ -9,10 +10,10 @@ use std::time::Instant;
 
 const CELLS: usize = 20_000;
 
-/// Normal deviates by the sum of twelve numbers of a congruential generator.
-struct Numbers(u64);
+/// Normal deviates from the sum of twelve numbers of a congruential generator.
+struct NormalDeviates(u64);
 
-impl Numbers {
+impl NormalDeviates {
     fn next(&mut self) -> f64 {
         let mut sum = -6.0;
         for _ in 0..12 {
@@ -26,9 +27,9 @@ impl Numbers {
     }
 }
 
-/// Density and state of the cells.
+/// Returns density and state of the cells.
 fn field<const S: usize>(p: &Network<f64>) -> Vec<(f64, Abundances<f64>)> {
-    let mut r = Numbers(3);
+    let mut r = NormalDeviates(3);
     let cell = |_| {
         let (a, b, c) = (r.next(), r.next(), r.next());
         let density = math::pow(10.0, -0.5 + 0.8 * a - 0.4 * b);

@@ -1,6 +1,5 @@
-//! Writes CUDA programs into the folder given as argument, for `cargo xtask kernels` to compile: every device item of the
-//! kernels, instantiated (`NAME_float.cu` and `NAME_double.cu`), and the launch skeletons of the mesh and of the fluid in
-//! several specialisations.
+//! Writes CUDA programs into the folder given as argument, to be compiled by `cargo xtask kernels`: every device item of the kernels,
+//! instantiated (`NAME_float.cu` and `NAME_double.cu`), and the kernel skeletons of mesh and fluid in several specialisations.
 use nestar_device::{
     Face, FaceStencil, Item, Place, Real, Stencil, device, instantiate_with, interpolate, math,
     random,
@@ -87,7 +86,7 @@ fn items() -> [(&'static str, Instances); 3] {
     ]
 }
 
-/// A function of the states around a cell.
+/// A function of a stencil.
 #[device]
 fn smoothed<R: Real>(u: &Stencil<R, Conserved<R>, 2>, at: &Place<R>, rate: R) -> Conserved<R> {
     let mut v = u.at(0, 0, 0);
@@ -95,7 +94,7 @@ fn smoothed<R: Real>(u: &Stencil<R, Conserved<R>, 2>, at: &Place<R>, rate: R) ->
     v
 }
 
-/// A function of the states beside a face.
+/// A function of a face.
 #[device]
 fn flowing<R: Real>(u: &FaceStencil<R, Conserved<R>>, face: &Face<R>, rate: R) -> Conserved<R> {
     let mut v = u.at(0);
@@ -103,7 +102,7 @@ fn flowing<R: Real>(u: &FaceStencil<R, Conserved<R>>, face: &Face<R>, rate: R) -
     v
 }
 
-/// A function that wants to be called again.
+/// A function that asks to be called again.
 #[device]
 fn cooled<R: Real>(u: Conserved<R>, rate: R) -> Outcome<Conserved<R>> {
     let mut v = u;
@@ -115,7 +114,7 @@ fn cooled<R: Real>(u: Conserved<R>, rate: R) -> Outcome<Conserved<R>> {
     Outcome::<Conserved<R>> { state: v, status }
 }
 
-/// A function that hands a number on from call to call, and gives two to be summed.
+/// A function that carries a number from call to call, and returns two sums.
 #[device]
 fn counted<R: Real>(both: (Conserved<R>, R), rate: R) -> Subcycle<Conserved<R>, R, [R; 2]> {
     let (u, calls) = both;
@@ -134,7 +133,7 @@ fn counted<R: Real>(both: (Conserved<R>, R), rate: R) -> Subcycle<Conserved<R>, 
     }
 }
 
-/// Skeletons for functions of cells and faces.
+/// Returns skeletons for functions of cells and faces.
 fn cells(field: &FieldText) -> Vec<(&'static str, String)> {
     use SkeletonFunction::{Cell, Face};
     let of = |function: SkeletonFunction, in_shared, skeleton: &[&str]| {
@@ -163,7 +162,7 @@ fn plain(items: Vec<&'static Item>) -> Instances {
     items.into_iter().map(|item| (item, &[][..])).collect()
 }
 
-/// The skeletons of the mesh, and of the fluid with methods that differ in everything.
+/// Returns the skeletons of the mesh, and of the fluid with very different methods.
 fn skeletons(double: bool) -> Vec<(&'static str, String)> {
     let walls = || [FaceText::Outflow, FaceText::Reflecting];
     let field = |scalars: usize| FieldText {
@@ -212,7 +211,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
     texts
 }
 
-/// The solver of Poisson's equation with what gas feels of its unknowns, a field of coarser rows, and particles.
+/// Returns the Poisson solver with the gravity of gas, a field of coarser rows, and particles.
 fn gravity(gas: &FieldText) -> [(&'static str, String); 6] {
     let unknowns = FieldText {
         components: 1,

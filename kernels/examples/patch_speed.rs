@@ -1,6 +1,6 @@
-//! Cell updates per second of the patch solver on one core, for each method and lane type, with the patches in cache.
+//! Measures cell updates per second of the patch solver on one core, for each method and lane type, with patches in cache.
 //!
-//! `cargo run --release -p nestar-kernels --example patch_speed [word...]`: only lines that contain every word.
+//! `cargo run --release -p nestar-kernels --example patch_speed [word...]` prints only lines that contain every word.
 use nestar_kernels::CELLS;
 use nestar_kernels::hydro::{
     FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver, Reconstruction,
@@ -8,7 +8,7 @@ use nestar_kernels::hydro::{
 };
 use std::time::Instant;
 
-/// A smooth flow with a jump, so that limiters and solvers take all their branches.
+/// Fills the input with a smooth flow and a jump, so that limiters and solvers take all their branches.
 fn fill<R: HydroReal>(input: &mut [R], width: usize, stride: usize, scalars: usize) {
     for at in 0..width * width * width {
         let [x, y, z] =
@@ -39,7 +39,7 @@ fn fill<R: HydroReal>(input: &mut [R], width: usize, stride: usize, scalars: usi
     }
 }
 
-/// Best rate of many rounds, each short enough to fit between two interruptions of a busy machine.
+/// Returns the best rate of many rounds, each short enough to fit between two interruptions of a busy machine.
 fn rate<R: HydroReal>(method: FluidMethod, lanes: LaneChoice, scalars: usize) -> f64 {
     const UPDATES: usize = 10;
     let solver = PatchSolver::<R>::new(method, 1.4, scalars, lanes);

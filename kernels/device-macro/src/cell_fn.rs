@@ -1,4 +1,4 @@
-//! `CellFn`, `FaceFn` and `CellState`: functions of a cell or a face can be handed to a launch skeleton, and structures of numbers are states.
+//! Implements `CellFn`, `FaceFn` and `CellState`: functions of a cell or a face for launch skeletons, and states made of numbers.
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::{
@@ -6,42 +6,42 @@ use syn::{
     MetaNameValue, PathArguments, ReturnType, Type,
 };
 
-/// More numbers than this are a structure's job.
+/// Largest number of numeric parameters; more must be a structure.
 const MOST_NUMBERS: usize = 8;
 
-/// What the runtime gives a function, and no one else.
+/// Types that only the runtime creates.
 const PLACES: [&str; 4] = ["Stencil", "FaceStencil", "Place", "Face"];
 
-/// A function of one cell, taken apart.
+/// Parts of the signature of a cell or face function.
 struct CellFnParts<'a> {
     real: &'a Ident,
     reads: Reads<'a>,
     place: bool,
-    /// What follows: a structure, or so many numbers.
+    /// What follows: a structure, or a number of numbers.
     given: Result<&'a Type, usize>,
     result: &'a Type,
 }
 
-/// The states that a function takes.
+/// States that a function takes.
 enum Reads<'a> {
-    /// None: the place is all that the function looks at.
+    /// None: the function takes the place only.
     Nothing,
-    /// Of the cell.
+    /// States of the cell.
     Cell(&'a Type),
-    /// Of the first field around the cell, so far; then of others in the cell.
+    /// The stencil of the first field, then states of other fields in the cell.
     Stencil(Block, Option<&'a Type>),
-    /// Beside a face, so far.
+    /// States beside a face.
     FaceStencil(Block),
 }
 
-/// The states of `&Stencil<R, STATE, REACH>` or its like.
+/// A type `&Stencil<R, STATE, REACH>` or `&FaceStencil<…>`.
 struct Block {
     state: TokenStream,
     reach: TokenStream,
 }
 
 impl Reads<'_> {
-    /// The type of all states, and how far the function reads.
+    /// Returns the type of all states, and the reach of the function.
     fn types(&self, real: &Ident) -> (TokenStream, TokenStream) {
         match self {
             Self::Nothing => (quote!([#real; 0]), quote!(0)),
@@ -58,7 +58,7 @@ impl Reads<'_> {
         }
     }
 
-    /// The trait, what its `call` is given, and the place made of that.
+    /// Returns the trait, the argument of its `call`, and the place made from it.
     fn given(
         &self,
         real: &Ident,
@@ -77,7 +77,7 @@ impl Reads<'_> {
         }
     }
 
-    /// The arguments, made of what `call` is given.
+    /// Returns the function's arguments, made from the argument of `call`.
     fn arguments(&self, real: &Ident, runtime: &TokenStream) -> TokenStream {
         let read = |state: &Type, field: usize| quote!(<#state as #runtime::CellState<#real>>::read(&mut |field, c| cell.value(field, c), #field, 0));
         match self {
@@ -95,8 +95,7 @@ impl Reads<'_> {
     }
 }
 
-/// The implementation of `CellFn` or `FaceFn` for the companion of `f`, or nothing when the signature is not that of a function of
-/// a cell or a face.
+/// Returns the implementation of `CellFn` or `FaceFn` for the companion of `f`. Other signatures give nothing.
 pub fn implementation(f: &ItemFn, runtime: &TokenStream) -> TokenStream {
     let Some(parts) = parts(f) else {
         return TokenStream::new();
@@ -137,7 +136,7 @@ pub fn implementation(f: &ItemFn, runtime: &TokenStream) -> TokenStream {
     }
 }
 
-/// The first paragraph of a documentation, in one line.
+/// Returns the first paragraph of a documentation, in one line.
 fn first_paragraph(attributes: &[Attribute]) -> String {
     let line = |attribute: &Attribute| match &attribute.meta {
         Meta::NameValue(MetaNameValue {
@@ -196,7 +195,7 @@ fn parts(f: &ItemFn) -> Option<CellFnParts<'_>> {
     })
 }
 
-/// The states at the front of the parameters, and what follows.
+/// Parses the states at the front of the parameters. Returns what follows.
 fn reads<'a, 'b>(types: &'b [&'a Type], real: &'a Ident) -> Option<(Reads<'a>, &'b [&'a Type])> {
     let (first, mut rest) = types.split_first()?;
     if named(first, "Place") {
@@ -221,12 +220,12 @@ fn is_state(ty: &Type, real: &Ident) -> bool {
     by_value(ty) && mentions(ty.to_token_stream(), real)
 }
 
-/// Has it values, as references, functions and the like have not?
+/// Returns `true` for types passed by value, unlike references and functions.
 fn by_value(ty: &Type) -> bool {
     matches!(ty, Type::Path(_) | Type::Tuple(_) | Type::Array(_))
 }
 
-/// The state and the reach of `NAME<R, S, REACH>`.
+/// Parses the state and the reach of `NAME<R, S, REACH>`.
 fn block(ty: &Type, name: &str, real: &Ident) -> Option<Block> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last().filter(|s| s.ident == name)?;
@@ -241,7 +240,7 @@ fn block(ty: &Type, name: &str, real: &Ident) -> Option<Block> {
     })
 }
 
-/// The type of values behind a shared reference.
+/// Returns the type behind a shared reference.
 fn shared(ty: &Type) -> Option<&Type> {
     match ty {
         Type::Reference(r) if r.mutability.is_none() && by_value(&r.elem) => Some(&r.elem),
@@ -249,7 +248,7 @@ fn shared(ty: &Type) -> Option<&Type> {
     }
 }
 
-/// Whether it is a shared reference to a type of that name.
+/// Returns `true` for a shared reference to a type of that name.
 fn named(ty: &Type, name: &str) -> bool {
     match shared(ty) {
         Some(Type::Path(p)) => p.path.segments.last().is_some_and(|s| s.ident == name),
@@ -261,7 +260,7 @@ fn is(ty: &Type, name: &Ident) -> bool {
     matches!(ty, Type::Path(p) if p.path.is_ident(name))
 }
 
-/// The type with `f64` for the type parameter.
+/// Returns the type with `f64` in place of the type parameter.
 fn in_double(tokens: TokenStream, real: &Ident) -> TokenStream {
     let replace = |token| match token {
         TokenTree::Ident(i) if i == *real => TokenTree::Ident(Ident::new("f64", i.span())),
@@ -281,7 +280,7 @@ fn mentions(tokens: TokenStream, name: &Ident) -> bool {
     })
 }
 
-/// The implementation of `CellState` for a structure with one type parameter; it is void where a member is no number.
+/// Returns the implementation of `CellState` for a structure with one type parameter. It is void if a member is not a number.
 pub fn state(s: &ItemStruct, runtime: &TokenStream) -> TokenStream {
     let mut generics = s.generics.params.iter();
     let (Some(GenericParam::Type(real)), None, Fields::Named(fields)) =
@@ -307,7 +306,7 @@ pub fn state(s: &ItemStruct, runtime: &TokenStream) -> TokenStream {
     }
 }
 
-/// The functions of `CellState`: member by member, each from its first number on.
+/// Returns the functions of `CellState`, member by member.
 fn read_and_write(
     real: &Ident,
     members: &[&Ident],

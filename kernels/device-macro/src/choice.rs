@@ -1,4 +1,4 @@
-//! A type that brings functions: the implementation of a trait, and its companion.
+//! Types that provide functions: the implementation of a trait, and its companion.
 use crate::companion::{Text, lints, marked};
 use crate::errors::Errors;
 use crate::{infer, paths, rust_side, translate};
@@ -9,7 +9,7 @@ use syn::{
     parse_quote,
 };
 
-/// The implementation, rewritten, and the text of a C++ structure with its functions and constants as members.
+/// Returns the rewritten implementation, and the text of a C++ structure with its functions and constants as members.
 pub fn implementation(mut i: ItemImpl) -> TokenStream {
     let runtime = paths::runtime();
     let name = match implementor(&i) {
@@ -31,7 +31,7 @@ pub fn implementation(mut i: ItemImpl) -> TokenStream {
             )),
         }
     }
-    let (prototype, body) = errors.kept(translate::implementation(&name, &constants, &functions));
+    let (prototype, body) = errors.record(translate::implementation(&name, &constants, &functions));
     let text = Text {
         prototype,
         body,
@@ -47,7 +47,7 @@ pub fn implementation(mut i: ItemImpl) -> TokenStream {
     quote!(#lints #i #error #marked #functions)
 }
 
-/// Rewrites a function for the Rust side, and gives it as it is translated.
+/// Rewrites a function for the Rust side. Returns it as it is translated.
 fn function(f: &mut ImplItemFn, runtime: &TokenStream, errors: &mut Errors) -> ItemFn {
     let ImplItemFn {
         attrs,
@@ -63,15 +63,15 @@ fn function(f: &mut ImplItemFn, runtime: &TokenStream, errors: &mut Errors) -> I
         sig,
         block,
     };
-    errors.kept(infer::function(&mut source));
+    errors.record(infer::function(&mut source));
     let (translator, _) = translate::function(&source);
     let mut rust = source.clone();
-    errors.kept(rust_side::rewrite(&mut rust, &translator, runtime));
+    errors.record(rust_side::rewrite(&mut rust, &translator, runtime));
     (f.attrs, f.block) = (rust.attrs, *rust.block);
     source
 }
 
-/// The same for a constant.
+/// Does the same for a constant.
 fn constant(c: &mut ImplItemConst, errors: &mut Errors) -> ItemConst {
     let ImplItemConst {
         attrs,
@@ -81,12 +81,12 @@ fn constant(c: &mut ImplItemConst, errors: &mut Errors) -> ItemConst {
         ..
     } = c.clone();
     let mut source: ItemConst = parse_quote!(#(#attrs)* const #ident: #ty = #expr;);
-    errors.kept(infer::constant(&mut source));
+    errors.record(infer::constant(&mut source));
     c.expr = (*source.expr).clone();
     source
 }
 
-/// The type that an `impl` is for.
+/// Returns the type that an `impl` is for.
 fn implementor(i: &ItemImpl) -> Result<Ident> {
     let why = "#[device]: write `#[device] impl Trait for Type`, with a trait and a type without generic parameters; the functions \
                of the trait may have them (`fn rate<R: Real>(x: R) -> R`)";

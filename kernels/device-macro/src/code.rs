@@ -1,41 +1,41 @@
-//! C++ text with references to other `#[device]` items left open.
+//! C++ text with unresolved references to other `#[device]` items.
 use syn::Path;
 
-/// A piece of text, or the path of another item whose qualified C++ name goes there.
+/// Text, or the path of another item, which is replaced by its qualified C++ name.
 #[derive(Clone)]
 pub enum CppPart {
     /// Literal text.
     Text(String),
-    /// A function or constant, whose companion is a type of that path, or a type without generic arguments.
+    /// A function or constant, whose companion is a type of that path; or a type without generic arguments.
     Value(Path),
-    /// A type of which a function is called.
+    /// A type whose function is called.
     Owner(Path),
-    /// A structure with its generic arguments following: its companion is a constant of that path.
+    /// A structure with generic arguments: its companion is a constant of that path.
     Type(Path),
     /// A structure whose generic arguments Rust infers.
     Inferred(Path),
 }
 
-/// A sequence of parts, built from left to right.
+/// A sequence of parts.
 #[derive(Clone, Default)]
 pub struct CppCode {
-    /// The parts; neighbouring texts are merged.
+    /// The parts; adjacent texts are merged.
     pub parts: Vec<CppPart>,
 }
 
 impl CppCode {
-    /// Code of a single part.
+    /// Creates code of a single part.
     pub fn of(part: CppPart) -> Self {
         CppCode { parts: vec![part] }
     }
 
-    /// This code with `text` appended.
+    /// Returns this code with `text` appended.
     pub fn t(mut self, text: impl AsRef<str>) -> Self {
         self.push(text);
         self
     }
 
-    /// This code with `other` appended.
+    /// Returns this code with `other` appended.
     pub fn c(mut self, other: CppCode) -> Self {
         self.add(other);
         self
@@ -60,12 +60,12 @@ impl CppCode {
     }
 }
 
-/// Code of a text.
+/// Creates code from a text.
 pub fn text(text: impl AsRef<str>) -> CppCode {
     CppCode::default().t(text)
 }
 
-/// Items separated by commas.
+/// Joins items with commas.
 pub fn list(items: impl IntoIterator<Item = CppCode>) -> CppCode {
     let mut all = CppCode::default();
     for (k, item) in items.into_iter().enumerate() {

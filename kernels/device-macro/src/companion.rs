@@ -1,13 +1,13 @@
-//! The companions: same-named items in Rust's other namespace that carry the CUDA C++ text.
+//! Companions: items of the same name in Rust's other namespace that hold the CUDA C++ text.
 use crate::code::{CppCode, CppPart};
-use crate::translate::{self, Generic};
+use crate::translate::{self, GenericKind};
 use crate::{cell_fn, infer, parameter, paths, pick, rust_side};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{GenericParam, Ident, ItemConst, ItemEnum, ItemFn, ItemStruct, Path, Visibility};
 
-/// Imports an item under the name `marked`. Where the path has nothing in the namespace of types, as for a function without the
-/// attribute, the name means a type of which the compiler says what is missing.
+/// Imports an item under the name `marked`. A path without anything in the type namespace, such as a function without the attribute,
+/// resolves to a fallback type. Its compiler error explains what is missing.
 fn import(path: &Path, runtime: &TokenStream) -> (Span, TokenStream) {
     let span = path
         .segments
@@ -20,7 +20,7 @@ fn import(path: &Path, runtime: &TokenStream) -> (Span, TokenStream) {
     (span, import)
 }
 
-/// One part as an expression of type `Piece`; `real` is the only real type of the surrounding item.
+/// Returns one part as an expression of type `TextPiece`; `real` is the only real type of the surrounding item.
 fn piece(part: &CppPart, real: &str, runtime: &TokenStream) -> TokenStream {
     match part {
         CppPart::Text(text) => quote!(#runtime::TextPiece::Text(#text)),
@@ -43,13 +43,13 @@ fn piece(part: &CppPart, real: &str, runtime: &TokenStream) -> TokenStream {
     }
 }
 
-/// What is said of an item on the CUDA side.
+/// CUDA text of an item.
 #[derive(Default)]
 pub struct Text {
-    pub generics: Vec<Generic>,
+    pub generics: Vec<GenericKind>,
     pub prototype: CppCode,
     pub body: CppCode,
-    /// Pieces behind the body.
+    /// Pieces after the body.
     pub assertion: Option<TokenStream>,
 }
 
@@ -61,8 +61,8 @@ impl Text {
         runtime: &TokenStream,
     ) -> TokenStream {
         let mut reals = self.generics.iter().filter_map(|g| match g {
-            Generic::Real(name) => Some(name.as_str()),
-            Generic::Const(_) | Generic::Choice(_) => None,
+            GenericKind::Real(name) => Some(name.as_str()),
+            GenericKind::Const(_) | GenericKind::Choice(_) => None,
         });
         let real = match (reals.next(), reals.next()) {
             (Some(one), None) => one,
@@ -73,7 +73,7 @@ impl Text {
         quote!(&[#(#pieces,)* #more])
     }
 
-    /// An expression of type `&'static Item`.
+    /// Returns an expression of type `&'static Item`.
     pub fn item(
         &self,
         kind: &str,
@@ -84,9 +84,9 @@ impl Text {
         let prototype = self.pieces(&self.prototype, None, runtime);
         let body = self.pieces(&self.body, self.assertion.as_ref(), runtime);
         let generics = self.generics.iter().map(|g| match g {
-            Generic::Real(name) => quote!(#runtime::Generic::Real(#name)),
-            Generic::Const(name) => quote!(#runtime::Generic::Const(#name)),
-            Generic::Choice(name) => quote!(#runtime::Generic::Choice(#name)),
+            GenericKind::Real(name) => quote!(#runtime::Generic::Real(#name)),
+            GenericKind::Const(name) => quote!(#runtime::Generic::Const(#name)),
+            GenericKind::Choice(name) => quote!(#runtime::Generic::Choice(#name)),
         });
         let (kind, name) = (format_ident!("{kind}"), name.to_string());
         let line = position.start().line as u32;
@@ -100,8 +100,8 @@ impl Text {
     }
 }
 
-/// An empty enum in the type namespace, for functions and constants. `uses` keeps what the text stands for from being dead code
-/// where only the type is used.
+/// Returns an empty enum in the type namespace, for functions and constants. `uses` prevents dead-code warnings for items that are only
+/// used through their type.
 fn type_companion(
     vis: &Visibility,
     name: &Ident,
@@ -109,7 +109,7 @@ fn type_companion(
     uses: Option<TokenStream>,
     runtime: &TokenStream,
 ) -> TokenStream {
-    // rustc does not warn of dead code whose name stands in an expansion
+    // rustc does not report dead code for names from an expansion
     let name = Ident::new(
         &name.to_string(),
         name.span().resolved_at(Span::mixed_site()),
@@ -127,9 +127,9 @@ fn type_companion(
     }
 }
 
-/// The item of a type without generic parameters.
+/// Returns the item of a type without generic parameters.
 pub fn marked(name: &Ident, item: &TokenStream, runtime: &TokenStream) -> TokenStream {
-    // a list of what else is marked would hide what to do where something is not
+    // a list of other marked items would hide the advice
     quote! {
         #[diagnostic::do_not_recommend]
         impl #runtime::Marked for #name {
@@ -138,7 +138,7 @@ pub fn marked(name: &Ident, item: &TokenStream, runtime: &TokenStream) -> TokenS
     }
 }
 
-/// Mentions a function, where its generic parameters are numbers.
+/// Mentions a function if its generic parameters are numbers.
 fn mention(f: &ItemFn, translator: &translate::Translator) -> Option<TokenStream> {
     let arguments = f
         .sig
@@ -147,18 +147,18 @@ fn mention(f: &ItemFn, translator: &translate::Translator) -> Option<TokenStream
         .iter()
         .zip(&translator.generics)
         .map(|parameter| match parameter {
-            (_, Generic::Real(_)) => Some(quote!(f64)),
+            (_, GenericKind::Real(_)) => Some(quote!(f64)),
             (GenericParam::Const(c), _) if c.ty.to_token_stream().to_string() == "bool" => {
                 Some(quote!(false))
             }
-            (_, Generic::Const(_)) => Some(quote!(0)),
-            (_, Generic::Choice(_)) => None,
+            (_, GenericKind::Const(_)) => Some(quote!(0)),
+            (_, GenericKind::Choice(_)) => None,
         });
     let (name, arguments) = (&f.sig.ident, arguments.collect::<Option<Vec<_>>>()?);
     Some(quote!(let _ = #name::<#(#arguments),*>;))
 }
 
-/// Silences advice that the subset cannot follow: it has neither iterators nor the constants of the standard library.
+/// Silences lints that the subset cannot follow, because it has neither iterators nor the constants of the standard library.
 pub fn lints() -> TokenStream {
     quote! {
         #[allow(
@@ -168,7 +168,7 @@ pub fn lints() -> TokenStream {
     }
 }
 
-/// A function: itself, rewritten, and its companion.
+/// Expands a function: the rewritten function and its companion.
 pub fn function(mut f: ItemFn) -> TokenStream {
     let runtime = paths::runtime();
     let inferred = infer::function(&mut f);
@@ -189,7 +189,7 @@ pub fn function(mut f: ItemFn) -> TokenStream {
         (Err(e), _) | (_, Err(e)) => (Text::default(), Some(e.to_compile_error())),
     };
     if error.is_some() {
-        // rustc would find fault with the same places again
+        // avoids duplicate errors by rustc
         rust.block = syn::parse_quote!({ ::core::unimplemented!() });
         rust.attrs
             .push(syn::parse_quote!(#[allow(unused, clippy::all)]));
@@ -203,7 +203,7 @@ pub fn function(mut f: ItemFn) -> TokenStream {
     quote!(#lints #rust #error #companion #of_cell)
 }
 
-/// A constant and its companion.
+/// Expands a constant and its companion.
 pub fn constant(mut c: ItemConst) -> TokenStream {
     let runtime = paths::runtime();
     let inferred = infer::constant(&mut c);
@@ -222,7 +222,7 @@ pub fn constant(mut c: ItemConst) -> TokenStream {
     quote!(#lints #c #error #companion)
 }
 
-/// A structure and its companion, a constant in the value namespace.
+/// Expands a structure and its companion, a constant in the value namespace.
 pub fn structure(s: ItemStruct) -> TokenStream {
     let runtime = paths::runtime();
     let (text, error) = match translate::structure(&s) {
@@ -239,7 +239,7 @@ pub fn structure(s: ItemStruct) -> TokenStream {
     };
     let (vis, name) = (&s.vis, &s.ident);
     let item = text.item("Struct", name, s.ident.span(), &runtime);
-    // a tuple structure has a constructor of that name already
+    // a tuple structure already has a constructor of that name
     let companion = (error.is_none()).then(|| {
         quote! {
             #[doc(hidden)]
@@ -258,7 +258,7 @@ pub fn structure(s: ItemStruct) -> TokenStream {
     quote!(#s #error #companion #marked #traits)
 }
 
-/// An enum without data, its text and the trait by which kernels take it.
+/// Expands an enum without data, its text, and the trait that makes it a kernel parameter.
 pub fn enumeration(e: ItemEnum) -> TokenStream {
     let runtime = paths::runtime();
     let (body, error) = match translate::enumeration(&e) {

@@ -1,12 +1,12 @@
-//! Errors that are reported together.
+//! Collects errors, to report them together.
 use syn::{Error, Result};
 
-/// The errors met so far.
+/// The collected errors.
 #[derive(Default)]
 pub struct Errors(Option<Error>);
 
 impl Errors {
-    /// Adds one.
+    /// Adds an error.
     pub fn add(&mut self, error: Error) {
         match &mut self.0 {
             Some(all) => all.combine(error),
@@ -14,15 +14,15 @@ impl Errors {
         }
     }
 
-    /// The value, or nothing of it and the error kept.
-    pub fn kept<T: Default>(&mut self, result: Result<T>) -> T {
+    /// Returns the value, or a default after recording the error.
+    pub fn record<T: Default>(&mut self, result: Result<T>) -> T {
         result.unwrap_or_else(|error| {
             self.add(error);
             T::default()
         })
     }
 
-    /// The value, unless there were errors.
+    /// Returns the value, unless there were errors.
     pub fn finish<T>(self, value: T) -> Result<T> {
         self.0.map_or(Ok(value), Err)
     }

@@ -1,10 +1,10 @@
-//! `Parameter` and `Precise`: a structure can be handed to a kernel as it is, and brought to the precision of a field.
+//! Implements `Parameter` and `Precise`: structures as kernel parameters, and their conversion to the precision of a field.
 use crate::subset::primitive;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{Fields, GenericParam, Ident, Index, ItemEnum, ItemStruct, Type};
 
-/// The implementations for a structure with named fields.
+/// Returns the implementations for a structure with named fields.
 pub fn implementations(s: &ItemStruct, runtime: &TokenStream) -> TokenStream {
     let Fields::Named(fields) = &s.fields else {
         return TokenStream::new();
@@ -28,7 +28,7 @@ fn parameter(
 ) -> TokenStream {
     let (name, (generics, arguments, _)) = (&s.ident, s.generics.split_for_impl());
     let layout = quote!(#runtime::StructLayout::new()#(.with::<#types>())*);
-    // bounds without a parameter in them would be errors of their own
+    // bounds without a parameter would cause further errors
     let generic =
         (!s.generics.params.is_empty()).then(|| quote!(where #(#types: #runtime::Parameter,)*));
     let whole = in_memory(s).then(|| {
@@ -62,7 +62,7 @@ fn parameter(
     }
 }
 
-/// The implementations for an enum without data, an `int` in C++.
+/// Returns the implementations for an enum without data, an `int` in C++.
 pub fn of_enum(e: &ItemEnum, runtime: &TokenStream) -> TokenStream {
     let name = &e.ident;
     let variants: Vec<&Ident> = e.variants.iter().map(|v| &v.ident).collect();
@@ -91,7 +91,7 @@ pub fn of_enum(e: &ItemEnum, runtime: &TokenStream) -> TokenStream {
     }
 }
 
-/// Whether values of the structure stand in a device's memory as they are: then Rust lays it out as C does.
+/// Returns `true` if values of the structure are stored in device memory as they are, so that Rust must use the C layout.
 fn in_memory(s: &ItemStruct) -> bool {
     let c = |a: &syn::Attribute| {
         a.path().is_ident("repr") && a.to_token_stream().to_string().contains("(C)")
@@ -114,7 +114,7 @@ fn precise(
         None => (quote!(#name), quote!(#name)),
     };
     let members = names.iter().zip(types).map(|(member, ty)| {
-        let value = brought(&quote!(self.#member), ty, runtime);
+        let value = converted(&quote!(self.#member), ty, runtime);
         quote!(#member: #value)
     });
     quote! {
@@ -128,7 +128,7 @@ fn precise(
     }
 }
 
-/// The only type parameter, if any, of a structure without other parameters.
+/// Returns the only type parameter, if any, of a structure without other parameters.
 fn only_type(s: &ItemStruct) -> Option<Option<&Ident>> {
     let mut parameters = s.generics.params.iter();
     match (parameters.next(), parameters.next()) {
@@ -138,7 +138,7 @@ fn only_type(s: &ItemStruct) -> Option<Option<&Ident>> {
     }
 }
 
-/// What the text asserts: that the device's compiler gives the structure as many bytes as [`parameter`] writes.
+/// Returns the assertion that the device's compiler gives the structure the size that [`parameter`] writes.
 pub fn assertion(s: &ItemStruct, runtime: &TokenStream) -> Option<TokenStream> {
     let name = &s.ident;
     let one = |rust: TokenStream, cpp: &str| {
@@ -161,17 +161,17 @@ pub fn assertion(s: &ItemStruct, runtime: &TokenStream) -> Option<TokenStream> {
     })
 }
 
-/// The value of a type of the structure in the precision `PreciseReal`.
-fn brought(value: &TokenStream, ty: &Type, runtime: &TokenStream) -> TokenStream {
+/// Returns a value of a member type in the precision `PreciseReal`.
+fn converted(value: &TokenStream, ty: &Type, runtime: &TokenStream) -> TokenStream {
     match ty {
         Type::Array(array) => {
-            let element = brought(&quote!(#value[n]), &array.elem, runtime);
+            let element = converted(&quote!(#value[n]), &array.elem, runtime);
             quote!(::core::array::from_fn(|n| #element))
         }
         Type::Tuple(tuple) => {
             let elements = tuple.elems.iter().enumerate().map(|(n, ty)| {
                 let n = Index::from(n);
-                brought(&quote!(#value.#n), ty, runtime)
+                converted(&quote!(#value.#n), ty, runtime)
             });
             quote!((#(#elements),*))
         }

@@ -1,14 +1,13 @@
-//! Where generated code finds the runtime crate.
+//! Locates the runtime crate for generated code.
 use crate::manifest::identifier;
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::Ident;
 
-/// Path of the runtime crate as seen from the crate being compiled.
+/// Returns the path of the runtime crate as seen from the crate being compiled.
 ///
-/// A crate that depends on `nestar-device` (under any name) is given that; one that depends on the facade `nestar`
-/// alone reaches the runtime through the facade's re-export `device_runtime`. Both crates name themselves by
-/// `extern crate self`.
+/// A crate that depends on `nestar-device` (under any name) uses it directly. One that depends only on the facade `nestar` uses the
+/// facade's re-export `device_runtime`.
 pub fn runtime() -> TokenStream {
     let named = |name: String| Ident::new(&name, Span::call_site());
     if let Some(name) = identifier("nestar-device").map(named) {

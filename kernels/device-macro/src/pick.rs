@@ -1,11 +1,11 @@
-//! `Pick`: a structure of lanes may be the value of an `if` on lanes.
+//! Implements `Pick`: a structure of lanes can be the value of an `if` on lanes.
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Fields, GenericParam, ItemStruct};
 
-/// The field-wise implementation of `Pick` for a structure with one type parameter.
+/// Returns the field-wise implementation of `Pick` for a structure with one type parameter.
 ///
-/// It holds where all fields can be picked and the structure is `Copy`; elsewhere it is void, not an error.
+/// It applies if all fields implement `Pick` and the structure is `Copy`; otherwise it is void, not an error.
 pub fn implementation(s: &ItemStruct, runtime: &TokenStream) -> TokenStream {
     let mut reals = s.generics.params.iter().filter_map(|p| match p {
         GenericParam::Type(t) => Some(&t.ident),

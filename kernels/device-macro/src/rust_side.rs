@@ -1,8 +1,7 @@
-//! What changes on the Rust side.
+//! Rewrites functions on the Rust side.
 //!
-//! Float literals become numbers of the function's real type, methods of the subset become calls of our own traits, and
-//! the function is always inlined. In a lane-capable function (`R: Lane`) comparisons give masks and an `if` on them
-//! becomes a selection.
+//! Float literals become numbers of the function's real type, methods of the subset become calls of the traits of `nestar-device`, and the
+//! function is always inlined. In a lane-capable function (`R: Lane`) comparisons give masks, and an `if` on them becomes a selection.
 use crate::subset::{METHODS, compound, names_type};
 use crate::translate::{Translator, digits};
 use proc_macro2::{Span, TokenStream};
@@ -42,7 +41,7 @@ pub fn rewrite(f: &mut ItemFn, translator: &Translator, runtime: &TokenStream) -
     errors.map_or(Ok(()), Err)
 }
 
-/// Names that are integers or flags by their declaration, so that conditions on them hold for all lanes at once.
+/// Names that are declared as integers or flags, so that conditions on them hold for all lanes at once.
 struct Scalars(HashSet<String>);
 
 impl Scalars {
@@ -80,7 +79,7 @@ impl<'a> Visit<'a> for Scalars {
     }
 }
 
-/// What a lane-capable function makes of an expression, decided on the source as written.
+/// How a lane-capable function uses an expression, decided on the original source.
 enum LaneUse {
     Nothing,
     Select,
@@ -92,7 +91,7 @@ struct Rewriter<'a> {
     translator: &'a Translator,
     runtime: &'a TokenStream,
     scalars: HashSet<String>,
-    /// Inside an argument of type `f64`.
+    /// `true` inside an argument of type `f64`.
     doubles: bool,
     errors: Vec<Error>,
 }
@@ -103,7 +102,8 @@ impl Rewriter<'_> {
             .push(Error::new_spanned(node, format!("#[device]: {message}")));
     }
 
-    /// Certainly no number of `R`: a literal, const parameter, cast, or a name declared as an integer.
+    /// Returns `true` if the expression is certainly not a number of `R`: a literal, const parameter, cast, or a name declared as an
+    /// integer.
     fn scalar(&self, e: &Expr) -> bool {
         match e {
             Expr::Lit(l) => matches!(l.lit, Lit::Int(_) | Lit::Bool(_)),
@@ -121,14 +121,14 @@ impl Rewriter<'_> {
         }
     }
 
-    /// A variant of an enum, or a constant of a type other than the number.
+    /// Returns `true` for a variant of an enum, or a constant of a type other than the number.
     fn variant(&self, path: &syn::Path) -> bool {
         let mut names = path.segments.iter().rev().skip(1).map(|s| &s.ident);
         let owner = names.next();
         owner.is_some_and(|o| names_type(o) && !self.translator.types().any(|t| o == t))
     }
 
-    /// A condition that is one bool for all lanes.
+    /// Returns `true` for a condition that is one `bool` for all lanes.
     fn plain(&self, condition: &Expr) -> bool {
         use BinOp::*;
         match condition {
@@ -174,9 +174,9 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Both branches run and one is selected: nothing in them may act beyond its own value.
+    /// Checks the branches of a selection: both run, so neither may have effects besides its value.
     fn branches(&mut self, i: &ExprIf) {
-        let mut acting = Acting(None);
+        let mut acting = SideEffectFinder(None);
         acting.visit_block(&i.then_branch);
         match i.else_branch.as_ref().map(|(_, e)| &**e) {
             Some(Expr::Block(b)) => acting.visit_block(&b.block),
@@ -242,7 +242,7 @@ impl Rewriter<'_> {
         Some(parse_quote_spanned!(span=> #pick(#condition, #then, #other)))
     }
 
-    /// `R::lit(0.1)`: the literals in the argument are doubles.
+    /// Handles `R::lit(0.1)`: the literals in the argument are doubles.
     fn double_argument(&mut self, e: &mut Expr) -> bool {
         let Expr::Call(call) = e else { return false };
         let Expr::Path(p) = &*call.func else {
@@ -265,7 +265,7 @@ impl Rewriter<'_> {
     }
 }
 
-/// Parentheses around a function's argument would draw a warning from rustc.
+/// Removes parentheses around an argument, which would cause a rustc warning.
 fn without_parentheses(e: &Expr) -> &Expr {
     match e {
         Expr::Paren(p) => without_parentheses(&p.expr),
@@ -273,7 +273,7 @@ fn without_parentheses(e: &Expr) -> &Expr {
     }
 }
 
-/// The block, or the expression that is all of it.
+/// Returns the block, or its only expression.
 fn value(b: &syn::Block) -> TokenStream {
     match &b.stmts[..] {
         [Stmt::Expr(e, None)] => quote!(#e),
@@ -281,10 +281,10 @@ fn value(b: &syn::Block) -> TokenStream {
     }
 }
 
-/// Finds what acts beyond a block's own value.
-struct Acting(Option<Span>);
+/// Finds effects besides the value of a block.
+struct SideEffectFinder(Option<Span>);
 
-impl<'a> Visit<'a> for Acting {
+impl<'a> Visit<'a> for SideEffectFinder {
     fn visit_expr(&mut self, e: &'a Expr) {
         let acts = match e {
             Expr::Assign(_) | Expr::Return(_) | Expr::Break(_) | Expr::Continue(_) => true,
@@ -329,7 +329,7 @@ impl VisitMut for Rewriter<'_> {
         }
     }
 
-    /// `debug_assert!(x > 0.0)`: its condition is rewritten too, and must hold in all lanes.
+    /// Rewrites the condition of `debug_assert!(x > 0.0)`, which must hold in all lanes.
     fn visit_macro_mut(&mut self, m: &mut syn::Macro) {
         let list = syn::punctuated::Punctuated::<Expr, syn::Token![,]>::parse_terminated;
         let Ok(mut arguments) = list.parse2(m.tokens.clone()) else {

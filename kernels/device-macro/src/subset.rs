@@ -1,4 +1,4 @@
-//! The subset of Rust: its methods, types and operators, and questions about syntax.
+//! The supported subset of Rust: methods, types, operators, and queries about syntax.
 use syn::{
     Attribute, BinOp, Expr, ExprAssign, ExprBinary, ExprLit, ExprReference, Ident, Lit, LitInt,
     Meta, Path, PathArguments, UnOp,
@@ -23,7 +23,7 @@ const fn method(name: &'static str, of: &'static str, arguments: usize) -> Metho
     }
 }
 
-/// All methods: calls on the Rust side go to our traits, so that inherent ones (`f64::max`, `f64::powi`) never apply.
+/// All methods. The Rust side calls the traits of `nestar-device`, so that inherent methods (`f64::max`, `f64::powi`) are never used.
 pub const METHODS: &[Method] = &[
     method("sqrt", "Lane", 0),
     method("abs", "Num", 0),
@@ -49,7 +49,7 @@ pub const METHODS: &[Method] = &[
     method("to_bits", "Bits", 0),
 ];
 
-/// Methods that the Rust side calls as they are.
+/// Methods that the Rust side calls unchanged.
 pub const OWN_METHODS: &[Method] = &[
     method("len", "", 0),
     method("wrapping_add", "", 1),
@@ -57,7 +57,7 @@ pub const OWN_METHODS: &[Method] = &[
     method("wrapping_mul", "", 1),
 ];
 
-/// Methods of the standard library that differ from one libm to the next.
+/// Methods of the standard library whose results differ between libms.
 pub const TRANSCENDENTAL: &[&str] = &[
     "sin", "cos", "tan", "sin_cos", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh",
     "asinh", "acosh", "atanh", "exp", "exp2", "exp_m1", "ln", "ln_1p", "log", "log2", "log10",
@@ -69,12 +69,12 @@ pub const REAL_CONSTANTS: &[&str] = &["EPSILON", "MAX", "MIN_POSITIVE", "INFINIT
 
 include!("words.rs");
 
-/// The C++ name of an identifier: the same, except for what means something in C++.
+/// Returns the C++ name of an identifier: the same, except for names reserved in C++.
 pub fn cpp_name(i: &Ident) -> String {
     mangled(&i.to_string())
 }
 
-/// C++ name of a scalar type.
+/// Returns the C++ name of a scalar type.
 pub fn primitive(name: &str) -> Option<&'static str> {
     Some(match name {
         "f32" => "float",
@@ -89,12 +89,12 @@ pub fn primitive(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Is the name a lower-case one, as variables and functions have?
+/// Returns `true` for a lower-case name, as of variables and functions.
 pub fn lower_case(name: &str) -> bool {
     name.chars().any(|c| c.is_lowercase())
 }
 
-/// Doc comments as C++ comments.
+/// Converts doc comments to C++ comments.
 pub fn docs(attributes: &[Attribute]) -> String {
     let mut comments = String::new();
     for attribute in attributes {
@@ -110,7 +110,7 @@ pub fn docs(attributes: &[Attribute]) -> String {
         }) = &pair.value
         {
             for line in text.value().lines() {
-                // a backslash at the end would join the next line to the comment
+                // a trailing backslash would join the next line to the comment
                 comments.push_str(&format!("//{}\n", line.trim_end().trim_end_matches('\\')));
             }
         }
@@ -118,7 +118,7 @@ pub fn docs(attributes: &[Attribute]) -> String {
     comments
 }
 
-/// The path without generic arguments.
+/// Returns the path without generic arguments.
 pub fn bare(path: &Path) -> Path {
     let mut path = path.clone();
     for segment in &mut path.segments {
@@ -127,7 +127,7 @@ pub fn bare(path: &Path) -> Path {
     path
 }
 
-/// The identifier that the expression is, if it is one.
+/// Returns the identifier if the expression is one.
 pub fn ident_of(e: &Expr) -> Option<&Ident> {
     match e {
         Expr::Path(p) if p.qself.is_none() => p.path.get_ident(),
@@ -135,7 +135,7 @@ pub fn ident_of(e: &Expr) -> Option<&Ident> {
     }
 }
 
-/// Can the expression be assigned to or borrowed mutably?
+/// Returns `true` if the expression can be assigned to or borrowed mutably.
 pub fn is_place(e: &Expr) -> bool {
     match e {
         Expr::Path(_) => true,
@@ -147,7 +147,7 @@ pub fn is_place(e: &Expr) -> bool {
     }
 }
 
-/// The integer literal that the expression is, perhaps negated or in parentheses.
+/// Returns the integer literal if the expression is one, possibly negated or in parentheses.
 pub fn integer_literal(e: &Expr) -> Option<&LitInt> {
     match e {
         Expr::Lit(ExprLit {
@@ -172,13 +172,13 @@ pub fn shifts(o: &BinOp) -> bool {
     matches!(o, Shl(_) | Shr(_) | ShlAssign(_) | ShrAssign(_))
 }
 
-/// Is it the name of a type, as `CamelCase` says it?
+/// Returns `true` for a `CamelCase` name of a type.
 pub fn names_type(i: &Ident) -> bool {
     let name = i.to_string();
     name.starts_with(|c: char| c.is_uppercase()) && (name.len() == 1 || lower_case(&name))
 }
 
-/// The operator inside a compound assignment.
+/// Returns the operator of a compound assignment.
 pub fn compound(o: &BinOp) -> Option<&'static str> {
     use BinOp::*;
     Some(match o {
@@ -196,7 +196,7 @@ pub fn compound(o: &BinOp) -> Option<&'static str> {
     })
 }
 
-/// C++ spelling of an operator that stays one.
+/// Returns the C++ spelling of an operator that is translated to an operator.
 pub fn operator(o: &BinOp) -> Option<&'static str> {
     use BinOp::*;
     Some(match o {
@@ -217,7 +217,7 @@ pub fn operator(o: &BinOp) -> Option<&'static str> {
     })
 }
 
-/// Function of namespace `rs` that stands for an operator whose C++ meaning depends on promotion.
+/// Returns the function of namespace `rs` for an operator whose C++ meaning depends on promotion.
 pub fn operator_function(o: &BinOp) -> Option<&'static str> {
     Some(match o {
         BinOp::Rem(_) => "rem",
@@ -229,7 +229,7 @@ pub fn operator_function(o: &BinOp) -> Option<&'static str> {
     })
 }
 
-/// Does evaluating the expression change a variable?
+/// Returns `true` if evaluating the expression changes a variable.
 pub fn has_effects(e: &Expr) -> bool {
     struct EffectFinder(bool);
     impl<'a> Visit<'a> for EffectFinder {

@@ -1,6 +1,6 @@
-// C++ names of Rust names; the attribute and the runtime crate both include this file.
+// C++ names of Rust names; included by the attribute and the runtime crate.
 
-/// C++ words that can be Rust names, and names that C++ compilers or headers predefine as macros.
+/// C++ keywords that can be Rust names, and names that C++ compilers or headers predefine as macros.
 const WORDS: &[&str] = &[
     "alignas", "alignof", "and", "and_eq", "asm", "assert", "auto", "bitand", "bitor", "bool", "break", "case", "catch",
     "char", "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
@@ -14,14 +14,14 @@ const WORDS: &[&str] = &[
     "volatile", "wchar_t", "while", "xor", "xor_eq",
 ];
 
-/// Beginnings of the names of macros and of what compilers keep for themselves.
+/// Prefixes of macros and of names reserved by compilers.
 const PREFIXES: &[&str] = &[
     "BIG_ENDIAN", "BYTE_ORDER", "CHAR_", "CUDART_", "DBL_", "EOF", "EXIT_", "FLT_", "FP_", "HUGE_VAL", "INFINITY", "INT_",
     "LDBL_", "LITTLE_ENDIAN", "LLONG_", "LONG_", "MATH_ERR", "M_", "NAN", "NULL", "RAND_MAX", "RS_", "SEEK_", "SNAN",
     "UINT_", "ULONG_", "__", "blockDim", "blockIdx", "gridDim", "threadIdx", "warpSize",
 ];
 
-/// The C++ name: the same, with an underscore where C++ has a meaning of its own for it; letters beyond ASCII by their number.
+/// Returns the C++ name: the same, with an underscore if it is reserved in C++. Characters beyond ASCII are replaced by their code.
 fn mangled(name: &str) -> String {
     let name = name.trim_start_matches("r#");
     let mut cpp = String::new();

@@ -1,8 +1,8 @@
-//! Functions of one cell and of what surrounds it, as types.
+//! Functions of one cell and its neighbours, as types.
 use crate::{CellState, Generic, Item, Kind, Precise, Real, TextPiece, device};
 use std::marker::PhantomData;
 
-/// Where a cell is, and when.
+/// Describes position, size and time of a cell.
 #[device]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place<R> {
@@ -20,18 +20,20 @@ pub struct Place<R> {
     pub dt: R,
 }
 
-/// The states around a cell, which a function takes by reference in place of the cell's state: `&Stencil<R, S>` for states `S` of a
-/// field (`&Stencil<R>` where it has one component), `&Stencil<R, S, 2>` to reach two cells far.
+/// Gives a function the states around a cell, instead of the cell's state alone.
+///
+/// Use `&Stencil<R, S>` for states `S` of a field, `&Stencil<R>` for a field with one component, and `&Stencil<R, S, 2>` to reach two cells
+/// far.
 pub struct Stencil<'a, R, S = R, const REACH: usize = 1> {
     /// `[component][n][n][n]` with `n = 8 + 2 * REACH`.
     block: &'a [R],
-    /// Where the cell stands.
+    /// Position of the cell in the block.
     cell: usize,
     state: PhantomData<S>,
 }
 
 impl<'a, R: Copy, S: CellState<R>, const REACH: usize> Stencil<'a, R, S, REACH> {
-    /// The states around a cell (0 to 511) of a patch, of which the block is `[component][n][n][n]` with `n = 8 + 2 * REACH`.
+    /// Creates the stencil of a cell (0 to 511) of a patch; the block is `[component][n][n][n]` with `n = 8 + 2 * REACH`.
     #[inline(always)]
     pub fn new((block, cell): (&'a [R], usize)) -> Self {
         let [i, j, k] = [cell % 8, cell / 8 % 8, cell / 64].map(|i| i + REACH);
@@ -44,7 +46,7 @@ impl<'a, R: Copy, S: CellState<R>, const REACH: usize> Stencil<'a, R, S, REACH> 
 
     const N: usize = 8 + 2 * REACH;
 
-    /// The state `i`, `j`, `k` cells from the cell along the three axes, each from `-REACH` to `REACH`.
+    /// Returns the state `i`, `j`, `k` cells away along the three axes, each from `-REACH` to `REACH`.
     #[inline(always)]
     pub fn at(&self, i: i32, j: i32, k: i32) -> S {
         let reach = REACH as i32;
@@ -56,7 +58,7 @@ impl<'a, R: Copy, S: CellState<R>, const REACH: usize> Stencil<'a, R, S, REACH> 
     }
 }
 
-/// The device's side of [`Stencil`].
+/// CUDA counterpart of [`Stencil`].
 #[allow(
     non_upper_case_globals,
     reason = "the companion of a structure has its name"
@@ -77,33 +79,35 @@ pub const Stencil: &Item = &Item {
     body: &[TextPiece::Text(include_str!("stencil.cuh"))],
 };
 
-/// Where a face is, and when.
+/// Describes position, orientation and time of a face.
 #[device]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Face<R> {
-    /// The cell on its upper side.
+    /// Cell on its upper side.
     pub above: Place<R>,
-    /// The axis that it is normal to.
+    /// Axis of its normal.
     pub axis: i32,
-    /// Width of the cells beside it along that axis, code length.
+    /// Width of the adjacent cells along that axis, code length.
     pub width: R,
 }
 
-/// The states beside a face, along its axis: `&FaceStencil<R, S>` for states `S` of a field (`&FaceStencil<R>` where it has one component),
-/// `&FaceStencil<R, S, 2>` for two cells on either side.
+/// Gives a function the states on both sides of a face, along its normal.
+///
+/// Use `&FaceStencil<R, S>` for states `S` of a field, `&FaceStencil<R>` for a field with one component, and `&FaceStencil<R, S, 2>` for
+/// two cells on either side.
 pub struct FaceStencil<'a, R, S = R, const REACH: usize = 1> {
-    /// As in [`Stencil`].
+    /// See [`Stencil`].
     block: &'a [R],
-    /// Where the cell on the upper side stands.
+    /// Position of the cell on the upper side.
     above: usize,
-    /// From a cell to the next along the axis.
+    /// Offset between cells along the axis.
     step: usize,
     state: PhantomData<S>,
 }
 
 impl<'a, R: Copy, S: CellState<R>, const REACH: usize> FaceStencil<'a, R, S, REACH> {
-    /// The states beside a face normal to `axis`: `block` as in [`Stencil::new`], and the cell on the upper side, which may stand
-    /// one beyond the patch.
+    /// Creates the stencil of a face normal to `axis`: `block` as in [`Stencil::new`], and the cell on the upper side, which may lie one
+    /// cell outside the patch.
     #[inline(always)]
     pub fn new((block, [i, j, k], axis): (&'a [R], [usize; 3], usize)) -> Self {
         let n = 8 + 2 * REACH;
@@ -115,7 +119,7 @@ impl<'a, R: Copy, S: CellState<R>, const REACH: usize> FaceStencil<'a, R, S, REA
         }
     }
 
-    /// The state in cell `n` along the axis, from `-REACH` to `REACH - 1`: -1 is below the face, 0 above it.
+    /// Returns the state in cell `n` along the axis, from `-REACH` to `REACH - 1`: -1 is below the face, 0 above it.
     #[inline(always)]
     pub fn at(&self, n: i32) -> S {
         let reach = REACH as i32;
@@ -126,7 +130,7 @@ impl<'a, R: Copy, S: CellState<R>, const REACH: usize> FaceStencil<'a, R, S, REA
     }
 }
 
-/// The device's side of [`FaceStencil`].
+/// CUDA counterpart of [`FaceStencil`].
 #[allow(
     non_upper_case_globals,
     reason = "the companion of a structure has its name"
@@ -139,35 +143,35 @@ pub const FaceStencil: &Item = &Item {
     ..*Stencil
 };
 
-/// A function of the states beside a face, as a type: the flux density through it, positive along the axis.
+/// A function of a face, as a type. It returns the flux density through the face, positive along the axis.
 ///
 /// ```text
-/// fn f<R: Real>(beside: &FaceStencil<R, S<R>>, face: &Face<R>, p: &P<R>) -> T      // each of `face` and `p` may be left out
+/// fn f<R: Real>(beside: &FaceStencil<R, S<R>>, face: &Face<R>, p: &P<R>) -> T      // `face` and `p` are optional
 /// ```
 ///
-/// `T` are the leading components of the field; numbers may take the place of `p`. [`#[device]`](crate::device) implements the
-/// trait as it implements [`CellFn`].
+/// `T` holds the leading components of the field. Numbers may replace `p`. [`#[device]`](crate::device) implements this trait as it
+/// implements [`CellFn`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a `#[device]` function of a face",
     label = "not a function of a face",
-    note = "expected `#[device] fn f<R: Real>(beside: &FaceStencil<R, S<R>>, face: &Face<R>, p: &P<R>) -> T`; `face` and `p` may be left out",
+    note = "expected `#[device] fn f<R: Real>(beside: &FaceStencil<R, S<R>>, face: &Face<R>, p: &P<R>) -> T`; `face` and `p` are optional",
     note = "in place of `p: &P<R>`, a `#[device]` structure, up to 8 numbers `R` may stand; the only generic parameter is `R`: for functions \
             by type write one `#[device] fn` for each choice"
 )]
 pub trait FaceFn: 'static {
-    /// The states that the function reads.
+    /// States that the function reads.
     type State<R: Real>: CellState<R>;
-    /// Its parameters in double precision; numbers are an array.
+    /// Parameters in double precision; numbers form an array.
     type Parameters: Precise;
-    /// Its result.
+    /// Return type.
     type Result<R: Real>;
-    /// The CUDA C++ text.
+    /// CUDA C++ text.
     const ITEM: &'static Item;
-    /// The first paragraph of its documentation, in one line.
+    /// First paragraph of its documentation, in one line.
     const DOC: &'static str;
-    /// Cells on either side of the face that the function reads.
+    /// Number of cells on either side of the face that the function reads.
     const REACH: usize;
-    /// Calls the function with what [`FaceStencil::new`] takes.
+    /// Calls the function with the arguments of [`FaceStencil::new`].
     fn call<R: Real>(
         beside: (&[R], [usize; 3], usize),
         face: &Face<R>,
@@ -175,31 +179,31 @@ pub trait FaceFn: 'static {
     ) -> Self::Result<R>;
 }
 
-/// What a function of a cell is called with.
+/// Provides the arguments of a cell function.
 pub trait CellInputs<R> {
-    /// A component of the state of a field in the cell.
+    /// Returns a component of the state of a field in the cell.
     fn value(&self, field: usize, component: usize) -> R;
-    /// The first field around the cell's patch, as [`Stencil::new`] takes it, and the cell.
+    /// Returns the gathered block of the first field and the cell, the arguments of [`Stencil::new`].
     fn around(&self) -> (&[R], usize);
-    /// The place of the cell.
+    /// Returns the place of the cell.
     fn place(&self) -> Place<R>;
 }
 
 /// A function of one cell, as a type:
 ///
 /// ```text
-/// fn f<R: Real>(state: S<R>, at: &Place<R>, p: &P<R>) -> T      // each of `at` and `p` may be left out
+/// fn f<R: Real>(state: S<R>, at: &Place<R>, p: &P<R>) -> T      // `at` and `p` are optional
 /// fn f<R: Real>(state: S<R>, at: &Place<R>, p1: R, …) -> T      // numbers instead of a structure
 /// fn f<R: Real>(around: &Stencil<R, S<R>>, other: O<R>, at: &Place<R>, p: &P<R>) -> T
-/// fn f<R: Real>(at: &Place<R>, p: &P<R>) -> T                   // of the place alone
+/// fn f<R: Real>(at: &Place<R>, p: &P<R>) -> T                   // of the place only
 /// ```
 ///
-/// `S` is a structure of numbers (the leading components of a field), or a tuple of two to four of them, one a field. A function
-/// may take the states of the first field [around](Stencil) the cell instead; then the state `O` of the next field in the cell, or a
-/// tuple of the states of the next ones, may follow. A map gives a state, a reduction a number, a mark a `bool`.
-/// [`#[device]`](crate::device) implements the trait for the companion type `f` of every such function, so that a skeleton can be
-/// handed the function as `pool.map_cells::<f>(…)` and run it on the CPU ([`call`](CellFn::call)) or on a GPU
-/// ([`ITEM`](CellFn::ITEM)).
+/// `S` is a structure of numbers (the leading components of a field), or a tuple of two to four of them, one per field. A function may
+/// instead read the [stencil](Stencil) of the first field, followed by the state `O` of the next field in the cell or a tuple of states. A
+/// map returns a state, a reduction a number, a criterion a `bool`.
+///
+/// [`#[device]`](crate::device) implements the trait for the companion type `f` of every such function. A skeleton receives the function as
+/// `pool.map_cells::<f>(…)` and runs it on the CPU ([`call`](CellFn::call)) or on a GPU ([`ITEM`](CellFn::ITEM)).
 ///
 /// ```compile_fail,E0277
 /// # use nestar_device::{CellFn, Real, device};
@@ -209,39 +213,39 @@ pub trait CellInputs<R> {
 /// }
 ///
 /// fn launched<F: CellFn>() {}
-/// launched::<cool>(); // `rate` is no `R`
+/// launched::<cool>(); // `rate` is not an `R`
 /// ```
 ///
 /// ```compile_fail,E0277
 /// # use nestar_device::{Stencil, CellFn, Real, device};
 /// #[device]
-/// fn pulled<R: Real>(u: &Stencil<R>, v: &Stencil<R>) -> R {
+/// fn difference<R: Real>(u: &Stencil<R>, v: &Stencil<R>) -> R {
 ///     u.at(0, 0, 0) - v.at(0, 0, 0)
 /// }
 ///
 /// fn launched<F: CellFn>() {}
-/// launched::<pulled>(); // only one field is read around the cell
+/// launched::<difference>(); // only one field may have a stencil
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a `#[device]` function of a cell",
     label = "not a function of a cell",
-    note = "expected `#[device] fn f<R: Real>(u: S<R>, at: &Place<R>, p: &P<R>) -> T` in this order, or `u: &Stencil<R, S<R>>`; `at` and `p` may be left out",
-    note = "the states of several fields are one tuple, `u: (S<R>, Q<R>)`; only after `&Stencil<R, S<R>>` those of the others follow, `q: Q<R>`",
-    note = "in place of `p: &P<R>`, a `#[device]` structure, up to 8 numbers `R` may stand, never `f64`, integers or flags; more belong into a structure",
-    note = "the only generic parameter is `R`: for functions by type write one `#[device] fn` for each choice"
+    note = "expected `#[device] fn f<R: Real>(u: S<R>, at: &Place<R>, p: &P<R>) -> T` in this order, or `u: &Stencil<R, S<R>>`; `at` and `p` are optional",
+    note = "the states of several fields form one tuple, `u: (S<R>, Q<R>)`; after `&Stencil<R, S<R>>` the other states follow separately, `q: Q<R>`",
+    note = "`p: &P<R>` is a `#[device]` structure; up to 8 numbers of type `R` may replace it, but not `f64`, integers or `bool`",
+    note = "the only generic parameter is `R`; instead of functions selected by a type, write one `#[device] fn` for each choice"
 )]
 pub trait CellFn: 'static {
-    /// The states that the function reads, field by field.
+    /// States that the function reads, field by field.
     type State<R: Real>: CellState<R>;
-    /// Its parameters in double precision; numbers are an array.
+    /// Parameters in double precision; numbers form an array.
     type Parameters: Precise;
-    /// Its result.
+    /// Return type.
     type Result<R: Real>;
-    /// The CUDA C++ text.
+    /// CUDA C++ text.
     const ITEM: &'static Item;
-    /// The first paragraph of its documentation, in one line.
+    /// First paragraph of its documentation, in one line.
     const DOC: &'static str;
-    /// How many cells far the function reads the first field.
+    /// Reach of the stencil of the first field, in cells.
     const REACH: usize;
     /// Calls the function.
     fn call<R: Real>(

@@ -1,6 +1,6 @@
 //! States of cells, made of numbers.
 
-/// A state made of numbers alone, in the order of a field's components; or a tuple of such states of several fields.
+/// A state that consists of numbers, in the order of a field's components, or a tuple of such states of several fields.
 ///
 /// [`#[device]`](crate::device) implements it for structures with one type parameter.
 #[diagnostic::on_unimplemented(
@@ -10,13 +10,13 @@
             or a tuple of the states of two to four fields"
 )]
 pub trait CellState<R>: Sized {
-    /// Numbers of each field.
+    /// Number of values of each field.
     const COMPONENTS: [usize; 4];
-    /// Numbers of the first field.
+    /// Number of values of the first field.
     const COUNT: usize = Self::COMPONENTS[0];
-    /// Reads the state from field `field` on, and within it from component `first` on; `get` is given both.
+    /// Reads the state from field `field` on, and there from component `first` on; `get` receives both.
     fn read(get: &mut impl FnMut(usize, usize) -> R, field: usize, first: usize) -> Self;
-    /// Writes the state as [`CellState::read`] reads it.
+    /// Writes the state in the order of [`CellState::read`].
     fn write(&self, set: &mut impl FnMut(usize, usize, R), field: usize, first: usize);
 }
 
@@ -37,14 +37,14 @@ macro_rules! number {
 }
 number!(f32, f64);
 
-/// Lets functions take structures with members that no field holds; used as a state, such a structure does not compile.
+/// Lets functions take structures whose members no field can hold. Using such a structure as a state does not compile.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! no_number {
     ($($t:ty),*) => {$(
         impl<Number> $crate::CellState<Number> for $t {
             const COMPONENTS: [usize; 4] = panic!(
-                "the state of a field is made of numbers `R`, arrays and structures of them; integers, flags and enums have no place in it"
+                "the state of a field consists of numbers `R`, arrays and structures of them; integers, `bool` and enums are not allowed"
             );
             fn read(_: &mut impl ::core::ops::FnMut(usize, usize) -> Number, _: usize, _: usize) -> Self {
                 ::core::unreachable!()

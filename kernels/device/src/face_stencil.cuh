@@ -1,4 +1,4 @@
-// The states beside a face, in a block `[component][N][N][N]`.
+// States on both sides of a face, in a block `[component][N][N][N]`.
 template<class R, class S = R, int REACH = 1> struct FaceStencil {
   const R* above;
   int step;

@@ -1,4 +1,4 @@
-// A ghost cell beyond a face of the domain: states of inner cells, one after the other, and which face it is.
+// A ghost cell outside a face of the domain: states of inner cells, one after another, and the face.
 template<class R, class S = R, int INNER = 4> struct Ghost {
   const R* inner;
   int stride, axis, side, layer;

@@ -1,41 +1,43 @@
-//! What lies within a face of the domain, for functions that say what stands beyond it.
+//! Input of boundary functions: states inside the domain next to a ghost cell.
 use crate::{CellState, Generic, Item, Kind, Real, TextPiece};
 use std::marker::PhantomData;
 
-/// Most inner cells that a function beyond a face may read: as many as there are layers of ghost cells at most.
+/// Largest number of inner cells that a boundary function may read; equal to the largest number of ghost layers.
 pub const MAX_INNER_CELLS: usize = 4;
 
-/// A ghost cell beyond a face of the domain, which a function takes by value in place of a cell's state: `Ghost<R, S>` for states
-/// `S` of a field (`Ghost<R>` where it has one component), `Ghost<R, S, 1>` to read the nearest inner cell alone.
+/// Describes a ghost cell outside a face of the domain. Boundary functions take it by value instead of a cell's state.
 ///
-/// Where several faces meet, the function is asked about one face at a time; along the axes of the others it sees the nearest cells
-/// of the domain, or the mirror image where those reflect.
+/// Use `Ghost<R, S>` for states `S` of a field, `Ghost<R>` for a field with one component, and `Ghost<R, S, 1>` to read only the nearest
+/// inner cell.
+///
+/// Where several faces meet, the function is called for one face at a time. Along the other axes it sees the nearest cells of the domain,
+/// or the mirror image at reflecting faces.
 #[derive(Clone, Copy, Debug)]
 pub struct Ghost<R, S = R, const INNER: usize = MAX_INNER_CELLS> {
     inner: [S; INNER],
-    /// Axis that the face is normal to: 0, 1 or 2.
+    /// Axis of the face normal: 0, 1 or 2.
     pub axis: usize,
-    /// 0 beyond the lower face, 1 beyond the upper one.
+    /// 0 outside the lower face, 1 outside the upper one.
     pub side: usize,
-    /// Cells between this one and the face, from 0: [`at(layer)`](Ghost::at) is its mirror image.
+    /// Number of cells between this one and the face, from 0: [`at(layer)`](Ghost::at) is its mirror image.
     pub layer: i32,
     real: PhantomData<R>,
 }
 
 impl<R, S: Copy, const INNER: usize> Ghost<R, S, INNER> {
-    /// The state of the inner cell `n` along the normal, from 0 beside the face to `INNER - 1`. Its centre is `layer + 1 + n` widths
-    /// from the ghost cell's.
+    /// Returns the state of inner cell `n` along the normal, from 0 next to the face to `INNER - 1`. Its centre is `layer + 1 + n` widths
+    /// from that of the ghost cell.
     #[inline(always)]
     pub fn at(&self, n: i32) -> S {
         self.inner[n as usize]
     }
 }
 
-/// A [`Ghost`]: how much of inner cells it holds.
+/// Tells how many inner cells a [`Ghost`] holds.
 pub trait InnerCells {
-    /// How many inner cells.
+    /// Number of inner cells.
     const CELLS: usize;
-    /// Numbers of each.
+    /// Number of values of each.
     const NUMBERS: usize;
 }
 
@@ -44,7 +46,7 @@ impl<R, S: CellState<R>, const INNER: usize> InnerCells for Ghost<R, S, INNER> {
     const NUMBERS: usize = S::COUNT;
 }
 
-/// The inner cells' numbers, then axis, side and layer.
+/// The values of the inner cells, then axis, side and layer.
 impl<R: Real, S: CellState<R>, const INNER: usize> CellState<R> for Ghost<R, S, INNER> {
     const COMPONENTS: [usize; 4] = [INNER * S::COUNT + 3, 0, 0, 0];
     #[inline(always)]
@@ -71,7 +73,7 @@ impl<R: Real, S: CellState<R>, const INNER: usize> CellState<R> for Ghost<R, S, 
     }
 }
 
-/// The device's side of [`Ghost`].
+/// CUDA counterpart of [`Ghost`].
 #[allow(
     non_upper_case_globals,
     reason = "the companion of a structure has its name"

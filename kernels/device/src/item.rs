@@ -1,22 +1,22 @@
-//! Assembly of CUDA C++ programs from the items that `#[device]` leaves behind.
+//! Assembles CUDA C++ programs from the items that `#[device]` generates.
 use crate::names::cpp_name;
 use std::collections::HashSet;
 use std::fmt::Write;
 
-/// A piece of an item's text.
+/// Part of an item's text.
 #[derive(Clone, Copy, Debug)]
 pub enum TextPiece {
     /// Literal text.
     Text(&'static str),
     /// The qualified name of another item.
     Item(&'static Item),
-    /// The qualified name of a structure whose generic arguments Rust infers, in a function with the named real type.
+    /// The qualified name of a structure whose generic arguments Rust infers, in a function with the given real type.
     Inferred(&'static Item, &'static str),
-    /// A number that Rust has computed.
+    /// A number computed by Rust.
     Number(usize),
 }
 
-/// What an item is.
+/// Kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A function.
@@ -25,7 +25,7 @@ pub enum Kind {
     Struct,
     /// A constant.
     Const,
-    /// A type that brings functions: its prototype is a structure, its body defines the functions.
+    /// A type that provides functions: its prototype is a structure, its body defines the functions.
     Choice,
 }
 
@@ -36,7 +36,7 @@ pub enum Generic {
     Real(&'static str),
     /// An integer or bool constant.
     Const(&'static str),
-    /// A type that brings functions.
+    /// A type that provides functions.
     Choice(&'static str),
 }
 
@@ -48,7 +48,7 @@ impl Generic {
     }
 }
 
-/// The CUDA C++ text of one `#[device]` item, and the items that it names.
+/// CUDA C++ text of one `#[device]` item, and the items that it names.
 #[derive(Clone, Copy, Debug)]
 pub struct Item {
     /// Module path, which becomes the C++ namespace.
@@ -69,8 +69,8 @@ pub struct Item {
     pub body: &'static [TextPiece],
 }
 
-/// A type whose [`Item`] is known: the companion of a function or a constant, a structure or enum without generic parameters,
-/// a type that brings functions.
+/// A type with a known [`Item`]: the companion of a function or constant, a structure or enum without generic parameters, or a type that
+/// provides functions.
 ///
 /// ```compile_fail,E0277
 /// # use nestar_device::{Real, device};
@@ -90,11 +90,11 @@ pub struct Item {
             whose functions it calls; what has no CUDA text cannot run on a GPU"
 )]
 pub trait Marked {
-    /// The text.
+    /// Text of the item.
     const ITEM: &'static Item;
 }
 
-/// A type that brings functions: one with a `#[device] impl Trait for Type`.
+/// A type that provides functions, by a `#[device] impl Trait for Type`.
 ///
 /// ```compile_fail,E0277
 /// # use nestar_device::{Real, device};
@@ -115,16 +115,16 @@ pub trait Marked {
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "device code calls a function of `{Self}`, which brings none",
+    message = "device code calls a function of `{Self}`, which has no `#[device]` functions",
     label = "no `#[device] impl Trait for {Self}`",
-    note = "write a free `#[device] fn` that takes the value, or, where functions are handed over by type, `#[device] impl Trait for {Self}`"
+    note = "write a free `#[device] fn` that takes the value, or, to select functions by type, `#[device] impl Trait for {Self}`"
 )]
 pub trait Functions: Marked {
-    /// The text.
+    /// Text of the item.
     const ITEM: &'static Item = <Self as Marked>::ITEM;
 }
 
-/// What a path without `#[device]` is taken for: see [`Marked`].
+/// Fallback for paths without `#[device]`, see [`Marked`].
 #[doc(hidden)]
 #[allow(
     non_camel_case_types,
@@ -132,24 +132,24 @@ pub trait Functions: Marked {
     reason = "stands in for functions and structures"
 )]
 pub mod unmarked {
-    /// In place of the type of a function.
+    /// Replaces the type of a function.
     pub enum marked {}
-    /// In place of the item of a structure.
+    /// Replaces the item of a structure.
     pub const marked: MarkThisStructureWithDevice = MarkThisStructureWithDevice;
-    /// Says what to do where an item is expected.
+    /// Its name tells the user what to do if an item is missing.
     pub struct MarkThisStructureWithDevice;
 }
 
-/// What every program starts with: the types and functions of namespace `rs` that generated text uses.
+/// Start of every program: the types and functions of namespace `rs` that generated text uses.
 pub const PRELUDE: &str = include_str!("prelude.cuh");
 
-/// What launch skeletons are written in; follows a [`program`].
+/// Language of kernel skeletons; follows a [`program`].
 pub const LAUNCH: &str = include_str!("launch.cuh");
 
 impl Item {
-    /// Qualified C++ name without the leading colons: a skeleton calls `::kernels::hydro::hllc<T>(…)`.
+    /// Returns the qualified C++ name without the leading colons: a skeleton calls `::kernels::hydro::hllc<T>(…)`.
     ///
-    /// It is the Rust path, with an underscore behind names that mean something in C++ (`double_::sum`).
+    /// It is the Rust path. Names that are reserved in C++ get an underscore (`double_::sum`).
     pub fn path(&self) -> String {
         let names: Vec<_> = self
             .module
@@ -160,8 +160,8 @@ impl Item {
         names.join("::")
     }
 
-    /// Generic arguments where the source leaves them to inference: the surrounding function's real type and the
-    /// structure's own names for the rest.
+    /// Returns the generic arguments that the source leaves to inference: the real type of the surrounding function, and the structure's
+    /// own names for the rest.
     fn inferred_arguments(&self, real: &str) -> String {
         let types = self
             .generics
@@ -200,7 +200,7 @@ impl Item {
         text
     }
 
-    /// `text` inside the item's namespace, with the Rust source position for the compiler's messages.
+    /// Returns `text` inside the item's namespace, with the Rust source position for compiler messages.
     fn within(&self, text: &str) -> String {
         let (mut open, mut close) = (String::new(), String::new());
         for module in self.module.split("::") {
@@ -224,7 +224,7 @@ impl Item {
     }
 }
 
-/// `roots` and everything they need, dependencies first, each once.
+/// Returns `roots` and everything they need, each once, dependencies first.
 fn ordered(roots: &[&'static Item]) -> Vec<&'static Item> {
     fn visit(item: &'static Item, seen: &mut HashSet<String>, order: &mut Vec<&'static Item>) {
         if !seen.insert(item.path()) {
@@ -242,9 +242,11 @@ fn ordered(roots: &[&'static Item]) -> Vec<&'static Item> {
     order
 }
 
-/// A CUDA C++ program with everything that `roots` need: the prelude, constants and structures in dependency order,
-/// prototypes of all functions, bodies. The same roots give the same text. What follows it is counted by its lines in the whole
-/// text, so that a compiler does not take it for the Rust source of the last item.
+/// Builds a CUDA C++ program with everything that `roots` need: the prelude, constants and structures in dependency order, prototypes of
+/// all functions, bodies.
+///
+/// The same roots give the same text. Lines after it are numbered within the whole text, so that a compiler does not attribute them to the
+/// Rust source of the last item.
 pub fn program(roots: &[&'static Item]) -> String {
     let order = ordered(roots);
     let (functions, others): (Vec<&Item>, Vec<&Item>) = order
@@ -288,20 +290,19 @@ template<class T, class... A, T (*F)(A...)> struct probe<F> {
 }
 "#;
 
-/// A program in which the compiler must generate code for every item: see [`instantiate_with`].
+/// Builds a program in which the compiler must generate code for every item, see [`instantiate_with`].
 ///
-/// Items with const parameters are compiled only as far as other items call them; list those with values in
-/// [`instantiate_with`].
+/// Items with const parameters are compiled only as far as other items call them. List those with values in [`instantiate_with`].
 pub fn instantiate(items: &[&'static Item], real: &str) -> String {
     let instances: Vec<_> = items.iter().map(|item| (*item, &[] as &[&str])).collect();
     instantiate_with(&instances, real)
 }
 
-/// A program in which the compiler must generate code for every item: one kernel `probe_N` for each.
+/// Builds a program in which the compiler must generate code for every item: one kernel `probe_N` for each.
 ///
-/// Each function is called with the floating type `real` (`"float"` or `"double"`) for its type parameters and the
-/// given values for its const parameters, and types for those that bring functions, in order; too few values leave the function out. The kernels read their
-/// arguments from memory. They are made to be compiled (for errors, registers, contracted operations), not run.
+/// Type parameters become `real` (`"float"` or `"double"`). Const parameters and types that provide functions take the given values in
+/// order; functions with too few values are left out. The kernels read their arguments from memory. They are meant to be compiled (for
+/// errors, registers, contracted operations), not run.
 pub fn instantiate_with(instances: &[(&'static Item, &[&str])], real: &str) -> String {
     let roots: Vec<_> = instances.iter().map(|(item, _)| *item).collect();
     let mut text = program(&roots);

@@ -1,13 +1,13 @@
-//! The numbers of lane-capable functions: straight-line arithmetic, comparison and selection.
+//! Numbers of lane-capable functions: straight-line arithmetic, comparison and selection.
 use std::ops::{
     Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Sub, SubAssign,
 };
 
-/// What a comparison of numbers gives: `bool` for a scalar, one flag per lane for a SIMD type.
+/// Result of a comparison: `bool` for a scalar, one flag per lane for a SIMD type.
 pub trait Mask: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
-    /// Is any flag set?
+    /// Returns `true` if any flag is set.
     fn any(self) -> bool;
-    /// Are all flags set?
+    /// Returns `true` if all flags are set.
     fn all(self) -> bool;
 }
 
@@ -22,26 +22,26 @@ impl Mask for bool {
     }
 }
 
-/// Numbers that are compared, with `min`, `max`, `clamp` and `abs` defined here and not by the platform.
+/// Numbers that can be compared, with `min`, `max`, `clamp` and `abs` defined independently of the platform.
 ///
-/// `min` is `a < b ? a : b` and `max` is `a > b ? a : b` everywhere: with a NaN operand the *second* argument comes back,
-/// and of two zeros the second.
+/// `min` is `a < b ? a : b` and `max` is `a > b ? a : b` everywhere. If an operand is NaN, or both are zeros, the *second* operand is
+/// returned.
 pub trait Num: Copy {
     /// Result of a comparison.
     type Mask: Mask;
-    /// `self < o`; false where either is NaN.
+    /// `self < o`; false if either is NaN.
     fn lt(self, o: Self) -> Self::Mask;
-    /// `self <= o`; false where either is NaN.
+    /// `self <= o`; false if either is NaN.
     fn le(self, o: Self) -> Self::Mask;
-    /// `self > o`; false where either is NaN.
+    /// `self > o`; false if either is NaN.
     fn gt(self, o: Self) -> Self::Mask;
-    /// `self >= o`; false where either is NaN.
+    /// `self >= o`; false if either is NaN.
     fn ge(self, o: Self) -> Self::Mask;
-    /// `self == o`; false where either is NaN.
+    /// `self == o`; false if either is NaN.
     fn eq(self, o: Self) -> Self::Mask;
-    /// `self != o`; true where either is NaN.
+    /// `self != o`; true if either is NaN.
     fn ne(self, o: Self) -> Self::Mask;
-    /// `a` where the mask is set, `b` elsewhere, bit for bit.
+    /// Returns `a` where the mask is set, `b` elsewhere, bit for bit.
     fn select(m: Self::Mask, a: Self, b: Self) -> Self;
     /// `self < o ? self : o`.
     #[inline(always)]
@@ -53,24 +53,23 @@ pub trait Num: Copy {
     fn max(self, o: Self) -> Self {
         Self::select(self.gt(o), self, o)
     }
-    /// The smaller of two numbers where it does not matter which of two zeros comes back, nor whether a NaN in one of them
-    /// is passed on: one instruction on a GPU, where [`Num::min`] takes two. The bits of what is made of it must depend on
-    /// neither.
+    /// Returns the smaller of two numbers. The sign of a zero and the treatment of NaN are unspecified, and results must not depend on
+    /// them. It is one instruction on a GPU, [`Num::min`] takes two.
     #[inline(always)]
     fn lesser(self, o: Self) -> Self {
         self.min(o)
     }
-    /// The larger of two numbers, as [`Num::lesser`].
+    /// Returns the larger of two numbers, with the restrictions of [`Num::lesser`].
     #[inline(always)]
     fn greater(self, o: Self) -> Self {
         self.max(o)
     }
-    /// `lo` below `lo`, `hi` above `hi`, else the number itself (a NaN too).
+    /// Returns `lo` for numbers below `lo`, `hi` for numbers above `hi`, else the number itself (also for NaN).
     #[inline(always)]
     fn clamp(self, lo: Self, hi: Self) -> Self {
         Self::select(self.lt(lo), lo, Self::select(self.gt(hi), hi, self))
     }
-    /// Absolute value; of the smallest integer, itself.
+    /// Returns the absolute value; the smallest integer is returned unchanged.
     fn abs(self) -> Self;
 }
 
@@ -130,9 +129,9 @@ integer! {
     usize, x => x;
 }
 
-/// What the value of an `if` on `R` can be: numbers, arrays and tuples of them, and `#[device]` structures of lanes.
+/// Possible value of an `if` on `R`: numbers, arrays and tuples of them, and `#[device]` structures of lanes.
 pub trait Pick<R: Lane>: Copy {
-    /// `a` in the lanes where the mask is set, `b` in the others.
+    /// Returns `a` in the lanes whose mask is set, `b` in the others.
     fn pick(m: R::Mask, a: Self, b: Self) -> Self;
 }
 
@@ -164,7 +163,7 @@ pick_tuple!(A 0, B 1);
 pick_tuple!(A 0, B 1, C 2);
 pick_tuple!(A 0, B 1, C 2, D 3);
 
-/// A floating number, or several in the lanes of a SIMD register: straight-line arithmetic and selection only.
+/// A floating-point number, or several in the lanes of a SIMD register: straight-line arithmetic and selection only.
 pub trait Lane:
     Num
     + Neg<Output = Self>
@@ -180,28 +179,28 @@ pub trait Lane:
     + Sync
     + 'static
 {
-    /// The number nearest to `x`, in every lane.
+    /// Returns the number nearest to `x`, in every lane.
     fn lit(x: f64) -> Self;
-    /// Square root, correctly rounded; NaN below zero.
+    /// Returns the square root, correctly rounded; NaN below zero.
     fn sqrt(self) -> Self;
-    /// The magnitude of `self` with the sign of `s`.
+    /// Returns the magnitude of `self` with the sign of `s`.
     fn copysign(self, s: Self) -> Self;
-    /// Is it NaN?
+    /// Returns `true` for NaN.
     #[inline(always)]
     fn is_nan(self) -> Self::Mask {
         Num::ne(self, self)
     }
-    /// `1 / self`.
+    /// Returns `1 / self`.
     #[inline(always)]
     fn recip(self) -> Self {
         Self::lit(1.0) / self
     }
-    /// 1 with the sign of `self`, also for zeros and NaN.
+    /// Returns 1 with the sign of `self`, also for zeros and NaN.
     #[inline(always)]
     fn signum(self) -> Self {
         Self::lit(1.0).copysign(self)
     }
-    /// Integer power by repeated squaring, in one order on every platform; the relative error grows with `|n|`.
+    /// Returns an integer power by repeated squaring, in the same order on every platform. The relative error grows with `|n|`.
     #[inline(always)]
     fn powi(self, n: i32) -> Self {
         let (mut b, mut e, mut r) = (self, n.unsigned_abs(), Self::lit(1.0));

@@ -1,8 +1,8 @@
-// What launch skeletons are written in: who computes what, on a GPU or, one thread a block, on a CPU.
+// Language of kernel skeletons: distributes work over threads, on a GPU or, with one thread per block, on a CPU.
 //
-// A skeleton must give the same result for any number of threads a block, also for one: work is shared out by EACH, and no
-// value of a thread lives across a `barrier()` unless it is the same in all threads. Then the same text, compiled by a
-// C++ compiler, runs block after block on the CPU, which is how kernels are tested where there is no GPU.
+// A skeleton must give the same result for any number of threads per block, including one. Work is distributed by EACH. No value of a
+// thread lives across a `barrier()` unless it is the same in all threads. The same text, compiled by a C++ compiler, can then run block
+// after block on the CPU, which is how kernels are tested without a GPU.
 
 #if RS_DEVICE
 #define KERNEL(name, Params) extern "C" __global__ void name(const __grid_constant__ Params p)
@@ -44,7 +44,7 @@ RS_FN void atomic_max(unsigned* to, unsigned x) { atomicMax(to, x); }
 RS_FN void atomic_max(rs::u64* to, rs::u64 x) { atomicMax(to, x); }
 RS_FN unsigned atomic_swap_if(unsigned* to, unsigned expected, unsigned x) { return atomicCAS(to, expected, x); }
 
-// The next places of a counter for the threads that call this together, one each.
+// Takes the next values of a counter, one for each calling thread.
 RS_FN unsigned take_place(unsigned* counter) {
   const unsigned group = __activemask(), lane = threadIdx.x & 31;
   const int leader = __ffs(group) - 1;
@@ -53,14 +53,14 @@ RS_FN unsigned take_place(unsigned* counter) {
   return __shfl_sync(group, first, leader) + __popc(group & ((1u << lane) - 1u));
 }
 
-// Adds in shared memory, where halves are faster than a whole; nobody reads the sum before a barrier.
+// Adds in shared memory by 32-bit halves, which is faster than 64-bit atomics. The sum may be read only after a barrier.
 RS_FN void add_shared(rs::u64* to, rs::u64 x) {
   const unsigned lower = (unsigned)x, before = atomicAdd((unsigned*)to, lower);
   const unsigned upper = (unsigned)(x >> 32) + (before + lower < lower ? 1u : 0u);
   if (upper != 0) atomicAdd((unsigned*)to + 1, upper);
 }
 
-// The largest whole number of the block's threads, in thread 0.
+// Returns the largest integer of the block's threads, in thread 0.
 template<class U> RS_FN U largest_word_of_block(U bits) {
   SHARED U of_warp[32];
   for (int o = 16; o; o >>= 1) {
@@ -101,13 +101,13 @@ RS_FN void add_shared(rs::u64* to, rs::u64 x) { *to += x; }
 template<class U> RS_FN U largest_word_of_block(U bits) { return bits; }
 #endif
 
-// The largest value of the block's threads, in thread 0. Numbers not below zero; a NaN counts as larger than all.
+// Returns the largest value of the block's threads, in thread 0. Values must not be negative; NaN counts as the largest.
 template<class T> RS_FN T largest_of_block(T x) { return rs::from_bits(largest_word_of_block(rs::to_bits(x))); }
 
-// Stores the larger of a number not below zero and what stands at `to`, which holds its bits.
+// Stores the larger of a non-negative number and the number whose bits are at `to`.
 template<class T> RS_FN void store_largest(typename rs::lim<T>::U* to, T x) { atomic_max(to, rs::to_bits(x)); }
 
-// Leaves a fault for the host, unless there is one already: nine words, the code (not 0) and the bits of x, y, z, time.
+// Records a fault for the host, unless one is recorded: nine words, the code (not 0) and the bits of x, y, z, time.
 RS_FN void leave_fault(unsigned* fault, unsigned code, const double* place, double time) {
   if (atomic_swap_if(fault, 0u, code) != 0u) return;
   for (int n = 0; n < 4; ++n) {
@@ -117,7 +117,7 @@ RS_FN void leave_fault(unsigned* fault, unsigned code, const double* place, doub
   }
 }
 
-// The same with the leading numbers of a state, at most 8.
+// The same with the leading values of a state, at most 8.
 template<class R> RS_FN void leave_fault(unsigned* fault, unsigned code, const double* place, double time, const R* state, int count) {
   if (atomic_swap_if(fault, 0u, ~0u) != 0u) return;
   for (int n = 0; n < 12 && n - 4 < count; ++n) {
@@ -130,5 +130,5 @@ template<class R> RS_FN void leave_fault(unsigned* fault, unsigned code, const d
 
 }  // namespace launch
 
-// Shares out 0..n among the threads of a block.
+// Distributes 0..n over the threads of a block.
 #define EACH(i, n) for (int i = launch::thread(); i < (n); i += launch::threads())

@@ -1,7 +1,7 @@
 //! C++ names of Rust paths.
 include!("../../device-macro/src/words.rs");
 
-/// The C++ name of a module or item.
+/// Returns the C++ name of a module or item.
 pub fn cpp_name(name: &str) -> String {
     mangled(name)
 }

@@ -1,25 +1,25 @@
-//! What kernels take: plain data, laid out as the device's compiler lays it out.
+//! Parameters of kernels: plain data in the memory layout of the device's compiler.
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Data that a kernel takes as its parameter, or as a part of it.
+/// Data that can be a kernel parameter or a part of one.
 ///
-/// [`#[device]`](crate::device) implements it for every structure whose fields have it; the text of the structure asserts
-/// that the device's compiler gives it the same number of bytes.
+/// [`#[device]`](crate::device) implements it for structures whose fields implement it. The text of the structure asserts that the device's
+/// compiler gives it the same size.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be given to a kernel",
-    label = "no data of a kernel",
+    label = "not a valid kernel parameter",
     note = "kernels take numbers, integers, flags, arrays `[T; N]`, tuples, `Table<R>` and `#[device]` structures and enums of them"
 )]
 pub trait Parameter {
-    /// Bytes that it takes, a multiple of the alignment.
+    /// Size in bytes, a multiple of the alignment.
     const BYTES: usize;
-    /// Its alignment.
+    /// Alignment in bytes.
     const ALIGNMENT: usize;
-    /// Writes it to `to`, which has `BYTES` bytes, all zero. Panics if there are fewer.
+    /// Writes it to `to`, which has `BYTES` zero bytes. Panics if there are fewer.
     fn write(&self, to: &mut [u8]);
-    /// Tells each [`Table`](crate::Table) in it the address that `place` gives for its values on the device of a launch.
+    /// Sets the address of each [`Table`](crate::Table) in it; `place` returns the address of values on the launch's device.
     #[inline]
     fn bind(&mut self, _place: &mut dyn FnMut(&Arc<[f64]>) -> u64) {}
 }
@@ -48,7 +48,7 @@ impl Parameter for bool {
 }
 
 impl<T: Parameter, const N: usize> Parameter for [T; N] {
-    /// As in C++, nothing takes a byte.
+    // as in C++, an empty array takes a byte
     const BYTES: usize = if N == 0 { 1 } else { N * T::BYTES };
     const ALIGNMENT: usize = if N == 0 { 1 } else { T::ALIGNMENT };
     #[inline]
@@ -79,15 +79,15 @@ tuple!(A 0, B 1);
 tuple!(A 0, B 1, C 2);
 tuple!(A 0, B 1, C 2, D 3);
 
-/// Where values of type `T` begin in a device's memory, or nowhere. In the text it is a pointer to `T`, where `u8` stands for
-/// bytes of any meaning; on the CPU it is a number.
+/// Address of values of type `T` in a device's memory, or null. In the text it is a pointer to `T`; `u8` stands for untyped bytes. On the
+/// CPU it is a number.
 pub struct Address<T>(u64, PhantomData<fn() -> T>);
 
 impl<T> Address<T> {
-    /// No address.
+    /// Null address.
     pub const NONE: Self = Self(0, PhantomData);
 
-    /// The number.
+    /// Returns the address as a number.
     #[must_use]
     pub const fn number(self) -> u64 {
         self.0
@@ -129,12 +129,11 @@ impl<T> Parameter for Address<T> {
     }
 }
 
-/// Stands for the precision of a run where the host needs no number of it: `Address<Number>` is the address of values
-/// of which only the text knows the type.
+/// Placeholder for the precision of a run: `Address<Number>` is the address of values whose type only the text knows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Number;
 
-/// Size and alignment of a structure of C++, member by member.
+/// Size and alignment of a C++ structure, computed member by member.
 #[derive(Clone, Copy)]
 pub struct StructLayout {
     end: usize,
@@ -142,7 +141,7 @@ pub struct StructLayout {
 }
 
 impl StructLayout {
-    /// A structure without members.
+    /// Creates the layout of an empty structure.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "the default is no constant")]
     pub const fn new() -> Self {
@@ -152,7 +151,7 @@ impl StructLayout {
         }
     }
 
-    /// The structure with one member more.
+    /// Appends a member.
     #[must_use]
     pub const fn with<T: Parameter>(self) -> Self {
         Self {
@@ -165,7 +164,7 @@ impl StructLayout {
         }
     }
 
-    /// Bytes of the structure; one without members has one.
+    /// Returns the size in bytes; an empty structure has one.
     #[must_use]
     pub const fn bytes(self) -> usize {
         if self.end == 0 {
@@ -175,21 +174,21 @@ impl StructLayout {
         }
     }
 
-    /// Its alignment.
+    /// Returns the alignment in bytes.
     #[must_use]
     pub const fn alignment(self) -> usize {
         self.alignment
     }
 }
 
-/// Writes the members of a structure, one after the other.
+/// Writes the members of a structure one after another.
 pub struct Members<'a> {
     to: &'a mut [u8],
     end: usize,
 }
 
 impl<'a> Members<'a> {
-    /// For a structure that stands at `to`.
+    /// Starts writing a structure at `to`.
     #[must_use]
     pub fn new(to: &'a mut [u8]) -> Self {
         Self { to, end: 0 }

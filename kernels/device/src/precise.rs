@@ -1,20 +1,20 @@
-//! Parameters that take the precision of a field.
+//! Conversion of parameters to the precision of a field.
 use crate::{Parameter, Real};
 
-/// Parameters in double precision that a launch brings to the precision of its field.
+/// Parameters in double precision that a launch converts to the precision of its field.
 ///
-/// [`#[device]`](crate::device) implements it for a structure `S<f64>` with one type parameter (members of that type are
-/// rounded, others stay) and for one without any.
+/// [`#[device]`](crate::device) implements it for a structure `S<f64>` with one type parameter (members of that type are rounded, others
+/// stay) and for one without any.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the parameters of a `#[device]` function",
-    label = "no parameters",
+    label = "not valid as parameters",
     note = "parameters are a `#[device]` structure with one type parameter (`P<R>`) or none, of numbers, integers, flags, enums, arrays and \
             `Table<R>`; or up to 8 numbers"
 )]
 pub trait Precise {
-    /// The same in precision `R`.
+    /// The same type in precision `R`.
     type In<R: Real>: Parameter + Sync;
-    /// The parameters in precision `R`.
+    /// Returns the parameters in precision `R`.
     fn precise<R: Real>(&self) -> Self::In<R>;
 }
 

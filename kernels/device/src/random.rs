@@ -1,27 +1,27 @@
-//! Random numbers by counter: Philox 4x32-10, after J. K. Salmon, M. A. Moraes, R. O. Dror & D. E. Shaw, "Parallel random
-//! numbers: as easy as 1, 2, 3", SC11 (2011), doi:10.1145/2063384.2063405.
+//! Counter-based random numbers: Philox 4x32-10, after J. K. Salmon, M. A. Moraes, R. O. Dror & D. E. Shaw, "Parallel random numbers: as
+//! easy as 1, 2, 3", SC11 (2011), doi:10.1145/2063384.2063405.
 //!
-//! A random number is a function of a seed, a purpose, a step and a cell or particle: it is the same on any number of threads, ranks
-//! and devices and after a restart, and needs no state. Four words of 32 bits come at once, a *block*; [`uniforms`] and
-//! [`normals`] make two numbers of it. All of it is `#[device]`, with the bits of the CPU on every device.
+//! A random number is a function of a seed, a purpose, a step and a cell or particle. It is the same on any number of threads, ranks and
+//! devices and after a restart, and needs no state. Each call gives a *block* of four 32-bit words, from which [`uniforms`] and [`normals`]
+//! make two numbers. All functions are `#[device]` and give the same bits on every device.
 use crate::math::{cos, ln, sin};
 use crate::{Place, Real, device};
 use std::fmt;
 
-/// A stream of random numbers: what [`Purposes::register`] gives for a name. A member of the parameters of a `#[device]` function.
+/// Identifies a stream of random numbers. [`Purposes::register`] returns it; it is passed to `#[device]` functions in their parameters.
 #[device]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// The user's choice: another seed, other numbers.
+    /// Seed chosen by the user.
     pub seed: u32,
-    /// Number of the purpose, below 65536; no two users of a run have the same.
+    /// Number of the purpose, below 65536; unique within a run.
     pub purpose: u32,
-    /// Step of the level (or whatever the user counts).
+    /// Step of the level, or any other counter.
     pub step: u32,
 }
 
 impl Stream {
-    /// The stream at a step, of which the lower 32 bits count.
+    /// Returns the stream at a step; only its lower 32 bits are used.
     #[must_use]
     pub const fn at_step(self, step: u64) -> Self {
         Self {
@@ -31,7 +31,7 @@ impl Stream {
     }
 }
 
-/// Philox 4x32 with ten rounds: four random words for a counter and a key. It is one-to-one in the counter for each key.
+/// Computes Philox 4x32 with ten rounds: four random words from a counter and a key. It is a bijection of the counter for each key.
 #[device]
 pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let (mut c, mut k) = (counter, key);
@@ -52,7 +52,7 @@ pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     c
 }
 
-/// Block `n` (0 to 255) of the random words of a cell: by its level, its index on the level and the stream's seed, purpose and step.
+/// Returns block `n` (0 to 255) of random words of a cell. It depends on level, index on the level, seed, purpose and step.
 #[device]
 pub fn in_cell<R: Real>(stream: &Stream, at: &Place<R>, n: u32) -> [u32; 4] {
     let [i, j, k] = at.index;
@@ -63,7 +63,7 @@ pub fn in_cell<R: Real>(stream: &Stream, at: &Place<R>, n: u32) -> [u32; 4] {
     )
 }
 
-/// Block `n` (0 to 255) of the random words of a particle, a wave or whatever has a number of its own.
+/// Returns block `n` (0 to 255) of random words of a particle, wave or other object with a number.
 #[device]
 pub fn of_id(stream: &Stream, id: u64, n: u32) -> [u32; 4] {
     // no cell has level 255
@@ -73,7 +73,7 @@ pub fn of_id(stream: &Stream, id: u64, n: u32) -> [u32; 4] {
     )
 }
 
-/// The middle of one of 2^52 (in single precision 2^23) equal parts of the interval from 0 to 1.
+/// Returns the centre of one of 2^52 (single precision: 2^23) equal parts of the interval from 0 to 1.
 #[device]
 fn open_unit<R: Real>(high: u32, low: u32) -> R {
     let bits = (high as u64) << 32 | low as u64;
@@ -81,7 +81,7 @@ fn open_unit<R: Real>(high: u32, low: u32) -> R {
     R::from_f64(((bits >> unused) as f64 + 0.5f64) * R::EPSILON.to_f64())
 }
 
-/// Two numbers, each uniform between 0 and 1 without the ends.
+/// Returns two numbers, uniform in the open interval from 0 to 1.
 #[device]
 pub fn uniforms<R: Real>(block: [u32; 4]) -> [R; 2] {
     [
@@ -90,7 +90,7 @@ pub fn uniforms<R: Real>(block: [u32; 4]) -> [R; 2] {
     ]
 }
 
-/// Two independent normal deviates of mean 0 and variance 1, at most 8.6 (in single precision 5.8) in size.
+/// Returns two independent normal deviates with mean 0 and variance 1. Their size is at most 8.6 (single precision: 5.8).
 ///
 /// After G. E. P. Box & M. E. Muller, Ann. Math. Statist. 29, 610 (1958), doi:10.1214/aoms/1177706645.
 #[device]
@@ -101,13 +101,13 @@ pub fn normals<R: Real>(block: [u32; 4]) -> [R; 2] {
     [radius * cos(angle), radius * sin(angle)]
 }
 
-/// The purposes for which a run draws random numbers: no two share a stream.
+/// Registers the purposes for which a run draws random numbers, so that no two share a stream.
 #[derive(Clone, Debug, Default)]
 pub struct Purposes {
     taken: Vec<(u32, String)>,
 }
 
-/// Two purposes that would draw the same numbers.
+/// Error: two purposes would draw the same numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedPurpose {
     name: String,
@@ -120,7 +120,7 @@ impl fmt::Display for SharedPurpose {
         if name == other {
             write!(
                 f,
-                "the purpose \"{name}\" draws random numbers already; give each of its users a name of its own"
+                "the purpose \"{name}\" draws random numbers already; give each use a name of its own"
             )
         } else {
             write!(
@@ -134,10 +134,10 @@ impl fmt::Display for SharedPurpose {
 impl std::error::Error for SharedPurpose {}
 
 impl Purposes {
-    /// Registers a purpose, of which the number is a hash of the name, whatever else is registered, and gives its stream.
+    /// Registers a purpose and returns its stream. Its number is a hash of the name, independent of other purposes.
     ///
     /// # Errors
-    /// The purpose is registered already, or another one that has the same number (1 in 65536).
+    /// The purpose is already registered, or another one has the same number (probability 1 in 65536).
     pub fn register(&mut self, name: &str, seed: u32) -> Result<Stream, SharedPurpose> {
         // FNV-1a, both halves
         let hash = name.bytes().fold(0x811c_9dc5u32, |h, b| {
@@ -156,7 +156,7 @@ impl Purposes {
         })
     }
 
-    /// The names, in the order of registration.
+    /// Iterates over the names in the order of registration.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.taken.iter().map(|(_, name)| name.as_str())
     }

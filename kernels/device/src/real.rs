@@ -1,11 +1,11 @@
-//! Scalar floating numbers: `f32` and `f64`.
+//! Scalar floating-point numbers: `f32` and `f64`.
 use crate::cell_state::CellState;
 use crate::lane::{Lane, Num, scalar_comparison};
 use crate::parameter::Parameter;
 use std::fmt::{Debug, Display, LowerExp};
 use std::ops::Rem;
 
-/// A scalar floating number, with the operations of which each has one defined result on CPU and GPU.
+/// A scalar floating-point number. Each operation has a single defined result on CPU and GPU.
 pub trait Real:
     Lane<Mask = bool>
     + PartialOrd
@@ -25,42 +25,42 @@ pub trait Real:
     const MIN_POSITIVE: Self;
     /// Positive infinity.
     const INFINITY: Self;
-    /// A quiet NaN; its sign and payload mean nothing.
+    /// A quiet NaN; sign and payload are unspecified.
     const NAN: Self;
-    /// The number nearest to π.
+    /// Number nearest to π.
     const PI: Self;
-    /// The number nearest to `x`.
+    /// Returns the number nearest to `x`.
     #[inline(always)]
     fn from_f64(x: f64) -> Self {
         Self::lit(x)
     }
-    /// The number nearest to `x`.
+    /// Returns the number nearest to `x`.
     fn from_i32(x: i32) -> Self;
-    /// The number nearest to `x`.
+    /// Returns the number nearest to `x`.
     fn from_u32(x: u32) -> Self;
-    /// The number nearest to `x`.
+    /// Returns the number nearest to `x`.
     fn from_usize(x: usize) -> Self;
-    /// The same number in double precision.
+    /// Converts to double precision.
     fn to_f64(self) -> f64;
-    /// Truncated towards zero and saturated; 0 for NaN.
+    /// Truncates towards zero and saturates; NaN gives 0.
     fn to_i32(self) -> i32;
-    /// `self * a + b` with one rounding.
+    /// Computes `self * a + b` with one rounding.
     fn mul_add(self, a: Self, b: Self) -> Self;
-    /// Largest integral number not above.
+    /// Returns the largest integral number not above.
     fn floor(self) -> Self;
-    /// Smallest integral number not below.
+    /// Returns the smallest integral number not below.
     fn ceil(self) -> Self;
-    /// The integral part.
+    /// Returns the integral part.
     fn trunc(self) -> Self;
-    /// Neither infinite nor NaN?
+    /// Returns `true` if the number is neither infinite nor NaN.
     fn is_finite(self) -> bool;
-    /// `(m, e)` with `self = m * 2^e` and `0.5 <= |m| < 1`; 0, infinities and NaN give themselves and 0.
+    /// Returns `(m, e)` with `self = m * 2^e` and `0.5 <= |m| < 1`; 0, infinities and NaN return themselves and 0.
     fn frexp(self) -> (Self, i32);
-    /// `self * 2^n`, exact unless the result overflows (infinity) or is denormal (rounded).
+    /// Returns `self * 2^n`, exact unless the result overflows (infinity) or is denormal (rounded).
     fn ldexp(self, n: i32) -> Self;
-    /// The bit pattern, zero-extended.
+    /// Returns the bit pattern, zero-extended.
     fn bits(self) -> u64;
-    /// The number of a bit pattern, of which `f32` takes the lower half.
+    /// Returns the number with this bit pattern; `f32` uses the lower half.
     fn from_bits64(b: u64) -> Self;
 }
 
@@ -68,11 +68,11 @@ pub trait Real:
 pub trait Bits {
     /// Unsigned integer of the same size.
     type Bits;
-    /// The bit pattern.
+    /// Returns the bit pattern.
     fn to_bits(self) -> Self::Bits;
 }
 
-/// The operations that the standard library has under the same name.
+/// Operations that the standard library has under the same name.
 macro_rules! forwarded {
     ($t:ident) => {
         #[inline(always)]
@@ -122,7 +122,7 @@ macro_rules! forwarded {
     };
 }
 
-/// `frexp` and `ldexp`, written out since neither the standard library nor every libm has them with one result.
+/// Implements `frexp` and `ldexp`, which the standard library lacks and which differ between libms.
 macro_rules! scaling {
     ($t:ident, $u:ty, $mantissa:expr, $bias:expr, $exponents:expr) => {
         #[inline(always)]
@@ -144,7 +144,7 @@ macro_rules! scaling {
         fn ldexp(self, n: i32) -> Self {
             let (mut x, mut n) = (self, n);
             let big = $t::from_bits(((2 * $bias) as $u) << $mantissa);
-            // 2^(1 - bias) * 2^mantissa: no step but the last one rounds
+            // 2^(1 - bias) * 2^mantissa: only the last step rounds
             let tiny = $t::from_bits(((1 + $mantissa) as $u) << $mantissa);
             if n > $bias {
                 x *= big;

@@ -1,4 +1,4 @@
-// The states around a cell, in a block `[component][N][N][N]`.
+// States around a cell, in a block `[component][N][N][N]`.
 template<class R, class S = R, int REACH = 1> struct Stencil {
   const R* cell;
   RS_MEMBER S at(int i, int j, int k) const {

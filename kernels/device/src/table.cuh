@@ -1,4 +1,4 @@
-// Values that a run keeps on the device.
+// A table of values in device memory.
 template<class R> struct Table {
   const R* values;
   rs::i64 length;

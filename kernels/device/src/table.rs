@@ -1,20 +1,20 @@
-//! Tables among the parameters of functions.
+//! Tables in the parameters of functions.
 use crate::{Generic, Item, Kind, Parameter, Precise, Real, TextPiece, device};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Values that a `#[device]` function looks up by `table.at(n)` or [`interpolate`]s: a member of its structure of parameters. Clones share them; a
-/// device gets them once, and again when another table takes their place.
+/// Table of values for `#[device]` functions, read with `table.at(n)` or [`interpolate`]. It is a member of a parameter structure. Clones
+/// share the values; a device receives them once, and again if another table replaces them.
 #[derive(Clone, Debug)]
 pub struct Table<R> {
     values: Arc<[f64]>,
-    /// Where they stand on the device of a launch.
+    /// Address on the launch's device.
     address: u64,
     precision: PhantomData<R>,
 }
 
 impl Table<f64> {
-    /// A table of these values.
+    /// Creates a table of these values.
     #[must_use]
     pub fn new(values: impl Into<Arc<[f64]>>) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl Table<f64> {
 }
 
 impl<R> Table<R> {
-    /// How many values it has.
+    /// Returns the number of values.
     #[inline(always)]
     #[must_use]
     #[expect(
@@ -39,10 +39,10 @@ impl<R> Table<R> {
 }
 
 impl<R: Real> Table<R> {
-    /// Value `n`, from 0.
+    /// Returns value `n`, from 0.
     ///
     /// # Panics
-    /// If there are not as many (a device reads what stands there).
+    /// If `n` is out of range; on a device the result is undefined.
     #[inline(always)]
     #[must_use]
     pub fn at<I: TryInto<usize>>(&self, n: I) -> R {
@@ -73,7 +73,7 @@ impl<R: Sync> Parameter for Table<R> {
     }
 }
 
-/// The device's side of [`Table`].
+/// CUDA counterpart of [`Table`].
 #[allow(
     non_upper_case_globals,
     reason = "the companion of a structure has its name"
@@ -90,8 +90,8 @@ pub const Table: &Item = &Item {
     body: &[TextPiece::Text(include_str!("table.cuh"))],
 };
 
-/// The number at `x` in a table of numbers `ys` at places `xs`, which ascend: linear between two places, the first or last number
-/// beyond them. Both tables have as many values, two or more.
+/// Interpolates linearly in a table of values `ys` at ascending positions `xs`. Outside the range it returns the first or last value. Both
+/// tables have the same number of values, at least two.
 #[device]
 pub fn interpolate<R: Real>(xs: &Table<R>, ys: &Table<R>, x: R) -> R {
     let (mut low, mut high) = (0, xs.len() - 1);

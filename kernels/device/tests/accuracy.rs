@@ -1,4 +1,4 @@
-//! The stated error bounds of `math`, held against a reference of 100 bits, and the special values.
+//! Checks the stated error bounds of `math` against a reference of 100 bits, and special values.
 mod numbers;
 mod reference;
 
@@ -11,7 +11,7 @@ const INPUTS: usize = 30_000;
 /// A function in double and in single precision.
 type Both = (fn(f64) -> f64, fn(f32) -> f32);
 
-/// The largest error of `f` in both precisions on inputs drawn from `draw` must stay below the bounds.
+/// Checks that the largest error of `f` in both precisions on inputs from `draw` stays below the bounds.
 fn check(
     name: &str,
     bound: f64,

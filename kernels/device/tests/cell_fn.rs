@@ -1,4 +1,4 @@
-//! The companions of functions of a cell are launchable: `CellFn` on the CPU and as CUDA text.
+//! Checks that cell functions can be launched: `CellFn` on the CPU and as CUDA text.
 use nestar_device::{
     CellFn, CellInputs, CellState, Face, FaceFn, FaceStencil, Parameter, Place, Precise, Real,
     Stencil, Table, device, interpolate, program,
@@ -35,7 +35,7 @@ struct Cooling<R> {
     steps: i32,
 }
 
-/// A species behind the gas.
+/// A species in addition to the gas.
 #[device]
 #[derive(Clone, Copy)]
 struct Reacting<R: Real> {
@@ -52,13 +52,13 @@ fn cool<R: Real>(u: Reacting<R>, at: &Place<R>, p: &Cooling<R>) -> Reacting<R> {
     v
 }
 
-/// Of two fields.
+/// A function of two fields.
 #[device]
 fn hot<R: Real>(u: (Gas<R>, [R; 2]), at: &Place<R>, threshold: R) -> bool {
     u.0.density * u.1[1] > threshold * at.centre[2]
 }
 
-// this is none; that it compiles is the test
+// not a cell function; the test is that it compiles
 #[device]
 #[expect(
     dead_code,
@@ -72,25 +72,25 @@ fn scaled<R: Real, const N: usize>(x: [R; N], by: R) -> [R; N] {
     y
 }
 
-/// Of the place alone.
+/// A function of the place only.
 #[device]
 fn beyond<R: Real>(at: &Place<R>, x: R) -> bool {
     at.centre[0] > x
 }
 
-/// Values around the middle of a patch, linear in the place.
+/// A stencil around the middle of a patch, linear in the place.
 #[device]
 fn bend<R: Real>(u: &Stencil<R>, other: [R; 2], at: &Place<R>, rate: R) -> R {
     u.at(1, 0, 0) + 10.0 * u.at(0, -1, 0) + rate * other[1] * at.dt
 }
 
-/// Momenta two cells away.
+/// Reads momenta two cells away.
 #[device]
 fn far<R: Real>(u: &Stencil<R, Gas<R>, 2>) -> R {
     u.at(0, 0, 2).momentum[0] - u.at(-2, 0, 0).momentum[1]
 }
 
-/// What flows through a face, by a table.
+/// Flux through a face, from a table.
 #[device]
 struct Flow<R> {
     rates: Table<R>,
@@ -130,7 +130,7 @@ fn functions_read_beside_a_face_and_in_tables() {
     );
 }
 
-/// A cell whose fields have the values `[field][component]`, amid the block `around`.
+/// A cell whose fields have the values `[field][component]`, inside the block `around`.
 struct At<'a, R>(&'a [&'a [f64]], &'a [R]);
 
 impl<R: Real> CellInputs<R> for At<'_, R> {
@@ -154,7 +154,7 @@ impl<R: Real> CellInputs<R> for At<'_, R> {
     }
 }
 
-/// The result of a function in a cell where the fields have the values `[field][component]`.
+/// Returns the result of a function in a cell with the values `[field][component]`.
 fn call<M: CellFn, R: Real>(values: &[&[f64]], parameters: &M::Parameters) -> M::Result<R> {
     M::call(&At(values, &[]), &parameters.precise::<R>())
 }
@@ -163,7 +163,7 @@ fn call<M: CellFn, R: Real>(values: &[&[f64]], parameters: &M::Parameters) -> M:
 fn functions_read_around_a_cell() {
     let block = |n: usize, count: usize| -> Vec<f64> { (0..n * count).map(|i| i as f64).collect() };
     let one = block(1000, 1);
-    // the first cell stands one layer from each side
+    // the first cell is one layer from each side
     let first = 111.0;
     let bent = bend::call::<f64>(&At(&[&[], &[7.0, 4.0]], &one), &[3.0]);
     assert_eq!(bent, first + 1.0 + 10.0 * (first - 10.0) + 3.0 * 4.0 * 0.5);
@@ -215,7 +215,7 @@ fn the_item_of_a_function_is_its_text() {
     );
 }
 
-/// Used by their text alone, which is no dead code.
+/// Used by its text only, which is not dead code.
 #[device]
 struct ByName<R> {
     value: R,

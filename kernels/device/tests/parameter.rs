@@ -1,4 +1,4 @@
-//! Structures go to kernels as the C++ compiler lays them out, and to the precision of a field.
+//! Structures are passed to kernels in the layout of the C++ compiler, and converted to the precision of a field.
 use nestar_device::{Address, Number, Parameter, Precise, device, program};
 use std::process::Command;
 
@@ -27,7 +27,7 @@ struct Outer<R> {
 #[derive(Clone, Copy)]
 struct Empty {}
 
-/// Values of which every member is another.
+/// Returns a structure whose members have different values.
 fn outer() -> Outer<f64> {
     let inner = |n: f64| Inner {
         flag: n > 1.0,
@@ -51,7 +51,7 @@ fn bytes<T: Parameter>(value: &T) -> Vec<u8> {
     bytes
 }
 
-/// Reads every member where C++ finds it; the status says which is wrong.
+/// Reads every member at its C++ offset; the status tells which is wrong.
 const READ: &str = "
 template<class R> static int wrong(const unsigned char* bytes) {
   const ::parameter::Outer<R>& o = *(const ::parameter::Outer<R>*)bytes;

@@ -1,5 +1,5 @@
-//! Random numbers by counter: known answers, moments, and streams that never meet. That the text for devices gives the same bits is
-//! shown in `host_text.rs`.
+//! Counter-based random numbers: known answers, moments, and streams that do not overlap. `host_text.rs` checks that the text for devices
+//! gives the same bits.
 #[path = "cases/random.rs"]
 mod draws;
 

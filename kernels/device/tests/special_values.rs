@@ -208,7 +208,7 @@ fn special_powers_are_those_of_c() {
             }
         }
     }
-    // exact squares of what a physicist squares
+    // squares that are common in physics are exact
     exactly(math::pow(0.1, 2.0), 0.1 * 0.1);
     exactly(math::pow(-3.0, 2.0), 9.0);
     exactly(math::pow(-2.0, -3.0), -0.125);

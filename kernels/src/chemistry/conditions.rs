@@ -1,23 +1,23 @@
-//! What the equations of a network are evaluated with.
+//! Input of the network's equations.
 use super::network::Network;
 use super::species::{Abundances, HEI, HEII, HI, temperature};
 use super::table::TablePosition;
 use crate::cooling::laws::DUST_MAX_TEMPERATURE;
 use nestar_device::{Real, device};
 
-/// What is particular to a cell.
+/// Conditions in a cell.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct CellConditions<R> {
     /// Hydrogen nuclei per cm^3.
     pub density: R,
-    /// Heating in kelvin per Myr and hydrogen nucleus, beside that of photo-ionisation and dust.
+    /// Heating in kelvin per Myr and hydrogen nucleus, without photo-ionisation and dust.
     pub heating: R,
-    /// Further heating by dust, of gas colder than [`DUST_MAX_TEMPERATURE`].
+    /// Additional dust heating of gas colder than [`DUST_MAX_TEMPERATURE`].
     pub dust: R,
 }
 
-/// The cell with all of its heating at the temperature of a state.
+/// Returns the conditions with dust heating included if the state is cold enough.
 #[device]
 pub fn with_dust_heating<R: Real, const S: usize>(
     cell: &CellConditions<R>,
@@ -30,7 +30,7 @@ pub fn with_dust_heating<R: Real, const S: usize>(
     warm
 }
 
-/// Heating of a state by photo-ionisation and what else the cell has, kelvin per Myr and hydrogen nucleus.
+/// Returns the heating of a state by photo-ionisation and by the cell's other sources, kelvin per Myr and hydrogen nucleus.
 #[device]
 pub fn heating_rate<R: Real>(p: &Network<R>, cell: &CellConditions<R>, s: &Abundances<R>) -> R {
     let mut heat = cell.heating + p.photo[0] * p.photo_heat[0] * s.y[HI];
@@ -38,14 +38,14 @@ pub fn heating_rate<R: Real>(p: &Network<R>, cell: &CellConditions<R>, s: &Abund
     heat + p.photo[2] * p.photo_heat[2] * s.y[HEII]
 }
 
-/// What rates depend on.
+/// Variables that rates depend on.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs<R> {
-    /// Abundances of all species, electrons and, not used here, the temperature.
+    /// Abundances of all species, the electrons, and the temperature (not used here).
     pub v: [R; 13],
     /// Hydrogen nuclei per cm^3.
     pub density: R,
-    /// Where the temperature lies in the table.
+    /// Position of the temperature in the rate table.
     pub table_position: TablePosition<R>,
 }

@@ -1,4 +1,4 @@
-//! Heating and cooling: what is added to the derivative of the energy.
+//! Heating and cooling terms of the energy equation.
 use super::conditions::Inputs;
 use super::network::Network;
 use super::rates::{
@@ -10,11 +10,11 @@ use super::table::interpolate_column;
 use super::terms::{add, add_one, pair};
 use nestar_device::{Real, device};
 
-/// Sums of line cooling below this, in kelvin per Myr, are taken as this: their squares stay normal numbers.
+/// Lower limit for sums of line cooling, in kelvin per Myr, so that their squares remain normal numbers.
 #[device]
 const LEAST_COOLING: f64 = 1e-15;
 
-/// Cooling by H, He and their ions with electrons.
+/// Adds cooling by H, He and their ions with electrons.
 #[device]
 pub fn atomic_cooling<R: Real, const N: usize, const J: usize>(
     p: &Network<R>,
@@ -34,7 +34,7 @@ pub fn atomic_cooling<R: Real, const N: usize, const J: usize>(
     add::<R, N, J>(f, d, N - 1, -1.0, &term);
 }
 
-/// Heat of photo-ionisation, and Compton cooling at temperature `t`.
+/// Adds heat of photo-ionisation, and Compton cooling at temperature `t`.
 #[device]
 pub fn radiation_heat<R: Real, const N: usize, const J: usize>(
     p: &Network<R>,
@@ -54,7 +54,7 @@ pub fn radiation_heat<R: Real, const N: usize, const J: usize>(
     }
 }
 
-/// Low-density cooling of a molecule by collisions: its sum over partners, per kelvin.
+/// Low-density collisional cooling of a molecule: its sum over partners, per kelvin.
 #[device]
 #[derive(Clone, Copy)]
 struct Low<R> {
@@ -62,10 +62,10 @@ struct Low<R> {
     by_t: R,
 }
 
-/// Adds to a row the lines of a molecule: `L = low lte / (low + lte)` (Hollenbach & McKee 1979); the derivative by the molecule and the
-/// temperature, and the factor of those of `low`.
+/// Adds the line cooling of a molecule to a row: `L = low lte / (low + lte)` (Hollenbach & McKee 1979). Also adds its derivatives with
+/// respect to molecule and temperature, and returns the factor of the derivatives of `low`.
 #[device]
-fn lines<R: Real, const N: usize, const J: usize>(
+fn add_lines<R: Real, const N: usize, const J: usize>(
     low: &Low<R>,
     lte: R,
     lte_by_t: R,
@@ -87,7 +87,7 @@ fn lines<R: Real, const N: usize, const J: usize>(
     share * share * abundance
 }
 
-/// Cooling by lines of H2, and in networks with deuterium of HD.
+/// Adds line cooling by H2, and by HD in networks with deuterium.
 #[device]
 pub fn molecular_cooling<R: Real, const N: usize, const J: usize>(
     p: &Network<R>,
@@ -106,7 +106,7 @@ pub fn molecular_cooling<R: Real, const N: usize, const J: usize>(
         others = partners(p, x, &mut low);
     }
     let (lte, lte_slope) = interpolate_column(&p.rates, &x.table_position, H2_LTE);
-    let factor = lines::<R, N, J>(&low, lte, lte_slope, H2, x.v[H2], f, d);
+    let factor = add_lines::<R, N, J>(&low, lte, lte_slope, H2, x.v[H2], f, d);
     if J == 1 {
         d[N - 1][HI] -= factor * n * by_h;
         d[N - 1][HEI] -= factor * n * others[0];
@@ -121,14 +121,14 @@ pub fn molecular_cooling<R: Real, const N: usize, const J: usize>(
             by_t: slope * n * x.v[HI],
         };
         let (lte, lte_slope) = interpolate_column(&p.rates, &x.table_position, HD_LTE);
-        let factor = lines::<R, N, J>(&low, lte, lte_slope, HD, x.v[HD], f, d);
+        let factor = add_lines::<R, N, J>(&low, lte, lte_slope, HD, x.v[HD], f, d);
         if J == 1 {
             d[N - 1][HI] -= factor * n * by_h;
         }
     }
 }
 
-/// Adds excitation of H2 by He, H2, H+ and electrons; gives its coefficients.
+/// Adds excitation of H2 by He, H2, H+ and electrons; returns the coefficients.
 #[device]
 fn partners<R: Real>(p: &Network<R>, x: &Inputs<R>, low: &mut Low<R>) -> [R; 4] {
     let (by_he, he_slope) = interpolate_column(&p.rates, &x.table_position, H2_BY_HE);

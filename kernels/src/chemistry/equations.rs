@@ -1,4 +1,4 @@
-//! The equations of a network: derivatives by time, and by the unknowns (the Jacobian).
+//! Equations of a network: time derivatives and their Jacobian.
 use super::conditions::{CellConditions, Inputs};
 use super::energy::{atomic_cooling, molecular_cooling, radiation_heat};
 use super::network::Network;
@@ -10,8 +10,8 @@ use super::species::{
 use super::table::table_position;
 use nestar_device::{Real, device};
 
-/// Derivatives `f` by time of the `S` solved species and the energy, and if `J` is 1 their derivatives `j` by these `N = S + 1`
-/// unknowns. Where the gas is `held` at the floor, it keeps its energy.
+/// Computes the time derivatives `f` of the `S` solved species and the energy. If `J` is 1, also computes the Jacobian `j` with respect to
+/// these `N = S + 1` unknowns. Gas that is `held` at the floor keeps its energy.
 #[device]
 pub fn derivatives<R: Real, const S: usize, const N: usize, const J: usize>(
     p: &Network<R>,
@@ -58,7 +58,8 @@ pub fn derivatives<R: Real, const S: usize, const N: usize, const J: usize>(
     }
 }
 
-/// Derivatives by the unknowns from those by all variables: H, He, D, the electrons and the temperature follow the unknowns.
+/// Computes the Jacobian from the derivatives with respect to all variables. H, He, D, the electrons and the temperature depend on the
+/// unknowns.
 #[device]
 fn by_unknowns<R: Real, const S: usize, const N: usize>(
     d: &[[R; 13]; N],

@@ -1,4 +1,4 @@
-//! Ionisation in equilibrium.
+//! Ionisation equilibrium.
 use super::conditions::CellConditions;
 use super::network::Network;
 use super::rates::{K1, K2, K3, K4, K5, K6};
@@ -8,11 +8,11 @@ use super::species::{
 use super::table::{interpolate_column, table_position};
 use nestar_device::{Real, device};
 
-/// Halvings of the range of electrons.
+/// Number of bisections of the electron abundance.
 #[device]
 const HALVINGS: usize = 64;
 
-/// Ionisation of atoms with so many electrons and a thermal energy per hydrogen nucleus.
+/// Returns the ionisation of atoms for a given electron abundance and thermal energy per hydrogen nucleus.
 #[device]
 fn with_electrons<R: Real, const S: usize>(
     p: &Network<R>,
@@ -52,9 +52,10 @@ fn with_electrons<R: Real, const S: usize>(
     s
 }
 
-/// Atoms and ions in equilibrium of ionisation by electrons and photons with recombination, without molecules, at a density and a
-/// thermal energy (kelvin per hydrogen nucleus); the electrons' number, on which the temperature and the photo-ionisation depend, by
-/// bisection, as more of them always make for a lower charge.
+/// Computes the equilibrium of collisional ionisation, photo-ionisation and recombination, without molecules, at a density and thermal
+/// energy (kelvin per hydrogen nucleus).
+///
+/// The electron abundance is found by bisection, because a larger one always gives a lower charge.
 #[device]
 pub fn equilibrium<R: Real, const S: usize>(
     p: &Network<R>,

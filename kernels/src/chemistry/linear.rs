@@ -1,7 +1,7 @@
-//! Small dense systems without pivoting: what a Rosenbrock method solves is dominated by its diagonal.
+//! Solves small dense systems without pivoting, because the matrices of a Rosenbrock method are diagonally dominant.
 use nestar_device::{Real, device};
 
-/// Factors `a` in place; the diagonal keeps its inverse.
+/// Computes the LU factors of `a` in place; the diagonal holds its inverse.
 #[device]
 pub fn factor<R: Real, const N: usize>(a: &mut [[R; N]; N]) {
     for k in 0..N {

@@ -1,11 +1,12 @@
-//! Primordial chemistry: non-equilibrium networks of 6, 9 or 12 species with their heating and cooling, in one cell.
+//! Primordial chemistry: non-equilibrium networks of 6, 9 or 12 species with heating and cooling, in one cell.
 //!
-//! Units are chosen so that single precision holds all numbers: time in Myr, density in hydrogen nuclei per cm^3, abundances per hydrogen
-//! nucleus, thermal energy per hydrogen nucleus in kelvin. Rates come from tables made on the host ([`rates`], [`Lookup`]); a
-//! Rosenbrock method with an analytic Jacobian goes through a step in sub-steps of its own ([`advance`]). Nothing but + - * / and
-//! comparisons happens in a cell, so that all devices give the same bits.
+//! Units are chosen such that all numbers fit into single precision: time in Myr, density in hydrogen nuclei per cm^3, abundances per
+//! hydrogen nucleus, thermal energy per hydrogen nucleus in kelvin. Rates come from tables made on the host ([`rates`], [`RateTable`]). A
+//! Rosenbrock method with an analytic Jacobian sub-cycles each cell ([`advance`]). Cells use only + - * / and comparisons, so that all
+//! devices give the same bits.
 //!
-//! A sixth, ninth or twelfth species is what the network solves in addition: H, H+, He, He+, He++ and electrons; H-, H2, H2+; D, D+, HD.
+//! The networks solve for H, H+, He, He+, He++ and electrons (6 species), in addition for H-, H2, H2+ (9 species), and for D, D+, HD (12
+//! species).
 mod conditions;
 mod energy;
 mod equations;

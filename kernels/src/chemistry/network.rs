@@ -1,17 +1,17 @@
-//! What a network is given: rates, elements, radiation, tolerances.
+//! Parameters of a network: rates, elements, radiation, tolerances.
 use super::rates::{H2Cooling, KELVIN_PER_EV, MYR, RateChoices, columns};
 use super::table::RateTable;
 use nestar_device::{Table, device};
 
-/// A network and its uniform surroundings, the same in all cells of a run.
+/// A network and its uniform environment, the same in all cells of a run.
 #[device]
 #[derive(Clone, Debug)]
 pub struct Network<R> {
-    /// The rates: [`Lookup`].
+    /// Rates, see [`RateTable`](super::RateTable).
     pub rates: Table<R>,
     /// Columns of the table.
     pub columns: usize,
-    /// Whether lines of H2 are excited by He, H2, H+ and electrons too.
+    /// `true` if He, H2, H+ and electrons also excite lines of H2.
     pub all_partners: bool,
     /// Helium nuclei per hydrogen nucleus.
     pub helium: R,
@@ -27,27 +27,27 @@ pub struct Network<R> {
     pub background: R,
     /// Lowest temperature, kelvin, above 0.
     pub floor: R,
-    /// Relative error of a sub-step.
+    /// Relative error tolerance of a sub-step.
     pub relative: R,
     /// Abundance below which errors do not matter.
     pub absolute: R,
 }
 
-/// Uniform radiation.
+/// Uniform radiation background.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Background {
-    /// Per second: photo-ionisation of H, He, He+, photo-detachment of H-, photo-dissociation of H2, H2+.
+    /// Rates per second: photo-ionisation of H, He, He+, photo-detachment of H-, photo-dissociation of H2, H2+.
     pub photo: [f64; 6],
-    /// Electronvolts of heat by a photo-ionisation of H, He, He+.
+    /// Heat in electronvolts of a photo-ionisation of H, He, He+.
     pub heat_ev: [f64; 3],
-    /// Redshift of the microwave background, for Compton cooling; none without.
+    /// Redshift of the microwave background for Compton cooling; `None` for no Compton cooling.
     pub redshift: Option<f64>,
 }
 
-/// Tolerances and the floor.
+/// Error tolerances and the temperature floor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerances {
-    /// Relative error of a sub-step.
+    /// Relative error tolerance of a sub-step.
     pub relative: f64,
     /// Abundance per hydrogen nucleus below which errors do not matter.
     pub absolute: f64,
@@ -66,7 +66,7 @@ impl Default for Tolerances {
 }
 
 impl Network<f64> {
-    /// A network of 6, 9 or 12 species with so many nuclei of helium and deuterium per hydrogen nucleus.
+    /// Creates a network of 6, 9 or 12 species with these numbers of helium and deuterium nuclei per hydrogen nucleus.
     #[must_use]
     pub fn new(
         species: usize,

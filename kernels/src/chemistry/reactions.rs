@@ -1,4 +1,4 @@
-//! The reactions: what each adds to the derivatives of the species.
+//! Reactions: their contributions to the derivatives of the species.
 use super::conditions::Inputs;
 use super::network::Network;
 use super::rates::{
@@ -17,7 +17,7 @@ const K10: f64 = 6.0e-10 * 3.155_76e13;
 #[device]
 const BOND: f64 = 51_988.24;
 
-/// Reactions 1 to 6.
+/// Adds reactions 1 to 6.
 #[device]
 pub fn atoms<R: Real, const N: usize, const J: usize>(
     p: &Network<R>,
@@ -41,7 +41,7 @@ pub fn atoms<R: Real, const N: usize, const J: usize>(
     add::<R, N, J>(f, d, HEII, 1.0, &term);
 }
 
-/// Photo-ionisation of H, He and He+.
+/// Adds photo-ionisation of H, He and He+.
 #[device]
 pub fn photons<R: Real, const N: usize, const J: usize>(
     p: &Network<R>,
@@ -55,7 +55,7 @@ pub fn photons<R: Real, const N: usize, const J: usize>(
     add_one::<R, N, J>(f, d, HEIII, p.photo[2], (HEII, x.v[HEII]));
 }
 
-/// Reactions 7 to 22 and photons with H-, H2, H2+.
+/// Adds reactions 7 to 22 and photo-reactions of H-, H2, H2+.
 #[device]
 pub fn molecules<R: Real, const N: usize, const J: usize>(
     p: &Network<R>,
@@ -78,7 +78,7 @@ pub fn molecules<R: Real, const N: usize, const J: usize>(
     add_one::<R, N, J>(f, d, HII, p.photo[5], (H2P, x.v[H2P]));
 }
 
-/// Reactions of H-.
+/// Adds the reactions of H-.
 #[device]
 fn negative_ions<R: Real, const N: usize, const J: usize>(
     p: &Network<R>,
@@ -108,7 +108,7 @@ fn negative_ions<R: Real, const N: usize, const J: usize>(
     add::<R, N, J>(f, d, H2, 1.0, &term);
 }
 
-/// Reactions of H2+.
+/// Adds the reactions of H2+.
 #[device]
 fn positive_ions<R: Real, const N: usize, const J: usize>(
     p: &Network<R>,
@@ -131,7 +131,7 @@ fn positive_ions<R: Real, const N: usize, const J: usize>(
     add::<R, N, J>(f, d, H2P, -1.0, &term);
 }
 
-/// Reactions 21 and 22 with the heat that they release: the third body counts as one more factor of the rate.
+/// Adds reactions 21 and 22 with the released heat; the third body is an additional factor of the rate.
 #[device]
 fn three_bodies<R: Real, const N: usize, const J: usize>(
     p: &Network<R>,
@@ -157,7 +157,8 @@ fn three_bodies<R: Real, const N: usize, const J: usize>(
     add::<R, N, J>(f, d, N - 1, R::lit(BOND), &term);
 }
 
-/// Reactions 50 to 56, ionisation and recombination of D as of H (rates 1 and 2), photons with D and HD as with H and H2.
+/// Adds the reactions of deuterium: 50 to 56, ionisation and recombination with the rates of H (1 and 2), and photo-reactions with those of
+/// H and H2.
 #[device]
 pub fn deuterium<R: Real, const N: usize, const J: usize>(
     p: &Network<R>,
@@ -189,7 +190,7 @@ pub fn deuterium<R: Real, const N: usize, const J: usize>(
     add_one::<R, N, J>(f, d, HD, -p.photo[4], (HD, x.v[HD]));
 }
 
-/// D and D+.
+/// Adds ionisation and recombination of D.
 #[device]
 fn charge_of_deuterium<R: Real, const N: usize, const J: usize>(
     p: &Network<R>,

@@ -1,22 +1,22 @@
-//! One step of RODAS3, and its error.
+//! One step of the Rosenbrock method RODAS3, with its error.
 use super::conditions::CellConditions;
 use super::equations::derivatives;
 use super::linear::{factor, solve};
 use super::network::Network;
-use super::species::{Abundances, DI, HEI, HI, moved};
+use super::species::{Abundances, DI, HEI, HI, add_increment};
 use nestar_device::{Real, device};
 
-/// What a step leads to.
+/// Result of a step.
 #[device]
 #[derive(Clone, Copy)]
 pub struct RodasStep<R> {
-    /// The state at its end.
+    /// State at its end.
     pub state: Abundances<R>,
-    /// Error over tolerance: up to 1 is good enough; above everything where a value makes no sense.
+    /// Error over tolerance; at most 1 for an acceptable step, the largest number if a value is invalid.
     pub error: R,
 }
 
-/// `f` with `c1 k1 + c2 k2 + c3 k3` added, solved.
+/// Solves for `f` plus `c1 k1 + c2 k2 + c3 k3`.
 #[device]
 fn stage<R: Real, const N: usize>(
     a: &[[R; N]; N],
@@ -32,8 +32,8 @@ fn stage<R: Real, const N: usize>(
     b
 }
 
-/// A step of length `h` from `s`, where `f` and `j` hold: four stages, two further evaluations, order 3 with an error of order 2, stiffly
-/// accurate and L-stable (Sandu et al. 1997, Atmospheric Environment 31, 3459; gamma = 1/2).
+/// Takes a step of length `h` from `s` with derivatives `f` and Jacobian `j`: four stages, two further evaluations, order 3 with an error
+/// of order 2, stiffly accurate and L-stable (Sandu et al. 1997, Atmospheric Environment 31, 3459; gamma = 1/2).
 #[device]
 pub fn rodas3<R: Real, const S: usize, const N: usize>(
     p: &Network<R>,
@@ -62,26 +62,26 @@ pub fn rodas3<R: Real, const S: usize, const N: usize>(
     for i in 0..N {
         d[i] = 2.0 * k[0][i];
     }
-    let middle = moved::<R, S, N>(s, &d);
+    let middle = add_increment::<R, S, N>(s, &d);
     derivatives::<R, S, N, 0>(p, cell, &middle, held, &mut f2, &mut unused);
     k[2] = stage::<R, N>(&a, &f2, &k, [per_step, -per_step, 0.0]);
     for i in 0..N {
         d[i] += k[2][i];
     }
-    let late = moved::<R, S, N>(s, &d);
+    let late = add_increment::<R, S, N>(s, &d);
     derivatives::<R, S, N, 0>(p, cell, &late, held, &mut f2, &mut unused);
     let third = -(R::lit(8.0 / 3.0)) * per_step;
     let error = stage::<R, N>(&a, &f2, &k, [per_step, -per_step, third]);
     for i in 0..N {
         d[i] += error[i];
     }
-    let state = moved::<R, S, N>(s, &d);
+    let state = add_increment::<R, S, N>(s, &d);
     let error = scaled_error::<R, S, N>(p, s, &state, &error);
     RodasStep { state, error }
 }
 
-/// The largest error over its tolerance: no sum, so no order of summation. A negative energy, an abundance that is negative beyond
-/// the absolute tolerance, or NaN give a number above all.
+/// Returns the largest error over its tolerance; a maximum does not depend on the order. A negative energy, an abundance below minus the
+/// absolute tolerance, or NaN gives the largest number.
 #[device]
 fn scaled_error<R: Real, const S: usize, const N: usize>(
     p: &Network<R>,

@@ -1,7 +1,7 @@
-//! The species, their sums, and how an increment moves all of them.
+//! Species, their sums, and how an increment changes them.
 use nestar_device::{Real, device};
 
-/// Places of the species in [`Abundances`]: first those that networks solve for, 3, 6 or 8 of them, then those that conservation eliminates.
+/// Index of H+ in [`Abundances`]: first the species that networks solve for (3, 6 or 8), then those that conservation laws eliminate.
 #[device]
 pub const HII: usize = 0;
 /// He+.
@@ -34,32 +34,32 @@ pub const HEI: usize = 9;
 /// D.
 #[device]
 pub const DI: usize = 10;
-/// Species that abundances are kept of; electrons follow from charge.
+/// Number of stored abundances; electrons follow from charge conservation.
 #[device]
 pub const SPECIES: usize = 11;
-/// Among what rates depend on: the electrons.
+/// Index of the electrons among the variables of rates.
 #[device]
 pub const ELECTRONS: usize = 11;
-/// Among what rates depend on: the temperature.
+/// Index of the temperature among the variables of rates.
 #[device]
 pub const TEMPERATURE: usize = 12;
-/// What rates depend on: all species, the electrons, the temperature.
+/// Number of variables of rates: all species, the electrons, the temperature.
 #[device]
 pub const VARIABLES: usize = 13;
 
-/// What an increment of a solved species takes from H, He and D and adds to the electrons.
+/// Increment of H per increment of a solved species.
 #[device]
 pub const OF_HI: [f64; 8] = [-1.0, 0.0, 0.0, -1.0, -2.0, -2.0, 0.0, -1.0];
-/// Increment of He.
+/// Increment of He per increment of a solved species.
 #[device]
 pub const OF_HEI: [f64; 8] = [0.0, -1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-/// Increment of D.
+/// Increment of D per increment of a solved species.
 #[device]
 pub const OF_DI: [f64; 8] = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0, -1.0];
-/// Increment of the electrons.
+/// Increment of the electrons per increment of a solved species.
 #[device]
 pub const OF_ELECTRONS: [f64; 8] = [1.0, 1.0, 2.0, -1.0, 0.0, 1.0, 1.0, 0.0];
-/// Increment of the heat capacity per Boltzmann's constant: 3/2 for each particle, 5/2 for each molecule.
+/// Increment of the heat capacity over Boltzmann's constant: 3/2 for each particle, 5/2 for each molecule.
 #[device]
 pub const OF_HEAT_CAPACITY: [f64; 8] = [1.5, 1.5, 3.0, -1.5, -0.5, 0.0, 1.5, -0.5];
 /// Smallest abundance.
@@ -70,13 +70,13 @@ pub const LEAST: f64 = 1e-20;
 #[device]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Abundances<R> {
-    /// In the order of the constants of this module; species that the network lacks are 0.
+    /// Abundances in the order of the constants of this module; species that the network lacks are 0.
     pub y: [R; 11],
     /// Thermal energy in kelvin (over Boltzmann's constant).
     pub energy: R,
 }
 
-/// Electrons per hydrogen nucleus, by charge; at least [`LEAST`].
+/// Returns the electrons per hydrogen nucleus from charge conservation; at least [`LEAST`].
 #[device]
 pub fn electrons<R: Real, const S: usize>(s: &Abundances<R>) -> R {
     let mut sum = s.y[HII] + s.y[HEII] + 2.0 * s.y[HEIII];
@@ -89,7 +89,7 @@ pub fn electrons<R: Real, const S: usize>(s: &Abundances<R>) -> R {
     sum.max(R::lit(LEAST))
 }
 
-/// Heat capacity per hydrogen nucleus and Boltzmann's constant: 3/2 for each atom, ion and electron, 5/2 for each H2 and HD.
+/// Returns the heat capacity per hydrogen nucleus over Boltzmann's constant: 3/2 for each atom, ion and electron, 5/2 for each H2 and HD.
 #[device]
 pub fn heat_capacity<R: Real, const S: usize>(s: &Abundances<R>, electrons: R) -> R {
     let mut single = s.y[HI] + s.y[HII] + s.y[HEI] + s.y[HEII] + s.y[HEIII] + electrons;
@@ -105,13 +105,13 @@ pub fn heat_capacity<R: Real, const S: usize>(s: &Abundances<R>, electrons: R) -
     1.5 * single + 2.5 * double
 }
 
-/// Temperature in kelvin.
+/// Returns the temperature in kelvin.
 #[device]
 pub fn temperature<R: Real, const S: usize>(s: &Abundances<R>) -> R {
     s.energy / heat_capacity::<R, S>(s, electrons::<R, S>(s))
 }
 
-/// Nuclei of hydrogen.
+/// Returns the sum of hydrogen nuclei.
 #[device]
 fn hydrogen<R: Real, const S: usize>(s: &Abundances<R>) -> R {
     let mut sum = s.y[HI] + s.y[HII];
@@ -124,10 +124,10 @@ fn hydrogen<R: Real, const S: usize>(s: &Abundances<R>) -> R {
     sum
 }
 
-/// `s` with increments `d` of the solved species and the energy; H, He and D move by what the others' increments leave, so that
-/// they keep their digits where they are small (1 minus the others would not).
+/// Adds increments `d` of the solved species and the energy to `s`. H, He and D change by the increments that the others imply, which
+/// preserves their digits if they are small (1 minus the others would not).
 #[device]
-pub fn moved<R: Real, const S: usize, const N: usize>(
+pub fn add_increment<R: Real, const S: usize, const N: usize>(
     s: &Abundances<R>,
     d: &[R; N],
 ) -> Abundances<R> {
@@ -149,8 +149,8 @@ pub fn moved<R: Real, const S: usize, const N: usize>(
     v
 }
 
-/// The abundances with none below [`LEAST`], and one factor for each element, so that they sum to 1 hydrogen, `helium` and `deuterium`
-/// nuclei per hydrogen nucleus. Deuterium goes first: HD changes by its factor.
+/// Returns abundances of at least [`LEAST`], scaled by one factor per element to 1 hydrogen, `helium` and `deuterium` nuclei per hydrogen
+/// nucleus. Deuterium is scaled first, including HD.
 #[device]
 pub fn renormalised<R: Real, const S: usize>(
     s: &Abundances<R>,
@@ -177,7 +177,7 @@ pub fn renormalised<R: Real, const S: usize>(
     scale_hydrogen::<R, S>(&v)
 }
 
-/// One factor for the hydrogen outside HD.
+/// Scales the hydrogen outside HD.
 #[device]
 fn scale_hydrogen<R: Real, const S: usize>(s: &Abundances<R>) -> Abundances<R> {
     let mut v = *s;

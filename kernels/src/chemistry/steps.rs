@@ -1,4 +1,4 @@
-//! A cell through a step of its level, in sub-steps of its own.
+//! Advances a cell through a step of its level with adaptive sub-steps.
 use super::conditions::{CellConditions, with_dust_heating};
 use super::equations::derivatives;
 use super::network::Network;
@@ -7,39 +7,39 @@ use super::species::{Abundances, electrons, heat_capacity, renormalised};
 use crate::mesh::subcycle::{CONTINUE, DONE, FAILED};
 use nestar_device::{Real, device};
 
-/// Where a cell stands in the step: handed from call to call. All zeros at the beginning.
+/// Progress of a cell through the step, carried from call to call; all zeros at the beginning.
 #[device]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SubstepClock<R> {
-    /// What is left of the step, Myr.
+    /// Remaining time of the step, Myr.
     pub left: R,
-    /// Length of the next sub-step, Myr; 0 if no call was made yet.
+    /// Length of the next sub-step, Myr; 0 before the first call.
     pub step: R,
-    /// What the floor has added so far, kelvin per hydrogen nucleus.
+    /// Energy added by the floor so far, kelvin per hydrogen nucleus.
     pub floored: R,
-    /// What the cell's heating has added so far, that of photo-ionisation not counted.
+    /// Energy added by the cell's heating so far, without photo-ionisation.
     pub heated: R,
 }
 
-/// What a call leaves.
+/// Result of a call.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct SubstepProgress<R> {
     /// Abundances and energy.
     pub state: Abundances<R>,
-    /// For the next call.
+    /// Progress, for the next call.
     pub clock: SubstepClock<R>,
-    /// `DONE`, `CONTINUE` or `FAILED`, as of an [`Outcome`](crate::mesh::subcycle::Outcome).
+    /// `DONE`, `CONTINUE` or `FAILED`, as in an [`Outcome`](crate::mesh::subcycle::Outcome).
     pub status: i32,
-    /// Sub-steps that this call has taken, rejected ones included.
+    /// Number of sub-steps of this call, including rejected ones.
     pub substeps: i32,
 }
 
-/// A sub-step this much shorter than what is left has failed: no rate is so fast.
+/// A sub-step shorter than this fraction of the remaining time counts as a failure.
 #[device]
 const SHORTEST: f64 = 1e-20;
 
-/// A change of everything by a tenth.
+/// Returns the time in which any variable changes by a tenth.
 #[device]
 fn first_step<R: Real, const S: usize, const N: usize>(s: &Abundances<R>, f: &[R; N]) -> R {
     let mut fastest = f[S].abs() / s.energy;
@@ -49,8 +49,8 @@ fn first_step<R: Real, const S: usize, const N: usize>(s: &Abundances<R>, f: &[R
     0.1 / fastest.max(R::lit(1e-30))
 }
 
-/// Factor of the next sub-step after an accepted one: by thresholds of the error of a method of order 3, as a root would differ
-/// from machine to machine.
+/// Returns the factor for the next sub-step after an accepted one. It uses thresholds of the error of a method of order 3, because a root
+/// could differ between machines.
 #[device]
 fn growth<R: Real>(error: R) -> R {
     if error < 0.008 {
@@ -64,7 +64,7 @@ fn growth<R: Real>(error: R) -> R {
     }
 }
 
-/// Factor after a rejected one.
+/// Returns the factor after a rejected sub-step.
 #[device]
 fn reduction<R: Real>(error: R) -> R {
     if error > 1e30 {
@@ -76,10 +76,12 @@ fn reduction<R: Real>(error: R) -> R {
     }
 }
 
-/// Takes a cell on by at most `most` sub-steps of a step of `dt` Myr, with `S` solved species and `N = S + 1` unknowns. A rejected sub-step
-/// counts. The result does not depend on how many calls the sub-steps are spread over. It has failed where sub-steps become too
-/// short to matter, as for numbers that are none. Gas that cools at the floor stays there. Whether dust heats is decided at the beginning of a
-/// sub-step, so that no rate jumps within one.
+/// Advances a cell by at most `most` sub-steps of a step of `dt` Myr, with `S` solved species and `N = S + 1` unknowns. Rejected sub-steps
+/// count.
+///
+/// The result does not depend on the distribution of sub-steps over calls. The cell fails if sub-steps become too short, also for NaN. Gas
+/// that cools at the floor stays there. Dust heating is switched only at the beginning of a sub-step, so that rates are continuous within
+/// it.
 #[device]
 pub fn advance<R: Real, const S: usize, const N: usize>(
     p: &Network<R>,
@@ -101,7 +103,7 @@ pub fn advance<R: Real, const S: usize, const N: usize>(
     while status == CONTINUE && substeps < most {
         if fresh {
             here = with_dust_heating::<R, S>(cell, &s);
-            held = slopes_there::<R, S, N>(p, &here, &s, &mut f, &mut j);
+            held = initial_derivatives::<R, S, N>(p, &here, &s, &mut f, &mut j);
             if clock.step == 0.0 {
                 clock.left = dt;
                 clock.step = first_step::<R, S, N>(&s, &f);
@@ -113,10 +115,10 @@ pub fn advance<R: Real, const S: usize, const N: usize>(
         let taken = rodas3::<R, S, N>(p, &here, &s, h, held, &f, &j);
         fresh = taken.error <= 1.0;
         if fresh {
-            s = accepted::<R, S>(p, &taken.state, &mut clock);
+            s = accept_substep::<R, S>(p, &taken.state, &mut clock);
             clock.heated += h * here.heating;
         }
-        status = judged(&mut clock, h, last, taken.error);
+        status = control_substep(&mut clock, h, last, taken.error);
     }
     SubstepProgress {
         state: s,
@@ -126,9 +128,9 @@ pub fn advance<R: Real, const S: usize, const N: usize>(
     }
 }
 
-/// What a sub-step of length `h`, perhaps the last one of the step, leaves to do by its error.
+/// Updates the clock after a sub-step of length `h` (`last`: the last one of the step) according to its error. Returns the status.
 #[device]
-fn judged<R: Real>(clock: &mut SubstepClock<R>, h: R, last: bool, error: R) -> i32 {
+fn control_substep<R: Real>(clock: &mut SubstepClock<R>, h: R, last: bool, error: R) -> i32 {
     if error <= 1.0 {
         clock.left = if last { 0.0 } else { clock.left - h };
         clock.step = h * growth(error);
@@ -142,9 +144,9 @@ fn judged<R: Real>(clock: &mut SubstepClock<R>, h: R, last: bool, error: R) -> i
     }
 }
 
-/// The state after a sub-step, with its elements and not below the floor; the clock takes down what that adds.
+/// Returns the state after a sub-step, with conserved elements and at least the floor energy, which the clock records.
 #[device]
-fn accepted<R: Real, const S: usize>(
+fn accept_substep<R: Real, const S: usize>(
     p: &Network<R>,
     taken: &Abundances<R>,
     clock: &mut SubstepClock<R>,
@@ -156,15 +158,16 @@ fn accepted<R: Real, const S: usize>(
     s
 }
 
-/// The thermal energy at the floor, kelvin per hydrogen nucleus.
+/// Returns the thermal energy at the floor, kelvin per hydrogen nucleus.
 #[device]
 pub fn least_energy<R: Real, const S: usize>(p: &Network<R>, s: &Abundances<R>) -> R {
     p.floor * heat_capacity::<R, S>(s, electrons::<R, S>(s))
 }
 
-/// Derivatives and Jacobian at the beginning of a sub-step; whether the gas would cool below the floor, and is held there.
+/// Computes derivatives and Jacobian at the beginning of a sub-step. Returns `true` if the gas would cool below the floor and is held
+/// there.
 #[device]
-fn slopes_there<R: Real, const S: usize, const N: usize>(
+fn initial_derivatives<R: Real, const S: usize, const N: usize>(
     p: &Network<R>,
     cell: &CellConditions<R>,
     s: &Abundances<R>,

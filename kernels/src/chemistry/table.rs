@@ -1,28 +1,28 @@
-//! Rates as a table of which the index is the exponent and the leading bits of the temperature: no logarithm, the same on every machine.
+//! Rate tables indexed by the exponent and leading bits of the temperature, without logarithms and identical on every machine.
 use super::rates::{RateChoices, Temperature, columns, value};
 use nestar_device::{Real, Table, device};
 
-/// Intervals of an octave of temperature.
+/// Intervals per octave of temperature.
 #[device]
 pub const NODES: usize = 32;
-/// Octaves, from 1 K on.
+/// Number of octaves, from 1 K.
 #[device]
 pub const OCTAVES: usize = 30;
-/// The highest temperature that is looked up, kelvin, just below 2^30: hotter gas has its rates.
+/// Largest tabulated temperature, kelvin, just below 2^30; hotter gas uses its rates.
 #[device]
 pub const HIGHEST: f64 = 1_073_740_000.0;
-/// Rates below this (in Myr, cm^3, kelvin) are 0: single precision would lose their slopes.
+/// Rates below this (in Myr, cm^3, kelvin) are set to 0, because single precision would lose their slopes.
 const NEGLIGIBLE: f64 = 1e-30;
 
 /// Values of [`Network::rates`](super::Network::rates).
 ///
-/// Node `i` of octave `j`, at 2^j (1 + i/[`NODES`]) kelvin, has for each column the value and the slope per interval; each octave has
-/// its own node at its end, so that both ends of an interval have the slope in the same unit.
+/// Node `i` of octave `j`, at 2^j (1 + i/[`NODES`]) kelvin, holds value and slope per interval of each column. Each octave has its own end
+/// node, so that both ends of an interval have the slope in the same unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateTable(pub Vec<f64>);
 
 impl RateTable {
-    /// For a network of 6, 9 or 12 species.
+    /// Creates the table for a network of 6, 9 or 12 species.
     #[must_use]
     pub fn new(species: usize, choices: RateChoices) -> Self {
         let mut values = Vec::with_capacity(OCTAVES * (NODES + 1) * columns(species) * 2);
@@ -38,7 +38,7 @@ impl RateTable {
     }
 }
 
-/// Value and derivative, which is a difference of fourth order of the fit's own branch.
+/// Returns value and derivative; the derivative is a fourth-order difference of the fit's own branch.
 fn node_of(column: usize, t: f64, choices: RateChoices) -> (f64, f64) {
     let h = 1e-4 * t;
     let at = |t_here| {
@@ -56,21 +56,21 @@ fn node_of(column: usize, t: f64, choices: RateChoices) -> (f64, f64) {
     (value, (8.0 * near - far) / (12.0 * h))
 }
 
-/// Where a temperature lies in the table.
+/// Position of a temperature in the table.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct TablePosition<R> {
-    /// Place of the node below among all values.
+    /// Offset of the lower node among all values.
     pub node: usize,
-    /// Place of the node above.
+    /// Offset of the upper node.
     pub next: usize,
-    /// Position between them, from 0 to 1.
+    /// Position between them, 0 to 1.
     pub x: R,
     /// Intervals per kelvin.
     pub per_kelvin: R,
 }
 
-/// The place of a temperature in a table of so many columns; beyond its ends and for NaN, an end.
+/// Returns the position of a temperature in a table with this many columns; temperatures outside the range and NaN give an end.
 #[device]
 pub fn table_position<R: Real>(temperature: R, columns: usize) -> TablePosition<R> {
     let t = if temperature > 1.0 {
@@ -93,7 +93,7 @@ pub fn table_position<R: Real>(temperature: R, columns: usize) -> TablePosition<
     }
 }
 
-/// A column there by cubic Hermite interpolation, and its derivative by the temperature.
+/// Interpolates a column with a cubic Hermite polynomial. Returns the value and its temperature derivative.
 #[device]
 pub fn interpolate_column<R: Real>(
     table: &Table<R>,

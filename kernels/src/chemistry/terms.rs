@@ -1,29 +1,29 @@
-//! Terms of the equations: what reacts, how often, and the derivatives.
+//! Terms of the equations: reacting pairs, their rates and derivatives.
 use super::conditions::Inputs;
 use super::network::Network;
 use super::species::TEMPERATURE;
 use super::table::interpolate_column;
 use nestar_device::{Real, device};
 
-/// How often a pair reacts, per Myr and hydrogen nucleus, and the derivatives.
+/// Rate of a reacting pair, per Myr and hydrogen nucleus, with derivatives.
 #[device]
 #[derive(Clone, Copy)]
 pub struct ReactionTerm<R> {
-    /// One of the pair.
+    /// First species of the pair.
     pub a: usize,
-    /// The other.
+    /// Second species of the pair.
     pub b: usize,
-    /// The rate.
+    /// Reaction rate.
     pub rate: R,
-    /// Its derivative by the first.
+    /// Derivative with respect to the first.
     pub by_a: R,
-    /// Its derivative by the second.
+    /// Derivative with respect to the second.
     pub by_b: R,
-    /// Its derivative by the temperature.
+    /// Derivative with respect to the temperature.
     pub by_t: R,
 }
 
-/// A pair with a coefficient and its slope.
+/// Returns the term of a pair with a rate coefficient and its temperature derivative.
 #[device]
 pub fn product<R: Real>(
     x: &Inputs<R>,
@@ -43,7 +43,7 @@ pub fn product<R: Real>(
     }
 }
 
-/// A pair by a column of the table.
+/// Returns the term of a pair with the coefficient from a table column.
 #[device]
 pub fn pair<R: Real>(
     p: &Network<R>,
@@ -73,7 +73,7 @@ pub fn add<R: Real, const N: usize, const J: usize>(
     }
 }
 
-/// Adds to a row what is proportional to one species.
+/// Adds a term proportional to one species to a row.
 #[device]
 pub fn add_one<R: Real, const N: usize, const J: usize>(
     f: &mut [R; N],

@@ -1,4 +1,4 @@
-//! Cells of gas that heat and cool.
+//! Heating and cooling of a cell of gas.
 
 use super::integration::{integrate, net_rate, relaxation_rate};
 use super::table::{CoolingTable, RateSlice, rate_slice, temperature_floor};
@@ -6,66 +6,67 @@ use crate::hydro::Conserved;
 use crate::hydro::eos::{internal_energy, kinetic_energy};
 use nestar_device::{Real, device};
 
-/// What cells need besides the rates: between code units and those of the tables.
+/// Rates and unit conversions for cells.
 #[device]
 #[derive(Clone, Debug)]
 pub struct CoolingModel<R> {
-    /// The rates.
+    /// Rate table.
     pub curves: CoolingTable<R>,
-    /// Temperature over mean molecular weight, in kelvin, in a code energy by code mass.
+    /// Temperature over mean molecular weight, in kelvin, per code energy over code mass.
     pub kelvin: R,
-    /// Hydrogen nuclei per cubic centimetre in a code density.
+    /// Hydrogen nuclei per cubic centimetre per code density.
     pub nuclei: R,
-    /// Million years in a code time.
+    /// Million years per code time.
     pub time: R,
-    /// Lowest energy by mass, over density: so that the Jeans length has as many cells of the finest level as wanted.
+    /// Smallest specific energy over density such that the Jeans length is resolved by the requested number of finest cells.
     pub jeans: R,
-    /// Kelvin per million years in an erg per second and hydrogen nucleus.
+    /// Kelvin per million years, per erg per second and hydrogen nucleus.
     pub heating: R,
-    /// Metallicity of gas that carries none, in solar units.
+    /// Metallicity of gas without a metallicity field, in solar units.
     pub metallicity: R,
-    /// gamma (gamma - 1): times energy by mass, the square of the speed of sound.
+    /// gamma (gamma - 1): the square of the sound speed over the specific energy.
     pub sound: R,
 }
 
-/// Metallicity and heating of a cell, in solar units, and in erg per second and hydrogen nucleus.
+/// Metallicity and heating of a cell, in solar units and erg per second and hydrogen nucleus.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct GasEnvironment<R> {
-    /// Mass of metals over that of the gas, in solar units.
+    /// Mass fraction of metals, in solar units.
     pub metallicity: R,
-    /// Heating beside that of the tables.
+    /// Heating in addition to that of the tables.
     pub heating: R,
 }
 
-/// Gas after heating and cooling, and energies by volume.
+/// Gas after heating and cooling, and exchanged energies per volume.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct CoolingResult<R: Real> {
-    /// The gas.
+    /// Gas at the end of the step.
     pub gas: Conserved<R>,
-    /// Energy that has been radiated.
+    /// Radiated energy.
     pub radiated: R,
-    /// Energy that heating has given.
+    /// Energy gained by heating.
     pub heated: R,
-    /// Energy that the floors have given.
+    /// Energy added by the floors.
     pub floored: R,
 }
 
-/// The rates of a cell.
+/// Returns the rates of a cell.
 #[device]
 fn rates_of<R: Real>(density: R, at: GasEnvironment<R>, p: &CoolingModel<R>) -> RateSlice<R> {
-    let further = at.heating * p.heating;
-    rate_slice(density * p.nuclei, at.metallicity, further, &p.curves)
+    let extra_heating = at.heating * p.heating;
+    rate_slice(density * p.nuclei, at.metallicity, extra_heating, &p.curves)
 }
 
-/// The lowest temperature over mean molecular weight that a cell may have, kelvin.
+/// Returns the lowest temperature over mean molecular weight that a cell may have, kelvin.
 #[device]
 fn floor_of<R: Real>(density: R, c: &RateSlice<R>, p: &CoolingModel<R>) -> R {
     temperature_floor(c, &p.curves).max(p.jeans * density * p.kelvin)
 }
 
-/// Gas after a code time `dt`, by the rates of [`Curves`] and not below the floors; density and momentum stay.
+/// Integrates heating and cooling over a code time `dt`, with the rates of [`CoolingTable`] and at least the floor energy. Density and
+/// momentum do not change.
 #[device]
 pub fn integrate_cooling<R: Real>(
     u: Conserved<R>,
@@ -82,7 +83,7 @@ pub fn integrate_cooling<R: Real>(
     let mut gas = u;
     gas.energy = u.energy + (after.theta - before) * per_kelvin;
     let mut floored = (raised - before) * per_kelvin;
-    // gas so cold beside its motion that its heat is lost in the energy's last digit
+    // in very cold gas the thermal energy is below the last digit of the total energy
     let kinetic = kinetic_energy(u);
     if gas.energy <= kinetic {
         let saved = kinetic + kinetic * (2.0 * R::EPSILON);
@@ -90,7 +91,7 @@ pub fn integrate_cooling<R: Real>(
         gas.energy = saved;
     }
     let heated = after.heated * per_kelvin;
-    // what is stored decides, so that the sums close
+    // computed from the stored energy, so that the budget closes
     let radiated = heated + floored - (gas.energy - u.energy);
     CoolingResult::<R> {
         gas,
@@ -100,32 +101,33 @@ pub fn integrate_cooling<R: Real>(
     }
 }
 
-/// Whether gas at so low a temperature over mean molecular weight stays at a floor.
+/// Returns `true` if gas at this temperature over mean molecular weight stays at a floor.
 #[device]
-fn rests<R: Real>(theta: R, density: R, c: &RateSlice<R>, p: &CoolingModel<R>) -> bool {
+fn stays_at_floor<R: Real>(theta: R, density: R, c: &RateSlice<R>, p: &CoolingModel<R>) -> bool {
     theta <= 1.000001 * floor_of(density, c, p) && net_rate(theta, c, &p.curves) <= 0.0
 }
 
-/// The code time in which a cell's energy would change by itself at its net rate: negative where it cools, infinite where nothing happens or
-/// cooling ends at a floor.
+/// Returns the code time in which a cell's energy would change by its own amount at the net rate: negative if it cools, infinite if nothing
+/// happens or cooling ends at a floor.
 #[device]
 pub fn net_cooling_time<R: Real>(u: Conserved<R>, at: GasEnvironment<R>, p: &CoolingModel<R>) -> R {
     let c = rates_of(u.density, at, p);
     let theta = internal_energy(u) / u.density * p.kelvin;
     let rate = net_rate(theta, &c, &p.curves) * p.time;
-    if rate == 0.0 || rests(theta, u.density, &c, p) {
+    if rate == 0.0 || stays_at_floor(theta, u.density, &c, p) {
         return R::INFINITY;
     }
     theta / rate
 }
 
-/// The code time in which a cell's heat changes by [`relaxation_rate`], in balance too; infinite where there is no rate or cooling ends at a floor.
+/// Returns the inverse of [`relaxation_rate`] in code time, finite also in equilibrium; infinite if there is no rate or cooling ends at a
+/// floor.
 #[device]
 pub fn response_time<R: Real>(u: Conserved<R>, at: GasEnvironment<R>, p: &CoolingModel<R>) -> R {
     let c = rates_of(u.density, at, p);
     let theta = internal_energy(u) / u.density * p.kelvin;
     let rate = relaxation_rate(theta, &c, &p.curves) * p.time;
-    if rate == 0.0 || rests(theta, u.density, &c, p) {
+    if rate == 0.0 || stays_at_floor(theta, u.density, &c, p) {
         return R::INFINITY;
     }
     1.0 / rate

@@ -1,29 +1,31 @@
-//! The temperature of a cell after a time under heating and cooling: exact between the nodes of a table, from node to node.
+//! Integrates the temperature of a cell exactly through the intervals of a rate table.
 //!
-//! Where the net rate has one sign at both ends of an interval, and heating is the smaller part of it, it is a power law there, and the
-//! solution is that of R. H. D. Townsend (ApJS 181, 391, 2009). Elsewhere it is linear: a difference of heating and cooling that nearly
-//! vanishes at one end is far from a power law. The temperature approaches an equilibrium and never passes it. There is no iteration
-//! and no tolerance, and no sum in which the time of an interval would be lost.
+//! The net rate is a power law where it has one sign at both ends of an interval and heating is the smaller part; the solution is that of
+//! R. H. D. Townsend (ApJS 181, 391, 2009). Otherwise it is linear, because a difference of heating and cooling that nearly vanishes at one
+//! end is far from a power law.
+//!
+//! The temperature approaches an equilibrium and never passes it. There are no iterations and no tolerance, and no sums in which the time
+//! of an interval could be lost.
 
-use super::table::{CoolingTable, RateSlice, place_of, rates_at};
+use super::table::{CoolingTable, RateSlice, grid_interval, rates_at};
 use nestar_device::math::{exp, exp_m1, ln, ln_1p, ln_ratio};
 use nestar_device::{Real, device};
 
-/// An interval between two nodes.
+/// Interval between two nodes.
 #[device]
 #[derive(Clone, Copy)]
 struct Interval<R> {
     /// The nodes.
     low: R,
     high: R,
-    /// Net rates there; not 0 together.
+    /// Net rates at the nodes; not both 0.
     at_low: R,
     at_high: R,
     /// ln(high / low).
     width: R,
 }
 
-/// A temperature over mean molecular weight, and the time that is left.
+/// Temperature over mean molecular weight, and the remaining time.
 #[device]
 #[derive(Clone, Copy)]
 struct RemainingStep<R> {
@@ -31,36 +33,36 @@ struct RemainingStep<R> {
     left: R,
 }
 
-/// Temperature over mean molecular weight after a time, and the kelvin by which heating alone has raised it.
+/// Result of the integration.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct IntegratedTheta<R> {
     /// Temperature over mean molecular weight, kelvin.
     pub theta: R,
-    /// The integral of the heating, in which each interval counts with the mean of its ends.
+    /// Temperature increase by heating alone, kelvin: the integral of the heating, with the mean of its ends in each interval.
     pub heated: R,
 }
 
-/// `(e^x - 1) / x` by its series, to 1e-13 below 1/32.
+/// Returns `(e^x - 1) / x` by its series, to 1e-13 for |x| below 1/32.
 #[device]
-fn growth_series<R: Real>(x: R) -> R {
+fn exp_m1_over_series<R: Real>(x: R) -> R {
     let tail = 1.0 + x * (1.0 / 5.0) * (1.0 + x * (1.0 / 6.0));
     1.0 + x * 0.5 * (1.0 + x * (1.0 / 3.0) * (1.0 + x * 0.25 * tail))
 }
 
-/// `(e^x - 1) / x`.
+/// Returns `(e^x - 1) / x`.
 #[device]
-fn growth_of<R: Real>(x: R) -> R {
+fn exp_m1_over<R: Real>(x: R) -> R {
     if x.abs() < 0.03125 {
-        growth_series(x)
+        exp_m1_over_series(x)
     } else {
         exp_m1(x) / x
     }
 }
 
-/// `ln(1 + q y) / q`, which is `y` where `q` is 0.
+/// Returns `ln(1 + q y) / q`, or `y` if `q` is 0.
 #[device]
-fn logarithm_of<R: Real>(y: R, q: R) -> R {
+fn ln_1p_over<R: Real>(y: R, q: R) -> R {
     let u = (q * y).max(R::EPSILON - 1.0);
     if u.abs() < 1e-4 {
         y * (1.0 - u * (0.5 - u * (1.0 / 3.0)))
@@ -69,34 +71,34 @@ fn logarithm_of<R: Real>(y: R, q: R) -> R {
     }
 }
 
-/// Whether heating is more than what is left of it and of cooling at one of two nodes, of which the net rates and the heating are given.
+/// Returns `true` if heating exceeds the net rate in size at one of two nodes, each given by net rate and heating.
 #[device]
-fn heating_counts<R: Real>(low: (R, R), high: (R, R)) -> bool {
+fn heating_dominates<R: Real>(low: (R, R), high: (R, R)) -> bool {
     low.0.abs() < low.1 || high.0.abs() < high.1
 }
 
-/// The time from one node to the next along a power law: the integral of 1 / rate. The logarithm of the nodes' quotient less that of the rates' is
-/// `rest`.
+/// Returns the time between two nodes along a power law, the integral of 1 / rate. `rest` is the logarithm of the ratio of the nodes minus
+/// that of the rates.
 #[device]
 fn time_across<R: Real>(rest: R, i: &Interval<R>) -> R {
     let below = i.low / i.at_low;
     let across = if rest.abs() < 0.03125 {
-        below * growth_series(rest)
+        below * exp_m1_over_series(rest)
     } else {
         (i.high / i.at_high - below) / rest
     };
     (across * i.width).abs()
 }
 
-/// Where a temperature that rises leaves an interval: nowhere from the last node on.
+/// Returns the upper end of an interval for a rising temperature; there is none from the last node on.
 #[device]
 fn upper_end<R: Real>(theta: R, i: &Interval<R>) -> R {
     if theta < i.high { i.high } else { R::MAX }
 }
 
-/// Along a power law, to the end of an interval or not below `floor`.
+/// Integrates along a power law, up to the end of an interval and not below `floor`.
 #[device]
-fn along_power<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> RemainingStep<R> {
+fn integrate_power_law<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> RemainingStep<R> {
     let up = i.at_low > 0.0;
     let (start, end) = if up {
         (i.low, upper_end(theta, i))
@@ -105,7 +107,7 @@ fn along_power<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Remaini
     };
     let whole = theta == start && end == if up { i.high } else { i.low };
     let rest = i.width - ln_ratio(i.at_high, i.at_low);
-    // 1 less the exponent
+    // 1 minus the exponent
     let q = rest / i.width;
     let (rate, needed) = if whole {
         let rate = if up { i.at_low } else { i.at_high };
@@ -120,7 +122,7 @@ fn along_power<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Remaini
         } else {
             ln_ratio(end, theta)
         };
-        (rate, (theta / rate * way * growth_of(q * way)).max(0.0))
+        (rate, (theta / rate * way * exp_m1_over(q * way)).max(0.0))
     };
     if needed < time {
         return RemainingStep::<R> {
@@ -128,7 +130,7 @@ fn along_power<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Remaini
             left: time - needed,
         };
     }
-    let to = theta + theta * exp_m1(logarithm_of(time * rate / theta, q));
+    let to = theta + theta * exp_m1(ln_1p_over(time * rate / theta, q));
     let (low, high) = if up { (theta, end) } else { (end, theta) };
     RemainingStep::<R> {
         theta: to.max(low).min(high),
@@ -136,23 +138,23 @@ fn along_power<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Remaini
     }
 }
 
-/// Along a line between rates of one sign, to the end of an interval or not below `floor`.
+/// Integrates a linear rate of one sign, up to the end of an interval and not below `floor`.
 #[device]
-fn along_line<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> RemainingStep<R> {
+fn integrate_linear<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> RemainingStep<R> {
     let up = i.at_low > 0.0;
     let end = if up { i.high } else { i.low.max(floor) };
     let span = i.high - i.low;
     let slope = (i.at_high - i.at_low) / span;
-    // a sum of two numbers of one sign: never 0
+    // a sum of two numbers of the same sign, never 0
     let rate = (i.at_low * (i.high - theta) + i.at_high * (theta - i.low)) / span;
-    let needed = logarithm_of((end - theta) / rate, slope).max(0.0);
+    let needed = ln_1p_over((end - theta) / rate, slope).max(0.0);
     if needed < time {
         return RemainingStep::<R> {
             theta: end,
             left: time - needed,
         };
     }
-    let to = theta + rate * time * growth_of(slope * time);
+    let to = theta + rate * time * exp_m1_over(slope * time);
     let (low, high) = if up { (theta, end) } else { (end, theta) };
     RemainingStep::<R> {
         theta: to.max(low).min(high),
@@ -160,9 +162,14 @@ fn along_line<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Remainin
     }
 }
 
-/// Along a line through an equilibrium, to it or away from it.
+/// Integrates a linear rate with an equilibrium in the interval, towards it or away from it.
 #[device]
-fn around_root<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> RemainingStep<R> {
+fn integrate_near_equilibrium<R: Real>(
+    theta: R,
+    time: R,
+    floor: R,
+    i: &Interval<R>,
+) -> RemainingStep<R> {
     let slope = (i.at_high - i.at_low) / (i.high - i.low);
     let rest = RemainingStep::<R> { theta, left: 0.0 };
     if slope == 0.0 {
@@ -194,10 +201,10 @@ fn around_root<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Remaini
     }
 }
 
-/// Within an interval, to its end or to the end of the time; `line`: where the rate has one sign, it is a line all the same. Beyond the last node
-/// it goes on as a power law.
+/// Integrates up to the end of an interval or of the time. With `line` the rate is linear even if it has one sign. Above the last node it
+/// continues as a power law.
 #[device]
-fn within<R: Real>(
+fn integrate_interval<R: Real>(
     now: RemainingStep<R>,
     floor: R,
     line: bool,
@@ -206,15 +213,15 @@ fn within<R: Real>(
     let [low, high] = [i.at_low, i.at_high];
     let wins = (low > 0.0 && high > 0.0) || (low < 0.0 && high < 0.0);
     if !wins {
-        around_root(now.theta, now.left, floor, i)
+        integrate_near_equilibrium(now.theta, now.left, floor, i)
     } else if line && (now.theta < i.high || (low < 0.0 && now.theta == i.high)) {
-        along_line(now.theta, now.left, floor, i)
+        integrate_linear(now.theta, now.left, floor, i)
     } else {
-        along_power(now.theta, now.left, floor, i)
+        integrate_power_law(now.theta, now.left, floor, i)
     }
 }
 
-/// The temperature over mean molecular weight `theta`, at least `floor`, which is a positive number, after `time` million years.
+/// Returns the temperature over mean molecular weight after `time` million years, from `theta`, which is at least `floor` (positive).
 #[device]
 pub fn integrate<R: Real>(
     theta: R,
@@ -224,12 +231,12 @@ pub fn integrate<R: Real>(
     p: &CoolingTable<R>,
 ) -> IntegratedTheta<R> {
     let last = p.nodes.len() as i32 - 2;
-    let (first, _) = place_of(theta, p.octave, p.per_octave);
+    let (first, _) = grid_interval(theta, p.octave, p.per_octave);
     let mut k = first.max(0).min(last);
     let (mut low, mut high) = (rates_at(k, c, p), rates_at(k + 1, c, p));
     let mut now = RemainingStep::<R> { theta, left: time };
     let mut heated = R::lit(0.0);
-    // the way leads in one direction: each interval is met once, the last one again beyond its end
+    // the temperature changes monotonically: each interval is visited once, the last one again above its end
     for _ in 0..last + 2 {
         let i = Interval::<R> {
             low: p.nodes.at(k),
@@ -238,7 +245,7 @@ pub fn integrate<R: Real>(
             at_high: high.0,
             width: p.widths.at(k),
         };
-        let next = within(now, floor, heating_counts(low, high), &i);
+        let next = integrate_interval(now, floor, heating_dominates(low, high), &i);
         heated += (now.left - next.left) * (0.5 * (low.1 + high.1));
         now = next;
         let up = now.theta >= i.high && high.0 > 0.0;
@@ -262,30 +269,32 @@ pub fn integrate<R: Real>(
     }
 }
 
-/// The net rate at a temperature over mean molecular weight, kelvin per million years.
+/// Returns the net rate at a temperature over mean molecular weight, kelvin per million years.
 #[device]
 pub fn net_rate<R: Real>(theta: R, c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
-    let (n, _) = place_of(theta, p.octave, p.per_octave);
+    let (n, _) = grid_interval(theta, p.octave, p.per_octave);
     let k = n.max(0).min(p.nodes.len() as i32 - 2);
     let (below, above) = (rates_at(k, c, p), rates_at(k + 1, c, p));
     let (low, high) = (below.0, above.0);
     let (from, to) = (p.nodes.at(k), p.nodes.at(k + 1));
     let wins = (low > 0.0 && high > 0.0) || (low < 0.0 && high < 0.0);
-    if wins && (theta > to || !heating_counts(below, above)) {
+    if wins && (theta > to || !heating_dominates(below, above)) {
         return low * exp(ln(high / low) / p.widths.at(k) * ln(theta / from));
     }
     low + (high - low) / (to - from) * (theta - from)
 }
 
-/// How fast the heat of a cell changes, per million years, which does not vanish in balance: the faster of cooling and heating together, over its
-/// heat, and of the growth or decay of a small difference of temperature at constant density (the slope of the net rate).
+/// Returns the rate at which the thermal state of a cell responds, per million years. It does not vanish in equilibrium.
+///
+/// It is the larger of two rates: the sum of cooling and heating over the thermal energy, and the growth or decay rate of a small
+/// temperature perturbation at constant density (the slope of the net rate).
 #[device]
 pub fn relaxation_rate<R: Real>(theta: R, c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
-    let (n, _) = place_of(theta, p.octave, p.per_octave);
+    let (n, _) = grid_interval(theta, p.octave, p.per_octave);
     let k = n.max(0).min(p.nodes.len() as i32 - 2);
     let (below, above) = (rates_at(k, c, p), rates_at(k + 1, c, p));
     let (from, to) = (p.nodes.at(k), p.nodes.at(k + 1));
-    // cooling is heating less the net rate
+    // cooling is heating minus the net rate
     let low = below.1.abs() + (below.1 - below.0).abs();
     let high = above.1.abs() + (above.1 - above.0).abs();
     let both = low + (high - low) / (to - from) * (theta - from);

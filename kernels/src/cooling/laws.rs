@@ -1,4 +1,4 @@
-//! Laws of cooling and heating, as functions of temperature, on the host.
+//! Cooling and heating laws as functions of temperature, on the host.
 
 use nestar_device::device;
 use nestar_device::math::{exp, ln, sqrt};
@@ -6,12 +6,12 @@ use nestar_device::math::{exp, ln, sqrt};
 /// Heating of the interstellar gas of Koyama & Inutsuka (2002), erg/s per hydrogen nucleus.
 pub const KOYAMA_INUTSUKA_HEATING: f64 = 2e-26;
 
-/// Above this temperature dust heats no gas, kelvin.
+/// Largest temperature at which dust heats gas, kelvin.
 #[device]
 pub const DUST_MAX_TEMPERATURE: f64 = 2e4;
 
-/// Cooling of H. Koyama & S. Inutsuka (ApJ 564, L97, 2002, eq. 4), as corrected by E. Vázquez-Semadeni et al. (ApJ 657, 870, 2007,
-/// eq. 4), in erg cm^3/s at `temperature` kelvin.
+/// Returns the cooling rate of H. Koyama & S. Inutsuka (ApJ 564, L97, 2002, eq. 4), as corrected by E. Vázquez-Semadeni et al. (ApJ 657,
+/// 870, 2007, eq. 4), in erg cm^3/s at `temperature` kelvin.
 #[must_use]
 pub fn koyama_inutsuka(temperature: f64) -> f64 {
     let lyman_alpha = 1e7 * exp(-1.184e5 / (temperature + 1000.0));
@@ -19,38 +19,36 @@ pub fn koyama_inutsuka(temperature: f64) -> f64 {
     KOYAMA_INUTSUKA_HEATING * (lyman_alpha + carbon)
 }
 
-/// A function of positive numbers, `values` at ascending `places`: a power law between two places and, with the exponents of the outermost
-/// intervals, beyond them; linear where a value is not positive.
+/// A piecewise power law through `values` at ascending positive `places`. It is continued outside with the exponents of the outermost
+/// intervals, and linear where a value is not positive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PowerLaws {
     places: Vec<f64>,
     values: Vec<f64>,
-    /// Exponents above each place, where they are given.
+    /// Exponents above each place, if given.
     exponents: Vec<f64>,
 }
 
 impl PowerLaws {
-    /// Through nodes.
+    /// Creates a function through nodes.
     ///
     /// # Errors
     /// Fewer than two places, lists of different lengths, places that do not ascend or are not positive, values that are not finite.
     pub fn through(places: &[f64], values: &[f64]) -> Result<Self, String> {
         if places.len() < 2 {
-            return Err("two nodes are needed at least".into());
+            return Err("at least two nodes are needed".into());
         }
         Self::new(places, values, &[])
     }
 
-    /// Pieces that begin at `places` with `values`, and rise with `exponents`.
+    /// Creates a function from pieces that begin at `places` with `values` and have these `exponents`.
     ///
     /// # Errors
     /// As [`PowerLaws::through`]; one place is enough.
     pub fn pieces(places: &[f64], values: &[f64], exponents: &[f64]) -> Result<Self, String> {
         if exponents.len() != places.len() || !exponents.iter().all(|e| e.is_finite()) {
             let (n, m) = (places.len(), exponents.len());
-            return Err(format!(
-                "{n} pieces need as many finite exponents, found {m}"
-            ));
+            return Err(format!("{n} pieces need {n} finite exponents, found {m}"));
         }
         Self::new(places, values, exponents)
     }
@@ -59,14 +57,14 @@ impl PowerLaws {
         if places.is_empty() || places.len() != values.len() {
             let (n, m) = (places.len(), values.len());
             return Err(format!(
-                "{n} temperatures need as many values, and one at least; found {m}"
+                "the number of temperatures ({n}) must equal the number of values ({m}) and be at least one"
             ));
         }
         let falls = places.windows(2).position(|pair| pair[1] <= pair[0]);
         if let Some(n) = falls {
             let (low, high) = (places[n], places[n + 1]);
             return Err(format!(
-                "temperatures must ascend, but {high} follows on {low}"
+                "temperatures must ascend, but {high} follows {low}"
             ));
         }
         if let Some(n) = values.iter().position(|v| !v.is_finite()) {
@@ -82,19 +80,19 @@ impl PowerLaws {
         })
     }
 
-    /// The first place.
+    /// Returns the first place.
     #[must_use]
     pub fn lowest(&self) -> f64 {
         self.places[0]
     }
 
-    /// The last place.
+    /// Returns the last place.
     #[must_use]
     pub fn highest(&self) -> f64 {
         self.places[self.places.len() - 1]
     }
 
-    /// The value at a positive place.
+    /// Returns the value at a positive place.
     #[must_use]
     pub fn at(&self, x: f64) -> f64 {
         let above = self.places.partition_point(|&place| place <= x);
@@ -111,7 +109,7 @@ impl PowerLaws {
     }
 }
 
-/// The power law through two points at `x`; the line where a value is not positive, which stays at the nearer value beyond them.
+/// Returns the power law through two points at `x`. If a value is not positive, returns the line instead, constant outside the points.
 #[must_use]
 pub fn between(places: [f64; 2], values: [f64; 2], x: f64) -> f64 {
     let [low, high] = places;

@@ -1,7 +1,7 @@
-//! Heating and cooling of gas by tables: exact solutions between their nodes, and how tables are made.
+//! Heating and cooling of gas from tables: exact integration between nodes, and tabulation.
 //!
-//! Temperatures over mean molecular weight `theta = T / mu` in kelvin, hydrogen nuclei per cubic centimetre, million years: in
-//! these units no precision loses anything.
+//! Units are kelvin for temperatures over mean molecular weight `theta = T / mu`, hydrogen nuclei per cubic centimetre, and million years.
+//! They fit into single precision.
 
 pub mod cell;
 pub mod integration;

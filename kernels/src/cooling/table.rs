@@ -1,57 +1,57 @@
-//! Rates at the nodes of a table.
+//! Tables of heating and cooling rates.
 
 use nestar_device::{Real, Table, device};
 
-/// Rates over metallicity, density and temperature, on binade grids: `n` nodes within each factor of 2, at equal distances. The place of a
-/// number among them follows from its exponent and leading digits.
+/// Rates over metallicity, density and temperature, on grids with `n` equidistant nodes within each factor of 2. A number's position
+/// follows from its exponent and leading digits.
 #[device]
 #[derive(Clone, Debug)]
 pub struct CoolingTable<R> {
     /// Temperature over mean molecular weight of each node, kelvin.
     pub nodes: Table<R>,
-    /// Logarithm of the ratio of the ends of the interval above each node; one less than there are nodes.
+    /// Logarithm of the ratio of the ends of the interval above each node; one fewer than nodes.
     pub widths: Table<R>,
-    /// Kelvin per million years that a hydrogen nucleus per cubic centimetre takes, `[metallicity][density][node]`.
+    /// Cooling in kelvin per million years and hydrogen nucleus per cubic centimetre, `[metallicity][density][node]`.
     pub cooling: Table<R>,
-    /// Kelvin per million years of heating, `[metallicity][density][node]`.
+    /// Heating in kelvin per million years, `[metallicity][density][node]`.
     pub heating: Table<R>,
-    /// Metallicities of the planes, ascending; one: nothing depends on it.
+    /// Metallicities of the planes, ascending; a single one means no dependence.
     pub metallicities: Table<R>,
-    /// The lowest temperature over mean molecular weight, by density, kelvin.
+    /// Lowest temperature over mean molecular weight, by density, kelvin.
     pub floors: Table<R>,
-    /// Largest metallicity for which the two last planes stand.
+    /// Largest metallicity to which the last two planes are extrapolated.
     pub richest: R,
-    /// The first node is this power of 2.
+    /// Exponent of 2 of the first node.
     pub octave: i32,
-    /// Nodes within a factor of 2 of temperature.
+    /// Nodes per factor of 2 of temperature.
     pub per_octave: i32,
-    /// The first density is this power of 2 per cubic centimetre.
+    /// Exponent of 2 of the first density, per cubic centimetre.
     pub density_octave: i32,
-    /// Densities within a factor of 2.
+    /// Densities per factor of 2.
     pub densities_per_octave: i32,
-    /// Number of densities; 1: nothing depends on it.
+    /// Number of densities; 1 means no dependence.
     pub densities: i32,
 }
 
-/// Rates over temperature, for the density and metallicity of a cell.
+/// Interpolates the rates for the density and metallicity of a cell.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct RateSlice<R> {
-    /// Where its rates begin in the tables.
+    /// Offset of its rates in the tables.
     pub first: i32,
-    /// Distance of the rates of the next density, and of those of the next metallicity; 0: there are none.
+    /// Offsets to the next density and to the next metallicity; 0 for none.
     pub strides: [i32; 2],
-    /// Weight of the next density, and of the next metallicity.
+    /// Weights of the next density and of the next metallicity.
     pub weights: [R; 2],
     /// Hydrogen nuclei per cubic centimetre.
     pub density: R,
-    /// Further heating, kelvin per million years.
-    pub further: R,
+    /// Additional heating, kelvin per million years.
+    pub extra_heating: R,
 }
 
-/// The interval of a binade grid in which a positive number lies, from that above the node `2^octave` on, and the part of it that is below the number.
+/// Returns the interval of a grid that contains a positive number, counted from the node `2^octave`, and the position in it, 0 to 1.
 #[device]
-pub fn place_of<R: Real>(x: R, octave: i32, per_octave: i32) -> (i32, R) {
+pub fn grid_interval<R: Real>(x: R, octave: i32, per_octave: i32) -> (i32, R) {
     let (part, power) = x.frexp();
     let place = (2.0 * part - 1.0) * R::from_i32(per_octave);
     let n = place.to_i32();
@@ -61,7 +61,7 @@ pub fn place_of<R: Real>(x: R, octave: i32, per_octave: i32) -> (i32, R) {
     )
 }
 
-/// The plane below a metallicity, and the weight of the one above.
+/// Returns the plane below a metallicity, and the weight of the one above.
 #[device]
 fn plane_of<R: Real>(metallicity: R, p: &CoolingTable<R>) -> (i32, R) {
     let z = metallicity.max(p.metallicities.at(0)).min(p.richest);
@@ -74,12 +74,12 @@ fn plane_of<R: Real>(metallicity: R, p: &CoolingTable<R>) -> (i32, R) {
     (n, (z - low) / (high - low))
 }
 
-/// The rates of a density (hydrogen nuclei per cubic centimetre, above 0) and a metallicity.
+/// Returns the rates for a density (hydrogen nuclei per cubic centimetre, above 0) and a metallicity.
 #[device]
 pub fn rate_slice<R: Real>(
     density: R,
     metallicity: R,
-    further: R,
+    extra_heating: R,
     p: &CoolingTable<R>,
 ) -> RateSlice<R> {
     let nodes = p.nodes.len() as i32;
@@ -88,10 +88,10 @@ pub fn rate_slice<R: Real>(
         strides: [0, 0],
         weights: [0.0, 0.0],
         density,
-        further,
+        extra_heating,
     };
     if p.densities > 1 {
-        let (mut n, mut weight) = place_of(density, p.density_octave, p.densities_per_octave);
+        let (mut n, mut weight) = grid_interval(density, p.density_octave, p.densities_per_octave);
         if n < 0 {
             n = 0;
             weight = 0.0;
@@ -112,7 +112,7 @@ pub fn rate_slice<R: Real>(
     c
 }
 
-/// The value of a table at a node, linear in density and metallicity.
+/// Returns the value of a table at a node, linear in density and metallicity.
 #[device]
 fn value_at<R: Real>(values: &Table<R>, node: i32, c: &RateSlice<R>) -> R {
     let i = c.first + node;
@@ -132,14 +132,14 @@ fn value_at<R: Real>(values: &Table<R>, node: i32, c: &RateSlice<R>) -> R {
     value
 }
 
-/// The net rate at a node, and the heating in it, kelvin per million years.
+/// Returns the net rate at a node, and the heating in it, kelvin per million years.
 #[device]
 pub fn rates_at<R: Real>(node: i32, c: &RateSlice<R>, p: &CoolingTable<R>) -> (R, R) {
-    let heating = value_at(&p.heating, node, c) + c.further;
+    let heating = value_at(&p.heating, node, c) + c.extra_heating;
     (heating - c.density * value_at(&p.cooling, node, c), heating)
 }
 
-/// The lowest temperature over mean molecular weight at a density.
+/// Returns the lowest temperature over mean molecular weight at a density.
 #[device]
 pub fn temperature_floor<R: Real>(c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
     if p.densities < 2 {

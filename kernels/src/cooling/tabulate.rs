@@ -1,4 +1,4 @@
-//! Tables on binade grids from rates over temperature: on the host, in double precision, with functions of our own.
+//! Builds rate tables from rate functions, on the host and in double precision.
 
 use super::laws::between;
 use super::table::CoolingTable;
@@ -10,20 +10,20 @@ const BOLTZMANN: f64 = 1.380_649e-16;
 /// Seconds in a million Julian years.
 const MILLION_YEARS: f64 = 3.155_76e13;
 
-/// A function of hydrogen nuclei per cubic centimetre, temperature in kelvin and metallicity in solar units.
+/// Function of hydrogen nuclei per cubic centimetre, temperature in kelvin and metallicity in solar units.
 type Rate<'a> = Box<dyn Fn(f64, f64, f64) -> f64 + Send + Sync + 'a>;
 
-/// Where the mean molecular weight comes from.
+/// Source of the mean molecular weight.
 pub enum MolecularWeight<'a> {
-    /// It is the same everywhere.
+    /// Constant.
     Fixed(f64),
-    /// It is known at ascending temperatures, for a density: a function of hydrogen nuclei per cubic centimetre and the position of the temperature.
+    /// Values at ascending temperatures, as a function of hydrogen nuclei per cubic centimetre and the index of the temperature.
     At(Vec<f64>, Box<dyn Fn(f64, usize) -> f64 + Send + Sync + 'a>),
 }
 
-/// What a table is made of.
+/// Functions from which a table is built.
 pub struct RateFunctions<'a> {
-    /// Cooling, erg cm^3/s: times the squared number of hydrogen nuclei, the energy lost by volume and time.
+    /// Cooling, erg cm^3/s: the energy loss per volume and time over the square of the hydrogen nuclei.
     pub cooling: Rate<'a>,
     /// Heating, erg/s per hydrogen nucleus.
     pub heating: Rate<'a>,
@@ -31,20 +31,20 @@ pub struct RateFunctions<'a> {
     pub weight: MolecularWeight<'a>,
 }
 
-/// The nodes of a table, and what its numbers mean.
+/// Nodes of a table and properties of its gas.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableGrid {
-    /// Lowest temperature of gas and highest of the table, kelvin.
+    /// Lowest temperature of the gas and highest of the table, kelvin.
     pub temperatures: [f64; 2],
-    /// Nodes within a factor of 2 of temperature over mean molecular weight.
+    /// Nodes per factor of 2 of temperature over mean molecular weight.
     pub per_octave: u32,
-    /// Lowest and highest density, hydrogen nuclei per cubic centimetre; `None`: nothing depends on it.
+    /// Lowest and highest density, hydrogen nuclei per cubic centimetre; `None` for no dependence.
     pub densities: Option<[f64; 2]>,
-    /// Densities within a factor of 2.
+    /// Densities per factor of 2.
     pub densities_per_octave: u32,
-    /// Metallicities of the planes in solar units, ascending; one: nothing depends on it.
+    /// Metallicities of the planes in solar units, ascending; a single one means no dependence.
     pub metallicities: Vec<f64>,
-    /// Largest metallicity, to which the last two planes are continued.
+    /// Largest metallicity to which the last two planes are extrapolated.
     pub richest: f64,
     /// Ratio of specific heats.
     pub gamma: f64,
@@ -52,20 +52,20 @@ pub struct TableGrid {
     pub hydrogen: f64,
 }
 
-/// Kelvin per million years in an erg per second and hydrogen nucleus, of gas with a mass fraction of hydrogen: (gamma - 1) X / k_B.
+/// Returns kelvin per million years, per erg per second and hydrogen nucleus, for a mass fraction of hydrogen: (gamma - 1) X / k_B.
 #[must_use]
 pub fn scale(gamma: f64, hydrogen: f64) -> f64 {
     (gamma - 1.0) * hydrogen / BOLTZMANN * MILLION_YEARS
 }
 
 impl TableGrid {
-    /// [`scale`] of its gas.
+    /// Returns [`scale`] of its gas.
     #[must_use]
     pub fn scale(&self) -> f64 {
         scale(self.gamma, self.hydrogen)
     }
 
-    /// The power of 2 not above the lowest density, and the densities.
+    /// Returns the exponent of the largest power of 2 up to the lowest density, and the densities.
     fn density_nodes(&self) -> (i32, Vec<f64>) {
         match self.densities {
             None => (0, vec![1.0]),
@@ -80,13 +80,13 @@ impl TableGrid {
     }
 }
 
-/// The power of 2 not above a positive number.
+/// Returns the exponent of the largest power of 2 up to a positive number.
 fn octave_of(x: f64) -> i32 {
     use nestar_device::Real;
     x.frexp().1 - 1
 }
 
-/// The nodes of the binade grid that covers a range, and the power of 2 at which it begins.
+/// Returns the exponent of the first power of 2 and the nodes of the grid that covers a range.
 fn binades([low, high]: [f64; 2], per_octave: u32) -> (i32, Vec<f64>) {
     use nestar_device::Real;
     let first = octave_of(low);
@@ -103,17 +103,19 @@ fn binades([low, high]: [f64; 2], per_octave: u32) -> (i32, Vec<f64>) {
     unreachable!("numbers end")
 }
 
-/// The temperatures of theta = T / mu at a density.
+/// Relation between temperature and theta = T / mu at a density.
 struct ThetaRelation<'a> {
     rates: &'a RateFunctions<'a>,
     density: f64,
-    /// theta at the temperatures where the weight is known.
+    /// theta at the temperatures of known weight.
     thetas: Vec<f64>,
 }
 
 impl<'a> ThetaRelation<'a> {
+    /// Tabulates theta at a density.
+    ///
     /// # Errors
-    /// Temperature over mean molecular weight falls somewhere.
+    /// Temperature over mean molecular weight decreases somewhere.
     fn new(rates: &'a RateFunctions<'a>, density: f64) -> Result<Self, String> {
         let thetas = match &rates.weight {
             MolecularWeight::Fixed(_) => Vec::new(),
@@ -161,22 +163,22 @@ fn falls(numbers: &[f64]) -> Option<usize> {
     numbers.windows(2).position(|pair| !rises(pair))
 }
 
-/// A power law between places, continued beyond them.
+/// Interpolates with power laws, extrapolated outside.
 fn interpolated(places: &[f64], values: &[f64], x: f64) -> f64 {
     let above = places.partition_point(|&place| place <= x);
     let n = above.clamp(1, places.len() - 1) - 1;
     between([places[n], places[n + 1]], [values[n], values[n + 1]], x)
 }
 
-/// Rates on a binade grid.
+/// Tabulates rates on a grid.
 ///
 /// # Errors
-/// The range of temperatures is none; temperature over mean molecular weight does not rise with temperature, with the place; a rate that is not finite.
+/// An empty temperature range; temperature over mean molecular weight that does not increase with temperature; a rate that is not finite.
 pub fn tabulate(rates: &RateFunctions, grid: &TableGrid) -> Result<CoolingTable<f64>, String> {
     let [coldest, hottest] = grid.temperatures;
     if !(coldest > 0.0 && hottest > coldest && hottest.is_finite()) {
         return Err(format!(
-            "the table must reach from a lowest temperature above 0 to a higher one, found {coldest} K to {hottest} K"
+            "the table needs a lowest temperature above 0 and a higher largest one, found {coldest} K to {hottest} K"
         ));
     }
     let (density_octave, densities) = grid.density_nodes();
@@ -210,7 +212,7 @@ pub fn tabulate(rates: &RateFunctions, grid: &TableGrid) -> Result<CoolingTable<
     })
 }
 
-/// Cooling and heating at all nodes.
+/// Returns cooling and heating at all nodes.
 fn planes(
     rates: &RateFunctions,
     grid: &TableGrid,
@@ -230,7 +232,7 @@ fn planes(
                 for (plane, rate) in planes.iter_mut().zip(both) {
                     if !rate.is_finite() {
                         return Err(format!(
-                            "a rate is {rate} at {t} K, {n} hydrogen nuclei per cm^3 and {metallicity} of the sun's metallicity"
+                            "a rate is {rate} at {t} K, {n} hydrogen nuclei per cm^3 and {metallicity} solar metallicities"
                         ));
                     }
                     plane.push(rate * scale);

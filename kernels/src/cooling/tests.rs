@@ -35,7 +35,7 @@ fn curves(
     tabulate(&rates, grid).unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// The walk in a precision.
+/// Integrates in one precision.
 fn walked<R: Real>(curves: &CoolingTable<f64>, theta: f64, density: f64, time: f64) -> f64 {
     let p: CoolingTable<R> = curves.precise();
     let c = rate_slice(R::lit(density), R::lit(1.0), R::lit(0.0), &p);
@@ -69,7 +69,7 @@ fn power_laws_are_exact_after_a_cooling_time_for_any_step() {
         let (start, density) = (3.3e7, 0.1);
         let c = rate_slice(density, 1.0, 0.0, &curves);
         let cooling_time = -start / net_rate(start, &c, &curves);
-        // laws that cool the faster the colder it is end before a cooling time has passed
+        // laws with faster cooling at lower temperature end within a cooling time
         let q = 1.0 - exponent;
         let times = if q > 0.9 { 0.9 / q } else { 1.0 };
         let time = times * cooling_time;
@@ -109,7 +109,7 @@ fn a_long_step_ends_at_the_floor_or_in_equilibrium_and_never_beyond() {
         let rest = net_rate(end, &c, &balanced) * 1e-3;
         assert!(rest.abs() < 1e-9 * end, "{start} -> {end}: {rest:e}");
         assert_eq!(walked::<f64>(&balanced, end, density, 1e6), end, "{start}");
-        // on the way nothing overshoots
+        // intermediate times do not overshoot
         for time in [1e-4, 1e-2, 1.0] {
             let now = walked::<f64>(&balanced, start, density, time);
             let (low, high) = (start.min(end), start.max(end));
@@ -118,7 +118,7 @@ fn a_long_step_ends_at_the_floor_or_in_equilibrium_and_never_beyond() {
     }
 }
 
-/// Theta after a time in gas of one nucleus per cubic centimetre, in both precisions, and the kelvin that heating has given.
+/// Returns theta after a time in gas of one nucleus per cubic centimetre, in both precisions, and the kelvin gained by heating.
 fn hotter(rates: &RateFunctions, theta: f64, time: f64) -> ([f64; 2], f64) {
     let curves = tabulate(rates, &grid(8, [1e3, 1e9])).unwrap_or_else(|why| panic!("{why}"));
     let c = rate_slice(1.0, 1.0, 0.0, &curves);
@@ -136,7 +136,7 @@ fn heating_goes_on_beyond_the_last_node_as_it_ends() {
     let starts = [0.5e9, 0.97e9, TOP, 1.2e9, 1e10, 3e11];
     let close = |found: ([f64; 2], f64), exact: f64, case: &str| {
         let error = found.0.map(|theta| (theta / exact - 1.0).abs());
-        // a power law leads far from the two nodes that it is made of
+        // a power law extrapolates far from its two nodes
         assert!(error[0] < 1e-11 && error[1] < 5e-5, "{case}: {error:?}");
     };
     for start in starts {
@@ -157,7 +157,7 @@ fn heating_goes_on_beyond_the_last_node_as_it_ends() {
                 close(hotter(&rates, start, time), exact, &case);
             }
         }
-        // half of the heating is left, and all of it is counted
+        // half of the heating remains, and all of it is counted
         let rates = RateFunctions {
             cooling: Box::new(|_, _, _| 0.5e-19),
             heating: Box::new(|_, _, _| 1e-19),
@@ -187,7 +187,7 @@ fn gas_beyond_a_table_that_ends_above_an_unstable_balance_grows_hotter() {
     }
 }
 
-/// Theta after a time, by the method of Runge and Kutta, of which no step crosses a node.
+/// Returns theta after a time by a Runge-Kutta method whose steps do not cross nodes.
 fn integrated(curves: &CoolingTable<f64>, theta: f64, density: f64, time: f64) -> f64 {
     let c = rate_slice(density, 1.0, 0.0, curves);
     let slope = |y: f64| net_rate(exp(y), &c, curves) * exp(-y);
@@ -332,7 +332,7 @@ fn density_metallicity_and_weight_are_between_their_nodes() {
         assert!((found / exact - 1.0).abs() < 1e-3, "{found} for {exact}");
     }
     assert!((curves.floors.at(0) - 20.0 / 1.2).abs() < 1e-12);
-    // and where theta falls with temperature, that is said
+    // an error is reported where theta falls with temperature
     let falling = RateFunctions {
         weight: MolecularWeight::At(vec![10.0, 20.0, 30.0], Box::new(|_, n| [0.5, 1.5, 1.0][n])),
         ..rates

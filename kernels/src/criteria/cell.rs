@@ -1,29 +1,29 @@
-//! The criteria: functions of the numbers in a cell, around it, or of its place, for the CPU and for CUDA.
+//! Refinement criteria: functions of the values in a cell, of its stencil or of its place, for the CPU and for CUDA.
 use nestar_device::math::sum3;
 use nestar_device::{Lane, Place, Real, Stencil, device};
 
-/// Whether q > `threshold`.
+/// Returns `true` if q > `threshold`.
 #[device]
 pub fn above<R: Real>(q: R, threshold: R) -> bool {
     q > threshold
 }
 
-/// Whether q < `threshold`.
+/// Returns `true` if q < `threshold`.
 #[device]
 pub fn below<R: Real>(q: R, threshold: R) -> bool {
     q < threshold
 }
 
-/// Whether q is a number other than 0.
+/// Returns `true` if q is a number other than 0.
 #[device]
 pub fn is_nonzero<R: Real>(q: R) -> bool {
     q.abs() > 0.0
 }
 
-/// Largest relative change of q over one cell: max over the axes of |q(i+1) - q(i-1)| / (2 |q(i)|).
+/// Returns the largest relative change of q over one cell: max over the axes of |q(i+1) - q(i-1)| / (2 |q(i)|).
 ///
-/// 0 where q is constant, also where it is 0; infinite where q is 0 between different values. Source: the gradient criteria of
-/// GAMER-2 (Schive et al. 2018, MNRAS 481, 4815, section 2.1).
+/// It is 0 if q is constant (also 0), and infinite if q is 0 between different values. Source: the gradient criteria of GAMER-2 (Schive et
+/// al. 2018, MNRAS 481, 4815, section 2.1).
 #[device]
 pub fn relative_gradient<R: Real>(q: &Stencil<R, R, 2>) -> R {
     let change_x = (q.at(1, 0, 0) - q.at(-1, 0, 0)).abs();
@@ -37,13 +37,13 @@ pub fn relative_gradient<R: Real>(q: &Stencil<R, R, 2>) -> R {
     }
 }
 
-/// Whether the [relative gradient](relative_gradient) exceeds `threshold` (0 or more).
+/// Returns `true` if the [relative gradient](relative_gradient) exceeds `threshold` (0 or more).
 #[device]
 pub fn gradient<R: Real>(q: &Stencil<R, R, 2>, threshold: R) -> bool {
     relative_gradient(q) > threshold
 }
 
-/// Second difference along one axis and the bound that normalises it.
+/// Returns the second difference along one axis and the bound that normalises it.
 #[device]
 fn second_difference<R: Lane>(behind: R, q: R, ahead: R, filter: R) -> [R; 2] {
     let rise = ahead - q;
@@ -55,8 +55,8 @@ fn second_difference<R: Lane>(behind: R, q: R, ahead: R, filter: R) -> [R; 2] {
     ]
 }
 
-/// Cross difference over two axes, `q` in the order (-, -), (+, -), (-, +), (+, +): as the difference of the differences
-/// along the first axis and along the second, and the bound of each.
+/// Returns the cross difference over two axes, computed along the first axis and along the second, and the bound of each. `q` is in the
+/// order (-, -), (+, -), (-, +), (+, +).
 #[device]
 fn cross_difference<R: Lane>(q: [R; 4], filter: R) -> [R; 4] {
     let below = q[1] - q[0];
@@ -72,7 +72,7 @@ fn cross_difference<R: Lane>(q: [R; 4], filter: R) -> [R; 4] {
     ]
 }
 
-/// The cross differences over x and y, x and z, y and z.
+/// Returns the cross differences over x and y, x and z, y and z.
 #[device]
 fn cross_differences<R: Real>(q: &Stencil<R, R, 2>, filter: R) -> [[R; 4]; 3] {
     let [a, b] = [q.at(-1, -1, 0), q.at(1, -1, 0)];
@@ -97,7 +97,7 @@ fn scaled_squares<R: Lane>(a: R, b: R, scale: R) -> R {
     scaled_square(a, scale) + scaled_square(b, scale)
 }
 
-/// Löhner's error estimate: second derivatives over the first derivatives, from 0 where q is linear to 1.
+/// Returns Löhner's error estimate: second over first derivatives, from 0 if q is linear to 1.
 ///
 /// ```text
 ///          sum_pq (d_pq q)^2                         d_pq: differences of the central differences along p and q
@@ -105,13 +105,12 @@ fn scaled_squares<R: Lane>(a: R, b: R, scale: R) -> R {
 ///       sum_pq (|d_p q|(q+1) + |d_p q|(q-1) + filter * (|q| summed over the values in d_pq))^2
 /// ```
 ///
-/// over all nine pairs of axes, with the cell's widths as units of length. Along one axis that takes q *two* cells behind and
-/// ahead, as twice a central difference reaches. 0 where q is constant. The sums are formed relative to their largest term:
-/// squares of densities in cgs units would vanish in single precision.
+/// The sums run over all nine pairs of axes, with the cell's widths as units of length. Along one axis the estimate uses q *two* cells
+/// away, the reach of two central differences. It is 0 if q is constant. Sums are formed relative to their largest term, because squares of
+/// densities in cgs units would underflow in single precision.
 ///
-/// Sources: Löhner (1987), Comput. Methods Appl. Mech. Eng. 61, 323, doi 10.1016/0045-7825(87)90098-3, in the
-/// three-dimensional form of Fryxell et al. (2000), ApJS 131, 273 (FLASH), as used by GAMER-2 (Schive et al. 2018,
-/// section 2.1).
+/// Sources: Löhner (1987), Comput. Methods Appl. Mech. Eng. 61, 323, doi 10.1016/0045-7825(87)90098-3, in the three-dimensional form of
+/// Fryxell et al. (2000), ApJS 131, 273 (FLASH), as used by GAMER-2 (Schive et al. 2018, section 2.1).
 #[device]
 pub fn lohner_error<R: Real>(q: &Stencil<R, R, 2>, filter: R) -> R {
     let here = q.at(0, 0, 0);
@@ -143,7 +142,7 @@ pub fn lohner_error<R: Real>(q: &Stencil<R, R, 2>, filter: R) -> R {
         scaled_squares(yz[2], yz[3], scale),
     );
     let bound = bound_curved + bound_twisted;
-    // not so where q is constant 0: the scale is infinite and the bound not a number
+    // false if q is 0 everywhere: the scale is infinite and the bound NaN
     if bound > 0.0 {
         ((curved + twisted) / bound).sqrt()
     } else {
@@ -151,18 +150,17 @@ pub fn lohner_error<R: Real>(q: &Stencil<R, R, 2>, filter: R) -> R {
     }
 }
 
-/// Whether [Löhner's estimate](lohner_error) exceeds `threshold` (0 to 1, usually 0.3 to 0.8). `filter` keeps ripples from being
-/// refined; FLASH and GAMER take 0.01.
+/// Returns `true` if [Löhner's estimate](lohner_error) exceeds `threshold` (0 to 1, usually 0.3 to 0.8). `filter` suppresses refinement of
+/// ripples; FLASH and GAMER use 0.01.
 #[device]
 pub fn lohner<R: Real>(q: &Stencil<R, R, 2>, threshold: R, filter: R) -> bool {
     lohner_error(q, filter) > threshold
 }
 
-/// Change of the velocity by its curl over one cell, relative to the velocity: |curl v| dx / |v|, where dx is the largest width of
-/// the cell.
+/// Returns the relative vorticity |curl v| dx / |v|, where dx is the largest width of the cell.
 ///
-/// 0 without a curl, infinite where only the velocity vanishes. Source: the vorticity criterion of GAMER-2 (Schive et al.
-/// 2018, section 2.1), which compares |curl v| with |v| / dx.
+/// It is 0 without a curl, and infinite if only the velocity vanishes. Source: the vorticity criterion of GAMER-2 (Schive et al. 2018,
+/// section 2.1), which compares |curl v| with |v| / dx.
 #[device]
 pub fn relative_vorticity<R: Real>(v: &Stencil<R, [R; 3], 2>, at: &Place<R>) -> R {
     let [left, right] = [v.at(-1, 0, 0), v.at(1, 0, 0)];
@@ -185,30 +183,30 @@ pub fn relative_vorticity<R: Real>(v: &Stencil<R, [R; 3], 2>, at: &Place<R>) -> 
     }
 }
 
-/// Whether the [relative vorticity](relative_vorticity) exceeds `threshold` (0 or more).
+/// Returns `true` if the [relative vorticity](relative_vorticity) exceeds `threshold` (0 or more).
 #[device]
 pub fn vorticity<R: Real>(v: &Stencil<R, [R; 3], 2>, at: &Place<R>, threshold: R) -> bool {
     relative_vorticity(v, at) > threshold
 }
 
-/// Jeans length in cells: lambda_J / dx with lambda_J = sqrt(pi c_s^2 / (G rho)).
+/// Returns the Jeans length in cells: lambda_J / dx with lambda_J = sqrt(pi c_s^2 / (G rho)).
 ///
-/// `rho` and `c_s` positive, `gravity` is G and `width` dx, all in code units. Source: Truelove et al. (1997), ApJ 489,
-/// L179, doi 10.1086/310975, eqs. (1) and (2).
+/// `rho` and `c_s` are positive, `gravity` is G and `width` dx, all in code units. Source: Truelove et al. (1997), ApJ 489, L179, doi
+/// 10.1086/310975, eqs. (1) and (2).
 #[device]
 pub fn jeans_cells<R: Real>(rho: R, c_s: R, gravity: R, width: R) -> R {
     c_s * (R::PI / (gravity * rho)).sqrt() / width
 }
 
-/// Whether fewer than `cells` of a cell's largest width fit into the [Jeans length](jeans_cells), of density and sound speed.
-/// Truelove et al. (1997) ask for at least 4.
+/// Returns `true` if the [Jeans length](jeans_cells) of density and sound speed is shorter than `cells` times the largest cell width.
+/// Truelove et al. (1997) require at least 4.
 #[device]
 pub fn jeans<R: Real>(u: [R; 2], at: &Place<R>, cells: R, gravity: R) -> bool {
     let width = at.width[0].max(at.width[1]).max(at.width[2]);
     jeans_cells(u[0], u[1], gravity, width) < cells
 }
 
-/// Whether the cell shares volume with the box from `left` to `right`: a region is refined however small it is.
+/// Returns `true` if the cell overlaps the box from `left` to `right`, so that a region is refined however small it is.
 #[device]
 pub fn overlaps_box<R: Real>(
     at: &Place<R>,
@@ -227,7 +225,7 @@ pub fn overlaps_box<R: Real>(
     in_x && in_y && in_z
 }
 
-/// Whether some point of the cell lies nearer than `radius` to a centre.
+/// Returns `true` if some point of the cell is closer than `radius` to a centre.
 #[device]
 pub fn overlaps_sphere<R: Real>(at: &Place<R>, x: R, y: R, z: R, radius: R) -> bool {
     let zero = R::lit(0.0);

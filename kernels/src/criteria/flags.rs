@@ -1,18 +1,18 @@
-//! Flags of a patch's cells and the patches that their surroundings reach.
+//! Flags of a patch's cells, and the patches within their buffer.
 use crate::{CELLS, PATCH};
 use std::ops::{BitAnd, BitOr, Not};
 
-/// One bit a cell of a patch: bit `8 * j + i` of word `k`. 64 bytes.
+/// One bit per cell of a patch: bit `8 * j + i` of word `k`. 64 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CellFlags(pub [u64; PATCH]);
 
 impl CellFlags {
-    /// No cell.
+    /// No cell flagged.
     pub const NONE: Self = Self([0; PATCH]);
-    /// All cells.
+    /// All cells flagged.
     pub const ALL: Self = Self([u64::MAX; PATCH]);
 
-    /// The cells of `marked`, `[k][j][i]`.
+    /// Flags the cells that are `true` in `marked`, `[k][j][i]`.
     #[must_use]
     pub fn from_cells(marked: &[bool; CELLS]) -> Self {
         let plane = |k: usize| marked[64 * k..].iter().take(64).enumerate();
@@ -21,19 +21,19 @@ impl CellFlags {
         }))
     }
 
-    /// Whether any cell is flagged.
+    /// Returns `true` if any cell is flagged.
     #[must_use]
     pub fn any(&self) -> bool {
         self.0.iter().any(|word| *word != 0)
     }
 
-    /// Number of flagged cells.
+    /// Returns the number of flagged cells.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Whether cell (k, j, i) is flagged; each index 0 to 7.
+    /// Returns `true` if cell (k, j, i) is flagged; each index 0 to 7.
     #[must_use]
     pub fn get(&self, k: usize, j: usize, i: usize) -> bool {
         self.0[k] >> (PATCH * j + i) & 1 == 1
@@ -69,13 +69,13 @@ impl Not for CellFlags {
     }
 }
 
-/// The patch and those of its 26 neighbours that a box of (1 + 2 `buffer`)^3 cells around any flagged cell touches.
+/// Returns the patch and those of its 26 neighbours that overlap a box of (1 + 2 `buffer`)^3 cells around any flagged cell.
 ///
-/// `buffer` is 0 to 8 cells. Bit `9 * (dz + 1) + 3 * (dy + 1) + (dx + 1)` stands for the patch at offset (dx, dy, dz),
-/// bit 13 for the patch itself. Source: GAMER-2 (Schive et al. 2018, MNRAS 481, 4815, section 2.1).
+/// `buffer` is 0 to 8 cells. Bit `9 * (dz + 1) + 3 * (dy + 1) + (dx + 1)` is the patch at offset (dx, dy, dz), bit 13 the patch itself.
+/// Source: GAMER-2 (Schive et al. 2018, MNRAS 481, 4815, section 2.1).
 ///
 /// # Panics
-/// Where `buffer` exceeds 8: the box would reach past the neighbours.
+/// If `buffer` exceeds 8, because the box would extend past the neighbours.
 #[must_use]
 pub fn buffer_sectors(flags: &CellFlags, buffer: usize) -> u32 {
     assert!(
@@ -85,7 +85,7 @@ pub fn buffer_sectors(flags: &CellFlags, buffer: usize) -> u32 {
     if !flags.any() {
         return 0;
     }
-    // which cells reach below, stay inside, and reach above along an axis: their bits in a row of eight
+    // cells of a row of eight that reach the sector below, their own, and the sector above, as bits
     let reaching = [(1u64 << buffer) - 1, 0xff, 0xff << (PATCH - buffer) & 0xff];
     let mut sectors = 0;
     for (z, planes) in reaching.into_iter().enumerate() {
@@ -104,7 +104,7 @@ pub fn buffer_sectors(flags: &CellFlags, buffer: usize) -> u32 {
     sectors
 }
 
-/// Eight bits, each widened to a byte.
+/// Widens each of eight bits to a byte.
 fn spread(bits: u64) -> u64 {
     (0..PATCH)
         .filter(|j| bits >> j & 1 == 1)

@@ -1,25 +1,26 @@
-// Numbers and criteria of a list: one gather and one launch serve them all. Follows cells.cuh; then comes, in namespace `cells`, what the list
-// consists of:
+// Evaluates a list of derived inputs or criteria with one gather and one launch. Follows cells.cuh. Then, in namespace `cells`, the list is
+// defined:
 //
 //   struct List {
-//     static constexpr int KEPT                                         numbers that are read around cells
-//     static void keep(const Spot& at, const REAL* u, REAL* numbers)    those, made of the state u[component]
-//     static bool marks(const Spot& at, const REAL* u, const REAL* around)   whether any criterion holds
+//     static constexpr int KEPT                                         number of values that are read around cells
+//     static void keep(const Spot& at, const REAL* u, REAL* numbers)    computes them from the state u[component]
+//     static bool marks(const Spot& at, const REAL* u, const REAL* around)   true if any criterion holds
 //   };
 //
-// In `marks` the components of the cell's state stand CELLS apart from `u` on, and the kept numbers LIST_BLOCK apart from `around` on.
+// In `marks` the components of the cell's state are CELLS apart, starting at `u`, and the kept values LIST_BLOCK apart, starting at
+// `around`.
 
 namespace cells {
 
 constexpr int LIST_GHOSTS = 2, LIST_WIDTH = PATCH + 2 * LIST_GHOSTS, LIST_BLOCK = LIST_WIDTH * LIST_WIDTH * LIST_WIDTH;
 
-// A cell of the level: x, y, z count from the domain's lower edges.
+// A cell of the level; x, y, z count from the domain's lower edges.
 struct Spot {
   const Input& input;
   int x, y, z;
 };
 
-// The cell x, y, z of a patch.
+// Returns the cell x, y, z of a patch.
 RS_FN Spot spot(const Input& p, int row, int x, int y, int z) {
   const int* index = p.index + (rs::i64)row * 4;
   return Spot{p, PATCH * index[0] + x, PATCH * index[1] + y, PATCH * index[2] + z};
@@ -29,14 +30,14 @@ template<class R> RS_FN ::nestar_device::cell_fn::Place<R> place(const Spot& at)
   return ::nestar_kernels::mesh::block::place_of<R>(at.input.geometry, rs::arr<int, 3>{{at.x, at.y, at.z}});
 }
 
-// Leaves the fault of a number that is none.
+// Reports a fault if a number is NaN.
 RS_FN void check(const Spot& at, REAL number, unsigned code) {
   if (number == number) return;
   const rs::arr<double, 3> centre = place<double>(at).centre;
   launch::leave_fault(at.input.view.fault, code, centre.d, at.input.view.time);
 }
 
-// The first argument of a function, from the numbers of its state, from those around the cell, or the place.
+// Gives the first argument of a function: the values of its state, its stencil, or the place.
 template<class S> struct Leading {
   static RS_MEMBER S of(const Spot&, const REAL* numbers) {
     constexpr int COUNT = sizeof(S) / sizeof(REAL);
@@ -54,7 +55,7 @@ template<class R> struct Leading<const ::nestar_device::cell_fn::Place<R>&> {
   static RS_MEMBER ::nestar_device::cell_fn::Place<R> of(const Spot& at, const REAL*) { return place<R>(at); }
 };
 
-// Another argument: parameter n, the structure of them, or the place.
+// Gives another argument: parameter n, the structure of parameters, or the place.
 template<class A> struct Parameter {
   template<class P> static RS_MEMBER A of(const Spot&, const P& given, int n) { return (A)given[n]; }
 };
@@ -83,20 +84,20 @@ template<class T, class S, class... A, T (*F)(S, A...)> struct Call<F> {
   }
 };
 
-// What a gather keeps of a cell.
+// Stores the kept values of a cell during a gather.
 template<class L> struct Keep {
   const Input& p;
   int row;
   RS_MEMBER void operator()(REAL* block, int c, const REAL* u) const {
     constexpr int W = LIST_WIDTH, G = LIST_GHOSTS;
     REAL numbers[L::KEPT > 0 ? L::KEPT : 1];
-    // the state may stand where the numbers go
+    // `u` may overlap the destination
     L::keep(spot(p, row, c % W - G, c / W % W - G, c / (W * W) - G), u, numbers);
     RS_UNROLL for (int n = 0; n < L::KEPT; ++n) block[n * LIST_BLOCK + c] = numbers[n];
   }
 };
 
-// The states of a function of a state and of a list's numbers; behind them may come what a cell carries from call to call.
+// Reads the arguments of a function of a state and of derived inputs, optionally followed by values carried from call to call.
 template<class T> struct OfList;
 template<class S, class N> struct OfList<rs::tup<S, N>> {
   static RS_MEMBER rs::tup<S, N> of(const Spot& at, const REAL* numbers, const Cell& cell) {
@@ -109,7 +110,7 @@ template<class S, class N, class C> struct OfList<rs::tup<S, N, C>> {
   }
 };
 
-// A function of the state in a cell and of a list's numbers there.
+// A function of the state in a cell and of a list's derived inputs.
 template<auto F, class L> struct WithInputs;
 template<class T, class U, class... A, T (*F)(U, A...), class L> struct WithInputs<F, L> {
   static constexpr int REACH = 0, MORE = 0;
@@ -131,11 +132,11 @@ template<class T, class U, class... A, T (*F)(U, A...), class L> struct WithInpu
   }
 };
 
-// A list as a function of one cell.
+// A list of criteria as a function of one cell.
 template<class L> struct ListFunction {
   typedef ::nestar_kernels::mesh::parameters::CellParameters<REAL, rs::arr<REAL, 0>> Parameters;
   typedef bool Result;
-  // at a wall the state stands in the block while it is gathered
+  // at a wall the block holds the state while it is gathered
   static constexpr int WIDEST = field::BOUNDED && mesh::COMPONENTS > L::KEPT ? mesh::COMPONENTS : L::KEPT;
   template<bool IN_SHARED> static RS_MEMBER REAL* around(const Input& p, int row) {
     return surroundings<L::KEPT == 0 ? 0 : LIST_GHOSTS, WIDEST * LIST_BLOCK, IN_SHARED>(p, row, Keep<L>{p, row});

@@ -1,9 +1,9 @@
-//! Lists of criteria as the device calls them: one gather and one launch serve a list.
+//! Device text of lists of criteria or derived inputs: one gather and one launch evaluate a list.
 
 use crate::PATCH;
 use nestar_device::Item;
 
-/// Ghost layers of the numbers that functions of a list read around a cell.
+/// Ghost layers of the values that functions of a list read around a cell.
 pub const LIST_GHOSTS: usize = 2;
 /// Cells of a patch with these layers, along an axis.
 pub const LIST_WIDTH: usize = PATCH + 2 * LIST_GHOSTS;
@@ -13,13 +13,13 @@ pub const LIST_BLOCK: usize = LIST_WIDTH * LIST_WIDTH * LIST_WIDTH;
 /// Calls of a list's functions; follows `cells.cuh`.
 pub(crate) const LIST: &str = include_str!("list.cuh");
 
-/// The functions of a list in the device's language.
+/// Functions of a list in the device's language.
 #[derive(Clone, Debug, Default)]
 pub struct ListText {
-    /// A structure `List` in namespace `cells`, as `list.cuh` describes it, with what it calls.
+    /// A structure `List` in namespace `cells`, as `list.cuh` describes it, with everything that it calls.
     pub text: String,
     /// The items that the text names.
     pub items: Vec<&'static Item>,
-    /// Numbers that are read around cells.
+    /// Number of values that are read around cells.
     pub kept: usize,
 }

@@ -1,4 +1,4 @@
-//! Hand-computed answers and bounds of every criterion.
+//! Hand-computed results and bounds of every criterion.
 mod symmetry;
 
 use super::*;
@@ -7,10 +7,10 @@ use nestar_device::{CellFn, CellInputs, CellState, Place, Real, Stencil};
 
 const N: usize = LIST_WIDTH;
 
-/// Numbers around a patch, field by field.
+/// Values around a patch, field by field.
 struct Numbers<R>(Vec<R>);
 
-/// A cell of the patch, and how wide it is.
+/// A cell of the patch, with its width.
 struct At<'a, R> {
     numbers: &'a Numbers<R>,
     cell: usize,
@@ -41,7 +41,7 @@ impl<R: Real> CellInputs<R> for At<'_, R> {
 }
 
 impl<R: Real + CellState<R>> Numbers<R> {
-    /// A function's result in each cell, of such widths, the first with its centre at `first`.
+    /// Returns a function's result in each cell; the first cell has its centre at `first`.
     fn each<M: CellFn<Parameters = [f64; P], Result<R> = T>, T, const P: usize>(
         &self,
         first: [f64; 3],
@@ -130,7 +130,7 @@ fn random(seed: u64) -> impl FnMut() -> f64 {
     }
 }
 
-/// All cells for which `inside` holds.
+/// Flags all cells for which `inside` is true.
 fn cells(inside: impl Fn(usize, usize, usize) -> bool) -> CellFlags {
     let inside = |c: usize| inside(c % PATCH, c / PATCH % PATCH, c / (PATCH * PATCH));
     CellFlags::from_cells(&std::array::from_fn(inside))

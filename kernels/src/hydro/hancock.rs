@@ -1,12 +1,12 @@
-//! Half-step states, edge states of a cell.
+//! Half-step predictor and edge states of a cell.
 use super::eos::primitive_from_conserved;
 use nestar_device::math::sum3;
 use nestar_device::{Lane, device};
 
-/// `rate A(w) x`: how the differences `x` change the primitive state `w` along one axis. The first velocity is the one along the
-/// axis; `volume` is one over the density.
+/// Returns `rate A(w) x`, the change of the primitive state `w` along one axis by the differences `x`. The first velocity is the one along
+/// the axis; `volume` is one over the density.
 #[device]
-fn carried<R: Lane>(w: &[R; 5], volume: R, x: &[R; 5], rate: R, gamma: R) -> [R; 5] {
+fn flux_jacobian_times<R: Lane>(w: &[R; 5], volume: R, x: &[R; 5], rate: R, gamma: R) -> [R; 5] {
     [
         rate * (w[1] * x[0] + w[0] * x[1]),
         rate * (w[1] * x[1] + volume * x[4]),
@@ -16,24 +16,25 @@ fn carried<R: Lane>(w: &[R; 5], volume: R, x: &[R; 5], rate: R, gamma: R) -> [R;
     ]
 }
 
-/// Primitive state half a step later from the cell's own slopes, the MUSCL-Hancock predictor (Toro 2009, sec. 14.4) in
-/// primitive variables: `w - dt/2 sum_d A_d(w) dw/dx_d`. `half[d]` holds half the difference of each variable across the
-/// cell along axis `d`, `rate[d] = dt / dx_d`.
+/// Returns the primitive state half a step later, the MUSCL-Hancock predictor in primitive variables (Toro 2009, sec. 14.4): `w - dt/2
+/// sum_d A_d(w) dw/dx_d`.
+///
+/// `half[d]` holds half the difference of each variable across the cell along axis `d`, and `rate[d] = dt / dx_d`.
 #[device]
 pub fn half_step<R: Lane>(w: &[R; 5], half: &[[R; 5]; 3], rate: &[R; 3], gamma: R) -> [R; 5] {
     let [x, y, z] = *half;
     let volume = 1.0 / w[0];
     let w_y = [w[0], w[2], w[3], w[1], w[4]];
     let w_z = [w[0], w[3], w[1], w[2], w[4]];
-    let a = carried(w, volume, &x, rate[0], gamma);
-    let b = carried(
+    let a = flux_jacobian_times(w, volume, &x, rate[0], gamma);
+    let b = flux_jacobian_times(
         &w_y,
         volume,
         &[y[0], y[2], y[3], y[1], y[4]],
         rate[1],
         gamma,
     );
-    let c = carried(
+    let c = flux_jacobian_times(
         &w_z,
         volume,
         &[z[0], z[3], z[1], z[2], z[4]],
@@ -49,7 +50,7 @@ pub fn half_step<R: Lane>(w: &[R; 5], half: &[[R; 5]; 3], rate: &[R; 3], gamma: 
     ]
 }
 
-/// A concentration half a step later, `x - dt/2 v . grad x`; arguments as in [`half_step`].
+/// Returns a scalar's mass fraction half a step later, `x - dt/2 v . grad x`; arguments as in [`half_step`].
 #[device]
 pub fn half_step_scalar<R: Lane>(x: R, velocity: &[R; 3], half: &[R; 3], rate: &[R; 3]) -> R {
     x - sum3(
@@ -59,8 +60,8 @@ pub fn half_step_scalar<R: Lane>(x: R, velocity: &[R; 3], half: &[R; 3], rate: &
     )
 }
 
-/// Primitive state from the conserved one that donor-cell fluxes give half a step later, the predictor of the van Leer scheme (Stone &
-/// Gardiner 2009, New Astron. 14, 139). If density or pressure are not positive, the state stays `old`.
+/// Returns the primitive state after half a step of donor-cell fluxes, the predictor of the van Leer scheme (Stone & Gardiner 2009, New
+/// Astron. 14, 139). If density or pressure of `u` are not positive, it returns `old`.
 #[device]
 pub fn predicted<R: Lane>(u: &[R; 5], old: &[R; 5], gamma: R) -> [R; 5] {
     let w = primitive_from_conserved(u, gamma);
@@ -68,7 +69,7 @@ pub fn predicted<R: Lane>(u: &[R; 5], old: &[R; 5], gamma: R) -> [R; 5] {
     if sane { w } else { *old }
 }
 
-/// The range of a concentration `x` and of its six neighbours, `near`: [`bounded`] edges stay within.
+/// Returns the range of a mass fraction `x` and of its six neighbours `near`, the limits of [`bounded`] edges.
 #[device]
 pub fn range_around<R: Lane>(x: R, near: &[R; 6]) -> [R; 2] {
     let mut low = x;
@@ -80,8 +81,7 @@ pub fn range_around<R: Lane>(x: R, near: &[R; 6]) -> [R; 2] {
     [low, high]
 }
 
-/// Edge concentrations within `range`: what flows across a cell during the step moves an edge along one axis by slopes along the
-/// others, beyond what there is.
+/// Limits edge mass fractions to `range`. The half-step predictor shifts an edge by the slopes along the other axes and could exceed it.
 #[device]
 pub fn bounded<R: Lane>(edges: (R, R), range: &[R; 2]) -> (R, R) {
     (
@@ -90,8 +90,8 @@ pub fn bounded<R: Lane>(edges: (R, R), range: &[R; 2]) -> (R, R) {
     )
 }
 
-/// Primitive states at the lower and upper faces of a cell along one axis, `(h - lower, h + upper)`. If a density or a
-/// pressure of the two is not positive, both are the cell average `w`: first order, but sane.
+/// Returns the primitive states at the lower and upper faces of a cell along one axis, `(h - lower, h + upper)`. If a density or pressure
+/// of the two is not positive, both are the cell average `w` (first order).
 #[device]
 pub fn edges<R: Lane>(w: &[R; 5], h: &[R; 5], lower: &[R; 5], upper: &[R; 5]) -> ([R; 5], [R; 5]) {
     let mut low = [0.0; 5];
@@ -106,12 +106,11 @@ pub fn edges<R: Lane>(w: &[R; 5], h: &[R; 5], lower: &[R; 5], upper: &[R; 5]) ->
     (below, above)
 }
 
-/// [`edges`] of a parabola, averaged over what reaches each face during the step (Colella & Woodward 1984, eqs. 1.12 and 3.6).
+/// Returns the [`edges`] of a parabola, averaged over the domain of dependence of each face (Colella & Woodward 1984, eqs. 1.12 and 3.6).
 ///
-/// A wave of speed `v` brings `a_R - s/2 (da - (1 - 2/3 s) a_6)` to the upper face, `s = v dt / dx`. This is a polynomial in `s`,
-/// so that all waves together are one in the matrix `A`, without its eigenvectors: with `h`, which holds the term in `da`,
-/// `h + upper + (q - 2/3 r A q)` and `h - lower - (q + 2/3 r A q)`, `q = r/2 A a_6`, `a_6 = 3 (lower - upper)`, `r = dt / dx`. The
-/// first velocity is the one along the axis.
+/// A wave of speed `v` brings `a_R - s/2 (da - (1 - 2/3 s) a_6)` to the upper face, `s = v dt / dx`. As a polynomial in `s` it extends to
+/// the matrix `A` without its eigenvectors: with `h`, which contains the term in `da`, the edges are `h + upper + (q - 2/3 r A q)` and `h -
+/// lower - (q + 2/3 r A q)`, where `q = r/2 A a_6`, `a_6 = 3 (lower - upper)`, `r = dt / dx`. The first velocity is the one along the axis.
 #[device]
 pub fn traced_edges<R: Lane>(
     w: &[R; 5],
@@ -126,8 +125,8 @@ pub fn traced_edges<R: Lane>(
     for v in 0..5 {
         bent[v] = 1.5 * (lower[v] - upper[v]);
     }
-    let q = carried(w, volume, &bent, rate, gamma);
-    let q2 = carried(w, volume, &q, 0.6666666666666666 * rate, gamma);
+    let q = flux_jacobian_times(w, volume, &bent, rate, gamma);
+    let q2 = flux_jacobian_times(w, volume, &q, 0.6666666666666666 * rate, gamma);
     let mut below = [0.0; 5];
     let mut above = [0.0; 5];
     for v in 0..5 {
@@ -137,7 +136,7 @@ pub fn traced_edges<R: Lane>(
     edges(w, h, &below, &above)
 }
 
-/// Concentrations `(lower, upper)` at the faces of a cell whose parabola moves with `velocity`, as [`traced_edges`].
+/// Returns the mass fractions `(lower, upper)` at the faces of a cell whose parabola moves with `velocity`, as [`traced_edges`].
 #[device]
 pub fn traced_scalar<R: Lane>(h: R, lower: R, upper: R, velocity: R, rate: R) -> (R, R) {
     let s = rate * velocity;

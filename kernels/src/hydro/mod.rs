@@ -1,8 +1,8 @@
 //! Ideal-gas hydrodynamics: equation of state, reconstruction, Riemann solvers and the update of a patch.
 //!
-//! Everything physical is a `#[device]` function, generic over the number or the vector of numbers it works on; [`solver`]
-//! moves data for the CPU. Results do not depend on the vector width, and are exactly symmetric: exchanging axes or
-//! mirroring the input does the same to the output, bit for bit (signs of zeros apart).
+//! All physics consists of `#[device]` functions, generic over a number or a vector of numbers; [`solver`] moves data on the CPU. Results
+//! do not depend on the vector width. They are exactly symmetric: exchanging or mirroring axes of the input does the same to the output,
+//! bit for bit (signs of zeros apart).
 pub mod dual;
 pub mod eos;
 pub mod hancock;
@@ -41,7 +41,7 @@ pub enum Scheme {
 pub enum Reconstruction {
     /// Piecewise linear.
     Plm,
-    /// Piecewise parabolic; with [`Scheme::MusclHancock`] it has limits of its own.
+    /// Piecewise parabolic; with [`Scheme::MusclHancock`] it has its own limiter.
     Ppm,
 }
 
@@ -69,7 +69,7 @@ pub enum RiemannSolver {
     Exact,
 }
 
-/// How the fluid is advanced.
+/// Selects the numerical method for the gas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FluidMethod {
     /// Time integration.
@@ -82,7 +82,7 @@ pub struct FluidMethod {
     pub riemann: RiemannSolver,
     /// Parameter of [`Limiter::Minmod`], from 1 (most diffusive) to 2 (monotonized central).
     pub minmod_theta: f64,
-    /// Whether the internal energy is carried as a component behind the total one; with [`Scheme::MusclHancock`] only.
+    /// Dual energy: carries the internal energy as a component after the total one; only with [`Scheme::MusclHancock`].
     pub dual: Option<DualEnergy>,
 }
 
@@ -101,13 +101,13 @@ impl Default for FluidMethod {
 }
 
 impl FluidMethod {
-    /// Components of the gas before the scalars.
+    /// Returns the number of gas components, before the scalars.
     #[must_use]
     pub fn gas_components(&self) -> usize {
         5 + usize::from(self.dual.is_some())
     }
 
-    /// Layers of ghost cells that a step needs: one for the slopes (two with PPM) and one for the edges beyond the patch, and
+    /// Returns the number of ghost layers that a step needs: one for the slopes (two with PPM), one for the edges outside the patch, and
     /// one more for the predictor of the van Leer scheme.
     #[must_use]
     pub fn ghosts(&self) -> usize {
@@ -122,7 +122,7 @@ impl FluidMethod {
     }
 }
 
-/// Every device item of this module, for a compilation test of the generated CUDA text.
+/// Returns all device items of this module, for compilation tests of the generated CUDA text.
 #[must_use]
 pub fn device_items() -> Vec<&'static Item> {
     let mut items: Vec<&'static Item> = device_instances().iter().map(|(item, _)| *item).collect();
@@ -130,8 +130,7 @@ pub fn device_items() -> Vec<&'static Item> {
     items
 }
 
-/// The same with the values of their const parameters, all there are, for
-/// [`instantiate_with`](nestar_device::instantiate_with).
+/// Returns the same items with all values of their const parameters, for [`instantiate_with`](nestar_device::instantiate_with).
 #[must_use]
 pub fn device_instances() -> Vec<(&'static Item, &'static [&'static str])> {
     const NONE: &[&str] = &[];
@@ -160,20 +159,20 @@ fn states_items() -> Vec<&'static Item> {
         eos::is_physical::ITEM,
         eos::interpolated::ITEM,
         eos::from_interpolated::ITEM,
-        eos::mended::ITEM,
+        eos::repaired::ITEM,
         dual::primitive::ITEM,
         dual::checked_signal_rate::ITEM,
         dual::advanced::ITEM,
-        dual::largest_step::ITEM,
-        dual::meets::ITEM,
-        dual::slopes_left::ITEM,
-        dual::chosen::ITEM,
-        dual::settled::ITEM,
-        dual::followed::ITEM,
+        dual::max_velocity_change_squared::ITEM,
+        dual::compression_jump::ITEM,
+        dual::slope_factor::ITEM,
+        dual::reconcile_energies::ITEM,
+        dual::reconciled::ITEM,
+        dual::with_dependents::ITEM,
         dual::is_physical::ITEM,
         dual::interpolated::ITEM,
         dual::from_interpolated::ITEM,
-        dual::mended::ITEM,
+        dual::repaired::ITEM,
         hancock::half_step::ITEM,
         hancock::half_step_scalar::ITEM,
         hancock::predicted::ITEM,
@@ -192,14 +191,14 @@ fn faces_items() -> Vec<&'static Item> {
         limiter::half_monotonized_central::ITEM,
         limiter::half_van_leer::ITEM,
         limiter::half_van_albada::ITEM,
-        dual::at_face::ITEM,
+        dual::upwind_state::ITEM,
         ppm::parabola::ITEM,
         ppm::bounded_parabola::ITEM,
         ppm::flattening::ITEM,
         riemann::wave_speeds::ITEM,
         riemann::flux_of_state::ITEM,
         riemann::flux_of_scalar::ITEM,
-        riemann::part_of::ITEM,
+        riemann::normalized_fraction::ITEM,
         riemann::hllc::flux_hllc::ITEM,
         riemann::hlle::flux_hlle::ITEM,
         riemann::exact::flux_exact::ITEM,

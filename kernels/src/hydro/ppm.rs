@@ -1,28 +1,28 @@
-//! Piecewise parabolic reconstruction (Colella & Woodward 1984, J. Comput. Phys. 54, 174), in differences to the cell's
-//! average rather than in edge values: constant states stay exact and mirrored ones mirrored.
+//! Piecewise parabolic reconstruction (Colella & Woodward 1984, J. Comput. Phys. 54, 174), in differences from the cell average. Constant
+//! states thus stay exact, and mirrored ones mirrored.
 //!
-//! Edges are of fourth order: eq. 1.6, with limited slopes only in [`limited_parabola`], which the van Leer scheme takes. In
-//! [`parabola`] smooth extrema keep their height: limits are taken from second differences (Colella & Sekora 2008, J. Comput. Phys. 227, 7069), never from their products or quotients.
+//! Edges are of fourth order (eq. 1.6); only [`limited_parabola`], used by the van Leer scheme, limits their slopes. [`parabola`] preserves
+//! smooth extrema by limits on second differences (Colella & Sekora 2008, J. Comput. Phys. 227, 7069), without their products or quotients.
 use super::limiter::half_slope;
 use nestar_device::{Lane, device};
 
-/// The one of `a` and `b` that is nearer to zero, or zero if their signs differ.
+/// Returns the smaller of `a` and `b` in magnitude, or zero if their signs differ.
 #[device]
-fn nearer<R: Lane>(a: R, b: R) -> R {
+fn smaller<R: Lane>(a: R, b: R) -> R {
     a.min(b).max(0.0) + a.max(b).min(0.0)
 }
 
-/// `x` held between `-bound` and `bound`.
+/// Clamps `x` to `-bound..bound`.
 #[device]
-fn held<R: Lane>(x: R, bound: R) -> R {
+fn clamped<R: Lane>(x: R, bound: R) -> R {
     x.min(bound).max(-bound)
 }
 
-/// Distances `(average - lower edge, upper edge - average)` of the parabola in the middle one of five consecutive cells.
+/// Returns the distances `(average - lower edge, upper edge - average)` of the parabola in the middle one of five consecutive cells.
 ///
-/// An edge lies beyond the averages beside it, and a parabola has an extremum, only as far as the second differences of all
-/// three cells have one sign, by 1.25 times the smallest (Colella & Sekora's C). Where the flow is monotonic neither distance
-/// exceeds twice the other (Colella & Woodward, eq. 1.10).
+/// An edge may exceed the adjacent averages, and a parabola may have an extremum, only if all three second differences have one sign. The
+/// excess is at most 1.25 times the smallest (Colella & Sekora's C). In monotonic flow neither distance exceeds twice the other (Colella &
+/// Woodward, eq. 1.10).
 #[device]
 pub fn parabola<R: Lane>(w: &[R; 5]) -> (R, R) {
     let (first, below, above, last) = (w[1] - w[0], w[2] - w[1], w[3] - w[2], w[4] - w[3]);
@@ -31,22 +31,22 @@ pub fn parabola<R: Lane>(w: &[R; 5]) -> (R, R) {
     let most = before.max(after).max(here);
     let curvature = 0.4166666666666667 * (least.max(0.0) + most.min(0.0));
     let reach = curvature.abs();
-    // an edge is the mean of two averages less half of this
-    let bend_below = held(
+    // an edge is the mean of two averages minus half of this
+    let bend_below = clamped(
         0.16666666666666666 * (before + here),
         below.abs().max(reach),
     );
-    let bend_above = held(0.16666666666666666 * (here + after), above.abs().max(reach));
+    let bend_above = clamped(0.16666666666666666 * (here + after), above.abs().max(reach));
     // twice the distances
     let lower = below + bend_below;
     let upper = above - bend_above;
 
-    let lower_of_slope = nearer(lower, 2.0 * upper);
-    let upper_of_slope = nearer(upper, 2.0 * lower);
-    let bend = nearer(upper - lower, curvature);
+    let lower_of_slope = smaller(lower, 2.0 * upper);
+    let upper_of_slope = smaller(upper, 2.0 * lower);
+    let bend = smaller(upper - lower, curvature);
     // the vertex lies inside the cell
-    let slope = held(0.5 * (lower + upper), 1.5 * bend.abs());
-    let monotonic = (lower_of_slope.abs() > 0.0) & (nearer(below, above).abs() > 0.0);
+    let slope = clamped(0.5 * (lower + upper), 1.5 * bend.abs());
+    let monotonic = (lower_of_slope.abs() > 0.0) & (smaller(below, above).abs() > 0.0);
     let low = if monotonic {
         lower_of_slope
     } else {
@@ -60,19 +60,19 @@ pub fn parabola<R: Lane>(w: &[R; 5]) -> (R, R) {
     (0.5 * low, 0.5 * high)
 }
 
-/// The same between bounds: no edge lies beyond the averages beside it, and extrema are flat (Colella & Woodward, eqs. 1.6 to 1.10).
+/// Returns the same with bounds: no edge exceeds the adjacent averages, and extrema are flat (Colella & Woodward, eqs. 1.6 to 1.10).
 #[device]
 pub fn bounded_parabola<R: Lane>(w: &[R; 5]) -> (R, R) {
     let (first, below, above, last) = (w[1] - w[0], w[2] - w[1], w[3] - w[2], w[4] - w[3]);
     let here = above - below;
     let bend_below = 0.16666666666666666 * ((below - first) + here);
     let bend_above = 0.16666666666666666 * (here + (last - above));
-    let lower = nearer(0.5 * (below + bend_below), below);
-    let upper = nearer(0.5 * (above - bend_above), above);
-    (nearer(lower, 2.0 * upper), nearer(upper, 2.0 * lower))
+    let lower = smaller(0.5 * (below + bend_below), below);
+    let upper = smaller(0.5 * (above - bend_above), above);
+    (smaller(lower, 2.0 * upper), smaller(upper, 2.0 * lower))
 }
 
-/// The same with the slopes of limiter `LIMITER` (monotonized central is the paper's) in the edges.
+/// Returns the same with edges from slopes of limiter `LIMITER` (the paper uses monotonized central).
 #[device]
 pub fn limited_parabola<R: Lane, const LIMITER: u32>(w: &[R; 5], theta: R) -> (R, R) {
     let before = half_slope::<R, LIMITER>(w[1] - w[0], w[2] - w[1], theta);
@@ -80,12 +80,13 @@ pub fn limited_parabola<R: Lane, const LIMITER: u32>(w: &[R; 5], theta: R) -> (R
     let after = half_slope::<R, LIMITER>(w[3] - w[2], w[4] - w[3], theta);
     let lower = 0.5 * (w[2] - w[1]) + (here - before) * 0.3333333333333333;
     let upper = 0.5 * (w[3] - w[2]) + (here - after) * 0.3333333333333333;
-    (nearer(lower, 2.0 * upper), nearer(upper, 2.0 * lower))
+    (smaller(lower, 2.0 * upper), smaller(upper, 2.0 * lower))
 }
 
-/// What is left of the distances to the edges in a strong shock, from 1 (all) to 0 (first order): where the flow converges and
-/// the pressures `p` of five consecutive cells jump within three of them (Colella & Woodward, eqs. A.1 and A.2). `velocity`: of
-/// the cells before and behind, along their axis.
+/// Returns the flattening factor for the distances to the edges in strong shocks, from 1 (none) to 0 (first order).
+///
+/// It applies where the flow converges and the pressures `p` of five consecutive cells jump within three of them (Colella & Woodward, eqs.
+/// A.1 and A.2). `velocity` holds the velocities along the axis of the two neighbours.
 #[device]
 pub fn flattening<R: Lane>(p: &[R; 5], velocity: &[R; 2]) -> R {
     let jump = (p[3] - p[1]).abs();

@@ -1,11 +1,11 @@
-//! What averages, corrections and interpolations know of gas.
+//! State functions of gas for averages, corrections and interpolations.
 
 use super::{dual, eos};
 use crate::mesh::States;
 use nestar_device::{Item, Real};
 
-/// Gas: density and pressure are positive; density, velocity and pressure are interpolated; an average or a correction whose
-/// pressure round-off spoils keeps density and momentum, and takes the internal energy from before.
+/// Gas with positive density and pressure. Density, velocity and internal energy are interpolated. If round-off spoils the pressure of an
+/// average or correction, density and momentum are kept and the internal energy is taken from the previous state.
 pub struct GasStates;
 
 impl States<5> for GasStates {
@@ -13,7 +13,7 @@ impl States<5> for GasStates {
         eos::is_physical::ITEM,
         eos::interpolated::ITEM,
         eos::from_interpolated::ITEM,
-        eos::mended::ITEM,
+        eos::repaired::ITEM,
     ];
 
     fn physical<R: Real>(u: &[R; 5]) -> bool {
@@ -28,14 +28,13 @@ impl States<5> for GasStates {
         eos::from_interpolated(w)
     }
 
-    fn mended<R: Real>(u: &[R; 5], w: &[R; 5]) -> [R; 5] {
-        eos::mended(u, w)
+    fn repaired<R: Real>(u: &[R; 5], w: &[R; 5]) -> [R; 5] {
+        eos::repaired(u, w)
     }
 }
 
-/// Gas with its internal energy as component 5 ([`dual`]): density and internal energy are positive; the total energy of an average,
-/// a correction or an interpolation follows from the internal one where gas is cold, and a change of the others changes the internal
-/// energy.
+/// Gas with dual energy ([`dual`]) in component 5. Density and internal energy are positive. Averages, corrections and interpolations
+/// recompute the total energy of cold gas from the internal one; changes of other components change the internal energy.
 pub struct DualStates;
 
 impl States<6> for DualStates {
@@ -43,10 +42,10 @@ impl States<6> for DualStates {
         dual::is_physical::ITEM,
         dual::interpolated::ITEM,
         dual::from_interpolated::ITEM,
-        dual::mended::ITEM,
+        dual::repaired::ITEM,
     ];
     const DEPENDENTS: Option<[&'static Item; 2]> =
-        Some([dual::followed::ITEM, dual::settled::ITEM]);
+        Some([dual::with_dependents::ITEM, dual::reconciled::ITEM]);
 
     fn physical<R: Real>(u: &[R; 6]) -> bool {
         dual::is_physical(u)
@@ -60,15 +59,15 @@ impl States<6> for DualStates {
         dual::from_interpolated(w)
     }
 
-    fn mended<R: Real>(u: &[R; 6], w: &[R; 6]) -> [R; 6] {
-        dual::mended(u, w)
+    fn repaired<R: Real>(u: &[R; 6], w: &[R; 6]) -> [R; 6] {
+        dual::repaired(u, w)
     }
 
-    fn followed<R: Real>(before: &[R; 6], after: &[R; 6]) -> [R; 6] {
-        dual::followed(before, after)
+    fn with_dependents<R: Real>(before: &[R; 6], after: &[R; 6]) -> [R; 6] {
+        dual::with_dependents(before, after)
     }
 
-    fn settled<R: Real>(u: &[R; 6], threshold: R) -> [R; 6] {
-        dual::settled(u, threshold)
+    fn reconciled<R: Real>(u: &[R; 6], threshold: R) -> [R; 6] {
+        dual::reconciled(u, threshold)
     }
 }

@@ -1,8 +1,8 @@
-//! Where a cubic block of cells lies in its level.
+//! Defines cubic blocks of cells, and the positions of cells on a level.
 
 use nestar_device::{Place, Real, device};
 
-/// A cubic block of `n`^3 cells cut out of one level's index space, ghost cells included.
+/// Describes a cubic block of `n`^3 cells of one level, ghost cells included.
 #[derive(Clone, Copy, Debug)]
 pub struct CellBlock {
     /// Cells along each axis.
@@ -34,7 +34,7 @@ impl CellBlock {
         })
     }
 
-    /// What places on its level are made of at a time, outside a step.
+    /// Returns the geometry of the block's level at `time`, outside a step (`dt` is 0).
     #[must_use]
     pub(super) fn geometry(&self, time: f64) -> LevelGeometry {
         let width =
@@ -50,7 +50,7 @@ impl CellBlock {
         }
     }
 
-    /// Layers of the block that lie below and above the domain along `axis`.
+    /// Returns the number of layers that lie below and above the domain along `axis`.
     #[must_use]
     pub fn outside(&self, axis: usize) -> [usize; 2] {
         let above = self.origin[axis] + self.n as i32 - self.domain_cells[axis];
@@ -58,9 +58,9 @@ impl CellBlock {
     }
 }
 
-/// Centre of cell `i` of `cells` between two edges.
+/// Returns the centre of cell `i` of `cells` between two edges.
 ///
-/// Written as a weighted mean of the edges, so that mirror-image cells have bitwise mirror-image centres.
+/// It is written as a weighted mean of the edges. Mirrored cells therefore have centres that are mirror images bit for bit.
 #[device]
 #[must_use]
 pub fn cell_centre(i: i32, cells: i32, left: f64, right: f64) -> f64 {
@@ -69,7 +69,7 @@ pub fn cell_centre(i: i32, cells: i32, left: f64, right: f64) -> f64 {
     (above * right + below * left) / ((2 * cells) as f64)
 }
 
-/// What the places of a level's cells are made of.
+/// Holds what is needed to compute the position of any cell of a level.
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LevelGeometry {
@@ -79,17 +79,17 @@ pub struct LevelGeometry {
     pub right: [f64; 3],
     /// Cells of the domain on the level.
     pub cells: [i32; 3],
-    /// The level.
+    /// Refinement level.
     pub level: i32,
-    /// Widths of a cell.
+    /// Cell widths, code length.
     pub width: [f64; 3],
-    /// Simulation time.
+    /// Simulation time, code units.
     pub time: f64,
-    /// Length of the step.
+    /// Length of the step, code units.
     pub dt: f64,
 }
 
-/// The place of cell `cell` (0 to 511) of the patch with index `patch`.
+/// Returns the place of cell `cell` (0 to 511) of the patch with index `patch`.
 #[device]
 #[must_use]
 pub fn cell_place<R: Real>(g: &LevelGeometry, patch: [i32; 3], cell: i32) -> Place<R> {
@@ -99,7 +99,7 @@ pub fn cell_place<R: Real>(g: &LevelGeometry, patch: [i32; 3], cell: i32) -> Pla
     place_of::<R>(g, [x, y, z])
 }
 
-/// The place of the cell with indices `x`, `y`, `z` on the level.
+/// Returns the place of the cell with indices `at` (x, y, z) on the level.
 #[device]
 #[must_use]
 pub fn place_of<R: Real>(g: &LevelGeometry, at: [i32; 3]) -> Place<R> {

@@ -1,4 +1,4 @@
-// Ghost cells beyond the domain: the twin of boundary.rs. Follows view.cuh.
+// Fills ghost cells outside the domain: the twin of boundary.rs. Follows view.cuh.
 
 #if RS_DEVICE
 #define RS_NOINLINE static __device__ __noinline__
@@ -10,9 +10,9 @@
 
 namespace mesh {
 
-// Long lists of components are looped over: their states do not fit into registers.
+// Long component lists are not unrolled, because their states do not fit into registers.
 constexpr int UNROLLED = COMPONENTS <= 8 ? COMPONENTS : 1;
-// What stands beyond a face, as FaceRule.
+// Kinds of boundaries, as in FaceRule.
 constexpr int PERIODIC = 0, OUTFLOW = 1, REFLECTING = 2, RULE = 3;
 
 // Stores the components of a cell in a block of N^3 cells, `[component][N][N][N]`.
@@ -24,27 +24,27 @@ template<int N> struct Store {
 
 using ::nestar_kernels::mesh::block::cell_centre;
 
-// The side of `axis` (0 or 1) beyond whose face a cell lies, or -1: inside, or the axis is periodic.
-RS_FN int side_beyond(int i, int cells, int axis) {
+// Returns the side of `axis` (0 or 1) on which a cell lies outside the domain; -1 inside, or if the axis is periodic.
+RS_FN int outer_side(int i, int cells, int axis) {
   const int side = i < 0 ? 0 : i >= cells ? 1 : -1;
   return side < 0 || field::kind(axis, side) == PERIODIC ? -1 : side;
 }
 
 RS_FN int wrapped(int i, int cells) { return (i % cells + cells) % cells; }
 
-// Centre of a cell that rules are asked about.
+// Returns the centre of a cell for which rules are evaluated.
 RS_FN rs::arr<double, 3> centre_of(const GatherView& v, const int* cells, const int* asked) {
   rs::arr<double, 3> centre;
   for (int a = 0; a < 3; ++a) centre[a] = cell_centre(asked[a], cells[a], v.left[a], v.right[a]);
   return centre;
 }
 
-// Takes cell `at` of a level with `cells` cells into the domain: to the cell that it takes its state from, see
-// Boundaries::fill. Returns the axes of walls as bits.
+// Maps cell `at` of a level with `cells` cells to the inner cell from which it takes its state, see Boundaries::fill. Returns the axes of
+// reflecting walls as bits.
 RS_NOINLINE int source_of(const GatherView& v, const int* cells, int* at) {
   int side[3], asked[3], walls = 0, more = 0;
   for (int a = 0; a < 3; ++a) {
-    side[a] = side_beyond(at[a], cells[a], a);
+    side[a] = outer_side(at[a], cells[a], a);
     asked[a] = side[a] < 0 ? wrapped(at[a], cells[a]) : at[a];
     if (side[a] >= 0 && field::kind(a, side[a]) == REFLECTING) more |= 1 << a;
   }
@@ -64,7 +64,7 @@ RS_NOINLINE int source_of(const GatherView& v, const int* cells, int* at) {
   return walls;
 }
 
-// Stands for the cells inside where no rule reads further ones, so that one function serves all kinds of them.
+// Replaces the loader of inner cells if no rule reads more than the nearest one, so that a single instance serves all loaders.
 struct NoCells {
   template<class Load> RS_MEMBER NoCells(const Load&) {}
   RS_MEMBER void operator()(const int*, REAL*) const {}
@@ -72,19 +72,19 @@ struct NoCells {
 template<class Load, bool READ = (field::INNER > 1)> struct Further { typedef Load t; };
 template<class Load> struct Further<Load, false> { typedef NoCells t; };
 
-// Turns the state `u` of the cell `inside`, as found by source_of, into that of the cell `at` of a level beyond the domain;
-// load(cell, u) gives the state of another cell inside.
+// Turns the state `u` of the cell `inside` (from source_of) into that of the ghost cell `at` outside the domain. load(cell, u) gives the
+// state of any other inner cell.
 template<class Load>
 RS_NOINLINE void apply_rules(const GatherView& v, int level, const int* cells, const int* at, const int* inside, int walls, REAL* u,
                              const Load& load) {
   int asked[3], rules = 0;
   REAL given[3][COMPONENTS];
   for (int a = 0; a < 3; ++a) {
-    const bool beyond = side_beyond(at[a], cells[a], a) >= 0;
-    asked[a] = !beyond ? wrapped(at[a], cells[a]) : walls >> a & 1 ? inside[a] : at[a];
+    const bool outside = outer_side(at[a], cells[a], a) >= 0;
+    asked[a] = !outside ? wrapped(at[a], cells[a]) : walls >> a & 1 ? inside[a] : at[a];
   }
   for (int a = 0; a < 3; ++a) {
-    const int side = side_beyond(at[a], cells[a], a);
+    const int side = outer_side(at[a], cells[a], a);
     if (side < 0 || walls >> a & 1 || field::kind(a, side) != RULE) continue;
     const rs::arr<double, 3> centre = centre_of(v, cells, asked);
     REAL inner[field::INNER * COMPONENTS];

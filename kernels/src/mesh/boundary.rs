@@ -1,4 +1,4 @@
-//! Ghost cells beyond the physical faces of the domain.
+//! Fills ghost cells outside the domain.
 
 use super::rule::{CellRule, GhostCell, InnerStates};
 use super::states::MAX_COMPONENTS;
@@ -8,27 +8,27 @@ use nestar_device::{Real, device};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What stands beyond one face of the domain.
+/// Defines the boundary condition of one face of the domain.
 pub enum FaceRule<R> {
     /// The domain continues at the opposite face.
     Periodic,
-    /// Zero gradient: the nearest cell's state.
+    /// Zero gradient: the state of the nearest cell.
     Outflow,
-    /// Mirror image; components listed in [`Boundaries::normal`] change sign.
+    /// Mirror image: components listed in [`Boundaries::normal`] change sign.
     Reflecting,
-    /// A rule for every ghost cell (diode, inflow and users' own).
+    /// A rule that is evaluated for every ghost cell (diode, inflow, user rules).
     Rule(Arc<dyn CellRule<R>>),
 }
 
-/// The rules of the six faces and what they need to know of the components.
+/// Holds the boundary conditions of the six faces and the components that change sign in mirror images.
 pub struct Boundaries<R> {
     /// `[axis][side]`.
     pub faces: [[FaceRule<R>; 2]; 3],
-    /// Per axis: the components that are normal to that axis' faces (a vector's own component), as a bit mask.
+    /// Per axis, a bit mask of the components that are normal to its faces.
     pub normal: [u64; 3],
 }
 
-/// The mean of what two or three rules give for a value; the third counts if there are three.
+/// Returns the mean of the values of two rules, or of three if `three` is set.
 #[device]
 pub fn mean_of_rules<R: Real>(a: R, b: R, c: R, three: bool) -> R {
     if three {
@@ -39,12 +39,15 @@ pub fn mean_of_rules<R: Real>(a: R, b: R, c: R, three: bool) -> R {
 }
 
 impl<R: Real> Boundaries<R> {
-    /// Fills the cells of `values` (`[component][n][n][n]`, components `stride` apart) outside the domain.
+    /// Fills the cells of `values` (`[component][n][n][n]`, components `stride` apart) that lie outside the domain.
     ///
-    /// Where a cell lies beyond several faces, the outcome does not depend on the order of the axes. Mirrors fold first, and the
-    /// mirror image is that of all that the other faces say; then the rules are asked, each about the cell's own place (folded, and
-    /// within the domain where that is periodic) with the state of the nearest cell inside, and where several are, their mean
-    /// holds. `state` has room for a cell.
+    /// Results do not depend on the order of the axes:
+    ///
+    /// - Cells are first mirrored at reflecting walls; the mirror image includes the effect of all other faces.
+    /// - Rules are then evaluated at the cell's own position, mirrored, and wrapped along periodic axes.
+    /// - Each rule starts from the state of the nearest inner cell. If several rules apply, the result is their mean.
+    ///
+    /// `state` holds at least one cell.
     pub fn fill(
         &self,
         block: &CellBlock,
@@ -59,7 +62,7 @@ impl<R: Real> Boundaries<R> {
         let inside = outside.map(|[below, above]| below..n - above);
         for line in 0..n * n {
             let (j, k) = (line % n, line / n);
-            // between the faces of y and z only the ends of a line lie outside
+            // inside the y and z faces only the ends of a line lie outside
             let within = inside[1].contains(&j) && inside[2].contains(&k);
             let middle = if within { inside[0].clone() } else { n..n };
             for i in (0..middle.start).chain(middle.end..n) {
@@ -74,7 +77,7 @@ impl<R: Real> Boundaries<R> {
                     stride,
                     from,
                 };
-                self.apply(&ghost, (asked, walls), &near, state);
+                self.apply(&ghost, asked, walls, &near, state);
                 for (c, value) in state.iter().enumerate() {
                     values[c * stride + to] = *value;
                 }
@@ -82,7 +85,7 @@ impl<R: Real> Boundaries<R> {
         }
     }
 
-    /// Layers of a block below and above the domain, but for periodic faces: there the neighbours' own cells were gathered.
+    /// Returns the layers of a block below and above the domain, without periodic faces, where neighbours provide the cells.
     fn layers(&self, block: &CellBlock, axis: usize) -> [usize; 2] {
         let outside = block.outside(axis);
         [0, 1].map(|side| match self.faces[axis][side] {
@@ -91,8 +94,8 @@ impl<R: Real> Boundaries<R> {
         })
     }
 
-    /// Folds a cell at the walls that it lies beyond, as bits of their axes: where rules are asked about it. A rule's wall is one
-    /// where the rule says so of the place that other walls leave.
+    /// Mirrors a cell at the reflecting walls it lies outside of. Returns the position for the rules and the axes of walls as bits. A rule
+    /// acts as a wall if it says so for the position left by the other walls.
     fn fold(&self, ghost: &OuterCell) -> ([i32; 3], u8) {
         let mut asked = ghost.wrapped();
         let mut walls = 0;
@@ -115,11 +118,12 @@ impl<R: Real> Boundaries<R> {
         }
     }
 
-    /// Turns the state of the nearest cell inside the domain into that beyond it.
+    /// Turns the state of the nearest inner cell into that of the ghost cell.
     fn apply(
         &self,
         ghost: &OuterCell,
-        (asked, walls): ([i32; 3], u8),
+        asked: [i32; 3],
+        walls: u8,
         near: &NearestInside<R>,
         state: &mut [R],
     ) {
@@ -158,7 +162,7 @@ impl<R: Real> Boundaries<R> {
     }
 }
 
-/// The nearest cell inside the domain, among the values of a block.
+/// The nearest inner cell, as a position in the values of a block.
 struct NearestInside<'a, R> {
     values: &'a [R],
     stride: usize,
@@ -166,7 +170,7 @@ struct NearestInside<'a, R> {
 }
 
 impl<'a, R> NearestInside<'a, R> {
-    /// The inner cells of a block of `n`^3 cells along an axis from there.
+    /// Returns the inner cells of a block of `n`^3 cells along `axis`, starting here.
     fn inner(&self, n: usize, axis: usize, side: usize) -> InnerStates<'a, R> {
         let step = n.pow(axis as u32) as isize;
         InnerStates {
@@ -178,18 +182,18 @@ impl<'a, R> NearestInside<'a, R> {
     }
 }
 
-/// A cell of a block beyond faces of the domain.
+/// A cell of a block that lies outside the domain.
 struct OuterCell<'a> {
     block: &'a CellBlock,
     time: f64,
     /// Index on the level.
     at: [i32; 3],
-    /// Per axis the side.
-    beyond: [Option<usize>; 3],
+    /// Per axis, the side on which the cell lies outside.
+    outer_sides: [Option<usize>; 3],
 }
 
 impl<'a> OuterCell<'a> {
-    /// The cell of a block, of which `inside` lies within the domain.
+    /// Describes cell `cell` of a block; `inside` is the range of its cells within the domain.
     fn new(block: &'a CellBlock, time: f64, inside: &[Range<usize>; 3], cell: [usize; 3]) -> Self {
         let side = |a: usize| {
             let outside = !inside[a].contains(&cell[a]);
@@ -199,32 +203,32 @@ impl<'a> OuterCell<'a> {
             block,
             time,
             at: std::array::from_fn(|a| block.origin[a] + cell[a] as i32),
-            beyond: [0, 1, 2].map(side),
+            outer_sides: [0, 1, 2].map(side),
         }
     }
 
-    /// Axes and sides of the faces.
+    /// Iterates over axis and side of the faces that the cell lies outside of.
     fn faces(&self) -> impl Iterator<Item = (usize, usize)> {
-        let beyond = self.beyond.into_iter().enumerate();
-        beyond.filter_map(|(axis, side)| Some((axis, side?)))
+        let outer_sides = self.outer_sides.into_iter().enumerate();
+        outer_sides.filter_map(|(axis, side)| Some((axis, side?)))
     }
 
-    /// The axes of the faces for which something holds, as bits.
+    /// Returns the axes of those faces for which `holds` is true, as bits.
     fn axes(&self, holds: impl Fn(usize, usize) -> bool) -> u8 {
         let of = |(axis, side)| u8::from(holds(axis, side)) << axis;
         self.faces().map(of).sum()
     }
 
-    /// The cell, along axes with no such face within the domain, which is periodic there.
+    /// Returns the cell's index, wrapped along the axes on which it does not lie outside.
     fn wrapped(&self) -> [i32; 3] {
-        std::array::from_fn(|a| match self.beyond[a] {
+        std::array::from_fn(|a| match self.outer_sides[a] {
             Some(_) => self.at[a],
             None => self.at[a].rem_euclid(self.block.domain_cells[a]),
         })
     }
 
-    /// The mirror image of an index beyond a face; a ghost region wider than what the block holds of the domain reuses its last
-    /// layer.
+    /// Returns the mirror image of an index. If the ghost region is wider than the part of the domain in the block, its last layer is
+    /// reused.
     fn mirrored(&self, axis: usize) -> i32 {
         let i = self.at[axis];
         let (cells, first) = (self.block.domain_cells[axis], self.block.origin[axis]);
@@ -232,11 +236,11 @@ impl<'a> OuterCell<'a> {
         mirror.clamp(first.max(0), (first + self.block.n as i32).min(cells) - 1)
     }
 
-    /// Where in the block the state comes from.
+    /// Returns the position in the block of the cell that provides the state.
     fn source(&self, asked: [i32; 3], walls: u8) -> usize {
         let b = self.block;
         let index = |a: usize| {
-            let inside = match self.beyond[a] {
+            let inside = match self.outer_sides[a] {
                 None => self.at[a],
                 Some(_) if walls >> a & 1 == 1 => asked[a],
                 Some(side) => side as i32 * (b.domain_cells[a] - 1),
@@ -246,7 +250,7 @@ impl<'a> OuterCell<'a> {
         index(0) + b.n * (index(1) + b.n * index(2))
     }
 
-    /// What a rule is asked about.
+    /// Returns the ghost cell as rules see it.
     fn cell(&self, asked: [i32; 3], axis: usize, side: usize) -> GhostCell {
         let b = self.block;
         let centre =

@@ -1,8 +1,8 @@
-// `#[device]` functions beyond the faces of the domain: in namespace `field`, behind what it says of states.
+// Calls `#[device]` functions as boundary rules: in namespace `field`, after its state functions.
 
 typedef ::nestar_device::cell_fn::Place<REAL> Place;
 
-// The ghost cell's own place, as Block::geometry has it.
+// The position of the ghost cell, with the geometry of CellBlock::geometry.
 RS_FN Place place_of(const GhostQuery& at) {
   ::nestar_kernels::mesh::block::LevelGeometry g;
   for (int a = 0; a < 3; ++a) {
@@ -17,7 +17,7 @@ RS_FN Place place_of(const GhostQuery& at) {
   return ::nestar_kernels::mesh::block::place_of<REAL>(g, rs::arr<int, 3>{{at.index[0], at.index[1], at.index[2]}});
 }
 
-// Argument number N of those behind the ghost: the place, a structure or a number, from their bytes.
+// Reads argument N after the ghost from bytes: a structure or a number.
 template<class T> RS_FN T from_bytes(const rs::u64* given, int first) {
   T value;
   for (int n = 0; n < (int)sizeof(T); ++n) ((unsigned char*)&value)[n] = ((const unsigned char*)given)[first + n];
@@ -39,23 +39,23 @@ template<int... I> struct Counted {};
 template<int N, int... I> struct CountedTo : CountedTo<N - 1, N - 1, I...> {};
 template<int... I> struct CountedTo<0, I...> { typedef Counted<I...> t; };
 
-// A function with its types.
+// A boundary function and its types.
 template<auto F> struct Rule;
 template<class T, class S, int N, class... A, T (*F)(::nestar_device::ghost::Ghost<REAL, S, N>, A...)> struct Rule<F> {
   typedef ::nestar_device::ghost::Ghost<REAL, S, N> Ghost;
   template<int... I> static RS_MEMBER T call(const Ghost& ghost, const GhostQuery& at, const rs::u64* given, Counted<I...>) {
     return F(ghost, Argument<A, I - Before<A...>::COUNT>::of(at, given)...);
   }
-  // Turns the state of the nearest inner cell into the ghost's; whether that is sound. Shares behind what the function gives keep
-  // their part of the whole. A copy of the inner state is not looked at: that was where it was made.
+  // Turns the state of the nearest inner cell into that of the ghost cell. Returns true if it is physical. Scalars after the function's
+  // components keep their mass fraction. A copy of the inner state is not checked again.
   template<int AXIS, int SIDE> static RS_MEMBER bool apply(const GhostQuery& at, const rs::u64* given, REAL* u) {
     constexpr int COUNT = sizeof(T) / sizeof(REAL);
     const T state = call(Ghost{at.inner, COMPONENTS, AXIS, SIDE, at.layer}, at, given,
                          typename CountedTo<(int)sizeof...(A)>::t());
     const REAL* member = (const REAL*)&state;
     const REAL before = u[0];
-    REAL inside[field::FOLLOWS ? COMPONENTS : 1];
-    if constexpr (field::FOLLOWS)
+    REAL inside[field::HAS_DEPENDENTS ? COMPONENTS : 1];
+    if constexpr (field::HAS_DEPENDENTS)
       for (int c = 0; c < COMPONENTS; ++c) inside[c] = u[c];
     bool copied = true;
     for (int c = 0; c < COUNT; ++c) {
@@ -63,7 +63,7 @@ template<class T, class S, int N, class... A, T (*F)(::nestar_device::ghost::Gho
       u[c] = member[c];
     }
     if (copied) return true;
-    if constexpr (field::FOLLOWS) follow(inside, u);
+    if constexpr (field::HAS_DEPENDENTS) update_dependents(inside, u);
     bool sound = true;
     for (int c = 0; c < COMPONENTS; ++c) {
       if (LEADING > 0 && c >= LEADING && c >= COUNT && u[0] != before) u[c] = u[c] / before * u[0];

@@ -1,6 +1,6 @@
-// Functions of one cell, as `CellFn` describes them, on the cells of patches. Follows gather.cuh; the text behind this file
-// names the function as `cells::F` and its surroundings as `cells::around`, then come kernels of map.cu, reduce.cu, mark.cu,
-// conserve.cu or window.cu. A block works on one patch after the other.
+// Calls functions of one cell (see `CellFn`) on the cells of patches. Follows gather.cuh. The text after this file names the function
+// `cells::F` and its gather `cells::around`; then follow the kernels of map.cu, reduce.cu, mark.cu, conserve.cu or window.cu. Each block
+// processes one patch at a time.
 
 namespace cells {
 
@@ -13,15 +13,15 @@ template<class S, int G> using Stencil = ::nestar_device::cell_fn::Stencil<REAL,
 template<class S, int G> using FaceStencil = ::nestar_device::cell_fn::FaceStencil<REAL, S, G>;
 typedef ::nestar_kernels::mesh::parameters::CellInput<REAL> Input;
 
-// A cell of a patch whose surroundings stand at `around`, if the function reads them; the patch is number `n` of the launch.
+// A cell of a patch. `around` points to the gathered block if the function reads neighbours; `n` is the index of the patch in the launch.
 struct Cell {
   const Input& input;
   const REAL* around;
   int row, cell, n;
 };
 
-// A state of the leading components of field `field`; of the first field, of those that are chosen, where a negative number means 0. What
-// a cell carries from call to call is a field of which the rows are those of the launch.
+// Reads a state from the leading components of field `field`. In the first field the chosen components are read, and a negative number
+// means 0. Values carried from call to call are a field whose rows are those of the launch.
 template<class S> RS_FN S state_of(const Cell& at, int field) {
   const Input& p = at.input;
   constexpr int COUNT = sizeof(S) / sizeof(REAL);
@@ -37,7 +37,7 @@ template<class S> RS_FN S state_of(const Cell& at, int field) {
   return state;
 }
 
-// The states that a function reads in a cell: of field N, or a tuple of those from field N on.
+// Reads the states of a function in a cell: of field N, or a tuple of fields from N on.
 template<class S, int N> struct States {
   static RS_MEMBER S of(const Cell& at) { return state_of<S>(at, N); }
 };
@@ -63,7 +63,7 @@ RS_FN Place place(const Cell& at) {
                                                          at.cell);
 }
 
-// The first argument: the state in the cell, the states around it, or the place.
+// Gives the first argument: the state in the cell, its stencil, or the place.
 template<class A> struct First {
   static constexpr int REACH = 0;
   static RS_MEMBER A of(const Cell& at) { return States<A, 0>::of(at); }
@@ -82,7 +82,7 @@ template<> struct First<const Place&> {
   static RS_MEMBER Place of(const Cell& at) { return place(at); }
 };
 
-// Another argument: states of further fields, the place, a structure, or number n.
+// Gives another argument: states of further fields, the place, a structure, or number n.
 template<class A> struct Argument {
   template<class P> static RS_MEMBER A of(const Cell& at, const P&, int) { return States<A, 1>::of(at); }
 };
@@ -96,7 +96,7 @@ template<> struct Argument<const Place&> {
   template<class P> static RS_MEMBER Place of(const Cell& at, const P&, int) { return place(at); }
 };
 
-// What follows the states and the place: a structure or numbers; `BEFORE` arguments stand before them.
+// Type of the parameters after the states and the place: a structure or numbers. `BEFORE` is the number of arguments before them.
 template<int N, class... A> struct Given { typedef rs::arr<REAL, sizeof...(A)> t; static constexpr int BEFORE = N; };
 template<int N, class P> struct Given<N, const P&> { typedef P t; static constexpr int BEFORE = N; };
 template<int N, class... A> struct Given<N, REAL, A...> {
@@ -113,14 +113,14 @@ template<int... I> struct Indices {};
 template<int N, int... I> struct IndicesTo : IndicesTo<N - 1, N - 1, I...> {};
 template<int... I> struct IndicesTo<0, I...> { typedef Indices<I...> t; };
 
-// What a function reads around a patch with G layers of ghosts: `keep` says what stands in a block of VALUES values, in shared memory
-// or in `blocks`. Ends with a barrier.
+// Gathers a patch with G ghost layers into a block of VALUES values, in shared memory or in `blocks`. `keep` stores the state of each cell.
+// Ends with a barrier.
 template<int G, int VALUES, bool IN_SHARED, class K> RS_FN REAL* surroundings(const Input& p, int row, const K& keep) {
   if constexpr (G == 0) {
     return nullptr;
   } else {
     REAL* block;
-    // known when compiled: generic addresses cost speed
+    // constant at compile time, because generic addresses are slower
     if constexpr (IN_SHARED) block = launch::shared<REAL>();
     else block = p.blocks + (rs::i64)launch::block() * VALUES;
     launch::barrier();
@@ -129,13 +129,13 @@ template<int G, int VALUES, bool IN_SHARED, class K> RS_FN REAL* surroundings(co
   }
 }
 
-// All states of the first field, `[component][N][N][N]`, with room behind them.
+// Gathers all components of the first field, `[component][N][N][N]`, with room for F::MORE values after them.
 template<class F, bool IN_SHARED> RS_FN REAL* states_around(const Input& p, int row) {
   constexpr int N = PATCH + 2 * F::REACH;
   return surroundings<F::REACH, mesh::COMPONENTS * N * N * N + F::MORE, IN_SHARED>(p, row, mesh::Store<N>());
 }
 
-// A function of one cell with its types.
+// A function of one cell and its types.
 template<auto F> struct Function;
 template<class T, class S, class... A, T (*F)(S, A...)> struct Function<F> {
   static constexpr int REACH = First<S>::REACH, MORE = 0;
@@ -150,21 +150,21 @@ template<class T, class S, class... A, T (*F)(S, A...)> struct Function<F> {
   }
 };
 
-// The first field takes COUNT values as the chosen components of a cell, if its state is sound then; else the cell, number `item` of the
-// launch, is left in `round`, and keeps its state. All is read before anything is written: a load behind a store waits for it.
+// Writes COUNT values to the chosen components of a cell of the first field, if the new state is physical. Otherwise records cell `item` of
+// the launch in `round`, leaves the state, and returns false. All loads precede the stores, because a load after a store would wait for it.
 template<int COUNT> RS_FN bool write_back(const Input& p, unsigned item, int row, int cell, const REAL* values) {
   REAL* to = p.fields[0] + (rs::i64)row * (mesh::COMPONENTS * CELLS) + cell;
   if constexpr (field::LEADING > 0) {
     REAL u[mesh::COMPONENTS];
     RS_UNROLL for (int c = 0; c < mesh::COMPONENTS; ++c) {
       u[c] = to[c * CELLS];
-      // places known when compiled: the state stays in registers
+      // indices are constant at compile time, so that the state stays in registers
       RS_UNROLL for (int v = 0; v < COUNT; ++v) u[c] = p.chosen[v] == c ? values[v] : u[c];
     }
-    if constexpr (field::FOLLOWS) {
+    if constexpr (field::HAS_DEPENDENTS) {
       REAL old[mesh::COMPONENTS];
       for (int c = 0; c < mesh::COMPONENTS; ++c) old[c] = to[c * CELLS];
-      field::follow(old, u);
+      field::update_dependents(old, u);
     }
     if (!field::physical(u)) {
       launch::atomic_max(&p.round->failed, ~0u - item);
@@ -172,7 +172,7 @@ template<int COUNT> RS_FN bool write_back(const Input& p, unsigned item, int row
     }
     RS_UNROLL for (int v = 0; v < COUNT; ++v)
       if (p.chosen[v] >= 0) to[p.chosen[v] * CELLS] = values[v];
-    if constexpr (field::FOLLOWS)
+    if constexpr (field::HAS_DEPENDENTS)
       for (int c = 0; c < field::LEADING; ++c) to[c * CELLS] = u[c];
   } else {
     RS_UNROLL for (int v = 0; v < COUNT; ++v)
@@ -181,7 +181,7 @@ template<int COUNT> RS_FN bool write_back(const Input& p, unsigned item, int row
   return true;
 }
 
-// No function: what stands G cells around a patch.
+// Replaces the function if only the gathered states are wanted, G layers around a patch.
 template<int G> struct Window {
   static constexpr int REACH = G, MORE = 0;
   typedef ::nestar_kernels::mesh::parameters::CellParameters<REAL, rs::arr<REAL, 0>> Parameters;
@@ -189,5 +189,5 @@ template<int G> struct Window {
 
 }  // namespace cells
 
-// Every row of the launch that the block looks after, number n.
+// Loops over the rows that this block processes; n is the index in the launch.
 #define EACH_ROW(n, input) for (int n = launch::block(); n < (input).count; n += launch::blocks())

@@ -1,8 +1,8 @@
-// Fluxes: cells change by what flows through their faces, and the registers get the fluxes. Results go to `out`.
+// Updates cells by the fluxes through their faces and records the fluxes in registers. Results go to `out`.
 
 namespace cells {
 
-// The fluxes through all faces of a patch, `[axis][component][FACES]`.
+// Computes the fluxes through all faces of a patch, `[axis][component][FACES]`.
 RS_FN void all_fluxes(const F::Parameters& p, const REAL* block, int row, REAL* flux) {
   EACH(f, 3 * FACES) {
     const int axis = f / FACES, at = f % FACES, wide = axis == 0 ? 9 : 8, deep = axis == 1 ? 9 : 8;

@@ -1,4 +1,4 @@
-//! The device's side of the mesh: launch skeletons, and the text that tells them about a field.
+//! Provides the device programs of the mesh: kernel skeletons, and the text that specialises them for a field.
 
 mod states;
 
@@ -11,72 +11,72 @@ use crate::criteria::{LIST, LIST_BLOCK, ListText, SECTORS};
 use nestar_device::{Face, FaceStencil, Ghost, Item, LAUNCH, Stencil};
 use std::fmt::Write;
 
-/// What kernels see of a level; follows [`FieldText::text`].
+/// View of a level in kernels; follows [`FieldText::text`].
 pub const VIEW: &str = include_str!("view.cuh");
-/// The gather of ghost cells; follows [`VIEW`].
+/// Gather of ghost cells; follows [`VIEW`].
 pub const GATHER: &str = concat!(
     include_str!("boundary.cuh"),
     include_str!("interpolate.cuh"),
     include_str!("gather.cuh")
 );
-/// Interpolation into new patches; follows [`GATHER`], as all that stand below.
+/// Interpolation into new patches; follows [`GATHER`], like all texts below.
 pub const PROLONG: &str = include_str!("prolong.cu");
-/// Averages onto the coarser level, and one owner of shared faces.
+/// Averages onto the coarser level, and copies of shared face values.
 pub const RESTRICT: &str = include_str!("restrict.cu");
-/// Flux registers and the correction.
+/// Flux registers and the flux correction.
 pub const FLUXES: &str = include_str!("fluxes.cu");
 /// Conserved totals.
 pub const TOTALS: &str = include_str!("totals.cu");
-/// Rows into and out of contiguous memory.
+/// Packing and unpacking of rows.
 pub const TRANSFER: &str = include_str!("transfer.cu");
-/// Fine-side flux registers into and out of contiguous memory.
+/// Packing and unpacking of fine-side flux registers.
 pub const REGISTER_TRANSFER: &str = include_str!("register_transfer.cu");
-/// Functions of one cell; what [`SkeletonFunction::texts`] says follows, then [`MAP`], [`REDUCE`] or [`MARK`].
+/// Calls of cell functions; followed by the texts of [`SkeletonFunction::texts`], then by [`MAP`], [`REDUCE`] or [`MARK`].
 pub const CELL_FUNCTIONS: &str = include_str!("cells.cuh");
-/// Maps.
+/// Maps: cell functions whose results are written to a field.
 pub const MAP: &str = include_str!("map.cu");
-/// Results that waited beside a field go into it; follows [`MAP`] or [`CONSERVE`].
+/// Writes buffered results back to a field; follows [`MAP`] or [`CONSERVE`].
 pub const WRITE_BACK: &str = include_str!("write_back.cu");
-/// Functions of a face; follows [`CELL_FUNCTIONS`], then [`CONSERVE`].
+/// Calls of face functions; follows [`CELL_FUNCTIONS`], then [`CONSERVE`].
 pub const FACE_FUNCTIONS: &str = concat!(
     include_str!("patch_faces.cuh"),
     include_str!("face_functions.cuh")
 );
-/// Changes by fluxes.
+/// Conservative updates by fluxes.
 pub const CONSERVE: &str = include_str!("conserve.cu");
-/// Calls that may fail or want to be repeated.
+/// Sub-cycled cell functions, which may fail or ask to be called again.
 pub const SUBCYCLE: &str = include_str!("subcycle.cu");
-/// What stands around a row, ghost cells included.
+/// Copy of a gathered row, ghost cells included.
 pub const WINDOW: &str = include_str!("window.cu");
 /// Reductions.
 pub const REDUCE: &str = include_str!("reduce.cu");
-/// Marks; follows [`SECTORS`].
+/// Refinement flags; follows [`SECTORS`].
 pub const MARK: &str = include_str!("mark.cu");
 /// Topology tables; needs no field.
 pub const TOPOLOGY: &str = include_str!("topology.cu");
 
-/// Patches that a block of `mesh_assign_coarse`, `mesh_assign_fine` and the kernels of [`TOPOLOGY`] works on.
+/// Patches per block of `mesh_assign_coarse`, `mesh_assign_fine` and the kernels of [`TOPOLOGY`].
 pub const PATCHES_PER_BLOCK: usize = 256;
-/// Values that a block of `mesh_commit` works on.
+/// Values per block of `mesh_commit`.
 pub const COMMIT_PER_BLOCK: usize = 4096;
 
-/// What kernels of a skeleton call.
+/// Selects the function that the kernels of a skeleton call.
 #[derive(Clone, Copy, Debug)]
 pub enum SkeletonFunction<'a> {
-    /// A function of a cell, or of what surrounds it so many cells far.
+    /// A function of a cell or of its stencil; with the reach of the stencil in cells.
     Cell(&'static Item, usize),
-    /// A function of what lies beside a face so many cells far, and the components that flow through the face.
+    /// A function of a face; with the reach of its stencil in cells and the number of flux components.
     Face(&'static Item, usize, usize),
-    /// A function of a cell's state and of the numbers of a list there, which are made of the state and the place.
+    /// A function of a cell's state and of derived inputs, which are computed from the state and the place.
     WithInputs(&'static Item, &'a ListText),
-    /// The criteria of a list.
+    /// A list of refinement criteria.
     List(&'a ListText),
-    /// None: the states so many cells around a patch are wanted themselves, by [`WINDOW`].
+    /// No function: the gathered states of a patch, with this many ghost layers, for [`WINDOW`].
     Window(usize),
 }
 
 impl SkeletonFunction<'_> {
-    /// What tells it from others.
+    /// Returns a key that identifies the function.
     #[must_use]
     pub fn key(&self) -> String {
         match self {
@@ -87,7 +87,7 @@ impl SkeletonFunction<'_> {
         }
     }
 
-    /// Values of a block with ghost cells of a field, and of what stands behind it; none where the function reads no ghost cells.
+    /// Returns the number of values in a gathered block and its appendix; 0 if the function reads no ghost cells.
     #[must_use]
     pub fn block_values(&self, field: &FieldText) -> usize {
         let states = |reach: usize| field.components * (PATCH + 2 * reach).pow(3);
@@ -96,13 +96,13 @@ impl SkeletonFunction<'_> {
             Self::Cell(_, reach) | Self::Window(reach) => states(reach),
             Self::Face(_, reach, fluxes) => states(reach) + 3 * fluxes * fluxes::FACES,
             Self::List(ListText { kept: 0, .. }) => 0,
-            // at a wall the state stands in the block while it is gathered
+            // at a wall the block holds the state while it is gathered
             Self::List(list) if field.bounded() => list.kept.max(field.components) * LIST_BLOCK,
             Self::List(list) => list.kept * LIST_BLOCK,
         }
     }
 
-    /// Texts of a skeleton that calls it; whether blocks with ghost cells stand in shared memory.
+    /// Returns the texts of a skeleton that calls the function; `in_shared` places gathered blocks in shared memory.
     #[must_use]
     pub fn texts(&self, in_shared: bool, skeleton: &[&str]) -> Vec<String> {
         let path = |item: &Item| format!("&::{}<field::REAL>", item.path());
@@ -134,7 +134,7 @@ impl SkeletonFunction<'_> {
         texts.map(String::from).collect()
     }
 
-    /// The items that the texts name.
+    /// Returns the items that the texts name.
     #[must_use]
     pub fn items(&self) -> Vec<&'static Item> {
         let mut items = vec![Stencil, FaceStencil, Face];
@@ -151,21 +151,21 @@ impl SkeletonFunction<'_> {
     }
 }
 
-/// What stands beyond one face, in the device's language.
+/// Defines the boundary condition of one face in the device's language.
 #[derive(Clone, Debug)]
 pub enum FaceText {
-    /// As [`FaceRule::Periodic`].
+    /// See [`FaceRule::Periodic`].
     Periodic,
-    /// As [`FaceRule::Outflow`].
+    /// See [`FaceRule::Outflow`].
     Outflow,
-    /// As [`FaceRule::Reflecting`].
+    /// See [`FaceRule::Reflecting`].
     Reflecting,
-    /// As [`FaceRule::Rule`].
+    /// See [`FaceRule::Rule`].
     Rule(RuleText),
 }
 
 impl FaceText {
-    /// The faces of `boundaries`, `[axis][side]`.
+    /// Translates the faces of `boundaries`, `[axis][side]`.
     ///
     /// # Errors
     /// Axis and side of a face whose rule works on the host only.
@@ -186,7 +186,7 @@ impl FaceText {
         Ok(faces)
     }
 
-    /// The number that `mesh::PERIODIC` and its like have.
+    /// Returns the value of `mesh::PERIODIC`, `mesh::OUTFLOW`, `mesh::REFLECTING` or `mesh::RULE`.
     fn code(&self) -> u32 {
         match self {
             Self::Periodic => 0,
@@ -197,34 +197,34 @@ impl FaceText {
     }
 }
 
-/// What the skeletons must know of a field.
+/// Describes a field for kernel skeletons.
 #[derive(Clone, Debug)]
 pub struct FieldText {
-    /// Whether values are `f64`.
+    /// `true` if values are `f64`.
     pub double: bool,
     /// Number of components.
     pub components: usize,
-    /// How rows are cut.
+    /// Shape of rows.
     pub shape: RowShape,
-    /// What stands beyond the domain, `[axis][side]`.
+    /// Boundary conditions, `[axis][side]`.
     pub faces: [[FaceText; 2]; 3],
-    /// Per axis: the components that change sign under its mirror image, as a bit mask.
+    /// Per axis, a bit mask of the components that change sign in a mirror image.
     pub normal: [u64; 3],
     /// Limiter of the interpolation between levels.
     pub limiter: SlopeLimiter,
-    /// What is known of states; without it all are sound, and they are interpolated as they are.
+    /// State functions. Without them all states are physical and interpolated as they are.
     pub states: Option<StateItems>,
 }
 
 impl FieldText {
-    /// The `#[device]` functions that the text and the skeletons of the mesh call.
+    /// Returns the `#[device]` functions that the text and the mesh skeletons call.
     #[must_use]
     pub fn items(&self) -> Vec<&'static Item> {
         let mut items = super::device_items();
         items.push(nestar_device::math::sum3::ITEM);
         items.extend(self.states.iter().flat_map(|states| states.items));
-        let follow = self.states.iter().flat_map(|states| states.dependents);
-        items.extend(follow.flatten());
+        let dependents = self.states.iter().flat_map(|states| states.dependents);
+        items.extend(dependents.flatten());
         for (_, _, rule) in self.rules() {
             items.extend(&rule.items);
             items.push(Ghost);
@@ -232,8 +232,8 @@ impl FieldText {
         items
     }
 
-    /// A program whose skeletons see levels of this field: the text of `items` and of everything that the gather needs, the
-    /// language of skeletons, the namespaces `field` and `mesh`, then the given texts.
+    /// Builds a program whose skeletons see levels of this field. It consists of the text of `items` and of all that the gather needs, the
+    /// skeleton language, the namespaces `field` and `mesh`, then `skeletons`.
     #[must_use]
     pub fn program(&self, items: &[&'static Item], skeletons: &[impl AsRef<str>]) -> String {
         let mut roots = self.items();
@@ -242,20 +242,20 @@ impl FieldText {
         let (text, skeletons) = (self.text(), skeletons.iter().map(AsRef::as_ref));
         let texts = [LAUNCH, &text, VIEW, GATHER];
         for (n, part) in texts.into_iter().chain(skeletons).enumerate() {
-            // messages of the compiler count lines from here
+            // compiler messages count lines from here
             let _ = write!(program, "#line 1 \"part {n}\"\n{part}\n");
         }
         program
     }
 
-    /// Whether any face of the domain is not periodic.
+    /// Returns `true` if any face of the domain is not periodic.
     #[must_use]
     pub fn bounded(&self) -> bool {
         let mut faces = self.faces.iter().flatten();
         faces.any(|face| !matches!(face, FaceText::Periodic))
     }
 
-    /// The faces with rules, each with axis and side.
+    /// Iterates over the faces with rules, with axis and side.
     fn rules(&self) -> impl Iterator<Item = (usize, usize, &RuleText)> {
         let faces = self.faces.iter().flatten().enumerate();
         faces.filter_map(|(n, face)| match face {
@@ -264,18 +264,18 @@ impl FieldText {
         })
     }
 
-    /// The namespace `field`:
+    /// Builds the namespace `field`:
     ///
     /// ```text
     /// typedef … REAL; constexpr int COMPONENTS, LIMITER, CENTRING, SIDE; constexpr bool BOUNDED
     /// int kind(int axis, int side)                                                 // 0 to 3, as FaceRule
     /// rs::u64 normal(int axis)                                                     // bit mask of components
-    /// constexpr int LEADING                       // components that are no shares; 0: nothing is known of states
+    /// constexpr int LEADING                       // components before the scalars; 0: no state functions
     /// constexpr int SETS; int set_of(int component)                                // as ShareSets
     /// bool physical(const REAL* u)
-    /// void to_primitive(REAL* u); void to_conserved(REAL* w); void mend(REAL* u, const REAL* w)      // as States
-    /// constexpr bool FOLLOWS; void follow(const REAL* before, REAL* u); void settle(REAL* u)         // the same
-    /// struct GhostQuery; constexpr int INNER           // what rules are asked about; inner cells that they read
+    /// void to_primitive(REAL* u); void to_conserved(REAL* w); void repair(REAL* u, const REAL* w)      // as States
+    /// constexpr bool HAS_DEPENDENTS; void update_dependents(const REAL* before, REAL* u); void reconcile(REAL* u)         // as States
+    /// struct GhostQuery; constexpr int INNER      // input of rules; number of inner cells that they read
     /// bool wall(int axis, int side, const double* centre, double time, unsigned* fault)
     /// void ghost(int axis, int side, const GhostQuery& at, REAL* u, unsigned* fault)
     /// ```
@@ -334,7 +334,7 @@ impl FieldText {
         text
     }
 
-    /// A function of axis and side that calls that of the face.
+    /// Writes a function of axis and side that calls the function of the face.
     fn dispatch(
         &self,
         function: &str,

@@ -1,27 +1,28 @@
-//! Sums without round-off: the same bits in any order.
+//! Sums floating-point numbers exactly, independent of their order.
 
-/// Digits of 32 bits, from 2^-1088 on: what any sum of 2^31 finite numbers needs.
+/// Digits of 32 bits from 2^-1088 on, enough for any sum of 2^31 finite numbers.
 const DIGITS: usize = 68;
 /// Exponent of the lowest digit.
-const LOWEST: i32 = -1088;
-/// Numbers that are added before carries are taken along: digits have 31 bits to spare.
-const ROOM: u32 = 1 << 30;
+const LOWEST_EXPONENT: i32 = -1088;
+/// Numbers that may be added before carries are propagated; digits have 31 spare bits.
+const ADDITIONS_PER_CARRY: u32 = 1 << 30;
 
-/// A sum of numbers in which nothing is lost: a long fixed-point number (after Kulisch 2013, "Computer Arithmetic and Validity").
-/// Neither the order of the numbers matters nor how they are split into parts that are added up later.
+/// An exact sum, stored as a long fixed-point number (Kulisch 2013, "Computer Arithmetic and Validity").
+///
+/// It does not depend on the order of the numbers or on how they are split into partial sums.
 #[derive(Clone, Debug)]
 pub struct ExactSum {
-    /// With signs, the lowest first; the number has the same digits always only after [`ExactSum::normalize`].
+    /// Signed digits, lowest first; unique for a given sum only after [`ExactSum::normalize`].
     digits: [i64; DIGITS],
-    /// How many numbers more may be added before.
-    room: u32,
+    /// Numbers that may be added before carries must be propagated.
+    remaining: u32,
 }
 
 impl Default for ExactSum {
     fn default() -> Self {
         Self {
             digits: [0; DIGITS],
-            room: ROOM,
+            remaining: ADDITIONS_PER_CARRY,
         }
     }
 }
@@ -36,7 +37,7 @@ impl ExactSum {
     /// Bytes of [`ExactSum::to_bytes`].
     pub const BYTES: usize = 8 * DIGITS;
 
-    /// Adds a finite number; what is not finite adds nothing.
+    /// Adds a finite number; other numbers are ignored.
     pub fn add(&mut self, x: f64) {
         let bits = x.to_bits();
         let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i32, bits & ((1 << 52) - 1));
@@ -46,7 +47,7 @@ impl ExactSum {
             0 => (fraction, -1074),
             normal => (fraction | 1 << 52, normal - 1075),
         };
-        let place = (exponent - LOWEST) as usize;
+        let place = (exponent - LOWEST_EXPONENT) as usize;
         let wide = u128::from(mantissa) << (place % 32);
         for (n, digit) in self.digits[place / 32..].iter_mut().take(3).enumerate() {
             let part = (wide >> (32 * n)) as u32;
@@ -56,8 +57,8 @@ impl ExactSum {
                 i64::from(part)
             };
         }
-        self.room -= 1;
-        if self.room == 0 {
+        self.remaining -= 1;
+        if self.remaining == 0 {
             self.normalize();
         }
     }
@@ -71,7 +72,7 @@ impl ExactSum {
         self.normalize();
     }
 
-    /// Takes carries along, so that every digit but the last is from 0 to 2^32 - 1.
+    /// Propagates carries, so that every digit but the last is between 0 and 2^32 - 1.
     pub fn normalize(&mut self) {
         let mut carry = 0;
         let last = DIGITS - 1;
@@ -81,7 +82,7 @@ impl ExactSum {
             carry = all >> 32;
         }
         self.digits[last] += carry;
-        self.room = ROOM;
+        self.remaining = ADDITIONS_PER_CARRY;
     }
 
     fn normalized(&self) -> [i64; DIGITS] {
@@ -90,13 +91,13 @@ impl ExactSum {
         sum.digits
     }
 
-    /// The digits, which are the number's own after [`ExactSum::normalize`]: those of parts may be added up modulo 2^64.
+    /// Returns the digits; normalize first to get the unique ones. Digits of partial sums may be added modulo 2^64.
     pub fn words(&mut self) -> &mut [i64] {
-        self.room = 1;
+        self.remaining = 1;
         &mut self.digits
     }
 
-    /// The sum as bytes, the same for equal sums.
+    /// Returns the sum as bytes, identical for equal sums.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.normalized()
@@ -105,7 +106,7 @@ impl ExactSum {
             .collect()
     }
 
-    /// The sum of [`ExactSum::to_bytes`], if they are one.
+    /// Reads the result of [`ExactSum::to_bytes`]; `None` if the bytes are not a sum.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (words, rest) = bytes.as_chunks::<8>();
@@ -113,17 +114,20 @@ impl ExactSum {
         let digits: [i64; DIGITS] = words.try_into().ok()?;
         let (low, fits) = (&digits[..DIGITS - 1], 0..1 << 32);
         let sound = rest.is_empty() && low.iter().all(|digit| fits.contains(digit));
-        sound.then_some(Self { digits, room: ROOM })
+        sound.then_some(Self {
+            digits,
+            remaining: ADDITIONS_PER_CARRY,
+        })
     }
 
-    /// The number nearest to the sum.
+    /// Returns the number nearest to the sum.
     #[must_use]
     pub fn value(&self) -> f64 {
         let digits = self.normalized();
         if digits[DIGITS - 1] < 0 {
             let mut negative = Self {
                 digits: digits.map(|digit| -digit),
-                room: ROOM,
+                remaining: ADDITIONS_PER_CARRY,
             };
             negative.normalize();
             return -negative.value();
@@ -134,13 +138,13 @@ impl ExactSum {
         let first = top.saturating_sub(2);
         let leading = digits[first..=top].iter().rev();
         let mut leading = leading.fold(0u128, |all, digit| all << 32 | *digit as u128);
-        // what stands below decides between two numbers that are as near
+        // lower digits decide ties
         leading |= u128::from(digits[..first].iter().any(|digit| *digit != 0));
-        scaled(leading as f64, LOWEST + 32 * first as i32)
+        scaled(leading as f64, LOWEST_EXPONENT + 32 * first as i32)
     }
 }
 
-/// `x` times a power of two from 2^-1088 to 2^1023, rounded once.
+/// Returns `x` times a power of two from 2^-1088 to 2^1023, rounded once.
 fn scaled(x: f64, power: i32) -> f64 {
     let power_of_two = |n: i32| f64::from_bits(((n + 1023) as u64) << 52);
     if power < -1000 {
@@ -189,7 +193,7 @@ mod tests {
     fn nothing_is_lost_and_the_order_does_not_matter() {
         assert_eq!(sum(&[1e300, 1.0, -1e300]).value(), 1.0);
         assert_eq!(sum(&[1.0, 5e-324, -1.0]).value(), 5e-324);
-        // rounded once, to even where two are as near: 2^53 + 1, then a little more
+        // ties round to even: 2^53 + 1, then slightly more
         let even = 9_007_199_254_740_992.0;
         assert_eq!(sum(&[even, 1.0]).value(), even);
         assert_eq!(sum(&[even, 1.0, 1e-200]).value(), even + 2.0);

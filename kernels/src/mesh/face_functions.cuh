@@ -1,11 +1,11 @@
-// Functions of the states beside a face, as `FaceFn` describes them. Follows cells.cuh and patch_faces.cuh; the text behind this file
-// names the function as `cells::F`.
+// Calls functions of the states on both sides of a face (see `FaceFn`). Follows cells.cuh and patch_faces.cuh; the text after this file
+// names the function `cells::F`.
 
 namespace cells {
 
 using mesh::FACES;
 
-// The first argument: the states beside a face, of which the cell x, y, z stands above.
+// Gives the first argument: the states beside a face whose upper cell is x, y, z.
 template<class A> struct Beside;
 template<class S, int G> struct Beside<const FaceStencil<S, G>&> {
   static constexpr int REACH = G;
@@ -15,7 +15,7 @@ template<class S, int G> struct Beside<const FaceStencil<S, G>&> {
   }
 };
 
-// Another argument: the face, a structure, or number n.
+// Gives another argument: the face, a structure, or number n.
 template<class A> struct FaceArgument {
   template<class P> static RS_MEMBER REAL of(const Face&, const P& p, int n) { return p[n]; }
 };
@@ -26,7 +26,7 @@ template<> struct FaceArgument<const Face&> {
   template<class P> static RS_MEMBER const Face& of(const Face& face, const P&, int) { return face; }
 };
 
-// A function of a face with its types.
+// A function of a face and its types.
 template<auto F> struct FaceFunction;
 template<class T, class S, class... A, T (*F)(S, A...)> struct FaceFunction<F> {
   static constexpr int COUNT = sizeof(T) / sizeof(REAL), REACH = Beside<S>::REACH, MORE = 3 * COUNT * FACES;
@@ -41,7 +41,7 @@ template<class T, class S, class... A, T (*F)(S, A...)> struct FaceFunction<F> {
   static RS_MEMBER T at(const Parameters& p, const REAL* block, int row, int axis, int x, int y, int z) {
     const int* index = p.input.index + (rs::i64)row * 4;
     rs::arr<int, 3> cell{{PATCH * index[0] + x, PATCH * index[1] + y, PATCH * index[2] + z}};
-    // the patches on both sides see the same face
+    // patches on both sides of a periodic boundary see the same face
     if (field::kind(axis, 1) == mesh::PERIODIC && cell[axis] == p.input.geometry.cells[axis]) cell[axis] = 0;
     const Face face{::nestar_kernels::mesh::block::place_of<REAL>(p.input.geometry, cell), axis,
                     (REAL)p.input.geometry.width[axis]};

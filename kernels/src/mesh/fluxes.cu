@@ -4,14 +4,14 @@ namespace mesh {
 
 typedef parameters::CorrectionParameters<REAL> CorrectionParameters;
 
-// Patches that a block lists.
+// Patches per block.
 constexpr int ASSIGN_CHUNK = 256;
 
-// Values that a block commits.
+// Values per block.
 constexpr int COMMIT_CHUNK = 4096;
 
-// The slots of the faces of `bits` among `taken`: numbers that nobody else has. Returns how many there are.
-RS_FN int take_slots(int bits, unsigned* taken, int* slots) {
+// Assigns a unique slot to each face in `bits`. Returns the number of slots.
+RS_FN int assign_slots(int bits, unsigned* taken, int* slots) {
   int n = 0;
   for (int f = 0; f < 6; ++f) n += bits >> f & 1;
   int next = n ? (int)launch::atomic_add(taken, (unsigned)n) : 0;
@@ -19,21 +19,21 @@ RS_FN int take_slots(int bits, unsigned* taken, int* slots) {
   return n;
 }
 
-// Where the two sides of a coarse-fine face stand for one coarse cell.
+// Positions of the two sides of a coarse-fine face, for one coarse cell.
 struct Mismatch {
   rs::i64 coarse, fine;  // where component 0 stands
   REAL width;
   bool upper;
 };
 
-// The registers of face f of `row`, whose coarse side is `slot`, at the cell x, y, z behind it.
+// Returns the registers of face f of `row` (coarse slot `slot`) at the cell x, y, z next to it.
 RS_FN Mismatch mismatch_at(const CorrectionParameters& p, int row, int f, int slot, int x, int y, int z) {
   const int slow = f < 4 ? z : y, fast = f < 2 ? y : x;
   const int slow_axis = f < 4 ? 2 : 1, fast_axis = f < 2 ? 1 : 0;
-  const int beyond = p.neighbours[(rs::i64)row * AROUND + face_direction(f)];
-  // beyond a lower face stands the neighbour's upper half
+  const int neighbour = p.neighbours[(rs::i64)row * AROUND + face_direction(f)];
+  // the upper half of the neighbour lies next to a lower face
   const int child = (1 - f % 2) << (f / 2) | (fast / 4) << fast_axis | (slow / 4) << slow_axis;
-  const int fine = p.fine_slot[(rs::i64)(p.first_child[beyond] + child) * 6 + (f ^ 1)];
+  const int fine = p.fine_slot[(rs::i64)(p.first_child[neighbour] + child) * 6 + (f ^ 1)];
   Mismatch m;
   m.coarse = (rs::i64)slot * (COMPONENTS * FACE) + fast + PATCH * slow;
   m.fine = (rs::i64)fine * (COMPONENTS * QUARTER) + fast % 4 + 4 * (slow % 4);
@@ -45,11 +45,11 @@ RS_FN Mismatch mismatch_at(const CorrectionParameters& p, int row, int f, int sl
 RS_FN REAL correction(const CorrectionParameters& p, const Mismatch& m, int c) {
   const REAL difference = ::nestar_kernels::mesh::fluxes::flux_mismatch<REAL>(
       p.coarse_flux[m.coarse + c * FACE], p.reference[m.fine + c * QUARTER], p.change[m.fine + c * QUARTER], (REAL)p.dt);
-  // a larger flux through an upper face takes away, through a lower face brings in
+  // a larger flux through an upper face decreases the value, through a lower face increases it
   return m.upper ? -(difference * m.width) : difference * m.width;
 }
 
-// The registers behind a cell, one at most along each axis; returns the axes that have one as bits.
+// Finds the registers next to a cell, at most one per axis. Returns their axes as bits.
 RS_FN int mismatches_of(const CorrectionParameters& p, int row, int x, int y, int z, Mismatch* m) {
   const int place[3] = {x, y, z};
   int axes = 0;
@@ -63,7 +63,7 @@ RS_FN int mismatches_of(const CorrectionParameters& p, int row, int x, int y, in
   return axes;
 }
 
-// Corrects a cell and mends what round-off makes of it by the state before.
+// Corrects a cell. If round-off makes it unphysical, repairs it with the state before.
 RS_FN void correct_cell(const CorrectionParameters& p, int row, int cell) {
   Mismatch m[3];
   const int axes = mismatches_of(p, row, cell & 7, cell >> 3 & 7, cell >> 6, m);
@@ -82,10 +82,10 @@ RS_FN void correct_cell(const CorrectionParameters& p, int row, int cell) {
   if (!changed) return;
   if (!field::physical(u)) {
     field::to_primitive(before);
-    field::mend(u, before);
+    field::repair(u, before);
     launch::atomic_add(&p.mended->corrections, rs::u64(1));
   }
-  if constexpr (field::FOLLOWS) field::settle(u);
+  if constexpr (field::HAS_DEPENDENTS) field::reconcile(u);
   EACH_COMPONENT(c) values[c * CELLS] = u[c];
 }
 
@@ -100,10 +100,10 @@ KERNEL(mesh_assign_coarse, mesh::parameters::AssignParameters) {
     const rs::i64 row = p.rows[n];
     int bits = 0;
     for (int f = 0; f < 6 && p.first_child[row] == LEAF; ++f) {
-      const int beyond = p.neighbours[row * AROUND + face_direction(f)];
-      bits |= (beyond >= 0 && p.first_child[beyond] >= 0) << f;
+      const int neighbour = p.neighbours[row * AROUND + face_direction(f)];
+      bits |= (neighbour >= 0 && p.first_child[neighbour] >= 0) << f;
     }
-    if (take_slots(bits, &p.counts->coarse, p.coarse_slot + row * 6))
+    if (assign_slots(bits, &p.counts->coarse, p.coarse_slot + row * 6))
       p.corrected[launch::atomic_add(&p.counts->corrected, 1u)] = (int)row;
     for (int f = 0; f < 6 && p.clear; ++f) p.fine_slot[row * 6 + f] = -1;
   }
@@ -118,11 +118,11 @@ KERNEL(mesh_assign_fine, mesh::parameters::AssignParameters) {
     const rs::i64 row = p.rows[n];
     int bits = 0;
     for (int f = 0; f < 6; ++f) bits |= (p.neighbours[row * AROUND + face_direction(f)] == COARSER) << f;
-    take_slots(bits, &p.counts->fine, p.fine_slot + row * 6);
+    assign_slots(bits, &p.counts->fine, p.fine_slot + row * 6);
   }
 }
 
-// The fluxes of an accepted step count for the coarser level.
+// Adds the fluxes of an accepted step to the registers of the coarser level.
 KERNEL(mesh_commit, mesh::parameters::CommitParameters<mesh::REAL>) {
   using namespace mesh;
   EACH(i, COMMIT_CHUNK) {
@@ -137,7 +137,7 @@ KERNEL(mesh_commit, mesh::parameters::CommitParameters<mesh::REAL>) {
   }
 }
 
-// Cells beside a coarse-fine face take the fine fluxes in place of the coarse one. One block a patch.
+// Replaces coarse by fine fluxes in the cells next to coarse-fine faces. One block per patch.
 KERNEL(mesh_correct, mesh::CorrectionParameters) {
   using namespace mesh;
   const int row = p.rows[launch::block()];

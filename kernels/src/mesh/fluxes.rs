@@ -6,13 +6,13 @@ use nestar_device::{Lane, Real, device};
 
 /// Values of one face of a patch: 8 x 8.
 pub const FACE: usize = PATCH * PATCH;
-/// Values of one face of a fine patch seen from the coarse side: 4 x 4.
+/// Values of one face of a fine patch at coarse resolution: 4 x 4.
 pub const QUARTER: usize = FACE / 4;
 
 /// Faces of a patch's cells normal to one axis: nine layers of 64.
 pub const FACES: usize = (PATCH + 1) * FACE;
 
-/// Number among the [`FACES`] of `axis` of the lower face of the cell `i`, `j`, `k`; along the axis 8 is the last upper one.
+/// Returns the index of the lower face of cell `i`, `j`, `k` among the [`FACES`] of `axis`. Index 8 along the axis is the last upper face.
 #[must_use]
 pub fn face_index(axis: usize, [i, j, k]: [usize; 3]) -> usize {
     match axis {
@@ -22,7 +22,7 @@ pub fn face_index(axis: usize, [i, j, k]: [usize; 3]) -> usize {
     }
 }
 
-/// Mean of four fine face values, the same under every symmetry of the square: `v` = (0,0), (1,0), (0,1), (1,1).
+/// Returns the mean of four fine face values: `v` = (0,0), (1,0), (0,1), (1,1). It is invariant under the symmetries of the square.
 #[device]
 pub fn mean4<R: Lane>(v: &[R; 4]) -> R {
     0.25 * ((v[0] + v[3]) + (v[1] + v[2]))
@@ -46,18 +46,18 @@ pub fn average_fine<R: Real>(register: &mut [R], flux: &[R]) {
     }
 }
 
-/// What flowed through the face of a fine patch during a coarse step of length `dt`: `dt * reference + change`,
-/// `[component][4][4]` each.
+/// Holds the time-integrated flux through a face of a fine patch over a coarse step `dt`: `dt * reference + change`, `[component][4][4]`
+/// each.
 #[derive(Clone, Copy)]
 pub struct FineFlux<'a, R> {
     /// Fluxes of the first fine step.
     pub reference: &'a [R],
-    /// Sum over the later fine steps of their length times (flux - reference).
+    /// Sum over the later fine steps of step length times (flux - reference).
     pub change: &'a [R],
 }
 
-/// A conserved variable after a step: `u - sum_d rate_d (above_d - below_d)` with the flux densities through the cell's
-/// lower and upper faces along each axis and `rate_d = dt / dx_d`.
+/// Returns a conserved variable after a step: `u - sum_d rate_d (above_d - below_d)`. `below` and `above` are the flux densities through
+/// the lower and upper faces along each axis, and `rate_d = dt / dx_d`.
 #[device]
 pub fn advanced<R: Lane>(u: R, below: &[R; 3], above: &[R; 3], rate: &[R; 3]) -> R {
     u - sum3(
@@ -67,13 +67,13 @@ pub fn advanced<R: Lane>(u: R, below: &[R; 3], above: &[R; 3], rate: &[R; 3]) ->
     )
 }
 
-/// Time-integrated fine minus coarse flux over a coarse step of length `dt`; exactly 0 where both are the same and steady.
+/// Returns the time-integrated fine minus coarse flux over a coarse step `dt`; exactly 0 if both are equal and steady.
 #[device]
 pub fn flux_mismatch<R: Lane>(coarse: R, reference: R, change: R, dt: R) -> R {
     dt * (reference - coarse) + change
 }
 
-/// Offset in a component's 512 cells of the cell behind face `f` at transverse place (`fast`, `slow`).
+/// Returns the offset in a component's 512 cells of the cell next to face `f` at transverse position (`fast`, `slow`).
 ///
 /// Transverse axes (slow, fast): x faces (z, y), y faces (z, x), z faces (y, x).
 #[must_use]
@@ -86,9 +86,11 @@ pub fn cell_behind(f: usize, slow: usize, fast: usize) -> usize {
     }
 }
 
-/// The change of component `c` in the coarse cell behind face `f` at (`slow`, `fast`): fine minus coarse time-integrated
-/// flux over the cell width. `fine` are the registers of the four fine patches on that face, by quarter (`2*slow + fast`);
-/// `step` is the length of the coarse step and the inverse width.
+/// Returns the flux correction of component `c` in the coarse cell next to face `f` at (`slow`, `fast`): the time-integrated fine minus
+/// coarse flux over the cell width.
+///
+/// `fine` holds the registers of the four fine patches on that face, by quarter (`2*slow + fast`). The last argument holds the length of
+/// the coarse step and the inverse width.
 #[must_use]
 pub fn correction<R: Real>(
     f: usize,
@@ -102,7 +104,7 @@ pub fn correction<R: Real>(
     let within = c * QUARTER + fast % 4 + 4 * (slow % 4);
     let coarse = coarse[c * FACE + fast + PATCH * slow];
     let difference = flux_mismatch(coarse, fine.reference[within], fine.change[within], dt);
-    // a larger flux through an upper face takes away, through a lower face brings in
+    // a larger flux through an upper face decreases the value, through a lower face increases it
     if f.is_multiple_of(2) {
         difference * inverse_width
     } else {

@@ -1,17 +1,16 @@
-// Ghost cells on the device: the twin of gather.rs. Follows interpolate.cuh.
+// Gathers ghost cells: the twin of gather.rs. Follows interpolate.cuh.
 //
-// A cell's value comes from a patch of its level, by interpolation where the neighbour is coarser, or by the rules beyond
-// the faces of the domain. Most patches need the first alone; the rest stands in functions of its own that are not
-// inlined, so that the kernels around a gather keep their registers.
+// A cell's value comes from a patch of its level, by interpolation from a coarser neighbour, or from a boundary rule. Most patches need
+// only the first. The other cases are functions that are not inlined, so that kernels keep their registers.
 
 namespace mesh {
 
-// The sector, as in a table of 27, of cell x, y, z of a block with G layers of ghosts.
+// Returns the sector, as in a table of 27, of cell x, y, z of a block with G ghost layers.
 template<int G> RS_FN int sector_of(int x, int y, int z) {
   return 9 * ((z + PATCH - G) / PATCH) + 3 * ((y + PATCH - G) / PATCH) + (x + PATCH - G) / PATCH;
 }
 
-// Finishes every cell of which a patch of this level holds the value.
+// Calls `finish` for every cell that a patch of this level holds.
 template<int G, class Finish> RS_FN void copy_level(REAL* block, const GatherView& v, int row, Finish finish) {
   constexpr int N = PATCH + 2 * G;
   const int* around = v.neighbours + (rs::i64)row * AROUND;
@@ -26,7 +25,7 @@ template<int G, class Finish> RS_FN void copy_level(REAL* block, const GatherVie
   }
 }
 
-// Cells of a gathered block, of which `first` is the first.
+// Loads cells of a gathered block whose first cell is `first`.
 template<int N> struct BlockCells {
   const REAL* block;
   const int* first;
@@ -36,8 +35,8 @@ template<int N> struct BlockCells {
   }
 };
 
-// Fills the cells beyond the domain of a block that holds conserved values.
-template<int G> RS_NOINLINE void fill_beyond(REAL* block, const GatherView& v, int row) {
+// Fills the cells outside the domain of a block of conserved values.
+template<int G> RS_NOINLINE void fill_outside(REAL* block, const GatherView& v, int row) {
   constexpr int N = PATCH + 2 * G;
   const int* around = v.neighbours + (rs::i64)row * AROUND;
   const int* index = v.index + (rs::i64)row * 4;
@@ -57,13 +56,13 @@ template<int G> RS_NOINLINE void fill_beyond(REAL* block, const GatherView& v, i
   }
 }
 
-// The gather of a patch at a wall: conserved values first, which the rules work on, then every cell is finished.
+// Gathers a patch at a wall: first the conserved values for the rules, then `finish` for every cell.
 template<int G, class Finish> RS_NOINLINE void gather_at_wall(REAL* block, const GatherView& v, int row, Finish finish) {
   constexpr int N = PATCH + 2 * G;
   copy_level<G>(block, v, row, Store<N>());
   if (v.neighbours[(rs::i64)row * AROUND + 27] & HAS_COARSER) interpolate<G>(block, v, row, Store<N>());
   launch::barrier();
-  fill_beyond<G>(block, v, row);
+  fill_outside<G>(block, v, row);
   launch::barrier();
   EACH(cell, N * N * N) {
     REAL u[COMPONENTS];
@@ -72,10 +71,12 @@ template<int G, class Finish> RS_NOINLINE void gather_at_wall(REAL* block, const
   }
 }
 
-// Gathers row `row` with G layers of ghost cells: calls finish(block, cell, u) for each cell of the (8 + 2 G)^3 block, u
-// being its conserved state; the last call for a cell holds. `finish` may write its own cell of the block only; at walls
-// the block holds conserved values `[component][N][N][N]` meanwhile, so it must have room for them. Let `finish` capture
-// by value. `work`, if there is any, has INTERPOLATION_WORK<G> values and is free. Ends with a barrier.
+// Gathers row `row` with G ghost layers: calls finish(block, cell, u) for each cell of the (8 + 2 G)^3 block with its conserved state u.
+// The last call for a cell counts.
+//
+// `finish` may write only its own cell of the block and must capture by value. At walls the block holds conserved values
+// `[component][N][N][N]` in between, so it must be large enough. `work`, if given, has INTERPOLATION_WORK<G> unused values. Ends with a
+// barrier.
 template<int G, class Finish>
 RS_FN void gather(REAL* block, const GatherView& v, int row, Finish finish, REAL* work = nullptr) {
   const int codes = v.neighbours[(rs::i64)row * AROUND + 27];

@@ -1,4 +1,4 @@
-//! Ghost cells: a patch and what surrounds it, gathered into one block.
+//! Gathers a patch and its ghost cells into one block.
 
 use super::prolong::{CoarseBlock, FineCells, SlopeLimiter, between};
 use super::states::{MAX_COMPONENTS, StateFunctions};
@@ -6,11 +6,11 @@ use super::{Boundaries, COARSER, CellBlock, Rows, SELF};
 use crate::{CELLS, PATCH};
 use nestar_device::Real;
 
-/// Everything a gather reads; shared by all patches of a level.
+/// Holds everything a gather reads; shared by all patches of a level.
 pub struct GhostView<'a, R> {
     /// This level's rows, in the bank to read.
     pub level: Rows<'a, R>,
-    /// The next coarser level's rows before its step; equal to `coarse_new` when no interpolation in time is wanted.
+    /// The next coarser level's rows before its step; equal to `coarse_new` if no interpolation in time is wanted.
     pub coarse_old: Rows<'a, R>,
     /// The next coarser level's rows after its step.
     pub coarse_new: Rows<'a, R>,
@@ -28,19 +28,19 @@ pub struct GhostView<'a, R> {
     pub domain_cells: [i32; 3],
     /// Domain edges, code length.
     pub edges: [[f64; 3]; 2],
-    /// Rules beyond the domain's faces.
+    /// Boundary conditions of the domain.
     pub boundaries: &'a Boundaries<R>,
     /// Simulation time of the values gathered.
     pub time: f64,
     /// Limiter of the interpolation.
     pub limiter: SlopeLimiter,
-    /// What interpolation must know of states.
+    /// State functions for the interpolation.
     pub states: Option<StateFunctions<R>>,
-    /// Most layers of ghost cells that may be gathered: copies of other ranks' patches hold no more that is up to date.
+    /// Largest number of ghost layers that may be gathered: halo patches hold no further valid cells.
     pub reach: usize,
 }
 
-/// Working space of [`gather`]: a coarse block of up to 10^3 cells, its primitive variables and one cell's state.
+/// Work space of [`gather`]: a coarse block of up to 10^3 cells, its primitive variables and the state of one cell.
 pub struct GatherScratch<R> {
     coarse: Vec<R>,
     primitive: Vec<R>,
@@ -48,7 +48,7 @@ pub struct GatherScratch<R> {
 }
 
 impl<R: Real> GatherScratch<R> {
-    /// Space for `components` components.
+    /// Allocates space for `components` components.
     #[must_use]
     pub fn new(components: usize) -> Self {
         assert!(
@@ -63,10 +63,10 @@ impl<R: Real> GatherScratch<R> {
     }
 }
 
-/// Most ghost layers of a block.
+/// Largest number of ghost layers of a block.
 pub const MAX_GHOSTS: usize = 4;
 
-/// A block to fill: `[component][n][n][n]` with `n = 8 + 2*ghosts`, components `stride` values apart.
+/// Describes a block to fill: `[component][n][n][n]` with `n = 8 + 2*ghosts`, components `stride` values apart.
 pub struct GatherTarget<'a, R> {
     /// The values.
     pub values: &'a mut [R],
@@ -78,9 +78,10 @@ pub struct GatherTarget<'a, R> {
     pub ghosts: usize,
 }
 
-/// Gathers row `row` with its ghost cells: from neighbours of its level, by interpolation where the neighbour is coarser
-/// (in space from the parent's surroundings, in time between the coarse level's two banks), by the boundary rules
-/// outside the domain.
+/// Gathers row `row` with its ghost cells.
+///
+/// Ghost cells come from neighbours of the level, from interpolation in space and time if the neighbour is coarser, or from the boundary
+/// conditions outside the domain.
 pub fn gather<R: Real>(
     view: &GhostView<R>,
     row: u32,
@@ -90,7 +91,7 @@ pub fn gather<R: Real>(
     gather_sectors(view, row, (target, u32::MAX), scratch);
 }
 
-/// As [`gather`], of those patches of the 27 alone that are wanted, as bits; cells in others keep what the block has there, or take it.
+/// Gathers, like [`gather`], only those of the 27 patches whose bits are set in `wanted`. Other cells may be overwritten.
 pub fn gather_sectors<R: Real>(
     view: &GhostView<R>,
     row: u32,
@@ -100,15 +101,15 @@ pub fn gather_sectors<R: Real>(
     let (ghosts, reach) = (target.ghosts, view.reach);
     assert!(
         ghosts <= reach,
-        "a gather of {ghosts} layers of ghost cells where {reach} may be read"
+        "a gather of {ghosts} ghost layers, but only {reach} may be read"
     );
     let around = &view.neighbours[row as usize];
     match ghosts {
-        0 => copy_neighbours::<R, 0>(view, (around, wanted), target),
-        1 => copy_neighbours::<R, 1>(view, (around, wanted), target),
-        2 => copy_neighbours::<R, 2>(view, (around, wanted), target),
-        3 => copy_neighbours::<R, 3>(view, (around, wanted), target),
-        _ => copy_neighbours::<R, 4>(view, (around, wanted), target),
+        0 => copy_neighbours::<R, 0>(view, around, wanted, target),
+        1 => copy_neighbours::<R, 1>(view, around, wanted, target),
+        2 => copy_neighbours::<R, 2>(view, around, wanted, target),
+        3 => copy_neighbours::<R, 3>(view, around, wanted, target),
+        _ => copy_neighbours::<R, 4>(view, around, wanted, target),
     }
     if around.contains(&COARSER) {
         let block = coarse_block(view, row, target.ghosts);
@@ -139,10 +140,11 @@ pub fn gather_sectors<R: Real>(
     }
 }
 
-/// Copies what wanted neighbours of the same level hold, one after the other: lines of memory that follow each other are fetched together.
+/// Copies the cells of wanted neighbours of the same level, one neighbour after another to access memory sequentially.
 fn copy_neighbours<R: Real, const G: usize>(
     view: &GhostView<R>,
-    (around, wanted): (&[i32; 27], u32),
+    around: &[i32; 27],
+    wanted: u32,
     target: &mut GatherTarget<R>,
 ) {
     for d in (0..27).filter(|d| wanted >> d & 1 == 1) {
@@ -150,7 +152,7 @@ fn copy_neighbours<R: Real, const G: usize>(
             continue;
         };
         let source = view.level.row(row);
-        // the length of runs is known, so that each is a few moves and no call
+        // the length of runs is a constant, so each compiles to a few moves
         match d % 3 {
             1 => copy_sector::<R, G, PATCH>(source, sector_at(d), target),
             _ => copy_sector::<R, G, G>(source, sector_at(d), target),
@@ -158,14 +160,14 @@ fn copy_neighbours<R: Real, const G: usize>(
     }
 }
 
-/// Copies what the neighbour in a direction holds of a block with `G` ghost layers, in runs of `N` cells.
+/// Copies the cells that the neighbour in direction `d` provides to a block with `G` ghost layers, in runs of `N` cells.
 fn copy_sector<R: Real, const G: usize, const N: usize>(
     source: &[R],
     d: [i32; 3],
     target: &mut GatherTarget<R>,
 ) {
     let n = PATCH + 2 * G;
-    // the first cell in the neighbour and in the block, and how many
+    // first cell in the neighbour, first cell in the block, number of cells
     let [x, y, z] = d.map(|d| match d {
         -1 => (PATCH - G, 0, G),
         0 => (0, G, PATCH),
@@ -191,7 +193,7 @@ fn copy_run<R: Real, const N: usize>(to: &mut [R], from: &[R]) {
     }
 }
 
-/// The coarse cells that a patch's ghosts are made from: its own 4^3 coarse cells, the ghosts', and one layer for slopes.
+/// Describes the coarse cells for the ghosts of a patch: its own 4^3 coarse cells, those of the ghosts, and one layer for slopes.
 fn coarse_block<R>(view: &GhostView<R>, row: u32, ghosts: usize) -> CellBlock {
     let margin = ghosts.div_ceil(2) + 1;
     CellBlock {
@@ -214,7 +216,7 @@ fn fill_coarse<R: Real>(
 ) {
     let parent = view.parent[row as usize] as usize;
     let around = &view.neighbours[parent];
-    // block index 0 in cells of the parent's neighbourhood, whose own cells start at 8
+    // position of the block in the parent's neighbourhood, whose own cells start at 8
     let start: [usize; 3] = std::array::from_fn(|a| {
         (block.origin[a] - view.index[parent][a] * PATCH as i32 + PATCH as i32) as usize
     });
@@ -272,7 +274,7 @@ fn blend_run<R: Real>(
     }
 }
 
-/// The coarse cells around a row, filled, to interpolate ghost cells from.
+/// Fills and returns the coarse cells around a row.
 fn coarse_cells<'a, R: Real>(
     view: &GhostView<R>,
     row: u32,
@@ -297,16 +299,16 @@ fn coarse_cells<'a, R: Real>(
         components,
         limiter: view.limiter,
         rules: view.states,
-        keeps_means: false,
+        preserves_means: false,
     }
 }
 
-/// The direction of neighbour `d` in a table of 27.
+/// Returns the direction of neighbour `d` in a table of 27.
 fn sector_at(d: usize) -> [i32; 3] {
     [d % 3, d / 3 % 3, d / 9].map(|d| d as i32 - 1)
 }
 
-/// Coarse cells of the block, along one axis, that cover the ghost sector in direction `d`.
+/// Returns the coarse cells of the block along one axis that cover the ghost sector in direction `d`.
 fn sector(d: i32, ghosts: usize) -> std::ops::Range<usize> {
     let reach = ghosts.div_ceil(2);
     let own = reach + 1;
@@ -332,7 +334,7 @@ fn interpolate_sector<R: Real>(coarse: &CoarseBlock<R>, d: [i32; 3], target: &mu
     }
 }
 
-/// Writes one fine cell of a coarse cell; with an odd number of ghost layers the outermost coarse cell is only half used.
+/// Writes one fine cell of a coarse cell. With an odd number of ghost layers only half of the outermost coarse cell is used.
 fn put_fine<R: Real>(
     cell: [usize; 3],
     side: usize,
@@ -361,7 +363,7 @@ fn put_fine<R: Real>(
     }
 }
 
-/// Fills a new fine row from its parent's surroundings (conservative interpolation at one time).
+/// Fills a new fine row by conservative interpolation from the coarser level at one time.
 ///
 /// # Safety
 /// Nobody else may access row `row` of `view.level` meanwhile.
@@ -375,7 +377,7 @@ pub unsafe fn prolong_patch<R: Real>(
     let out = unsafe { view.level.row_mut(row) };
     let block = coarse_block(view, row, 0);
     let coarse = CoarseBlock {
-        keeps_means: true,
+        preserves_means: true,
         ..coarse_cells(view, row, &block, components, scratch)
     };
     let mut target = GatherTarget {

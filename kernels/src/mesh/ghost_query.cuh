@@ -1,4 +1,4 @@
-// What rules beyond faces are asked about: in namespace `field`.
+// Input of boundary rules; in namespace `field`.
 struct GhostQuery {
   const double *left, *right;
   const int* cells;

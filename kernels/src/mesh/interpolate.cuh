@@ -1,26 +1,26 @@
-// Cells from the coarser level: the twin of prolong.rs and of the interpolation in gather.rs. Follows beyond.cuh.
+// Interpolates from the coarser level: the twin of prolong.rs and of the interpolation in gather.rs. Follows boundary.cuh.
 
 namespace mesh {
 
-// The patch around `parent`, by its table, that holds the cell at x, y, z of the parent's neighbourhood of 24^3 cells.
+// Returns the row that holds cell x, y, z of the parent's neighbourhood of 24^3 cells; `around` is the parent's table.
 RS_FN int coarse_row(const int* around, int x, int y, int z) { return around[9 * (z >> 3) + 3 * (y >> 3) + (x >> 3)]; }
 RS_FN int cell_of(int x, int y, int z) { return (x & 7) + PATCH * ((y & 7) + PATCH * (z & 7)); }
 
-// The step from the first of eight fine cells to that on `side`, and the mean of the eight values of which the first is `*u`.
-RS_FN constexpr int of_side(int side) { return (side & 1) + PATCH * (side >> 1 & 1) + PATCH * PATCH * (side >> 2); }
+// Offset from the first of eight fine cells to child `side`, and the mean of the eight values starting at `u`.
+RS_FN constexpr int child_offset(int side) { return (side & 1) + PATCH * (side >> 1 & 1) + PATCH * PATCH * (side >> 2); }
 RS_FN REAL mean_of_eight(const REAL* u) {
   rs::arr<REAL, 8> eight;
-  RS_UNROLL for (int side = 0; side < 8; ++side) eight[side] = u[of_side(side)];
+  RS_UNROLL for (int side = 0; side < 8; ++side) eight[side] = u[child_offset(side)];
   return ::nestar_kernels::mesh::means::mean8<REAL>(eight);
 }
 
-// A component of a coarse cell, interpolated in time.
+// Interpolates a component of a coarse cell in time.
 RS_FN REAL blended(const GatherView& v, int row, int offset) {
   return ::nestar_kernels::mesh::prolong::between<REAL>(row_of(v.coarse_old, row)[offset],
                                                         row_of(v.coarse_new, row)[offset], (REAL)v.weight);
 }
 
-// Cells of the coarser level around a patch, of which `first` is the first.
+// Loads cells of the coarser level around a patch whose first cell is `first`.
 struct ParentCells {
   const GatherView& v;
   const int* around;
@@ -32,7 +32,7 @@ struct ParentCells {
   }
 };
 
-// The state of the coarse cell at x, y, z of the parent's neighbourhood, also beyond the domain.
+// Returns the state of the coarse cell at x, y, z of the parent's neighbourhood, also outside the domain.
 RS_NOINLINE void coarse_state(const GatherView& v, int parent, int x, int y, int z, REAL* u) {
   const int* around = v.neighbours + (rs::i64)parent * AROUND;
   const int* index = v.index + (rs::i64)parent * 4;
@@ -57,7 +57,7 @@ RS_FN Offsets offsets_of(REAL u, const rs::arr<REAL, 6>& near) {
   return ::nestar_kernels::mesh::prolong::fine_offsets<REAL>(u, near, (unsigned)field::LIMITER);
 }
 
-// The primitive variables of a coarse cell and of its six neighbours, `near[7][COMPONENTS]`, where all lie inside the domain.
+// Loads a coarse cell and its six neighbours, `near[7][COMPONENTS]`, if all lie inside the domain.
 RS_FN void states_inside(const GatherView& v, int parent, const int* at, REAL* near) {
   const int* around = v.neighbours + (rs::i64)parent * AROUND;
   RS_UNROLL for (int n = 0; n < 7; ++n) {
@@ -67,8 +67,8 @@ RS_FN void states_inside(const GatherView& v, int parent, const int* at, REAL* n
   }
 }
 
-// The same where some of them may lie beyond.
-RS_NOINLINE void states_beside_walls(const GatherView& v, int parent, int x, int y, int z, REAL* near) {
+// The same if some of them may lie outside.
+RS_NOINLINE void states_near_walls(const GatherView& v, int parent, int x, int y, int z, REAL* near) {
   coarse_state(v, parent, x, y, z, near);
   for (int n = 0; n < 6; ++n) {
     const int step = n & 1 ? 1 : -1;
@@ -83,32 +83,31 @@ RS_FN rs::arr<REAL, 6> neighbours_of(const REAL* near, int c) {
   return six;
 }
 
-// The state of fine cell `side` of a coarse cell with primitive variables `w` and offsets `o`.
+// Computes the state of fine cell `side` of a coarse cell with primitive variables `w` and offsets `o`.
 RS_FN void fine_state(const REAL* w, const Offsets* o, int side, REAL* state) {
   EACH_COMPONENT(c)
     state[c] = ::nestar_kernels::mesh::prolong::fine_value<REAL>(w[c], o[c], side & 1, side >> 1 & 1, side >> 2);
   field::to_conserved(state);
 }
 
-// What the fine cells of a coarse cell are made from.
+// Data from which the fine cells of a coarse cell are computed.
 struct Refined {
   REAL own[COMPONENTS];          // the coarse state
   REAL near[7 * COMPONENTS];     // primitive variables
   Offsets offsets[COMPONENTS];
 };
 
-// The coarse cell `at` of the parent's neighbourhood of 24^3 cells, with what its fine cells are made from.
+// Loads coarse cell `at` of the parent's neighbourhood of 24^3 cells and computes its offsets.
 RS_FN void coarse_cell(const GatherView& v, int parent, const int* at, Refined& cell) {
   if (field::BOUNDED && v.neighbours[(rs::i64)parent * AROUND + 27] & HAS_OUTSIDE)
-    states_beside_walls(v, parent, at[0], at[1], at[2], cell.near);
+    states_near_walls(v, parent, at[0], at[1], at[2], cell.near);
   else states_inside(v, parent, at, cell.near);
   EACH_COMPONENT(c) cell.own[c] = cell.near[c];
   RS_UNROLL for (int n = 0; n < 7; ++n) field::to_primitive(cell.near + n * COMPONENTS);
   EACH_COMPONENT(c) cell.offsets[c] = offsets_of(cell.near[c], neighbours_of(cell.near, c));
 }
 
-// Calls put(side, state) for the eight fine cells of the coarse cell `at`; all take the coarse state where one of them would be
-// unphysical.
+// Calls put(side, state) for the eight fine cells of the coarse cell `at`. All take the coarse state if one of them would be unphysical.
 template<class Put> RS_FN void refine_cell(const GatherView& v, int parent, const int* at, Put put) {
   Refined cell;
   coarse_cell(v, parent, at, cell);
@@ -128,12 +127,12 @@ template<class Put> RS_FN void refine_cell(const GatherView& v, int parent, cons
   }
 }
 
-// The coarse cells that the ghosts of a patch are made from: place in the parent's neighbourhood of 24^3 cells and in the
-// fine block, and the sector of the ghosts.
+// Enumerates the coarse cells for the ghosts of a patch: position in the parent's neighbourhood of 24^3 cells and in the fine block, and
+// the sector of the ghosts.
 template<int G> struct CoarseCells {
   static constexpr int N = PATCH + 2 * G, REACH = (G + 1) / 2, M = PATCH / 2 + 2 * REACH, COUNT = M * M * M;
 
-  // Place in the parent's neighbourhood; `index` is the patch's. Returns the sector, as in a table of 27.
+  // Computes the position in the parent's neighbourhood; `index` is the patch's. Returns the sector, as in a table of 27.
   static RS_MEMBER int place(int item, const int* index, int* at) {
     const int q[3] = {item % M, item / M % M, item / (M * M)};
     int sector = 0;
@@ -144,8 +143,8 @@ template<int G> struct CoarseCells {
     return sector;
   }
 
-  // The fine cell `side` of a coarse cell in the block, or -1: with an odd number of layers only half of the outermost
-  // coarse cells is used.
+  // Returns the position of fine cell `side` in the block, or -1 if it is not part of it. With an odd number of layers only half of the
+  // outermost coarse cells is used.
   static RS_MEMBER int fine(int item, int side) {
     const int x = 2 * (item % M - REACH) + (side & 1) + G, y = 2 * (item / M % M - REACH) + (side >> 1 & 1) + G;
     const int z = 2 * (item / (M * M) - REACH) + (side >> 2) + G;
@@ -153,7 +152,7 @@ template<int G> struct CoarseCells {
   }
 };
 
-// Fills the ghost cells with a coarser neighbour, a coarse cell a thread.
+// Fills the ghost cells next to coarser patches; each thread processes one coarse cell.
 template<int G, class Finish> RS_NOINLINE void interpolate(REAL* block, const GatherView& v, int row, Finish finish) {
   typedef CoarseCells<G> Coarse;
   const int parent = v.parent[row];
@@ -168,8 +167,8 @@ template<int G, class Finish> RS_NOINLINE void interpolate(REAL* block, const Ga
   }
 }
 
-// The coarse cells with one layer around them, whose primitive variables and offsets `interpolate_shared` keeps in a work space
-// of VALUES values: `[component][AROUND_THEM]`, then `[component][3][COUNT]`.
+// Layout of the coarse cells and one layer around them, whose primitive variables and offsets `interpolate_shared` keeps in a work space of
+// VALUES values: `[component][AROUND_THEM]`, then `[component][3][COUNT]`.
 template<int G> struct SharedCells {
   typedef CoarseCells<G> Coarse;
   static constexpr int M = Coarse::M + 2, AROUND_THEM = M * M * M, OFFSETS = COMPONENTS * AROUND_THEM;
@@ -177,7 +176,7 @@ template<int G> struct SharedCells {
 
   static RS_MEMBER int step(int n) { return n >> 1 == 0 ? 1 : n >> 1 == 1 ? M : M * M; }
 
-  // The place of coarse cell `item`, and the coarse cell that is x, y, z steps from the first, or -1 beyond them.
+  // Returns the position of coarse cell `item`, and the coarse cell x, y, z steps from the first, or -1 outside.
   static RS_MEMBER int place(int item) {
     return item % Coarse::M + 1 + M * (item / Coarse::M % Coarse::M + 1 + M * (item / (Coarse::M * Coarse::M) + 1));
   }
@@ -186,7 +185,7 @@ template<int G> struct SharedCells {
     return in ? x + Coarse::M * (y + Coarse::M * z) : -1;
   }
 
-  // Whether one of the cells at place q and beside it is wanted.
+  // Returns true if the cell at position q or one of its neighbours is wanted.
   template<class Bits> static RS_MEMBER bool reads(const Bits& wanted, const int* q) {
     const int x = q[0] - 1, y = q[1] - 1, z = q[2] - 1;
     return wanted.has(item(x, y, z)) || wanted.has(item(x - 1, y, z)) || wanted.has(item(x + 1, y, z)) ||
@@ -195,10 +194,10 @@ template<int G> struct SharedCells {
   }
 };
 
-// Values of the work space with which ghost cells are interpolated in shared memory.
+// Size in values of the work space for interpolation in shared memory.
 template<int G> constexpr int INTERPOLATION_WORK = SharedCells<G>::VALUES;
 
-// Coarse cells, a bit each.
+// A bit for each coarse cell.
 template<int G> struct CellBits {
   static constexpr int WORDS = (CoarseCells<G>::COUNT + 31) / 32;
   unsigned words[WORDS];
@@ -218,7 +217,7 @@ template<int G> RS_FN void find_wanted(const GatherView& v, int row, CellBits<G>
   launch::barrier();
 }
 
-// The primitive variables of the coarse cells that are wanted or stand beside one, a cell a thread; ends with a barrier.
+// Computes the primitive variables of wanted coarse cells and their neighbours, one cell per thread; ends with a barrier.
 template<int G> RS_FN void primitives_shared(const GatherView& v, int row, const CellBits<G>& wanted, REAL* work) {
   typedef SharedCells<G> Shared;
   constexpr int M = Shared::M;
@@ -238,7 +237,7 @@ template<int G> RS_FN void primitives_shared(const GatherView& v, int row, const
   launch::barrier();
 }
 
-// The offsets of the coarse cells that are wanted, a component of a cell a thread; ends with a barrier.
+// Computes the offsets of wanted coarse cells, one component of a cell per thread; ends with a barrier.
 template<int G> RS_FN void offsets_shared(const CellBits<G>& wanted, REAL* work) {
   typedef SharedCells<G> Shared;
   constexpr int COUNT = CoarseCells<G>::COUNT;
@@ -254,7 +253,7 @@ template<int G> RS_FN void offsets_shared(const CellBits<G>& wanted, REAL* work)
   launch::barrier();
 }
 
-// The state of fine cell `side` of coarse cell `item`.
+// Computes the state of fine cell `side` of coarse cell `item`.
 template<int G> RS_FN void fine_state_shared(const REAL* work, int item, int side, REAL* state) {
   typedef SharedCells<G> Shared;
   constexpr int COUNT = CoarseCells<G>::COUNT;
@@ -267,8 +266,8 @@ template<int G> RS_FN void fine_state_shared(const REAL* work, int item, int sid
   field::to_conserved(state);
 }
 
-// The same as `interpolate`, a coarse cell, then a component of it and then a fine cell a thread: a patch has few ghosts to
-// interpolate, and the way to one of them is long. Away from walls only.
+// Does the same as `interpolate` in three parallel loops: over coarse cells, over their components, over fine cells. A patch has few ghosts
+// to interpolate, each with a long chain of operations. Not for patches next to walls.
 template<int G, class Finish>
 RS_NOINLINE void interpolate_shared(REAL* block, const GatherView& v, int row, Finish finish, REAL* work) {
   typedef CoarseCells<G> Coarse;
@@ -291,7 +290,7 @@ RS_NOINLINE void interpolate_shared(REAL* block, const GatherView& v, int row, F
     if (cell >= 0) finish(block, cell, state);
   }
   if (!launch::any_of_block(any)) return;
-  // all eight take the coarse state where one of them is unphysical
+  // all eight take the coarse state if one of them is unphysical
   const int* coarser = v.neighbours + (rs::i64)v.parent[row] * AROUND;
   EACH(n, COUNT * 8) {
     const int item = n % COUNT, side = n / COUNT, cell = Coarse::fine(item, side);

@@ -1,6 +1,6 @@
-// Maps: a field takes the function's results.
+// Maps a function over the cells of a field.
 
-// Results go to `out`, or to the first field itself; cells of the other colour keep their state of the first field.
+// Results go to `out`, or to the first field. Cells of the other colour keep their state of the first field.
 KERNEL(cells_map, cells::F::Parameters) {
   using namespace cells;
   constexpr int COUNT = sizeof(F::Result) / sizeof(REAL);

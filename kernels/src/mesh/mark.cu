@@ -1,4 +1,4 @@
-// Marks: the cells where a function holds, and the patches that their surroundings reach into. Follows sectors.cuh.
+// Flags the cells for which a function is true and finds the patches within the flag buffer. Follows sectors.cuh.
 
 KERNEL(cells_mark, cells::F::Parameters) {
   using namespace cells;

@@ -1,10 +1,9 @@
 //! Mesh operations on 8^3 patches: ghost gathering, physical boundaries, prolongation, restriction and flux correction.
 //!
-//! All of them are gathers: the owner of a patch reads what it needs in a fixed order, nothing is scattered, so the
-//! result does not depend on how patches are spread over threads.
+//! All operations are gathers: the owner of a patch reads what it needs in a fixed order. Results therefore do not depend on how patches
+//! are distributed over threads.
 //!
-//! Layout everywhere: a patch row is `[component][k][j][i]` with `i` (x) fastest, 512 cells a component, or as many values as
-//! its [`Centring`] says.
+//! Layout of a patch row: `[component][k][j][i]` with `i` (x) fastest, 512 cells per component, or as many values as its [`Centring`] has.
 
 pub mod block;
 pub mod boundary;
@@ -34,7 +33,7 @@ pub use pieces::RowShape;
 pub use rows::{MissingRow, Rows};
 pub use rule::{CellRule, FAULT_WORDS, GhostCell, InnerStates, RuleFault, RuleText, fault_place};
 pub use shape::Centring;
-/// 0 in every cell: where a field starts that holds nothing yet.
+/// Returns 0: the initial value of fields without initial conditions.
 #[nestar_device::device]
 pub fn nothing<R: nestar_device::Real>(_present: R) -> R {
     0.0
@@ -44,7 +43,7 @@ pub use states::{
     DependentComponents, MAX_COMPONENTS, ShareSets, StateFunctions, StateItems, StateRules, States,
 };
 
-/// Every device item of the mesh operations.
+/// Returns all device items of the mesh operations.
 #[must_use]
 pub fn device_items() -> Vec<&'static nestar_device::Item> {
     let mut items = parameters::items();
@@ -61,7 +60,7 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         prolong::fine_offsets::ITEM,
         prolong::fine_value::ITEM,
         prolong::between::ITEM,
-        prolong::share_kept::ITEM,
+        prolong::scalar_limit_factor::ITEM,
         means::mean8::ITEM,
         subcycle::FAILED::ITEM,
         subcycle::CONTINUE::ITEM,
@@ -76,22 +75,22 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
     items
 }
 
-/// Code in a neighbour table: no patch of this level there, a patch of the next coarser level covers the place.
+/// Code in a neighbour table: no patch of this level, but one of the next coarser level.
 pub const COARSER: i32 = -1;
 /// Code in a neighbour table: outside a non-periodic face of the domain.
 pub const OUTSIDE: i32 = -2;
-/// Code in the tables of a rank that does not hold the whole hierarchy: there is a patch, but not here. No kernel meets it.
+/// Code in the tables of a rank that holds part of the hierarchy: the patch exists on another rank. Kernels never see it.
 pub const MISSING: i32 = -3;
 /// Position of the patch itself in a table of 27.
 pub const SELF: usize = 13;
 
-/// Index in a table of 27 of the neighbour in direction `d`, each component -1, 0 or 1.
+/// Returns the index in a table of 27 of the neighbour in direction `d`, each component -1, 0 or 1.
 #[must_use]
 pub const fn direction(d: [i32; 3]) -> usize {
     ((d[2] + 1) * 9 + (d[1] + 1) * 3 + d[0] + 1) as usize
 }
 
-/// Index in a table of 27 of the neighbour through face `f` (x-, x+, y-, y+, z-, z+).
+/// Returns the index in a table of 27 of the neighbour through face `f` (x-, x+, y-, y+, z-, z+).
 #[must_use]
 pub const fn face_direction(f: usize) -> usize {
     [12, 14, 10, 16, 4, 22][f]

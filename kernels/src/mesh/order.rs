@@ -1,8 +1,7 @@
-//! Orders in which numbers are reduced, so that neither threads nor ranks nor devices matter.
+//! Reductions whose result does not depend on threads, ranks or devices.
 use nestar_device::device;
 
-/// A number by which the largest of several values is found in any order: it grows with the value, and a NaN has the
-/// largest of all.
+/// Maps a value to an integer that grows with the value, for maxima in any order. NaN maps to the largest integer.
 #[device]
 #[must_use]
 pub fn order_key(value: f64) -> u64 {
@@ -16,7 +15,7 @@ pub fn order_key(value: f64) -> u64 {
     }
 }
 
-/// The value of which [`order_key`] made `key`.
+/// Inverts [`order_key`].
 #[must_use]
 pub fn value_of_key(key: u64) -> f64 {
     match key >> 63 {
@@ -26,7 +25,7 @@ pub fn value_of_key(key: u64) -> f64 {
     }
 }
 
-/// The sum of eight lanes, of which each has every eighth cell of a patch.
+/// Returns the sum of eight lanes; lane `n` is the sum of every eighth cell of a patch from cell `n` on.
 #[device]
 #[must_use]
 pub fn sum_of_lanes(lanes: [f64; 8]) -> f64 {

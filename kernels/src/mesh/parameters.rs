@@ -1,12 +1,12 @@
-//! What the kernels of the mesh take. The text of these structures is generated; `R` is the type of a field's values, or
-//! [`Number`](nestar_device::Number) where only the text knows it.
+//! Parameters of the mesh kernels. Their CUDA text is generated. `R` is the type of a field's values, or [`Number`](nestar_device::Number)
+//! if only the text knows it.
 
 use super::block::LevelGeometry;
 use super::states::MAX_COMPONENTS;
 use super::subcycle::{Outcome, Subcycle, SubcycleRound};
 use nestar_device::{Address, Item, device};
 
-/// Every structure.
+/// Returns all structures.
 #[must_use]
 pub fn items() -> Vec<&'static Item> {
     vec![
@@ -31,7 +31,7 @@ pub fn items() -> Vec<&'static Item> {
     ]
 }
 
-/// What a gather on a level reads, as [`GhostView`](super::GhostView).
+/// Device counterpart of [`GhostView`](super::GhostView): what a gather on a level reads.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct GatherView<R> {
@@ -49,7 +49,7 @@ pub struct GatherView<R> {
     pub first_child: Address<i32>,
     /// Index on the level in patches, and the level, `[row][4]`.
     pub index: Address<i32>,
-    /// Where a boundary rule leaves a fault: [`FAULT_WORDS`](super::FAULT_WORDS), see `launch::leave_fault`.
+    /// Buffer for faults of boundary rules: [`FAULT_WORDS`](super::FAULT_WORDS) words, see `launch::leave_fault`.
     pub fault: Address<u32>,
     /// Weight of `coarse_new`, 0 to 1.
     pub weight: f64,
@@ -63,71 +63,71 @@ pub struct GatherView<R> {
     pub domain_cells: [i32; 3],
 }
 
-/// Where the fluxes through a level's coarse-fine faces go. There are no slots where the level has no such faces.
+/// Registers for the fluxes through a level's coarse-fine faces. A level without such faces has no slots.
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FluxRegisterView<R> {
-    /// `[row][6]`: slot of a face as the coarse side, -1: none.
+    /// `[row][6]`: slot of a face as the coarse side; -1 for none.
     pub coarse_slot: Address<i32>,
-    /// `[row][6]`: slot of a face as the fine side, -1: none.
+    /// `[row][6]`: slot of a face as the fine side; -1 for none.
     pub fine_slot: Address<i32>,
     /// `[slot][component][8][8]`.
     pub coarse_flux: Address<R>,
-    /// `[slot][component][4][4]`.
+    /// `[slot][component][4][4]`: fluxes of the tentative step.
     pub attempt: Address<R>,
 }
 
-/// Of the kernel `mesh_prolong`.
+/// Parameters of `mesh_prolong`.
 #[device]
 #[derive(Clone, Copy)]
 pub struct ProlongParameters<R> {
-    /// Gathers on the level to fill.
+    /// View of the level to fill.
     pub view: GatherView<R>,
     /// The bank that `view.level` reads.
     pub rows_of_level: Address<R>,
-    /// The rows to fill, one a block.
+    /// Rows to fill, one per block.
     pub rows: Address<i32>,
-    /// `[row]`: set where a row changes.
+    /// `[row]`: set when a row changes.
     pub stale: Address<u8>,
-    /// `[row]`: whether the patch is new, for values on faces.
+    /// `[row]`: 1 if the patch is new, for values on faces.
     pub fresh: Address<u8>,
 }
 
-/// Of the kernel `mesh_sync_shared`.
+/// Parameters of `mesh_sync_shared`.
 #[device]
 #[derive(Clone, Copy)]
 pub struct ShareParameters<R> {
     /// The level's present bank.
     pub level: Address<R>,
-    /// The level's rows, one a block.
+    /// The level's rows, one per block.
     pub rows: Address<i32>,
     /// Neighbours, `[row][28]`.
     pub neighbours: Address<i32>,
     /// First children, `[row]`.
     pub first_child: Address<i32>,
-    /// `[row]`: set where a row changes.
+    /// `[row]`: set when a row changes.
     pub stale: Address<u8>,
 }
 
-/// Of the kernel `mesh_restrict`.
+/// Parameters of `mesh_restrict`.
 #[device]
 #[derive(Clone, Copy)]
 pub struct RestrictParameters<R> {
     /// The coarse level's present bank.
     pub coarse: Address<R>,
-    /// The fine level's.
+    /// The fine level's present bank.
     pub fine: Address<R>,
     /// The fine level's rows, octet by octet.
     pub rows: Address<i32>,
     /// Parents, `[row]`.
     pub parent: Address<i32>,
-    /// `[row]`: set where a row changes.
+    /// `[row]`: set when a row changes.
     pub stale: Address<u8>,
-    /// Counts of mended cells.
+    /// Counts of repaired cells.
     pub mended: Address<RepairedCells>,
 }
 
-/// Cells that round-off made unphysical and that were mended, since the start of a run.
+/// Counts cells that round-off made unphysical and that were repaired, since the start of a run.
 #[device]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Zeroable, bytemuck::Pod)]
 #[repr(C)]
@@ -138,20 +138,20 @@ pub struct RepairedCells {
     pub corrections: u64,
 }
 
-/// What a pair of levels counts.
+/// Counts the flux registers between two levels.
 #[device]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Zeroable, bytemuck::Pod)]
 #[repr(C)]
 pub struct RegisterCounts {
     /// Coarse-side registers.
     pub coarse: u32,
-    /// Patches that have any.
+    /// Patches with coarse-side registers.
     pub corrected: u32,
     /// Fine-side registers.
     pub fine: u32,
 }
 
-/// Of the kernels `mesh_assign_coarse` and `mesh_assign_fine`.
+/// Parameters of `mesh_assign_coarse` and `mesh_assign_fine`.
 #[device]
 #[derive(Clone, Copy)]
 pub struct AssignParameters {
@@ -165,79 +165,79 @@ pub struct AssignParameters {
     pub coarse_slot: Address<i32>,
     /// `[row][6]`.
     pub fine_slot: Address<i32>,
-    /// Patches with coarse-side registers, in no order.
+    /// Patches with coarse-side registers, in any order.
     pub corrected: Address<i32>,
-    /// What is counted.
+    /// Counters.
     pub counts: Address<RegisterCounts>,
-    /// Rows.
+    /// Number of rows.
     pub count: i32,
-    /// Whether the level has no fine-side registers, being the coarsest.
+    /// `true` if the level is the coarsest and has no fine-side registers.
     pub clear: bool,
 }
 
-/// Of the kernels that move fine-side registers between ranks.
+/// Parameters of the kernels that pack and unpack fine-side registers.
 #[device]
 #[derive(Clone, Copy)]
 pub struct RegisterTransferParameters<R> {
-    /// The faces, one a block.
+    /// The faces, one per block.
     pub pieces: Address<Piece>,
     /// `[row][6]`, as in [`FluxRegisterView`].
     pub fine_slot: Address<i32>,
     /// `[slot][component][4][4]`: fluxes of the first fine step.
     pub reference: Address<R>,
-    /// `[slot][component][4][4]`: what later steps differ by, times their lengths.
+    /// `[slot][component][4][4]`: sum over later steps of step length times (flux - reference).
     pub change: Address<R>,
     /// `[piece][2][component][4][4]`.
     pub packed: Address<R>,
     /// Slot of the first face, for `mesh_assign_slots`.
     pub first: i32,
-    /// Faces, for `mesh_assign_slots`.
+    /// Number of faces, for `mesh_assign_slots`.
     pub count: i32,
 }
 
-/// Of the kernel `mesh_commit`.
+/// Parameters of `mesh_commit`.
 #[device]
 #[derive(Clone, Copy)]
 pub struct CommitParameters<R> {
-    /// `[slot][component][4][4]`: the fluxes of the step.
+    /// `[slot][component][4][4]`: fluxes of the step.
     pub attempt: Address<R>,
-    /// As in [`Faces`].
+    /// See [`RegisterTransferParameters`].
     pub reference: Address<R>,
-    /// As in [`Faces`].
+    /// See [`RegisterTransferParameters`].
     pub change: Address<R>,
     /// Length of the step.
     pub dt: f64,
-    /// Values.
+    /// Number of values.
     pub count: i64,
-    /// Whether the coarse step has seen a fine step yet.
+    /// `true` if the coarse step already contains a fine step.
     pub begun: bool,
 }
 
-/// Of the kernel `mesh_correct`.
+/// Parameters of `mesh_correct`.
 #[device]
 #[derive(Clone, Copy)]
 pub struct CorrectionParameters<R> {
     /// The coarse level's present bank.
     pub level: Address<R>,
-    /// The rows to correct, one a block.
+    /// Rows to correct, one per block.
     pub rows: Address<i32>,
     /// Neighbours, `[row][28]`.
     pub neighbours: Address<i32>,
     /// First children, `[row]`.
     pub first_child: Address<i32>,
-    /// As in [`FluxRegisterView`].
+    /// See [`FluxRegisterView`].
     pub coarse_slot: Address<i32>,
-    /// As in [`FluxRegisterView`].
+    /// See [`FluxRegisterView`].
     pub fine_slot: Address<i32>,
-    /// As in [`FluxRegisterView`].
+    /// See [`FluxRegisterView`].
     pub coarse_flux: Address<R>,
-    /// As in [`Faces`].
+    /// See [`RegisterTransferParameters`].
     pub reference: Address<R>,
-    /// As in [`Faces`].
+    /// See [`RegisterTransferParameters`].
     pub change: Address<R>,
-    /// `[row]`: set where a row changes.
+    /// `[row]`: set when a row changes.
     pub stale: Address<u8>,
-    /// Counts of mended cells.
+    /// Counts of repaired cells.
     pub mended: Address<RepairedCells>,
     /// Length of the coarse step.
     pub dt: f64,
@@ -245,11 +245,11 @@ pub struct CorrectionParameters<R> {
     pub inverse_width: [f64; 3],
 }
 
-/// Most stretches of a level that one rank sums: two for every halving of a level that 31 bits count.
+/// Largest number of patch ranges of a level that one rank sums: two for every halving of a 31-bit count.
 #[device]
 pub const MAX_SUM_NODES: usize = 64;
 
-/// Of the kernels `mesh_sum_patches` and `mesh_sum_parts`.
+/// Parameters of `mesh_sum_patches` and `mesh_sum_parts`.
 #[device]
 #[derive(Clone, Copy)]
 pub struct TotalsParameters<R> {
@@ -263,75 +263,75 @@ pub struct TotalsParameters<R> {
     pub sums: Address<f64>,
     /// `[part][component]`.
     pub parts: Address<f64>,
-    /// Nodes.
+    /// Number of nodes.
     pub count: i32,
-    /// Stretches of patches: from, to, halvings that are left to the host, first part.
+    /// Ranges of patches: start, end, number of halvings left to the host, first part.
     pub nodes: [[i32; 4]; MAX_SUM_NODES],
 }
 
-/// What the kernels for functions of a cell read and write beside the functions' own parameters.
+/// Input and output of kernels for cell functions, apart from the functions' own parameters.
 #[device]
 #[derive(Clone, Copy)]
 pub struct CellInput<R> {
     /// Present banks of the fields that the function reads.
     pub fields: [Address<R>; 4],
-    /// Components of each.
+    /// Number of components of each field.
     pub components: [i32; 4],
-    /// Gathers of the first field.
+    /// View of the first field for gathers.
     pub view: GatherView<R>,
-    /// A block with ghost cells for each block of the launch, where they do not fit into shared memory.
+    /// A block with ghost cells for each block of the launch, if they do not fit into shared memory.
     pub blocks: Address<R>,
-    /// Where a map's results go.
+    /// Destination of a map's results.
     pub out: Address<R>,
-    /// Components of a row there.
+    /// Components of a destination row.
     pub out_components: i32,
-    /// The components of the first field that states consist of.
+    /// Components of the first field that make up a state.
     pub chosen: [i32; MAX_COMPONENTS],
-    /// The cells that are mapped, by the parity of the sum of their indices; -1: all.
+    /// Parity of the index sum of the cells to map; -1: all cells.
     pub colour: i32,
     /// The level's rows.
     pub rows: Address<i32>,
-    /// How many there are.
+    /// Number of rows.
     pub count: i32,
     /// Index on the level in patches, and the level, `[row][4]`.
     pub index: Address<i32>,
     /// First children, `[row]`.
     pub first_child: Address<i32>,
-    /// Of the field that a map changes, `[row]`: set where a row changes.
+    /// `[row]` of the updated field: set when a row changes.
     pub stale: Address<u8>,
-    /// The largest key of a value, which begins as 0.
+    /// Largest order key of a value; initially 0.
     pub largest: Address<u64>,
-    /// Sums of each patch, `[count]`, of each number that is summed.
+    /// Sums of each patch, `[count]` for each summed number.
     pub sums: Address<f64>,
-    /// The patches around each that want something, `[count]`.
+    /// Bit mask of the patches within the flag buffer, `[count]`.
     pub sectors: Address<u32>,
-    /// The cells that are called, as [`SubcycleRound`] counts them; none: all.
+    /// Cells to call, numbered as in [`SubcycleRound`]; null: all.
     pub list: Address<u32>,
-    /// Those that are unfinished; none: the round is the last one.
+    /// List of the cells to call again; null in the last round.
     pub next: Address<u32>,
-    /// What a round of calls leaves.
+    /// Result of a round of calls.
     pub round: Address<SubcycleRound>,
-    /// Cells of the list.
+    /// Number of cells in the list.
     pub listed: i32,
-    /// Calls in a cell before it is taken down as unfinished.
+    /// Largest number of calls of a cell in this launch.
     pub calls: i32,
-    /// What cells hand on to their next call, or give to be summed, `[patch][number][512]`.
+    /// Values carried to the next call of a cell, or its sums, `[patch][number][512]`.
     pub kept: Address<R>,
-    /// The field in whose place it stands; -1: none.
+    /// Index of the field that is replaced by carried values; -1 for none.
     pub carried: i32,
     /// Work of each patch, `[count]`.
     pub work: Address<u32>,
-    /// What the places of cells are made of.
+    /// Geometry of the level.
     pub geometry: LevelGeometry,
-    /// Structures of parameters that functions of a list take.
+    /// Parameter structures of the functions of a list.
     pub given: Address<u8>,
-    /// Cells around a marked one that count too, 0 to 8.
+    /// Flag buffer: cells around a flagged one that count as flagged, 0 to 8.
     pub buffer: i32,
-    /// Whether the largest negative value is wanted.
+    /// `true` to find the largest negative value.
     pub negate: bool,
 }
 
-/// Of the kernels for functions of a cell.
+/// Parameters of the kernels for cell functions.
 #[device]
 #[derive(Clone, Copy)]
 pub struct CellParameters<R, P> {
@@ -341,39 +341,39 @@ pub struct CellParameters<R, P> {
     pub given: P,
 }
 
-/// Of the kernels for functions of a face.
+/// Parameters of the kernels for face functions.
 #[device]
 #[derive(Clone, Copy)]
 pub struct FluxParameters<R, P> {
     /// Fields, rows and results.
     pub input: CellInput<R>,
-    /// Where the fluxes go; where they are added, `attempt` is what later steps differ by, times their lengths.
+    /// Registers for the fluxes. If fluxes are added, `attempt` holds the sum of step length times (flux - reference).
     pub registers: FluxRegisterView<R>,
-    /// Length of the step over the width of a cell along each axis.
+    /// Step length over cell width along each axis.
     pub rate: [f64; 3],
     /// Length of the step.
     pub dt: f64,
-    /// Whether fluxes are added to those that the step has had.
+    /// `true` to add to the fluxes that the step already has.
     pub adds: bool,
     /// The function's own parameters.
     pub given: P,
 }
 
-/// A box of a row's cells on its way, with the values on its sides where a field is staggered: 16 bytes. Or a flux register, see
-/// [`Piece::register`].
+/// Describes a box of a row's cells in a packed buffer, including shared face values if the field is staggered, or a flux register (see
+/// [`Piece::register`]). 16 bytes.
 #[device]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Zeroable, bytemuck::Pod)]
 #[repr(C)]
 pub struct Piece {
-    /// Values of the pieces before it in the packed memory, as [`Piece::values`] counts them.
+    /// Number of values before it in the packed buffer, as counted by [`Piece::values`].
     pub before: u64,
     /// The row.
     pub row: u32,
-    /// First cell, then length, along x, y, z: four bits each.
+    /// First cell, then length, along x, y, z; four bits each.
     pub(super) bounds: u32,
 }
 
-/// Of the kernels `mesh_pack` and `mesh_unpack`.
+/// Parameters of `mesh_pack` and `mesh_unpack`.
 #[device]
 #[derive(Clone, Copy)]
 pub struct TransferParameters<R> {
@@ -381,14 +381,14 @@ pub struct TransferParameters<R> {
     pub level: Address<R>,
     /// `[piece][component][value]`.
     pub packed: Address<R>,
-    /// The pieces, one a block.
+    /// The pieces, one per block.
     pub pieces: Address<Piece>,
-    /// `[row]`: set where a row changes.
+    /// `[row]`: set when a row changes.
     pub stale: Address<u8>,
     /// First component.
     pub first: i32,
-    /// Components; of what is not a whole row, all.
+    /// Number of components; all of them unless whole rows are packed.
     pub count: i32,
-    /// Of whole rows that are packed: values from a component of all of them to the next; 0: piece after piece.
+    /// For whole rows: values between two components in the packed buffer; 0: piece after piece.
     pub stride: i64,
 }

@@ -1,19 +1,18 @@
-// The faces of a patch's cells: where fluxes through them stand, what they make of a cell, how they get into registers. Follows
-// view.cuh.
+// Faces of a patch's cells: layout of fluxes, conservative update, registers. Follows view.cuh.
 
 namespace mesh {
 
 // Faces normal to one axis: nine layers of 64.
 constexpr int FACES = (PATCH + 1) * FACE;
 
-// Index of the face with coordinate n (0 to 8) along axis D; the other coordinates are a cell's.
+// Index of the face with coordinate n (0 to 8) along axis D; the other coordinates are those of a cell.
 template<int D> RS_FN int face_index(int i, int j, int k) {
   return D == 0 ? i + 9 * (j + 8 * k) : D == 1 ? i + 8 * (j + 9 * k) : i + 8 * (j + 8 * k);
 }
-// From the lower face of a cell to its upper one.
+// Offset from the lower face of a cell to its upper face.
 template<int D> constexpr int TO_UPPER = D == 0 ? 1 : D == 1 ? 8 : 64;
 
-// One component of a cell after the step; `flux` of three axes, `pitch` values apart.
+// Returns a component of a cell after the step; `flux` holds three axes, `pitch` values apart.
 RS_FN REAL advanced(REAL u, const REAL* flux, int pitch, int cell, const rs::arr<REAL, 3>& rate) {
   const int i = cell % 8, j = cell / 8 % 8, k = cell / 64;
   const REAL* x = flux + face_index<0>(i, j, k);
@@ -23,14 +22,15 @@ RS_FN REAL advanced(REAL u, const REAL* flux, int pitch, int cell, const rs::arr
       u, rs::arr<REAL, 3>{{x[0], y[0], z[0]}}, rs::arr<REAL, 3>{{x[TO_UPPER<0>], y[TO_UPPER<1>], z[TO_UPPER<2>]}}, rate);
 }
 
-// Value of component plane `flux` (one axis) on face `face` of the patch at place (slow, fast).
+// Value of a component's fluxes (one axis) on face `face` of the patch at transverse position (slow, fast).
 RS_FN REAL on_face(const REAL* flux, int face, int slow, int fast) {
   const int n = face % 2 * PATCH;
   const int f = face < 2 ? face_index<0>(n, fast, slow) : face < 4 ? face_index<1>(fast, n, slow) : face_index<2>(fast, slow, n);
   return flux[f];
 }
 
-// Hands the fluxes of component c of COUNT through the patch's own faces to its registers; or adds them, to the fine ones times `dt`.
+// Stores the fluxes of component c of COUNT through the patch's faces in its registers, or adds them; fine fluxes are then multiplied by
+// `dt`.
 template<bool ADDS, int COUNT = COMPONENTS> RS_FN void store_registers(const FluxRegisterView& to, int row, int c, const REAL* flux, int pitch, REAL dt = REAL(0)) {
   if (!to.coarse_slot && !to.fine_slot) return;
   for (int face = 0; face < 6; ++face) {

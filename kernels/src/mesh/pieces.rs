@@ -1,20 +1,20 @@
-//! Pieces of rows and of flux registers on their way: which values, and where they stand in packed memory.
+//! Packed pieces of rows and of flux registers: which values they contain, and in which order.
 
 use super::Centring;
 pub use super::parameters::Piece;
 use crate::PATCH;
 
-/// How the rows of a store are cut: what a list of copies must know of it.
+/// Describes the layout of a store's rows for packing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowShape {
-    /// Cells along each axis: 8, or 4, 2, 1 where the values of a patch are coarser.
+    /// Cells along each axis: 8, or 4, 2, 1 if values are coarser than cells.
     pub side: usize,
-    /// Where values lie.
+    /// Centring of the values.
     pub centring: Centring,
 }
 
 impl RowShape {
-    /// Rows of the cells of patches.
+    /// Returns the shape of rows with one value per cell.
     #[must_use]
     pub const fn of_patches(centring: Centring) -> Self {
         Self {
@@ -23,25 +23,25 @@ impl RowShape {
         }
     }
 
-    /// Values of a component in a row.
+    /// Returns the number of values of a component in a row.
     #[must_use]
     pub fn values(self) -> usize {
         self.lengths(0).iter().product()
     }
 
-    /// Values of a row as pieces count them.
+    /// Returns the number of values in a row as counted by pieces.
     #[must_use]
     pub fn row(self) -> usize {
         self.centring.groups() * self.values()
     }
 
-    /// Cells of a patch along an axis in one of a row.
+    /// Returns the number of patch cells along an axis per cell of a row.
     #[must_use]
     pub fn width(self) -> usize {
         PATCH / self.side
     }
 
-    /// The cells of a row that hold those from `first` to `end` of a patch.
+    /// Returns the row cells that contain patch cells `first` to `end`.
     #[must_use]
     pub fn holding(self, [first, end]: [u32; 2]) -> [u32; 2] {
         let width = self.width() as u32;
@@ -54,20 +54,20 @@ impl RowShape {
 }
 
 impl Piece {
-    /// A whole row after `before` values of other pieces.
+    /// Creates a piece for a whole row, after `before` values of other pieces.
     #[must_use]
     pub fn whole(row: u32, before: u64, shape: RowShape) -> Self {
         Self::part(row, before, [0; 3], [shape.side as u32; 3])
     }
 
-    /// Whole rows, one after the other.
+    /// Creates pieces for whole rows, one after another.
     pub fn whole_rows(rows: &[u32], shape: RowShape) -> impl Iterator<Item = Self> {
         let before = move |n| (n * shape.row()) as u64;
         let rows = rows.iter().enumerate();
         rows.map(move |(n, &row)| Self::whole(row, before(n), shape))
     }
 
-    /// The cells from `first` on, `length` of them along each axis, of which there is at least one.
+    /// Creates a piece for a box of at least one cell, from `first` on with `length` cells along each axis.
     #[must_use]
     pub fn part(row: u32, before: u64, first: [u32; 3], length: [u32; 3]) -> Self {
         let bits = |values: [u32; 3]| values[0] | values[1] << 4 | values[2] << 8;
@@ -78,33 +78,32 @@ impl Piece {
         }
     }
 
-    /// The fine flux register of face `face` (x-, x+, y-, y+, z-, z+) of a row, after `before` values of others: what the first fine
-    /// step gave and what later ones differ by, 4 x 4 each.
+    /// Creates a piece for the fine flux register of face `face` (x-, x+, y-, y+, z-, z+) of a row, after `before` values of others. It
+    /// holds the reference fluxes and their change, 4 x 4 each.
     #[must_use]
     pub fn register((row, face): (u32, u8), before: u64) -> Self {
         Self::part(row, before, [face.into(), 0, 0], [4, 4, 2])
     }
 
-    /// The face of a register.
+    /// Returns the face of a register.
     #[must_use]
     pub fn face(&self) -> usize {
         self.first()[0]
     }
 
-    /// First cell along each axis.
+    /// Returns the first cell along each axis.
     #[must_use]
     pub fn first(&self) -> [usize; 3] {
         [0, 4, 8].map(|shift| (self.bounds >> shift & 15) as usize)
     }
 
-    /// Cells along each axis.
+    /// Returns the number of cells along each axis.
     #[must_use]
     pub fn length(&self) -> [usize; 3] {
         [12, 16, 20].map(|shift| (self.bounds >> shift & 15) as usize)
     }
 
-    /// Values of one component in each group of components: of a cell field the cells, of a field on faces or edges those of a
-    /// vector.
+    /// Returns the number of values of one component in each group: one component of a cell field, one vector of a staggered field.
     #[must_use]
     pub fn values(&self, shape: RowShape) -> usize {
         let lengths = |c| shape.centring.lengths(c, self.length());
@@ -112,8 +111,7 @@ impl Piece {
         (0..shape.centring.groups()).map(values).sum()
     }
 
-    /// The stretches of neighbouring values of component `c` that the piece consists of: first and length, in the order in which
-    /// they are packed.
+    /// Iterates over the contiguous ranges of component `c` in packing order, as first value and length.
     pub fn stretches(
         &self,
         shape: RowShape,

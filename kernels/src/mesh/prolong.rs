@@ -5,7 +5,7 @@ use super::states::{DependentComponents, MAX_COMPONENTS, ShareSets, StateFunctio
 use nestar_device::math::sum3;
 use nestar_device::{Lane, Real, device};
 
-/// Limiters of the slopes between levels.
+/// Selects the limiter of slopes between levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlopeLimiter {
     /// The smaller of the two one-sided differences.
@@ -22,16 +22,16 @@ pub enum SlopeLimiter {
 }
 
 impl SlopeLimiter {
-    /// The number that selects this limiter in [`limited_slope`].
+    /// Returns the code of this limiter in [`limited_slope`].
     #[must_use]
     pub fn code(self) -> u32 {
         self as u32
     }
 }
 
-/// Limited slope per cell from the one-sided differences `a` (below) and `b` (above); `limiter` as [`SlopeLimiter::code`].
+/// Returns the limited slope per cell from the one-sided differences `a` (below) and `b` (above); `limiter` as in [`SlopeLimiter::code`].
 ///
-/// The product of the differences is not formed: in single precision it underflows for fields of small numbers.
+/// The product of the differences is not formed, because it underflows for small numbers in single precision.
 #[device]
 pub fn limited_slope<R: Real>(a: R, b: R, limiter: u32) -> R {
     if a.min(b) > 0.0 || a.max(b) < 0.0 {
@@ -50,15 +50,16 @@ pub fn limited_slope<R: Real>(a: R, b: R, limiter: u32) -> R {
     }
 }
 
-/// Factor in [0, 1] by which the three slopes of a cell must shrink so that none of its eight fine cells leaves the range
-/// of the cell and its six neighbours: `low` and `high` bound that range, `reach` is the largest deviation from `u`.
+/// Returns the factor in [0, 1] that limits the slopes of a cell, so that its eight fine cells stay within the range of the neighbourhood.
+///
+/// `low` and `high` bound that range (the cell and its six neighbours); `reach` is the largest deviation from `u`.
 #[device]
 pub fn monotonic_factor<R: Real>(u: R, low: R, high: R, reach: R) -> R {
     let room = (high - u).min(u - low);
     if reach > room { room / reach } else { 1.0 }
 }
 
-/// As [`fine_offsets`] by central differences, or 0 where `limiter` is [`SlopeLimiter::Flat`].
+/// Returns [`fine_offsets`] from central differences, or 0 for [`SlopeLimiter::Flat`].
 #[device]
 pub fn unlimited_offsets<R: Real>(n: &[R; 6], limiter: u32) -> [R; 3] {
     if limiter == 3u32 {
@@ -72,8 +73,9 @@ pub fn unlimited_offsets<R: Real>(n: &[R; 6], limiter: u32) -> [R; 3] {
     }
 }
 
-/// The limited slopes of coarse cell `u` from its six neighbours `n` (x-, x+, y-, y+, z-, z+), scaled to be monotonic in
-/// three dimensions and divided by 4: the value of fine cell (±, ±, ±) is `u + sum3(±s0, ±s1, ±s2)`.
+/// Returns the limited slopes of coarse cell `u`, divided by 4, from its six neighbours `n` (x-, x+, y-, y+, z-, z+).
+///
+/// They are scaled to be monotonic in three dimensions. Fine cell (±, ±, ±) has the value `u + sum3(±s0, ±s1, ±s2)`.
 #[device]
 pub fn fine_offsets<R: Real>(u: R, n: &[R; 6], limiter: u32) -> [R; 3] {
     if limiter > 2u32 {
@@ -98,7 +100,7 @@ pub fn fine_offsets<R: Real>(u: R, n: &[R; 6], limiter: u32) -> [R; 3] {
     }
 }
 
-/// Value of the fine cell on side `s` (0 below, 1 above, per axis) of a coarse cell with offsets `o`.
+/// Returns the value of the fine cell on side `s` (0 below, 1 above, per axis) of a coarse cell with offsets `o`.
 #[device]
 pub fn fine_value<R: Real>(u: R, o: &[R; 3], sx: u32, sy: u32, sz: u32) -> R {
     let x = if sx == 0u32 { -o[0] } else { o[0] };
@@ -107,20 +109,22 @@ pub fn fine_value<R: Real>(u: R, o: &[R; 3], sx: u32, sy: u32, sz: u32) -> R {
     u + sum3(x, y, z)
 }
 
-/// Interpolation in time between a level's two banks, from weight 0 to 1. What does not change keeps its bits.
+/// Interpolates in time between a level's two banks, with weight 0 to 1. Constant values keep their bits.
 #[device]
 pub fn between<R: Lane>(old: R, new: R, weight: R) -> R {
     old + weight * (new - old)
 }
 
-/// The eight fine cells of a coarse cell, `[component][side]`, sides as bits x, y, z.
+/// Eight fine cells of a coarse cell, `[component][side]`, with sides as bits x, y, z.
 pub type FineCells<R> = [[R; 8]; MAX_COMPONENTS];
 
-/// Factor in [0, 1] by which a fine cell's amount, of what has the share `share` of the density in the coarse cell, must come nearer
-/// to that share so that its own stays between `low` and `high`: `density` is the fine cell's, `deviation` is its amount less
+/// Returns the factor in [0, 1] that limits the deviation of a fine cell's scalar, so that its mass fraction stays between `low` and
+/// `high`.
+///
+/// `share` is the mass fraction in the coarse cell, `density` the density of the fine cell, and `deviation` its scalar density minus
 /// `density * share`.
 #[device]
-pub fn share_kept<R: Real>(share: R, low: R, high: R, density: R, deviation: R) -> R {
+pub fn scalar_limit_factor<R: Real>(share: R, low: R, high: R, density: R, deviation: R) -> R {
     let room = if deviation > 0.0 {
         density * (high - share)
     } else {
@@ -133,25 +137,25 @@ pub fn share_kept<R: Real>(share: R, low: R, high: R, density: R, deviation: R) 
     }
 }
 
-/// Settles each of eight fine states.
-fn settle<R: Real>(fine: &mut [[R; 8]], follow: &DependentComponents<R>) {
+/// Reconciles each of eight fine states.
+fn reconcile_all<R: Real>(fine: &mut [[R; 8]], dependents: &DependentComponents<R>) {
     let mut state = [R::lit(0.0); MAX_COMPONENTS];
     for side in 0..8 {
         for (value, fine) in state.iter_mut().zip(&*fine) {
             *value = fine[side];
         }
-        follow.reconcile(&mut state[..fine.len()]);
+        dependents.reconcile(&mut state[..fine.len()]);
         for (value, fine) in state.iter().zip(&mut *fine) {
             fine[side] = *value;
         }
     }
 }
 
-/// A coarse block `[component][n][n][n]` to interpolate from.
+/// Describes a coarse block `[component][n][n][n]` to interpolate from.
 pub struct CoarseBlock<'a, R> {
     /// States; every cell used and its six neighbours must be filled.
     pub states: &'a [R],
-    /// The variables that are interpolated, as [`StateFunctions::primitive`] of the states; the states where there is no such.
+    /// Interpolated variables: [`StateFunctions::primitive`] of the states, or the states themselves.
     pub primitive: &'a [R],
     /// Cells along an axis.
     pub n: usize,
@@ -161,15 +165,15 @@ pub struct CoarseBlock<'a, R> {
     pub components: usize,
     /// Limiter of the slopes.
     pub limiter: SlopeLimiter,
-    /// What is known of states; `None`: all are sound and interpolated as they are.
+    /// State functions; `None`: all states are physical and interpolated as they are.
     pub rules: Option<StateFunctions<R>>,
-    /// Whether the means of the fine states are those of the coarse ones, as new patches need it; ghost cells keep the limits
-    /// of their primitive variables.
-    pub keeps_means: bool,
+    /// `true` if fine states must have the mean of the coarse state, as in new patches; ghost cells keep the limits of their primitive
+    /// variables instead.
+    pub preserves_means: bool,
 }
 
 impl<R: Real> CoarseBlock<'_, R> {
-    /// The fine cells of the coarse cell at `index` (flat, in the block): its own state where one of them would be unphysical.
+    /// Computes the fine cells of the coarse cell at flat index `index`. All take the coarse state if one of them would be unphysical.
     pub fn refine(&self, index: usize, fine: &mut FineCells<R>) {
         let fine = &mut fine[..self.components];
         for (c, fine) in fine.iter_mut().enumerate() {
@@ -182,12 +186,12 @@ impl<R: Real> CoarseBlock<'_, R> {
         }
         let Some(rules) = &self.rules else { return };
         (rules.conserved)(fine.as_flattened_mut(), 8);
-        if self.keeps_means {
-            self.put_means_right(index, fine, rules.leading, &rules.sets);
+        if self.preserves_means {
+            self.restore_means(index, fine, rules.leading, &rules.sets);
             rules
                 .dependents
                 .iter()
-                .for_each(|follow| settle(fine, follow));
+                .for_each(|dependents| reconcile_all(fine, dependents));
         }
         if !(rules.physical)(fine.as_flattened(), 8) {
             for (c, fine) in fine.iter_mut().enumerate() {
@@ -196,7 +200,7 @@ impl<R: Real> CoarseBlock<'_, R> {
         }
     }
 
-    /// A component of the cell at `index` and of its six neighbours.
+    /// Returns a component of the cell at `index` and of its six neighbours.
     fn around(&self, index: usize, c: usize) -> (R, [R; 6]) {
         let (dy, dz) = (self.n, self.n * self.n);
         let q = &self.primitive[c * self.stride..];
@@ -211,31 +215,32 @@ impl<R: Real> CoarseBlock<'_, R> {
         (q[index], places.map(|place| q[place]))
     }
 
-    /// Shifts each component of the fine states so that their mean is the coarse state, and holds the shares, the components from
-    /// `leading` on, within what is around them.
-    fn put_means_right(&self, index: usize, fine: &mut [[R; 8]], leading: usize, sets: &ShareSets) {
+    /// Shifts each component of the fine states so that their mean is the coarse state, then limits the mass fractions of scalars.
+    ///
+    /// Scalars are the components from `leading` on. Their limits are the range of the neighbourhood.
+    fn restore_means(&self, index: usize, fine: &mut [[R; 8]], leading: usize, sets: &ShareSets) {
         for (c, fine) in fine.iter_mut().enumerate() {
             let missing = self.states[c * self.stride + index] - mean8(fine);
             fine.iter_mut().for_each(|value| *value += missing);
         }
         for c in (leading..self.components).filter(|&c| sets.of(c) == 0) {
-            let kept = self.kept(index, fine, c);
-            self.hold(index, fine, c, kept);
+            let kept = self.scalar_factor(index, fine, c);
+            self.limit_scalar(index, fine, c, kept);
         }
         for set in 1..=sets.count() {
             let members = sets.members(set);
             for side in 0..8 {
-                self.share_out(index, fine, side, members.clone());
+                self.normalize_set(index, fine, side, members.clone());
             }
-            let kept = members.clone().map(|c| self.kept(index, fine, c));
+            let kept = members.clone().map(|c| self.scalar_factor(index, fine, c));
             let kept = kept.fold(R::lit(1.0), |least, kept| least.min(kept));
-            members.for_each(|c| self.hold(index, fine, c, kept));
+            members.for_each(|c| self.limit_scalar(index, fine, c, kept));
         }
     }
 
-    /// Takes what the amounts of a set sum to beyond the density of a fine cell from each, by its share of the coarse cell: over
-    /// the eight fine cells that is nothing.
-    fn share_out(
+    /// Subtracts the excess of a set's sum over the fine density from each member, in proportion to its coarse mass fraction. Over the
+    /// eight fine cells the excess vanishes.
+    fn normalize_set(
         &self,
         index: usize,
         fine: &mut [[R; 8]],
@@ -244,25 +249,25 @@ impl<R: Real> CoarseBlock<'_, R> {
     ) {
         let share = |c: usize| self.primitive[c * self.stride + index];
         let sum = members.clone().map(|c| fine[c][side]);
-        let beyond = sum.fold(R::lit(0.0), |sum, amount| sum + amount) - fine[0][side];
+        let excess = sum.fold(R::lit(0.0), |sum, amount| sum + amount) - fine[0][side];
         for c in members {
-            fine[c][side] -= beyond * share(c);
+            fine[c][side] -= excess * share(c);
         }
     }
 
-    /// The least factor of [`share_kept`] among the fine cells.
-    fn kept(&self, index: usize, fine: &[[R; 8]], c: usize) -> R {
+    /// Returns the smallest [`scalar_limit_factor`] of the fine cells.
+    fn scalar_factor(&self, index: usize, fine: &[[R; 8]], c: usize) -> R {
         let (share, around) = self.around(index, c);
         let low = around.iter().fold(share, |low, v| low.min(*v));
         let high = around.iter().fold(share, |high, v| high.max(*v));
         let kept = fine[0].iter().zip(&fine[c]).map(|(density, value)| {
-            share_kept(share, low, high, *density, *value - *density * share)
+            scalar_limit_factor(share, low, high, *density, *value - *density * share)
         });
         kept.fold(R::lit(1.0), |least, kept| least.min(kept))
     }
 
-    /// Leaves `kept` of how the fine cells deviate from the coarse share.
-    fn hold(&self, index: usize, fine: &mut [[R; 8]], c: usize, kept: R) {
+    /// Scales the deviation of the fine cells from the coarse mass fraction by `kept`.
+    fn limit_scalar(&self, index: usize, fine: &mut [[R; 8]], c: usize, kept: R) {
         if kept < R::lit(1.0) {
             let share = self.primitive[c * self.stride + index];
             let (first, rest) = fine.split_at_mut(c);

@@ -1,6 +1,6 @@
-// Reductions of a function's values. Extremes do not depend on the order; sums have that of totals.cu.
+// Reductions of a function over cells. Extrema do not depend on the order; sums use the order of totals.cu.
 
-// The largest value, as `order_key` orders them.
+// Finds the largest value, ordered by `order_key`.
 KERNEL(cells_largest, cells::F::Parameters) {
   using namespace cells;
   rs::u64 largest = 0;
@@ -13,11 +13,11 @@ KERNEL(cells_largest, cells::F::Parameters) {
     }
   }
   largest = launch::largest_word_of_block(largest);
-  // few blocks have to wait for each other
+  // avoids most contended atomics
   if (launch::thread() == 0 && largest > *(volatile rs::u64*)p.input.largest) launch::atomic_max(p.input.largest, largest);
 }
 
-// The sum over every leaf patch.
+// Sums over the cells of each leaf patch.
 KERNEL(cells_sum, cells::F::Parameters) {
   using namespace cells;
   SHARED double lanes[8];

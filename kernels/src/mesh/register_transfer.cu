@@ -1,4 +1,4 @@
-// Fine-side flux registers into and out of contiguous memory, on their way between ranks. One block a face.
+// Packs and unpacks fine-side flux registers for messages between ranks. One block per face.
 
 namespace mesh {
 
@@ -13,7 +13,7 @@ RS_FN int& fine_slot(const RegisterTransferParameters& p, const parameters::Piec
 
 }  // namespace mesh
 
-// Gives faces of others' patches their slots. One block for all.
+// Assigns slots to faces of other ranks' patches. A single block.
 KERNEL(mesh_assign_slots, mesh::RegisterTransferParameters) {
   EACH(n, p.count) mesh::fine_slot(p, p.pieces[n]) = p.first + n;
 }

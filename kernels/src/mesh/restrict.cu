@@ -1,8 +1,8 @@
-// Averages of fine values onto coarse ones: the twin of restrict.rs. One block an octet.
+// Averages fine values onto coarse ones: the twin of restrict.rs. One block per octet.
 
 namespace mesh {
 
-// Mean of the fine values of component c, of which the first stands at `source`, that one coarse value stands for.
+// Returns the mean of the fine values of component c, starting at `source`, that one coarse value represents.
 RS_FN REAL mean_at(const REAL* source, int c) {
   if constexpr (CENTRING == IN_CELLS) {
     return mean_of_eight(source);
@@ -14,12 +14,12 @@ RS_FN REAL mean_at(const REAL* source, int c) {
   }
 }
 
-// Mends an average of the eight fine cells of which the first stands at `source` by that of their primitive variables.
-RS_NOINLINE void mend_average(const REAL* source, REAL* u) {
+// Repairs an average of eight fine cells, starting at `source`, with the average of their primitive variables.
+RS_NOINLINE void repair_average(const REAL* source, REAL* u) {
   REAL mean[COMPONENTS], eight[8 * COMPONENTS];
   for (int side = 0; side < 8; ++side) {
     REAL* w = eight + side * COMPONENTS;
-    for (int c = 0; c < COMPONENTS; ++c) w[c] = source[c * CELLS + of_side(side)];
+    for (int c = 0; c < COMPONENTS; ++c) w[c] = source[c * CELLS + child_offset(side)];
     field::to_primitive(w);
   }
   for (int c = 0; c < COMPONENTS; ++c) {
@@ -27,7 +27,7 @@ RS_NOINLINE void mend_average(const REAL* source, REAL* u) {
     for (int side = 0; side < 8; ++side) values[side] = eight[side * COMPONENTS + c];
     mean[c] = ::nestar_kernels::mesh::means::mean8<REAL>(values);
   }
-  field::mend(u, mean);
+  field::repair(u, mean);
 }
 
 }  // namespace mesh
@@ -41,7 +41,7 @@ KERNEL(mesh_restrict, mesh::parameters::RestrictParameters<mesh::REAL>) {
     const int nx = PATCH + staggered(group, 0), ny = PATCH + staggered(group, 1);
     EACH(n, VALUES) {
       const int x = n % nx, y = n / nx % ny, z = n / (nx * ny);
-      // on the plane between two children the upper one
+      // the plane between two children belongs to the upper one
       const int upper[3] = {x >= PATCH / 2, y >= PATCH / 2, z >= PATCH / 2};
       const REAL* source = row_of(p.fine, first + upper[0] + 2 * upper[1] + 4 * upper[2]) +
                            value_at(group, 2 * x - PATCH * upper[0], 2 * y - PATCH * upper[1], 2 * z - PATCH * upper[2]);
@@ -49,10 +49,10 @@ KERNEL(mesh_restrict, mesh::parameters::RestrictParameters<mesh::REAL>) {
       EACH_COMPONENT(c) if (c % GROUPS == group) u[c] = mean_at(source + c * VALUES, c);
       if constexpr (CENTRING == IN_CELLS) {
         if (!field::physical(u)) {
-          mend_average(source, u);
+          repair_average(source, u);
           launch::atomic_add(&p.mended->averages, rs::u64(1));
         }
-        if constexpr (field::FOLLOWS) field::settle(u);
+        if constexpr (field::HAS_DEPENDENTS) field::reconcile(u);
       }
       EACH_COMPONENT(c) if (c % GROUPS == group) out[c * VALUES + n] = u[c];
     }
@@ -64,7 +64,7 @@ namespace mesh {
 
 typedef parameters::ShareParameters<REAL> ShareParameters;
 
-// Who owns values on the given sides of a patch (-1 lower, 1 upper, 0 between): its row, and the step to it.
+// Finds the row that owns the values on the given sides of a patch (-1 lower, 1 upper, 0 between), and the step to it.
 RS_FN int owner_at(const ShareParameters& p, int row, const int* sides, int* step) {
   const int* around = p.neighbours + (rs::i64)row * AROUND;
   int owner = row;
@@ -82,8 +82,8 @@ RS_FN int owner_at(const ShareParameters& p, int row, const int* sides, int* ste
   return owner;
 }
 
-// Takes the values of component c on the given sides from the row at `step`.
-RS_FN void take_sides(REAL* own, const REAL* theirs, int c, const int* sides, const int* step) {
+// Copies the values of component c on the given sides from the row at `step`.
+RS_FN void copy_sides(REAL* own, const REAL* theirs, int c, const int* sides, const int* step) {
   int first[3], length[3];
   for (int a = 0; a < 3; ++a) {
     if (sides[a] != 0 && !staggered(c, a)) return;
@@ -101,7 +101,7 @@ RS_FN void take_sides(REAL* own, const REAL* theirs, int c, const int* sides, co
 
 }  // namespace mesh
 
-// Sets the values that belong to a patch beside them to its values: the twin of sync_shared_values in sharing.rs. One block a patch.
+// Copies shared values from their owners: the twin of sync_shared_values in shared_values.rs. One block per patch.
 KERNEL(mesh_sync_shared, mesh::ShareParameters) {
   using namespace mesh;
   const int row = p.rows[launch::block()];
@@ -110,7 +110,7 @@ KERNEL(mesh_sync_shared, mesh::ShareParameters) {
     int step[3];
     const int owner = owner_at(p, row, sides, step);
     if (step[0] == 0 && step[1] == 0 && step[2] == 0) continue;
-    EACH_COMPONENT(c) take_sides(row_of(p.level, row), row_of(p.level, owner), c, sides, step);
+    EACH_COMPONENT(c) copy_sides(row_of(p.level, row), row_of(p.level, owner), c, sides, step);
   }
   if (launch::thread() == 0) p.stale[row] = 1;
 }

@@ -1,4 +1,4 @@
-//! Averages of fine values onto coarse ones.
+//! Averages fine values onto coarse ones.
 
 use super::Centring;
 use super::fluxes::mean4;
@@ -9,9 +9,11 @@ use super::states::StateFunctions;
 use crate::{CELLS, PATCH};
 use nestar_device::Real;
 
-/// Replaces the values of coarse row `parent` by the averages of its eight children (rows `first_child + 0..8`): of eight cells,
-/// four faces or two edges; where round-off makes the average of cells unphysical it is mended by the average of their primitive
-/// variables. Returns how many cells were mended.
+/// Replaces the values of coarse row `parent` by the averages of its eight children (rows `first_child + 0..8`): of eight cells, four faces
+/// or two edges.
+///
+/// If round-off makes an average of cells unphysical, it is repaired with the average of their primitive variables. Returns the number of
+/// repaired cells.
 ///
 /// # Safety
 /// Nobody else may access row `parent` of `coarse` meanwhile.
@@ -28,7 +30,7 @@ pub unsafe fn restrict_octet<R: Real>(
     let values = centring.values();
     let (components, groups) = (out.len() / values, centring.groups());
     let mut state = [R::lit(0.0); MAX_COMPONENTS];
-    let mut mended = 0;
+    let mut repaired = 0;
     for group in 0..groups {
         let [x, y, _] = centring.lengths(group, [PATCH; 3]);
         for n in 0..values {
@@ -38,24 +40,24 @@ pub unsafe fn restrict_octet<R: Real>(
             for c in (group..components).step_by(groups) {
                 state[c] = mean_at(centring, c, &source[c * values..][..values], from);
             }
-            // a field on faces or edges has no rules
+            // fields on faces or edges have no state functions
             if let Some(rules) = rules.filter(|rules| !(rules.physical)(&state[..components], 1)) {
                 let w = mean_primitive(source, from, components, rules);
                 (rules.repair)(&mut state[..components], &w[..components]);
-                mended += 1;
+                repaired += 1;
             }
-            if let Some(follow) = rules.and_then(|rules| rules.dependents) {
-                follow.reconcile(&mut state[..components]);
+            if let Some(dependents) = rules.and_then(|rules| rules.dependents) {
+                dependents.reconcile(&mut state[..components]);
             }
             for c in (group..components).step_by(groups) {
                 out[c * values + n] = state[c];
             }
         }
     }
-    mended
+    repaired
 }
 
-/// The mean of the primitive variables of the eight fine cells of which the first stands at `from`.
+/// Returns the mean of the primitive variables of eight fine cells, starting at `from`.
 fn mean_primitive<R: Real>(
     source: &[R],
     from: usize,
@@ -75,16 +77,16 @@ fn mean_primitive<R: Real>(
     mean
 }
 
-/// The values of the eight cells of a patch of which the first stands at `from`.
+/// Returns the values of eight cells of a patch, starting at `from`.
 fn eight_cells<R: Real>(fine: &[R], from: usize) -> [R; 8] {
     std::array::from_fn(|s| fine[from + (s & 1) + PATCH * (s >> 1 & 1) + PATCH * PATCH * (s >> 2)])
 }
 
-/// Half a patch: the coarse cells along an axis that one child covers.
+/// Half a patch: the number of coarse cells along an axis that one child covers.
 const HALF: usize = PATCH / 2;
 
-/// The child whose values make the coarse value at `place`, and where the first of them stands. On the plane between two
-/// children it is the upper one.
+/// Returns the child that provides the coarse value at `place`, and the position of its first value. The plane between two children belongs
+/// to the upper one.
 fn fine_place(centring: Centring, component: usize, place: [usize; 3]) -> (u32, usize) {
     let upper = place.map(|p| usize::from(p >= HALF));
     let first = std::array::from_fn(|a| 2 * place[a] - PATCH * upper[a]);
@@ -92,7 +94,7 @@ fn fine_place(centring: Centring, component: usize, place: [usize; 3]) -> (u32, 
     (child as u32, centring.index(component, first))
 }
 
-/// Mean of the fine values of component `c`, of which the first stands at `from`, that one coarse value stands for.
+/// Returns the mean of the fine values of component `c`, starting at `from`, that one coarse value represents.
 fn mean_at<R: Real>(centring: Centring, c: usize, fine: &[R], from: usize) -> R {
     let [x, y, _] = centring.lengths(c, [PATCH; 3]);
     let step = [1, x, x * y];

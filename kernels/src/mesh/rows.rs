@@ -1,8 +1,8 @@
-//! A view of patch rows that live in slabs.
+//! Views of patch rows that are stored in slabs.
 
 use std::marker::PhantomData;
 
-/// Read access to the rows of one bank of a pool: row `r` lies in slab `r >> shift`.
+/// Gives access to the rows of one bank of a pool: row `r` is in slab `r >> shift`.
 #[derive(Clone, Copy)]
 pub struct Rows<'a, R> {
     slabs: &'a [*mut R],
@@ -17,7 +17,7 @@ unsafe impl<R: Send + Sync> Send for Rows<'_, R> {}
 // SAFETY: as above.
 unsafe impl<R: Send + Sync> Sync for Rows<'_, R> {}
 
-/// What a read of a row that is not held unwinds with, past whoever reads it: for whoever holds a part of the rows alone.
+/// Panic payload of a read of a row that this rank does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingRow {
     /// The row.
@@ -25,16 +25,16 @@ pub struct MissingRow {
 }
 
 #[cold]
-fn not_held(row: u32) -> ! {
+fn missing_row(row: u32) -> ! {
     std::panic::resume_unwind(Box::new(MissingRow { row }))
 }
 
 impl<'a, R> Rows<'a, R> {
-    /// A view of `slabs`, each holding `1 << shift` rows of `length` values.
+    /// Creates a view of `slabs`, each holding `1 << shift` rows of `length` values.
     ///
     /// # Safety
-    /// Every pointer must be valid for reads (and for writes where `row_mut` is used) of `length << shift` values for `'a`, or null:
-    /// the rows of such a slab are not held, and nobody may ask for them.
+    /// Every pointer must be valid for reads (and for writes if `row_mut` is used) of `length << shift` values for `'a`, or null. Rows of
+    /// null slabs must not be accessed.
     #[must_use]
     pub unsafe fn new(slabs: &'a [*mut R], shift: u32, length: usize) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl<'a, R> Rows<'a, R> {
         }
     }
 
-    /// Values in one row: components times 512.
+    /// Returns the number of values in one row: components times 512.
     #[must_use]
     pub fn row_length(&self) -> usize {
         self.length
@@ -54,14 +54,14 @@ impl<'a, R> Rows<'a, R> {
     fn pointer(&self, row: u32) -> *mut R {
         let slab = self.slabs[(row >> self.shift) as usize];
         if slab.is_null() {
-            not_held(row);
+            missing_row(row);
         }
         let within = (row & ((1 << self.shift) - 1)) as usize;
         // SAFETY: `within < 1 << shift`, so the offset stays inside the slab.
         unsafe { slab.add(within * self.length) }
     }
 
-    /// The values of row `row`, `[component][k][j][i]`.
+    /// Returns the values of row `row`, `[component][k][j][i]`.
     #[must_use]
     #[inline]
     pub fn row(&self, row: u32) -> &'a [R] {
@@ -69,7 +69,7 @@ impl<'a, R> Rows<'a, R> {
         unsafe { std::slice::from_raw_parts(self.pointer(row), self.length) }
     }
 
-    /// The values of row `row` for writing.
+    /// Returns the values of row `row` for writing.
     ///
     /// # Safety
     /// While the slice lives nobody else may read or write this row of this bank.
@@ -86,7 +86,7 @@ impl<'a, R> Rows<'a, R> {
 }
 
 impl<R: Copy> Rows<'_, R> {
-    /// Value `n` of row `row`, which another thread may not write meanwhile; other values of the row it may.
+    /// Returns value `n` of row `row`. Other threads may write other values of the row meanwhile, but not this one.
     ///
     /// # Panics
     /// If the row has no such value.

@@ -1,12 +1,14 @@
-//! Where the values of a row lie: in cells, on their faces or on their edges.
+//! Centring of the values of a row: in cells, on faces or on edges.
 
 use crate::{CELLS, PATCH};
 
-/// Where the values of a field lie. A row is `[component][k][j][i]` with `i` (x) fastest; the components of a staggered field
-/// are vectors of three, x y z, and the values on the sides of a patch stand in the rows of both patches that share them.
+/// Selects where the values of a field lie. A row is `[component][k][j][i]` with `i` (x) fastest.
+///
+/// The components of a staggered field form vectors of three (x, y, z). Values on the sides of a patch are stored in the rows of all
+/// patches that share them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Centring {
-    /// In the cells: 8^3 values a component.
+    /// In the cells: 8^3 values per component.
     #[default]
     Cell,
     /// On the faces normal to the component's axis: 9 values along that axis, 8 along the others.
@@ -16,7 +18,7 @@ pub enum Centring {
 }
 
 impl Centring {
-    /// 1 where the values of a component lie on the lower and upper sides of cells along an axis, 0 where they lie between.
+    /// Returns 1 if the values of a component lie on the lower and upper sides of cells along an axis, 0 if they lie between.
     #[must_use]
     pub const fn staggered(self, component: usize, axis: usize) -> usize {
         match self {
@@ -26,7 +28,7 @@ impl Centring {
         }
     }
 
-    /// Groups of components whose values lie at the same places: component `c` is in group `c % groups`.
+    /// Returns the number of groups of components with equal positions: component `c` is in group `c % groups`.
     #[must_use]
     pub const fn groups(self) -> usize {
         match self {
@@ -35,13 +37,13 @@ impl Centring {
         }
     }
 
-    /// Values along each axis of a component, in a box of `cells` cells.
+    /// Returns the number of values of a component along each axis, in a box of `cells` cells.
     #[must_use]
     pub fn lengths(self, component: usize, cells: [usize; 3]) -> [usize; 3] {
         std::array::from_fn(|axis| cells[axis] + self.staggered(component, axis))
     }
 
-    /// Values of a component in a row: 512, 576 or 648.
+    /// Returns the number of values of a component in a row: 512, 576 or 648.
     #[must_use]
     pub const fn values(self) -> usize {
         match self {
@@ -51,7 +53,7 @@ impl Centring {
         }
     }
 
-    /// Where a value of a component stands among those of the component in a row.
+    /// Returns the index of a value among those of its component in a row.
     #[must_use]
     pub fn index(self, component: usize, [i, j, k]: [usize; 3]) -> usize {
         let [x, y, _] = self.lengths(component, [PATCH; 3]);

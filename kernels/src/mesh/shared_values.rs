@@ -1,18 +1,19 @@
-//! Values on faces or edges that several patches hold: one patch owns each, and the others take its value.
+//! Copies values on faces or edges that several patches share: one patch owns each value.
 
 use super::{Centring, Rows, direction};
 use crate::PATCH;
 use nestar_device::{Real, device};
 
-/// How a patch of a level that lies in direction `d` of a table of 27 ranks among those that share a value: the least owns it. A
-/// refined patch comes first, which has the value from finer ones; of equals the lower one along z, then y, then x.
+/// Returns the priority of a patch in direction `d` of a table of 27 as owner of a shared value; the smallest wins.
+///
+/// Refined patches come first, because their values come from finer ones; then the lower one along z, then y, then x.
 #[device]
 pub fn owner_priority(d: u32, refined: bool) -> u32 {
     if refined { d } else { d + 27u32 }
 }
 
-/// Sets the values on the sides of `row` that belong to other patches of its level to theirs; whether there are any. `refined`
-/// says of a row whether it has children.
+/// Copies the values on the sides of `row` that other patches of its level own. Returns `true` if there are any. `refined` tells whether a
+/// row has children.
 ///
 /// # Safety
 /// Nobody else may access the rows of `level` meanwhile.
@@ -48,21 +49,21 @@ pub unsafe fn sync_shared_values<R: Real>(
     shared
 }
 
-/// The step to the neighbour in direction `d` of a table of 27.
+/// Returns the step to the neighbour in direction `d` of a table of 27.
 fn step_in(d: usize) -> [i32; 3] {
     [d % 3, d / 3 % 3, d / 9].map(|n| n as i32 - 1)
 }
 
-/// Who owns values on the given sides of a patch (-1 lower, 1 upper, 0 between): the step to it, and its row.
+/// Finds the owner of the values on the given sides of a patch (-1 lower, 1 upper, 0 between): the step to it, and its row.
 fn owner_at(around: &[i32; 27], sides: [i32; 3], refined: impl Fn(u32) -> bool) -> ([i32; 3], u32) {
     let sharers = (0..8).map(|bits| std::array::from_fn(|a| sides[a] * (bits >> a & 1)));
     let held =
         sharers.filter_map(|step| Some((step, u32::try_from(around[direction(step)]).ok()?)));
     held.min_by_key(|&(step, row)| owner_priority(direction(step) as u32, refined(row)))
-        .expect("the patch itself is there")
+        .expect("the patch itself exists")
 }
 
-/// Places of component `c` on the given sides of a patch, and on no others.
+/// Iterates over the positions of component `c` that lie exactly on the given sides of a patch.
 fn places_on(
     centring: Centring,
     c: usize,
@@ -88,7 +89,7 @@ mod tests {
     /// Rows of a slab.
     const ROWS: usize = 64;
 
-    /// The neighbours of eight patches that fill a box with walls.
+    /// Returns the neighbours of eight patches that fill a box with walls.
     fn cube() -> Vec<[i32; 27]> {
         let place = |row: usize| [row & 1, row >> 1 & 1, row >> 2].map(|i| i as i32);
         let beside = |row, d| {
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn values_that_patches_share_have_one_owner() {
-        // refined rows, and those that own all that they share
+        // refined rows, and rows that own all their shared values
         for (centring, refined, owners) in [
             (Centring::Face, 0b0000_0000u32, &[0][..]),
             (Centring::Face, 0b1000_0010, &[1, 7]),
@@ -127,7 +128,7 @@ mod tests {
                 let takes = unsafe { sync_shared_values(centring, &rows, &cube(), row, refined) };
                 assert_eq!(takes, !owners.contains(&row), "{centring:?}, row {row}");
             }
-            // by place in the box: all that patches hold there, and what the one that comes first held before
+            // by position in the box: all current values, and the previous value of the first owner
             let mut places = std::collections::BTreeMap::<_, Vec<(bool, usize, f64, f64)>>::new();
             for (n, (now, was)) in held.iter().zip(&before).enumerate().take(8 * 3 * values) {
                 let (row, c, n) = (n / (3 * values), n / values % 3, n % values);

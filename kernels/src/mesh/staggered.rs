@@ -1,8 +1,7 @@
-//! Fields on faces: values of new patches.
+//! Interpolates face-centred fields into new patches.
 //!
-//! Fine faces that lie on coarse ones are interpolated within the plane of the coarse face, those between take the mean of the
-//! two planes beside them. Both patches at a plane read the same values there, so they get the same bits; where a patch beyond
-//! was refined before, its values are taken as they are.
+//! Fine faces on coarse ones are interpolated within the plane of the coarse face. Those between take the mean of the two adjacent planes.
+//! Both patches at a plane read the same values, so they get the same bits. If a neighbour was already refined, its values are copied.
 
 use super::means::mean2;
 use super::prolong::{SlopeLimiter, fine_offsets, fine_value};
@@ -10,7 +9,7 @@ use super::{Centring, Rows, direction, face_direction};
 use crate::PATCH;
 use nestar_device::Real;
 
-/// What the interpolation of faces reads; shared by all new patches of a level.
+/// Holds what the interpolation of faces reads; shared by all new patches of a level.
 pub struct FaceView<'a, R> {
     /// This level's rows.
     pub level: Rows<'a, R>,
@@ -22,16 +21,16 @@ pub struct FaceView<'a, R> {
     pub parent: &'a [i32],
     /// Per row: the patch's index on its level, in patches.
     pub index: &'a [[i32; 3]],
-    /// Per row: 1 where the patch is new.
+    /// Per row: 1 if the patch is new.
     pub fresh: &'a [u8],
     /// Limiter of the slopes within a plane.
     pub limiter: SlopeLimiter,
 }
 
-/// Values of a plane of faces: 8 x 8, the axis after the plane's own runs first (in cyclic order).
+/// Values of a plane of faces: 8 x 8. In cyclic order, the axis after the plane's normal is fastest.
 type FacePlane<R> = [R; PATCH * PATCH];
 
-/// Fills a new fine row of faces from its parent's surroundings and from patches of its level that are not new.
+/// Fills a new fine row of faces from the coarser level and from old patches of its own level.
 ///
 /// # Safety
 /// Nobody else may access row `row` of `view.level` meanwhile.
@@ -41,8 +40,8 @@ pub unsafe fn prolong_faces<R: Real>(view: &FaceView<R>, row: u32) {
     for (c, out) in out.chunks_exact_mut(Centring::Face.values()).enumerate() {
         for plane in (0..=PATCH).step_by(2) {
             let side = [(0, 0), (PATCH, 1)].into_iter().find(|(p, _)| *p == plane);
-            let beyond = side.and_then(|(_, side)| old_beyond(view, row, c % 3, side));
-            let values = match beyond {
+            let neighbour = side.and_then(|(_, side)| old_neighbour(view, row, c % 3, side));
+            let values = match neighbour {
                 Some(values) => {
                     read_plane(&values[c * Centring::Face.values()..], c, PATCH - plane)
                 }
@@ -62,20 +61,20 @@ pub unsafe fn prolong_faces<R: Real>(view: &FaceView<R>, row: u32) {
     }
 }
 
-/// The row of the same level beyond a side of `row`, if there is one and it is not new.
-fn old_beyond<'a, R>(
+/// Returns the neighbour's row at a side of `row`, if it exists and is not new.
+fn old_neighbour<'a, R>(
     view: &FaceView<'a, R>,
     row: u32,
     axis: usize,
     side: usize,
 ) -> Option<&'a [R]> {
-    let beyond = view.neighbours[row as usize][face_direction(2 * axis + side)];
-    let beyond = u32::try_from(beyond).ok();
-    let old = beyond.filter(|&beyond| view.fresh[beyond as usize] == 0);
-    old.map(|beyond| view.level.row(beyond))
+    let neighbour = view.neighbours[row as usize][face_direction(2 * axis + side)];
+    let neighbour = u32::try_from(neighbour).ok();
+    let old = neighbour.filter(|&neighbour| view.fresh[neighbour as usize] == 0);
+    old.map(|neighbour| view.level.row(neighbour))
 }
 
-/// Fine values of component `c` on an even plane of `row`, from the coarse plane on which it lies.
+/// Returns the fine values of component `c` on an even plane of `row`, interpolated in the coarse plane.
 fn interpolated_plane<R: Real>(
     view: &FaceView<R>,
     row: u32,
@@ -93,7 +92,7 @@ fn interpolated_plane<R: Real>(
         at[axis] += (plane / 2) as i32;
         at[b] += (fast / 2) as i32;
         at[e] += (slow / 2) as i32;
-        let u = value(at).expect("the parent is there");
+        let u = value(at).expect("the parent exists");
         let near = |a: usize, step: i32| {
             let mut at = at;
             at[a] += step;
@@ -105,8 +104,8 @@ fn interpolated_plane<R: Real>(
     })
 }
 
-/// Component `c` at `at`, counted from the parent's first cell: a plane of the parent along the component's axis, a cell of the
-/// parent or of the patch beside it along the others. `None` beyond the domain.
+/// Returns component `c` at `at`, counted from the parent's first cell: a plane of the parent along the component's axis, a cell of the
+/// parent or of a neighbour along the others. `None` outside the domain.
 fn coarse_face<R: Real>(
     view: &FaceView<R>,
     around: &[i32; 27],
@@ -127,7 +126,7 @@ fn coarse_face<R: Real>(
     Some(view.coarse.row(row)[c * values + Centring::Face.index(c, within)])
 }
 
-/// Where value `n` of a plane of component `c` stands among those of the component.
+/// Returns the index of value `n` of a plane of component `c`.
 fn place(c: usize, plane: usize, n: usize) -> usize {
     let mut at = [0; 3];
     at[c % 3] = plane;
@@ -153,10 +152,10 @@ mod tests {
     use crate::mesh::{COARSER, OUTSIDE, SELF};
 
     const VALUES: usize = Centring::Face.values();
-    /// Rows: 0..27 a patch (13) and what surrounds it, 27..35 its children.
+    /// Rows 0..27 are a patch (13) and its neighbours, rows 27..35 its children.
     const ROWS: usize = 64;
 
-    /// A patch with its surroundings and its children.
+    /// A patch with its neighbours and children.
     struct Family {
         values: Vec<f64>,
         neighbours: Vec<[i32; 27]>,
@@ -164,9 +163,12 @@ mod tests {
     }
 
     impl Family {
-        /// Coarse faces hold `value` of the component and the place, counted from the patch's first cell; `beyond` says where
-        /// the coarse level has patches.
-        fn new(value: impl Fn(usize, [i32; 3]) -> f64, beyond: impl Fn([i32; 3]) -> bool) -> Self {
+        /// Fills coarse faces with `value` of component and position, counted from the patch's first cell. `neighbour` tells where the coarse
+        /// level has patches.
+        fn new(
+            value: impl Fn(usize, [i32; 3]) -> f64,
+            neighbour: impl Fn([i32; 3]) -> bool,
+        ) -> Self {
             let mut family = Self {
                 values: vec![f64::NAN; ROWS * 3 * VALUES],
                 neighbours: vec![[COARSER; 27]; ROWS],
@@ -179,7 +181,7 @@ mod tests {
                 .enumerate()
             {
                 let step = [d % 3, d / 3 % 3, d / 9].map(|n| n as i32 - 1);
-                family.neighbours[SELF][d] = if beyond(step) { d as i32 } else { OUTSIDE };
+                family.neighbours[SELF][d] = if neighbour(step) { d as i32 } else { OUTSIDE };
                 for (n, to) in row.iter_mut().enumerate() {
                     let [x, y, _] = Centring::Face.lengths(n / VALUES, [PATCH; 3]);
                     let n_of = n % VALUES;
@@ -203,7 +205,7 @@ mod tests {
             unsafe { Rows::new(slab, 6, 3 * VALUES) }
         }
 
-        /// Fills the children; then the patch from them, if `back`.
+        /// Fills the children, and then the patch from them if `back`.
         fn refine(&mut self, back: bool) {
             let slab = [self.values.as_mut_ptr()];
             let rows = Self::rows(&slab);
@@ -292,7 +294,7 @@ mod tests {
     #[test]
     fn new_patches_share_faces_bit_for_bit_and_take_those_of_old_ones() {
         let mut family = Family::new(scattered, |_| true);
-        // the patch above the first child along x was there before
+        // the patch above the first child along x is old
         family.fresh[28] = 0;
         family.values[28 * 3 * VALUES..29 * 3 * VALUES].fill(0.125);
         family.refine(false);

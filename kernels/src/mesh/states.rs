@@ -1,54 +1,55 @@
-//! States of a field: which are sound, in which variables they are interpolated, and how round-off is mended.
+//! State functions of a field: physical states, interpolated variables, repair of round-off.
 
 use nestar_device::{Item, Real, device};
 
-/// Most components a field may have (gas and its scalars).
+/// Largest number of components of a field (gas and its scalars).
 #[device]
 pub const MAX_COMPONENTS: usize = 64;
 
-/// What averages, corrections and interpolations must know of a field's states: four functions of their leading `N`
-/// components, all `#[device]` functions, so that they hold on devices too.
+/// Defines the state functions that averages, corrections and interpolations need, on the leading `N` components of a field.
 ///
-/// Components behind those are amounts of what component 0 is the density of (a dye in a gas): they are interpolated as shares
-/// of it, which stay between those around, and must be finite. Some may belong together ([`ShareSets`]).
+/// All of them are `#[device]` functions. Components after the leading ones are scalars: densities of a part of what component 0 counts,
+/// such as a dye in a gas. They are interpolated as mass fractions, which stay within the range of their neighbourhood, and must be finite.
+/// Scalars may form sets ([`ShareSets`]).
 pub trait States<const N: usize>: 'static {
     /// The four functions on devices, in the order of the trait.
     const ITEMS: [&'static Item; 4];
 
-    /// Whether a state is sound.
+    /// Returns `true` if a state is physical.
     fn physical<R: Real>(u: &[R; N]) -> bool;
 
-    /// The variables that are interpolated, the first of them component 0 itself.
+    /// Returns the interpolated variables; the first one is component 0.
     fn primitive<R: Real>(u: &[R; N]) -> [R; N];
 
-    /// The state with the given primitive variables.
+    /// Returns the state with the given primitive variables.
     fn conserved<R: Real>(w: &[R; N]) -> [R; N];
 
-    /// What round-off left of a sum of sound states, made sound without a change of what is transported exactly: it takes from
-    /// the primitive variables `w`, of the state before or the mean of those averaged, what it cannot tell itself.
-    fn mended<R: Real>(u: &[R; N], w: &[R; N]) -> [R; N];
+    /// Repairs a sum of physical states that round-off made unphysical. Exactly transported components do not change.
+    ///
+    /// `w` are the primitive variables of the previous state, or the mean of the averaged ones, from which missing information is taken.
+    fn repaired<R: Real>(u: &[R; N], w: &[R; N]) -> [R; N];
 
-    /// The two functions below on devices, in this order, if they do anything.
+    /// The two functions below on devices, in this order, if there are dependent components.
     const DEPENDENTS: Option<[&'static Item; 2]> = None;
 
-    /// The state `after` a function has changed some components of `before`, with those that follow from them.
-    fn followed<R: Real>(_before: &[R; N], after: &[R; N]) -> [R; N] {
+    /// Returns `after`, which a function made from `before` by changing some components, with dependent components updated.
+    fn with_dependents<R: Real>(_before: &[R; N], after: &[R; N]) -> [R; N] {
         *after
     }
 
-    /// An average, a correction or an interpolation of states, by component, made one state where components tell of each other;
-    /// `threshold`: as given to [`StateRules::with_threshold`].
-    fn settled<R: Real>(u: &[R; N], _threshold: R) -> [R; N] {
+    /// Returns a consistent state from components that were averaged, corrected or interpolated one by one; `threshold` as given to
+    /// [`StateRules::with_threshold`].
+    fn reconciled<R: Real>(u: &[R; N], _threshold: R) -> [R; N] {
         *u
     }
 }
 
-/// Which shares belong together: the amounts of a set sum to component 0 in every cell, so that its shares sum to 1.
+/// Assigns scalars to sets. The scalars of a set sum to component 0 in every cell, so their mass fractions sum to 1.
 ///
-/// Sets are numbered from 1; 0 stands for the shares that are on their own.
+/// Sets are numbered from 1; 0 means no set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShareSets {
-    /// The set of each component.
+    /// Set of each component.
     of: [u8; MAX_COMPONENTS],
     count: u8,
 }
@@ -63,10 +64,10 @@ impl Default for ShareSets {
 }
 
 impl ShareSets {
-    /// One more set, of the given components.
+    /// Adds a set of the given components.
     ///
     /// # Panics
-    /// If there is no such component, or one of them belongs to a set already.
+    /// If there is no such component, or one of them is already in a set.
     #[must_use]
     pub fn with(mut self, components: &[usize]) -> Self {
         self.count += 1;
@@ -77,19 +78,19 @@ impl ShareSets {
         self
     }
 
-    /// Number of sets.
+    /// Returns the number of sets.
     #[must_use]
     pub fn count(&self) -> usize {
         usize::from(self.count)
     }
 
-    /// The set of a component; 0: none.
+    /// Returns the set of a component; 0 for none.
     #[must_use]
     pub fn of(&self, component: usize) -> usize {
         usize::from(self.of[component])
     }
 
-    /// The components of a set, in ascending order.
+    /// Iterates over the components of a set in ascending order.
     pub fn members(&self, set: usize) -> impl Iterator<Item = usize> + Clone + '_ {
         (0..MAX_COMPONENTS).filter(move |&c| self.of(c) == set)
     }
@@ -98,54 +99,54 @@ impl ShareSets {
 /// The functions of [`States`] in one precision. Blocks are `[component][cells]`.
 #[derive(Clone, Copy, Debug)]
 pub struct StateFunctions<R> {
-    /// Leading components, that are no shares.
+    /// Number of leading components, before the scalars.
     pub leading: usize,
-    /// The shares that belong together.
+    /// Sets of scalars.
     pub sets: ShareSets,
-    /// Whether all states of a block of so many cells are sound.
+    /// Returns `true` if all states of a block with this many cells are physical.
     pub physical: fn(&[R], usize) -> bool,
-    /// Puts the primitive variables in place of a block of so many states.
+    /// Converts a block of this many states to primitive variables in place.
     pub primitive: fn(&mut [R], usize),
-    /// Puts the states in place of a block of so many primitive variables.
+    /// Converts a block of this many primitive variables to states in place.
     pub conserved: fn(&mut [R], usize),
-    /// Mends a state by the given primitive variables.
+    /// Repairs a state with the given primitive variables.
     pub repair: fn(&mut [R], &[R]),
-    /// Where components follow from others.
+    /// Functions for dependent components, if there are any.
     pub dependents: Option<DependentComponents<R>>,
 }
 
-/// [`States::followed`] and [`States::settled`] in one precision, of single states.
+/// [`States::with_dependents`] and [`States::reconciled`] in one precision, for single states.
 #[derive(Clone, Copy, Debug)]
 pub struct DependentComponents<R> {
-    /// Lets the second state, which the first has become, follow.
+    /// Updates the dependent components of the second state, which was made from the first.
     pub update: fn(&[R], &mut [R]),
     reconcile: fn(&mut [R], R),
     threshold: R,
 }
 
 impl<R: Copy> DependentComponents<R> {
-    /// Makes one state of what an average, a correction or an interpolation has made of each component.
+    /// Makes a state consistent whose components were averaged, corrected or interpolated one by one.
     pub fn reconcile(&self, u: &mut [R]) {
         (self.reconcile)(u, self.threshold);
     }
 }
 
-/// The functions of [`States`] on devices, and how many components they look at.
+/// The functions of [`States`] on devices, with their parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct StateItems {
-    /// As [`States::ITEMS`].
+    /// See [`States::ITEMS`].
     pub items: [&'static Item; 4],
-    /// As [`States::DEPENDENTS`].
+    /// See [`States::DEPENDENTS`].
     pub dependents: Option<[&'static Item; 2]>,
-    /// Of the second of them.
+    /// Threshold of [`States::reconciled`].
     pub threshold: f64,
-    /// Leading components.
+    /// Number of leading components.
     pub leading: usize,
-    /// The shares that belong together.
+    /// Sets of scalars.
     pub sets: ShareSets,
 }
 
-/// What a field declares of its states.
+/// State functions that a field declares.
 #[derive(Clone, Copy, Debug)]
 pub struct StateRules {
     /// The functions for `f32`.
@@ -157,7 +158,7 @@ pub struct StateRules {
 }
 
 impl StateRules {
-    /// The rules `S`.
+    /// Creates the rules of `S`.
     #[must_use]
     pub fn of<S: States<N>, const N: usize>() -> Self {
         Self {
@@ -173,20 +174,20 @@ impl StateRules {
         }
     }
 
-    /// The same rules with the threshold of [`States::settled`].
+    /// Sets the threshold of [`States::reconciled`].
     #[must_use]
     pub fn with_threshold(mut self, threshold: f64) -> Self {
-        if let Some(follow) = &mut self.single.dependents {
-            follow.threshold = threshold as f32;
+        if let Some(dependents) = &mut self.single.dependents {
+            dependents.threshold = threshold as f32;
         }
-        if let Some(follow) = &mut self.double.dependents {
-            follow.threshold = threshold;
+        if let Some(dependents) = &mut self.double.dependents {
+            dependents.threshold = threshold;
         }
         self.items.threshold = threshold;
         self
     }
 
-    /// The same rules for shares of which some belong together.
+    /// Sets the sets of scalars.
     #[must_use]
     pub fn with_sets(mut self, sets: ShareSets) -> Self {
         self.single.sets = sets;
@@ -206,7 +207,7 @@ impl<R: Real> StateFunctions<R> {
             conserved: all_conserved::<S, R, N>,
             repair: repair::<S, R, N>,
             dependents: S::DEPENDENTS.map(|_| DependentComponents {
-                update: follow::<S, R, N>,
+                update: update_dependents::<S, R, N>,
                 reconcile: reconcile::<S, R, N>,
                 threshold: R::lit(0.0),
             }),
@@ -250,16 +251,16 @@ fn all_conserved<S: States<N>, R: Real, const N: usize>(block: &mut [R], cells: 
 }
 
 fn repair<S: States<N>, R: Real, const N: usize>(u: &mut [R], w: &[R]) {
-    let mended = S::mended(&leading(u, 1, 0), &leading(w, 1, 0));
-    u[..N].copy_from_slice(&mended);
+    let repaired = S::repaired(&leading(u, 1, 0), &leading(w, 1, 0));
+    u[..N].copy_from_slice(&repaired);
 }
 
-fn follow<S: States<N>, R: Real, const N: usize>(before: &[R], after: &mut [R]) {
-    let followed = S::followed(&leading(before, 1, 0), &leading(after, 1, 0));
-    after[..N].copy_from_slice(&followed);
+fn update_dependents<S: States<N>, R: Real, const N: usize>(before: &[R], after: &mut [R]) {
+    let updated = S::with_dependents(&leading(before, 1, 0), &leading(after, 1, 0));
+    after[..N].copy_from_slice(&updated);
 }
 
 fn reconcile<S: States<N>, R: Real, const N: usize>(u: &mut [R], threshold: R) {
-    let settled = S::settled(&leading(u, 1, 0), threshold);
-    u[..N].copy_from_slice(&settled);
+    let reconciled = S::reconciled(&leading(u, 1, 0), threshold);
+    u[..N].copy_from_slice(&reconciled);
 }

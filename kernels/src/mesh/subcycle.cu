@@ -1,39 +1,39 @@
-// Functions that may fail in a cell or want to be called there again: on all cells, or on those of a list. The first field takes the
-// states. What a cell hands on to its next call stands in its place of `kept`, and where it is done, what is summed. With a queue a cell is
-// called once, and waits in the next list if it is unfinished; without one it is called until it is done.
+// Sub-cycled cell functions, which may fail or ask to be called again, on all cells or on those of a list. The first field receives the
+// states. `kept` holds what a cell carries to its next call, or its sums once it is done. With a queue a cell is called once per launch and
+// enters the next list if unfinished; without one it is called until it is done.
 
 namespace cells {
 
 using ::nestar_kernels::mesh::subcycle::SHARED_SUM_BYTES;
 
-// What a function gives.
-template<class T> struct Tried;
-template<class S> struct Tried<::nestar_kernels::mesh::subcycle::Outcome<S>> {
+// Sizes of a function's result.
+template<class T> struct ResultLayout;
+template<class S> struct ResultLayout<::nestar_kernels::mesh::subcycle::Outcome<S>> {
   static constexpr int STATE = sizeof(S) / sizeof(REAL), CARRIED = 0, SUMS = 0, KEPT = 0;
 };
-template<class S, class C, class T> struct Tried<::nestar_kernels::mesh::subcycle::Subcycle<S, C, T>> {
+template<class S, class C, class T> struct ResultLayout<::nestar_kernels::mesh::subcycle::Subcycle<S, C, T>> {
   static constexpr int STATE = sizeof(S) / sizeof(REAL), CARRIED = sizeof(C) / sizeof(REAL), SUMS = sizeof(T) / sizeof(REAL);
   static constexpr int KEPT = CARRIED > SUMS ? CARRIED : SUMS;
 };
 
-// Blocks that a multiprocessor takes at least: what carries nothing is short, waits for memory and gains by company.
-template<class T> RS_FN constexpr int blocks_of() { return sizeof(REAL) == 4 && Tried<T>::CARRIED == 0 ? 7 : 1; }
+// Smallest number of blocks per multiprocessor. Functions that carry nothing are short and memory-bound, and gain from occupancy.
+template<class T> RS_FN constexpr int blocks_of() { return sizeof(REAL) == 4 && ResultLayout<T>::CARRIED == 0 ? 7 : 1; }
 
-// Whether what a cell that is done gives to be summed is finite.
+// Returns true if the sums of a finished cell are finite.
 template<class T> RS_FN bool sums_are_finite(const T& result) {
   bool finite = true;
-  if constexpr (Tried<T>::SUMS > 0) {
+  if constexpr (ResultLayout<T>::SUMS > 0) {
     const REAL* sums = (const REAL*)&result.sums;
-    RS_UNROLL for (int k = 0; k < Tried<T>::SUMS; ++k) finite = finite && rs::is_finite(sums[k]);
+    RS_UNROLL for (int k = 0; k < ResultLayout<T>::SUMS; ++k) finite = finite && rs::is_finite(sums[k]);
   }
   return finite;
 }
 
-// What the cells of a patch give is summed where they are called, if it fits into shared memory and there are no further calls.
-template<class T> RS_FN constexpr bool sums_fit() { return Tried<T>::SUMS > 0 && Tried<T>::SUMS * CELLS * (int)sizeof(REAL) <= SHARED_SUM_BYTES; }
+// Sums of a patch are formed in the launch if they fit into shared memory and there are no further calls.
+template<class T> RS_FN constexpr bool sums_fit() { return ResultLayout<T>::SUMS > 0 && ResultLayout<T>::SUMS * CELLS * (int)sizeof(REAL) <= SHARED_SUM_BYTES; }
 
-// Sums what the cells of a patch have given, `[number][512]`, in the order of totals.cu; `lanes` has room for 8 of each. All threads call it.
-template<int SUMS, class V> RS_FN void sum_up(const Input& p, int n, const V& value, double* lanes) {
+// Sums over the cells of a patch, `[number][512]`, in the order of totals.cu; `lanes` holds 8 values per number. All threads must call it.
+template<int SUMS, class V> RS_FN void sum_patch(const Input& p, int n, const V& value, double* lanes) {
   const bool leaf = p.first_child[p.rows[n]] == mesh::LEAF;
   EACH(item, 8 * SUMS) {
     double sum = 0.0;
@@ -49,28 +49,28 @@ template<int SUMS, class V> RS_FN void sum_up(const Input& p, int n, const V& va
   launch::barrier();
 }
 
-// Keeps what the next call is given, or what is summed.
-template<class T> RS_FN void keep(const Input& p, int n, int cell, const T& result, bool done, REAL* given) {
+// Stores what the next call reads, or the sums.
+template<class T> RS_FN void store_carried(const Input& p, int n, int cell, const T& result, bool done, REAL* given) {
   if constexpr (sums_fit<T>()) {
     if (!p.kept) {
       const REAL* sums = (const REAL*)&result.sums;
-      RS_UNROLL for (int k = 0; k < Tried<T>::SUMS; ++k) given[k * CELLS + cell] = sums[k];
+      RS_UNROLL for (int k = 0; k < ResultLayout<T>::SUMS; ++k) given[k * CELLS + cell] = sums[k];
       return;
     }
   }
-  if constexpr (Tried<T>::KEPT > 0) {
-    REAL* kept = p.kept + (rs::i64)n * (Tried<T>::KEPT * CELLS) + cell;
+  if constexpr (ResultLayout<T>::KEPT > 0) {
+    REAL* kept = p.kept + (rs::i64)n * (ResultLayout<T>::KEPT * CELLS) + cell;
     if (done) {
       const REAL* sums = (const REAL*)&result.sums;
-      RS_UNROLL for (int k = 0; k < Tried<T>::SUMS; ++k) kept[k * CELLS] = sums[k];
+      RS_UNROLL for (int k = 0; k < ResultLayout<T>::SUMS; ++k) kept[k * CELLS] = sums[k];
     } else {
       const REAL* carried = (const REAL*)&result.carried;
-      RS_UNROLL for (int c = 0; c < Tried<T>::CARRIED; ++c) kept[c * CELLS] = carried[c];
+      RS_UNROLL for (int c = 0; c < ResultLayout<T>::CARRIED; ++c) kept[c * CELLS] = carried[c];
     }
   }
 }
 
-// The work of calls of a thread in a patch of the launch, added once: many threads would wait for the same place.
+// Accumulates the work of a thread's calls in a patch, to be added once: many threads would contend for the same counter.
 struct Work {
   int patch = -1;
   unsigned sum = 0;
@@ -90,7 +90,7 @@ struct Work {
   }
 };
 
-// Calls the function in a cell, patch n of the launch, as often as the launch may; whether it is to be called again.
+// Calls the function in a cell, patch n of the launch, up to the allowed number of calls. Returns true if it must be called again.
 RS_FN bool call_cell(const F::Parameters& p, unsigned item, int n, int row, REAL* given, Work& work) {
   using namespace ::nestar_kernels::mesh::subcycle;
   const int cell = (int)(item % CELLS);
@@ -103,10 +103,10 @@ RS_FN bool call_cell(const F::Parameters& p, unsigned item, int n, int row, REAL
       return false;
     }
     if (result.status != RETRY) {
-      if (!write_back<Tried<F::Result>::STATE>(p.input, item, row, cell, (const REAL*)&result.state)) return false;
+      if (!write_back<ResultLayout<F::Result>::STATE>(p.input, item, row, cell, (const REAL*)&result.state)) return false;
       p.input.stale[row] = 1;
     }
-    keep(p.input, n, cell, result, !again, given);
+    store_carried(p.input, n, cell, result, !again, given);
     work.add(p.input, n, result);
   }
   return again;
@@ -116,7 +116,7 @@ RS_FN bool call_cell(const F::Parameters& p, unsigned item, int n, int row, REAL
 
 KERNEL_BOUNDS(cells_subcycle, cells::F::Parameters, 128, cells::blocks_of<cells::F::Result>()) {
   using namespace cells;
-  typedef Tried<F::Result> Gives;
+  typedef ResultLayout<F::Result> Gives;
   SHARED REAL given[sums_fit<F::Result>() ? Gives::SUMS * CELLS : 1];
   SHARED double lanes[8 * Gives::SUMS + 1];
   Work work;
@@ -133,16 +133,16 @@ KERNEL_BOUNDS(cells_subcycle, cells::F::Parameters, 128, cells::blocks_of<cells:
     if constexpr (sums_fit<F::Result>()) {
       if (p.input.kept) continue;
       launch::barrier();
-      sum_up<Gives::SUMS>(p.input, block, given, lanes);
+      sum_patch<Gives::SUMS>(p.input, block, given, lanes);
     }
   }
   work.end(p.input);
 }
 
-// Sums what the cells of every leaf patch have given and kept.
+// Sums over the cells of every leaf patch.
 KERNEL(cells_subcycle_sums, cells::F::Parameters) {
   using namespace cells;
-  typedef Tried<F::Result> Gives;
+  typedef ResultLayout<F::Result> Gives;
   SHARED double lanes[8 * Gives::SUMS + 1];
-  EACH_ROW(n, p.input) sum_up<Gives::SUMS>(p.input, n, p.input.kept + (rs::i64)n * (Gives::KEPT * CELLS), lanes);
+  EACH_ROW(n, p.input) sum_patch<Gives::SUMS>(p.input, n, p.input.kept + (rs::i64)n * (Gives::KEPT * CELLS), lanes);
 }

@@ -1,64 +1,65 @@
-//! Functions of a cell that may fail there, or want to be called again.
+//! Sub-cycling: cell functions that may fail or ask to be called again.
 
 use nestar_device::{CellState, Real, device};
 
-/// What such a function gives; written with the type of its state, `Outcome::<S<R>> { state: v, status: DONE }`.
+/// Result of a function that may fail or ask to be called again. Write the type of the state explicitly: `Outcome::<S<R>> { state: v,
+/// status: DONE }`.
 #[device]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome<S> {
-    /// The new state; not taken where the function has failed, or waits.
+    /// The new state; ignored if the status is [`RETRY`] or [`FAILED`].
     pub state: S,
     /// [`DONE`], [`CONTINUE`], [`RETRY`] or [`FAILED`].
     pub status: i32,
 }
 
-/// What a function gives that hands numbers on from one call to the next, or whose numbers are summed: `S` is its state, `C` what it
-/// carries and `T` what is summed, each a number, an array or a structure of numbers (`[R; 0]`: none). Written with these types,
-/// `Subcycle::<S<R>, C<R>, [R; 2]> { state: v, carried, sums: [lost, gained], status: DONE, work: 1 }`.
+/// Result of a function that carries values from one call to the next or sums values over cells.
+///
+/// `S` is the state, `C` what is carried, `T` what is summed: each a number, an array or a structure of numbers (`[R; 0]` for none). Write
+/// the types explicitly: `Subcycle::<S<R>, C<R>, [R; 2]> { state: v, carried, sums: [lost, gained], status: DONE, work: 1 }`.
 #[device]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Subcycle<S, C, T> {
-    /// The new state; not taken where the function has failed, or waits.
+    /// The new state; ignored if the status is [`RETRY`] or [`FAILED`].
     pub state: S,
-    /// What the next call in the cell is given as the last state; without meaning where the function is done or has failed. The
-    /// first call is given zeros.
+    /// Last argument state of the next call in this cell; zeros in the first call. Ignored if the function is done or has failed.
     pub carried: C,
-    /// Numbers per volume that are summed over leaf cells; taken where the function is done, and finite there.
+    /// Values per volume to be summed over leaf cells. Used if the function is done; they must be finite.
     pub sums: T,
     /// [`DONE`], [`CONTINUE`], [`RETRY`] or [`FAILED`].
     pub status: i32,
-    /// The work of the call, such as its sub-steps, 0 or more: what patches weigh.
+    /// Work of the call, for example its number of sub-steps; 0 or more. Used to balance ranks.
     pub work: i32,
 }
 
-/// The cell needs no more.
+/// The cell is finished.
 #[device]
 pub const DONE: i32 = 0;
-/// The cell is to be called again with the state given.
+/// The cell must be called again, starting from the returned state.
 #[device]
 pub const CONTINUE: i32 = 1;
-/// The cell has no sound state.
+/// The cell has no physical state.
 #[device]
 pub const FAILED: i32 = 2;
-/// The cell is to be called again; its state stays as it is until then.
+/// The cell must be called again; its state is unchanged until then.
 #[device]
 pub const RETRY: i32 = 3;
 
-/// Bytes of what the cells of a patch give to be summed that stand in a block's shared memory; more is kept in global memory.
+/// Bytes of a patch's sums that fit into a block's shared memory; more are kept in global memory.
 #[device]
 pub const SHARED_SUM_BYTES: i32 = 24576;
 
-/// Every [`Outcome`] of a state, and every [`Subcycle`].
+/// Implemented by every [`Outcome`] of a state and every [`Subcycle`].
 pub trait SubcycleResult<R> {
-    /// The state.
+    /// Type of the state.
     type State: CellState<R>;
-    /// What goes from a call to the next.
+    /// Type of what is carried from one call to the next.
     type Carried: CellState<R>;
-    /// What is summed.
+    /// Type of what is summed.
     type Sums: CellState<R>;
-    /// Whether the work of calls is counted.
+    /// `true` if the work of calls is counted.
     const COUNTS_WORK: bool;
-    /// All of it.
+    /// Converts into the general form.
     fn into_subcycle(self) -> Subcycle<Self::State, Self::Carried, Self::Sums>;
 }
 
@@ -95,13 +96,13 @@ impl<R: Real, S: CellState<R>, C: CellState<R>, T: CellState<R>> SubcycleResult<
     }
 }
 
-/// Cells of a launch by the position of their row among its rows, times 512, plus the cell; what a round of calls leaves.
+/// Result of a round of calls. Cells are numbered by the position of their row in the launch, times 512, plus the cell.
 #[device]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Zeroable, bytemuck::Pod)]
 #[repr(C)]
 pub struct SubcycleRound {
-    /// `u32::MAX` less the first cell that has failed; 0: none has.
+    /// `u32::MAX` minus the first failed cell; 0 for none.
     pub failed: u32,
-    /// Cells that are unfinished; of the last round, `u32::MAX` less the first of them, or 0.
+    /// Number of unfinished cells; in the last round `u32::MAX` minus the first of them, or 0.
     pub unfinished: u32,
 }

@@ -1,16 +1,16 @@
-// The tables that say which patch is where: the twin of the engine's Topology::relink. Needs no field.
+// Builds the tables of the patch hierarchy: the twin of the engine's Topology::relink. Needs no field.
 
 namespace topology {
 
 using namespace ::nestar_kernels::mesh::topology_parameters;
 
 constexpr int COARSER = -1, OUTSIDE = -2, SELF = 13, AROUND = 28, HAS_COARSER = 1, HAS_OUTSIDE = 2;
-// Entries of a row of all tables: neighbours with their codes, parent, first child, index with level.
+// Words per row over all tables: neighbours with their codes, parent, first child, index with level.
 constexpr int WORDS = AROUND + 6;
-// Patches a block works on.
+// Patches per block.
 constexpr int CHUNK = 256;
 
-// Where word w of a row stands.
+// Returns the address of word w of a row.
 RS_FN int* place(const ScatterParameters& p, rs::i64 row, int w) {
   if (w < AROUND) return p.neighbours + row * AROUND + w;
   if (w == AROUND) return p.parent + row;
@@ -18,11 +18,11 @@ RS_FN int* place(const ScatterParameters& p, rs::i64 row, int w) {
   return p.index + row * 4 + (w - AROUND - 2);
 }
 
-// The neighbour in direction d of a patch on the sides `index & 1` of its parent.
+// Returns the neighbour in direction d of a patch that is child `index & 1` of its parent.
 RS_FN int neighbour(const LinkParameters& p, const int* around, const int* index, int row, int d) {
   if (d == SELF) return row;
   const int x = (index[0] & 1) + d % 3 - 1, y = (index[1] & 1) + d / 3 % 3 - 1, z = (index[2] & 1) + d / 9 - 1;
-  // one patch of the parent's level is two of this: the shift rounds down also below 0
+  // one patch of the parent's level spans two of this level; the shift rounds down for negative numbers too
   const int parent = around[9 * ((z >> 1) + 1) + 3 * ((y >> 1) + 1) + (x >> 1) + 1];
   if (parent < 0) return parent;
   const int first = p.first_child[parent];
@@ -44,14 +44,14 @@ KERNEL(topology_set, topology::SetParameters) {
 // Writes rows of all tables.
 KERNEL(topology_scatter, topology::ScatterParameters) {
   using namespace topology;
-  // neighbouring threads take neighbouring words
+  // neighbouring threads write neighbouring words
   EACH(i, CHUNK * WORDS) {
     const int n = launch::block() * CHUNK + i / WORDS, w = i % WORDS;
     if (n < p.count) *place(p, p.rows[n], w) = p.words[(rs::i64)n * WORDS + w];
   }
 }
 
-// Tells the patches of a level their parents, places and children.
+// Sets parent, index and children of the patches of a level.
 KERNEL(topology_adopt, topology::AdoptParameters) {
   EACH(i, topology::CHUNK) {
     const int n = launch::block() * topology::CHUNK + i;
@@ -64,7 +64,7 @@ KERNEL(topology_adopt, topology::AdoptParameters) {
   }
 }
 
-// Makes the neighbour tables of a level from those of its parents.
+// Builds the neighbour tables of a level from those of its parents.
 KERNEL(topology_link, topology::LinkParameters) {
   using namespace topology;
   EACH(i, CHUNK) {

@@ -1,8 +1,8 @@
-//! What the kernels of the topology tables take; their text is generated, as that of [`parameters`](super::parameters).
+//! Parameters of the kernels for topology tables. Their CUDA text is generated, as that of [`parameters`](super::parameters).
 
 use nestar_device::{Address, Item, device};
 
-/// Every structure.
+/// Returns all structures.
 #[must_use]
 pub fn items() -> Vec<&'static Item> {
     vec![
@@ -13,7 +13,7 @@ pub fn items() -> Vec<&'static Item> {
     ]
 }
 
-/// Of the kernels of the topology that give the patches of a level their parents, places and children.
+/// Parameters of `topology_adopt`.
 #[device]
 #[derive(Clone, Copy)]
 pub struct AdoptParameters {
@@ -21,7 +21,7 @@ pub struct AdoptParameters {
     pub rows: Address<i32>,
     /// `[count / 8]`.
     pub parents: Address<i32>,
-    /// `[count]`: what becomes of `first_child`.
+    /// `[count]`: new values of `first_child`.
     pub children: Address<i32>,
     /// Parents, `[row]`.
     pub parent: Address<i32>,
@@ -29,13 +29,13 @@ pub struct AdoptParameters {
     pub index: Address<i32>,
     /// First children, `[row]`.
     pub first_child: Address<i32>,
-    /// The level.
+    /// Refinement level.
     pub level: i32,
-    /// Rows.
+    /// Number of rows.
     pub count: i32,
 }
 
-/// Of the kernel `topology_set`.
+/// Parameters of `topology_set`.
 #[device]
 #[derive(Clone, Copy)]
 pub struct SetParameters {
@@ -47,11 +47,11 @@ pub struct SetParameters {
     pub table: Address<i32>,
     /// Entries of a row.
     pub width: i32,
-    /// Rows.
+    /// Number of rows.
     pub count: i32,
 }
 
-/// Of the kernel `topology_link`.
+/// Parameters of `topology_link`.
 #[device]
 #[derive(Clone, Copy)]
 pub struct LinkParameters {
@@ -63,17 +63,17 @@ pub struct LinkParameters {
     pub index: Address<i32>,
     /// First children, `[row]`.
     pub first_child: Address<i32>,
-    /// Neighbours, `[row][28]`, to be made.
+    /// Neighbours, `[row][28]`; the output.
     pub neighbours: Address<i32>,
-    /// Rows.
+    /// Number of rows.
     pub count: i32,
 }
 
-/// Of the kernel `topology_scatter`.
+/// Parameters of `topology_scatter`.
 #[device]
 #[derive(Clone, Copy)]
 pub struct ScatterParameters {
-    /// The rows, distinct, `[count]`.
+    /// The rows, all different, `[count]`.
     pub rows: Address<i32>,
     /// `[count][34]`: entries of all tables.
     pub words: Address<i32>,
@@ -85,6 +85,6 @@ pub struct ScatterParameters {
     pub first_child: Address<i32>,
     /// Index and level, `[row][4]`.
     pub index: Address<i32>,
-    /// Rows.
+    /// Number of rows.
     pub count: i32,
 }

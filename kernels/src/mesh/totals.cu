@@ -1,8 +1,8 @@
-// Conserved totals in the order of the engine's totals: eight lanes within a patch, halves among the patches of a level.
+// Conserved totals in the order of the engine's totals: eight lanes within a patch, pairwise among the patches of a level.
 
 namespace mesh {
 
-// Sum of component c of the patches from..to, by halves; no recursion, since a thread's stack is small.
+// Pairwise sum of component c of the patches from..to; not recursive, because a thread's stack is small.
 RS_FN double pairwise(const double* sums, int c, int from, int to) {
   int begin[32], end[32], depth = 0;
   double below[32];
@@ -27,7 +27,7 @@ RS_FN double pairwise(const double* sums, int c, int from, int to) {
 
 }  // namespace mesh
 
-// Sums every leaf patch. One block a patch.
+// Sums every leaf patch. One block per patch.
 KERNEL(mesh_sum_patches, mesh::parameters::TotalsParameters<mesh::REAL>) {
   using namespace mesh;
   SHARED double lanes[8 * COMPONENTS];

@@ -1,11 +1,11 @@
-// Pieces of rows into and out of contiguous memory. One block a piece.
+// Packs and unpacks pieces of rows. One block per piece.
 
 namespace mesh {
 
 using parameters::Piece;
 typedef parameters::TransferParameters<REAL> TransferParameters;
 
-// The values of a piece, vector by vector, component by component, x running fastest.
+// Values of a piece: by vector, then by component, x fastest.
 struct Box {
   int first[3], length[3], all;
 
@@ -17,12 +17,12 @@ struct Box {
     for (int c = 0; c < GROUPS; ++c) all += count(c);
   }
 
-  // Values of component c.
+  // Number of values of component c.
   RS_MEMBER int count(int c) const {
     return (length[0] + staggered(c, 0)) * (length[1] + staggered(c, 1)) * (length[2] + staggered(c, 2));
   }
 
-  // Where value i of the piece stands in the row.
+  // Position in the row of value i of the piece.
   RS_MEMBER int place(int i) const {
     if (all == GROUPS * VALUES) return i;
     int c = i / all * GROUPS, n = i % all;
@@ -33,7 +33,7 @@ struct Box {
   }
 };
 
-// Where the values of a piece stand, and how many they are.
+// Address and number of the values of a piece.
 RS_FN REAL* packed(const TransferParameters& p, const Piece& piece) { return p.packed + piece.before * p.count / GROUPS; }
 RS_FN int values(const TransferParameters& p, const Box& box) { return box.all * p.count / GROUPS; }
 

@@ -1,5 +1,5 @@
-// What kernels see of a level. A field's own text comes before this file: namespace `field` with REAL, COMPONENTS and more
-// (see `mesh::program`).
+// View of a level in kernels. A field's own text comes before this file: namespace `field` with REAL, COMPONENTS and more (see
+// `FieldText::text`).
 
 namespace mesh {
 
@@ -12,7 +12,7 @@ typedef parameters::GatherView<REAL> GatherView;
 typedef parameters::FluxRegisterView<REAL> FluxRegisterView;
 
 constexpr int PATCH = 8, CELLS = 512, FACE = 64, QUARTER = 16;
-// Where values lie, as Centring: values of a component, and groups of components that lie at the same places.
+// Centring, values per component, and groups of components with equal positions, as in Centring.
 constexpr int IN_CELLS = 0, ON_FACES = 1, ON_EDGES = 2;
 constexpr int VALUES = CENTRING == IN_CELLS ? SIDE * SIDE * SIDE : CENTRING == ON_FACES ? 9 * 64 : 81 * 8;
 constexpr int GROUPS = CENTRING == IN_CELLS ? 1 : 3;
@@ -20,7 +20,7 @@ constexpr int GROUPS = CENTRING == IN_CELLS ? 1 : 3;
 constexpr int COARSER = -1, OUTSIDE = -2, SELF = 13;
 // First child of a patch that has none.
 constexpr int LEAF = -1;
-// A row of the neighbour table: 27 neighbours, then which codes occur among them, and whether another rank owns the patch.
+// Row of the neighbour table: 27 neighbours, then a bit mask of the codes among them and of ownership by another rank.
 constexpr int AROUND = 28, HAS_COARSER = 1, HAS_OUTSIDE = 2, IS_COPY = 4;
 
 // Direction in a table of 27 of the neighbour through face f (x-, x+, y-, y+, z-, z+).
@@ -29,15 +29,15 @@ RS_FN int face_direction(int f) { return f < 2 ? 12 + 2 * f : f < 4 ? 10 + 6 * (
 RS_FN const REAL* row_of(const REAL* bank, int row) { return bank + (rs::i64)row * (COMPONENTS * VALUES); }
 RS_FN REAL* row_of(REAL* bank, int row) { return bank + (rs::i64)row * (COMPONENTS * VALUES); }
 
-// 1 where the values of component c lie on the sides of cells along an axis, else 0.
+// 1 if the values of component c lie on the sides of cells along an axis, else 0.
 RS_FN constexpr int staggered(int c, int axis) {
   return CENTRING == IN_CELLS ? 0 : (c % 3 == axis) == (CENTRING == ON_FACES) ? 1 : 0;
 }
-// How far it is from a value of component c to the next along an axis.
+// Offset between values of component c along an axis.
 RS_FN constexpr int step_along(int c, int axis) {
   return axis == 0 ? 1 : (SIDE + staggered(c, 0)) * (axis == 1 ? 1 : SIDE + staggered(c, 1));
 }
-// Where a value of component c stands among those of the component.
+// Index of a value among those of its component.
 RS_FN constexpr int value_at(int c, int x, int y, int z) {
   return x + step_along(c, 1) * y + step_along(c, 2) * z;
 }

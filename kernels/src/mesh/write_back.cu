@@ -1,4 +1,4 @@
-// The first field takes the results that stand at `out`.
+// Writes the buffered results at `out` to the first field.
 KERNEL(cells_write_back, cells::F::Parameters) {
   using namespace cells;
   constexpr int COUNT = sizeof(F::Result) / sizeof(REAL);

@@ -228,7 +228,7 @@ fn tables_that_mean_nothing_are_refused() {
     );
     let falling = refused(&["cooling.table={temperature_k=[1e4,1e3],lambda=[1,1]}"]);
     assert!(
-        falling.contains("must ascend, but 1000 follows on 10000"),
+        falling.contains("must ascend, but 1000 follows 10000"),
         "{falling}"
     );
     let frozen = refused(&["hydro.frozen=true"]);

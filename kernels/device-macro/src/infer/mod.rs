@@ -1,9 +1,9 @@
-//! Types of integer literals, as far as the function itself tells them.
+//! Infers the types of integer literals from the function itself.
 //!
-//! rustc infers the type of a literal from all its uses, C++ takes `int`. Literals whose type follows from the function's own
-//! declarations, operators and loops are given it as a suffix, on both sides: where rustc knows better, it says so. A variable
-//! of which the type follows only from other functions must be given one. Where a floating-point number must stand, a literal
-//! without a point is refused.
+//! rustc infers the type of a literal from all its uses, while C++ uses `int`. Literals whose type follows from the function's own
+//! declarations, operators and loops get it as a suffix on both sides; if rustc infers another type, it reports an error. A variable whose
+//! type follows only from other functions must be given one. A literal without a point is rejected where a floating-point number is
+//! expected.
 mod walk;
 
 use crate::errors::Errors;
@@ -14,7 +14,7 @@ use syn::{
     TypeParam, TypeParamBound, visit_mut::VisitMut,
 };
 
-/// What is known of the type of an expression.
+/// Knowledge about the type of an expression.
 #[derive(Clone)]
 enum TypeTerm {
     /// The integer type of a variable.
@@ -23,18 +23,18 @@ enum TypeTerm {
     Real,
     Array(Box<TypeTerm>),
     Tuple(Vec<TypeTerm>),
-    /// No number, or one whose type stands elsewhere.
+    /// Not a number, or a number whose type is given elsewhere.
     Other,
 }
 
 /// An unknown integer type.
 struct Variable {
-    /// One that it equals.
+    /// A variable that it equals.
     same: usize,
     known: Option<&'static str>,
-    /// Does code elsewhere bear on it?
+    /// `true` if other code determines it.
     elsewhere: bool,
-    /// Must it be a floating-point number?
+    /// `true` if it must be a floating-point number.
     real: bool,
 }
 
@@ -42,21 +42,21 @@ struct Variable {
 #[derive(Default)]
 struct Inference {
     variables: Vec<Variable>,
-    /// Names of the types of floating-point numbers.
+    /// Names of floating-point types.
     reals: Vec<String>,
-    /// The literals without a suffix, by their addresses in the tree.
+    /// Literals without a suffix, by their addresses in the tree.
     literals: HashMap<*const LitInt, usize>,
-    /// The same in the order of the source, with their variables.
+    /// The same literals in source order, with their variables.
     written: Vec<(LitInt, usize)>,
     scopes: Vec<HashMap<String, TypeTerm>>,
     /// Expressions whose C++ type would be that of their literals alone.
-    settled: Vec<(Expr, TypeTerm)>,
-    /// What the values of the surrounding `loop`s are.
+    literal_expressions: Vec<(Expr, TypeTerm)>,
+    /// Types of the values of the enclosing `loop`s.
     loops: Vec<Option<TypeTerm>>,
     result: Option<TypeTerm>,
 }
 
-/// Is it a type parameter for numbers?
+/// Returns `true` for a type parameter that stands for numbers.
 fn is_number(t: &TypeParam) -> bool {
     t.bounds.iter().any(|bound| match bound {
         TypeParamBound::Trait(t) => {
@@ -94,7 +94,7 @@ pub fn function(f: &mut ItemFn) -> syn::Result<()> {
     i.result = Some(result.clone());
     let value = i.block(&f.block);
     i.unify(&value, &result);
-    let errors = i.settle();
+    let errors = i.resolve();
     i.visit_block_mut(&mut f.block);
     errors
 }
@@ -104,7 +104,7 @@ pub fn constant(c: &mut ItemConst) -> syn::Result<()> {
     let mut i = Inference::new();
     let (ty, value) = (i.declared(&c.ty), i.expr(&c.expr));
     i.unify(&ty, &value);
-    let errors = i.settle();
+    let errors = i.resolve();
     i.visit_expr_mut(&mut c.expr);
     errors
 }
@@ -114,7 +114,7 @@ impl VisitMut for Inference {
         if let Some(v) = self.literals.get(&(l as *const LitInt)).copied()
             && let Some(known) = self.variables[self.root(v)].known
         {
-            // of the macro: clippy would take the suffix for digits of the source
+            // of the macro, because clippy would take the suffix for digits of the source
             let span = l.span().resolved_at(Span::mixed_site());
             *l = LitInt::new(&format!("{l}{known}"), span);
         }
@@ -156,7 +156,7 @@ impl Inference {
         }
     }
 
-    /// What a type says.
+    /// Returns what a type declaration says.
     fn declared(&mut self, ty: &Type) -> TypeTerm {
         match ty {
             Type::Path(p) => match p.path.get_ident() {
@@ -214,7 +214,7 @@ impl Inference {
         }
     }
 
-    /// As [`unify`](Self::unify), with what is known of the type of both.
+    /// Applies [`unify`](Self::unify) and returns the type of both.
     fn both(&mut self, a: TypeTerm, b: TypeTerm) -> TypeTerm {
         self.unify(&a, &b);
         if matches!(a, TypeTerm::Other) && !matches!(b, TypeTerm::Real)
@@ -226,20 +226,21 @@ impl Inference {
         }
     }
 
-    /// Gives types to what nothing else does, and finds what must be told.
-    fn settle(&mut self) -> syn::Result<()> {
+    /// Assigns default types to the remaining variables, and reports those that need a declaration.
+    fn resolve(&mut self) -> syn::Result<()> {
         let mut errors = Errors::default();
         for (literal, v) in std::mem::take(&mut self.written) {
             let v = self.root(v);
             if self.variables[v].real && self.variables[v].known.is_none() {
-                let why =
-                    format!("#[device]: a floating-point number stands here: write `{literal}.0`");
+                let why = format!(
+                    "#[device]: a floating-point number is expected here: write `{literal}.0`"
+                );
                 errors.add(Error::new_spanned(&literal, why));
                 // one error is enough
                 self.variables[v].elsewhere = false;
             }
         }
-        for (e, term) in std::mem::take(&mut self.settled) {
+        for (e, term) in std::mem::take(&mut self.literal_expressions) {
             if self.unknown(&term) {
                 let why = "#[device]: give this integer a type (`2usize * 3` or `let n: usize = 2 * 3`): \
                            it follows only from other functions, which this attribute does not see";
@@ -249,7 +250,7 @@ impl Inference {
         errors.finish(())
     }
 
-    /// Does the type follow from code elsewhere? Where nothing bears on it, it is `i32`.
+    /// Returns `true` if the type follows from other code. Without any constraint it is `i32`.
     fn unknown(&mut self, term: &TypeTerm) -> bool {
         match term {
             TypeTerm::Integer(v) => {

@@ -1,10 +1,10 @@
-//! The walk through a function.
+//! Traverses a function.
 use super::{Inference, TypeTerm};
 use crate::subset::{compares, compound, shifts};
 use std::collections::HashMap;
 use syn::{Expr, ExprCall, ExprCast, ExprLit, ExprMethodCall, Ident, Lit, Pat, Stmt, UnOp};
 
-/// Is it a literal without a suffix, perhaps negated or in parentheses?
+/// Returns `true` for a literal without a suffix, possibly negated or in parentheses.
 fn literal(e: &Expr) -> bool {
     match e {
         Expr::Lit(l) => matches!(&l.lit, Lit::Int(i) if i.suffix().is_empty()),
@@ -60,7 +60,8 @@ impl Inference {
                         declared
                     }
                     None => {
-                        self.settled.push(((*init.expr).clone(), value.clone()));
+                        self.literal_expressions
+                            .push(((*init.expr).clone(), value.clone()));
                         value
                     }
                 }
@@ -75,7 +76,7 @@ impl Inference {
             Expr::Lit(l) => self.literal(l),
             Expr::Path(p) => match p.path.get_ident() {
                 Some(name) => self.lookup(name),
-                // `u32::MAX`; of `f64::DIGITS` and `R::PI` the type stands elsewhere
+                // `u32::MAX`; the types of `f64::DIGITS` and `R::PI` are known elsewhere
                 None => match self.known(&p.path.segments[0].ident.to_string()) {
                     TypeTerm::Real => TypeTerm::Other,
                     known => known,
@@ -122,12 +123,12 @@ impl Inference {
         ty
     }
 
-    /// Arrays and tuples, and what they are made of.
+    /// Arrays and tuples, with their elements.
     fn composed(&mut self, e: &Expr) -> TypeTerm {
         match e {
             Expr::Index(i) => {
                 let base = self.expr(&i.expr);
-                // a number alone means the same in any type
+                // a plain number means the same in any type
                 if !literal(&i.index) {
                     let (index, usize) = (self.expr(&i.index), self.known("usize"));
                     self.unify(&index, &usize);
@@ -184,12 +185,12 @@ impl Inference {
                     .unwrap_or(TypeTerm::Other)
             }
             Expr::Block(b) => self.block(&b.block),
-            e => self.turns(e),
+            e => self.loop_type(e),
         }
     }
 
-    /// Loops, and what leaves them.
-    fn turns(&mut self, e: &Expr) -> TypeTerm {
+    /// Loops, `break` and `continue`.
+    fn loop_type(&mut self, e: &Expr) -> TypeTerm {
         match e {
             Expr::ForLoop(f) => {
                 let counter = self.expr(&f.expr);
@@ -248,12 +249,12 @@ impl Inference {
         value
     }
 
-    /// A literal in one branch and a value from elsewhere in another become a C++ function with two types of results.
+    /// A literal in one branch and a value of other code in another would give a C++ function with two result types.
     fn branches(&mut self, e: &Expr, values: &[TypeTerm]) {
         let mixed = values.iter().any(|v| matches!(v, TypeTerm::Other));
         if mixed && let Some(one) = values.iter().find(|v| matches!(v, TypeTerm::Integer(_))) {
             self.elsewhere(&one.clone());
-            self.settled.push((e.clone(), one.clone()));
+            self.literal_expressions.push((e.clone(), one.clone()));
         }
     }
 

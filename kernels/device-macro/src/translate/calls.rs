@@ -1,11 +1,11 @@
-//! Calls of functions and methods.
+//! Translates calls of functions and methods.
 use super::types::BY_TYPE;
 use super::{Binding, Translator};
 use crate::code::{CppCode, CppPart, list, text};
 use crate::subset::{METHODS, OWN_METHODS, TRANSCENDENTAL, bare, cpp_name, ident_of, primitive};
 use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, Path};
 
-/// Values that look like calls of functions.
+/// Values that look like function calls.
 const VARIANTS: &[&str] = &["Some", "Ok", "Err"];
 
 impl Translator {
@@ -72,7 +72,7 @@ impl Translator {
         let arguments: Vec<_> = c.args.iter().map(|a| self.argument(a, top)).collect();
         let function = match (self.owner(path, CppPart::Owner), path.segments.last()) {
             (Some(owner), Some(last)) => {
-                // C++ does not know yet that what belongs to a parameter is a template
+                // C++ cannot yet know that a member of a parameter is a template
                 let template = self.is_choice(&first) && !generic.parts.is_empty();
                 owner
                     .t(if template { "template " } else { "" })
@@ -83,7 +83,7 @@ impl Translator {
         function.c(generic).t("(").c(list(arguments)).t(")")
     }
 
-    /// Why a path cannot be the name of a device function, if so.
+    /// Returns the reason why a path cannot name a device function, if any.
     fn uncallable(&self, path: &Path, first: &str) -> Option<&'static str> {
         let mut owners = path.segments.iter().rev().skip(1);
         let library = ["std", "core"].contains(&first) || primitive(first).is_some();
@@ -107,7 +107,7 @@ impl Translator {
         }
     }
 
-    /// Is it the path of the function that is translated?
+    /// Returns `true` for the path of the function being translated.
     fn is_itself(&self, path: &Path) -> bool {
         let mut names = path.segments.iter().rev().map(|s| &s.ident);
         let named = names.next().is_some_and(|n| *n == self.name);
@@ -139,7 +139,7 @@ impl Translator {
         self.place(place)
     }
 
-    /// `R::lit(…)` and its like.
+    /// Translates `R::lit(…)` and similar.
     fn associated_function(&mut self, c: &ExprCall, path: &Path, ty: &str) -> CppCode {
         let [argument] = &c.args.iter().collect::<Vec<_>>()[..] else {
             return self.bad(c, "one argument expected");
@@ -159,7 +159,7 @@ impl Translator {
         text(format!("{ty}(")).c(value).t(")")
     }
 
-    /// An argument of type `f64`: its literals are doubles, whatever `R` is.
+    /// Translates an argument of type `f64`, whose literals are doubles for any `R`.
     fn double(&mut self, e: &Expr) -> CppCode {
         let outer = std::mem::replace(&mut self.doubles, true);
         let value = self.expr(e, false);
@@ -167,7 +167,7 @@ impl Translator {
         value
     }
 
-    /// `f64::from_bits(…)` and `f32::from_bits(…)`.
+    /// Translates `f64::from_bits(…)` and `f32::from_bits(…)`.
     fn bit_pattern(&mut self, c: &ExprCall, path: &Path, ty: &str) -> CppCode {
         let bits = match ty {
             "f32" => "unsigned",

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Translates expressions.
 use super::{Tail, Translator};
 use crate::code::{CppCode, CppPart, list, text};
 use crate::subset::{
@@ -9,7 +9,7 @@ use syn::{
     PathArguments, Stmt, UnOp,
 };
 
-/// The expression that is all of a block.
+/// Returns the only expression of a block.
 fn single(b: &Block) -> Option<&Expr> {
     match &b.stmts[..] {
         [Stmt::Expr(e, None)] => Some(e),
@@ -18,7 +18,7 @@ fn single(b: &Block) -> Option<&Expr> {
 }
 
 impl Translator {
-    /// A place: something that can be assigned to, or any expression.
+    /// Translates a place, that is, an assignable expression, or any expression.
     pub(super) fn place(&mut self, e: &Expr) -> CppCode {
         match e {
             Expr::Paren(p) => self.place(&p.expr),
@@ -43,7 +43,7 @@ impl Translator {
         }
     }
 
-    /// Can it be written as one C++ expression, without a lambda?
+    /// Returns `true` if it can be written as one C++ expression without a lambda.
     pub(super) fn pure(&self, e: &Expr) -> bool {
         let block = |b: &Block| single(b).is_some_and(|e| self.pure(e));
         match e {
@@ -58,18 +58,18 @@ impl Translator {
         }
     }
 
-    /// The value of an expression; `top` if nothing else in the statement is evaluated beside it.
+    /// Translates the value of an expression; `top` if nothing else in the statement is evaluated.
     pub(super) fn expr(&mut self, e: &Expr, top: bool) -> CppCode {
         self.expr_of(e, top, None)
     }
 
-    /// Expressions, separated by commas.
+    /// Translates expressions, separated by commas.
     pub(super) fn expr_list<'a>(&mut self, all: impl Iterator<Item = &'a Expr>) -> CppCode {
         let all: Vec<_> = all.map(|e| self.expr(e, false)).collect();
         list(all)
     }
 
-    /// A block used as a value: a lambda called at once, with the type where it is known.
+    /// Translates a block used as a value to a lambda that is called immediately, with its type if known.
     fn lambda(
         &mut self,
         e: &Expr,
@@ -94,7 +94,7 @@ impl Translator {
         code.t(" }()")
     }
 
-    /// As [`expr`](Self::expr), with the type of the result where a `let` gives it.
+    /// Translates like [`expr`](Self::expr), with the type of the result if a `let` gives it.
     pub(super) fn expr_of(&mut self, e: &Expr, top: bool, ty: Option<&CppCode>) -> CppCode {
         match e {
             Expr::Lit(l) => self.lit(&l.lit),
@@ -226,7 +226,7 @@ impl Translator {
             Expr::Try(_) => "no `?` on the device",
             Expr::Return(_) => "`return` only as a statement",
             Expr::Macro(_) => {
-                "no macros but debug_assert*! as a statement; arrays are `[x; N]`, text has no place on the device"
+                "no macros but debug_assert*! as a statement; arrays are `[x; N]`, text is not supported on the device"
             }
             Expr::Lit(_) => "only bool, integer and float literals",
             _ => "this expression is outside the #[device] subset",

@@ -1,5 +1,5 @@
-//! Structures, enums, constants and implementations.
-use super::{Generic, Translator, member};
+//! Translates structures, enums, constants and implementations.
+use super::{GenericKind, Translator, member};
 use crate::code::{CppCode, list, text};
 use crate::errors::Errors;
 use crate::subset::{cpp_name, docs, integer_literal};
@@ -10,7 +10,7 @@ use syn::{
     visit::{self, Visit},
 };
 
-/// Text of a constant, perhaps of the type `of`.
+/// Returns the text of a constant, possibly of the type `of`.
 pub fn constant(c: &ItemConst, of: Option<&Ident>) -> Result<CppCode> {
     let single = c.ty.to_token_stream().to_string().contains("f32");
     let float = Some(if single { "f32" } else { "f64" });
@@ -39,7 +39,7 @@ pub fn constant(c: &ItemConst, of: Option<&Ident>) -> Result<CppCode> {
 }
 
 impl Translator {
-    /// C++ computes constants before anything runs: from literals, other constants, operators and casts.
+    /// Checks that C++ can compute a constant at compile time: from literals, other constants, operators and casts.
     fn constant_value(&mut self, e: &Expr) {
         struct Refused<'a>(Vec<&'a Expr>);
         impl<'a> Visit<'a> for Refused<'a> {
@@ -63,8 +63,8 @@ impl Translator {
     }
 }
 
-/// Text of a structure: its generics, declaration and definition.
-pub fn structure(s: &ItemStruct) -> Result<(Vec<Generic>, CppCode, CppCode)> {
+/// Returns the text of a structure: its generics, declaration and definition.
+pub fn structure(s: &ItemStruct) -> Result<(Vec<GenericKind>, CppCode, CppCode)> {
     let mut t = Translator::default();
     let head = t.structure_generics(&s.generics);
     let name = cpp_name(&s.ident);
@@ -89,7 +89,7 @@ pub fn structure(s: &ItemStruct) -> Result<(Vec<Generic>, CppCode, CppCode)> {
     t.finish((generics, head.t(format!("struct {name};")), body.t("\n};")))
 }
 
-/// Text of an enum without data: an `int` with names.
+/// Returns the text of an enum without data: an `int` with names.
 pub fn enumeration(e: &ItemEnum) -> Result<CppCode> {
     let mut t = Translator::default();
     if !e.generics.params.is_empty() {
@@ -98,13 +98,14 @@ pub fn enumeration(e: &ItemEnum) -> Result<CppCode> {
     let mut variants = Vec::new();
     for v in &e.variants {
         if !matches!(v.fields, Fields::Unit) {
-            let why = "a variant cannot hold data; put the data into a #[device] structure beside the enum";
+            let why =
+                "a variant cannot hold data; put the data into a separate #[device] structure";
             t.err(v, why);
         }
         let mut variant = text(cpp_name(&v.ident));
         if let Some((_, n)) = &v.discriminant {
             if integer_literal(n).is_none() {
-                t.err(n, "the number of a variant must be a literal");
+                t.err(n, "the value of a variant must be a literal");
             }
             variant = variant.t(" = ").c(t.expr(n, false));
         }
@@ -118,7 +119,7 @@ pub fn enumeration(e: &ItemEnum) -> Result<CppCode> {
     t.finish(text(head).c(list(variants)).t(" };"))
 }
 
-/// Text of a type that brings functions and constants: its declaration, and the functions.
+/// Returns the text of a type that provides functions and constants: its declaration, and the functions.
 pub fn implementation(
     of: &Ident,
     constants: &[ItemConst],
@@ -130,13 +131,13 @@ pub fn implementation(
         (text(format!("struct {name} {{")), CppCode::default());
     for c in constants {
         if matches!(&c.ty.as_ref(), Type::Array(_)) {
-            let why = "#[device]: put the array into a #[device] const beside the `impl`";
+            let why = "#[device]: put the array into a #[device] const outside the `impl`";
             errors.add(Error::new_spanned(&c.ty, why));
         }
-        declaration = declaration.t("\n").c(errors.kept(constant(c, Some(of))));
+        declaration = declaration.t("\n").c(errors.record(constant(c, Some(of))));
     }
     for f in functions {
-        let m = errors.kept(member(f, Some(of)).1);
+        let m = errors.record(member(f, Some(of)).1);
         let head = text(m.docs).c(m.template);
         declaration.add(text("\n").c(head.clone()).t("RS_MEMBER static "));
         declaration.add(m.result.clone().t(" ").c(m.call.clone()).t(";"));

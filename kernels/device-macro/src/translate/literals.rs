@@ -1,10 +1,10 @@
-//! Literals, paths to values, and initialisers of tables.
+//! Translates literals, paths to values, and initialisers of tables.
 use super::{Binding, Translator};
 use crate::code::{CppCode, CppPart, list, text};
 use crate::subset::{REAL_CONSTANTS, bare, cpp_name, lower_case, names_type, primitive};
 use syn::{Expr, ExprLit, ExprPath, Lit, LitFloat, LitInt, Path};
 
-/// The digits with a point or exponent, as C++ wants them for a floating literal.
+/// Returns the digits with a point or exponent, as a C++ floating literal requires.
 pub fn digits(f: &LitFloat) -> String {
     let digits = f.base10_digits();
     if digits.ends_with('.') {
@@ -16,7 +16,7 @@ pub fn digits(f: &LitFloat) -> String {
     }
 }
 
-/// `i32::MAX` and its like.
+/// Returns the text of `i32::MAX` and similar.
 fn extreme(ty: &str, name: &str) -> Option<&'static str> {
     Some(match (ty, name) {
         ("i32", "MAX") => "2147483647",
@@ -82,7 +82,7 @@ impl Translator {
         }
     }
 
-    /// A literal must mean the same in single and double precision.
+    /// Checks that a literal means the same in single and double precision.
     fn check_single(&mut self, f: &LitFloat, digits: &str, real: &str) {
         let Ok(value) = digits.parse::<f64>() else {
             return;
@@ -104,7 +104,7 @@ impl Translator {
         self.err(f, why);
     }
 
-    /// A negative integer literal, of which C++ has none.
+    /// Translates a negative integer literal, which C++ does not have.
     pub(super) fn negative(&mut self, e: &Expr) -> Option<CppCode> {
         let Expr::Lit(ExprLit {
             lit: Lit::Int(i), ..
@@ -116,7 +116,7 @@ impl Translator {
         Some(text("(").c(self.integer(&negative)).t(")"))
     }
 
-    /// A variable, const parameter, associated constant, variant of an enum or `#[device]` constant.
+    /// Translates a variable, const parameter, associated constant, enum variant or `#[device]` constant.
     pub(super) fn path(&mut self, p: &Path) -> CppCode {
         let first = p.segments[0].ident.to_string();
         if p.get_ident().is_some() {
@@ -128,8 +128,8 @@ impl Translator {
             }
             if lower_case(&first) && !names_type(&p.segments[0].ident) {
                 let why = format!(
-                    "`{first}` is no variable of this function; constants are written in capitals, functions are called, \
-                     and in a `match` `_` stands for what is left"
+                    "`{first}` is not a variable of this function; constants are written in capitals, functions are called, \
+                     and in a `match` `_` matches the rest"
                 );
                 return self.bad(p, why);
             }
@@ -154,7 +154,7 @@ impl Translator {
         self.item_value(p)
     }
 
-    /// A variant of an enum, a constant of a type, a structure without members, or a constant.
+    /// Translates an enum variant, a constant of a type, a structure without members, or a constant.
     fn item_value(&mut self, p: &Path) -> CppCode {
         match self.owner(p, CppPart::Value) {
             Some(owner) => owner.t(cpp_name(&p.segments[p.segments.len() - 1].ident)),
@@ -170,7 +170,7 @@ impl Translator {
         }
     }
 
-    /// The type, with `::`, to which the last name of a path belongs: an enum or one that brings functions, which is said by `part`.
+    /// Returns the type, with `::`, of the last name of a path: an enum or a type that provides functions, as `part` says.
     pub(super) fn owner(&mut self, p: &Path, part: fn(Path) -> CppPart) -> Option<CppCode> {
         let mut owner = bare(p);
         owner.segments.pop();
@@ -196,7 +196,7 @@ impl Translator {
             );
             return self.bad(p, why);
         }
-        // these two are macros in C
+        // INFINITY and NAN are macros in C
         let suffix = if ["INFINITY", "NAN"].contains(&name.as_str()) {
             "_"
         } else {
@@ -208,7 +208,7 @@ impl Translator {
         ))
     }
 
-    /// A path used as a value.
+    /// Translates a path used as a value.
     pub(super) fn value(&mut self, p: &ExprPath) -> CppCode {
         if p.qself.is_some() {
             return self.bad(p, "qualified paths are not supported");
@@ -222,7 +222,7 @@ impl Translator {
         self.path(&p.path)
     }
 
-    /// Initialiser of a constant array: nested braces around plain expressions.
+    /// Translates the initialiser of a constant array: nested braces around plain expressions.
     pub(super) fn table(&mut self, e: &Expr) -> CppCode {
         match e {
             Expr::Array(a) => {

@@ -1,4 +1,4 @@
-//! `let` and destructuring.
+//! Translates `let` and destructuring.
 use super::{Binding, Translator};
 use crate::code::{CppCode, text};
 use crate::subset::{cpp_name, is_place};
@@ -60,14 +60,14 @@ impl Translator {
             .filter(|t| !matches!(t, Type::Reference(_)))
             .map(|t| self.ty(t));
         let value = self.expr_of(e, true, ty.as_ref());
-        // declared only now: the value may name what it shadows
+        // declared last, because the value may use the shadowed name
         let name = self.declare(&i.ident, Binding::Value);
         let qualifier = if i.mutability.is_some() { "" } else { "const " };
         let head = text(qualifier).c(ty.unwrap_or_else(|| text("auto")));
         out.add(head.t(format!(" {name} = ")).c(value).t(";"));
     }
 
-    /// `let x = &mut place` and `let x = &place`; false for a reference to a temporary, which is a value in C++.
+    /// Translates `let x = &mut place` and `let x = &place`. Returns false for a reference to a temporary, which is a value in C++.
     fn reference(&mut self, i: &PatIdent, r: &ExprReference, out: &mut CppCode) -> bool {
         let mutable = r.mutability.is_some();
         if !is_place(&r.expr) {

@@ -1,4 +1,4 @@
-//! Loops, and what leaves them.
+//! Translates loops, `break` and `continue`.
 use super::{Binding, Tail, Translator};
 use crate::code::{CppCode, text};
 use crate::subset::{ident_of, integer_literal, primitive};
@@ -8,11 +8,11 @@ use syn::{
     RangeLimits,
 };
 
-/// Loops with constant bounds up to this many turns are unrolled.
+/// Largest number of iterations of an unrolled loop with constant bounds.
 const UNROLLED: i64 = 16;
 
 impl Translator {
-    /// A `loop`; where it is a value, `break` returns it.
+    /// Translates a `loop`; if it is a value, `break` returns it.
     pub(super) fn loop_stmt(&mut self, l: &ExprLoop, tail: Tail, out: &mut CppCode) {
         self.no_label(&l.label);
         out.push("for (;;) {");
@@ -80,7 +80,7 @@ impl Translator {
         Some((range, start, end))
     }
 
-    /// Short loops with bounds known to the compiler.
+    /// Returns `true` for short loops with constant bounds.
     fn unrolled(&self, start: &Expr, end: &Expr) -> bool {
         let Some(first) = integer_literal(start).and_then(|l| l.base10_parse::<i64>().ok()) else {
             return false;
@@ -93,7 +93,7 @@ impl Translator {
         }
     }
 
-    /// C++ name of a loop variable.
+    /// Returns the C++ name of a loop variable.
     fn counter(&mut self, p: &Pat) -> String {
         match p {
             Pat::Ident(i) => self.declare(&i.ident, Binding::Value),
@@ -144,7 +144,7 @@ impl Translator {
     }
 }
 
-/// C++ type of a loop counter: that of a literal's suffix, `int` between plain literals, else that of the other bound.
+/// Returns the C++ type of a loop counter: that of a literal's suffix, `int` between plain literals, else that of the other bound.
 fn counter_type(start: &Expr, end: &Expr, first: &CppCode, last: &CppCode) -> CppCode {
     let (a, b) = (integer_literal(start), integer_literal(end));
     let suffix = [a, b]

@@ -1,4 +1,4 @@
-//! The Rust subset as CUDA C++ text. Purely syntactic: C++ templates and `auto` do the typing.
+//! Translates the Rust subset to CUDA C++ text. It is purely syntactic: C++ templates and `auto` determine types.
 mod calls;
 mod expressions;
 mod items;
@@ -21,12 +21,12 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use syn::{Error, Ident, ItemFn, Result};
 
-/// How a local name may be used.
+/// Kinds of local names.
 #[derive(Clone, Copy, PartialEq)]
 enum Binding {
     /// A value, or a shared reference that C++ treats as one.
     Value,
-    /// A `&mut`: dereferenced, indexed or passed on, never copied.
+    /// A `&mut`: dereferenced, indexed or passed on, but never copied.
     Mutable,
 }
 
@@ -35,36 +35,36 @@ struct Local {
     binding: Binding,
 }
 
-/// What becomes of the value of a block's last expression.
+/// Use of the value of a block's last expression.
 #[derive(Clone, Copy, PartialEq)]
 enum Tail {
     Return,
     Discard,
 }
 
-/// The text of a function, in parts.
+/// Text of a function, in parts.
 #[derive(Default)]
-pub struct Function {
+pub struct FunctionText {
     /// Comments.
     pub docs: String,
     /// `template<…> `, or nothing.
     pub template: CppCode,
-    /// Type of the result.
+    /// Result type.
     pub result: CppCode,
     /// Name and parameters.
     pub call: CppCode,
-    /// The body with its braces.
+    /// Body with its braces.
     pub body: CppCode,
 }
 
 /// A generic parameter, by name.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Generic {
+pub enum GenericKind {
     /// A floating type.
     Real(String),
     /// An integer or bool constant.
     Const(String),
-    /// A type that brings functions: its bound is a trait with an `impl` marked `#[device]`.
+    /// A type that provides functions: its bound is a trait with an `impl` marked `#[device]`.
     Choice(String),
 }
 
@@ -72,29 +72,29 @@ pub enum Generic {
 #[derive(Default)]
 pub struct Translator {
     /// Generic parameters in order.
-    pub generics: Vec<Generic>,
-    /// Is a type parameter bounded by `Lane`?
+    pub generics: Vec<GenericKind>,
+    /// `true` if a type parameter is bounded by `Lane`.
     pub lane: bool,
-    /// Type of unsuffixed float literals where no real type parameter gives it.
+    /// Type of unsuffixed float literals without a real type parameter.
     float: Option<&'static str>,
-    /// Inside an argument of type `f64`.
+    /// `true` inside an argument of type `f64`.
     doubles: bool,
-    /// Name of the function, which may not call itself.
+    /// Name of the function, which must not call itself.
     name: String,
-    /// The type whose implementation it belongs to: `Self`.
+    /// Type whose implementation it belongs to: `Self`.
     of: Option<Ident>,
     scopes: Vec<HashMap<String, Local>>,
-    /// C++ names given so far: shadowing becomes a new name.
+    /// C++ names used so far; shadowing gets a new name.
     used: HashSet<String>,
     temporaries: usize,
-    /// Depth of lambdas, and the loops inside the innermost: what `return` and `break` would leave. What becomes of the value of a
-    /// `break` is [`Tail::Return`] where the loop is a value.
+    /// Depth of lambdas, and loops inside the innermost one, which `return` and `break` would leave. The value of a `break` is handled by
+    /// [`Tail::Return`] if the loop is a value.
     lambdas: usize,
     loops: Vec<Tail>,
     errors: Vec<Error>,
 }
 
-/// Text of a function: prototype and body.
+/// Returns the text of a function: prototype and body.
 pub fn function(f: &ItemFn) -> (Translator, Result<(CppCode, CppCode)>) {
     let (t, result) = member(f, None);
     let result = result.map(|m| {
@@ -109,8 +109,8 @@ pub fn function(f: &ItemFn) -> (Translator, Result<(CppCode, CppCode)>) {
     (t, result)
 }
 
-/// Text of a function in parts, for those that become members of the structure `of`.
-pub fn member(f: &ItemFn, of: Option<&Ident>) -> (Translator, Result<Function>) {
+/// Returns the text of a function in parts, for members of the structure `of`.
+pub fn member(f: &ItemFn, of: Option<&Ident>) -> (Translator, Result<FunctionText>) {
     let mut t = Translator {
         of: of.cloned(),
         ..Default::default()
@@ -121,7 +121,7 @@ pub fn member(f: &ItemFn, of: Option<&Ident>) -> (Translator, Result<Function>) 
 }
 
 impl Translator {
-    /// Name of the only real type parameter.
+    /// Returns the name of the only real type parameter.
     pub fn real(&self) -> Option<&str> {
         let mut types = self.types();
         match (types.next(), types.next()) {
@@ -130,29 +130,29 @@ impl Translator {
         }
     }
 
-    /// Names of the real type parameters.
+    /// Iterates over the names of the real type parameters.
     pub fn types(&self) -> impl Iterator<Item = &str> {
         self.generics.iter().filter_map(|g| match g {
-            Generic::Real(name) => Some(name.as_str()),
-            Generic::Const(_) | Generic::Choice(_) => None,
+            GenericKind::Real(name) => Some(name.as_str()),
+            GenericKind::Const(_) | GenericKind::Choice(_) => None,
         })
     }
 
-    /// Is it the name of a const parameter?
+    /// Returns `true` for the name of a const parameter.
     pub fn is_const(&self, name: &str) -> bool {
         self.generics
             .iter()
-            .any(|g| matches!(g, Generic::Const(n) if n == name))
+            .any(|g| matches!(g, GenericKind::Const(n) if n == name))
     }
 
-    /// Is it the name of a type parameter that brings functions?
+    /// Returns `true` for the name of a type parameter that provides functions.
     fn is_choice(&self, name: &str) -> bool {
         self.generics
             .iter()
-            .any(|g| matches!(g, Generic::Choice(n) if n == name))
+            .any(|g| matches!(g, GenericKind::Choice(n) if n == name))
     }
 
-    /// Is it the type whose implementation is translated?
+    /// Returns `true` for the type whose implementation is translated.
     fn is_own(&self, name: &Ident) -> bool {
         self.of
             .as_ref()
@@ -163,13 +163,13 @@ impl Translator {
         self.types().any(|n| n == name)
     }
 
-    /// Reports an error under the whole of `node`.
+    /// Reports an error for the whole of `node`.
     fn err(&mut self, node: &impl ToTokens, message: impl Display) {
         self.errors
             .push(Error::new_spanned(node, format!("#[device]: {message}")));
     }
 
-    /// Reports an error and stands in for the expression.
+    /// Reports an error and returns a placeholder expression.
     fn bad(&mut self, node: &impl ToTokens, message: impl Display) -> CppCode {
         self.err(node, message);
         text("0")
@@ -200,7 +200,7 @@ impl Translator {
         self.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
-    /// Enters a name into the innermost scope and returns its C++ name.
+    /// Adds a name to the innermost scope. Returns its C++ name.
     fn declare(&mut self, name: &Ident, binding: Binding) -> String {
         let base = cpp_name(name);
         let mut cpp = base.clone();

@@ -1,6 +1,6 @@
-//! Generic parameters and function signatures.
+//! Translates generic parameters and function signatures.
 use super::types::BY_TYPE;
-use super::{Binding, Function, Generic, Tail, Translator};
+use super::{Binding, FunctionText, GenericKind, Tail, Translator};
 use crate::code::{CppCode, list, text};
 use crate::subset::{cpp_name, docs};
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use syn::{
     Type, TypeParam, TypeParamBound, visit::Visit,
 };
 
-/// Traits of the standard library that an author may reach for.
+/// Traits of the standard library that users may try.
 const STANDARD: &[&str] = &[
     "Add",
     "Clone",
@@ -34,7 +34,7 @@ const STANDARD: &[&str] = &[
     "Sync",
 ];
 
-/// Is one of the bounds the named trait?
+/// Returns `true` if one of the bounds is the named trait.
 fn bounded(p: &TypeParam, name: &str) -> bool {
     p.bounds.iter().any(|bound| match bound {
         TypeParamBound::Trait(t) => t.path.segments.last().is_some_and(|s| s.ident == name),
@@ -64,7 +64,7 @@ impl Translator {
                 GenericParam::Const(k) => {
                     let ty = self.ty(&k.ty);
                     self.used.insert(k.ident.to_string());
-                    self.generics.push(Generic::Const(k.ident.to_string()));
+                    self.generics.push(GenericKind::Const(k.ident.to_string()));
                     parameters.push(ty.t(format!(" {}", k.ident)));
                 }
             }
@@ -81,31 +81,31 @@ impl Translator {
         let lane = bounded(t, "Lane");
         self.lane |= lane;
         let generic = if lane || bounded(t, "Real") || unbounded && t.bounds.is_empty() {
-            Generic::Real(name)
+            GenericKind::Real(name)
         } else {
             self.choice(t, unbounded);
-            Generic::Choice(name)
+            GenericKind::Choice(name)
         };
         self.generics.push(generic);
         text(format!("class {}", t.ident))
     }
 
-    /// A type parameter by which a function is given others.
+    /// Translates a type parameter that provides functions.
     fn choice(&mut self, t: &TypeParam, structure: bool) {
         let bound = match t.bounds.first() {
             Some(TypeParamBound::Trait(bound)) => bound.path.segments.last(),
             _ => None,
         };
         let Some(bound) = bound.filter(|_| !structure) else {
-            let why = "a type parameter is a number, bounded by `Real` or `Lane` (`R: Real`), or brings functions, \
-                       bounded by a trait of yours";
+            let why = "a type parameter is a number, bounded by `Real` or `Lane` (`R: Real`), or provides functions, \
+                       bounded by your own trait";
             return self.err(t, why);
         };
         if ["Fn", "FnMut", "FnOnce"].iter().any(|f| bound.ident == f) {
             self.err(t, BY_TYPE);
         } else if STANDARD.iter().any(|known| bound.ident == known) {
             let why = format!(
-                "a type parameter must be bounded by `Real` or `Lane` (`R: Real`) or by a trait of yours; \
+                "a type parameter must be bounded by `Real` or `Lane` (`R: Real`) or by your own trait; \
                  `{}` has no CUDA counterpart",
                 bound.ident
             );
@@ -113,7 +113,7 @@ impl Translator {
         }
     }
 
-    /// Generics of a structure, whose type parameters need no bound.
+    /// Translates the generics of a structure, whose type parameters need no bound.
     pub(super) fn structure_generics(&mut self, generics: &Generics) -> CppCode {
         self.generics(generics, true)
     }
@@ -133,7 +133,7 @@ impl Translator {
         }
     }
 
-    /// The result type, `None` without a value.
+    /// Returns the result type, `None` without a value.
     fn result(&mut self, output: &ReturnType) -> Option<CppCode> {
         let ReturnType::Type(_, ty) = output else {
             return None;
@@ -186,8 +186,8 @@ impl Translator {
             .t(format!(" {}", self.declare(&name.ident, Binding::Value)))
     }
 
-    /// The text of a function.
-    pub(super) fn function(&mut self, f: &ItemFn) -> Function {
+    /// Returns the text of a function.
+    pub(super) fn function(&mut self, f: &ItemFn) -> FunctionText {
         let s = &f.sig;
         self.name = s.ident.to_string();
         self.qualifiers(s);
@@ -215,7 +215,7 @@ impl Translator {
         self.body_attributes(&f.block);
         let mut body = text("{");
         self.block(&f.block, tail, &mut body);
-        Function {
+        FunctionText {
             docs: docs(&f.attrs),
             template: head,
             result: result.unwrap_or_else(|| text("void")),
@@ -224,10 +224,10 @@ impl Translator {
         }
     }
 
-    /// rustc strips `#[cfg]` only after this macro ran, so that the two sides would differ silently.
+    /// Rejects `#[cfg]`: rustc removes it only after this macro, so that the two sides would silently differ.
     fn body_attributes(&mut self, block: &Block) {
-        struct Attributes<'a>(Vec<&'a Attribute>);
-        impl<'a> Visit<'a> for Attributes<'a> {
+        struct AttributeFinder<'a>(Vec<&'a Attribute>);
+        impl<'a> Visit<'a> for AttributeFinder<'a> {
             fn visit_attribute(&mut self, a: &'a Attribute) {
                 if !["allow", "expect", "doc"]
                     .iter()
@@ -237,7 +237,7 @@ impl Translator {
                 }
             }
         }
-        let mut found = Attributes(Vec::new());
+        let mut found = AttributeFinder(Vec::new());
         found.visit_block(block);
         for attribute in found.0 {
             let why = "attributes inside the body (such as #[cfg]) would act on the Rust side only; \

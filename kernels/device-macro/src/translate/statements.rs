@@ -1,4 +1,4 @@
-//! Statements and control flow.
+//! Translates statements and control flow.
 use super::{Tail, Translator};
 use crate::code::{CppCode, text};
 use crate::subset::{compound, is_place};
@@ -10,7 +10,7 @@ use syn::{
 };
 
 impl Translator {
-    /// Starts a statement: the compiler's messages then name the Rust line.
+    /// Starts a statement with its Rust line for compiler messages.
     pub(super) fn line(&self, span: Span, out: &mut CppCode) {
         let indent = "  ".repeat(self.scopes.len().saturating_sub(1));
         out.push(format!("\n#line {}\n  {indent}", span.start().line));
@@ -50,7 +50,7 @@ impl Translator {
         }
     }
 
-    /// An expression whose value, if any, is dropped.
+    /// Translates an expression whose value is dropped.
     pub(super) fn stmt(&mut self, e: &Expr, out: &mut CppCode) {
         self.line(e.span(), out);
         match e {
@@ -137,7 +137,7 @@ impl Translator {
         }
     }
 
-    /// The last expression of a function or lambda.
+    /// Translates the last expression of a function or lambda.
     pub(super) fn tail(&mut self, e: &Expr, out: &mut CppCode) {
         match e {
             Expr::If(i) if !self.pure(e) => {
@@ -196,7 +196,7 @@ impl Translator {
         }
     }
 
-    /// The condition under which a pattern matches the value, `None` if it always does.
+    /// Returns the condition under which a pattern matches the value, `None` if it always does.
     fn pattern_test(&mut self, p: &Pat, value: &str) -> Option<CppCode> {
         match p {
             Pat::Wild(_) => None,
@@ -257,7 +257,7 @@ impl Translator {
             let test = self.pattern_test(&arm.pat, &value);
             out.push(if k > 0 { " else " } else { "" });
             match test {
-                // the last arm covers what is left: C++ then sees that every path returns
+                // the last arm covers the rest, so that C++ sees that every path returns
                 Some(test) if k + 1 < m.arms.len() => out.add(text("if (").c(test).t(") ")),
                 _ if k == 0 => out.push("if (true) "),
                 _ => {}

@@ -1,4 +1,4 @@
-//! The translation of single constructs, and what is refused with which words and where.
+//! Tests the translation of single constructs, and the messages and positions of errors.
 mod refused;
 
 use super::*;
@@ -6,7 +6,7 @@ use crate::code::CppPart;
 use crate::{cell_fn, infer, rust_side};
 use quote::quote;
 
-/// The text with other items as `<path>`.
+/// Returns the text, with other items as `<path>`.
 fn shown(code: &CppCode) -> String {
     let part = |p: &CppPart| match p {
         CppPart::Text(t) => t.clone(),
@@ -18,7 +18,7 @@ fn shown(code: &CppCode) -> String {
     code.parts.iter().map(part).collect()
 }
 
-/// Prototype and body in one line, without the line directives.
+/// Returns prototype and body in one line, without the line directives.
 fn translated(source: &str) -> String {
     let mut f: ItemFn = syn::parse_str(source).unwrap();
     infer::function(&mut f).unwrap();
@@ -30,7 +30,7 @@ fn translated(source: &str) -> String {
     lines.map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// The errors as (message, text under the carets).
+/// Returns the errors as (message, text under the carets).
 fn errors(source: &str) -> Vec<(String, String)> {
     let mut f: ItemFn = syn::parse_str(source).unwrap();
     let inferred = infer::function(&mut f);
@@ -49,7 +49,7 @@ fn errors(source: &str) -> Vec<(String, String)> {
     all.into_iter().map(place).collect()
 }
 
-/// The Rust side, as tokens.
+/// Returns the Rust side as tokens.
 fn rewritten(source: &str) -> String {
     let mut f: ItemFn = syn::parse_str(source).unwrap();
     infer::function(&mut f).unwrap();
@@ -111,7 +111,7 @@ fn loops_keep_their_bounds_and_types() {
     );
 }
 
-/// What looks like an integer among numbers, and is one.
+/// Expressions that look like integers among numbers, and are integers.
 #[test]
 fn integers_stand_among_numbers_where_they_are_meant() {
     for body in [
@@ -182,7 +182,7 @@ fn lanes_compare_and_select() {
     let source =
         "fn f<R: Lane, const N: usize>(x: R, n: i32) -> R { if n > 2 && N < 3 { x } else { -x } }";
     assert_eq!(rewritten(source), plain);
-    // and so is one on an enum
+    // so is a condition on an enum
     assert!(
         rewritten("fn f<R: Lane>(x: R, m: Mode) -> R { if m == Mode::Sum { x } else { -x } }")
             .starts_with("{ if m == Mode :: Sum {")
@@ -286,7 +286,7 @@ fn literals_take_the_types_of_what_they_meet() {
         let text = translated(source);
         assert!(text.contains(part), "{text}");
     }
-    // nothing bears on it: the same in both languages
+    // without constraints the type is the same in both languages
     assert!(rewritten("fn f() { let n = 2 * 3; }").contains("2i32 * 3i32"));
 }
 

@@ -1,4 +1,4 @@
-//! Types and generic arguments.
+//! Translates types and generic arguments.
 use super::Translator;
 use crate::code::{CppCode, CppPart, list, text};
 use crate::subset::{bare, primitive};
@@ -7,13 +7,13 @@ use syn::{Expr, GenericArgument, PathArguments, Stmt, Type, TypePath};
 const OTHER_SCALARS: &[&str] = &[
     "u8", "i8", "u16", "i16", "isize", "u128", "i128", "char", "str", "String", "Self",
 ];
-/// How functions are given functions.
-pub(super) const BY_TYPE: &str = "functions are handed over by type: write `trait Law { fn rate<R: Real>(x: R) -> R; }`, \
+/// Explains how to pass functions to functions.
+pub(super) const BY_TYPE: &str = "functions are selected by type: write `trait Law { fn rate<R: Real>(x: R) -> R; }`, \
     `#[device] impl Law for Power { … }`, a generic parameter `L: Law`, and call `L::rate(x)`";
 const CONTAINERS: &[&str] = &["Vec", "Option", "Box", "Result"];
 
 impl Translator {
-    /// The C++ type.
+    /// Returns the C++ type.
     pub(super) fn ty(&mut self, t: &Type) -> CppCode {
         match t {
             Type::Paren(p) => self.ty(&p.elem),
@@ -81,21 +81,21 @@ impl Translator {
         }
     }
 
-    /// A pointer into a device's memory.
+    /// Returns a pointer into device memory.
     fn address(&mut self, p: &TypePath, arguments: &PathArguments) -> CppCode {
         let PathArguments::AngleBracketed(a) = arguments else {
-            return self.bad(p, "say of what: `Address<T>`");
+            return self.bad(p, "name the type of the values: `Address<T>`");
         };
         match a.args.first() {
             Some(GenericArgument::Type(Type::Path(t))) if t.path.is_ident("u8") => {
                 text("unsigned char*")
             }
             Some(GenericArgument::Type(t)) => self.ty(t).t("*"),
-            _ => self.bad(p, "say of what: `Address<T>`"),
+            _ => self.bad(p, "name the type of the values: `Address<T>`"),
         }
     }
 
-    /// `<A, B>`, or nothing.
+    /// Returns `<A, B>`, or nothing.
     pub(super) fn generic_arguments(&mut self, arguments: &PathArguments) -> CppCode {
         match arguments {
             PathArguments::None => CppCode::default(),

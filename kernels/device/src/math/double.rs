@@ -1,4 +1,4 @@
-//! Sums and products with their rounding errors, without fused multiply-add: pairs `(high, low)` of doubles.
+//! Sums and products with their rounding errors, without fused multiply-add, as pairs `(high, low)` of doubles.
 //!
 //! After T. J. Dekker, Numer. Math. 18, 224 (1971) and D. E. Knuth, The Art of Computer Programming 2, sec. 4.2.2.
 use crate::device;
@@ -19,7 +19,7 @@ pub fn fast_two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, b - (sum - a))
 }
 
-/// The number with its 27 lower significand bits cleared: 26 bits are left.
+/// The number with its lower 27 significand bits cleared; 26 bits remain.
 #[device]
 pub fn upper_half(x: f64) -> f64 {
     f64::from_bits(x.to_bits() & 0xffff_ffff_f800_0000u64)

@@ -14,7 +14,7 @@ pub const LN2_LOW: f64 = 5.497923018708371e-14;
 /// 1 / ln 2.
 #[device]
 pub const LOG2_E: f64 = 1.4426950408889634;
-/// Beyond this the exponential function is infinite, below its negative it is 0.
+/// Above this the exponential function is infinite, below its negative it is 0.
 #[device]
 pub const EXP_LIMIT: f64 = 800.0;
 
@@ -30,7 +30,8 @@ pub fn ln<R: Real>(x: R) -> R {
     R::from_f64(ln_double(x.to_f64()))
 }
 
-/// `ln(a / b)` of two numbers of one sign whose sum is finite, error below 2 ulp in double precision (0.5001 ulp in single), also where they nearly agree.
+/// `ln(a / b)` of two numbers of equal sign whose sum is finite, error below 2 ulp in double precision (0.5001 ulp in single), also if they
+/// nearly agree.
 #[device]
 pub fn ln_ratio<R: Real>(a: R, b: R) -> R {
     R::from_f64(ln_ratio_double(a.to_f64(), b.to_f64()))
@@ -289,14 +290,14 @@ pub fn exp_m1_double(x: f64) -> f64 {
     high
 }
 
-/// Is it an odd integer?
+/// Returns `true` for an odd integer.
 #[device]
 pub fn is_odd(y: f64) -> bool {
     let half = 0.5 * y;
     y.trunc() == y && half.trunc() != half
 }
 
-/// The cases of `pow` where a base is 0 or infinite, or the exponent is infinite.
+/// Handles the cases of `pow` in which the base is 0 or infinite, or the exponent is infinite.
 #[device]
 pub fn pow_limit(x: f64, y: f64) -> f64 {
     let size = x.abs();

@@ -3,7 +3,7 @@ use super::double::{fast_two_sum, pair_quotient, two_sum};
 use super::exponential::{exp_m1_pair, exp_scaled};
 use crate::{Real, device};
 
-/// From here on `e^-x` is lost beside `e^x`.
+/// From here on `e^-x` is negligible compared to `e^x`.
 #[device]
 pub const ONE_TERM: f64 = 22.0;
 
@@ -27,7 +27,7 @@ pub fn tanh<R: Real>(x: R) -> R {
 
 /// The pair plus a small integer.
 #[device]
-pub fn increased(e: (f64, f64), by: f64) -> (f64, f64) {
+pub fn add_integer(e: (f64, f64), by: f64) -> (f64, f64) {
     let (sum, error) = two_sum(by, e.0);
     fast_two_sum(sum, error + e.1)
 }
@@ -43,7 +43,7 @@ pub fn sinh_double(x: f64) -> f64 {
     }
     // (E + E / (1 + E)) / 2
     let e = exp_m1_pair(size);
-    let (quotient, quotient_low) = pair_quotient(e, increased(e, 1.0));
+    let (quotient, quotient_low) = pair_quotient(e, add_integer(e, 1.0));
     let (sum, error) = two_sum(e.0, quotient);
     (0.5 * (sum + (error + (e.1 + quotient_low)))).copysign(x)
 }
@@ -54,7 +54,7 @@ pub fn cosh_double(x: f64) -> f64 {
     if x.is_nan() || size > ONE_TERM {
         return exp_scaled(size, 0.0, -1);
     }
-    let exponential = increased(exp_m1_pair(size), 1.0);
+    let exponential = add_integer(exp_m1_pair(size), 1.0);
     let (inverse, inverse_low) = pair_quotient((1.0, 0.0), exponential);
     let (sum, error) = two_sum(exponential.0, inverse);
     0.5 * (sum + (error + (exponential.1 + inverse_low)))
@@ -71,6 +71,6 @@ pub fn tanh_double(x: f64) -> f64 {
     }
     // D / (D + 2) with D = e^(2 |x|) - 1
     let d = exp_m1_pair(2.0 * size);
-    let (quotient, _) = pair_quotient(d, increased(d, 2.0));
+    let (quotient, _) = pair_quotient(d, add_integer(d, 2.0));
     quotient.copysign(x)
 }

@@ -1,10 +1,9 @@
 //! Mathematical functions with one definition for the scalar CPU, the vector CPU and CUDA.
 //!
-//! No libm agrees with another in the last bits, nor with CUDA's. These functions are made of correctly rounded
-//! operations only, so that each gives the same bits everywhere. The transcendental ones compute in double precision
-//! for both number types: in single precision they are nearly always correctly rounded. They take scalars (`R: Real`),
-//! treat zeros, infinities, NaN and denormals as C's functions do, and state their largest error in units in the last
-//! place (ulp), which the tests hold against a reference of 100 bits.
+//! Results of libms and of CUDA differ in the last bits. These functions consist of correctly rounded operations only, so that each gives
+//! the same bits everywhere. The transcendental ones compute in double precision for both number types; in single precision they are nearly
+//! always correctly rounded. They take scalars (`R: Real`) and treat zeros, infinities, NaN and denormals as C's functions do. Their
+//! largest errors are stated in units in the last place (ulp), and tested against a 100-bit reference.
 mod double;
 mod error_function;
 mod exponential;

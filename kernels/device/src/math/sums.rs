@@ -1,10 +1,10 @@
 //! Sums whose result does not depend on the order of their terms.
 use crate::{Lane, device};
 
-/// `a + b + c` with a result that does not depend on the order of the arguments: `(min + max) + median`.
+/// `a + b + c`, independent of the order of the arguments: `(min + max) + median`.
 ///
-/// Bit for bit the same under every permutation, and odd under negation of all three (up to the sign of a zero result),
-/// so that a scheme built on it keeps the mirror and rotation symmetries of its data exactly. A NaN gives NaN.
+/// It is bitwise invariant under permutations, and odd under negation of all three (up to the sign of a zero result). A scheme built on it
+/// preserves the mirror and rotation symmetries of its data exactly. A NaN gives NaN.
 #[device]
 pub fn sum3<R: Lane>(a: R, b: R, c: R) -> R {
     // `a.min(b)` with `b.max(a)` exchanges a pair whole, also where either may return either zero and pass on a NaN or not:
@@ -18,10 +18,9 @@ pub fn sum3<R: Lane>(a: R, b: R, c: R) -> R {
     (smallest + largest) + median
 }
 
-/// `a + b + c + d` with a result that does not depend on the order of the arguments:
-/// `(min + max) + (lower middle + upper middle)`.
+/// `a + b + c + d`, independent of the order of the arguments: `(min + max) + (lower middle + upper middle)`.
 ///
-/// Symmetric and odd like [`sum3`]. The two middle values need not be told apart, since they are only added.
+/// It is symmetric and odd like [`sum3`]. The two middle values need not be told apart, because they are only added.
 #[device]
 pub fn sum4<R: Lane>(a: R, b: R, c: R, d: R) -> R {
     let low_1 = a.lesser(b);

@@ -1,7 +1,7 @@
 //! Sine, cosine, tangent and the inverse tangent.
 //!
 //! The argument is reduced modulo pi/2 to a pair of doubles: in four parts of pi/2 (Cody & Waite 1980) up to 2^20, with 224
-//! bits of 2/pi beyond (M. H. Payne & R. N. Hanek, SIGNUM Newsletter 18, 19 (1983)). The polynomials are minimax.
+//! bits of 2/pi above (M. H. Payne & R. N. Hanek, SIGNUM Newsletter 18, 19 (1983)). The polynomials are minimax.
 use super::double::{fast_two_sum, pair_quotient, two_product, two_sum};
 use crate::{Real, device};
 
@@ -26,7 +26,7 @@ pub const HALF_PI: f64 = 1.5707963267948966;
 /// pi/2 - `HALF_PI`.
 #[device]
 pub const HALF_PI_LOW: f64 = 6.123233995736766e-17;
-/// Up to here the four parts suffice: their products with the quotient are exact.
+/// Largest argument for which the four parts suffice: their products with the quotient are exact.
 #[device]
 pub const LARGE: f64 = 1048576.0;
 /// Below this size `sin x` and `tan x` are `x`.
@@ -308,7 +308,7 @@ pub fn atan2_double(y: f64, x: f64) -> f64 {
     }
     let (x_size, y_size) = (x.abs(), y.abs());
     let (smaller, larger) = (x_size.min(y_size), x_size.max(y_size));
-    // zeros and infinities of equal size stand for the axis and the diagonal
+    // zeros and infinities of equal size represent the axis and the diagonal
     let ratio = if smaller == larger {
         if larger == 0.0 { 0.0 } else { 1.0 }
     } else {

@@ -6,20 +6,20 @@ use crate::{Lane, Num, Real};
 #[cfg(target_arch = "x86_64")]
 pub mod x86;
 
-/// More lanes than any type has.
+/// Upper limit for the number of lanes of any type.
 const MAX_LANES: usize = 16;
 
-/// A register of numbers with its loads and stores.
+/// A SIMD register of numbers with loads and stores.
 pub trait Simd: Lane {
     /// Type of one lane.
     type E: Real;
     /// Number of lanes.
     const N: usize;
 
-    /// Has this processor the instructions of the type? Where not, no value of it may be made.
+    /// Returns `true` if this processor has the instructions of the type. Otherwise no value of it may be created.
     fn available() -> bool;
 
-    /// `N` consecutive numbers from `p`.
+    /// Loads `N` consecutive numbers from `p`.
     ///
     /// # Safety
     /// `p` is valid for reading `N` numbers. It needs no alignment beyond that of one number.
@@ -31,7 +31,7 @@ pub trait Simd: Lane {
     /// `p` is valid for writing `N` numbers. It needs no alignment beyond that of one number.
     unsafe fn store(self, p: *mut Self::E);
 
-    /// Rows of 8: as [`load`](Simd::load) for up to 8 lanes; with 16 lanes, 8 numbers from `p` and 8 from `p + stride`.
+    /// Loads rows of 8: like [`load`](Simd::load) for up to 8 lanes; with 16 lanes, 8 numbers from `p` and 8 from `p + stride`.
     ///
     /// # Safety
     /// As for `load`, at both places.
@@ -42,7 +42,7 @@ pub trait Simd: Lane {
         unsafe { Self::load(p) }
     }
 
-    /// Rows of 8: as [`store`](Simd::store) for up to 8 lanes; with 16 lanes, 8 numbers to `p` and 8 to `p + stride`.
+    /// Stores rows of 8: like [`store`](Simd::store) for up to 8 lanes; with 16 lanes, 8 numbers to `p` and 8 to `p + stride`.
     ///
     /// # Safety
     /// As for `store`, at both places.
@@ -53,7 +53,7 @@ pub trait Simd: Lane {
         unsafe { self.store(p) }
     }
 
-    /// The largest lane, by `max` from the first lane to the last.
+    /// Returns the largest lane, by `max` from the first lane to the last.
     #[inline(always)]
     fn hmax(self) -> Self::E {
         let mut lanes = [Self::E::lit(0.0); MAX_LANES];

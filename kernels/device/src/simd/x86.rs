@@ -1,8 +1,7 @@
 //! SIMD registers of x86-64: [`D4`] and [`S8`] of AVX2, [`D8`] and [`S16`] of AVX-512.
 //!
-//! A value may exist only on a processor that has the instructions ([`Simd::available`]). For speed the code using a type
-//! must be compiled for them too: crate-wide (`-C target-cpu=x86-64-v3`) or inside a function with
-//! `#[target_feature(enable = "avx512f,avx512dq")]` into which everything is inlined.
+//! A value may exist only on a processor with the instructions ([`Simd::available`]). For speed, code that uses a type must be compiled for
+//! them too: crate-wide (`-C target-cpu=x86-64-v3`), or inlined into a function with `#[target_feature(enable = "avx512f,avx512dq")]`.
 use super::Simd;
 use crate::{Lane, Mask, Num};
 use std::arch::x86_64::*;
@@ -10,7 +9,7 @@ use std::ops::{
     Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Sub, SubAssign,
 };
 
-/// One binary operation and its assigning form.
+/// Implements one binary operation and its assigning form.
 macro_rules! operator {
     ($v:ident, $op:ident $method:ident, $assign:ident $assign_method:ident, $intrinsic:ident) => {
         impl $op for $v {
@@ -30,7 +29,7 @@ macro_rules! operator {
     };
 }
 
-/// Bitwise operations of a register, private.
+/// Implements private bitwise operations of a register.
 macro_rules! bitwise {
     ($v:ident, $($method:ident $intrinsic:ident),*) => {
         impl $v {$(
@@ -43,7 +42,7 @@ macro_rules! bitwise {
     };
 }
 
-/// The register type with `Lane` and `Num`; `compare` and `blend` come from the instruction set's own macro.
+/// Defines the register type with `Lane` and `Num`; the instruction set's own macro provides `compare` and `blend`.
 macro_rules! register {
     ($(#[$doc:meta])* $v:ident, $m:ident, $raw:ty, $e:ty,
      $add:ident $sub:ident $mul:ident $div:ident $sqrt:ident $set1:ident $min:ident $max:ident) => {
@@ -267,7 +266,7 @@ macro_rules! avx512 {
     };
 }
 
-/// Has the processor the parts of AVX-512 used here?
+/// Returns `true` if the processor has the required parts of AVX-512.
 fn avx512_available() -> bool {
     is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq")
 }

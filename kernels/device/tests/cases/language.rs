@@ -1,14 +1,14 @@
-//! What the subset says with types: enums without data, functions by type, integers by inference, lengths, values of loops.
+//! Features of the subset that need types: enums without data, functions selected by type, inferred integers, lengths, values of loops.
 use nestar_device::{Lane, Real, device};
 
-/// How two numbers meet.
+/// Selects how two numbers are combined.
 #[device]
 #[derive(Clone, Copy, PartialEq)]
 pub enum Mode {
     /// By addition.
     Sum,
     Product = 5,
-    /// A word of C++.
+    /// A C++ keyword.
     Double,
 }
 
@@ -62,7 +62,7 @@ pub fn enums<R: Real>(x: &[R; 4]) -> [R; 8] {
     o
 }
 
-/// What grows.
+/// A growth law.
 pub trait Growth {
     /// Its exponent.
     const POWER: i32;
@@ -93,7 +93,7 @@ pub enum Cube {}
 impl Growth for Cube {
     const POWER: i32 = 3;
     const SCALE: f64 = -2.0;
-    /// The cube, by the square.
+    /// Returns the cube, by the square.
     fn of<R: Real>(x: R) -> R {
         let mut y = Square::of(x);
         for _ in 2..Self3::THREE {
@@ -106,7 +106,7 @@ impl Growth for Cube {
     }
 }
 
-/// Constants alone.
+/// A type with constants only.
 pub struct Self3;
 pub trait Three {
     const THREE: usize;
@@ -127,7 +127,7 @@ fn grown<R: Real, G: Growth>(x: R) -> R {
     G::of(x) * R::lit(G::SCALE) + a.powi(G::POWER) - b
 }
 
-/// Two choices, one handed on.
+/// Two types that provide functions, one of them passed on.
 #[device]
 fn grown_twice<R: Real, G: Growth, H: Growth, const N: usize>(x: R, _: H) -> R {
     let mut y = grown::<R, G>(x);
@@ -158,7 +158,7 @@ const RANGE: (i64, f64) = (-1 << 40, 1e-3);
 #[device]
 const WEIGHTS: [[f64; COUNT / 2]; 2] = [[0.25; COUNT / 2]; 2];
 
-/// Integers of which no literal says the type.
+/// Integers whose type no literal gives.
 #[device]
 fn mixed_bits(seed: u64, n: u32) -> (u64, u32) {
     let mut h = 0x9e37_79b9_7f4a_7c15;
@@ -204,7 +204,7 @@ pub fn integers<R: Real>(x: &[R; 4]) -> [R; 8] {
     o
 }
 
-/// The first power of two above.
+/// Returns the first power of two above.
 #[device]
 fn power_above<R: Real>(x: R) -> R {
     let mut y = R::lit(1.0);
@@ -265,7 +265,7 @@ pub fn loops<R: Real>(x: &[R; 4]) -> [R; 4] {
 #[device]
 pub const M_PI: f64 = 3.25;
 
-/// Names that mean something in C++, to its headers or to the text itself.
+/// Names that are reserved in C++, its headers or the text itself.
 #[device]
 #[derive(Clone, Copy)]
 pub struct Names<R> {

@@ -1,4 +1,4 @@
-//! What the subset can say: operators, casts, loops, blocks, structures, constants and tables.
+//! Syntax of the subset: operators, casts, loops, blocks, structures, constants and tables.
 use nestar_device::{Lane, Real, device};
 
 #[device]

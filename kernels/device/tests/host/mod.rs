@@ -45,13 +45,13 @@ fn source() -> String {
     text + "  return 1;\n}\n"
 }
 
-/// The compiled program in a folder of its own, which goes when this is dropped.
+/// The compiled program in its own folder, which is removed when this is dropped.
 pub struct Program {
     folder: PathBuf,
 }
 
 impl Program {
-    /// Compiles all cases; `None`, with a printed reason, where there is no g++.
+    /// Compiles all cases; returns `None` and prints a reason if there is no g++.
     pub fn compile() -> Option<Program> {
         if Command::new("g++").arg("--version").output().is_err() {
             println!("skipped: there is no g++ on this machine");
@@ -64,7 +64,7 @@ impl Program {
         Some(program)
     }
 
-    /// Compiles a text; panics with the compiler's messages where it has errors.
+    /// Compiles a text; panics with the compiler's messages if it has errors.
     pub fn build(&self, text: &str, options: &[&str]) {
         std::fs::write(self.path("cases.cpp"), text).unwrap();
         let output = Command::new("g++")
@@ -84,7 +84,7 @@ impl Program {
         self.folder.join(name)
     }
 
-    /// The results of the C++ function.
+    /// Returns the results of the C++ function.
     pub fn run<R: Real>(&self, name: &str, x: &[R]) -> Vec<R> {
         let single = size_of::<R>() == 4;
         let width = size_of::<R>();

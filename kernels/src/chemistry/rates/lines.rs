@@ -9,8 +9,8 @@ const IONISATION: [f64; 3] = [2.18e-11, 3.94e-11, 8.72e-11];
 /// Energy lost by a dielectronic recombination of He+, erg (40.6 eV, Cen 1992).
 const DIELECTRONIC: f64 = 6.5e-11;
 
-/// What weakens excitation at high temperatures: Cen (1992).
-fn high(t: Temperature) -> f64 {
+/// Returns the reduction factor of excitation at high temperatures: Cen (1992).
+fn high_temperature_factor(t: Temperature) -> f64 {
     1.0 + (t.t / 1e5).sqrt()
 }
 
@@ -32,9 +32,9 @@ fn hydrogenic(t: Temperature, lambda: f64, case: Recombination) -> f64 {
     }
 }
 
-/// All that He+ and electrons lose.
-fn by_hep(t: Temperature, case: Recombination) -> f64 {
-    let excitation = 5.54e-17 * t.boltzmann(473_638.0) * t.pow(-0.397) / high(t);
+/// Returns the sum of all losses by He+ and electrons.
+fn cooling_by_hep(t: Temperature, case: Recombination) -> f64 {
+    let excitation = 5.54e-17 * t.boltzmann(473_638.0) * t.pow(-0.397) / high_temperature_factor(t);
     let ionisation = IONISATION[2] * rate(K5, t, case);
     let recombination = BOLTZMANN * t.t * hep_radiative(t, case) + DIELECTRONIC * dielectronic(t);
     excitation + ionisation + recombination + free_free(t)
@@ -43,9 +43,12 @@ fn by_hep(t: Temperature, case: Recombination) -> f64 {
 /// Cooling by a pair: excitation of H by Black (1981) and Cen (1992), of He+ by Cen (1992), ionisation, recombination, free-free.
 pub(super) fn cooling(column: usize, t: Temperature, case: Recombination) -> f64 {
     match column {
-        COOL_HI => 7.5e-19 * t.boltzmann(118_348.0) / high(t) + IONISATION[0] * rate(K1, t, case),
+        COOL_HI => {
+            7.5e-19 * t.boltzmann(118_348.0) / high_temperature_factor(t)
+                + IONISATION[0] * rate(K1, t, case)
+        }
         COOL_HEI => IONISATION[1] * rate(K3, t, case),
-        COOL_HEII => by_hep(t, case),
+        COOL_HEII => cooling_by_hep(t, case),
         COOL_HII => hydrogenic(t, lambda_h(t), case) + free_free(t),
         _ => 8.0 * hydrogenic(t, lambda_hep(t), case) + 4.0 * free_free(t),
     }

@@ -1,4 +1,4 @@
-//! Rates of reactions and of cooling by their published fits, in cgs and kelvin, and the columns of the lookup table made of them.
+//! Rates of reactions and cooling from published fits, in cgs and kelvin, and the columns of the lookup table.
 mod atoms;
 mod deuterium;
 mod fits;
@@ -52,7 +52,7 @@ pub enum H2Cooling {
     GloverAbel08,
 }
 
-/// What a network may choose.
+/// Options of the rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateChoices {
     /// Recombination of H+, He+ and He++.
@@ -152,7 +152,7 @@ columns! {
     HD_LTE = 38;
 }
 
-/// Columns of the table of a network of 6, 9 or 12 species.
+/// Returns the number of table columns of a network of 6, 9 or 12 species.
 #[must_use]
 pub const fn columns(species: usize) -> usize {
     match species {
@@ -162,7 +162,7 @@ pub const fn columns(species: usize) -> usize {
     }
 }
 
-/// The value of a column at a temperature, in Myr, cm^3 and kelvin.
+/// Returns the value of a column at a temperature, in Myr, cm^3 and kelvin.
 #[must_use]
 pub fn value(column: usize, t: Temperature, choices: RateChoices) -> f64 {
     let energy = MYR / BOLTZMANN;

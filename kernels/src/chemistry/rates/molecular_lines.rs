@@ -1,4 +1,4 @@
-//! Cooling by lines of H2 and HD: erg cm^3/s by a partner of collisions, erg/s in local thermal equilibrium.
+//! Cooling by lines of H2 and HD: erg cm^3/s per collision partner, erg/s in local thermal equilibrium.
 use super::fits::{Temperature, decimal_polynomial};
 use super::{H2_BY_E, H2_BY_H, H2_BY_H2, H2_BY_HE, H2_BY_HP, H2_LTE, H2Cooling, HD_BY_H};
 use nestar_device::math::{exp, pow};
@@ -87,7 +87,7 @@ fn h2_equilibrium(t: Temperature) -> f64 {
     rotation + 6.7e-19 * exp(-5.86 / x) + 1.6e-18 * exp(-11.7 / x)
 }
 
-/// Each partner by its fit.
+/// Returns the rate of each collision partner from its fit.
 fn glover_abel(column: usize, t: Temperature) -> f64 {
     let x = t.within(10.0, 1e4).t / 1e3;
     match column {
@@ -102,7 +102,7 @@ fn glover_abel(column: usize, t: Temperature) -> f64 {
     }
 }
 
-/// Lines of H2 by choice, and of HD.
+/// Returns line cooling by H2, by the selected fit, and by HD.
 pub(super) fn cooling(column: usize, t: Temperature, choice: H2Cooling) -> f64 {
     match (column, choice) {
         (H2_LTE, _) => h2_equilibrium(t),

@@ -1,8 +1,8 @@
-//! Histories against converged ones and against SciPy's BDF at 1e-10 with the fits themselves (no tables).
+//! Compares histories with converged ones and with SciPy's BDF at 1e-10 on the fits themselves (no tables).
 use super::super::species::{H2, HI, HII};
 use super::*;
 
-/// The figures of a network: largest errors of temperature, electrons and H2 at a tolerance, and sub-steps.
+/// Results of a network: largest errors of temperature, electrons and H2 at a tolerance, and number of sub-steps.
 struct Found {
     t: f64,
     e: f64,
@@ -93,7 +93,8 @@ fn nine_species_cool_from_a_million_kelvin() {
     }
 }
 
-/// A state of each step of a free fall of one zone from n = 1 and 200 K to 1e8 in density steps of 2%, with the work of compression.
+/// Returns the states of the steps of a one-zone free fall from n = 1 and 200 K to 1e8, in density steps of 2%, including the work of
+/// compression.
 fn free_fall<R: Real, const S: usize, const N: usize>(
     p: &Network<f64>,
 ) -> Vec<(f64, Abundances<f64>)> {

@@ -1,4 +1,4 @@
-//! Elements and charge, whatever happens in a step.
+//! Conservation of elements and charge in any step.
 use super::super::species::{DI, DP, H2, H2P, HD, HEI, HEII, HEIII, HI, HII, HM};
 use super::sample::cells;
 use super::*;
@@ -38,7 +38,7 @@ fn elements_are_kept_to_rounding() {
     kept::<f32, 8, 9>(12, 4e-7);
 }
 
-/// What is left of H where it is nearly all ionised, and every abundance that matters, have the digits of double precision.
+/// Checks that residual H in nearly ionised gas, and every relevant abundance, have the digits of double precision.
 fn single_is_as_good<const S: usize, const N: usize>(species: usize) {
     let p = network(species, 1e-2, 1e-8);
     let single = p.precise::<f32>();

@@ -1,10 +1,10 @@
-//! The Jacobian against differences.
+//! Compares the Jacobian with differences.
 use super::super::species::{DI, HEI, HI, OF_DI, OF_HEI, OF_HI, SPECIES};
 use super::super::{H2Cooling, derivatives};
 use super::sample::Numbers;
 use super::*;
 
-/// A state in which no abundance is so small that differences lose it.
+/// Returns a state without abundances too small for differences.
 fn state<const S: usize>(r: &mut Numbers) -> Abundances<f64> {
     let mut s = Abundances {
         y: [0.0; 11],
@@ -17,7 +17,7 @@ fn state<const S: usize>(r: &mut Numbers) -> Abundances<f64> {
     s
 }
 
-/// The state with another value of an unknown, and what follows from it.
+/// Returns the state with another value of an unknown, and its consequences.
 fn shifted<const S: usize>(s: &Abundances<f64>, unknown: usize, by: f64) -> Abundances<f64> {
     let mut v = *s;
     if unknown == S {
@@ -31,7 +31,7 @@ fn shifted<const S: usize>(s: &Abundances<f64>, unknown: usize, by: f64) -> Abun
     v
 }
 
-/// The largest difference, as a part of the sum of its row.
+/// Returns the largest difference relative to the sum of its row.
 fn worst<const S: usize, const N: usize>(species: usize, h2_cooling: H2Cooling) -> f64 {
     let mut r = Numbers(5);
     let radiation = Background {
@@ -98,7 +98,7 @@ fn worst<const S: usize, const N: usize>(species: usize, h2_cooling: H2Cooling) 
 
 #[test]
 fn jacobian_is_that_of_the_slopes() {
-    // differences across the node of a table see the jump of its second derivative, 1e-5 of the slope
+    // differences across a node of the table include the jump of the second derivative, 1e-5 of the slope
     for found in [
         worst::<3, 4>(6, H2Cooling::default()),
         worst::<6, 7>(9, H2Cooling::default()),

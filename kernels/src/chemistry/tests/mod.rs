@@ -1,4 +1,4 @@
-//! The networks against exact and converged figures.
+//! Compares the networks with exact and converged results.
 mod accuracy;
 mod conservation;
 mod jacobian;
@@ -19,7 +19,7 @@ pub const HELIUM: f64 = 0.0789;
 /// Deuterium nuclei per hydrogen nucleus.
 pub const DEUTERIUM: f64 = 2.6e-5;
 
-/// A network without radiation.
+/// Returns a network without radiation.
 pub fn network(species: usize, relative: f64, absolute: f64) -> Network<f64> {
     let precision = Tolerances {
         relative,
@@ -36,7 +36,7 @@ pub fn network(species: usize, relative: f64, absolute: f64) -> Network<f64> {
     )
 }
 
-/// The same with other tolerances; the table is shared.
+/// Returns the network with other tolerances; the table is shared.
 pub fn with_tolerance(p: &Network<f64>, relative: f64, absolute: f64) -> Network<f64> {
     Network {
         relative,
@@ -45,7 +45,7 @@ pub fn with_tolerance(p: &Network<f64>, relative: f64, absolute: f64) -> Network
     }
 }
 
-/// Ionisation in equilibrium at a temperature, with hardly any molecules.
+/// Returns the ionisation equilibrium at a temperature, with almost no molecules.
 pub fn at<const S: usize>(p: &Network<f64>, density: f64, t: f64) -> Abundances<f64> {
     let cell = CellConditions {
         density,
@@ -79,7 +79,7 @@ pub fn double<R: Real>(s: &Abundances<R>) -> Abundances<f64> {
     }
 }
 
-/// A cell through `dt`, and how many sub-steps that took.
+/// Advances a cell by `dt`. Returns the state and the number of sub-steps.
 pub fn through<R: Real, const S: usize, const N: usize>(
     p: &Network<R>,
     density: f64,
@@ -100,7 +100,7 @@ pub fn through<R: Real, const S: usize, const N: usize>(
     (end.state, end.substeps)
 }
 
-/// What happens at 40 times up to `end` Myr, of which each is 1.19 times the one before, and how many sub-steps that took.
+/// Returns the states at 40 times up to `end` Myr, each 1.19 times the previous one, and the number of sub-steps.
 pub fn history<R: Real, const S: usize, const N: usize>(
     p: &Network<f64>,
     density: f64,
@@ -120,7 +120,7 @@ pub fn history<R: Real, const S: usize, const N: usize>(
     (states, substeps)
 }
 
-/// Largest relative difference of what `f` makes of two histories, where it is above `from` in the first.
+/// Returns the largest relative difference of `f` between two histories, where it is above `from` in the first.
 pub fn largest(
     exact: &[Abundances<f64>],
     found: &[Abundances<f64>],

@@ -13,7 +13,7 @@ fn fit(column: usize, t: f64) -> f64 {
     rates::value(column, Temperature::at(t), RateChoices::default())
 }
 
-/// The table at a temperature.
+/// Returns the table's value at a temperature.
 fn tabled<R: Real>(p: &Network<f64>, column: usize, t: f64) -> f64 {
     let table: Table<R> = p.rates.precise();
     interpolate_column(&table, &table_position(R::lit(t), p.columns), column)
@@ -169,7 +169,7 @@ fn ionisation_in_equilibrium() {
             s.y[HEIII] / s.y[HEII] / (k(4) / k(5)),
         ];
         for (n, ratio) in ratios.iter().enumerate() {
-            // where one of both is at the smallest abundance there is no ratio
+            // no ratio if one of both is at the smallest abundance
             let there = s.y[[HII, HEII, HEIII][n]] > 1e-10 && s.y[[HI, HEI, HEII][n]] > 1e-10;
             assert!(!there || (ratio - 1.0).abs() < 1e-4, "{n} at {t}: {ratio}");
         }

@@ -1,4 +1,4 @@
-//! Random cells: temperature, ionisation of another temperature (shocked, or cooled faster than it recombines), density, step.
+//! Random cells: temperature, ionisation at another temperature (shocked, or cooled faster than it recombines), density, step.
 use super::super::species::{DI, DP, H2, H2P, HD, HI, HII, HM};
 use super::Network;
 use super::{Abundances, at, charge, heat_capacity};
@@ -29,7 +29,7 @@ pub struct Random {
     pub dt: f64,
 }
 
-/// So many cells of a network.
+/// Returns `count` random cells of a network.
 pub fn cells<const S: usize>(p: &Network<f64>, count: usize) -> Vec<Random> {
     let mut r = Numbers(7);
     (0..count).map(|_| cell::<S>(p, &mut r)).collect()

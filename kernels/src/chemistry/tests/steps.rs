@@ -4,7 +4,7 @@ use super::sample::cells;
 use super::*;
 use crate::mesh::subcycle::{CONTINUE, FAILED};
 
-/// A cell by calls of so many sub-steps.
+/// Advances a cell by calls with a limited number of sub-steps.
 fn by_calls<R: Real, const S: usize, const N: usize>(
     p: &Network<R>,
     cell: &CellConditions<R>,

@@ -21,7 +21,7 @@ const PERMUTATIONS: [[usize; 3]; 6] = [
     [2, 1, 0],
 ];
 
-/// Whether `estimate` of three transformed fields is its transformed estimate, bit for bit. The fields are the
+/// Asserts that `estimate` commutes with permutations and mirrorings of three fields, bit for bit. The fields are the
 /// components of a vector.
 fn assert_equivariant(estimate: impl Fn(&[Vec<f64>; 3]) -> Vec<f64>) {
     let mut noise = random(7);

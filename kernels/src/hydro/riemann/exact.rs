@@ -1,17 +1,17 @@
-//! Exact solution of the Riemann problem for the ideal gas (Toro 2009, ch. 4), vacuum between the states included.
+//! Exact solution of the Riemann problem for the ideal gas (Toro 2009, ch. 4), including vacuum between the states.
 //!
-//! Scalar only: it iterates. A one-dimensional state is `[density, velocity, pressure]`.
+//! Scalar only, because it iterates. A one-dimensional state is `[density, velocity, pressure]`.
 use super::super::eos::{sound_speed, total_energy};
 use super::flux_of_state;
 use nestar_device::math::pow;
 use nestar_device::{Real, device};
 
-/// Most Newton iterations; ten are many.
+/// Largest number of Newton iterations; usually fewer than ten are needed.
 #[device]
 pub const ITERATIONS: i32 = 40;
 
-/// Velocity change across the wave between the state `w` (sound speed `c`) and the star pressure `p`, and its derivative
-/// (eqs. 4.6, 4.7, 4.37): a shock where the pressure rises, a rarefaction where it falls.
+/// Returns the velocity change across the wave between the state `w` (sound speed `c`) and the star pressure `p`, and its derivative (eqs.
+/// 4.6, 4.7, 4.37). The wave is a shock if the pressure rises, a rarefaction if it falls.
 #[device]
 pub fn wave<R: Real>(p: R, w: &[R; 3], c: R, gamma: R) -> (R, R) {
     if p > w[2] {
@@ -22,7 +22,7 @@ pub fn wave<R: Real>(p: R, w: &[R; 3], c: R, gamma: R) -> (R, R) {
     } else {
         let ratio = p / w[2];
         let power = pow(ratio, (gamma - 1.0) / (2.0 * gamma));
-        // the derivative's exponent is the power's less one
+        // the derivative's exponent is one less
         (
             2.0 * c / (gamma - 1.0) * (power - 1.0),
             power / (ratio * (w[0] * c)),
@@ -30,7 +30,7 @@ pub fn wave<R: Real>(p: R, w: &[R; 3], c: R, gamma: R) -> (R, R) {
     }
 }
 
-/// Pressure and velocity between the two outer waves, by Newton's method (sec. 4.3). The states must not leave a vacuum.
+/// Returns pressure and velocity between the two outer waves, by Newton's method (sec. 4.3). The states must not produce a vacuum.
 #[device]
 pub fn star<R: Real>(l: &[R; 3], r: &[R; 3], gamma: R) -> (R, R) {
     let c_l = sound_speed(l[0], l[2], gamma);
@@ -56,7 +56,7 @@ pub fn star<R: Real>(l: &[R; 3], r: &[R; 3], gamma: R) -> (R, R) {
     (p, 0.5 * (l[1] + r[1]) + 0.5 * (f_r - f_l))
 }
 
-/// The state at speed `s` inside the fan of a left rarefaction from `w` (eq. 4.56).
+/// Returns the state at speed `s` inside the fan of a left rarefaction from `w` (eq. 4.56).
 #[device]
 fn inside_fan<R: Real>(w: &[R; 3], c: R, s: R, gamma: R) -> [R; 3] {
     let share = 2.0 / (gamma + 1.0) + (gamma - 1.0) / ((gamma + 1.0) * c) * (w[1] - s);
@@ -65,7 +65,7 @@ fn inside_fan<R: Real>(w: &[R; 3], c: R, s: R, gamma: R) -> [R; 3] {
     [w[0] * power, velocity, w[2] * (power * share * share)]
 }
 
-/// The state at speed `s`, left of the contact, given the star pressure and velocity (sec. 4.5).
+/// Returns the state at speed `s`, left of the contact, for given star pressure and velocity (sec. 4.5).
 #[device]
 fn left_of_contact<R: Real>(w: &[R; 3], p: R, u: R, s: R, gamma: R) -> [R; 3] {
     let c = sound_speed(w[0], w[2], gamma);
@@ -91,7 +91,7 @@ fn left_of_contact<R: Real>(w: &[R; 3], p: R, u: R, s: R, gamma: R) -> [R; 3] {
     }
 }
 
-/// The state at speed `s` left of a vacuum (eqs. 4.76, 4.77): density and pressure are zero in the vacuum itself.
+/// Returns the state at speed `s` left of a vacuum (eqs. 4.76, 4.77); density and pressure are zero in the vacuum itself.
 #[device]
 fn left_of_vacuum<R: Real>(w: &[R; 3], s: R, gamma: R) -> [R; 3] {
     let c = sound_speed(w[0], w[2], gamma);
@@ -104,7 +104,7 @@ fn left_of_vacuum<R: Real>(w: &[R; 3], s: R, gamma: R) -> [R; 3] {
     }
 }
 
-/// The self-similar solution at `x / t = s`, and whether it belongs to the gas that came from the left.
+/// Returns the self-similar solution at `x / t = s`, and `true` if it belongs to gas from the left.
 #[device]
 pub fn sample<R: Real>(l: &[R; 3], r: &[R; 3], s: R, gamma: R) -> ([R; 3], bool) {
     let c_l = sound_speed(l[0], l[2], gamma);
@@ -127,7 +127,7 @@ pub fn sample<R: Real>(l: &[R; 3], r: &[R; 3], s: R, gamma: R) -> ([R; 3], bool)
     ([w[0], -w[1], w[2]], false)
 }
 
-/// The exact (Godunov) flux between the states `l` and `r`.
+/// Returns the exact (Godunov) flux between the states `l` and `r`.
 #[device]
 pub fn flux_exact<R: Real>(l: &[R; 5], r: &[R; 5], gamma: R) -> [R; 5] {
     let (w, from_left) = sample(&[l[0], l[1], l[4]], &[r[0], r[1], r[4]], 0.0, gamma);

@@ -3,12 +3,12 @@ use super::super::eos::total_energy;
 use super::wave_speeds;
 use nestar_device::{Lane, device};
 
-/// HLLC flux between the states `l` and `r`.
+/// Returns the HLLC flux between the states `l` and `r`.
 ///
-/// With `s_m` the contact speed, `p_m` the pressure between the waves and `S` the wave speed of the upwind side, the flux
-/// behind that wave is `a (S U - F) + (1 + a) p_m (0, 1, 0, 0, s_m)`, `a = s_m / (S - s_m)`, which follows from the jump
-/// conditions (Toro, eqs. 10.38 to 10.40). `S` is clamped to its own side of zero: then `a = -1` in a supersonic flow and
-/// the same line gives the upwind flux. A stationary contact (`s_m = 0`) gives exactly `(0, p, 0, 0, 0)`.
+/// With contact speed `s_m`, pressure `p_m` between the waves and wave speed `S` of the upwind side, the flux behind that wave is `a (S U -
+/// F) + (1 + a) p_m (0, 1, 0, 0, s_m)`, `a = s_m / (S - s_m)`. This follows from the jump conditions (Toro, eqs. 10.38 to 10.40). `S` is
+/// clamped to its own side of zero: then `a = -1` in a supersonic flow, and the same expression gives the upwind flux. A stationary contact
+/// (`s_m = 0`) gives exactly `(0, p, 0, 0, 0)`.
 #[device]
 pub fn flux_hllc<R: Lane>(l: &[R; 5], r: &[R; 5], gamma: R) -> [R; 5] {
     let (s_l, s_r) = wave_speeds(l, r, gamma);

@@ -3,7 +3,7 @@ use super::super::eos::conserved_from_primitive;
 use super::{flux_of_state, wave_speeds};
 use nestar_device::{Lane, device};
 
-/// HLLE flux between the states `l` and `r` (Toro 2009, eq. 10.21), the speeds clamped to their side of zero so that a
+/// Returns the HLLE flux between the states `l` and `r` (Toro 2009, eq. 10.21). Wave speeds are clamped to their side of zero, so that a
 /// supersonic flow takes the upwind flux.
 #[device]
 pub fn flux_hlle<R: Lane>(l: &[R; 5], r: &[R; 5], gamma: R) -> [R; 5] {

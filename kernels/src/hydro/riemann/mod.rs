@@ -1,8 +1,7 @@
-//! Riemann solvers. A state is primitive, `[density, normal velocity, two tangential velocities, pressure]`; a flux is the
-//! flux density of `[density, normal momentum, two tangential momenta, energy]` along the normal.
+//! Riemann solvers. A state is primitive, `[density, normal velocity, two tangential velocities, pressure]`. A flux is the flux density of
+//! `[density, normal momentum, two tangential momenta, energy]` along the normal.
 //!
-//! Each solver gives mirrored fluxes for mirrored states and does not tell the two tangential directions apart, bit for
-//! bit.
+//! Each solver returns mirrored fluxes for mirrored states and treats both tangential directions equally, bit for bit.
 pub mod exact;
 pub mod hllc;
 pub mod hlle;
@@ -14,12 +13,11 @@ pub const HLLC: u32 = 0;
 /// Selector of a solver: HLLE.
 pub const HLLE: u32 = 1;
 
-/// Speeds of the outermost waves: the smaller of the left state's and the Roe average's `v - c`, the larger of the right
-/// state's and the average's `v + c` (Einfeldt et al. 1991, J. Comput. Phys. 92, 273; Batten et al. 1997, SIAM J. Sci. Comput.
-/// 18, 1553). Exact for an isolated shock. The averages are weighted by the square root of the density, here multiplied
-/// through so that one root serves.
+/// Returns the speeds of the outermost waves: the smaller of `v - c` of the left and the Roe-averaged state, the larger of `v + c` of the
+/// right and the averaged state (Einfeldt et al. 1991, J. Comput. Phys. 92, 273; Batten et al. 1997, SIAM J. Sci. Comput. 18, 1553).
 ///
-/// In single precision the product of the two densities must stay within the range, densities from 1e-19 to 1e19.
+/// They are exact for an isolated shock. Averages are weighted by the square root of the density, multiplied through to need only one root.
+/// In single precision the product of the two densities must be in range: densities from 1e-19 to 1e19.
 #[device]
 pub fn wave_speeds<R: Lane>(l: &[R; 5], r: &[R; 5], gamma: R) -> (R, R) {
     let c2_l = gamma * l[4] / l[0];
@@ -37,7 +35,7 @@ pub fn wave_speeds<R: Lane>(l: &[R; 5], r: &[R; 5], gamma: R) -> (R, R) {
     )
 }
 
-/// Flux density of a primitive state with total energy density `energy`.
+/// Returns the flux density of a primitive state with total energy density `energy`.
 #[device]
 pub fn flux_of_state<R: Lane>(w: &[R; 5], energy: R) -> [R; 5] {
     let mass = w[0] * w[1];
@@ -50,15 +48,15 @@ pub fn flux_of_state<R: Lane>(w: &[R; 5], energy: R) -> [R; 5] {
     ]
 }
 
-/// A concentration at a face as part of those of its set there, which sum to `sum`: what limits each by itself leaves more or less
-/// than 1 (Plewa & Mueller 1999, A&A 342, 179).
+/// Returns a mass fraction at a face divided by the sum of its set there. Limiting each one separately leaves sums that differ from 1
+/// (Plewa & Mueller 1999, A&A 342, 179).
 #[device]
-pub fn part_of<R: Lane>(concentration: R, sum: R) -> R {
+pub fn normalized_fraction<R: Lane>(concentration: R, sum: R) -> R {
     let part = concentration / sum;
     if sum > 0.0 { part } else { concentration }
 }
 
-/// Flux density of a passive scalar: the mass flux carries the concentration of the side it comes from.
+/// Returns the flux density of a passive scalar: the mass flux times the upwind mass fraction.
 #[device]
 pub fn flux_of_scalar<R: Lane>(mass_flux: R, left: R, right: R) -> R {
     let upwind = if mass_flux > 0.0 { left } else { right };

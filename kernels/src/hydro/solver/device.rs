@@ -1,4 +1,4 @@
-//! The device program of the gas: what is compiled in, and the skeletons.
+//! Device program of the gas: compile-time options and kernel skeletons.
 
 use crate::hydro::{FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme};
 use crate::hydro::{dual, eos, hancock, limiter, ppm, riemann};
@@ -7,19 +7,19 @@ use crate::mesh::parameters::{FluxRegisterView, GatherView};
 use crate::{CELLS, PATCH};
 use nestar_device::{Address, Item, device};
 
-/// The step of a patch; needs the text of [`FluidProgram::text`] before it, and the gather before that.
+/// Step of a patch; needs the gather and then [`FluidProgram::text`] before it.
 pub const STEP: &str = concat!(
     include_str!("../../mesh/patch_faces.cuh"),
     include_str!("states.cuh"),
     include_str!("fluid.cu")
 );
-/// Signal rates and the collection of cells to mend; follows [`STEP`].
+/// Signal rates, and collection of cells that need first-order fluxes; follows [`STEP`].
 pub const RATES: &str = include_str!("rates.cu");
 
 /// Faces of a patch normal to one axis.
 const FACES: usize = (PATCH + 1) * PATCH * PATCH;
 
-/// What a program of the fluid step is specialised for.
+/// Compile-time options of a program for the fluid step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FluidProgram {
     /// The numerical method.
@@ -28,22 +28,22 @@ pub struct FluidProgram {
     pub gamma: f64,
     /// Passive scalars.
     pub scalars: usize,
-    /// Whether values are `f64`.
+    /// `true` if values are `f64`.
     pub double: bool,
-    /// Whether the step mends cells with first-order fluxes, for which it keeps its input.
+    /// `true` if cells may fall back to first-order fluxes, for which the step keeps its input.
     pub first_order_fallback: bool,
-    /// Whether the step leaves the mass fluxes through all faces.
+    /// `true` if the step stores the mass fluxes through all faces.
     pub mass_fluxes: bool,
-    /// Whether the scratch is shared memory.
+    /// `true` if the scratch is in shared memory.
     pub in_shared: bool,
-    /// Threads of a block.
+    /// Threads per block.
     pub threads: u32,
     /// Blocks that should fit on a multiprocessor.
     pub blocks: u32,
 }
 
 impl FluidProgram {
-    /// Values of a block's scratch.
+    /// Returns the size of a block's scratch in values.
     #[must_use]
     pub fn scratch(&self) -> usize {
         let components = self.method.gas_components() + self.scalars;
@@ -62,13 +62,13 @@ impl FluidProgram {
         (block + kept + edges).max(block + input)
     }
 
-    /// Bytes of a value.
+    /// Returns the size of a value in bytes.
     #[must_use]
     pub fn value_bytes(&self) -> usize {
         if self.double { 8 } else { 4 }
     }
 
-    /// The namespace `fluid` as far as the run's choices make it.
+    /// Returns the part of namespace `fluid` that depends on the options.
     #[must_use]
     pub fn text(&self) -> String {
         let m = &self.method;
@@ -109,7 +109,7 @@ impl FluidProgram {
         )
     }
 
-    /// The `#[device]` functions that the skeletons call.
+    /// Returns the `#[device]` functions that the skeletons call.
     #[must_use]
     pub fn items(&self) -> Vec<&'static Item> {
         vec![
@@ -120,12 +120,12 @@ impl FluidProgram {
             eos::checked_signal_rate::ITEM,
             dual::primitive::ITEM,
             dual::checked_signal_rate::ITEM,
-            dual::at_face::ITEM,
+            dual::upwind_state::ITEM,
             dual::advanced::ITEM,
-            dual::largest_step::ITEM,
-            dual::meets::ITEM,
-            dual::slopes_left::ITEM,
-            dual::chosen::ITEM,
+            dual::max_velocity_change_squared::ITEM,
+            dual::compression_jump::ITEM,
+            dual::slope_factor::ITEM,
+            dual::reconcile_energies::ITEM,
             hancock::half_step::ITEM,
             hancock::half_step_scalar::ITEM,
             hancock::predicted::ITEM,
@@ -141,7 +141,7 @@ impl FluidProgram {
             ppm::limited_parabola::ITEM,
             ppm::flattening::ITEM,
             riemann::flux_of_scalar::ITEM,
-            riemann::part_of::ITEM,
+            riemann::normalized_fraction::ITEM,
             riemann::hllc::flux_hllc::ITEM,
             riemann::hlle::flux_hlle::ITEM,
             riemann::exact::flux_exact::ITEM,
@@ -150,62 +150,62 @@ impl FluidProgram {
     }
 }
 
-/// A double as a C++ literal with all its bits.
+/// Returns a double as a C++ literal with all its bits.
 fn literal(x: f64) -> String {
-    // seventeen digits name every double
+    // seventeen digits identify every double
     format!("{x:.17e}")
 }
 
 const _: () = assert!(CELLS == 512, "masks of cells are sixteen words of 32 bits");
 
-/// What a launch of the step's kernels finds.
+/// Result of a launch of the step's kernels.
 #[device]
 #[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Zeroable, bytemuck::Pod)]
 #[repr(C)]
 pub struct Status {
     /// Bits of the largest signal rate of the level, in the precision of the run.
     pub largest_rate: u64,
-    /// Patches (or words of cells, while cells are collected) that hold unphysical cells.
+    /// Patches with unphysical cells (or words of cells, while cells are collected).
     pub unphysical: u32,
     /// Cells that take first-order fluxes.
     pub first_order: u32,
 }
 
-/// Of the kernel `fluid_step`.
+/// Parameters of `fluid_step`.
 #[device]
 #[derive(Clone, Copy)]
 pub struct StepParameters<R> {
-    /// Gathers on the level.
+    /// View of the level for gathers.
     pub view: GatherView<R>,
-    /// Where fluxes through coarse-fine faces go.
+    /// Registers for fluxes through coarse-fine faces.
     pub registers: FluxRegisterView<R>,
     /// The bank to write.
     pub next: Address<R>,
-    /// Mass fluxes, `[row][axis][576]`, if the program leaves them.
+    /// Mass fluxes, `[row][axis][576]`, if the program stores them.
     pub mass: Address<R>,
     /// The rows to advance, `[count]`.
     pub rows: Address<i32>,
     /// Largest signal rate, `[row]`.
     pub rates: Address<R>,
-    /// Cells whose update is unphysical, `[row][16]`: bit 8 j + i of plane k, two words a plane.
+    /// Cells whose update is unphysical, `[row][16]`: bit 8 j + i of plane k, two words per plane.
     pub unphysical: Address<u32>,
-    /// The same for cells that take first-order fluxes; nowhere: there are none.
+    /// Cells that take first-order fluxes, in the same format; null for none.
     pub first_order: Address<u32>,
-    /// `[row]`: cleared, since the rate is that of the new state.
+    /// `[row]`: cleared, because the rate is that of the new state.
     pub stale: Address<u8>,
-    /// A block's scratch after the other's, where it is not in shared memory.
+    /// Scratch of all blocks, if it is not in shared memory.
     pub scratch: Address<R>,
-    /// What is found.
+    /// Result.
     pub status: Address<Status>,
     /// dt / dx.
     pub rate: [f64; 3],
     /// 1 / dx.
     pub inverse_dx: [f64; 3],
-    /// Rows.
+    /// Number of rows.
     pub count: i32,
 }
 
-/// Of the kernel `signal_rates`.
+/// Parameters of `signal_rates`.
 #[device]
 #[derive(Clone, Copy)]
 pub struct RateParameters<R> {
@@ -215,32 +215,32 @@ pub struct RateParameters<R> {
     pub rows: Address<i32>,
     /// Largest signal rate, `[row]`.
     pub rates: Address<R>,
-    /// `[row]`: rows whose rate is to be made anew.
+    /// `[row]`: set for rows whose rate must be recomputed.
     pub stale: Address<u8>,
-    /// What is found.
+    /// Result.
     pub status: Address<Status>,
     /// 1 / dx.
     pub inverse_dx: [f64; 3],
-    /// Rows.
+    /// Number of rows.
     pub count: i32,
-    /// Whether rows that are not stale may have changed as well.
+    /// Nonzero if rows that are not stale may have changed as well.
     pub all: i32,
 }
 
-/// Of the kernel `collect_first_order`.
+/// Parameters of `collect_first_order`.
 #[device]
 #[derive(Clone, Copy)]
 pub struct CollectParameters {
     /// The rows, `[count]`.
     pub rows: Address<i32>,
-    /// As in [`StepParameters`].
+    /// See [`StepParameters`].
     pub unphysical: Address<u32>,
-    /// As in [`StepParameters`].
+    /// See [`StepParameters`].
     pub first_order: Address<u32>,
-    /// What is found.
+    /// Result.
     pub status: Address<Status>,
-    /// Rows.
+    /// Number of rows.
     pub count: i32,
-    /// Whether to forget earlier first-order cells.
+    /// `true` to discard earlier first-order cells.
     pub fresh: bool,
 }

@@ -1,7 +1,7 @@
-//! The passes for each instruction set, chosen once at run time.
+//! Selects the passes for an instruction set at run time.
 //!
-//! Every pass is instantiated on its own and found through a function pointer, so that the number of instantiations is the
-//! sum of the choices (limiters, solvers, reconstructions), not their product. All give the same bits.
+//! Each pass is instantiated separately and called through a function pointer. The number of instantiations is therefore the sum of the
+//! choices (limiters, solvers, reconstructions), not their product. All give the same bits.
 use super::passes::{
     EdgePass, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, SignalRatePass, SlopePass,
     UpdatePass,
@@ -10,10 +10,10 @@ use crate::hydro::FluidMethod;
 use nestar_device::Real;
 use nestar_device::simd::Simd;
 
-/// Vector instructions to use for a patch update.
+/// Selects the vector instructions for a patch update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LaneChoice {
-    /// The widest that the processor has.
+    /// The widest instructions of the processor.
     #[default]
     Auto,
     /// One cell at a time.
@@ -25,7 +25,7 @@ pub enum LaneChoice {
 }
 
 impl LaneChoice {
-    /// What a processor that lacks the wanted instructions takes: the widest that it has, up to the choice. Never `Auto`.
+    /// Returns the widest available instructions up to the choice, never `Auto`.
     #[must_use]
     pub fn available(self) -> LaneChoice {
         match self {
@@ -60,11 +60,11 @@ fn has_avx2() -> bool {
     false
 }
 
-/// The numbers a patch can be computed in: `f32` and `f64`, with their vectors.
+/// Numbers in which a patch can be computed: `f32` and `f64`, with their vectors.
 pub trait HydroReal: Real + Simd<E = Self> {
-    /// The passes of `method` in the instruction set `lanes`, as given by [`LaneChoice::available`].
+    /// Returns the passes of `method` for the instruction set `lanes`, a result of [`LaneChoice::available`].
     ///
-    /// A method of the number, so that the passes are compiled once, in this crate.
+    /// It is a method of the number, so that passes are compiled once, in this crate.
     #[doc(hidden)]
     fn passes(method: &FluidMethod, lanes: LaneChoice) -> Passes<Self>;
 }
@@ -101,10 +101,9 @@ hydro_real!(f64, f64, f64);
 #[cfg(not(target_arch = "x86_64"))]
 hydro_real!(f32, f32, f32);
 
-/// The passes of one method in one instruction set.
+/// Passes of one method for one instruction set.
 ///
-/// Each is unsafe: its pointers must be valid for the ranges that its arguments describe, and the processor must have the
-/// instructions.
+/// All are unsafe: the pointers must be valid for the ranges in the arguments, and the processor must support the instructions.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct Passes<E> {
@@ -119,7 +118,7 @@ pub struct Passes<E> {
     pub signal_rate: unsafe fn(&SignalRatePass<E>) -> E,
 }
 
-/// A module with an entry of every pass under one set of instructions, and the choice among them.
+/// Defines a module with an entry for every pass under one instruction set, and selects among them.
 macro_rules! instruction_set {
     ($module:ident $(, $features:literal)?) => {
         mod $module {

@@ -7,10 +7,9 @@ use crate::hydro::riemann::flux_of_scalar;
 use crate::hydro::riemann::hlle::flux_hlle;
 use nestar_device::Real;
 
-/// Cells of a patch and of one layer around it, 10^3 flags.
+/// Flags for the 10^3 cells of a patch and one layer around it.
 ///
-/// The layer matters: a face that two patches share must take the same flux on both sides, so each patch flags its
-/// neighbours' mended cells too.
+/// The layer is needed because both patches at a shared face must use the same flux.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CellMask10 {
     bits: [u64; 16],
@@ -20,7 +19,7 @@ impl CellMask10 {
     /// Flags along an axis.
     const WIDTH: i32 = PATCH as i32 + 2;
 
-    /// No cell flagged.
+    /// Creates a mask without flags.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -35,7 +34,7 @@ impl CellMask10 {
         self.bits[bit / 64] |= 1 << (bit % 64);
     }
 
-    /// Whether the cell (`i`, `j`, `k`), each in `-1..=8`, is flagged.
+    /// Returns `true` if the cell (`i`, `j`, `k`), each in `-1..=8`, is flagged.
     ///
     /// # Panics
     /// Outside that range.
@@ -45,7 +44,7 @@ impl CellMask10 {
         self.bits[bit / 64] >> (bit % 64) & 1 == 1
     }
 
-    /// Whether no cell is flagged.
+    /// Returns `true` if no cell is flagged.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bits == [0; 16]
@@ -61,8 +60,9 @@ impl CellMask10 {
     }
 }
 
-/// Replaces the fluxes in the plane array at `place` through faces normal to `axis` that touch a flagged cell, by the HLLE
-/// flux between the cell averages of the input, in plane `k` of the patch, 8 for its uppermost z faces.
+/// Replaces fluxes next to flagged cells by the HLLE flux between cell averages of the input.
+///
+/// The fluxes are in the plane array at `place`, through faces normal to `axis`, in plane `k` of the patch (8 for the uppermost z faces).
 pub(super) fn first_order_fluxes<R: Real>(
     scratch: &mut PatchScratch<R>,
     gamma: R,
@@ -94,7 +94,7 @@ pub(super) fn first_order_fluxes<R: Real>(
     }
 }
 
-/// First-order flux between two cells of the input, given by their offsets, stored at `to`.
+/// Stores at `to` the first-order flux between two cells of the input, given by their offsets.
 fn donor_flux<R: Real>(
     scratch: &mut PatchScratch<R>,
     gamma: R,
@@ -118,7 +118,7 @@ fn donor_flux<R: Real>(
     }
     if l.gas > 5 {
         let [left, right] = [left, right].map(|w| [w[0], w[4]]);
-        let [velocity, internal] = dual::at_face(f[0], &left, &right, gamma);
+        let [velocity, internal] = dual::upwind_state(f[0], &left, &right, gamma);
         data[to + 5 * l.plane] = velocity * internal;
         data[to + l.components * l.plane] = velocity;
         data[to + (l.components + 1) * l.plane] = internal;

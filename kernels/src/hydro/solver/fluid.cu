@@ -1,12 +1,12 @@
-// The step of a patch on the device: the twin of march.rs. One block advances one patch, from the states at the faces that
-// states.cuh gives to fluxes and the new gas.
+// Step of a patch on the device: the twin of march.rs. Each block advances one patch, from the face states of states.cuh to fluxes and the
+// new gas.
 
 namespace fluid {
 
-// ---- first-order fluxes at mended cells (mend.rs)
+// ---- first-order fluxes at flagged cells (first_order.rs)
 
-// Whether one of the two cells beside face f of axis D is among the flagged ones, 10^3 bits; `at` becomes the place of the
-// upper cell in the patch.
+// Returns true if one of the two cells next to face f of axis D is flagged (10^3 bits); `at` becomes the position of the upper cell in the
+// patch.
 template<int D> RS_FN bool touches(const unsigned* cells, int f, int* at) {
   at[0] = D == 0 ? f % 9 : f % 8;
   at[1] = D == 0 ? f / 9 % 8 : D == 1 ? f / 8 % 9 : f / 8 % 8;
@@ -16,7 +16,7 @@ template<int D> RS_FN bool touches(const unsigned* cells, int f, int* at) {
   return (cells[above / 32] >> above % 32 & 1) || (cells[below / 32] >> below % 32 & 1);
 }
 
-// Primitive variables of a cell of the patch at the beginning of the step.
+// Returns the primitive variables of a cell at the beginning of the step.
 RS_FN State cell_average(const REAL* block, const REAL* input, const int* at, int D, int back) {
   int c[3] = {at[0], at[1], at[2]};
   c[D] -= back;
@@ -32,15 +32,15 @@ RS_FN REAL concentration(const REAL* block, int component, const int* at, int D,
 
 // ---- faces and cells
 
-// The flux through one face; it replaces the state on the lower side. Velocity, internal energy and its flux replace the first on the
-// upper side.
+// Computes the flux through one face and stores it in place of the lower state. Velocity, internal energy and its flux replace the first
+// components of the upper state.
 template<int D>
-RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* right, int f, const unsigned* mended) {
+RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* right, int f, const unsigned* flagged) {
   State l, r, flux;
   int at[3];
-  if (mended && touches<D>(mended, f, at)) {
-    l = turned<D>(cell_average(block, input, at, D, 1));
-    r = turned<D>(cell_average(block, input, at, D, 0));
+  if (flagged && touches<D>(flagged, f, at)) {
+    l = rotated<D>(cell_average(block, input, at, D, 1));
+    r = rotated<D>(cell_average(block, input, at, D, 0));
     flux = hydro::riemann::hlle::flux_hlle<REAL>(l, r, gamma());
   } else {
     RS_UNROLL for (int v = 0; v < GAS; ++v) {
@@ -52,7 +52,7 @@ RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* rig
   RS_UNROLL for (int v = 0; v < GAS; ++v) left[(D * GAS + component<D>(v)) * FACES + f] = flux.d[v];
   if constexpr (DUAL) {
     typedef rs::arr<REAL, 2> Two;
-    const Two both = hydro::dual::at_face<REAL>(flux.d[0], Two{{l.d[0], l.d[4]}}, Two{{r.d[0], r.d[4]}}, gamma());
+    const Two both = hydro::dual::upwind_state<REAL>(flux.d[0], Two{{l.d[0], l.d[4]}}, Two{{r.d[0], r.d[4]}}, gamma());
     REAL* to = right + D * GAS * FACES + f;
     to[0] = both.d[0];
     to[FACES] = both.d[1];
@@ -60,27 +60,27 @@ RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* rig
   }
 }
 
-// The flux of scalar c through one face, in place of its concentration on the lower side; `sums` holds the sums of its set on the
-// two sides of all faces.
+// Computes the flux of scalar c through one face in place of its mass fraction on the lower side. `sums` holds the sums of its set on both
+// sides of all faces.
 template<int D>
 RS_FN void scalar_flux(const REAL* block, int c, const REAL* mass, REAL* left, const REAL* right, int f, const REAL* sums,
-                       const unsigned* mended) {
+                       const unsigned* flagged) {
   REAL l = left[D * FACES + f], r = right[D * FACES + f];
   int at[3];
-  if (mended && touches<D>(mended, f, at)) {
+  if (flagged && touches<D>(flagged, f, at)) {
     l = concentration(block, c, at, D, 1);
     r = concentration(block, c, at, D, 0);
   } else if (field::set_of(c)) {
-    l = hydro::riemann::part_of<REAL>(l, sums[D * FACES + f]);
-    r = hydro::riemann::part_of<REAL>(r, sums[(3 + D) * FACES + f]);
+    l = hydro::riemann::normalized_fraction<REAL>(l, sums[D * FACES + f]);
+    r = hydro::riemann::normalized_fraction<REAL>(r, sums[(3 + D) * FACES + f]);
   }
   left[D * FACES + f] = hydro::riemann::flux_of_scalar<REAL>(mass[D * GAS * FACES + f], l, r);
 }
 
 RS_FN void mark_unphysical(unsigned* mask, int cell) { launch::atomic_or(mask + cell / 32, 1u << (cell % 32)); }
 
-// Collects the cells that take first-order fluxes in a patch and in the layer beyond each of its faces; whether there are any.
-RS_FN bool collect_mended(const Step& p, int row, unsigned* cells) {
+// Collects the cells with first-order fluxes in a patch and in the layer outside each of its faces. Returns true if there are any.
+RS_FN bool collect_flagged(const Step& p, int row, unsigned* cells) {
   EACH(n, 32) cells[n] = 0;
   launch::barrier();
   bool any = false;
@@ -103,8 +103,7 @@ RS_FN bool collect_mended(const Step& p, int row, unsigned* cells) {
 
 // ---- the patch
 
-// From the state at the beginning of the step to primitive variables to reconstruct. What lies behind the gathered block is
-// free to work in.
+// Computes the primitive variables at the beginning of the step. Memory after the gathered block is used as work space.
 RS_FN void prepare(const Step& p, int row, REAL* block, REAL* input, const Three& rate) {
   constexpr int used = COMPONENTS * INPUT + (HALF_STEP ? 0 : COMPONENTS * BLOCK);
   constexpr bool room = SCRATCH - used >= mesh::INTERPOLATION_WORK<GHOSTS>;
@@ -119,7 +118,7 @@ RS_FN void prepare(const Step& p, int row, REAL* block, REAL* input, const Three
   }
 }
 
-// Leaves the mass fluxes of the patch.
+// Stores the mass fluxes of the patch.
 RS_FN void store_mass_fluxes(const Step& p, int row, const REAL* flux) {
   REAL* out = p.mass + (rs::i64)row * (3 * FACES);
   EACH(f, 3 * FACES) out[f] = flux[f / FACES * (GAS * FACES) + f % FACES];
@@ -138,12 +137,12 @@ RS_FN AtFaces at_faces(const REAL* faces, int i, int j, int k, bool upper) {
 
 RS_FN Three velocity_at(const REAL* block, int at) { return Three{{block[BLOCK + at], block[2 * BLOCK + at], block[3 * BLOCK + at]}}; }
 
-// 1 where gas meets in a jump of the velocity along axis D.
-template<int D> RS_FN REAL meets_along(const REAL* block, int at) {
-  return hydro::dual::meets<REAL>(five<D>(block + (1 + D) * BLOCK, at), block[at], block[4 * BLOCK + at], gamma(), thresholds().d[2]);
+// Returns 1 if the flow converges in a velocity jump along axis D.
+template<int D> RS_FN REAL compression_jump_along(const REAL* block, int at) {
+  return hydro::dual::compression_jump<REAL>(five<D>(block + (1 + D) * BLOCK, at), block[at], block[4 * BLOCK + at], gamma(), thresholds().d[2]);
 }
 
-// The total and the internal energy of a cell after the step, of which `now` is what fluxes have made and `internal` the one before.
+// Returns total and internal energy of a cell after the step; `now` is the result of the fluxes, `internal` the value before.
 RS_FN rs::arr<REAL, 2> energies(const REAL* block, const REAL* faces, int cell, REAL internal, const State& now, const Three& rate) {
   const int i = cell % PATCH, j = cell / PATCH % PATCH, k = cell / (PATCH * PATCH);
   const REAL next = hydro::dual::advanced<REAL>(internal, at_faces(faces, i, j, k, false), at_faces(faces, i, j, k, true), rate,
@@ -152,12 +151,13 @@ RS_FN rs::arr<REAL, 2> energies(const REAL* block, const REAL* faces, int cell, 
   const rs::arr<Three, 6> near{{velocity_at(block, at - STEP<0>), velocity_at(block, at + STEP<0>), velocity_at(block, at - STEP<1>),
                                 velocity_at(block, at + STEP<1>), velocity_at(block, at - STEP<2>),
                                 velocity_at(block, at + STEP<2>)}};
-  const REAL step = hydro::dual::largest_step<REAL>(velocity_at(block, at), near);
-  const REAL meeting = rs::max(rs::max(meets_along<0>(block, at), meets_along<1>(block, at)), meets_along<2>(block, at));
-  return hydro::dual::chosen<REAL>(now, next, step, meeting, thresholds());
+  const REAL step = hydro::dual::max_velocity_change_squared<REAL>(velocity_at(block, at), near);
+  const REAL meeting = rs::max(rs::max(compression_jump_along<0>(block, at), compression_jump_along<1>(block, at)),
+                                   compression_jump_along<2>(block, at));
+  return hydro::dual::reconcile_energies<REAL>(now, next, step, meeting, thresholds());
 }
 
-// The new gas of the patch; returns the largest signal rate among the cells of this thread.
+// Computes the new gas of the patch. Returns the largest signal rate among the cells of this thread.
 RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* flux, const REAL* faces, const Three& rate,
                       unsigned* mask) {
   const REAL* u = mesh::row_of(p.view.level, row);
@@ -187,12 +187,12 @@ RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* flu
   return largest;
 }
 
-// Advances scalar c, whose edge states stand in `lower` and `upper`.
+// Advances scalar c with the edge states in `lower` and `upper`.
 RS_FN void advance_scalar(const Step& p, int row, int c, const REAL* block, const REAL* mass, REAL* lower, const REAL* upper,
-                          const REAL* sums, const Three& rate, const unsigned* mended, unsigned* mask) {
-  EACH(f, FACES) scalar_flux<0>(block, c, mass, lower, upper, f, sums, mended);
-  EACH(f, FACES) scalar_flux<1>(block, c, mass, lower, upper, f, sums, mended);
-  EACH(f, FACES) scalar_flux<2>(block, c, mass, lower, upper, f, sums, mended);
+                          const REAL* sums, const Three& rate, const unsigned* flagged, unsigned* mask) {
+  EACH(f, FACES) scalar_flux<0>(block, c, mass, lower, upper, f, sums, flagged);
+  EACH(f, FACES) scalar_flux<1>(block, c, mass, lower, upper, f, sums, flagged);
+  EACH(f, FACES) scalar_flux<2>(block, c, mass, lower, upper, f, sums, flagged);
   launch::barrier();
   const REAL* u = mesh::row_of(p.view.level, row) + c * CELLS;
   REAL* out = mesh::row_of(p.next, row) + c * CELLS;
@@ -204,14 +204,14 @@ RS_FN void advance_scalar(const Step& p, int row, int c, const REAL* block, cons
   mesh::store_registers<false>(p.registers, row, c, lower, FACES);
 }
 
-// The scalars of the patch, one after the other, set by set; `left` holds the fluxes of the gas, `right` is free.
+// Advances the scalars of the patch one by one, set by set; `left` holds the fluxes of the gas, `right` is work space.
 RS_FN void advance_scalars(const Step& p, int row, const REAL* block, const REAL* left, REAL* right, const Three& rate,
-                           const unsigned* mended, unsigned* mask) {
+                           const unsigned* flagged, unsigned* mask) {
   constexpr int SIDES = 6 * FACES;
   REAL *lower = right, *upper = right + 3 * FACES, *sums = right + SIDES;
   for (int set = 0; set <= field::SETS; ++set) {
     EACH(f, set ? SIDES : 0) sums[f] = REAL(0);
-    // the concentrations of a set are made twice: to be summed, and to be divided by the sums
+    // mass fractions of a set are computed twice: for their sum, and to be divided by it
     for (int n = set ? 0 : COMPONENTS; n < 2 * COMPONENTS; ++n) {
       const int c = n % COMPONENTS;
       if (c < FIRST_SCALAR || field::set_of(c) != set) continue;
@@ -221,14 +221,14 @@ RS_FN void advance_scalars(const Step& p, int row, const REAL* block, const REAL
       if (n < COMPONENTS) {
         EACH(f, SIDES) sums[f] = sums[f] + right[f];
       } else {
-        advance_scalar(p, row, c, block, left, lower, upper, sums, rate, mended, mask);
+        advance_scalar(p, row, c, block, left, lower, upper, sums, rate, flagged, mask);
       }
     }
   }
 }
 
-// What the patch tells the level: its signal rate and its unphysical cells.
-RS_FN void conclude(const Step& p, int row, REAL rate, const unsigned* mask) {
+// Reports the patch's signal rate and unphysical cells to the level.
+RS_FN void report(const Step& p, int row, REAL rate, const unsigned* mask) {
   const REAL largest = launch::largest_of_block(rate);
   EACH(n, 16) p.unphysical[row * 16 + n] = mask[n];
   if (launch::thread() == 0) {
@@ -236,7 +236,7 @@ RS_FN void conclude(const Step& p, int row, REAL rate, const unsigned* mask) {
     p.stale[row] = 0;
     typedef rs::lim<REAL>::U U;
     U* level = (U*)&p.status->largest_rate;
-    // most patches need not bother the one word that all share
+    // avoids contention, because most patches do not raise the maximum
     if (rs::to_bits(largest) > *(volatile U*)level) launch::store_largest<REAL>(level, largest);
     unsigned bad = 0;
     for (int n = 0; n < 16; ++n) bad |= mask[n];
@@ -245,7 +245,7 @@ RS_FN void conclude(const Step& p, int row, REAL rate, const unsigned* mask) {
   launch::barrier();
 }
 
-RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, const unsigned* mended) {
+RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, const unsigned* flagged) {
   REAL *block = scratch, *input = scratch + COMPONENTS * BLOCK;
   REAL *left = scratch + EDGES_AT, *right = left + EDGES;
   const Three rate = three(p.rate);
@@ -257,19 +257,19 @@ RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, 
   }
   EACH(cell, 1000) cell_edges(block, left, right, cell, rate);
   launch::barrier();
-  EACH(f, FACES) face_flux<0>(block, input, left, right, f, mended);
-  EACH(f, FACES) face_flux<1>(block, input, left, right, f, mended);
-  EACH(f, FACES) face_flux<2>(block, input, left, right, f, mended);
+  EACH(f, FACES) face_flux<0>(block, input, left, right, f, flagged);
+  EACH(f, FACES) face_flux<1>(block, input, left, right, f, flagged);
+  EACH(f, FACES) face_flux<2>(block, input, left, right, f, flagged);
   launch::barrier();
   const REAL largest = update_gas(p, row, block, left, right, rate, mask);
   if constexpr (MASS_FLUXES) store_mass_fluxes(p, row, left);
   if constexpr (DUAL && COMPONENTS > FIRST_SCALAR) {
-    // scalars overwrite what stands on the upper side of faces
+    // scalars overwrite the upper states
     launch::barrier();
   }
-  if constexpr (COMPONENTS > FIRST_SCALAR) advance_scalars(p, row, block, left, right, rate, mended, mask);
+  if constexpr (COMPONENTS > FIRST_SCALAR) advance_scalars(p, row, block, left, right, rate, flagged, mask);
   launch::barrier();
-  conclude(p, row, largest, mask);
+  report(p, row, largest, mask);
 }
 
 }  // namespace fluid
@@ -278,14 +278,14 @@ RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, 
 KERNEL_BOUNDS(fluid_step, fluid::Step, fluid::THREADS, fluid::MIN_BLOCKS) {
   SHARED unsigned mask[16];
   fluid::REAL* scratch;
-  // known when compiled: generic addresses cost a tenth of the speed
+  // constant at compile time, because generic addresses cost a tenth of the speed
   if constexpr (fluid::IN_SHARED) scratch = launch::shared<fluid::REAL>();
   else scratch = p.scratch + (rs::i64)launch::block() * fluid::SCRATCH;
   for (int n = launch::block(); n < p.count; n += launch::blocks()) {
     const int row = p.rows[n];
     if constexpr (fluid::KEEP_INPUT) {
-      SHARED unsigned mended[32];
-      if (fluid::collect_mended(p, row, mended)) fluid::advance_patch(p, row, scratch, mask, mended);
+      SHARED unsigned flagged[32];
+      if (fluid::collect_flagged(p, row, flagged)) fluid::advance_patch(p, row, scratch, mask, flagged);
       launch::barrier();
     } else {
       fluid::advance_patch(p, row, scratch, mask, nullptr);

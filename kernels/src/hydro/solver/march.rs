@@ -1,5 +1,5 @@
-//! The order of a patch update: the passes march through the planes of the block from low to high z, so that edge states and
-//! fluxes of a few planes at a time stay in the first-level cache.
+//! Order of a patch update: passes march through the planes of the block from low to high z. Edge states and fluxes of a few planes thus
+//! stay in the first-level cache.
 use super::passes::{
     EdgePass, FacePlanes, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, SlopePass, UpdatePass,
 };
@@ -17,7 +17,7 @@ struct CellRange {
 }
 
 impl CellRange {
-    /// Rows and columns `from..to` of a plane of `width` columns, with what lies between them.
+    /// Returns rows and columns `from..to` of a plane of `width` columns, including what lies between them.
     fn square(width: usize, from: usize, to: usize) -> Self {
         CellRange {
             start: from * width + from,
@@ -30,7 +30,7 @@ impl CellRange {
     }
 }
 
-/// One update under way.
+/// State of an update in progress.
 pub(super) struct March<'a, R: HydroReal> {
     pub solver: &'a PatchSolver<R>,
     pub scratch: &'a mut PatchScratch<R>,
@@ -57,7 +57,7 @@ impl<R: HydroReal> March<'_, R> {
             self.reconstruct(k);
             if k >= g {
                 self.fluxes(2, k);
-                self.finish(2, k, faces);
+                self.store_fluxes(2, k, faces);
             }
             if k > g {
                 let plane = self.update(k - 1, out);
@@ -66,7 +66,7 @@ impl<R: HydroReal> March<'_, R> {
             if k >= g && k < g + PATCH {
                 for axis in 0..2 {
                     self.fluxes(axis, k);
-                    self.finish(axis, k, faces);
+                    self.store_fluxes(axis, k, faces);
                 }
             }
         }
@@ -87,8 +87,8 @@ impl<R: HydroReal> March<'_, R> {
         unsafe { (self.solver.passes.primitives)(&arguments) }
     }
 
-    /// Slopes and edge states in plane `k` of the block: in a square one cell larger than the patch, or as large as the
-    /// patch in the planes below and above it, of which only the z edges are used.
+    /// Computes slopes and edge states in plane `k` of the block, in a square one cell larger than the patch. In the planes below and above
+    /// the patch the square has its size, and only z edges are used.
     fn reconstruct(&mut self, k: usize) {
         let (g, w) = (self.layout.ghosts, self.layout.width);
         let inside = k >= g && k < g + PATCH;
@@ -97,7 +97,7 @@ impl<R: HydroReal> March<'_, R> {
         } else {
             CellRange::square(w, g, g + PATCH)
         };
-        // the gas of the van Leer scheme has no use for transverse slopes outside the patch
+        // the van Leer scheme needs no transverse slopes of the gas outside the patch
         let half_steps = self.solver.method.scheme == Scheme::MusclHancock
             || self.layout.components > self.layout.gas;
         let first = if inside || half_steps { 0 } else { 2 };
@@ -152,7 +152,7 @@ impl<R: HydroReal> March<'_, R> {
         unsafe { (self.solver.passes.edges)(&arguments) }
     }
 
-    /// Fluxes through the faces normal to `axis` of the patch's cells in plane `k`: both faces of each cell for x and y, the
+    /// Computes the fluxes through the faces of the patch's cells in plane `k` normal to `axis`: both faces of each cell for x and y, the
     /// lower one for z.
     fn fluxes(&mut self, axis: usize, k: usize) {
         let (l, p) = (self.layout, self.scratch.pointer());
@@ -163,7 +163,7 @@ impl<R: HydroReal> March<'_, R> {
         } else {
             corner - l.steps()[axis]
         };
-        // x faces as one flat range, with the few between the rows
+        // x faces form one flat range, including those between the rows
         let (rows, length) = [
             (1, (PATCH - 1) * l.width + PATCH + 1),
             (PATCH + 1, PATCH),
@@ -188,7 +188,7 @@ impl<R: HydroReal> March<'_, R> {
         self.solve(&arguments);
     }
 
-    /// Fluxes of the gas, of its internal energy, then of the scalars.
+    /// Computes the fluxes of the gas, of its internal energy, then of the scalars.
     fn solve(&self, arguments: &FluxPass<R>) {
         // SAFETY: states and fluxes of these faces lie inside the arena, padded for the widest vector
         unsafe {
@@ -202,8 +202,8 @@ impl<R: HydroReal> March<'_, R> {
         }
     }
 
-    /// Mends the fluxes at flagged cells and hands out those through the patch's own faces.
-    fn finish(&mut self, axis: usize, k: usize, faces: &mut FaceFluxes<'_, R>) {
+    /// Replaces the fluxes at flagged cells and copies those through the patch's own faces.
+    fn store_fluxes(&mut self, axis: usize, k: usize, faces: &mut FaceFluxes<'_, R>) {
         let (l, w) = (self.layout, self.layout.width);
         let place = l.flux + l.slot(axis, k) * l.planes();
         let k = k - l.ghosts;
@@ -217,24 +217,24 @@ impl<R: HydroReal> March<'_, R> {
             );
         }
         let from = place + l.corner();
-        self.hand_out_mass(faces, axis, [from, w], k);
+        self.copy_mass_fluxes(faces, axis, [from, w], k);
         match axis {
             0 | 1 => {
                 let (along, step) = if axis == 0 { (1, w) } else { (w, 1) };
-                self.hand_out(faces, 2 * axis, [from, step], k);
-                self.hand_out(faces, 2 * axis + 1, [from + PATCH * along, step], k);
+                self.copy_face_row(faces, 2 * axis, [from, step], k);
+                self.copy_face_row(faces, 2 * axis + 1, [from + PATCH * along, step], k);
             }
             _ if k == 0 || k == PATCH => {
                 for j in 0..PATCH {
-                    self.hand_out(faces, 4 + k / PATCH, [from + j * w, 1], j);
+                    self.copy_face_row(faces, 4 + k / PATCH, [from + j * w, 1], j);
                 }
             }
             _ => {}
         }
     }
 
-    /// Copies a row of eight fluxes, at `from` and then every `step` elements, to row `row` of a face.
-    fn hand_out(
+    /// Copies a row of eight fluxes, from `from` on and `step` elements apart, to row `row` of a face.
+    fn copy_face_row(
         &self,
         faces: &mut FaceFluxes<'_, R>,
         face: usize,
@@ -257,8 +257,8 @@ impl<R: HydroReal> March<'_, R> {
         }
     }
 
-    /// Copies the mass fluxes of plane `k` through faces normal to `axis`, which stand at `from` in rows `pitch` apart.
-    fn hand_out_mass(
+    /// Copies the mass fluxes of plane `k` through faces normal to `axis`, starting at `from` in rows `pitch` apart.
+    fn copy_mass_fluxes(
         &self,
         faces: &mut FaceFluxes<'_, R>,
         axis: usize,
@@ -277,7 +277,7 @@ impl<R: HydroReal> March<'_, R> {
         }
     }
 
-    /// Pointers to the fluxes around the cells at `at` of plane `k`.
+    /// Returns pointers to the fluxes around the cells at `at` of plane `k`.
     fn faces(&mut self, k: usize, at: usize) -> FacePlanes<R> {
         let (l, p) = (self.layout, self.scratch.pointer());
         let flux =
@@ -293,7 +293,7 @@ impl<R: HydroReal> March<'_, R> {
         }
     }
 
-    /// New states of plane `k` of the block.
+    /// Computes the new states of plane `k` of the block.
     fn update(&mut self, k: usize, out: &mut [R]) -> PlaneOutcome<R> {
         let l = self.layout;
         assert!(
@@ -322,8 +322,8 @@ impl<R: HydroReal> March<'_, R> {
         unsafe { (self.solver.passes.update)(&arguments) }
     }
 
-    /// The van Leer scheme's first stage: the gas half a step later by donor-cell fluxes, in place, where the
-    /// reconstruction will read them: up to one layer short of the block's surface beside the patch.
+    /// Predictor of the van Leer scheme: advances the gas in place by half a step of donor-cell fluxes, up to one layer below the block's
+    /// surface.
     fn predict(&mut self) {
         let l = self.layout;
         let (g, w) = (l.ghosts, l.width);
@@ -344,7 +344,7 @@ impl<R: HydroReal> March<'_, R> {
         }
     }
 
-    /// Fluxes from the cell averages through all lower faces of a span, and the upper ones of its last cells.
+    /// Computes the fluxes from cell averages through all lower faces of a range, and the upper ones of its last cells.
     fn donor_fluxes(&mut self, axis: usize, k: usize, span: CellRange) {
         let (l, p) = (self.layout, self.scratch.pointer());
         let step = l.steps()[axis];

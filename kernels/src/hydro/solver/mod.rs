@@ -1,4 +1,4 @@
-//! The CPU solver of one patch: from a ghosted block at the beginning of a step to the patch at its end, in SIMD lanes.
+//! CPU solver of one patch: advances a gathered block by one step, in SIMD lanes.
 pub mod device;
 mod dispatch;
 mod first_order;
@@ -18,13 +18,13 @@ use march::March;
 use passes::{PlaneOutcome, SignalRatePass};
 use scratch::ScratchLayout;
 
-/// Updates patches with one method. Immutable and shared by all threads; each thread has its own [`PatchScratch`].
+/// Updates patches with one method. It is immutable and shared by all threads; each thread has its own [`PatchScratch`].
 #[derive(Clone, Copy)]
 pub struct PatchSolver<R: HydroReal> {
     method: FluidMethod,
     gamma: R,
     theta: R,
-    /// Of the internal energy; 0 where it is not carried.
+    /// Thresholds of dual energy; 0 without.
     thresholds: [R; 3],
     layout: ScratchLayout,
     sets: ShareSets,
@@ -32,24 +32,24 @@ pub struct PatchSolver<R: HydroReal> {
     passes: Passes<R>,
 }
 
-/// Where flux densities along the positive axes go. `None` where nobody needs them.
+/// Destinations of flux densities along the positive axes; `None` if not needed.
 #[derive(Debug, Default)]
 pub struct FaceFluxes<'a, R> {
-    /// Those through the six faces of the patch: x-, x+, y-, y+, z-, z+. Each is `[component][8][8]` with the transverse axes
-    /// (slow, fast) = (z, y), (z, x), (y, x) for x, y, z faces.
+    /// Fluxes through the six faces of the patch: x-, x+, y-, y+, z-, z+. Each is `[component][8][8]` with the transverse axes (slow, fast)
+    /// = (z, y), (z, x), (y, x) for x, y, z faces.
     pub sides: [Option<&'a mut [R]>; 6],
-    /// Of the mass through all faces of the patch's cells: a row of a field on faces, `[axis][576]`.
+    /// Mass fluxes through all faces of the patch's cells: a row of a field on faces, `[axis][576]`.
     pub mass: Option<&'a mut [R]>,
 }
 
-/// What the update of a patch found.
+/// Result of the update of a patch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PatchOutcome<R> {
-    /// Largest signal rate of the new state, as of [`PatchSolver::signal_rate`] but over its physical cells only.
+    /// Largest signal rate of the new state, see [`PatchSolver::signal_rate`], over its physical cells only.
     pub signal_rate: R,
     /// Unphysical cells: a component not finite, or density or pressure not positive. Bit `8 j + i` of word `k`.
     pub unphysical: [u64; PATCH],
-    /// Whether there are any.
+    /// `true` if there are any.
     pub any: bool,
 }
 
@@ -64,18 +64,17 @@ impl<R: HydroReal> PatchOutcome<R> {
 }
 
 impl<R: HydroReal> PatchSolver<R> {
-    /// A solver for gas with the ratio of specific heats `gamma` (larger than one) and `scalars` passive scalars.
+    /// Creates a solver for gas with the ratio of specific heats `gamma` (larger than one) and `scalars` passive scalars.
     ///
-    /// The result is the same, bit for bit, whatever `lanes`; see [`LaneChoice::available`] for what a processor without
-    /// the wanted instructions uses.
+    /// Results do not depend on `lanes`. [`LaneChoice::available`] tells what a processor without the requested instructions uses.
     ///
     /// # Panics
-    /// If the method carries the internal energy and is none of half steps, [`Scheme::MusclHancock`].
+    /// If the method uses dual energy without [`Scheme::MusclHancock`].
     #[must_use]
     pub fn new(method: FluidMethod, gamma: f64, scalars: usize, lanes: LaneChoice) -> Self {
         assert!(
             method.dual.is_none() || method.scheme == Scheme::MusclHancock,
-            "the internal energy goes with half steps"
+            "dual energy needs the scheme MUSCL-Hancock"
         );
         let lanes = lanes.available();
         PatchSolver {
@@ -92,32 +91,31 @@ impl<R: HydroReal> PatchSolver<R> {
         }
     }
 
-    /// The same solver for scalars of which some belong together, by component: their fluxes through a face sum to that of the
-    /// mass.
+    /// Sets the sets of scalars, by component. The fluxes of a set through a face sum to the mass flux.
     #[must_use]
     pub fn with_sets(self, sets: ShareSets) -> Self {
         PatchSolver { sets, ..self }
     }
 
-    /// Layers of ghost cells that the input needs.
+    /// Returns the number of ghost layers that the input needs.
     #[must_use]
     pub fn ghosts(&self) -> usize {
         self.layout.ghosts
     }
 
-    /// Components of a patch: five, the internal energy if the method carries it, and the scalars.
+    /// Returns the number of components of a patch: five, the internal energy with dual energy, and the scalars.
     #[must_use]
     pub fn components(&self) -> usize {
         self.layout.components
     }
 
-    /// The instructions in use.
+    /// Returns the instructions in use.
     #[must_use]
     pub fn lanes(&self) -> LaneChoice {
         self.lanes
     }
 
-    /// Work space for one thread.
+    /// Creates the work space for one thread.
     #[must_use]
     pub fn scratch(&self) -> PatchScratch<R> {
         PatchScratch::new(self.layout)
@@ -125,9 +123,9 @@ impl<R: HydroReal> PatchSolver<R> {
 
     /// Advances the patch in `scratch`'s [input](PatchScratch::input) by one step into `out`, `[component][512]`.
     ///
-    /// `rates` are `dt / dx` for each axis, `inverse_dx` is `1 / dx` (for the signal rate of the new state). Cells in
-    /// `first_order` take first-order HLLE fluxes from the cell averages through all their faces. The input is kept, so that
-    /// an update can be repeated with other `first_order` cells.
+    /// `rates` are `dt / dx` for each axis, `inverse_dx` is `1 / dx` (for the signal rate of the new state). Cells in `first_order` take
+    /// first-order HLLE fluxes between cell averages through all their faces. The input is not modified, so that an update can be repeated
+    /// with other `first_order` cells.
     ///
     /// # Panics
     /// If the scratch was made for another method or number of scalars, or `out` or a face array is too short.
@@ -156,11 +154,8 @@ impl<R: HydroReal> PatchSolver<R> {
         .run(out, faces)
     }
 
-    /// Largest signal rate of a stored patch (`[component][512]`): over its cells, the sum over the axes of
-    /// `(|v| + c) / dx` (1/time). Infinite if a cell is unphysical (as of [`PatchOutcome::unphysical`], scalars apart).
-    ///
-    /// # Panics
-    /// If `row` is shorter than the gas.
+    /// Returns the largest signal rate of a stored patch (`[component][512]`): the largest sum over the axes of `(|v| + c) / dx` (1/time).
+    /// Infinite if a cell is unphysical (see [`PatchOutcome::unphysical`], scalars apart).
     #[must_use]
     pub fn signal_rate(&self, row: &[R], inverse_dx: [R; 3]) -> R {
         assert!(

@@ -1,4 +1,4 @@
-// Signal rates of patches whose state has changed since their step, and the largest of a level; and the cells to mend.
+// Signal rates of changed patches, the largest rate of a level, and the cells that need first-order fluxes.
 
 namespace rates {
 
@@ -6,12 +6,12 @@ using field::REAL;
 namespace parameters = ::nestar_kernels::hydro::solver::device;
 using mesh::CELLS;
 
-// Rows that one block looks after.
+// Rows per block.
 constexpr int ROWS = 16;
 
 }  // namespace rates
 
-// Makes the signal rates of stale rows, or of all, anew (infinite where a cell is unphysical) and finds the level's largest.
+// Recomputes the signal rates of stale rows, or of all (infinite if a cell is unphysical), and finds the level's largest.
 KERNEL(signal_rates, rates::parameters::RateParameters<field::REAL>) {
   using namespace rates;
   const auto inverse_dx = fluid::three(p.inverse_dx);
@@ -34,7 +34,7 @@ KERNEL(signal_rates, rates::parameters::RateParameters<field::REAL>) {
       p.rates[row] = largest;
       p.stale[row] = 0;
     }
-    // all threads have seen the row as stale
+    // all threads have read the stale flag
     launch::barrier();
   }
   launch::barrier();
@@ -44,7 +44,7 @@ KERNEL(signal_rates, rates::parameters::RateParameters<field::REAL>) {
   if (launch::thread() == 0) launch::store_largest<REAL>((rs::lim<REAL>::U*)&p.status->largest_rate, largest);
 }
 
-// Adds the cells that are unphysical now to those that take first-order fluxes, and counts both.
+// Adds the currently unphysical cells to those with first-order fluxes, and counts both.
 KERNEL(collect_first_order, rates::parameters::CollectParameters) {
   for (int n = launch::block(); n < p.count; n += launch::blocks()) {
     const int row = p.rows[n];

@@ -1,9 +1,8 @@
-// From the cells of a patch on the device to the states at their faces: primitive variables, predictor, reconstruction.
+// Face states of a patch on the device: primitive variables, predictor, reconstruction.
 //
-// Each cell's primitive state, edge states and each face's flux are computed once and handed over in the scratch, which is
-// shared memory, or global memory where the method needs more than there is. The text before this file gives namespace
-// `fluid`: GHOSTS, HALF_STEP, PARABOLIC, LIMITER, RIEMANN, gamma(), theta(), KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS;
-// and DUAL, whether the internal energy is component 5, with thresholds().
+// Each primitive state, edge state and flux is computed once and stored in the scratch, in shared memory, or in global memory if it is too
+// large. The text before this file defines in namespace `fluid`: GHOSTS, HALF_STEP, PARABOLIC, LIMITER, RIEMANN, gamma(), theta(),
+// KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS; and DUAL, true if the internal energy is component 5, with thresholds().
 
 namespace fluid {
 
@@ -21,15 +20,15 @@ typedef rs::arr<REAL, 5> State;
 typedef rs::arr<REAL, 3> Three;
 
 constexpr int GAS = 5, FIRST_SCALAR = GAS + DUAL;
-// Layers of ghost cells that the reconstruction reads, the width and the cells of its block.
+// Ghost layers that the reconstruction reads; width and cells of its block.
 constexpr int REACH = HALF_STEP ? GHOSTS : GHOSTS - 1;
 constexpr int WIDTH = PATCH + 2 * REACH;
 constexpr int BLOCK = WIDTH * WIDTH * WIDTH;
-// Width and cells of the block that is gathered.
+// Width and cells of the gathered block.
 constexpr int INPUT_WIDTH = PATCH + 2 * GHOSTS;
 constexpr int INPUT = INPUT_WIDTH * INPUT_WIDTH * INPUT_WIDTH;
-// Values of the scratch: primitive variables; then the states on the lower and on the upper side of all faces, where the
-// conserved input of the van Leer predictor stood, unless first-order fluxes still need that.
+// Layout of the scratch in values: primitive variables, then the states on the lower and upper sides of all faces. The latter overwrite the
+// conserved input of the van Leer predictor, unless first-order fluxes need it.
 constexpr int EDGES = 3 * GAS * FACES;
 constexpr int INPUT_VALUES = HALF_STEP ? 0 : COMPONENTS * INPUT;
 constexpr int EDGES_AT = COMPONENTS * BLOCK + (KEEP_INPUT ? INPUT_VALUES : 0);
@@ -39,7 +38,7 @@ constexpr int SCRATCH = AFTER_EDGES > AFTER_INPUT ? AFTER_EDGES : AFTER_INPUT;
 
 typedef ::nestar_kernels::hydro::solver::device::StepParameters<REAL> Step;
 
-// ---- places
+// ---- positions
 
 // Component of density, normal momentum, the two tangential ones and energy.
 template<int D> RS_FN int component(int v) { return v == 0 ? 0 : v == 4 ? 4 : 1 + (D + v - 1) % 3; }
@@ -83,14 +82,14 @@ RS_FN State riemann(const State& l, const State& r) {
   else return hydro::riemann::exact::flux_exact<REAL>(l, r, gamma());
 }
 
-// A state with its velocity turned so that the normal component comes first.
-template<int D> RS_FN State turned(const State& w) {
+// Returns a state with the velocity rotated so that the normal component comes first.
+template<int D> RS_FN State rotated(const State& w) {
   return State{{w.d[0], w.d[component<D>(1)], w.d[component<D>(2)], w.d[component<D>(3)], w.d[4]}};
 }
 
 // ---- the predictor of the van Leer scheme
 
-static_assert(HALF_STEP || !DUAL, "the internal energy goes with half steps");
+static_assert(HALF_STEP || !DUAL, "dual energy needs the scheme MUSCL-Hancock");
 
 RS_FN State input_primitive(const REAL* input, int at) {
   return hydro::eos::primitive_from_conserved<REAL>(load5(input, INPUT, at), gamma());
@@ -100,17 +99,17 @@ RS_FN State input_primitive(const REAL* input, int at) {
 template<int D>
 RS_FN void donor_fluxes(const REAL* input, int at, const State& here, REAL* below, REAL* above) {
   constexpr int step = D == 0 ? 1 : D == 1 ? INPUT_WIDTH : INPUT_WIDTH * INPUT_WIDTH;
-  const State mine = turned<D>(here);
-  const State low = riemann(turned<D>(input_primitive(input, at - step)), mine);
-  const State high = riemann(mine, turned<D>(input_primitive(input, at + step)));
+  const State mine = rotated<D>(here);
+  const State low = riemann(rotated<D>(input_primitive(input, at - step)), mine);
+  const State high = riemann(mine, rotated<D>(input_primitive(input, at + step)));
   RS_UNROLL for (int v = 0; v < GAS; ++v) {
     below[component<D>(v)] = low.d[v];
     above[component<D>(v)] = high.d[v];
   }
 }
 
-// The gas of a cell half a step later by donor-cell fluxes, and the concentrations of its scalars now; a cell that becomes
-// unphysical keeps what it had.
+// Computes the gas of a cell half a step later by donor-cell fluxes, and the mass fractions of its scalars at the current time. A cell that
+// would become unphysical is not changed.
 RS_FN void predict_cell(const REAL* input, REAL* block, int cell, const Three& half_rate) {
   const int i = cell % WIDTH, j = cell / WIDTH % WIDTH, k = cell / (WIDTH * WIDTH);
   const int at = (i + 1) + INPUT_WIDTH * ((j + 1) + INPUT_WIDTH * (k + 1));
@@ -137,21 +136,21 @@ template<int D> RS_FN State five(const REAL* w, int at) {
   return State{{w[at - 2 * s], w[at - s], w[at], w[at + s], w[at + 2 * s]}};
 }
 
-// What strong shocks, and cold gas that meets, leave of the distances to the edges along axis D.
-template<int D> RS_FN REAL left_by_shocks(const REAL* block, int at) {
+// Returns the factor for the distances to the edges along axis D in strong shocks and in converging cold gas.
+template<int D> RS_FN REAL flattening_factors(const REAL* block, int at) {
   const REAL* v = block + (1 + D) * BLOCK + at;
   REAL left = REAL(1);
   if constexpr (PARABOLIC && HALF_STEP)
     left = hydro::ppm::flattening<REAL>(five<D>(block + 4 * BLOCK, at), rs::arr<REAL, 2>{{v[-STEP<D>], v[STEP<D>]}});
   if constexpr (DUAL) {
     const REAL* p = block + 4 * BLOCK + at;
-    left = left * hydro::dual::slopes_left<REAL>(Three{{p[-STEP<D>], p[0], p[STEP<D>]}},
+    left = left * hydro::dual::slope_factor<REAL>(Three{{p[-STEP<D>], p[0], p[STEP<D>]}},
                                                  rs::arr<REAL, 2>{{v[-STEP<D>], v[STEP<D>]}}, block[at], gamma());
   }
   return left;
 }
 
-// Distances from the average to the edges along axis D of one variable.
+// Computes the distances from the average to the edges of one variable along axis D.
 template<int D, bool SCALAR> RS_FN void distances(const REAL* w, int at, REAL left, REAL& lower, REAL& upper) {
   constexpr int s = STEP<D>;
   if constexpr (PARABOLIC) {
@@ -169,7 +168,7 @@ template<int D, bool SCALAR> RS_FN void distances(const REAL* w, int at, REAL le
 }
 
 template<int D> RS_FN void distances5(const REAL* block, int at, State& lower, State& upper) {
-  const REAL left = left_by_shocks<D>(block, at);
+  const REAL left = flattening_factors<D>(block, at);
   RS_UNROLL for (int v = 0; v < GAS; ++v) distances<D, false>(block + v * BLOCK, at, left, lower.d[v], upper.d[v]);
 }
 
@@ -183,12 +182,12 @@ RS_FN State halves(const State& lower, const State& upper) {
   }
 }
 
-// Stores the edge states of cell (i, j, k) along axis D: its upper one on the lower side of the face above it, its lower one
-// on the upper side of the face below it.
+// Stores the edge states of cell (i, j, k) along axis D: the upper one on the lower side of the face above, the lower one on the upper side
+// of the face below.
 template<int D>
 RS_FN void store_edges(REAL* left, REAL* right, int i, int j, int k, const State& w, const State& h,
                        const State& lower, const State& upper, const Three& rate) {
-  const State turned_w = turned<D>(w), turned_h = turned<D>(h), below = turned<D>(lower), above = turned<D>(upper);
+  const State turned_w = rotated<D>(w), turned_h = rotated<D>(h), below = rotated<D>(lower), above = rotated<D>(upper);
   const auto both = PARABOLIC && HALF_STEP
                         ? hydro::hancock::traced_edges<REAL>(turned_w, turned_h, below, above, rate.d[D], gamma())
                         : hydro::hancock::edges<REAL>(turned_w, turned_h, below, above);
@@ -220,7 +219,7 @@ RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, cons
   if (z) store_edges<2>(left, right, i, j, k, w, h, lower[2], upper[2], rate);
 }
 
-// The same for the concentration of a scalar, with `left` and `right` of one variable an axis, always half a step later.
+// Computes the same for the mass fraction of a scalar, with `left` and `right` for one variable per axis, always half a step later.
 RS_FN void scalar_edges(const REAL* block, int c, REAL* left, REAL* right, int cell, const Three& rate) {
   const int i = cell % 10 - 1, j = cell / 10 % 10 - 1, k = cell / 100 - 1;
   const bool x = inside(j) && inside(k), y = inside(i) && inside(k), z = inside(i) && inside(j);
@@ -228,9 +227,9 @@ RS_FN void scalar_edges(const REAL* block, int c, REAL* left, REAL* right, int c
   const int at = (i + REACH) + WIDTH * ((j + REACH) + WIDTH * (k + REACH));
   const REAL* q = block + c * BLOCK;
   REAL lower[3], upper[3];
-  distances<0, true>(q, at, left_by_shocks<0>(block, at), lower[0], upper[0]);
-  distances<1, true>(q, at, left_by_shocks<1>(block, at), lower[1], upper[1]);
-  distances<2, true>(q, at, left_by_shocks<2>(block, at), lower[2], upper[2]);
+  distances<0, true>(q, at, flattening_factors<0>(block, at), lower[0], upper[0]);
+  distances<1, true>(q, at, flattening_factors<1>(block, at), lower[1], upper[1]);
+  distances<2, true>(q, at, flattening_factors<2>(block, at), lower[2], upper[2]);
   const Three velocity{{block[BLOCK + at], block[2 * BLOCK + at], block[3 * BLOCK + at]}};
   Three half;
   RS_UNROLL for (int d = 0; d < 3; ++d) half.d[d] = PARABOLIC ? REAL(0.5) * (lower[d] + upper[d]) : lower[d];

@@ -1,4 +1,4 @@
-//! What leaves one cell enters the next, also across patches and at mended cells.
+//! Conservation across cells, patches and cells with first-order fluxes.
 use super::sample::{Block, GAMMA, Random, all_methods, update};
 use crate::hydro::{CellMask10, LaneChoice, PatchSolver};
 use crate::mesh::fluxes::{FACES, advanced, face_index};
@@ -33,7 +33,7 @@ fn the_change_of_a_patch_is_what_crosses_its_faces() {
 }
 
 #[test]
-fn mass_fluxes_make_the_new_density_mended_or_not() {
+fn mass_fluxes_give_the_new_density_with_and_without_first_order_fluxes() {
     let (mut random, mut mask) = (Random(4), CellMask10::new());
     mask.set(2, 0, 7);
     for method in all_methods() {
@@ -57,7 +57,7 @@ fn mass_fluxes_make_the_new_density_mended_or_not() {
     }
 }
 
-/// Two patches beside each other along `axis`, cut out of one field.
+/// Returns two adjacent patches along `axis`, cut out of one field.
 fn neighbours(width: usize, axis: usize) -> [Block<f64>; 2] {
     let mut random = Random(17);
     let long = width + PATCH;
@@ -77,12 +77,12 @@ fn neighbours(width: usize, axis: usize) -> [Block<f64>; 2] {
 }
 
 #[test]
-fn neighbours_agree_on_the_flux_between_them_with_and_without_mending() {
+fn neighbours_use_the_same_flux_with_and_without_first_order_cells() {
     for method in all_methods() {
         for axis in 0..3 {
             let solver = PatchSolver::<f64>::new(method, GAMMA, 1, LaneChoice::Auto);
             let [left, right] = neighbours(solver.scratch().width(), axis);
-            // a cell at the common face, as both see it, and one inside the right patch
+            // a cell at the common face, as seen by both patches, and one inside the right patch
             let (mut left_mask, mut right_mask) = (CellMask10::new(), CellMask10::new());
             let mut cell = [3, 4, 5];
             cell[axis] = 7;
@@ -108,7 +108,7 @@ fn neighbours_agree_on_the_flux_between_them_with_and_without_mending() {
 }
 
 #[test]
-fn mending_changes_the_flagged_cell_and_its_neighbours_only() {
+fn first_order_fluxes_change_only_the_flagged_cell_and_its_neighbours() {
     let method = crate::hydro::FluidMethod::default();
     let solver = PatchSolver::<f64>::new(method, GAMMA, 0, LaneChoice::Auto);
     let block = Block::random(solver.scratch().width(), 0, 0.3, &mut Random(5));
@@ -117,12 +117,12 @@ fn mending_changes_the_flagged_cell_and_its_neighbours_only() {
     mask.set(2, 3, 4);
     assert!(mask.contains(2, 3, 4) && !mask.contains(3, 2, 4) && !mask.is_empty());
     let plain = update(&solver, &block, RATES, None);
-    let mended = update(&solver, &block, RATES, Some(&mask));
+    let first_order = update(&solver, &block, RATES, Some(&mask));
     for at in 0..CELLS {
         let [i, j, k] = [at % 8, at / 8 % 8, at / 64].map(|x| x as i32);
         let distance = (i - 2).abs() + (j - 3).abs() + (k - 4).abs();
         assert_eq!(
-            plain.out[at] != mended.out[at],
+            plain.out[at] != first_order.out[at],
             distance <= 1,
             "cell {i} {j} {k}"
         );
@@ -135,7 +135,7 @@ fn a_constant_concentration_stays_constant() {
         let solver = PatchSolver::<f64>::new(method, GAMMA, 2, LaneChoice::Auto);
         let mut random = Random(11);
         let mut block = Block::random(solver.scratch().width(), 2, 0.5, &mut random);
-        // the first scalar is everywhere 0.3 of the gas, the second all of it
+        // the first scalar is 0.3 of the gas everywhere, the second all of it
         block.values[5] = block.values[0]
             .iter()
             .map(|density| 0.3 * density)

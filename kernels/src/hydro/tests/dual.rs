@@ -1,4 +1,4 @@
-//! Internal energy beside the total energy: cold gas keeps its pressure, hot gas and shocks are as without it.
+//! Dual energy: cold gas keeps its pressure; hot gas and shocks are the same as without it.
 use super::riemann::TORO;
 use super::tube::{Ends, Tube};
 use crate::hydro::dual;
@@ -16,13 +16,13 @@ fn method(dual: bool) -> FluidMethod {
     }
 }
 
-/// Density, velocity and pressure as a cell of a tube.
+/// Returns a cell of a tube with this density, velocity and pressure.
 fn cell<R: HydroReal>([density, velocity, pressure]: [f64; 3]) -> [R; 6] {
     let [a, b, c, d, e] = conserved_from_primitive(&[density, velocity, 0.0, 0.0, pressure], GAMMA);
     [a, b, c, d, e, pressure / (GAMMA - 1.0)].map(R::lit)
 }
 
-/// The pressure as plugins see it, and by the internal energy.
+/// Returns the pressure from the total and from the internal energy.
 fn pressures<R: HydroReal>(u: &[R; 6]) -> [f64; 2] {
     let [density, a, b, c, energy, internal] = *u;
     let momentum = [a, b, c];
@@ -37,8 +37,8 @@ fn pressures<R: HydroReal>(u: &[R; 6]) -> [f64; 2] {
     [seen.to_f64(), (GAMMA - 1.0) * internal.to_f64()]
 }
 
-/// How far the pressure is from 1 once a contact with a density ratio of ten has crossed the periodic tube at a Mach number: seen and
-/// by the internal energy.
+/// Returns the errors of the pressure (from both energies) after a contact with a density ratio of ten has crossed the periodic tube at a
+/// Mach number.
 fn carried<R: HydroReal>(method: FluidMethod, mach: f64) -> [f64; 2] {
     const N: usize = 64;
     let velocity = mach * GAMMA.sqrt();
@@ -64,7 +64,7 @@ fn a_carried_contact_keeps_its_pressure() {
         let single = carried::<f32>(method(true), mach);
         let double = carried::<f64>(method(true), mach);
         println!("Mach {mach}: f32 {single:?} f64 {double:?}");
-        // what plugins see has the round-off of the total energy, once
+        // the pressure from the total energy has its round-off once
         assert!(
             single[1] < 3e-5 && single[0] < 5e-7 * mach * mach,
             "{mach}: {single:?}"
@@ -75,7 +75,7 @@ fn a_carried_contact_keeps_its_pressure() {
     assert!(without[0] > 0.01, "{without:?}");
 }
 
-/// The tube of TORO number `n` on [-0.5, 0.5].
+/// Returns the tube of TORO number `n` on [-0.5, 0.5].
 fn toro(method: FluidMethod, n: usize, x0: f64, end: f64) -> Tube<f64> {
     const N: usize = 128;
     let (l, r, ..) = TORO[n];
@@ -89,7 +89,7 @@ fn toro(method: FluidMethod, n: usize, x0: f64, end: f64) -> Tube<f64> {
     tube
 }
 
-/// Mean of the relative differences of density and of pressure from the exact solution.
+/// Returns the mean relative errors of density and pressure from the exact solution.
 fn errors(tube: &Tube<f64>, n: usize, x0: f64, end: f64) -> [f64; 2] {
     let (l, r, ..) = TORO[n];
     let count = tube.cells.len() as f64;
@@ -119,7 +119,7 @@ fn shock_tubes_are_as_without_it() {
     }
 }
 
-/// Relative errors of the mean density and pressure behind the shocks of two cold streams that meet at a Mach number each.
+/// Returns the relative errors of the mean density and pressure behind the shocks of two cold streams that collide at a Mach number each.
 fn collision<R: HydroReal>(method: FluidMethod, mach: f64, place: f64) -> [f64; 2] {
     const N: usize = 128;
     let (pressure, speed) = (1.0 / GAMMA, mach);
@@ -163,7 +163,7 @@ fn strong_shocks_heat_the_gas_behind_them() {
     }
 }
 
-/// A smooth wave that compresses cold gas, v = sin 2 pi x: the largest relative change of p / rho^gamma before gas meets.
+/// Returns the largest relative change of p / rho^gamma in a smooth wave that compresses cold gas, v = sin 2 pi x, before it steepens.
 fn adiabat(method: FluidMethod, n: usize) -> f64 {
     let start = 1e-8;
     let state = |i: usize| {
@@ -190,7 +190,7 @@ fn cold_gas_keeps_its_adiabat() {
     assert!(adiabat(ppm, 64) < 1.2 * coarse);
 }
 
-/// Cold streams meet in the middle of a cell as well as on a face: the shocks leave it.
+/// Cold streams collide in the middle of a cell or on a face; the shocks must leave it.
 #[test]
 fn a_collapse_onto_one_cell_makes_its_shocks() {
     const N: usize = 128;
@@ -235,20 +235,20 @@ fn what_changes_the_energy_changes_the_internal_energy() {
     let before = state(1e3, 1.0);
     let mut heated = before;
     heated[4] += 0.25;
-    assert_eq!(dual::followed(&before, &heated)[5], 1.25);
-    // a push by 1e-3 of the speed moves no more than the round-off of the total energy
+    assert_eq!(dual::with_dependents(&before, &heated)[5], 1.25);
+    // a change of 1e-3 of the velocity is within the round-off of the total energy
     let mut pushed = before;
     pushed[1] *= 1.001;
     pushed[4] += pushed[1] * pushed[1] / 4.0 - before[1] * before[1] / 4.0 + 1e-10;
-    assert_eq!(dual::followed(&before, &pushed)[5], 1.0);
+    assert_eq!(dual::with_dependents(&before, &pushed)[5], 1.0);
     pushed[4] += 0.5;
-    assert!((dual::followed(&before, &pushed)[5] - 1.5).abs() < 1e-8);
+    assert!((dual::with_dependents(&before, &pushed)[5] - 1.5).abs() < 1e-8);
     let mut given = heated;
     given[5] = 3.0;
-    assert_eq!(dual::followed(&before, &given), given);
+    assert_eq!(dual::with_dependents(&before, &given), given);
     let mut cooled = before;
     cooled[5] = 0.5;
-    assert_eq!(dual::followed(&before, &cooled)[4], before[4] - 0.5);
+    assert_eq!(dual::with_dependents(&before, &cooled)[4], before[4] - 0.5);
 }
 
 #[test]
@@ -256,10 +256,10 @@ fn averages_keep_what_they_tell() {
     // subgrid motion of 1e-3 of the kinetic energy does not heat cold gas
     let mut cold = state(1e3, 1.0);
     cold[4] += 1e3;
-    let settled = dual::settled(&cold, 3e-2);
+    let settled = dual::reconciled(&cold, 3e-2);
     assert_eq!((settled[4], settled[5]), (1e6 + 1.0, 1.0));
     let hot = state(1.0, 4.0);
-    assert_eq!(dual::settled(&hot, 3e-2), hot);
+    assert_eq!(dual::reconciled(&hot, 3e-2), hot);
     let w = dual::interpolated(&cold);
     assert_eq!(dual::from_interpolated(&w)[5], 1.0);
 }
@@ -269,7 +269,7 @@ fn either_energy_is_chosen_where_it_is_right() {
     let thresholds = DualEnergy::default().thresholds::<f64>();
     let chosen = |velocity: f64, heat: f64, step: f64, meeting: f64| {
         let u = state(velocity, heat);
-        dual::chosen(
+        dual::reconcile_energies(
             &[u[0], u[1], u[2], u[3], u[4]],
             1.0,
             step,

@@ -1,4 +1,4 @@
-//! All instruction sets give the same bits.
+//! Checks that all instruction sets give the same bits.
 use super::sample::{Block, GAMMA, Random, Updated, all_methods, dual_methods, update};
 use crate::hydro::{CellMask10, HydroReal, LaneChoice, PatchSolver, RiemannSolver};
 use nestar_device::Real;
@@ -24,7 +24,7 @@ fn compare<R: HydroReal>(a: &Updated<R>, b: &Updated<R>, what: &str) {
     );
 }
 
-/// Values that break things: zeros, infinities, NaN, denormals, negative densities and energies.
+/// Inserts invalid values: zeros, infinities, NaN, denormals, negative densities and energies.
 fn spoil<R: Real>(block: &mut Block<R>, random: &mut Random) {
     let bad = [0.0, -0.0, 1e30, 1e-30, -1.0, f64::INFINITY, f64::NAN, 1e-42];
     for values in &mut block.values {
@@ -47,7 +47,7 @@ fn all_lanes_agree<R: HydroReal>() {
             let width = reference.scratch().width();
             let behind = reference.components() - 5;
             let mut block = Block::<R>::random(width, behind, roughness, &mut random);
-            // the exact solver is scalar in all of them
+            // the exact solver is scalar in all instruction sets
             if scalars > 0 && method.riemann != RiemannSolver::Exact {
                 spoil(&mut block, &mut random);
             }

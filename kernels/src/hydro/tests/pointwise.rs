@@ -140,14 +140,14 @@ fn parabolas_are_exact_for_parabolas_and_their_extrema() {
         );
         assert!((w[2] + upper - edge(0.5)).abs() < 1e-14, "{a} {b}: {upper}");
     }
-    // an extremum that is not smooth is flat
+    // a discontinuous extremum is flat
     assert_eq!(parabola(&[0.0, 0.0, 1.0, 0.0, 0.0]), (0.0, 0.0));
     assert_eq!(parabola(&[1.0, 1.0, 1.0, 0.0, 0.0]), (0.0, 0.0));
 }
 
 #[test]
 fn bounded_parabolas_stay_between_their_neighbours() {
-    // where nothing is to be limited both are the same
+    // both agree if nothing is limited
     assert_eq!(
         bounded_parabola(&averages(4.0, 1.0)),
         parabola(&averages(4.0, 1.0))

@@ -1,4 +1,4 @@
-//! The Riemann solvers against exact statements.
+//! Checks the Riemann solvers against exact results.
 use super::sample::Random;
 use crate::hydro::eos::{conserved_from_primitive, total_energy};
 use crate::hydro::riemann::exact::{flux_exact, sample, star};
@@ -69,7 +69,7 @@ fn supersonic_flow_takes_the_upwind_flux() {
     }
 }
 
-/// Mirrored states give mirrored fluxes, and the two tangential directions are alike.
+/// Mirrored states give mirrored fluxes, and both tangential directions are equivalent.
 #[test]
 fn solvers_are_exactly_symmetric() {
     let mut random = Random(7);
@@ -78,7 +78,7 @@ fn solvers_are_exactly_symmetric() {
             let l = random_state(&mut random);
             let mut r = random_state(&mut random);
             if case % 4 == 0 {
-                // symmetric about the face: the contact stands still
+                // symmetric about the face: the contact is at rest
                 r = [l[0], -l[1], l[2], l[3], l[4]];
             }
             let mirror = |w: &[f64; 5]| [w[0], -w[1], w[2], w[3], w[4]];

@@ -1,4 +1,4 @@
-//! Random ghosted patches and what is common to the tests that update them.
+//! Random gathered patches and helpers of the tests that update them.
 use crate::hydro::{
     CellMask10, DualEnergy, FaceFluxes, FluidMethod, HydroReal, Limiter, PatchOutcome, PatchSolver,
     Reconstruction, RiemannSolver, Scheme,
@@ -40,7 +40,7 @@ pub fn all_methods() -> Vec<FluidMethod> {
     methods
 }
 
-/// The methods that can carry the internal energy, doing so.
+/// Methods that support dual energy, with it.
 pub fn dual_methods() -> Vec<FluidMethod> {
     let dual = Some(DualEnergy::default());
     let half_steps = |method: &FluidMethod| method.scheme == Scheme::MusclHancock;
@@ -75,7 +75,7 @@ pub struct Block<R> {
 }
 
 impl<R: Real> Block<R> {
-    /// From primitive variables and concentrations at each cell.
+    /// Creates a block from primitive variables and mass fractions of each cell.
     pub fn new(
         width: usize,
         scalars: usize,
@@ -116,7 +116,7 @@ impl<R: Real> Block<R> {
     }
 }
 
-/// An updated patch with all that the solver tells.
+/// Result of an update.
 pub struct Updated<R> {
     pub out: Vec<R>,
     pub outcome: PatchOutcome<R>,

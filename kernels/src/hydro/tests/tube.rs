@@ -1,4 +1,4 @@
-//! A row of patches along one axis, uniform across it, with its own ghost filling and mending loop.
+//! A row of patches along one axis, uniform across it, with its own ghost filling and fallback to first-order fluxes.
 use crate::hydro::{
     CellMask10, FaceFluxes, FluidMethod, HydroReal, LaneChoice, PatchScratch, PatchSolver,
 };
@@ -19,7 +19,7 @@ pub struct Tube<R: HydroReal> {
     /// Conserved state of each cell: gas and one scalar, or the internal energy where the method carries it.
     pub cells: Vec<[R; 6]>,
     /// Cells that needed first-order fluxes, over all steps.
-    pub mended: usize,
+    pub first_order_cells: usize,
     solver: PatchSolver<R>,
     scratch: PatchScratch<R>,
 }
@@ -34,7 +34,7 @@ impl<R: HydroReal> Tube<R> {
             ends,
             dx,
             cells,
-            mended: 0,
+            first_order_cells: 0,
             scratch: solver.scratch(),
             solver,
         }
@@ -152,10 +152,10 @@ impl<R: HydroReal> Tube<R> {
         (!bad.contains(&true)).then_some(new)
     }
 
-    /// Advances to `end` with the given Courant number; mends unphysical cells by first-order fluxes.
+    /// Advances to `end` with the given Courant number; updates unphysical cells with first-order fluxes.
     ///
     /// # Panics
-    /// If mending does not help.
+    /// If first-order fluxes do not help.
     pub fn run(&mut self, end: f64, courant: f64) {
         let mut time = 0.0;
         while time < end * (1.0 - 1e-12) {
@@ -169,9 +169,9 @@ impl<R: HydroReal> Tube<R> {
                     break new;
                 }
                 tries += 1;
-                assert!(tries < 5, "mending failed at t = {time}");
+                assert!(tries < 5, "first-order fluxes failed at t = {time}");
             };
-            self.mended += flags.iter().filter(|flag| **flag).count();
+            self.first_order_cells += flags.iter().filter(|flag| **flag).count();
             self.cells = new;
             time += dt;
         }

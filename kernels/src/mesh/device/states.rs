@@ -1,10 +1,10 @@
-//! What skeletons know of states: a part of the namespace `field`.
+//! Writes the state functions of the namespace `field`.
 
 use crate::mesh::{ShareSets, StateItems};
 use nestar_device::Item;
 use std::fmt::Write as _;
 
-/// The text; without `states` all are sound, and they are interpolated as they are.
+/// Returns the text. Without `states` all states are physical and interpolated as they are.
 pub(super) fn text(states: Option<&StateItems>) -> String {
     let Some(states) = states else {
         return sets_text(&ShareSets::default())
@@ -12,11 +12,11 @@ pub(super) fn text(states: Option<&StateItems>) -> String {
                RS_FN bool physical(const REAL*) { return true; }\n\
                RS_FN void to_primitive(REAL*) {}\n\
                RS_FN void to_conserved(REAL*) {}\n\
-               RS_FN void mend(REAL*, const REAL*) {}\n"
-            + NOTHING_FOLLOWS;
+               RS_FN void repair(REAL*, const REAL*) {}\n"
+            + NO_DEPENDENTS;
     };
     let n = states.leading;
-    let [physical, primitive, conserved, mended] = states.items.map(Item::path);
+    let [physical, primitive, conserved, repaired] = states.items.map(Item::path);
     let (u, w) = (leading(n, "u"), leading(n, "w"));
     format!(
         "{}\
@@ -36,42 +36,42 @@ pub(super) fn text(states: Option<&StateItems>) -> String {
          \x20 put(w, ::{conserved}<REAL>({w}));\n\
          \x20 for (int c = {n}; c < COMPONENTS; ++c) w[c] = w[c] * w[0];\n\
          }}\n\
-         RS_FN void mend(REAL* u, const REAL* w) {{ put(u, ::{mended}<REAL>({u}, {w})); }}\n\
+         RS_FN void repair(REAL* u, const REAL* w) {{ put(u, ::{repaired}<REAL>({u}, {w})); }}\n\
          {}",
         sets_text(&states.sets),
-        follow_text(states),
+        dependents_text(states),
     )
 }
 
-const NOTHING_FOLLOWS: &str = "constexpr bool FOLLOWS = false;\n\
-    RS_FN void follow(const REAL*, REAL*) {}\n\
-    RS_FN void settle(REAL*) {}\n";
+const NO_DEPENDENTS: &str = "constexpr bool HAS_DEPENDENTS = false;\n\
+    RS_FN void update_dependents(const REAL*, REAL*) {}\n\
+    RS_FN void reconcile(REAL*) {}\n";
 
-/// The leading components at `name` as one value.
+/// Returns an expression for the leading components at `name` as one value.
 fn leading(n: usize, name: &str) -> String {
     let values: Vec<String> = (0..n).map(|c| format!("{name}[{c}]")).collect();
     format!("rs::arr<REAL, {n}>{{{{{}}}}}", values.join(", "))
 }
 
-/// The components that follow from others.
-fn follow_text(states: &StateItems) -> String {
+/// Returns the text of the functions that update dependent components.
+fn dependents_text(states: &StateItems) -> String {
     let Some(items) = states.dependents else {
-        return NOTHING_FOLLOWS.into();
+        return NO_DEPENDENTS.into();
     };
-    let [followed, settled] = items.map(Item::path);
+    let [with_dependents, reconciled] = items.map(Item::path);
     let (before, u) = (
         leading(states.leading, "before"),
         leading(states.leading, "u"),
     );
     format!(
-        "constexpr bool FOLLOWS = true;\n\
-         RS_FN void follow(const REAL* before, REAL* u) {{ put(u, ::{followed}<REAL>({before}, {u})); }}\n\
-         RS_FN void settle(REAL* u) {{ put(u, ::{settled}<REAL>({u}, (REAL){:.17e})); }}\n",
+        "constexpr bool HAS_DEPENDENTS = true;\n\
+         RS_FN void update_dependents(const REAL* before, REAL* u) {{ put(u, ::{with_dependents}<REAL>({before}, {u})); }}\n\
+         RS_FN void reconcile(REAL* u) {{ put(u, ::{reconciled}<REAL>({u}, (REAL){:.17e})); }}\n",
         states.threshold,
     )
 }
 
-/// Which components belong together.
+/// Returns the text that maps components to their sets.
 fn sets_text(sets: &ShareSets) -> String {
     let members = (1..=sets.count()).flat_map(|set| sets.members(set).map(move |c| (c, set)));
     let mut of = String::new();

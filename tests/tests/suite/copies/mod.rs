@@ -325,7 +325,7 @@ fn what_no_copy_holds_is_refused_before_the_run() {
 }
 
 #[test]
-#[should_panic(expected = "a gather of 1 layers of ghost cells where 0 may be read")]
+#[should_panic(expected = "a gather of 1 ghost layers, but only 0 may be read")]
 fn a_gather_reaches_no_further_than_was_asked_for() {
     fn reach(potential: Read<Potential, 1>) -> Result<(), Error> {
         let view = potential.get(0)?;

@@ -1,4 +1,4 @@
-//! What is refused, with which words and where.
+//! Constructs that are rejected, with their messages and positions.
 use super::errors;
 
 /// (body after `x: R, n: i32`, part of the message, text under the carets).
@@ -31,7 +31,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("x.cooled(n)", "call `cooled(x, …)`", "cooled"),
     (
         "let law = x; law(x)",
-        "functions are handed over by type",
+        "functions are selected by type",
         "law",
     ),
     (
@@ -41,7 +41,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ),
     (
         "let t = format!(\"{x}\"); x",
-        "text has no place on the device",
+        "text is not supported on the device",
         "format!(\"{x}\")",
     ),
     (
@@ -58,7 +58,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("x.sin()", "call the device functions of `math`", "sin"),
     ("x.sort()", "not in the device list", "sort"),
     ("x.max()", "`max` takes 1 argument(s)", "x.max()"),
-    ("x * y", "`y` is no variable of this function", "y"),
+    ("x * y", "`y` is not a variable of this function", "y"),
     ("f(x)", "may not call itself", "f"),
     (
         "std::f64::consts::PI * x",
@@ -138,7 +138,7 @@ fn signatures_outside_the_subset_are_refused() {
     for (source, message) in [
         (
             "fn f<L: Fn(f64) -> f64>(law: L) -> f64 { 1.0 }",
-            "functions are handed over by type: write `trait Law",
+            "functions are selected by type: write `trait Law",
         ),
         (
             "fn f(x: String) -> f64 { 1.0 }",
@@ -146,15 +146,15 @@ fn signatures_outside_the_subset_are_refused() {
         ),
         (
             "fn f(law: &dyn Fn(f64) -> f64) -> f64 { 1.0 }",
-            "functions are handed over by type",
+            "functions are selected by type",
         ),
         (
             "fn f(law: impl Fn(f64) -> f64) -> f64 { 1.0 }",
-            "functions are handed over by type",
+            "functions are selected by type",
         ),
         (
             "fn f(law: fn(f64) -> f64) -> f64 { 1.0 }",
-            "functions are handed over by type",
+            "functions are selected by type",
         ),
         ("fn f(x: Vec<f64>) -> f64 { 1.0 }", "`Vec` is not supported"),
         (

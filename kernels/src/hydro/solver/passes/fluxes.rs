@@ -5,13 +5,12 @@ use crate::hydro::dual;
 use crate::hydro::riemann::exact::flux_exact;
 use crate::hydro::riemann::hllc::flux_hllc;
 use crate::hydro::riemann::hlle::flux_hlle;
-use crate::hydro::riemann::{HLLC, flux_of_scalar, part_of};
+use crate::hydro::riemann::{HLLC, flux_of_scalar, normalized_fraction};
 use crate::mesh::ShareSets;
 use nestar_device::Real;
 use nestar_device::simd::Simd;
 
-/// Fluxes through faces normal to one axis: `rows` rows of `length` faces, `pitch` elements apart. One long row is a flat
-/// range.
+/// Computes fluxes through faces normal to one axis: `rows` rows of `length` faces, `pitch` elements apart. One long row is a flat range.
 pub struct FluxPass<E> {
     /// States on the lower and the upper side of the first face.
     pub left: *const E,
@@ -23,7 +22,7 @@ pub struct FluxPass<E> {
     pub components: usize,
     /// Components before the scalars.
     pub gas: usize,
-    /// Scalars that belong together, by component.
+    /// Sets of scalars, by component.
     pub sets: ShareSets,
     pub rows: usize,
     pub length: usize,
@@ -32,7 +31,7 @@ pub struct FluxPass<E> {
 }
 
 impl<E> FluxPass<E> {
-    /// Component of density, normal momentum, the two tangential ones and energy.
+    /// Returns the components of density, normal momentum, the two tangential ones and energy.
     #[inline(always)]
     fn order(&self) -> [usize; 5] {
         [
@@ -44,8 +43,8 @@ impl<E> FluxPass<E> {
         ]
     }
 
-    /// Rows taken together and the distance of the second from the first: with one long row the second half of a wide
-    /// vector simply follows.
+    /// Returns the number of rows processed together and the offset of the second one. With one long row the second half of a wide vector
+    /// simply follows.
     #[inline(always)]
     fn grouping<V: Simd>(&self) -> (usize, usize) {
         if self.rows == 1 {
@@ -55,7 +54,7 @@ impl<E> FluxPass<E> {
         }
     }
 
-    /// Component `c` on the lower and the upper side of the faces at `o`.
+    /// Returns component `c` on the lower and upper sides of the faces at `o`.
     #[inline(always)]
     unsafe fn concentrations<V: Simd<E = E>>(&self, o: usize, c: usize, pitch: usize) -> (V, V) {
         let at = o + c * self.state_stride;
@@ -97,7 +96,7 @@ pub unsafe fn fluxes<V: Simd, const SOLVER: u32>(a: &FluxPass<V::E>) {
     }
 }
 
-/// [`fluxes`] with the exact solver, one face at a time.
+/// Computes [`fluxes`] with the exact solver, one face at a time.
 pub unsafe fn exact_fluxes<E: Real>(a: &FluxPass<E>) {
     let order = a.order();
     for row in 0..a.rows {
@@ -119,7 +118,8 @@ pub unsafe fn exact_fluxes<E: Real>(a: &FluxPass<E>) {
     }
 }
 
-/// Fluxes of the internal energy, after those of the gas, with its velocity and density at the faces behind all components.
+/// Computes the fluxes of the internal energy after those of the gas, and stores its velocity and density at the faces after all
+/// components.
 #[inline(always)]
 pub unsafe fn internal_fluxes<V: Simd>(a: &FluxPass<V::E>) {
     let gamma = splat::<V>(a.gamma);
@@ -132,7 +132,7 @@ pub unsafe fn internal_fluxes<V: Simd>(a: &FluxPass<V::E>) {
                 let mass = V::load2(a.flux.add(o), pitch);
                 let [density, pressure] = [0, 4].map(|c| a.concentrations::<V>(o, c, pitch));
                 let (left, right) = ([density.0, pressure.0], [density.1, pressure.1]);
-                let [velocity, internal] = dual::at_face(mass, &left, &right, gamma);
+                let [velocity, internal] = dual::upwind_state(mass, &left, &right, gamma);
                 let stores = [
                     (5, velocity * internal),
                     (a.components, velocity),
@@ -146,7 +146,7 @@ pub unsafe fn internal_fluxes<V: Simd>(a: &FluxPass<V::E>) {
     }
 }
 
-/// Fluxes of the scalars, after those of the gas.
+/// Computes the fluxes of the scalars after those of the gas.
 #[inline(always)]
 pub unsafe fn scalar_fluxes<V: Simd>(a: &FluxPass<V::E>) {
     let (together, pitch) = a.grouping::<V>();
@@ -168,8 +168,12 @@ pub unsafe fn scalar_fluxes<V: Simd>(a: &FluxPass<V::E>) {
                     }
                     for c in a.sets.members(set) {
                         let (l, r) = a.concentrations::<V>(o, c, pitch);
-                        flux_of_scalar(mass, part_of(l, left), part_of(r, right))
-                            .store2(a.flux.add(o + c * a.flux_stride), pitch);
+                        flux_of_scalar(
+                            mass,
+                            normalized_fraction(l, left),
+                            normalized_fraction(r, right),
+                        )
+                        .store2(a.flux.add(o + c * a.flux_stride), pitch);
                     }
                 }
             }

@@ -1,8 +1,8 @@
-//! The passes of a patch update: loops over cells in SIMD lanes, generic over the lane type, that move data between the
-//! arrays of the scratch and the `#[device]` functions. `dispatch.rs` instantiates them for each instruction set.
+//! Passes of a patch update: loops over cells in SIMD lanes, generic over the lane type, that move data between the scratch and the
+//! `#[device]` functions. `dispatch.rs` instantiates them for each instruction set.
 //!
-//! All pointers come from one [`Layout`](super::scratch::Layout); each array is padded so that the last vector of a loop
-//! may run past its end. Passes over rows of eight cells take two rows at a time where a vector has sixteen lanes.
+//! All pointers belong to one [`ScratchLayout`](super::scratch::ScratchLayout). Arrays are padded, so that the last vector of a loop may
+//! exceed them. Passes over rows of eight cells process two rows at a time if a vector has sixteen lanes.
 mod fluxes;
 mod reconstruct;
 mod update;
@@ -17,7 +17,7 @@ use crate::PATCH;
 use nestar_device::simd::Simd;
 use nestar_device::{Lane, Num};
 
-/// Five values, `stride` elements apart.
+/// Loads five values, `stride` elements apart.
 #[inline(always)]
 pub(super) unsafe fn load5<V: Simd>(p: *const V::E, stride: usize) -> [V; 5] {
     // SAFETY: the caller vouches for five vectors `stride` apart
@@ -45,7 +45,7 @@ pub(super) unsafe fn store5<V: Simd>(x: &[V; 5], p: *mut V::E, stride: usize) {
     }
 }
 
-/// The same number in every lane.
+/// Returns the same number in every lane.
 #[inline(always)]
 pub(super) fn splat<V: Simd>(x: V::E) -> V {
     let lanes = [x; 16];
@@ -53,19 +53,19 @@ pub(super) fn splat<V: Simd>(x: V::E) -> V {
     unsafe { V::load(lanes.as_ptr()) }
 }
 
-/// [`splat`] for a number an axis.
+/// Applies [`splat`] to one number per axis.
 #[inline(always)]
 pub(super) fn splat3<V: Simd>(x: [V::E; 3]) -> [V; 3] {
     [splat(x[0]), splat(x[1]), splat(x[2])]
 }
 
-/// Rows of eight that a vector covers: two where there are sixteen lanes.
+/// Returns the number of eight-cell rows per vector: two with sixteen lanes.
 #[inline(always)]
 pub(super) const fn rows_at_once<V: Simd>() -> usize {
     if V::N > PATCH { V::N / PATCH } else { 1 }
 }
 
-/// A flag per lane as bits, lane 0 lowest.
+/// Returns one flag per lane as bits, lane 0 lowest.
 #[inline(always)]
 pub(super) fn bits<V: Simd>(mask: V::Mask) -> u64 {
     let mut lanes = [V::E::lit(0.0); 16];
@@ -79,7 +79,7 @@ pub(super) fn bits<V: Simd>(mask: V::Mask) -> u64 {
         .sum()
 }
 
-/// Largest lane.
+/// Returns the largest lane.
 #[inline(always)]
 pub(super) fn largest<V: Simd>(x: V) -> V::E {
     let mut lanes = [V::E::lit(0.0); 16];
@@ -91,7 +91,7 @@ pub(super) fn largest<V: Simd>(x: V) -> V::E {
         .fold(lanes[0], |a, b| Num::max(a, *b))
 }
 
-/// One value along each axis, at `o`; the second row of a wide vector lies `pitch` behind the first.
+/// Loads one value along each axis, at `o`; the second row of a wide vector is at offset `pitch`.
 #[inline(always)]
 pub(super) unsafe fn load3<V: Simd>(p: &[*const V::E; 3], o: usize, pitch: usize) -> [V; 3] {
     // SAFETY: the caller vouches for the vectors behind each pointer

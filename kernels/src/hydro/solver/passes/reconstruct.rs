@@ -1,11 +1,11 @@
-//! From the conserved block to the states at the faces of its cells.
+//! Reconstruction: from the conserved block to the states at the faces of its cells.
 use super::{load5, splat, splat3, store5};
 use crate::hydro::limiter::half_slope;
 use crate::hydro::ppm::{bounded_parabola, flattening, limited_parabola, parabola};
 use crate::hydro::{dual, eos, hancock};
 use nestar_device::simd::Simd;
 
-/// Primitive from conserved variables over a flat range.
+/// Converts conserved to primitive variables over a flat range.
 pub struct PrimitivePass<E> {
     pub conserved: *const E,
     pub primitive: *mut E,
@@ -16,7 +16,7 @@ pub struct PrimitivePass<E> {
     pub gamma: E,
 }
 
-/// Scalars become concentrations (a division each, so that a scalar equal to the density is exactly one).
+/// Converts scalars to mass fractions, by a division each, so that a scalar equal to the density gives exactly one.
 #[inline(always)]
 pub unsafe fn primitives<V: Simd, const DUAL: bool>(a: &PrimitivePass<V::E>) {
     let gamma = splat::<V>(a.gamma);
@@ -40,7 +40,7 @@ pub unsafe fn primitives<V: Simd, const DUAL: bool>(a: &PrimitivePass<V::E>) {
     }
 }
 
-/// Distances from the average to both edges along one axis, for all components over a flat range.
+/// Computes distances from the average to both edges along one axis, for all components over a flat range.
 pub struct SlopePass<E> {
     /// First cell of the range in a block.
     pub cells: *const E,
@@ -55,23 +55,23 @@ pub struct SlopePass<E> {
     /// Components before the scalars.
     pub gas: usize,
     pub count: usize,
-    /// Of the limiter.
+    /// Parameter of the limiter.
     pub theta: E,
 }
 
 impl<E> SlopePass<E> {
-    /// Five primitive variables and the scalars.
+    /// Iterates over the five primitive variables and the scalars.
     #[inline(always)]
-    fn reconstructed(&self) -> impl Iterator<Item = usize> + use<E> {
+    fn reconstructed_components(&self) -> impl Iterator<Item = usize> + use<E> {
         (0..5).chain(self.gas..self.components)
     }
 }
 
-/// Halves of the limited differences across the cells.
+/// Computes half the limited differences across the cells.
 #[inline(always)]
 pub unsafe fn slopes<V: Simd, const LIMITER: u32>(a: &SlopePass<V::E>) {
     let theta = splat::<V>(a.theta);
-    for c in a.reconstructed() {
+    for c in a.reconstructed_components() {
         let mut o = 0;
         while o < a.count {
             // SAFETY: the range keeps one cell away from the block's surface along the axis
@@ -87,12 +87,12 @@ pub unsafe fn slopes<V: Simd, const LIMITER: u32>(a: &SlopePass<V::E>) {
     }
 }
 
-/// Parabolas: of the scalars within the bounds of their neighbours; of the gas, with `HALF_STEP`, those that keep extrema, otherwise
-/// from limited slopes.
+/// Computes parabolas: bounded ones for scalars; for the gas, with `HALF_STEP`, those that preserve extrema, otherwise those from limited
+/// slopes.
 #[inline(always)]
 pub unsafe fn parabolas<V: Simd, const HALF_STEP: bool, const LIMITER: u32>(a: &SlopePass<V::E>) {
     let theta = splat::<V>(a.theta);
-    for c in a.reconstructed() {
+    for c in a.reconstructed_components() {
         let mut o = 0;
         while o < a.count {
             // SAFETY: the range keeps two cells away from the block's surface along the axis
@@ -114,7 +114,7 @@ pub unsafe fn parabolas<V: Simd, const HALF_STEP: bool, const LIMITER: u32>(a: &
     }
 }
 
-/// States at the six faces of each cell of a flat range.
+/// Computes the states at the six faces of each cell of a flat range.
 pub struct EdgePass<E> {
     /// First cell of the range in the block of primitive variables.
     pub cells: *const E,
@@ -135,7 +135,7 @@ pub struct EdgePass<E> {
     pub gamma: E,
 }
 
-/// Gas and scalars after half a step of the cell's own slopes; without `HALF_STEP` the gas is there already.
+/// Computes edge states of gas and scalars after half a step; without `HALF_STEP` the gas is already at half a step.
 #[inline(always)]
 pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool, const DUAL: bool>(
     a: &EdgePass<V::E>,
@@ -146,7 +146,7 @@ pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool, const
         // SAFETY: `count` cells and a vector beyond lie inside each component of the block and of the planes
         unsafe {
             let w = load5::<V>(a.cells.add(o), a.cell_stride);
-            let left = left_by_shocks::<V, PARABOLIC, HALF_STEP, DUAL>(a, o);
+            let left = flattening_factors::<V, PARABOLIC, HALF_STEP, DUAL>(a, o);
             let mut h = w;
             if HALF_STEP {
                 let mut half = [w; 3];
@@ -166,14 +166,14 @@ pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool, const
                 let turn = if PARABOLIC && HALF_STEP { d } else { 0 };
                 let (lower, upper) = distances::<V, PARABOLIC, DUAL>(a, d, o, left[d], turn);
                 let (low, high) = if PARABOLIC && HALF_STEP {
-                    let (w, h) = (turned(&w, d), turned(&h, d));
+                    let (w, h) = (rotated(&w, d), rotated(&h, d));
                     hancock::traced_edges(&w, &h, &lower, &upper, rates[d], gamma)
                 } else {
                     hancock::edges(&w, &h, &lower, &upper)
                 };
                 let back = (3 - turn) % 3;
-                store5(&turned(&low, back), a.low[d].add(o), a.stride);
-                store5(&turned(&high, back), a.high[d].add(o), a.stride);
+                store5(&rotated(&low, back), a.low[d].add(o), a.stride);
+                store5(&rotated(&high, back), a.high[d].add(o), a.stride);
             }
             for c in 5 + usize::from(DUAL)..a.components {
                 let velocity = [w[1], w[2], w[3]];
@@ -184,16 +184,16 @@ pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool, const
     }
 }
 
-/// The state with its velocities moved up by `turn` places, round the three.
+/// Returns the state with its velocities rotated by `turn` places.
 #[inline(always)]
-fn turned<V: Simd>(w: &[V; 5], turn: usize) -> [V; 5] {
+fn rotated<V: Simd>(w: &[V; 5], turn: usize) -> [V; 5] {
     let velocity = |n: usize| w[1 + (n + turn) % 3];
     [w[0], velocity(0), velocity(1), velocity(2), w[4]]
 }
 
-/// What strong shocks, and cold gas that meets, leave of the distances in the cells at `o`, by axis.
+/// Returns the factors for the distances in the cells at `o`, by axis, in strong shocks and in converging cold gas.
 #[inline(always)]
-unsafe fn left_by_shocks<
+unsafe fn flattening_factors<
     V: Simd,
     const PARABOLIC: bool,
     const HALF_STEP: bool,
@@ -228,14 +228,14 @@ unsafe fn left_by_shocks<
                 );
                 let p = [p.sub(step), p, p.add(step)].map(|p| V::load(p));
                 let v = [v.sub(step), v.add(step)].map(|v| V::load(v));
-                left[d] *= dual::slopes_left(&p, &v, V::load(cell), gamma);
+                left[d] *= dual::slope_factor(&p, &v, V::load(cell), gamma);
             }
         }
     }
     left
 }
 
-/// Distances to both edges of the cells at `o` along axis `d`, with their velocities moved up by `turn` places.
+/// Returns the distances to both edges of the cells at `o` along axis `d`, with velocities rotated by `turn` places.
 #[inline(always)]
 unsafe fn distances<V: Simd, const PARABOLIC: bool, const DUAL: bool>(
     a: &EdgePass<V::E>,
@@ -246,10 +246,10 @@ unsafe fn distances<V: Simd, const PARABOLIC: bool, const DUAL: bool>(
 ) -> ([V; 5], [V; 5]) {
     // SAFETY: as in `edges`
     unsafe {
-        let mut lower = turned(&load5::<V>(a.lower[d].add(o), a.stride), turn);
+        let mut lower = rotated(&load5::<V>(a.lower[d].add(o), a.stride), turn);
         let mut upper = lower;
         if PARABOLIC {
-            upper = turned(&load5::<V>(a.upper[d].add(o), a.stride), turn);
+            upper = rotated(&load5::<V>(a.upper[d].add(o), a.stride), turn);
         }
         if PARABOLIC || DUAL {
             for v in 0..5 {
@@ -260,7 +260,7 @@ unsafe fn distances<V: Simd, const PARABOLIC: bool, const DUAL: bool>(
     }
 }
 
-/// Edge concentrations of component `c` in the cells at `o`.
+/// Computes the edge mass fractions of component `c` in the cells at `o`.
 #[inline(always)]
 unsafe fn scalar_edges<V: Simd, const PARABOLIC: bool, const DUAL: bool>(
     a: &EdgePass<V::E>,

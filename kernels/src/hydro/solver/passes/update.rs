@@ -1,4 +1,4 @@
-//! From fluxes to new states, and the judgement of those.
+//! Update: from fluxes to new states, and their check.
 use super::{bits, largest, load3, load5, rows_at_once, splat, splat3, store5};
 use crate::hydro::{dual, eos, hancock};
 use crate::mesh::fluxes;
@@ -6,7 +6,7 @@ use crate::{CELLS, PATCH};
 use nestar_device::simd::Simd;
 use nestar_device::{Mask, Num, Real};
 
-/// Fluxes through the lower and upper faces of cells, by axis, at the first cell.
+/// Pointers to the fluxes through the lower and upper faces of cells, by axis, at the first cell.
 #[derive(Clone, Copy)]
 pub struct FacePlanes<E> {
     pub below: [*const E; 3],
@@ -15,7 +15,7 @@ pub struct FacePlanes<E> {
 }
 
 impl<E: Real> FacePlanes<E> {
-    /// Component `c` of the cells at `o` after the step, from `u`.
+    /// Returns component `c` of the cells at `o` after the step, starting from `u`.
     #[inline(always)]
     unsafe fn advanced<V: Simd<E = E>>(
         &self,
@@ -34,7 +34,7 @@ impl<E: Real> FacePlanes<E> {
         }
     }
 
-    /// Velocity and internal energy at the faces of the cells at `o`, which stand at component `c` and behind it: below and above.
+    /// Returns velocity and internal energy at the faces of the cells at `o` (components `c` and following): below and above.
     #[inline(always)]
     unsafe fn internal<V: Simd<E = E>>(
         &self,
@@ -52,7 +52,7 @@ impl<E: Real> FacePlanes<E> {
     }
 }
 
-/// Predictor of the van Leer scheme: primitive variables of the gas after a step, over a flat range.
+/// Predictor of the van Leer scheme: primitive variables of the gas after a half step, over a flat range.
 pub struct PredictPass<E> {
     pub conserved: *const E,
     /// Primitive variables, replaced.
@@ -64,7 +64,7 @@ pub struct PredictPass<E> {
     pub gamma: E,
 }
 
-/// A cell that becomes unphysical keeps the state it had.
+/// Updates the primitive variables; a cell that would become unphysical is not changed.
 #[inline(always)]
 pub unsafe fn predict<V: Simd>(a: &PredictPass<V::E>) {
     let (gamma, rates) = (splat::<V>(a.gamma), splat3::<V>(a.rates));
@@ -84,12 +84,12 @@ pub unsafe fn predict<V: Simd>(a: &PredictPass<V::E>) {
     }
 }
 
-/// The update of one plane of the patch.
+/// Updates one plane of the patch.
 pub struct UpdatePass<E> {
     /// First cell of the plane in the conserved input.
     pub conserved: *const E,
-    /// The same cell's primitive variables, and the elements to the next cell along each axis; with internal energy two cells around
-    /// the plane are read.
+    /// Primitive variables of the same cell, and the offsets to the next cell along each axis. With dual energy two cells around the plane
+    /// are read.
     pub primitive: *const E,
     pub steps: [usize; 3],
     pub block_stride: usize,
@@ -102,11 +102,11 @@ pub struct UpdatePass<E> {
     pub rates: [E; 3],
     pub inverse_dx: [E; 3],
     pub gamma: E,
-    /// Of the internal energy.
+    /// Thresholds of dual energy.
     pub thresholds: [E; 3],
 }
 
-/// What an update of a plane found.
+/// Result of the update of a plane.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlaneOutcome<E> {
     /// Largest signal rate of the physical cells.
@@ -131,7 +131,7 @@ pub unsafe fn update<V: Simd, const DUAL: bool>(a: &UpdatePass<V::E>) -> PlaneOu
                     let old = V::load2(a.conserved.add(o + c * a.block_stride), a.pitch);
                     *new = a.faces.advanced(old, c, o, a.pitch, &rates);
                 }
-                let rate = judge::<V, DUAL>(a, &mut u, [o, to], &inverse_dx);
+                let rate = check_states::<V, DUAL>(a, &mut u, [o, to], &inverse_dx);
                 store5(&u, a.out.add(to), CELLS);
                 let mut physical = Num::ge(rate, zero);
                 signal = Num::max(signal, rate);
@@ -153,10 +153,10 @@ pub unsafe fn update<V: Simd, const DUAL: bool>(a: &UpdatePass<V::E>) -> PlaneOu
     }
 }
 
-/// The signal rate of the cells at `o`, as of [`eos::checked_signal_rate`]; with the internal energy it stores that at `to`, and both
-/// energies agree then.
+/// Returns the signal rate of the cells at `o`, see [`eos::checked_signal_rate`]. With dual energy it reconciles both energies and stores
+/// the internal one at `to`.
 #[inline(always)]
-unsafe fn judge<V: Simd, const DUAL: bool>(
+unsafe fn check_states<V: Simd, const DUAL: bool>(
     a: &UpdatePass<V::E>,
     u: &mut [V; 5],
     [o, to]: [usize; 2],
@@ -175,7 +175,7 @@ unsafe fn judge<V: Simd, const DUAL: bool>(
     }
 }
 
-/// The total and the internal energy of the cells at `o` of the plane after the step, of which `u` is what fluxes have made.
+/// Returns total and internal energy of the cells at `o` of the plane after the step; `u` is the result of the fluxes.
 #[inline(always)]
 unsafe fn energies<V: Simd>(a: &UpdatePass<V::E>, u: &[V; 5], o: usize) -> [V; 2] {
     let (gamma, rates) = (splat::<V>(a.gamma), splat3::<V>(a.rates));
@@ -197,14 +197,17 @@ unsafe fn energies<V: Simd>(a: &UpdatePass<V::E>, u: &[V; 5], o: usize) -> [V; 2
             let own = load(cell, 1 + d);
             let far = [cell.sub(two), cell.add(two)].map(|p| load(p, 1 + d));
             let v = [far[0], near[2 * d][d], own, near[2 * d + 1][d], far[1]];
-            meeting = Num::max(meeting, dual::meets(&v, density, pressure, gamma, jump));
+            meeting = Num::max(
+                meeting,
+                dual::compression_jump(&v, density, pressure, gamma, jump),
+            );
         }
-        let step = dual::largest_step(&velocity(cell), &near);
-        dual::chosen(u, internal, step, meeting, &splat3::<V>(a.thresholds))
+        let step = dual::max_velocity_change_squared(&velocity(cell), &near);
+        dual::reconcile_energies(u, internal, step, meeting, &splat3::<V>(a.thresholds))
     }
 }
 
-/// Signal rate of a stored patch.
+/// Computes the signal rate of a stored patch.
 pub struct SignalRatePass<E> {
     /// `[component][512]`, the gas.
     pub row: *const E,
@@ -212,7 +215,7 @@ pub struct SignalRatePass<E> {
     pub gamma: E,
 }
 
-/// Infinite if a cell is unphysical.
+/// Returns the largest signal rate; infinite if a cell is unphysical.
 #[inline(always)]
 pub unsafe fn signal_rate<V: Simd, const DUAL: bool>(a: &SignalRatePass<V::E>) -> V::E {
     let (gamma, inverse_dx) = (splat::<V>(a.gamma), splat3::<V>(a.inverse_dx));
