@@ -1,4 +1,4 @@
-//! The other ranks, as a system's parameter.
+//! The communicator as a system parameter.
 
 use super::device_messages::{self, DeviceMessage};
 use super::halo::{ExchangeKind, HaloRequest, LevelSplit, Transport};
@@ -12,8 +12,10 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use std::sync::Arc;
 
-/// The ranks that share the level at hand, for systems that need them in the middle of their work. All ranks make the same
-/// calls in the same order; on one rank they do nothing.
+/// System parameter that gives access to the other ranks of the level at hand.
+///
+/// Systems use it to communicate in the middle of their work. All ranks make the same calls in the same order; on one
+/// rank they do nothing.
 #[derive(SystemParam)]
 pub struct Comm<'w> {
     ranks: Res<'w, Ranks>,
@@ -25,33 +27,33 @@ pub struct Comm<'w> {
 }
 
 impl Comm<'_> {
-    /// Whether there are none.
+    /// Returns `true` if there is only one rank.
     #[must_use]
     pub fn is_single(&self) -> bool {
         self.ranks.is_single()
     }
 
-    /// These ranks and this one.
+    /// Returns the handle to all ranks.
     #[must_use]
     pub fn ranks(&self) -> &Ranks {
         &self.ranks
     }
 
-    /// How many ranks there are, this one included.
+    /// Returns the number of ranks.
     #[must_use]
     pub fn size(&self) -> usize {
         self.ranks.size()
     }
 
-    /// Whether `value` holds on any rank.
+    /// Returns `true` if `value` is true on any rank.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport has.
+    /// Another rank or the transport has failed.
     pub fn any(&self, value: bool) -> Result<bool, RanksError> {
         self.ranks.any(value)
     }
 
-    /// The sum of `value` over the ranks.
+    /// Returns the sum of `value` over all ranks.
     ///
     /// # Errors
     /// As [`Comm::any`].
@@ -59,7 +61,7 @@ impl Comm<'_> {
         self.ranks.sum(value)
     }
 
-    /// The largest `value` of the ranks.
+    /// Returns the largest `value` of all ranks.
     ///
     /// # Errors
     /// As [`Comm::any`].
@@ -67,7 +69,7 @@ impl Comm<'_> {
         self.ranks.max(value)
     }
 
-    /// The message of the first rank that has one.
+    /// Returns the error message of the lowest rank that has one; the result is the same on all ranks.
     ///
     /// # Errors
     /// As [`Comm::any`].
@@ -81,12 +83,14 @@ impl Comm<'_> {
         Ok(first.map(|message| String::from_utf8_lossy(message).into_owned()))
     }
 
-    /// Takes the records of `parcels` to the leaves that contain them, on any level, here or there; also on one rank. A parcel may name any
-    /// patch within the domain, whether it is there or not. While a run's beginning is only looked at, items go nowhere.
+    /// Delivers the records of `parcels` to the leaves that contain them, on any level and rank.
+    ///
+    /// Also moves records on a single rank. A batch may name any patch inside the domain, whether it exists or not.
+    /// Nothing is moved while initial conditions are only previewed.
     ///
     /// # Errors
-    /// A parcel names a place outside the domain, or cut records; another rank has failed, the transport has, or the device or the memory
-    /// of `items`.
+    /// A batch lies outside the domain or holds incomplete records; another rank, the transport, the device or the
+    /// memory of `items` has failed.
     pub fn migrate(
         &mut self,
         topology: &Topology,
@@ -99,11 +103,13 @@ impl Comm<'_> {
         }
     }
 
-    /// Takes bytes to the owners of patches of `level`, each by the patch's index; what has come for own patches, by row, in no
-    /// particular order. Also on one rank; nothing goes anywhere while a run's beginning is only looked at.
+    /// Sends bytes to the owners of patches of `level`, addressed by patch index.
+    ///
+    /// Returns the bytes received for own patches, by row, in no particular order. Also works on a single rank. Nothing
+    /// is sent while initial conditions are only previewed.
     ///
     /// # Errors
-    /// A patch is not there; another rank has failed, or the transport has.
+    /// A patch does not exist; another rank or the transport has failed.
     pub fn send_to_patches(
         &self,
         topology: &Topology,
@@ -116,18 +122,22 @@ impl Comm<'_> {
         }
     }
 
-    /// Whether items that go to another rank have to go by [`Comm::migrate`], since entities may follow them.
+    /// Returns `true` if particles that change ranks must use [`Comm::migrate`], because entities may be attached to
+    /// them.
     #[must_use]
     pub fn tracks_entities(&self, items: &dyn ParticleSet) -> bool {
         self.entities.may_migrate(items)
     }
 
-    /// Sends messages from device to device, at most one to a peer, and receives what the devices of others send, in the order of their
-    /// ranks: `room` gives the address for so many bytes, which the link can reach. What the device is given from now on finds them there.
-    /// All ranks call this, also with nothing to send; nothing goes anywhere while a run's beginning is only looked at.
+    /// Exchanges messages between devices when only the sender knows their lengths.
+    ///
+    /// A rank sends at most one message to each peer; received messages are ordered by rank. `room` returns the address
+    /// of a receive buffer with the given number of bytes that the link can reach. Work submitted to the device later
+    /// sees the received data. Collective, also with nothing to send; nothing is sent while initial conditions are only
+    /// previewed.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport or a device has.
+    /// Another rank, the transport or a device has failed.
     pub fn exchange_device_messages(
         &self,
         sends: &[DeviceMessage],
@@ -140,11 +150,13 @@ impl Comm<'_> {
         device_messages::exchange(&self.ranks, link, sends, room)
     }
 
-    /// Sends segments of the device and receives those of others, whose lengths both sides know. What the device is given from now on finds
-    /// them there. All ranks call this; nothing goes anywhere while a run's beginning is only looked at.
+    /// Exchanges segments of device memory whose lengths both sides know.
+    ///
+    /// Work submitted to the device later sees the received data. Collective; nothing is sent while initial conditions
+    /// are only previewed.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport or a device has.
+    /// Another rank, the transport or a device has failed.
     pub fn exchange_segments(
         &self,
         sends: &[Segment],
@@ -156,11 +168,13 @@ impl Comm<'_> {
         }
     }
 
-    /// Sends `depth` layers of the copies on their way that a gather on `level` reads, those that are out of date. Until
-    /// [`Comm::finish_halo`] copies hold any values; what the step may begin with meanwhile, if that is worth while.
+    /// Starts the exchange of `depth` halo layers of `level` that are out of date.
+    ///
+    /// Halo values are undefined until [`Comm::finish_halo`]. Returns the split into interior and boundary patches if
+    /// computing the interior meanwhile pays off.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport or the device has.
+    /// Another rank, the transport or the device has failed.
     pub fn start_halo(
         &mut self,
         store: &dyn Store,
@@ -172,7 +186,7 @@ impl Comm<'_> {
         Ok(split.filter(|split| split.is_worth_overlapping()))
     }
 
-    /// Gives what is out of date to an exchange; whether there is something.
+    /// Passes all stale banks to `exchange`; returns `true` if there were any.
     fn send_stale(
         &mut self,
         store: &dyn Store,
@@ -201,8 +215,9 @@ impl Comm<'_> {
         Ok(!requests.is_empty())
     }
 
-    /// Ends what [`Comm::start_halo`] with the same arguments began: copies are up to date. The device waits for what comes
-    /// from other devices, the host for messages.
+    /// Completes the exchange that [`Comm::start_halo`] started with the same arguments.
+    ///
+    /// The device waits for data from other devices, the host for messages.
     ///
     /// # Errors
     /// As [`Comm::start_halo`].
@@ -221,8 +236,9 @@ impl Comm<'_> {
         Ok(())
     }
 
-    /// Brings `depth` layers of the copies of a store up to date that a gather on `level` reads, if they are not: no more than it
-    /// was registered with.
+    /// Updates `depth` halo layers of a store for gathers on `level`, if they are out of date.
+    ///
+    /// `depth` is at most the halo width with which the store was registered.
     ///
     /// # Errors
     /// As [`Comm::start_halo`].
@@ -236,8 +252,9 @@ impl Comm<'_> {
         self.finish_halo(store, level, depth)
     }
 
-    /// Sends what copies of covered patches of `level` have taken from their children to the owners of the patches. Copies are out of
-    /// date from now on.
+    /// Sends averages of children from halo patches of `level` to the owners of these patches.
+    ///
+    /// The halo of `level` is out of date afterwards.
     ///
     /// # Errors
     /// As [`Comm::start_halo`].
@@ -262,7 +279,7 @@ impl Comm<'_> {
         Ok(())
     }
 
-    /// Rows of `level` that other ranks keep copies of.
+    /// Returns the rows of `level` that other ranks hold as halo patches.
     pub fn sent_rows(&self, level: usize) -> impl Iterator<Item = u32> {
         let plan = self
             .shares
@@ -274,8 +291,9 @@ impl Comm<'_> {
             .flat_map(|peer| peer.rows.iter().copied())
     }
 
-    /// Sends a value of each patch of `level` to the ranks that keep copies of it: `get` reads that of an own row, `put` takes
-    /// that of a copy.
+    /// Sends one value per patch of `level` from its owner to its halo patches.
+    ///
+    /// `get` reads the value of an own row, `put` stores that of a halo row.
     ///
     /// # Errors
     /// As [`Comm::any`].

@@ -1,9 +1,10 @@
-//! Which patches go to other ranks when a level is cut anew.
+//! Lists patches that move to other ranks when a level is repartitioned.
 
 use crate::mesh::Topology;
 use crate::mesh::topology::octet::Octet;
 
-/// The patches of the octets `before` of `level` that other ranks own now: whose, the octet, and which of it, as bits z y x.
+/// Returns the patches of the octets `before` that now belong to other ranks: the owner, the octet and the mask of
+/// patches (z y x).
 pub(super) fn departures<'a>(
     topology: &'a Topology,
     level: usize,

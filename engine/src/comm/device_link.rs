@@ -1,9 +1,10 @@
-//! The links between the ranks' devices: one choice for all ranks, GPU to GPU where every rank can, by the ranks' messages
-//! where those reach the devices (CUDA-aware MPI), through the hosts otherwise.
+//! Links the devices of all ranks, with the same kind of link on all ranks.
 //!
-//! A direct link is watched: where it fails, or where another rank of this process does, whatever waits for data that will
-//! not come ends, and all ranks end with a message. `NESTAR_NCCL=0` in the environment of any rank sends everything through
-//! the hosts.
+//! GPUs are linked directly by NCCL if every rank can. Otherwise data goes through GPU-aware MPI, if the transport
+//! reaches device memory, or through the hosts.
+//!
+//! A watchdog supervises direct links. If the link or another rank of this process fails, it aborts pending transfers,
+//! and all ranks end with a message. `NESTAR_NCCL=0` in the environment of any rank disables direct links.
 
 mod gpu_aware;
 mod host_staged;
@@ -21,28 +22,28 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use watchdog::Watchdog;
 
-/// Set to 0: no direct links.
+/// Environment variable; 0 disables direct links.
 const CHOICE: &str = "NESTAR_NCCL";
-/// Bytes of what tells a device from all others.
+/// Bytes of a device identity.
 const IDENTITY: usize = 16;
 
-/// The link of this rank's device with those of the others.
+/// Link between the device of this rank and those of the other ranks.
 #[derive(Resource)]
 pub struct Connection {
-    // ends before the link does
+    // Dropped before the link.
     watch: Option<Watchdog>,
     link: DeviceLink,
     note: Option<String>,
 }
 
 impl Connection {
-    /// Whether data go from device to device without the hosts.
+    /// Returns `true` if data moves between devices without passing through the hosts.
     #[must_use]
     pub fn is_direct(&self) -> bool {
         self.watch.is_some()
     }
 
-    /// Why data go through the hosts, where GPUs could be linked directly; the same words on all ranks.
+    /// Returns why GPUs are not linked directly, if that is so; the text is the same on all ranks.
     #[must_use]
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
@@ -56,10 +57,10 @@ impl Deref for Connection {
     }
 }
 
-/// Links the devices of all ranks. All ranks call this, and get the same kind of link.
+/// Links the devices of all ranks; all ranks get the same kind of link. Collective.
 ///
 /// # Errors
-/// Another rank has failed; the device fails.
+/// Another rank or the device has failed.
 pub fn connect(ranks: &Ranks, device: &Device) -> Result<Connection, RanksError> {
     let note = match direct(ranks, device)? {
         DirectLink::Link(link) => {
@@ -85,7 +86,7 @@ pub fn connect(ranks: &Ranks, device: &Device) -> Result<Connection, RanksError>
     })
 }
 
-/// Lets devices that reach each other's memory use that. All ranks call this.
+/// Opens peer-to-peer mailboxes between devices that reach each other's memory. Collective.
 fn open_mailboxes(ranks: &Ranks, transport: &dyn LinkTransport) -> Result<(), RanksError> {
     let communicator = ranks.communicator();
     let offers = communicator.all_gather(&transport.export_mailbox())?;
@@ -99,22 +100,22 @@ fn open_mailboxes(ranks: &Ranks, transport: &dyn LinkTransport) -> Result<(), Ra
     Ok(transport.keep_peers(&reached)?)
 }
 
-/// Whether the transport of the ranks reaches the memory of all their devices.
+/// Returns `true` if the communicator reaches the memory of all devices.
 fn transport_reaches_devices(ranks: &Ranks, device: &Device) -> Result<bool, RanksError> {
     let beyond = !ranks.communicator().reaches(device.kind());
     Ok(!ranks.is_single() && !ranks.any(beyond)?)
 }
 
-/// A direct link, if there can be one.
+/// Result of an attempt to link devices directly.
 enum DirectLink {
     Link(DeviceLink),
-    /// There is nobody to link with, or no GPU.
+    /// There is one rank only, or no GPU.
     Unwanted,
-    /// Why there is none.
+    /// Direct links are impossible; holds the reason.
     Impossible(String),
 }
 
-/// Makes a direct link if all ranks can have one.
+/// Creates a direct link if all ranks support it.
 fn direct(ranks: &Ranks, device: &Device) -> Result<DirectLink, RanksError> {
     if ranks.is_single() || !ranks.any(device.kind() == DeviceKind::Cuda)? {
         return Ok(DirectLink::Unwanted);
@@ -145,13 +146,13 @@ fn direct(ranks: &Ranks, device: &Device) -> Result<DirectLink, RanksError> {
     })
 }
 
-/// What came of joining, and after which time.
+/// Encodes the time and the failure of joining.
 fn encode_join_result(time: Duration, failure: Option<&str>) -> Vec<u8> {
     let time = (time.as_micros() as u64).to_le_bytes();
     [&time, failure.unwrap_or_default().as_bytes()].concat()
 }
 
-/// The failure that came first: later ones may be of ranks that have waited in vain.
+/// Returns the earliest failure: later ones may be timeouts of waiting ranks.
 fn first_failure(answers: &[Vec<u8>]) -> Option<String> {
     let failed = |(rank, answer): (usize, &Vec<u8>)| {
         let (time, why) = answer.split_first_chunk()?;
@@ -162,7 +163,7 @@ fn first_failure(answers: &[Vec<u8>]) -> Option<String> {
     failures.min().map(|(_, why)| why)
 }
 
-/// An identity for the link, made by rank 0; the same answer on all ranks.
+/// Creates the link identity on rank 0 and broadcasts it, or the reason why there is none.
 fn share_id(ranks: &Ranks, device: &Device) -> Result<Result<LinkId, String>, RanksError> {
     let mut answer = Vec::new();
     if ranks.rank() == 0 {
@@ -177,11 +178,11 @@ fn share_id(ranks: &Ranks, device: &Device) -> Result<Result<LinkId, String>, Ra
     Ok(id.ok_or_else(|| String::from_utf8_lossy(rest).into_owned()))
 }
 
-/// What a rank has for a direct link.
+/// Properties of a rank that direct links depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Readiness {
     identity: [u8; IDENTITY],
-    /// The library that makes it, or why there is none.
+    /// Name of the link library, or the reason why there is none.
     library: Result<String, String>,
 }
 
@@ -214,7 +215,7 @@ impl Readiness {
     }
 }
 
-/// Whether all ranks, by number, can have a direct link with each other; why not.
+/// Returns an error with the reason if the ranks cannot all be linked directly. `all` is ordered by rank.
 fn check_readiness(all: &[Readiness]) -> Result<(), String> {
     for (rank, one) in all.iter().enumerate() {
         let library = one.library.as_ref();

@@ -1,27 +1,30 @@
-//! Messages from device to device whose lengths only their senders know: what they are goes by the hosts, their contents over the link.
+//! Messages between devices whose lengths only the senders know.
+//!
+//! Headers and lengths go through the hosts, contents over the device link.
 
 use super::communicator::Message;
 use super::{Ranks, RanksError};
 use crate::device::{DeviceError, DeviceLink, Segment};
 
-/// A message of this rank's device to that of another rank, or from there.
+/// A message from or to the device of another rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceMessage {
-    /// The other rank.
+    /// Rank at the other end.
     pub peer: usize,
-    /// What goes by the hosts: whatever the receiver needs to know of the content.
+    /// Information about the content for the receiver; sent through the hosts.
     pub header: Vec<u8>,
-    /// Where the content lies on the device; of what has come, a multiple of 8 bytes behind the room's first.
+    /// Address of the content on the device. Received contents are aligned to 8 bytes in the receive buffer.
     pub address: u64,
-    /// Bytes of the content.
+    /// Length of the content in bytes.
     pub bytes: usize,
 }
 
-/// Bytes that contents begin at multiples of.
+/// Alignment of received contents, bytes.
 const ALIGNMENT: usize = 8;
 
-/// Sends messages, at most one to a peer, and receives what others send, in the order of their ranks: `room` gives the address for so many
-/// bytes. All ranks call this.
+/// Exchanges messages, at most one to each peer, and returns the received ones in rank order. Collective.
+///
+/// `room` returns the address of a buffer with the given number of bytes.
 pub(super) fn exchange(
     ranks: &Ranks,
     link: Option<&DeviceLink>,
@@ -57,7 +60,7 @@ pub(super) fn exchange(
     Ok(come)
 }
 
-/// The contents of messages.
+/// Returns the non-empty contents of messages as segments.
 fn segments(messages: &[DeviceMessage]) -> Vec<Segment> {
     let full = messages.iter().filter(|message| message.bytes > 0);
     let segment = |message: &DeviceMessage| Segment {

@@ -1,4 +1,6 @@
-//! Numbers of the whole state, made of all cells by functions of one cell: the same bits on any number of ranks.
+//! Columns of diagnostics that reduce a function of a cell over all cells.
+//!
+//! Results have the same bits on any number of ranks.
 
 use super::totals::pairwise_sum;
 use super::{Ranks, RanksError, Reduction, exchange};
@@ -11,37 +13,37 @@ use nestar_kernels::mesh::order::{order_key, value_of_key};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// How the values of cells become one number.
+/// Reduction of a column over all leaf cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduce {
-    /// The smallest; NaN if one is NaN.
+    /// Minimum; NaN if any value is NaN.
     Smallest,
-    /// The largest; NaN if one is NaN.
+    /// Maximum; NaN if any value is NaN.
     Largest,
-    /// The sum of value times volume.
+    /// Sum of value times cell volume.
     Integral,
 }
 
-/// Further fields of a function.
+/// Returns the additional fields that a cell function reads.
 type ExtraFields = for<'a> fn(&'a World) -> Vec<&'a dyn CellSource>;
 
-/// What gives numbers of the whole state.
+/// Computes the values of columns.
 type ColumnValues = Arc<dyn Fn(&mut World) -> Result<Vec<f64>, RanksError> + Send + Sync>;
 
-/// Numbers of the whole state that are computed together.
+/// Columns whose values are computed together.
 struct DiagnosticColumn {
     names: Vec<Cow<'static, str>>,
-    /// The field whose copies are read, if any are.
+    /// Field whose halo is read, if any.
     reads: Option<&'static str>,
     values: ColumnValues,
 }
 
-/// Columns that plugins add to `diagnostics.csv`, in the order in which they were added.
+/// Columns that plugins add to `diagnostics.csv`, in order of registration.
 #[derive(Resource, Default)]
 pub struct DiagnosticColumns(Vec<DiagnosticColumn>);
 
 impl DiagnosticColumns {
-    /// Adds a column to those of `world`: `M` of these components of field `F` in all leaf cells, reduced.
+    /// Adds a column: the function `M` of `components` of field `F`, reduced over all leaf cells.
     pub fn add<F: Field, M: CellValue>(
         world: &mut World,
         components: Components,
@@ -55,7 +57,7 @@ impl DiagnosticColumns {
         Self::add_with::<F, M>(world, (components, others), name, reduce, parameters);
     }
 
-    /// As [`DiagnosticColumns::add`] for a function that reads field `G` too.
+    /// As [`DiagnosticColumns::add`], for a function that also reads field `G`.
     pub fn add_of_two<F: Field, G: Field, M: CellValue>(
         world: &mut World,
         components: Components,
@@ -69,7 +71,7 @@ impl DiagnosticColumns {
         Self::add_with::<F, M>(world, (components, others), name, reduce, parameters);
     }
 
-    /// Adds a column of a number that a plugin keeps, the same on all ranks.
+    /// Adds a column for a number that a plugin keeps and that is equal on all ranks.
     pub fn add_number(
         world: &mut World,
         name: impl Into<Cow<'static, str>>,
@@ -78,8 +80,9 @@ impl DiagnosticColumns {
         Self::add_numbers(world, [name], move |world| Ok(vec![value(world)]));
     }
 
-    /// Adds columns of numbers that a plugin computes together, the same on all ranks, which call `values` together and may talk to each other
-    /// there.
+    /// Adds columns for numbers that a plugin computes together and that are equal on all ranks.
+    ///
+    /// `values` is called by all ranks and may communicate.
     pub fn add_numbers(
         world: &mut World,
         names: impl IntoIterator<Item = impl Into<Cow<'static, str>>>,
@@ -114,16 +117,16 @@ impl DiagnosticColumns {
         });
     }
 
-    /// Names of the columns.
+    /// Returns the names of all columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let names = self.0.iter().flat_map(|column| &column.names);
         names.map(|name| &**name)
     }
 
-    /// Values of the columns; the copies that they read are brought up to date before. All ranks call it.
+    /// Returns the values of all columns, after updating the halos that they read. Collective.
     ///
     /// # Errors
-    /// The device fails; another rank has failed.
+    /// The device or another rank has failed.
     pub fn values(world: &mut World) -> Result<Vec<f64>, RanksError> {
         let fields = world.resource::<Stores>().all();
         let columns = world.resource::<Self>().0.iter();
@@ -183,7 +186,7 @@ fn of_all_levels<F: Field, M: CellValue>(
     })
 }
 
-/// The clock of a level between two steps.
+/// Returns the clock of a level between two steps.
 fn clock_of(world: &World, level: usize) -> LevelClock {
     let Clock { time, steps, .. } = world.resource::<Levels>().clock(level);
     LevelClock {

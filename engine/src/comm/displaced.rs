@@ -1,4 +1,4 @@
-//! Items whose patches go or are refined, while the hierarchy changes.
+//! Detaches particles of removed or refined patches during a regrid and reinserts them.
 
 use super::migration::{child_index, migrate};
 use super::{Ranks, RanksError};
@@ -10,23 +10,26 @@ use crate::mesh::topology::octet::side;
 use crate::mesh::{Changes, Topology};
 use bevy_ecs::prelude::*;
 
-/// Items without a leaf of their own while the hierarchy changes.
+/// Particles without a leaf patch during a regrid.
 #[derive(Default)]
 pub(crate) struct Displaced {
-    /// Those of patches that are no longer there, by kind in the order of registration.
+    /// Particles of removed patches, by kind in order of registration.
     parcels: Vec<Vec<MigrationBatch>>,
-    /// The levels and indices of those patches: kinds that take items to other leaves themselves have lifted them in this order.
+    /// Levels and indices of the removed patches, in the order in which they were passed to kinds that move particles
+    /// themselves.
     gone: Vec<(usize, [i32; 3])>,
-    /// Patches that have children now, each with its level: their items stay in them until they are delivered, a portion at a time.
+    /// Refined patches, each with its level. Their particles stay in them and are delivered in batches.
     refined: Vec<(usize, u32)>,
 }
 
-/// Bytes of the records that leave refined patches at a time, about.
+/// Approximate size of a batch of records that leaves refined patches, bytes.
 const BATCH_BYTES: usize = 1 << 28;
 
 impl Displaced {
-    /// Takes the items out of `gone`, patches of the level `fine` that go or move: their rows, which nobody else uses yet, with their
-    /// indices; those of the patches of the coarser level that are refined will follow. What goes wrong stands in [`FaultBox`].
+    /// Detaches the particles of removed or moved patches of level `fine`.
+    ///
+    /// `gone` returns the rows, which nobody uses yet, and the indices of these patches. Particles of coarse patches
+    /// that `changes` refines are moved later. Errors are stored in [`FaultBox`].
     pub fn detach(
         &mut self,
         world: &mut World,
@@ -62,7 +65,7 @@ impl Displaced {
         }
     }
 
-    /// The items of own patches that have children: the initial state was made anew there.
+    /// Collects the particles in own patches with children, after initial conditions were created again.
     pub fn in_refined_patches(world: &World) -> Self {
         let topology = world.resource::<Topology>();
         let of_level = |level| topology.rows(level).iter().map(move |&row| (level, row));
@@ -73,10 +76,10 @@ impl Displaced {
         }
     }
 
-    /// Takes the items to their leaves. All ranks call this, and end where one fails.
+    /// Delivers the particles to their leaves. Collective; an error on one rank ends all ranks.
     ///
     /// # Errors
-    /// As [`deliver`].
+    /// As [`migrate`].
     pub fn reinsert(mut self, world: &mut World) -> Result<(), RanksError> {
         if world.contains_resource::<InitialEstimate>() {
             return Ok(());
@@ -101,8 +104,10 @@ impl Displaced {
     }
 }
 
-/// Lets items go to leaves of this rank without their records, where their kind does that: from patches that are `gone`, each by its level and index, and
-/// from `refined` ones. What is left of the former.
+/// Lets kinds that support it move particles to leaves of this rank without records.
+///
+/// Particles come from removed patches, given by level and index, and from `refined` patches. Returns the remaining
+/// particles of removed patches.
 fn remap(
     world: &World,
     items: &mut dyn ParticleSet,
@@ -128,7 +133,7 @@ fn remap(
     Ok(parcels(gone.iter().copied(), records).collect())
 }
 
-/// Takes items to their leaves: those of `parcels`, and those of `refined` patches. All ranks call this.
+/// Delivers the particles of `displaced` and of `refined` patches to their leaves, in batches. Collective.
 fn migrate_in_batches(
     world: &World,
     items: &mut dyn ParticleSet,
@@ -153,7 +158,7 @@ fn migrate_in_batches(
     }
 }
 
-/// How many of some patches have as many items as go at a time; one at least, if there is any.
+/// Returns the number of patches in the next batch, at least one if there are any.
 fn batch_length(items: &dyn ParticleSet, patches: &[(usize, u32)]) -> usize {
     let mut bytes = 0;
     let full = |(_, row): &(usize, u32)| {
@@ -164,7 +169,7 @@ fn batch_length(items: &dyn ParticleSet, patches: &[(usize, u32)]) -> usize {
     patches.iter().position(full).unwrap_or(patches.len())
 }
 
-/// Records of patches as parcels, where there are any; each patch by its level and index.
+/// Converts records of patches, each given by level and index, to batches; empty ones are dropped.
 fn parcels(
     places: impl Iterator<Item = (usize, [i32; 3])>,
     records: Vec<Vec<u8>>,
@@ -179,7 +184,7 @@ fn parcels(
     all.filter(|parcel| !parcel.records.is_empty())
 }
 
-/// The patches of the octets `before` of `level` that this rank has no longer, by row and index.
+/// Returns the row and index of the patches of `before` that this rank no longer owns.
 pub(crate) fn removed_patches(
     topology: &Topology,
     level: usize,

@@ -1,5 +1,6 @@
-//! Building and rebuilding a rank's part of the hierarchy: everybody decides about its own patches, and asks the owners of
-//! the others that it touches.
+//! Builds and rebuilds a rank's part of the hierarchy.
+//!
+//! Each rank decides about its own patches and requests halo patches from their owners.
 
 use super::communicator::{Communicator, Message, RanksError};
 use super::exchange_plan::{ExchangePlan, PeerRows};
@@ -17,32 +18,32 @@ use bevy_ecs::prelude::*;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// What a rank knows about the copies it keeps, level by level.
+/// Exchange plans of all levels.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct ExchangePlans {
-    /// Rows whose values go from owners to copies.
+    /// By level: rows whose values are sent from owners to halo patches.
     pub halo: Vec<ExchangePlan>,
-    /// Rows of the level, averages of children that another rank owns, that go from the children's rank to the owner.
+    /// By level: rows whose averages of children are sent from the owner of the children to the owner of the row.
     pub averages: Vec<ExchangePlan>,
-    /// Faces between the level and the finer one whose fluxes go to another rank.
+    /// By level: faces to the finer level whose fluxes are sent to another rank.
     pub faces: Vec<FacePlan>,
-    /// Others' patches that the own ones need, whatever the finer level is like.
+    /// By level: patches of other ranks beside own patches, independent of the finer level.
     touched: Vec<Vec<OctetPart>>,
 }
 
-/// Own octets of a level, ascending by key, and which of them are new in the hierarchy.
+/// Own octets of a level after a regrid, in ascending order of keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proposal {
-    /// The octets, each with whether it is new.
+    /// Keys of octets; `true` marks those that are new in the hierarchy.
     pub octets: Vec<(u64, bool)>,
-    /// Whether the level was cut anew.
+    /// Is `true` if the level was repartitioned.
     pub cut: bool,
 }
 
-/// The root grid: own patches, copies, tables.
+/// Builds the root grid: own patches, halo patches and tables.
 ///
 /// # Errors
-/// Another rank has failed, or the transport has.
+/// Another rank or the transport has failed.
 pub fn root(
     topology: &mut Topology,
     ranks: &dyn Communicator,
@@ -57,7 +58,7 @@ pub fn root(
     root_part(topology, ranks, shares)
 }
 
-/// A rank's part of the root grid, where the topology knows the cuts.
+/// Builds a rank's part of the root grid for the partition that the topology holds.
 ///
 /// # Errors
 /// As [`root`].
@@ -81,9 +82,11 @@ pub(super) fn root_part(
     Ok(())
 }
 
-/// Tells the owners of the children about `changes` of `level`'s own patches, and cuts the finer level anew where its parts
-/// differ by more than `imbalance` (the largest over the mean); `costs` is the work of their octets that are not plain, by the
-/// parents' keys. Nothing is rebuilt yet, but the patches changed are marked.
+/// Sends `changes` of own patches of `level` to the owners of the children, and repartitions the finer level if needed.
+///
+/// The finer level is repartitioned if its imbalance (largest work over mean) exceeds `imbalance`. `costs` lists the
+/// work of octets that differs from the default, by the keys of the parents. The function marks changed patches but
+/// rebuilds nothing.
 ///
 /// # Errors
 /// As [`root`].
@@ -115,7 +118,7 @@ pub fn propose_level(
             last.bytes.extend((key << 1 | u64::from(new)).to_le_bytes());
         }
     }
-    // the stretches of the ranks follow each other, so that what comes is in order
+    // The ranges of ranks are consecutive, so the received octets are in order.
     let received = ranks.exchange(messages)?;
     let words = received
         .iter()
@@ -125,8 +128,9 @@ pub fn propose_level(
     Ok(Proposal { octets, cut })
 }
 
-/// Cuts the root grid anew where its parts differ by more than `imbalance`; `work` is that of the own patches, in Hilbert order. Nothing is
-/// rebuilt yet; `None`: the parts stay as they are.
+/// Repartitions the root grid if its imbalance exceeds `imbalance`; returns `None` if the partition stays.
+///
+/// `work` is that of own patches in Hilbert order. Nothing is rebuilt yet.
 ///
 /// # Errors
 /// As [`root`].
@@ -151,7 +155,7 @@ pub(super) fn propose_root(
     Ok(Some(Proposal { octets, cut: true }))
 }
 
-/// Keys of the own patches of `level` with children, ascending, and whether the children are new.
+/// Returns the keys of own patches of `level` with children, ascending; `true` marks new children.
 fn parents(topology: &Topology, level: usize, changes: &Changes) -> Vec<(u64, bool)> {
     let rows = topology.rows(level).par_iter().with_min_len(1024);
     let refined = rows.filter(|&&row| !topology.is_leaf(row));
@@ -164,10 +168,13 @@ fn parents(topology: &Topology, level: usize, changes: &Changes) -> Vec<(u64, bo
         .collect()
 }
 
-/// Patches of an octet that come from another rank: the octet's key, the patches, and which of these have children, as bits z y x.
+/// An octet received from another rank: its key, the received patches, and those of them with children, as bit masks (z
+/// y x).
 pub type RefinedOctet = (u64, u8, u8);
 
-/// Rebuilds the level `fine` as proposed, and what hangs on it; `refined` tells which patches that come from other ranks have children.
+/// Rebuilds the level `fine` as proposed, with halo patches and exchange plans.
+///
+/// `refined` lists which patches received from other ranks have children.
 ///
 /// # Errors
 /// As [`root`].
@@ -184,12 +191,12 @@ pub fn rebuild(
         0 => topology.own_root(),
         _ => octets.map(|&(key, _)| (key, u8::MAX)).collect(),
     };
-    // the new level itself, and for now the copies that there were: those that stay keep their rows
+    // Hold the new octets and, for now, all former halo octets: octets that stay keep their rows.
     let copied = copied_parts(topology, fine);
     set_octets(topology, fine, &owned, &copied);
     let coarser = fine.checked_sub(1);
     if let Some(level) = coarser {
-        // what the new octets stand on
+        // Parents of the new octets and the neighbours of these parents.
         let beneath = parents_with_neighbours(topology, level);
         update_halo(topology, owners, shares, level, beneath)?;
     }
@@ -204,7 +211,7 @@ pub fn rebuild(
     }
     update_surroundings(topology, owners, shares, fine)?;
     if proposal.cut && fine < topology.max_level {
-        // the patches of the level finer than one that was cut stay, but other copies are needed
+        // The finer level keeps its patches but needs other halo patches.
         update_surroundings(topology, owners, shares, fine + 1)?;
     }
     for level in coarser.unwrap_or(0)..(fine + 1).min(topology.max_level) {
@@ -214,7 +221,8 @@ pub fn rebuild(
     Ok(())
 }
 
-/// Holds what the own patches of `level` touch and what the finer ones stand on, and links all that.
+/// Updates the halo of `level`: neighbours of own patches, and parents of own finer patches with their neighbours.
+/// Links all of them.
 fn update_surroundings(
     topology: &mut Topology,
     owners: &(impl PatchOwners + ?Sized),
@@ -242,7 +250,7 @@ fn copied_parts(topology: &Topology, level: usize) -> Vec<OctetPart> {
     copied.map(|octet| (octet.key, octet.copied)).collect()
 }
 
-/// Notes what the own patches of `level` touch.
+/// Finds the patches of other ranks beside own patches of `level`.
 fn find_neighbours(topology: &Topology, shares: &mut ExchangePlans, level: usize) {
     if level == 0 {
         shares.touched[0] = root_neighbours(topology, &topology.own_root());
@@ -253,7 +261,7 @@ fn find_neighbours(topology: &Topology, shares: &mut ExchangePlans, level: usize
     shares.touched[level] = merge_parts(touched);
 }
 
-/// Holds what `level` touches and `more`, and makes the plan for it.
+/// Holds the neighbours of own patches of `level` and the patches `more` as halo, and makes the exchange plan.
 fn update_halo(
     topology: &mut Topology,
     owners: &(impl PatchOwners + ?Sized),
@@ -266,7 +274,7 @@ fn update_halo(
     copied.extend(&shares.touched[level]);
     set_octets(topology, level, &owned, &merge_parts(copied));
     shares.halo[level] = negotiate_halo(topology, owners, level)?;
-    // octets have come and gone: their parents know nothing of it, and neither do their children until the caller links them
+    // Octets were added and removed: parents do not know their children yet, and children are linked by the caller.
     topology.link_families(level);
     Ok(())
 }
@@ -277,7 +285,7 @@ fn set_octets(topology: &mut Topology, level: usize, owned: &[OctetPart], copied
         .iter()
         .map(|&(key, copied)| Octet::new(key, 0, copied));
     let mut octets: Vec<Octet> = own.chain(copies).collect();
-    // two ascending runs: the stable sort merges them
+    // The stable sort merges the two ascending runs.
     octets.sort_by_key(|octet| octet.key);
     octets.dedup_by(|next, kept| {
         let same = next.key == kept.key;
@@ -290,7 +298,8 @@ fn set_octets(topology: &mut Topology, level: usize, owned: &[OctetPart], copied
     topology.set_octets(level, octets);
 }
 
-/// Asks the owners for what is copied of `level`: they note what to send, and say which patches have children.
+/// Requests the halo of `level` from its owners, who add the rows to their plans and return which patches have
+/// children.
 fn negotiate_halo(
     topology: &mut Topology,
     owners: &(impl PatchOwners + ?Sized),
@@ -314,17 +323,17 @@ fn negotiate_halo(
     Ok(plan)
 }
 
-/// Rows by the octets that they are of.
+/// Splits rows by octet.
 fn octets(rows: &[u32]) -> impl Iterator<Item = &[u32]> {
     rows.chunk_by(|a, b| a / 8 == b / 8)
 }
 
-/// The patches of an octet whose `rows` are given, as bits z y x.
+/// Returns the bit mask (z y x) of patches of an octet with the given rows.
 fn mask(rows: &[u32]) -> u8 {
     rows.iter().map(|row| 1 << (row % 8)).sum()
 }
 
-/// Who sends whom the averages of the children of `level`'s patches.
+/// Plans the exchange of averages of children for patches of `level`.
 fn averages(topology: &Topology, level: usize) -> ExchangePlan {
     let mut plan = ExchangePlan::default();
     let near = topology.octets_near_others(level + 1, NeighbourLevel::Coarser);

@@ -1,4 +1,4 @@
-//! Items on their way: each parcel goes to the leaf that contains it, whichever rank has that, from any patch that is there or was.
+//! Migrates particles: each record goes to the leaf that contains it, on any level and rank.
 
 use super::communicator::Message;
 use super::migration_batch::{decode, encode, exchange};
@@ -10,11 +10,13 @@ use crate::mesh::topology::octet::side;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// Takes the records of `parcels` to the leaves that contain them, on any level and rank. All ranks call this, also with nothing to send.
+/// Delivers the records of `parcels` to the leaves that contain them. Collective, also with nothing to send.
+///
+/// Records move to the parent if the patch does not exist, and to a child if it is refined.
 ///
 /// # Errors
-/// A parcel names a place that no patch can have, or cut records; another rank has failed, the transport has, or the device or the memory
-/// of `items`.
+/// A batch names an impossible patch or holds incomplete records; another rank, the transport, the device or the memory
+/// of `items` has failed.
 pub(super) fn migrate(
     topology: &Topology,
     (ranks, entities): (&Ranks, &ParticleEntityIndex),
@@ -27,7 +29,7 @@ pub(super) fn migrate(
     }
     loop {
         let mut leaving: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
-        // who receives them notes them as well
+        // The receiver registers them as well.
         let follow = entities.may_migrate(items);
         while !parcels.is_empty() {
             let (mut landed, mut refined) = (Vec::new(), Vec::new());
@@ -57,14 +59,15 @@ pub(super) fn migrate(
     }
 }
 
-/// Bytes for the patch at an index of a level.
+/// Message to a patch, given by its index on a level.
 pub type PatchMessage = ([i32; 3], Vec<u8>);
 
-/// Takes `letters` to the owners of patches of `level` that are there; what has come for own patches, by row. All ranks call this, also with
-/// nothing to send.
+/// Sends messages to the owners of existing patches of `level`. Collective, also with nothing to send.
+///
+/// Returns the messages for own patches, by row.
 ///
 /// # Errors
-/// A letter is for a patch that is not there; another rank has failed, or the transport has.
+/// A patch does not exist; another rank or the transport has failed.
 pub(super) fn send_to_patches(
     topology: &Topology,
     ranks: &Ranks,
@@ -108,7 +111,7 @@ pub(super) fn send_to_patches(
     Ok(come)
 }
 
-/// Refuses a parcel that belongs nowhere.
+/// Rejects batches for impossible patches and incomplete records.
 fn check(
     topology: &Topology,
     items: &dyn ParticleSet,
@@ -130,10 +133,10 @@ fn check(
     Err(DeviceError::Setup(why).into())
 }
 
-/// Records of a parcel that are dealt to children together.
+/// Number of records that one task distributes to children.
 const PIECE: usize = 1 << 14;
 
-/// What of parcels lies in the children of their patches, any number of parcels for each.
+/// Distributes batches to the children of their patches; a child may get several batches.
 fn to_children(items: &dyn ParticleSet, parcels: &[MigrationBatch]) -> Vec<MigrationBatch> {
     let bytes = PIECE * items.record_bytes();
     let pieces = parcels.iter().flat_map(|parcel| {
@@ -156,7 +159,7 @@ fn to_children(items: &dyn ParticleSet, parcels: &[MigrationBatch]) -> Vec<Migra
     children.collect()
 }
 
-/// Records in a patch as those in its children.
+/// Distributes records of a patch to its children.
 fn scatter_to_children(items: &dyn ParticleSet, records: &[u8]) -> [Vec<u8>; 8] {
     let mut children = [const { Vec::new() }; 8];
     let mut own = vec![0; items.record_bytes()];
@@ -168,15 +171,15 @@ fn scatter_to_children(items: &dyn ParticleSet, records: &[u8]) -> [Vec<u8>; 8] 
     children
 }
 
-/// Index of a child, given as bits z y x.
+/// Returns the index of a child, which is given as bits z y x.
 pub(super) fn child_index(index: [i32; 3], child: usize) -> [i32; 3] {
     [0, 1, 2].map(|axis| 2 * index[axis] + (child >> axis & 1) as i32)
 }
 
-/// A parcel of a patch that is not there, as one of its parent.
+/// Converts a batch of a missing patch to one of its parent.
 ///
 /// # Panics
-/// If the patch is a root patch: those are always there.
+/// The patch is a root patch; root patches always exist.
 fn to_parent(items: &dyn ParticleSet, parcel: MigrationBatch) -> MigrationBatch {
     let MigrationBatch {
         level,

@@ -1,11 +1,13 @@
-//! Parcels of items as messages.
+//! Encodes batches of particles as messages.
 
 use super::communicator::Message;
 use super::{Ranks, RanksError};
 use crate::data::{MigrationBatch, ParticleEntityIndex, ParticleSet};
 use std::collections::BTreeMap;
 
-/// Sends parcels, by rank, each message behind a byte that says whether entities follow what is in it; those that come.
+/// Exchanges encoded batches by rank and returns the received ones.
+///
+/// The first byte of a message tells whether entities may be attached to its particles.
 pub(super) fn exchange(
     (ranks, entities): (&Ranks, &ParticleEntityIndex),
     items: &dyn ParticleSet,
@@ -28,7 +30,7 @@ pub(super) fn exchange(
     Ok(all)
 }
 
-/// A parcel as bytes: the level (u32), the index (3 i32), the length of the records (u64), the records.
+/// Appends a batch as bytes: level (u32), index (3 i32), length of the records (u64), records.
 pub(super) fn encode(parcel: &MigrationBatch, bytes: &mut Vec<u8>) {
     bytes.extend((parcel.level as u32).to_le_bytes());
     bytes.extend(parcel.index.iter().flat_map(|i| i.to_le_bytes()));
@@ -36,7 +38,7 @@ pub(super) fn encode(parcel: &MigrationBatch, bytes: &mut Vec<u8>) {
     bytes.extend(&parcel.records);
 }
 
-/// What [`encode`] gave, parcel after parcel.
+/// Decodes consecutive batches written by [`encode`].
 pub(super) fn decode(mut bytes: &[u8]) -> Option<Vec<MigrationBatch>> {
     let mut parcels = Vec::new();
     while !bytes.is_empty() {

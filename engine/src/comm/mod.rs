@@ -1,7 +1,7 @@
-//! One simulation over many ranks: how ranks talk, who owns which patch, and the copies that a rank keeps of others' patches.
+//! Communication between ranks: transports, ownership of patches, and halo patches of other ranks.
 //!
-//! Every rank runs the same driver and takes the same decisions at the same places (single program, multiple data): a
-//! collective call is met by all ranks in the same order. With one rank every call is trivial and nothing is allocated.
+//! Every rank runs the same driver and takes the same decisions at the same places (single program, multiple data).
+//! Collective calls are made by all ranks in the same order. On one rank every call is trivial and allocates nothing.
 
 mod comm_param;
 pub mod communicator;
@@ -54,7 +54,7 @@ pub use totals::{cells_repaired_between_levels, totals};
 use bevy_ecs::prelude::*;
 use std::sync::Arc;
 
-/// The ranks that share this simulation, as seen by one of them.
+/// Handle to all ranks of the simulation, as seen from one of them.
 #[derive(Resource, Clone)]
 pub struct Ranks(Arc<dyn Communicator>);
 
@@ -65,47 +65,47 @@ impl Default for Ranks {
 }
 
 impl Ranks {
-    /// The ranks that `communicator` connects.
+    /// Creates the handle from a communicator.
     #[must_use]
     pub fn new(communicator: impl Communicator) -> Self {
         Self(Arc::new(communicator))
     }
 
-    /// What connects them.
+    /// Returns the communicator.
     #[must_use]
     pub fn communicator(&self) -> &dyn Communicator {
         &*self.0
     }
 
-    /// This rank, from 0.
+    /// Returns the number of this rank, from 0.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.0.rank()
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     #[must_use]
     pub fn size(&self) -> usize {
         self.0.size()
     }
 
-    /// Whether there is no other rank.
+    /// Returns `true` if there is only one rank.
     #[must_use]
     pub fn is_single(&self) -> bool {
         self.size() == 1
     }
 
-    /// Whether `value` holds on any rank.
+    /// Returns `true` if `value` is true on any rank. Collective.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport has.
+    /// Another rank or the transport has failed.
     pub fn any(&self, value: bool) -> Result<bool, RanksError> {
         let mut values = [u64::from(value)];
         self.0.reduce(Reduction::Max, &mut values)?;
         Ok(values[0] != 0)
     }
 
-    /// What the other ranks give, in their order, on the first; nothing on the others. All ranks call this.
+    /// Gathers the bytes of all other ranks on rank 0, in rank order; other ranks receive nothing. Collective.
     ///
     /// # Errors
     /// As [`Ranks::any`].
@@ -121,7 +121,7 @@ impl Ranks {
         self.0.exchange(message.into_iter().collect())
     }
 
-    /// The sum of `value` over the ranks.
+    /// Returns the sum of `value` over all ranks. Collective.
     ///
     /// # Errors
     /// As [`Ranks::any`].
@@ -131,7 +131,7 @@ impl Ranks {
         Ok(values[0])
     }
 
-    /// The largest `value` of the ranks.
+    /// Returns the largest `value` of all ranks. Collective.
     ///
     /// # Errors
     /// As [`Ranks::any`].

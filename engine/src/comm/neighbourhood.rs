@@ -1,4 +1,4 @@
-//! Which patches of others a rank's own patches touch, by places alone.
+//! Finds patches of other ranks beside own patches, from positions alone.
 
 use crate::mesh::Topology;
 use crate::mesh::topology::octet::NeighbourLevel;
@@ -8,10 +8,10 @@ use crate::mesh::topology::offset;
 use nestar_kernels::mesh::{SELF, face_direction};
 use rayon::prelude::*;
 
-/// Patches of an octet: its key, and the eight as bits z y x.
+/// Patches of an octet: its key, and the patches as a bit mask (z y x).
 pub(super) type OctetPart = (u64, u8);
 
-/// Sorts parts by key and joins those of one octet.
+/// Sorts parts by key and merges parts of the same octet.
 pub(super) fn merge_parts(mut parts: Vec<OctetPart>) -> Vec<OctetPart> {
     parts.sort_unstable();
     parts.dedup_by(|next, kept| {
@@ -24,7 +24,7 @@ pub(super) fn merge_parts(mut parts: Vec<OctetPart>) -> Vec<OctetPart> {
     parts
 }
 
-/// Others' patches of the root grid that those of `owned` have among their 26 neighbours.
+/// Returns root patches of other ranks among the 26 neighbours of `owned` patches.
 pub(super) fn root_neighbours(topology: &Topology, owned: &[OctetPart]) -> Vec<OctetPart> {
     let touched = |&(key, mask): &OctetPart| {
         let half = topology.octet_place(0, key);
@@ -37,8 +37,10 @@ pub(super) fn root_neighbours(topology: &Topology, owned: &[OctetPart]) -> Vec<O
     merge_parts(owned.par_iter().flat_map_iter(touched).collect())
 }
 
-/// Others' patches among the 27 at and around `index` of `level`; `row` is the one held there, if any. Its neighbours are
-/// believed where they prove true: they may be of a time before the latest change.
+/// Returns patches of other ranks among the 27 patches at and around `index` of `level`.
+///
+/// `row` is the row held at `index`, if any. Its neighbour list may predate the latest regrid, so each entry is
+/// verified.
 fn neighbours_at(
     topology: &Topology,
     level: usize,
@@ -63,8 +65,9 @@ fn neighbours_at(
     })
 }
 
-/// Others' patches of `level`, 1 or finer, that the own ones have among their 26 neighbours. Needs the families of `level` and
-/// the neighbours of the parents.
+/// Returns patches of other ranks on `level` (1 or finer) among the 26 neighbours of own patches.
+///
+/// Needs the family links of `level` and the neighbour lists of the parents.
 pub(super) fn level_neighbours(topology: &Topology, level: usize) -> Vec<OctetPart> {
     let touched = |octet: &Octet| {
         let parent = topology.parent(octet.first);
@@ -79,20 +82,22 @@ pub(super) fn level_neighbours(topology: &Topology, level: usize) -> Vec<OctetPa
     merge_parts(near.flat_map_iter(touched).collect())
 }
 
-/// The key of the octet below the patch of `row`, if there is one and another rank owns it. What is own is always held.
+/// Returns the key of the octet of children of `row`, if it exists and another rank owns it.
+///
+/// Own octets are always held.
 fn remote_children(topology: &Topology, row: u32) -> Option<u64> {
     let first = topology.first_child(row);
     let own = first.is_some_and(|first| topology.is_owned(first));
     (!own && !topology.is_leaf(row)).then(|| topology.key(row))
 }
 
-/// The children of a patch that touch what it lies `step` away from.
+/// Returns the mask of the children of a patch that touch the patch from which it is `step` away.
 fn children_facing(step: [i32; 3]) -> u8 {
     let touches = |c: i32| (0..3).all(|a| step[a] == 0 || (c >> a & 1) == i32::from(step[a] < 0));
     (0..8).filter(|&c| touches(c)).map(|c| 1 << c).sum()
 }
 
-/// Others' patches of `level` among the parents of the own octets of the finer level and what surrounds those.
+/// Returns patches of other ranks on `level` among the parents of own finer octets and the neighbours of these parents.
 pub(super) fn parents_with_neighbours(topology: &Topology, level: usize) -> Vec<OctetPart> {
     let touched = |octet: &Octet| {
         let parent = topology.octet_place(level + 1, octet.key);
@@ -108,7 +113,9 @@ pub(super) fn parents_with_neighbours(topology: &Topology, level: usize) -> Vec<
     merge_parts(near.flat_map_iter(touched).collect())
 }
 
-/// Others' octets of `level` beside the faces of own leaf patches of the coarser level: no values, only registers.
+/// Returns octets of other ranks on `level` at the faces of own leaf patches of the coarser level.
+///
+/// They hold no values, only flux registers.
 pub(super) fn fine_octets_at_faces(topology: &Topology, level: usize) -> Vec<OctetPart> {
     let Some(coarser) = level.checked_sub(1) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Deciding about a shared level: what flagged cells reach, and what nesting needs, also across the borders of ranks.
+//! Decides which patches are refined, and enforces proper nesting across ranks.
 
 use super::Ranks;
 use super::hierarchy::ExchangePlans;
@@ -6,10 +6,10 @@ use crate::comm::RanksError;
 use crate::mesh::{Changes, Level, PatchRow, Pinned, RefineRequests, Topology};
 use bevy_ecs::prelude::*;
 
-/// Decides how to change the children of `level`'s own patches.
+/// Decides which own patches of `level` are refined and which lose their children.
 ///
 /// # Errors
-/// Another rank has failed, or the transport has.
+/// Another rank or the transport has failed.
 pub fn decide(world: &mut World, level: usize) -> Result<Changes, RanksError> {
     let (staying, closed) = pins(world, level);
     world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
@@ -45,7 +45,7 @@ pub fn decide(world: &mut World, level: usize) -> Result<Changes, RanksError> {
     })
 }
 
-/// Own patches of the level finer than `level` that stay, and own patches of `level` that are not refined.
+/// Returns own finer patches that must stay, and own patches of `level` that must not be refined.
 fn pins(world: &mut World, level: usize) -> (Vec<u32>, Vec<u32>) {
     let (mut staying, mut closed) = (Vec::new(), Vec::new());
     let mut patches = world.query::<(&Level, &PatchRow, &Pinned)>();

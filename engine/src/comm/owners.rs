@@ -1,17 +1,19 @@
-//! Asking the owners of patches for copies.
+//! Requests halo patches from their owners.
 
 use super::communicator::{Communicator, Message, RanksError};
 use super::exchange_plan::ExchangePlan;
 use super::neighbourhood::OctetPart;
 use crate::mesh::Topology;
 
-/// Those who know the patches of which a rank keeps copies.
+/// Answers requests for halo patches.
 pub trait PatchOwners {
-    /// Asks for copies of patches of `level`: of whom, and for which. Enters in `plan` what others ask of this rank; by owner
-    /// and by octet, which of the patches have children.
+    /// Requests halo patches of `level` from their owners; `wanted` lists the octets of each owner.
+    ///
+    /// Adds the rows that other ranks request from this one to `plan`. Returns, by owner and octet, the mask of patches
+    /// with children.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport has.
+    /// Another rank or the transport has failed.
     fn request_halo(
         &self,
         topology: &Topology,
@@ -21,7 +23,7 @@ pub trait PatchOwners {
     ) -> Result<Vec<Vec<u8>>, RanksError>;
 }
 
-/// Bytes of a request: the octet's key and the patches asked for.
+/// Bytes of a request: key of the octet and mask of patches.
 const REQUEST: usize = 9;
 
 impl<C: Communicator + ?Sized> PatchOwners for C {
@@ -47,7 +49,7 @@ impl<C: Communicator + ?Sized> PatchOwners for C {
     }
 }
 
-/// Enters one rank's request into the plan; the answer has a byte an octet.
+/// Adds the rows that one rank requests to the plan; the answer has one byte per octet.
 fn answer(
     topology: &Topology,
     level: usize,

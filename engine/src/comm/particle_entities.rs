@@ -1,4 +1,6 @@
-//! Entities of items between ranks: they end where their item has gone, and are made where it has come, with what is attached to them.
+//! Moves entities of particles between ranks, with their components.
+//!
+//! An entity is despawned where its particle has left and spawned where it has arrived.
 
 use super::{Ranks, RanksError};
 use crate::data::particle_entities::{self, ParticleEntityIndex, ParticleId};
@@ -6,11 +8,12 @@ use crate::data::{InitialEstimate, ParticleKinds};
 use crate::mesh::patch_component::{PatchComponentOperations, PatchComponents, decode, encode};
 use bevy_ecs::prelude::*;
 
-/// Lets entities follow their items, wherever these have gone since this was called last. Where items may have gone to other ranks, all ranks call
-/// this.
+/// Updates the entities of particles that have moved or vanished since the last call.
+///
+/// Collective if particles may have changed ranks.
 ///
 /// # Errors
-/// A component refuses its bytes; another rank has failed, or the transport has.
+/// A component rejects its bytes; another rank or the transport has failed.
 pub(crate) fn update_entities(world: &mut World) -> Result<(), RanksError> {
     let mut gone = Vec::new();
     for (number, kind) in world.resource::<ParticleKinds>().all().iter().enumerate() {
@@ -38,10 +41,10 @@ pub(crate) fn update_entities(world: &mut World) -> Result<(), RanksError> {
         .map_err(|why| RanksError::Transport(format!("between ranks, {why}")))
 }
 
-/// Values of a component: the item and the component's bytes.
+/// Values of one component: the particle and the bytes.
 pub(crate) type AttachedComponents = Vec<(ParticleId, Vec<u8>)>;
 
-/// What is attached to items that have left any rank, by component.
+/// Gathers the components of particles that have left any rank, by component.
 fn gather_components(
     world: &World,
     left: &[ParticleId],
@@ -70,10 +73,10 @@ fn gather_components(
     Ok(all)
 }
 
-/// Attaches values to the entities of those items that are `here`.
+/// Attaches values to the entities of the particles for which `here` returns `true`.
 ///
 /// # Errors
-/// The component that refuses its bytes, and why.
+/// The name of the component that rejects its bytes, and the reason.
 pub(crate) fn attach(
     world: &mut World,
     values: Vec<AttachedComponents>,
@@ -92,7 +95,9 @@ pub(crate) fn attach(
     Ok(())
 }
 
-/// As bytes, component after component: a component's values, by kind of item and identity in halves, behind their length.
+/// Encodes components one after the other, each preceded by its length.
+///
+/// A particle takes two entries: its kind, and its identity with the value.
 pub(crate) fn to_bytes(values: &[AttachedComponents]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for values in values {
@@ -106,7 +111,7 @@ pub(crate) fn to_bytes(values: &[AttachedComponents]) -> Vec<u8> {
     bytes
 }
 
-/// What [`to_bytes`] gave.
+/// Decodes bytes written by [`to_bytes`].
 pub(crate) fn from_bytes(mut bytes: &[u8]) -> Option<Vec<AttachedComponents>> {
     let mut all = Vec::new();
     while !bytes.is_empty() {

@@ -1,13 +1,15 @@
-//! Sharing levels out: how much work patches are, and cuts that give every rank as much of it. On levels from 1 on octets are kept
-//! whole.
+//! Partitions each level among ranks along its Hilbert curve, such that all ranks have the same work.
+//!
+//! On level 1 and finer the eight patches of an octet stay together.
 
 use super::communicator::{Communicator, RanksError, Reduction};
 use crate::mesh::{Cost, LevelWork, Topology};
 
-/// Work of an octet of patches without a [`Cost`].
+/// Work of an octet whose patches have no [`Cost`].
 pub(super) const PLAIN_OCTET_WORK: u64 = 8 * Cost::ONE;
 
-/// The work of octets in one step of their level, by their parents' keys; `costs` has those that are not plain. Both ascend.
+/// Returns the work of octets per step of their level. `parents` are the keys of the parents; `costs` lists octets with
+/// another work than the default. Both are ascending.
 pub(super) fn octet_work(parents: impl Iterator<Item = u64>, costs: &[(u64, u64)]) -> Vec<u64> {
     let mut costs = costs.iter().peekable();
     let mut work = |key: u64| {
@@ -19,7 +21,7 @@ pub(super) fn octet_work(parents: impl Iterator<Item = u64>, costs: &[(u64, u64)
     parents.map(&mut work).collect()
 }
 
-/// The work of a root grid of `patches` plain patches.
+/// Returns the work of a root grid of `patches` patches without a [`Cost`].
 pub(super) fn root_work(patches: u64, ranks: u64) -> LevelWork {
     LevelWork {
         all: patches * Cost::ONE,
@@ -27,29 +29,31 @@ pub(super) fn root_work(patches: u64, ranks: u64) -> LevelWork {
     }
 }
 
-/// What a level is cut between: patches of the root grid, octets of the others.
+/// Units of a partition: patches of the root grid, octets of the other levels.
 #[derive(Clone, Copy)]
 pub(super) struct WorkUnits<'a> {
-    /// Keys of their first patches, ascending.
+    /// Key of the first patch of each unit, ascending.
     pub keys: &'a [u64],
-    /// The work of each.
+    /// Work of each unit.
     pub work: &'a [u64],
-    /// Patches of each.
+    /// Number of patches in a unit.
     pub patches: u64,
 }
 
-/// Where the stretches of ranks begin that the units of one rank decide about.
+/// Starts of the ranks' ranges on the Hilbert curve, as far as the units of one rank determine them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PartitionStarts {
-    /// By rank: the first key of its stretch; 0 where other units decide.
+    /// By rank: first key of its range; 0 if other units determine it.
     pub keys: Vec<u64>,
-    /// By rank: the work before its stretch.
+    /// By rank: total work of the ranges before it.
     pub before: Vec<u64>,
 }
 
 impl PartitionStarts {
-    /// Shares `total` work out to `ranks` ranks, as far as the units with the first keys `keys` decide about it, whose work follows on
-    /// `before`. A rank's stretch begins with the unit in which its part of the work begins.
+    /// Partitions `total` work among `ranks` ranks, as far as the given units determine it.
+    ///
+    /// The units follow `before` work on the curve. The range of a rank starts with the unit in which its share of the
+    /// work starts.
     pub fn new(keys: &[u64], work: &[u64], before: u64, total: u64, ranks: usize) -> Self {
         let mut starts = Self {
             keys: vec![0; ranks],
@@ -70,7 +74,7 @@ impl PartitionStarts {
         starts
     }
 
-    /// What all ranks decide together.
+    /// Combines the starts that all ranks have determined.
     fn joined(self, ranks: &dyn Communicator) -> Result<Self, RanksError> {
         let size = self.keys.len();
         let mut keys = [self.keys, self.before].concat();
@@ -79,7 +83,7 @@ impl PartitionStarts {
         Ok(Self { keys, before })
     }
 
-    /// The most work of a rank.
+    /// Returns the largest work of a rank.
     pub fn busiest(&self, total: u64) -> u64 {
         let ends = self.before.iter().skip(1).chain([&total]);
         let parts = self.before.iter().zip(ends).map(|(start, end)| end - start);
@@ -87,11 +91,13 @@ impl PartitionStarts {
     }
 }
 
-/// Cuts `level` anew if its `units`, of which each rank knows some, are shared out badly: if the busiest rank has more than
-/// `imbalance` times the work that whole plain units allow, and other cuts give it less. Whether the cuts are others now.
+/// Repartitions `level` if its `units` are badly balanced; each rank passes the units that it knows.
+///
+/// A level is badly balanced if the busiest rank has more than `imbalance` times the best possible work in whole units,
+/// and if another partition lowers this work. Returns `true` if the partition has changed.
 ///
 /// # Errors
-/// Another rank has failed, or the transport has.
+/// Another rank or the transport has failed.
 pub(super) fn balance(
     topology: &mut Topology,
     ranks: &dyn Communicator,
@@ -100,7 +106,7 @@ pub(super) fn balance(
     imbalance: f64,
 ) -> Result<bool, RanksError> {
     let size = ranks.size();
-    // by rank: work under the present cuts, then that of the units it knows; the number of units
+    // By rank: work in the present partition, then work of the units that it knows; last, the number of units.
     let mut sums = vec![0u64; 2 * size + 1];
     for (key, work) in units.keys.iter().zip(units.work) {
         sums[topology.partition().owner(level, *key)] += work;
@@ -141,7 +147,7 @@ mod tests {
         let keys: Vec<u64> = (10..21).map(|key| key << 3).collect();
         let work = vec![PLAIN_OCTET_WORK; 11];
         let starts = PartitionStarts::new(&keys, &work, 0, 11 * PLAIN_OCTET_WORK, 4);
-        // 11 octets, parts that begin at 0, 2.75, 5.5 and 8.25
+        // Eleven octets; parts start at 0, 2.75, 5.5 and 8.25.
         assert_eq!(starts.keys, [0, 12 << 3, 15 << 3, 18 << 3]);
         assert_eq!(
             starts.before,
@@ -163,13 +169,13 @@ mod tests {
     fn heavy_octets_weigh_more_and_parts_of_ranks_add_up() {
         let (keys, work) = ([0, 8, 16, 24, 32, 40], [1, 1, 6, 1, 1, 2]);
         let whole = PartitionStarts::new(&keys, &work, 0, 12, 3);
-        // the parts begin at 4, in the heavy octet, and at 8
+        // The parts start at 4, in the heavy octet, and at 8.
         assert_eq!(
             (&whole.keys[..], &whole.before[..]),
             (&[0, 16, 24][..], &[0, 2, 8][..])
         );
         assert_eq!(whole.busiest(12), 6);
-        // two ranks that know some octets each say the same together
+        // Two ranks that know some octets each determine the same partition.
         let first = PartitionStarts::new(&keys[..3], &work[..3], 0, 12, 3);
         let second = PartitionStarts::new(&keys[3..], &work[3..], 8, 12, 3);
         assert_eq!(first.keys, [0, 16, 0]);
@@ -198,7 +204,7 @@ mod tests {
     fn the_imbalance_is_what_the_busiest_has_above_the_mean() {
         let mut work = LevelWork::default();
         assert_eq!(work.imbalance(4), 0.0);
-        // a coarse step and two fine ones
+        // A coarse step and two fine steps.
         work.add(LevelWork { all: 8, busiest: 3 });
         work.add(LevelWork {
             all: 12,

@@ -1,5 +1,6 @@
-//! Components of patches between ranks: those that go with patches that move or with new children. Nothing is exchanged where no plugin
-//! has registered any.
+//! Moves components of patches between ranks, with moving patches and to new children.
+//!
+//! Nothing is exchanged unless a plugin has registered such components.
 
 use super::communicator::Message;
 use super::departures::departures;
@@ -19,12 +20,13 @@ pub(super) fn exchange(
     world.resource::<Ranks>().communicator().exchange(messages)
 }
 
-/// Sends carried components to the ranks that own their patches once the level `fine` is cut anew: those of the octets of `before` that
-/// leave, and what children inherit from own patches of the coarser level that `changes` refines. Returns what comes, by the
-/// patches' keys. All ranks call this.
+/// Sends carried components to the new owners of their patches after `fine` was repartitioned. Collective.
+///
+/// Sends those of departing octets of `before`, and those that children inherit from own coarse patches refined by
+/// `changes`. Returns the received components by patch key.
 ///
 /// # Errors
-/// Another rank has failed, or the transport has.
+/// Another rank or the transport has failed.
 pub(super) fn send(
     world: &World,
     fine: usize,
@@ -62,10 +64,10 @@ pub(super) fn send(
     Ok(received)
 }
 
-/// Attaches what [`send`] returned to own patches of `level`.
+/// Attaches components returned by [`send`] to own patches of `level`.
 ///
 /// # Errors
-/// A component refuses its bytes.
+/// A component rejects its bytes.
 pub(super) fn attach(
     world: &mut World,
     level: usize,

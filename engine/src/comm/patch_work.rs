@@ -1,4 +1,4 @@
-//! How much work patches are: what plugins have measured of them, and the items that lie in them.
+//! Measures the work of patches: costs that plugins have measured, and particles.
 
 use super::RanksError;
 use super::communicator::Message;
@@ -11,18 +11,18 @@ use bevy_ecs::prelude::*;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// The work of patches of this rank.
+/// Work of the patches of this rank.
 pub(crate) struct PatchWork<'a> {
     world: &'a World,
     topology: &'a Topology,
-    /// Whether patches may have a [`Cost`].
+    /// Is `true` if patches may have a [`Cost`].
     measured: bool,
-    /// Items that are work.
+    /// Kinds of particles with a work.
     kinds: Vec<&'a dyn ParticleSet>,
 }
 
 impl<'a> PatchWork<'a> {
-    /// Of the patches in `world`; none where all are equal.
+    /// Returns the work of the patches in `world`, or `None` if all patches are equal.
     pub fn of(world: &'a World) -> Option<Self> {
         let kinds = world.resource::<ParticleKinds>().all();
         let kinds = kinds.iter().map(|kind: &ParticleSetRef| kind.of(world));
@@ -35,31 +35,33 @@ impl<'a> PatchWork<'a> {
         (weights.measured || !weights.kinds.is_empty()).then_some(weights)
     }
 
-    /// What was measured of a patch.
+    /// Returns the measured cost of a patch, if any.
     fn measured(&self, row: u32) -> Option<u64> {
         let entity = self.measured.then(|| self.topology.entity(row))?;
         Some(self.world.get::<Cost>(entity)?.work())
     }
 
-    /// The work of the items in a patch.
+    /// Returns the work of the particles in a patch.
     fn items(&self, row: u32) -> u64 {
         let kinds = self.kinds.iter();
         let work = kinds.map(|items| work_of_particles(items.weight(), items.count(row) as u64));
         work.sum()
     }
 
-    /// The work of the own patches of a level, in Hilbert order.
+    /// Returns the work of own patches of a level, in Hilbert order.
     pub fn level(&self, level: usize) -> Vec<u64> {
         let rows = self.topology.rows(level).par_iter().with_min_len(1024);
         let work = |&row: &u32| self.measured(row).unwrap_or(Cost::ONE) + self.items(row);
         rows.map(work).collect()
     }
 
-    /// The work of those octets of the level finer than `level` that are not plain: by their parents' keys, ascending. `before` are the
-    /// own ones so far, `changes` those of own patches of `level`. All ranks call this.
+    /// Returns the octets finer than `level` whose work differs from the default, by ascending key of the parent.
+    /// Collective.
+    ///
+    /// `before` are the own octets so far; `changes` are those of own patches of `level`.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport has.
+    /// Another rank or the transport has failed.
     pub fn octets(
         &self,
         level: usize,
@@ -84,7 +86,7 @@ impl<'a> PatchWork<'a> {
         let words = |message: &Message| bytemuck::pod_collect_to_vec::<u8, u64>(&message.bytes);
         let words: Vec<u64> = received.iter().flat_map(words).collect();
         let told = words.as_chunks().0.iter().map(|&[key, work]| (key, work));
-        // children begin with what was measured of their parent, and get its items
+        // New children inherit the measured cost of their parent, and get its particles.
         let new = changes.refine.iter().map(|&row| {
             let measured = self.measured(row).unwrap_or(Cost::ONE);
             (topology.key(row), 8 * measured + self.items(row))
@@ -95,7 +97,7 @@ impl<'a> PatchWork<'a> {
     }
 }
 
-/// The work of so many items, each as much as that of `weight` cells.
+/// Returns the work of `count` particles, each of which equals the work of `weight` cells.
 pub(crate) fn work_of_particles(weight: f64, count: u64) -> u64 {
     (weight * count as f64 * (Cost::ONE / CELLS as u64) as f64).round() as u64
 }

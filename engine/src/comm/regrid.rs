@@ -1,4 +1,4 @@
-//! Changing the shared hierarchy: as [`crate::mesh::regrid`], with the patches that move between ranks.
+//! Changes a hierarchy that ranks share, as [`crate::mesh::regrid`] does on one rank, and moves patches between ranks.
 
 use super::communicator::Message;
 use super::departures::departures;
@@ -11,10 +11,10 @@ use crate::mesh::topology::octet::Octet;
 use crate::mesh::{Changes, RefineRequests, Topology};
 use bevy_ecs::prelude::*;
 
-/// Creates the root grid of the ranks.
+/// Creates the root grid on all ranks.
 ///
 /// # Errors
-/// Another rank has failed, or the transport has.
+/// Another rank or the transport has failed.
 pub(crate) fn create_root(world: &mut World) -> Result<(), RanksError> {
     let ranks = world.resource::<Ranks>().clone();
     let levels = world.resource::<Topology>().max_level + 1;
@@ -28,11 +28,12 @@ pub(crate) fn create_root(world: &mut World) -> Result<(), RanksError> {
     halo::update_lists(world, 0..=levels)
 }
 
-/// Applies the ranks' `changes` to the patches of `level`, which is cut anew where a rank has more than `imbalance` times its
-/// part; the own children created stand in `NewRows`, unfilled.
+/// Applies `changes` to the patches of `level` and repartitions the finer level if a rank exceeds `imbalance`.
+///
+/// Own new children are listed in `NewRows`; their values are not set.
 ///
 /// # Errors
-/// Another rank has failed, or the transport or the device has.
+/// Another rank, the transport or the device has failed.
 pub(crate) fn apply_changes(
     world: &mut World,
     level: usize,
@@ -44,8 +45,9 @@ pub(crate) fn apply_changes(
     rebuild_level(world, level + 1, &before, changes, &proposal)
 }
 
-/// Shares the children of `level` out anew where their work asks for it, though the patches stay the same. Where all patches are equal work
-/// this does nothing.
+/// Repartitions the children of `level` by work while all patches stay.
+///
+/// Does nothing if all patches have equal work.
 ///
 /// # Errors
 /// As [`apply_changes`].
@@ -62,7 +64,7 @@ pub(crate) fn rebalance(world: &mut World, level: usize, imbalance: f64) -> Resu
     }
 }
 
-/// The same of the root grid.
+/// Repartitions the root grid by work.
 ///
 /// # Errors
 /// As [`apply_changes`].
@@ -80,7 +82,7 @@ pub(crate) fn rebalance_root(world: &mut World, imbalance: f64) -> Result<(), Ra
     }
 }
 
-/// The same of all levels.
+/// Repartitions all levels by work.
 ///
 /// # Errors
 /// As [`apply_changes`].
@@ -111,7 +113,9 @@ fn propose(
     )
 }
 
-/// Makes the level `fine` what was proposed; `before` are the own octets so far, `changes` are those of the coarser level.
+/// Rebuilds level `fine` as proposed and moves all data with the patches.
+///
+/// `before` are the own octets so far; `changes` are those of the coarser level.
 fn rebuild_level(
     world: &mut World,
     fine: usize,
@@ -156,7 +160,7 @@ fn rebuild_level(
     )
 }
 
-/// Declares all copies of `level` out of date.
+/// Marks the halo of `level` as out of date.
 fn expire_halo(world: &mut World, level: usize) {
     if level <= world.resource::<Topology>().max_level {
         for field in world.resource::<Stores>().all() {
@@ -165,7 +169,7 @@ fn expire_halo(world: &mut World, level: usize) {
     }
 }
 
-/// Rebuilds the level `fine` and what travels for it, as proposed.
+/// Rebuilds the topology and exchange plans of level `fine`.
 fn rebuild(
     world: &mut World,
     ranks: &Ranks,
@@ -191,7 +195,7 @@ fn own_octets(topology: &Topology, level: usize) -> Vec<Octet> {
     octets.filter(|octet| octet.owned != 0).copied().collect()
 }
 
-/// Rows of the own octets that are new in the hierarchy, in Hilbert order.
+/// Returns the rows of own octets that are new in the hierarchy, in Hilbert order.
 fn new_rows(topology: &Topology, level: usize, proposal: &Proposal) -> Vec<u32> {
     let new = proposal.octets.iter().filter(|(_, new)| *new);
     let octets = new.filter_map(|(key, _)| topology.octet(level, *key));
@@ -200,28 +204,28 @@ fn new_rows(topology: &Topology, level: usize, proposal: &Proposal) -> Vec<u32> 
         .collect()
 }
 
-/// Patches of an octet that have come from another rank.
+/// An octet received from another rank.
 struct MovedOctet {
     key: u64,
-    /// Which ones, as bits z y x: of the root grid an octet may belong to several ranks.
+    /// Mask of received patches (z y x): an octet of the root grid may belong to several ranks.
     patches: u8,
-    /// Those that have children.
+    /// Mask of patches with children.
     refined: u8,
-    /// Those that a finer patch needs refined.
+    /// Mask of patches that finer patches need refined.
     wished: u8,
 }
 
-/// Patches that have come from other ranks.
+/// Patches received from other ranks.
 struct MovedPatches {
     octets: Vec<MovedOctet>,
-    /// The present state of all fields, patch by patch.
+    /// Present state of all fields, patch by patch.
     values: ReceivedRows,
 }
 
-/// Bytes that tell about an octet.
+/// Bytes of an octet in a message.
 const OCTET: usize = 11;
 
-/// Sends the patches of `before` whose owner is another one now to their owners; what comes from others.
+/// Sends patches of `before` that have a new owner to it, and returns the received patches.
 fn move_octets(
     world: &mut World,
     level: usize,
@@ -257,15 +261,15 @@ fn move_octets(
     Ok(MovedPatches { octets, values })
 }
 
-/// Rows by the ranks that get them.
+/// Rows by destination rank.
 type RowsByPeer = Vec<(usize, Vec<u32>)>;
 
-/// What tells about the patches of `before` that leave, and their rows.
+/// Encodes the departing patches of `before`; returns the messages and their rows.
 fn pack_departures(world: &World, level: usize, before: &[Octet]) -> (Vec<Message>, RowsByPeer) {
     let topology = world.resource::<Topology>();
     let requests = world.resource::<RefineRequests>();
     let (mut messages, mut rows) = (Vec::<Message>::new(), RowsByPeer::new());
-    // stretches of new owners follow each other
+    // The ranges of new owners are consecutive.
     for (peer, octet, patches) in departures(topology, level, before) {
         if messages.last().is_none_or(|last| last.peer != peer) {
             let bytes = Vec::new();
@@ -285,7 +289,7 @@ fn pack_departures(world: &World, level: usize, before: &[Octet]) -> (Vec<Messag
 }
 
 impl MovedPatches {
-    /// Enters the patches that still exist.
+    /// Inserts the received patches that still exist.
     fn insert(&self, world: &mut World, level: usize) -> Result<(), RanksError> {
         let (mut rows, mut place) = (Vec::new(), 0);
         for moved in &self.octets {

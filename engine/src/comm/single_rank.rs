@@ -1,14 +1,14 @@
-//! One rank: nobody to talk to.
+//! Communicator of a single rank.
 
 use super::communicator::{
     Communicator, Message, MessageBuffer, Messages, PendingExchange, RanksError, Reduction,
 };
 
-/// The only rank.
+/// The communicator of a run with one rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SingleRank;
 
-/// Nothing is under way.
+/// An exchange that is complete from the start.
 struct Nothing(Messages<MessageBuffer>);
 
 impl PendingExchange for Nothing {

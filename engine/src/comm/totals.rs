@@ -1,4 +1,4 @@
-//! Sums over the cells of all ranks, in an order that does not depend on how many they are.
+//! Sums over cells of all ranks in an order that does not depend on the number of ranks.
 
 use super::{Ranks, RanksError};
 use crate::data::operators::MendedOnHost;
@@ -9,12 +9,12 @@ use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::parameters::RepairedCells;
 use std::ops::Range;
 
-/// Per component of `field`, the sum over all leaf cells of value times cell volume, in double precision. All ranks call it.
+/// Returns the volume integral of each component of `field` over all leaf cells, in double precision. Collective.
 ///
 /// The patches of a level are summed pairwise in Hilbert order.
 ///
 /// # Errors
-/// The device fails; another rank has failed.
+/// The device or another rank has failed.
 pub fn totals(world: &World, field: &StoreRef) -> Result<Vec<f64>, RanksError> {
     let topology = world.resource::<Topology>();
     let ranks = world.resource::<Ranks>();
@@ -33,7 +33,7 @@ pub fn totals(world: &World, field: &StoreRef) -> Result<Vec<f64>, RanksError> {
     Ok(totals)
 }
 
-/// The sum of a number per patch of a level, of which this rank has those of its own patches. All ranks call it.
+/// Sums one number per patch of a level over all ranks, pairwise in Hilbert order. Collective.
 pub(super) fn pairwise_sum(of_patches: &[f64], ranks: &Ranks) -> Result<f64, RanksError> {
     let halves = PairwiseTree::of(of_patches.len(), 1, ranks)?;
     let nodes = halves.own_nodes();
@@ -42,11 +42,13 @@ pub(super) fn pairwise_sum(of_patches: &[f64], ranks: &Ranks) -> Result<f64, Ran
     Ok(sums.first().copied().unwrap_or(0.0))
 }
 
-/// Cells that round-off made unphysical between levels and that were mended, since the start of the run, on all ranks, on the
-/// host and on devices, for which this waits. All ranks call it.
+/// Returns the number of unphysical cells repaired between levels since the start of the run, summed over all ranks.
+/// Collective.
+///
+/// Round-off in averages and flux corrections makes such cells. Waits for the device.
 ///
 /// # Errors
-/// The device fails; another rank has failed.
+/// The device or another rank has failed.
 pub fn cells_repaired_between_levels(world: &World) -> Result<RepairedCells, RanksError> {
     let mut mended = world.resource::<MendedOnHost>().0;
     for field in &world.resource::<Stores>().all() {
@@ -61,16 +63,16 @@ pub fn cells_repaired_between_levels(world: &World) -> Result<RepairedCells, Ran
     })
 }
 
-/// The patches of a level, summed by halves: a tree that is the same however many ranks share the level.
+/// Binary tree over the patches of a level for pairwise summation. Its shape does not depend on the number of ranks.
 struct PairwiseTree {
     components: usize,
     rank: usize,
-    /// Rank `r` has the patches before `ends[r]` that no earlier one has.
+    /// By rank: one past its last patch in the order of the whole level.
     ends: Vec<usize>,
 }
 
 impl PairwiseTree {
-    /// The tree of a level of which this rank has `count` patches.
+    /// Creates the tree of a level of which this rank has `count` patches.
     fn of(count: usize, components: usize, ranks: &Ranks) -> Result<Self, RanksError> {
         let mut halves = Self {
             components,
@@ -95,8 +97,9 @@ impl PairwiseTree {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// The largest nodes of the tree that this rank has whole, as stretches of its own patches, in order: at most two for
-    /// every halving.
+    /// Returns the largest nodes that consist of own patches only, as ranges of own patches in order.
+    ///
+    /// There are at most two for every level of the tree.
     fn own_nodes(&self) -> Vec<Range<usize>> {
         let before = self.rank.checked_sub(1).map_or(0, |rank| self.ends[rank]);
         let mut nodes = Vec::new();
@@ -109,7 +112,7 @@ impl PairwiseTree {
         nodes
     }
 
-    /// The sums of the level from those of the own nodes, `[node][component]`.
+    /// Returns the sums of the level from those of all nodes; `own` has those of this rank, `[node][component]`.
     fn join(&self, own: Vec<f64>, ranks: &Ranks) -> Result<Vec<f64>, RanksError> {
         if self.count() == 0 {
             return Ok(vec![0.0; self.components]);
@@ -127,7 +130,7 @@ impl PairwiseTree {
         }))
     }
 
-    /// Sums the patches `from..to` by halves, down to nodes that one rank has whole: `node` gives their sums.
+    /// Sums patches `from..to` recursively, down to nodes owned by one rank, whose sums `node` returns.
     fn halve(
         &self,
         from: usize,
@@ -153,7 +156,7 @@ mod tests {
     use super::{PairwiseTree, pairwise};
     use crate::comm::{Ranks, ThreadRank};
 
-    /// Values of which every order of summing gives other bits.
+    /// Values whose sum depends on the order of summation.
     fn values(count: usize) -> Vec<f64> {
         (0..2 * count)
             .map(|n| 1.0 / (n as f64 + 0.3) + 1e-3)

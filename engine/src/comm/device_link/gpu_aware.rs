@@ -1,4 +1,4 @@
-//! The way by a transport of the ranks that reads and writes the memory of devices itself (CUDA-aware MPI).
+//! Link through a communicator that accesses device memory itself (GPU-aware MPI).
 
 use crate::comm::{Message, MessageBuffer, Messages, PendingExchange, Ranks};
 use crate::device::parallel::lock;
@@ -6,7 +6,7 @@ use crate::device::{Device, DeviceError, LinkTransport, Segment};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-/// A link by the ranks' transport.
+/// A link through the communicator.
 pub(super) struct GpuAwareLink {
     ranks: Ranks,
     device: Device,
@@ -29,12 +29,13 @@ impl LinkTransport for GpuAwareLink {
     }
 
     fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
-        // the transport knows nothing of the device's work: what is sent must be there
+        // The communicator does not wait for work of the device.
         self.device.synchronise()?;
         let messages = |segments: &[Segment]| {
             let message = |segment: &Segment| Message {
                 peer: segment.peer,
-                // SAFETY: memory of the device, which the caller of the link keeps and leaves alone until the exchange is finished
+                // SAFETY: device memory that the caller of the link keeps valid and unused until the exchange is
+                // finished
                 bytes: unsafe { MessageBuffer::borrowed(*segment) },
             };
             segments.iter().map(message).collect()
@@ -62,7 +63,7 @@ impl LinkTransport for GpuAwareLink {
     }
 
     fn stop(&self) {
-        // the transport may still use the memory: what is under way stays until the ranks end
+        // The communicator may still use the memory: leak the exchanges until the ranks end.
         lock(&self.in_flight).drain(..).for_each(std::mem::forget);
     }
 }

@@ -1,5 +1,7 @@
-//! The way through the hosts: segments are copied to staging buffers beside the device's work, travel between the hosts from
-//! there, and are copied to the device beside its work again, piece by piece. An emulated device has no other.
+//! Link through staging buffers of the hosts.
+//!
+//! Segments are copied to the host piece by piece, sent between hosts and copied to the device, all beside the work of
+//! the devices. Emulated devices always use it.
 
 use crate::comm::{Message, MessageBuffer, Messages, PendingExchange, Ranks, RanksError};
 use crate::device::parallel::lock;
@@ -9,7 +11,7 @@ use crate::device::{
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-/// Largest piece of a segment, bytes: while one is on its way between the hosts, others are on theirs to and from the devices.
+/// Largest piece of a segment, bytes. While one piece is sent between hosts, others are copied from and to devices.
 const PIECE_BYTES: usize = 4 << 20;
 
 /// A link through the hosts.
@@ -22,9 +24,9 @@ pub(super) struct HostStagedLink {
 
 /// An exchange that is not finished.
 struct StagedExchange {
-    /// What leaves, on its way to the host, by the rank that it goes to.
+    /// Outgoing pieces that are being copied to the host, with their destination ranks.
     leaving: Vec<(usize, Download)>,
-    /// Where on the device the pieces go that arrive.
+    /// Destinations of incoming pieces on the device.
     arriving: Vec<Segment>,
 }
 
@@ -38,13 +40,12 @@ impl HostStagedLink {
         })
     }
 
-    /// Sends the pieces of an exchange as they come from the device, and brings to the device what arrives meanwhile and
-    /// after that.
+    /// Sends pieces as their copies from the device complete, and copies arriving pieces to the device.
     fn carry(
         &self,
         StagedExchange { leaving, arriving }: StagedExchange,
     ) -> Result<(), DeviceError> {
-        // first the room, so that nothing that arrives has to be stored elsewhere
+        // Post all receives first, so that arriving messages need no intermediate buffer.
         let room = |piece: &Segment| {
             let pending = self.receive(piece.peer, self.up.buffer(piece.bytes)?)?;
             Ok((piece.address, pending))
@@ -74,7 +75,7 @@ impl HostStagedLink {
         }
     }
 
-    /// Waits for a piece and starts to bring it to the device.
+    /// Waits for a piece and starts copying it to the device.
     fn deliver(
         &self,
         (address, pending): (u64, Box<dyn PendingExchange>),
@@ -112,7 +113,7 @@ impl HostStagedLink {
     }
 }
 
-/// Segments with content, cut to equal pieces.
+/// Splits non-empty segments into pieces of about equal length.
 fn pieces(segments: &[Segment]) -> impl Iterator<Item = Segment> {
     let full = segments.iter().filter(|segment| segment.bytes > 0);
     full.flat_map(|segment| {

@@ -1,4 +1,4 @@
-//! Bytes and seconds of a forecast, on a machine that few numbers describe.
+//! Predicts bytes and seconds of a partition with a simple model of the machine.
 
 use super::{LevelLoad, MessageCount, PartitionEstimate, RootStep, Traffic};
 use crate::data::{StoreRef, Stores};
@@ -6,66 +6,66 @@ use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::fluxes::QUARTER;
 use serde::Serialize;
 
-/// Cells of a patch.
+/// Number of cells of a patch.
 const CELLS: u64 = crate::mesh::CELLS as u64;
-/// Numbers that all ranks agree on in a step of a level: its limit, that of the next finer level, and whether it stands.
+/// Number of reductions in a step of a level: its time step, that of the finer level, and whether the step is accepted.
 const AGREEMENTS: f64 = 3.0;
 
-/// How large things are, bytes.
+/// Sizes of data, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataSizes {
-    /// The state of a cell, all fields.
+    /// State of a cell, all fields.
     pub cell: u64,
-    /// The fluxes through a face of a fine patch, all fields.
+    /// Fluxes through a face of a fine patch, all fields.
     pub face: u64,
-    /// A number.
+    /// One number.
     pub number: u64,
 }
 
-/// The machine of one rank, and what connects it to the others.
+/// Performance of a rank's machine and its network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MachineModel {
-    /// Cells that a rank updates in a second, with what lies in them.
+    /// Cell updates per second, including the particles in the cells.
     pub rate: f64,
-    /// Seconds that a message takes before its first byte.
+    /// Latency of a message, seconds.
     pub latency: f64,
-    /// Bytes a second into a rank, and out of it.
+    /// Bandwidth into and out of a rank, bytes per second.
     pub bandwidth: f64,
-    /// Seconds that a step of a level takes longer on several ranks, whatever it has to do.
+    /// Fixed cost of a level step on several ranks, seconds.
     pub step: f64,
-    /// Seconds that an exchange takes for which a step waits, beside those for its bytes.
+    /// Fixed cost of an exchange for which a step waits, seconds.
     pub exchange: f64,
-    /// Bytes a second through the memory of hosts, of all ranks together.
+    /// Bandwidth of host memory, bytes per second, of all ranks together.
     pub host: f64,
-    /// Seconds that a regrid takes longer on several ranks, for each copy that a rank holds of the level and the next finer one.
+    /// Cost of a regrid on several ranks per halo patch of the level and the next finer one, seconds.
     pub regrid: f64,
 }
 
-/// What a rank sends or receives in one step of a level.
+/// Traffic of a rank in one direction in one step of a level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LevelTraffic {
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// Seconds of a root step with all that happens in it.
+/// Predicted times of a root step, seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct RootStepTimes {
-    /// If all ranks had equal parts and nothing had to be sent.
+    /// With equal work on all ranks and no communication.
     pub ideal: f64,
-    /// If nothing had to be sent: the ranks wait for each other in every step of a level.
+    /// Without communication; ranks wait for each other in every step of a level.
     #[serde(rename = "without_messages")]
     pub balanced: f64,
-    /// If messages travel while cells are updated.
+    /// With communication that overlaps computation.
     pub overlapped: f64,
-    /// If messages travel while nothing else happens.
+    /// With communication that does not overlap computation.
     pub waiting: f64,
 }
 
 impl RootStepTimes {
-    /// The share of a time that the ideal one is.
+    /// Returns the ratio of the ideal time to `time`.
     #[must_use]
     pub fn efficiency(&self, time: f64) -> f64 {
         self.ideal / time
@@ -73,11 +73,11 @@ impl RootStepTimes {
 }
 
 impl DataSizes {
-    /// Those of the fields of `world`; also the most layers of copies that are read.
+    /// Returns the sizes of the fields of `world`, and the largest halo width that is read.
     #[must_use]
     pub fn of(world: &World) -> (Self, usize) {
         let registry = world.resource::<Stores>();
-        // the values on the sides of a patch count with its cells
+        // The values on the faces of a patch are counted with its cells.
         let bytes = |field: &StoreRef| {
             let row = field.of(world).row_bytes() as u64;
             row.div_ceil(CELLS)
@@ -98,15 +98,16 @@ impl DataSizes {
 }
 
 impl PartitionEstimate {
-    /// How often copies of `level` are brought up to date in one of its steps: for its own next step, and where a finer level
-    /// exists for the first step of that as well.
+    /// Returns the number of halo updates of `level` per step: for its own next step, and for the first step of a finer
+    /// level.
     #[must_use]
     pub fn exchanges(&self, level: usize) -> u64 {
         1 + u64::from(level + 1 < self.levels)
     }
 
-    /// What `rank` sends and receives in one step of `level`, but for what criteria and changes of the hierarchy ask for. What
-    /// goes to a rank for two levels at once counts as a message of each.
+    /// Returns what `rank` sends and receives in one step of `level`, without refinement criteria and regrids.
+    ///
+    /// Data of two levels for one peer counts as two messages.
     #[must_use]
     pub fn traffic(&self, rank: usize, level: usize, sizes: &DataSizes) -> [LevelTraffic; 2] {
         let load = self.load(rank, level);
@@ -123,7 +124,7 @@ impl PartitionEstimate {
         })
     }
 
-    /// The time of a root step.
+    /// Returns the predicted times of a root step.
     #[must_use]
     pub fn times(&self, sizes: &DataSizes, machine: &MachineModel) -> RootStepTimes {
         let mut times = RootStepTimes::default();
@@ -134,7 +135,7 @@ impl PartitionEstimate {
                 .map(|(load, steps)| (of(load) * steps) as f64)
                 .sum::<f64>()
         };
-        // the rate is that of cells with what lies in them
+        // The rate includes the particles in the cells.
         let seconds =
             all(|load| load.patches * CELLS) / machine.rate / all(|load| load.work).max(1.0);
         for level in 0..self.levels {
@@ -146,7 +147,7 @@ impl PartitionEstimate {
         times
     }
 
-    /// Adds the steps of a level, of which a unit of work takes so many seconds.
+    /// Adds the steps of a level; a unit of work takes `seconds`.
     fn add_level(
         &self,
         level: usize,
@@ -175,8 +176,9 @@ impl PartitionEstimate {
         times.waiting += steps * (waiting + agreement);
     }
 
-    /// What a level takes in a root step on several ranks beside its work and the messages of the fields' states: what does not get less with
-    /// the parts, exchanges that plugins foretell, and regrids.
+    /// Returns the additional time of a level in a root step on several ranks.
+    ///
+    /// This is the cost that does not shrink with the parts, that of additional exchanges, and that of regrids.
     fn extra_time(&self, level: usize, sizes: &DataSizes, machine: &MachineModel) -> f64 {
         if self.ranks == 1 {
             return 0.0;

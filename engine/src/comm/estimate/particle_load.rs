@@ -1,4 +1,4 @@
-//! The items in the patches of an outline, and how much work they are.
+//! Adds particles and their work to the patches of an outline.
 
 use super::tree_outline::{PatchLoad, TreeOutline};
 use crate::comm::patch_work::work_of_particles;
@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 impl TreeOutline {
-    /// Adds items of a kind, each as much work as that of `weight` cells: by level, how many lie in each patch, in Hilbert order.
+    /// Adds particles of a kind; the work of each equals that of `weight` cells.
+    ///
+    /// `counts` holds the number of particles in each patch, by level in Hilbert order.
     ///
     /// # Errors
-    /// There are other patches.
+    /// The numbers of patches differ.
     pub fn add_counts(&mut self, weight: f64, counts: &[Vec<u32>]) -> Result<(), String> {
         for (level, counts) in counts.iter().enumerate() {
             let keys = self.keys(level);
@@ -26,8 +28,9 @@ impl TreeOutline {
         Ok(())
     }
 
-    /// Adds `total` items of a kind, which lie in the leaves as those at `places` do; in equal numbers in all patches of the finest level if
-    /// none are given.
+    /// Adds `total` particles of a kind, distributed to leaves as the sample positions `places`.
+    ///
+    /// Without positions, all patches of the finest level get equal numbers.
     pub fn add_positions(&mut self, weight: f64, total: u64, places: Option<&[[f64; 3]]>) {
         let mut leaves: BTreeMap<(usize, u64), u64> = BTreeMap::new();
         match places {
@@ -41,7 +44,7 @@ impl TreeOutline {
         }
         let all = u128::from(leaves.values().sum::<u64>().max(1));
         let mut met = 0;
-        // rounded such that their sum is the total
+        // Rounded such that the sum equals the total.
         let share = |met: u64| (u128::from(total) * u128::from(met) / all) as u64;
         let mut by_level = vec![Vec::new(); self.levels()];
         for ((level, key), count) in leaves {
@@ -67,14 +70,14 @@ impl TreeOutline {
         self.loads[level] = all.into_values().collect();
     }
 
-    /// What lies in the patches of `level` with some keys.
+    /// Returns the loads of patches of `level` with keys in a range.
     pub(super) fn loads(&self, level: usize, keys: Range<u64>) -> &[PatchLoad] {
         let all = self.loads.get(level).map_or(&[][..], Vec::as_slice);
         let before = |key: u64| all.partition_point(|loads| loads.key < key);
         &all[before(keys.start)..before(keys.end)]
     }
 
-    /// The keys of all patches of `level`, ascending.
+    /// Returns the keys of all patches of `level`, ascending.
     pub(super) fn keys(&self, level: usize) -> Vec<u64> {
         let Some(coarser) = level.checked_sub(1) else {
             let mut keys = Vec::new();
@@ -85,7 +88,7 @@ impl TreeOutline {
         parents.flat_map(|key| key << 3..(key + 1) << 3).collect()
     }
 
-    /// The level and the key of the leaf that contains a place.
+    /// Returns the level and key of the leaf that contains a position.
     fn leaf(&self, place: [f64; 3]) -> (usize, u64) {
         let key = |level: usize| {
             let width = self.domain.cell_width(level);

@@ -1,34 +1,34 @@
-//! What happens in a root step beside the work in patches.
+//! Steps, regrids and additional communication of a root step.
 
 use bevy_ecs::prelude::*;
 use std::sync::Arc;
 
-/// A hierarchy as those see it who foretell their exchanges.
+/// Shape of a hierarchy, passed to traffic estimators.
 #[derive(Clone, Copy, Debug)]
 pub struct HierarchyShape<'a> {
-    /// Patches of each level, of all ranks.
+    /// Number of patches of each level, of all ranks.
     pub patches: &'a [usize],
-    /// Steps of each level in a root step, ascending from 1.
+    /// Number of steps of each level in a root step, starting with 1.
     pub steps: &'a [u64],
 }
 
-/// What steps of a level wait for in a root step, beside the halos of the fields' states.
+/// Communication of a level in a root step in addition to halo exchanges of fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ExtraTraffic {
-    /// Exchanges of a layer of one number of each cell.
+    /// Number of exchanges of one halo layer with one number per cell.
     pub exchanges: f64,
-    /// Bytes that pass through the memory of hosts, of all ranks together.
+    /// Bytes that pass through host memory, summed over ranks.
     pub host_bytes: f64,
 }
 
 type TrafficEstimator = Arc<dyn Fn(&HierarchyShape) -> Vec<ExtraTraffic> + Send + Sync>;
 
-/// What plugins foretell.
+/// Estimators of additional traffic that plugins have registered.
 #[derive(Resource, Clone, Default)]
 pub struct TrafficEstimators(Vec<TrafficEstimator>);
 
 impl TrafficEstimators {
-    /// Adds what a plugin foretells, by level.
+    /// Adds an estimator, which returns the additional traffic by level.
     pub(crate) fn add(
         &mut self,
         estimator: impl Fn(&HierarchyShape) -> Vec<ExtraTraffic> + Send + Sync + 'static,
@@ -37,19 +37,20 @@ impl TrafficEstimators {
     }
 }
 
-/// What happens in a root step, by level.
+/// Activities of a root step, by level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RootStep {
-    /// Steps.
+    /// Number of steps.
     pub steps: Vec<u64>,
-    /// Regrids of the level, each of which changes its children.
+    /// Number of regrids of the level, which change its children.
     pub regrids: Vec<f64>,
-    /// What steps wait for.
+    /// Additional traffic for which steps wait.
     pub waits: Vec<ExtraTraffic>,
 }
 
 impl RootStep {
-    /// Each level takes twice as many steps as the coarser one, and nothing else happens.
+    /// Creates a root step in which each level takes twice as many steps as the coarser one, without regrids and
+    /// additional traffic.
     #[must_use]
     pub fn with_halved_steps(levels: usize) -> Self {
         Self {
@@ -59,11 +60,12 @@ impl RootStep {
         }
     }
 
-    /// In a run as `world` would be, with so many `patches` and `steps` of each level, of which the levels that may be refined are regridded
-    /// every so many steps: `intervals`.
+    /// Creates the root step of a run in `world` with the given `patches` and `steps` of each level.
+    ///
+    /// Level `n` is regridded every `intervals[n]` steps.
     ///
     /// # Panics
-    /// If there are not as many steps as levels.
+    /// `patches` and `steps` have different lengths.
     #[must_use]
     pub fn of(world: &World, patches: &[usize], steps: Vec<u64>, intervals: &[u32]) -> Self {
         assert_eq!(patches.len(), steps.len(), "steps of each level");

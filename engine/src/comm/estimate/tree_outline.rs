@@ -1,4 +1,4 @@
-//! A whole hierarchy as no more than the places of its patches, and the parts that ranks would have of it.
+//! Outline of a whole hierarchy: only the positions of its patches. Builds the parts that ranks would have of it.
 
 use crate::comm::RanksError;
 use crate::comm::exchange_plan::ExchangePlan;
@@ -13,30 +13,30 @@ use crate::mesh::{Cost, Domain, HilbertPartition, PATCH, Topology};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Cells of a patch along an axis.
+/// Number of cells of a patch along an axis.
 const SIDE: i32 = PATCH as i32;
 
-/// The items in a patch.
+/// Particles in a patch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PatchLoad {
     pub key: u64,
     pub count: u64,
-    /// In the units of [`LevelWork`](crate::mesh::LevelWork).
+    /// Work in units of [`LevelWork`](crate::mesh::LevelWork).
     pub work: u64,
 }
 
-/// The patches of a whole hierarchy: 8 bytes for each that has children.
+/// Patches of a whole hierarchy; takes 8 bytes per patch with children.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TreeOutline {
     pub(super) domain: Domain,
-    /// By level: keys of the patches with children, ascending; none of the finest level.
+    /// By level: ascending keys of patches with children; not for the finest level.
     pub(super) parents: Vec<Vec<u64>>,
-    /// By level, by ascending keys: what lies in patches; no levels where there is nothing.
+    /// By level, in ascending order of keys: loads of patches with particles; empty without particles.
     pub(super) loads: Vec<Vec<PatchLoad>>,
 }
 
 impl TreeOutline {
-    /// The root grid of `domain`.
+    /// Creates the outline of a root grid.
     #[must_use]
     pub fn new(domain: Domain) -> Self {
         Self {
@@ -46,10 +46,10 @@ impl TreeOutline {
         }
     }
 
-    /// The hierarchy of `topology`, all of which is on one rank.
+    /// Creates the outline of the hierarchy of `topology`.
     ///
     /// # Panics
-    /// If `topology` is one rank's part of a shared hierarchy.
+    /// `topology` is one rank's part of a shared hierarchy.
     #[must_use]
     pub fn of(topology: &Topology) -> Self {
         assert!(!topology.is_shared(), "an outline is of a whole hierarchy");
@@ -63,11 +63,12 @@ impl TreeOutline {
         outline
     }
 
-    /// Gives the patches of the finest level children that are no leaves; `patches` are all of that level in Hilbert order, the
-    /// first cell of each and whether it is a leaf.
+    /// Adds the next level: the children of those patches of the finest level that are not leaves.
+    ///
+    /// `patches` lists the finest level in Hilbert order: the first cell of each patch and whether it is a leaf.
     ///
     /// # Errors
-    /// The patches are other ones.
+    /// The patches are not those of the finest level.
     pub fn refine(&mut self, patches: &[([i32; 3], bool)]) -> Result<(), String> {
         let level = self.parents.len();
         let bits = bits_for(self.domain.root, level);
@@ -95,13 +96,13 @@ impl TreeOutline {
         Ok(())
     }
 
-    /// Number of levels that have patches.
+    /// Returns the number of levels with patches.
     #[must_use]
     pub fn levels(&self) -> usize {
         self.parents.len() + 1
     }
 
-    /// Number of patches of `level`.
+    /// Returns the number of patches of `level`.
     #[must_use]
     pub fn patches(&self, level: usize) -> usize {
         match level.checked_sub(1) {
@@ -110,7 +111,7 @@ impl TreeOutline {
         }
     }
 
-    /// The cuts where all levels have just been shared out evenly, as in [`crate::comm::hierarchy::propose`].
+    /// Returns an even partition of all levels, as made by [`crate::comm::hierarchy::propose_level`].
     #[must_use]
     pub fn cuts(&self, ranks: usize) -> HilbertPartition {
         let mut cuts = HilbertPartition::new(self.domain.root, ranks, self.levels());
@@ -129,7 +130,7 @@ impl TreeOutline {
         cuts
     }
 
-    /// The part that `rank` builds of the hierarchy when it is cut by `cuts`.
+    /// Builds the part of `rank` in the partition `cuts`.
     pub(super) fn part(
         &self,
         cuts: &Arc<HilbertPartition>,
@@ -162,7 +163,7 @@ impl TreeOutline {
         Ok(())
     }
 
-    /// Which patches of the octet with `key` of `level` have children, as bits z y x.
+    /// Returns the mask (z y x) of patches with children in the octet with `key` of `level`.
     fn refined(&self, level: usize, key: u64) -> u8 {
         let parents = self.parents.get(level).map_or(&[][..], Vec::as_slice);
         let first = parents.partition_point(|parent| parent >> 3 < key);
@@ -175,8 +176,9 @@ impl TreeOutline {
     }
 }
 
-/// Where the stretches of ranks begin of a level whose units have the first keys and the work `plain`, and `more` work that lies in some of
-/// them; both ascend.
+/// Returns the first key of each rank's range on a level.
+///
+/// `plain` lists the first key and the work of each unit, `more` additional work inside units. Both are ascending.
 fn starts(
     plain: impl Iterator<Item = (u64, u64)>,
     more: impl Iterator<Item = (u64, u64)>,

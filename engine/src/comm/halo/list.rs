@@ -1,20 +1,20 @@
-//! What goes one way between ranks: a list, rank by rank, made when the hierarchy changes and used until it changes again.
+//! Lists what is packed or unpacked for each peer; lists are valid until the hierarchy changes.
 
 use crate::data::{DevicePieces, Piece, RowShape};
 use crate::device::{Device, DeviceError, ReusableBuffer};
 use std::ops::Range;
 
-/// What one rank gets or gives.
+/// Part of a list for one peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::comm) struct PeerRange {
     pub peer: usize,
-    /// Part of the list.
+    /// Range of entries.
     pub entries: Range<usize>,
-    /// Values of a component, counted from the start of the list.
+    /// Range of values per component, counted from the start of the list.
     pub values: Range<usize>,
 }
 
-/// What goes one way, rank by rank.
+/// Entries of one direction, ordered by peer.
 #[derive(Default)]
 pub(in crate::comm) struct TransferList {
     pub entries: Vec<Piece>,
@@ -23,8 +23,9 @@ pub(in crate::comm) struct TransferList {
 }
 
 impl TransferList {
-    /// Replaces the content by what goes to or comes from each peer, ascending by peer: `entry` makes an entry of what is
-    /// listed and the number of values before it, in stores of `shape`.
+    /// Replaces all entries; `lists` is in ascending order of peers.
+    ///
+    /// `entry` creates an entry from a list element and the number of values before it, in stores of `shape`.
     pub fn set<'a, S: 'a>(
         &mut self,
         device: Option<&Device>,
@@ -51,12 +52,12 @@ impl TransferList {
         device.map_or(Ok(()), |device| self.there.set(device, &self.entries))
     }
 
-    /// The entries of a peer.
+    /// Returns the entries of a peer.
     pub fn of(&self, range: &PeerRange) -> &[Piece] {
         &self.entries[range.entries.clone()]
     }
 
-    /// The list on the device, for values packed in `memory` there.
+    /// Returns the list on the device, for values packed at `memory`.
     pub fn on_device<'a>(&'a self, device: &'a Device, memory: u64) -> DevicePieces<'a> {
         DevicePieces {
             entries: &self.entries,
@@ -67,13 +68,13 @@ impl TransferList {
         }
     }
 
-    /// Values of a component in all.
+    /// Returns the total number of values per component.
     pub fn values(&self) -> usize {
         self.peers.last().map_or(0, |last| last.values.end)
     }
 }
 
-/// Both ways.
+/// Lists of both directions.
 #[derive(Default)]
 pub(in crate::comm) struct HaloRoute {
     pub sends: TransferList,

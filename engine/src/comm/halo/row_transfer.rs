@@ -1,4 +1,4 @@
-//! Rows that go to another rank for good, while the hierarchy changes.
+//! Moves whole rows to other ranks during a regrid.
 
 use super::{Halos, Segment, TransferList, Transport};
 use crate::comm::{Message, Ranks, RanksError};
@@ -8,17 +8,17 @@ use crate::data::{RowShape, StoreRef};
 use crate::device::{Device, ReusableBuffer};
 use bevy_ecs::prelude::*;
 
-/// Rows that have come: field by field, within a field one after the other, rank by rank.
+/// Received rows: field by field, within a field by rank.
 pub(in crate::comm) enum ReceivedRows {
-    /// In memory of the host, by field.
+    /// In host memory, by field.
     OnHost(Vec<Vec<u8>>),
-    /// In memory of the device, until the next exchange; so many rows.
+    /// In device memory until the next exchange; holds the number of rows.
     OnDevice(usize),
 }
 
 impl Halos {
-    /// Sends the present state of whole rows of `level`, by peer, and waits for so many rows of each peer of `receives`. All
-    /// ranks call it.
+    /// Sends whole rows of `level` by peer, and receives the given number of rows from each peer of `receives`.
+    /// Collective.
     pub(in crate::comm) fn exchange_rows(
         &mut self,
         world: &World,
@@ -37,7 +37,7 @@ impl Halos {
         ))
     }
 
-    /// The same from device to device: what comes stays in the buffer.
+    /// Exchanges whole rows between devices; received rows stay in the incoming buffer.
     fn exchange_rows_linked(
         &mut self,
         world: &World,
@@ -55,7 +55,7 @@ impl Halos {
         let [sending, receiving] = &mut self.segments;
         sending.clear();
         receiving.clear();
-        // who drops a list waits for the device
+        // Dropping a list would wait for the device.
         let mut lists = Vec::new();
         for field in fields {
             let list = whole_rows(sends, field.shape(), Some(device))?;
@@ -78,7 +78,7 @@ impl Halos {
         Ok(())
     }
 
-    /// Sets rows of `level` from what has come: each row with its place among all that have.
+    /// Unpacks received rows of `level`; each entry is a row and its position among the received rows.
     pub(in crate::comm) fn unpack_rows(
         &self,
         world: &mut World,
@@ -124,7 +124,7 @@ impl Halos {
     }
 }
 
-/// Whole rows of stores of `shape`, by peer.
+/// Lists whole rows of stores of `shape`, by peer.
 fn whole_rows(
     rows: &[(usize, Vec<u32>)],
     shape: RowShape,
@@ -137,7 +137,7 @@ fn whole_rows(
     Ok(list)
 }
 
-/// Adds `bytes` bytes at `memory` on their way to or from a peer.
+/// Appends a segment of `bytes` bytes at `memory` and advances `memory`.
 fn add(segments: &mut Vec<Segment>, peer: usize, memory: &mut u64, bytes: usize) {
     let address = *memory;
     segments.push(Segment {
@@ -148,7 +148,7 @@ fn add(segments: &mut Vec<Segment>, peer: usize, memory: &mut u64, bytes: usize)
     *memory += bytes as u64;
 }
 
-/// The same between hosts.
+/// Exchanges whole rows between hosts.
 fn messages(
     world: &World,
     level: usize,
