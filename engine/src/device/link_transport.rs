@@ -1,8 +1,8 @@
-//! What carries segments of device memory to other ranks' devices.
+//! Interface of transports that move segments of memory between devices of different ranks.
 
 use super::DeviceError;
 
-/// By what the devices of a link find each other: one rank makes it, all ranks join with the same bytes, once.
+/// Identity of a link. One rank creates it, and all ranks join with the same bytes, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkId(pub(super) [u8; LinkId::BYTES]);
 
@@ -10,76 +10,79 @@ impl LinkId {
     /// Length in bytes.
     pub const BYTES: usize = 128;
 
-    /// The bytes that the other ranks get.
+    /// Returns the bytes that are sent to the other ranks.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The identity that another rank made; none where there are not [`LinkId::BYTES`] bytes.
+    /// Creates the identity from bytes of another rank; `None` if there are not [`LinkId::BYTES`] bytes.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 }
 
-/// Device memory whose content goes to another rank's device, or comes from there.
+/// Device memory that is sent to or received from the device of another rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The other rank.
+    /// Rank at the other end.
     pub peer: usize,
     /// Address of the first byte, in a [`Buffer`](super::Buffer).
     pub address: u64,
-    /// Bytes; of a segment without content nothing is sent.
+    /// Length in bytes; empty segments are not sent.
     pub bytes: usize,
 }
 
-/// Times of exchanges on the device, taken while it is profiled; complete up to its last wait.
+/// Times of exchanges on the device, measured while it is profiled; complete up to the last synchronisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkTimes {
-    /// Exchanges timed.
+    /// Number of timed exchanges.
     pub timed: u64,
-    /// Seconds from the moment that this rank was ready until all segments had left and arrived: others may have come late.
+    /// Time from the moment this rank was ready until all segments were sent and received, seconds. It includes waiting
+    /// for other ranks.
     pub seconds: f64,
-    /// Seconds of these in which the device had nothing else to do.
+    /// Part of this time in which the device was otherwise idle, seconds.
     pub exposed: f64,
 }
 
-/// How segments travel.
+/// Moves segments between devices.
 pub(crate) trait LinkTransport: Send + Sync {
-    /// The way they take, for people.
+    /// Describes the transport in one line.
     fn describe(&self) -> String;
-    /// What other ranks need to write to this device's memory by themselves; nothing where they cannot.
+    /// Exports what other ranks need to write to this device's memory directly; empty if that is impossible.
     fn export_mailbox(&self) -> Vec<u8> {
         Vec::new()
     }
-    /// Opens what others offer, by rank; by rank, whether they are reached.
+    /// Opens the mailboxes exported by all ranks; returns, by rank, whether it succeeded.
     fn import_mailboxes(&self, offers: &[Vec<u8>]) -> Result<Vec<bool>, DeviceError> {
         Ok(vec![false; offers.len()])
     }
-    /// Says, by rank, which ones reach this rank, after [`LinkTransport::import_mailboxes`]; all ranks try whether data arrive.
+    /// Keeps the peers that reach this rank too, after [`LinkTransport::import_mailboxes`], and tests the transfer.
+    /// Collective.
     fn keep_peers(&self, _reached: &[bool]) -> Result<(), DeviceError> {
         Ok(())
     }
-    /// Starts an exchange after the work that the device has been given so far.
+    /// Starts an exchange after all work submitted to the device so far.
     fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError>;
-    /// Lets what the device is given from now on wait for the oldest exchange that was not finished.
+    /// Orders work submitted to the device from now on after the oldest unfinished exchange.
     fn finish(&self) -> Result<(), DeviceError>;
-    /// Both at once, where the device has nothing else to do meanwhile.
+    /// Starts and finishes an exchange, without other work in between.
     fn exchange(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
         self.start(sends, receives)?;
         self.finish()
     }
-    /// Whether exchanges are timed from the next one on.
+    /// Turns timing of later exchanges on or off.
     fn profile(&self, _on: bool) {}
-    /// Times taken so far.
+    /// Returns the times measured so far.
     fn times(&self) -> LinkTimes {
         LinkTimes::default()
     }
-    /// Whether all that was started has left and arrived.
+    /// Returns `true` if all exchanges have completed.
     fn is_done(&self) -> Result<bool, DeviceError>;
-    /// Whether something has gone wrong since; callable by any thread.
+    /// Returns an error if the link has failed. May be called by any thread.
     fn check(&self) -> Result<(), DeviceError>;
-    /// Gives up: what is under way ends at once and leaves any values, later calls fail. Callable by any thread.
+    /// Aborts the link: pending exchanges end at once with undefined data, and later calls fail. May be called by any
+    /// thread.
     fn stop(&self);
 }
