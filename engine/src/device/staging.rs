@@ -283,7 +283,7 @@ impl Download {
 impl Drop for Download {
     fn drop(&mut self) {
         if let Some(copy) = self.pending.take() {
-            // of failures there is nobody to tell
+            // Errors cannot be reported here.
             let _ = copy.wait();
         }
     }

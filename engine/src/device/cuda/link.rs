@@ -1,7 +1,7 @@
-//! Links between GPUs by NCCL, on a queue beside the one that works. Short segments go from memory to memory where GPUs reach each other.
+//! Links between GPUs by NCCL on a separate stream, with peer-to-peer mailboxes for short segments.
 //!
-//! Whatever waits for other ranks (joining, the first exchange with a peer, leaving) is done by a thread of its own, so that
-//! this rank can give up. A later exchange only queues work.
+//! Calls that wait for other ranks (joining, the first exchange with a peer, leaving) run in a thread of their own, so
+//! that this rank can time out. Later exchanges only queue work.
 
 mod joining;
 
@@ -18,44 +18,44 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long a rank waits for a peer in the first exchange with it.
+/// Timeout of the first exchange with a peer.
 const MEETING: Duration = Duration::from_secs(600);
-/// How long the end of a link may take.
+/// Timeout of the end of a link.
 const LEAVING: Duration = Duration::from_secs(2);
 
-/// A GPU's link to the GPUs of other ranks.
+/// Link of one GPU to the GPUs of other ranks.
 pub(super) struct NcclLink {
     nccl: &'static Nccl,
     rank: usize,
     stream: Stream,
-    /// Behind the work that an exchange follows.
+    /// Event after the work that an exchange follows.
     ready: Event,
     stopped: AtomicBool,
-    /// The same for kernels.
+    /// Abort flag for kernels.
     abort_flag: AbortFlag,
     profiled: AtomicBool,
-    /// Times of exchanges, and how long the work has waited for them.
+    /// Times of exchanges, and times that the main stream waited for them.
     seconds: Arc<AtomicKernelCounters>,
     exposed: Arc<AtomicKernelCounters>,
     state: Mutex<LinkState>,
-    // ends last: what stands above is the context's
+    // Dropped last: all fields above need the context.
     context: Arc<Context>,
 }
 
-/// An exchange that is not finished.
+/// An unfinished exchange.
 struct QueuedExchange {
-    /// Behind it.
+    /// Event after the exchange.
     done: Event,
-    /// Where it is timed: before and behind it.
+    /// Events before and after the exchange, if it is timed.
     times: Option<[Event; 2]>,
 }
 
 #[derive(Default)]
 struct LinkState {
-    /// None once it was given up.
+    /// `None` after an abort.
     communicator: Option<NcclComm>,
     mailbox: Option<PeerMailbox>,
-    /// Ways that something has gone before: the peer, and whether it was the receiver.
+    /// Connections in use: the peer and the direction (`true`: outgoing).
     connections: BTreeSet<(usize, bool)>,
     in_flight: VecDeque<QueuedExchange>,
     spare: Vec<Event>,
@@ -82,7 +82,7 @@ impl NcclLink {
         })
     }
 
-    /// Queues an exchange with the work itself, where all of it is short and near; whether it is.
+    /// Queues an exchange on the main stream if all segments fit into mailboxes; returns `true` if it did.
     fn exchange_by_mailbox(
         &self,
         sends: &[Segment],
@@ -115,7 +115,7 @@ impl NcclLink {
         Ok(true)
     }
 
-    /// Queues an exchange behind the work so far; peers never met before have so long to come.
+    /// Queues an exchange on the separate stream after all work so far; `timeout` applies to new peers.
     fn queue_beside(
         &self,
         sends: &[Segment],
@@ -145,7 +145,7 @@ impl NcclLink {
         queued.map(|_| ()).inspect_err(|_| self.give_up(state))
     }
 
-    /// Queues segments: those that are not short by NCCL, in a thread of its own where that will wait for peers.
+    /// Queues segments by mailbox or NCCL; NCCL runs in a separate thread if it waits for new peers.
     fn queue(
         &self,
         state: &mut LinkState,
@@ -177,7 +177,7 @@ impl NcclLink {
         let queued = with_timeout(self.context.gpu, timeout, &self.stopped, call);
         state.connections.extend(connections);
         queued.unwrap_or_else(|| {
-            // the thread that waits has the communicator for good
+            // The waiting thread keeps the communicator.
             state.communicator = None;
             let why = "another rank does not take part";
             Err(DeviceError::failed("the link between the GPUs", why))
@@ -195,7 +195,7 @@ impl NcclLink {
         })
     }
 
-    /// Ends whatever is under way.
+    /// Aborts all pending exchanges.
     fn give_up(&self, state: &mut LinkState) {
         self.stopped.store(true, Ordering::SeqCst);
         self.abort_flag.set();
@@ -205,18 +205,18 @@ impl NcclLink {
         }
     }
 
-    /// Makes a call that ends NCCL's part of the link.
+    /// Calls a function that ends NCCL's part of the link.
     fn leave(&self, call: impl FnOnce() + Send + 'static) {
         let never = AtomicBool::new(false);
         let call = || {
             call();
             Ok(())
         };
-        // there is nobody to tell
+        // Errors cannot be reported here.
         let _ = with_timeout(self.context.gpu, LEAVING, &never, call);
     }
 
-    /// Whether all that was queued has ended, within a moment.
+    /// Waits briefly for all queued work; returns `true` if it has ended.
     fn wait_until_idle(&self) -> bool {
         let until = Instant::now() + LEAVING;
         loop {
@@ -288,7 +288,7 @@ impl LinkTransport for NcclLink {
         let (context, main) = (&self.context, self.context.stream);
         let before = times.map(|_| context.mark_on(main)).transpose()?;
         stream::follow(main, done)?;
-        // the queue waits for the mark as it is now
+        // The stream already waits for the present record of the event.
         state.spare.push(done);
         if let (Some([start, end]), Some(before)) = (times, before) {
             let behind = context.mark_on(main)?;
@@ -312,12 +312,12 @@ impl LinkTransport for NcclLink {
 
     fn is_done(&self) -> Result<bool, DeviceError> {
         self.context.gpu.bind()?;
-        // short exchanges go with the work itself
+        // Mailbox exchanges run on the main stream.
         Ok(stream::is_idle(self.stream)? && stream::is_idle(self.context.stream)?)
     }
 
     fn check(&self) -> Result<(), DeviceError> {
-        // who holds the state finds failures by itself
+        // A thread that holds the state finds failures itself.
         match self.state.try_lock() {
             Ok(state) => self.nccl.check(self.usable(&state)?),
             Err(_) => Ok(()),
@@ -325,7 +325,7 @@ impl LinkTransport for NcclLink {
     }
 
     fn stop(&self) {
-        // ends the wait of whoever holds the state
+        // Ends the wait of a thread that holds the state.
         self.stopped.store(true, Ordering::SeqCst);
         self.abort_flag.set();
         self.give_up(&mut lock(&self.state));
@@ -334,7 +334,7 @@ impl LinkTransport for NcclLink {
 
 impl Drop for NcclLink {
     fn drop(&mut self) {
-        // of failures there is nobody to tell
+        // Errors cannot be reported here.
         let _ = self.context.gpu.bind();
         let mut state = std::mem::take(&mut *lock(&self.state));
         let healthy = !self.stopped.load(Ordering::SeqCst)
@@ -342,7 +342,7 @@ impl Drop for NcclLink {
             && state.in_flight.is_empty()
             && self.wait_until_idle();
         if !healthy {
-            // kernels wait for others no longer
+            // Kernels stop waiting for other ranks.
             self.abort_flag.set();
         } else if let Some(mailbox) = state.mailbox.as_mut() {
             let _ = mailbox.close();
@@ -354,7 +354,7 @@ impl Drop for NcclLink {
             None => {}
         }
         if !healthy {
-            // what still runs uses code and memory that go now
+            // Running work uses code and memory that are freed next.
             self.wait_until_idle();
         }
         let exchanges = state.in_flight.iter();
@@ -367,8 +367,9 @@ impl Drop for NcclLink {
     }
 }
 
-/// Makes a call that may wait for other ranks, in a thread of its own. None if it has not returned after `limit`, or by the
-/// time that `stopped` is set: it then goes on unheard.
+/// Calls a function that may wait for other ranks, in a separate thread.
+///
+/// Returns `None` after `limit`, or when `stopped` is set; the call then continues unobserved.
 fn with_timeout<T: Send + 'static>(
     gpu: Gpu,
     limit: Duration,
@@ -379,7 +380,7 @@ fn with_timeout<T: Send + 'static>(
     let (sender, receiver) = channel();
     let work = move || {
         let answer = gpu.bind().and_then(|()| call());
-        // whoever waited may have gone
+        // The caller may have stopped waiting.
         let _ = sender.send(answer);
     };
     let started = std::thread::Builder::new().name("link".into()).spawn(work);

@@ -1,4 +1,4 @@
-//! How GPUs are linked: all ranks join, and try whether data arrive.
+//! Joins GPUs to a link and tests the transfer.
 
 use super::super::mailbox::PeerMailbox;
 use super::super::nccl::library;
@@ -8,13 +8,13 @@ use crate::device::{DeviceError, LinkId, LinkTransport, Segment};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a rank waits until all others have joined and data have arrived.
+/// Timeout for all ranks to join and for data to arrive.
 const JOINING: Duration = Duration::from_secs(60);
-/// Bytes that show whether data arrive.
+/// Size of the test data, bytes.
 const TRIAL: usize = 64 << 10;
 
 impl NcclLink {
-    /// Joins other ranks and makes sure that data arrive.
+    /// Joins the other ranks and tests the transfer.
     pub(in crate::device::cuda) fn join(
         context: &Arc<Context>,
         mailbox: Option<PeerMailbox>,
@@ -35,13 +35,12 @@ impl NcclLink {
             1 => Ok(()),
             _ => link.try_ring(rank, size, until),
         };
-        // others may wait for this rank no longer, and nothing is to wait for them
+        // Other ranks may have given up waiting; nothing here must wait for them.
         tried.inspect_err(|_| link.stop())?;
         Ok(link)
     }
 
-    /// Makes sure that data arrive where GPUs have come near: some systems offer the memory of other GPUs, and what is written there
-    /// is lost. All ranks call this.
+    /// Tests the transfer by mailboxes: some systems offer peer-to-peer access but lose the data. Collective.
     pub(super) fn try_mailbox(&self, size: usize) -> Result<(), DeviceError> {
         let tried = self.try_ring(self.rank, size, Instant::now() + JOINING);
         tried.map_err(|why| {
@@ -51,7 +50,7 @@ impl NcclLink {
         })
     }
 
-    /// Sends something to the next rank and looks at what comes from the one before.
+    /// Sends test data to the next rank and compares the data of the previous one.
     fn try_ring(&self, rank: usize, size: usize, until: Instant) -> Result<(), DeviceError> {
         let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
         let content = |rank: usize| -> Vec<u8> {
@@ -61,7 +60,7 @@ impl NcclLink {
         let memory = slabs::allocate(2 * TRIAL)?;
         let memory = memory.ok_or_else(|| self.context.out_of_memory(2 * TRIAL))?;
         let result = self.ring(next, before, memory, &content(rank), until);
-        // the memory of something that does not end is not to be waited for
+        // Memory of a transfer that does not end is leaked.
         if self.is_done() != Ok(false) {
             slabs::free(memory);
         }
@@ -72,7 +71,7 @@ impl NcclLink {
         Ok(())
     }
 
-    /// One exchange along a ring, by memory for two segments; what has come.
+    /// Exchanges segments along a ring of ranks, with memory for two of them; returns the received data.
     fn ring(
         &self,
         next: usize,
