@@ -257,7 +257,7 @@ impl PendingExchange for MpiExchange {
             // MPI ends the program if a message is too long for its buffer.
             if sent != *expected {
                 return Err(RanksError::Transport(format!(
-                    "rank {peer} sends a message of {sent} bytes where {expected} are expected"
+                    "rank {peer} sends a message of {sent} bytes, but {expected} bytes are expected"
                 )));
             }
         }

@@ -38,13 +38,13 @@ pub use transfer::Transfer;
 /// MPI runs already, or its library does not support calls from several threads.
 pub fn start(largest: usize) -> Result<MpiComm, String> {
     let started = ::mpi::initialize_with_threading(Threading::Serialized);
-    let (universe, threading) = started.ok_or("MPI was started before")?;
+    let (universe, threading) = started.ok_or("MPI is already running")?;
     // `finalise` ends MPI; dropping the value could end it too early or on the wrong thread.
     std::mem::forget(universe);
     if threading < Threading::Serialized {
         return Err(format!(
-            "this MPI library allows calls by the main thread only ({threading:?}), and the run calls it from its threads: \
-             load a library built with thread support (MPI_THREAD_SERIALIZED)"
+            "this MPI library supports calls from the main thread only ({threading:?}), but the run calls it from several threads: \
+             use a library built with thread support (MPI_THREAD_SERIALIZED)"
         ));
     }
     Ok(MpiComm {

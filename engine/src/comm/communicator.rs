@@ -300,7 +300,7 @@ impl fmt::Display for RanksError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stopped { rank, message } => write!(f, "rank {rank} failed: {message}"),
-            Self::Transport(message) => write!(f, "the ranks cannot talk: {message}"),
+            Self::Transport(message) => write!(f, "communication between ranks failed: {message}"),
             Self::Device(error) => error.fmt(f),
         }
     }

@@ -40,8 +40,7 @@ pub(super) fn exchange(
     announced.sort_by_key(|message| message.peer);
     let (mut come, mut all) = (Vec::with_capacity(announced.len()), 0);
     for Message { peer, bytes } in announced {
-        let cut =
-            || RanksError::Transport("what announces a message of a device is cut off".into());
+        let cut = || RanksError::Transport("the header of a device message is truncated".into());
         let (length, header) = bytes.split_first_chunk().ok_or_else(cut)?;
         let length = u64::from_le_bytes(*length) as usize;
         come.push(DeviceMessage {

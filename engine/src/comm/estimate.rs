@@ -97,7 +97,7 @@ impl PartitionEstimate {
     /// `ranks` is zero.
     #[must_use]
     pub fn new(outline: &TreeOutline, ranks: usize, layers: usize) -> Self {
-        assert!(ranks > 0, "one rank at least");
+        assert!(ranks > 0, "at least one rank");
         Self::with_cuts(outline, outline.cuts(ranks), layers)
     }
 

@@ -82,7 +82,7 @@ pub(super) fn send_to_patches(
             Ok(())
         }
         None => Err(RanksError::Transport(format!(
-            "a message is for the patch {index:?} of level {level}, which is not there"
+            "a message was sent to the patch {index:?} of level {level}, which does not exist"
         ))),
     };
     for (index, bytes) in letters {
@@ -102,7 +102,7 @@ pub(super) fn send_to_patches(
         let message = |(peer, bytes)| Message { peer, bytes };
         let messages = leaving.into_iter().map(message).collect();
         for message in ranks.communicator().exchange(messages)? {
-            let cut = || RanksError::Transport("a message for patches is cut off".into());
+            let cut = || RanksError::Transport("a message to patches is truncated".into());
             for parcel in decode(&message.bytes).ok_or_else(cut)? {
                 take(parcel.index, parcel.records)?;
             }
@@ -126,8 +126,8 @@ fn check(
     }
     let (name, bytes, length) = (items.name(), parcel.records.len(), items.record_bytes());
     let why = format!(
-        "items `{name}` are sent to the patch {index:?} of level {level}, {bytes} bytes: levels go to {}, there are {root:?} root patches, \
-         and a record has {length} bytes; what leaves the domain is removed or wrapped by the plugin",
+        "particles `{name}` were sent to the patch {index:?} of level {level} with {bytes} bytes of records: there are {root:?} \
+         root patches and levels up to {}, and a record has {length} bytes; plugins must remove or wrap particles that leave the domain",
         topology.max_level
     );
     Err(DeviceError::Setup(why).into())
@@ -186,7 +186,7 @@ fn to_parent(items: &dyn ParticleSet, parcel: MigrationBatch) -> MigrationBatch 
         index,
         mut records,
     } = parcel;
-    assert!(level > 0, "a root patch is there: {index:?}");
+    assert!(level > 0, "root patches always exist: {index:?}");
     let child = side(index) as usize;
     for record in records.chunks_exact_mut(items.record_bytes()) {
         items.to_parent(child, record);

@@ -17,7 +17,7 @@ pub(super) fn exchange(
     let messages = leaving.into_iter().map(message).collect();
     let mut all = Vec::new();
     for message in ranks.communicator().exchange(messages)? {
-        let why = || format!("a message with items `{}` is cut off", items.name());
+        let why = || format!("a message with particles `{}` is truncated", items.name());
         let cut = || RanksError::Transport(why());
         let (follow, bytes) = message.bytes.split_first().ok_or_else(cut)?;
         let come = decode(bytes).ok_or_else(cut)?;

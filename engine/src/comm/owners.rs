@@ -64,7 +64,7 @@ fn answer(
             .filter(|octet| octet.owned & mask == mask)
             .ok_or_else(|| {
                 RanksError::Transport(format!(
-                    "rank {} asks rank {} for patches of level {level} that are not there",
+                    "rank {} requests patches of level {level} that rank {} does not own",
                     request.peer,
                     topology.rank()
                 ))

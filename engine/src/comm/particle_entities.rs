@@ -64,7 +64,7 @@ fn gather_components(
     }
     let mut all = vec![AttachedComponents::new(); kinds.len()];
     for message in ranks.communicator().all_gather(&to_bytes(&own))? {
-        let broken = || RanksError::Transport("a message with components is cut off".into());
+        let broken = || RanksError::Transport("a message with components is truncated".into());
         let theirs = from_bytes(&message).ok_or_else(broken)?;
         all.iter_mut()
             .zip(theirs)

@@ -58,7 +58,7 @@ pub(super) fn send(
         .iter()
         .map(|(&peer, values)| (peer, values.to_bytes()));
     for message in exchange(world, messages.collect())? {
-        let broken = || RanksError::Transport("a message with components is cut off".into());
+        let broken = || RanksError::Transport("a message with components is truncated".into());
         received.append(PatchComponentValues::from_bytes(&message.bytes).ok_or_else(broken)?);
     }
     Ok(received)

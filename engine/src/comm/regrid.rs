@@ -238,7 +238,7 @@ fn move_octets(
     for message in &received {
         let (entries, rest) = message.bytes.as_chunks::<OCTET>();
         if !rest.is_empty() {
-            let cut = "a message with patches is cut off";
+            let cut = "a message with patches is truncated";
             return Err(RanksError::Transport(cut.into()));
         }
         let mut count = 0;

@@ -127,7 +127,7 @@ pub(super) trait Backend: Send + Sync {
 }
 
 fn no_links() -> DeviceError {
-    DeviceError::Missing("an emulated device has no link of its own to others".into())
+    DeviceError::Missing("an emulated device has no direct links".into())
 }
 
 /// A queue of copies between device memory and memory of `allocate_host`.

@@ -30,7 +30,7 @@ pub(super) fn keep_source(name: &str, source: &str) -> Result<(), DeviceError> {
     let path = folder.join(Cache::file(name, &[source], "cu"));
     fs::write(&path, source).map_err(|e| DeviceError::Failed {
         doing: format!("writing {}", path.display()),
-        why: format!("{e}; NESTAR_KERNEL_SOURCES must name a folder that can be written"),
+        why: format!("{e}; NESTAR_KERNEL_SOURCES must name a writable folder"),
     })
 }
 
@@ -61,7 +61,7 @@ impl Cache {
     pub(super) fn described(&self) -> String {
         let why = self.folder.as_ref().err();
         why.map_or_else(String::new, |why| {
-            format!("; compiled kernels are not kept: {why}")
+            format!("; compiled kernels are not cached: {why}")
         })
     }
 
@@ -137,7 +137,7 @@ fn trusted(folder: PathBuf) -> Result<PathBuf, String> {
             return Err(format!("{shown} belongs to another user"));
         }
         if found.mode() & 0o022 != 0 {
-            return Err(format!("others may write {shown} (chmod go-w mends it)"));
+            return Err(format!("others may write to {shown} (chmod go-w fixes it)"));
         }
     }
     drop(own);
@@ -146,7 +146,7 @@ fn trusted(folder: PathBuf) -> Result<PathBuf, String> {
 
 /// Returns a builder of folders that only the user may enter.
 fn private() -> fs::DirBuilder {
-    #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes"))]
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "no file modes"))]
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     {

@@ -67,7 +67,7 @@ impl fmt::Display for DeviceError {
             | Self::Setup(why) => f.write_str(why),
             Self::Memory { asked, free, total } => write!(
                 f,
-                "the device's memory does not suffice: {} asked for, {} of {} free",
+                "the memory of the device does not suffice: {} requested, {} of {} free",
                 format_bytes(*asked),
                 format_bytes(*free),
                 format_bytes(*total)

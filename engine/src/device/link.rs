@@ -122,7 +122,7 @@ impl DeviceLink {
         self.prepare(sends, receives)?;
         // The oldest exchange must be finished first.
         if self.in_flight.load(Relaxed) > 0 {
-            return Err(DeviceError::Range("another exchange is under way".into()));
+            return Err(DeviceError::Range("another exchange is in flight".into()));
         }
         let start = Instant::now();
         self.transport.exchange(sends, receives)?;
@@ -161,7 +161,7 @@ impl DeviceLink {
     pub fn finish(&self) -> Result<(), DeviceError> {
         let less = |n: usize| n.checked_sub(1);
         if self.in_flight.fetch_update(Relaxed, Relaxed, less).is_err() {
-            return Err(DeviceError::Range("no exchange is under way".into()));
+            return Err(DeviceError::Range("no exchange is in flight".into()));
         }
         let start = Instant::now();
         let finished = self.transport.finish();
@@ -212,7 +212,7 @@ impl DeviceLink {
         // GPUs of this process write directly to such memory, but mapped memory is not accessible to them.
         if self.device.reserved().holds(address) {
             return Err(DeviceError::Range(
-                "segments have to be in memory that does not grow".into(),
+                "segments must be in memory that does not grow".into(),
             ));
         }
         Ok(())

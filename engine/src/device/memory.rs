@@ -251,7 +251,7 @@ impl<T: Pod> Growable<T> {
             }
             _ => {
                 return Err(DeviceError::Range(format!(
-                    "{length} elements of device memory are more than the {most} that were reserved"
+                    "{length} elements exceed the {most} elements of reserved device memory"
                 )));
             }
         }
@@ -347,7 +347,7 @@ fn bytes_of<T>(length: usize) -> Result<usize, DeviceError> {
     length
         .checked_mul(size_of::<T>())
         .filter(|&bytes| bytes <= isize::MAX as usize)
-        .ok_or_else(|| DeviceError::Range(format!("{length} elements are more than addresses")))
+        .ok_or_else(|| DeviceError::Range(format!("{length} elements exceed the address space")))
 }
 
 /// Returns the address of element `offset`, if `length` elements from there on are in bounds.
@@ -359,7 +359,7 @@ pub(super) fn place<T: Pod>(
     let end = offset.checked_add(length);
     if end.is_none_or(|end| end > memory.len()) {
         return Err(DeviceError::Range(format!(
-            "{length} elements from {offset} on reach beyond the {} of the device memory",
+            "{length} elements at offset {offset} exceed the {} elements of the device memory",
             memory.len()
         )));
     }

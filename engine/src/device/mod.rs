@@ -310,7 +310,7 @@ impl Device {
         let threads = limits.threads_per_block.min(info.threads);
         if shape.threads == 0 || shape.threads > threads {
             return Err(DeviceError::Range(format!(
-                "the kernel {} cannot have {} threads a block, 1 to {threads} are possible",
+                "the kernel {} cannot run with {} threads per block; 1 to {threads} are possible",
                 kernel.name(),
                 shape.threads
             )));
@@ -318,14 +318,14 @@ impl Device {
         let shared = limits.shared_per_block.saturating_sub(info.shared);
         if shape.shared > shared {
             return Err(DeviceError::Range(format!(
-                "the kernel {} asks for {} bytes of shared memory a block, {shared} are there",
+                "the kernel {} needs {} bytes of shared memory per block; {shared} are available",
                 kernel.name(),
                 shape.shared
             )));
         }
         if shape.blocks > i32::MAX as u32 {
             return Err(DeviceError::Range(format!(
-                "{} blocks of the kernel {} are more than a launch may have",
+                "{} blocks of the kernel {} exceed the limit of a launch",
                 shape.blocks,
                 kernel.name()
             )));

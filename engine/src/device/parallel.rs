@@ -32,7 +32,9 @@ impl<T> PerThread<T> {
         match self.0[thread].try_lock() {
             Ok(guard) => guard,
             Err(std::sync::TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
-            Err(std::sync::TryLockError::WouldBlock) => panic!("a thread's scratch is taken twice"),
+            Err(std::sync::TryLockError::WouldBlock) => {
+                panic!("the scratch value of a thread is in use already")
+            }
         }
     }
 }
@@ -90,7 +92,7 @@ impl<T: Clone> SharedCells<T> {
     #[must_use]
     #[allow(
         clippy::mut_from_ref,
-        reason = "disjoint values are written from several threads; exclusivity is the caller's contract"
+        reason = "several threads write disjoint elements; exclusivity is the caller's contract"
     )]
     pub unsafe fn slice_mut(&self, range: std::ops::Range<usize>) -> &mut [T] {
         let cells = &self.0[range];

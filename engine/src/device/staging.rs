@@ -276,7 +276,7 @@ impl Download {
             copy.wait()?;
         }
         let buffer = self.buffer.take();
-        buffer.ok_or_else(|| DeviceError::Range("the copy was waited for before".into()))
+        buffer.ok_or_else(|| DeviceError::Range("the copy was already waited for".into()))
     }
 }
 

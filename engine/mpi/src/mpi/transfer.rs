@@ -29,9 +29,7 @@ impl<M> Transfer<M> {
 
     /// Returns the memory that MPI reads and writes.
     pub(super) fn memory(&mut self) -> &mut M {
-        self.memory
-            .as_mut()
-            .expect("the memory is here until it is taken")
+        self.memory.as_mut().expect("the memory has not been taken")
     }
 
     /// Counts received bytes. All requests must exist and be receives.
@@ -86,8 +84,8 @@ impl<M> Transfer<M> {
     /// # Panics
     /// The message is still in flight.
     pub fn take(mut self) -> M {
-        assert!(self.requests.is_empty(), "the data is still under way");
-        self.memory.take().expect("the memory is taken once")
+        assert!(self.requests.is_empty(), "the message is still in flight");
+        self.memory.take().expect("the memory has not been taken")
     }
 }
 

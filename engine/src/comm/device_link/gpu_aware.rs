@@ -25,7 +25,7 @@ impl GpuAwareLink {
 
 impl LinkTransport for GpuAwareLink {
     fn describe(&self) -> String {
-        "by the ranks' messages from device to device".into()
+        "by GPU-aware MPI".into()
     }
 
     fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub struct HierarchyShape<'a> {
     /// Number of patches of each level, of all ranks.
     pub patches: &'a [usize],
-    /// Number of steps of each level in a root step, starting with 1.
+    /// Number of one number of steps per level in a root step, starting with 1.
     pub steps: &'a [u64],
 }
 
@@ -68,7 +68,7 @@ impl RootStep {
     /// `patches` and `steps` have different lengths.
     #[must_use]
     pub fn of(world: &World, patches: &[usize], steps: Vec<u64>, intervals: &[u32]) -> Self {
-        assert_eq!(patches.len(), steps.len(), "steps of each level");
+        assert_eq!(patches.len(), steps.len(), "one number of steps per level");
         let regrids = steps.iter().enumerate().map(|(level, &steps)| {
             let interval = intervals.get(level);
             interval.map_or(0.0, |&every| steps as f64 / f64::from(every.max(1)))

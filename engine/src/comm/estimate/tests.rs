@@ -1,4 +1,4 @@
-//! Forecasts against what ranks really build, and against cases that can be counted by hand.
+//! Compares estimates with the parts that ranks build, and with cases counted by hand.
 
 use super::{
     DataSizes, ExtraTraffic, LevelLoad, LevelTraffic, MachineModel, PartitionEstimate, RootStep,
@@ -13,7 +13,7 @@ use crate::mesh::{Changes, Domain, Topology};
 use nestar_kernels::mesh::COARSER;
 use std::collections::BTreeSet;
 
-/// A clumpy hierarchy that is properly nested.
+/// Creates a clumpy hierarchy that is properly nested.
 fn hierarchy(domain: Domain, seed: i32) -> Topology {
     let mut topology = Topology::new(domain, MAX_LEVEL);
     topology.create_root();
@@ -33,7 +33,7 @@ fn hierarchy(domain: Domain, seed: i32) -> Topology {
     topology
 }
 
-/// One rank's part of `whole`, built as in a run.
+/// Builds one rank's part of `whole` as in a run.
 fn build(whole: &Topology, ranks: &ThreadRank) -> (Topology, ExchangePlans) {
     let mut topology = Topology::new(whole.domain, MAX_LEVEL);
     let mut shares = ExchangePlans::default();
@@ -54,7 +54,7 @@ fn build(whole: &Topology, ranks: &ThreadRank) -> (Topology, ExchangePlans) {
     (topology, shares)
 }
 
-/// Messages and items of a plan's side.
+/// Returns the numbers of messages and rows of one side of a plan.
 fn flow(rows: &[PeerRows]) -> (u64, u64) {
     let items = rows.iter().map(|peer| peer.rows.len() as u64).sum();
     (rows.len() as u64, items)
@@ -93,7 +93,7 @@ fn compare(estimate: &PartitionEstimate, topology: &Topology, shares: &ExchangeP
             peers.extend(all.map(|peer| peer.peer));
         }
     }
-    // fluxes come from ranks whose patches are copied anyway
+    // Fluxes come from ranks whose patches are in the halo anyway.
     assert_eq!(estimate.neighbours[rank] as usize, peers.len());
 }
 
@@ -136,7 +136,7 @@ fn counts_are_those_of_the_ranks_plans() {
     check(domain([6, 2, 3], [false; 3]), 3, 1);
 }
 
-/// A part is, octet by octet and patch by patch, what a rank of a run holds.
+/// A part equals, octet by octet and patch by patch, that of a rank in a run.
 #[test]
 fn parts_are_those_of_ranks() {
     let (size, whole) = (4, hierarchy(domain([4, 4, 4], [true; 3]), 2));
@@ -196,7 +196,7 @@ fn two_patches_side_by_side() {
         regrid: 0.0,
     };
     let times = estimate.times(&SIZES, &machine);
-    // three agreements of one stage, the update, a message
+    // Three reductions of one stage, the update, one message.
     assert_eq!((times.ideal, times.balanced), (1.0, 1.0));
     assert_eq!((times.overlapped, times.waiting), (2.0, 3.0));
     assert_eq!(times.efficiency(times.overlapped), 0.5);
@@ -234,9 +234,9 @@ fn patches_that_do_not_fit_are_refused() {
         &[(left, false), ([-8, 0, 0], false)],
     ] {
         let why = fresh().refine(wrong).expect_err("other patches");
-        assert!(why.contains("level 0 are not those"), "{why}");
+        assert!(why.contains("level 0 are not the children"), "{why}");
     }
-    // children of the other patch
+    // Children of the other patch.
     let places = [0, 8].map(|x| [0, 8].map(|y| [0, 8].map(|z| ([x, y, z], true))));
     let mut children = places.as_flattened().as_flattened().to_vec();
     let key = |origin: [i32; 3]| crate::mesh::hilbert::hilbert_key(origin.map(|i| i as u32 / 8), 2);
@@ -246,14 +246,14 @@ fn patches_that_do_not_fit_are_refused() {
 
 #[test]
 fn items_are_work_that_is_shared_and_cost_nothing_where_there_are_none() {
-    // two levels: the first root patch has children
+    // Two levels: the first root patch has children.
     let mut topology = Topology::new(domain([4, 2, 2], [false; 3]), 1);
     let root = topology.create_root();
     topology.create_children(root[0]);
     topology.relink(1);
     let mut outline = TreeOutline::of(&topology);
     let plain = PartitionEstimate::new(&outline, 2, 3);
-    // a half in the middle of a leaf of the root grid, a half in the lowest corner
+    // One half in the middle of a root leaf, one half in the lowest corner.
     outline.add_positions(512.0, 100, Some(&[[0.9, 0.9, 0.9], [0.01, 0.01, 0.01]]));
     let laden = PartitionEstimate::new(&outline, 2, 3);
     let items = |level: usize| [0, 1].map(|rank| laden.load(rank, level).items);
@@ -264,7 +264,7 @@ fn items_are_work_that_is_shared_and_cost_nothing_where_there_are_none() {
     assert_eq!(laden.items(0) + laden.items(1), 100);
     let patches = |estimate: &PartitionEstimate| [0, 1].map(|rank| estimate.load(rank, 0).patches);
     assert_eq!((patches(&plain), patches(&laden)[0] > 8), ([8, 8], true));
-    // children of a patch stay together
+    // Children of a patch stay together.
     assert_eq!(
         laden.load(1, 1).work + laden.load(0, 1).work,
         (8 + 50 * 512 / 512) * 512 * 64
@@ -313,6 +313,6 @@ fn steps_exchanges_and_regrids_cost_what_the_machine_says_on_several_ranks() {
     };
     let (one, two) = (times(1), times(2));
     assert_eq!((one.ideal, one.waiting), (48.0, 48.0));
-    // four copies face the border between the halves
+    // Four halo patches face the border between the halves.
     assert_eq!(two.overlapped, 24.0 + 300.0 + 50.0 + 8.0 + 2.0 * 4.0);
 }

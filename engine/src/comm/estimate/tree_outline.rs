@@ -52,13 +52,16 @@ impl TreeOutline {
     /// `topology` is one rank's part of a shared hierarchy.
     #[must_use]
     pub fn of(topology: &Topology) -> Self {
-        assert!(!topology.is_shared(), "an outline is of a whole hierarchy");
+        assert!(
+            !topology.is_shared(),
+            "an outline needs the whole hierarchy"
+        );
         let mut outline = Self::new(topology.domain);
         for level in 0..=topology.finest() {
             let rows = topology.rows(level).iter();
             let patches = rows.map(|&row| (topology.origin(row), topology.is_leaf(row)));
             let fits = outline.refine(&patches.collect::<Vec<_>>());
-            fits.expect("the patches of a level are children of the coarser one's");
+            fits.expect("patches are children of coarser patches");
         }
         outline
     }
@@ -86,7 +89,9 @@ impl TreeOutline {
             keys.len() == self.patches(level) && keys.is_sorted_by(|a, b| a.0 < b.0)
         };
         let keys = keys.filter(announced).ok_or_else(|| {
-            format!("the patches of level {level} are not those that the coarser levels announce")
+            format!(
+                "the patches of level {level} are not the children of the refined coarser patches"
+            )
         })?;
         let refined = keys.iter().filter(|(_, leaf)| !leaf);
         let refined: Vec<u64> = refined.map(|(key, _)| *key).collect();
@@ -140,7 +145,7 @@ impl TreeOutline {
         let mut shares = ExchangePlans::default();
         topology.share_among_ranks(rank, cuts.clone());
         self.build(&mut topology, &mut shares)
-            .expect("an outline always answers");
+            .expect("requests to an outline cannot fail");
         (topology, shares)
     }
 

@@ -134,7 +134,7 @@ impl Halos {
             ExchangeKind::Layers(depth) => {
                 let mut listed = self.listed.iter();
                 let fits = |layers: &HaloLayers| layers.shape == shape && layers.depth >= depth;
-                &halo.layers[listed.position(fits).expect("depths are declared")]
+                &halo.layers[listed.position(fits).expect("halo widths are registered")]
             }
         }
     }

@@ -179,7 +179,7 @@ fn requested_sides(
     let bytes = bytes.ok_or_else(|| {
         let (peer, rows) = (to.peer, to.rows.len());
         RanksError::Transport(format!(
-            "rank {peer} does not tell about all of its {rows} copies"
+            "rank {peer} did not send the sides of all {rows} halo patches"
         ))
     })?;
     let sides = bytes

@@ -1,11 +1,11 @@
-//! Root grids that are no cubes, and those that are shared out anew.
+//! Tests of root grids that are not cubes and of repartitioned root grids.
 
 use super::super::ThreadRank;
 use super::super::hierarchy::propose_root;
 use super::{Part, Patches, chance, compare, domain, history};
 
 impl Part {
-    /// Shares the root grid out by work that depends on `seed`; whether that has moved patches.
+    /// Repartitions the root grid by work that depends on `seed`; returns `true` if patches have moved.
     fn share_root(&mut self, seed: i32, all: &Patches) -> bool {
         let rows = self.topology.rows(0).iter();
         let work = rows.map(|&row| {

@@ -128,7 +128,7 @@ impl Shared {
         if let Stage::Refused { sent, expected } = transfer.stage {
             let ((sender, receiver), _) = id;
             return Err(RanksError::Transport(format!(
-                "rank {sender} sends a message of {sent} bytes where {expected} are expected by rank {receiver}"
+                "rank {sender} sends a message of {sent} bytes, but rank {receiver} expects {expected} bytes"
             )));
         }
         if let (Stage::Waiting, [Some(from), Some(to)]) = (transfer.stage, transfer.ends) {

@@ -94,7 +94,7 @@ unsafe impl Sync for Gpu {}
 
 /// Starts the driver and opens the GPU `number`, modulo the number of visible GPUs.
 pub(super) fn start(number: usize) -> Result<Gpu, DeviceError> {
-    let doing = "cannot start CUDA's driver";
+    let doing = "cannot start the CUDA driver";
     let mut count = 0;
     // SAFETY: no conditions
     let started = unsafe { sys::cuInit(0) };
@@ -104,7 +104,7 @@ pub(super) fn start(number: usize) -> Result<Gpu, DeviceError> {
     }
     if count == 0 {
         return Err(DeviceError::Missing(
-            "CUDA's driver is installed but shows no GPU (CUDA_VISIBLE_DEVICES may hide them)"
+            "the CUDA driver is installed but shows no GPU (CUDA_VISIBLE_DEVICES may hide them)"
                 .into(),
         ));
     }
@@ -133,10 +133,10 @@ fn open(device: sys::CUdevice, version: u32) -> Result<Gpu, DeviceError> {
     };
     match code {
         Code::CUDA_ERROR_DEVICE_UNAVAILABLE => {
-            busy("it serves one process at a time, and another has it (nvidia-smi shows which)")
+            busy("it serves one process at a time, and another process uses it (see nvidia-smi)")
         }
         Code::CUDA_ERROR_OUT_OF_MEMORY => {
-            busy("other processes use all its memory (nvidia-smi shows which)")
+            busy("other processes use all of its memory (see nvidia-smi)")
         }
         code => answer("cannot open the GPU", code).map(|()| gpu),
     }

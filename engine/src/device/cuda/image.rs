@@ -52,7 +52,7 @@ pub(super) fn version() -> Result<u32, DeviceError> {
     let (mut major, mut minor) = (0, 0);
     // SAFETY: the numbers are stored in live variables
     let code = unsafe { nvrtc::nvrtcVersion(&mut major, &mut minor) };
-    answer("cannot ask NVRTC for its version", code)?;
+    answer("cannot read the version of NVRTC", code)?;
     Ok((1000 * major + 10 * minor) as u32)
 }
 
@@ -108,7 +108,7 @@ fn compile_texts(
             none,
         )
     };
-    answer("NVRTC takes no source", code)?;
+    answer("NVRTC rejects the source", code)?;
     // SAFETY: the program comes from NVRTC; the options are terminated by 0
     let code =
         unsafe { nvrtc::nvrtcCompileProgram(program.0, options.len() as i32, options.as_ptr()) };
@@ -123,7 +123,7 @@ fn compile_texts(
 
 /// Returns the binary of a successful compilation.
 fn binary(program: &NvrtcProgram) -> Result<Vec<u8>, DeviceError> {
-    let doing = "NVRTC gives no binary";
+    let doing = "NVRTC returns no binary";
     let mut size = 0;
     // SAFETY: the size is stored in a live variable
     answer(doing, unsafe {
@@ -257,7 +257,7 @@ impl CudaKernel {
         let attribute =
             sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         driver!(
-            "the GPU has less shared memory than a kernel asks for",
+            "a kernel needs more shared memory than the GPU has",
             cuFuncSetAttribute(self.entry.0, attribute, shared as i32)
         )?;
         self.shared
@@ -302,7 +302,7 @@ impl BackendKernel for CudaKernel {
         self.allow(shared)?;
         let mut blocks = 0;
         driver!(
-            "cannot tell how many blocks a multiprocessor holds",
+            "cannot compute the occupancy of a kernel",
             cuOccupancyMaxActiveBlocksPerMultiprocessor(
                 &mut blocks,
                 self.entry.0,

@@ -179,7 +179,7 @@ impl NcclLink {
         queued.unwrap_or_else(|| {
             // The waiting thread keeps the communicator.
             state.communicator = None;
-            let why = "another rank does not take part";
+            let why = "another rank does not respond";
             Err(DeviceError::failed("the link between the GPUs", why))
         })
     }
@@ -190,7 +190,7 @@ impl NcclLink {
         communicator.ok_or_else(|| {
             DeviceError::failed(
                 "the link between the GPUs",
-                "it was given up after a failure",
+                "it was aborted after a failure",
             )
         })
     }
@@ -238,7 +238,7 @@ impl LinkTransport for NcclLink {
             .map_or(0, PeerMailbox::count)
         {
             0 => "",
-            _ => ", short messages from memory to memory",
+            _ => ", short messages by peer-to-peer mailboxes",
         };
         format!("{} from GPU to GPU{short}", self.nccl.name())
     }
@@ -391,7 +391,7 @@ fn with_timeout<T: Send + 'static>(
         match receiver.recv_timeout(Duration::from_millis(10)) {
             Ok(answer) => return Some(answer),
             Err(RecvTimeoutError::Disconnected) => {
-                let why = "the call broke off";
+                let why = "the call ended without a result";
                 return Some(Err(DeviceError::failed("the link between the GPUs", why)));
             }
             Err(RecvTimeoutError::Timeout) => {}

@@ -61,16 +61,16 @@ impl Cuda {
     pub(super) fn open(number: usize) -> Result<Self, DeviceError> {
         let missing = |what: &str| Err(DeviceError::Missing(what.into()));
         if !driver::present() {
-            return missing("there is no CUDA: its driver (libcuda) is not installed");
+            return missing("CUDA is not available: its driver (libcuda) is not installed");
         }
         image::find_compiler();
         match image::compiler_present() {
             false => missing(
-                "CUDA's compiler library (libnvrtc) is not found: install it and set CUDA_HOME or LD_LIBRARY_PATH",
+                "the compiler library of CUDA (libnvrtc) was not found: install it and set CUDA_HOME or LD_LIBRARY_PATH",
             ),
             // The bindings panic if a function is missing.
             true => catch_unwind(AssertUnwindSafe(|| Self::start(number))).unwrap_or_else(|_| {
-                missing("CUDA's driver is too old: a function of CUDA 12 is missing in it")
+                missing("the CUDA driver is too old: it lacks a function of CUDA 12")
             }),
         }
     }
@@ -80,7 +80,7 @@ impl Cuda {
         let context = Context::open(gpu)?;
         if compiler / 1000 > gpu.version / 1000 {
             return Err(DeviceError::Missing(format!(
-                "the driver knows CUDA {} and its compiler library (libnvrtc) is of CUDA {}: renew the driver or install an older libnvrtc",
+                "the driver supports CUDA {}, but the compiler library (libnvrtc) is of CUDA {}: update the driver or install an older libnvrtc",
                 version(gpu.version),
                 version(compiler)
             )));

@@ -107,7 +107,7 @@ fn symbol(library: *mut c_void, name: &CStr) -> Result<*mut c_void, String> {
     if address.is_null() {
         let name = name.to_string_lossy();
         return Err(format!(
-            "the version of NCCL that is installed is too old: it has no {name}"
+            "the installed version of NCCL is too old: it has no function {name}"
         ));
     }
     Ok(address)
@@ -122,7 +122,7 @@ impl Nccl {
             (!library.is_null()).then_some(library)
         };
         let library = places().into_iter().find_map(open).ok_or(
-            "NCCL (libnccl.so.2) is not found: install it and set NCCL_HOME or LD_LIBRARY_PATH",
+            "NCCL (libnccl.so.2) was not found: install it and set NCCL_HOME or LD_LIBRARY_PATH",
         )?;
         let functions = NcclFunctions::find(library)?;
         let mut version = 0;
@@ -130,7 +130,7 @@ impl Nccl {
         let code = unsafe { (functions.get_version)(&mut version) };
         match code {
             SUCCESS => Ok(Self { functions, version }),
-            code => Err(format!("NCCL does not tell its version: error {code}")),
+            code => Err(format!("NCCL does not report its version: error {code}")),
         }
     }
 
@@ -146,7 +146,7 @@ impl Nccl {
         let mut id = Id([0; LinkId::BYTES]);
         // SAFETY: the identity is stored in a live variable of the right size
         let code = unsafe { (self.functions.get_unique_id)(&mut id) };
-        self.answer("NCCL makes no identity", code, None)?;
+        self.answer("NCCL cannot create an identity", code, None)?;
         Ok(id.0)
     }
 

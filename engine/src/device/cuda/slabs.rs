@@ -204,7 +204,7 @@ pub(super) fn free(address: u64) {
 /// Allocates page-locked host memory, set to zero.
 pub(super) fn allocate_host(bytes: usize) -> Result<*mut u8, DeviceError> {
     let mut pointer: *mut c_void = std::ptr::null_mut();
-    let doing = "cannot lock memory of the host";
+    let doing = "cannot allocate page-locked host memory";
     driver!(doing, cuMemHostAlloc(&mut pointer, bytes, 0))?;
     let first: *mut u8 = pointer.cast();
     // SAFETY: the memory has `bytes` writable bytes

@@ -19,7 +19,7 @@ pub(super) fn open() -> Result<Stream, DeviceError> {
     let mut stream = std::ptr::null_mut();
     let flags = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
     driver!(
-        "cannot make a queue of the GPU",
+        "cannot create a stream of the GPU",
         cuStreamCreate(&mut stream, flags)
     )?;
     Ok(Stream(stream))
@@ -27,7 +27,7 @@ pub(super) fn open() -> Result<Stream, DeviceError> {
 
 /// Creates a stream of high priority.
 pub(super) fn open_urgent() -> Result<Stream, DeviceError> {
-    let doing = "cannot make a queue of the GPU";
+    let doing = "cannot create a stream of the GPU";
     let (mut least, mut most) = (0, 0);
     driver!(doing, cuCtxGetStreamPriorityRange(&mut least, &mut most))?;
     let mut stream = std::ptr::null_mut();
@@ -44,7 +44,7 @@ pub(super) fn close(stream: Stream) {
 
 /// Waits for all work of a stream.
 pub(super) fn wait(stream: Stream) -> Result<(), DeviceError> {
-    driver!("the GPU's work failed", cuStreamSynchronize(stream.0))
+    driver!("work of the GPU failed", cuStreamSynchronize(stream.0))
 }
 
 /// Returns `true` if a stream has no pending work.
@@ -52,7 +52,7 @@ pub(super) fn is_idle(stream: Stream) -> Result<bool, DeviceError> {
     // SAFETY: the driver created the stream
     match unsafe { sys::cuStreamQuery(stream.0) } {
         Code::CUDA_ERROR_NOT_READY => Ok(false),
-        code => answer("the GPU's work failed", code).map(|()| true),
+        code => answer("work of the GPU failed", code).map(|()| true),
     }
 }
 
@@ -109,7 +109,7 @@ pub(super) fn event(mark: EventKind) -> Result<Event, DeviceError> {
         EventKind::Time => Flags::CU_EVENT_DEFAULT as u32,
     };
     driver!(
-        "cannot make an event of the GPU",
+        "cannot create an event of the GPU",
         cuEventCreate(&mut event, flags)
     )?;
     Ok(Event(event))
@@ -124,14 +124,14 @@ pub(super) fn drop_event(event: Event) {
 /// Records an event after all work of a stream so far.
 pub(super) fn record(event: Event, stream: Stream) -> Result<(), DeviceError> {
     driver!(
-        "cannot mark the GPU's work",
+        "cannot record an event of the GPU",
         cuEventRecord(event.0, stream.0)
     )
 }
 
 /// Waits for all work before an event; returns at once if it was never recorded.
 pub(super) fn wait_for(event: Event) -> Result<(), DeviceError> {
-    driver!("the GPU's work failed", cuEventSynchronize(event.0))
+    driver!("work of the GPU failed", cuEventSynchronize(event.0))
 }
 
 /// Returns `true` if all work before an event has ended.
@@ -139,14 +139,14 @@ pub(super) fn has_passed(event: Event) -> Result<bool, DeviceError> {
     // SAFETY: the driver created the event
     match unsafe { sys::cuEventQuery(event.0) } {
         Code::CUDA_ERROR_NOT_READY => Ok(false),
-        code => answer("the GPU's work failed", code).map(|()| true),
+        code => answer("work of the GPU failed", code).map(|()| true),
     }
 }
 
 /// Orders work queued from now on after an event of another stream.
 pub(super) fn follow(stream: Stream, event: Event) -> Result<(), DeviceError> {
     driver!(
-        "cannot order the GPU's work",
+        "cannot order the work of the GPU",
         cuStreamWaitEvent(stream.0, event.0, 0)
     )
 }
@@ -155,7 +155,7 @@ pub(super) fn follow(stream: Stream, event: Event) -> Result<(), DeviceError> {
 pub(super) fn between(start: Event, end: Event) -> Result<u64, DeviceError> {
     let mut milliseconds = 0.0;
     driver!(
-        "cannot take a time of the GPU",
+        "cannot measure a time of the GPU",
         cuEventElapsedTime_v2(&mut milliseconds, start.0, end.0)
     )?;
     Ok((f64::from(milliseconds) * 1e6) as u64)

@@ -98,7 +98,7 @@ impl Backend for Emulated {
         };
         match (entry("MemAvailable:"), entry("MemTotal:")) {
             (Some(free), Some(total)) => Ok(DeviceMemory { free, total }),
-            _ => Err(DeviceError::failed(file, "no numbers found")),
+            _ => Err(DeviceError::failed(file, "it holds no memory sizes")),
         }
     }
 
@@ -170,5 +170,5 @@ impl Backend for Emulated {
 
 fn layout(bytes: usize) -> Result<Layout, DeviceError> {
     Layout::from_size_align(bytes, ALIGNMENT)
-        .map_err(|_| DeviceError::Range(format!("{bytes} bytes are more than addresses")))
+        .map_err(|_| DeviceError::Range(format!("{bytes} bytes exceed the address space")))
 }

@@ -1,4 +1,4 @@
-//! Copies through the staging ring, on all devices that this machine has.
+//! Tests of copies through the staging ring, on all devices of this machine.
 
 use super::{CopyQueue, LEAST, MAX_UPLOADS_AHEAD, PIECE, buffer_bytes};
 use crate::device::{Buffer, Device, DeviceKind};
@@ -6,7 +6,7 @@ use crate::device::{Buffer, Device, DeviceKind};
 const LENGTH: usize = 12 << 20;
 const PART: usize = LENGTH / 3;
 
-/// The devices that this machine has.
+/// Opens the devices of this machine.
 fn devices() -> Vec<Device> {
     let kinds = [DeviceKind::Emulated, DeviceKind::Cuda];
     let opened = kinds.map(|kind| Device::open(kind).inspect_err(|why| println!("skipped: {why}")));
@@ -39,7 +39,7 @@ fn downloads_follow_the_work_before_them_and_bring_what_was_there_then() {
             }
             let after = (device.counters().bytes_down, device.staging_bytes());
             assert_eq!(after.0 - before.0, LENGTH as u64);
-            // the second time the buffers are there
+            // The second time the buffers exist already.
             assert_eq!(after.1 - before.1, (1 - seed) * 3 * buffer_bytes(PART));
         }
     }
@@ -77,18 +77,18 @@ fn uploads_come_before_the_work_that_they_precede() {
         let mut found = vec![0; LENGTH];
         for seed in 0..4 {
             queue.follow().unwrap();
-            // buffers that the device still reads are not given out again
+            // Buffers that the device still reads are not reused.
             send(&queue, &target, &values(seed + 1));
             send(&queue, &target, &values(seed));
             queue.precede().unwrap();
             device.download(&target, 0, &mut found).unwrap();
             assert!(found == values(seed));
         }
-        // those of one round, and the ones that the host's own copies pass through
+        // Buffers of one round, and those of blocking copies.
         let most = 6 * buffer_bytes(PART) + (MAX_UPLOADS_AHEAD + 1) * PIECE + LEAST;
         assert!(device.staging_bytes() <= most);
         send(&queue, &target, &values(0));
-        // copies that nobody waits for have ended when their buffers go
+        // Copies without a waiting caller have ended when their buffers are freed.
         drop(queue);
     }
 }
@@ -106,7 +106,7 @@ fn buffers_return_to_the_ring_and_the_smallest_that_fits_is_taken() {
         let found = [LEAST, 3 << 20].map(|bytes| queue.buffer(bytes).unwrap());
         assert_eq!(found.each_ref().map(|buffer| buffer.as_ptr()), places);
         drop(found);
-        // both are too small: the larger one makes room
+        // Both buffers are too small: the larger one is freed first.
         drop(queue.buffer(6 << 20).unwrap());
         assert_eq!(device.staging_bytes(), LEAST + (6 << 20));
     }

@@ -1,4 +1,4 @@
-//! Memory that grows without moving, and shrinks.
+//! Tests of growable memory.
 
 use super::{Saxpy, devices, shape, source};
 

@@ -1,4 +1,4 @@
-//! The kernel of short segments, on the emulated device: what one rank sends and another receives in launches of their own.
+//! Tests of the mailbox kernel on the emulated device, with separate launches for sender and receiver.
 
 use crate::device::{Buffer, Device, DeviceKind, Kernel, LaunchShape};
 use nestar_device::{LAUNCH, program};
@@ -8,7 +8,7 @@ use nestar_kernels::mailbox::{
 
 const MEMORY: usize = 2 << 20;
 
-/// The device, memory of both ranks, the words and slots between them.
+/// Device, memory of both ranks, and the slots and sequence numbers between them.
 struct Pair {
     device: Device,
     kernel: Kernel,
@@ -17,7 +17,7 @@ struct Pair {
     slots: Buffer<u8>,
     words: Buffer<u64>,
     abort_flag: Buffer<u32>,
-    /// Parts so far.
+    /// Number of parts so far.
     parts: u64,
 }
 
@@ -46,7 +46,7 @@ impl Pair {
         }
     }
 
-    /// One side of an exchange of segments that begin and end there.
+    /// Launches one side of an exchange of segments, given by start and end.
     fn pass(&self, segments: &[(usize, usize)], sends: bool) {
         let memory = if sends { &self.from } else { &self.to }.address();
         let mut pass = MailboxExchange {

@@ -1,4 +1,4 @@
-//! What the watch over a direct link does.
+//! Tests of the watchdog of direct links.
 
 use crate::comm::device_link::watchdog::Watchdog;
 use crate::comm::{Ranks, RanksError, ThreadRank};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A carrier that carries nothing.
+/// A transport that transfers nothing.
 #[derive(Default)]
 struct Idle {
     broken: AtomicBool,
@@ -38,7 +38,7 @@ impl LinkTransport for Idle {
     }
 }
 
-/// Waits until `done` holds, for some seconds.
+/// Waits up to some seconds until `done` returns `true`.
 fn wait_for(done: impl Fn() -> bool) {
     let start = Instant::now();
     while !done() {

@@ -27,7 +27,7 @@ impl NcclLink {
         let join = move || nccl.join(id, rank, size);
         let joined = with_timeout(context.gpu, JOINING, &link.stopped, join).unwrap_or_else(|| {
             let seconds = JOINING.as_secs();
-            let why = format!("not all ranks have come within {seconds} seconds");
+            let why = format!("not all ranks joined within {seconds} seconds");
             Err(DeviceError::failed("NCCL cannot connect the GPUs", why))
         });
         lock(&link.state).communicator = Some(joined?);
@@ -65,7 +65,7 @@ impl NcclLink {
             slabs::free(memory);
         }
         if result? != content(before) {
-            let why = format!("what comes from rank {before} is not what it has sent");
+            let why = format!("data from rank {before} arrives changed");
             return Err(DeviceError::failed("the link between the GPUs", why));
         }
         Ok(())
@@ -97,7 +97,7 @@ impl NcclLink {
         )?;
         while !self.is_done()? {
             if left().is_zero() {
-                let why = format!("nothing comes from rank {before}");
+                let why = format!("no data arrives from rank {before}");
                 return Err(DeviceError::failed("the link between the GPUs", why));
             }
             std::thread::sleep(Duration::from_micros(100));
