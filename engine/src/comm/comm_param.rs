@@ -1,6 +1,6 @@
 //! The communicator as a system parameter.
 
-use super::device_messages::{self, DeviceMessage};
+use super::device_link::{self, DeviceMessage};
 use super::halo::{ExchangeKind, HaloRequest, LevelSplit, Transport};
 use super::migration::{self, PatchMessage};
 use super::{Connection, ExchangePlans, Halos, Ranks, RanksError};
@@ -99,7 +99,7 @@ impl Comm<'_> {
     ) -> Result<(), RanksError> {
         match self.estimate {
             Some(_) => Ok(()),
-            None => migration::migrate(topology, (&self.ranks, &self.entities), items, parcels),
+            None => migration::migrate(topology, &self.ranks, &self.entities, items, parcels),
         }
     }
 
@@ -147,7 +147,7 @@ impl Comm<'_> {
             return Ok(Vec::new());
         }
         let link = self.connection.as_ref().map(|connection| &***connection);
-        device_messages::exchange(&self.ranks, link, sends, room)
+        device_link::exchange_messages(&self.ranks, link, sends, room)
     }
 
     /// Exchanges segments of device memory whose lengths both sides know.
@@ -181,7 +181,7 @@ impl Comm<'_> {
         level: usize,
         depth: usize,
     ) -> Result<Option<Arc<LevelSplit>>, DeviceError> {
-        let begun = self.send_stale(store, (level, depth), Halos::begin)?;
+        let begun = self.send_stale(store, level, depth, Halos::begin)?;
         let split = begun.then(|| self.halos.split(level));
         Ok(split.filter(|split| split.is_worth_overlapping()))
     }
@@ -190,7 +190,8 @@ impl Comm<'_> {
     fn send_stale(
         &mut self,
         store: &dyn Store,
-        (level, depth): (usize, usize),
+        level: usize,
+        depth: usize,
         exchange: impl FnOnce(
             &mut Halos,
             &Transport,
@@ -248,7 +249,7 @@ impl Comm<'_> {
         level: usize,
         depth: usize,
     ) -> Result<(), DeviceError> {
-        self.send_stale(store, (level, depth), Halos::exchange)?;
+        self.send_stale(store, level, depth, Halos::exchange)?;
         self.finish_halo(store, level, depth)
     }
 

@@ -6,19 +6,19 @@
 //! A watchdog supervises direct links. If the link or another rank of this process fails, it aborts pending transfers,
 //! and all ranks end with a message. `NESTAR_NCCL=0` in the environment of any rank disables direct links.
 
-mod gpu_aware;
 mod host_staged;
 #[cfg(test)]
 mod tests;
 mod watchdog;
 
-use super::{Ranks, RanksError};
-use crate::device::{Device, DeviceError, DeviceKind, DeviceLink, LinkId, LinkTransport};
+use super::{Message, MessageBuffer, Messages, PendingExchange, Ranks, RanksError};
+use crate::device::parallel::lock;
+use crate::device::{Device, DeviceError, DeviceKind, DeviceLink, LinkId, LinkTransport, Segment};
 use bevy_ecs::prelude::Resource;
-use gpu_aware::GpuAwareLink;
 use host_staged::HostStagedLink;
+use std::collections::VecDeque;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use watchdog::Watchdog;
 
@@ -230,4 +230,130 @@ fn check_readiness(all: &[Readiness]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A link through the communicator.
+struct GpuAwareLink {
+    ranks: Ranks,
+    device: Device,
+    in_flight: Mutex<VecDeque<Box<dyn PendingExchange>>>,
+}
+
+impl GpuAwareLink {
+    fn new(ranks: &Ranks, device: &Device) -> Self {
+        Self {
+            ranks: ranks.clone(),
+            device: device.clone(),
+            in_flight: Mutex::default(),
+        }
+    }
+}
+
+impl LinkTransport for GpuAwareLink {
+    fn describe(&self) -> String {
+        "by GPU-aware MPI".into()
+    }
+
+    fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
+        // The communicator does not wait for work of the device.
+        self.device.synchronise()?;
+        let messages = |segments: &[Segment]| {
+            let message = |segment: &Segment| Message {
+                peer: segment.peer,
+                // SAFETY: device memory that the caller of the link keeps valid and unused until the exchange is
+                // finished
+                bytes: unsafe { MessageBuffer::borrowed(*segment) },
+            };
+            segments.iter().map(message).collect()
+        };
+        let started = self.ranks.communicator().start(Messages {
+            sends: messages(sends),
+            receives: messages(receives),
+        })?;
+        lock(&self.in_flight).push_back(started);
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<(), DeviceError> {
+        let oldest = lock(&self.in_flight).pop_front();
+        oldest.map(PendingExchange::finish).transpose()?;
+        Ok(())
+    }
+
+    fn is_done(&self) -> Result<bool, DeviceError> {
+        Ok(lock(&self.in_flight).is_empty())
+    }
+
+    fn check(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn stop(&self) {
+        // The communicator may still use the memory: leak the exchanges until the ranks end.
+        lock(&self.in_flight).drain(..).for_each(std::mem::forget);
+    }
+}
+
+/// A message from or to the device of another rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceMessage {
+    /// Rank at the other end.
+    pub peer: usize,
+    /// Information about the content for the receiver; sent through the hosts.
+    pub header: Vec<u8>,
+    /// Address of the content on the device. Received contents are aligned to 8 bytes in the receive buffer.
+    pub address: u64,
+    /// Length of the content in bytes.
+    pub bytes: usize,
+}
+
+/// Alignment of received contents, bytes.
+const ALIGNMENT: usize = 8;
+
+/// Exchanges messages, at most one to each peer, and returns the received ones in rank order. Collective.
+///
+/// `room` returns the address of a buffer with the given number of bytes.
+pub(super) fn exchange_messages(
+    ranks: &Ranks,
+    link: Option<&DeviceLink>,
+    sends: &[DeviceMessage],
+    room: impl FnOnce(usize) -> Result<u64, DeviceError>,
+) -> Result<Vec<DeviceMessage>, DeviceError> {
+    let told = |message: &DeviceMessage| Message {
+        peer: message.peer,
+        bytes: [&(message.bytes as u64).to_le_bytes()[..], &message.header].concat(),
+    };
+    let sent = sends.iter().map(told).collect();
+    let mut announced = ranks.communicator().exchange(sent)?;
+    announced.sort_by_key(|message| message.peer);
+    let (mut come, mut all) = (Vec::with_capacity(announced.len()), 0);
+    for Message { peer, bytes } in announced {
+        let cut = || RanksError::Transport("the header of a device message is truncated".into());
+        let (length, header) = bytes.split_first_chunk().ok_or_else(cut)?;
+        let length = u64::from_le_bytes(*length) as usize;
+        come.push(DeviceMessage {
+            peer,
+            header: header.to_vec(),
+            address: all as u64,
+            bytes: length,
+        });
+        all += length.next_multiple_of(ALIGNMENT);
+    }
+    let first = room(all.max(ALIGNMENT))?;
+    come.iter_mut().for_each(|message| message.address += first);
+    if let Some(link) = link {
+        link.exchange(&segments(sends), &segments(&come))?;
+    }
+    Ok(come)
+}
+
+/// Returns the non-empty contents of messages as segments.
+fn segments(messages: &[DeviceMessage]) -> Vec<Segment> {
+    let full = messages.iter().filter(|message| message.bytes > 0);
+    let segment = |message: &DeviceMessage| Segment {
+        peer: message.peer,
+        address: message.address,
+        bytes: message.bytes,
+    };
+    full.map(segment).collect()
 }

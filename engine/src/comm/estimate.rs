@@ -4,15 +4,15 @@
 //! the whole hierarchy answers requests for halo patches. What a rank sends is derived from what the others receive.
 
 pub mod cost_model;
-mod particle_load;
-mod root_step;
 mod tree_outline;
 
 #[cfg(test)]
 mod tests;
 
-pub use cost_model::{DataSizes, LevelTraffic, MachineModel, RootStepTimes};
-pub use root_step::{ExtraTraffic, HierarchyShape, RootStep, TrafficEstimators};
+pub use cost_model::{
+    DataSizes, ExtraTraffic, HierarchyShape, LevelTraffic, MachineModel, RootStep, RootStepTimes,
+    TrafficEstimators,
+};
 pub use tree_outline::TreeOutline;
 
 use super::halo::layers;

@@ -5,28 +5,18 @@
 
 mod comm_param;
 pub mod communicator;
-mod departures;
 pub mod device_link;
-mod device_messages;
-mod diagnostic_columns;
-mod displaced;
 pub mod estimate;
 pub mod exchange;
 pub mod exchange_plan;
 pub mod halo;
 pub mod hierarchy;
 mod migration;
-mod migration_batch;
-mod neighbourhood;
 pub mod nesting;
-pub mod owners;
 pub(crate) mod particle_entities;
 mod partition;
-mod patch_components;
-pub(crate) mod patch_work;
 pub mod placement;
 pub(crate) mod regrid;
-pub mod single_rank;
 pub mod threads;
 mod totals;
 
@@ -36,22 +26,20 @@ mod tests;
 pub use comm_param::Comm;
 pub use communicator::{
     Communicator, Message, MessageBuffer, Messages, PendingExchange, PendingMessages, RanksError,
-    Reduction,
+    Reduction, SingleRank,
 };
-pub use device_link::Connection;
-pub use device_messages::DeviceMessage;
-pub use diagnostic_columns::{DiagnosticColumns, Reduce};
-pub(crate) use displaced::Displaced;
+pub use device_link::{Connection, DeviceMessage};
 pub use exchange_plan::ExchangePlan;
 pub use halo::Halos;
 pub use hierarchy::ExchangePlans;
+pub(crate) use migration::Displaced;
 pub use migration::PatchMessage;
 pub use placement::Placement;
-pub use single_rank::SingleRank;
 pub use threads::ThreadRank;
-pub use totals::{cells_repaired_between_levels, totals};
+pub use totals::{DiagnosticColumns, Reduce, cells_repaired_between_levels, totals};
 
 use bevy_ecs::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Handle to all ranks of the simulation, as seen from one of them.
@@ -119,6 +107,19 @@ impl Ranks {
         let (peer, tells) = (0, self.rank() > 0);
         let message = tells.then(|| Message { peer, bytes: own() });
         self.0.exchange(message.into_iter().collect())
+    }
+
+    /// Sends bytes to ranks that do not expect them; returns the received messages in rank order. Collective.
+    ///
+    /// # Errors
+    /// As [`Ranks::any`].
+    pub(crate) fn exchange_bytes(
+        &self,
+        by_rank: BTreeMap<usize, Vec<u8>>,
+    ) -> Result<Vec<Message>, RanksError> {
+        let messages = by_rank.into_iter();
+        let messages = messages.map(|(peer, bytes)| Message { peer, bytes });
+        self.0.exchange(messages.collect())
     }
 
     /// Returns the sum of `value` over all ranks. Collective.

@@ -1,15 +1,17 @@
 //! Changes a hierarchy that ranks share, as [`crate::mesh::regrid`] does on one rank, and moves patches between ranks.
 
 use super::communicator::Message;
-use super::departures::departures;
 use super::halo::{self, Halos, ReceivedRows};
 use super::hierarchy::{self, ExchangePlans, Proposal, RefinedOctet};
-use super::patch_work::PatchWork;
-use super::{Displaced, Ranks, RanksError, displaced, patch_components};
+use super::migration::{Displaced, removed_patches};
+use super::partition::PatchWork;
+use super::{Ranks, RanksError};
 use crate::data::{Stores, new_patches};
+use crate::mesh::patch_component::{PatchComponentValues, PatchComponents};
 use crate::mesh::topology::octet::Octet;
 use crate::mesh::{Changes, RefineRequests, Topology};
 use bevy_ecs::prelude::*;
+use std::collections::BTreeMap;
 
 /// Creates the root grid on all ranks.
 ///
@@ -124,7 +126,7 @@ fn rebuild_level(
     proposal: &Proposal,
 ) -> Result<(), RanksError> {
     let ranks = world.resource::<Ranks>().clone();
-    let components = patch_components::send(world, fine, before, changes)?;
+    let components = send_components(world, fine, before, changes)?;
     let moved = match proposal.cut {
         true => Some(move_octets(world, fine, before)?),
         false => None,
@@ -137,14 +139,14 @@ fn rebuild_level(
     rebuild(world, &ranks, fine, proposal, &refined)?;
     let mut items = Displaced::default();
     items.detach(world, fine, changes, |topology| {
-        displaced::removed_patches(topology, fine, before)
+        removed_patches(topology, fine, before)
     });
     for entity in world.resource_mut::<Topology>().take_orphans() {
         world.despawn(entity);
     }
     let rows = new_rows(world.resource::<Topology>(), fine, proposal);
     new_patches::enter(world, fine, rows);
-    patch_components::attach(world, fine, &components)?;
+    attach_components(world, fine, &components)?;
     if proposal.cut {
         new_patches::renew_parents(world, fine);
         new_patches::renew_parents(world, fine + 1);
@@ -312,4 +314,101 @@ impl MovedPatches {
             halos.unpack_rows(world, level, &rows, &self.values, &fields)
         })
     }
+}
+
+/// Returns the patches of the octets `before` that now belong to other ranks: the owner, the octet and the mask of
+/// patches (z y x).
+fn departures<'a>(
+    topology: &'a Topology,
+    level: usize,
+    before: &'a [Octet],
+) -> impl Iterator<Item = (usize, &'a Octet, u8)> {
+    let own = topology.rank();
+    let parts = before.iter().flat_map(move |octet| {
+        let mut parts: Vec<(usize, &Octet, u8)> = Vec::new();
+        if level > 0 {
+            let owner = topology.partition().owner(level, octet.key << 3);
+            parts.push((owner, octet, octet.owned));
+            return parts;
+        }
+        for row in topology.hilbert_ordered(0, octet.first) {
+            let patch = octet.owned & 1 << (row - octet.first);
+            if patch == 0 {
+                continue;
+            }
+            let owner = topology.partition().owner(0, topology.key(row));
+            match parts.last_mut() {
+                Some((peer, _, patches)) if *peer == owner => *patches |= patch,
+                _ => parts.push((owner, octet, patch)),
+            }
+        }
+        parts
+    });
+    parts.filter(move |(peer, ..)| *peer != own)
+}
+
+/// Sends carried components to the new owners of their patches after `fine` was repartitioned. Collective.
+///
+/// Sends those of departing octets of `before`, and those that children inherit from own coarse patches refined by
+/// `changes`. Returns the received components by patch key.
+///
+/// # Errors
+/// Another rank or the transport has failed.
+fn send_components(
+    world: &World,
+    fine: usize,
+    before: &[Octet],
+    changes: &Changes,
+) -> Result<PatchComponentValues, RanksError> {
+    let mut received = PatchComponentValues::default();
+    if world.resource::<PatchComponents>().kinds().is_empty() {
+        return Ok(received);
+    }
+    let topology = world.resource::<Topology>();
+    let mut values: BTreeMap<usize, PatchComponentValues> = BTreeMap::new();
+    for (peer, octet, patches) in departures(topology, fine, before) {
+        let patch = |row| (topology.key(row), topology.entity(row));
+        let patches: Vec<_> = octet.rows(patches).map(patch).collect();
+        let leaving = PatchComponentValues::of(world, &patches, false);
+        values.entry(peer).or_default().append(leaving);
+    }
+    for &row in &changes.refine {
+        let (key, parent) = (topology.key(row), topology.entity(row));
+        let children: Vec<_> = (0..8).map(|child| (key << 3 | child, parent)).collect();
+        let inherited = PatchComponentValues::of(world, &children, true);
+        values
+            .entry(topology.partition().owner(fine, key << 3))
+            .or_default()
+            .append(inherited);
+    }
+    let messages = values
+        .iter()
+        .map(|(&peer, values)| (peer, values.to_bytes()));
+    for message in world
+        .resource::<Ranks>()
+        .exchange_bytes(messages.collect())?
+    {
+        let broken = || RanksError::Transport("a message with components is truncated".into());
+        received.append(PatchComponentValues::from_bytes(&message.bytes).ok_or_else(broken)?);
+    }
+    Ok(received)
+}
+
+/// Attaches components returned by [`send_components`] to own patches of `level`.
+///
+/// # Errors
+/// A component rejects its bytes.
+fn attach_components(
+    world: &mut World,
+    level: usize,
+    values: &PatchComponentValues,
+) -> Result<(), RanksError> {
+    let find = |world: &World, key: u64| {
+        let topology = world.resource::<Topology>();
+        let octet = topology.octet(level, key >> 3)?;
+        let mut own = octet.rows(octet.owned);
+        let row = own.find(|&row| topology.key(row) == key)?;
+        Some(topology.entity(row))
+    };
+    values.attach(world, find).map_err(RanksError::Transport)
 }

@@ -58,13 +58,13 @@ impl HostStagedLink {
             sends.push(self.send(peer, piece.wait()?)?);
             while let Some((_, first)) = receives.front_mut()
                 && first.is_done()?
-                && let Some(piece) = receives.pop_front()
+                && let Some((address, pending)) = receives.pop_front()
             {
-                self.deliver(piece)?;
+                self.copy_to_device(address, pending)?;
             }
         }
-        for piece in receives {
-            self.deliver(piece)?;
+        for (address, pending) in receives {
+            self.copy_to_device(address, pending)?;
         }
         for piece in sends {
             piece.finish()?;
@@ -76,9 +76,10 @@ impl HostStagedLink {
     }
 
     /// Waits for a piece and starts copying it to the device.
-    fn deliver(
+    fn copy_to_device(
         &self,
-        (address, pending): (u64, Box<dyn PendingExchange>),
+        address: u64,
+        pending: Box<dyn PendingExchange>,
     ) -> Result<(), DeviceError> {
         for message in pending.finish()?.receives {
             if let Some(buffer) = message.bytes.into_staging() {

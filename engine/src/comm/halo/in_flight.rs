@@ -1,7 +1,6 @@
 //! Runs a halo exchange with one message per peer for all fields, levels and banks.
 
-use super::list::{HaloRoute, TransferList};
-use super::{Halos, Transport, add_segments};
+use super::{HaloRoute, Halos, TransferList, Transport, add_segments};
 use crate::comm::{Communicator, Message, Messages, PendingMessages, RanksError};
 use crate::data::Piece;
 use crate::data::store::{LevelBank, Store};
@@ -76,7 +75,7 @@ impl Halos {
         requests: &[HaloRequest],
         fields: &[&dyn Store],
     ) -> Result<(), DeviceError> {
-        self.send(transport, (requests, fields), false)
+        self.send(transport, requests, fields, false)
     }
 
     /// Starts an exchange and waits for it as [`Halos::wait`].
@@ -86,14 +85,15 @@ impl Halos {
         requests: &[HaloRequest],
         fields: &[&dyn Store],
     ) -> Result<(), DeviceError> {
-        self.send(transport, (requests, fields), true)?;
+        self.send(transport, requests, fields, true)?;
         self.wait(transport.link)
     }
 
     fn send(
         &mut self,
         transport: &Transport,
-        (requests, fields): (&[HaloRequest], &[&dyn Store]),
+        requests: &[HaloRequest],
+        fields: &[&dyn Store],
         at_once: bool,
     ) -> Result<(), DeviceError> {
         self.in_flight.parts.clear();
@@ -115,7 +115,7 @@ impl Halos {
         if let Some(device) = self.device.clone() {
             let device = &device;
             self.reserve([sent, received])?;
-            self.begin_linked(device, (transport.link, at_once), fields)
+            self.begin_linked(device, transport.link, at_once, fields)
         } else {
             self.begin_messages(transport, fields)
         }
@@ -148,7 +148,8 @@ impl Halos {
     fn begin_linked(
         &mut self,
         device: &Device,
-        (link, at_once): (Option<&DeviceLink>, bool),
+        link: Option<&DeviceLink>,
+        at_once: bool,
         fields: &[&dyn Store],
     ) -> Result<(), DeviceError> {
         let [mut sends, mut receives] = std::mem::take(&mut self.segments);

@@ -4,9 +4,9 @@
 //! Then it reads the coarse cells under its ghost cells and one cell beside each, from the neighbours of its parent; of
 //! the parent itself, if that is a halo patch, it may read any cell.
 
-use super::list::{HaloRoute, TransferList};
+use super::{HaloRoute, TransferList};
 use crate::comm::exchange_plan::{ExchangePlan, PeerRows};
-use crate::comm::{Message, Ranks, RanksError};
+use crate::comm::{Ranks, RanksError};
 use crate::data::HaloLayers;
 use crate::data::Piece;
 use crate::device::{Device, DeviceError};
@@ -156,10 +156,7 @@ pub(super) fn ask(
         let sides = rows.iter().flat_map(|(_, sides)| sides.0.to_le_bytes());
         messages.entry(*peer).or_default().extend(sides);
     }
-    let messages = messages
-        .into_iter()
-        .map(|(peer, bytes)| Message { peer, bytes });
-    let received = ranks.communicator().exchange(messages.collect())?;
+    let received = ranks.exchange_bytes(messages)?;
     let mut left: BTreeMap<usize, &[u8]> =
         received.iter().map(|m| (m.peer, &m.bytes[..])).collect();
     for (plan, asked) in plans.iter().zip(&mut asked) {

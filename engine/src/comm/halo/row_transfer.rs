@@ -31,7 +31,7 @@ impl Halos {
         let Some(device) = self.device.clone() else {
             return messages(world, level, sends, &fields);
         };
-        self.exchange_rows_linked(world, (&device, level), sends, receives, &fields)?;
+        self.exchange_rows_linked(world, &device, level, sends, receives, &fields)?;
         Ok(ReceivedRows::OnDevice(
             receives.iter().map(|(_, rows)| rows).sum(),
         ))
@@ -41,7 +41,8 @@ impl Halos {
     fn exchange_rows_linked(
         &mut self,
         world: &World,
-        (device, level): (&Device, usize),
+        device: &Device,
+        level: usize,
         sends: &[(usize, Vec<u32>)],
         receives: &[(usize, usize)],
         fields: &[&dyn Store],

@@ -3,21 +3,23 @@
 //! Calls that wait for other ranks (joining, the first exchange with a peer, leaving) run in a thread of their own, so
 //! that this rank can time out. Later exchanges only queue work.
 
-mod joining;
-
 use super::driver::{Event, Gpu, Stream};
 use super::mailbox::{AbortFlag, PeerMailbox};
-use super::nccl::{Nccl, NcclComm, StreamHandle};
+use super::nccl::{Nccl, NcclComm, StreamHandle, library};
 use super::stream::{self, EventKind};
-use super::{Context, lock};
+use super::{Context, lock, slabs};
 use crate::device::counters::AtomicKernelCounters;
-use crate::device::{DeviceError, LinkTimes, LinkTransport, Segment};
+use crate::device::{DeviceError, LinkId, LinkTimes, LinkTransport, Segment};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+/// Timeout for all ranks to join and for data to arrive.
+const JOINING: Duration = Duration::from_secs(60);
+/// Size of the test data, bytes.
+const TRIAL: usize = 64 << 10;
 /// Timeout of the first exchange with a peer.
 const MEETING: Duration = Duration::from_secs(600);
 /// Timeout of the end of a link.
@@ -227,6 +229,105 @@ impl NcclLink {
                 answer => return answer == Ok(true),
             }
         }
+    }
+}
+
+impl NcclLink {
+    /// Joins the other ranks and tests the transfer.
+    pub(super) fn join(
+        context: &Arc<Context>,
+        mailbox: Option<PeerMailbox>,
+        id: &[u8; LinkId::BYTES],
+        rank: usize,
+        size: usize,
+    ) -> Result<Self, DeviceError> {
+        let (nccl, until) = (library()?, Instant::now() + JOINING);
+        let link = Self::new(context, nccl, rank)?;
+        lock(&link.state).mailbox = mailbox;
+        let id = *id;
+        let join = move || nccl.join(id, rank, size);
+        let joined = with_timeout(context.gpu, JOINING, &link.stopped, join).unwrap_or_else(|| {
+            let seconds = JOINING.as_secs();
+            let why = format!("not all ranks joined within {seconds} seconds");
+            Err(DeviceError::failed("NCCL cannot connect the GPUs", why))
+        });
+        lock(&link.state).communicator = Some(joined?);
+        let tried = match size {
+            1 => Ok(()),
+            _ => link.try_ring(rank, size, until),
+        };
+        // Other ranks may have given up waiting; nothing here must wait for them.
+        tried.inspect_err(|_| link.stop())?;
+        Ok(link)
+    }
+
+    /// Tests the transfer by mailboxes: some systems offer peer-to-peer access but lose the data. Collective.
+    fn try_mailbox(&self, size: usize) -> Result<(), DeviceError> {
+        let tried = self.try_ring(self.rank, size, Instant::now() + JOINING);
+        tried.map_err(|why| {
+            self.stop();
+            let doing = "GPUs cannot write to each other's memory (set NESTAR_NEAR=0)";
+            DeviceError::failed(doing, why)
+        })
+    }
+
+    /// Sends test data to the next rank and compares the data of the previous one.
+    fn try_ring(&self, rank: usize, size: usize, until: Instant) -> Result<(), DeviceError> {
+        let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
+        let content = |rank: usize| -> Vec<u8> {
+            let byte = |n: usize| (n * 31 + (n >> 8) + rank * 17) as u8;
+            (0..TRIAL).map(byte).collect()
+        };
+        let memory = slabs::allocate(2 * TRIAL)?;
+        let memory = memory.ok_or_else(|| self.context.out_of_memory(2 * TRIAL))?;
+        let result = self.ring(next, before, memory, &content(rank), until);
+        // Memory of a transfer that does not end is leaked.
+        if self.is_done() != Ok(false) {
+            slabs::free(memory);
+        }
+        if result? != content(before) {
+            let why = format!("data from rank {before} arrives changed");
+            return Err(DeviceError::failed("the link between the GPUs", why));
+        }
+        Ok(())
+    }
+
+    /// Exchanges segments along a ring of ranks, with memory for two of them; returns the received data.
+    fn ring(
+        &self,
+        next: usize,
+        before: usize,
+        memory: u64,
+        content: &[u8],
+        until: Instant,
+    ) -> Result<Vec<u8>, DeviceError> {
+        let main = self.context.stream;
+        let segment = |peer, address| Segment {
+            peer,
+            address,
+            bytes: TRIAL,
+        };
+        let arrival = memory + TRIAL as u64;
+        stream::copy_up(main, memory, content)?;
+        self.context.zero(arrival, TRIAL)?;
+        let left = || until.saturating_duration_since(Instant::now());
+        self.queue_beside(
+            &[segment(next, memory)],
+            &[segment(before, arrival)],
+            left(),
+        )?;
+        while !self.is_done()? {
+            if left().is_zero() {
+                let why = format!("no data arrives from rank {before}");
+                return Err(DeviceError::failed("the link between the GPUs", why));
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        self.finish()?;
+        let mut found = vec![0; TRIAL];
+        stream::copy_down(main, arrival, &mut found)?;
+        stream::wait(main)?;
+        Ok(found)
     }
 }
 

@@ -356,7 +356,9 @@ impl Backend for Cuda {
         Ok(Arc::new(NcclLink::join(
             &self.context,
             mailbox,
-            (id, rank, size),
+            id,
+            rank,
+            size,
         )?))
     }
 }
