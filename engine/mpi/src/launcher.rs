@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_script_and_a_single_process_are_alone() {
+    fn a_batch_script_and_a_single_process_have_one_rank() {
         let script = [("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_PROCID", "0")];
         assert_eq!(read(&script), LaunchKind::Single);
         assert_eq!(

@@ -66,14 +66,14 @@ mod tests {
     }
 
     #[test]
-    fn the_system_tells_as_many_cores_as_there_are_threads() {
+    fn the_system_reports_as_many_cores_as_threads() {
         let told: u32 = cores().iter().map(|byte| byte.count_ones()).sum();
         // A control group may grant less time than the cores have.
         assert!(told == 0 || told as usize >= Placement::process_cores());
     }
 
     #[test]
-    fn unknown_cores_are_those_of_all() {
+    fn unknown_cores_are_shared_by_all_ranks() {
         assert_eq!(placement(0, 4, &sets(&[0; 4])), Placement::shared(0, 4));
     }
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 #[derive(SystemParam)]
 pub struct Comm<'w> {
     ranks: Res<'w, Ranks>,
-    shares: Res<'w, ExchangePlans>,
+    plans: Res<'w, ExchangePlans>,
     halos: ResMut<'w, Halos>,
     connection: Option<Res<'w, Connection>>,
     entities: Res<'w, ParticleEntityIndex>,
@@ -83,7 +83,7 @@ impl Comm<'_> {
         Ok(first.map(|message| String::from_utf8_lossy(message).into_owned()))
     }
 
-    /// Delivers the records of `parcels` to the leaves that contain them, on any level and rank.
+    /// Delivers the records of `batches` to the leaves that contain them, on any level and rank.
     ///
     /// Also moves records on a single rank. A batch may name any patch inside the domain, whether it exists or not.
     /// Nothing is moved while initial conditions are only previewed.
@@ -95,11 +95,11 @@ impl Comm<'_> {
         &mut self,
         topology: &Topology,
         items: &mut dyn ParticleSet,
-        parcels: Vec<MigrationBatch>,
+        batches: Vec<MigrationBatch>,
     ) -> Result<(), RanksError> {
         match self.estimate {
             Some(_) => Ok(()),
-            None => migration::migrate(topology, &self.ranks, &self.entities, items, parcels),
+            None => migration::migrate(topology, &self.ranks, &self.entities, items, batches),
         }
     }
 
@@ -114,11 +114,11 @@ impl Comm<'_> {
         &self,
         topology: &Topology,
         level: usize,
-        letters: Vec<PatchMessage>,
+        messages: Vec<PatchMessage>,
     ) -> Result<Vec<(u32, Vec<u8>)>, RanksError> {
         match self.estimate {
             Some(_) => Ok(Vec::new()),
-            None => migration::send_to_patches(topology, &self.ranks, level, letters),
+            None => migration::send_to_patches(topology, &self.ranks, level, messages),
         }
     }
 
@@ -282,11 +282,7 @@ impl Comm<'_> {
 
     /// Returns the rows of `level` that other ranks hold as halo patches.
     pub fn sent_rows(&self, level: usize) -> impl Iterator<Item = u32> {
-        let plan = self
-            .shares
-            .halo
-            .get(level)
-            .map(|plan| plan.sends.as_slice());
+        let plan = self.plans.halo.get(level).map(|plan| plan.sends.as_slice());
         plan.unwrap_or_default()
             .iter()
             .flat_map(|peer| peer.rows.iter().copied())
@@ -304,7 +300,7 @@ impl Comm<'_> {
         get: impl Fn(u32) -> T,
         put: impl FnMut(u32, T),
     ) -> Result<(), RanksError> {
-        match self.shares.halo.get(level) {
+        match self.plans.halo.get(level) {
             Some(plan) => plan.forward(self.ranks.communicator(), get, put),
             None => Ok(()),
         }

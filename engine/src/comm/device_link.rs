@@ -200,17 +200,21 @@ impl Readiness {
 
     fn to_bytes(&self) -> Vec<u8> {
         let (Ok(words) | Err(words)) = &self.library;
-        let there = u8::from(self.library.is_ok());
-        [&self.identity, &[there][..], words.as_bytes()].concat()
+        let is_available = u8::from(self.library.is_ok());
+        [&self.identity, &[is_available][..], words.as_bytes()].concat()
     }
 
     fn read(bytes: &[u8]) -> Self {
         let (identity, rest) = bytes.split_first_chunk().unwrap_or((&[0; IDENTITY], &[]));
-        let (there, words) = rest.split_first().unwrap_or((&0, &[]));
+        let (is_available, words) = rest.split_first().unwrap_or((&0, &[]));
         let words = String::from_utf8_lossy(words).into_owned();
         Self {
             identity: *identity,
-            library: if *there == 1 { Ok(words) } else { Err(words) },
+            library: if *is_available == 1 {
+                Ok(words)
+            } else {
+                Err(words)
+            },
         }
     }
 }
@@ -319,19 +323,19 @@ pub(super) fn exchange_messages(
     sends: &[DeviceMessage],
     room: impl FnOnce(usize) -> Result<u64, DeviceError>,
 ) -> Result<Vec<DeviceMessage>, DeviceError> {
-    let told = |message: &DeviceMessage| Message {
+    let announcement = |message: &DeviceMessage| Message {
         peer: message.peer,
         bytes: [&(message.bytes as u64).to_le_bytes()[..], &message.header].concat(),
     };
-    let sent = sends.iter().map(told).collect();
+    let sent = sends.iter().map(announcement).collect();
     let mut announced = ranks.communicator().exchange(sent)?;
     announced.sort_by_key(|message| message.peer);
-    let (mut come, mut all) = (Vec::with_capacity(announced.len()), 0);
+    let (mut received, mut all) = (Vec::with_capacity(announced.len()), 0);
     for Message { peer, bytes } in announced {
         let cut = || RanksError::Transport("the header of a device message is truncated".into());
         let (length, header) = bytes.split_first_chunk().ok_or_else(cut)?;
         let length = u64::from_le_bytes(*length) as usize;
-        come.push(DeviceMessage {
+        received.push(DeviceMessage {
             peer,
             header: header.to_vec(),
             address: all as u64,
@@ -340,11 +344,13 @@ pub(super) fn exchange_messages(
         all += length.next_multiple_of(ALIGNMENT);
     }
     let first = room(all.max(ALIGNMENT))?;
-    come.iter_mut().for_each(|message| message.address += first);
+    received
+        .iter_mut()
+        .for_each(|message| message.address += first);
     if let Some(link) = link {
-        link.exchange(&segments(sends), &segments(&come))?;
+        link.exchange(&segments(sends), &segments(&received))?;
     }
-    Ok(come)
+    Ok(received)
 }
 
 /// Returns the non-empty contents of messages as segments.

@@ -109,17 +109,17 @@ impl PartitionEstimate {
         let (ranks, levels) = (cuts.ranks(), outline.levels());
         let cuts = Arc::new(cuts);
         let part = |rank| {
-            let (topology, shares) = outline.part(&cuts, rank);
-            let level = |level| ReceivedTraffic::of(&topology, &shares, level, layers);
+            let (topology, plans) = outline.part(&cuts, rank);
+            let level = |level| ReceivedTraffic::of(&topology, &plans, level, layers);
             (0..levels).map(level).collect()
         };
         let parts: Vec<Vec<ReceivedTraffic>> = (0..ranks).into_par_iter().map(part).collect();
         let mut loads: Vec<LevelLoad> = parts.iter().flatten().map(|part| part.load).collect();
         for (n, load) in loads.iter_mut().enumerate() {
             let (rank, level) = (n / levels, n % levels);
-            let loads = outline.loads(level, cuts.keys(level, rank));
-            load.items = loads.iter().map(|loads| loads.count).sum();
-            let work: u64 = loads.iter().map(|loads| loads.work).sum();
+            let patches = outline.loads(level, cuts.keys(level, rank));
+            load.items = patches.iter().map(|patch| patch.count).sum();
+            let work: u64 = patches.iter().map(|patch| patch.work).sum();
             load.work = load.patches * Cost::ONE + work;
         }
         let mut peers = vec![BTreeSet::new(); ranks];
@@ -224,7 +224,7 @@ struct ReceivedTraffic {
 }
 
 impl ReceivedTraffic {
-    fn of(topology: &Topology, shares: &ExchangePlans, level: usize, layers: usize) -> Self {
+    fn of(topology: &Topology, plans: &ExchangePlans, level: usize, layers: usize) -> Self {
         let reads = layers::HaloReads::new(topology);
         reads.look(topology, level);
         let mut flows: Vec<(usize, ExchangeOf, MessageCount)> = Vec::new();
@@ -237,14 +237,14 @@ impl ReceivedTraffic {
             };
             flows.push((from, exchange, flow));
         };
-        for from in &shares.halo[level].receives {
+        for from in &plans.halo[level].receives {
             let cells = from.rows.iter().map(|&row| reads.cells(row, layers)).sum();
             add(from.peer, |load| &mut load.halo, from.rows.len(), cells);
         }
-        for from in &shares.averages[level].receives {
+        for from in &plans.averages[level].receives {
             add(from.peer, |load| &mut load.averages, from.rows.len(), 0);
         }
-        for (peer, faces) in &shares.faces[level].receives {
+        for (peer, faces) in &plans.faces[level].receives {
             add(*peer, |load| &mut load.fluxes, faces.len(), 0);
         }
         let load = LevelLoad {

@@ -89,12 +89,12 @@ pub fn mark_new_patches(world: &mut World) -> Result<(), RanksError> {
     new.rows.iter().for_each(|&row| marks[row as usize] = 1);
     let level = new.level;
     if shared {
-        let own = marks.clone();
+        let own_marks = marks.clone();
         let plan = &world.resource::<ExchangePlans>().halo[level];
         let ranks = world.resource::<Ranks>().communicator();
         plan.forward(
             ranks,
-            |row| own[row as usize],
+            |row| own_marks[row as usize],
             |row, new| marks[row as usize] = new,
         )?;
     }

@@ -43,7 +43,7 @@ pub struct Proposal {
 pub fn root(
     topology: &mut Topology,
     ranks: &dyn Communicator,
-    shares: &mut ExchangePlans,
+    plans: &mut ExchangePlans,
 ) -> Result<(), RanksError> {
     let levels = topology.max_level + 1;
     let cuts = HilbertPartition::new(topology.domain.root, ranks.size(), levels);
@@ -51,7 +51,7 @@ pub fn root(
     let patches = topology.domain.root.iter().map(|&n| n as usize).product();
     topology.set_count(0, patches);
     topology.set_work(0, root_work(patches as u64, ranks.size() as u64));
-    root_part(topology, ranks, shares)
+    root_part(topology, ranks, plans)
 }
 
 /// Builds a rank's part of the root grid for the partition that the topology holds.
@@ -61,20 +61,20 @@ pub fn root(
 pub(super) fn root_part(
     topology: &mut Topology,
     owners: &(impl PatchOwners + ?Sized),
-    shares: &mut ExchangePlans,
+    plans: &mut ExchangePlans,
 ) -> Result<(), RanksError> {
     let levels = topology.max_level + 1;
-    *shares = ExchangePlans {
+    *plans = ExchangePlans {
         halo: vec![ExchangePlan::default(); levels],
         averages: vec![ExchangePlan::default(); levels],
         faces: vec![FacePlan::default(); levels],
         touched: vec![Vec::new(); levels],
     };
-    find_neighbours(topology, shares, 0);
-    set_octets(topology, 0, &topology.own_root(), &shares.touched[0]);
+    find_neighbours(topology, plans, 0);
+    set_octets(topology, 0, &topology.own_root(), &plans.touched[0]);
     topology.link_families(0);
     topology.link_owned(0);
-    shares.halo[0] = negotiate_halo(topology, owners, 0)?;
+    plans.halo[0] = negotiate_halo(topology, owners, 0)?;
     Ok(())
 }
 
@@ -177,7 +177,7 @@ pub type RefinedOctet = (u64, u8, u8);
 pub fn rebuild(
     topology: &mut Topology,
     owners: &(impl PatchOwners + ?Sized),
-    shares: &mut ExchangePlans,
+    plans: &mut ExchangePlans,
     fine: usize,
     proposal: &Proposal,
     refined: &[RefinedOctet],
@@ -194,7 +194,7 @@ pub fn rebuild(
     if let Some(level) = coarser {
         // Parents of the new octets and the neighbours of these parents.
         let beneath = parents_with_neighbours(topology, level);
-        update_halo(topology, owners, shares, level, beneath)?;
+        update_halo(topology, owners, plans, level, beneath)?;
     }
     for &(key, patches, refined) in refined {
         if let Some(&octet) = topology.octet(fine, key) {
@@ -205,14 +205,14 @@ pub fn rebuild(
     if let Some(level) = coarser {
         topology.link_copies(level);
     }
-    update_surroundings(topology, owners, shares, fine)?;
+    update_surroundings(topology, owners, plans, fine)?;
     if proposal.cut && fine < topology.max_level {
         // The finer level keeps its patches but needs other halo patches.
-        update_surroundings(topology, owners, shares, fine + 1)?;
+        update_surroundings(topology, owners, plans, fine + 1)?;
     }
     for level in coarser.unwrap_or(0)..(fine + 1).min(topology.max_level) {
-        shares.averages[level] = averages(topology, level);
-        shares.faces[level] = between_ranks(topology, level);
+        plans.averages[level] = averages(topology, level);
+        plans.faces[level] = between_ranks(topology, level);
     }
     Ok(())
 }
@@ -222,12 +222,12 @@ pub fn rebuild(
 fn update_surroundings(
     topology: &mut Topology,
     owners: &(impl PatchOwners + ?Sized),
-    shares: &mut ExchangePlans,
+    plans: &mut ExchangePlans,
     level: usize,
 ) -> Result<(), RanksError> {
-    find_neighbours(topology, shares, level);
+    find_neighbours(topology, plans, level);
     let beneath = parents_with_neighbours(topology, level);
-    update_halo(topology, owners, shares, level, beneath)?;
+    update_halo(topology, owners, plans, level, beneath)?;
     topology.link_families(level + 1);
     topology.link_owned(level);
     topology.link_copies(level);
@@ -247,29 +247,29 @@ fn copied_parts(topology: &Topology, level: usize) -> Vec<OctetPart> {
 }
 
 /// Finds the patches of other ranks beside own patches of `level`.
-fn find_neighbours(topology: &Topology, shares: &mut ExchangePlans, level: usize) {
+fn find_neighbours(topology: &Topology, plans: &mut ExchangePlans, level: usize) {
     if level == 0 {
-        shares.touched[0] = root_neighbours(topology, &topology.own_root());
+        plans.touched[0] = root_neighbours(topology, &topology.own_root());
         return;
     }
     let mut touched = level_neighbours(topology, level);
     touched.extend(fine_octets_at_faces(topology, level));
-    shares.touched[level] = merge_parts(touched);
+    plans.touched[level] = merge_parts(touched);
 }
 
 /// Holds the neighbours of own patches of `level` and the patches `more` as halo, and makes the exchange plan.
 fn update_halo(
     topology: &mut Topology,
     owners: &(impl PatchOwners + ?Sized),
-    shares: &mut ExchangePlans,
+    plans: &mut ExchangePlans,
     level: usize,
     more: Vec<OctetPart>,
 ) -> Result<(), RanksError> {
     let owned = owned_parts(topology, level);
     let mut copied = more;
-    copied.extend(&shares.touched[level]);
+    copied.extend(&plans.touched[level]);
     set_octets(topology, level, &owned, &merge_parts(copied));
-    shares.halo[level] = negotiate_halo(topology, owners, level)?;
+    plans.halo[level] = negotiate_halo(topology, owners, level)?;
     // Octets were added and removed: parents do not know their children yet, and children are linked by the caller.
     topology.link_families(level);
     Ok(())

@@ -11,7 +11,7 @@ use bevy_ecs::prelude::*;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// Delivers the records of `parcels` to the leaves that contain them. Collective, also with nothing to send.
+/// Delivers the records of `batches` to the leaves that contain them. Collective, also with nothing to send.
 ///
 /// Records move to the parent if the patch does not exist, and to a child if it is refined.
 ///
@@ -23,41 +23,41 @@ pub(super) fn migrate(
     ranks: &Ranks,
     entities: &ParticleEntityIndex,
     items: &mut dyn ParticleSet,
-    mut parcels: Vec<MigrationBatch>,
+    mut batches: Vec<MigrationBatch>,
 ) -> Result<(), RanksError> {
     entities.note_migration();
-    for parcel in &parcels {
-        check(topology, items, parcel)?;
+    for batch in &batches {
+        check(topology, items, batch)?;
     }
     loop {
-        let mut leaving: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+        let mut outgoing: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
         // The receiver registers them as well.
         let follow = entities.may_migrate(items);
-        while !parcels.is_empty() {
+        while !batches.is_empty() {
             let (mut landed, mut refined) = (Vec::new(), Vec::new());
-            for parcel in std::mem::take(&mut parcels) {
-                let owner = topology.owner_at(parcel.level, parcel.index);
+            for batch in std::mem::take(&mut batches) {
+                let owner = topology.owner_at(batch.level, batch.index);
                 if owner != ranks.rank() {
                     if follow {
-                        entities.note(items, &parcel.records, -1);
+                        entities.note(items, &batch.records, -1);
                     }
-                    let message = leaving.entry(owner);
-                    encode(&parcel, message.or_insert_with(|| vec![u8::from(follow)]));
+                    let message = outgoing.entry(owner);
+                    encode(&batch, message.or_insert_with(|| vec![u8::from(follow)]));
                     continue;
                 }
-                match topology.find(parcel.level, parcel.index) {
-                    Some(row) if topology.is_leaf(row) => landed.push((row, parcel.records)),
-                    Some(_) => refined.push(parcel),
-                    None => parcels.push(to_parent(items, parcel)),
+                match topology.find(batch.level, batch.index) {
+                    Some(row) if topology.is_leaf(row) => landed.push((row, batch.records)),
+                    Some(_) => refined.push(batch),
+                    None => batches.push(to_parent(items, batch)),
                 }
             }
             items.put_all(landed)?;
-            parcels.extend(to_children(items, &refined));
+            batches.extend(to_children(items, &refined));
         }
-        if ranks.is_single() || !ranks.any(!leaving.is_empty())? {
+        if ranks.is_single() || !ranks.any(!outgoing.is_empty())? {
             return Ok(());
         }
-        parcels = exchange_batches(ranks, entities, items, leaving)?;
+        batches = exchange_batches(ranks, entities, items, outgoing)?;
     }
 }
 
@@ -74,57 +74,57 @@ pub(super) fn send_to_patches(
     topology: &Topology,
     ranks: &Ranks,
     level: usize,
-    letters: Vec<PatchMessage>,
+    messages: Vec<PatchMessage>,
 ) -> Result<Vec<(u32, Vec<u8>)>, RanksError> {
-    let mut leaving: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
-    let mut come = Vec::new();
+    let mut outgoing: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+    let mut received = Vec::new();
     let mut take = |index: [i32; 3], bytes: Vec<u8>| match topology.find(level, index) {
         Some(row) => {
-            come.push((row, bytes));
+            received.push((row, bytes));
             Ok(())
         }
         None => Err(RanksError::Transport(format!(
             "a message was sent to the patch {index:?} of level {level}, which does not exist"
         ))),
     };
-    for (index, bytes) in letters {
+    for (index, bytes) in messages {
         let owner = topology.owner_at(level, index);
         if owner == ranks.rank() {
             take(index, bytes)?;
             continue;
         }
-        let parcel = MigrationBatch {
+        let batch = MigrationBatch {
             level,
             index,
             records: bytes,
         };
-        encode(&parcel, leaving.entry(owner).or_default());
+        encode(&batch, outgoing.entry(owner).or_default());
     }
     if !ranks.is_single() {
-        for message in ranks.exchange_bytes(leaving)? {
+        for message in ranks.exchange_bytes(outgoing)? {
             let cut = || RanksError::Transport("a message to patches is truncated".into());
-            for parcel in decode(&message.bytes).ok_or_else(cut)? {
-                take(parcel.index, parcel.records)?;
+            for batch in decode(&message.bytes).ok_or_else(cut)? {
+                take(batch.index, batch.records)?;
             }
         }
     }
-    Ok(come)
+    Ok(received)
 }
 
 /// Rejects batches for impossible patches and incomplete records.
 fn check(
     topology: &Topology,
     items: &dyn ParticleSet,
-    parcel: &MigrationBatch,
+    batch: &MigrationBatch,
 ) -> Result<(), RanksError> {
-    let MigrationBatch { level, index, .. } = parcel;
+    let MigrationBatch { level, index, .. } = batch;
     let root = topology.domain.root;
     let within = (0..3).all(|a| (0..root[a] << level).contains(&index[a]));
-    let whole = parcel.records.len().is_multiple_of(items.record_bytes());
+    let whole = batch.records.len().is_multiple_of(items.record_bytes());
     if *level <= topology.max_level && within && whole {
         return Ok(());
     }
-    let (name, bytes, length) = (items.name(), parcel.records.len(), items.record_bytes());
+    let (name, bytes, length) = (items.name(), batch.records.len(), items.record_bytes());
     let why = format!(
         "particles `{name}` were sent to the patch {index:?} of level {level} with {bytes} bytes of records: there are {root:?} \
          root patches and levels up to {}, and a record has {length} bytes; plugins must remove or wrap particles that leave the domain",
@@ -137,24 +137,24 @@ fn check(
 const PIECE: usize = 1 << 14;
 
 /// Distributes batches to the children of their patches; a child may get several batches.
-fn to_children(items: &dyn ParticleSet, parcels: &[MigrationBatch]) -> Vec<MigrationBatch> {
+fn to_children(items: &dyn ParticleSet, batches: &[MigrationBatch]) -> Vec<MigrationBatch> {
     let bytes = PIECE * items.record_bytes();
-    let pieces = parcels.iter().flat_map(|parcel| {
-        let pieces = parcel.records.chunks(bytes);
-        pieces.map(move |records| (parcel, records))
+    let pieces = batches.iter().flat_map(|batch| {
+        let pieces = batch.records.chunks(bytes);
+        pieces.map(move |records| (batch, records))
     });
     let pieces: Vec<(&MigrationBatch, &[u8])> = pieces.collect();
-    let children = pieces.into_par_iter().flat_map_iter(|(parcel, records)| {
-        let (level, index) = (parcel.level + 1, parcel.index);
+    let children = pieces.into_par_iter().flat_map_iter(|(batch, records)| {
+        let (level, index) = (batch.level + 1, batch.index);
         let children = scatter_to_children(items, records).into_iter().enumerate();
-        let parcel = move |(child, records)| MigrationBatch {
+        let batch = move |(child, records)| MigrationBatch {
             level,
             index: child_index(index, child),
             records,
         };
         children
             .filter(|(_, records)| !records.is_empty())
-            .map(parcel)
+            .map(batch)
     });
     children.collect()
 }
@@ -180,12 +180,12 @@ fn child_index(index: [i32; 3], child: usize) -> [i32; 3] {
 ///
 /// # Panics
 /// The patch is a root patch; root patches always exist.
-fn to_parent(items: &dyn ParticleSet, parcel: MigrationBatch) -> MigrationBatch {
+fn to_parent(items: &dyn ParticleSet, batch: MigrationBatch) -> MigrationBatch {
     let MigrationBatch {
         level,
         index,
         mut records,
-    } = parcel;
+    } = batch;
     assert!(level > 0, "root patches always exist: {index:?}");
     let child = side(index) as usize;
     for record in records.chunks_exact_mut(items.record_bytes()) {
@@ -205,34 +205,34 @@ fn exchange_batches(
     ranks: &Ranks,
     entities: &ParticleEntityIndex,
     items: &dyn ParticleSet,
-    leaving: BTreeMap<usize, Vec<u8>>,
+    outgoing: BTreeMap<usize, Vec<u8>>,
 ) -> Result<Vec<MigrationBatch>, RanksError> {
     let mut all = Vec::new();
-    for message in ranks.exchange_bytes(leaving)? {
+    for message in ranks.exchange_bytes(outgoing)? {
         let why = || format!("a message with particles `{}` is truncated", items.name());
         let cut = || RanksError::Transport(why());
         let (follow, bytes) = message.bytes.split_first().ok_or_else(cut)?;
-        let come = decode(bytes).ok_or_else(cut)?;
+        let received = decode(bytes).ok_or_else(cut)?;
         if *follow > 0 {
-            let each = come.iter();
-            each.for_each(|parcel| entities.note(items, &parcel.records, 1));
+            let each = received.iter();
+            each.for_each(|batch| entities.note(items, &batch.records, 1));
         }
-        all.extend(come);
+        all.extend(received);
     }
     Ok(all)
 }
 
 /// Appends a batch as bytes: level (u32), index (3 i32), length of the records (u64), records.
-fn encode(parcel: &MigrationBatch, bytes: &mut Vec<u8>) {
-    bytes.extend((parcel.level as u32).to_le_bytes());
-    bytes.extend(parcel.index.iter().flat_map(|i| i.to_le_bytes()));
-    bytes.extend((parcel.records.len() as u64).to_le_bytes());
-    bytes.extend(&parcel.records);
+fn encode(batch: &MigrationBatch, bytes: &mut Vec<u8>) {
+    bytes.extend((batch.level as u32).to_le_bytes());
+    bytes.extend(batch.index.iter().flat_map(|i| i.to_le_bytes()));
+    bytes.extend((batch.records.len() as u64).to_le_bytes());
+    bytes.extend(&batch.records);
 }
 
 /// Decodes consecutive batches written by [`encode`].
 fn decode(mut bytes: &[u8]) -> Option<Vec<MigrationBatch>> {
-    let mut parcels = Vec::new();
+    let mut batches = Vec::new();
     while !bytes.is_empty() {
         let level = u32::from_le_bytes(*bytes.split_off(..4)?.first_chunk()?);
         let mut index = [0; 3];
@@ -240,20 +240,20 @@ fn decode(mut bytes: &[u8]) -> Option<Vec<MigrationBatch>> {
             *i = i32::from_le_bytes(*bytes.split_off(..4)?.first_chunk()?);
         }
         let length = u64::from_le_bytes(*bytes.split_off(..8)?.first_chunk()?);
-        parcels.push(MigrationBatch {
+        batches.push(MigrationBatch {
             level: level as usize,
             index,
             records: bytes.split_off(..usize::try_from(length).ok()?)?.to_vec(),
         });
     }
-    Some(parcels)
+    Some(batches)
 }
 
 /// Particles without a leaf patch during a regrid.
 #[derive(Default)]
 pub(crate) struct Displaced {
     /// Particles of removed patches, by kind in order of registration.
-    parcels: Vec<Vec<MigrationBatch>>,
+    batches: Vec<Vec<MigrationBatch>>,
     /// Levels and indices of the removed patches, in the order in which they were passed to kinds that move particles
     /// themselves.
     gone: Vec<(usize, [i32; 3])>,
@@ -287,15 +287,15 @@ impl Displaced {
         let places = gone.iter().map(|(_, index)| (fine, *index));
         self.gone.extend(places.clone());
         for (n, kind) in kinds.into_iter().enumerate() {
-            self.parcels
-                .resize_with(self.parcels.len().max(n + 1), Vec::new);
-            let displaced = &mut self.parcels[n];
+            self.batches
+                .resize_with(self.batches.len().max(n + 1), Vec::new);
+            let displaced = &mut self.batches[n];
             kind.scope(world, |world, items| {
                 if let Some(shifts) = items.remap_on_regrid() {
                     shifts.detach(&rows);
                 }
                 match items.take_all(&rows) {
-                    Ok(records) => displaced.extend(parcels(places.clone(), records)),
+                    Ok(records) => displaced.extend(to_batches(places.clone(), records)),
                     Err(error) => {
                         world.resource::<FaultBox>().check(Err(error));
                     }
@@ -329,7 +329,7 @@ impl Displaced {
             .into_iter()
             .enumerate()
         {
-            let mut displaced = self.parcels.get_mut(n).map(std::mem::take);
+            let mut displaced = self.batches.get_mut(n).map(std::mem::take);
             let mut delivered = Ok(());
             kind.scope(world, |world, items| {
                 let mut displaced = displaced.take().unwrap_or_default();
@@ -369,7 +369,7 @@ fn remap(
     let above: Vec<_> = gone.iter().map(above).collect();
     let refined: Vec<_> = refined.iter().filter_map(children).collect();
     let records = shifts.reinsert(topology, &above, &refined)?;
-    Ok(parcels(gone.iter().copied(), records).collect())
+    Ok(to_batches(gone.iter().copied(), records).collect())
 }
 
 /// Delivers the particles of `displaced` and of `refined` patches to their leaves, in batches. Collective.
@@ -386,7 +386,7 @@ fn migrate_in_batches(
         let (now, rest) = refined.split_at(batch_length(items, refined));
         let rows: Vec<u32> = now.iter().map(|(_, row)| *row).collect();
         let places = now.iter().map(|&(level, row)| (level, topology.index(row)));
-        displaced.extend(parcels(places, items.take_all(&rows)?));
+        displaced.extend(to_batches(places, items.take_all(&rows)?));
         migrate(
             topology,
             ranks,
@@ -413,7 +413,7 @@ fn batch_length(items: &dyn ParticleSet, patches: &[(usize, u32)]) -> usize {
 }
 
 /// Converts records of patches, each given by level and index, to batches; empty ones are dropped.
-fn parcels(
+fn to_batches(
     places: impl Iterator<Item = (usize, [i32; 3])>,
     records: Vec<Vec<u8>>,
 ) -> impl Iterator<Item = MigrationBatch> {
@@ -424,7 +424,7 @@ fn parcels(
             index,
             records,
         });
-    all.filter(|parcel| !parcel.records.is_empty())
+    all.filter(|batch| !batch.records.is_empty())
 }
 
 /// Returns the row and index of the patches of `before` that this rank no longer owns.
@@ -448,16 +448,16 @@ mod tests {
     use super::{MigrationBatch, decode, encode};
 
     #[test]
-    fn parcels_travel_as_bytes() {
-        let parcel = |level, index, length| MigrationBatch {
+    fn batches_survive_encoding() {
+        let batch = |level, index, length| MigrationBatch {
             level,
             index,
             records: vec![7; length],
         };
-        let parcels = vec![parcel(0, [0; 3], 300), parcel(12, [-1, i32::MAX, 5], 1)];
+        let batches = vec![batch(0, [0; 3], 300), batch(12, [-1, i32::MAX, 5], 1)];
         let mut bytes = Vec::new();
-        parcels.iter().for_each(|parcel| encode(parcel, &mut bytes));
-        assert_eq!(decode(&bytes), Some(parcels));
+        batches.iter().for_each(|batch| encode(batch, &mut bytes));
+        assert_eq!(decode(&bytes), Some(batches));
         for length in [1, 19, 21, bytes.len() - 1] {
             assert_eq!(decode(&bytes[..length]), None, "{length}");
         }

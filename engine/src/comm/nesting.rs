@@ -20,22 +20,22 @@ pub fn decide(world: &mut World, level: usize) -> Result<Changes, RanksError> {
         }
         let ranks = world.resource::<Ranks>();
         let ranks = ranks.communicator();
-        let shares = world.resource::<ExchangePlans>();
-        let mut received = Vec::with_capacity(shares.halo[level].received());
+        let plans = world.resource::<ExchangePlans>();
+        let mut received = Vec::with_capacity(plans.halo[level].received());
         let sectors = |row| requests.sectors(row);
-        shares.halo[level].forward(ranks, sectors, |row, sectors| received.push((row, sectors)))?;
+        plans.halo[level].forward(ranks, sectors, |row, sectors| received.push((row, sectors)))?;
         for (row, sectors) in received {
             requests.replace(row, sectors);
         }
         requests.prepare(topology, level);
-        let back = shares.halo[level].reversed();
+        let back = plans.halo[level].reversed();
         let marks = |row: u32| u8::from(requests.is_required(row));
         back.forward(ranks, marks, |row, mark| {
             requests.require_if(row, mark != 0)
         })?;
         let changes = requests.choose(topology, level);
         if let Some(below) = level.checked_sub(1) {
-            let back = shares.halo[below].reversed();
+            let back = plans.halo[below].reversed();
             let marks = |row: u32| u8::from(requests.is_requested(row));
             back.forward(ranks, marks, |row, mark| {
                 requests.request_if(row, mark != 0)

@@ -29,16 +29,18 @@ pub(crate) fn update_entities(world: &mut World) -> Result<(), RanksError> {
     if world.contains_resource::<InitialEstimate>() || world.resource::<Ranks>().is_single() {
         return Ok(());
     }
-    let left = passed.departed();
-    let attached = gather_components(world, &left)?;
-    particle_entities::despawn(world, &left);
+    let departed = passed.departed();
+    let attached = gather_components(world, &departed)?;
+    particle_entities::despawn(world, &departed);
     if attached.is_empty() && !passed.all {
         return Ok(());
     }
-    let come = passed.arrived();
-    particle_entities::spawn_arrived(world, &come);
-    attach(world, attached, |_, item| come.binary_search(&item).is_ok())
-        .map_err(|why| RanksError::Transport(format!("between ranks, {why}")))
+    let arrived = passed.arrived();
+    particle_entities::spawn_arrived(world, &arrived);
+    attach(world, attached, |_, item| {
+        arrived.binary_search(&item).is_ok()
+    })
+    .map_err(|why| RanksError::Transport(format!("between ranks, {why}")))
 }
 
 /// Values of one component: the particle and the bytes.
@@ -47,11 +49,11 @@ pub(crate) type AttachedComponents = Vec<(ParticleId, Vec<u8>)>;
 /// Gathers the components of particles that have left any rank, by component.
 fn gather_components(
     world: &World,
-    left: &[ParticleId],
+    departed: &[ParticleId],
 ) -> Result<Vec<AttachedComponents>, RanksError> {
     let kinds = world.resource::<PatchComponents>().kinds();
     let entities = |item: &ParticleId| Some((*item, particle_entities::find_entity(world, *item)?));
-    let entities: Vec<(ParticleId, Entity)> = left.iter().filter_map(entities).collect();
+    let entities: Vec<(ParticleId, Entity)> = departed.iter().filter_map(entities).collect();
     let values = |kind: &PatchComponentOperations| -> AttachedComponents {
         let value =
             |&(item, entity): &(ParticleId, Entity)| Some((item, (kind.save)(world, entity)?));
@@ -131,7 +133,7 @@ mod tests {
     use super::{ParticleId, from_bytes, to_bytes};
 
     #[test]
-    fn what_is_attached_travels_as_bytes() {
+    fn attached_components_survive_encoding() {
         let values = vec![
             vec![
                 (ParticleId::new(3, u64::MAX), vec![1, 2]),

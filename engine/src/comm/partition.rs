@@ -218,13 +218,13 @@ impl<'a> PatchWork<'a> {
         let received = self.world.resource::<Ranks>().exchange_bytes(messages)?;
         let words = |message: &Message| bytemuck::pod_collect_to_vec::<u8, u64>(&message.bytes);
         let words: Vec<u64> = received.iter().flat_map(words).collect();
-        let told = words.as_chunks().0.iter().map(|&[key, work]| (key, work));
+        let reported = words.as_chunks().0.iter().map(|&[key, work]| (key, work));
         // New children inherit the measured cost of their parent, and get its particles.
         let new = changes.refine.iter().map(|&row| {
             let measured = self.measured(row).unwrap_or(Cost::ONE);
             (topology.key(row), 8 * measured + self.items(row))
         });
-        let mut all: Vec<(u64, u64)> = told.chain(new).collect();
+        let mut all: Vec<(u64, u64)> = reported.chain(new).collect();
         all.sort_unstable();
         Ok(all)
     }
@@ -241,7 +241,7 @@ mod tests {
     use crate::mesh::LevelWork;
 
     #[test]
-    fn equal_octets_are_cut_into_parts_that_differ_by_one() {
+    fn equal_octets_are_partitioned_into_parts_that_differ_by_one() {
         let keys: Vec<u64> = (10..21).map(|key| key << 3).collect();
         let work = vec![PLAIN_OCTET_WORK; 11];
         let starts = PartitionStarts::new(&keys, &work, 0, 11 * PLAIN_OCTET_WORK, 4);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn heavy_octets_weigh_more_and_parts_of_ranks_add_up() {
+    fn heavy_octets_shift_the_partition_and_ranks_agree_on_it() {
         let (keys, work) = ([0, 8, 16, 24, 32, 40], [1, 1, 6, 1, 1, 2]);
         let whole = PartitionStarts::new(&keys, &work, 0, 12, 3);
         // The parts start at 4, in the heavy octet, and at 8.
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_without_a_cost_are_plain() {
+    fn octets_without_a_cost_have_the_default_work() {
         let costs = [(1, 5), (3, 7), (4, 9), (9, 1)];
         let expected = [PLAIN_OCTET_WORK, 7, PLAIN_OCTET_WORK, 1];
         assert_eq!(octet_work([2, 3, 5, 9].into_iter(), &costs), expected);
@@ -292,14 +292,14 @@ mod tests {
     }
 
     #[test]
-    fn more_ranks_than_octets_leave_some_without() {
+    fn more_ranks_than_octets_leave_some_ranks_empty() {
         let starts = PartitionStarts::new(&[56], &[PLAIN_OCTET_WORK], 0, PLAIN_OCTET_WORK, 3);
         assert_eq!(starts.keys, [0, 56, 56]);
         assert_eq!(starts.busiest(PLAIN_OCTET_WORK), PLAIN_OCTET_WORK);
     }
 
     #[test]
-    fn the_imbalance_is_what_the_busiest_has_above_the_mean() {
+    fn the_imbalance_is_the_excess_of_the_busiest_rank_over_the_mean() {
         let mut work = LevelWork::default();
         assert_eq!(work.imbalance(4), 0.0);
         // A coarse step and two fine steps.

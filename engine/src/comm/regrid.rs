@@ -21,9 +21,9 @@ pub(crate) fn create_root(world: &mut World) -> Result<(), RanksError> {
     let ranks = world.resource::<Ranks>().clone();
     let levels = world.resource::<Topology>().max_level + 1;
     halo::prepare(world, levels)?;
-    world.resource_scope(|world, mut shares: Mut<ExchangePlans>| {
+    world.resource_scope(|world, mut plans: Mut<ExchangePlans>| {
         let mut topology = world.resource_mut::<Topology>();
-        hierarchy::root(&mut topology, ranks.communicator(), &mut shares)
+        hierarchy::root(&mut topology, ranks.communicator(), &mut plans)
     })?;
     let rows = world.resource::<Topology>().rows(0).to_vec();
     new_patches::enter(world, 0, rows);
@@ -179,12 +179,12 @@ fn rebuild(
     proposal: &Proposal,
     refined: &[RefinedOctet],
 ) -> Result<(), RanksError> {
-    world.resource_scope(|world, mut shares: Mut<ExchangePlans>| {
+    world.resource_scope(|world, mut plans: Mut<ExchangePlans>| {
         let topology = &mut *world.resource_mut::<Topology>();
         hierarchy::rebuild(
             topology,
             ranks.communicator(),
-            &mut shares,
+            &mut plans,
             fine,
             proposal,
             refined,

@@ -102,7 +102,7 @@ fn history(domain: Domain, seed: i32) -> Vec<Step> {
 /// Replay of a history by one rank.
 struct Part {
     topology: Topology,
-    shares: ExchangePlans,
+    plans: ExchangePlans,
     ranks: ThreadRank,
     imbalance: f64,
 }
@@ -110,11 +110,11 @@ struct Part {
 impl Part {
     fn new(domain: Domain, ranks: ThreadRank, imbalance: f64) -> Self {
         let mut topology = Topology::new(domain, MAX_LEVEL);
-        let mut shares = ExchangePlans::default();
-        root(&mut topology, &ranks, &mut shares).unwrap();
+        let mut plans = ExchangePlans::default();
+        root(&mut topology, &ranks, &mut plans).unwrap();
         Self {
             topology,
-            shares,
+            plans,
             ranks,
             imbalance,
         }
@@ -159,11 +159,11 @@ impl Part {
             .collect();
         let Self {
             topology,
-            shares,
+            plans,
             ranks,
             ..
         } = self;
-        rebuild(topology, ranks, shares, fine, proposal, &refined).unwrap();
+        rebuild(topology, ranks, plans, fine, proposal, &refined).unwrap();
     }
 
     fn check(&self, all: &Patches) {
@@ -257,14 +257,14 @@ impl Part {
     fn check_plans(&self, all: &Patches, level: usize) {
         let (topology, ranks) = (&self.topology, &self.ranks);
         let key = |row| topology.key(row);
-        let plan = &self.shares.halo[level];
+        let plan = &self.plans.halo[level];
         assert_eq!(plan.received(), topology.copies(level).len());
         plan.forward(ranks, key, |row, sent| assert_eq!(key(row), sent))
             .unwrap();
         let back = plan.reversed();
         back.forward(ranks, key, |row, sent| assert_eq!(key(row), sent))
             .unwrap();
-        let plan = &self.shares.averages[level];
+        let plan = &self.plans.averages[level];
         plan.forward(ranks, key, |row, sent| assert_eq!(key(row), sent))
             .unwrap();
         let refined = |row: &&u32| !all[&(level, topology.index(**row))];
@@ -322,7 +322,7 @@ fn ranks_build_what_one_rank_builds() {
 }
 
 #[test]
-fn a_bad_balance_may_stand() {
+fn a_badly_balanced_partition_is_kept_below_the_threshold() {
     compare(domain([4, 4, 4], [false, true, false]), 4, 1e9, 3);
 }
 

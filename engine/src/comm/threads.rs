@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn reductions_and_gathers_meet_again_and_again() {
+    fn repeated_reductions_and_gathers_return_the_right_values() {
         let results = on_ranks(5, |ranks| {
             let mut results = Vec::new();
             for round in 0..100u64 {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_find_their_receivers() {
+    fn messages_reach_their_receivers() {
         let results = on_ranks(4, |ranks| {
             let me = ranks.rank();
             // To itself and all higher ranks.
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn halos_may_end_in_any_order() {
+    fn exchanges_may_end_in_any_order() {
         on_ranks(3, |ranks| {
             let communicator: &dyn Communicator = ranks;
             let others: Vec<usize> = (0..3).filter(|&r| r != ranks.rank()).collect();
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_ends_all() {
+    fn a_failure_stops_all_ranks() {
         let results = on_ranks(3, |ranks| {
             if ranks.rank() == 1 {
                 ranks.abort("no more");

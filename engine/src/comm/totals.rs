@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_sum_in_the_order_of_one() {
+    fn sums_do_not_depend_on_the_number_of_ranks() {
         for counts in [
             vec![1, 0],
             vec![5, 11, 3],

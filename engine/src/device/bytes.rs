@@ -26,7 +26,7 @@ pub fn format_bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn bytes_are_shown_in_the_fitting_unit() {
+    fn bytes_are_formatted_with_a_suitable_unit() {
         assert_eq!(super::format_bytes(1023), "1023 B");
         assert_eq!(super::format_bytes(40 << 10), "40.0 KiB");
         assert_eq!(super::format_bytes(3 << 29), "1.5 GiB");

@@ -117,7 +117,7 @@ fn blocks_have_shared_memory_and_atomics() {
 }
 
 #[test]
-fn copies_reach_where_they_should() {
+fn copies_write_the_right_elements() {
     for device in devices() {
         // More than the staging buffers of a copy.
         let length = (100 << 20) / 8 + 13;
@@ -152,7 +152,7 @@ fn copies_reach_where_they_should() {
 }
 
 #[test]
-fn counters_tell_what_was_done() {
+fn counters_count_launches_and_traffic() {
     for device in devices() {
         let module = device.compile("tests", &source()).unwrap();
         let kernel = module.kernel("saxpy").unwrap();
@@ -188,7 +188,7 @@ fn counters_tell_what_was_done() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_accesses_and_launches_are_refused() {
     for device in devices() {
         let module = device.compile("tests", &source()).unwrap();
         let kernel = module.kernel("saxpy").unwrap();
@@ -228,7 +228,7 @@ fn what_does_not_fit_is_refused() {
 }
 
 #[test]
-fn a_broken_source_is_told_with_its_line() {
+fn a_compilation_error_names_its_line() {
     for device in devices() {
         let source = source().replace("p.y[at] = ", "p.y[at] = missing + ");
         let line = 1 + source
@@ -283,7 +283,7 @@ fn a_damaged_or_unwritable_cache_does_no_harm() {
 
 #[cfg(unix)]
 #[test]
-fn a_cache_that_others_may_write_is_not_used_and_links_are_not_followed() {
+fn a_cache_writable_by_others_is_not_used_and_links_are_not_followed() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let place = std::env::temp_dir().join(format!("nestar-trust-test-{}", std::process::id()));
     let allow = |mode| {
@@ -314,7 +314,7 @@ fn a_cache_that_others_may_write_is_not_used_and_links_are_not_followed() {
 }
 
 #[test]
-fn a_machine_without_a_gpu_says_so() {
+fn a_missing_gpu_is_reported() {
     match Device::open(DeviceKind::Cuda) {
         Ok(device) => assert!(device.describe().contains("multiprocessors")),
         Err(why) => {
@@ -325,7 +325,7 @@ fn a_machine_without_a_gpu_says_so() {
 }
 
 #[test]
-fn an_emulated_device_tells_its_limits() {
+fn an_emulated_device_reports_its_limits() {
     let Ok(device) = Device::open(DeviceKind::Emulated) else {
         return;
     };
@@ -337,7 +337,7 @@ fn an_emulated_device_tells_its_limits() {
 }
 
 #[test]
-fn memory_that_does_not_suffice_is_told_in_numbers() {
+fn insufficient_memory_is_reported_in_numbers() {
     let error = DeviceError::Memory {
         asked: 3 << 30,
         free: (1 << 30) + (1 << 29),

@@ -108,7 +108,7 @@ mod tests {
     };
 
     #[test]
-    fn who_needs_memory_waits_until_enough_has_come_back() {
+    fn allocations_wait_until_enough_memory_is_released() {
         let (transient_memory, asked) = (TransientMemory::default(), AtomicU32::new(0));
         transient_memory.add(10);
         transient_memory.add(20);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn without_loans_a_refusal_stands_and_other_errors_always_do() {
+    fn without_transient_memory_errors_are_final() {
         let transient_memory = TransientMemory::default();
         assert_eq!(
             transient_memory.retry_when_released(|| Err::<(), _>(SHORT)),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn lent_memory_counts_as_free() {
+    fn transient_memory_counts_as_free() {
         for kind in [DeviceKind::Emulated, DeviceKind::Cuda] {
             let Ok(device) = Device::open(kind).inspect_err(|why| println!("skipped: {why}"))
             else {

@@ -152,7 +152,7 @@ fn segments_of_odd_sizes_arrive_in_order_on_any_number_of_ranks() {
 }
 
 #[test]
-fn what_is_sent_is_what_the_work_before_has_left() {
+fn exchanges_send_the_results_of_earlier_work() {
     for kind in [DeviceKind::Emulated, DeviceKind::Cuda] {
         on_ranks(kind, 2, |ranks, device| {
             let link = connect(ranks, device).unwrap();
@@ -182,7 +182,7 @@ fn what_is_sent_is_what_the_work_before_has_left() {
 }
 
 #[test]
-fn segments_that_cannot_travel_are_refused() {
+fn invalid_segments_are_refused() {
     on_ranks(DeviceKind::Emulated, 2, |ranks, device| {
         let link = connect(ranks, device).unwrap();
         let peer = 1 - ranks.rank();
@@ -280,7 +280,7 @@ fn ranks_agree_on_the_reason_against_a_direct_link() {
 }
 
 #[test]
-fn the_first_failure_is_told() {
+fn the_first_failure_is_reported() {
     let answer = |seconds, why| encode_join_result(Duration::from_secs(seconds), why);
     let answers = [
         answer(60, Some("nobody comes")),

@@ -36,8 +36,8 @@ fn hierarchy(domain: Domain, seed: i32) -> Topology {
 /// Builds one rank's part of `whole` as in a run.
 fn build(whole: &Topology, ranks: &ThreadRank) -> (Topology, ExchangePlans) {
     let mut topology = Topology::new(whole.domain, MAX_LEVEL);
-    let mut shares = ExchangePlans::default();
-    root(&mut topology, ranks, &mut shares).unwrap();
+    let mut plans = ExchangePlans::default();
+    root(&mut topology, ranks, &mut plans).unwrap();
     for level in 0..MAX_LEVEL {
         let refined = whole.rows(level).iter().filter(|&&row| !whole.is_leaf(row));
         let refined: BTreeSet<Index> = refined.map(|&row| whole.index(row)).collect();
@@ -49,9 +49,9 @@ fn build(whole: &Topology, ranks: &ThreadRank) -> (Topology, ExchangePlans) {
             coarsen: Vec::new(),
         };
         let proposal = propose_level(&mut topology, ranks, level, &changes, &[], 0.0).unwrap();
-        rebuild(&mut topology, ranks, &mut shares, level + 1, &proposal, &[]).unwrap();
+        rebuild(&mut topology, ranks, &mut plans, level + 1, &proposal, &[]).unwrap();
     }
-    (topology, shares)
+    (topology, plans)
 }
 
 /// Returns the numbers of messages and rows of one side of a plan.
@@ -60,7 +60,7 @@ fn flow(rows: &[PeerRows]) -> (u64, u64) {
     (rows.len() as u64, items)
 }
 
-fn compare(estimate: &PartitionEstimate, topology: &Topology, shares: &ExchangePlans) {
+fn compare(estimate: &PartitionEstimate, topology: &Topology, plans: &ExchangePlans) {
     let rank = topology.rank();
     let mut peers = BTreeSet::new();
     for level in 0..=MAX_LEVEL {
@@ -68,8 +68,8 @@ fn compare(estimate: &PartitionEstimate, topology: &Topology, shares: &ExchangeP
         assert_eq!(load.patches, topology.rows(level).len() as u64);
         assert_eq!(load.halo_patches(), topology.copies(level).len() as u64);
         assert_eq!(load.held, 8 * topology.octets(level).len() as u64);
-        let (copies, averages) = (&shares.halo[level], &shares.averages[level]);
-        let faces = &shares.faces[level];
+        let (copies, averages) = (&plans.halo[level], &plans.averages[level]);
+        let faces = &plans.faces[level];
         let count = |lists: &[(usize, Vec<_>)]| {
             let faces = lists.iter().map(|(_, faces)| faces.len() as u64).sum();
             (lists.len() as u64, faces)
@@ -105,14 +105,14 @@ fn check(domain: Domain, size: usize, seed: i32) {
         for ranks in ThreadRank::connect(size) {
             let (whole, outline, estimate) = (&whole, &outline, &estimate);
             scope.spawn(move || {
-                let (topology, shares) = build(whole, &ranks);
+                let (topology, plans) = build(whole, &ranks);
                 let same =
                     topology.partition().starts(MAX_LEVEL) == outline.cuts(size).starts(MAX_LEVEL);
                 if !same {
                     ranks.abort("the cuts differ");
                 }
                 assert!(same);
-                compare(estimate, &topology, &shares);
+                compare(estimate, &topology, &plans);
             });
         }
     });
@@ -128,7 +128,7 @@ fn check(domain: Domain, size: usize, seed: i32) {
 }
 
 #[test]
-fn counts_are_those_of_the_ranks_plans() {
+fn counts_equal_those_of_the_exchange_plans() {
     for (size, seed) in [(1, 1), (2, 1), (3, 2), (7, 3), (16, 4)] {
         check(domain([4, 4, 4], [true; 3]), size, seed);
     }
@@ -138,7 +138,7 @@ fn counts_are_those_of_the_ranks_plans() {
 
 /// A part equals, octet by octet and patch by patch, that of a rank in a run.
 #[test]
-fn parts_are_those_of_ranks() {
+fn estimated_parts_equal_those_of_ranks() {
     let (size, whole) = (4, hierarchy(domain([4, 4, 4], [true; 3]), 2));
     let outline = TreeOutline::of(&whole);
     let cuts = std::sync::Arc::new(outline.cuts(size));
@@ -245,7 +245,7 @@ fn patches_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn items_are_work_that_is_shared_and_cost_nothing_where_there_are_none() {
+fn particles_add_work_to_the_partition() {
     // Two levels: the first root patch has children.
     let mut topology = Topology::new(domain([4, 2, 2], [false; 3]), 1);
     let root = topology.create_root();
@@ -288,7 +288,7 @@ fn items_are_work_that_is_shared_and_cost_nothing_where_there_are_none() {
 }
 
 #[test]
-fn steps_exchanges_and_regrids_cost_what_the_machine_says_on_several_ranks() {
+fn fixed_costs_of_steps_exchanges_and_regrids_are_added() {
     let outline = TreeOutline::new(domain([4, 2, 2], [false; 3]));
     let root_step = RootStep {
         steps: vec![3],

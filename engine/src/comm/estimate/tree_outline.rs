@@ -122,13 +122,13 @@ impl TreeOutline {
         if !self.loads.is_empty() {
             let keys = self.keys(0);
             let plain = keys.iter().map(|&key| (key, Cost::ONE));
-            let loads = self.loads[0].iter().map(|loads| (loads.key, loads.work));
+            let loads = self.loads[0].iter().map(|load| (load.key, load.work));
             cuts.set(0, starts(plain, loads, ranks));
         }
         for (level, parents) in (1..).zip(&self.parents) {
             let plain = parents.iter().map(|key| (key << 3, PLAIN_OCTET_WORK));
             let loads = self.loads(level, 0..u64::MAX).iter();
-            let loads = loads.map(|loads| (loads.key & !7, loads.work));
+            let loads = loads.map(|load| (load.key & !7, load.work));
             cuts.set(level, starts(plain, loads, ranks));
         }
         cuts
@@ -141,15 +141,15 @@ impl TreeOutline {
         rank: usize,
     ) -> (Topology, ExchangePlans) {
         let mut topology = Topology::new(self.domain, self.parents.len());
-        let mut shares = ExchangePlans::default();
+        let mut plans = ExchangePlans::default();
         topology.share_among_ranks(rank, cuts.clone());
-        self.build(&mut topology, &mut shares)
+        self.build(&mut topology, &mut plans)
             .expect("requests to an outline cannot fail");
-        (topology, shares)
+        (topology, plans)
     }
 
-    fn build(&self, topology: &mut Topology, shares: &mut ExchangePlans) -> Result<(), RanksError> {
-        root_part(topology, self, shares)?;
+    fn build(&self, topology: &mut Topology, plans: &mut ExchangePlans) -> Result<(), RanksError> {
+        root_part(topology, self, plans)?;
         for (level, parents) in self.parents.iter().enumerate() {
             let held = topology.octets(level).iter();
             let own: Vec<Octet> = held.filter(|octet| octet.owned != 0).copied().collect();
@@ -162,7 +162,7 @@ impl TreeOutline {
             let own = parents[before(keys.start)..before(keys.end)].iter();
             let octets = own.map(|&key| (key, true)).collect();
             let proposal = Proposal { octets, cut: false };
-            rebuild(topology, self, shares, level + 1, &proposal, &[])?;
+            rebuild(topology, self, plans, level + 1, &proposal, &[])?;
         }
         Ok(())
     }
@@ -191,7 +191,7 @@ fn starts(
     let mut more = more.peekable();
     let (keys, work): (Vec<u64>, Vec<u64>) = plain
         .map(|(key, mut work)| {
-            while let Some((_, own)) = more.next_if(|(there, _)| *there <= key) {
+            while let Some((_, own)) = more.next_if(|(other, _)| *other <= key) {
                 work += own;
             }
             (key, work)
@@ -269,10 +269,10 @@ impl TreeOutline {
         let mut all: BTreeMap<u64, PatchLoad> =
             self.loads[level].iter().map(|l| (l.key, *l)).collect();
         for (key, count) in counts {
-            let there = all.entry(key).or_default();
-            there.key = key;
-            there.count += count;
-            there.work += work_of_particles(weight, count);
+            let entry = all.entry(key).or_default();
+            entry.key = key;
+            entry.count += count;
+            entry.work += work_of_particles(weight, count);
         }
         self.loads[level] = all.into_values().collect();
     }
@@ -280,7 +280,7 @@ impl TreeOutline {
     /// Returns the loads of patches of `level` with keys in a range.
     pub(super) fn loads(&self, level: usize, keys: Range<u64>) -> &[PatchLoad] {
         let all = self.loads.get(level).map_or(&[][..], Vec::as_slice);
-        let before = |key: u64| all.partition_point(|loads| loads.key < key);
+        let before = |key: u64| all.partition_point(|load| load.key < key);
         &all[before(keys.start)..before(keys.end)]
     }
 

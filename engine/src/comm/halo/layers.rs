@@ -137,7 +137,7 @@ pub(super) struct RequestedSides {
 
 /// Sends the sides from which halo patches of several levels are read to their owners, in one message per peer.
 /// Collective.
-pub(super) fn ask(
+pub(super) fn exchange_sides(
     plans: &[ExchangePlan],
     reads: &HaloReads,
     ranks: &Ranks,
@@ -150,21 +150,22 @@ pub(super) fn ask(
         receives: plan.receives.iter().map(of).collect(),
         sends: Vec::new(),
     };
-    let mut asked: Vec<RequestedSides> = plans.iter().map(wanted).collect();
+    let mut requests: Vec<RequestedSides> = plans.iter().map(wanted).collect();
     let mut messages: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
-    for (peer, rows) in asked.iter().flat_map(|asked| &asked.receives) {
+    for (peer, rows) in requests.iter().flat_map(|request| &request.receives) {
         let sides = rows.iter().flat_map(|(_, sides)| sides.0.to_le_bytes());
         messages.entry(*peer).or_default().extend(sides);
     }
     let received = ranks.exchange_bytes(messages)?;
-    let mut left: BTreeMap<usize, &[u8]> =
+    let mut unread: BTreeMap<usize, &[u8]> =
         received.iter().map(|m| (m.peer, &m.bytes[..])).collect();
-    for (plan, asked) in plans.iter().zip(&mut asked) {
+    for (plan, requests) in plans.iter().zip(&mut requests) {
         let sends = plan.sends.iter();
-        let requested = sends.map(|to| Ok((to.peer, requested_sides(left.get_mut(&to.peer), to)?)));
-        asked.sends = requested.collect::<Result<_, RanksError>>()?;
+        let requested =
+            sends.map(|to| Ok((to.peer, requested_sides(unread.get_mut(&to.peer), to)?)));
+        requests.sends = requested.collect::<Result<_, RanksError>>()?;
     }
-    Ok(asked)
+    Ok(requests)
 }
 
 /// Decodes the sides of the rows sent to one peer from the front of its message.
@@ -172,7 +173,7 @@ fn requested_sides(
     message: Option<&mut &[u8]>,
     to: &PeerRows,
 ) -> Result<Vec<(u32, ReaderSides)>, RanksError> {
-    let bytes = message.and_then(|left| left.split_off(..size_of::<u32>() * to.rows.len()));
+    let bytes = message.and_then(|unread| unread.split_off(..size_of::<u32>() * to.rows.len()));
     let bytes = bytes.ok_or_else(|| {
         let (peer, rows) = (to.peer, to.rows.len());
         RanksError::Transport(format!(
@@ -191,12 +192,12 @@ fn requested_sides(
 pub(super) fn list(
     route: &mut HaloRoute,
     layers: &HaloLayers,
-    asked: &RequestedSides,
+    requests: &RequestedSides,
     device: Option<&Device>,
 ) -> Result<(), DeviceError> {
     let HaloRoute { sends, receives } = route;
-    set(receives, layers, &asked.receives, device)?;
-    set(sends, layers, &asked.sends, device)
+    set(receives, layers, &requests.receives, device)?;
+    set(sends, layers, &requests.sends, device)
 }
 
 /// Creates the pieces of a list from the sides of its rows.

@@ -16,8 +16,7 @@ use super::exchange_plan::{ExchangePlan, PeerRows};
 use super::hierarchy::ExchangePlans;
 use super::{Communicator, Ranks};
 use crate::comm::RanksError;
-use crate::data::Piece;
-use crate::data::{HaloLayers, RowShape, Stores};
+use crate::data::{DevicePieces, HaloLayers, Piece, RowShape, Stores};
 use crate::device::{
     ComputeDevice, Device, DeviceError, DeviceLink, LinkCounters, ReusableBuffer, Segment,
 };
@@ -53,7 +52,7 @@ struct PeerRange {
 struct TransferList {
     pub entries: Vec<Piece>,
     pub peers: Vec<PeerRange>,
-    there: ReusableBuffer<Piece>,
+    device_entries: ReusableBuffer<Piece>,
 }
 
 impl TransferList {
@@ -83,7 +82,9 @@ impl TransferList {
                 values: start..values,
             });
         }
-        device.map_or(Ok(()), |device| self.there.set(device, &self.entries))
+        device.map_or(Ok(()), |device| {
+            self.device_entries.set(device, &self.entries)
+        })
     }
 
     /// Returns the entries of a peer.
@@ -96,7 +97,7 @@ impl TransferList {
         DevicePieces {
             entries: &self.entries,
             device,
-            list: self.there.address(),
+            list: self.device_entries.address(),
             memory,
             stride: 0,
         }
@@ -234,7 +235,7 @@ impl Halos {
     }
 
     fn list(&mut self, world: &World, levels: RangeInclusive<usize>) -> Result<(), RanksError> {
-        let (topology, shares) = (
+        let (topology, plans) = (
             world.resource::<Topology>(),
             world.resource::<ExchangePlans>(),
         );
@@ -246,9 +247,9 @@ impl Halos {
             halo.averages
                 .resize_with(self.shapes.len(), HaloRoute::default);
             for (averages, shape) in halo.averages.iter_mut().zip(&self.shapes) {
-                list_rows(averages, *shape, &shares.averages[level], device)?;
+                list_rows(averages, *shape, &plans.averages[level], device)?;
             }
-            let (plan, faces) = (&shares.faces[level], &mut halo.faces);
+            let (plan, faces) = (&plans.faces[level], &mut halo.faces);
             for (list, faces) in [
                 (&mut faces.sends, &plan.sends),
                 (&mut faces.receives, &plan.receives),
@@ -262,13 +263,13 @@ impl Halos {
                 .update(topology, level, self.own_device.as_ref())?;
             reads.look(topology, level);
         }
-        let plans = &shares.halo[levels.clone()];
-        let asked = layers::ask(plans, &reads, world.resource::<Ranks>())?;
-        for (halo, asked) in self.levels[levels].iter_mut().zip(asked) {
+        let halo_plans = &plans.halo[levels.clone()];
+        let requests = layers::exchange_sides(halo_plans, &reads, world.resource::<Ranks>())?;
+        for (halo, requests) in self.levels[levels].iter_mut().zip(requests) {
             halo.layers
                 .resize_with(self.listed.len(), HaloRoute::default);
             for (route, layers) in halo.layers.iter_mut().zip(&self.listed) {
-                layers::list(route, layers, &asked, device)?;
+                layers::list(route, layers, &requests, device)?;
             }
         }
         Ok(())

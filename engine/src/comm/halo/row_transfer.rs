@@ -60,8 +60,8 @@ impl Halos {
         let mut lists = Vec::new();
         for field in fields {
             let list = whole_rows(sends, field.shape(), Some(device))?;
-            let there = list.on_device(device, outgoing);
-            field.pack_on_device(field.present_bank(level), &there)?;
+            let device_list = list.on_device(device, outgoing);
+            field.pack_on_device(field.present_bank(level), &device_list)?;
             for (peer, rows) in sends {
                 let bytes = rows.len() * field.row_bytes();
                 add(sending, *peer, &mut outgoing, bytes);
@@ -103,21 +103,21 @@ impl Halos {
                     let bytes = &bytes[n][first * field.row_bytes()..];
                     field.unpack(at, &pieces, bytes, true)?;
                 }
-                ReceivedRows::OnDevice(came) => {
+                ReceivedRows::OnDevice(count) => {
                     let Some(device) = &self.device else {
                         continue;
                     };
-                    let mut there = ReusableBuffer::default();
-                    there.set(device, &pieces)?;
+                    let mut device_list = ReusableBuffer::default();
+                    device_list.set(device, &pieces)?;
                     let list = DevicePieces {
                         entries: &pieces,
                         device,
-                        list: there.address(),
+                        list: device_list.address(),
                         memory,
                         stride: 0,
                     };
                     field.unpack_on_device(at, &list, true)?;
-                    memory += (came * field.row_bytes()) as u64;
+                    memory += (count * field.row_bytes()) as u64;
                 }
             }
         }

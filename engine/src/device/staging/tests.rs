@@ -23,7 +23,7 @@ fn part(memory: &Buffer<u8>, n: usize) -> u64 {
 }
 
 #[test]
-fn downloads_follow_the_work_before_them_and_bring_what_was_there_then() {
+fn downloads_run_after_earlier_work_and_before_later_work() {
     for device in devices() {
         let source = device.buffer::<u8>(LENGTH).unwrap();
         let queue = device.copy_queue().unwrap();
@@ -70,7 +70,7 @@ fn send(queue: &CopyQueue, to: &Buffer<u8>, values: &[u8]) {
 }
 
 #[test]
-fn uploads_come_before_the_work_that_they_precede() {
+fn uploads_run_before_later_work() {
     for device in devices() {
         let target = device.buffer::<u8>(LENGTH).unwrap();
         let queue = device.copy_queue().unwrap();
@@ -94,7 +94,7 @@ fn uploads_come_before_the_work_that_they_precede() {
 }
 
 #[test]
-fn buffers_return_to_the_ring_and_the_smallest_that_fits_is_taken() {
+fn buffers_return_to_the_ring_and_the_smallest_fit_is_reused() {
     for device in devices() {
         let queue = device.copy_queue().unwrap();
         let small = queue.buffer(1).unwrap();

@@ -29,7 +29,7 @@ fn linkable_gpus() -> usize {
 }
 
 #[test]
-fn gpus_are_linked_directly_where_there_are_several() {
+fn several_gpus_are_linked_directly() {
     for size in 2..=linkable_gpus() {
         on_ranks(DeviceKind::Cuda, size, |ranks, device| {
             let link = connect(ranks, device).unwrap();
@@ -163,7 +163,7 @@ impl AllToAll {
 }
 
 #[test]
-fn exchanges_of_all_with_all_arrive_whatever_their_size() {
+fn all_to_all_exchanges_of_any_size_arrive() {
     for size in 2..=linkable_gpus() {
         on_ranks(DeviceKind::Cuda, size, |ranks, device| {
             let (rank, link) = (ranks.rank(), connect(ranks, device).unwrap());
@@ -199,7 +199,7 @@ fn long_and_short_segments_arrive_in_one_exchange() {
 }
 
 #[test]
-fn each_exchange_brings_what_was_sent_by_it() {
+fn each_exchange_delivers_its_own_data() {
     // Three parts: slots are reused after 43 rounds with other content.
     let (length, rounds) = (40_000, 400);
     let content = |rank: usize| -> Vec<u8> {

@@ -83,7 +83,7 @@ fn content() -> Vec<u8> {
 }
 
 #[test]
-fn parts_of_any_size_and_place_arrive_and_slots_are_used_again() {
+fn parts_of_any_size_and_alignment_arrive_and_slots_are_reused() {
     let (mut pair, slot) = (Pair::new(), SLOT as usize);
     let rounds = [
         vec![
@@ -115,7 +115,7 @@ fn parts_of_any_size_and_place_arrive_and_slots_are_used_again() {
 }
 
 #[test]
-fn nobody_waits_when_all_is_given_up() {
+fn kernels_stop_waiting_after_an_abort() {
     let pair = Pair::new();
     pair.device.upload(&pair.abort_flag, 0, &[1]).unwrap();
     pair.pass(&[(0, 100)], false);

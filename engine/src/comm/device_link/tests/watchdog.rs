@@ -71,7 +71,7 @@ fn a_link_is_stopped_when_a_rank_or_the_link_has_failed() {
 }
 
 #[test]
-fn a_watch_ends_with_its_link() {
+fn the_watchdog_ends_with_its_link() {
     let ranks = Ranks::new(ThreadRank::connect(1).remove(0));
     let link: Arc<Idle> = Arc::default();
     let start = Instant::now();

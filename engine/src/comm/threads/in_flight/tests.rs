@@ -72,7 +72,7 @@ fn start(ranks: &ThreadRank, messages: Messages) -> Box<dyn PendingExchange> {
 }
 
 #[test]
-fn messages_arrive_as_they_were_sent_however_their_ends_are_ordered() {
+fn messages_arrive_unchanged_in_any_order_of_their_ends() {
     for size in [1, 2, 4] {
         on_ranks(size, |ranks| {
             let rank = ranks.rank();
@@ -100,7 +100,7 @@ fn messages_arrive_as_they_were_sent_however_their_ends_are_ordered() {
 }
 
 #[test]
-fn a_rank_that_has_left_its_messages_to_others_need_not_come_back() {
+fn a_rank_may_drop_its_messages_once_others_have_copied_them() {
     on_ranks(2, |ranks| {
         let round = Round::new(ranks.rank(), 2, 0);
         let pending = round.start(ranks);
