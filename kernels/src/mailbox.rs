@@ -1,8 +1,8 @@
 //! Short messages between devices that access each other's memory.
 //!
 //! The sender writes into slots on the device of the receiver, which copies them to their destination. A slot holds one
-//! part of a message. Two sequence numbers tell its state: that of the part written to it, set by the sender, and that
-//! of the part last read from it, set by the receiver.
+//! part of a message. Two sequence numbers tell its state: the sender sets that of the part written, the receiver that
+//! of the part last read.
 
 use nestar_device::{Address, Item, device};
 

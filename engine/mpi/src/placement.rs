@@ -21,7 +21,7 @@ fn fill(set: &mut [u8; BYTES]) {
 #[cfg(not(target_os = "linux"))]
 fn fill(_: &mut [u8; BYTES]) {}
 
-/// Returns the placement of rank `local_rank` of the `local_size` ranks of a host from the core sets of all of them.
+/// Returns the placement of a rank on its host from the core sets of all ranks there.
 ///
 /// Launchers may bind ranks to different cores, or leave all cores to all ranks.
 pub fn placement(local_rank: usize, local_size: usize, sets: &[u8]) -> Placement {
@@ -67,9 +67,9 @@ mod tests {
 
     #[test]
     fn the_system_reports_as_many_cores_as_threads() {
-        let told: u32 = cores().iter().map(|byte| byte.count_ones()).sum();
+        let reported: u32 = cores().iter().map(|byte| byte.count_ones()).sum();
         // A control group may grant less time than the cores have.
-        assert!(told == 0 || told as usize >= Placement::process_cores());
+        assert!(reported == 0 || reported as usize >= Placement::process_cores());
     }
 
     #[test]

@@ -206,8 +206,9 @@ pub trait Communicator: Send + Sync + 'static {
         Placement::shared(self.rank(), self.size())
     }
 
-    /// Reduces the values of all ranks element by element; every rank passes the same number of values and gets the
-    /// result.
+    /// Reduces the values of all ranks element by element.
+    ///
+    /// Every rank passes the same number of values and gets the result.
     ///
     /// # Errors
     /// Another rank or the transport has failed.

@@ -102,8 +102,8 @@ fn open_mailboxes(ranks: &Ranks, transport: &dyn LinkTransport) -> Result<(), Ra
 
 /// Returns `true` if the communicator reaches the memory of all devices.
 fn transport_reaches_devices(ranks: &Ranks, device: &Device) -> Result<bool, RanksError> {
-    let beyond = !ranks.communicator().reaches(device.kind());
-    Ok(!ranks.is_single() && !ranks.any(beyond)?)
+    let unreachable = !ranks.communicator().reaches(device.kind());
+    Ok(!ranks.is_single() && !ranks.any(unreachable)?)
 }
 
 /// Result of an attempt to link devices directly.
@@ -328,10 +328,10 @@ pub(super) fn exchange_messages(
         bytes: [&(message.bytes as u64).to_le_bytes()[..], &message.header].concat(),
     };
     let sent = sends.iter().map(announcement).collect();
-    let mut announced = ranks.communicator().exchange(sent)?;
-    announced.sort_by_key(|message| message.peer);
-    let (mut received, mut all) = (Vec::with_capacity(announced.len()), 0);
-    for Message { peer, bytes } in announced {
+    let mut headers = ranks.communicator().exchange(sent)?;
+    headers.sort_by_key(|message| message.peer);
+    let (mut received, mut all) = (Vec::with_capacity(headers.len()), 0);
+    for Message { peer, bytes } in headers {
         let cut = || RanksError::Transport("the header of a device message is truncated".into());
         let (length, header) = bytes.split_first_chunk().ok_or_else(cut)?;
         let length = u64::from_le_bytes(*length) as usize;

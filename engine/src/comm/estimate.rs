@@ -123,9 +123,9 @@ impl PartitionEstimate {
             load.work = load.patches * Cost::ONE + work;
         }
         let mut peers = vec![BTreeSet::new(); ranks];
-        for (n, arrivals) in parts.iter().flatten().enumerate() {
+        for (n, incoming) in parts.iter().flatten().enumerate() {
             let (to, level) = (n / levels, n % levels);
-            for &(from, exchange, flow) in &arrivals.flows {
+            for &(from, exchange, flow) in &incoming.flows {
                 exchange(&mut loads[n]).received.add(flow);
                 exchange(&mut loads[from * levels + level]).sent.add(flow);
                 peers[to].insert(from);
@@ -226,7 +226,7 @@ struct ReceivedTraffic {
 impl ReceivedTraffic {
     fn of(topology: &Topology, plans: &ExchangePlans, level: usize, layers: usize) -> Self {
         let reads = layers::HaloReads::new(topology);
-        reads.look(topology, level);
+        reads.record(topology, level);
         let mut flows: Vec<(usize, ExchangeOf, MessageCount)> = Vec::new();
         let mut add = |from, exchange, items: usize, cells| {
             let (messages, items) = (1, items as u64);

@@ -37,8 +37,7 @@ pub fn refresh_halo(
     Ok(())
 }
 
-/// Sends averages of children to the owners of their parents, and fluxes of fine faces to the owners of the coarse
-/// patches.
+/// Sends averages of children and fluxes of fine faces to the owners of the coarse patches.
 ///
 /// All fields share one message for each peer.
 ///

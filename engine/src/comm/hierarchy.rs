@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct ExchangePlans {
     /// By level: rows whose values are sent from owners to halo patches.
     pub halo: Vec<ExchangePlan>,
-    /// By level: rows whose averages of children are sent from the owner of the children to the owner of the row.
+    /// By level: rows whose averages are sent from the owner of their children to their owner.
     pub averages: Vec<ExchangePlan>,
     /// By level: faces to the finer level whose fluxes are sent to another rank.
     pub faces: Vec<FacePlan>,
@@ -164,8 +164,9 @@ fn parents(topology: &Topology, level: usize, changes: &Changes) -> Vec<(u64, bo
         .collect()
 }
 
-/// An octet received from another rank: its key, the received patches, and those of them with children, as bit masks (z
-/// y x).
+/// An octet received from another rank: key, received patches, patches with children.
+///
+/// The patches are bit masks (z y x).
 pub type RefinedOctet = (u64, u8, u8);
 
 /// Rebuilds the level `fine` as proposed, with halo patches and exchange plans.
@@ -193,8 +194,8 @@ pub fn rebuild(
     let coarser = fine.checked_sub(1);
     if let Some(level) = coarser {
         // Parents of the new octets and the neighbours of these parents.
-        let beneath = parents_with_neighbours(topology, level);
-        update_halo(topology, owners, plans, level, beneath)?;
+        let parents = parents_with_neighbours(topology, level);
+        update_halo(topology, owners, plans, level, parents)?;
     }
     for &(key, patches, refined) in refined {
         if let Some(&octet) = topology.octet(fine, key) {
@@ -226,8 +227,8 @@ fn update_surroundings(
     level: usize,
 ) -> Result<(), RanksError> {
     find_neighbours(topology, plans, level);
-    let beneath = parents_with_neighbours(topology, level);
-    update_halo(topology, owners, plans, level, beneath)?;
+    let parents = parents_with_neighbours(topology, level);
+    update_halo(topology, owners, plans, level, parents)?;
     topology.link_families(level + 1);
     topology.link_owned(level);
     topology.link_copies(level);
@@ -283,19 +284,20 @@ fn set_octets(topology: &mut Topology, level: usize, owned: &[OctetPart], copied
     let mut octets: Vec<Octet> = own.chain(copies).collect();
     // The stable sort merges the two ascending runs.
     octets.sort_by_key(|octet| octet.key);
-    octets.dedup_by(|next, kept| {
-        let same = next.key == kept.key;
+    octets.dedup_by(|next, merged| {
+        let same = next.key == merged.key;
         if same {
-            kept.owned |= next.owned;
-            kept.copied = (kept.copied | next.copied) & !kept.owned;
+            merged.owned |= next.owned;
+            merged.copied = (merged.copied | next.copied) & !merged.owned;
         }
         same
     });
     topology.set_octets(level, octets);
 }
 
-/// Requests the halo of `level` from its owners, who add the rows to their plans and return which patches have
-/// children.
+/// Requests the halo of `level` from its owners.
+///
+/// They add the rows to their plans and return which patches have children.
 fn negotiate_halo(
     topology: &mut Topology,
     owners: &(impl PatchOwners + ?Sized),
@@ -438,10 +440,10 @@ pub(super) type OctetPart = (u64, u8);
 /// Sorts parts by key and merges parts of the same octet.
 fn merge_parts(mut parts: Vec<OctetPart>) -> Vec<OctetPart> {
     parts.sort_unstable();
-    parts.dedup_by(|next, kept| {
-        let same = next.0 == kept.0;
+    parts.dedup_by(|next, merged| {
+        let same = next.0 == merged.0;
         if same {
-            kept.1 |= next.1;
+            merged.1 |= next.1;
         }
         same
     });

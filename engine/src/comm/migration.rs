@@ -254,9 +254,10 @@ fn decode(mut bytes: &[u8]) -> Option<Vec<MigrationBatch>> {
 pub(crate) struct Displaced {
     /// Particles of removed patches, by kind in order of registration.
     batches: Vec<Vec<MigrationBatch>>,
-    /// Levels and indices of the removed patches, in the order in which they were passed to kinds that move particles
-    /// themselves.
-    gone: Vec<(usize, [i32; 3])>,
+    /// Levels and indices of the removed patches.
+    ///
+    /// The order is that in which they were passed to kinds that move particles themselves.
+    removed: Vec<(usize, [i32; 3])>,
     /// Refined patches, each with its level. Their particles stay in them and are delivered in batches.
     refined: Vec<(usize, u32)>,
 }
@@ -274,7 +275,7 @@ impl Displaced {
         world: &mut World,
         fine: usize,
         changes: &Changes,
-        gone: impl FnOnce(&Topology) -> Vec<(u32, [i32; 3])>,
+        removed: impl FnOnce(&Topology) -> Vec<(u32, [i32; 3])>,
     ) {
         let kinds = world.resource::<ParticleKinds>().all();
         if kinds.is_empty() || world.contains_resource::<InitialEstimate>() {
@@ -282,10 +283,10 @@ impl Displaced {
         }
         let refined = changes.refine.iter().map(|&row| (fine - 1, row));
         self.refined.extend(refined);
-        let gone = gone(world.resource::<Topology>());
-        let rows: Vec<u32> = gone.iter().map(|(row, _)| *row).collect();
-        let places = gone.iter().map(|(_, index)| (fine, *index));
-        self.gone.extend(places.clone());
+        let removed = removed(world.resource::<Topology>());
+        let rows: Vec<u32> = removed.iter().map(|(row, _)| *row).collect();
+        let places = removed.iter().map(|(_, index)| (fine, *index));
+        self.removed.extend(places.clone());
         for (n, kind) in kinds.into_iter().enumerate() {
             self.batches
                 .resize_with(self.batches.len().max(n + 1), Vec::new);
@@ -333,7 +334,7 @@ impl Displaced {
             let mut delivered = Ok(());
             kind.scope(world, |world, items| {
                 let mut displaced = displaced.take().unwrap_or_default();
-                delivered = remap(world, items, &self.gone, &self.refined)
+                delivered = remap(world, items, &self.removed, &self.refined)
                     .map(|left| displaced.extend(left))
                     .and_then(|()| migrate_in_batches(world, items, displaced, &self.refined));
             });
@@ -350,7 +351,7 @@ impl Displaced {
 fn remap(
     world: &World,
     items: &mut dyn ParticleSet,
-    gone: &[(usize, [i32; 3])],
+    removed: &[(usize, [i32; 3])],
     refined: &[(usize, u32)],
 ) -> Result<Vec<MigrationBatch>, RanksError> {
     let Some(shifts) = items.remap_on_regrid() else {
@@ -366,10 +367,10 @@ fn remap(
         let first = topology.first_child(row)?;
         (first..first + 8).all(is_own_leaf).then_some((row, first))
     };
-    let above: Vec<_> = gone.iter().map(above).collect();
+    let above: Vec<_> = removed.iter().map(above).collect();
     let refined: Vec<_> = refined.iter().filter_map(children).collect();
     let records = shifts.reinsert(topology, &above, &refined)?;
-    Ok(to_batches(gone.iter().copied(), records).collect())
+    Ok(to_batches(removed.iter().copied(), records).collect())
 }
 
 /// Delivers the particles of `displaced` and of `refined` patches to their leaves, in batches. Collective.

@@ -15,27 +15,27 @@ use bevy_ecs::prelude::*;
 /// # Errors
 /// A component rejects its bytes; another rank or the transport has failed.
 pub(crate) fn update_entities(world: &mut World) -> Result<(), RanksError> {
-    let mut gone = Vec::new();
+    let mut vanished = Vec::new();
     for (number, kind) in world.resource::<ParticleKinds>().all().iter().enumerate() {
         kind.scope(world, |_, items| {
             let ids = items.take_removed().into_iter();
-            gone.extend(ids.map(|id| ParticleId::new(number, id)));
+            vanished.extend(ids.map(|id| ParticleId::new(number, id)));
         });
     }
-    particle_entities::despawn(world, &gone);
-    let Some(mut passed) = world.resource::<ParticleEntityIndex>().take_migrated() else {
+    particle_entities::despawn(world, &vanished);
+    let Some(mut moved) = world.resource::<ParticleEntityIndex>().take_migrated() else {
         return Ok(());
     };
     if world.contains_resource::<InitialEstimate>() || world.resource::<Ranks>().is_single() {
         return Ok(());
     }
-    let departed = passed.departed();
+    let departed = moved.departed();
     let attached = gather_components(world, &departed)?;
     particle_entities::despawn(world, &departed);
-    if attached.is_empty() && !passed.all {
+    if attached.is_empty() && !moved.all {
         return Ok(());
     }
-    let arrived = passed.arrived();
+    let arrived = moved.arrived();
     particle_entities::spawn_arrived(world, &arrived);
     attach(world, attached, |_, item| {
         arrived.binary_search(&item).is_ok()

@@ -100,8 +100,8 @@ impl PartitionStarts {
 
 /// Repartitions `level` if its `units` are badly balanced; each rank passes the units that it knows.
 ///
-/// A level is badly balanced if the busiest rank has more than `imbalance` times the best possible work in whole units,
-/// and if another partition lowers this work. Returns `true` if the partition has changed.
+/// A level is badly balanced if the busiest rank has more than `imbalance` times the best possible work in whole units.
+/// It is repartitioned only if that lowers this work. Returns `true` if the partition has changed.
 ///
 /// # Errors
 /// Another rank or the transport has failed.

@@ -214,7 +214,7 @@ struct MovedOctet {
     /// Mask of patches with children.
     refined: u8,
     /// Mask of patches that finer patches need refined.
-    wished: u8,
+    requested: u8,
 }
 
 /// Patches received from other ranks.
@@ -245,13 +245,13 @@ fn move_octets(
         }
         let mut count = 0;
         octets.extend(entries.iter().map(|entry| {
-            let [key @ .., patches, refined, wished] = *entry;
+            let [key @ .., patches, refined, requested] = *entry;
             count += patches.count_ones() as usize;
             MovedOctet {
                 key: u64::from_le_bytes(key),
                 patches,
                 refined,
-                wished,
+                requested,
             }
         }));
         counts.push((message.peer, count));
@@ -305,7 +305,7 @@ impl MovedPatches {
             world.resource_mut::<RefineRequests>().set_requested(
                 &octet,
                 moved.patches,
-                moved.wished,
+                moved.requested,
             );
             rows.extend(octet.rows(moved.patches).zip(first..));
         }
@@ -316,8 +316,9 @@ impl MovedPatches {
     }
 }
 
-/// Returns the patches of the octets `before` that now belong to other ranks: the owner, the octet and the mask of
-/// patches (z y x).
+/// Returns the patches of `before` that now belong to other ranks.
+///
+/// Each item is the owner, the octet and the mask of its patches (z y x).
 fn departures<'a>(
     topology: &'a Topology,
     level: usize,

@@ -4,8 +4,8 @@
 //! the compiler and its 32-byte BLAKE3 digest. It is written under a temporary name and renamed, so that concurrent
 //! runs do not interfere.
 //!
-//! Loaded code has the rights of the user. So only a folder that belongs to the user and that nobody else may write is
-//! used, and the verified bytes are the ones that are loaded.
+//! Loaded code has the rights of the user. So the folder must belong to the user, and nobody else may write it. The
+//! verified bytes are the ones that are loaded.
 
 use super::DeviceError;
 use std::fs;

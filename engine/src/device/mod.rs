@@ -1,4 +1,4 @@
-//! Devices that run kernels: a GPU with CUDA, or an emulated device that runs the same kernel sources on the CPU.
+//! Devices that run kernels: a GPU with CUDA, or an emulated device on the CPU.
 //!
 //! A device has memory ([`Buffer`], [`Growable`]), compiled sources ([`Module`], [`Kernel`]) and one stream of work.
 //! Copies, fills and launches take effect in the order of their calls, and the host waits only where it reads a number.
@@ -72,11 +72,11 @@ pub enum DeviceKind {
 }
 
 /// Largest size of the parameters of a launch, bytes.
-const MOST_PARAMETER_BYTES: usize = 4096;
+const MAX_PARAMETER_BYTES: usize = 4096;
 
 /// Memory for the parameters of a launch.
 #[repr(align(16))]
-struct ParameterMemory([u8; MOST_PARAMETER_BYTES]);
+struct ParameterMemory([u8; MAX_PARAMETER_BYTES]);
 
 /// A device. Clones refer to the same device.
 #[derive(Clone)]
@@ -276,8 +276,8 @@ impl Device {
         }
         self.check(kernel, shape)?;
         self.0.counters.count_launch(kernel.atomic_counters());
-        const { assert!(P::BYTES <= MOST_PARAMETER_BYTES, "parameters of a launch") };
-        let mut memory = ParameterMemory([0; MOST_PARAMETER_BYTES]);
+        const { assert!(P::BYTES <= MAX_PARAMETER_BYTES, "parameters of a launch") };
+        let mut memory = ParameterMemory([0; MAX_PARAMETER_BYTES]);
         let bytes = &mut memory.0[..P::BYTES];
         parameters.write(bytes);
         kernel.launch(shape, bytes, self.0.counters.profiling())

@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 /// Smallest buffer, bytes.
-const LEAST: usize = 64 << 10;
-/// Sizes of buffers up to this one are rounded to powers of two, so that slowly growing lists reuse buffers; bytes.
-const ROUNDED: usize = 4 << 20;
+const MIN_BUFFER: usize = 64 << 10;
+/// Buffers up to this size have power-of-two sizes, so that slowly growing lists reuse them; bytes.
+const MAX_ROUNDED: usize = 4 << 20;
 /// Largest piece of a blocking copy, bytes: small enough for an early start of the transfer.
 const PIECE: usize = 8 << 20;
 /// Number of pieces in flight to the device before the host waits.
@@ -103,9 +103,9 @@ impl Drop for Ring {
 /// Returns the host memory that a buffer of `bytes` bytes takes, in bytes.
 pub(crate) fn buffer_bytes(bytes: usize) -> usize {
     match bytes {
-        0..=LEAST => LEAST,
-        _ if bytes <= ROUNDED => bytes.next_power_of_two(),
-        _ => bytes.next_multiple_of(LEAST),
+        0..=MIN_BUFFER => MIN_BUFFER,
+        _ if bytes <= MAX_ROUNDED => bytes.next_power_of_two(),
+        _ => bytes.next_multiple_of(MIN_BUFFER),
     }
 }
 
@@ -333,7 +333,7 @@ impl OrderedCopies {
 
     /// Copies to the host, after all earlier work.
     pub(super) fn download(&mut self, from: u64, to: &mut [u8]) -> Result<(), DeviceError> {
-        if to.len() <= LEAST {
+        if to.len() <= MIN_BUFFER {
             let mut buffer = self.queue.ring.take(to.len())?;
             self.queue.ring.counters.count_download(to.len());
             let copies = &self.queue.copies;

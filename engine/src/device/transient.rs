@@ -43,15 +43,16 @@ impl TransientMemory {
         self.released.notify_all();
     }
 
-    /// Calls `attempt` until the memory suffices; after a failure it waits for transient memory to be released, if
-    /// there is any.
+    /// Calls `attempt` until the memory suffices.
+    ///
+    /// After a failure it waits for transient memory to be released, if there is any.
     pub(super) fn retry_when_released<T>(
         &self,
-        mut attempt: impl FnMut() -> Result<T, DeviceError>,
+        mut allocate: impl FnMut() -> Result<T, DeviceError>,
     ) -> Result<T, DeviceError> {
         loop {
             let before = self.lock().releases;
-            let error = match attempt() {
+            let error = match allocate() {
                 Err(error @ DeviceError::Memory { .. }) => error,
                 answer => return answer,
             };

@@ -25,9 +25,9 @@ pub(super) struct HostStagedLink {
 /// An exchange that is not finished.
 struct StagedExchange {
     /// Outgoing pieces that are being copied to the host, with their destination ranks.
-    leaving: Vec<(usize, Download)>,
+    outgoing: Vec<(usize, Download)>,
     /// Destinations of incoming pieces on the device.
-    arriving: Vec<Segment>,
+    incoming: Vec<Segment>,
 }
 
 impl HostStagedLink {
@@ -41,20 +41,20 @@ impl HostStagedLink {
     }
 
     /// Sends pieces as their copies from the device complete, and copies arriving pieces to the device.
-    fn carry(
+    fn transfer(
         &self,
-        StagedExchange { leaving, arriving }: StagedExchange,
+        StagedExchange { outgoing, incoming }: StagedExchange,
     ) -> Result<(), DeviceError> {
         // Post all receives first, so that arriving messages need no intermediate buffer.
         let room = |piece: &Segment| {
             let pending = self.receive(piece.peer, self.up.buffer(piece.bytes)?)?;
             Ok((piece.address, pending))
         };
-        let receives = arriving.iter().map(room);
+        let receives = incoming.iter().map(room);
         let mut receives = receives.collect::<Result<VecDeque<_>, DeviceError>>()?;
         let any = !receives.is_empty();
         let mut sends = Vec::new();
-        for (peer, piece) in leaving {
+        for (peer, piece) in outgoing {
             sends.push(self.send(peer, piece.wait()?)?);
             while let Some((_, first)) = receives.front_mut()
                 && first.is_done()?
@@ -144,10 +144,10 @@ impl LinkTransport for HostStagedLink {
             let download = self.down.download(piece.address, piece.bytes)?;
             Ok((piece.peer, download))
         };
-        let leaving = pieces(sends).map(fetch);
+        let outgoing = pieces(sends).map(fetch);
         let exchange = StagedExchange {
-            leaving: leaving.collect::<Result<_, DeviceError>>()?,
-            arriving: pieces(receives).collect(),
+            outgoing: outgoing.collect::<Result<_, DeviceError>>()?,
+            incoming: pieces(receives).collect(),
         };
         lock(&self.in_flight).push_back(exchange);
         Ok(())
@@ -155,7 +155,7 @@ impl LinkTransport for HostStagedLink {
 
     fn finish(&self) -> Result<(), DeviceError> {
         let oldest = lock(&self.in_flight).pop_front();
-        oldest.map_or(Ok(()), |exchange| self.carry(exchange))
+        oldest.map_or(Ok(()), |exchange| self.transfer(exchange))
     }
 
     fn is_done(&self) -> Result<bool, DeviceError> {

@@ -53,8 +53,9 @@ pub struct RootStep {
 }
 
 impl RootStep {
-    /// Creates a root step in which each level takes twice as many steps as the coarser one, without regrids and
-    /// additional traffic.
+    /// Creates a root step in which each level takes twice as many steps as the coarser one.
+    ///
+    /// It has no regrids and no additional traffic.
     #[must_use]
     pub fn with_halved_steps(levels: usize) -> Self {
         Self {
@@ -103,7 +104,7 @@ impl RootStep {
 
 /// Number of cells of a patch.
 const CELLS: u64 = crate::mesh::CELLS as u64;
-/// Number of reductions in a step of a level: its time step, that of the finer level, and whether the step is accepted.
+/// Number of reductions in a step of a level: its time step, that of the finer level, acceptance of the step.
 const AGREEMENTS: f64 = 3.0;
 
 /// Sizes of data, bytes.
@@ -193,8 +194,9 @@ impl DataSizes {
 }
 
 impl PartitionEstimate {
-    /// Returns the number of halo updates of `level` per step: for its own next step, and for the first step of a finer
-    /// level.
+    /// Returns the number of halo updates of `level` per step.
+    ///
+    /// There is one for its own next step, and one for the first step of a finer level.
     #[must_use]
     pub fn exchanges(&self, level: usize) -> u64 {
         1 + u64::from(level + 1 < self.levels)

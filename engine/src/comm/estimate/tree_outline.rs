@@ -84,10 +84,10 @@ impl TreeOutline {
         };
         let patches = patches.par_iter().enumerate().with_min_len(1024);
         let keys: Option<Vec<(u64, bool)>> = patches.map(key).collect();
-        let announced = |keys: &Vec<(u64, bool)>| {
+        let expected = |keys: &Vec<(u64, bool)>| {
             keys.len() == self.patches(level) && keys.is_sorted_by(|a, b| a.0 < b.0)
         };
-        let keys = keys.filter(announced).ok_or_else(|| {
+        let keys = keys.filter(expected).ok_or_else(|| {
             format!(
                 "the patches of level {level} are not the children of the refined coarser patches"
             )
@@ -250,13 +250,13 @@ impl TreeOutline {
             }
         }
         let all = u128::from(leaves.values().sum::<u64>().max(1));
-        let mut met = 0;
+        let mut before = 0;
         // Rounded such that the sum equals the total.
-        let share = |met: u64| (u128::from(total) * u128::from(met) / all) as u64;
+        let share = |before: u64| (u128::from(total) * u128::from(before) / all) as u64;
         let mut by_level = vec![Vec::new(); self.levels()];
         for ((level, key), count) in leaves {
-            by_level[level].push((key, share(met + count) - share(met)));
-            met += count;
+            by_level[level].push((key, share(before + count) - share(before)));
+            before += count;
         }
         for (level, counts) in by_level.into_iter().enumerate() {
             self.add(level, weight, counts.into_iter());

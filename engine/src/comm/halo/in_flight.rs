@@ -121,8 +121,9 @@ impl Halos {
         }
     }
 
-    /// Returns the route of a level: flux registers, whole rows, or the list with at least the requested number of
-    /// layers.
+    /// Returns the route of a level: flux registers, whole rows, or halo layers.
+    ///
+    /// For layers it is the list with at least the requested number.
     fn route(&self, level: usize, shape: RowShape, kind: ExchangeKind) -> &HaloRoute {
         let halo = &self.levels[level];
         match kind {

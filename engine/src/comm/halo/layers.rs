@@ -1,8 +1,8 @@
 //! Finds the layers of halo patches that a step reads.
 //!
 //! An own patch reads as many layers of a neighbour as its step has ghost cells. At coarser neighbours it interpolates.
-//! Then it reads the coarse cells under its ghost cells and one cell beside each, from the neighbours of its parent; of
-//! the parent itself, if that is a halo patch, it may read any cell.
+//! Then it reads the coarse cells under its ghost cells and one cell beside each, from the neighbours of its parent. If
+//! the parent is a halo patch, any of its cells may be read.
 
 use super::{HaloRoute, TransferList};
 use crate::comm::exchange_plan::{ExchangePlan, PeerRows};
@@ -52,12 +52,12 @@ impl ReaderSides {
     /// Returns the cells that gathers with `ghosts` layers read; all cells if no side is known.
     fn bounds(self, ghosts: usize) -> CellBox {
         let (beside, around) = (self.0 & ((1 << BITS) - 1), self.0 >> BITS);
-        let beneath = || facing(around, ghosts.div_ceil(2) + 1);
+        let under_ghosts = || facing(around, ghosts.div_ceil(2) + 1);
         match (beside, around) {
             (0, 0) => WHOLE,
-            (0, _) => beneath(),
+            (0, _) => under_ghosts(),
             (_, 0) => facing(beside, ghosts),
-            _ => join(facing(beside, ghosts), beneath()),
+            _ => join(facing(beside, ghosts), under_ghosts()),
         }
     }
 }
@@ -89,7 +89,7 @@ impl HaloReads {
     }
 
     /// Records reads of the halo of `level` by gathers on this level and the finer one.
-    pub fn look(&self, topology: &Topology, level: usize) {
+    pub fn record(&self, topology: &Topology, level: usize) {
         let near = topology.octets_near_others(level, NeighbourLevel::Same);
         near.for_each(|octet| {
             for row in octet.rows(octet.owned) {

@@ -261,7 +261,7 @@ impl Halos {
             }
             halo.device_split
                 .update(topology, level, self.own_device.as_ref())?;
-            reads.look(topology, level);
+            reads.record(topology, level);
         }
         let halo_plans = &plans.halo[levels.clone()];
         let requests = layers::exchange_sides(halo_plans, &reads, world.resource::<Ranks>())?;

@@ -12,8 +12,7 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-/// Messages of at least this size, in bytes, are copied by several threads, since one core does not saturate the memory
-/// bandwidth.
+/// Smallest message that several threads copy, bytes; one core does not saturate the memory bandwidth.
 const LARGE: usize = 1 << 20;
 /// Smallest part that a thread copies, bytes.
 const SHARE: usize = 256 << 10;

@@ -28,7 +28,7 @@ impl CudaCopyStream {
     }
 
     /// Waits after a failure: memory must not be freed while copies in flight use it.
-    fn settle(&self) {
+    fn drain(&self) {
         // Errors cannot be reported here.
         let _ = stream::wait(self.stream);
     }
@@ -49,14 +49,14 @@ impl CopyStream for CudaCopyStream {
         self.context.gpu.bind()?;
         // SAFETY: the caller owns this memory for the copy
         let to = unsafe { std::slice::from_raw_parts_mut(to, bytes) };
-        stream::copy_down(self.stream, from, to).inspect_err(|_| self.settle())
+        stream::copy_down(self.stream, from, to).inspect_err(|_| self.drain())
     }
 
     fn upload(&self, from: *const u8, to: u64, bytes: usize) -> Result<(), DeviceError> {
         self.context.gpu.bind()?;
         // SAFETY: the caller keeps this memory valid and unchanged
         let from = unsafe { std::slice::from_raw_parts(from, bytes) };
-        stream::copy_up(self.stream, to, from).inspect_err(|_| self.settle())
+        stream::copy_up(self.stream, to, from).inspect_err(|_| self.drain())
     }
 
     fn mark(&self) -> Result<Box<dyn Fence>, DeviceError> {
@@ -71,20 +71,20 @@ impl CopyStream for CudaCopyStream {
             context: self.context.clone(),
             done,
         });
-        let copying = copying.inspect_err(|_| self.settle())?;
-        stream::record(copying.done, self.stream).inspect_err(|_| self.settle())?;
+        let copying = copying.inspect_err(|_| self.drain())?;
+        stream::record(copying.done, self.stream).inspect_err(|_| self.drain())?;
         Ok(Box::new(copying))
     }
 
     fn precede(&self) -> Result<Box<dyn Fence>, DeviceError> {
         self.context.gpu.bind()?;
         if self.beside {
-            let mark = stream::event(EventKind::Order).inspect_err(|_| self.settle())?;
+            let mark = stream::event(EventKind::Order).inspect_err(|_| self.drain())?;
             let recorded = stream::record(mark, self.stream);
             let followed = recorded.and_then(|()| stream::follow(self.context.stream, mark));
             // As in `follow`.
             stream::drop_event(mark);
-            followed.inspect_err(|_| self.settle())?;
+            followed.inspect_err(|_| self.drain())?;
         }
         self.mark()
     }

@@ -157,10 +157,10 @@ impl Gpu {
     /// Returns the product name.
     pub(super) fn name(&self) -> String {
         let mut name = [0; 256];
-        let told = driver!("", cuDeviceGetName(name.as_mut_ptr(), 255, self.device)).is_ok();
+        let known = driver!("", cuDeviceGetName(name.as_mut_ptr(), 255, self.device)).is_ok();
         // SAFETY: the driver terminates the name with 0, and the last byte is 0 in any case
         let text = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy();
-        if told {
+        if known {
             text.into_owned()
         } else {
             "GPU".into()

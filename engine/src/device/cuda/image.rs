@@ -18,7 +18,7 @@ pub(super) const OPTIONS: [&str; 5] = [
     "--ftz=false",
 ];
 /// First CUDA version of the driver with `cuEventElapsedTime_v2`.
-const TIMES_SINCE: u32 = 12080;
+const TIMING_SINCE: u32 = 12080;
 /// First CUDA version of the driver that reports the size of kernel parameters.
 const PARAMETERS_SINCE: u32 = 12040;
 /// Dynamic shared memory that kernels may use without an attribute, bytes.
@@ -144,10 +144,10 @@ fn log(program: &NvrtcProgram) -> String {
     let code = unsafe { nvrtc::nvrtcGetProgramLogSize(program.0, &mut size) };
     let mut text = vec![0u8; size];
     // SAFETY: the buffer has the size that NVRTC reported
-    let told = code == nvrtc::nvrtcResult::NVRTC_SUCCESS
+    let known = code == nvrtc::nvrtcResult::NVRTC_SUCCESS
         && unsafe { nvrtc::nvrtcGetProgramLog(program.0, text.as_mut_ptr().cast()) }
             == nvrtc::nvrtcResult::NVRTC_SUCCESS;
-    match told {
+    match known {
         true => String::from_utf8_lossy(&text)
             .trim_end_matches('\0')
             .to_string(),
@@ -226,8 +226,8 @@ fn info(entry: FunctionHandle, version: u32) -> Result<KernelInfo, DeviceError> 
     let mut parameters = None;
     if version >= PARAMETERS_SINCE {
         let (mut offset, mut size) = (0, 0);
-        let told = driver!("", cuFuncGetParamInfo(entry.0, 0, &mut offset, &mut size));
-        parameters = told.ok().map(|()| size as u32);
+        let known = driver!("", cuFuncGetParamInfo(entry.0, 0, &mut offset, &mut size));
+        parameters = known.ok().map(|()| size as u32);
     }
     Ok(KernelInfo {
         registers: attribute(A::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
@@ -322,7 +322,7 @@ impl BackendKernel for CudaKernel {
         let context = &self.code.context;
         context.gpu.bind()?;
         self.allow(shape.shared)?;
-        let timer = timer.filter(|_| context.gpu.version >= TIMES_SINCE);
+        let timer = timer.filter(|_| context.gpu.version >= TIMING_SINCE);
         let start = timer.map(|_| context.mark()).transpose()?;
         self.queue(context.stream, shape, parameters)?;
         if let (Some(start), Some(counters)) = (start, timer) {

@@ -1,7 +1,7 @@
 //! Links between GPUs by NCCL on a separate stream, with peer-to-peer mailboxes for short segments.
 //!
-//! Calls that wait for other ranks (joining, the first exchange with a peer, leaving) run in a thread of their own, so
-//! that this rank can time out. Later exchanges only queue work.
+//! Calls that wait for other ranks (joining, the first exchange with a peer, leaving) run in a separate thread. So this
+//! rank can time out. Later exchanges only queue work.
 
 use super::driver::{Event, Gpu, Stream};
 use super::mailbox::{AbortFlag, PeerMailbox};
@@ -17,13 +17,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Timeout for all ranks to join and for data to arrive.
-const JOINING: Duration = Duration::from_secs(60);
+const JOIN_TIMEOUT: Duration = Duration::from_secs(60);
 /// Size of the test data, bytes.
-const TRIAL: usize = 64 << 10;
+const TEST_BYTES: usize = 64 << 10;
 /// Timeout of the first exchange with a peer.
-const MEETING: Duration = Duration::from_secs(600);
+const FIRST_EXCHANGE_TIMEOUT: Duration = Duration::from_secs(600);
 /// Timeout of the end of a link.
-const LEAVING: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Link of one GPU to the GPUs of other ranks.
 pub(super) struct NcclLink {
@@ -215,12 +215,12 @@ impl NcclLink {
             Ok(())
         };
         // Errors cannot be reported here.
-        let _ = with_timeout(self.context.gpu, LEAVING, &never, call);
+        let _ = with_timeout(self.context.gpu, SHUTDOWN_TIMEOUT, &never, call);
     }
 
     /// Waits briefly for all queued work; returns `true` if it has ended.
     fn wait_until_idle(&self) -> bool {
-        let until = Instant::now() + LEAVING;
+        let until = Instant::now() + SHUTDOWN_TIMEOUT;
         loop {
             match self.is_done() {
                 Ok(false) if Instant::now() < until => {
@@ -241,16 +241,17 @@ impl NcclLink {
         rank: usize,
         size: usize,
     ) -> Result<Self, DeviceError> {
-        let (nccl, until) = (library()?, Instant::now() + JOINING);
+        let (nccl, until) = (library()?, Instant::now() + JOIN_TIMEOUT);
         let link = Self::new(context, nccl, rank)?;
         lock(&link.state).mailbox = mailbox;
         let id = *id;
         let join = move || nccl.join(id, rank, size);
-        let joined = with_timeout(context.gpu, JOINING, &link.stopped, join).unwrap_or_else(|| {
-            let seconds = JOINING.as_secs();
-            let why = format!("not all ranks joined within {seconds} seconds");
-            Err(DeviceError::failed("NCCL cannot connect the GPUs", why))
-        });
+        let joined =
+            with_timeout(context.gpu, JOIN_TIMEOUT, &link.stopped, join).unwrap_or_else(|| {
+                let seconds = JOIN_TIMEOUT.as_secs();
+                let why = format!("not all ranks joined within {seconds} seconds");
+                Err(DeviceError::failed("NCCL cannot connect the GPUs", why))
+            });
         lock(&link.state).communicator = Some(joined?);
         let tried = match size {
             1 => Ok(()),
@@ -263,7 +264,7 @@ impl NcclLink {
 
     /// Tests the transfer by mailboxes: some systems offer peer-to-peer access but lose the data. Collective.
     fn try_mailbox(&self, size: usize) -> Result<(), DeviceError> {
-        let tried = self.try_ring(self.rank, size, Instant::now() + JOINING);
+        let tried = self.try_ring(self.rank, size, Instant::now() + JOIN_TIMEOUT);
         tried.map_err(|why| {
             self.stop();
             let doing = "GPUs cannot write to each other's memory (set NESTAR_NEAR=0)";
@@ -276,10 +277,10 @@ impl NcclLink {
         let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
         let content = |rank: usize| -> Vec<u8> {
             let byte = |n: usize| (n * 31 + (n >> 8) + rank * 17) as u8;
-            (0..TRIAL).map(byte).collect()
+            (0..TEST_BYTES).map(byte).collect()
         };
-        let memory = slabs::allocate(2 * TRIAL)?;
-        let memory = memory.ok_or_else(|| self.context.out_of_memory(2 * TRIAL))?;
+        let memory = slabs::allocate(2 * TEST_BYTES)?;
+        let memory = memory.ok_or_else(|| self.context.out_of_memory(2 * TEST_BYTES))?;
         let result = self.ring(next, before, memory, &content(rank), until);
         // Memory of a transfer that does not end is leaked.
         if self.is_done() != Ok(false) {
@@ -305,11 +306,11 @@ impl NcclLink {
         let segment = |peer, address| Segment {
             peer,
             address,
-            bytes: TRIAL,
+            bytes: TEST_BYTES,
         };
-        let arrival = memory + TRIAL as u64;
+        let arrival = memory + TEST_BYTES as u64;
         stream::copy_up(main, memory, content)?;
-        self.context.zero(arrival, TRIAL)?;
+        self.context.zero(arrival, TEST_BYTES)?;
         let left = || until.saturating_duration_since(Instant::now());
         self.queue_beside(
             &[segment(next, memory)],
@@ -324,7 +325,7 @@ impl NcclLink {
             std::thread::sleep(Duration::from_micros(100));
         }
         self.finish()?;
-        let mut found = vec![0; TRIAL];
+        let mut found = vec![0; TEST_BYTES];
         stream::copy_down(main, arrival, &mut found)?;
         stream::wait(main)?;
         Ok(found)
@@ -367,12 +368,12 @@ impl LinkTransport for NcclLink {
     }
 
     fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
-        self.queue_beside(sends, receives, MEETING)
+        self.queue_beside(sends, receives, FIRST_EXCHANGE_TIMEOUT)
     }
 
     fn exchange(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
-        let passed = self.exchange_by_mailbox(sends, receives)?;
-        if !passed {
+        let done_by_mailbox = self.exchange_by_mailbox(sends, receives)?;
+        if !done_by_mailbox {
             self.start(sends, receives)?;
             self.finish()?;
         }

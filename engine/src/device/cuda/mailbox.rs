@@ -21,9 +21,9 @@ use std::time::{Duration, Instant};
 /// Environment variable; 0 disables mailboxes, so that all segments go through NCCL.
 const CHOICE: &str = "NESTAR_NEAR";
 /// Environment variable of NCCL; 1 disables peer-to-peer access, which not all systems support, also here.
-const FORBIDDEN: &str = "NCCL_P2P_DISABLE";
+const NCCL_CHOICE: &str = "NCCL_P2P_DISABLE";
 /// Largest number of other ranks on a host with slots on a GPU.
-const MOST: usize = 15;
+const MAX_PEERS: usize = 15;
 /// Threads of a block. A block moves one part.
 const THREADS: u32 = 256;
 /// Offsets of the sequence numbers after the slots of one peer, and the size of its inbox, bytes.
@@ -31,7 +31,7 @@ const WRITTEN_NUMBERS: u64 = SLOT as u64 * SLOTS as u64;
 const READ_NUMBERS: u64 = WRITTEN_NUMBERS + 8 * SLOTS as u64;
 const INBOX: u64 = READ_NUMBERS + 8 * SLOTS as u64;
 /// Timeout for receivers to read the last segments.
-const LEAVING: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Data that other ranks need to access the mailbox of a GPU.
 #[repr(C)]
@@ -108,7 +108,7 @@ impl PeerMailbox {
     /// Returns `true` unless the environment disables mailboxes.
     pub(super) fn is_wanted() -> bool {
         let is = |name: &str, word: &str| std::env::var(name).is_ok_and(|set| set == word);
-        !is(CHOICE, "0") && !is(FORBIDDEN, "1")
+        !is(CHOICE, "0") && !is(NCCL_CHOICE, "1")
     }
 
     /// Allocates slots for `others` ranks, which do not reach them yet.
@@ -118,7 +118,7 @@ impl PeerMailbox {
         others: usize,
     ) -> Result<Self, DeviceError> {
         context.gpu.bind()?;
-        let bytes = others.clamp(1, MOST) * INBOX as usize;
+        let bytes = others.clamp(1, MAX_PEERS) * INBOX as usize;
         let slots = slabs::allocate(bytes)?.ok_or_else(|| context.out_of_memory(bytes))?;
         let mailbox = Self {
             context: context.clone(),
@@ -168,7 +168,7 @@ impl PeerMailbox {
             (offer.host == *HOST).then_some((peer, offer))
         };
         let found = offers.iter().enumerate().filter_map(read);
-        let peers: Vec<(usize, Offer)> = found.take(MOST + 1).collect();
+        let peers: Vec<(usize, Offer)> = found.take(MAX_PEERS + 1).collect();
         let here: Vec<usize> = peers.iter().map(|(peer, _)| *peer).collect();
         self.peers = vec![None; offers.len()];
         for (peer, offer) in peers.iter().filter(|(peer, _)| *peer != rank) {
@@ -310,7 +310,7 @@ impl PeerMailbox {
 
     /// Waits briefly until the peers have read all segments; they do not write to the slots afterwards.
     pub(super) fn close(&mut self) -> Result<(), DeviceError> {
-        let until = Instant::now() + LEAVING;
+        let until = Instant::now() + DRAIN_TIMEOUT;
         while !self.is_drained()? {
             if Instant::now() > until {
                 return Ok(());
@@ -367,9 +367,9 @@ static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(std
 
 /// Identity of the host until it reboots; of this process if the system does not report one.
 static HOST: LazyLock<[u8; 36]> = LazyLock::new(|| {
-    let told = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let told = told.first_chunk().copied();
-    told.unwrap_or_else(|| {
+    let boot_id = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let boot_id = boot_id.first_chunk().copied();
+    boot_id.unwrap_or_else(|| {
         let mut host = [0; 36];
         host[..8].copy_from_slice(&PROCESS.to_le_bytes());
         host

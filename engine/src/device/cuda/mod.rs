@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex};
 use stream::EventKind;
 
 /// Largest number of timed launches whose times are not read yet.
-const MOST_TIMES: usize = 4096;
+const MAX_PENDING_TIMINGS: usize = 4096;
 
 /// The GPU backend.
 pub(super) struct Cuda {
@@ -121,10 +121,10 @@ impl Cuda {
             return Ok(Arc::new(loaded));
         }
         let binary = image::compile(name, source, &architecture).map_err(|error| {
-            let kept = self
+            let stored = self
                 .cache
                 .write(&format!("{name}-failed.cu"), source.as_bytes());
-            error.with_source(kept.as_deref())
+            error.with_source(stored.as_deref())
         })?;
         self.cache.store(&file, &binary);
         Ok(Arc::new(CudaModule::load(&self.context, &binary)?))
@@ -221,7 +221,7 @@ impl Context {
     ) -> Result<(), DeviceError> {
         let mut times = lock(&self.times);
         times.waiting.push((start, end, counters));
-        let full = times.waiting.len() >= MOST_TIMES;
+        let full = times.waiting.len() >= MAX_PENDING_TIMINGS;
         drop(times);
         if full { self.wait() } else { Ok(()) }
     }

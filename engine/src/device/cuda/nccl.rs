@@ -1,6 +1,6 @@
 //! Bindings of NCCL, which moves data between GPUs.
 //!
-//! Functions are looked up at run time: the library usually has the name `libnccl.so.2` only, and a missing function
+//! Functions are looked up at run time. The library usually has the name `libnccl.so.2` only, and a missing function
 //! must be an error, not a panic.
 
 use crate::device::{DeviceError, LinkId, Segment};
@@ -164,7 +164,9 @@ impl Nccl {
         let communicator = NcclComm(raw);
         match raw.is_null() {
             true => self.answer("NCCL cannot connect the GPUs", code, None)?,
-            false => self.settle("NCCL cannot connect the GPUs", code, communicator)?,
+            false => {
+                self.wait_for_background("NCCL cannot connect the GPUs", code, communicator)?
+            }
         }
         Ok(communicator)
     }
@@ -185,7 +187,7 @@ impl Nccl {
         // SAFETY: a group was started on this thread
         let ended = unsafe { (self.functions.group_end)() };
         self.answer(doing, queued, Some(communicator))?;
-        self.settle(doing, ended, communicator)
+        self.wait_for_background(doing, ended, communicator)
     }
 
     /// Adds segments to a group; returns the first return code that is not a success.
@@ -237,7 +239,12 @@ impl Nccl {
     }
 
     /// Waits for an operation that NCCL continues in the background, as its environment may request.
-    fn settle(&self, doing: &str, mut code: NcclCode, of: NcclComm) -> Result<(), DeviceError> {
+    fn wait_for_background(
+        &self,
+        doing: &str,
+        mut code: NcclCode,
+        of: NcclComm,
+    ) -> Result<(), DeviceError> {
         while code == IN_PROGRESS {
             std::thread::sleep(Duration::from_micros(50));
             code = self.state(of);

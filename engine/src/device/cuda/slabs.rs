@@ -8,12 +8,12 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 /// Smallest slab, bytes.
-const LEAST_SLAB: usize = 2 << 20;
+const MIN_SLAB: usize = 2 << 20;
 /// Largest slab beyond the requested size, bytes.
-const MOST_SLAB: usize = 1 << 30;
+const MAX_SLAB: usize = 1 << 30;
 
 /// Largest part of a slab; parts are freed as a whole; bytes.
-const MOST_PART: usize = 256 << 20;
+const MAX_PART: usize = 256 << 20;
 
 /// Reserved addresses of the GPU with memory mapped from the front.
 pub(super) struct SlabRange {
@@ -51,7 +51,7 @@ impl SlabRange {
     fn map(&mut self, bytes: usize) -> Result<bool, DeviceError> {
         let before = self.mapped;
         while self.mapped < before + bytes {
-            let part = MOST_PART.min(before + bytes - self.mapped);
+            let part = MAX_PART.min(before + bytes - self.mapped);
             let next = self.address + self.mapped as u64;
             if !self.context.gpu.map(next, part)? {
                 self.unmap_to(before);
@@ -87,13 +87,13 @@ impl AddressRange for SlabRange {
     fn grow(&mut self, bytes: usize) -> Result<(), DeviceError> {
         self.context.gpu.bind()?;
         let left = self.reserved - self.mapped;
-        let least = (bytes - self.mapped).next_multiple_of(self.granularity);
+        let minimum = (bytes - self.mapped).next_multiple_of(self.granularity);
         // Slabs grow with the mapped memory, so that many small steps make few slabs.
-        let ample = (self.mapped / 8).clamp(LEAST_SLAB, MOST_SLAB).max(least);
-        let ample = ample.next_multiple_of(self.granularity).min(left);
+        let preferred = (self.mapped / 8).clamp(MIN_SLAB, MAX_SLAB).max(minimum);
+        let preferred = preferred.next_multiple_of(self.granularity).min(left);
         let before = self.mapped;
-        if !self.map(ample)? && (ample == least || !self.map(least)?) {
-            return Err(self.context.out_of_memory(least));
+        if !self.map(preferred)? && (preferred == minimum || !self.map(minimum)?) {
+            return Err(self.context.out_of_memory(minimum));
         }
         let new = self.address + before as u64;
         self.context.zero(new, self.mapped - before)
@@ -125,10 +125,10 @@ impl Gpu {
     /// Returns the smallest unit of mapped memory, bytes.
     pub(super) fn granularity(&self) -> Result<usize, DeviceError> {
         let (mut bytes, properties) = (0, self.slab_properties());
-        let least = sys::CUmemAllocationGranularity_flags_enum::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
+        let minimum = sys::CUmemAllocationGranularity_flags_enum::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
         driver!(
             "cannot read the GPU's page size",
-            cuMemGetAllocationGranularity(&mut bytes, &properties, least)
+            cuMemGetAllocationGranularity(&mut bytes, &properties, minimum)
         )?;
         Ok(bytes)
     }

@@ -40,10 +40,10 @@ impl Emulated {
         let place = PrivateFolder::within(&std::env::temp_dir())?;
         place.put(&format!("{name}.cpp"), source.as_bytes())?;
         let built = self.compiler.run(name, place.folder()).map_err(|error| {
-            let kept = self
+            let stored = self
                 .cache
                 .write(&format!("{name}-failed.cpp"), source.as_bytes());
-            error.with_source(kept.as_deref())
+            error.with_source(stored.as_deref())
         })?;
         let contents = std::fs::read(&built)
             .map_err(|e| DeviceError::failed(format!("cannot read {}", built.display()), e))?;
@@ -67,7 +67,7 @@ impl Emulated {
 impl Backend for Emulated {
     fn describe(&self) -> String {
         let compiler = &self.compiler.version;
-        let kept = self.cache.described();
+        let stored = self.cache.described();
         format!("emulated device (kernels compiled by {compiler}, run on the CPU){kept}")
     }
 

@@ -1,6 +1,6 @@
 //! Tests of copies through the staging ring, on all devices of this machine.
 
-use super::{CopyQueue, LEAST, MAX_UPLOADS_AHEAD, PIECE, buffer_bytes};
+use super::{CopyQueue, MAX_UPLOADS_AHEAD, MIN_BUFFER, PIECE, buffer_bytes};
 use crate::device::{Buffer, Device, DeviceKind};
 
 const LENGTH: usize = 12 << 20;
@@ -85,7 +85,7 @@ fn uploads_run_before_later_work() {
             assert!(found == values(seed));
         }
         // Buffers of one round, and those of blocking copies.
-        let most = 6 * buffer_bytes(PART) + (MAX_UPLOADS_AHEAD + 1) * PIECE + LEAST;
+        let most = 6 * buffer_bytes(PART) + (MAX_UPLOADS_AHEAD + 1) * PIECE + MIN_BUFFER;
         assert!(device.staging_bytes() <= most);
         send(&queue, &target, &values(0));
         // Copies without a waiting caller have ended when their buffers are freed.
@@ -101,13 +101,13 @@ fn buffers_return_to_the_ring_and_the_smallest_fit_is_reused() {
         let large = queue.buffer(5 << 20).unwrap();
         let places = [small.as_ptr(), large.as_ptr()];
         let bytes = device.staging_bytes();
-        assert_eq!(bytes, LEAST + (5 << 20));
+        assert_eq!(bytes, MIN_BUFFER + (5 << 20));
         drop((small, large));
-        let found = [LEAST, 3 << 20].map(|bytes| queue.buffer(bytes).unwrap());
+        let found = [MIN_BUFFER, 3 << 20].map(|bytes| queue.buffer(bytes).unwrap());
         assert_eq!(found.each_ref().map(|buffer| buffer.as_ptr()), places);
         drop(found);
         // Both buffers are too small: the larger one is freed first.
         drop(queue.buffer(6 << 20).unwrap());
-        assert_eq!(device.staging_bytes(), LEAST + (6 << 20));
+        assert_eq!(device.staging_bytes(), MIN_BUFFER + (6 << 20));
     }
 }
