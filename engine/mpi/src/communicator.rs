@@ -2,7 +2,7 @@
 
 use crate::backoff::Backoff;
 use crate::job_status::JobStatus;
-use crate::mpi::{MpiComm, Operation, Transfer, abort, finalise, reaches_gpus, start};
+use crate::mpi::{MpiComm, Transfer, abort, finalise, reaches_gpus, start};
 use crate::placement;
 use nestar_engine::comm::{
     Communicator, Message, MessageBuffer, Messages, PendingExchange, Placement, RanksError,
@@ -72,7 +72,7 @@ impl Mpi {
         let own = if failed { state.rank as u64 } else { none };
         let mut all = state
             .end
-            .reduce(vec![own, u64::from(failed)], Operation::Min);
+            .reduce(vec![own, u64::from(failed)], Reduction::Min);
         // If several ranks fail by themselves, the lowest one most likely reports the cause.
         let late = Duration::from_millis(20) * state.rank.min(50) as u32;
         let (start, mut backoff) = (Instant::now(), self.backoff());
@@ -153,13 +153,7 @@ impl Communicator for Mpi {
     }
 
     fn reduce(&self, reduction: Reduction, values: &mut [u64]) -> Result<(), RanksError> {
-        let operation = match reduction {
-            Reduction::Min => Operation::Min,
-            Reduction::Max => Operation::Max,
-            Reduction::Sum => Operation::Sum,
-            Reduction::Or => Operation::Or,
-        };
-        let result = self.wait(self.0.run.reduce(values.to_vec(), operation));
+        let result = self.wait(self.0.run.reduce(values.to_vec(), reduction));
         values.copy_from_slice(&result.combined);
         Ok(())
     }

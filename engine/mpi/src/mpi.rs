@@ -5,7 +5,7 @@
 
 use ::mpi::Threading;
 use ::mpi::ffi;
-use nestar_engine::comm::MessageBuffer;
+use nestar_engine::comm::{MessageBuffer, Reduction};
 use std::ffi::c_int;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -82,29 +82,15 @@ fn bytes() -> ffi::MPI_Datatype {
     unsafe { ffi::RSMPI_UINT8_T }
 }
 
-/// Operation of a reduction.
-#[derive(Clone, Copy)]
-pub enum Operation {
-    /// Minimum.
-    Min,
-    /// Maximum.
-    Max,
-    /// Sum modulo 2^64.
-    Sum,
-    /// Bitwise or.
-    Or,
-}
-
-impl Operation {
-    fn raw(self) -> ffi::MPI_Op {
-        // SAFETY: constants of the library
-        unsafe {
-            match self {
-                Self::Min => ffi::RSMPI_MIN,
-                Self::Max => ffi::RSMPI_MAX,
-                Self::Sum => ffi::RSMPI_SUM,
-                Self::Or => ffi::RSMPI_BOR,
-            }
+/// Returns the MPI operation of a reduction.
+fn operation(reduction: Reduction) -> ffi::MPI_Op {
+    // SAFETY: constants of the library
+    unsafe {
+        match reduction {
+            Reduction::Min => ffi::RSMPI_MIN,
+            Reduction::Max => ffi::RSMPI_MAX,
+            Reduction::Sum => ffi::RSMPI_SUM,
+            Reduction::Or => ffi::RSMPI_BOR,
         }
     }
 }
@@ -266,7 +252,7 @@ impl MpiComm {
     }
 
     /// Reduces the values of all ranks.
-    pub fn reduce(self, given: Vec<u64>, operation: Operation) -> Transfer<Reduced> {
+    pub fn reduce(self, given: Vec<u64>, reduction: Reduction) -> Transfer<Reduced> {
         let combined = with_allocation(vec![0; given.len()]);
         let given = with_allocation(given);
         let mut transfer = Transfer::new(Reduced { given, combined });
@@ -278,7 +264,7 @@ impl MpiComm {
             combined.cast(),
             length,
             ffi::RSMPI_UINT64_T,
-            operation.raw(),
+            operation(reduction),
             self.raw,
             request
         ));

@@ -10,6 +10,7 @@ use crate::device::{DeviceError, Segment};
 use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// System parameter that gives access to the other ranks of the level at hand.
@@ -26,53 +27,24 @@ pub struct Comm<'w> {
     estimate: Option<Res<'w, InitialEstimate>>,
 }
 
-impl Comm<'_> {
-    /// Returns `true` if there is only one rank.
-    #[must_use]
-    pub fn is_single(&self) -> bool {
-        self.ranks.is_single()
+impl Deref for Comm<'_> {
+    type Target = Ranks;
+    fn deref(&self) -> &Ranks {
+        &self.ranks
     }
+}
 
+impl Comm<'_> {
     /// Returns the handle to all ranks.
     #[must_use]
     pub fn ranks(&self) -> &Ranks {
         &self.ranks
     }
 
-    /// Returns the number of ranks.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        self.ranks.size()
-    }
-
-    /// Returns `true` if `value` is true on any rank.
-    ///
-    /// # Errors
-    /// Another rank or the transport has failed.
-    pub fn any(&self, value: bool) -> Result<bool, RanksError> {
-        self.ranks.any(value)
-    }
-
-    /// Returns the sum of `value` over all ranks.
-    ///
-    /// # Errors
-    /// As [`Comm::any`].
-    pub fn sum(&self, value: u64) -> Result<u64, RanksError> {
-        self.ranks.sum(value)
-    }
-
-    /// Returns the largest `value` of all ranks.
-    ///
-    /// # Errors
-    /// As [`Comm::any`].
-    pub fn max(&self, value: u64) -> Result<u64, RanksError> {
-        self.ranks.max(value)
-    }
-
     /// Returns the error message of the lowest rank that has one; the result is the same on all ranks.
     ///
     /// # Errors
-    /// As [`Comm::any`].
+    /// Another rank or the transport has failed.
     pub fn first_error(&self, own: Option<String>) -> Result<Option<String>, RanksError> {
         if self.is_single() {
             return Ok(own);
@@ -146,7 +118,7 @@ impl Comm<'_> {
         if self.is_single() || self.estimate.is_some() {
             return Ok(Vec::new());
         }
-        let link = self.connection.as_ref().map(|connection| &***connection);
+        let link = self.connection.as_deref().map(Deref::deref);
         device_link::exchange_messages(&self.ranks, link, sends, room)
     }
 
@@ -207,10 +179,7 @@ impl Comm<'_> {
         let requests: Vec<HaloRequest> =
             stale.map(|at| HaloRequest { field: 0, at, kind }).collect();
         if !requests.is_empty() {
-            let transport = Transport {
-                communicator: self.ranks.communicator(),
-                link: self.connection.as_ref().map(|connection| &***connection),
-            };
+            let transport = Transport::new(&self.ranks, self.connection.as_deref());
             exchange(&mut self.halos, &transport, &requests, &[store])?;
         }
         Ok(!requests.is_empty())
@@ -229,7 +198,7 @@ impl Comm<'_> {
         depth: usize,
     ) -> Result<(), DeviceError> {
         if self.halos.is_busy() {
-            let link = self.connection.as_ref().map(|connection| &***connection);
+            let link = self.connection.as_deref().map(Deref::deref);
             self.halos.wait(link)?;
             self.halos.unpack(|_, set| set(store))?;
         }
@@ -269,10 +238,7 @@ impl Comm<'_> {
         }
         let at = store.present_bank(level);
         let kind = ExchangeKind::Averages;
-        let transport = Transport {
-            communicator: self.ranks.communicator(),
-            link: self.connection.as_ref().map(|connection| &***connection),
-        };
+        let transport = Transport::new(&self.ranks, self.connection.as_deref());
         self.halos
             .exchange(&transport, &[HaloRequest { field: 0, at, kind }], &[store])?;
         self.halos.unpack(|_, set| set(store))?;
@@ -293,7 +259,7 @@ impl Comm<'_> {
     /// `get` reads the value of an own row, `put` stores that of a halo row.
     ///
     /// # Errors
-    /// As [`Comm::any`].
+    /// Another rank or the transport has failed.
     pub fn update_halo_values<T: bytemuck::Pod>(
         &self,
         level: usize,

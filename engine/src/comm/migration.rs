@@ -54,7 +54,7 @@ pub(super) fn migrate(
             items.put_all(landed)?;
             batches.extend(to_children(items, &refined));
         }
-        if ranks.is_single() || !ranks.any(!outgoing.is_empty())? {
+        if !ranks.any(!outgoing.is_empty())? {
             return Ok(());
         }
         batches = exchange_batches(ranks, entities, items, outgoing)?;
@@ -100,12 +100,10 @@ pub(super) fn send_to_patches(
         };
         encode(&batch, outgoing.entry(owner).or_default());
     }
-    if !ranks.is_single() {
-        for message in ranks.exchange_bytes(outgoing)? {
-            let cut = || RanksError::Transport("a message to patches is truncated".into());
-            for batch in decode(&message.bytes).ok_or_else(cut)? {
-                take(batch.index, batch.records)?;
-            }
+    for message in ranks.exchange_bytes(outgoing)? {
+        let cut = || RanksError::Transport("a message to patches is truncated".into());
+        for batch in decode(&message.bytes).ok_or_else(cut)? {
+            take(batch.index, batch.records)?;
         }
     }
     Ok(received)

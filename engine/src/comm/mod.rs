@@ -88,9 +88,7 @@ impl Ranks {
     /// # Errors
     /// Another rank or the transport has failed.
     pub fn any(&self, value: bool) -> Result<bool, RanksError> {
-        let mut values = [u64::from(value)];
-        self.0.reduce(Reduction::Max, &mut values)?;
-        Ok(values[0] != 0)
+        Ok(self.max(u64::from(value))? != 0)
     }
 
     /// Gathers the bytes of all other ranks on rank 0, in rank order; other ranks receive nothing. Collective.
@@ -127,9 +125,7 @@ impl Ranks {
     /// # Errors
     /// As [`Ranks::any`].
     pub fn sum(&self, value: u64) -> Result<u64, RanksError> {
-        let mut values = [value];
-        self.0.reduce(Reduction::Sum, &mut values)?;
-        Ok(values[0])
+        self.reduce(Reduction::Sum, value)
     }
 
     /// Returns the largest `value` of all ranks. Collective.
@@ -137,8 +133,11 @@ impl Ranks {
     /// # Errors
     /// As [`Ranks::any`].
     pub fn max(&self, value: u64) -> Result<u64, RanksError> {
-        let mut values = [value];
-        self.0.reduce(Reduction::Max, &mut values)?;
-        Ok(values[0])
+        self.reduce(Reduction::Max, value)
+    }
+
+    fn reduce(&self, reduction: Reduction, mut value: u64) -> Result<u64, RanksError> {
+        self.0.reduce(reduction, std::slice::from_mut(&mut value))?;
+        Ok(value)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Totals of fields, and columns of diagnostics that reduce a function of a cell.
 
-use super::{Ranks, RanksError, Reduction, exchange};
+use super::{Ranks, RanksError, exchange};
 use crate::data::device::DeviceTopology;
 use crate::data::level::LevelView;
 use crate::data::operators::MendedOnHost;
@@ -82,23 +82,18 @@ struct PairwiseTree {
 impl PairwiseTree {
     /// Creates the tree of a level of which this rank has `count` patches.
     fn of(count: usize, components: usize, ranks: &Ranks) -> Result<Self, RanksError> {
-        let mut halves = Self {
+        let count = (count as u64).to_le_bytes();
+        let counts = ranks.communicator().all_gather(&count)?;
+        let mut end = 0;
+        let mut ends = |count: &Vec<u8>| {
+            end += bytemuck::pod_read_unaligned::<u64>(count) as usize;
+            end
+        };
+        Ok(Self {
             components,
             rank: ranks.rank(),
-            ends: vec![count],
-        };
-        if !ranks.is_single() {
-            let counts = ranks
-                .communicator()
-                .all_gather(&(count as u64).to_le_bytes())?;
-            let mut end = 0;
-            let mut ends = |count: &Vec<u8>| {
-                end += bytemuck::pod_read_unaligned::<u64>(count) as usize;
-                end
-            };
-            halves.ends = counts.iter().map(&mut ends).collect();
-        }
-        Ok(halves)
+            ends: counts.iter().map(&mut ends).collect(),
+        })
     }
 
     fn count(&self) -> usize {
@@ -124,9 +119,6 @@ impl PairwiseTree {
     fn join(&self, own: Vec<f64>, ranks: &Ranks) -> Result<Vec<f64>, RanksError> {
         if self.count() == 0 {
             return Ok(vec![0.0; self.components]);
-        }
-        if ranks.is_single() {
-            return Ok(own);
         }
         let of_ranks = ranks
             .communicator()
@@ -321,12 +313,7 @@ fn of_all_levels<F: Field, M: CellValue>(
     if reduce == Reduce::Integral {
         return Ok(sum);
     }
-    if !ranks.is_single() {
-        let mut keys = [key];
-        ranks.communicator().reduce(Reduction::Max, &mut keys)?;
-        [key] = keys;
-    }
-    let value = value_of_key(key);
+    let value = value_of_key(ranks.max(key)?);
     Ok(if reduce == Reduce::Smallest {
         -value
     } else {

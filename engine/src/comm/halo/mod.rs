@@ -159,12 +159,20 @@ pub(super) struct Transport<'a> {
 }
 
 impl<'a> Transport<'a> {
+    /// Creates the transport of `ranks`, over the link between devices if there is one.
+    pub fn new(ranks: &'a Ranks, connection: Option<&'a Connection>) -> Self {
+        Self {
+            communicator: ranks.communicator(),
+            link: connection.map(|link| &**link),
+        }
+    }
+
     /// Returns the transport of `world`.
     pub fn of(world: &'a World) -> Self {
-        Self {
-            communicator: world.resource::<Ranks>().communicator(),
-            link: connection(world).map(|link| &**link),
-        }
+        Self::new(
+            world.resource::<Ranks>(),
+            world.get_resource::<Connection>(),
+        )
     }
 }
 
@@ -355,9 +363,4 @@ fn add_segments(list: &TransferList, memory: u64, width: usize, segments: &mut V
         address: memory + (part.values.start * width) as u64,
         bytes: part.values.len() * width,
     }));
-}
-
-/// Returns the link between devices, if any.
-fn connection(world: &World) -> Option<&Connection> {
-    world.get_resource::<Connection>()
 }
