@@ -32,26 +32,26 @@ pub(super) fn migrate(
     loop {
         let mut outgoing: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
         // The receiver registers them as well.
-        let follow = entities.may_migrate(items);
+        let tracked = entities.may_migrate(items);
         while !batches.is_empty() {
-            let (mut landed, mut refined) = (Vec::new(), Vec::new());
+            let (mut arrived, mut refined) = (Vec::new(), Vec::new());
             for batch in std::mem::take(&mut batches) {
                 let owner = topology.owner_at(batch.level, batch.index);
                 if owner != ranks.rank() {
-                    if follow {
+                    if tracked {
                         entities.note(items, &batch.records, -1);
                     }
                     let message = outgoing.entry(owner);
-                    encode(&batch, message.or_insert_with(|| vec![u8::from(follow)]));
+                    encode(&batch, message.or_insert_with(|| vec![u8::from(tracked)]));
                     continue;
                 }
                 match topology.find(batch.level, batch.index) {
-                    Some(row) if topology.is_leaf(row) => landed.push((row, batch.records)),
+                    Some(row) if topology.is_leaf(row) => arrived.push((row, batch.records)),
                     Some(_) => refined.push(batch),
                     None => batches.push(to_parent(items, batch)),
                 }
             }
-            items.put_all(landed)?;
+            items.put_all(arrived)?;
             batches.extend(to_children(items, &refined));
         }
         if !ranks.any(!outgoing.is_empty())? {
@@ -209,9 +209,9 @@ fn exchange_batches(
     for message in ranks.exchange_bytes(outgoing)? {
         let why = || format!("a message with particles `{}` is truncated", items.name());
         let cut = || RanksError::Transport(why());
-        let (follow, bytes) = message.bytes.split_first().ok_or_else(cut)?;
+        let (tracked, bytes) = message.bytes.split_first().ok_or_else(cut)?;
         let received = decode(bytes).ok_or_else(cut)?;
-        if *follow > 0 {
+        if *tracked > 0 {
             let each = received.iter();
             each.for_each(|batch| entities.note(items, &batch.records, 1));
         }
@@ -266,7 +266,7 @@ const BATCH_BYTES: usize = 1 << 28;
 impl Displaced {
     /// Detaches the particles of removed or moved patches of level `fine`.
     ///
-    /// `gone` returns the rows, which nobody uses yet, and the indices of these patches. Particles of coarse patches
+    /// `removed` returns the rows, which nobody uses yet, and the indices of these patches. Particles of coarse patches
     /// that `changes` refines are moved later. Errors are stored in [`FaultBox`].
     pub fn detach(
         &mut self,
@@ -290,8 +290,8 @@ impl Displaced {
                 .resize_with(self.batches.len().max(n + 1), Vec::new);
             let displaced = &mut self.batches[n];
             kind.scope(world, |world, items| {
-                if let Some(shifts) = items.remap_on_regrid() {
-                    shifts.detach(&rows);
+                if let Some(remapping) = items.remap_on_regrid() {
+                    remapping.detach(&rows);
                 }
                 match items.take_all(&rows) {
                     Ok(records) => displaced.extend(to_batches(places.clone(), records)),
@@ -352,7 +352,7 @@ fn remap(
     removed: &[(usize, [i32; 3])],
     refined: &[(usize, u32)],
 ) -> Result<Vec<MigrationBatch>, RanksError> {
-    let Some(shifts) = items.remap_on_regrid() else {
+    let Some(remapping) = items.remap_on_regrid() else {
         return Ok(Vec::new());
     };
     let topology = world.resource::<Topology>();
@@ -367,7 +367,7 @@ fn remap(
     };
     let above: Vec<_> = removed.iter().map(above).collect();
     let refined: Vec<_> = refined.iter().filter_map(children).collect();
-    let records = shifts.reinsert(topology, &above, &refined)?;
+    let records = remapping.reinsert(topology, &above, &refined)?;
     Ok(to_batches(removed.iter().copied(), records).collect())
 }
 

@@ -135,15 +135,15 @@ fn no_links() -> DeviceError {
 /// Both ends of a copy stay valid until it has ended. Until then nobody changes its source or uses its target.
 pub(super) trait CopyStream: Send + Sync {
     /// Orders copies queued from now on after all work submitted to the main stream so far.
-    fn follow(&self) -> Result<(), DeviceError>;
+    fn wait_for_main_stream(&self) -> Result<(), DeviceError>;
     /// Queues a copy of `bytes > 0` to the host.
     fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), DeviceError>;
     /// Queues a copy of `bytes > 0` to the device.
     fn upload(&self, from: *const u8, to: u64, bytes: usize) -> Result<(), DeviceError>;
     /// Records a fence after all copies queued so far.
-    fn mark(&self) -> Result<Box<dyn Fence>, DeviceError>;
-    /// As `mark`; also orders work submitted to the main stream from now on after the fence.
-    fn precede(&self) -> Result<Box<dyn Fence>, DeviceError>;
+    fn record_fence(&self) -> Result<Box<dyn Fence>, DeviceError>;
+    /// As `record_fence`; also orders work submitted to the main stream from now on after the fence.
+    fn block_main_stream(&self) -> Result<Box<dyn Fence>, DeviceError>;
     /// Waits for all queued copies.
     fn wait(&self) -> Result<(), DeviceError>;
 }

@@ -186,7 +186,7 @@ impl CopyQueue {
     /// # Errors
     /// The device fails.
     pub fn follow(&self) -> Result<(), DeviceError> {
-        self.copies.follow()
+        self.copies.wait_for_main_stream()
     }
 
     /// Returns a buffer of `bytes` bytes with unspecified content.
@@ -209,7 +209,7 @@ impl CopyQueue {
             0 => None,
             _ => {
                 self.copies.download(from, buffer.as_mut_ptr(), bytes)?;
-                Some(self.copies.mark()?)
+                Some(self.copies.record_fence()?)
             }
         };
         Ok(Download {
@@ -236,7 +236,7 @@ impl CopyQueue {
     /// # Errors
     /// The device fails.
     pub fn precede(&self) -> Result<(), DeviceError> {
-        let mark = self.copies.precede()?;
+        let mark = self.copies.block_main_stream()?;
         let mut sent = lock(&self.sent);
         let buffers = std::mem::take(&mut sent.unmarked);
         sent.marked.push_back((mark, buffers));

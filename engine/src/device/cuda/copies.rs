@@ -35,11 +35,11 @@ impl CudaCopyStream {
 }
 
 impl CopyStream for CudaCopyStream {
-    fn follow(&self) -> Result<(), DeviceError> {
+    fn wait_for_main_stream(&self) -> Result<(), DeviceError> {
         self.context.gpu.bind()?;
         let mark = stream::event(EventKind::Order)?;
         let recorded = stream::record(mark, self.context.stream);
-        let followed = recorded.and_then(|()| stream::follow(self.stream, mark));
+        let followed = recorded.and_then(|()| stream::order_after(self.stream, mark));
         // The driver keeps the event as long as a stream waits for it.
         stream::drop_event(mark);
         followed
@@ -59,7 +59,7 @@ impl CopyStream for CudaCopyStream {
         stream::copy_up(self.stream, to, from).inspect_err(|_| self.drain())
     }
 
-    fn mark(&self) -> Result<Box<dyn Fence>, DeviceError> {
+    fn record_fence(&self) -> Result<Box<dyn Fence>, DeviceError> {
         self.context.gpu.bind()?;
         // Waits for copies on the main stream are short.
         let kind = if self.beside {
@@ -76,17 +76,17 @@ impl CopyStream for CudaCopyStream {
         Ok(Box::new(copying))
     }
 
-    fn precede(&self) -> Result<Box<dyn Fence>, DeviceError> {
+    fn block_main_stream(&self) -> Result<Box<dyn Fence>, DeviceError> {
         self.context.gpu.bind()?;
         if self.beside {
             let mark = stream::event(EventKind::Order).inspect_err(|_| self.drain())?;
             let recorded = stream::record(mark, self.stream);
-            let followed = recorded.and_then(|()| stream::follow(self.context.stream, mark));
-            // As in `follow`.
+            let followed = recorded.and_then(|()| stream::order_after(self.context.stream, mark));
+            // As in `wait_for_main_stream`.
             stream::drop_event(mark);
             followed.inspect_err(|_| self.drain())?;
         }
-        self.mark()
+        self.record_fence()
     }
 
     fn wait(&self) -> Result<(), DeviceError> {

@@ -323,10 +323,10 @@ impl BackendKernel for CudaKernel {
         context.gpu.bind()?;
         self.allow(shape.shared)?;
         let timer = timer.filter(|_| context.gpu.version >= TIMING_SINCE);
-        let start = timer.map(|_| context.mark()).transpose()?;
+        let start = timer.map(|_| context.record_time()).transpose()?;
         self.queue(context.stream, shape, parameters)?;
         if let (Some(start), Some(counters)) = (start, timer) {
-            let end = context.mark()?;
+            let end = context.record_time()?;
             context.time(start, end, counters.clone())?;
         }
         Ok(())

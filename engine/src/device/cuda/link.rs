@@ -99,7 +99,7 @@ impl NcclLink {
             return Ok(false);
         };
         let (context, main) = (&self.context, self.context.stream);
-        let mark = || context.mark_on(main);
+        let mark = || context.record_time_on(main);
         let profiled = self.profiled.load(Ordering::Relaxed);
         let before = if profiled {
             Some([mark()?, mark()?])
@@ -129,15 +129,15 @@ impl NcclLink {
         let state = &mut *state;
         let communicator = self.usable(state)?;
         stream::record(self.ready, self.context.stream)?;
-        stream::follow(self.stream, self.ready)?;
+        stream::order_after(self.stream, self.ready)?;
         let spare = state.spare.pop();
         let done = spare.map_or_else(|| stream::event(EventKind::Order), Ok)?;
         let profiled = self.profiled.load(Ordering::Relaxed);
-        let start = profiled.then(|| self.context.mark_on(self.stream));
+        let start = profiled.then(|| self.context.record_time_on(self.stream));
         let queued = start.transpose().and_then(|start| {
             self.queue(state, communicator, sends, receives, timeout)?;
             let end = start
-                .map(|_| self.context.mark_on(self.stream))
+                .map(|_| self.context.record_time_on(self.stream))
                 .transpose()?;
             stream::record(done, self.stream)?;
             Ok(start.zip(end).map(|(start, end)| [start, end]))
@@ -388,12 +388,12 @@ impl LinkTransport for NcclLink {
             return Ok(());
         };
         let (context, main) = (&self.context, self.context.stream);
-        let before = times.map(|_| context.mark_on(main)).transpose()?;
-        stream::follow(main, done)?;
+        let before = times.map(|_| context.record_time_on(main)).transpose()?;
+        stream::order_after(main, done)?;
         // The stream already waits for the present record of the event.
         state.spare.push(done);
         if let (Some([start, end]), Some(before)) = (times, before) {
-            let behind = context.mark_on(main)?;
+            let behind = context.record_time_on(main)?;
             context.time(start, end, self.seconds.clone())?;
             context.time(before, behind, self.exposed.clone())?;
         }

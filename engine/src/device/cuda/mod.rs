@@ -200,12 +200,12 @@ impl Context {
     }
 
     /// Records an event after all work so far.
-    fn mark(&self) -> Result<Event, DeviceError> {
-        self.mark_on(self.stream)
+    fn record_time(&self) -> Result<Event, DeviceError> {
+        self.record_time_on(self.stream)
     }
 
     /// Records a timing event on a stream after all work so far.
-    fn mark_on(&self, stream: Stream) -> Result<Event, DeviceError> {
+    fn record_time_on(&self, stream: Stream) -> Result<Event, DeviceError> {
         let spare = lock(&self.times).spare.pop();
         let event = spare.map_or_else(|| stream::event(EventKind::Time), Ok)?;
         stream::record(event, stream)?;

@@ -99,11 +99,11 @@ pub(super) fn zero(stream: Stream, to: u64, bytes: usize) -> Result<(), DeviceEr
 }
 
 /// Creates an event.
-pub(super) fn event(mark: EventKind) -> Result<Event, DeviceError> {
+pub(super) fn event(kind: EventKind) -> Result<Event, DeviceError> {
     let mut event = std::ptr::null_mut();
     use sys::CUevent_flags_enum as Flags;
     let untimed = Flags::CU_EVENT_DISABLE_TIMING as u32;
-    let flags = match mark {
+    let flags = match kind {
         EventKind::Order => untimed,
         EventKind::Sleep => untimed | Flags::CU_EVENT_BLOCKING_SYNC as u32,
         EventKind::Time => Flags::CU_EVENT_DEFAULT as u32,
@@ -144,7 +144,7 @@ pub(super) fn has_passed(event: Event) -> Result<bool, DeviceError> {
 }
 
 /// Orders work queued from now on after an event of another stream.
-pub(super) fn follow(stream: Stream, event: Event) -> Result<(), DeviceError> {
+pub(super) fn order_after(stream: Stream, event: Event) -> Result<(), DeviceError> {
     driver!(
         "cannot order the work of the GPU",
         cuStreamWaitEvent(stream.0, event.0, 0)

@@ -48,7 +48,7 @@ fn perform(copies: &mut Vec<QueuedCopy>) {
 }
 
 impl CopyStream for EmulatedCopyStream {
-    fn follow(&self) -> Result<(), DeviceError> {
+    fn wait_for_main_stream(&self) -> Result<(), DeviceError> {
         Ok(())
     }
 
@@ -64,13 +64,13 @@ impl CopyStream for EmulatedCopyStream {
         Ok(())
     }
 
-    fn mark(&self) -> Result<Box<dyn Fence>, DeviceError> {
+    fn record_fence(&self) -> Result<Box<dyn Fence>, DeviceError> {
         let mut waiting = lock(&self.waiting);
         Ok(Box::new(Mutex::new(std::mem::take(&mut *waiting))))
     }
 
-    fn precede(&self) -> Result<Box<dyn Fence>, DeviceError> {
-        let mark = self.mark()?;
+    fn block_main_stream(&self) -> Result<Box<dyn Fence>, DeviceError> {
+        let mark = self.record_fence()?;
         mark.wait()?;
         Ok(mark)
     }

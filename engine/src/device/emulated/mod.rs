@@ -68,7 +68,7 @@ impl Backend for Emulated {
     fn describe(&self) -> String {
         let compiler = &self.compiler.version;
         let stored = self.cache.described();
-        format!("emulated device (kernels compiled by {compiler}, run on the CPU){kept}")
+        format!("emulated device (kernels compiled by {compiler}, run on the CPU){stored}")
     }
 
     fn identity(&self) -> Option<[u8; 16]> {
