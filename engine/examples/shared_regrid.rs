@@ -4,7 +4,7 @@
 //! ranks (threads of this process; one builds the hierarchy alone, without lists of an exchange), and threads of a rank. Printed are the seconds that the slowest rank takes, the
 //! least of several regrids.
 
-use nestar_engine::comm::hierarchy::{ExchangePlans, propose_level, rebuild, root};
+use nestar_engine::comm::hierarchy::{ExchangePlans, ReceivedOctet, propose_level, rebuild, root};
 use nestar_engine::comm::{Ranks, RanksError, ThreadRank};
 use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::device::{Device, DeviceKind};
@@ -92,7 +92,7 @@ impl Part {
     }
 
     /// Own octets of the level that have moved bring their leaves along in a run; here the shell of before says which.
-    fn refined(&self, octets: &[(u64, bool)], fine: usize, radius: f64) -> Vec<(u64, u8, u8)> {
+    fn refined(&self, octets: &[(u64, bool)], fine: usize, radius: f64) -> Vec<ReceivedOctet> {
         let across = f64::from(self.topology.domain.root[0] << fine);
         let mask = |key: u64| {
             let half = self.topology.octet_place(fine, key);
@@ -104,7 +104,13 @@ impl Part {
             (0..8).map(|c| u8::from(wanted(c)) << c).sum()
         };
         let old = octets.iter().filter(|(_, new)| !new);
-        old.map(|&(key, _)| (key, u8::MAX, mask(key))).collect()
+        let received = |&(key, _): &(u64, bool)| ReceivedOctet {
+            key,
+            patches: u8::MAX,
+            refined: mask(key),
+            requested: 0,
+        };
+        old.map(received).collect()
     }
 
     fn regrid(&mut self, level: usize, [radius, finer]: [f64; 2]) -> Result<(), Failure> {

@@ -164,14 +164,22 @@ fn parents(topology: &Topology, level: usize, changes: &Changes) -> Vec<(u64, bo
         .collect()
 }
 
-/// An octet received from another rank: key, received patches, patches with children.
-///
-/// The patches are bit masks (z y x).
-pub type RefinedOctet = (u64, u8, u8);
+/// An octet received from another rank, with masks of its patches (z y x).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReceivedOctet {
+    /// Key of the octet.
+    pub key: u64,
+    /// Received patches: an octet of the root grid may belong to several ranks.
+    pub patches: u8,
+    /// Patches with children.
+    pub refined: u8,
+    /// Patches that finer patches need refined.
+    pub requested: u8,
+}
 
 /// Rebuilds the level `fine` as proposed, with halo patches and exchange plans.
 ///
-/// `refined` lists which patches received from other ranks have children.
+/// `received` lists the octets that come from other ranks.
 ///
 /// # Errors
 /// As [`root`].
@@ -181,7 +189,7 @@ pub fn rebuild(
     plans: &mut ExchangePlans,
     fine: usize,
     proposal: &Proposal,
-    refined: &[RefinedOctet],
+    received: &[ReceivedOctet],
 ) -> Result<(), RanksError> {
     let octets = proposal.octets.iter();
     let owned: Vec<OctetPart> = match fine {
@@ -197,9 +205,9 @@ pub fn rebuild(
         let parents = parents_with_neighbours(topology, level);
         update_halo(topology, owners, plans, level, parents)?;
     }
-    for &(key, patches, refined) in refined {
-        if let Some(&octet) = topology.octet(fine, key) {
-            topology.set_refined(octet.rows(octet.owned & patches), refined);
+    for octet in received {
+        if let Some(&own) = topology.octet(fine, octet.key) {
+            topology.set_refined(own.rows(own.owned & octet.patches), octet.refined);
         }
     }
     topology.link_families(fine);

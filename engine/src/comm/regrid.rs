@@ -2,7 +2,7 @@
 
 use super::communicator::Message;
 use super::halo::{self, Halos, ReceivedRows};
-use super::hierarchy::{self, ExchangePlans, Proposal, RefinedOctet};
+use super::hierarchy::{self, ExchangePlans, Proposal, ReceivedOctet};
 use super::migration::{Displaced, removed_patches};
 use super::partition::PatchWork;
 use super::{Ranks, RanksError};
@@ -132,11 +132,7 @@ fn rebuild_level(
         false => None,
     };
     let octets = moved.as_ref().map_or(&[][..], |moved| &moved.octets);
-    let refined: Vec<RefinedOctet> = octets
-        .iter()
-        .map(|o| (o.key, o.patches, o.refined))
-        .collect();
-    rebuild(world, &ranks, fine, proposal, &refined)?;
+    rebuild(world, &ranks, fine, proposal, octets)?;
     let mut items = Displaced::default();
     items.detach(world, fine, changes, |topology| {
         removed_patches(topology, fine, before)
@@ -177,7 +173,7 @@ fn rebuild(
     ranks: &Ranks,
     fine: usize,
     proposal: &Proposal,
-    refined: &[RefinedOctet],
+    received: &[ReceivedOctet],
 ) -> Result<(), RanksError> {
     world.resource_scope(|world, mut plans: Mut<ExchangePlans>| {
         let topology = &mut *world.resource_mut::<Topology>();
@@ -187,7 +183,7 @@ fn rebuild(
             &mut plans,
             fine,
             proposal,
-            refined,
+            received,
         )
     })
 }
@@ -206,20 +202,9 @@ fn new_rows(topology: &Topology, level: usize, proposal: &Proposal) -> Vec<u32> 
         .collect()
 }
 
-/// An octet received from another rank.
-struct MovedOctet {
-    key: u64,
-    /// Mask of received patches (z y x): an octet of the root grid may belong to several ranks.
-    patches: u8,
-    /// Mask of patches with children.
-    refined: u8,
-    /// Mask of patches that finer patches need refined.
-    requested: u8,
-}
-
 /// Patches received from other ranks.
 struct MovedPatches {
-    octets: Vec<MovedOctet>,
+    octets: Vec<ReceivedOctet>,
     /// Present state of all fields, patch by patch.
     values: ReceivedRows,
 }
@@ -247,7 +232,7 @@ fn move_octets(
         octets.extend(entries.iter().map(|entry| {
             let [key @ .., patches, refined, requested] = *entry;
             count += patches.count_ones() as usize;
-            MovedOctet {
+            ReceivedOctet {
                 key: u64::from_le_bytes(key),
                 patches,
                 refined,

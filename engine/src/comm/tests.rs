@@ -2,7 +2,7 @@
 
 mod root_grid;
 
-use super::hierarchy::{ExchangePlans, Proposal, RefinedOctet, propose_level, rebuild, root};
+use super::hierarchy::{ExchangePlans, Proposal, ReceivedOctet, propose_level, rebuild, root};
 use super::{Communicator, ThreadRank};
 use crate::mesh::hilbert::{bits_for, hilbert_key};
 use crate::mesh::topology::offset;
@@ -154,8 +154,13 @@ impl Part {
             (0..8).map(bit).sum()
         };
         let octets = proposal.octets.iter();
-        let refined: Vec<RefinedOctet> = octets
-            .map(|&(key, _)| (key, u8::MAX, refined(key)))
+        let refined: Vec<ReceivedOctet> = octets
+            .map(|&(key, _)| ReceivedOctet {
+                key,
+                patches: u8::MAX,
+                refined: refined(key),
+                requested: 0,
+            })
             .collect();
         let Self {
             topology,
