@@ -1,10 +1,10 @@
-//! Times what the host does when ranks regrid a hierarchy that they share: a refined shell grows, and each regrid follows it.
+//! Times the host work of regrids on a hierarchy that ranks share: a refined shell grows, and each regrid follows it.
 //!
-//! `cargo run --release -p nestar-engine --example shared_regrid -- [ROOT] [RANKS] [THREADS]`: root patches along an axis,
-//! ranks (threads of this process; one builds the hierarchy alone, without lists of an exchange), and threads of a rank. Printed are the seconds that the slowest rank takes, the
-//! least of several regrids.
+//! `cargo run --release -p nestar-engine --example shared_regrid -- [ROOT] [RANKS] [THREADS]`: root patches along an
+//! axis, ranks, and threads per rank. Ranks are threads of this process; a single rank needs no exchange plans. Prints
+//! the seconds of the slowest rank, the minimum over several regrids.
 
-use nestar_engine::comm::hierarchy::{ExchangePlans, propose_level, rebuild, root};
+use nestar_engine::comm::hierarchy::{ExchangePlans, ReceivedOctet, propose_level, rebuild, root};
 use nestar_engine::comm::{Ranks, RanksError, ThreadRank};
 use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::device::{Device, DeviceKind};
@@ -16,14 +16,14 @@ use std::time::Instant;
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 const MAX_LEVEL: usize = 2;
-/// Half the width of the refined shell, in patches of the level: wide enough to nest.
+/// Half the width of the refined shell in patches of the level, large enough for nesting.
 const WIDTH: f64 = 4.0;
-/// Regrids of every level that are timed.
+/// Number of timed regrids of every level.
 const ROUNDS: usize = 8;
-/// What is timed.
+/// Timed parts of a regrid.
 const PARTS: [&str; 3] = ["propose", "rebuild", "device tables"];
 
-/// Seconds: of the processor where a rank has a single thread, so that others do not count, of the clock otherwise.
+/// Returns seconds: processor time for a single thread, so that other processes do not count, else wall time.
 fn now(single: bool) -> f64 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     let text = match single {
@@ -34,7 +34,7 @@ fn now(single: bool) -> f64 {
     nanoseconds.map_or_else(|| START.elapsed().as_secs_f64(), |ns| 1e-9 * ns)
 }
 
-/// One rank with its seconds.
+/// One rank and its times.
 struct Part {
     topology: Topology,
     shares: ExchangePlans,
@@ -43,7 +43,7 @@ struct Part {
     seconds: Vec<[f64; 3]>,
 }
 
-/// Whether the shell of this radius, in units of the box, wants a patch refined.
+/// Returns `true` if the shell of this radius, in units of the box, needs a patch refined.
 fn wanted(topology: &Topology, level: usize, row: u32, radius: f64) -> bool {
     let across = f64::from(topology.domain.root[0] << level);
     let centre = topology
@@ -62,7 +62,7 @@ impl Part {
         } else {
             root(&mut topology, ranks.communicator(), &mut shares)?;
         }
-        // alone, a device links its tables itself
+        // A single rank links the tables of its device itself.
         let emulated = (!ranks.is_single()).then_some(DeviceKind::Emulated);
         let device = emulated.and_then(|kind| Device::open(kind).ok());
         let tables = device.map(|device| DeviceTopology::new(&device, domain, MAX_LEVEL + 1));
@@ -91,8 +91,9 @@ impl Part {
         changes
     }
 
-    /// Own octets of the level that have moved bring their leaves along in a run; here the shell of before says which.
-    fn refined(&self, octets: &[(u64, bool)], fine: usize, radius: f64) -> Vec<(u64, u8, u8)> {
+    /// Returns the own octets of the level that have moved. In a run the former owners send their masks; here the shell
+    /// determines them.
+    fn refined(&self, octets: &[(u64, bool)], fine: usize, radius: f64) -> Vec<ReceivedOctet> {
         let across = f64::from(self.topology.domain.root[0] << fine);
         let mask = |key: u64| {
             let half = self.topology.octet_place(fine, key);
@@ -104,7 +105,13 @@ impl Part {
             (0..8).map(|c| u8::from(wanted(c)) << c).sum()
         };
         let old = octets.iter().filter(|(_, new)| !new);
-        old.map(|&(key, _)| (key, u8::MAX, mask(key))).collect()
+        let received = |&(key, _): &(u64, bool)| ReceivedOctet {
+            key,
+            patches: u8::MAX,
+            refined: mask(key),
+            requested: 0,
+        };
+        old.map(received).collect()
     }
 
     fn regrid(&mut self, level: usize, [radius, finer]: [f64; 2]) -> Result<(), Failure> {
@@ -147,7 +154,7 @@ impl Part {
     }
 
     fn run(&mut self) -> Result<(), Failure> {
-        // fast beginning: every level once, from coarse to fine
+        // Start quickly: every level once, from coarse to fine.
         let mut radius = 0.3;
         for level in 0..MAX_LEVEL {
             self.regrid(level, [radius; 2])?;
@@ -169,7 +176,7 @@ impl Part {
         Ok(())
     }
 
-    /// The slowest rank's seconds of each regrid.
+    /// Returns the times of the slowest rank for each regrid.
     fn slowest(&self) -> Result<Vec<[f64; 3]>, RanksError> {
         let words: Vec<u8> = self
             .seconds
@@ -223,7 +230,7 @@ impl Part {
     }
 }
 
-/// One rank on a pool of its own.
+/// Runs one rank on a thread pool of its own.
 fn work(domain: Domain, ranks: ThreadRank, threads: usize) -> Result<(), String> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|e| e.to_string())?;

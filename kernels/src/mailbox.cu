@@ -1,4 +1,4 @@
-// Short messages between devices: the text of mailbox.rs.
+// Short messages between devices: the kernel of mailbox.rs.
 
 namespace mailbox {
 
@@ -7,7 +7,7 @@ using rs::i64;
 using rs::u64;
 
 #if RS_DEVICE
-// What another device wrote before it showed a word is there once the word is seen.
+// Acquire: data that another device wrote before releasing a word is visible once the word is read.
 RS_FN u64 load_acquire(const u64* word) {
   u64 x;
   asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(x) : "l"(word) : "memory");
@@ -19,10 +19,10 @@ RS_FN u64 load_acquire(const u64* word) { return __atomic_load_n(word, __ATOMIC_
 RS_FN void store_release(u64* word, u64 x) { __atomic_store_n(word, x, __ATOMIC_RELEASE); }
 #endif
 
-// Looks between two looks at whether all is given up, which stands in the host's memory.
+// Polls between two checks of the abort flag, which is in host memory.
 constexpr int ABORT_CHECK_INTERVAL = 4096;
 
-// Waits until a word has a value; not if all is given up.
+// Waits until a word has a value; returns false if the abort flag is set.
 RS_FN bool wait_for(const u64* word, u64 value, const volatile unsigned* abort_flag) {
   for (int n = 1; load_acquire(word) != value; n = n % ABORT_CHECK_INTERVAL + 1)
     if (n == ABORT_CHECK_INTERVAL && *abort_flag != 0) return false;

@@ -1,57 +1,59 @@
-//! Short messages between devices that reach each other's memory: the sender writes into slots of the receiver's device, which
-//! copies them to their place. A slot holds a part of a message, and two words say how far it is used: the number of the part
-//! that stands in it, written by the sender, and that of the last one taken out, written by the receiver.
+//! Short messages between devices that access each other's memory.
+//!
+//! The sender writes into slots on the device of the receiver, which copies them to their destination. A slot holds one
+//! part of a message. Two sequence numbers tell its state: the sender sets that of the part written, the receiver that
+//! of the part last read.
 
 use nestar_device::{Address, Item, device};
 
-/// Bytes of a slot.
+/// Size of a slot, bytes.
 #[device]
 pub const SLOT: i32 = 16384;
-/// Slots for what one device sends to another.
+/// Number of slots for messages from one device to another.
 #[device]
 pub const SLOTS: i32 = 128;
-/// Segments of one launch.
+/// Largest number of segments in a launch.
 pub const MAX_ENTRIES: usize = 32;
 
-/// The skeleton, which follows [`LAUNCH`](nestar_device::LAUNCH).
+/// Text of the kernel; it follows [`LAUNCH`](nestar_device::LAUNCH).
 pub const MAILBOX: &str = include_str!("mailbox.cu");
 
-/// Every structure and constant.
+/// Returns all structures and constants of the kernel.
 #[must_use]
 pub fn items() -> Vec<&'static Item> {
     vec![MailboxEntry, MailboxExchange, SLOT::ITEM, SLOTS::ITEM]
 }
 
-/// A segment that goes to another device, or comes from there.
+/// A segment to be sent or received.
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MailboxEntry {
-    /// Its first byte.
+    /// First byte.
     pub memory: Address<u8>,
-    /// `[SLOTS][SLOT]`, on the device that receives; at a multiple of 16.
+    /// Slots on the receiving device, `[SLOTS][SLOT]`, aligned to 16 bytes.
     pub slots: Address<u8>,
-    /// `[SLOTS]`, on that device: the number of the part in each slot, plus 1.
+    /// On the receiving device, `[SLOTS]`: sequence number of the part in each slot, plus 1.
     pub written_numbers: Address<u64>,
-    /// `[SLOTS]`, on the device that sends: the number of the part last taken out of each slot, plus 1.
+    /// On the sending device, `[SLOTS]`: sequence number of the part last read from each slot, plus 1.
     pub read_numbers: Address<u64>,
-    /// The number of its first part, among all from the one device to the other.
+    /// Sequence number of the first part, among all parts from one device to the other.
     pub number: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub bytes: i64,
-    /// The block that carries its first part; those of the next parts follow.
+    /// Block of the first part; later parts have the next blocks.
     pub block: i32,
 }
 
-/// Of the kernel `mailbox_exchange`: a block for each part.
+/// Parameters of the kernel `mailbox_exchange`, which has one block per part.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct MailboxExchange {
-    /// First what is sent, then what is received.
+    /// Segments to send, then segments to receive.
     pub entries: [MailboxEntry; 32],
-    /// Of these, how many there are.
+    /// Number of segments.
     pub count: i32,
-    /// How many are sent.
+    /// Number of segments to send.
     pub sends: i32,
-    /// Anything but 0: nobody waits any longer.
+    /// Kernels stop waiting if it is not 0.
     pub abort_flag: Address<u32>,
 }

@@ -1,17 +1,17 @@
-//! How a rank waits.
+//! Waiting strategy of a rank.
 
 use std::hint;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Questions asked before the core is offered to others.
+/// Number of polls before the core is yielded.
 const EAGER: u32 = 2000;
-/// Time after which a rank that waits sleeps between its questions: the others are at work, not on their way.
+/// Time after which a waiting rank sleeps between polls, because the other ranks are busy computing.
 const SOON: Duration = Duration::from_millis(10);
-/// One sleep.
+/// Duration of a sleep.
 const NAP: Duration = Duration::from_micros(20);
 
-/// The backoff of one wait: eager at first, then polite to those that need the core.
+/// State of one wait: it polls first, then yields the core, then sleeps.
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
     eager: u32,
@@ -19,7 +19,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// A wait that begins. Where ranks share their cores (`crowded`), the one awaited may need this one.
+    /// Starts a wait. If ranks share cores (`crowded`), the core is yielded at once.
     pub fn new(crowded: bool) -> Self {
         Self {
             eager: if crowded { 0 } else { EAGER },
@@ -27,7 +27,7 @@ impl Backoff {
         }
     }
 
-    /// A moment between two questions.
+    /// Pauses between two polls.
     pub fn wait(&mut self) {
         if self.eager > 0 {
             self.eager -= 1;

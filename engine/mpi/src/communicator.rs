@@ -1,8 +1,8 @@
-//! The connection of a rank to all others, by MPI.
+//! Communicator of the ranks of an MPI job.
 
 use crate::backoff::Backoff;
 use crate::job_status::JobStatus;
-use crate::mpi::{MpiComm, Operation, Transfer, abort, finalise, reaches_gpus, start};
+use crate::mpi::{MpiComm, Transfer, abort, finalise, reaches_gpus, start};
 use crate::placement;
 use nestar_engine::comm::{
     Communicator, Message, MessageBuffer, Messages, PendingExchange, Placement, RanksError,
@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Tag of messages of known lengths.
+/// Tag of messages whose lengths the receiver knows.
 const KNOWN: i32 = 1;
-/// Tags of messages that nobody expects; two, so that those of the next exchange are told from those of this one.
+/// Tags of unexpected messages: this one and the next, alternating between exchanges to tell them apart.
 const UNEXPECTED: i32 = 2;
-/// How long a rank that failed waits for the others to end as well, before it ends them.
+/// How long a failed rank waits for the others to end before it ends them.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// All ranks of an MPI job, as seen by one of them.
+/// The communicator of an MPI job.
 #[derive(Clone)]
 pub struct Mpi(Arc<MpiState>);
 
@@ -30,19 +30,19 @@ struct MpiState {
     rank: usize,
     size: usize,
     placement: Placement,
-    /// What a run sends.
+    /// Communicator for messages of the run.
     run: MpiComm,
-    /// How ranks end: apart from what a run may leave unfinished.
+    /// Communicator for the end of the job, separate from unfinished messages of the run.
     end: MpiComm,
-    /// Exchanges so far.
+    /// Number of sparse exchanges so far.
     exchanges: AtomicI32,
 }
 
 impl Mpi {
-    /// Starts MPI. Messages above `largest` bytes go in pieces.
+    /// Starts MPI. Messages longer than `largest` bytes are split.
     ///
     /// # Errors
-    /// The library cannot be used.
+    /// The MPI library cannot be used.
     pub fn start(largest: usize) -> Result<Self, String> {
         let world = start(largest)?;
         let mut state = MpiState {
@@ -63,15 +63,17 @@ impl Mpi {
         Ok(Self(Arc::new(state)))
     }
 
-    /// What became of all ranks, once they are here; `Unresponsive` where this rank has failed and others do not come for a while.
+    /// Waits for all ranks at the end and returns the status of the job.
+    ///
+    /// Returns `Unresponsive` if this rank has failed and others do not arrive for a while.
     pub fn agree_on_end(&self, failed: bool) -> JobStatus {
         let state = &*self.0;
         let none = state.size as u64;
         let own = if failed { state.rank as u64 } else { none };
         let mut all = state
             .end
-            .reduce(vec![own, u64::from(failed)], Operation::Min);
-        // where several ranks fail by themselves, the first most likely speaks for all
+            .reduce(vec![own, u64::from(failed)], Reduction::Min);
+        // If several ranks fail by themselves, the lowest one most likely reports the cause.
         let late = Duration::from_millis(20) * state.rank.min(50) as u32;
         let (start, mut backoff) = (Instant::now(), self.backoff());
         while !all.is_done() {
@@ -89,23 +91,23 @@ impl Mpi {
         }
     }
 
-    /// Ends MPI. No call may follow; the thread that started it calls this.
+    /// Finalises MPI. It must be called by the thread that started MPI; no call may follow.
     pub fn end(&self) {
         finalise();
     }
 
-    /// Ends all ranks with an exit status, by force.
+    /// Aborts all ranks with an exit status.
     pub fn end_all(&self, status: u8) -> ! {
         abort(status)
     }
 
-    /// A rank that shares its core with others leaves it at once.
+    /// Returns the waiting strategy; ranks that share cores yield at once.
     fn backoff(&self) -> Backoff {
         let Placement { local_size, .. } = self.0.placement;
         Backoff::new(local_size > Placement::process_cores())
     }
 
-    /// What every rank gave, where it is too much for one call of MPI.
+    /// Gathers bytes that are too many for one MPI call.
     fn gather_by_messages(
         &self,
         bytes: &[u8],
@@ -151,13 +153,7 @@ impl Communicator for Mpi {
     }
 
     fn reduce(&self, reduction: Reduction, values: &mut [u64]) -> Result<(), RanksError> {
-        let operation = match reduction {
-            Reduction::Min => Operation::Min,
-            Reduction::Max => Operation::Max,
-            Reduction::Sum => Operation::Sum,
-            Reduction::Or => Operation::Or,
-        };
-        let result = self.wait(self.0.run.reduce(values.to_vec(), operation));
+        let result = self.wait(self.0.run.reduce(values.to_vec(), reduction));
         values.copy_from_slice(&result.combined);
         Ok(())
     }
@@ -183,7 +179,7 @@ impl Communicator for Mpi {
     fn reaches(&self, kind: DeviceKind) -> bool {
         match kind {
             DeviceKind::Cuda => reaches_gpus(),
-            // its memory is the host's
+            // Its memory is host memory.
             DeviceKind::Emulated => true,
         }
     }
@@ -197,7 +193,7 @@ impl Communicator for Mpi {
             let expected = m.bytes.len();
             (m.peer, expected, run.receive(m.bytes, m.peer, KNOWN))
         };
-        // first the room, so that nothing that arrives has to be stored elsewhere
+        // Post all receives first, so that arriving messages need no intermediate buffer.
         let receives = messages.receives.into_iter().map(receive).collect();
         let send = |m: Message<MessageBuffer>| (m.peer, run.send(m.bytes, m.peer, KNOWN));
         Ok(Box::new(MpiExchange {
@@ -226,19 +222,19 @@ impl Communicator for Mpi {
 
     fn abort(&self, message: &str) {
         let MpiState { rank, size, .. } = *self.0;
-        // there is nobody to tell if that fails
+        // Errors cannot be reported here.
         let _ = writeln!(std::io::stderr(), "error: rank {rank} of {size}: {message}");
         self.end_all(1)
     }
 }
 
-/// A number as it is sent.
+/// Decodes a length.
 fn number(bytes: &[u8]) -> usize {
     let bytes = bytes.try_into().unwrap_or_default();
     u64::from_le_bytes(bytes) as usize
 }
 
-/// Messages of known lengths under way, with their peers; those that come with what is expected.
+/// Messages of known lengths in flight, with peers; receives also have the expected length.
 struct MpiExchange {
     receives: Vec<(usize, usize, Transfer<MessageBuffer>)>,
     sends: Vec<(usize, Transfer<MessageBuffer>)>,
@@ -252,10 +248,10 @@ impl PendingExchange for MpiExchange {
                 return Ok(false);
             }
             let sent = transfer.received();
-            // one that is too long ends the program: MPI has no room for it
+            // MPI ends the program if a message is too long for its buffer.
             if sent != *expected {
                 return Err(RanksError::Transport(format!(
-                    "rank {peer} sends a message of {sent} bytes where {expected} are expected"
+                    "rank {peer} sends a message of {sent} bytes, but {expected} bytes are expected"
                 )));
             }
         }
@@ -282,14 +278,16 @@ impl PendingExchange for MpiExchange {
     }
 }
 
-/// Messages to ranks that do not expect them, without a word to all others: a send ends when its receiver has found the
-/// message, a rank whose sends have ended joins a barrier, and when that ends there is nothing left to be found (Hoefler,
-/// Siebert & Lumsdaine 2010, doi:10.1145/1693453.1693476, algorithm 2).
+/// Sparse data exchange: messages to receivers that do not expect them, without global communication of counts.
+///
+/// A synchronous send ends when the receiver has found the message. A rank whose sends have ended joins a non-blocking
+/// barrier. When the barrier ends, no message is left (NBX algorithm; Hoefler, Siebert & Lumsdaine 2010,
+/// doi:10.1145/1693453.1693476, algorithm 2).
 struct SparseExchange {
     run: MpiComm,
     tag: i32,
     sends: Vec<Transfer<Vec<u8>>>,
-    /// Pieces in the order of their sending, by peer.
+    /// Received pieces by peer, in the order of sending.
     found: BTreeMap<usize, Vec<Transfer<Vec<u8>>>>,
 }
 

@@ -1,17 +1,17 @@
-//! The end of all ranks.
+//! Status of a job at its end.
 
-/// How ranks ended.
+/// How the ranks of a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobStatus {
-    /// All ranks are here, and none has failed.
+    /// All ranks have finished without failure.
     Done,
-    /// All ranks are here, and some have failed.
+    /// All ranks have finished, and some have failed.
     Failed {
-        /// The first of them.
+        /// Lowest failed rank.
         rank: usize,
-        /// Whether all have.
+        /// Is `true` if all ranks have failed.
         all: bool,
     },
-    /// This rank has failed and the others have not noticed: they must be ended.
+    /// This rank has failed and the others have not noticed; they must be aborted.
     Unresponsive,
 }

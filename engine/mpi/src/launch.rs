@@ -1,4 +1,4 @@
-//! The beginning and the end of a rank.
+//! Starts and ends a rank.
 
 #[cfg(feature = "mpi")]
 use crate::communicator::Mpi;
@@ -9,7 +9,7 @@ use nestar_engine::Error;
 use nestar_engine::comm::Communicator as _;
 use nestar_engine::comm::Ranks;
 
-/// Most bytes of one message, unless told otherwise: MPI counts them in 31 bits.
+/// Default for the largest message, bytes; MPI counts them in 31 bits.
 const LARGEST_MESSAGE: usize = 1 << 30;
 
 /// This process as one of the ranks of a run, or as the only one.
@@ -19,15 +19,15 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Begins: starts MPI where an MPI launcher started this process.
+    /// Starts MPI if an MPI launcher has started this process.
     ///
     /// # Errors
-    /// A launcher started several processes, and this program is built without MPI, or MPI cannot be used.
+    /// A launcher started several processes and this program is built without MPI, or MPI cannot be used.
     pub fn start() -> Result<Self, Error> {
         Self::with_messages_of(LARGEST_MESSAGE)
     }
 
-    /// Begins with messages of at most `largest` bytes (1 to 2^31 - 1); longer ones go in pieces.
+    /// Starts with messages of at most `largest` bytes (1 to 2^31 - 1); longer ones are split.
     ///
     /// # Errors
     /// As [`Launch::start`].
@@ -38,7 +38,7 @@ impl Launch {
         }
     }
 
-    /// The ranks, for the simulation.
+    /// Returns the ranks for the simulation.
     #[must_use]
     pub fn ranks(&self) -> Ranks {
         #[cfg(feature = "mpi")]
@@ -48,9 +48,10 @@ impl Launch {
         Ranks::default()
     }
 
-    /// Ends: waits for the other ranks and ends MPI, after which no rank may be used. Every rank calls this once, on the
-    /// thread that started, whether it has failed or not. A rank that has failed while others go on waits for a moment only,
-    /// and must then [end all](Launch::end_all).
+    /// Waits for the other ranks, ends MPI and returns the status of the job.
+    ///
+    /// Every rank calls this once, failed or not, on the thread that called `start`; no rank may be used afterwards. If
+    /// this rank has failed while others continue, it waits briefly and must then [abort all ranks](Launch::end_all).
     #[must_use]
     pub fn conclude(&self, failed: bool) -> JobStatus {
         #[cfg(feature = "mpi")]
@@ -67,7 +68,7 @@ impl Launch {
         }
     }
 
-    /// Ends the processes of all ranks by force, with an exit status.
+    /// Aborts the processes of all ranks with an exit status.
     pub fn end_all(&self, status: u8) -> ! {
         #[cfg(feature = "mpi")]
         if let Some(mpi) = &self.mpi {
@@ -76,7 +77,7 @@ impl Launch {
         std::process::exit(status.into())
     }
 
-    /// The MPI library, if one connects the ranks.
+    /// Returns the name of the MPI library, if MPI connects the ranks.
     #[must_use]
     pub fn library(&self) -> Option<String> {
         #[cfg(feature = "mpi")]
@@ -96,7 +97,7 @@ impl Launch {
     fn launched(started: LaunchKind, largest: usize) -> Result<Self, Error> {
         let mpi = Mpi::start(largest).map_err(|why| Error::Setup(format!("MPI: {why}")))?;
         match (started, mpi.size()) {
-            // each would run by itself, over the files of all others
+            // Each process would run the whole simulation and overwrite the files of the others.
             (LaunchKind::Launched { size, rank }, 1) if size > 1 => {
                 mpi.end();
                 Err(Error::Setup(format!(

@@ -1,6 +1,6 @@
-//! Which program started this process, read from the environment before MPI is.
+//! Detects the launcher of this process from the environment, before MPI is started.
 
-/// Variables that say how many processes a launcher started, and which of them this one is.
+/// Environment variables of launchers: number of processes, and rank of this one.
 const LAUNCHERS: [(&str, &str); 5] = [
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
     ("PMI_SIZE", "PMI_RANK"),
@@ -8,27 +8,27 @@ const LAUNCHERS: [(&str, &str); 5] = [
     ("FLUX_JOB_SIZE", "FLUX_TASK_RANK"),
     ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
 ];
-/// A variable of every launcher that speaks PMIx; the number of processes is not in the environment.
+/// Environment variable of all launchers with PMIx, which do not publish the number of processes.
 const PMIX: &str = "PMIX_RANK";
-/// `1`: start MPI in any case; `0`: never. For launchers that are not known here.
+/// Environment variable for unknown launchers: `1` always starts MPI, `0` never.
 const CHOICE: &str = "NESTAR_MPI";
 
-/// What the environment says about the start of this process.
+/// How this process was started, according to the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaunchKind {
-    /// By hand: the only process.
+    /// By hand, as the only process.
     Single,
-    /// By a launcher, as one of `size` processes; 0: their number is not known yet.
+    /// By a launcher, as one of `size` processes; 0 if their number is unknown.
     Launched {
-        /// Processes.
+        /// Number of processes.
         size: usize,
-        /// Which of them this one is.
+        /// Rank of this process.
         rank: usize,
     },
 }
 
 impl LaunchKind {
-    /// Reads the environment through `variable`.
+    /// Reads environment variables through `variable`.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Self {
         let number = |name: &str| variable(name).and_then(|text| text.trim().parse().ok());
         match variable(CHOICE).as_deref() {
@@ -38,7 +38,7 @@ impl LaunchKind {
         }
         let known = LAUNCHERS.iter().find_map(|(size, rank)| {
             let (size, rank) = (number(size)?, number(rank)?);
-            // a batch script is a step of one task of its own
+            // A batch script is a step with one task of its own.
             (size > 1).then_some(Self::Launched { size, rank })
         });
         let unsized_rank = || number(PMIX).map(|rank| Self::Launched { size: 0, rank });
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_script_and_a_single_process_are_alone() {
+    fn a_batch_script_and_a_single_process_have_one_rank() {
         let script = [("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_PROCID", "0")];
         assert_eq!(read(&script), LaunchKind::Single);
         assert_eq!(

@@ -1,8 +1,8 @@
-//! Ranks of a cluster: one run over many processes, through MPI.
+//! Runs one simulation in many processes through MPI.
 //!
-//! A program calls [`Launch::start`] first and [`Launch::conclude`] last. Started by an MPI launcher (`mpirun`, `mpiexec`,
-//! `srun`) it is one of several ranks; started alone it is the only one, and no MPI call is made. MPI itself is behind the
-//! feature `mpi`; without it nothing of MPI is needed, and a start as one of several ranks is refused.
+//! A program calls [`Launch::start`] first and [`Launch::conclude`] last. Started by an MPI launcher (`mpirun`,
+//! `mpiexec`, `srun`) it is one of several ranks. Started alone it is the only rank and makes no MPI call. MPI requires
+//! the feature `mpi`; without it, programs refuse to start as one of several ranks.
 
 #[cfg(feature = "mpi")]
 mod backoff;

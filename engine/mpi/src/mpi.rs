@@ -1,22 +1,24 @@
-//! MPI: the only module that names it. Every call returns at once and waiting is done by asking again: so calls of several
-//! threads need only come one at a time, and a rank that waits can leave its core to one that works.
+//! Wraps MPI; the only module that uses it.
+//!
+//! All calls return at once, and waiting is done by polling. So calls of several threads are simply serialised, and a
+//! waiting rank can yield its core.
 
 use ::mpi::Threading;
 use ::mpi::ffi;
-use nestar_engine::comm::MessageBuffer;
+use nestar_engine::comm::{MessageBuffer, Reduction};
 use std::ffi::c_int;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// MPI calls come one at a time (`MPI_THREAD_SERIALIZED`).
+/// Serialises MPI calls (`MPI_THREAD_SERIALIZED`).
 static CALLS: Mutex<()> = Mutex::new(());
 
-/// Calls MPI. Errors do not come back: MPI ends the program with a message of its own, as its standard says.
+/// Calls MPI. On errors MPI ends the program with its own message, the default of its standard.
 macro_rules! mpi {
     ($call:ident($($argument:expr),* $(,)?)) => {{
         let _one = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: MPI runs, no other call does, and pointers lead to memory of the sizes told: live during the call for
-        // what it returns, and kept by a `Transfer` until its end for what it sends and receives
+        // SAFETY: MPI is running and no other call is active. Pointers refer to memory of the given sizes. It is valid
+        // during the call for results, and owned by a `Transfer` for messages.
         let code = unsafe { ffi::$call($($argument),*) };
         assert_eq!(code, 0, concat!(stringify!($call), " failed"));
     }};
@@ -28,20 +30,21 @@ mod transfer;
 pub use gpus::reaches_gpus;
 pub use transfer::Transfer;
 
-/// Starts MPI for this process; the communicator of all ranks. Longer messages than `largest` bytes (below 2^31, as MPI
-/// counts them in 31 bits) go in pieces.
+/// Starts MPI for this process and returns the communicator of all ranks.
+///
+/// Messages longer than `largest` bytes are split; MPI counts bytes in 31 bits.
 ///
 /// # Errors
-/// MPI runs already, or its library does not let several threads call it.
+/// MPI runs already, or its library does not support calls from several threads.
 pub fn start(largest: usize) -> Result<MpiComm, String> {
     let started = ::mpi::initialize_with_threading(Threading::Serialized);
-    let (universe, threading) = started.ok_or("MPI was started before")?;
-    // MPI ends by `finalise`: a value that is dropped somewhere would end it too early, or on the wrong thread
+    let (universe, threading) = started.ok_or("MPI is already running")?;
+    // `finalise` ends MPI; dropping the value could end it too early or on the wrong thread.
     std::mem::forget(universe);
     if threading < Threading::Serialized {
         return Err(format!(
-            "this MPI library allows calls by the main thread only ({threading:?}), and the run calls it from its threads: \
-             load a library built with thread support (MPI_THREAD_SERIALIZED)"
+            "this MPI library supports calls from the main thread only ({threading:?}), but the run calls it from several threads: \
+             use a library built with thread support (MPI_THREAD_SERIALIZED)"
         ));
     }
     Ok(MpiComm {
@@ -51,12 +54,12 @@ pub fn start(largest: usize) -> Result<MpiComm, String> {
     })
 }
 
-/// Ends MPI; no call may follow. Called by the thread that started it.
+/// Finalises MPI. It must be called by the thread that started MPI; no call may follow.
 pub fn finalise() {
     mpi!(MPI_Finalize());
 }
 
-/// Ends all ranks with an exit status, by force.
+/// Aborts all ranks with an exit status.
 pub fn abort(status: u8) -> ! {
     // SAFETY: a constant of the library
     let world = unsafe { ffi::RSMPI_COMM_WORLD };
@@ -64,81 +67,67 @@ pub fn abort(status: u8) -> ! {
     std::process::exit(status.into())
 }
 
-/// Name and version of the library.
+/// Returns name and version of the library.
 pub fn library() -> String {
     let text = ::mpi::environment::library_version().unwrap_or_default();
-    // what follows says how the library was built
+    // The rest describes how the library was built.
     let name = text.split([',', '\n', '\0']).next().unwrap_or_default();
     let words: Vec<&str> = name.split_whitespace().collect();
     words.join(" ")
 }
 
-/// The type of what is sent.
+/// Returns the MPI type of a byte.
 fn bytes() -> ffi::MPI_Datatype {
     // SAFETY: a constant of the library
     unsafe { ffi::RSMPI_UINT8_T }
 }
 
-/// How values are combined.
-#[derive(Clone, Copy)]
-pub enum Operation {
-    /// The smallest.
-    Min,
-    /// The largest.
-    Max,
-    /// The sum, modulo 2^64.
-    Sum,
-    /// Bitwise or.
-    Or,
-}
-
-impl Operation {
-    fn raw(self) -> ffi::MPI_Op {
-        // SAFETY: constants of the library
-        unsafe {
-            match self {
-                Self::Min => ffi::RSMPI_MIN,
-                Self::Max => ffi::RSMPI_MAX,
-                Self::Sum => ffi::RSMPI_SUM,
-                Self::Or => ffi::RSMPI_BOR,
-            }
+/// Returns the MPI operation of a reduction.
+fn operation(reduction: Reduction) -> ffi::MPI_Op {
+    // SAFETY: constants of the library
+    unsafe {
+        match reduction {
+            Reduction::Min => ffi::RSMPI_MIN,
+            Reduction::Max => ffi::RSMPI_MAX,
+            Reduction::Sum => ffi::RSMPI_SUM,
+            Reduction::Or => ffi::RSMPI_BOR,
         }
     }
 }
 
-/// Ranks that can talk. Handles are never freed: they last as long as MPI.
+/// An MPI communicator. Handles are never freed.
 #[derive(Clone, Copy)]
 pub struct MpiComm {
     raw: ffi::MPI_Comm,
     largest: usize,
 }
 
-// SAFETY: a handle that all threads may use, one call at a time
+// SAFETY: all threads may use the handle, one call at a time
 unsafe impl Send for MpiComm {}
 // SAFETY: as above
 unsafe impl Sync for MpiComm {}
 
 impl MpiComm {
-    /// This rank.
+    /// Returns the number of this rank.
     pub fn rank(self) -> usize {
         let mut rank = 0;
         mpi!(MPI_Comm_rank(self.raw, &mut rank));
         rank as usize
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     pub fn size(self) -> usize {
         let mut size = 0;
         mpi!(MPI_Comm_size(self.raw, &mut size));
         size as usize
     }
 
-    /// Most bytes of one message.
+    /// Returns the largest size of a message, bytes.
     pub fn largest(self) -> usize {
         self.largest
     }
 
-    /// The same ranks, with messages of their own. Blocks until all ranks call it.
+    /// Duplicates the communicator. Blocks until all ranks call it.
     pub fn duplicate(self) -> Self {
         let mut other = self.raw;
         mpi!(MPI_Comm_dup(self.raw, &mut other));
@@ -148,7 +137,7 @@ impl MpiComm {
         }
     }
 
-    /// The ranks of this host. Blocks until all ranks call it.
+    /// Returns the communicator of the ranks on this host. Blocks until all ranks call it.
     pub fn host(self) -> Self {
         let mut other = self.raw;
         mpi!(MPI_Comm_split_type(
@@ -164,7 +153,7 @@ impl MpiComm {
         }
     }
 
-    /// Sends a message to a receiver that knows how long it is.
+    /// Sends a message whose length the receiver knows.
     pub fn send(self, mut memory: MessageBuffer, peer: usize, tag: i32) -> Transfer<MessageBuffer> {
         let (from, length) = (memory.address(), memory.len());
         let mut transfer = Transfer::new(memory);
@@ -184,7 +173,7 @@ impl MpiComm {
         transfer
     }
 
-    /// Sends bytes to a receiver that does not expect them; the transfer ends when the receiver's `arrived` has found them.
+    /// Sends an unexpected message; the transfer ends when the receiver has found it by [`MpiComm::probe_message`].
     pub fn send_synchronous(self, content: Vec<u8>, peer: usize, tag: i32) -> Transfer<Vec<u8>> {
         let mut transfer = Transfer::new(content);
         for piece in pieces(transfer.memory().len(), self.largest) {
@@ -203,7 +192,7 @@ impl MpiComm {
         transfer
     }
 
-    /// Receives a message as long as the memory, and counts its bytes.
+    /// Receives a message into `memory` and counts its bytes.
     pub fn receive(
         self,
         mut memory: MessageBuffer,
@@ -229,9 +218,10 @@ impl MpiComm {
         transfer
     }
 
-    /// Starts receiving a piece that has arrived unexpected: its sender and its bytes. Pieces of a sender come in order.
+    /// Starts receiving an unexpected message piece, if one has arrived; returns its sender. Pieces of a sender arrive
+    /// in order.
     pub fn probe_message(self, tag: i32) -> Option<(usize, Transfer<Vec<u8>>)> {
-        // SAFETY: plain data, and a constant of the library
+        // SAFETY: plain data and a constant of the library
         let (mut status, mut message): (ffi::MPI_Status, _) =
             unsafe { (std::mem::zeroed(), ffi::RSMPI_MESSAGE_NULL) };
         let (mut found, mut length) = (0, 0);
@@ -261,8 +251,8 @@ impl MpiComm {
         Some((status.MPI_SOURCE as usize, transfer))
     }
 
-    /// Combines the values of all ranks.
-    pub fn reduce(self, given: Vec<u64>, operation: Operation) -> Transfer<Reduced> {
+    /// Reduces the values of all ranks.
+    pub fn reduce(self, given: Vec<u64>, reduction: Reduction) -> Transfer<Reduced> {
         let combined = with_allocation(vec![0; given.len()]);
         let given = with_allocation(given);
         let mut transfer = Transfer::new(Reduced { given, combined });
@@ -274,14 +264,14 @@ impl MpiComm {
             combined.cast(),
             length,
             ffi::RSMPI_UINT64_T,
-            operation.raw(),
+            operation(reduction),
             self.raw,
             request
         ));
         transfer
     }
 
-    /// What all ranks give, one after the other: `lengths` bytes each, fewer than 2^31 together.
+    /// Gathers `lengths[rank]` bytes of each rank in rank order, fewer than 2^31 in total.
     pub fn gather(self, given: Vec<u8>, lengths: &[usize]) -> Transfer<Gathered> {
         let mut start = 0;
         let mut place = |&length: &usize| {
@@ -312,7 +302,7 @@ impl MpiComm {
         transfer
     }
 
-    /// The bytes of rank `root` for all; all give room for as many, below 2^31.
+    /// Broadcasts the bytes of rank `root`. All ranks pass the same length, below 2^31.
     pub fn broadcast(self, bytes: Vec<u8>, root: usize) -> Transfer<Vec<u8>> {
         let mut transfer = Transfer::new(bytes);
         let (start, length) = (transfer.memory().as_mut_ptr(), transfer.memory().len());
@@ -328,7 +318,7 @@ impl MpiComm {
         transfer
     }
 
-    /// Done when all ranks have called it.
+    /// Completes when all ranks have called it.
     pub fn barrier(self) -> Transfer<()> {
         let mut transfer = Transfer::new(());
         let request = transfer.request();
@@ -337,24 +327,25 @@ impl MpiComm {
     }
 }
 
-/// The memory of a reduction.
+/// Buffers of a reduction.
 pub struct Reduced {
     given: Vec<u64>,
-    /// The result.
+    /// Result.
     pub combined: Vec<u64>,
 }
 
-/// The memory of a gathering.
+/// Buffers of a gather.
 pub struct Gathered {
     given: Vec<u8>,
-    /// What all ranks gave, one after the other.
+    /// Bytes of all ranks in rank order.
     pub all: Vec<u8>,
-    /// Where the parts of the ranks lie.
+    /// Lengths and offsets by rank.
     lengths: Vec<c_int>,
     starts: Vec<c_int>,
 }
 
-/// A vector with memory: an empty one may lie at address 1, which is how a library says `MPI_IN_PLACE`.
+/// Ensures that a vector owns memory: an empty one may have the address 1, which some libraries define as
+/// `MPI_IN_PLACE`.
 fn with_allocation<T>(mut values: Vec<T>) -> Vec<T> {
     if values.capacity() == 0 {
         values.reserve(1);
@@ -362,7 +353,7 @@ fn with_allocation<T>(mut values: Vec<T>) -> Vec<T> {
     values
 }
 
-/// Stretches of at most `largest` bytes of `length`.
+/// Splits `length` bytes into ranges of at most `largest` bytes.
 fn pieces(length: usize, largest: usize) -> impl Iterator<Item = Range<usize>> {
     let starts = (0..length).step_by(largest);
     starts.map(move |start| start..length.min(start + largest))

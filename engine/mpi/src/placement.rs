@@ -1,11 +1,11 @@
-//! Which cores a rank may use, and which of them others of the same host may use too.
+//! Detects the cores of a rank and which of them other ranks of the host share.
 
 use nestar_engine::comm::Placement;
 
-/// Length of a set of cores: one bit each, as the system counts them.
+/// Size of a core set, bytes: one bit per core in the numbering of the system.
 pub const BYTES: usize = 512;
 
-/// The cores that this process may use; none where the system does not tell.
+/// Returns the cores available to this process; none if the system does not report them.
 pub fn cores() -> [u8; BYTES] {
     let mut set = [0; BYTES];
     fill(&mut set);
@@ -14,15 +14,16 @@ pub fn cores() -> [u8; BYTES] {
 
 #[cfg(target_os = "linux")]
 fn fill(set: &mut [u8; BYTES]) {
-    // SAFETY: the system writes at most the bytes told; a failure leaves the set empty
+    // SAFETY: the system writes at most `BYTES` bytes; a failure leaves the set empty
     unsafe { libc::sched_getaffinity(0, BYTES, set.as_mut_ptr().cast()) };
 }
 
 #[cfg(not(target_os = "linux"))]
 fn fill(_: &mut [u8; BYTES]) {}
 
-/// The placement of rank `local` of the `locals` of a host, from the sets of cores of all of them. Launchers may bind ranks to cores
-/// of their own, or leave all cores to all ranks, which then share them.
+/// Returns the placement of a rank on its host from the core sets of all ranks there.
+///
+/// Launchers may bind ranks to different cores, or leave all cores to all ranks.
 pub fn placement(local_rank: usize, local_size: usize, sets: &[u8]) -> Placement {
     let sets: Vec<&[u8]> = sets.chunks_exact(BYTES).collect();
     let shares = |a: &[u8], b: &[u8]| a.iter().zip(b).any(|(a, b)| a & b != 0);
@@ -42,7 +43,7 @@ mod tests {
     use super::{BYTES, cores, placement};
     use nestar_engine::comm::Placement;
 
-    /// A set of cores for each rank.
+    /// Core sets of ranks, from their first bytes.
     fn sets(firsts: &[u8]) -> Vec<u8> {
         let set = |&first: &u8| {
             let mut set = [0; BYTES];
@@ -65,14 +66,14 @@ mod tests {
     }
 
     #[test]
-    fn the_system_tells_as_many_cores_as_there_are_threads() {
-        let told: u32 = cores().iter().map(|byte| byte.count_ones()).sum();
-        // a control group may grant less time than the cores have
-        assert!(told == 0 || told as usize >= Placement::process_cores());
+    fn the_system_reports_as_many_cores_as_threads() {
+        let reported: u32 = cores().iter().map(|byte| byte.count_ones()).sum();
+        // A control group may grant less time than the cores have.
+        assert!(reported == 0 || reported as usize >= Placement::process_cores());
     }
 
     #[test]
-    fn unknown_cores_are_those_of_all() {
+    fn unknown_cores_are_shared_by_all_ranks() {
         assert_eq!(placement(0, 4, &sets(&[0; 4])), Placement::shared(0, 4));
     }
 }

@@ -1,6 +1,6 @@
-//! The other ranks, as a system's parameter.
+//! The communicator as a system parameter.
 
-use super::device_messages::{self, DeviceMessage};
+use super::device_link::{self, DeviceMessage};
 use super::halo::{ExchangeKind, HaloRequest, LevelSplit, Transport};
 use super::migration::{self, PatchMessage};
 use super::{Connection, ExchangePlans, Halos, Ranks, RanksError};
@@ -10,67 +10,41 @@ use crate::device::{DeviceError, Segment};
 use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
+use std::ops::Deref;
 use std::sync::Arc;
 
-/// The ranks that share the level at hand, for systems that need them in the middle of their work. All ranks make the same
-/// calls in the same order; on one rank they do nothing.
+/// System parameter that gives access to the other ranks of the level at hand.
+///
+/// Systems use it to communicate in the middle of their work. All ranks make the same calls in the same order; on one
+/// rank they do nothing.
 #[derive(SystemParam)]
 pub struct Comm<'w> {
     ranks: Res<'w, Ranks>,
-    shares: Res<'w, ExchangePlans>,
+    plans: Res<'w, ExchangePlans>,
     halos: ResMut<'w, Halos>,
     connection: Option<Res<'w, Connection>>,
     entities: Res<'w, ParticleEntityIndex>,
     estimate: Option<Res<'w, InitialEstimate>>,
 }
 
-impl Comm<'_> {
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_single(&self) -> bool {
-        self.ranks.is_single()
+impl Deref for Comm<'_> {
+    type Target = Ranks;
+    fn deref(&self) -> &Ranks {
+        &self.ranks
     }
+}
 
-    /// These ranks and this one.
+impl Comm<'_> {
+    /// Returns the handle to all ranks.
     #[must_use]
     pub fn ranks(&self) -> &Ranks {
         &self.ranks
     }
 
-    /// How many ranks there are, this one included.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        self.ranks.size()
-    }
-
-    /// Whether `value` holds on any rank.
+    /// Returns the error message of the lowest rank that has one; the result is the same on all ranks.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport has.
-    pub fn any(&self, value: bool) -> Result<bool, RanksError> {
-        self.ranks.any(value)
-    }
-
-    /// The sum of `value` over the ranks.
-    ///
-    /// # Errors
-    /// As [`Comm::any`].
-    pub fn sum(&self, value: u64) -> Result<u64, RanksError> {
-        self.ranks.sum(value)
-    }
-
-    /// The largest `value` of the ranks.
-    ///
-    /// # Errors
-    /// As [`Comm::any`].
-    pub fn max(&self, value: u64) -> Result<u64, RanksError> {
-        self.ranks.max(value)
-    }
-
-    /// The message of the first rank that has one.
-    ///
-    /// # Errors
-    /// As [`Comm::any`].
+    /// Another rank or the transport has failed.
     pub fn first_error(&self, own: Option<String>) -> Result<Option<String>, RanksError> {
         if self.is_single() {
             return Ok(own);
@@ -81,53 +55,61 @@ impl Comm<'_> {
         Ok(first.map(|message| String::from_utf8_lossy(message).into_owned()))
     }
 
-    /// Takes the records of `parcels` to the leaves that contain them, on any level, here or there; also on one rank. A parcel may name any
-    /// patch within the domain, whether it is there or not. While a run's beginning is only looked at, items go nowhere.
+    /// Delivers the records of `batches` to the leaves that contain them, on any level and rank.
+    ///
+    /// Also moves records on a single rank. A batch may name any patch inside the domain, whether it exists or not.
+    /// Nothing is moved while initial conditions are only previewed.
     ///
     /// # Errors
-    /// A parcel names a place outside the domain, or cut records; another rank has failed, the transport has, or the device or the memory
-    /// of `items`.
+    /// A batch lies outside the domain or holds incomplete records; another rank, the transport, the device or the
+    /// memory of `items` has failed.
     pub fn migrate(
         &mut self,
         topology: &Topology,
         items: &mut dyn ParticleSet,
-        parcels: Vec<MigrationBatch>,
+        batches: Vec<MigrationBatch>,
     ) -> Result<(), RanksError> {
         match self.estimate {
             Some(_) => Ok(()),
-            None => migration::migrate(topology, (&self.ranks, &self.entities), items, parcels),
+            None => migration::migrate(topology, &self.ranks, &self.entities, items, batches),
         }
     }
 
-    /// Takes bytes to the owners of patches of `level`, each by the patch's index; what has come for own patches, by row, in no
-    /// particular order. Also on one rank; nothing goes anywhere while a run's beginning is only looked at.
+    /// Sends bytes to the owners of patches of `level`, addressed by patch index.
+    ///
+    /// Returns the bytes received for own patches, by row, in no particular order. Also works on a single rank. Nothing
+    /// is sent while initial conditions are only previewed.
     ///
     /// # Errors
-    /// A patch is not there; another rank has failed, or the transport has.
+    /// A patch does not exist; another rank or the transport has failed.
     pub fn send_to_patches(
         &self,
         topology: &Topology,
         level: usize,
-        letters: Vec<PatchMessage>,
+        messages: Vec<PatchMessage>,
     ) -> Result<Vec<(u32, Vec<u8>)>, RanksError> {
         match self.estimate {
             Some(_) => Ok(Vec::new()),
-            None => migration::send_to_patches(topology, &self.ranks, level, letters),
+            None => migration::send_to_patches(topology, &self.ranks, level, messages),
         }
     }
 
-    /// Whether items that go to another rank have to go by [`Comm::migrate`], since entities may follow them.
+    /// Returns `true` if particles that change ranks must use [`Comm::migrate`], because entities may be attached to
+    /// them.
     #[must_use]
     pub fn tracks_entities(&self, items: &dyn ParticleSet) -> bool {
         self.entities.may_migrate(items)
     }
 
-    /// Sends messages from device to device, at most one to a peer, and receives what the devices of others send, in the order of their
-    /// ranks: `room` gives the address for so many bytes, which the link can reach. What the device is given from now on finds them there.
-    /// All ranks call this, also with nothing to send; nothing goes anywhere while a run's beginning is only looked at.
+    /// Exchanges messages between devices when only the sender knows their lengths.
+    ///
+    /// A rank sends at most one message to each peer; received messages are ordered by rank. `room` returns the address
+    /// of a receive buffer with the given number of bytes that the link can reach. Work submitted to the device later
+    /// sees the received data. Collective, also with nothing to send; nothing is sent while initial conditions are only
+    /// previewed.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport or a device has.
+    /// Another rank, the transport or a device has failed.
     pub fn exchange_device_messages(
         &self,
         sends: &[DeviceMessage],
@@ -136,15 +118,17 @@ impl Comm<'_> {
         if self.is_single() || self.estimate.is_some() {
             return Ok(Vec::new());
         }
-        let link = self.connection.as_ref().map(|connection| &***connection);
-        device_messages::exchange(&self.ranks, link, sends, room)
+        let link = self.connection.as_deref().map(Deref::deref);
+        device_link::exchange_messages(&self.ranks, link, sends, room)
     }
 
-    /// Sends segments of the device and receives those of others, whose lengths both sides know. What the device is given from now on finds
-    /// them there. All ranks call this; nothing goes anywhere while a run's beginning is only looked at.
+    /// Exchanges segments of device memory whose lengths both sides know.
+    ///
+    /// Work submitted to the device later sees the received data. Collective; nothing is sent while initial conditions
+    /// are only previewed.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport or a device has.
+    /// Another rank, the transport or a device has failed.
     pub fn exchange_segments(
         &self,
         sends: &[Segment],
@@ -156,27 +140,30 @@ impl Comm<'_> {
         }
     }
 
-    /// Sends `depth` layers of the copies on their way that a gather on `level` reads, those that are out of date. Until
-    /// [`Comm::finish_halo`] copies hold any values; what the step may begin with meanwhile, if that is worth while.
+    /// Starts the exchange of `depth` halo layers of `level` that are out of date.
+    ///
+    /// Halo values are undefined until [`Comm::finish_halo`]. Returns the split into interior and boundary patches if
+    /// computing the interior meanwhile pays off.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport or the device has.
+    /// Another rank, the transport or the device has failed.
     pub fn start_halo(
         &mut self,
         store: &dyn Store,
         level: usize,
         depth: usize,
     ) -> Result<Option<Arc<LevelSplit>>, DeviceError> {
-        let begun = self.send_stale(store, (level, depth), Halos::begin)?;
+        let begun = self.send_stale(store, level, depth, Halos::begin)?;
         let split = begun.then(|| self.halos.split(level));
         Ok(split.filter(|split| split.is_worth_overlapping()))
     }
 
-    /// Gives what is out of date to an exchange; whether there is something.
+    /// Passes all stale banks to `exchange`; returns `true` if there were any.
     fn send_stale(
         &mut self,
         store: &dyn Store,
-        (level, depth): (usize, usize),
+        level: usize,
+        depth: usize,
         exchange: impl FnOnce(
             &mut Halos,
             &Transport,
@@ -192,17 +179,15 @@ impl Comm<'_> {
         let requests: Vec<HaloRequest> =
             stale.map(|at| HaloRequest { field: 0, at, kind }).collect();
         if !requests.is_empty() {
-            let transport = Transport {
-                communicator: self.ranks.communicator(),
-                link: self.connection.as_ref().map(|connection| &***connection),
-            };
+            let transport = Transport::new(&self.ranks, self.connection.as_deref());
             exchange(&mut self.halos, &transport, &requests, &[store])?;
         }
         Ok(!requests.is_empty())
     }
 
-    /// Ends what [`Comm::start_halo`] with the same arguments began: copies are up to date. The device waits for what comes
-    /// from other devices, the host for messages.
+    /// Completes the exchange that [`Comm::start_halo`] started with the same arguments.
+    ///
+    /// The device waits for data from other devices, the host for messages.
     ///
     /// # Errors
     /// As [`Comm::start_halo`].
@@ -213,7 +198,7 @@ impl Comm<'_> {
         depth: usize,
     ) -> Result<(), DeviceError> {
         if self.halos.is_busy() {
-            let link = self.connection.as_ref().map(|connection| &***connection);
+            let link = self.connection.as_deref().map(Deref::deref);
             self.halos.wait(link)?;
             self.halos.unpack(|_, set| set(store))?;
         }
@@ -221,8 +206,9 @@ impl Comm<'_> {
         Ok(())
     }
 
-    /// Brings `depth` layers of the copies of a store up to date that a gather on `level` reads, if they are not: no more than it
-    /// was registered with.
+    /// Updates `depth` halo layers of a store for gathers on `level`, if they are out of date.
+    ///
+    /// `depth` is at most the halo width with which the store was registered.
     ///
     /// # Errors
     /// As [`Comm::start_halo`].
@@ -232,12 +218,13 @@ impl Comm<'_> {
         level: usize,
         depth: usize,
     ) -> Result<(), DeviceError> {
-        self.send_stale(store, (level, depth), Halos::exchange)?;
+        self.send_stale(store, level, depth, Halos::exchange)?;
         self.finish_halo(store, level, depth)
     }
 
-    /// Sends what copies of covered patches of `level` have taken from their children to the owners of the patches. Copies are out of
-    /// date from now on.
+    /// Sends averages of children from halo patches of `level` to the owners of these patches.
+    ///
+    /// The halo of `level` is out of date afterwards.
     ///
     /// # Errors
     /// As [`Comm::start_halo`].
@@ -251,10 +238,7 @@ impl Comm<'_> {
         }
         let at = store.present_bank(level);
         let kind = ExchangeKind::Averages;
-        let transport = Transport {
-            communicator: self.ranks.communicator(),
-            link: self.connection.as_ref().map(|connection| &***connection),
-        };
+        let transport = Transport::new(&self.ranks, self.connection.as_deref());
         self.halos
             .exchange(&transport, &[HaloRequest { field: 0, at, kind }], &[store])?;
         self.halos.unpack(|_, set| set(store))?;
@@ -262,30 +246,27 @@ impl Comm<'_> {
         Ok(())
     }
 
-    /// Rows of `level` that other ranks keep copies of.
+    /// Returns the rows of `level` that other ranks hold as halo patches.
     pub fn sent_rows(&self, level: usize) -> impl Iterator<Item = u32> {
-        let plan = self
-            .shares
-            .halo
-            .get(level)
-            .map(|plan| plan.sends.as_slice());
+        let plan = self.plans.halo.get(level).map(|plan| plan.sends.as_slice());
         plan.unwrap_or_default()
             .iter()
             .flat_map(|peer| peer.rows.iter().copied())
     }
 
-    /// Sends a value of each patch of `level` to the ranks that keep copies of it: `get` reads that of an own row, `put` takes
-    /// that of a copy.
+    /// Sends one value per patch of `level` from its owner to its halo patches.
+    ///
+    /// `get` reads the value of an own row, `put` stores that of a halo row.
     ///
     /// # Errors
-    /// As [`Comm::any`].
+    /// Another rank or the transport has failed.
     pub fn update_halo_values<T: bytemuck::Pod>(
         &self,
         level: usize,
         get: impl Fn(u32) -> T,
         put: impl FnMut(u32, T),
     ) -> Result<(), RanksError> {
-        match self.shares.halo.get(level) {
+        match self.plans.halo.get(level) {
             Some(plan) => plan.forward(self.ranks.communicator(), get, put),
             None => Ok(()),
         }

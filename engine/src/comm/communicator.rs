@@ -1,20 +1,22 @@
-//! What a transport between ranks offers. All of it moves bytes or exact integers, so that results cannot depend on the
-//! transport or on the number of ranks.
+//! Defines the transport between ranks.
+//!
+//! A transport moves bytes and exact integers only, so that results depend neither on the transport nor on the number
+//! of ranks.
 
 use super::placement::Placement;
 use crate::device::{DeviceError, DeviceKind, Segment, StagingBuffer};
 use std::fmt;
 
-/// How values of the ranks become one. All kinds are exact: the order of the ranks does not matter.
+/// Operation of a reduction. All operations are exact, so the order of the ranks does not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
-    /// The smallest.
+    /// Minimum.
     Min,
-    /// The largest.
+    /// Maximum.
     Max,
-    /// The sum, modulo 2^64.
+    /// Sum modulo 2^64.
     Sum,
-    /// Bits set on any rank.
+    /// Bitwise or.
     Or,
 }
 
@@ -31,21 +33,21 @@ impl Reduction {
     }
 }
 
-/// Content that goes to another rank or comes from there.
+/// Message to or from another rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message<M = Vec<u8>> {
-    /// The other rank.
+    /// Rank at the other end.
     pub peer: usize,
-    /// The content.
+    /// Content.
     pub bytes: M,
 }
 
-/// Messages whose lengths both sides know, none to or from oneself.
+/// Messages whose lengths both sides know. A rank sends none to itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Messages<M = Vec<u8>> {
-    /// What goes out.
+    /// Outgoing messages.
     pub sends: Vec<Message<M>>,
-    /// What comes in: as long as it will be, the content is overwritten.
+    /// Incoming messages: buffers of the expected lengths, whose content is overwritten.
     pub receives: Vec<Message<M>>,
 }
 
@@ -59,7 +61,7 @@ impl<M> Default for Messages<M> {
 }
 
 impl<M> Messages<M> {
-    /// The same messages with their contents in other hands.
+    /// Converts the buffers of all messages.
     pub(super) fn map<N>(self, change: impl Fn(M) -> N + Copy) -> Messages<N> {
         let change = |messages: Vec<Message<M>>| {
             let messages = messages.into_iter();
@@ -76,30 +78,30 @@ impl<M> Messages<M> {
     }
 }
 
-/// Memory that an exchange reads or writes, and keeps until it has ended.
+/// Memory that an exchange reads or writes and owns until it has ended.
 pub struct MessageBuffer(Kind);
 
 enum Kind {
     Host(Vec<u8>),
-    /// Page-locked.
+    /// Page-locked host memory.
     Staging(StagingBuffer),
-    /// Owned elsewhere.
+    /// Memory owned by the caller.
     Borrowed(Segment),
 }
 
 impl MessageBuffer {
-    /// Memory that somebody else keeps; the segment's peer does not count.
+    /// Borrows memory of the caller; the peer of the segment is ignored.
     ///
     /// # Safety
-    /// The memory is there until the exchange has ended, and belongs to the host or to a device that the communicator
-    /// [reaches](Communicator::reaches); until then nobody changes what is sent or uses what is received. After a failure,
-    /// that may be never.
+    /// The memory stays valid until the exchange has ended and belongs to the host or to a device that the communicator
+    /// [reaches](Communicator::reaches). Until then nobody changes outgoing data or reads incoming data. After a
+    /// failure the exchange may never end.
     #[must_use]
     pub unsafe fn borrowed(segment: Segment) -> Self {
         Self(Kind::Borrowed(segment))
     }
 
-    /// Address of the first byte. It stays when the value is moved.
+    /// Returns the address of the first byte, which does not change when the value is moved.
     pub fn address(&mut self) -> *mut u8 {
         match &mut self.0 {
             Kind::Host(bytes) => bytes.as_mut_ptr(),
@@ -110,7 +112,7 @@ impl MessageBuffer {
         }
     }
 
-    /// Bytes.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.0 {
@@ -120,13 +122,13 @@ impl MessageBuffer {
         }
     }
 
-    /// Whether there are no bytes.
+    /// Returns `true` if the length is zero.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The content, where it is a vector; nothing where it is memory of another owner.
+    /// Returns the content of an owned vector, or an empty vector for other memory.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         match self.0 {
@@ -135,7 +137,7 @@ impl MessageBuffer {
         }
     }
 
-    /// The staging buffer, where it is one.
+    /// Returns the staging buffer, if the memory is one.
     pub(crate) fn into_staging(self) -> Option<StagingBuffer> {
         match self.0 {
             Kind::Staging(buffer) => Some(buffer),
@@ -156,77 +158,85 @@ impl From<Vec<u8>> for MessageBuffer {
     }
 }
 
-/// An exchange under way. Dropped before its end, it gives up: memory that the transport still uses is never freed.
+/// An exchange in flight.
+///
+/// If it is dropped before its end, it is abandoned: memory that the transport still uses is leaked, not freed.
 pub trait PendingExchange: Send {
-    /// Whether all messages have left and arrived. Does not wait for another rank.
+    /// Returns `true` if all messages were sent and received. Does not block.
     ///
     /// # Errors
-    /// As [`Pending::finish`].
+    /// As [`PendingExchange::finish`].
     fn is_done(&mut self) -> Result<bool, RanksError>;
 
-    /// Waits until all messages have left and arrived; gives the memory back.
+    /// Waits until all messages were sent and received, and returns their memory.
     ///
     /// # Errors
-    /// As [`Communicator::start`]; a message has another size than its receiver expects.
+    /// As [`Communicator::start`]; a message has a different length than its receiver expects.
     fn finish(self: Box<Self>) -> Result<Messages<MessageBuffer>, RanksError>;
 }
 
-/// An exchange of messages in the host's own memory.
+/// An exchange in flight of messages in host memory.
 pub struct PendingMessages(Box<dyn PendingExchange>);
 
 impl PendingMessages {
-    /// Waits until all messages have left and arrived; gives the buffers back, the received ones filled.
+    /// Waits until all messages were sent and received, and returns their buffers.
     ///
     /// # Errors
-    /// As [`Pending::finish`].
+    /// As [`PendingExchange::finish`].
     pub fn finish(self) -> Result<Messages, RanksError> {
         Ok(self.0.finish()?.map(MessageBuffer::into_bytes))
     }
 }
 
-/// The connection of one rank to all others. All calls but `rank`, `size`, `placement`, `reaches`, `abort` and `failure` are collective: every rank makes the
-/// same calls in the same order. They are made by one thread at a time, not always by the same one.
+/// Connects one rank to all others.
 ///
-/// A rank that fails calls [`Communicator::abort`]; the others' calls then fail, or their processes are ended.
+/// All calls except `rank`, `size`, `placement`, `reaches`, `abort` and `failure` are collective: every rank makes the
+/// same calls in the same order. One thread at a time calls, not always the same one.
+///
+/// A rank that fails calls [`Communicator::abort`]. Calls of the other ranks then fail, or their processes are ended.
 pub trait Communicator: Send + Sync + 'static {
-    /// This rank, from 0.
+    /// Returns the number of this rank, from 0.
     fn rank(&self) -> usize;
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     fn size(&self) -> usize;
 
-    /// Where this rank sits.
+    /// Returns the placement of this rank on its host.
     fn placement(&self) -> Placement {
         Placement::shared(self.rank(), self.size())
     }
 
-    /// Combines the values of all ranks, element by element; every rank gets the result and gives as many values.
+    /// Reduces the values of all ranks element by element.
+    ///
+    /// Every rank passes the same number of values and gets the result.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport has.
+    /// Another rank or the transport has failed.
     fn reduce(&self, reduction: Reduction, values: &mut [u64]) -> Result<(), RanksError>;
 
-    /// What every rank gave, by rank; lengths may differ.
+    /// Gathers the bytes of all ranks, in rank order; lengths may differ.
     ///
     /// # Errors
     /// As [`Communicator::reduce`].
     fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, RanksError>;
 
-    /// Sends messages, at most one to each peer, which may be oneself, that do not know of them; returns what came, in the
-    /// order of the peers. A message without content may be left out.
+    /// Sends at most one message to each rank, including itself, whose receiver does not expect it.
+    ///
+    /// Returns the received messages in rank order. Empty messages may be dropped.
     ///
     /// # Errors
     /// As [`Communicator::reduce`].
     fn exchange(&self, sends: Vec<Message>) -> Result<Vec<Message>, RanksError>;
 
-    /// Whether [`Communicator::start`] takes memory of such devices; that of the host it always does.
+    /// Returns `true` if [`Communicator::start`] accepts memory of this kind of device. Host memory is always accepted.
     fn reaches(&self, _: DeviceKind) -> bool {
         false
     }
 
-    /// Starts sending and receiving messages, without another copy where that can be. Those to a peer arrive in the order in
-    /// which they are started, whether in one exchange or in several. Other calls may come before the end; several exchanges
-    /// may be under way, and end in any order.
+    /// Starts sending and receiving messages, without an intermediate copy where possible.
+    ///
+    /// Messages to one peer arrive in the order in which they are started, also across exchanges. Several exchanges may
+    /// be in flight and may end in any order; other calls may be made meanwhile.
     ///
     /// # Errors
     /// As [`Communicator::reduce`].
@@ -235,30 +245,33 @@ pub trait Communicator: Send + Sync + 'static {
         messages: Messages<MessageBuffer>,
     ) -> Result<Box<dyn PendingExchange>, RanksError>;
 
-    /// Every rank gets the bytes of rank `root`.
+    /// Broadcasts the bytes of rank `root` to all ranks.
     ///
     /// # Errors
     /// As [`Communicator::reduce`].
     fn broadcast(&self, root: usize, bytes: &mut Vec<u8>) -> Result<(), RanksError>;
 
-    /// Waits until all ranks are here.
+    /// Waits until all ranks have called it.
     ///
     /// # Errors
     /// As [`Communicator::reduce`].
     fn barrier(&self) -> Result<(), RanksError>;
 
-    /// This rank cannot go on: all ranks end soon, and one of them says why. Returns only where ranks share a process.
+    /// Stops all ranks because this one cannot continue; one of them reports why.
+    ///
+    /// Returns only if the ranks share a process.
     fn abort(&self, message: &str);
 
-    /// The failure of a rank, if one has called [`Communicator::abort`] and the ranks share a process. Never waits; any thread
-    /// may ask.
+    /// Returns the failure of a rank that called [`Communicator::abort`], if the ranks share a process.
+    ///
+    /// Never blocks; may be called by any thread.
     fn failure(&self) -> Option<RanksError> {
         None
     }
 }
 
 impl dyn Communicator + '_ {
-    /// Starts an exchange of messages in the host's own memory, as [`Communicator::start`].
+    /// Starts an exchange of messages in host memory, as [`Communicator::start`].
     ///
     /// # Errors
     /// As [`Communicator::reduce`].
@@ -268,19 +281,19 @@ impl dyn Communicator + '_ {
     }
 }
 
-/// Why ranks cannot go on together.
+/// Error that stops communication between ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RanksError {
-    /// Another rank has failed; it says why.
+    /// Another rank has failed.
     Stopped {
-        /// The rank that failed.
+        /// Rank that failed.
         rank: usize,
-        /// Its message.
+        /// Message of that rank.
         message: String,
     },
-    /// The transport failed, or messages do not fit together.
+    /// The transport failed, or messages do not match.
     Transport(String),
-    /// The device of this rank refuses or fails.
+    /// The device of this rank failed or rejected a request.
     Device(DeviceError),
 }
 
@@ -288,7 +301,7 @@ impl fmt::Display for RanksError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stopped { rank, message } => write!(f, "rank {rank} failed: {message}"),
-            Self::Transport(message) => write!(f, "the ranks cannot talk: {message}"),
+            Self::Transport(message) => write!(f, "communication between ranks failed: {message}"),
             Self::Device(error) => error.fmt(f),
         }
     }
@@ -312,4 +325,60 @@ impl From<RanksError> for DeviceError {
             error => Self::from_transport(error),
         }
     }
+}
+
+/// The communicator of a run with one rank.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SingleRank;
+
+/// An exchange that is complete from the start.
+struct Nothing(Messages<MessageBuffer>);
+
+impl PendingExchange for Nothing {
+    fn is_done(&mut self) -> Result<bool, RanksError> {
+        Ok(true)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Messages<MessageBuffer>, RanksError> {
+        Ok(self.0)
+    }
+}
+
+impl Communicator for SingleRank {
+    fn rank(&self) -> usize {
+        0
+    }
+
+    fn size(&self) -> usize {
+        1
+    }
+
+    fn reduce(&self, _: Reduction, _: &mut [u64]) -> Result<(), RanksError> {
+        Ok(())
+    }
+
+    fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, RanksError> {
+        Ok(vec![bytes.to_vec()])
+    }
+
+    fn exchange(&self, sends: Vec<Message>) -> Result<Vec<Message>, RanksError> {
+        Ok(sends)
+    }
+
+    fn start(
+        &self,
+        messages: Messages<MessageBuffer>,
+    ) -> Result<Box<dyn PendingExchange>, RanksError> {
+        Ok(Box::new(Nothing(messages)))
+    }
+
+    fn broadcast(&self, _: usize, _: &mut Vec<u8>) -> Result<(), RanksError> {
+        Ok(())
+    }
+
+    fn barrier(&self) -> Result<(), RanksError> {
+        Ok(())
+    }
+
+    fn abort(&self, _: &str) {}
 }

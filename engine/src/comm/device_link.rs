@@ -1,48 +1,49 @@
-//! The links between the ranks' devices: one choice for all ranks, GPU to GPU where every rank can, by the ranks' messages
-//! where those reach the devices (CUDA-aware MPI), through the hosts otherwise.
+//! Links the devices of all ranks, with the same kind of link on all ranks.
 //!
-//! A direct link is watched: where it fails, or where another rank of this process does, whatever waits for data that will
-//! not come ends, and all ranks end with a message. `NESTAR_NCCL=0` in the environment of any rank sends everything through
-//! the hosts.
+//! GPUs are linked directly by NCCL if every rank can. Otherwise data goes through GPU-aware MPI, if the transport
+//! reaches device memory, or through the hosts.
+//!
+//! A watchdog supervises direct links. If the link or another rank of this process fails, it aborts pending transfers,
+//! and all ranks end with a message. `NESTAR_NCCL=0` in the environment of any rank disables direct links.
 
-mod gpu_aware;
 mod host_staged;
 #[cfg(test)]
 mod tests;
 mod watchdog;
 
-use super::{Ranks, RanksError};
-use crate::device::{Device, DeviceError, DeviceKind, DeviceLink, LinkId, LinkTransport};
+use super::{Message, MessageBuffer, Messages, PendingExchange, Ranks, RanksError};
+use crate::device::parallel::lock;
+use crate::device::{Device, DeviceError, DeviceKind, DeviceLink, LinkId, LinkTransport, Segment};
 use bevy_ecs::prelude::Resource;
-use gpu_aware::GpuAwareLink;
 use host_staged::HostStagedLink;
+use std::collections::VecDeque;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use watchdog::Watchdog;
 
-/// Set to 0: no direct links.
+/// Environment variable; 0 disables direct links.
 const CHOICE: &str = "NESTAR_NCCL";
-/// Bytes of what tells a device from all others.
+/// Bytes of a device identity.
 const IDENTITY: usize = 16;
 
-/// The link of this rank's device with those of the others.
+/// Link between the device of this rank and those of the other ranks.
 #[derive(Resource)]
 pub struct Connection {
-    // ends before the link does
+    // Dropped before the link.
     watch: Option<Watchdog>,
     link: DeviceLink,
     note: Option<String>,
 }
 
 impl Connection {
-    /// Whether data go from device to device without the hosts.
+    /// Returns `true` if data moves between devices without passing through the hosts.
     #[must_use]
     pub fn is_direct(&self) -> bool {
         self.watch.is_some()
     }
 
-    /// Why data go through the hosts, where GPUs could be linked directly; the same words on all ranks.
+    /// Returns why GPUs are not linked directly, if that is so; the text is the same on all ranks.
     #[must_use]
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
@@ -56,10 +57,10 @@ impl Deref for Connection {
     }
 }
 
-/// Links the devices of all ranks. All ranks call this, and get the same kind of link.
+/// Links the devices of all ranks; all ranks get the same kind of link. Collective.
 ///
 /// # Errors
-/// Another rank has failed; the device fails.
+/// Another rank or the device has failed.
 pub fn connect(ranks: &Ranks, device: &Device) -> Result<Connection, RanksError> {
     let note = match direct(ranks, device)? {
         DirectLink::Link(link) => {
@@ -85,7 +86,7 @@ pub fn connect(ranks: &Ranks, device: &Device) -> Result<Connection, RanksError>
     })
 }
 
-/// Lets devices that reach each other's memory use that. All ranks call this.
+/// Opens peer-to-peer mailboxes between devices that reach each other's memory. Collective.
 fn open_mailboxes(ranks: &Ranks, transport: &dyn LinkTransport) -> Result<(), RanksError> {
     let communicator = ranks.communicator();
     let offers = communicator.all_gather(&transport.export_mailbox())?;
@@ -99,22 +100,22 @@ fn open_mailboxes(ranks: &Ranks, transport: &dyn LinkTransport) -> Result<(), Ra
     Ok(transport.keep_peers(&reached)?)
 }
 
-/// Whether the transport of the ranks reaches the memory of all their devices.
+/// Returns `true` if the communicator reaches the memory of all devices.
 fn transport_reaches_devices(ranks: &Ranks, device: &Device) -> Result<bool, RanksError> {
-    let beyond = !ranks.communicator().reaches(device.kind());
-    Ok(!ranks.is_single() && !ranks.any(beyond)?)
+    let unreachable = !ranks.communicator().reaches(device.kind());
+    Ok(!ranks.is_single() && !ranks.any(unreachable)?)
 }
 
-/// A direct link, if there can be one.
+/// Result of an attempt to link devices directly.
 enum DirectLink {
     Link(DeviceLink),
-    /// There is nobody to link with, or no GPU.
+    /// There is one rank only, or no GPU.
     Unwanted,
-    /// Why there is none.
+    /// Direct links are impossible; holds the reason.
     Impossible(String),
 }
 
-/// Makes a direct link if all ranks can have one.
+/// Creates a direct link if all ranks support it.
 fn direct(ranks: &Ranks, device: &Device) -> Result<DirectLink, RanksError> {
     if ranks.is_single() || !ranks.any(device.kind() == DeviceKind::Cuda)? {
         return Ok(DirectLink::Unwanted);
@@ -145,13 +146,13 @@ fn direct(ranks: &Ranks, device: &Device) -> Result<DirectLink, RanksError> {
     })
 }
 
-/// What came of joining, and after which time.
+/// Encodes the time and the failure of joining.
 fn encode_join_result(time: Duration, failure: Option<&str>) -> Vec<u8> {
     let time = (time.as_micros() as u64).to_le_bytes();
     [&time, failure.unwrap_or_default().as_bytes()].concat()
 }
 
-/// The failure that came first: later ones may be of ranks that have waited in vain.
+/// Returns the earliest failure: later ones may be timeouts of waiting ranks.
 fn first_failure(answers: &[Vec<u8>]) -> Option<String> {
     let failed = |(rank, answer): (usize, &Vec<u8>)| {
         let (time, why) = answer.split_first_chunk()?;
@@ -162,7 +163,7 @@ fn first_failure(answers: &[Vec<u8>]) -> Option<String> {
     failures.min().map(|(_, why)| why)
 }
 
-/// An identity for the link, made by rank 0; the same answer on all ranks.
+/// Creates the link identity on rank 0 and broadcasts it, or the reason why there is none.
 fn share_id(ranks: &Ranks, device: &Device) -> Result<Result<LinkId, String>, RanksError> {
     let mut answer = Vec::new();
     if ranks.rank() == 0 {
@@ -177,11 +178,11 @@ fn share_id(ranks: &Ranks, device: &Device) -> Result<Result<LinkId, String>, Ra
     Ok(id.ok_or_else(|| String::from_utf8_lossy(rest).into_owned()))
 }
 
-/// What a rank has for a direct link.
+/// Properties of a rank that direct links depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Readiness {
     identity: [u8; IDENTITY],
-    /// The library that makes it, or why there is none.
+    /// Name of the link library, or the reason why there is none.
     library: Result<String, String>,
 }
 
@@ -199,22 +200,26 @@ impl Readiness {
 
     fn to_bytes(&self) -> Vec<u8> {
         let (Ok(words) | Err(words)) = &self.library;
-        let there = u8::from(self.library.is_ok());
-        [&self.identity, &[there][..], words.as_bytes()].concat()
+        let is_available = u8::from(self.library.is_ok());
+        [&self.identity, &[is_available][..], words.as_bytes()].concat()
     }
 
     fn read(bytes: &[u8]) -> Self {
         let (identity, rest) = bytes.split_first_chunk().unwrap_or((&[0; IDENTITY], &[]));
-        let (there, words) = rest.split_first().unwrap_or((&0, &[]));
+        let (is_available, words) = rest.split_first().unwrap_or((&0, &[]));
         let words = String::from_utf8_lossy(words).into_owned();
         Self {
             identity: *identity,
-            library: if *there == 1 { Ok(words) } else { Err(words) },
+            library: if *is_available == 1 {
+                Ok(words)
+            } else {
+                Err(words)
+            },
         }
     }
 }
 
-/// Whether all ranks, by number, can have a direct link with each other; why not.
+/// Returns an error with the reason if the ranks cannot all be linked directly. `all` is ordered by rank.
 fn check_readiness(all: &[Readiness]) -> Result<(), String> {
     for (rank, one) in all.iter().enumerate() {
         let library = one.library.as_ref();
@@ -229,4 +234,132 @@ fn check_readiness(all: &[Readiness]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A link through the communicator.
+struct GpuAwareLink {
+    ranks: Ranks,
+    device: Device,
+    in_flight: Mutex<VecDeque<Box<dyn PendingExchange>>>,
+}
+
+impl GpuAwareLink {
+    fn new(ranks: &Ranks, device: &Device) -> Self {
+        Self {
+            ranks: ranks.clone(),
+            device: device.clone(),
+            in_flight: Mutex::default(),
+        }
+    }
+}
+
+impl LinkTransport for GpuAwareLink {
+    fn describe(&self) -> String {
+        "by GPU-aware MPI".into()
+    }
+
+    fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
+        // The communicator does not wait for work of the device.
+        self.device.synchronise()?;
+        let messages = |segments: &[Segment]| {
+            let message = |segment: &Segment| Message {
+                peer: segment.peer,
+                // SAFETY: device memory that the caller of the link keeps valid and unused until the exchange is
+                // finished
+                bytes: unsafe { MessageBuffer::borrowed(*segment) },
+            };
+            segments.iter().map(message).collect()
+        };
+        let started = self.ranks.communicator().start(Messages {
+            sends: messages(sends),
+            receives: messages(receives),
+        })?;
+        lock(&self.in_flight).push_back(started);
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<(), DeviceError> {
+        let oldest = lock(&self.in_flight).pop_front();
+        oldest.map(PendingExchange::finish).transpose()?;
+        Ok(())
+    }
+
+    fn is_done(&self) -> Result<bool, DeviceError> {
+        Ok(lock(&self.in_flight).is_empty())
+    }
+
+    fn check(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn stop(&self) {
+        // The communicator may still use the memory: leak the exchanges until the ranks end.
+        lock(&self.in_flight).drain(..).for_each(std::mem::forget);
+    }
+}
+
+/// A message from or to the device of another rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceMessage {
+    /// Rank at the other end.
+    pub peer: usize,
+    /// Information about the content for the receiver; sent through the hosts.
+    pub header: Vec<u8>,
+    /// Address of the content on the device. Received contents are aligned to 8 bytes in the receive buffer.
+    pub address: u64,
+    /// Length of the content in bytes.
+    pub bytes: usize,
+}
+
+/// Alignment of received contents, bytes.
+const ALIGNMENT: usize = 8;
+
+/// Exchanges messages, at most one to each peer, and returns the received ones in rank order. Collective.
+///
+/// `room` returns the address of a buffer with the given number of bytes.
+pub(super) fn exchange_messages(
+    ranks: &Ranks,
+    link: Option<&DeviceLink>,
+    sends: &[DeviceMessage],
+    room: impl FnOnce(usize) -> Result<u64, DeviceError>,
+) -> Result<Vec<DeviceMessage>, DeviceError> {
+    let announcement = |message: &DeviceMessage| Message {
+        peer: message.peer,
+        bytes: [&(message.bytes as u64).to_le_bytes()[..], &message.header].concat(),
+    };
+    let sent = sends.iter().map(announcement).collect();
+    let mut headers = ranks.communicator().exchange(sent)?;
+    headers.sort_by_key(|message| message.peer);
+    let (mut received, mut all) = (Vec::with_capacity(headers.len()), 0);
+    for Message { peer, bytes } in headers {
+        let cut = || RanksError::Transport("the header of a device message is truncated".into());
+        let (length, header) = bytes.split_first_chunk().ok_or_else(cut)?;
+        let length = u64::from_le_bytes(*length) as usize;
+        received.push(DeviceMessage {
+            peer,
+            header: header.to_vec(),
+            address: all as u64,
+            bytes: length,
+        });
+        all += length.next_multiple_of(ALIGNMENT);
+    }
+    let first = room(all.max(ALIGNMENT))?;
+    received
+        .iter_mut()
+        .for_each(|message| message.address += first);
+    if let Some(link) = link {
+        link.exchange(&segments(sends), &segments(&received))?;
+    }
+    Ok(received)
+}
+
+/// Returns the non-empty contents of messages as segments.
+fn segments(messages: &[DeviceMessage]) -> Vec<Segment> {
+    let full = messages.iter().filter(|message| message.bytes > 0);
+    let segment = |message: &DeviceMessage| Segment {
+        peer: message.peer,
+        address: message.address,
+        bytes: message.bytes,
+    };
+    full.map(segment).collect()
 }

@@ -1,4 +1,4 @@
-//! What travels between ranks in the course of a step: copies of others' patches, averages of children, fine fluxes.
+//! Exchanges of a step: halo patches, averages of children and fluxes of fine faces.
 
 use super::halo::{ExchangeKind, HaloRequest, Halos, Transport};
 use super::hierarchy::ExchangePlans;
@@ -9,10 +9,10 @@ use crate::mesh::{NewRows, Topology};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::Centring;
 
-/// Brings the copies of `fields` up to date that gathers on `level` read, as deep as anything reads them.
+/// Updates the halo of `fields` for gathers on `level`, up to the halo width of each field.
 ///
 /// # Errors
-/// Another rank has failed, or the transport or the device has.
+/// Another rank, the transport or the device has failed.
 pub fn refresh_halo(
     world: &mut World,
     level: usize,
@@ -37,8 +37,9 @@ pub fn refresh_halo(
     Ok(())
 }
 
-/// Sends the averages of children to the owners of their parents, and the fluxes through faces of own fine patches to the ranks
-/// that own the coarse patches before them: all fields, in one message to each peer.
+/// Sends averages of children and fluxes of fine faces to the owners of the coarse patches.
+///
+/// All fields share one message for each peer.
 ///
 /// # Errors
 /// As [`refresh_halo`].
@@ -63,15 +64,16 @@ pub fn send_averages_and_fluxes(world: &mut World, level: usize) -> Result<(), R
         }
     }
     exchange_now(world, &requests, &fields)?;
-    // on all ranks, also where no averages have come
+    // On all ranks, also without received averages.
     for (field, at) in averaged {
         fields[field].of_mut(world).set_valid_layers(at, 0);
     }
     Ok(())
 }
 
-/// Where fields lie on faces: marks the new patches, those of other ranks too, and brings the copies of the others of their
-/// level up to date, whose faces the new ones take.
+/// Marks the new patches of all ranks and updates the halo of face-centred fields on their level.
+///
+/// New patches take the values on shared faces from their neighbours.
 ///
 /// # Errors
 /// As [`refresh_halo`].
@@ -86,12 +88,12 @@ pub fn mark_new_patches(world: &mut World) -> Result<(), RanksError> {
     new.rows.iter().for_each(|&row| marks[row as usize] = 1);
     let level = new.level;
     if shared {
-        let own = marks.clone();
+        let own_marks = marks.clone();
         let plan = &world.resource::<ExchangePlans>().halo[level];
         let ranks = world.resource::<Ranks>().communicator();
         plan.forward(
             ranks,
-            |row| own[row as usize],
+            |row| own_marks[row as usize],
             |row, new| marks[row as usize] = new,
         )?;
     }
@@ -99,7 +101,7 @@ pub fn mark_new_patches(world: &mut World) -> Result<(), RanksError> {
     refresh_halo(world, level, &on_faces)
 }
 
-/// Exchanges what `requests` ask for, and waits for it.
+/// Runs an exchange of all `requests` to its end.
 fn exchange_now(
     world: &mut World,
     requests: &[HaloRequest],

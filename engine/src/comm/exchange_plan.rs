@@ -1,51 +1,51 @@
-//! Which rows travel between this rank and the others.
+//! Lists the rows that this rank exchanges with others.
 
 use super::communicator::{Communicator, Message, Messages, RanksError};
 
-/// Rows of this rank that one other rank sends or receives.
+/// Rows that are exchanged with one peer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PeerRows {
-    /// The other rank.
+    /// Rank of the peer.
     pub peer: usize,
-    /// The rows, in the order that both sides know.
+    /// Rows in the order that both sides know.
     pub rows: Vec<u32>,
 }
 
-/// Rows that this rank sends and receives, in messages of which both sides know the content. Forward they go from owners to
-/// copies, backward from copies to owners.
+/// Rows that this rank sends and receives in messages of known layout.
+///
+/// In forward direction data moves from owners to halo patches, in reverse direction from halo patches to owners.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExchangePlan {
-    /// Rows whose values others need, by peer.
+    /// Own rows that peers need, by peer.
     pub sends: Vec<PeerRows>,
-    /// Rows whose values come from others, by peer.
+    /// Halo rows whose values come from peers, by peer.
     pub receives: Vec<PeerRows>,
 }
 
 impl ExchangePlan {
-    /// Adds `row` to what goes to `peer`.
+    /// Adds `row` to the rows sent to `peer`.
     pub fn send(&mut self, peer: usize, row: u32) {
         add(&mut self.sends, peer, row);
     }
 
-    /// Adds `row` to what comes from `peer`.
+    /// Adds `row` to the rows received from `peer`.
     pub fn receive(&mut self, peer: usize, row: u32) {
         add(&mut self.receives, peer, row);
     }
 
-    /// Rows that go out.
+    /// Returns the number of rows sent.
     #[must_use]
     pub fn sent(&self) -> usize {
         self.sends.iter().map(|peer| peer.rows.len()).sum()
     }
 
-    /// Rows that come in.
+    /// Returns the number of rows received.
     #[must_use]
     pub fn received(&self) -> usize {
         self.receives.iter().map(|peer| peer.rows.len()).sum()
     }
 
-    /// The messages of one exchange: what `pack` gives for the rows that go out, and room for `bytes` bytes of every row
-    /// that comes in.
+    /// Builds the messages of one exchange: `pack` fills those for sent rows; received rows have `bytes` bytes each.
     pub fn messages<E>(
         &self,
         bytes: usize,
@@ -68,10 +68,12 @@ impl ExchangePlan {
         Ok(halo)
     }
 
-    /// Sends a value of `T` for each row forward: `get` reads that of an owned row, `put` takes that of a copy.
+    /// Sends one value of type `T` per row from owners to halo patches.
+    ///
+    /// `get` reads the value of an own row, `put` stores that of a halo row.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport has.
+    /// Another rank or the transport has failed.
     pub fn forward<T: bytemuck::Pod>(
         &self,
         communicator: &dyn Communicator,
@@ -94,7 +96,7 @@ impl ExchangePlan {
         Ok(())
     }
 
-    /// The plan of the way back: from copies to owners.
+    /// Returns the plan of the opposite direction: from halo patches to owners.
     #[must_use]
     pub fn reversed(&self) -> Self {
         Self {

@@ -1,32 +1,22 @@
-//! One simulation over many ranks: how ranks talk, who owns which patch, and the copies that a rank keeps of others' patches.
+//! Communication between ranks: transports, ownership of patches, and halo patches of other ranks.
 //!
-//! Every rank runs the same driver and takes the same decisions at the same places (single program, multiple data): a
-//! collective call is met by all ranks in the same order. With one rank every call is trivial and nothing is allocated.
+//! Every rank runs the same driver and takes the same decisions at the same places (single program, multiple data).
+//! Collective calls are made by all ranks in the same order. On one rank every call is trivial and allocates nothing.
 
 mod comm_param;
 pub mod communicator;
-mod departures;
 pub mod device_link;
-mod device_messages;
-mod diagnostic_columns;
-mod displaced;
 pub mod estimate;
 pub mod exchange;
 pub mod exchange_plan;
 pub mod halo;
 pub mod hierarchy;
 mod migration;
-mod migration_batch;
-mod neighbourhood;
 pub mod nesting;
-pub mod owners;
 pub(crate) mod particle_entities;
 mod partition;
-mod patch_components;
-pub(crate) mod patch_work;
 pub mod placement;
 pub(crate) mod regrid;
-pub mod single_rank;
 pub mod threads;
 mod totals;
 
@@ -36,25 +26,23 @@ mod tests;
 pub use comm_param::Comm;
 pub use communicator::{
     Communicator, Message, MessageBuffer, Messages, PendingExchange, PendingMessages, RanksError,
-    Reduction,
+    Reduction, SingleRank,
 };
-pub use device_link::Connection;
-pub use device_messages::DeviceMessage;
-pub use diagnostic_columns::{DiagnosticColumns, Reduce};
-pub(crate) use displaced::Displaced;
+pub use device_link::{Connection, DeviceMessage};
 pub use exchange_plan::ExchangePlan;
 pub use halo::Halos;
 pub use hierarchy::ExchangePlans;
+pub(crate) use migration::Displaced;
 pub use migration::PatchMessage;
 pub use placement::Placement;
-pub use single_rank::SingleRank;
 pub use threads::ThreadRank;
-pub use totals::{cells_repaired_between_levels, totals};
+pub use totals::{DiagnosticColumns, Reduce, cells_repaired_between_levels, totals};
 
 use bevy_ecs::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The ranks that share this simulation, as seen by one of them.
+/// Handle to all ranks of the simulation, as seen from one of them.
 #[derive(Resource, Clone)]
 pub struct Ranks(Arc<dyn Communicator>);
 
@@ -65,47 +53,45 @@ impl Default for Ranks {
 }
 
 impl Ranks {
-    /// The ranks that `communicator` connects.
+    /// Creates the handle from a communicator.
     #[must_use]
     pub fn new(communicator: impl Communicator) -> Self {
         Self(Arc::new(communicator))
     }
 
-    /// What connects them.
+    /// Returns the communicator.
     #[must_use]
     pub fn communicator(&self) -> &dyn Communicator {
         &*self.0
     }
 
-    /// This rank, from 0.
+    /// Returns the number of this rank, from 0.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.0.rank()
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     #[must_use]
     pub fn size(&self) -> usize {
         self.0.size()
     }
 
-    /// Whether there is no other rank.
+    /// Returns `true` if there is only one rank.
     #[must_use]
     pub fn is_single(&self) -> bool {
         self.size() == 1
     }
 
-    /// Whether `value` holds on any rank.
+    /// Returns `true` if `value` is true on any rank. Collective.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport has.
+    /// Another rank or the transport has failed.
     pub fn any(&self, value: bool) -> Result<bool, RanksError> {
-        let mut values = [u64::from(value)];
-        self.0.reduce(Reduction::Max, &mut values)?;
-        Ok(values[0] != 0)
+        Ok(self.max(u64::from(value))? != 0)
     }
 
-    /// What the other ranks give, in their order, on the first; nothing on the others. All ranks call this.
+    /// Gathers the bytes of all other ranks on rank 0, in rank order; other ranks receive nothing. Collective.
     ///
     /// # Errors
     /// As [`Ranks::any`].
@@ -121,23 +107,37 @@ impl Ranks {
         self.0.exchange(message.into_iter().collect())
     }
 
-    /// The sum of `value` over the ranks.
+    /// Sends bytes to ranks that do not expect them; returns the received messages in rank order. Collective.
+    ///
+    /// # Errors
+    /// As [`Ranks::any`].
+    pub(crate) fn exchange_bytes(
+        &self,
+        by_rank: BTreeMap<usize, Vec<u8>>,
+    ) -> Result<Vec<Message>, RanksError> {
+        let messages = by_rank.into_iter();
+        let messages = messages.map(|(peer, bytes)| Message { peer, bytes });
+        self.0.exchange(messages.collect())
+    }
+
+    /// Returns the sum of `value` over all ranks. Collective.
     ///
     /// # Errors
     /// As [`Ranks::any`].
     pub fn sum(&self, value: u64) -> Result<u64, RanksError> {
-        let mut values = [value];
-        self.0.reduce(Reduction::Sum, &mut values)?;
-        Ok(values[0])
+        self.reduce(Reduction::Sum, value)
     }
 
-    /// The largest `value` of the ranks.
+    /// Returns the largest `value` of all ranks. Collective.
     ///
     /// # Errors
     /// As [`Ranks::any`].
     pub fn max(&self, value: u64) -> Result<u64, RanksError> {
-        let mut values = [value];
-        self.0.reduce(Reduction::Max, &mut values)?;
-        Ok(values[0])
+        self.reduce(Reduction::Max, value)
+    }
+
+    fn reduce(&self, reduction: Reduction, mut value: u64) -> Result<u64, RanksError> {
+        self.0.reduce(reduction, std::slice::from_mut(&mut value))?;
+        Ok(value)
     }
 }

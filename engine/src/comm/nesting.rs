@@ -1,4 +1,4 @@
-//! Deciding about a shared level: what flagged cells reach, and what nesting needs, also across the borders of ranks.
+//! Decides which patches are refined, and enforces proper nesting across ranks.
 
 use super::Ranks;
 use super::hierarchy::ExchangePlans;
@@ -6,10 +6,10 @@ use crate::comm::RanksError;
 use crate::mesh::{Changes, Level, PatchRow, Pinned, RefineRequests, Topology};
 use bevy_ecs::prelude::*;
 
-/// Decides how to change the children of `level`'s own patches.
+/// Decides which own patches of `level` are refined and which lose their children.
 ///
 /// # Errors
-/// Another rank has failed, or the transport has.
+/// Another rank or the transport has failed.
 pub fn decide(world: &mut World, level: usize) -> Result<Changes, RanksError> {
     let (staying, closed) = pins(world, level);
     world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
@@ -20,22 +20,22 @@ pub fn decide(world: &mut World, level: usize) -> Result<Changes, RanksError> {
         }
         let ranks = world.resource::<Ranks>();
         let ranks = ranks.communicator();
-        let shares = world.resource::<ExchangePlans>();
-        let mut received = Vec::with_capacity(shares.halo[level].received());
+        let plans = world.resource::<ExchangePlans>();
+        let mut received = Vec::with_capacity(plans.halo[level].received());
         let sectors = |row| requests.sectors(row);
-        shares.halo[level].forward(ranks, sectors, |row, sectors| received.push((row, sectors)))?;
+        plans.halo[level].forward(ranks, sectors, |row, sectors| received.push((row, sectors)))?;
         for (row, sectors) in received {
             requests.replace(row, sectors);
         }
         requests.prepare(topology, level);
-        let back = shares.halo[level].reversed();
+        let back = plans.halo[level].reversed();
         let marks = |row: u32| u8::from(requests.is_required(row));
         back.forward(ranks, marks, |row, mark| {
             requests.require_if(row, mark != 0)
         })?;
         let changes = requests.choose(topology, level);
         if let Some(below) = level.checked_sub(1) {
-            let back = shares.halo[below].reversed();
+            let back = plans.halo[below].reversed();
             let marks = |row: u32| u8::from(requests.is_requested(row));
             back.forward(ranks, marks, |row, mark| {
                 requests.request_if(row, mark != 0)
@@ -45,7 +45,7 @@ pub fn decide(world: &mut World, level: usize) -> Result<Changes, RanksError> {
     })
 }
 
-/// Own patches of the level finer than `level` that stay, and own patches of `level` that are not refined.
+/// Returns own finer patches that must stay, and own patches of `level` that must not be refined.
 fn pins(world: &mut World, level: usize) -> (Vec<u32>, Vec<u32>) {
     let (mut staying, mut closed) = (Vec::new(), Vec::new());
     let mut patches = world.query::<(&Level, &PatchRow, &Pinned)>();

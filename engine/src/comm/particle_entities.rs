@@ -1,4 +1,6 @@
-//! Entities of items between ranks: they end where their item has gone, and are made where it has come, with what is attached to them.
+//! Moves entities of particles between ranks, with their components.
+//!
+//! An entity is despawned where its particle has left and spawned where it has arrived.
 
 use super::{Ranks, RanksError};
 use crate::data::particle_entities::{self, ParticleEntityIndex, ParticleId};
@@ -6,49 +8,52 @@ use crate::data::{InitialEstimate, ParticleKinds};
 use crate::mesh::patch_component::{PatchComponentOperations, PatchComponents, decode, encode};
 use bevy_ecs::prelude::*;
 
-/// Lets entities follow their items, wherever these have gone since this was called last. Where items may have gone to other ranks, all ranks call
-/// this.
+/// Updates the entities of particles that have moved or vanished since the last call.
+///
+/// Collective if particles may have changed ranks.
 ///
 /// # Errors
-/// A component refuses its bytes; another rank has failed, or the transport has.
+/// A component rejects its bytes; another rank or the transport has failed.
 pub(crate) fn update_entities(world: &mut World) -> Result<(), RanksError> {
-    let mut gone = Vec::new();
+    let mut vanished = Vec::new();
     for (number, kind) in world.resource::<ParticleKinds>().all().iter().enumerate() {
         kind.scope(world, |_, items| {
             let ids = items.take_removed().into_iter();
-            gone.extend(ids.map(|id| ParticleId::new(number, id)));
+            vanished.extend(ids.map(|id| ParticleId::new(number, id)));
         });
     }
-    particle_entities::despawn(world, &gone);
-    let Some(mut passed) = world.resource::<ParticleEntityIndex>().take_migrated() else {
+    particle_entities::despawn(world, &vanished);
+    let Some(mut moved) = world.resource::<ParticleEntityIndex>().take_migrated() else {
         return Ok(());
     };
     if world.contains_resource::<InitialEstimate>() || world.resource::<Ranks>().is_single() {
         return Ok(());
     }
-    let left = passed.departed();
-    let attached = gather_components(world, &left)?;
-    particle_entities::despawn(world, &left);
-    if attached.is_empty() && !passed.all {
+    let departed = moved.departed();
+    let attached = gather_components(world, &departed)?;
+    particle_entities::despawn(world, &departed);
+    if attached.is_empty() && !moved.all {
         return Ok(());
     }
-    let come = passed.arrived();
-    particle_entities::spawn_arrived(world, &come);
-    attach(world, attached, |_, item| come.binary_search(&item).is_ok())
-        .map_err(|why| RanksError::Transport(format!("between ranks, {why}")))
+    let arrived = moved.arrived();
+    particle_entities::spawn_arrived(world, &arrived);
+    attach(world, attached, |_, item| {
+        arrived.binary_search(&item).is_ok()
+    })
+    .map_err(|why| RanksError::Transport(format!("between ranks, {why}")))
 }
 
-/// Values of a component: the item and the component's bytes.
+/// Values of one component: the particle and the bytes.
 pub(crate) type AttachedComponents = Vec<(ParticleId, Vec<u8>)>;
 
-/// What is attached to items that have left any rank, by component.
+/// Gathers the components of particles that have left any rank, by component.
 fn gather_components(
     world: &World,
-    left: &[ParticleId],
+    departed: &[ParticleId],
 ) -> Result<Vec<AttachedComponents>, RanksError> {
     let kinds = world.resource::<PatchComponents>().kinds();
     let entities = |item: &ParticleId| Some((*item, particle_entities::find_entity(world, *item)?));
-    let entities: Vec<(ParticleId, Entity)> = left.iter().filter_map(entities).collect();
+    let entities: Vec<(ParticleId, Entity)> = departed.iter().filter_map(entities).collect();
     let values = |kind: &PatchComponentOperations| -> AttachedComponents {
         let value =
             |&(item, entity): &(ParticleId, Entity)| Some((item, (kind.save)(world, entity)?));
@@ -61,7 +66,7 @@ fn gather_components(
     }
     let mut all = vec![AttachedComponents::new(); kinds.len()];
     for message in ranks.communicator().all_gather(&to_bytes(&own))? {
-        let broken = || RanksError::Transport("a message with components is cut off".into());
+        let broken = || RanksError::Transport("a message with components is truncated".into());
         let theirs = from_bytes(&message).ok_or_else(broken)?;
         all.iter_mut()
             .zip(theirs)
@@ -70,10 +75,10 @@ fn gather_components(
     Ok(all)
 }
 
-/// Attaches values to the entities of those items that are `here`.
+/// Attaches values to the entities of the particles for which `here` returns `true`.
 ///
 /// # Errors
-/// The component that refuses its bytes, and why.
+/// The name of the component that rejects its bytes, and the reason.
 pub(crate) fn attach(
     world: &mut World,
     values: Vec<AttachedComponents>,
@@ -92,7 +97,9 @@ pub(crate) fn attach(
     Ok(())
 }
 
-/// As bytes, component after component: a component's values, by kind of item and identity in halves, behind their length.
+/// Encodes components one after the other, each preceded by its length.
+///
+/// A particle takes two entries: its kind, and its identity with the value.
 pub(crate) fn to_bytes(values: &[AttachedComponents]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for values in values {
@@ -106,7 +113,7 @@ pub(crate) fn to_bytes(values: &[AttachedComponents]) -> Vec<u8> {
     bytes
 }
 
-/// What [`to_bytes`] gave.
+/// Decodes bytes written by [`to_bytes`].
 pub(crate) fn from_bytes(mut bytes: &[u8]) -> Option<Vec<AttachedComponents>> {
     let mut all = Vec::new();
     while !bytes.is_empty() {
@@ -126,7 +133,7 @@ mod tests {
     use super::{ParticleId, from_bytes, to_bytes};
 
     #[test]
-    fn what_is_attached_travels_as_bytes() {
+    fn attached_components_survive_encoding() {
         let values = vec![
             vec![
                 (ParticleId::new(3, u64::MAX), vec![1, 2]),

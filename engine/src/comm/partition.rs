@@ -1,13 +1,22 @@
-//! Sharing levels out: how much work patches are, and cuts that give every rank as much of it. On levels from 1 on octets are kept
-//! whole.
+//! Partitions each level among ranks along its Hilbert curve, such that all ranks have the same work.
+//!
+//! On level 1 and finer the eight patches of an octet stay together.
 
-use super::communicator::{Communicator, RanksError, Reduction};
-use crate::mesh::{Cost, LevelWork, Topology};
+use super::Ranks;
+use super::communicator::{Communicator, Message, RanksError, Reduction};
+use crate::data::{ParticleKinds, ParticleSet, ParticleSetRef};
+use crate::mesh::patch_component::PatchComponents;
+use crate::mesh::topology::octet::Octet;
+use crate::mesh::{CELLS, Changes, Cost, LevelWork, Topology};
+use bevy_ecs::prelude::*;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
 
-/// Work of an octet of patches without a [`Cost`].
+/// Work of an octet whose patches have no [`Cost`].
 pub(super) const PLAIN_OCTET_WORK: u64 = 8 * Cost::ONE;
 
-/// The work of octets in one step of their level, by their parents' keys; `costs` has those that are not plain. Both ascend.
+/// Returns the work of octets per step of their level. `parents` are the keys of the parents; `costs` lists octets with
+/// another work than the default. Both are ascending.
 pub(super) fn octet_work(parents: impl Iterator<Item = u64>, costs: &[(u64, u64)]) -> Vec<u64> {
     let mut costs = costs.iter().peekable();
     let mut work = |key: u64| {
@@ -19,7 +28,7 @@ pub(super) fn octet_work(parents: impl Iterator<Item = u64>, costs: &[(u64, u64)
     parents.map(&mut work).collect()
 }
 
-/// The work of a root grid of `patches` plain patches.
+/// Returns the work of a root grid of `patches` patches without a [`Cost`].
 pub(super) fn root_work(patches: u64, ranks: u64) -> LevelWork {
     LevelWork {
         all: patches * Cost::ONE,
@@ -27,29 +36,31 @@ pub(super) fn root_work(patches: u64, ranks: u64) -> LevelWork {
     }
 }
 
-/// What a level is cut between: patches of the root grid, octets of the others.
+/// Units of a partition: patches of the root grid, octets of the other levels.
 #[derive(Clone, Copy)]
 pub(super) struct WorkUnits<'a> {
-    /// Keys of their first patches, ascending.
+    /// Key of the first patch of each unit, ascending.
     pub keys: &'a [u64],
-    /// The work of each.
+    /// Work of each unit.
     pub work: &'a [u64],
-    /// Patches of each.
+    /// Number of patches in a unit.
     pub patches: u64,
 }
 
-/// Where the stretches of ranks begin that the units of one rank decide about.
+/// Starts of the ranks' ranges on the Hilbert curve, as far as the units of one rank determine them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PartitionStarts {
-    /// By rank: the first key of its stretch; 0 where other units decide.
+    /// By rank: first key of its range; 0 if other units determine it.
     pub keys: Vec<u64>,
-    /// By rank: the work before its stretch.
+    /// By rank: total work of the ranges before it.
     pub before: Vec<u64>,
 }
 
 impl PartitionStarts {
-    /// Shares `total` work out to `ranks` ranks, as far as the units with the first keys `keys` decide about it, whose work follows on
-    /// `before`. A rank's stretch begins with the unit in which its part of the work begins.
+    /// Partitions `total` work among `ranks` ranks, as far as the given units determine it.
+    ///
+    /// The units follow `before` work on the curve. The range of a rank starts with the unit in which its share of the
+    /// work starts.
     pub fn new(keys: &[u64], work: &[u64], before: u64, total: u64, ranks: usize) -> Self {
         let mut starts = Self {
             keys: vec![0; ranks],
@@ -70,7 +81,7 @@ impl PartitionStarts {
         starts
     }
 
-    /// What all ranks decide together.
+    /// Combines the starts that all ranks have determined.
     fn joined(self, ranks: &dyn Communicator) -> Result<Self, RanksError> {
         let size = self.keys.len();
         let mut keys = [self.keys, self.before].concat();
@@ -79,7 +90,7 @@ impl PartitionStarts {
         Ok(Self { keys, before })
     }
 
-    /// The most work of a rank.
+    /// Returns the largest work of a rank.
     pub fn busiest(&self, total: u64) -> u64 {
         let ends = self.before.iter().skip(1).chain([&total]);
         let parts = self.before.iter().zip(ends).map(|(start, end)| end - start);
@@ -87,11 +98,13 @@ impl PartitionStarts {
     }
 }
 
-/// Cuts `level` anew if its `units`, of which each rank knows some, are shared out badly: if the busiest rank has more than
-/// `imbalance` times the work that whole plain units allow, and other cuts give it less. Whether the cuts are others now.
+/// Repartitions `level` if its `units` are badly balanced; each rank passes the units that it knows.
+///
+/// A level is badly balanced if the busiest rank has more than `imbalance` times the best possible work in whole units.
+/// It is repartitioned only if that lowers this work. Returns `true` if the partition has changed.
 ///
 /// # Errors
-/// Another rank has failed, or the transport has.
+/// Another rank or the transport has failed.
 pub(super) fn balance(
     topology: &mut Topology,
     ranks: &dyn Communicator,
@@ -100,7 +113,7 @@ pub(super) fn balance(
     imbalance: f64,
 ) -> Result<bool, RanksError> {
     let size = ranks.size();
-    // by rank: work under the present cuts, then that of the units it knows; the number of units
+    // By rank: work in the present partition, then work of the units that it knows; last, the number of units.
     let mut sums = vec![0u64; 2 * size + 1];
     for (key, work) in units.keys.iter().zip(units.work) {
         sums[topology.partition().owner(level, *key)] += work;
@@ -131,17 +144,108 @@ pub(super) fn balance(
     Ok(differs)
 }
 
+/// Work of the patches of this rank.
+pub(crate) struct PatchWork<'a> {
+    world: &'a World,
+    topology: &'a Topology,
+    /// Is `true` if patches may have a [`Cost`].
+    measured: bool,
+    /// Kinds of particles with a work.
+    kinds: Vec<&'a dyn ParticleSet>,
+}
+
+impl<'a> PatchWork<'a> {
+    /// Returns the work of the patches in `world`, or `None` if all patches are equal.
+    pub fn of(world: &'a World) -> Option<Self> {
+        let kinds = world.resource::<ParticleKinds>().all();
+        let kinds = kinds.iter().map(|kind: &ParticleSetRef| kind.of(world));
+        let weights = Self {
+            world,
+            topology: world.resource::<Topology>(),
+            measured: world.resource::<PatchComponents>().has::<Cost>(),
+            kinds: kinds.filter(|items| items.weight() > 0.0).collect(),
+        };
+        (weights.measured || !weights.kinds.is_empty()).then_some(weights)
+    }
+
+    /// Returns the measured cost of a patch, if any.
+    fn measured(&self, row: u32) -> Option<u64> {
+        let entity = self.measured.then(|| self.topology.entity(row))?;
+        Some(self.world.get::<Cost>(entity)?.work())
+    }
+
+    /// Returns the work of the particles in a patch.
+    fn items(&self, row: u32) -> u64 {
+        let kinds = self.kinds.iter();
+        let work = kinds.map(|items| work_of_particles(items.weight(), items.count(row) as u64));
+        work.sum()
+    }
+
+    /// Returns the work of own patches of a level, in Hilbert order.
+    pub fn level(&self, level: usize) -> Vec<u64> {
+        let rows = self.topology.rows(level).par_iter().with_min_len(1024);
+        let work = |&row: &u32| self.measured(row).unwrap_or(Cost::ONE) + self.items(row);
+        rows.map(work).collect()
+    }
+
+    /// Returns the octets finer than `level` whose work differs from the default, by ascending key of the parent.
+    /// Collective.
+    ///
+    /// `before` are the own octets so far; `changes` are those of own patches of `level`.
+    ///
+    /// # Errors
+    /// Another rank or the transport has failed.
+    pub fn octets(
+        &self,
+        level: usize,
+        before: &[Octet],
+        changes: &Changes,
+    ) -> Result<Vec<(u64, u64)>, RanksError> {
+        let topology = self.topology;
+        let mut messages: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+        for octet in before {
+            let rows = || octet.rows(octet.owned);
+            let items: u64 = rows().map(|row| self.items(row)).sum();
+            let measured: Vec<Option<u64>> = rows().map(|row| self.measured(row)).collect();
+            if items > 0 || measured.iter().any(Option::is_some) {
+                let measured = measured.iter().map(|work| work.unwrap_or(Cost::ONE));
+                let work = measured.sum::<u64>() + items;
+                let peer = topology.partition().owner(level, octet.key);
+                let message = messages.entry(peer).or_default();
+                message.extend([octet.key, work].into_iter().flat_map(u64::to_le_bytes));
+            }
+        }
+        let received = self.world.resource::<Ranks>().exchange_bytes(messages)?;
+        let words = |message: &Message| bytemuck::pod_collect_to_vec::<u8, u64>(&message.bytes);
+        let words: Vec<u64> = received.iter().flat_map(words).collect();
+        let reported = words.as_chunks().0.iter().map(|&[key, work]| (key, work));
+        // New children inherit the measured cost of their parent, and get its particles.
+        let new = changes.refine.iter().map(|&row| {
+            let measured = self.measured(row).unwrap_or(Cost::ONE);
+            (topology.key(row), 8 * measured + self.items(row))
+        });
+        let mut all: Vec<(u64, u64)> = reported.chain(new).collect();
+        all.sort_unstable();
+        Ok(all)
+    }
+}
+
+/// Returns the work of `count` particles, each of which equals the work of `weight` cells.
+pub(crate) fn work_of_particles(weight: f64, count: u64) -> u64 {
+    (weight * count as f64 * (Cost::ONE / CELLS as u64) as f64).round() as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::{PLAIN_OCTET_WORK, PartitionStarts, octet_work};
     use crate::mesh::LevelWork;
 
     #[test]
-    fn equal_octets_are_cut_into_parts_that_differ_by_one() {
+    fn equal_octets_are_partitioned_into_parts_that_differ_by_one() {
         let keys: Vec<u64> = (10..21).map(|key| key << 3).collect();
         let work = vec![PLAIN_OCTET_WORK; 11];
         let starts = PartitionStarts::new(&keys, &work, 0, 11 * PLAIN_OCTET_WORK, 4);
-        // 11 octets, parts that begin at 0, 2.75, 5.5 and 8.25
+        // Eleven octets; parts start at 0, 2.75, 5.5 and 8.25.
         assert_eq!(starts.keys, [0, 12 << 3, 15 << 3, 18 << 3]);
         assert_eq!(
             starts.before,
@@ -160,16 +264,16 @@ mod tests {
     }
 
     #[test]
-    fn heavy_octets_weigh_more_and_parts_of_ranks_add_up() {
+    fn heavy_octets_shift_the_partition_and_ranks_agree_on_it() {
         let (keys, work) = ([0, 8, 16, 24, 32, 40], [1, 1, 6, 1, 1, 2]);
         let whole = PartitionStarts::new(&keys, &work, 0, 12, 3);
-        // the parts begin at 4, in the heavy octet, and at 8
+        // The parts start at 4, in the heavy octet, and at 8.
         assert_eq!(
             (&whole.keys[..], &whole.before[..]),
             (&[0, 16, 24][..], &[0, 2, 8][..])
         );
         assert_eq!(whole.busiest(12), 6);
-        // two ranks that know some octets each say the same together
+        // Two ranks that know some octets each determine the same partition.
         let first = PartitionStarts::new(&keys[..3], &work[..3], 0, 12, 3);
         let second = PartitionStarts::new(&keys[3..], &work[3..], 8, 12, 3);
         assert_eq!(first.keys, [0, 16, 0]);
@@ -180,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_without_a_cost_are_plain() {
+    fn octets_without_a_cost_have_the_default_work() {
         let costs = [(1, 5), (3, 7), (4, 9), (9, 1)];
         let expected = [PLAIN_OCTET_WORK, 7, PLAIN_OCTET_WORK, 1];
         assert_eq!(octet_work([2, 3, 5, 9].into_iter(), &costs), expected);
@@ -188,17 +292,17 @@ mod tests {
     }
 
     #[test]
-    fn more_ranks_than_octets_leave_some_without() {
+    fn more_ranks_than_octets_leave_some_ranks_empty() {
         let starts = PartitionStarts::new(&[56], &[PLAIN_OCTET_WORK], 0, PLAIN_OCTET_WORK, 3);
         assert_eq!(starts.keys, [0, 56, 56]);
         assert_eq!(starts.busiest(PLAIN_OCTET_WORK), PLAIN_OCTET_WORK);
     }
 
     #[test]
-    fn the_imbalance_is_what_the_busiest_has_above_the_mean() {
+    fn the_imbalance_is_the_excess_of_the_busiest_rank_over_the_mean() {
         let mut work = LevelWork::default();
         assert_eq!(work.imbalance(4), 0.0);
-        // a coarse step and two fine ones
+        // A coarse step and two fine steps.
         work.add(LevelWork { all: 8, busiest: 3 });
         work.add(LevelWork {
             all: 12,

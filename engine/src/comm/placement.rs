@@ -1,20 +1,20 @@
-//! Where a rank sits: which of the host's devices and cores are its own.
+//! Assigns devices and cores of a host to ranks.
 
 use std::num::NonZero;
 
-/// A rank's place on its host.
+/// Placement of a rank on its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// Number of this rank among those of its host, from 0; it uses the device of this number.
+    /// Index of this rank among the ranks of its host, from 0; also the index of its device.
     pub local_rank: usize,
-    /// Ranks of this host.
+    /// Number of ranks on this host.
     pub local_size: usize,
-    /// Cores for this rank: threads of a run that leaves their number open.
+    /// Number of cores of this rank, the default number of threads.
     pub cores: usize,
 }
 
 impl Placement {
-    /// The place of rank `local` of `locals` that share the cores of this process.
+    /// Returns the placement of rank `local_rank` of `local_size` that share the cores of this process evenly.
     #[must_use]
     pub fn shared(local_rank: usize, local_size: usize) -> Self {
         let cores = Self::process_cores() / local_size.max(1);
@@ -25,7 +25,7 @@ impl Placement {
         }
     }
 
-    /// Cores of the host, whether this process may use them or not.
+    /// Returns the number of cores of the host, available to this process or not.
     #[must_use]
     pub fn host_cores() -> usize {
         let listed = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -36,7 +36,7 @@ impl Placement {
         cores.max(Self::process_cores())
     }
 
-    /// Cores that this process may use.
+    /// Returns the number of cores available to this process.
     #[must_use]
     pub fn process_cores() -> usize {
         std::thread::available_parallelism().map_or(1, NonZero::get)

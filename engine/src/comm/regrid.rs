@@ -1,38 +1,41 @@
-//! Changing the shared hierarchy: as [`crate::mesh::regrid`], with the patches that move between ranks.
+//! Changes a hierarchy that ranks share, as [`crate::mesh::regrid`] does on one rank, and moves patches between ranks.
 
 use super::communicator::Message;
-use super::departures::departures;
 use super::halo::{self, Halos, ReceivedRows};
-use super::hierarchy::{self, ExchangePlans, Proposal, RefinedOctet};
-use super::patch_work::PatchWork;
-use super::{Displaced, Ranks, RanksError, displaced, patch_components};
+use super::hierarchy::{self, ExchangePlans, Proposal, ReceivedOctet};
+use super::migration::{Displaced, removed_patches};
+use super::partition::PatchWork;
+use super::{Ranks, RanksError};
 use crate::data::{Stores, new_patches};
+use crate::mesh::patch_component::{PatchComponentValues, PatchComponents};
 use crate::mesh::topology::octet::Octet;
 use crate::mesh::{Changes, RefineRequests, Topology};
 use bevy_ecs::prelude::*;
+use std::collections::BTreeMap;
 
-/// Creates the root grid of the ranks.
+/// Creates the root grid on all ranks.
 ///
 /// # Errors
-/// Another rank has failed, or the transport has.
+/// Another rank or the transport has failed.
 pub(crate) fn create_root(world: &mut World) -> Result<(), RanksError> {
     let ranks = world.resource::<Ranks>().clone();
     let levels = world.resource::<Topology>().max_level + 1;
     halo::prepare(world, levels)?;
-    world.resource_scope(|world, mut shares: Mut<ExchangePlans>| {
+    world.resource_scope(|world, mut plans: Mut<ExchangePlans>| {
         let mut topology = world.resource_mut::<Topology>();
-        hierarchy::root(&mut topology, ranks.communicator(), &mut shares)
+        hierarchy::root(&mut topology, ranks.communicator(), &mut plans)
     })?;
     let rows = world.resource::<Topology>().rows(0).to_vec();
     new_patches::enter(world, 0, rows);
     halo::update_lists(world, 0..=levels)
 }
 
-/// Applies the ranks' `changes` to the patches of `level`, which is cut anew where a rank has more than `imbalance` times its
-/// part; the own children created stand in `NewRows`, unfilled.
+/// Applies `changes` to the patches of `level` and repartitions the finer level if a rank exceeds `imbalance`.
+///
+/// Own new children are listed in `NewRows`; their values are not set.
 ///
 /// # Errors
-/// Another rank has failed, or the transport or the device has.
+/// Another rank, the transport or the device has failed.
 pub(crate) fn apply_changes(
     world: &mut World,
     level: usize,
@@ -44,8 +47,9 @@ pub(crate) fn apply_changes(
     rebuild_level(world, level + 1, &before, changes, &proposal)
 }
 
-/// Shares the children of `level` out anew where their work asks for it, though the patches stay the same. Where all patches are equal work
-/// this does nothing.
+/// Repartitions the children of `level` by work while all patches stay.
+///
+/// Does nothing if all patches have equal work.
 ///
 /// # Errors
 /// As [`apply_changes`].
@@ -62,7 +66,7 @@ pub(crate) fn rebalance(world: &mut World, level: usize, imbalance: f64) -> Resu
     }
 }
 
-/// The same of the root grid.
+/// Repartitions the root grid by work.
 ///
 /// # Errors
 /// As [`apply_changes`].
@@ -80,7 +84,7 @@ pub(crate) fn rebalance_root(world: &mut World, imbalance: f64) -> Result<(), Ra
     }
 }
 
-/// The same of all levels.
+/// Repartitions all levels by work.
 ///
 /// # Errors
 /// As [`apply_changes`].
@@ -111,7 +115,9 @@ fn propose(
     )
 }
 
-/// Makes the level `fine` what was proposed; `before` are the own octets so far, `changes` are those of the coarser level.
+/// Rebuilds level `fine` as proposed and moves all data with the patches.
+///
+/// `before` are the own octets so far; `changes` are those of the coarser level.
 fn rebuild_level(
     world: &mut World,
     fine: usize,
@@ -120,27 +126,23 @@ fn rebuild_level(
     proposal: &Proposal,
 ) -> Result<(), RanksError> {
     let ranks = world.resource::<Ranks>().clone();
-    let components = patch_components::send(world, fine, before, changes)?;
+    let components = send_components(world, fine, before, changes)?;
     let moved = match proposal.cut {
         true => Some(move_octets(world, fine, before)?),
         false => None,
     };
     let octets = moved.as_ref().map_or(&[][..], |moved| &moved.octets);
-    let refined: Vec<RefinedOctet> = octets
-        .iter()
-        .map(|o| (o.key, o.patches, o.refined))
-        .collect();
-    rebuild(world, &ranks, fine, proposal, &refined)?;
+    rebuild(world, &ranks, fine, proposal, octets)?;
     let mut items = Displaced::default();
     items.detach(world, fine, changes, |topology| {
-        displaced::removed_patches(topology, fine, before)
+        removed_patches(topology, fine, before)
     });
     for entity in world.resource_mut::<Topology>().take_orphans() {
         world.despawn(entity);
     }
     let rows = new_rows(world.resource::<Topology>(), fine, proposal);
     new_patches::enter(world, fine, rows);
-    patch_components::attach(world, fine, &components)?;
+    attach_components(world, fine, &components)?;
     if proposal.cut {
         new_patches::renew_parents(world, fine);
         new_patches::renew_parents(world, fine + 1);
@@ -156,7 +158,7 @@ fn rebuild_level(
     )
 }
 
-/// Declares all copies of `level` out of date.
+/// Marks the halo of `level` as out of date.
 fn expire_halo(world: &mut World, level: usize) {
     if level <= world.resource::<Topology>().max_level {
         for field in world.resource::<Stores>().all() {
@@ -165,23 +167,23 @@ fn expire_halo(world: &mut World, level: usize) {
     }
 }
 
-/// Rebuilds the level `fine` and what travels for it, as proposed.
+/// Rebuilds the topology and exchange plans of level `fine`.
 fn rebuild(
     world: &mut World,
     ranks: &Ranks,
     fine: usize,
     proposal: &Proposal,
-    refined: &[RefinedOctet],
+    received: &[ReceivedOctet],
 ) -> Result<(), RanksError> {
-    world.resource_scope(|world, mut shares: Mut<ExchangePlans>| {
+    world.resource_scope(|world, mut plans: Mut<ExchangePlans>| {
         let topology = &mut *world.resource_mut::<Topology>();
         hierarchy::rebuild(
             topology,
             ranks.communicator(),
-            &mut shares,
+            &mut plans,
             fine,
             proposal,
-            refined,
+            received,
         )
     })
 }
@@ -191,7 +193,7 @@ fn own_octets(topology: &Topology, level: usize) -> Vec<Octet> {
     octets.filter(|octet| octet.owned != 0).copied().collect()
 }
 
-/// Rows of the own octets that are new in the hierarchy, in Hilbert order.
+/// Returns the rows of own octets that are new in the hierarchy, in Hilbert order.
 fn new_rows(topology: &Topology, level: usize, proposal: &Proposal) -> Vec<u32> {
     let new = proposal.octets.iter().filter(|(_, new)| *new);
     let octets = new.filter_map(|(key, _)| topology.octet(level, *key));
@@ -200,28 +202,17 @@ fn new_rows(topology: &Topology, level: usize, proposal: &Proposal) -> Vec<u32> 
         .collect()
 }
 
-/// Patches of an octet that have come from another rank.
-struct MovedOctet {
-    key: u64,
-    /// Which ones, as bits z y x: of the root grid an octet may belong to several ranks.
-    patches: u8,
-    /// Those that have children.
-    refined: u8,
-    /// Those that a finer patch needs refined.
-    wished: u8,
-}
-
-/// Patches that have come from other ranks.
+/// Patches received from other ranks.
 struct MovedPatches {
-    octets: Vec<MovedOctet>,
-    /// The present state of all fields, patch by patch.
+    octets: Vec<ReceivedOctet>,
+    /// Present state of all fields, patch by patch.
     values: ReceivedRows,
 }
 
-/// Bytes that tell about an octet.
+/// Bytes of an octet in a message.
 const OCTET: usize = 11;
 
-/// Sends the patches of `before` whose owner is another one now to their owners; what comes from others.
+/// Sends patches of `before` that have a new owner to it, and returns the received patches.
 fn move_octets(
     world: &mut World,
     level: usize,
@@ -234,18 +225,18 @@ fn move_octets(
     for message in &received {
         let (entries, rest) = message.bytes.as_chunks::<OCTET>();
         if !rest.is_empty() {
-            let cut = "a message with patches is cut off";
+            let cut = "a message with patches is truncated";
             return Err(RanksError::Transport(cut.into()));
         }
         let mut count = 0;
         octets.extend(entries.iter().map(|entry| {
-            let [key @ .., patches, refined, wished] = *entry;
+            let [key @ .., patches, refined, requested] = *entry;
             count += patches.count_ones() as usize;
-            MovedOctet {
+            ReceivedOctet {
                 key: u64::from_le_bytes(key),
                 patches,
                 refined,
-                wished,
+                requested,
             }
         }));
         counts.push((message.peer, count));
@@ -257,15 +248,15 @@ fn move_octets(
     Ok(MovedPatches { octets, values })
 }
 
-/// Rows by the ranks that get them.
+/// Rows by destination rank.
 type RowsByPeer = Vec<(usize, Vec<u32>)>;
 
-/// What tells about the patches of `before` that leave, and their rows.
+/// Encodes the departing patches of `before`; returns the messages and their rows.
 fn pack_departures(world: &World, level: usize, before: &[Octet]) -> (Vec<Message>, RowsByPeer) {
     let topology = world.resource::<Topology>();
     let requests = world.resource::<RefineRequests>();
     let (mut messages, mut rows) = (Vec::<Message>::new(), RowsByPeer::new());
-    // stretches of new owners follow each other
+    // The ranges of new owners are consecutive.
     for (peer, octet, patches) in departures(topology, level, before) {
         if messages.last().is_none_or(|last| last.peer != peer) {
             let bytes = Vec::new();
@@ -285,7 +276,7 @@ fn pack_departures(world: &World, level: usize, before: &[Octet]) -> (Vec<Messag
 }
 
 impl MovedPatches {
-    /// Enters the patches that still exist.
+    /// Inserts the received patches that still exist.
     fn insert(&self, world: &mut World, level: usize) -> Result<(), RanksError> {
         let (mut rows, mut place) = (Vec::new(), 0);
         for moved in &self.octets {
@@ -299,7 +290,7 @@ impl MovedPatches {
             world.resource_mut::<RefineRequests>().set_requested(
                 &octet,
                 moved.patches,
-                moved.wished,
+                moved.requested,
             );
             rows.extend(octet.rows(moved.patches).zip(first..));
         }
@@ -308,4 +299,102 @@ impl MovedPatches {
             halos.unpack_rows(world, level, &rows, &self.values, &fields)
         })
     }
+}
+
+/// Returns the patches of `before` that now belong to other ranks.
+///
+/// Each item is the owner, the octet and the mask of its patches (z y x).
+fn departures<'a>(
+    topology: &'a Topology,
+    level: usize,
+    before: &'a [Octet],
+) -> impl Iterator<Item = (usize, &'a Octet, u8)> {
+    let own = topology.rank();
+    let parts = before.iter().flat_map(move |octet| {
+        let mut parts: Vec<(usize, &Octet, u8)> = Vec::new();
+        if level > 0 {
+            let owner = topology.partition().owner(level, octet.key << 3);
+            parts.push((owner, octet, octet.owned));
+            return parts;
+        }
+        for row in topology.hilbert_ordered(0, octet.first) {
+            let patch = octet.owned & 1 << (row - octet.first);
+            if patch == 0 {
+                continue;
+            }
+            let owner = topology.partition().owner(0, topology.key(row));
+            match parts.last_mut() {
+                Some((peer, _, patches)) if *peer == owner => *patches |= patch,
+                _ => parts.push((owner, octet, patch)),
+            }
+        }
+        parts
+    });
+    parts.filter(move |(peer, ..)| *peer != own)
+}
+
+/// Sends carried components to the new owners of their patches after `fine` was repartitioned. Collective.
+///
+/// Sends those of departing octets of `before`, and those that children inherit from own coarse patches refined by
+/// `changes`. Returns the received components by patch key.
+///
+/// # Errors
+/// Another rank or the transport has failed.
+fn send_components(
+    world: &World,
+    fine: usize,
+    before: &[Octet],
+    changes: &Changes,
+) -> Result<PatchComponentValues, RanksError> {
+    let mut received = PatchComponentValues::default();
+    if world.resource::<PatchComponents>().kinds().is_empty() {
+        return Ok(received);
+    }
+    let topology = world.resource::<Topology>();
+    let mut values: BTreeMap<usize, PatchComponentValues> = BTreeMap::new();
+    for (peer, octet, patches) in departures(topology, fine, before) {
+        let patch = |row| (topology.key(row), topology.entity(row));
+        let patches: Vec<_> = octet.rows(patches).map(patch).collect();
+        let leaving = PatchComponentValues::of(world, &patches, false);
+        values.entry(peer).or_default().append(leaving);
+    }
+    for &row in &changes.refine {
+        let (key, parent) = (topology.key(row), topology.entity(row));
+        let children: Vec<_> = (0..8).map(|child| (key << 3 | child, parent)).collect();
+        let inherited = PatchComponentValues::of(world, &children, true);
+        values
+            .entry(topology.partition().owner(fine, key << 3))
+            .or_default()
+            .append(inherited);
+    }
+    let messages = values
+        .iter()
+        .map(|(&peer, values)| (peer, values.to_bytes()));
+    for message in world
+        .resource::<Ranks>()
+        .exchange_bytes(messages.collect())?
+    {
+        let broken = || RanksError::Transport("a message with components is truncated".into());
+        received.append(PatchComponentValues::from_bytes(&message.bytes).ok_or_else(broken)?);
+    }
+    Ok(received)
+}
+
+/// Attaches components returned by [`send_components`] to own patches of `level`.
+///
+/// # Errors
+/// A component rejects its bytes.
+fn attach_components(
+    world: &mut World,
+    level: usize,
+    values: &PatchComponentValues,
+) -> Result<(), RanksError> {
+    let find = |world: &World, key: u64| {
+        let topology = world.resource::<Topology>();
+        let octet = topology.octet(level, key >> 3)?;
+        let mut own = octet.rows(octet.owned);
+        let row = own.find(|&row| topology.key(row) == key)?;
+        Some(topology.entity(row))
+    };
+    values.attach(world, find).map_err(RanksError::Transport)
 }

@@ -1,8 +1,8 @@
-//! A hierarchy that ranks build together is, patch by patch, the one that a single rank builds.
+//! Tests that a hierarchy built by several ranks equals that of one rank, patch by patch.
 
 mod root_grid;
 
-use super::hierarchy::{ExchangePlans, Proposal, RefinedOctet, propose_level, rebuild, root};
+use super::hierarchy::{ExchangePlans, Proposal, ReceivedOctet, propose_level, rebuild, root};
 use super::{Communicator, ThreadRank};
 use crate::mesh::hilbert::{bits_for, hilbert_key};
 use crate::mesh::topology::offset;
@@ -13,20 +13,20 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) const MAX_LEVEL: usize = 3;
 
 pub(super) type Index = [i32; 3];
-/// What a patch looks like from outside: whether it has children.
+/// Patches of a hierarchy; `true` for leaves.
 type Patches = BTreeMap<(usize, Index), bool>;
 
-/// A change of a level's patches, by places.
+/// A change of a level, by patch indices.
 #[derive(Clone, Default)]
 struct Step {
     level: usize,
     refine: BTreeSet<Index>,
     coarsen: BTreeSet<Index>,
-    /// All patches afterwards.
+    /// All patches after the change.
     after: Patches,
 }
 
-/// A number that looks random, from 0 to 99.
+/// Returns a pseudo-random number from 0 to 99.
 pub(super) fn chance(words: &[i32]) -> u64 {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     for &word in words {
@@ -53,12 +53,12 @@ fn patches(topology: &Topology) -> Patches {
         .collect()
 }
 
-/// Random changes of `level` that keep proper nesting.
+/// Returns random changes of `level` that keep proper nesting.
 fn random_changes(topology: &Topology, level: usize, seed: i32) -> Changes {
     let mut changes = Changes::default();
     for &row in topology.rows(level) {
         let [x, y, z] = topology.index(row);
-        // clumps, so that there is something to refine further
+        // Clumps, so that deeper levels have patches to refine.
         let lot = chance(&[seed, level as i32, x / 2, y / 2, z / 2]);
         let around = topology.neighbours(row);
         let refined = |&n: &i32| n >= 0 && !topology.is_leaf(n as u32);
@@ -76,7 +76,7 @@ fn random_changes(topology: &Topology, level: usize, seed: i32) -> Changes {
     changes
 }
 
-/// The history of a hierarchy, built by one rank.
+/// Builds the history of a hierarchy on one rank.
 fn history(domain: Domain, seed: i32) -> Vec<Step> {
     let mut topology = Topology::new(domain, MAX_LEVEL);
     topology.create_root();
@@ -99,10 +99,10 @@ fn history(domain: Domain, seed: i32) -> Vec<Step> {
     steps
 }
 
-/// One rank's replay.
+/// Replay of a history by one rank.
 struct Part {
     topology: Topology,
-    shares: ExchangePlans,
+    plans: ExchangePlans,
     ranks: ThreadRank,
     imbalance: f64,
 }
@@ -110,11 +110,11 @@ struct Part {
 impl Part {
     fn new(domain: Domain, ranks: ThreadRank, imbalance: f64) -> Self {
         let mut topology = Topology::new(domain, MAX_LEVEL);
-        let mut shares = ExchangePlans::default();
-        root(&mut topology, &ranks, &mut shares).unwrap();
+        let mut plans = ExchangePlans::default();
+        root(&mut topology, &ranks, &mut plans).unwrap();
         Self {
             topology,
-            shares,
+            plans,
             ranks,
             imbalance,
         }
@@ -142,9 +142,9 @@ impl Part {
         self.rebuild(step.level + 1, &proposal, &step.after);
     }
 
-    /// Rebuilds a level, which has the patches of `after` then.
+    /// Rebuilds a level, which then has the patches of `after`.
     fn rebuild(&mut self, fine: usize, proposal: &Proposal, after: &Patches) {
-        // in a run, who gives patches away tells their new owners which of them have children
+        // In a run, former owners send these masks.
         let refined = |key: u64| {
             let half = self.topology.octet_place(fine, key);
             let bit = |c: i32| {
@@ -154,16 +154,21 @@ impl Part {
             (0..8).map(bit).sum()
         };
         let octets = proposal.octets.iter();
-        let refined: Vec<RefinedOctet> = octets
-            .map(|&(key, _)| (key, u8::MAX, refined(key)))
+        let refined: Vec<ReceivedOctet> = octets
+            .map(|&(key, _)| ReceivedOctet {
+                key,
+                patches: u8::MAX,
+                refined: refined(key),
+                requested: 0,
+            })
             .collect();
         let Self {
             topology,
-            shares,
+            plans,
             ranks,
             ..
         } = self;
-        rebuild(topology, ranks, shares, fine, proposal, &refined).unwrap();
+        rebuild(topology, ranks, plans, fine, proposal, &refined).unwrap();
     }
 
     fn check(&self, all: &Patches) {
@@ -182,7 +187,7 @@ impl Part {
         self.check_all_are_owned(all);
     }
 
-    /// A patch with its neighbours, its parent and what surrounds that.
+    /// Checks a patch, its neighbours, its parent and the neighbours of the parent.
     fn check_patch(&self, all: &Patches, level: usize, row: u32) {
         let topology = &self.topology;
         let index = topology.index(row);
@@ -218,7 +223,7 @@ impl Part {
         }
     }
 
-    /// The copies are what the own patches touch, no more and no less.
+    /// Checks that the halo consists of exactly the neighbours of own patches.
     fn check_copies(&self, all: &Patches, level: usize) {
         let topology = &self.topology;
         let mut touched = BTreeSet::new();
@@ -242,7 +247,7 @@ impl Part {
         let places: BTreeSet<Index> = copies.iter().map(|&row| topology.index(row)).collect();
         assert_eq!(places.len(), copies.len());
         assert_eq!(places, touched);
-        // registers of the finer level stand behind every face of a leaf with a refined neighbour
+        // Flux registers of the finer level exist at every face of a leaf with a refined neighbour.
         for &row in topology.rows(level) {
             for face in (0..6).filter(|_| topology.is_leaf(row)) {
                 let next = topology.neighbours(row)[face_direction(face)];
@@ -253,18 +258,18 @@ impl Part {
         }
     }
 
-    /// Both sides of every message mean the same patches.
+    /// Checks that both sides of every message mean the same patches.
     fn check_plans(&self, all: &Patches, level: usize) {
         let (topology, ranks) = (&self.topology, &self.ranks);
         let key = |row| topology.key(row);
-        let plan = &self.shares.halo[level];
+        let plan = &self.plans.halo[level];
         assert_eq!(plan.received(), topology.copies(level).len());
         plan.forward(ranks, key, |row, sent| assert_eq!(key(row), sent))
             .unwrap();
         let back = plan.reversed();
         back.forward(ranks, key, |row, sent| assert_eq!(key(row), sent))
             .unwrap();
-        let plan = &self.shares.averages[level];
+        let plan = &self.plans.averages[level];
         plan.forward(ranks, key, |row, sent| assert_eq!(key(row), sent))
             .unwrap();
         let refined = |row: &&u32| !all[&(level, topology.index(**row))];
@@ -285,7 +290,7 @@ impl Part {
     }
 }
 
-/// Ends the other ranks if this one panics.
+/// Stops the other ranks if this one panics.
 impl Drop for Part {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -322,7 +327,7 @@ fn ranks_build_what_one_rank_builds() {
 }
 
 #[test]
-fn a_bad_balance_may_stand() {
+fn a_badly_balanced_partition_is_kept_below_the_threshold() {
     compare(domain([4, 4, 4], [false, true, false]), 4, 1e9, 3);
 }
 
@@ -358,7 +363,7 @@ fn interior_blocks_touch_no_other_rank() {
     }
 }
 
-/// All patches of a cube, and those that touch it, belong to the rank.
+/// Checks that the rank owns all patches of a cube and all patches that touch it.
 fn own_around(topology: &Topology, level: usize, first: Index, across: i32) {
     for n in 0..across.pow(3) {
         let step = [n % across, n / across % across, n / across / across];

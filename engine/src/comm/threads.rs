@@ -1,4 +1,4 @@
-//! Ranks as threads of one process: for several devices of one host, and for tests.
+//! Runs ranks as threads of one process, for several devices of one host and for tests.
 
 mod in_flight;
 
@@ -9,46 +9,47 @@ use super::placement::Placement;
 use in_flight::MessagesInFlight;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// One of several ranks of this process.
+/// Communicator of one of several ranks in this process.
 pub struct ThreadRank {
     rank: usize,
     shared: Arc<Shared>,
 }
 
-/// How often a rank that waits looks before it sleeps: ranks meet several times a level step, and to be woken takes longer
-/// than most others are late.
+/// Number of polls before a waiting rank sleeps.
+///
+/// Ranks synchronise several times in a level step, and waking up takes longer than the typical delay of a rank.
 const SPINS: u32 = 100;
-/// Moments between two looks.
+/// Number of pause instructions between two polls.
 const PAUSES_PER_SPIN: u32 = 30;
 
-/// What the ranks share.
+/// State shared by all ranks.
 struct Shared {
     size: usize,
-    /// Looks before a sleep: none where a rank that looks could keep the core from another.
+    /// Polls before a sleep; 0 if cores are too few for a polling rank.
     spins: u32,
     state: Mutex<SharedState>,
     changed: Condvar,
 }
 
-/// What one rank gives in a collective call.
+/// Input of one rank to a collective call.
 type Contribution = Vec<Message>;
 
 #[derive(Default)]
 struct SharedState {
-    /// The collective call under way: what each rank has given.
+    /// Inputs to the collective call in progress, by rank.
     given: Vec<Option<Arc<Contribution>>>,
-    /// Number of the collective call that the next rank to arrive belongs to.
+    /// Number of the collective call that the next arriving rank takes part in.
     round: u64,
-    /// What all ranks gave in the latest complete call.
+    /// Inputs of all ranks to the latest complete call.
     result: Vec<Arc<Contribution>>,
-    /// Ranks that have not taken the result yet.
+    /// Number of ranks that have not taken the result yet.
     waiting: usize,
     in_flight: MessagesInFlight,
     failed: Option<(usize, String)>,
 }
 
 impl ThreadRank {
-    /// The connections of `size` ranks, for a thread each.
+    /// Creates `size` connected ranks, one for each thread.
     #[must_use]
     pub fn connect(size: usize) -> Vec<Self> {
         let state = SharedState {
@@ -69,10 +70,10 @@ impl ThreadRank {
         (0..size).map(rank).collect()
     }
 
-    /// Gives `given` and waits for what all ranks give.
+    /// Adds the input of this rank and waits for those of all ranks.
     fn rendezvous(&self, given: Contribution) -> Result<Vec<Arc<Contribution>>, RanksError> {
         let shared = &*self.shared;
-        // a rank may arrive while others still leave the call before
+        // A rank may arrive while others still leave the previous call.
         let mut state = shared.wait(|state| state.waiting == 0)?;
         let round = state.round;
         state.given[self.rank] = Some(Arc::new(given));
@@ -101,7 +102,7 @@ impl ThreadRank {
 }
 
 impl SharedState {
-    /// The failure that came first.
+    /// Returns the first failure.
     fn failure(&self) -> Option<RanksError> {
         let (rank, message) = self.failed.as_ref()?;
         Some(RanksError::Stopped {
@@ -113,11 +114,11 @@ impl SharedState {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, SharedState> {
-        // a rank that panicked holding the lock has left plain values behind
+        // A rank that panicked while it held the lock left plain values.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `ready` holds or a rank has failed.
+    /// Waits until `ready` returns `true` or a rank has failed.
     fn wait(
         &self,
         ready: impl Fn(&mut SharedState) -> bool,
@@ -223,7 +224,7 @@ impl Communicator for ThreadRank {
 mod tests {
     use super::*;
 
-    /// Runs `work` on `size` ranks; what they return, by rank.
+    /// Runs `work` on `size` ranks; returns the results by rank.
     fn on_ranks<T: Send>(size: usize, work: impl Fn(&ThreadRank) -> T + Sync) -> Vec<T> {
         let ranks = ThreadRank::connect(size);
         std::thread::scope(|scope| {
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn reductions_and_gathers_meet_again_and_again() {
+    fn repeated_reductions_and_gathers_return_the_right_values() {
         let results = on_ranks(5, |ranks| {
             let mut results = Vec::new();
             for round in 0..100u64 {
@@ -256,10 +257,10 @@ mod tests {
     }
 
     #[test]
-    fn messages_find_their_receivers() {
+    fn messages_reach_their_receivers() {
         let results = on_ranks(4, |ranks| {
             let me = ranks.rank();
-            // to all ranks above, and to oneself
+            // To itself and all higher ranks.
             let send = |peer| Message {
                 peer,
                 bytes: vec![me as u8, peer as u8],
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn halos_may_end_in_any_order() {
+    fn exchanges_may_end_in_any_order() {
         on_ranks(3, |ranks| {
             let communicator: &dyn Communicator = ranks;
             let others: Vec<usize> = (0..3).filter(|&r| r != ranks.rank()).collect();
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_ends_all() {
+    fn a_failure_stops_all_ranks() {
         let results = on_ranks(3, |ranks| {
             if ranks.rank() == 1 {
                 ranks.abort("no more");

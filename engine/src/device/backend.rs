@@ -1,53 +1,53 @@
-//! What a kind of device implements: memory in bytes, copies, compilation, launches.
+//! Interface of a kind of device: memory, copies, compilation and launches.
 
 use super::DeviceError;
 use super::counters::AtomicKernelCounters;
-use super::link_transport::{LinkId, LinkTransport};
+use super::link::{LinkId, LinkTransport};
 use std::sync::Arc;
 
 /// Memory of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceMemory {
-    /// Bytes that nobody uses.
+    /// Free memory, bytes.
     pub free: u64,
-    /// Bytes in total.
+    /// Total memory, bytes.
     pub total: u64,
 }
 
-/// What launches may ask for.
+/// Limits of kernel launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceLimits {
-    /// Multiprocessors; CPU threads of an emulated device.
+    /// Number of multiprocessors; of CPU threads for an emulated device.
     pub multiprocessors: u32,
-    /// Threads of a block.
+    /// Largest number of threads per block.
     pub threads_per_block: u32,
-    /// Threads of a multiprocessor.
+    /// Number of threads per multiprocessor.
     pub threads_per_multiprocessor: u32,
-    /// 32-bit registers of a multiprocessor.
+    /// Number of 32-bit registers per multiprocessor.
     pub registers_per_multiprocessor: u32,
-    /// Bytes of shared memory of a block, dynamic and declared together.
+    /// Shared memory per block, dynamic and static, bytes.
     pub shared_per_block: u32,
-    /// Bytes of shared memory of a multiprocessor.
+    /// Shared memory per multiprocessor, bytes.
     pub shared_per_multiprocessor: u32,
-    /// Bytes of shared memory that every block takes beyond its own.
+    /// Shared memory that the system reserves per block, bytes.
     pub shared_reserved_per_block: u32,
-    /// Compute capability as major and minor number; zeros for an emulated device.
+    /// Compute capability, major and minor; zeros for an emulated device.
     pub capability: [u32; 2],
 }
 
-/// How many blocks of which size a launch has.
+/// Number and size of the blocks of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchShape {
-    /// Blocks; 0: nothing is launched.
+    /// Number of blocks; nothing is launched if it is 0.
     pub blocks: u32,
-    /// Threads of a block.
+    /// Threads per block.
     pub threads: u32,
-    /// Bytes of dynamic shared memory of a block.
+    /// Dynamic shared memory per block, bytes.
     pub shared: u32,
 }
 
 impl LaunchShape {
-    /// A launch of `blocks` blocks without dynamic shared memory.
+    /// Creates a shape of `blocks` blocks without dynamic shared memory.
     #[must_use]
     pub fn of(blocks: usize, threads: u32) -> Self {
         Self {
@@ -58,62 +58,64 @@ impl LaunchShape {
     }
 }
 
-/// What the compiler made of a kernel. An emulated kernel knows the size of its parameters only.
+/// Resources of a compiled kernel. An emulated kernel knows only the size of its parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelInfo {
-    /// Registers of a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Bytes of local memory of a thread: what does not fit into registers.
+    /// Local memory per thread for values that do not fit into registers, bytes.
     pub local: u32,
-    /// Bytes of shared memory that the source declares.
+    /// Static shared memory, bytes.
     pub shared: u32,
-    /// Most threads of a block.
+    /// Largest number of threads per block.
     pub threads: u32,
-    /// Bytes of the parameters, where known.
+    /// Size of the parameters in bytes, if known.
     pub parameters: Option<u32>,
 }
 
-/// A kind of device. Everything is ordered on one stream: copies, fills and launches take effect in the order of their
-/// calls; [`Copies`] alone stand beside it.
+/// A kind of device.
+///
+/// All work is ordered on one stream: copies, fills and launches take effect in the order of their calls. Only a
+/// [`CopyStream`] may run concurrently.
 pub(super) trait Backend: Send + Sync {
-    /// One line about the device.
+    /// Returns one line that describes the device.
     fn describe(&self) -> String;
-    /// What tells the device from all others, if it is a thing of its own.
+    /// Returns a unique identity of the device, if it has one.
     fn identity(&self) -> Option<[u8; 16]>;
-    /// What launches may ask for.
+    /// Returns the limits of launches.
     fn limits(&self) -> DeviceLimits;
-    /// Memory, free and in total.
+    /// Returns free and total memory.
     fn memory(&self) -> Result<DeviceMemory, DeviceError>;
-    /// Device memory with unspecified contents; `bytes > 0`. Aligned to 256 bytes.
+    /// Allocates device memory with unspecified content, aligned to 256 bytes; `bytes > 0`.
     fn allocate(&self, bytes: usize) -> Result<u64, DeviceError>;
-    /// Frees what `allocate` gave, after all work that uses it.
+    /// Frees memory of `allocate` after all work that uses it.
     fn release(&self, address: u64, bytes: usize);
-    /// Addresses for up to `bytes > 0`, nothing behind them yet.
+    /// Reserves an address range of `bytes > 0` without memory.
     fn reserve(&self, bytes: usize) -> Result<Box<dyn AddressRange>, DeviceError>;
-    /// Zeroed host memory that copies reach at bus speed; `bytes > 0`. Aligned to 64 bytes.
+    /// Allocates page-locked host memory, set to zero and aligned to 64 bytes; `bytes > 0`.
     fn allocate_host(&self, bytes: usize) -> Result<*mut u8, DeviceError>;
-    /// Frees what `allocate_host` gave.
+    /// Frees memory of `allocate_host`.
     fn release_host(&self, pointer: *mut u8, bytes: usize);
     /// Sets bytes to zero.
     fn zero(&self, to: u64, bytes: usize) -> Result<(), DeviceError>;
-    /// Copies on the device; the two do not overlap.
+    /// Copies on the device; the ranges do not overlap.
     fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), DeviceError>;
-    /// Copies to and from the host: on a further queue `beside` the stream, or on the stream itself.
+    /// Creates a queue of copies to and from the host: a separate one (`beside`), or one on the main stream.
     fn copies(&self, beside: bool) -> Result<Box<dyn CopyStream>, DeviceError>;
     /// Waits for all work.
     fn synchronise(&self) -> Result<(), DeviceError>;
-    /// Compiles a source, or takes the result of an earlier compilation.
+    /// Compiles a source, or loads the result of an earlier compilation.
     fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn LoadedCode>, DeviceError>;
 
-    /// What direct links are made by, with its version.
+    /// Returns name and version of the library for direct links.
     fn link_library(&self) -> Result<String, DeviceError> {
         Err(no_links())
     }
-    /// An identity for a new link.
+    /// Creates the identity of a new link.
     fn link_id(&self) -> Result<[u8; LinkId::BYTES], DeviceError> {
         Err(no_links())
     }
-    /// Joins the devices of other ranks, as rank `_rank` of `_size`.
+    /// Joins a link with the devices of other ranks, as rank `_rank` of `_size`.
     fn join(
         &self,
         _id: &[u8; LinkId::BYTES],
@@ -125,59 +127,60 @@ pub(super) trait Backend: Send + Sync {
 }
 
 fn no_links() -> DeviceError {
-    DeviceError::Missing("an emulated device has no link of its own to others".into())
+    DeviceError::Missing("an emulated device has no direct links".into())
 }
 
-/// A queue of copies between device memory and memory of `allocate_host`. Both ends of a copy live until it has ended; until
-/// then nobody changes its source or uses its target.
+/// A queue of copies between device memory and memory of `allocate_host`.
+///
+/// Both ends of a copy stay valid until it has ended. Until then nobody changes its source or uses its target.
 pub(super) trait CopyStream: Send + Sync {
-    /// What is queued here from now on comes after all work on the stream so far.
-    fn follow(&self) -> Result<(), DeviceError>;
+    /// Orders copies queued from now on after all work submitted to the main stream so far.
+    fn wait_for_main_stream(&self) -> Result<(), DeviceError>;
     /// Queues a copy of `bytes > 0` to the host.
     fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), DeviceError>;
     /// Queues a copy of `bytes > 0` to the device.
     fn upload(&self, from: *const u8, to: u64, bytes: usize) -> Result<(), DeviceError>;
-    /// A mark behind all that was queued here.
-    fn mark(&self) -> Result<Box<dyn Fence>, DeviceError>;
-    /// As `mark`; what is put on the stream from now on comes after it.
-    fn precede(&self) -> Result<Box<dyn Fence>, DeviceError>;
-    /// Waits for all that was queued here.
+    /// Records a fence after all copies queued so far.
+    fn record_fence(&self) -> Result<Box<dyn Fence>, DeviceError>;
+    /// As `record_fence`; also orders work submitted to the main stream from now on after the fence.
+    fn block_main_stream(&self) -> Result<Box<dyn Fence>, DeviceError>;
+    /// Waits for all queued copies.
     fn wait(&self) -> Result<(), DeviceError>;
 }
 
-/// A mark in such a queue.
+/// A fence in a queue of copies.
 pub(super) trait Fence: Send + Sync {
-    /// Whether all before it has ended.
+    /// Returns `true` if all copies before the fence have ended.
     fn is_done(&self) -> Result<bool, DeviceError>;
-    /// Waits for the end of all before it.
+    /// Waits for all copies before the fence.
     fn wait(&self) -> Result<(), DeviceError>;
 }
 
-/// Reserved addresses that memory is mapped to from the front.
+/// A reserved address range whose memory is mapped from the front.
 pub(super) trait AddressRange: Send + Sync {
-    /// The first address; it never changes.
+    /// Returns the first address, which never changes.
     fn address(&self) -> u64;
-    /// Bytes mapped.
+    /// Returns the number of mapped bytes.
     fn mapped(&self) -> usize;
-    /// Maps at least `bytes` from the front; what is new is zero. Never beyond the reservation.
+    /// Maps at least `bytes` from the front, within the reservation; new memory is zero.
     fn grow(&mut self, bytes: usize) -> Result<(), DeviceError>;
-    /// Frees memory behind `bytes`, as much as can be, after all work that uses it.
+    /// Frees as much memory beyond `bytes` as possible, after all work that uses it.
     fn shrink(&mut self, bytes: usize) -> Result<(), DeviceError>;
 }
 
-/// A compiled source, loaded.
+/// A compiled source, loaded on the device.
 pub(super) trait LoadedCode: Send + Sync {
-    /// A kernel by name.
+    /// Returns a kernel by name.
     fn function(self: Arc<Self>, name: &str) -> Result<Box<dyn BackendKernel>, DeviceError>;
 }
 
-/// A kernel of a loaded source, which it keeps alive.
+/// A kernel, which keeps its compiled source alive.
 pub(super) trait BackendKernel: Send + Sync {
-    /// What the compiler made of it.
+    /// Returns the resources of the kernel.
     fn info(&self) -> KernelInfo;
-    /// Blocks that a multiprocessor holds at once.
+    /// Returns the number of blocks that fit on a multiprocessor at once.
     fn resident_blocks(&self, threads: u32, shared: u32) -> Result<u32, DeviceError>;
-    /// Launches `shape.blocks > 0` blocks; with `timer`, adds the time that they take to it.
+    /// Launches `shape.blocks > 0` blocks; adds their time to `timer`, if given.
     fn launch(
         &self,
         shape: LaunchShape,

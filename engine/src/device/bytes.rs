@@ -1,6 +1,6 @@
-//! Numbers of bytes for people.
+//! Formats numbers of bytes.
 
-/// A number of bytes for people.
+/// Formats a number of bytes with a binary unit.
 #[must_use]
 pub fn format_bytes(bytes: u64) -> String {
     let mut value = bytes as f64;
@@ -14,7 +14,7 @@ pub fn format_bytes(bytes: u64) -> String {
         unit = larger;
     }
     if bytes == u64::MAX {
-        // a sum that has no room for more
+        // A saturated sum.
         "more than 15 EiB".into()
     } else if unit == "B" {
         format!("{bytes} B")
@@ -26,7 +26,7 @@ pub fn format_bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn bytes_are_shown_in_the_fitting_unit() {
+    fn bytes_are_formatted_with_a_suitable_unit() {
         assert_eq!(super::format_bytes(1023), "1023 B");
         assert_eq!(super::format_bytes(40 << 10), "40.0 KiB");
         assert_eq!(super::format_bytes(3 << 29), "1.5 GiB");

@@ -1,9 +1,11 @@
-//! Compiled kernels on disk, so that a source is compiled once for a device and not once a run.
+//! Cache of compiled kernels on disk: each source is compiled once per device, not once per run.
 //!
-//! The cache only saves time: a folder that cannot be written and a damaged file are as good as none. A file is the
-//! compiler's output followed by its 32-byte BLAKE3 digest; it is written beside its place and renamed, so that runs that
-//! start together do not disturb each other. What is loaded runs with the user's rights: only a folder that belongs to the
-//! user and that nobody else may write is used, and the bytes that were checked are the ones that are loaded.
+//! The cache only saves time. A folder that is not writable and a damaged file are ignored. A file holds the output of
+//! the compiler and its 32-byte BLAKE3 digest. It is written under a temporary name and renamed, so that concurrent
+//! runs do not interfere.
+//!
+//! Loaded code has the rights of the user. So the folder must belong to the user, and nobody else may write it. The
+//! verified bytes are the ones that are loaded.
 
 use super::DeviceError;
 use std::fs;
@@ -11,15 +13,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of the digest behind the contents of a file.
+/// Length of the digest at the end of a file, bytes.
 const DIGEST: usize = 32;
 
-/// The folder of compiled kernels, or why there is none.
+/// Folder of compiled kernels, or the reason why there is none.
 pub(super) struct Cache {
     folder: Result<PathBuf, String>,
 }
 
-/// Writes a source to the folder that `NESTAR_KERNEL_SOURCES` names, if it names one.
+/// Writes a source to the folder named by `NESTAR_KERNEL_SOURCES`, if that is set.
 pub(super) fn keep_source(name: &str, source: &str) -> Result<(), DeviceError> {
     let folder = std::env::var_os("NESTAR_KERNEL_SOURCES").filter(|value| !value.is_empty());
     let Some(folder) = folder.map(PathBuf::from) else {
@@ -28,12 +30,12 @@ pub(super) fn keep_source(name: &str, source: &str) -> Result<(), DeviceError> {
     let path = folder.join(Cache::file(name, &[source], "cu"));
     fs::write(&path, source).map_err(|e| DeviceError::Failed {
         doing: format!("writing {}", path.display()),
-        why: format!("{e}; NESTAR_KERNEL_SOURCES must name a folder that can be written"),
+        why: format!("{e}; NESTAR_KERNEL_SOURCES must name a writable folder"),
     })
 }
 
 impl Cache {
-    /// `$NESTAR_CACHE`, else `nestar` in `$XDG_CACHE_HOME` or in `$HOME/.cache`.
+    /// Opens the folder `$NESTAR_CACHE`, or else `nestar` in `$XDG_CACHE_HOME` or in `$HOME/.cache`.
     pub(super) fn open() -> Self {
         let set = |name: &str| {
             let value = std::env::var_os(name).filter(|value| !value.is_empty());
@@ -47,7 +49,7 @@ impl Cache {
         }
     }
 
-    /// A cache in a folder of one's own choice.
+    /// Opens a cache in a given folder.
     #[cfg(test)]
     pub(super) fn at(folder: PathBuf) -> Self {
         Self {
@@ -55,15 +57,15 @@ impl Cache {
         }
     }
 
-    /// What people are told about it behind the device's name: why compiled kernels are not kept, if they are not.
+    /// Returns why compiled kernels are not cached, as a suffix of the device description; empty if they are cached.
     pub(super) fn described(&self) -> String {
         let why = self.folder.as_ref().err();
         why.map_or_else(String::new, |why| {
-            format!("; compiled kernels are not kept: {why}")
+            format!("; compiled kernels are not cached: {why}")
         })
     }
 
-    /// File name of what is made of all `parts`.
+    /// Returns the file name for a compilation with all `parts` as inputs.
     pub(super) fn file(name: &str, parts: &[&str], extension: &str) -> String {
         let mut hasher = blake3::Hasher::new();
         for part in parts {
@@ -74,7 +76,7 @@ impl Cache {
         format!("{name}-{key}.{extension}")
     }
 
-    /// The contents of a file, if it is there and whole.
+    /// Reads a file, if it exists and its digest is correct.
     pub(super) fn load(&self, file: &str) -> Option<Vec<u8>> {
         let mut contents = fs::read(self.folder.as_ref().ok()?.join(file)).ok()?;
         let end = contents.len().checked_sub(DIGEST)?;
@@ -83,40 +85,41 @@ impl Cache {
         whole.then_some(contents)
     }
 
-    /// Stores contents with their digest, where the folder can be written.
+    /// Writes contents with their digest, if the folder is writable.
     pub(super) fn store(&self, file: &str, contents: &[u8]) {
         let digest = blake3::hash(contents);
         self.write(file, &[contents, digest.as_bytes()].concat());
     }
 
-    /// Writes a file as it is, for people to look at; the path, unless the folder cannot be written.
+    /// Writes a file without a digest and returns its path, or `None` if the folder is not writable.
     pub(super) fn write(&self, file: &str, bytes: &[u8]) -> Option<PathBuf> {
         let folder = self.folder.as_ref().ok()?;
         let path = folder.join(file);
         let beside = folder.join(format!("{file}.{}", unique()));
         let written = create_new(&beside, bytes).and_then(|()| fs::rename(&beside, &path));
         if written.is_err() {
-            // a full disk leaves a part behind; what cannot be removed does no harm
+            // A full disk leaves a partial file; failing to remove it does no harm.
             let _ = fs::remove_file(&beside);
             return None;
         }
         Some(path)
     }
 
-    /// Folders of this process alone: a temporary one, and one from which programs may be run where that is not.
+    /// Creates private folders: a temporary one, and one in the cache folder, from which code may be executed.
     ///
     /// # Errors
-    /// There is no place for one.
+    /// No folder can be created.
     pub(super) fn private_folders(&self) -> Result<Vec<PrivateFolder>, DeviceError> {
         let temporary = PrivateFolder::within(&std::env::temp_dir())?;
-        // temporary files may be on a disk from which nothing may be run
+        // Temporary files may be on a file system that is mounted without execution.
         let own = self.folder.as_ref().ok();
         let own = own.and_then(|folder| PrivateFolder::within(folder).ok());
         Ok([Some(temporary), own].into_iter().flatten().collect())
     }
 }
 
-/// The folder, made where it is missing, if it belongs to the user and nobody else may write it; else the reason.
+/// Creates the folder if needed and checks that it belongs to the user and that nobody else may write it. Returns the
+/// reason if not.
 fn trusted(folder: PathBuf) -> Result<PathBuf, String> {
     let shown = folder.display();
     let unusable = |error: std::io::Error| format!("{shown} cannot be used: {error}");
@@ -124,7 +127,7 @@ fn trusted(folder: PathBuf) -> Result<PathBuf, String> {
         .recursive(true)
         .create(&folder)
         .map_err(unusable)?;
-    // what this process makes belongs to the user that it runs as
+    // New folders belong to the effective user of this process.
     let own = PrivateFolder::within(&folder).map_err(|error| error.to_string())?;
     #[cfg(unix)]
     {
@@ -134,16 +137,16 @@ fn trusted(folder: PathBuf) -> Result<PathBuf, String> {
             return Err(format!("{shown} belongs to another user"));
         }
         if found.mode() & 0o022 != 0 {
-            return Err(format!("others may write {shown} (chmod go-w mends it)"));
+            return Err(format!("others may write to {shown} (chmod go-w fixes it)"));
         }
     }
     drop(own);
     Ok(folder)
 }
 
-/// Makes folders that nobody else may enter.
+/// Returns a builder of folders that only the user may enter.
 fn private() -> fs::DirBuilder {
-    #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes"))]
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "no file modes"))]
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     {
@@ -153,7 +156,7 @@ fn private() -> fs::DirBuilder {
     builder
 }
 
-/// Writes a file that was not there, through no link.
+/// Writes a file that must not exist yet; does not follow links.
 fn create_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let file = fs::OpenOptions::new()
         .write(true)
@@ -162,27 +165,27 @@ fn create_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.and_then(|mut file| file.write_all(bytes))
 }
 
-/// A folder for temporary files of this process alone, removed on drop.
+/// A folder for temporary files of this process, removed on drop.
 pub(super) struct PrivateFolder(PathBuf);
 
 impl PrivateFolder {
-    /// A new folder in `place`.
+    /// Creates a new folder in `place`.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The folder cannot be created.
     pub(super) fn within(place: &Path) -> Result<Self, DeviceError> {
         let folder = place.join(format!("nestar-{}", unique()));
-        // an existing folder is an error, so nobody else has put files into it
+        // An existing folder is an error, so nobody else can have put files into it.
         private()
             .create(&folder)
             .map_err(|e| DeviceError::failed(format!("cannot create {}", folder.display()), e))?;
         Ok(Self(folder))
     }
 
-    /// Writes a file into the folder; its path.
+    /// Writes a file into the folder and returns its path.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub(super) fn put(&self, file: &str, bytes: &[u8]) -> Result<PathBuf, DeviceError> {
         let path = self.0.join(file);
         create_new(&path, bytes)
@@ -190,7 +193,7 @@ impl PrivateFolder {
         Ok(path)
     }
 
-    /// The folder.
+    /// Returns the path of the folder.
     pub(super) fn folder(&self) -> &Path {
         &self.0
     }
@@ -198,12 +201,12 @@ impl PrivateFolder {
 
 impl Drop for PrivateFolder {
     fn drop(&mut self) {
-        // what cannot be removed stays for the system's own clearing
+        // Files that cannot be removed are left to the system.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A text that no other call of any process has.
+/// Returns a string that is unique among all calls of all processes.
 fn unique() -> String {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);

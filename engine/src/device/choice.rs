@@ -1,41 +1,41 @@
-//! Which device a run computes on.
+//! Chooses the device that a run computes on.
 
 use super::{Device, DeviceError, DeviceKind};
 use bevy_ecs::prelude::Resource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where the run computes.
+/// Device that the run computes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceChoice {
-    /// A GPU where one is found, the CPU otherwise.
+    /// A GPU if there is one, else the CPU.
     Auto,
     /// The CPU.
     Cpu,
-    /// A GPU with CUDA; without one the run does not start.
+    /// A GPU with CUDA; the run does not start without one.
     Cuda,
-    /// The GPU's kernels compiled by the C++ compiler and run on the CPU, to test them without a GPU; slower than `cpu`.
+    /// Kernels of the GPU, compiled by the C++ compiler and run on the CPU. For tests without a GPU; slower than `cpu`.
     Emulated,
 }
 
-/// Whether `auto` takes a GPU where there is one.
+/// Is `true` if `auto` uses a GPU where there is one.
 const AUTO_TAKES_A_GPU: bool = true;
 
-/// The device that a run computes on.
+/// Device of a run.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct ComputeDevice {
-    /// The device; none: the CPU.
+    /// The device, or `None` for the CPU.
     pub device: Option<Device>,
-    /// Why the CPU was taken, where a GPU would have been welcome.
+    /// Reason why `auto` uses the CPU.
     pub note: Option<String>,
 }
 
 impl ComputeDevice {
-    /// Opens what a deck asks for, of several devices the one with this number. `auto` is content with the CPU.
+    /// Opens the device that a deck asks for, by its number among several ones. `auto` falls back to the CPU.
     ///
     /// # Errors
-    /// A device that was asked for by name cannot be opened.
+    /// A device that the deck names cannot be opened.
     pub fn choose(choice: DeviceChoice, number: usize) -> Result<Self, DeviceError> {
         let open = |kind, name| Self::open(kind, number, name);
         match choice {
@@ -46,7 +46,7 @@ impl ComputeDevice {
         }
     }
 
-    /// A GPU if there is one.
+    /// Opens a GPU, or falls back to the CPU.
     fn gpu_or_cpu(number: usize) -> Self {
         match Device::open_numbered(DeviceKind::Cuda, number) {
             Ok(device) => Self::on(device),

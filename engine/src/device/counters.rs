@@ -1,41 +1,41 @@
-//! What a device has done: launches, waits and traffic.
+//! Counts launches, synchronisations and traffic of a device.
 
 use super::parallel::lock;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// What a device has done since it was opened.
+/// Counters of a device since it was opened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceCounters {
-    /// Kernels launched.
+    /// Number of kernel launches.
     pub launches: u64,
-    /// Times the host waited for the device.
+    /// Number of times that the host waited for the device.
     pub synchronisations: u64,
-    /// Times that memory was asked for.
+    /// Number of allocations.
     pub allocations: u64,
     /// Bytes copied from the host to the device.
     pub bytes_up: u64,
     /// Bytes copied from the device to the host.
     pub bytes_down: u64,
-    /// Each kernel, by name.
+    /// Counters of each kernel, by name.
     pub kernels: Vec<KernelCounters>,
 }
 
-/// What a kernel has done.
+/// Counters of a kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelCounters {
     /// Name in the source.
     pub name: String,
-    /// Launches.
+    /// Number of launches.
     pub launches: u64,
-    /// Launches while profiling was on.
+    /// Number of launches while profiling was on.
     pub timed: u64,
-    /// Seconds that the timed launches took on the device.
+    /// Device time of these launches, seconds.
     pub seconds: f64,
-    /// Cells that all launches worked on, as far as the launchers told.
+    /// Number of cells processed, as reported by the callers.
     pub cells: u64,
-    /// Bytes that all launches had to read and write at least, as far as the launchers told.
+    /// Minimum number of bytes read and written, as reported by the callers.
     pub bytes: u64,
 }
 
@@ -50,24 +50,24 @@ pub(super) struct AtomicKernelCounters {
 }
 
 impl AtomicKernelCounters {
-    /// Adds what a launch works on.
+    /// Adds the work of a launch.
     pub(super) fn count_work(&self, cells: u64, bytes: u64) {
         self.cells.fetch_add(cells, Relaxed);
         self.bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// Adds the time of one launch.
+    /// Adds the time of a launch.
     pub(super) fn add_time(&self, nanoseconds: u64) {
         self.timed.fetch_add(1, Relaxed);
         self.nanoseconds.fetch_add(nanoseconds, Relaxed);
     }
 
-    /// How often a time was taken.
+    /// Returns the number of measured times.
     pub(super) fn timed(&self) -> u64 {
         self.timed.load(Relaxed)
     }
 
-    /// All times together, seconds.
+    /// Returns the sum of all times, seconds.
     pub(super) fn seconds(&self) -> f64 {
         self.nanoseconds.load(Relaxed) as f64 * 1e-9
     }
@@ -115,13 +115,13 @@ impl AtomicCounters {
         self.profiling.load(Relaxed)
     }
 
-    /// The counters of the kernels of a name.
+    /// Returns the counters of the kernels with a name.
     pub(super) fn kernel(&self, name: &str) -> Arc<AtomicKernelCounters> {
         let mut kernels = lock(&self.kernels);
         kernels.entry(name.to_string()).or_default().clone()
     }
 
-    /// All counters as they stand.
+    /// Returns the present values of all counters.
     pub(super) fn read(&self) -> DeviceCounters {
         let kernels = lock(&self.kernels);
         let kernel = |(name, counters): (&String, &Arc<AtomicKernelCounters>)| KernelCounters {

@@ -1,51 +1,51 @@
-//! What can go wrong with a device.
+//! Errors of devices.
 
 use crate::device::format_bytes;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// An error of a device, in words for the user.
+/// An error of a device, displayed as a message for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceError {
-    /// There is no device of the kind, or what it needs is not installed.
+    /// There is no such device, or required software is not installed.
     Missing(String),
-    /// The device is there but taken by others.
+    /// Other processes occupy the device.
     Busy(String),
-    /// The device's memory does not suffice.
+    /// The memory of the device does not suffice.
     Memory {
-        /// Bytes that were asked for.
+        /// Requested memory, bytes.
         asked: u64,
-        /// Bytes that are free.
+        /// Free memory, bytes.
         free: u64,
-        /// Bytes that the device has.
+        /// Total memory, bytes.
         total: u64,
     },
     /// A kernel source does not compile.
     Compile {
         /// Name of the source.
         name: String,
-        /// The compiler's words.
+        /// Output of the compiler.
         log: String,
     },
     /// A compiled source has no such kernel, or the kernel takes other parameters.
     Kernel(String),
-    /// An access beyond the end of device memory, or a shape that the device cannot launch.
+    /// An access out of bounds, or an impossible launch shape.
     Range(String),
-    /// The driver, the operating system or the compiler refused.
+    /// The driver, the operating system or the compiler reported an error.
     Failed {
-        /// What was being done.
+        /// The failed action.
         doing: String,
-        /// The answer.
+        /// The reported error.
         why: String,
     },
-    /// The deck asks for what the device cannot do.
+    /// The deck asks for something that the device cannot do.
     Setup(String),
-    /// What carries messages between devices has failed, with an error of its own.
+    /// The transport between devices failed with an error of its own.
     Transport(TransportError),
 }
 
-/// The error of a carrier between devices, whatever its kind.
+/// Error of a transport between devices.
 #[derive(Clone, Debug)]
 pub struct TransportError(Arc<dyn std::error::Error + Send + Sync>);
 
@@ -67,7 +67,7 @@ impl fmt::Display for DeviceError {
             | Self::Setup(why) => f.write_str(why),
             Self::Memory { asked, free, total } => write!(
                 f,
-                "the device's memory does not suffice: {} asked for, {} of {} free",
+                "the memory of the device does not suffice: {} requested, {} of {} free",
                 format_bytes(*asked),
                 format_bytes(*free),
                 format_bytes(*total)
@@ -84,12 +84,12 @@ impl fmt::Display for DeviceError {
 impl std::error::Error for DeviceError {}
 
 impl DeviceError {
-    /// A carrier's error.
+    /// Wraps the error of a transport.
     pub fn from_transport(error: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self::Transport(TransportError(Arc::new(error)))
     }
 
-    /// The carrier's error, if it is one of type `E`.
+    /// Returns the error of the transport, if it has type `E`.
     #[must_use]
     pub fn as_transport_error<E: std::error::Error + 'static>(&self) -> Option<&E> {
         match self {
@@ -98,7 +98,7 @@ impl DeviceError {
         }
     }
 
-    /// A refusal while `doing` something.
+    /// Creates the error of a failed action.
     pub(super) fn failed(doing: impl Into<String>, why: impl fmt::Display) -> Self {
         Self::Failed {
             doing: doing.into(),
@@ -106,7 +106,7 @@ impl DeviceError {
         }
     }
 
-    /// Says where the source of a failed compilation stands.
+    /// Adds the path of the source to a compilation error.
     pub(super) fn with_source(self, source: Option<&Path>) -> Self {
         match (self, source) {
             (Self::Compile { name, log }, Some(path)) => Self::Compile {

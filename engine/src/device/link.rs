@@ -1,10 +1,9 @@
-//! Links between the devices of several ranks, over which halos travel without a stop.
+//! Links between devices of several ranks, which exchange halos without host synchronisation.
 //!
-//! [`Device::join`] connects GPUs directly, through NCCL: over NVLink or PCIe inside a host, over the network between hosts.
-//! [`connect`](crate::comm::device_link::connect) chooses for all ranks together and has a way through the hosts where there is no
-//! direct one.
+//! [`Device::join`] connects GPUs directly through NCCL: over NVLink or PCIe inside a host, over the network between
+//! hosts. [`connect`](crate::comm::device_link::connect) chooses for all ranks together and falls back to transfers
+//! through the hosts.
 
-use super::link_transport::{LinkId, LinkTimes, LinkTransport, Segment};
 use super::{Buffer, Device, DeviceError, place};
 use bytemuck::Pod;
 use std::fmt;
@@ -13,21 +12,106 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
+/// Identity of a link. One rank creates it, and all ranks join with the same bytes, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkId(pub(super) [u8; LinkId::BYTES]);
+
 impl LinkId {
-    /// An identity for a link that `device` will belong to.
+    /// Length in bytes.
+    pub const BYTES: usize = 128;
+
+    /// Returns the bytes that are sent to the other ranks.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Creates the identity from bytes of another rank; `None` if there are not [`LinkId::BYTES`] bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+}
+
+/// Device memory that is sent to or received from the device of another rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Rank at the other end.
+    pub peer: usize,
+    /// Address of the first byte, in a [`Buffer`](super::Buffer).
+    pub address: u64,
+    /// Length in bytes; empty segments are not sent.
+    pub bytes: usize,
+}
+
+/// Times of exchanges on the device, measured while it is profiled; complete up to the last synchronisation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LinkTimes {
+    /// Number of timed exchanges.
+    pub timed: u64,
+    /// Time from the moment this rank was ready until all segments were sent and received, seconds. It includes waiting
+    /// for other ranks.
+    pub seconds: f64,
+    /// Part of this time in which the device was otherwise idle, seconds.
+    pub exposed: f64,
+}
+
+/// Moves segments between devices.
+pub(crate) trait LinkTransport: Send + Sync {
+    /// Describes the transport in one line.
+    fn describe(&self) -> String;
+    /// Exports what other ranks need to write to this device's memory directly; empty if that is impossible.
+    fn export_mailbox(&self) -> Vec<u8> {
+        Vec::new()
+    }
+    /// Opens the mailboxes exported by all ranks; returns, by rank, whether it succeeded.
+    fn import_mailboxes(&self, offers: &[Vec<u8>]) -> Result<Vec<bool>, DeviceError> {
+        Ok(vec![false; offers.len()])
+    }
+    /// Keeps the peers that reach this rank too, after [`LinkTransport::import_mailboxes`], and tests the transfer.
+    /// Collective.
+    fn keep_peers(&self, _reached: &[bool]) -> Result<(), DeviceError> {
+        Ok(())
+    }
+    /// Starts an exchange after all work submitted to the device so far.
+    fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError>;
+    /// Orders work submitted to the device from now on after the oldest unfinished exchange.
+    fn finish(&self) -> Result<(), DeviceError>;
+    /// Starts and finishes an exchange, without other work in between.
+    fn exchange(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
+        self.start(sends, receives)?;
+        self.finish()
+    }
+    /// Turns timing of later exchanges on or off.
+    fn profile(&self, _on: bool) {}
+    /// Returns the times measured so far.
+    fn times(&self) -> LinkTimes {
+        LinkTimes::default()
+    }
+    /// Returns `true` if all exchanges have completed.
+    fn is_done(&self) -> Result<bool, DeviceError>;
+    /// Returns an error if the link has failed. May be called by any thread.
+    fn check(&self) -> Result<(), DeviceError>;
+    /// Aborts the link: pending exchanges end at once with undefined data, and later calls fail. May be called by any
+    /// thread.
+    fn stop(&self);
+}
+
+impl LinkId {
+    /// Creates the identity of a link that `device` will join.
     ///
     /// # Errors
-    /// The device has no direct links, or what they need is not installed.
+    /// The device has no direct links, or required software is missing.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         device.backend().link_id().map(Self)
     }
 }
 
 impl Segment {
-    /// The elements `elements` of `memory`.
+    /// Creates a segment of the elements `elements` of `memory`.
     ///
     /// # Errors
-    /// Elements beyond the end.
+    /// The range is out of bounds.
     pub fn of<T: Pod>(
         peer: usize,
         memory: &Buffer<T>,
@@ -41,22 +125,22 @@ impl Segment {
     }
 }
 
-/// What has travelled between ranks, and how long it took.
+/// Traffic between ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkCounters {
-    /// Exchanges started.
+    /// Number of exchanges started.
     pub exchanges: u64,
     /// Bytes sent.
     pub bytes_sent: u64,
     /// Bytes received.
     pub bytes_received: u64,
-    /// Seconds that the host has waited in order to finish exchanges.
+    /// Time that the host waited for exchanges, seconds.
     pub waited: f64,
-    /// What a direct link has measured.
+    /// Times measured by a direct link.
     pub times: LinkTimes,
 }
 
-/// The link of one rank's device with those of all other ranks. All ranks start the same exchanges in the same order.
+/// Link between the device of one rank and those of all others. All ranks start the same exchanges in the same order.
 pub struct DeviceLink {
     device: Device,
     transport: Arc<dyn LinkTransport>,
@@ -66,12 +150,12 @@ pub struct DeviceLink {
     exchanges: AtomicU64,
     bytes_sent: AtomicU64,
     bytes_received: AtomicU64,
-    /// Nanoseconds.
+    /// In nanoseconds.
     waited: AtomicU64,
 }
 
 impl DeviceLink {
-    /// The link of rank `rank` of `size` that `carrier` makes.
+    /// Creates the link of rank `rank` of `size` from a transport.
     pub(crate) fn new(
         device: &Device,
         transport: Arc<dyn LinkTransport>,
@@ -91,20 +175,21 @@ impl DeviceLink {
         }
     }
 
-    /// One line for people: the way that segments take.
+    /// Describes the transport in one line.
     #[must_use]
     pub fn describe(&self) -> String {
         self.transport.describe()
     }
 
-    /// Starts an exchange: `sends` are read and `receives` written after all work that the device has been given so far,
-    /// beside what it is given from now on. The segments for a peer arrive in the order of its segments from here, each with as
-    /// many bytes. What is under way must neither be changed nor read nor freed before [`DeviceLink::finish`], and until then
-    /// the device should not be asked for memory. The host does not wait, except in the first exchange with a peer, until that
-    /// has come as well.
+    /// Starts an exchange that runs after all work submitted so far and concurrently with later work.
+    ///
+    /// Segments of a peer arrive in the order in which it sends them, with equal lengths. Until [`DeviceLink::finish`],
+    /// memory in use must not be changed, read or freed, and no device memory should be allocated. The host does not
+    /// wait, except for a peer in the first exchange with it.
     ///
     /// # Errors
-    /// A segment for oneself, for nobody, or in memory that grows; another rank or the connection has failed.
+    /// A segment is for this rank, for an unknown rank or in growable memory; another rank or the connection has
+    /// failed.
     pub fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
         self.prepare(sends, receives)?;
         self.transport.start(sends, receives)?;
@@ -113,15 +198,15 @@ impl DeviceLink {
         Ok(())
     }
 
-    /// As [`DeviceLink::start`] and [`DeviceLink::finish`] together, which takes less time where nothing is to be done in between.
+    /// Starts and finishes an exchange, which is faster if no work is submitted in between.
     ///
     /// # Errors
-    /// As there; another exchange is under way.
+    /// As [`DeviceLink::start`] and [`DeviceLink::finish`]; another exchange is in flight.
     pub fn exchange(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
         self.prepare(sends, receives)?;
-        // the oldest one is finished first
+        // The oldest exchange must be finished first.
         if self.in_flight.load(Relaxed) > 0 {
-            return Err(DeviceError::Range("another exchange is under way".into()));
+            return Err(DeviceError::Range("another exchange is in flight".into()));
         }
         let start = Instant::now();
         self.transport.exchange(sends, receives)?;
@@ -151,15 +236,16 @@ impl DeviceLink {
         self.waited.fetch_add(waited, Relaxed);
     }
 
-    /// Finishes the oldest exchange that was not: what the device is given from now on finds the values there. The host does
-    /// not wait where the link is direct.
+    /// Finishes the oldest exchange: work submitted to the device from now on sees the received data.
+    ///
+    /// With a direct link the host does not wait.
     ///
     /// # Errors
-    /// No exchange is under way; another rank or the connection has failed.
+    /// No exchange is in flight; another rank or the connection has failed.
     pub fn finish(&self) -> Result<(), DeviceError> {
         let less = |n: usize| n.checked_sub(1);
         if self.in_flight.fetch_update(Relaxed, Relaxed, less).is_err() {
-            return Err(DeviceError::Range("no exchange is under way".into()));
+            return Err(DeviceError::Range("no exchange is in flight".into()));
         }
         let start = Instant::now();
         let finished = self.transport.finish();
@@ -167,7 +253,7 @@ impl DeviceLink {
         finished
     }
 
-    /// Whether all segments of all exchanges have left and arrived; on the way through the hosts they do when an exchange is
+    /// Returns `true` if all exchanges have completed. With transfers through the hosts they complete when they are
     /// finished.
     ///
     /// # Errors
@@ -176,13 +262,13 @@ impl DeviceLink {
         self.transport.is_done()
     }
 
-    /// Gives the link up because this rank cannot go on: what is under way here ends at once and leaves any values, and later
-    /// exchanges fail.
+    /// Aborts the link because this rank cannot continue: pending exchanges end with undefined data, and later ones
+    /// fail.
     pub fn stop(&self) {
         self.transport.stop();
     }
 
-    /// What has travelled so far.
+    /// Returns the traffic so far.
     #[must_use]
     pub fn counters(&self) -> LinkCounters {
         LinkCounters {
@@ -194,7 +280,7 @@ impl DeviceLink {
         }
     }
 
-    /// How the segments travel.
+    /// Returns the transport.
     pub(crate) fn transport(&self) -> Arc<dyn LinkTransport> {
         self.transport.clone()
     }
@@ -207,10 +293,10 @@ impl DeviceLink {
                 self.rank, self.size
             )));
         }
-        // another GPU of this process writes right into such memory, and mapped memory is not open to it
+        // GPUs of this process write directly to such memory, but mapped memory is not accessible to them.
         if self.device.reserved().holds(address) {
             return Err(DeviceError::Range(
-                "segments have to be in memory that does not grow".into(),
+                "segments must be in memory that does not grow".into(),
             ));
         }
         Ok(())
@@ -226,20 +312,21 @@ impl fmt::Debug for DeviceLink {
 }
 
 impl Device {
-    /// What direct links of this device are made by, with its version: all ranks of a link need the same.
+    /// Returns name and version of the library for direct links; all ranks of a link need the same one.
     ///
     /// # Errors
-    /// The device has no direct links, or what they need is not installed.
+    /// The device has no direct links, or required software is missing.
     pub fn link_library(&self) -> Result<String, DeviceError> {
         self.backend().link_library()
     }
 
-    /// Joins this device, as that of rank `rank` of `size`, with those of all other ranks, no two of which are the same. Waits
-    /// for the others, a minute at most, and makes sure that data arrive. Several devices of one process join in a thread
-    /// each.
+    /// Joins a link as rank `rank` of `size`, each of which has a different device.
+    ///
+    /// Waits for the other ranks for at most a minute and tests the transfer. Several devices of one process join in
+    /// one thread each.
     ///
     /// # Errors
-    /// The device has no direct links, or what they need is not installed; other ranks do not come, or data do not arrive.
+    /// The device has no direct links, required software is missing, other ranks do not join, or data does not arrive.
     pub fn join(&self, id: &LinkId, rank: usize, size: usize) -> Result<DeviceLink, DeviceError> {
         if rank >= size {
             let why = format!("there is no rank {rank} of {size}");

@@ -1,4 +1,4 @@
-//! Memory of a device: buffers of fixed length, growable ranges with fixed addresses.
+//! Device memory: buffers of fixed length and growable ranges with fixed addresses.
 
 use super::backend::AddressRange;
 use super::parallel::lock;
@@ -10,11 +10,11 @@ use std::sync::Mutex;
 
 /// Device memory that copies read and write.
 pub trait DeviceSlice<T> {
-    /// Address of the first element on the device.
+    /// Returns the address of the first element on the device.
     fn address(&self) -> u64;
-    /// Elements.
+    /// Returns the number of elements.
     fn len(&self) -> usize;
-    /// Whether there are no elements.
+    /// Returns `true` if there are no elements.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -38,7 +38,7 @@ impl<T, S: DeviceSlice<T> + ?Sized> DeviceSlice<T> for &mut S {
     }
 }
 
-/// A part of some buffer: address and number of elements.
+/// Part of a buffer: address and number of elements.
 pub(crate) struct DeviceSpan(u64, usize);
 
 impl DeviceSpan {
@@ -66,7 +66,7 @@ pub struct Buffer<T> {
 }
 
 impl<T: Pod> Buffer<T> {
-    /// `length` zeroed elements.
+    /// Allocates `length` elements, set to zero.
     pub(super) fn new(device: &Device, length: usize) -> Result<Self, DeviceError> {
         let mut buffer = Self::empty(device);
         let bytes = bytes_of::<T>(length)?;
@@ -82,7 +82,7 @@ impl<T: Pod> Buffer<T> {
         Ok(buffer)
     }
 
-    /// `length` elements of any value, lent.
+    /// Allocates `length` elements of transient memory with unspecified content.
     pub(super) fn transient(device: &Device, length: usize) -> Result<Self, DeviceError> {
         let mut buffer = Self::empty(device);
         let bytes = bytes_of::<T>(length)?;
@@ -106,25 +106,25 @@ impl<T: Pod> Buffer<T> {
 }
 
 impl<T> Buffer<T> {
-    /// Elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there are no elements.
+    /// Returns `true` if there are no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Bytes of device memory.
+    /// Returns the size in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.length * size_of::<T>()
     }
 
-    /// Address of the first element, as it goes into parameters of kernels; 0 without elements.
+    /// Returns the address of the first element for kernel parameters; 0 without elements.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.address
@@ -151,7 +151,7 @@ impl<T> DeviceSlice<T> for Buffer<T> {
     }
 }
 
-/// Device memory that is kept from use to use, since memory is long in coming.
+/// Buffer that is reused and grows on demand, because allocation is slow.
 pub struct ReusableBuffer<T>(Option<Buffer<T>>);
 
 impl<T> Default for ReusableBuffer<T> {
@@ -161,13 +161,15 @@ impl<T> Default for ReusableBuffer<T> {
 }
 
 impl<T: Pod> ReusableBuffer<T> {
-    /// At least `length` elements: what is too short is replaced by memory with half as much to spare, but no more than 16 MiB or an eighth, whichever
-    /// is more, and what it held is lost.
+    /// Provides at least `length` elements.
+    ///
+    /// A buffer that is too short is replaced, and its content is lost. The new one has half as much headroom, but at
+    /// most 16 MiB or one eighth, whichever is more.
     pub fn provide(&mut self, device: &Device, length: usize) -> Result<&Buffer<T>, DeviceError> {
         let buffer = match self.0.take() {
             Some(buffer) if buffer.len() >= length => buffer,
             small => {
-                // the old one goes first, to make room
+                // Free the old buffer first.
                 drop(small);
                 let little = (16 << 20) / size_of::<T>().max(1);
                 device.buffer(length + (length / 2).min(little.max(length / 8)))?
@@ -176,29 +178,30 @@ impl<T: Pod> ReusableBuffer<T> {
         Ok(self.0.insert(buffer))
     }
 
-    /// Provides for `values` and takes them over.
+    /// Copies `values` to the buffer, which grows if needed.
     pub fn set(&mut self, device: &Device, values: &[T]) -> Result<(), DeviceError> {
         device.upload(self.provide(device, values.len())?, 0, values)
     }
 
-    /// The memory that there is.
+    /// Returns the present buffer.
     pub fn buffer(&self) -> Option<&Buffer<T>> {
         self.0.as_ref()
     }
 
-    /// Address of the first element; 0 if there was never one.
+    /// Returns the address of the first element; 0 without a buffer.
     pub fn address(&self) -> u64 {
         self.buffer().map_or(0, Buffer::address)
     }
 
-    /// Bytes of device memory.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> usize {
         self.buffer().map_or(0, Buffer::bytes)
     }
 }
 
-/// Device memory that grows without moving, freed on drop: addresses are reserved at the start, memory is mapped to them
-/// in slabs.
+/// Device memory that grows without moving, freed on drop.
+///
+/// The address range is reserved at the start; memory is mapped to it in slabs.
 pub struct Growable<T> {
     device: Device,
     range: Option<Box<dyn AddressRange>>,
@@ -208,7 +211,7 @@ pub struct Growable<T> {
 }
 
 impl<T: Pod> Growable<T> {
-    /// Addresses for `most` elements, none of them mapped.
+    /// Reserves addresses for `most` elements without mapping memory.
     pub(super) fn new(device: &Device, most: usize) -> Result<Self, DeviceError> {
         let bytes = bytes_of::<T>(most)?;
         let range = match bytes {
@@ -227,10 +230,10 @@ impl<T: Pod> Growable<T> {
         })
     }
 
-    /// Makes the length at least `length`; what was never in use before is zero. The address stays.
+    /// Grows to at least `length` elements; memory that was never used is zero. The address does not change.
     ///
     /// # Errors
-    /// More than was reserved; the device's memory does not suffice.
+    /// The length exceeds the reservation, or the memory of the device does not suffice.
     pub fn grow(&mut self, length: usize) -> Result<(), DeviceError> {
         if length <= self.length {
             return Ok(());
@@ -248,7 +251,7 @@ impl<T: Pod> Growable<T> {
             }
             _ => {
                 return Err(DeviceError::Range(format!(
-                    "{length} elements of device memory are more than the {most} that were reserved"
+                    "{length} elements exceed the {most} elements of reserved device memory"
                 )));
             }
         }
@@ -256,10 +259,10 @@ impl<T: Pod> Growable<T> {
         Ok(())
     }
 
-    /// Makes the length at most `length`, and frees what is behind it, in whole parts. The address stays.
+    /// Shrinks to at most `length` elements and frees whole parts beyond them. The address does not change.
     ///
     /// # Errors
-    /// A failure of earlier work.
+    /// Earlier work failed.
     pub fn shrink(&mut self, length: usize) -> Result<(), DeviceError> {
         self.length = self.length.min(length);
         match &mut self.range {
@@ -270,31 +273,31 @@ impl<T: Pod> Growable<T> {
 }
 
 impl<T> Growable<T> {
-    /// Elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there are no elements.
+    /// Returns `true` if there are no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Most elements.
+    /// Returns the largest number of elements.
     #[must_use]
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// Bytes of device memory: whole slabs.
+    /// Returns the size of the mapped slabs in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.range.as_ref().map_or(0, |range| range.mapped())
     }
 
-    /// Address of the first element, as it goes into parameters of kernels; it never changes.
+    /// Returns the address of the first element for kernel parameters, which never changes.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.range.as_ref().map_or(0, |range| range.address())
@@ -318,12 +321,12 @@ impl<T> DeviceSlice<T> for Growable<T> {
     }
 }
 
-/// The reserved addresses of a device: where each range begins, and its bytes.
+/// Reserved address ranges of a device: start and size in bytes.
 #[derive(Debug, Default)]
 pub(super) struct Reserved(Mutex<BTreeMap<u64, usize>>);
 
 impl Reserved {
-    /// Whether an address lies in memory that grows.
+    /// Returns `true` if an address lies in growable memory.
     pub(super) fn holds(&self, address: u64) -> bool {
         let ranges = lock(&self.0);
         let before = ranges.range(..=address).next_back();
@@ -339,15 +342,15 @@ impl Reserved {
     }
 }
 
-/// Bytes of `length` elements.
+/// Returns the size of `length` elements in bytes.
 fn bytes_of<T>(length: usize) -> Result<usize, DeviceError> {
     length
         .checked_mul(size_of::<T>())
         .filter(|&bytes| bytes <= isize::MAX as usize)
-        .ok_or_else(|| DeviceError::Range(format!("{length} elements are more than addresses")))
+        .ok_or_else(|| DeviceError::Range(format!("{length} elements exceed the address space")))
 }
 
-/// Address of element `offset`, if `length` elements follow it.
+/// Returns the address of element `offset`, if `length` elements from there on are in bounds.
 pub(super) fn place<T: Pod>(
     memory: &impl DeviceSlice<T>,
     offset: usize,
@@ -356,7 +359,7 @@ pub(super) fn place<T: Pod>(
     let end = offset.checked_add(length);
     if end.is_none_or(|end| end > memory.len()) {
         return Err(DeviceError::Range(format!(
-            "{length} elements from {offset} on reach beyond the {} of the device memory",
+            "{length} elements at offset {offset} exceed the {} elements of the device memory",
             memory.len()
         )));
     }

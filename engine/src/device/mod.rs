@@ -1,9 +1,9 @@
-//! Devices: where kernels run. A GPU through CUDA, or an emulated device that runs the same kernel sources on the CPU.
+//! Devices that run kernels: a GPU with CUDA, or an emulated device on the CPU.
 //!
-//! A device is memory ([`Buffer`], [`Growable`]), compiled sources ([`Module`], [`Kernel`]) and one stream of work: copies,
-//! fills and launches take effect in the order of their calls, and the host waits only where it reads a number. Copies of
-//! snapshots and of messages go on beside the work. Sources are texts in the language of `nestar_device::LAUNCH`; a kernel
-//! takes one parameter, a `#[device]` structure, in which device memory stands as addresses.
+//! A device has memory ([`Buffer`], [`Growable`]), compiled sources ([`Module`], [`Kernel`]) and one stream of work.
+//! Copies, fills and launches take effect in the order of their calls, and the host waits only where it reads a number.
+//! Copies for snapshots and messages run concurrently. Sources are texts in the language of `nestar_device::LAUNCH`. A
+//! kernel takes one parameter, a `#[device]` structure, which holds device memory as addresses.
 //!
 //! ```no_run
 //! # use nestar_engine::device::{Device, DeviceError, DeviceKind, LaunchShape};
@@ -31,7 +31,6 @@ mod cuda;
 mod emulated;
 mod error;
 mod link;
-mod link_transport;
 mod memory;
 mod module;
 pub mod parallel;
@@ -45,9 +44,8 @@ pub use bytes::format_bytes;
 pub use choice::{ComputeDevice, DeviceChoice};
 pub use counters::{DeviceCounters, KernelCounters};
 pub use error::{DeviceError, TransportError};
-pub use link::{DeviceLink, LinkCounters};
-pub(crate) use link_transport::LinkTransport;
-pub use link_transport::{LinkId, LinkTimes, Segment};
+pub(crate) use link::LinkTransport;
+pub use link::{DeviceLink, LinkCounters, LinkId, LinkTimes, Segment};
 pub(crate) use memory::DeviceSpan;
 pub use memory::{Buffer, DeviceSlice, Growable, ReusableBuffer};
 pub use module::{Kernel, Module};
@@ -64,23 +62,23 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use transient::TransientMemory;
 
-/// A kind of device.
+/// Kind of device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceKind {
     /// A GPU with CUDA.
     Cuda,
-    /// Kernels compiled by the C++ compiler and run on the CPU, one thread a block, to test them without a GPU.
+    /// Kernels compiled by the C++ compiler and run on the CPU, one thread per block; for tests without a GPU.
     Emulated,
 }
 
-/// Most bytes of a launch's parameters.
-const MOST_PARAMETER_BYTES: usize = 4096;
+/// Largest size of the parameters of a launch, bytes.
+const MAX_PARAMETER_BYTES: usize = 4096;
 
-/// Where the parameters of a launch stand.
+/// Memory for the parameters of a launch.
 #[repr(align(16))]
-struct ParameterMemory([u8; MOST_PARAMETER_BYTES]);
+struct ParameterMemory([u8; MAX_PARAMETER_BYTES]);
 
-/// A device; clones are the same device.
+/// A device. Clones refer to the same device.
 #[derive(Clone)]
 pub struct Device(Arc<Opened>);
 
@@ -95,16 +93,17 @@ struct Opened {
 }
 
 impl Device {
-    /// Opens the device of a kind: of several GPUs the first that `CUDA_VISIBLE_DEVICES` shows.
+    /// Opens a device of the given kind: the first GPU that `CUDA_VISIBLE_DEVICES` shows.
     ///
     /// # Errors
-    /// There is no such device, what it needs is not installed or too old, or others have taken it.
+    /// There is no such device, required software is missing or too old, or other processes occupy the device.
     pub fn open(kind: DeviceKind) -> Result<Self, DeviceError> {
         Self::open_numbered(kind, 0)
     }
 
-    /// Opens a device of a kind: of several GPUs that `CUDA_VISIBLE_DEVICES` shows the one with this number, from 0, counted
-    /// round. An emulated device has no number.
+    /// Opens a device by number, counted from 0 and modulo the number of GPUs that `CUDA_VISIBLE_DEVICES` shows.
+    ///
+    /// The number is ignored for an emulated device.
     ///
     /// # Errors
     /// As [`Device::open`].
@@ -131,62 +130,64 @@ impl Device {
         })))
     }
 
-    /// One line for people: name, size, driver.
+    /// Returns one line with name, size and driver of the device.
     #[must_use]
     pub fn describe(&self) -> String {
         self.0.backend.describe()
     }
 
-    /// What tells this device from all others, on any host; none where it is no thing of its own, as an emulated one.
+    /// Returns a globally unique identity of the device, or `None` for an emulated device.
     #[must_use]
     pub fn identity(&self) -> Option<[u8; 16]> {
         self.0.backend.identity()
     }
 
-    /// The kind of device.
+    /// Returns the kind of device.
     #[must_use]
     pub fn kind(&self) -> DeviceKind {
         self.0.kind
     }
 
-    /// What launches may ask for.
+    /// Returns the limits of kernel launches.
     #[must_use]
     pub fn limits(&self) -> DeviceLimits {
         self.0.backend.limits()
     }
 
-    /// Compiles a kernel source for this device, or takes what an earlier run compiled from the cache on disk. `name` is
-    /// for messages and file names: letters, digits, `-` and `_`. Where `NESTAR_KERNEL_SOURCES` names a folder, the source is
-    /// kept there.
+    /// Compiles a kernel source, or loads the result of an earlier run from the cache on disk.
+    ///
+    /// `name` is used in messages and file names: letters, digits, `-` and `_`. If `NESTAR_KERNEL_SOURCES` names a
+    /// folder, the source is written to it.
     ///
     /// # Errors
-    /// The compiler's log; what stands in the way of compiling; the source cannot be kept.
+    /// The source does not compile (with the compiler's log), the compiler cannot be used, or the source cannot be
+    /// written.
     pub fn compile(&self, name: &str, source: &str) -> Result<Module, DeviceError> {
         cache::keep_source(name, source)?;
         let code = self.0.backend.compile(name, source)?;
         Ok(Module::new(self.clone(), code))
     }
 
-    /// Device memory of `length` zeroed elements.
+    /// Allocates device memory for `length` elements, set to zero.
     ///
     /// # Errors
-    /// The device's memory does not suffice.
+    /// The memory of the device does not suffice.
     pub fn buffer<T: Pod>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
         Buffer::new(self, length)
     }
 
-    /// Device memory that grows to `most` elements without moving, empty at first.
+    /// Reserves device memory that can grow to `most` elements without moving. It is empty at first.
     ///
     /// # Errors
-    /// So many addresses cannot be reserved.
+    /// The address range cannot be reserved.
     pub fn growable<T: Pod>(&self, most: usize) -> Result<Growable<T>, DeviceError> {
         Growable::new(self, most)
     }
 
-    /// Copies `values` to the elements of `to` from `offset` on. On return `values` may be reused.
+    /// Copies `values` to the elements of `to` starting at `offset`. On return `values` may be reused.
     ///
     /// # Errors
-    /// Elements beyond the end; a failure of earlier work.
+    /// The range is out of bounds; earlier work failed.
     pub fn upload<T: Pod>(
         &self,
         to: impl DeviceSlice<T>,
@@ -201,10 +202,10 @@ impl Device {
         self.copies().upload(address, bytes)
     }
 
-    /// Copies the elements of `from` from `offset` on to `values`, waiting for all work before.
+    /// Copies elements of `from` starting at `offset` to `values`, after waiting for all earlier work.
     ///
     /// # Errors
-    /// Elements beyond the end; a failure of earlier work.
+    /// The range is out of bounds; earlier work failed.
     pub fn download<T: Pod>(
         &self,
         from: impl DeviceSlice<T>,
@@ -220,10 +221,10 @@ impl Device {
         self.synchronise()
     }
 
-    /// Sets the bytes of the elements of `range` to zero.
+    /// Sets the bytes of the elements in `range` to zero.
     ///
     /// # Errors
-    /// Elements beyond the end; a failure of earlier work.
+    /// The range is out of bounds; earlier work failed.
     pub fn fill_zero<T: Pod>(
         &self,
         to: impl DeviceSlice<T>,
@@ -236,10 +237,10 @@ impl Device {
         }
     }
 
-    /// Copies `length` elements on the device. Within one memory, the two stretches must not overlap.
+    /// Copies `length` elements on the device. The two ranges must not overlap.
     ///
     /// # Errors
-    /// Elements beyond an end; a failure of earlier work.
+    /// A range is out of bounds; earlier work failed.
     pub fn copy<T: Pod>(
         &self,
         from: impl DeviceSlice<T>,
@@ -256,11 +257,14 @@ impl Device {
         }
     }
 
-    /// Launches a kernel; the call does not wait for it. What `parameters` says about addresses and counts is the
-    /// caller's word: a kernel that reaches beyond device memory ends the run or spoils it.
+    /// Launches a kernel without waiting for it.
+    ///
+    /// The caller guarantees that addresses and counts in `parameters` are valid: a kernel that accesses other memory
+    /// ends the run or corrupts it.
     ///
     /// # Errors
-    /// A shape beyond the device's limits; parameters of another size than the kernel's; a failure of earlier work.
+    /// The shape exceeds the limits of the device; the size of the parameters differs from that of the kernel; earlier
+    /// work failed.
     pub fn launch<P: Parameter>(
         &self,
         kernel: &Kernel,
@@ -272,8 +276,8 @@ impl Device {
         }
         self.check(kernel, shape)?;
         self.0.counters.count_launch(kernel.atomic_counters());
-        const { assert!(P::BYTES <= MOST_PARAMETER_BYTES, "parameters of a launch") };
-        let mut memory = ParameterMemory([0; MOST_PARAMETER_BYTES]);
+        const { assert!(P::BYTES <= MAX_PARAMETER_BYTES, "parameters of a launch") };
+        let mut memory = ParameterMemory([0; MAX_PARAMETER_BYTES]);
         let bytes = &mut memory.0[..P::BYTES];
         parameters.write(bytes);
         kernel.launch(shape, bytes, self.0.counters.profiling())
@@ -282,18 +286,18 @@ impl Device {
     /// Waits for all work.
     ///
     /// # Errors
-    /// A failure of earlier work.
+    /// Earlier work failed.
     pub fn synchronise(&self) -> Result<(), DeviceError> {
         self.0.counters.count_synchronisation();
         self.0.backend.synchronise()
     }
 
-    /// Whether the time of each launch is taken from now on, for [`DeviceCounters`]. Launches become a little slower.
+    /// Turns timing of launches for [`DeviceCounters`] on or off. Timed launches are slightly slower.
     pub fn profile(&self, on: bool) {
         self.0.counters.profile(on);
     }
 
-    /// What the device has done. Times are complete up to the last wait.
+    /// Returns the counters of the device. Times are complete up to the last synchronisation.
     #[must_use]
     pub fn counters(&self) -> DeviceCounters {
         self.0.counters.read()
@@ -304,7 +308,7 @@ impl Device {
         let threads = limits.threads_per_block.min(info.threads);
         if shape.threads == 0 || shape.threads > threads {
             return Err(DeviceError::Range(format!(
-                "the kernel {} cannot have {} threads a block, 1 to {threads} are possible",
+                "the kernel {} cannot run with {} threads per block; 1 to {threads} are possible",
                 kernel.name(),
                 shape.threads
             )));
@@ -312,14 +316,14 @@ impl Device {
         let shared = limits.shared_per_block.saturating_sub(info.shared);
         if shape.shared > shared {
             return Err(DeviceError::Range(format!(
-                "the kernel {} asks for {} bytes of shared memory a block, {shared} are there",
+                "the kernel {} needs {} bytes of shared memory per block; {shared} are available",
                 kernel.name(),
                 shape.shared
             )));
         }
         if shape.blocks > i32::MAX as u32 {
             return Err(DeviceError::Range(format!(
-                "{} blocks of the kernel {} are more than a launch may have",
+                "{} blocks of the kernel {} exceed the limit of a launch",
                 shape.blocks,
                 kernel.name()
             )));
@@ -335,9 +339,9 @@ impl Device {
         &self.0.ring
     }
 
-    /// Copies in the order of the work, by one thread at a time.
+    /// Returns the queue of copies that are ordered with other work, for one thread at a time.
     fn copies(&self) -> MutexGuard<'_, OrderedCopies> {
-        // every copy is complete in itself, also after a panic elsewhere
+        // Each copy is complete in itself, even if another thread has panicked.
         let copies = self.0.copies.lock();
         copies.unwrap_or_else(PoisonError::into_inner)
     }

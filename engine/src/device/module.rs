@@ -18,10 +18,10 @@ impl Module {
         Self { device, code }
     }
 
-    /// A kernel by name.
+    /// Returns a kernel by name.
     ///
     /// # Errors
-    /// The source has no kernel of the name.
+    /// The source has no such kernel.
     pub fn kernel(&self, name: &str) -> Result<Kernel, DeviceError> {
         let function = self.code.clone().function(name)?;
         Ok(Kernel(Arc::new(KernelHandle {
@@ -33,7 +33,7 @@ impl Module {
     }
 }
 
-/// A kernel, ready to launch. It keeps its module alive.
+/// A kernel that can be launched. It keeps its module alive.
 #[derive(Clone)]
 pub struct Kernel(Arc<KernelHandle>);
 
@@ -45,28 +45,30 @@ struct KernelHandle {
 }
 
 impl Kernel {
-    /// Name in the source.
+    /// Returns the name in the source.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// What the compiler made of it.
+    /// Returns the resources of the kernel.
     #[must_use]
     pub fn info(&self) -> KernelInfo {
         self.0.info
     }
 
-    /// Blocks of `threads` threads and `shared` bytes of dynamic shared memory that a multiprocessor holds at once; at
-    /// least 1 for an emulated kernel.
+    /// Returns how many blocks of `threads` threads and `shared` bytes of dynamic shared memory fit on a
+    /// multiprocessor.
+    ///
+    /// It is at least 1 for an emulated kernel.
     ///
     /// # Errors
-    /// The driver refuses to tell.
+    /// The driver reports an error.
     pub fn resident_blocks(&self, threads: u32, shared: u32) -> Result<u32, DeviceError> {
         self.0.function.resident_blocks(threads, shared)
     }
 
-    /// Tells what a launch works on, for the counters: cells, and the bytes that it has to read and write at least.
+    /// Adds the work of a launch to the counters: cells, and the minimum number of bytes read and written.
     pub fn count_work(&self, cells: usize, bytes: usize) {
         self.0.counters.count_work(cells as u64, bytes as u64);
     }

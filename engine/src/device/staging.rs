@@ -1,8 +1,8 @@
-//! The staging ring: page-locked buffers through which everything passes that travels between the host and a device.
+//! Staging ring: page-locked buffers for all copies between the host and a device.
 //!
-//! A device has one ring; all that copy draw buffers from it, and a buffer returns when it is dropped. A [`CopyQueue`] fills
-//! buffers from the device and sends filled ones to it, beside the device's work and piece by piece: while one piece crosses
-//! the bus, the next is filled, emptied, or on its way to another rank.
+//! A device has one ring. Copies take buffers from it, and buffers return when they are dropped. A [`CopyQueue`] copies
+//! between buffers and the device in pieces, concurrently with other work of the device. While one piece crosses the
+//! bus, the next one is filled, emptied or sent to another rank.
 
 #[cfg(test)]
 mod tests;
@@ -17,24 +17,24 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 /// Smallest buffer, bytes.
-const LEAST: usize = 64 << 10;
-/// Buffers of up to this size are powers of two, so that lists that grow a little find one; bytes.
-const ROUNDED: usize = 4 << 20;
-/// Largest piece of a copy that the host waits for, bytes: small enough that the bus starts early.
+const MIN_BUFFER: usize = 64 << 10;
+/// Buffers up to this size have power-of-two sizes, so that slowly growing lists reuse them; bytes.
+const MAX_ROUNDED: usize = 4 << 20;
+/// Largest piece of a blocking copy, bytes: small enough for an early start of the transfer.
 const PIECE: usize = 8 << 20;
-/// Pieces on their way to the device that the host runs ahead of.
+/// Number of pieces in flight to the device before the host waits.
 const MAX_UPLOADS_AHEAD: usize = 3;
-/// Pieces in a buffer start at multiples of this, bytes.
+/// Alignment of pieces in a buffer, bytes.
 const ALIGNMENT: usize = 256;
-/// Pieces of this size are worth several threads of the host, bytes.
+/// Pieces of at least this size are copied by several threads, bytes.
 const LARGE: usize = 4 << 20;
 
-/// The page-locked buffers of a device that are not in use.
+/// Unused page-locked buffers of a device.
 pub(super) struct Ring {
     backend: Arc<dyn Backend>,
     counters: Arc<AtomicCounters>,
     spare: Mutex<Vec<PinnedMemory>>,
-    /// Bytes of all buffers.
+    /// Total size of all buffers, bytes.
     bytes: AtomicUsize,
 }
 
@@ -44,7 +44,7 @@ struct PinnedMemory {
     bytes: usize,
 }
 
-// SAFETY: the memory belongs to the value alone, as a Vec's does
+// SAFETY: the value owns the memory exclusively
 unsafe impl Send for PinnedMemory {}
 
 impl Ring {
@@ -57,7 +57,8 @@ impl Ring {
         })
     }
 
-    /// A buffer of `bytes` bytes of any content: the smallest spare one that is not much too large, or a new one.
+    /// Returns a buffer of `bytes` bytes with unspecified content: the smallest unused one of suitable size, or a new
+    /// one.
     fn take(self: &Arc<Self>, bytes: usize) -> Result<StagingBuffer, DeviceError> {
         let size = buffer_bytes(bytes);
         let mut spare = lock(&self.spare);
@@ -67,7 +68,7 @@ impl Ring {
         let memory = match found {
             Some(n) => spare.swap_remove(n),
             None => {
-                // one that has become too small goes first, to make room
+                // Free a buffer that has become too small first.
                 let smaller = spare.iter().enumerate().filter(|(_, m)| m.bytes < size);
                 let largest = smaller.max_by_key(|(_, m)| m.bytes).map(|(n, _)| n);
                 if let Some(n) = largest {
@@ -99,16 +100,16 @@ impl Drop for Ring {
     }
 }
 
-/// Bytes of host memory that a buffer of `bytes` bytes takes.
+/// Returns the host memory that a buffer of `bytes` bytes takes, in bytes.
 pub(crate) fn buffer_bytes(bytes: usize) -> usize {
     match bytes {
-        0..=LEAST => LEAST,
-        _ if bytes <= ROUNDED => bytes.next_power_of_two(),
-        _ => bytes.next_multiple_of(LEAST),
+        0..=MIN_BUFFER => MIN_BUFFER,
+        _ if bytes <= MAX_ROUNDED => bytes.next_power_of_two(),
+        _ => bytes.next_multiple_of(MIN_BUFFER),
     }
 }
 
-/// Page-locked memory of the host, which the ring of its device gets back on drop.
+/// Page-locked host memory that returns to the ring of its device on drop.
 pub(crate) struct StagingBuffer {
     memory: PinnedMemory,
     bytes: usize,
@@ -118,14 +119,14 @@ pub(crate) struct StagingBuffer {
 impl Deref for StagingBuffer {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        // SAFETY: so many initialised bytes stand there for as long as the value lives
+        // SAFETY: the memory holds this many initialised bytes as long as the value lives
         unsafe { std::slice::from_raw_parts(self.memory.first, self.bytes) }
     }
 }
 
 impl DerefMut for StagingBuffer {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `deref`, and the value is borrowed alone
+        // SAFETY: as in `deref`, and the value is borrowed exclusively
         unsafe { std::slice::from_raw_parts_mut(self.memory.first, self.bytes) }
     }
 }
@@ -137,24 +138,24 @@ impl Drop for StagingBuffer {
     }
 }
 
-/// A queue of copies between a device and staging buffers. The copies take place in the order of their calls.
+/// A queue of copies between a device and staging buffers, executed in the order of their calls.
 pub(crate) struct CopyQueue {
-    // goes first: it waits for the copies
+    // Dropped first, since it waits for the copies.
     copies: Box<dyn CopyStream>,
     sent: Mutex<UploadsInFlight>,
     ring: Arc<Ring>,
 }
 
-/// Buffers that the device reads.
+/// Buffers that the device is reading.
 #[derive(Default)]
 struct UploadsInFlight {
-    /// Those that no mark is behind yet.
+    /// Buffers without a fence after them.
     unmarked: Vec<StagingBuffer>,
     marked: VecDeque<(Box<dyn Fence>, Vec<StagingBuffer>)>,
 }
 
 impl Device {
-    /// A queue of copies beside the device's work.
+    /// Creates a queue of copies that run concurrently with other work of the device.
     ///
     /// # Errors
     /// The device fails.
@@ -163,7 +164,7 @@ impl Device {
         Ok(CopyQueue::new(copies, self.ring()))
     }
 
-    /// Bytes of the page-locked memory of the staging ring.
+    /// Returns the size of the staging ring in bytes.
     #[cfg(test)]
     pub(crate) fn staging_bytes(&self) -> usize {
         self.ring().bytes.load(Relaxed)
@@ -179,28 +180,28 @@ impl CopyQueue {
         }
     }
 
-    /// What is asked for from now on comes after all work that the device has been given so far. Work given later takes no
-    /// notice of the copies.
+    /// Orders copies queued from now on after all work submitted to the device so far. Later work is not ordered with
+    /// them.
     ///
     /// # Errors
     /// The device fails.
     pub fn follow(&self) -> Result<(), DeviceError> {
-        self.copies.follow()
+        self.copies.wait_for_main_stream()
     }
 
-    /// A buffer of `bytes` bytes of any content.
+    /// Returns a buffer of `bytes` bytes with unspecified content.
     ///
     /// # Errors
-    /// The host's memory does not suffice; the device fails.
+    /// The memory of the host does not suffice; the device fails.
     pub fn buffer(&self, bytes: usize) -> Result<StagingBuffer, DeviceError> {
         self.reclaim(usize::MAX)?;
         self.ring.take(bytes)
     }
 
-    /// Starts to copy `bytes` bytes of device memory to a buffer. They are to stay as they are until the copy has ended.
+    /// Starts copying `bytes` bytes of device memory to a buffer. They must not change until the copy has ended.
     ///
     /// # Errors
-    /// The host's memory does not suffice; the device fails.
+    /// The memory of the host does not suffice; the device fails.
     pub fn download(&self, from: u64, bytes: usize) -> Result<Download, DeviceError> {
         let mut buffer = self.buffer(bytes)?;
         self.ring.counters.count_download(bytes);
@@ -208,7 +209,7 @@ impl CopyQueue {
             0 => None,
             _ => {
                 self.copies.download(from, buffer.as_mut_ptr(), bytes)?;
-                Some(self.copies.mark()?)
+                Some(self.copies.record_fence()?)
             }
         };
         Ok(Download {
@@ -217,7 +218,7 @@ impl CopyQueue {
         })
     }
 
-    /// Starts to copy a buffer to device memory, which nobody is to use until then.
+    /// Starts copying a buffer to device memory, which nobody may use until the copy has ended.
     ///
     /// # Errors
     /// The device fails.
@@ -230,19 +231,19 @@ impl CopyQueue {
         Ok(())
     }
 
-    /// What the device is given from now on comes after all that was asked for here.
+    /// Orders work submitted to the device from now on after all copies queued here.
     ///
     /// # Errors
     /// The device fails.
     pub fn precede(&self) -> Result<(), DeviceError> {
-        let mark = self.copies.precede()?;
+        let mark = self.copies.block_main_stream()?;
         let mut sent = lock(&self.sent);
         let buffers = std::mem::take(&mut sent.unmarked);
         sent.marked.push_back((mark, buffers));
         Ok(())
     }
 
-    /// Gives back buffers that the device has read, and waits until at most `most` marks are left.
+    /// Returns buffers that the device has read to the ring, and waits until at most `most` fences remain.
     fn reclaim(&self, most: usize) -> Result<(), DeviceError> {
         let mut sent = lock(&self.sent);
         while let Some((mark, _)) = sent.marked.front() {
@@ -257,16 +258,16 @@ impl CopyQueue {
     }
 }
 
-/// A copy to the host under way. Dropping it waits.
+/// A copy to the host in flight. Dropping it waits.
 pub(crate) struct Download {
-    /// The copy, until its end is known.
+    /// The fence, until the copy is known to have ended.
     pending: Option<Box<dyn Fence>>,
-    /// None once the caller has it.
+    /// `None` after the caller has taken it.
     buffer: Option<StagingBuffer>,
 }
 
 impl Download {
-    /// Waits for the values.
+    /// Waits for the copy and returns its buffer.
     ///
     /// # Errors
     /// The device fails.
@@ -275,23 +276,23 @@ impl Download {
             copy.wait()?;
         }
         let buffer = self.buffer.take();
-        buffer.ok_or_else(|| DeviceError::Range("the copy was waited for before".into()))
+        buffer.ok_or_else(|| DeviceError::Range("the copy was already waited for".into()))
     }
 }
 
 impl Drop for Download {
     fn drop(&mut self) {
         if let Some(copy) = self.pending.take() {
-            // of failures there is nobody to tell
+            // Errors cannot be reported here.
             let _ = copy.wait();
         }
     }
 }
 
-/// Copies that are ordered with the device's work, between it and any memory of the host.
+/// Copies between the device and any host memory, ordered with other work of the device.
 pub(super) struct OrderedCopies {
     queue: CopyQueue,
-    /// The buffer that is being filled, and how far.
+    /// The buffer that is being filled, and its filled length.
     filling: Option<(StagingBuffer, usize)>,
 }
 
@@ -330,9 +331,9 @@ impl OrderedCopies {
         Ok(())
     }
 
-    /// Copies to the host, after all work before.
+    /// Copies to the host, after all earlier work.
     pub(super) fn download(&mut self, from: u64, to: &mut [u8]) -> Result<(), DeviceError> {
-        if to.len() <= LEAST {
+        if to.len() <= MIN_BUFFER {
             let mut buffer = self.queue.ring.take(to.len())?;
             self.queue.ring.counters.count_download(to.len());
             let copies = &self.queue.copies;
@@ -345,7 +346,7 @@ impl OrderedCopies {
         let mut asked = 0;
         let mut in_flight = VecDeque::new();
         for place in to.chunks_mut(PIECE) {
-            // the device fills one buffer while the host empties the other
+            // The device fills one buffer while the host empties the other.
             while asked < total && in_flight.len() < 2 {
                 let bytes = PIECE.min(total - asked);
                 in_flight.push_back(self.queue.download(from + asked as u64, bytes)?);
@@ -358,8 +359,9 @@ impl OrderedCopies {
     }
 }
 
-/// Copies in the host's memory, large pieces by several threads. Threads of their own: a task of the pool could be one
-/// that waits for this very copy.
+/// Copies host memory; large pieces by several threads.
+///
+/// It starts threads of its own: a task of the pool could be one that waits for this copy.
 fn copy(from: &[u8], to: &mut [u8]) {
     if from.len() < LARGE {
         to.copy_from_slice(from);
@@ -376,7 +378,7 @@ fn copy(from: &[u8], to: &mut [u8]) {
     };
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            // where there are no threads to be had, the others do it all
+            // If a thread cannot be started, the others do its work.
             let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
         work();

@@ -1,4 +1,4 @@
-//! The device layer on the emulated device, and what a machine without a GPU says.
+//! Tests of the device layer on the emulated device, and of messages on machines without a GPU.
 
 mod growable;
 
@@ -53,12 +53,12 @@ struct Sums {
     length: i64,
 }
 
-/// What the tests compile.
+/// Returns the source that the tests compile.
 fn source() -> String {
     format!("{}\n{LAUNCH}\n{KERNELS}", program(&[Saxpy, Sums]))
 }
 
-/// The devices that this machine has; an emulated one needs a C++ compiler.
+/// Opens the devices of this machine; an emulated one needs a C++ compiler.
 fn devices() -> Vec<Device> {
     let mut devices = Vec::new();
     for kind in [DeviceKind::Emulated, DeviceKind::Cuda] {
@@ -70,7 +70,7 @@ fn devices() -> Vec<Device> {
     devices
 }
 
-/// An emulated device with a cache of its own.
+/// Opens an emulated device with a cache in `folder`.
 fn emulated(folder: &Path) -> Option<Device> {
     let backend = emulated::Emulated::with(Cache::at(folder.to_path_buf()));
     let backend = backend.inspect_err(|why| println!("skipped: {why}")).ok()?;
@@ -117,9 +117,9 @@ fn blocks_have_shared_memory_and_atomics() {
 }
 
 #[test]
-fn copies_reach_where_they_should() {
+fn copies_write_the_right_elements() {
     for device in devices() {
-        // more than the blocks that copies are staged in
+        // More than the staging buffers of a copy.
         let length = (100 << 20) / 8 + 13;
         let value = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let values: Vec<u64> = (0..length as u64).map(value).collect();
@@ -139,9 +139,9 @@ fn copies_reach_where_they_should() {
         device.download(&other, 0, &mut found).unwrap();
         assert_eq!(found[..2], values[..2]);
         assert!(found[2..length - 3].iter().all(|&x| x == 0));
-        // large copies pass through few buffers
+        // Large copies use few buffers.
         assert!(device.staging_bytes() <= 48 << 20);
-        // many small copies pass through the same blocks
+        // Many small copies share buffers.
         for i in 0..3000 {
             device.upload(&memory, 5 * i, &[i as u64; 5]).unwrap();
         }
@@ -152,7 +152,7 @@ fn copies_reach_where_they_should() {
 }
 
 #[test]
-fn counters_tell_what_was_done() {
+fn counters_count_launches_and_traffic() {
     for device in devices() {
         let module = device.compile("tests", &source()).unwrap();
         let kernel = module.kernel("saxpy").unwrap();
@@ -188,7 +188,7 @@ fn counters_tell_what_was_done() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_accesses_and_launches_are_refused() {
     for device in devices() {
         let module = device.compile("tests", &source()).unwrap();
         let kernel = module.kernel("saxpy").unwrap();
@@ -212,11 +212,11 @@ fn what_does_not_fit_is_refused() {
             device.launch(&kernel, shape(1, 0), &[0u64; 3]).unwrap_err(),
         ];
         let words = [
-            "reach beyond the 10",
-            "reach beyond",
-            "reach beyond",
-            "reach beyond",
-            "more than addresses",
+            "exceed the 10",
+            "exceed the",
+            "exceed the",
+            "exceed the",
+            "exceed the address space",
             "shared memory",
             "no kernel nothing",
             "takes 32 bytes of parameters, not 24",
@@ -228,7 +228,7 @@ fn what_does_not_fit_is_refused() {
 }
 
 #[test]
-fn a_broken_source_is_told_with_its_line() {
+fn a_compilation_error_names_its_line() {
     for device in devices() {
         let source = source().replace("p.y[at] = ", "p.y[at] = missing + ");
         let line = 1 + source
@@ -268,7 +268,7 @@ fn a_damaged_or_unwritable_cache_does_no_harm() {
     };
     let whole = std::fs::read(file).unwrap();
     for damaged in [&whole[..whole.len() / 2], &[0; 10], &[]] {
-        // a new file: the old one may be in use
+        // A new file: the old one may be in use.
         std::fs::remove_file(file).unwrap();
         std::fs::write(file, damaged).unwrap();
         compile().unwrap();
@@ -283,7 +283,7 @@ fn a_damaged_or_unwritable_cache_does_no_harm() {
 
 #[cfg(unix)]
 #[test]
-fn a_cache_that_others_may_write_is_not_used_and_links_are_not_followed() {
+fn a_cache_writable_by_others_is_not_used_and_links_are_not_followed() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let place = std::env::temp_dir().join(format!("nestar-trust-test-{}", std::process::id()));
     let allow = |mode| {
@@ -314,7 +314,7 @@ fn a_cache_that_others_may_write_is_not_used_and_links_are_not_followed() {
 }
 
 #[test]
-fn a_machine_without_a_gpu_says_so() {
+fn a_missing_gpu_is_reported() {
     match Device::open(DeviceKind::Cuda) {
         Ok(device) => assert!(device.describe().contains("multiprocessors")),
         Err(why) => {
@@ -325,7 +325,7 @@ fn a_machine_without_a_gpu_says_so() {
 }
 
 #[test]
-fn an_emulated_device_tells_its_limits() {
+fn an_emulated_device_reports_its_limits() {
     let Ok(device) = Device::open(DeviceKind::Emulated) else {
         return;
     };
@@ -337,12 +337,13 @@ fn an_emulated_device_tells_its_limits() {
 }
 
 #[test]
-fn memory_that_does_not_suffice_is_told_in_numbers() {
+fn insufficient_memory_is_reported_in_numbers() {
     let error = DeviceError::Memory {
         asked: 3 << 30,
         free: (1 << 30) + (1 << 29),
         total: 139 << 30,
     };
-    let text = "the device's memory does not suffice: 3.0 GiB asked for, 1.5 GiB of 139.0 GiB free";
+    let text =
+        "the memory of the device does not suffice: 3.0 GiB requested, 1.5 GiB of 139.0 GiB free";
     assert_eq!(error.to_string(), text);
 }

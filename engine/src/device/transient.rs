@@ -1,18 +1,18 @@
-//! Memory of a device that is given back soon, and those who wait for it.
+//! Transient device memory, which is released soon, and allocations that wait for it.
 
 use super::{Buffer, Device, DeviceError, DeviceMemory};
 use bytemuck::Pod;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What is lent at present.
+/// Present amount of transient memory.
 #[derive(Debug, Default)]
 struct TransientState {
     bytes: u64,
-    /// How often memory came back.
+    /// Number of releases so far.
     releases: u64,
 }
 
-/// Memory lent for a while.
+/// Accounts for transient memory.
 #[derive(Debug, Default)]
 pub(super) struct TransientMemory {
     state: Mutex<TransientState>,
@@ -20,22 +20,22 @@ pub(super) struct TransientMemory {
 }
 
 impl TransientMemory {
-    /// The state, also after a panic elsewhere: every change of it is complete in itself.
+    /// Locks the state. Each change of it is complete in itself, even if another thread has panicked.
     fn lock(&self) -> MutexGuard<'_, TransientState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes that will come back.
+    /// Returns the size of transient memory, bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.lock().bytes
     }
 
-    /// Notes a loan.
+    /// Registers transient memory.
     pub(super) fn add(&self, bytes: usize) {
         self.lock().bytes += bytes as u64;
     }
 
-    /// Notes that lent memory was freed.
+    /// Unregisters transient memory that was freed.
     pub(super) fn remove(&self, bytes: usize) {
         let mut state = self.lock();
         state.bytes = state.bytes.saturating_sub(bytes as u64);
@@ -43,14 +43,16 @@ impl TransientMemory {
         self.released.notify_all();
     }
 
-    /// Asks for memory. Where it does not suffice and some is lent, waits for that to come back and asks again.
+    /// Calls `attempt` until the memory suffices.
+    ///
+    /// After a failure it waits for transient memory to be released, if there is any.
     pub(super) fn retry_when_released<T>(
         &self,
-        mut attempt: impl FnMut() -> Result<T, DeviceError>,
+        mut allocate: impl FnMut() -> Result<T, DeviceError>,
     ) -> Result<T, DeviceError> {
         loop {
             let before = self.lock().releases;
-            let error = match attempt() {
+            let error = match allocate() {
                 Err(error @ DeviceError::Memory { .. }) => error,
                 answer => return answer,
             };
@@ -67,21 +69,23 @@ impl TransientMemory {
 }
 
 impl Device {
-    /// Device memory of `length` elements of any value for a short while: until it is dropped it counts as free, and who needs
-    /// it waits. Whoever holds it must not ask for memory of the device, nor wait for somebody who does.
+    /// Allocates transient memory of `length` elements with unspecified content.
+    ///
+    /// It counts as free until it is dropped, and other allocations wait for it. Its owner must neither allocate device
+    /// memory nor wait for somebody who does.
     ///
     /// # Errors
-    /// The device's memory does not suffice now.
+    /// The memory of the device does not suffice at present.
     pub fn transient_buffer<T: Pod>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
         Buffer::transient(self, length)
     }
 
-    /// Memory, free and in total, in bytes. What is lent counts as free.
+    /// Returns free and total memory in bytes. Transient memory counts as free.
     ///
     /// # Errors
-    /// The driver does not tell.
+    /// The driver reports an error.
     pub fn memory(&self) -> Result<DeviceMemory, DeviceError> {
-        // whatever comes back between the two questions must not count twice
+        // Memory released between the two queries must not count twice.
         let transient = self.0.transient_memory.bytes();
         let DeviceMemory { free, total } = self.0.backend.memory()?;
         let transient = transient.min(self.0.transient_memory.bytes());
@@ -105,7 +109,7 @@ mod tests {
     };
 
     #[test]
-    fn who_needs_memory_waits_until_enough_has_come_back() {
+    fn allocations_wait_until_enough_memory_is_released() {
         let (transient_memory, asked) = (TransientMemory::default(), AtomicU32::new(0));
         transient_memory.add(10);
         transient_memory.add(20);
@@ -131,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn without_loans_a_refusal_stands_and_other_errors_always_do() {
+    fn without_transient_memory_errors_are_final() {
         let transient_memory = TransientMemory::default();
         assert_eq!(
             transient_memory.retry_when_released(|| Err::<(), _>(SHORT)),
@@ -146,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn lent_memory_counts_as_free() {
+    fn transient_memory_counts_as_free() {
         for kind in [DeviceKind::Emulated, DeviceKind::Cuda] {
             let Ok(device) = Device::open(kind).inspect_err(|why| println!("skipped: {why}"))
             else {
@@ -159,7 +163,7 @@ mod tests {
             );
             let memory = device.memory().unwrap();
             assert!(memory.free >= 8 << 20 && memory.free <= memory.total);
-            // memory that others can use is had at once
+            // Allocations that fit do not wait.
             assert!(device.buffer::<u8>(1 << 10).is_ok());
             drop(transient);
             assert_eq!(device.transient_memory().bytes(), 0);

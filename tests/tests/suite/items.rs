@@ -352,7 +352,7 @@ fn items_that_are_sent_out_of_the_domain_end_the_run_on_all_ranks() {
             sim.add(Losing)
         });
         let message = ended.expect_err("refused").to_string();
-        let wanted = "items `motes` are sent to the patch [0, -1, 0] of level 1";
+        let wanted = "particles `motes` were sent to the patch [0, -1, 0] of level 1";
         assert!(message.contains(wanted), "{ranks} ranks: {message}");
     }
 }

@@ -1,20 +1,20 @@
-//! What is on its way, kept until MPI needs it no more.
+//! Messages in flight, whose memory is kept until MPI has finished with it.
 
 use super::{CALLS, ffi};
 use std::ffi::c_int;
 use std::sync::PoisonError;
 
-/// Data under way in memory `M`, owned until it has left or arrived.
+/// A message in flight in memory `M`, owned until it was sent or received.
 pub struct Transfer<M> {
     requests: Vec<ffi::MPI_Request>,
-    /// None once it is taken.
+    /// `None` after it was taken.
     memory: Option<M>,
-    /// What MPI says of each request, where bytes are received.
+    /// Status of each request of a receive.
     statuses: Vec<ffi::MPI_Status>,
     received: usize,
 }
 
-// SAFETY: handles that all threads may use, one call at a time
+// SAFETY: all threads may use the handles, one call at a time
 unsafe impl<M: Send> Send for Transfer<M> {}
 
 impl<M> Transfer<M> {
@@ -27,26 +27,24 @@ impl<M> Transfer<M> {
         }
     }
 
-    /// What MPI reads and writes.
+    /// Returns the memory that MPI reads and writes.
     pub(super) fn memory(&mut self) -> &mut M {
-        self.memory
-            .as_mut()
-            .expect("the memory is here until it is taken")
+        self.memory.as_mut().expect("the memory has not been taken")
     }
 
-    /// Lets the bytes that arrive be counted; all requests are there, and receive bytes.
+    /// Counts received bytes. All requests must exist and be receives.
     pub(super) fn count(&mut self) {
-        // SAFETY: plain data, which MPI overwrites
+        // SAFETY: plain data that MPI overwrites
         let blank: ffi::MPI_Status = unsafe { std::mem::zeroed() };
         self.statuses.resize(self.requests.len(), blank);
     }
 
-    /// Bytes that have arrived, where they are counted.
+    /// Returns the number of bytes received, if they are counted.
     pub fn received(&self) -> usize {
         self.received
     }
 
-    /// Room for one more request.
+    /// Adds a request and returns a pointer to it.
     pub(super) fn request(&mut self) -> *mut ffi::MPI_Request {
         // SAFETY: a constant of the library
         self.requests.push(unsafe { ffi::RSMPI_REQUEST_NULL });
@@ -54,7 +52,7 @@ impl<M> Transfer<M> {
         &mut self.requests[last]
     }
 
-    /// Whether all has left and arrived.
+    /// Returns `true` if all requests have completed.
     pub fn is_done(&mut self) -> bool {
         let mut done = 1;
         if !self.requests.is_empty() {
@@ -81,20 +79,20 @@ impl<M> Transfer<M> {
         done != 0
     }
 
-    /// The data, received or to be used again.
+    /// Returns the memory.
     ///
     /// # Panics
-    /// If it is still under way.
+    /// The message is still in flight.
     pub fn take(mut self) -> M {
-        assert!(self.requests.is_empty(), "the data is still under way");
-        self.memory.take().expect("the memory is taken once")
+        assert!(self.requests.is_empty(), "the message is still in flight");
+        self.memory.take().expect("the memory has not been taken")
     }
 }
 
 impl<M> Drop for Transfer<M> {
     fn drop(&mut self) {
         if !self.requests.is_empty() {
-            // MPI still reads or writes the memory
+            // MPI still accesses the memory.
             std::mem::forget(self.memory.take());
         }
     }

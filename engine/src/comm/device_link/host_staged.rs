@@ -1,5 +1,7 @@
-//! The way through the hosts: segments are copied to staging buffers beside the device's work, travel between the hosts from
-//! there, and are copied to the device beside its work again, piece by piece. An emulated device has no other.
+//! Link through staging buffers of the hosts.
+//!
+//! Segments are copied to the host piece by piece, sent between hosts and copied to the device, all beside the work of
+//! the devices. Emulated devices always use it.
 
 use crate::comm::{Message, MessageBuffer, Messages, PendingExchange, Ranks, RanksError};
 use crate::device::parallel::lock;
@@ -9,7 +11,7 @@ use crate::device::{
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-/// Largest piece of a segment, bytes: while one is on its way between the hosts, others are on theirs to and from the devices.
+/// Largest piece of a segment, bytes. While one piece is sent between hosts, others are copied from and to devices.
 const PIECE_BYTES: usize = 4 << 20;
 
 /// A link through the hosts.
@@ -22,10 +24,10 @@ pub(super) struct HostStagedLink {
 
 /// An exchange that is not finished.
 struct StagedExchange {
-    /// What leaves, on its way to the host, by the rank that it goes to.
-    leaving: Vec<(usize, Download)>,
-    /// Where on the device the pieces go that arrive.
-    arriving: Vec<Segment>,
+    /// Outgoing pieces that are being copied to the host, with their destination ranks.
+    outgoing: Vec<(usize, Download)>,
+    /// Destinations of incoming pieces on the device.
+    incoming: Vec<Segment>,
 }
 
 impl HostStagedLink {
@@ -38,32 +40,31 @@ impl HostStagedLink {
         })
     }
 
-    /// Sends the pieces of an exchange as they come from the device, and brings to the device what arrives meanwhile and
-    /// after that.
-    fn carry(
+    /// Sends pieces as their copies from the device complete, and copies arriving pieces to the device.
+    fn transfer(
         &self,
-        StagedExchange { leaving, arriving }: StagedExchange,
+        StagedExchange { outgoing, incoming }: StagedExchange,
     ) -> Result<(), DeviceError> {
-        // first the room, so that nothing that arrives has to be stored elsewhere
+        // Post all receives first, so that arriving messages need no intermediate buffer.
         let room = |piece: &Segment| {
             let pending = self.receive(piece.peer, self.up.buffer(piece.bytes)?)?;
             Ok((piece.address, pending))
         };
-        let receives = arriving.iter().map(room);
+        let receives = incoming.iter().map(room);
         let mut receives = receives.collect::<Result<VecDeque<_>, DeviceError>>()?;
         let any = !receives.is_empty();
         let mut sends = Vec::new();
-        for (peer, piece) in leaving {
+        for (peer, piece) in outgoing {
             sends.push(self.send(peer, piece.wait()?)?);
             while let Some((_, first)) = receives.front_mut()
                 && first.is_done()?
-                && let Some(piece) = receives.pop_front()
+                && let Some((address, pending)) = receives.pop_front()
             {
-                self.deliver(piece)?;
+                self.copy_to_device(address, pending)?;
             }
         }
-        for piece in receives {
-            self.deliver(piece)?;
+        for (address, pending) in receives {
+            self.copy_to_device(address, pending)?;
         }
         for piece in sends {
             piece.finish()?;
@@ -74,10 +75,11 @@ impl HostStagedLink {
         }
     }
 
-    /// Waits for a piece and starts to bring it to the device.
-    fn deliver(
+    /// Waits for a piece and starts copying it to the device.
+    fn copy_to_device(
         &self,
-        (address, pending): (u64, Box<dyn PendingExchange>),
+        address: u64,
+        pending: Box<dyn PendingExchange>,
     ) -> Result<(), DeviceError> {
         for message in pending.finish()?.receives {
             if let Some(buffer) = message.bytes.into_staging() {
@@ -112,7 +114,7 @@ impl HostStagedLink {
     }
 }
 
-/// Segments with content, cut to equal pieces.
+/// Splits non-empty segments into pieces of about equal length.
 fn pieces(segments: &[Segment]) -> impl Iterator<Item = Segment> {
     let full = segments.iter().filter(|segment| segment.bytes > 0);
     full.flat_map(|segment| {
@@ -142,10 +144,10 @@ impl LinkTransport for HostStagedLink {
             let download = self.down.download(piece.address, piece.bytes)?;
             Ok((piece.peer, download))
         };
-        let leaving = pieces(sends).map(fetch);
+        let outgoing = pieces(sends).map(fetch);
         let exchange = StagedExchange {
-            leaving: leaving.collect::<Result<_, DeviceError>>()?,
-            arriving: pieces(receives).collect(),
+            outgoing: outgoing.collect::<Result<_, DeviceError>>()?,
+            incoming: pieces(receives).collect(),
         };
         lock(&self.in_flight).push_back(exchange);
         Ok(())
@@ -153,7 +155,7 @@ impl LinkTransport for HostStagedLink {
 
     fn finish(&self) -> Result<(), DeviceError> {
         let oldest = lock(&self.in_flight).pop_front();
-        oldest.map_or(Ok(()), |exchange| self.carry(exchange))
+        oldest.map_or(Ok(()), |exchange| self.transfer(exchange))
     }
 
     fn is_done(&self) -> Result<bool, DeviceError> {

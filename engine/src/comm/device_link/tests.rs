@@ -1,4 +1,4 @@
-//! Links of emulated devices, and of GPUs where this machine has some: ranks are threads, each with a device.
+//! Tests of links between emulated devices, and between GPUs if there are any. Ranks are threads with a device each.
 
 mod gpus;
 mod mailbox;
@@ -8,7 +8,8 @@ use super::*;
 use crate::comm::ThreadRank;
 use crate::device::{Buffer, Segment};
 
-/// Runs `work` on `size` ranks with a device each; what they return, by rank. None, and a printed reason, without devices.
+/// Runs `work` on `size` ranks with a device each; returns the results by rank. Returns `None` and prints the reason
+/// without devices.
 fn on_ranks<T: Send>(
     kind: DeviceKind,
     size: usize,
@@ -34,7 +35,7 @@ fn on_ranks<T: Send>(
     Some(results)
 }
 
-/// Lengths of the segments from one rank to another in a round; some are empty, most are odd.
+/// Returns the lengths of the segments between two ranks in a round; some are zero, most are odd.
 fn lengths(from: usize, to: usize, round: usize) -> Vec<usize> {
     let length = |n: usize| (from * 7 + to * 3 + n * 5 + round * 11) % 23 * (1 + 100 * (round % 3));
     (0..(from + 2 * to + round) % 4).map(length).collect()
@@ -45,7 +46,7 @@ fn content(from: usize, to: usize, round: usize, length: usize) -> Vec<u8> {
     (0..length).map(byte).collect()
 }
 
-/// What one rank sends and receives in a round: memory, segments, and what is to come.
+/// Memory, segments and expected data of one rank in a round.
 struct Round {
     outgoing: Buffer<u8>,
     incoming: Buffer<u8>,
@@ -102,7 +103,7 @@ impl Round {
     }
 }
 
-/// Some exchanges one by one, then several at once; how the data went.
+/// Runs some exchanges one by one, then several at once; returns a description of the link.
 fn exchange(ranks: &Ranks, device: &Device) -> String {
     let link = connect(ranks, device).unwrap();
     let (rank, size) = (ranks.rank(), ranks.size());
@@ -110,7 +111,7 @@ fn exchange(ranks: &Ranks, device: &Device) -> String {
     for round in &rounds[..3] {
         round.start(device, &link);
         link.finish().unwrap();
-        // what was sent may change at once
+        // Sent data may change after the exchange.
         device
             .fill_zero(&round.outgoing, 0..round.sent.len())
             .unwrap();
@@ -151,7 +152,7 @@ fn segments_of_odd_sizes_arrive_in_order_on_any_number_of_ranks() {
 }
 
 #[test]
-fn what_is_sent_is_what_the_work_before_has_left() {
+fn exchanges_send_the_results_of_earlier_work() {
     for kind in [DeviceKind::Emulated, DeviceKind::Cuda] {
         on_ranks(kind, 2, |ranks, device| {
             let link = connect(ranks, device).unwrap();
@@ -181,7 +182,7 @@ fn what_is_sent_is_what_the_work_before_has_left() {
 }
 
 #[test]
-fn segments_that_cannot_travel_are_refused() {
+fn invalid_segments_are_refused() {
     on_ranks(DeviceKind::Emulated, 2, |ranks, device| {
         let link = connect(ranks, device).unwrap();
         let peer = 1 - ranks.rank();
@@ -206,7 +207,7 @@ fn segments_that_cannot_travel_are_refused() {
         assert!(Segment::of(peer, &memory, 5..9).is_err());
         link.start(&[], &[]).unwrap();
         let why = link.exchange(&[], &[]).unwrap_err().to_string();
-        assert!(why.contains("under way"), "{why}");
+        assert!(why.contains("in flight"), "{why}");
         link.finish().unwrap();
         let why = link.finish().unwrap_err().to_string();
         assert!(why.contains("no exchange"), "{why}");
@@ -279,7 +280,7 @@ fn ranks_agree_on_the_reason_against_a_direct_link() {
 }
 
 #[test]
-fn the_first_failure_is_told() {
+fn the_first_failure_is_reported() {
     let answer = |seconds, why| encode_join_result(Duration::from_secs(seconds), why);
     let answers = [
         answer(60, Some("nobody comes")),

@@ -1,5 +1,6 @@
-//! A thread beside the run that looks after a direct link: work of a device that waits for a rank which has failed would wait
-//! for ever, and the host with it.
+//! Watchdog thread of a direct link.
+//!
+//! Device work that waits for a failed rank would wait forever, and block the host with it.
 
 use crate::comm::Ranks;
 use crate::device::parallel::lock;
@@ -8,16 +9,16 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Time between two looks.
+/// Time between two checks.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Looks after a link until it is dropped.
+/// Supervises a link until it is dropped.
 pub(super) struct Watchdog {
     end: Arc<StopSignal>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Whether the watch is over.
+/// Signal that ends the watchdog.
 #[derive(Default)]
 struct StopSignal {
     reached: Mutex<bool>,
@@ -46,20 +47,20 @@ impl Drop for Watchdog {
         *lock(&self.end.reached) = true;
         self.end.changed.notify_all();
         if let Some(thread) = self.thread.take() {
-            // it has nothing to say
+            // The thread returns nothing.
             let _ = thread.join();
         }
     }
 }
 
-/// Looks until the end is reached or something has failed.
+/// Checks the link until the signal is set or something has failed.
 fn watch(ranks: &Ranks, link: &dyn LinkTransport, end: &StopSignal) {
     while !end.wait_for(INTERVAL) {
         if ranks.communicator().failure().is_some() {
             return link.stop();
         }
         if let Err(why) = link.check() {
-            // first the ranks, so that nobody goes on with what has not arrived
+            // Stop the ranks first, so that none continues with missing data.
             ranks.communicator().abort(&why.to_string());
             return link.stop();
         }
@@ -67,7 +68,7 @@ fn watch(ranks: &Ranks, link: &dyn LinkTransport, end: &StopSignal) {
 }
 
 impl StopSignal {
-    /// Waits for the end; whether it is reached.
+    /// Waits for the signal; returns `true` if it was set.
     fn wait_for(&self, time: Duration) -> bool {
         let reached = lock(&self.reached);
         let waited = self

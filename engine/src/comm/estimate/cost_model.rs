@@ -1,71 +1,167 @@
-//! Bytes and seconds of a forecast, on a machine that few numbers describe.
+//! Predicts bytes and seconds of a partition with a simple model of the machine and of a root step.
 
-use super::{LevelLoad, MessageCount, PartitionEstimate, RootStep, Traffic};
+use super::{LevelLoad, MessageCount, PartitionEstimate, Traffic};
 use crate::data::{StoreRef, Stores};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::fluxes::QUARTER;
 use serde::Serialize;
+use std::sync::Arc;
 
-/// Cells of a patch.
+/// Shape of a hierarchy, passed to traffic estimators.
+#[derive(Clone, Copy, Debug)]
+pub struct HierarchyShape<'a> {
+    /// Number of patches of each level, of all ranks.
+    pub patches: &'a [usize],
+    /// Number of one number of steps per level in a root step, starting with 1.
+    pub steps: &'a [u64],
+}
+
+/// Communication of a level in a root step in addition to halo exchanges of fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ExtraTraffic {
+    /// Number of exchanges of one halo layer with one number per cell.
+    pub exchanges: f64,
+    /// Bytes that pass through host memory, summed over ranks.
+    pub host_bytes: f64,
+}
+
+type TrafficEstimator = Arc<dyn Fn(&HierarchyShape) -> Vec<ExtraTraffic> + Send + Sync>;
+
+/// Estimators of additional traffic that plugins have registered.
+#[derive(Resource, Clone, Default)]
+pub struct TrafficEstimators(Vec<TrafficEstimator>);
+
+impl TrafficEstimators {
+    /// Adds an estimator, which returns the additional traffic by level.
+    pub(crate) fn add(
+        &mut self,
+        estimator: impl Fn(&HierarchyShape) -> Vec<ExtraTraffic> + Send + Sync + 'static,
+    ) {
+        self.0.push(Arc::new(estimator));
+    }
+}
+
+/// Activities of a root step, by level.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RootStep {
+    /// Number of steps.
+    pub steps: Vec<u64>,
+    /// Number of regrids of the level, which change its children.
+    pub regrids: Vec<f64>,
+    /// Additional traffic for which steps wait.
+    pub waits: Vec<ExtraTraffic>,
+}
+
+impl RootStep {
+    /// Creates a root step in which each level takes twice as many steps as the coarser one.
+    ///
+    /// It has no regrids and no additional traffic.
+    #[must_use]
+    pub fn with_halved_steps(levels: usize) -> Self {
+        Self {
+            steps: (0..levels).map(|level| 1 << level).collect(),
+            regrids: vec![0.0; levels],
+            waits: vec![ExtraTraffic::default(); levels],
+        }
+    }
+
+    /// Creates the root step of a run in `world` with the given `patches` and `steps` of each level.
+    ///
+    /// Level `n` is regridded every `intervals[n]` steps.
+    ///
+    /// # Panics
+    /// `patches` and `steps` have different lengths.
+    #[must_use]
+    pub fn of(world: &World, patches: &[usize], steps: Vec<u64>, intervals: &[u32]) -> Self {
+        assert_eq!(patches.len(), steps.len(), "one number of steps per level");
+        let regrids = steps.iter().enumerate().map(|(level, &steps)| {
+            let interval = intervals.get(level);
+            interval.map_or(0.0, |&every| steps as f64 / f64::from(every.max(1)))
+        });
+        let regrids = regrids.collect();
+        let shape = HierarchyShape {
+            patches,
+            steps: &steps,
+        };
+        let mut waits = vec![ExtraTraffic::default(); steps.len()];
+        for estimator in world
+            .get_resource::<TrafficEstimators>()
+            .iter()
+            .flat_map(|all| &all.0)
+        {
+            for (sum, own) in waits.iter_mut().zip(estimator(&shape)) {
+                sum.exchanges += own.exchanges;
+                sum.host_bytes += own.host_bytes;
+            }
+        }
+        Self {
+            steps,
+            regrids,
+            waits,
+        }
+    }
+}
+
+/// Number of cells of a patch.
 const CELLS: u64 = crate::mesh::CELLS as u64;
-/// Numbers that all ranks agree on in a step of a level: its limit, that of the next finer level, and whether it stands.
+/// Number of reductions in a step of a level: its time step, that of the finer level, acceptance of the step.
 const AGREEMENTS: f64 = 3.0;
 
-/// How large things are, bytes.
+/// Sizes of data, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataSizes {
-    /// The state of a cell, all fields.
+    /// State of a cell, all fields.
     pub cell: u64,
-    /// The fluxes through a face of a fine patch, all fields.
+    /// Fluxes through a face of a fine patch, all fields.
     pub face: u64,
-    /// A number.
+    /// One number.
     pub number: u64,
 }
 
-/// The machine of one rank, and what connects it to the others.
+/// Performance of a rank's machine and its network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MachineModel {
-    /// Cells that a rank updates in a second, with what lies in them.
+    /// Cell updates per second, including the particles in the cells.
     pub rate: f64,
-    /// Seconds that a message takes before its first byte.
+    /// Latency of a message, seconds.
     pub latency: f64,
-    /// Bytes a second into a rank, and out of it.
+    /// Bandwidth into and out of a rank, bytes per second.
     pub bandwidth: f64,
-    /// Seconds that a step of a level takes longer on several ranks, whatever it has to do.
+    /// Fixed cost of a level step on several ranks, seconds.
     pub step: f64,
-    /// Seconds that an exchange takes for which a step waits, beside those for its bytes.
+    /// Fixed cost of an exchange for which a step waits, seconds.
     pub exchange: f64,
-    /// Bytes a second through the memory of hosts, of all ranks together.
+    /// Bandwidth of host memory, bytes per second, of all ranks together.
     pub host: f64,
-    /// Seconds that a regrid takes longer on several ranks, for each copy that a rank holds of the level and the next finer one.
+    /// Cost of a regrid on several ranks per halo patch of the level and the next finer one, seconds.
     pub regrid: f64,
 }
 
-/// What a rank sends or receives in one step of a level.
+/// Traffic of a rank in one direction in one step of a level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LevelTraffic {
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// Seconds of a root step with all that happens in it.
+/// Predicted times of a root step, seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct RootStepTimes {
-    /// If all ranks had equal parts and nothing had to be sent.
+    /// With equal work on all ranks and no communication.
     pub ideal: f64,
-    /// If nothing had to be sent: the ranks wait for each other in every step of a level.
+    /// Without communication; ranks wait for each other in every step of a level.
     #[serde(rename = "without_messages")]
     pub balanced: f64,
-    /// If messages travel while cells are updated.
+    /// With communication that overlaps computation.
     pub overlapped: f64,
-    /// If messages travel while nothing else happens.
+    /// With communication that does not overlap computation.
     pub waiting: f64,
 }
 
 impl RootStepTimes {
-    /// The share of a time that the ideal one is.
+    /// Returns the ratio of the ideal time to `time`.
     #[must_use]
     pub fn efficiency(&self, time: f64) -> f64 {
         self.ideal / time
@@ -73,11 +169,11 @@ impl RootStepTimes {
 }
 
 impl DataSizes {
-    /// Those of the fields of `world`; also the most layers of copies that are read.
+    /// Returns the sizes of the fields of `world`, and the largest halo width that is read.
     #[must_use]
     pub fn of(world: &World) -> (Self, usize) {
         let registry = world.resource::<Stores>();
-        // the values on the sides of a patch count with its cells
+        // The values on the faces of a patch are counted with its cells.
         let bytes = |field: &StoreRef| {
             let row = field.of(world).row_bytes() as u64;
             row.div_ceil(CELLS)
@@ -98,15 +194,17 @@ impl DataSizes {
 }
 
 impl PartitionEstimate {
-    /// How often copies of `level` are brought up to date in one of its steps: for its own next step, and where a finer level
-    /// exists for the first step of that as well.
+    /// Returns the number of halo updates of `level` per step.
+    ///
+    /// There is one for its own next step, and one for the first step of a finer level.
     #[must_use]
     pub fn exchanges(&self, level: usize) -> u64 {
         1 + u64::from(level + 1 < self.levels)
     }
 
-    /// What `rank` sends and receives in one step of `level`, but for what criteria and changes of the hierarchy ask for. What
-    /// goes to a rank for two levels at once counts as a message of each.
+    /// Returns what `rank` sends and receives in one step of `level`, without refinement criteria and regrids.
+    ///
+    /// Data of two levels for one peer counts as two messages.
     #[must_use]
     pub fn traffic(&self, rank: usize, level: usize, sizes: &DataSizes) -> [LevelTraffic; 2] {
         let load = self.load(rank, level);
@@ -123,7 +221,7 @@ impl PartitionEstimate {
         })
     }
 
-    /// The time of a root step.
+    /// Returns the predicted times of a root step.
     #[must_use]
     pub fn times(&self, sizes: &DataSizes, machine: &MachineModel) -> RootStepTimes {
         let mut times = RootStepTimes::default();
@@ -134,11 +232,11 @@ impl PartitionEstimate {
                 .map(|(load, steps)| (of(load) * steps) as f64)
                 .sum::<f64>()
         };
-        // the rate is that of cells with what lies in them
+        // The rate includes the particles in the cells.
         let seconds =
             all(|load| load.patches * CELLS) / machine.rate / all(|load| load.work).max(1.0);
         for level in 0..self.levels {
-            self.add_level(level, seconds, (sizes, machine), &mut times);
+            self.add_level(level, seconds, sizes, machine, &mut times);
             let more = self.extra_time(level, sizes, machine);
             times.overlapped += more;
             times.waiting += more;
@@ -146,12 +244,13 @@ impl PartitionEstimate {
         times
     }
 
-    /// Adds the steps of a level, of which a unit of work takes so many seconds.
+    /// Adds the steps of a level; a unit of work takes `seconds`.
     fn add_level(
         &self,
         level: usize,
         seconds: f64,
-        (sizes, machine): (&DataSizes, &MachineModel),
+        sizes: &DataSizes,
+        machine: &MachineModel,
         times: &mut RootStepTimes,
     ) {
         let steps = self.root_step.steps[level] as f64;
@@ -175,8 +274,9 @@ impl PartitionEstimate {
         times.waiting += steps * (waiting + agreement);
     }
 
-    /// What a level takes in a root step on several ranks beside its work and the messages of the fields' states: what does not get less with
-    /// the parts, exchanges that plugins foretell, and regrids.
+    /// Returns the additional time of a level in a root step on several ranks.
+    ///
+    /// This is the cost that does not shrink with the parts, that of additional exchanges, and that of regrids.
     fn extra_time(&self, level: usize, sizes: &DataSizes, machine: &MachineModel) -> f64 {
         if self.ranks == 1 {
             return 0.0;

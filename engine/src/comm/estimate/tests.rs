@@ -1,4 +1,4 @@
-//! Forecasts against what ranks really build, and against cases that can be counted by hand.
+//! Compares estimates with the parts that ranks build, and with cases counted by hand.
 
 use super::{
     DataSizes, ExtraTraffic, LevelLoad, LevelTraffic, MachineModel, PartitionEstimate, RootStep,
@@ -13,7 +13,7 @@ use crate::mesh::{Changes, Domain, Topology};
 use nestar_kernels::mesh::COARSER;
 use std::collections::BTreeSet;
 
-/// A clumpy hierarchy that is properly nested.
+/// Creates a clumpy hierarchy that is properly nested.
 fn hierarchy(domain: Domain, seed: i32) -> Topology {
     let mut topology = Topology::new(domain, MAX_LEVEL);
     topology.create_root();
@@ -33,11 +33,11 @@ fn hierarchy(domain: Domain, seed: i32) -> Topology {
     topology
 }
 
-/// One rank's part of `whole`, built as in a run.
+/// Builds one rank's part of `whole` as in a run.
 fn build(whole: &Topology, ranks: &ThreadRank) -> (Topology, ExchangePlans) {
     let mut topology = Topology::new(whole.domain, MAX_LEVEL);
-    let mut shares = ExchangePlans::default();
-    root(&mut topology, ranks, &mut shares).unwrap();
+    let mut plans = ExchangePlans::default();
+    root(&mut topology, ranks, &mut plans).unwrap();
     for level in 0..MAX_LEVEL {
         let refined = whole.rows(level).iter().filter(|&&row| !whole.is_leaf(row));
         let refined: BTreeSet<Index> = refined.map(|&row| whole.index(row)).collect();
@@ -49,18 +49,18 @@ fn build(whole: &Topology, ranks: &ThreadRank) -> (Topology, ExchangePlans) {
             coarsen: Vec::new(),
         };
         let proposal = propose_level(&mut topology, ranks, level, &changes, &[], 0.0).unwrap();
-        rebuild(&mut topology, ranks, &mut shares, level + 1, &proposal, &[]).unwrap();
+        rebuild(&mut topology, ranks, &mut plans, level + 1, &proposal, &[]).unwrap();
     }
-    (topology, shares)
+    (topology, plans)
 }
 
-/// Messages and items of a plan's side.
+/// Returns the numbers of messages and rows of one side of a plan.
 fn flow(rows: &[PeerRows]) -> (u64, u64) {
     let items = rows.iter().map(|peer| peer.rows.len() as u64).sum();
     (rows.len() as u64, items)
 }
 
-fn compare(estimate: &PartitionEstimate, topology: &Topology, shares: &ExchangePlans) {
+fn compare(estimate: &PartitionEstimate, topology: &Topology, plans: &ExchangePlans) {
     let rank = topology.rank();
     let mut peers = BTreeSet::new();
     for level in 0..=MAX_LEVEL {
@@ -68,8 +68,8 @@ fn compare(estimate: &PartitionEstimate, topology: &Topology, shares: &ExchangeP
         assert_eq!(load.patches, topology.rows(level).len() as u64);
         assert_eq!(load.halo_patches(), topology.copies(level).len() as u64);
         assert_eq!(load.held, 8 * topology.octets(level).len() as u64);
-        let (copies, averages) = (&shares.halo[level], &shares.averages[level]);
-        let faces = &shares.faces[level];
+        let (copies, averages) = (&plans.halo[level], &plans.averages[level]);
+        let faces = &plans.faces[level];
         let count = |lists: &[(usize, Vec<_>)]| {
             let faces = lists.iter().map(|(_, faces)| faces.len() as u64).sum();
             (lists.len() as u64, faces)
@@ -93,7 +93,7 @@ fn compare(estimate: &PartitionEstimate, topology: &Topology, shares: &ExchangeP
             peers.extend(all.map(|peer| peer.peer));
         }
     }
-    // fluxes come from ranks whose patches are copied anyway
+    // Fluxes come from ranks whose patches are in the halo anyway.
     assert_eq!(estimate.neighbours[rank] as usize, peers.len());
 }
 
@@ -105,14 +105,14 @@ fn check(domain: Domain, size: usize, seed: i32) {
         for ranks in ThreadRank::connect(size) {
             let (whole, outline, estimate) = (&whole, &outline, &estimate);
             scope.spawn(move || {
-                let (topology, shares) = build(whole, &ranks);
+                let (topology, plans) = build(whole, &ranks);
                 let same =
                     topology.partition().starts(MAX_LEVEL) == outline.cuts(size).starts(MAX_LEVEL);
                 if !same {
                     ranks.abort("the cuts differ");
                 }
                 assert!(same);
-                compare(estimate, &topology, &shares);
+                compare(estimate, &topology, &plans);
             });
         }
     });
@@ -128,7 +128,7 @@ fn check(domain: Domain, size: usize, seed: i32) {
 }
 
 #[test]
-fn counts_are_those_of_the_ranks_plans() {
+fn counts_equal_those_of_the_exchange_plans() {
     for (size, seed) in [(1, 1), (2, 1), (3, 2), (7, 3), (16, 4)] {
         check(domain([4, 4, 4], [true; 3]), size, seed);
     }
@@ -136,9 +136,9 @@ fn counts_are_those_of_the_ranks_plans() {
     check(domain([6, 2, 3], [false; 3]), 3, 1);
 }
 
-/// A part is, octet by octet and patch by patch, what a rank of a run holds.
+/// A part equals, octet by octet and patch by patch, that of a rank in a run.
 #[test]
-fn parts_are_those_of_ranks() {
+fn estimated_parts_equal_those_of_ranks() {
     let (size, whole) = (4, hierarchy(domain([4, 4, 4], [true; 3]), 2));
     let outline = TreeOutline::of(&whole);
     let cuts = std::sync::Arc::new(outline.cuts(size));
@@ -196,7 +196,7 @@ fn two_patches_side_by_side() {
         regrid: 0.0,
     };
     let times = estimate.times(&SIZES, &machine);
-    // three agreements of one stage, the update, a message
+    // Three reductions of one stage, the update, one message.
     assert_eq!((times.ideal, times.balanced), (1.0, 1.0));
     assert_eq!((times.overlapped, times.waiting), (2.0, 3.0));
     assert_eq!(times.efficiency(times.overlapped), 0.5);
@@ -234,9 +234,9 @@ fn patches_that_do_not_fit_are_refused() {
         &[(left, false), ([-8, 0, 0], false)],
     ] {
         let why = fresh().refine(wrong).expect_err("other patches");
-        assert!(why.contains("level 0 are not those"), "{why}");
+        assert!(why.contains("level 0 are not the children"), "{why}");
     }
-    // children of the other patch
+    // Children of the other patch.
     let places = [0, 8].map(|x| [0, 8].map(|y| [0, 8].map(|z| ([x, y, z], true))));
     let mut children = places.as_flattened().as_flattened().to_vec();
     let key = |origin: [i32; 3]| crate::mesh::hilbert::hilbert_key(origin.map(|i| i as u32 / 8), 2);
@@ -245,15 +245,15 @@ fn patches_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn items_are_work_that_is_shared_and_cost_nothing_where_there_are_none() {
-    // two levels: the first root patch has children
+fn particles_add_work_to_the_partition() {
+    // Two levels: the first root patch has children.
     let mut topology = Topology::new(domain([4, 2, 2], [false; 3]), 1);
     let root = topology.create_root();
     topology.create_children(root[0]);
     topology.relink(1);
     let mut outline = TreeOutline::of(&topology);
     let plain = PartitionEstimate::new(&outline, 2, 3);
-    // a half in the middle of a leaf of the root grid, a half in the lowest corner
+    // One half in the middle of a root leaf, one half in the lowest corner.
     outline.add_positions(512.0, 100, Some(&[[0.9, 0.9, 0.9], [0.01, 0.01, 0.01]]));
     let laden = PartitionEstimate::new(&outline, 2, 3);
     let items = |level: usize| [0, 1].map(|rank| laden.load(rank, level).items);
@@ -264,7 +264,7 @@ fn items_are_work_that_is_shared_and_cost_nothing_where_there_are_none() {
     assert_eq!(laden.items(0) + laden.items(1), 100);
     let patches = |estimate: &PartitionEstimate| [0, 1].map(|rank| estimate.load(rank, 0).patches);
     assert_eq!((patches(&plain), patches(&laden)[0] > 8), ([8, 8], true));
-    // children of a patch stay together
+    // Children of a patch stay together.
     assert_eq!(
         laden.load(1, 1).work + laden.load(0, 1).work,
         (8 + 50 * 512 / 512) * 512 * 64
@@ -288,7 +288,7 @@ fn items_are_work_that_is_shared_and_cost_nothing_where_there_are_none() {
 }
 
 #[test]
-fn steps_exchanges_and_regrids_cost_what_the_machine_says_on_several_ranks() {
+fn fixed_costs_of_steps_exchanges_and_regrids_are_added() {
     let outline = TreeOutline::new(domain([4, 2, 2], [false; 3]));
     let root_step = RootStep {
         steps: vec![3],
@@ -313,6 +313,6 @@ fn steps_exchanges_and_regrids_cost_what_the_machine_says_on_several_ranks() {
     };
     let (one, two) = (times(1), times(2));
     assert_eq!((one.ideal, one.waiting), (48.0, 48.0));
-    // four copies face the border between the halves
+    // Four halo patches face the border between the halves.
     assert_eq!(two.overlapped, 24.0 + 300.0 + 50.0 + 8.0 + 2.0 * 4.0);
 }

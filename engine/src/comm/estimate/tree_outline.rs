@@ -1,42 +1,41 @@
-//! A whole hierarchy as no more than the places of its patches, and the parts that ranks would have of it.
+//! Outline of a whole hierarchy: only the positions of its patches. Builds the parts that ranks would have of it.
 
 use crate::comm::RanksError;
 use crate::comm::exchange_plan::ExchangePlan;
-use crate::comm::hierarchy::{ExchangePlans, Proposal, rebuild, root_part};
-use crate::comm::neighbourhood::OctetPart;
-use crate::comm::owners::PatchOwners;
-use crate::comm::partition::{PLAIN_OCTET_WORK, PartitionStarts};
+use crate::comm::hierarchy::{ExchangePlans, OctetPart, PatchOwners, Proposal, rebuild, root_part};
+use crate::comm::partition::{PLAIN_OCTET_WORK, PartitionStarts, work_of_particles};
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
-use crate::mesh::topology::octet::Octet;
-use crate::mesh::topology::octet::side;
-use crate::mesh::{Cost, Domain, HilbertPartition, PATCH, Topology};
+use crate::mesh::topology::octet::{Octet, side};
+use crate::mesh::{Cost, Domain, HilbertPartition, PATCH, RootCurve, Topology};
 use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
-/// Cells of a patch along an axis.
+/// Number of cells of a patch along an axis.
 const SIDE: i32 = PATCH as i32;
 
-/// The items in a patch.
+/// Particles in a patch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PatchLoad {
     pub key: u64,
     pub count: u64,
-    /// In the units of [`LevelWork`](crate::mesh::LevelWork).
+    /// Work in units of [`LevelWork`](crate::mesh::LevelWork).
     pub work: u64,
 }
 
-/// The patches of a whole hierarchy: 8 bytes for each that has children.
+/// Patches of a whole hierarchy; takes 8 bytes per patch with children.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TreeOutline {
     pub(super) domain: Domain,
-    /// By level: keys of the patches with children, ascending; none of the finest level.
+    /// By level: ascending keys of patches with children; not for the finest level.
     pub(super) parents: Vec<Vec<u64>>,
-    /// By level, by ascending keys: what lies in patches; no levels where there is nothing.
+    /// By level, in ascending order of keys: loads of patches with particles; empty without particles.
     pub(super) loads: Vec<Vec<PatchLoad>>,
 }
 
 impl TreeOutline {
-    /// The root grid of `domain`.
+    /// Creates the outline of a root grid.
     #[must_use]
     pub fn new(domain: Domain) -> Self {
         Self {
@@ -46,28 +45,32 @@ impl TreeOutline {
         }
     }
 
-    /// The hierarchy of `topology`, all of which is on one rank.
+    /// Creates the outline of the hierarchy of `topology`.
     ///
     /// # Panics
-    /// If `topology` is one rank's part of a shared hierarchy.
+    /// `topology` is one rank's part of a shared hierarchy.
     #[must_use]
     pub fn of(topology: &Topology) -> Self {
-        assert!(!topology.is_shared(), "an outline is of a whole hierarchy");
+        assert!(
+            !topology.is_shared(),
+            "an outline needs the whole hierarchy"
+        );
         let mut outline = Self::new(topology.domain);
         for level in 0..=topology.finest() {
             let rows = topology.rows(level).iter();
             let patches = rows.map(|&row| (topology.origin(row), topology.is_leaf(row)));
             let fits = outline.refine(&patches.collect::<Vec<_>>());
-            fits.expect("the patches of a level are children of the coarser one's");
+            fits.expect("patches are children of coarser patches");
         }
         outline
     }
 
-    /// Gives the patches of the finest level children that are no leaves; `patches` are all of that level in Hilbert order, the
-    /// first cell of each and whether it is a leaf.
+    /// Adds the next level: the children of those patches of the finest level that are not leaves.
+    ///
+    /// `patches` lists the finest level in Hilbert order: the first cell of each patch and whether it is a leaf.
     ///
     /// # Errors
-    /// The patches are other ones.
+    /// The patches are not those of the finest level.
     pub fn refine(&mut self, patches: &[([i32; 3], bool)]) -> Result<(), String> {
         let level = self.parents.len();
         let bits = bits_for(self.domain.root, level);
@@ -81,11 +84,13 @@ impl TreeOutline {
         };
         let patches = patches.par_iter().enumerate().with_min_len(1024);
         let keys: Option<Vec<(u64, bool)>> = patches.map(key).collect();
-        let announced = |keys: &Vec<(u64, bool)>| {
+        let expected = |keys: &Vec<(u64, bool)>| {
             keys.len() == self.patches(level) && keys.is_sorted_by(|a, b| a.0 < b.0)
         };
-        let keys = keys.filter(announced).ok_or_else(|| {
-            format!("the patches of level {level} are not those that the coarser levels announce")
+        let keys = keys.filter(expected).ok_or_else(|| {
+            format!(
+                "the patches of level {level} are not the children of the refined coarser patches"
+            )
         })?;
         let refined = keys.iter().filter(|(_, leaf)| !leaf);
         let refined: Vec<u64> = refined.map(|(key, _)| *key).collect();
@@ -95,13 +100,13 @@ impl TreeOutline {
         Ok(())
     }
 
-    /// Number of levels that have patches.
+    /// Returns the number of levels with patches.
     #[must_use]
     pub fn levels(&self) -> usize {
         self.parents.len() + 1
     }
 
-    /// Number of patches of `level`.
+    /// Returns the number of patches of `level`.
     #[must_use]
     pub fn patches(&self, level: usize) -> usize {
         match level.checked_sub(1) {
@@ -110,41 +115,41 @@ impl TreeOutline {
         }
     }
 
-    /// The cuts where all levels have just been shared out evenly, as in [`crate::comm::hierarchy::propose`].
+    /// Returns an even partition of all levels, as made by [`crate::comm::hierarchy::propose_level`].
     #[must_use]
     pub fn cuts(&self, ranks: usize) -> HilbertPartition {
         let mut cuts = HilbertPartition::new(self.domain.root, ranks, self.levels());
         if !self.loads.is_empty() {
             let keys = self.keys(0);
             let plain = keys.iter().map(|&key| (key, Cost::ONE));
-            let loads = self.loads[0].iter().map(|loads| (loads.key, loads.work));
+            let loads = self.loads[0].iter().map(|load| (load.key, load.work));
             cuts.set(0, starts(plain, loads, ranks));
         }
         for (level, parents) in (1..).zip(&self.parents) {
             let plain = parents.iter().map(|key| (key << 3, PLAIN_OCTET_WORK));
             let loads = self.loads(level, 0..u64::MAX).iter();
-            let loads = loads.map(|loads| (loads.key & !7, loads.work));
+            let loads = loads.map(|load| (load.key & !7, load.work));
             cuts.set(level, starts(plain, loads, ranks));
         }
         cuts
     }
 
-    /// The part that `rank` builds of the hierarchy when it is cut by `cuts`.
+    /// Builds the part of `rank` in the partition `cuts`.
     pub(super) fn part(
         &self,
         cuts: &Arc<HilbertPartition>,
         rank: usize,
     ) -> (Topology, ExchangePlans) {
         let mut topology = Topology::new(self.domain, self.parents.len());
-        let mut shares = ExchangePlans::default();
+        let mut plans = ExchangePlans::default();
         topology.share_among_ranks(rank, cuts.clone());
-        self.build(&mut topology, &mut shares)
-            .expect("an outline always answers");
-        (topology, shares)
+        self.build(&mut topology, &mut plans)
+            .expect("requests to an outline cannot fail");
+        (topology, plans)
     }
 
-    fn build(&self, topology: &mut Topology, shares: &mut ExchangePlans) -> Result<(), RanksError> {
-        root_part(topology, self, shares)?;
+    fn build(&self, topology: &mut Topology, plans: &mut ExchangePlans) -> Result<(), RanksError> {
+        root_part(topology, self, plans)?;
         for (level, parents) in self.parents.iter().enumerate() {
             let held = topology.octets(level).iter();
             let own: Vec<Octet> = held.filter(|octet| octet.owned != 0).copied().collect();
@@ -157,12 +162,12 @@ impl TreeOutline {
             let own = parents[before(keys.start)..before(keys.end)].iter();
             let octets = own.map(|&key| (key, true)).collect();
             let proposal = Proposal { octets, cut: false };
-            rebuild(topology, self, shares, level + 1, &proposal, &[])?;
+            rebuild(topology, self, plans, level + 1, &proposal, &[])?;
         }
         Ok(())
     }
 
-    /// Which patches of the octet with `key` of `level` have children, as bits z y x.
+    /// Returns the mask (z y x) of patches with children in the octet with `key` of `level`.
     fn refined(&self, level: usize, key: u64) -> u8 {
         let parents = self.parents.get(level).map_or(&[][..], Vec::as_slice);
         let first = parents.partition_point(|parent| parent >> 3 < key);
@@ -175,8 +180,9 @@ impl TreeOutline {
     }
 }
 
-/// Where the stretches of ranks begin of a level whose units have the first keys and the work `plain`, and `more` work that lies in some of
-/// them; both ascend.
+/// Returns the first key of each rank's range on a level.
+///
+/// `plain` lists the first key and the work of each unit, `more` additional work inside units. Both are ascending.
 fn starts(
     plain: impl Iterator<Item = (u64, u64)>,
     more: impl Iterator<Item = (u64, u64)>,
@@ -185,7 +191,7 @@ fn starts(
     let mut more = more.peekable();
     let (keys, work): (Vec<u64>, Vec<u64>) = plain
         .map(|(key, mut work)| {
-            while let Some((_, own)) = more.next_if(|(there, _)| *there <= key) {
+            while let Some((_, own)) = more.next_if(|(other, _)| *other <= key) {
                 work += own;
             }
             (key, work)
@@ -205,5 +211,107 @@ impl PatchOwners for TreeOutline {
         let of_octet = |&(key, _): &OctetPart| self.refined(level, key);
         let of_owner = |(_, parts): &(usize, Vec<OctetPart>)| parts.iter().map(of_octet).collect();
         Ok(wanted.iter().map(of_owner).collect())
+    }
+}
+
+impl TreeOutline {
+    /// Adds particles of a kind; the work of each equals that of `weight` cells.
+    ///
+    /// `counts` holds the number of particles in each patch, by level in Hilbert order.
+    ///
+    /// # Errors
+    /// The numbers of patches differ.
+    pub fn add_counts(&mut self, weight: f64, counts: &[Vec<u32>]) -> Result<(), String> {
+        for (level, counts) in counts.iter().enumerate() {
+            let keys = self.keys(level);
+            if keys.len() != counts.len() {
+                return Err(format!("level {level} has {} patches", keys.len()));
+            }
+            let counts = keys
+                .into_iter()
+                .zip(counts.iter().map(|&count| u64::from(count)));
+            self.add(level, weight, counts.filter(|(_, count)| *count > 0));
+        }
+        Ok(())
+    }
+
+    /// Adds `total` particles of a kind, distributed to leaves as the sample positions `places`.
+    ///
+    /// Without positions, all patches of the finest level get equal numbers.
+    pub fn add_positions(&mut self, weight: f64, total: u64, places: Option<&[[f64; 3]]>) {
+        let mut leaves: BTreeMap<(usize, u64), u64> = BTreeMap::new();
+        match places {
+            Some(places) => places
+                .iter()
+                .for_each(|place| *leaves.entry(self.leaf(*place)).or_default() += 1),
+            None => {
+                let finest = self.levels() - 1;
+                leaves.extend(self.keys(finest).into_iter().map(|key| ((finest, key), 1)));
+            }
+        }
+        let all = u128::from(leaves.values().sum::<u64>().max(1));
+        let mut before = 0;
+        // Rounded such that the sum equals the total.
+        let share = |before: u64| (u128::from(total) * u128::from(before) / all) as u64;
+        let mut by_level = vec![Vec::new(); self.levels()];
+        for ((level, key), count) in leaves {
+            by_level[level].push((key, share(before + count) - share(before)));
+            before += count;
+        }
+        for (level, counts) in by_level.into_iter().enumerate() {
+            self.add(level, weight, counts.into_iter());
+        }
+    }
+
+    fn add(&mut self, level: usize, weight: f64, counts: impl Iterator<Item = (u64, u64)>) {
+        let levels = self.levels();
+        self.loads.resize(levels, Vec::new());
+        let mut all: BTreeMap<u64, PatchLoad> =
+            self.loads[level].iter().map(|l| (l.key, *l)).collect();
+        for (key, count) in counts {
+            let entry = all.entry(key).or_default();
+            entry.key = key;
+            entry.count += count;
+            entry.work += work_of_particles(weight, count);
+        }
+        self.loads[level] = all.into_values().collect();
+    }
+
+    /// Returns the loads of patches of `level` with keys in a range.
+    pub(super) fn loads(&self, level: usize, keys: Range<u64>) -> &[PatchLoad] {
+        let all = self.loads.get(level).map_or(&[][..], Vec::as_slice);
+        let before = |key: u64| all.partition_point(|load| load.key < key);
+        &all[before(keys.start)..before(keys.end)]
+    }
+
+    /// Returns the keys of all patches of `level`, ascending.
+    pub(super) fn keys(&self, level: usize) -> Vec<u64> {
+        let Some(coarser) = level.checked_sub(1) else {
+            let mut keys = Vec::new();
+            RootCurve::of(self.domain.root).each(&(0..u64::MAX), &mut |key| keys.push(key));
+            return keys;
+        };
+        let parents = self.parents[coarser].iter();
+        parents.flat_map(|key| key << 3..(key + 1) << 3).collect()
+    }
+
+    /// Returns the level and key of the leaf that contains a position.
+    fn leaf(&self, place: [f64; 3]) -> (usize, u64) {
+        let key = |level: usize| {
+            let width = self.domain.cell_width(level);
+            let index = std::array::from_fn(|axis| {
+                let along =
+                    (place[axis] - self.domain.left_edge[axis]) / width[axis] / PATCH as f64;
+                let last = (self.domain.root[axis] << level) - 1;
+                (along.max(0.0) as i64).min(i64::from(last)) as u32
+            });
+            hilbert_key(index, bits_for(self.domain.root, level))
+        };
+        let is_leaf = |level: usize| {
+            let parents = self.parents.get(level);
+            parents.is_none_or(|parents| parents.binary_search(&key(level)).is_err())
+        };
+        let level = (0..).find(|&level| is_leaf(level)).unwrap_or_default();
+        (level, key(level))
     }
 }

@@ -1,7 +1,6 @@
-//! An exchange in flight: one message to each peer for all fields, levels and banks that take part.
+//! Runs a halo exchange with one message per peer for all fields, levels and banks.
 
-use super::list::{HaloRoute, TransferList};
-use super::{Halos, Transport, add_segments};
+use super::{HaloRoute, Halos, TransferList, Transport, add_segments};
 use crate::comm::{Communicator, Message, Messages, PendingMessages, RanksError};
 use crate::data::Piece;
 use crate::data::store::{LevelBank, Store};
@@ -11,89 +10,90 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// What of a level is exchanged.
+/// Kind of data that is exchanged on a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::comm) enum ExchangeKind {
-    /// From owners to copies: so many layers, as gathers read them.
+    /// Halo layers, from owners to halo patches: the number of layers that gathers read.
     Layers(usize),
     /// Averages of children, to the owners of their parents.
     Averages,
-    /// Fine flux registers of faces between the level and the finer one, to the ranks of the coarse patches.
+    /// Flux registers of faces to the finer level, to the owners of the coarse patches.
     Faces,
 }
 
-/// A part of an exchange: one field's values.
+/// Part of an exchange: one bank of one field.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::comm) struct HaloRequest {
-    /// The field's place among those of the exchange.
+    /// Index of the field in the exchange.
     pub field: usize,
     pub at: LevelBank,
     pub kind: ExchangeKind,
 }
 
-/// A request under way, with the bytes of those before it.
+/// A request in flight, with the number of bytes before it.
 #[derive(Clone, Copy)]
 struct HaloPart {
     request: HaloRequest,
     shape: RowShape,
-    /// Bytes of a value.
+    /// Bytes per value.
     width: usize,
     sent_before: usize,
     received_before: usize,
 }
 
-/// Where the values are.
+/// Progress of an exchange.
 #[derive(Default)]
 enum ExchangeState {
-    /// Nothing is under way.
+    /// No exchange is in flight.
     #[default]
     Idle,
-    /// On their way as messages.
+    /// Messages are in flight.
     Messages(Mutex<Option<PendingMessages>>),
-    /// On their way from device to device.
+    /// A transfer between devices is in flight.
     Linked,
-    /// Here, as messages.
+    /// Messages have arrived.
     OnHost(Messages),
-    /// In the memory of the device.
+    /// Data has arrived in device memory.
     OnDevice,
 }
 
-/// The exchange in flight; at most one at a time.
+/// The exchange in flight; there is at most one.
 #[derive(Default)]
 pub(super) struct HaloInFlight {
     parts: Vec<HaloPart>,
     state: ExchangeState,
     pub counters: LinkCounters,
-    /// Memory of messages that are no longer needed.
+    /// Unused message buffers.
     spare: Vec<Vec<u8>>,
 }
 
 impl Halos {
-    /// Sends what `requests` ask for on its way. Nothing else may be under way.
+    /// Starts an exchange of all `requests`. No other exchange may be in flight.
     pub(in crate::comm) fn begin(
         &mut self,
         transport: &Transport,
         requests: &[HaloRequest],
         fields: &[&dyn Store],
     ) -> Result<(), DeviceError> {
-        self.send(transport, (requests, fields), false)
+        self.send(transport, requests, fields, false)
     }
 
-    /// The same, and waits as [`Halos::wait`]: nothing is to be done meanwhile.
+    /// Starts an exchange and waits for it as [`Halos::wait`].
     pub(in crate::comm) fn exchange(
         &mut self,
         transport: &Transport,
         requests: &[HaloRequest],
         fields: &[&dyn Store],
     ) -> Result<(), DeviceError> {
-        self.send(transport, (requests, fields), true)?;
+        self.send(transport, requests, fields, true)?;
         self.wait(transport.link)
     }
 
     fn send(
         &mut self,
         transport: &Transport,
-        (requests, fields): (&[HaloRequest], &[&dyn Store]),
+        requests: &[HaloRequest],
+        fields: &[&dyn Store],
         at_once: bool,
     ) -> Result<(), DeviceError> {
         self.in_flight.parts.clear();
@@ -115,13 +115,15 @@ impl Halos {
         if let Some(device) = self.device.clone() {
             let device = &device;
             self.reserve([sent, received])?;
-            self.begin_linked(device, (transport.link, at_once), fields)
+            self.begin_linked(device, transport.link, at_once, fields)
         } else {
             self.begin_messages(transport, fields)
         }
     }
 
-    /// What goes out and comes in of a level: registers, whole rows, or as many layers as the list that has at least so many.
+    /// Returns the route of a level: flux registers, whole rows, or halo layers.
+    ///
+    /// For layers it is the list with at least the requested number.
     fn route(&self, level: usize, shape: RowShape, kind: ExchangeKind) -> &HaloRoute {
         let halo = &self.levels[level];
         match kind {
@@ -133,12 +135,12 @@ impl Halos {
             ExchangeKind::Layers(depth) => {
                 let mut listed = self.listed.iter();
                 let fits = |layers: &HaloLayers| layers.shape == shape && layers.depth >= depth;
-                &halo.layers[listed.position(fits).expect("depths are declared")]
+                &halo.layers[listed.position(fits).expect("halo widths are registered")]
             }
         }
     }
 
-    /// Values that travel out and in, as pieces count them.
+    /// Returns the number of values sent and received, as counted by pieces.
     pub(super) fn values(&self, level: usize, shape: RowShape, kind: ExchangeKind) -> [usize; 2] {
         let route = self.route(level, shape, kind);
         [route.sends.values(), route.receives.values()]
@@ -147,7 +149,8 @@ impl Halos {
     fn begin_linked(
         &mut self,
         device: &Device,
-        (link, at_once): (Option<&DeviceLink>, bool),
+        link: Option<&DeviceLink>,
+        at_once: bool,
         fields: &[&dyn Store],
     ) -> Result<(), DeviceError> {
         let [mut sends, mut receives] = std::mem::take(&mut self.segments);
@@ -207,17 +210,17 @@ impl Halos {
         Ok(())
     }
 
-    /// Waits for what is under way: the host for messages, the device for what comes over the link.
+    /// Waits for the exchange in flight: the host for messages, the device for data from the link.
     pub(in crate::comm) fn wait(&mut self, link: Option<&DeviceLink>) -> Result<(), DeviceError> {
         self.in_flight.wait(link)
     }
 
-    /// Whether something is under way.
+    /// Returns `true` if an exchange is in flight.
     pub(in crate::comm) fn is_busy(&self) -> bool {
         !matches!(self.in_flight.state, ExchangeState::Idle)
     }
 
-    /// Sets what has come, after [`Halos::wait`]: `with` gives the field of a place to the work on it.
+    /// Unpacks received data after [`Halos::wait`]; `with` passes the field of an index to the closure.
     pub(in crate::comm) fn unpack(
         &mut self,
         mut with: impl FnMut(usize, &mut UnpackInto) -> Result<(), DeviceError>,
@@ -251,10 +254,10 @@ impl Halos {
     }
 }
 
-/// Work on a field that takes part in an exchange.
+/// Unpacks data into a field.
 pub(in crate::comm) type UnpackInto<'a> = dyn FnMut(&mut dyn Store) -> Result<(), DeviceError> + 'a;
 
-/// Gives the entries of each peer with their bytes to `set`; `read` holds how far each message has been read.
+/// Passes the entries and bytes of each peer to `set`; `read` counts the bytes consumed of each message.
 fn set_from(
     list: &TransferList,
     messages: &Messages,
@@ -275,7 +278,7 @@ fn set_from(
 }
 
 impl HaloPart {
-    /// Where its values leave from and arrive.
+    /// Returns the addresses of its sent and received values.
     fn memory(&self, [outgoing, incoming]: [u64; 2]) -> [u64; 2] {
         [
             outgoing + self.sent_before as u64,
@@ -300,7 +303,7 @@ impl HaloInFlight {
         Ok(())
     }
 
-    /// Keeps the memory of messages for later ones.
+    /// Stores message buffers for reuse.
     fn keep(&mut self, messages: Messages) {
         self.spare.clear();
         let all = messages.sends.into_iter().chain(messages.receives);
@@ -330,7 +333,7 @@ impl HaloInFlight {
     }
 }
 
-/// Memory of so many bytes of any content, made of what is there.
+/// Resizes a reused buffer; its content is unspecified.
 fn sized(memory: Option<Vec<u8>>, length: usize) -> Vec<u8> {
     let mut bytes = memory.unwrap_or_default();
     bytes.resize(length, 0);

@@ -1,12 +1,12 @@
-//! What a step reads of a copy: the layers of cells towards the own patches beside it.
+//! Finds the layers of halo patches that a step reads.
 //!
-//! An own patch reads as many layers of a neighbour as its step has ghost cells. Where a neighbour is coarser it interpolates:
-//! of what surrounds its parent it reads the coarse cells under the ghosts and one beside each, of the parent, if that is a
-//! copy, any.
+//! An own patch reads as many layers of a neighbour as its step has ghost cells. At coarser neighbours it interpolates.
+//! Then it reads the coarse cells under its ghost cells and one cell beside each, from the neighbours of its parent. If
+//! the parent is a halo patch, any of its cells may be read.
 
-use super::list::{HaloRoute, TransferList};
+use super::{HaloRoute, TransferList};
 use crate::comm::exchange_plan::{ExchangePlan, PeerRows};
-use crate::comm::{Message, Ranks, RanksError};
+use crate::comm::{Ranks, RanksError};
 use crate::data::HaloLayers;
 use crate::data::Piece;
 use crate::device::{Device, DeviceError};
@@ -24,15 +24,17 @@ type CellBox = [[u32; 2]; 3];
 const SIDE: u32 = PATCH as u32;
 const WHOLE: CellBox = [[0, SIDE]; 3];
 
-/// From which sides own patches read a copy: bits for gathers on its level, and above them for those of the finer one. Of each
-/// the steps along x, y and z from the reader to the copy, a bit each for -1, 0 and 1.
+/// Sides from which own patches read a halo patch, as bits.
+///
+/// The low bits belong to gathers on its level, the high bits to gathers on the finer level. Each part has one bit for
+/// each step -1, 0 and 1 along x, y and z from the reader to the halo patch.
 #[derive(Clone, Copy)]
 pub(in crate::comm) struct ReaderSides(u32);
 
-/// Bits of one of the two.
+/// Number of bits of each part.
 const BITS: u32 = 9;
 
-/// Bits of the steps from a patch to what lies in each direction.
+/// Step bits of each of the 27 directions.
 const STEPS: [u32; 27] = {
     let (mut steps, mut d) = ([0; 27], 0);
     while d < 27 {
@@ -47,20 +49,20 @@ const STEPS: [u32; 27] = {
 };
 
 impl ReaderSides {
-    /// The cells that gathers of so many layers of ghost cells read; all where no side is known.
+    /// Returns the cells that gathers with `ghosts` layers read; all cells if no side is known.
     fn bounds(self, ghosts: usize) -> CellBox {
         let (beside, around) = (self.0 & ((1 << BITS) - 1), self.0 >> BITS);
-        let beneath = || facing(around, ghosts.div_ceil(2) + 1);
+        let under_ghosts = || facing(around, ghosts.div_ceil(2) + 1);
         match (beside, around) {
             (0, 0) => WHOLE,
-            (0, _) => beneath(),
+            (0, _) => under_ghosts(),
             (_, 0) => facing(beside, ghosts),
-            _ => join(facing(beside, ghosts), beneath()),
+            _ => join(facing(beside, ghosts), under_ghosts()),
         }
     }
 }
 
-/// The cells of a patch that lie within `depth` of one of those from which these steps lead to it.
+/// Returns the cells of a patch within `depth` of a reader from which these steps lead to the patch.
 fn facing(steps: u32, depth: usize) -> CellBox {
     let depth = SIDE.min(depth as u32);
     std::array::from_fn(|axis| {
@@ -71,23 +73,23 @@ fn facing(steps: u32, depth: usize) -> CellBox {
     })
 }
 
-/// The least box around two.
+/// Returns the smallest box that contains both boxes.
 fn join(a: CellBox, b: CellBox) -> CellBox {
     std::array::from_fn(|axis| [a[axis][0].min(b[axis][0]), a[axis][1].max(b[axis][1])])
 }
 
-/// What is read of copies, by row.
+/// Sides from which halo patches are read, by row.
 pub(in crate::comm) struct HaloReads(Vec<AtomicU32>);
 
 impl HaloReads {
-    /// Of no copy anything is known.
+    /// Creates an empty table.
     pub fn new(topology: &Topology) -> Self {
         let unknown = std::iter::repeat_with(AtomicU32::default);
         Self(unknown.take(topology.capacity()).collect())
     }
 
-    /// Looks at the copies of `level` that gathers on that level and on the finer one read.
-    pub fn look(&self, topology: &Topology, level: usize) {
+    /// Records reads of the halo of `level` by gathers on this level and the finer one.
+    pub fn record(&self, topology: &Topology, level: usize) {
         let near = topology.octets_near_others(level, NeighbourLevel::Same);
         near.for_each(|octet| {
             for row in octet.rows(octet.owned) {
@@ -102,7 +104,7 @@ impl HaloReads {
         });
     }
 
-    /// Notes the copies around `row`, and its own, that something reads.
+    /// Records reads of the halo patches at and around `row`.
     fn note(&self, topology: &Topology, row: u32, shift: u32) {
         for (&beside, steps) in topology.neighbours(row).iter().zip(STEPS) {
             let copy = u32::try_from(beside).ok();
@@ -116,7 +118,7 @@ impl HaloReads {
         ReaderSides(self.0[row as usize].load(Ordering::Relaxed))
     }
 
-    /// Cells of `row` that gathers of so many layers of ghost cells read.
+    /// Returns the number of cells of `row` that gathers with `ghosts` layers read.
     pub fn cells(&self, row: u32, ghosts: usize) -> u64 {
         let lengths = self.of(row).bounds(ghosts);
         let lengths = lengths.map(|[first, end]| u64::from(end - first));
@@ -124,17 +126,18 @@ impl HaloReads {
     }
 }
 
-/// Rows by peer, each with the sides from which its copy is read.
+/// Rows by peer, each with the sides from which it is read.
 type PeerSides = Vec<(usize, Vec<(u32, ReaderSides)>)>;
 
-/// What is read of a level's copies: of others' patches here, and of own ones elsewhere.
+/// Sides from which the halo of a level is read: halo patches here, and own patches on other ranks.
 pub(super) struct RequestedSides {
     receives: PeerSides,
     sends: PeerSides,
 }
 
-/// What is read of the copies of several levels: who keeps copies tells their owners, all in one message. All ranks call this.
-pub(super) fn ask(
+/// Sends the sides from which halo patches of several levels are read to their owners, in one message per peer.
+/// Collective.
+pub(super) fn exchange_sides(
     plans: &[ExchangePlan],
     reads: &HaloReads,
     ranks: &Ranks,
@@ -147,36 +150,34 @@ pub(super) fn ask(
         receives: plan.receives.iter().map(of).collect(),
         sends: Vec::new(),
     };
-    let mut asked: Vec<RequestedSides> = plans.iter().map(wanted).collect();
+    let mut requests: Vec<RequestedSides> = plans.iter().map(wanted).collect();
     let mut messages: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
-    for (peer, rows) in asked.iter().flat_map(|asked| &asked.receives) {
+    for (peer, rows) in requests.iter().flat_map(|request| &request.receives) {
         let sides = rows.iter().flat_map(|(_, sides)| sides.0.to_le_bytes());
         messages.entry(*peer).or_default().extend(sides);
     }
-    let messages = messages
-        .into_iter()
-        .map(|(peer, bytes)| Message { peer, bytes });
-    let received = ranks.communicator().exchange(messages.collect())?;
-    let mut left: BTreeMap<usize, &[u8]> =
+    let received = ranks.exchange_bytes(messages)?;
+    let mut unread: BTreeMap<usize, &[u8]> =
         received.iter().map(|m| (m.peer, &m.bytes[..])).collect();
-    for (plan, asked) in plans.iter().zip(&mut asked) {
+    for (plan, requests) in plans.iter().zip(&mut requests) {
         let sends = plan.sends.iter();
-        let requested = sends.map(|to| Ok((to.peer, requested_sides(left.get_mut(&to.peer), to)?)));
-        asked.sends = requested.collect::<Result<_, RanksError>>()?;
+        let requested =
+            sends.map(|to| Ok((to.peer, requested_sides(unread.get_mut(&to.peer), to)?)));
+        requests.sends = requested.collect::<Result<_, RanksError>>()?;
     }
-    Ok(asked)
+    Ok(requests)
 }
 
-/// What a rank asks of the rows that go to it, from the front of its message.
+/// Decodes the sides of the rows sent to one peer from the front of its message.
 fn requested_sides(
     message: Option<&mut &[u8]>,
     to: &PeerRows,
 ) -> Result<Vec<(u32, ReaderSides)>, RanksError> {
-    let bytes = message.and_then(|left| left.split_off(..size_of::<u32>() * to.rows.len()));
+    let bytes = message.and_then(|unread| unread.split_off(..size_of::<u32>() * to.rows.len()));
     let bytes = bytes.ok_or_else(|| {
         let (peer, rows) = (to.peer, to.rows.len());
         RanksError::Transport(format!(
-            "rank {peer} does not tell about all of its {rows} copies"
+            "rank {peer} did not send the sides of all {rows} halo patches"
         ))
     })?;
     let sides = bytes
@@ -187,19 +188,19 @@ fn requested_sides(
     Ok(to.rows.iter().copied().zip(sides).collect())
 }
 
-/// Lists what gathers of `layers` read of copies.
+/// Lists the pieces that gathers with `layers` read.
 pub(super) fn list(
     route: &mut HaloRoute,
     layers: &HaloLayers,
-    asked: &RequestedSides,
+    requests: &RequestedSides,
     device: Option<&Device>,
 ) -> Result<(), DeviceError> {
     let HaloRoute { sends, receives } = route;
-    set(receives, layers, &asked.receives, device)?;
-    set(sends, layers, &asked.sends, device)
+    set(receives, layers, &requests.receives, device)?;
+    set(sends, layers, &requests.sends, device)
 }
 
-/// Makes the pieces of a list from what is wanted of its rows.
+/// Creates the pieces of a list from the sides of its rows.
 fn set(
     list: &mut TransferList,
     layers: &HaloLayers,

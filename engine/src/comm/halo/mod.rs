@@ -1,13 +1,11 @@
-//! Exchanges between ranks: what travels is listed when the hierarchy changes, on the device as well, and used until it
-//! changes again.
+//! Exchanges halo patches between ranks.
 //!
-//! Where all ranks have a device, values are packed by kernels, go over the [`Connection`] from device to device and are
-//! unpacked by kernels: between changes of the hierarchy nothing is allocated or listed anew, and the host does not wait.
-//! Otherwise they go as messages of the ranks.
+//! What is exchanged is listed after each change of the hierarchy, on the device as well. If all ranks have a device,
+//! kernels pack the values, the [`Connection`] moves them between devices, and kernels unpack them. Between regrids
+//! nothing is allocated and the host does not wait. Without devices, values are sent as messages of the communicator.
 
 mod in_flight;
 pub(super) mod layers;
-mod list;
 mod row_transfer;
 mod split;
 
@@ -18,8 +16,7 @@ use super::exchange_plan::{ExchangePlan, PeerRows};
 use super::hierarchy::ExchangePlans;
 use super::{Communicator, Ranks};
 use crate::comm::RanksError;
-use crate::data::Piece;
-use crate::data::{HaloLayers, RowShape, Stores};
+use crate::data::{DevicePieces, HaloLayers, Piece, RowShape, Stores};
 use crate::device::{
     ComputeDevice, Device, DeviceError, DeviceLink, LinkCounters, ReusableBuffer, Segment,
 };
@@ -27,76 +24,162 @@ use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
 use in_flight::HaloInFlight;
 pub(super) use in_flight::{ExchangeKind, HaloRequest};
-use list::{HaloRoute, TransferList};
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::Centring;
 pub(super) use row_transfer::ReceivedRows;
 use split::DeviceSplit;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-/// Flux registers have faces of patches of 8^3 cells.
+/// Flux registers have the faces of patches of 8^3 cells.
 const FACES: RowShape = RowShape {
     side: PATCH,
     centring: Centring::Cell,
 };
 
-/// What travels between this rank and the others for one level.
+/// Part of a list for one peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PeerRange {
+    pub peer: usize,
+    /// Range of entries.
+    pub entries: Range<usize>,
+    /// Range of values per component, counted from the start of the list.
+    pub values: Range<usize>,
+}
+
+/// Entries of one direction, ordered by peer.
+#[derive(Default)]
+struct TransferList {
+    pub entries: Vec<Piece>,
+    pub peers: Vec<PeerRange>,
+    device_entries: ReusableBuffer<Piece>,
+}
+
+impl TransferList {
+    /// Replaces all entries; `lists` is in ascending order of peers.
+    ///
+    /// `entry` creates an entry from a list element and the number of values before it, in stores of `shape`.
+    pub fn set<'a, S: 'a>(
+        &mut self,
+        device: Option<&Device>,
+        shape: RowShape,
+        lists: impl Iterator<Item = (usize, &'a [S])>,
+        entry: impl Fn(&S, u64) -> Piece,
+    ) -> Result<(), DeviceError> {
+        self.entries.clear();
+        self.peers.clear();
+        let mut values = 0;
+        for (peer, list) in lists.filter(|(_, list)| !list.is_empty()) {
+            let (first, start) = (self.entries.len(), values);
+            for one in list {
+                let made = entry(one, values as u64);
+                values += made.values(shape);
+                self.entries.push(made);
+            }
+            self.peers.push(PeerRange {
+                peer,
+                entries: first..self.entries.len(),
+                values: start..values,
+            });
+        }
+        device.map_or(Ok(()), |device| {
+            self.device_entries.set(device, &self.entries)
+        })
+    }
+
+    /// Returns the entries of a peer.
+    pub fn of(&self, range: &PeerRange) -> &[Piece] {
+        &self.entries[range.entries.clone()]
+    }
+
+    /// Returns the list on the device, for values packed at `memory`.
+    pub fn on_device<'a>(&'a self, device: &'a Device, memory: u64) -> DevicePieces<'a> {
+        DevicePieces {
+            entries: &self.entries,
+            device,
+            list: self.device_entries.address(),
+            memory,
+            stride: 0,
+        }
+    }
+
+    /// Returns the total number of values per component.
+    pub fn values(&self) -> usize {
+        self.peers.last().map_or(0, |last| last.values.end)
+    }
+}
+
+/// Lists of both directions.
+#[derive(Default)]
+struct HaloRoute {
+    pub sends: TransferList,
+    pub receives: TransferList,
+}
+
+/// Routes of one level.
 #[derive(Default)]
 struct LevelHalo {
-    /// Copies, as many layers as [`Halos::listed`] names.
+    /// Halo patches, for each entry of [`Halos::listed`].
     layers: Vec<HaloRoute>,
-    /// Whole rows, by [`Halos::shapes`].
+    /// Whole rows, for each entry of [`Halos::shapes`].
     averages: Vec<HaloRoute>,
     faces: HaloRoute,
     device_split: DeviceSplit,
 }
 
-/// Memory of the device that values leave from and arrive in; one exchange uses it at a time.
+/// Device memory of packed values, used by one exchange at a time.
 #[derive(Default)]
 struct DeviceBuffers {
     outgoing: ReusableBuffer<u8>,
     incoming: ReusableBuffer<u8>,
 }
 
-/// What travels between this rank and the others, level by level, and the exchange in flight.
+/// Exchange lists of all levels, and the exchange in flight.
 #[derive(Resource, Default)]
 pub struct Halos {
     levels: Vec<LevelHalo>,
-    /// Layers for which there are lists, ascending.
+    /// Halo widths with lists, ascending.
     listed: Vec<HaloLayers>,
-    /// The shapes among them.
+    /// Row shapes of these widths.
     shapes: Vec<RowShape>,
-    /// This rank's, if it has one.
+    /// Device of this rank, if any.
     own_device: Option<Device>,
-    /// The same, where all ranks have one.
+    /// Device of this rank if all ranks have one.
     device: Option<Device>,
     buffers: DeviceBuffers,
     in_flight: HaloInFlight,
-    /// Working space: what goes out and comes in.
+    /// Scratch lists of sent and received segments.
     segments: [Vec<Segment>; 2],
 }
 
-/// What carries an exchange.
+/// Transport of an exchange.
 pub(super) struct Transport<'a> {
     pub communicator: &'a dyn Communicator,
     pub link: Option<&'a DeviceLink>,
 }
 
 impl<'a> Transport<'a> {
-    /// That of `world`.
-    pub fn of(world: &'a World) -> Self {
+    /// Creates the transport of `ranks`, over the link between devices if there is one.
+    pub fn new(ranks: &'a Ranks, connection: Option<&'a Connection>) -> Self {
         Self {
-            communicator: world.resource::<Ranks>().communicator(),
-            link: connection(world).map(|link| &**link),
+            communicator: ranks.communicator(),
+            link: connection.map(|link| &**link),
         }
+    }
+
+    /// Returns the transport of `world`.
+    pub fn of(world: &'a World) -> Self {
+        Self::new(
+            world.resource::<Ranks>(),
+            world.get_resource::<Connection>(),
+        )
     }
 }
 
-/// Prepares exchanges between the ranks: from device to device where all ranks have one. All ranks call this.
+/// Prepares exchanges between ranks, directly between devices if all ranks have one. Collective.
 ///
 /// # Errors
-/// Another rank has failed; the device fails.
+/// Another rank or the device has failed.
 pub(super) fn prepare(world: &mut World, levels: usize) -> Result<(), RanksError> {
     let own_device = world.get_resource::<ComputeDevice>();
     let own_device = own_device.and_then(|device| device.device.clone());
@@ -118,7 +201,7 @@ pub(super) fn prepare(world: &mut World, levels: usize) -> Result<(), RanksError
     Ok(())
 }
 
-/// Links the devices of the ranks where all have one; this rank's `device` then, and the link as [`Connection`] in the world.
+/// Links the devices if all ranks have one; inserts the [`Connection`] and returns `device` in that case.
 fn connect(world: &mut World, device: Option<Device>) -> Result<Option<Device>, RanksError> {
     let ranks = world.resource::<Ranks>().clone();
     if ranks.any(device.is_none())? {
@@ -131,12 +214,10 @@ fn connect(world: &mut World, device: Option<Device>) -> Result<Option<Device>, 
     Ok(device)
 }
 
-/// Lists what travels for `levels` anew, after a change of the hierarchy.
-///
-/// All ranks call this.
+/// Rebuilds the lists of `levels` after a change of the hierarchy. Collective.
 ///
 /// # Errors
-/// The device's memory does not suffice, or it fails; another rank has failed.
+/// The device has failed or its memory does not suffice; another rank has failed.
 pub(super) fn update_lists(
     world: &mut World,
     levels: RangeInclusive<usize>,
@@ -148,21 +229,21 @@ pub(super) fn update_lists(
 }
 
 impl Halos {
-    /// The own rows of `level` in two parts.
+    /// Returns own rows of `level`, split into interior and boundary.
     #[must_use]
     pub fn split(&self, level: usize) -> Arc<LevelSplit> {
         let halo = self.levels.get(level);
         halo.map_or_else(Arc::default, |halo| halo.device_split.split.clone())
     }
 
-    /// What has travelled so far, but for the patches that went to another rank for good where they went as messages.
+    /// Returns the traffic so far. Patches that moved to other ranks as messages are not counted.
     #[must_use]
     pub fn counters(&self, connection: Option<&Connection>) -> LinkCounters {
         connection.map_or(self.in_flight.counters, |connection| connection.counters())
     }
 
     fn list(&mut self, world: &World, levels: RangeInclusive<usize>) -> Result<(), RanksError> {
-        let (topology, shares) = (
+        let (topology, plans) = (
             world.resource::<Topology>(),
             world.resource::<ExchangePlans>(),
         );
@@ -174,9 +255,9 @@ impl Halos {
             halo.averages
                 .resize_with(self.shapes.len(), HaloRoute::default);
             for (averages, shape) in halo.averages.iter_mut().zip(&self.shapes) {
-                list_rows(averages, *shape, &shares.averages[level], device)?;
+                list_rows(averages, *shape, &plans.averages[level], device)?;
             }
-            let (plan, faces) = (&shares.faces[level], &mut halo.faces);
+            let (plan, faces) = (&plans.faces[level], &mut halo.faces);
             for (list, faces) in [
                 (&mut faces.sends, &plan.sends),
                 (&mut faces.receives, &plan.receives),
@@ -188,22 +269,21 @@ impl Halos {
             }
             halo.device_split
                 .update(topology, level, self.own_device.as_ref())?;
-            reads.look(topology, level);
+            reads.record(topology, level);
         }
-        let plans = &shares.halo[levels.clone()];
-        let asked = layers::ask(plans, &reads, world.resource::<Ranks>())?;
-        for (halo, asked) in self.levels[levels].iter_mut().zip(asked) {
+        let halo_plans = &plans.halo[levels.clone()];
+        let requests = layers::exchange_sides(halo_plans, &reads, world.resource::<Ranks>())?;
+        for (halo, requests) in self.levels[levels].iter_mut().zip(requests) {
             halo.layers
                 .resize_with(self.listed.len(), HaloRoute::default);
             for (route, layers) in halo.layers.iter_mut().zip(&self.listed) {
-                layers::list(route, layers, &asked, device)?;
+                layers::list(route, layers, &requests, device)?;
             }
         }
         Ok(())
     }
 
-    /// Makes room for the usual exchanges of all fields on any level: layers of a level and of the one below, or averages and
-    /// fluxes.
+    /// Reserves buffers for the usual exchanges of all fields: layers of two levels, or averages and fluxes of one.
     fn reserve_for_levels(&mut self, world: &World) -> Result<(), DeviceError> {
         let fields = world.resource::<Stores>().all();
         let bytes = |level, kind| {
@@ -236,7 +316,7 @@ impl Halos {
         self.reserve(most)
     }
 
-    /// Makes room for so many bytes that go out and come in. Nothing may be under way.
+    /// Reserves buffers for the given numbers of bytes sent and received. No exchange may be in flight.
     fn reserve(&mut self, bytes: [usize; 2]) -> Result<(), DeviceError> {
         let Some(device) = &self.device else {
             return Ok(());
@@ -250,7 +330,7 @@ impl Halos {
 }
 
 impl DeviceBuffers {
-    /// Addresses of what goes out and what comes in.
+    /// Returns the addresses of the outgoing and the incoming buffer.
     fn addresses(&self) -> [u64; 2] {
         [&self.outgoing, &self.incoming].map(ReusableBuffer::address)
     }
@@ -276,16 +356,11 @@ fn list_rows(
     Ok(())
 }
 
-/// Adds what a list sends or receives in `memory`, of `width` bytes a value.
+/// Appends the segments that a list sends from or receives at `memory`; a value has `width` bytes.
 fn add_segments(list: &TransferList, memory: u64, width: usize, segments: &mut Vec<Segment>) {
     segments.extend(list.peers.iter().map(|part| Segment {
         peer: part.peer,
         address: memory + (part.values.start * width) as u64,
         bytes: part.values.len() * width,
     }));
-}
-
-/// The link of the devices.
-fn connection(world: &World) -> Option<&Connection> {
-    world.get_resource::<Connection>()
 }

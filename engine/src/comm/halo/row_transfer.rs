@@ -1,4 +1,4 @@
-//! Rows that go to another rank for good, while the hierarchy changes.
+//! Moves whole rows to other ranks during a regrid.
 
 use super::{Halos, Segment, TransferList, Transport};
 use crate::comm::{Message, Ranks, RanksError};
@@ -8,17 +8,17 @@ use crate::data::{RowShape, StoreRef};
 use crate::device::{Device, ReusableBuffer};
 use bevy_ecs::prelude::*;
 
-/// Rows that have come: field by field, within a field one after the other, rank by rank.
+/// Received rows: field by field, within a field by rank.
 pub(in crate::comm) enum ReceivedRows {
-    /// In memory of the host, by field.
+    /// In host memory, by field.
     OnHost(Vec<Vec<u8>>),
-    /// In memory of the device, until the next exchange; so many rows.
+    /// In device memory until the next exchange; holds the number of rows.
     OnDevice(usize),
 }
 
 impl Halos {
-    /// Sends the present state of whole rows of `level`, by peer, and waits for so many rows of each peer of `receives`. All
-    /// ranks call it.
+    /// Sends whole rows of `level` by peer, and receives the given number of rows from each peer of `receives`.
+    /// Collective.
     pub(in crate::comm) fn exchange_rows(
         &mut self,
         world: &World,
@@ -31,17 +31,18 @@ impl Halos {
         let Some(device) = self.device.clone() else {
             return messages(world, level, sends, &fields);
         };
-        self.exchange_rows_linked(world, (&device, level), sends, receives, &fields)?;
+        self.exchange_rows_linked(world, &device, level, sends, receives, &fields)?;
         Ok(ReceivedRows::OnDevice(
             receives.iter().map(|(_, rows)| rows).sum(),
         ))
     }
 
-    /// The same from device to device: what comes stays in the buffer.
+    /// Exchanges whole rows between devices; received rows stay in the incoming buffer.
     fn exchange_rows_linked(
         &mut self,
         world: &World,
-        (device, level): (&Device, usize),
+        device: &Device,
+        level: usize,
         sends: &[(usize, Vec<u32>)],
         receives: &[(usize, usize)],
         fields: &[&dyn Store],
@@ -55,12 +56,12 @@ impl Halos {
         let [sending, receiving] = &mut self.segments;
         sending.clear();
         receiving.clear();
-        // who drops a list waits for the device
+        // Dropping a list would wait for the device.
         let mut lists = Vec::new();
         for field in fields {
             let list = whole_rows(sends, field.shape(), Some(device))?;
-            let there = list.on_device(device, outgoing);
-            field.pack_on_device(field.present_bank(level), &there)?;
+            let device_list = list.on_device(device, outgoing);
+            field.pack_on_device(field.present_bank(level), &device_list)?;
             for (peer, rows) in sends {
                 let bytes = rows.len() * field.row_bytes();
                 add(sending, *peer, &mut outgoing, bytes);
@@ -78,7 +79,7 @@ impl Halos {
         Ok(())
     }
 
-    /// Sets rows of `level` from what has come: each row with its place among all that have.
+    /// Unpacks received rows of `level`; each entry is a row and its position among the received rows.
     pub(in crate::comm) fn unpack_rows(
         &self,
         world: &mut World,
@@ -102,21 +103,21 @@ impl Halos {
                     let bytes = &bytes[n][first * field.row_bytes()..];
                     field.unpack(at, &pieces, bytes, true)?;
                 }
-                ReceivedRows::OnDevice(came) => {
+                ReceivedRows::OnDevice(count) => {
                     let Some(device) = &self.device else {
                         continue;
                     };
-                    let mut there = ReusableBuffer::default();
-                    there.set(device, &pieces)?;
+                    let mut device_list = ReusableBuffer::default();
+                    device_list.set(device, &pieces)?;
                     let list = DevicePieces {
                         entries: &pieces,
                         device,
-                        list: there.address(),
+                        list: device_list.address(),
                         memory,
                         stride: 0,
                     };
                     field.unpack_on_device(at, &list, true)?;
-                    memory += (came * field.row_bytes()) as u64;
+                    memory += (count * field.row_bytes()) as u64;
                 }
             }
         }
@@ -124,7 +125,7 @@ impl Halos {
     }
 }
 
-/// Whole rows of stores of `shape`, by peer.
+/// Lists whole rows of stores of `shape`, by peer.
 fn whole_rows(
     rows: &[(usize, Vec<u32>)],
     shape: RowShape,
@@ -137,7 +138,7 @@ fn whole_rows(
     Ok(list)
 }
 
-/// Adds `bytes` bytes at `memory` on their way to or from a peer.
+/// Appends a segment of `bytes` bytes at `memory` and advances `memory`.
 fn add(segments: &mut Vec<Segment>, peer: usize, memory: &mut u64, bytes: usize) {
     let address = *memory;
     segments.push(Segment {
@@ -148,7 +149,7 @@ fn add(segments: &mut Vec<Segment>, peer: usize, memory: &mut u64, bytes: usize)
     *memory += bytes as u64;
 }
 
-/// The same between hosts.
+/// Exchanges whole rows between hosts.
 fn messages(
     world: &World,
     level: usize,

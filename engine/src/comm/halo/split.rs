@@ -1,4 +1,4 @@
-//! Which patches of a level need copies of other ranks' patches in a step, and which do not.
+//! Splits the patches of a level into interior patches, which read no halo, and boundary patches.
 
 use crate::device::{Device, DeviceError, ReusableBuffer};
 use crate::mesh::Topology;
@@ -10,30 +10,30 @@ use std::sync::Arc;
 /// Rows of a level and their list on the device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowList {
-    /// The rows, in Hilbert order.
+    /// Rows in Hilbert order.
     pub rows: Vec<u32>,
-    /// Address of the list on the device; 0 where device_list is none.
+    /// Address of the list on the device; 0 without a device.
     pub device_list: u64,
 }
 
-/// Own rows of a level, in two parts.
+/// Own rows of a level in two parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LevelSplit {
-    /// Rows whose ghost cells come from own patches alone.
+    /// Rows whose ghost cells depend on own patches only.
     pub interior: RowList,
-    /// All others.
+    /// All other rows.
     pub boundary: RowList,
 }
 
 impl LevelSplit {
-    /// Whether so much of the level needs no copies that it is worth while to begin with that.
+    /// Returns `true` if enough patches are interior to overlap their update with communication.
     #[must_use]
     pub fn is_worth_overlapping(&self) -> bool {
         self.interior.rows.len() > self.boundary.rows.len()
     }
 }
 
-/// A level's split with its lists on the device.
+/// The split of a level with its lists on the device.
 #[derive(Default)]
 pub(super) struct DeviceSplit {
     pub split: Arc<LevelSplit>,
@@ -42,7 +42,7 @@ pub(super) struct DeviceSplit {
 }
 
 impl DeviceSplit {
-    /// Follows a change of the hierarchy.
+    /// Updates the split after a change of the hierarchy.
     pub fn update(
         &mut self,
         topology: &Topology,
@@ -66,7 +66,8 @@ impl DeviceSplit {
     }
 }
 
-/// By octet, a patch's row over eight: which of its own patches need copies.
+/// Returns, by octet (row
+/// 8), the mask of own patches that read halo patches.
 fn reading_halo(topology: &Topology, level: usize) -> Vec<u8> {
     let near = |octet: &&Octet| {
         octet.is_near(NeighbourLevel::Same) || octet.is_near(NeighbourLevel::Coarser)
@@ -86,7 +87,7 @@ fn reading_halo(topology: &Topology, level: usize) -> Vec<u8> {
     reading_halo
 }
 
-/// Whether ghost cells of an own patch are made from copies of others' patches.
+/// Returns `true` if ghost cells of an own patch depend on halo patches.
 fn reads_halo(topology: &Topology, row: u32) -> bool {
     let touches = |row: u32| {
         let around = topology.neighbours(row).iter();
@@ -96,7 +97,7 @@ fn reads_halo(topology: &Topology, row: u32) -> bool {
     if touches(row) {
         return true;
     }
-    // the parent may itself be a copy, and is among its own 27
+    // The parent may be a halo patch itself; it is among its own 27 neighbours.
     let interpolates = topology.neighbours(row).contains(&COARSER);
     let parent = topology.parent(row).filter(|_| interpolates);
     parent.is_some_and(touches)

@@ -1,11 +1,11 @@
-//! Root grids that are no cubes, and those that are shared out anew.
+//! Tests of root grids that are not cubes and of repartitioned root grids.
 
 use super::super::ThreadRank;
 use super::super::hierarchy::propose_root;
 use super::{Part, Patches, chance, compare, domain, history};
 
 impl Part {
-    /// Shares the root grid out by work that depends on `seed`; whether that has moved patches.
+    /// Repartitions the root grid by work that depends on `seed`; returns `true` if patches have moved.
     fn share_root(&mut self, seed: i32, all: &Patches) -> bool {
         let rows = self.topology.rows(0).iter();
         let work = rows.map(|&row| {
@@ -22,7 +22,7 @@ impl Part {
 }
 
 #[test]
-fn odd_root_grids_with_walls_are_shared_too() {
+fn odd_root_grids_with_walls_are_partitioned() {
     for (size, seed) in [(2, 4), (5, 5)] {
         compare(domain([5, 3, 4], [false, true, false]), size, 1.05, seed);
     }
@@ -30,7 +30,7 @@ fn odd_root_grids_with_walls_are_shared_too() {
 }
 
 #[test]
-fn the_root_grid_is_shared_out_anew_beneath_any_levels() {
+fn the_root_grid_is_repartitioned_below_any_levels() {
     for (root, periodic, size) in [([4, 4, 4], [true; 3], 3), ([5, 3, 4], [false; 3], 5)] {
         let domain = domain(root, periodic);
         let steps = history(domain, 2);

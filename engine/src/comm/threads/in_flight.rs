@@ -1,5 +1,7 @@
-//! Messages between ranks of one process. Both ends tell where the content lies and where it goes; whichever rank looks first
-//! copies it, so that no rank waits for more than the other's start.
+//! Messages in flight between ranks of one process.
+//!
+//! Both ends register their memory; the rank that polls first copies the data. So a rank waits for no more than the
+//! start of the other one.
 
 #[cfg(test)]
 mod tests;
@@ -10,55 +12,55 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-/// Copies from this size on are worth several threads of a rank: one core moves less than the memory does.
+/// Smallest message that several threads copy, bytes; one core does not saturate the memory bandwidth.
 const LARGE: usize = 1 << 20;
-/// Least share of a thread.
+/// Smallest part that a thread copies, bytes.
 const SHARE: usize = 256 << 10;
 
 /// Sender and receiver.
 type RankPair = (usize, usize);
 
-/// A message: its ends, and its number among theirs.
+/// Identifies a message: its ends and its sequence number between them.
 type MessageId = (RankPair, u64);
 
-/// An end of a message.
+/// One end of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Sender,
     Receiver,
 }
 
-/// Memory of the host.
+/// A span of host memory.
 #[derive(Clone, Copy)]
 struct HostSpan {
     address: usize,
     bytes: usize,
 }
 
-/// What became of a message.
+/// Progress of a message.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Stage {
-    /// An end is unknown, or nobody has looked since both are known.
+    /// One end is not registered yet, or the copy has not started.
     #[default]
     Waiting,
-    /// A rank copies it.
+    /// A rank is copying the data.
     Copying,
-    /// It has arrived.
+    /// The data has arrived.
     Done,
-    /// Its ends do not agree about its size.
+    /// Sender and receiver disagree about the length.
     Refused { sent: usize, expected: usize },
 }
 
-/// A message that one rank or both know of.
+/// A message that at least one end has registered.
 #[derive(Default)]
 struct ThreadTransfer {
-    /// The sender's and the receiver's end.
+    /// Memory of the sender and of the receiver.
     ends: [Option<HostSpan>; 2],
     stage: Stage,
 }
 
 impl ThreadTransfer {
-    /// Whether a rank that waits for the message can go on.
+    /// Returns `true` if a rank that waits for the message can make progress.
     fn is_ready(&self) -> bool {
         match self.stage {
             Stage::Waiting => self.ends.iter().all(Option::is_some),
@@ -68,16 +70,16 @@ impl ThreadTransfer {
     }
 }
 
-/// All messages between ranks.
+/// All messages in flight between ranks.
 #[derive(Default)]
 pub(super) struct MessagesInFlight {
     transfers: BTreeMap<MessageId, ThreadTransfer>,
-    /// Messages told of so far, by sender and receiver: by the one and by the other.
+    /// Number of registered messages by pair of ranks: by the sender and by the receiver.
     numbers: BTreeMap<RankPair, [u64; 2]>,
 }
 
 impl MessagesInFlight {
-    /// Notes an end of the next message between two ranks.
+    /// Registers one end of the next message between two ranks.
     fn add(&mut self, pair: RankPair, side: Side, memory: &mut MessageBuffer) -> MessageId {
         let numbers = self.numbers.entry(pair).or_default();
         let number = &mut numbers[side as usize];
@@ -101,7 +103,7 @@ impl MessagesInFlight {
         self.transfers.get(id).is_some_and(ThreadTransfer::is_ready)
     }
 
-    /// Forgets one end of a message, and all of it with the other.
+    /// Removes one end of a message, and the message when both ends are gone.
     fn remove_end(&mut self, id: &MessageId, side: Side) {
         if let Some(transfer) = self.transfers.get_mut(id) {
             transfer.ends[side as usize] = None;
@@ -113,7 +115,7 @@ impl MessagesInFlight {
 }
 
 impl Shared {
-    /// Goes on with a message; whether it has arrived.
+    /// Makes progress with a message; returns `true` if it has arrived.
     fn advance(&self, id: &MessageId, side: Side) -> Result<bool, RanksError> {
         let mut state = self.lock();
         let Some(transfer) = state.in_flight.transfers.get_mut(id) else {
@@ -125,13 +127,13 @@ impl Shared {
         if let Stage::Refused { sent, expected } = transfer.stage {
             let ((sender, receiver), _) = id;
             return Err(RanksError::Transport(format!(
-                "rank {sender} sends a message of {sent} bytes where {expected} are expected by rank {receiver}"
+                "rank {sender} sends a message of {sent} bytes, but rank {receiver} expects {expected} bytes"
             )));
         }
         if let (Stage::Waiting, [Some(from), Some(to)]) = (transfer.stage, transfer.ends) {
             transfer.stage = Stage::Copying;
             drop(state);
-            // SAFETY: both ends keep their memory and leave it alone until the message is done, and nobody else copies it
+            // SAFETY: both ends keep their memory valid and unused until the message is done; only this rank copies
             unsafe { copy(from, to) };
             state = self.lock();
             if let Some(transfer) = state.in_flight.transfers.get_mut(id) {
@@ -143,7 +145,7 @@ impl Shared {
         Ok(true)
     }
 
-    /// Gives up one end of a message, whose memory nobody touches from then on.
+    /// Withdraws one end of a message; its memory is not accessed afterwards.
     fn withdraw(&self, id: &MessageId, side: Side) {
         let mut state = self.lock();
         let copying = |transfer: &ThreadTransfer| transfer.stage == Stage::Copying;
@@ -188,13 +190,13 @@ impl Shared {
 /// Copies a message.
 ///
 /// # Safety
-/// Both places are memory of the host that nobody changes, and nobody else uses `to`; they have one size.
+/// Both spans are valid host memory of equal length. Nobody writes `from` or uses `to` meanwhile.
 unsafe fn copy(from: HostSpan, to: HostSpan) {
     let (source, target) = (from.address, to.address);
     if from.bytes == 0 {
         return;
     }
-    // SAFETY: the caller's promise
+    // SAFETY: guaranteed by the caller
     let (from, to): (&[u8], &mut [u8]) = unsafe {
         (
             std::slice::from_raw_parts(std::ptr::with_exposed_provenance(source), from.bytes),
@@ -209,10 +211,10 @@ unsafe fn copy(from: HostSpan, to: HostSpan) {
     shares.for_each(|(from, to)| to.copy_from_slice(from));
 }
 
-/// An exchange of one rank under way. Dropped, it leaves its memory alone.
+/// An exchange of one rank in flight. Dropping it withdraws its messages.
 pub(super) struct ThreadExchange {
     shared: Arc<Shared>,
-    /// Messages that are not known to have arrived.
+    /// Messages that have not arrived yet.
     waiting: Vec<(MessageId, Side)>,
     messages: Messages<MessageBuffer>,
 }

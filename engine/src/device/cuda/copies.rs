@@ -1,4 +1,4 @@
-//! Copies to and from the host.
+//! Copies between a GPU and the host.
 
 use super::Context;
 use super::driver::{Event, Stream};
@@ -7,7 +7,7 @@ use crate::device::DeviceError;
 use crate::device::backend::{CopyStream, Fence};
 use std::sync::Arc;
 
-/// The queue that works, or one beside it.
+/// Copies on the main stream, or on a separate stream.
 pub(super) struct CudaCopyStream {
     context: Arc<Context>,
     stream: Stream,
@@ -27,41 +27,41 @@ impl CudaCopyStream {
         })
     }
 
-    /// After a failure: the memory must not go while copies that nobody can wait for are under way.
-    fn settle(&self) {
-        // of further failures there is nobody to tell
+    /// Waits after a failure: memory must not be freed while copies in flight use it.
+    fn drain(&self) {
+        // Errors cannot be reported here.
         let _ = stream::wait(self.stream);
     }
 }
 
 impl CopyStream for CudaCopyStream {
-    fn follow(&self) -> Result<(), DeviceError> {
+    fn wait_for_main_stream(&self) -> Result<(), DeviceError> {
         self.context.gpu.bind()?;
         let mark = stream::event(EventKind::Order)?;
         let recorded = stream::record(mark, self.context.stream);
-        let followed = recorded.and_then(|()| stream::follow(self.stream, mark));
-        // the driver keeps the event for as long as a queue waits for it
+        let followed = recorded.and_then(|()| stream::order_after(self.stream, mark));
+        // The driver keeps the event as long as a stream waits for it.
         stream::drop_event(mark);
         followed
     }
 
     fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), DeviceError> {
         self.context.gpu.bind()?;
-        // SAFETY: who starts the copy holds so many bytes there for it alone
+        // SAFETY: the caller owns this memory for the copy
         let to = unsafe { std::slice::from_raw_parts_mut(to, bytes) };
-        stream::copy_down(self.stream, from, to).inspect_err(|_| self.settle())
+        stream::copy_down(self.stream, from, to).inspect_err(|_| self.drain())
     }
 
     fn upload(&self, from: *const u8, to: u64, bytes: usize) -> Result<(), DeviceError> {
         self.context.gpu.bind()?;
-        // SAFETY: who starts the copy holds so many bytes there, which nobody changes
+        // SAFETY: the caller keeps this memory valid and unchanged
         let from = unsafe { std::slice::from_raw_parts(from, bytes) };
-        stream::copy_up(self.stream, to, from).inspect_err(|_| self.settle())
+        stream::copy_up(self.stream, to, from).inspect_err(|_| self.drain())
     }
 
-    fn mark(&self) -> Result<Box<dyn Fence>, DeviceError> {
+    fn record_fence(&self) -> Result<Box<dyn Fence>, DeviceError> {
         self.context.gpu.bind()?;
-        // the host waits briefly for what is ordered with the work
+        // Waits for copies on the main stream are short.
         let kind = if self.beside {
             EventKind::Sleep
         } else {
@@ -71,22 +71,22 @@ impl CopyStream for CudaCopyStream {
             context: self.context.clone(),
             done,
         });
-        let copying = copying.inspect_err(|_| self.settle())?;
-        stream::record(copying.done, self.stream).inspect_err(|_| self.settle())?;
+        let copying = copying.inspect_err(|_| self.drain())?;
+        stream::record(copying.done, self.stream).inspect_err(|_| self.drain())?;
         Ok(Box::new(copying))
     }
 
-    fn precede(&self) -> Result<Box<dyn Fence>, DeviceError> {
+    fn block_main_stream(&self) -> Result<Box<dyn Fence>, DeviceError> {
         self.context.gpu.bind()?;
         if self.beside {
-            let mark = stream::event(EventKind::Order).inspect_err(|_| self.settle())?;
+            let mark = stream::event(EventKind::Order).inspect_err(|_| self.drain())?;
             let recorded = stream::record(mark, self.stream);
-            let followed = recorded.and_then(|()| stream::follow(self.context.stream, mark));
-            // as in `follow`
+            let followed = recorded.and_then(|()| stream::order_after(self.context.stream, mark));
+            // As in `wait_for_main_stream`.
             stream::drop_event(mark);
-            followed.inspect_err(|_| self.settle())?;
+            followed.inspect_err(|_| self.drain())?;
         }
-        self.mark()
+        self.record_fence()
     }
 
     fn wait(&self) -> Result<(), DeviceError> {
@@ -97,7 +97,7 @@ impl CopyStream for CudaCopyStream {
 
 impl Drop for CudaCopyStream {
     fn drop(&mut self) {
-        // of failures there is nobody to tell
+        // Errors cannot be reported here.
         let _ = self.context.gpu.bind();
         let _ = stream::wait(self.stream);
         if self.beside {
@@ -106,7 +106,7 @@ impl Drop for CudaCopyStream {
     }
 }
 
-/// Copies on such a queue, up to a mark.
+/// Copies in flight up to a fence.
 struct Copying {
     context: Arc<Context>,
     done: Event,
@@ -126,7 +126,7 @@ impl Fence for Copying {
 
 impl Drop for Copying {
     fn drop(&mut self) {
-        // of failures there is nobody to tell
+        // Errors cannot be reported here.
         let _ = self.context.gpu.bind();
         stream::drop_event(self.done);
     }

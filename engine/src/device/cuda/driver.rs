@@ -1,5 +1,6 @@
-//! CUDA's driver: the only file that names `cudarc`. Handles become types that may cross threads, answers become errors
-//! that say what was being done.
+//! Wraps the CUDA driver; the only file that uses `cudarc`.
+//!
+//! Handles become types that may cross threads. Return codes become errors that name the failed action.
 
 use crate::device::DeviceError;
 pub(super) use cudarc::driver::sys;
@@ -25,12 +26,12 @@ handle!(
     sys::CUstream
 );
 handle!(
-    /// A mark in a queue of work.
+    /// An event in a queue of work.
     Event,
     sys::CUevent
 );
 handle!(
-    /// Loaded kernels.
+    /// A loaded module of kernels.
     ModuleHandle,
     sys::CUmodule
 );
@@ -40,17 +41,17 @@ handle!(
     sys::CUfunction
 );
 
-/// Calls the driver.
+/// Calls a function of the driver.
 macro_rules! driver {
     ($doing:expr, $call:ident($($argument:expr),* $(,)?)) => {
-        // SAFETY: pointers among the arguments lead to live memory of the sizes that the driver expects, and handles and
-        // addresses come from the driver; for addresses within parameters of kernels the caller of a launch answers
+        // SAFETY: pointers refer to live memory of the expected sizes; handles and addresses come from the driver; the
+        // caller of a launch guarantees the addresses inside kernel parameters
         $crate::device::cuda::driver::answer($doing, unsafe { $crate::device::cuda::driver::sys::$call($($argument),*) })
     };
 }
 pub(super) use driver;
 
-/// An answer of the driver as a result.
+/// Converts a return code to a result.
 pub(super) fn answer(doing: &str, code: Code) -> Result<(), DeviceError> {
     match code {
         Code::CUDA_SUCCESS => Ok(()),
@@ -58,31 +59,31 @@ pub(super) fn answer(doing: &str, code: Code) -> Result<(), DeviceError> {
     }
 }
 
-/// What an answer of the driver means.
+/// Returns the text of a return code.
 fn words(code: Code) -> String {
     let mut text = std::ptr::null();
-    // SAFETY: the driver stores a pointer to a text of its own, or nothing
+    // SAFETY: the driver stores a pointer to a static text or null
     let known = unsafe { sys::cuGetErrorString(code, &mut text) } == Code::CUDA_SUCCESS;
     if !known || text.is_null() {
         return format!("{code:?}");
     }
-    // SAFETY: a text of the driver, which stays
+    // SAFETY: a static text of the driver
     let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
     format!("{text} ({code:?})")
 }
 
-/// Whether the driver's library is there.
+/// Returns `true` if the library of the driver is installed.
 pub(super) fn present() -> bool {
-    // SAFETY: the library runs nothing of ours when it is loaded
+    // SAFETY: loading the library runs no code of this program
     unsafe { sys::is_culib_present() }
 }
 
-/// The GPU that a process uses, and its context.
+/// The GPU of this process and its context.
 #[derive(Clone, Copy)]
 pub(super) struct Gpu {
     pub(super) device: sys::CUdevice,
     pub(super) context: sys::CUcontext,
-    /// Version of CUDA that the driver supports: 1000 * major + 10 * minor.
+    /// CUDA version that the driver supports: 1000 * major + 10 * minor.
     pub(super) version: u32,
 }
 
@@ -91,9 +92,9 @@ unsafe impl Send for Gpu {}
 // SAFETY: as above
 unsafe impl Sync for Gpu {}
 
-/// Starts the driver and makes a context on the GPU with this number among those that it shows, counted round.
+/// Starts the driver and opens the GPU `number`, modulo the number of visible GPUs.
 pub(super) fn start(number: usize) -> Result<Gpu, DeviceError> {
-    let doing = "cannot start CUDA's driver";
+    let doing = "cannot start the CUDA driver";
     let mut count = 0;
     // SAFETY: no conditions
     let started = unsafe { sys::cuInit(0) };
@@ -103,7 +104,7 @@ pub(super) fn start(number: usize) -> Result<Gpu, DeviceError> {
     }
     if count == 0 {
         return Err(DeviceError::Missing(
-            "CUDA's driver is installed but shows no GPU (CUDA_VISIBLE_DEVICES may hide them)"
+            "the CUDA driver is installed but shows no GPU (CUDA_VISIBLE_DEVICES may hide them)"
                 .into(),
         ));
     }
@@ -114,10 +115,10 @@ pub(super) fn start(number: usize) -> Result<Gpu, DeviceError> {
     open(device, version as u32)
 }
 
-/// Makes the process's context on a GPU.
+/// Opens the primary context of a GPU.
 fn open(device: sys::CUdevice, version: u32) -> Result<Gpu, DeviceError> {
     let mut context = std::ptr::null_mut();
-    // SAFETY: the device is the driver's; the context goes to a live variable
+    // SAFETY: the device comes from the driver; the context is stored in a live variable
     let code = unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, device) };
     let gpu = Gpu {
         device,
@@ -132,10 +133,10 @@ fn open(device: sys::CUdevice, version: u32) -> Result<Gpu, DeviceError> {
     };
     match code {
         Code::CUDA_ERROR_DEVICE_UNAVAILABLE => {
-            busy("it serves one process at a time, and another has it (nvidia-smi shows which)")
+            busy("it serves one process at a time, and another process uses it (see nvidia-smi)")
         }
         Code::CUDA_ERROR_OUT_OF_MEMORY => {
-            busy("other processes use all its memory (nvidia-smi shows which)")
+            busy("other processes use all of its memory (see nvidia-smi)")
         }
         code => answer("cannot open the GPU", code).map(|()| gpu),
     }
@@ -147,33 +148,33 @@ impl Gpu {
         driver!("cannot use the GPU", cuCtxSetCurrent(self.context))
     }
 
-    /// Gives the context back.
+    /// Releases the context.
     pub(super) fn close(&self) {
-        // there is nobody to tell
+        // Errors cannot be reported here.
         let _ = driver!("", cuDevicePrimaryCtxRelease_v2(self.device));
     }
 
-    /// Name of the product.
+    /// Returns the product name.
     pub(super) fn name(&self) -> String {
         let mut name = [0; 256];
-        let told = driver!("", cuDeviceGetName(name.as_mut_ptr(), 255, self.device)).is_ok();
-        // SAFETY: the driver ends the name with 0, and the last byte is 0 in any case
+        let known = driver!("", cuDeviceGetName(name.as_mut_ptr(), 255, self.device)).is_ok();
+        // SAFETY: the driver terminates the name with 0, and the last byte is 0 in any case
         let text = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy();
-        if told {
+        if known {
             text.into_owned()
         } else {
             "GPU".into()
         }
     }
 
-    /// What tells the GPU from all others.
+    /// Returns the UUID of the GPU.
     pub(super) fn identity(&self) -> Option<[u8; 16]> {
         let mut identity = sys::CUuuid { bytes: [0; 16] };
         driver!("", cuDeviceGetUuid_v2(&mut identity, self.device)).ok()?;
         Some(identity.bytes.map(|byte| byte as u8))
     }
 
-    /// An attribute.
+    /// Returns an attribute of the GPU.
     pub(super) fn attribute(&self, attribute: Attribute) -> Result<u32, DeviceError> {
         let mut value = 0;
         let doing = "cannot read an attribute of the GPU";
@@ -184,7 +185,7 @@ impl Gpu {
         Ok(value as u32)
     }
 
-    /// Free and all memory, bytes.
+    /// Returns free and total memory in bytes.
     pub(super) fn memory(&self) -> Result<(u64, u64), DeviceError> {
         let (mut free, mut total) = (0, 0);
         driver!(

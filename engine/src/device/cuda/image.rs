@@ -1,4 +1,4 @@
-//! Compilation by NVRTC, loading, launches.
+//! Compiles sources with NVRTC, loads modules and launches kernels.
 
 use super::Context;
 use super::driver::{FunctionHandle, ModuleHandle, Stream, driver, nvrtc, sys};
@@ -9,7 +9,7 @@ use std::ffi::{CString, c_char, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Options of NVRTC: the arithmetic of IEEE 754 as written, nothing contracted.
+/// Options of NVRTC: IEEE 754 arithmetic as written, without contraction.
 pub(super) const OPTIONS: [&str; 5] = [
     "--std=c++17",
     "--fmad=false",
@@ -17,20 +17,20 @@ pub(super) const OPTIONS: [&str; 5] = [
     "--prec-sqrt=true",
     "--ftz=false",
 ];
-/// The first version of CUDA whose driver has the function that takes times.
-const TIMES_SINCE: u32 = 12080;
-/// The first version of CUDA whose driver tells the size of parameters.
+/// First CUDA version of the driver with `cuEventElapsedTime_v2`.
+const TIMING_SINCE: u32 = 12080;
+/// First CUDA version of the driver that reports the size of kernel parameters.
 const PARAMETERS_SINCE: u32 = 12040;
-/// Dynamic shared memory that every kernel may have without asking, bytes.
+/// Dynamic shared memory that kernels may use without an attribute, bytes.
 const SHARED_UNASKED: u32 = 48 << 10;
 
-/// Whether NVRTC's library is there.
+/// Returns `true` if the NVRTC library is installed.
 pub(super) fn compiler_present() -> bool {
-    // SAFETY: the library runs nothing of ours when it is loaded
+    // SAFETY: loading the library runs no code of this program
     unsafe { nvrtc::is_culib_present() }
 }
 
-/// Loads NVRTC from where CUDA is usually installed, so that it is found without LD_LIBRARY_PATH.
+/// Loads NVRTC from the usual installation folders, so that it is found without LD_LIBRARY_PATH.
 pub(super) fn find_compiler() {
     let set = ["CUDA_HOME", "CUDA_PATH"].map(|name| std::env::var(name).unwrap_or_default());
     let usual = ["/usr/local/cuda", "/opt/cuda"].map(String::from);
@@ -39,7 +39,7 @@ pub(super) fn find_compiler() {
             let Ok(name) = CString::new(format!("{folder}/{file}")) else {
                 continue;
             };
-            // SAFETY: the library runs nothing of ours when it is loaded; it stays loaded
+            // SAFETY: loading the library runs no code of this program; it stays loaded
             if !unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) }.is_null() {
                 return;
             }
@@ -47,12 +47,12 @@ pub(super) fn find_compiler() {
     }
 }
 
-/// Version of NVRTC: 1000 * major + 10 * minor.
+/// Returns the version of NVRTC: 1000 * major + 10 * minor.
 pub(super) fn version() -> Result<u32, DeviceError> {
     let (mut major, mut minor) = (0, 0);
-    // SAFETY: the numbers go to live variables
+    // SAFETY: the numbers are stored in live variables
     let code = unsafe { nvrtc::nvrtcVersion(&mut major, &mut minor) };
-    answer("cannot ask NVRTC for its version", code)?;
+    answer("cannot read the version of NVRTC", code)?;
     Ok((1000 * major + 10 * minor) as u32)
 }
 
@@ -63,17 +63,17 @@ fn answer(doing: &str, code: nvrtc::nvrtcResult) -> Result<(), DeviceError> {
     }
 }
 
-/// A program of NVRTC, destroyed on drop.
+/// An NVRTC program, destroyed on drop.
 struct NvrtcProgram(nvrtc::nvrtcProgram);
 
 impl Drop for NvrtcProgram {
     fn drop(&mut self) {
-        // SAFETY: NVRTC made the program
+        // SAFETY: NVRTC created the program
         unsafe { nvrtc::nvrtcDestroyProgram(&mut self.0) };
     }
 }
 
-/// Compiles a source for an architecture such as `sm_90`; the binary that the driver loads.
+/// Compiles a source for an architecture such as `sm_90` and returns the binary for the driver.
 pub(super) fn compile(
     name: &str,
     source: &str,
@@ -97,7 +97,7 @@ fn compile_texts(
 ) -> Result<Vec<u8>, DeviceError> {
     let mut program = NvrtcProgram(std::ptr::null_mut());
     let none = std::ptr::null();
-    // SAFETY: the texts end with 0 and outlive the program; there are no headers
+    // SAFETY: the texts are terminated by 0 and outlive the program; there are no headers
     let code = unsafe {
         nvrtc::nvrtcCreateProgram(
             &mut program.0,
@@ -108,8 +108,8 @@ fn compile_texts(
             none,
         )
     };
-    answer("NVRTC takes no source", code)?;
-    // SAFETY: the program is NVRTC's, the options are texts that end with 0
+    answer("NVRTC rejects the source", code)?;
+    // SAFETY: the program comes from NVRTC; the options are terminated by 0
     let code =
         unsafe { nvrtc::nvrtcCompileProgram(program.0, options.len() as i32, options.as_ptr()) };
     if code != nvrtc::nvrtcResult::NVRTC_SUCCESS {
@@ -121,33 +121,33 @@ fn compile_texts(
     binary(&program)
 }
 
-/// What a successful compilation made.
+/// Returns the binary of a successful compilation.
 fn binary(program: &NvrtcProgram) -> Result<Vec<u8>, DeviceError> {
-    let doing = "NVRTC gives no binary";
+    let doing = "NVRTC returns no binary";
     let mut size = 0;
-    // SAFETY: the size goes to a live variable
+    // SAFETY: the size is stored in a live variable
     answer(doing, unsafe {
         nvrtc::nvrtcGetCUBINSize(program.0, &mut size)
     })?;
     let mut binary = vec![0u8; size];
-    // SAFETY: the binary has the size that NVRTC said
+    // SAFETY: the buffer has the size that NVRTC reported
     answer(doing, unsafe {
         nvrtc::nvrtcGetCUBIN(program.0, binary.as_mut_ptr().cast())
     })?;
     Ok(binary)
 }
 
-/// What NVRTC says about a compilation.
+/// Returns the log of a compilation.
 fn log(program: &NvrtcProgram) -> String {
     let mut size = 0;
-    // SAFETY: the size goes to a live variable
+    // SAFETY: the size is stored in a live variable
     let code = unsafe { nvrtc::nvrtcGetProgramLogSize(program.0, &mut size) };
     let mut text = vec![0u8; size];
-    // SAFETY: the text has the size that NVRTC said
-    let told = code == nvrtc::nvrtcResult::NVRTC_SUCCESS
+    // SAFETY: the buffer has the size that NVRTC reported
+    let known = code == nvrtc::nvrtcResult::NVRTC_SUCCESS
         && unsafe { nvrtc::nvrtcGetProgramLog(program.0, text.as_mut_ptr().cast()) }
             == nvrtc::nvrtcResult::NVRTC_SUCCESS;
-    match told {
+    match known {
         true => String::from_utf8_lossy(&text)
             .trim_end_matches('\0')
             .to_string(),
@@ -155,7 +155,7 @@ fn log(program: &NvrtcProgram) -> String {
     }
 }
 
-/// A loaded binary.
+/// A loaded module.
 pub(super) struct CudaModule {
     context: Arc<Context>,
     image: ModuleHandle,
@@ -179,7 +179,7 @@ impl CudaModule {
 
 impl Drop for CudaModule {
     fn drop(&mut self) {
-        // work that uses the code may still be under way; of failures there is nobody to tell
+        // Work that uses the code may still be running. Errors cannot be reported here.
         let _ = self.context.gpu.bind();
         let _ = self.context.wait();
         let _ = driver!("", cuModuleUnload(self.image.0));
@@ -193,7 +193,7 @@ impl LoadedCode for CudaModule {
 }
 
 impl CudaModule {
-    /// A kernel by name.
+    /// Returns a kernel by name.
     pub(super) fn kernel(self: Arc<Self>, name: &str) -> Result<CudaKernel, DeviceError> {
         let gpu = self.context.gpu;
         gpu.bind()?;
@@ -226,8 +226,8 @@ fn info(entry: FunctionHandle, version: u32) -> Result<KernelInfo, DeviceError> 
     let mut parameters = None;
     if version >= PARAMETERS_SINCE {
         let (mut offset, mut size) = (0, 0);
-        let told = driver!("", cuFuncGetParamInfo(entry.0, 0, &mut offset, &mut size));
-        parameters = told.ok().map(|()| size as u32);
+        let known = driver!("", cuFuncGetParamInfo(entry.0, 0, &mut offset, &mut size));
+        parameters = known.ok().map(|()| size as u32);
     }
     Ok(KernelInfo {
         registers: attribute(A::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
@@ -238,26 +238,26 @@ fn info(entry: FunctionHandle, version: u32) -> Result<KernelInfo, DeviceError> 
     })
 }
 
-/// A kernel of a loaded binary.
+/// A kernel of a loaded module.
 pub(super) struct CudaKernel {
     code: Arc<CudaModule>,
     entry: FunctionHandle,
     info: KernelInfo,
-    /// Dynamic shared memory that launches may ask for so far, bytes.
+    /// Dynamic shared memory that launches may use at present, bytes.
     shared: AtomicU32,
 }
 
 impl CudaKernel {
-    /// Lets launches ask for so much dynamic shared memory.
+    /// Allows launches with `shared` bytes of dynamic shared memory.
     fn allow(&self, shared: u32) -> Result<(), DeviceError> {
-        // what the source declares counts too
+        // Static shared memory counts too.
         if shared + self.info.shared <= self.shared.load(Ordering::Relaxed) {
             return Ok(());
         }
         let attribute =
             sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         driver!(
-            "the GPU has less shared memory than a kernel asks for",
+            "a kernel needs more shared memory than the GPU has",
             cuFuncSetAttribute(self.entry.0, attribute, shared as i32)
         )?;
         self.shared
@@ -265,7 +265,7 @@ impl CudaKernel {
         Ok(())
     }
 
-    /// Queues a launch on a stream of the context, which is current.
+    /// Queues a launch on a stream of the context, which must be current.
     pub(super) fn queue(
         &self,
         stream: Stream,
@@ -302,7 +302,7 @@ impl BackendKernel for CudaKernel {
         self.allow(shared)?;
         let mut blocks = 0;
         driver!(
-            "cannot tell how many blocks a multiprocessor holds",
+            "cannot compute the occupancy of a kernel",
             cuOccupancyMaxActiveBlocksPerMultiprocessor(
                 &mut blocks,
                 self.entry.0,
@@ -322,11 +322,11 @@ impl BackendKernel for CudaKernel {
         let context = &self.code.context;
         context.gpu.bind()?;
         self.allow(shape.shared)?;
-        let timer = timer.filter(|_| context.gpu.version >= TIMES_SINCE);
-        let start = timer.map(|_| context.mark()).transpose()?;
+        let timer = timer.filter(|_| context.gpu.version >= TIMING_SINCE);
+        let start = timer.map(|_| context.record_time()).transpose()?;
         self.queue(context.stream, shape, parameters)?;
         if let (Some(start), Some(counters)) = (start, timer) {
-            let end = context.mark()?;
+            let end = context.record_time()?;
             context.time(start, end, counters.clone())?;
         }
         Ok(())

@@ -1,61 +1,63 @@
-//! Links between GPUs by NCCL, on a queue beside the one that works. Short segments go from memory to memory where GPUs reach each other.
+//! Links between GPUs by NCCL on a separate stream, with peer-to-peer mailboxes for short segments.
 //!
-//! Whatever waits for other ranks (joining, the first exchange with a peer, leaving) is done by a thread of its own, so that
-//! this rank can give up. A later exchange only queues work.
-
-mod joining;
+//! Calls that wait for other ranks (joining, the first exchange with a peer, leaving) run in a separate thread. So this
+//! rank can time out. Later exchanges only queue work.
 
 use super::driver::{Event, Gpu, Stream};
 use super::mailbox::{AbortFlag, PeerMailbox};
-use super::nccl::{Nccl, NcclComm, StreamHandle};
+use super::nccl::{Nccl, NcclComm, StreamHandle, library};
 use super::stream::{self, EventKind};
-use super::{Context, lock};
+use super::{Context, lock, slabs};
 use crate::device::counters::AtomicKernelCounters;
-use crate::device::{DeviceError, LinkTimes, LinkTransport, Segment};
+use crate::device::{DeviceError, LinkId, LinkTimes, LinkTransport, Segment};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long a rank waits for a peer in the first exchange with it.
-const MEETING: Duration = Duration::from_secs(600);
-/// How long the end of a link may take.
-const LEAVING: Duration = Duration::from_secs(2);
+/// Timeout for all ranks to join and for data to arrive.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(60);
+/// Size of the test data, bytes.
+const TEST_BYTES: usize = 64 << 10;
+/// Timeout of the first exchange with a peer.
+const FIRST_EXCHANGE_TIMEOUT: Duration = Duration::from_secs(600);
+/// Timeout of the end of a link.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A GPU's link to the GPUs of other ranks.
+/// Link of one GPU to the GPUs of other ranks.
 pub(super) struct NcclLink {
     nccl: &'static Nccl,
     rank: usize,
     stream: Stream,
-    /// Behind the work that an exchange follows.
+    /// Event after the work that an exchange follows.
     ready: Event,
     stopped: AtomicBool,
-    /// The same for kernels.
+    /// Abort flag for kernels.
     abort_flag: AbortFlag,
     profiled: AtomicBool,
-    /// Times of exchanges, and how long the work has waited for them.
+    /// Times of exchanges, and times that the main stream waited for them.
     seconds: Arc<AtomicKernelCounters>,
     exposed: Arc<AtomicKernelCounters>,
     state: Mutex<LinkState>,
-    // ends last: what stands above is the context's
+    // Dropped last: all fields above need the context.
     context: Arc<Context>,
 }
 
-/// An exchange that is not finished.
+/// An unfinished exchange.
 struct QueuedExchange {
-    /// Behind it.
+    /// Event after the exchange.
     done: Event,
-    /// Where it is timed: before and behind it.
+    /// Events before and after the exchange, if it is timed.
     times: Option<[Event; 2]>,
 }
 
 #[derive(Default)]
 struct LinkState {
-    /// None once it was given up.
+    /// `None` after an abort.
     communicator: Option<NcclComm>,
     mailbox: Option<PeerMailbox>,
-    /// Ways that something has gone before: the peer, and whether it was the receiver.
+    /// Connections in use: the peer and the direction (`true`: outgoing).
     connections: BTreeSet<(usize, bool)>,
     in_flight: VecDeque<QueuedExchange>,
     spare: Vec<Event>,
@@ -82,7 +84,7 @@ impl NcclLink {
         })
     }
 
-    /// Queues an exchange with the work itself, where all of it is short and near; whether it is.
+    /// Queues an exchange on the main stream if all segments fit into mailboxes; returns `true` if it did.
     fn exchange_by_mailbox(
         &self,
         sends: &[Segment],
@@ -97,7 +99,7 @@ impl NcclLink {
             return Ok(false);
         };
         let (context, main) = (&self.context, self.context.stream);
-        let mark = || context.mark_on(main);
+        let mark = || context.record_time_on(main);
         let profiled = self.profiled.load(Ordering::Relaxed);
         let before = if profiled {
             Some([mark()?, mark()?])
@@ -115,7 +117,7 @@ impl NcclLink {
         Ok(true)
     }
 
-    /// Queues an exchange behind the work so far; peers never met before have so long to come.
+    /// Queues an exchange on the separate stream after all work so far; `timeout` applies to new peers.
     fn queue_beside(
         &self,
         sends: &[Segment],
@@ -127,15 +129,15 @@ impl NcclLink {
         let state = &mut *state;
         let communicator = self.usable(state)?;
         stream::record(self.ready, self.context.stream)?;
-        stream::follow(self.stream, self.ready)?;
+        stream::order_after(self.stream, self.ready)?;
         let spare = state.spare.pop();
         let done = spare.map_or_else(|| stream::event(EventKind::Order), Ok)?;
         let profiled = self.profiled.load(Ordering::Relaxed);
-        let start = profiled.then(|| self.context.mark_on(self.stream));
+        let start = profiled.then(|| self.context.record_time_on(self.stream));
         let queued = start.transpose().and_then(|start| {
             self.queue(state, communicator, sends, receives, timeout)?;
             let end = start
-                .map(|_| self.context.mark_on(self.stream))
+                .map(|_| self.context.record_time_on(self.stream))
                 .transpose()?;
             stream::record(done, self.stream)?;
             Ok(start.zip(end).map(|(start, end)| [start, end]))
@@ -145,7 +147,7 @@ impl NcclLink {
         queued.map(|_| ()).inspect_err(|_| self.give_up(state))
     }
 
-    /// Queues segments: those that are not short by NCCL, in a thread of its own where that will wait for peers.
+    /// Queues segments by mailbox or NCCL; NCCL runs in a separate thread if it waits for new peers.
     fn queue(
         &self,
         state: &mut LinkState,
@@ -177,9 +179,9 @@ impl NcclLink {
         let queued = with_timeout(self.context.gpu, timeout, &self.stopped, call);
         state.connections.extend(connections);
         queued.unwrap_or_else(|| {
-            // the thread that waits has the communicator for good
+            // The waiting thread keeps the communicator.
             state.communicator = None;
-            let why = "another rank does not take part";
+            let why = "another rank does not respond";
             Err(DeviceError::failed("the link between the GPUs", why))
         })
     }
@@ -190,12 +192,12 @@ impl NcclLink {
         communicator.ok_or_else(|| {
             DeviceError::failed(
                 "the link between the GPUs",
-                "it was given up after a failure",
+                "it was aborted after a failure",
             )
         })
     }
 
-    /// Ends whatever is under way.
+    /// Aborts all pending exchanges.
     fn give_up(&self, state: &mut LinkState) {
         self.stopped.store(true, Ordering::SeqCst);
         self.abort_flag.set();
@@ -205,20 +207,20 @@ impl NcclLink {
         }
     }
 
-    /// Makes a call that ends NCCL's part of the link.
+    /// Calls a function that ends NCCL's part of the link.
     fn leave(&self, call: impl FnOnce() + Send + 'static) {
         let never = AtomicBool::new(false);
         let call = || {
             call();
             Ok(())
         };
-        // there is nobody to tell
-        let _ = with_timeout(self.context.gpu, LEAVING, &never, call);
+        // Errors cannot be reported here.
+        let _ = with_timeout(self.context.gpu, SHUTDOWN_TIMEOUT, &never, call);
     }
 
-    /// Whether all that was queued has ended, within a moment.
+    /// Waits briefly for all queued work; returns `true` if it has ended.
     fn wait_until_idle(&self) -> bool {
-        let until = Instant::now() + LEAVING;
+        let until = Instant::now() + SHUTDOWN_TIMEOUT;
         loop {
             match self.is_done() {
                 Ok(false) if Instant::now() < until => {
@@ -230,6 +232,106 @@ impl NcclLink {
     }
 }
 
+impl NcclLink {
+    /// Joins the other ranks and tests the transfer.
+    pub(super) fn join(
+        context: &Arc<Context>,
+        mailbox: Option<PeerMailbox>,
+        id: &[u8; LinkId::BYTES],
+        rank: usize,
+        size: usize,
+    ) -> Result<Self, DeviceError> {
+        let (nccl, until) = (library()?, Instant::now() + JOIN_TIMEOUT);
+        let link = Self::new(context, nccl, rank)?;
+        lock(&link.state).mailbox = mailbox;
+        let id = *id;
+        let join = move || nccl.join(id, rank, size);
+        let joined =
+            with_timeout(context.gpu, JOIN_TIMEOUT, &link.stopped, join).unwrap_or_else(|| {
+                let seconds = JOIN_TIMEOUT.as_secs();
+                let why = format!("not all ranks joined within {seconds} seconds");
+                Err(DeviceError::failed("NCCL cannot connect the GPUs", why))
+            });
+        lock(&link.state).communicator = Some(joined?);
+        let tried = match size {
+            1 => Ok(()),
+            _ => link.try_ring(rank, size, until),
+        };
+        // Other ranks may have given up waiting; nothing here must wait for them.
+        tried.inspect_err(|_| link.stop())?;
+        Ok(link)
+    }
+
+    /// Tests the transfer by mailboxes: some systems offer peer-to-peer access but lose the data. Collective.
+    fn try_mailbox(&self, size: usize) -> Result<(), DeviceError> {
+        let tried = self.try_ring(self.rank, size, Instant::now() + JOIN_TIMEOUT);
+        tried.map_err(|why| {
+            self.stop();
+            let doing = "GPUs cannot write to each other's memory (set NESTAR_NEAR=0)";
+            DeviceError::failed(doing, why)
+        })
+    }
+
+    /// Sends test data to the next rank and compares the data of the previous one.
+    fn try_ring(&self, rank: usize, size: usize, until: Instant) -> Result<(), DeviceError> {
+        let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
+        let content = |rank: usize| -> Vec<u8> {
+            let byte = |n: usize| (n * 31 + (n >> 8) + rank * 17) as u8;
+            (0..TEST_BYTES).map(byte).collect()
+        };
+        let memory = slabs::allocate(2 * TEST_BYTES)?;
+        let memory = memory.ok_or_else(|| self.context.out_of_memory(2 * TEST_BYTES))?;
+        let result = self.ring(next, before, memory, &content(rank), until);
+        // Memory of a transfer that does not end is leaked.
+        if self.is_done() != Ok(false) {
+            slabs::free(memory);
+        }
+        if result? != content(before) {
+            let why = format!("data from rank {before} arrives changed");
+            return Err(DeviceError::failed("the link between the GPUs", why));
+        }
+        Ok(())
+    }
+
+    /// Exchanges segments along a ring of ranks, with memory for two of them; returns the received data.
+    fn ring(
+        &self,
+        next: usize,
+        before: usize,
+        memory: u64,
+        content: &[u8],
+        until: Instant,
+    ) -> Result<Vec<u8>, DeviceError> {
+        let main = self.context.stream;
+        let segment = |peer, address| Segment {
+            peer,
+            address,
+            bytes: TEST_BYTES,
+        };
+        let arrival = memory + TEST_BYTES as u64;
+        stream::copy_up(main, memory, content)?;
+        self.context.zero(arrival, TEST_BYTES)?;
+        let left = || until.saturating_duration_since(Instant::now());
+        self.queue_beside(
+            &[segment(next, memory)],
+            &[segment(before, arrival)],
+            left(),
+        )?;
+        while !self.is_done()? {
+            if left().is_zero() {
+                let why = format!("no data arrives from rank {before}");
+                return Err(DeviceError::failed("the link between the GPUs", why));
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        self.finish()?;
+        let mut found = vec![0; TEST_BYTES];
+        stream::copy_down(main, arrival, &mut found)?;
+        stream::wait(main)?;
+        Ok(found)
+    }
+}
+
 impl LinkTransport for NcclLink {
     fn describe(&self) -> String {
         let short = match lock(&self.state)
@@ -238,7 +340,7 @@ impl LinkTransport for NcclLink {
             .map_or(0, PeerMailbox::count)
         {
             0 => "",
-            _ => ", short messages from memory to memory",
+            _ => ", short messages by peer-to-peer mailboxes",
         };
         format!("{} from GPU to GPU{short}", self.nccl.name())
     }
@@ -266,12 +368,12 @@ impl LinkTransport for NcclLink {
     }
 
     fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
-        self.queue_beside(sends, receives, MEETING)
+        self.queue_beside(sends, receives, FIRST_EXCHANGE_TIMEOUT)
     }
 
     fn exchange(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
-        let passed = self.exchange_by_mailbox(sends, receives)?;
-        if !passed {
+        let done_by_mailbox = self.exchange_by_mailbox(sends, receives)?;
+        if !done_by_mailbox {
             self.start(sends, receives)?;
             self.finish()?;
         }
@@ -286,12 +388,12 @@ impl LinkTransport for NcclLink {
             return Ok(());
         };
         let (context, main) = (&self.context, self.context.stream);
-        let before = times.map(|_| context.mark_on(main)).transpose()?;
-        stream::follow(main, done)?;
-        // the queue waits for the mark as it is now
+        let before = times.map(|_| context.record_time_on(main)).transpose()?;
+        stream::order_after(main, done)?;
+        // The stream already waits for the present record of the event.
         state.spare.push(done);
         if let (Some([start, end]), Some(before)) = (times, before) {
-            let behind = context.mark_on(main)?;
+            let behind = context.record_time_on(main)?;
             context.time(start, end, self.seconds.clone())?;
             context.time(before, behind, self.exposed.clone())?;
         }
@@ -312,12 +414,12 @@ impl LinkTransport for NcclLink {
 
     fn is_done(&self) -> Result<bool, DeviceError> {
         self.context.gpu.bind()?;
-        // short exchanges go with the work itself
+        // Mailbox exchanges run on the main stream.
         Ok(stream::is_idle(self.stream)? && stream::is_idle(self.context.stream)?)
     }
 
     fn check(&self) -> Result<(), DeviceError> {
-        // who holds the state finds failures by itself
+        // A thread that holds the state finds failures itself.
         match self.state.try_lock() {
             Ok(state) => self.nccl.check(self.usable(&state)?),
             Err(_) => Ok(()),
@@ -325,7 +427,7 @@ impl LinkTransport for NcclLink {
     }
 
     fn stop(&self) {
-        // ends the wait of whoever holds the state
+        // Ends the wait of a thread that holds the state.
         self.stopped.store(true, Ordering::SeqCst);
         self.abort_flag.set();
         self.give_up(&mut lock(&self.state));
@@ -334,7 +436,7 @@ impl LinkTransport for NcclLink {
 
 impl Drop for NcclLink {
     fn drop(&mut self) {
-        // of failures there is nobody to tell
+        // Errors cannot be reported here.
         let _ = self.context.gpu.bind();
         let mut state = std::mem::take(&mut *lock(&self.state));
         let healthy = !self.stopped.load(Ordering::SeqCst)
@@ -342,7 +444,7 @@ impl Drop for NcclLink {
             && state.in_flight.is_empty()
             && self.wait_until_idle();
         if !healthy {
-            // kernels wait for others no longer
+            // Kernels stop waiting for other ranks.
             self.abort_flag.set();
         } else if let Some(mailbox) = state.mailbox.as_mut() {
             let _ = mailbox.close();
@@ -354,7 +456,7 @@ impl Drop for NcclLink {
             None => {}
         }
         if !healthy {
-            // what still runs uses code and memory that go now
+            // Running work uses code and memory that are freed next.
             self.wait_until_idle();
         }
         let exchanges = state.in_flight.iter();
@@ -367,8 +469,9 @@ impl Drop for NcclLink {
     }
 }
 
-/// Makes a call that may wait for other ranks, in a thread of its own. None if it has not returned after `limit`, or by the
-/// time that `stopped` is set: it then goes on unheard.
+/// Calls a function that may wait for other ranks, in a separate thread.
+///
+/// Returns `None` after `limit`, or when `stopped` is set; the call then continues unobserved.
 fn with_timeout<T: Send + 'static>(
     gpu: Gpu,
     limit: Duration,
@@ -379,7 +482,7 @@ fn with_timeout<T: Send + 'static>(
     let (sender, receiver) = channel();
     let work = move || {
         let answer = gpu.bind().and_then(|()| call());
-        // whoever waited may have gone
+        // The caller may have stopped waiting.
         let _ = sender.send(answer);
     };
     let started = std::thread::Builder::new().name("link".into()).spawn(work);
@@ -390,7 +493,7 @@ fn with_timeout<T: Send + 'static>(
         match receiver.recv_timeout(Duration::from_millis(10)) {
             Ok(answer) => return Some(answer),
             Err(RecvTimeoutError::Disconnected) => {
-                let why = "the call broke off";
+                let why = "the call ended without a result";
                 return Some(Err(DeviceError::failed("the link between the GPUs", why)));
             }
             Err(RecvTimeoutError::Timeout) => {}

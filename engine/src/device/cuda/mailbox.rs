@@ -1,5 +1,7 @@
-//! Short segments between GPUs that reach each other's memory: a kernel writes them right into slots of the receiver, where
-//! another one waits for them: the host queues one kernel, in half of the time that NCCL takes.
+//! Peer-to-peer mailboxes for short segments between GPUs that access each other's memory.
+//!
+//! A kernel writes segments into slots of the receiver, where another kernel waits for them. The host queues one
+//! kernel, which takes half the time of NCCL.
 
 #[cfg(test)]
 mod tests;
@@ -16,40 +18,40 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-/// Set to 0 in the environment of a rank: its segments go by NCCL, however short they are.
+/// Environment variable; 0 disables mailboxes, so that all segments go through NCCL.
 const CHOICE: &str = "NESTAR_NEAR";
-/// Set to 1: NCCL does not use the memory of other GPUs, which not all systems that offer it can do; then nobody does.
-const FORBIDDEN: &str = "NCCL_P2P_DISABLE";
-/// Other ranks of a host that a GPU has slots for.
-const MOST: usize = 15;
-/// Threads of a block, which carries a part.
+/// Environment variable of NCCL; 1 disables peer-to-peer access, which not all systems support, also here.
+const NCCL_CHOICE: &str = "NCCL_P2P_DISABLE";
+/// Largest number of other ranks on a host with slots on a GPU.
+const MAX_PEERS: usize = 15;
+/// Threads of a block. A block moves one part.
 const THREADS: u32 = 256;
-/// Bytes of the slots for one other rank, and where the words behind them stand.
+/// Offsets of the sequence numbers after the slots of one peer, and the size of its inbox, bytes.
 const WRITTEN_NUMBERS: u64 = SLOT as u64 * SLOTS as u64;
 const READ_NUMBERS: u64 = WRITTEN_NUMBERS + 8 * SLOTS as u64;
 const INBOX: u64 = READ_NUMBERS + 8 * SLOTS as u64;
-/// How long the last segments may take until they are taken out.
-const LEAVING: Duration = Duration::from_secs(2);
+/// Timeout for receivers to read the last segments.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What other ranks need to reach the slots of a GPU.
+/// Data that other ranks need to access the mailbox of a GPU.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Offer {
     process: u64,
-    /// Of that process: the context, and where the slots begin.
+    /// Context and address of the slots, valid in that process.
     context: u64,
     address: u64,
     device: i64,
-    /// For other processes of the host.
+    /// Handle for other processes of the host.
     handle: [u8; 64],
     host: [u8; 36],
     _end: [u8; 4],
 }
 
-/// A word that tells kernels not to wait any longer, in page-locked memory of the host.
+/// Flag in page-locked host memory that tells kernels to stop waiting.
 pub(super) struct AbortFlag(*mut u8);
 
-// SAFETY: the word is only used as an atomic one
+// SAFETY: the word is only accessed atomically
 unsafe impl Send for AbortFlag {}
 // SAFETY: as above
 unsafe impl Sync for AbortFlag {}
@@ -64,59 +66,59 @@ impl AbortFlag {
     }
 
     fn word(&self) -> &AtomicU32 {
-        // SAFETY: the memory lives as long as this, is aligned, and is only used so
+        // SAFETY: the memory is aligned, lives as long as this value and is only accessed atomically
         unsafe { &*self.0.cast() }
     }
 }
 
 impl Drop for AbortFlag {
     fn drop(&mut self) {
-        // after a failure kernels may still look at it
+        // After a failure kernels may still read it.
         if self.word().load(Ordering::SeqCst) == 0 {
             slabs::free_host(self.0);
         }
     }
 }
 
-/// Another rank whose GPU and this one reach each other.
+/// A rank whose GPU and this one access each other's memory.
 #[derive(Clone, Copy)]
 struct Peer {
-    /// The slots there for what goes from here, and those here for what comes from there.
+    /// Slots on the peer for outgoing segments, and own slots for incoming ones.
     there: u64,
     here: u64,
-    /// Parts sent and received so far.
+    /// Number of parts sent and received so far.
     sent: u64,
     received: u64,
 }
 
-/// The slots of a GPU, and the ranks that it exchanges short segments with.
+/// Slots of a GPU and the peers that use them.
 pub(super) struct PeerMailbox {
     context: Arc<Context>,
     kernel: CudaKernel,
     slots: u64,
-    /// Whether others may write to the slots.
+    /// Is `true` if other ranks may write to the slots.
     is_open: bool,
-    /// Memory of other processes that was opened.
+    /// Opened memory of other processes.
     opened: Vec<u64>,
-    /// By rank.
+    /// Peers by rank.
     peers: Vec<Option<Peer>>,
 }
 
 impl PeerMailbox {
-    /// Whether the environment wants short segments to go this way.
+    /// Returns `true` unless the environment disables mailboxes.
     pub(super) fn is_wanted() -> bool {
         let is = |name: &str, word: &str| std::env::var(name).is_ok_and(|set| set == word);
-        !is(CHOICE, "0") && !is(FORBIDDEN, "1")
+        !is(CHOICE, "0") && !is(NCCL_CHOICE, "1")
     }
 
-    /// Slots for so many other ranks, which do not reach them yet.
+    /// Allocates slots for `others` ranks, which do not reach them yet.
     pub(super) fn new(
         context: &Arc<Context>,
         kernel: CudaKernel,
         others: usize,
     ) -> Result<Self, DeviceError> {
         context.gpu.bind()?;
-        let bytes = others.clamp(1, MOST) * INBOX as usize;
+        let bytes = others.clamp(1, MAX_PEERS) * INBOX as usize;
         let slots = slabs::allocate(bytes)?.ok_or_else(|| context.out_of_memory(bytes))?;
         let mailbox = Self {
             context: context.clone(),
@@ -131,7 +133,7 @@ impl PeerMailbox {
         Ok(mailbox)
     }
 
-    /// What others need to reach the slots.
+    /// Exports the data that other ranks need to open the slots.
     pub(super) fn export_mailbox(&self) -> Vec<u8> {
         let offer = Offer {
             host: *HOST,
@@ -145,7 +147,7 @@ impl PeerMailbox {
         bytemuck::bytes_of(&offer).to_vec()
     }
 
-    /// By what other processes of the host open the slots.
+    /// Returns the handle with which other processes of the host open the slots.
     fn handle(&self) -> Result<[u8; 64], DeviceError> {
         self.context.gpu.bind()?;
         let mut handle = sys::CUipcMemHandle { reserved: [0; 64] };
@@ -153,7 +155,7 @@ impl PeerMailbox {
         Ok(handle.reserved.map(|byte| byte as u8))
     }
 
-    /// Opens the slots that others offer, by rank; by rank, whether they are reached.
+    /// Opens the exported slots of all ranks; returns, by rank, whether it succeeded.
     pub(super) fn import_mailboxes(
         &mut self,
         rank: usize,
@@ -166,7 +168,7 @@ impl PeerMailbox {
             (offer.host == *HOST).then_some((peer, offer))
         };
         let found = offers.iter().enumerate().filter_map(read);
-        let peers: Vec<(usize, Offer)> = found.take(MOST + 1).collect();
+        let peers: Vec<(usize, Offer)> = found.take(MAX_PEERS + 1).collect();
         let here: Vec<usize> = peers.iter().map(|(peer, _)| *peer).collect();
         self.peers = vec![None; offers.len()];
         for (peer, offer) in peers.iter().filter(|(peer, _)| *peer != rank) {
@@ -182,13 +184,13 @@ impl PeerMailbox {
         Ok(self.peers.iter().map(Option::is_some).collect())
     }
 
-    /// Where the slots of another GPU stand for this one, if it reaches them.
+    /// Returns the address of another GPU's slots for this one, if it can access them.
     fn reach(&mut self, offer: &Offer) -> Option<u64> {
         if offer.process == *PROCESS {
             let mut can = 0;
             let (own, other) = (self.context.gpu.device, offer.device as sys::CUdevice);
             driver!("", cuDeviceCanAccessPeer(&mut can, own, other)).ok()?;
-            // SAFETY: the context is one of this process, which lives as long as its rank
+            // SAFETY: the context belongs to this process and lives as long as its rank
             let code = unsafe { sys::cuCtxEnablePeerAccess(offer.context as sys::CUcontext, 0) };
             let known = code == Code::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
             let open = can != 0 && (known || answer("", code).is_ok());
@@ -204,19 +206,19 @@ impl PeerMailbox {
         Some(address)
     }
 
-    /// Keeps those ranks that reach this one too.
+    /// Keeps the peers that reach this rank too.
     pub(super) fn keep_peers(&mut self, reached: &[bool]) {
         for (peer, both) in self.peers.iter_mut().zip(reached) {
             *peer = peer.filter(|_| *both);
         }
     }
 
-    /// Ranks that short segments are exchanged with.
+    /// Returns the number of peers.
     pub(super) fn count(&self) -> usize {
         self.peers.iter().flatten().count()
     }
 
-    /// Queues the segments of an exchange that are short, of peers that are near; the others are given back.
+    /// Queues the short segments of an exchange with peers; returns the other segments.
     pub(super) fn exchange(
         &mut self,
         stream: Stream,
@@ -237,12 +239,12 @@ impl PeerMailbox {
         Ok([far_sends, far_receives])
     }
 
-    /// Whether all segments are short, of peers that are near.
+    /// Returns `true` if all segments are short and belong to peers.
     pub(super) fn carries(&self, segments: &[Segment]) -> bool {
         segments.iter().all(self.short(segments))
     }
 
-    /// Tells of a segment whether the slots of its peer suffice for all that goes there.
+    /// Returns a predicate: `true` for segments of peers whose slots suffice for all their segments.
     fn short(&self, all: &[Segment]) -> impl Fn(&Segment) -> bool + use<> {
         let slots = |peer: &Option<Peer>| peer.map(|_| SLOTS as usize);
         let mut left: Vec<Option<usize>> = self.peers.iter().map(slots).collect();
@@ -254,14 +256,14 @@ impl PeerMailbox {
         move |segment| matches!(left.get(segment.peer), Some(Some(_)))
     }
 
-    /// The short segments, and the others.
+    /// Splits segments into short ones and others.
     fn split(&self, segments: &[Segment]) -> (Vec<Segment>, Vec<Segment>) {
         let full = segments.iter().filter(|segment| segment.bytes > 0);
         let is_short = self.short(segments);
         full.partition(|segment| is_short(segment))
     }
 
-    /// What carries a segment.
+    /// Creates the kernel parameters of a segment.
     fn entry(&mut self, segment: &Segment, sends: bool) -> Option<MailboxEntry> {
         let peer = self.peers[segment.peer].as_mut()?;
         let (slots, acknowledged, number) = match sends {
@@ -306,9 +308,9 @@ impl PeerMailbox {
             .queue(stream, LaunchShape::of(blocks, THREADS), &parameters)
     }
 
-    /// Waits a moment until others have taken out what was sent: then they write to the slots no longer.
+    /// Waits briefly until the peers have read all segments; they do not write to the slots afterwards.
     pub(super) fn close(&mut self) -> Result<(), DeviceError> {
-        let until = Instant::now() + LEAVING;
+        let until = Instant::now() + DRAIN_TIMEOUT;
         while !self.is_drained()? {
             if Instant::now() > until {
                 return Ok(());
@@ -336,38 +338,38 @@ impl PeerMailbox {
 
 impl Drop for PeerMailbox {
     fn drop(&mut self) {
-        // of failures there is nobody to tell
+        // Errors cannot be reported here.
         let _ = self.context.gpu.bind();
         for address in &self.opened {
             let _ = driver!("", cuIpcCloseMemHandle(*address));
         }
-        // what others may still write to stays
+        // Memory to which others may still write is leaked.
         if !self.is_open {
             slabs::free(self.slots);
         }
     }
 }
 
-/// Which slots of a rank are for another one: its number among the others of the host.
+/// Returns the index of rank `of` among the other ranks of the host, as seen from `whose`.
 fn number(here: &[usize], of: usize, whose: usize) -> Option<u64> {
     let mut others = here.iter().filter(|peer| **peer != whose);
     let number = others.position(|peer| *peer == of)?;
     Some(number as u64)
 }
 
-/// Parts of a segment.
+/// Returns the number of parts of a segment.
 fn parts(segment: &Segment) -> usize {
     segment.bytes.div_ceil(SLOT as usize)
 }
 
-/// What tells this process from others.
+/// Identity of this process.
 static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
 
-/// What tells the host from others, until it is started anew; where it does not say so, this process counts as one.
+/// Identity of the host until it reboots; of this process if the system does not report one.
 static HOST: LazyLock<[u8; 36]> = LazyLock::new(|| {
-    let told = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let told = told.first_chunk().copied();
-    told.unwrap_or_else(|| {
+    let boot_id = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let boot_id = boot_id.first_chunk().copied();
+    boot_id.unwrap_or_else(|| {
         let mut host = [0; 36];
         host[..8].copy_from_slice(&PROCESS.to_le_bytes());
         host

@@ -1,4 +1,6 @@
-//! The GPU, through CUDA's driver and NVRTC, both of which are loaded at run time: the program starts without them.
+//! The GPU backend, through the CUDA driver and NVRTC.
+//!
+//! Both libraries are loaded at run time, so the program starts without them.
 
 mod copies;
 mod driver;
@@ -26,10 +28,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use stream::EventKind;
 
-/// Launches whose times may wait to be read.
-const MOST_TIMES: usize = 4096;
+/// Largest number of timed launches whose times are not read yet.
+const MAX_PENDING_TIMINGS: usize = 4096;
 
-/// The GPU.
+/// The GPU backend.
 pub(super) struct Cuda {
     context: Arc<Context>,
     limits: DeviceLimits,
@@ -40,14 +42,14 @@ pub(super) struct Cuda {
     cache: Cache,
 }
 
-/// What everything on the GPU needs, kept alive by all of it.
+/// Context that all objects on the GPU share and keep alive.
 struct Context {
     gpu: Gpu,
     stream: Stream,
     times: Mutex<PendingTimings>,
 }
 
-/// Launches whose times are not read yet, and events to use again.
+/// Timed launches in flight, and unused events.
 #[derive(Default)]
 struct PendingTimings {
     waiting: Vec<(Event, Event, Arc<AtomicKernelCounters>)>,
@@ -55,20 +57,20 @@ struct PendingTimings {
 }
 
 impl Cuda {
-    /// Opens the GPU with this number among those that the driver shows, counted round.
+    /// Opens GPU `number`, modulo the number of visible GPUs.
     pub(super) fn open(number: usize) -> Result<Self, DeviceError> {
         let missing = |what: &str| Err(DeviceError::Missing(what.into()));
         if !driver::present() {
-            return missing("there is no CUDA: its driver (libcuda) is not installed");
+            return missing("CUDA is not available: its driver (libcuda) is not installed");
         }
         image::find_compiler();
         match image::compiler_present() {
             false => missing(
-                "CUDA's compiler library (libnvrtc) is not found: install it and set CUDA_HOME or LD_LIBRARY_PATH",
+                "the compiler library of CUDA (libnvrtc) was not found: install it and set CUDA_HOME or LD_LIBRARY_PATH",
             ),
-            // the bindings panic where a function is missing
+            // The bindings panic if a function is missing.
             true => catch_unwind(AssertUnwindSafe(|| Self::start(number))).unwrap_or_else(|_| {
-                missing("CUDA's driver is too old: a function of CUDA 12 is missing in it")
+                missing("the CUDA driver is too old: it lacks a function of CUDA 12")
             }),
         }
     }
@@ -78,7 +80,7 @@ impl Cuda {
         let context = Context::open(gpu)?;
         if compiler / 1000 > gpu.version / 1000 {
             return Err(DeviceError::Missing(format!(
-                "the driver knows CUDA {} and its compiler library (libnvrtc) is of CUDA {}: renew the driver or install an older libnvrtc",
+                "the driver supports CUDA {}, but the compiler library (libnvrtc) is of CUDA {}: update the driver or install an older libnvrtc",
                 version(gpu.version),
                 version(compiler)
             )));
@@ -104,7 +106,7 @@ impl Cuda {
         self.context.gpu.bind()
     }
 
-    /// A compiled source, loaded.
+    /// Compiles and loads a source, or loads it from the cache.
     fn load_module(&self, name: &str, source: &str) -> Result<Arc<CudaModule>, DeviceError> {
         let [major, minor] = self.limits.capability;
         let architecture = format!("sm_{major}{minor}");
@@ -119,16 +121,16 @@ impl Cuda {
             return Ok(Arc::new(loaded));
         }
         let binary = image::compile(name, source, &architecture).map_err(|error| {
-            let kept = self
+            let stored = self
                 .cache
                 .write(&format!("{name}-failed.cu"), source.as_bytes());
-            error.with_source(kept.as_deref())
+            error.with_source(stored.as_deref())
         })?;
         self.cache.store(&file, &binary);
         Ok(Arc::new(CudaModule::load(&self.context, &binary)?))
     }
 
-    /// What carries short segments to and from so many other ranks, if it is wanted.
+    /// Creates a mailbox for `others` ranks, unless the environment disables it.
     fn mailbox(&self, others: usize) -> Result<Option<PeerMailbox>, DeviceError> {
         if !PeerMailbox::is_wanted() {
             return Ok(None);
@@ -168,7 +170,7 @@ fn limits(gpu: &Gpu) -> Result<DeviceLimits, DeviceError> {
     })
 }
 
-/// `13.0` for 13000.
+/// Formats a version number: `13.0` for 13000.
 fn version(number: u32) -> String {
     format!("{}.{}", number / 1000, number % 1000 / 10)
 }
@@ -197,20 +199,20 @@ impl Context {
         stream::zero(self.stream, to, bytes)
     }
 
-    /// An event behind the work so far.
-    fn mark(&self) -> Result<Event, DeviceError> {
-        self.mark_on(self.stream)
+    /// Records an event after all work so far.
+    fn record_time(&self) -> Result<Event, DeviceError> {
+        self.record_time_on(self.stream)
     }
 
-    /// An event, to take times, behind what was queued on a stream so far.
-    fn mark_on(&self, stream: Stream) -> Result<Event, DeviceError> {
+    /// Records a timing event on a stream after all work so far.
+    fn record_time_on(&self, stream: Stream) -> Result<Event, DeviceError> {
         let spare = lock(&self.times).spare.pop();
         let event = spare.map_or_else(|| stream::event(EventKind::Time), Ok)?;
         stream::record(event, stream)?;
         Ok(event)
     }
 
-    /// The time between two events goes to a kernel's counters once it is known.
+    /// Adds the time between two events to counters as soon as it is known.
     fn time(
         &self,
         start: Event,
@@ -219,12 +221,12 @@ impl Context {
     ) -> Result<(), DeviceError> {
         let mut times = lock(&self.times);
         times.waiting.push((start, end, counters));
-        let full = times.waiting.len() >= MOST_TIMES;
+        let full = times.waiting.len() >= MAX_PENDING_TIMINGS;
         drop(times);
         if full { self.wait() } else { Ok(()) }
     }
 
-    /// The error of memory that does not suffice.
+    /// Creates the error for insufficient memory.
     fn out_of_memory(&self, asked: usize) -> DeviceError {
         let (free, total) = self.gpu.memory().unwrap_or_default();
         DeviceError::Memory {
@@ -237,7 +239,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // of failures there is nobody to tell
+        // Errors cannot be reported here.
         let _ = self.gpu.bind();
         let _ = stream::wait(self.stream);
         let times = std::mem::take(&mut *lock(&self.times));
@@ -286,9 +288,9 @@ impl Backend for Cuda {
     }
 
     fn release(&self, address: u64, _bytes: usize) {
-        // of failures there is nobody to tell
+        // Errors cannot be reported here.
         let _ = self.bind();
-        // times of launches are left to the thread that launches
+        // The launching thread reads the times of launches.
         let _ = stream::wait(self.context.stream);
         slabs::free(address);
     }
@@ -303,7 +305,7 @@ impl Backend for Cuda {
     }
 
     fn release_host(&self, pointer: *mut u8, _bytes: usize) {
-        // of failures there is nobody to tell
+        // Errors cannot be reported here.
         let _ = self.bind();
         slabs::free_host(pointer);
     }
@@ -349,12 +351,14 @@ impl Backend for Cuda {
         rank: usize,
         size: usize,
     ) -> Result<Arc<dyn LinkTransport>, DeviceError> {
-        // a GPU that cannot have it (older than Volta, or full) is linked by NCCL alone
+        // A GPU without mailbox (older than Volta, or without free memory) uses NCCL alone.
         let mailbox = self.mailbox(size.saturating_sub(1)).unwrap_or_default();
         Ok(Arc::new(NcclLink::join(
             &self.context,
             mailbox,
-            (id, rank, size),
+            id,
+            rank,
+            size,
         )?))
     }
 }

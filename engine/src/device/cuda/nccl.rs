@@ -1,39 +1,41 @@
-//! NCCL, which moves data between GPUs. Its functions are looked up here, at run time: it is mostly installed under the one
-//! name `libnccl.so.2`, and a function that an old version lacks is to be an answer, not a panic.
+//! Bindings of NCCL, which moves data between GPUs.
+//!
+//! Functions are looked up at run time. The library usually has the name `libnccl.so.2` only, and a missing function
+//! must be an error, not a panic.
 
 use crate::device::{DeviceError, LinkId, Segment};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// An answer of NCCL.
+/// Return code of NCCL.
 type NcclCode = c_int;
 const SUCCESS: NcclCode = 0;
-/// What was asked for goes on in the background.
+/// The operation continues in the background.
 const IN_PROGRESS: NcclCode = 7;
-/// The type of the elements that travel: unsigned 8-bit integers.
+/// Element type of transfers: unsigned 8-bit integers.
 const BYTES: c_int = 1;
 
-/// By what the ranks of a communicator find each other, as NCCL has it.
+/// Unique identity of a communicator, in the layout of NCCL.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Id([u8; LinkId::BYTES]);
 
-/// A rank's part of a communicator: a handle of NCCL.
+/// Handle of a rank's communicator.
 #[derive(Clone, Copy)]
 pub(super) struct NcclComm(*mut c_void);
 
-// SAFETY: a communicator belongs to no thread; its holder sees to it that calls come one after the other
+// SAFETY: a communicator belongs to no thread; its owner serialises the calls
 unsafe impl Send for NcclComm {}
 
-/// A queue of work as NCCL takes it.
+/// Handle of a CUDA stream for NCCL.
 #[derive(Clone, Copy)]
 pub(super) struct StreamHandle(pub(super) *mut c_void);
 
 // SAFETY: the driver's handles may be used from all threads
 unsafe impl Send for StreamHandle {}
 
-/// A table of functions, found by name.
+/// Defines a table of functions that are found by name.
 macro_rules! functions {
     ($($name:ident = $symbol:literal ($($argument:ty),*) -> $answer:ty;)*) => {
         struct NcclFunctions {
@@ -43,7 +45,7 @@ macro_rules! functions {
         impl NcclFunctions {
             fn find(library: *mut c_void) -> Result<Self, String> {
                 Ok(Self {
-                    // SAFETY: functions of these names have these signatures in every version of NCCL
+                    // SAFETY: these functions have these signatures in every version of NCCL
                     $($name: unsafe {
                         std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> $answer>(
                             symbol(library, $symbol)?,
@@ -70,13 +72,13 @@ functions! {
     receive = c"ncclRecv" (*mut c_void, usize, c_int, c_int, *mut c_void, *mut c_void) -> NcclCode;
 }
 
-/// The library, loaded.
+/// The loaded library.
 pub(super) struct Nccl {
     functions: NcclFunctions,
     version: c_int,
 }
 
-/// NCCL, if it is installed.
+/// Returns NCCL, if it is installed.
 pub(super) fn library() -> Result<&'static Nccl, DeviceError> {
     static LIBRARY: OnceLock<Result<Nccl, String>> = OnceLock::new();
     let library = LIBRARY.get_or_init(Nccl::load);
@@ -85,7 +87,7 @@ pub(super) fn library() -> Result<&'static Nccl, DeviceError> {
         .map_err(|why| DeviceError::Missing(why.clone()))
 }
 
-/// Where the library may be, in the order of trial.
+/// Returns the candidate paths of the library, in order of preference.
 fn places() -> Vec<String> {
     let names = ["libnccl.so.2", "libnccl.so"];
     let set = ["NCCL_HOME", "CUDA_HOME", "CUDA_PATH"].map(|name| std::env::var(name).ok());
@@ -105,7 +107,7 @@ fn symbol(library: *mut c_void, name: &CStr) -> Result<*mut c_void, String> {
     if address.is_null() {
         let name = name.to_string_lossy();
         return Err(format!(
-            "the version of NCCL that is installed is too old: it has no {name}"
+            "the installed version of NCCL is too old: it has no function {name}"
         ));
     }
     Ok(address)
@@ -115,36 +117,36 @@ impl Nccl {
     fn load() -> Result<Self, String> {
         let open = |place: String| {
             let name = CString::new(place).ok()?;
-            // SAFETY: the library runs nothing of ours when it is loaded; it stays loaded
+            // SAFETY: loading the library runs no code of this program; it stays loaded
             let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
             (!library.is_null()).then_some(library)
         };
         let library = places().into_iter().find_map(open).ok_or(
-            "NCCL (libnccl.so.2) is not found: install it and set NCCL_HOME or LD_LIBRARY_PATH",
+            "NCCL (libnccl.so.2) was not found: install it and set NCCL_HOME or LD_LIBRARY_PATH",
         )?;
         let functions = NcclFunctions::find(library)?;
         let mut version = 0;
-        // SAFETY: the number goes to a live variable
+        // SAFETY: the number is stored in a live variable
         let code = unsafe { (functions.get_version)(&mut version) };
         match code {
             SUCCESS => Ok(Self { functions, version }),
-            code => Err(format!("NCCL does not tell its version: error {code}")),
+            code => Err(format!("NCCL does not report its version: error {code}")),
         }
     }
 
-    /// `NCCL 2.27.5`.
+    /// Returns the name with version, such as `NCCL 2.27.5`.
     pub(super) fn name(&self) -> String {
         let number = self.version;
         let (major, minor) = (number / 10_000, number / 100 % 100);
         format!("NCCL {major}.{minor}.{}", number % 100)
     }
 
-    /// An identity for a new communicator; this process answers those who look for it.
+    /// Creates the identity of a new communicator; this process serves the ranks that join it.
     pub(super) fn id(&self) -> Result<[u8; LinkId::BYTES], DeviceError> {
         let mut id = Id([0; LinkId::BYTES]);
-        // SAFETY: the identity goes to a live variable of NCCL's size
+        // SAFETY: the identity is stored in a live variable of the right size
         let code = unsafe { (self.functions.get_unique_id)(&mut id) };
-        self.answer("NCCL makes no identity", code, None)?;
+        self.answer("NCCL cannot create an identity", code, None)?;
         Ok(id.0)
     }
 
@@ -156,18 +158,20 @@ impl Nccl {
         size: usize,
     ) -> Result<NcclComm, DeviceError> {
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the handle goes to a live variable, the identity was made by NCCL
+        // SAFETY: the handle is stored in a live variable; NCCL created the identity
         let code =
             unsafe { (self.functions.init_rank)(&mut raw, size as c_int, Id(id), rank as c_int) };
         let communicator = NcclComm(raw);
         match raw.is_null() {
             true => self.answer("NCCL cannot connect the GPUs", code, None)?,
-            false => self.settle("NCCL cannot connect the GPUs", code, communicator)?,
+            false => {
+                self.wait_for_background("NCCL cannot connect the GPUs", code, communicator)?
+            }
         }
         Ok(communicator)
     }
 
-    /// Queues an exchange of segments. Waits for those peers with which there was none before.
+    /// Queues an exchange of segments. Waits for peers in the first exchange with them.
     pub(super) fn exchange(
         &self,
         communicator: NcclComm,
@@ -183,10 +187,10 @@ impl Nccl {
         // SAFETY: a group was started on this thread
         let ended = unsafe { (self.functions.group_end)() };
         self.answer(doing, queued, Some(communicator))?;
-        self.settle(doing, ended, communicator)
+        self.wait_for_background(doing, ended, communicator)
     }
 
-    /// Puts segments into a group; the first answer that is no success.
+    /// Adds segments to a group; returns the first return code that is not a success.
     fn segments(
         &self,
         NcclComm(raw): NcclComm,
@@ -197,7 +201,7 @@ impl Nccl {
         let (send, receive) = (self.functions.send, self.functions.receive);
         for segment in sends.iter().filter(|segment| segment.bytes > 0) {
             let (from, peer) = (segment.address as *const c_void, segment.peer as c_int);
-            // SAFETY: who starts an exchange holds so much memory of the GPU there until it has ended
+            // SAFETY: the caller keeps this memory of the GPU valid until the exchange has ended
             let code = unsafe { send(from, segment.bytes, BYTES, peer, raw, queue) };
             if code != SUCCESS {
                 return code;
@@ -214,7 +218,7 @@ impl Nccl {
         SUCCESS
     }
 
-    /// What has gone wrong in the background.
+    /// Returns an asynchronous error, if there is one.
     pub(super) fn check(&self, communicator: NcclComm) -> Result<(), DeviceError> {
         match self.state(communicator) {
             IN_PROGRESS => Ok(()),
@@ -222,20 +226,25 @@ impl Nccl {
         }
     }
 
-    /// Leaves a communicator whose work has ended. Waits for the other ranks of this host.
+    /// Destroys a communicator without pending work. Waits for the other ranks of this host.
     pub(super) fn leave(&self, communicator: NcclComm) {
-        // SAFETY: the communicator is NCCL's, and nobody uses it after this; there is nobody to tell of failures
+        // SAFETY: NCCL created the communicator, and nobody uses it afterwards; errors cannot be reported here
         unsafe { (self.functions.destroy)(communicator.0) };
     }
 
-    /// Leaves a communicator whatever is under way there: it ends.
+    /// Aborts a communicator and its pending work.
     pub(super) fn abandon(&self, communicator: NcclComm) {
         // SAFETY: as in `leave`
         unsafe { (self.functions.abort)(communicator.0) };
     }
 
-    /// Waits for what NCCL does in the background, where its environment says that it shall.
-    fn settle(&self, doing: &str, mut code: NcclCode, of: NcclComm) -> Result<(), DeviceError> {
+    /// Waits for an operation that NCCL continues in the background, as its environment may request.
+    fn wait_for_background(
+        &self,
+        doing: &str,
+        mut code: NcclCode,
+        of: NcclComm,
+    ) -> Result<(), DeviceError> {
         while code == IN_PROGRESS {
             std::thread::sleep(Duration::from_micros(50));
             code = self.state(of);
@@ -245,7 +254,7 @@ impl Nccl {
 
     fn state(&self, communicator: NcclComm) -> NcclCode {
         let mut state = SUCCESS;
-        // SAFETY: the communicator is NCCL's, the state goes to a live variable
+        // SAFETY: NCCL created the communicator; the state is stored in a live variable
         let code = unsafe { (self.functions.get_async_error)(communicator.0, &mut state) };
         if code == SUCCESS { state } else { code }
     }
@@ -255,7 +264,7 @@ impl Nccl {
             return Ok(());
         }
         let of = of.map_or(std::ptr::null_mut(), |communicator| communicator.0);
-        // SAFETY: NCCL's texts stay, or nothing is there
+        // SAFETY: static texts of NCCL, or null
         let (kind, why) = unsafe {
             let kind = text((self.functions.get_error_string)(code));
             (kind, text((self.functions.get_last_error)(of)))
@@ -268,15 +277,15 @@ impl Nccl {
     }
 }
 
-/// A text that ends with 0, or none.
+/// Copies a text terminated by 0; empty for null.
 ///
 /// # Safety
-/// Where there is a text, it stands for as long as this call.
+/// The text is valid during the call, or null.
 unsafe fn text(words: *const c_char) -> String {
     if words.is_null() {
         return String::new();
     }
-    // SAFETY: as the caller says
+    // SAFETY: guaranteed by the caller
     unsafe { CStr::from_ptr(words) }
         .to_string_lossy()
         .into_owned()

@@ -1,4 +1,4 @@
-//! Memory of the GPU: allocations, and addresses that stay while memory is mapped to them.
+//! Memory of the GPU: allocations, and reserved address ranges with mapped memory.
 
 use super::Context;
 use super::driver::{Code, Gpu, answer, driver, sys};
@@ -8,20 +8,20 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 /// Smallest slab, bytes.
-const LEAST_SLAB: usize = 2 << 20;
-/// Largest slab that is more than what was asked for, bytes.
-const MOST_SLAB: usize = 1 << 30;
+const MIN_SLAB: usize = 2 << 20;
+/// Largest slab beyond the requested size, bytes.
+const MAX_SLAB: usize = 1 << 30;
 
-/// Largest part of a slab, which is freed as a whole, bytes.
-const MOST_PART: usize = 256 << 20;
+/// Largest part of a slab; parts are freed as a whole; bytes.
+const MAX_PART: usize = 256 << 20;
 
-/// Reserved addresses of the GPU, with memory mapped to them from the front.
+/// Reserved addresses of the GPU with memory mapped from the front.
 pub(super) struct SlabRange {
     context: Arc<Context>,
     address: u64,
     reserved: usize,
     mapped: usize,
-    /// Bytes of what is mapped, part by part.
+    /// Sizes of the mapped parts, bytes.
     parts: Vec<usize>,
     granularity: usize,
 }
@@ -47,11 +47,11 @@ impl SlabRange {
         })
     }
 
-    /// Maps so much more, in parts; whether there was enough.
+    /// Maps `bytes` more in parts; returns `false` if the memory does not suffice.
     fn map(&mut self, bytes: usize) -> Result<bool, DeviceError> {
         let before = self.mapped;
         while self.mapped < before + bytes {
-            let part = MOST_PART.min(before + bytes - self.mapped);
+            let part = MAX_PART.min(before + bytes - self.mapped);
             let next = self.address + self.mapped as u64;
             if !self.context.gpu.map(next, part)? {
                 self.unmap_to(before);
@@ -63,7 +63,7 @@ impl SlabRange {
         Ok(true)
     }
 
-    /// Unmaps the last parts as long as so many bytes are left.
+    /// Unmaps the last parts while at least `bytes` remain mapped.
     fn unmap_to(&mut self, bytes: usize) {
         while let Some(&part) = self.parts.last()
             && self.mapped - part >= bytes
@@ -87,13 +87,13 @@ impl AddressRange for SlabRange {
     fn grow(&mut self, bytes: usize) -> Result<(), DeviceError> {
         self.context.gpu.bind()?;
         let left = self.reserved - self.mapped;
-        let least = (bytes - self.mapped).next_multiple_of(self.granularity);
-        // slabs grow with what is there, so that many small steps are few slabs
-        let ample = (self.mapped / 8).clamp(LEAST_SLAB, MOST_SLAB).max(least);
-        let ample = ample.next_multiple_of(self.granularity).min(left);
+        let minimum = (bytes - self.mapped).next_multiple_of(self.granularity);
+        // Slabs grow with the mapped memory, so that many small steps make few slabs.
+        let preferred = (self.mapped / 8).clamp(MIN_SLAB, MAX_SLAB).max(minimum);
+        let preferred = preferred.next_multiple_of(self.granularity).min(left);
         let before = self.mapped;
-        if !self.map(ample)? && (ample == least || !self.map(least)?) {
-            return Err(self.context.out_of_memory(least));
+        if !self.map(preferred)? && (preferred == minimum || !self.map(minimum)?) {
+            return Err(self.context.out_of_memory(minimum));
         }
         let new = self.address + before as u64;
         self.context.zero(new, self.mapped - before)
@@ -113,7 +113,7 @@ impl AddressRange for SlabRange {
 
 impl Drop for SlabRange {
     fn drop(&mut self) {
-        // work that uses the memory may still be under way; of failures there is nobody to tell
+        // Work that uses the memory may still be running. Errors cannot be reported here.
         let _ = self.context.gpu.bind();
         let _ = self.context.wait();
         self.unmap_to(0);
@@ -122,13 +122,13 @@ impl Drop for SlabRange {
 }
 
 impl Gpu {
-    /// Smallest unit of mapped memory, bytes.
+    /// Returns the smallest unit of mapped memory, bytes.
     pub(super) fn granularity(&self) -> Result<usize, DeviceError> {
         let (mut bytes, properties) = (0, self.slab_properties());
-        let least = sys::CUmemAllocationGranularity_flags_enum::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
+        let minimum = sys::CUmemAllocationGranularity_flags_enum::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
         driver!(
             "cannot read the GPU's page size",
-            cuMemGetAllocationGranularity(&mut bytes, &properties, least)
+            cuMemGetAllocationGranularity(&mut bytes, &properties, minimum)
         )?;
         Ok(bytes)
     }
@@ -155,18 +155,18 @@ impl Gpu {
         }
     }
 
-    /// Maps new memory to reserved addresses; whether there was enough.
+    /// Maps new memory to reserved addresses; returns `false` if the memory does not suffice.
     pub(super) fn map(&self, address: u64, bytes: usize) -> Result<bool, DeviceError> {
         let doing = "cannot map the GPU's memory";
         let (mut slab, properties) = (0, self.slab_properties());
-        // SAFETY: the properties are the driver's structure, the handle goes to a live variable
+        // SAFETY: the structure is the driver's; the handle is stored in a live variable
         let code = unsafe { sys::cuMemCreate(&mut slab, bytes, &properties, 0) };
         if code == Code::CUDA_ERROR_OUT_OF_MEMORY {
             return Ok(false);
         }
         answer(doing, code)?;
         let mapped = driver!(doing, cuMemMap(address, bytes, 0, slab, 0));
-        // the mapping alone keeps the memory from here on
+        // From here on the mapping alone keeps the memory.
         let released = driver!(doing, cuMemRelease(slab));
         mapped.and(released)?;
         let access = sys::CUmemAccessDesc {
@@ -179,41 +179,41 @@ impl Gpu {
     }
 }
 
-/// Takes all memory from reserved addresses.
+/// Unmaps memory from reserved addresses.
 pub(super) fn unmap(address: u64, bytes: usize) {
-    // there is nobody to tell
+    // Errors cannot be reported here.
     let _ = driver!("", cuMemUnmap(address, bytes));
 }
 
-/// Memory of the GPU; nothing if there is not enough.
+/// Allocates memory of the GPU, or returns `None` if it does not suffice.
 pub(super) fn allocate(bytes: usize) -> Result<Option<u64>, DeviceError> {
     let mut address = 0;
-    // SAFETY: the address goes to a live variable
+    // SAFETY: the address is stored in a live variable
     match unsafe { sys::cuMemAlloc_v2(&mut address, bytes) } {
         Code::CUDA_ERROR_OUT_OF_MEMORY => Ok(None),
         code => answer("cannot allocate memory of the GPU", code).map(|()| Some(address)),
     }
 }
 
-/// Frees what [`allocate`] gave, after all work.
+/// Frees memory of [`allocate`] after all work.
 pub(super) fn free(address: u64) {
-    // there is nobody to tell
+    // Errors cannot be reported here.
     let _ = driver!("", cuMemFree_v2(address));
 }
 
-/// Zeroed page-locked memory of the host.
+/// Allocates page-locked host memory, set to zero.
 pub(super) fn allocate_host(bytes: usize) -> Result<*mut u8, DeviceError> {
     let mut pointer: *mut c_void = std::ptr::null_mut();
-    let doing = "cannot lock memory of the host";
+    let doing = "cannot allocate page-locked host memory";
     driver!(doing, cuMemHostAlloc(&mut pointer, bytes, 0))?;
     let first: *mut u8 = pointer.cast();
-    // SAFETY: `bytes` writable bytes stand there
+    // SAFETY: the memory has `bytes` writable bytes
     unsafe { first.write_bytes(0, bytes) };
     Ok(first)
 }
 
-/// Frees what [`allocate_host`] gave.
+/// Frees memory of [`allocate_host`].
 pub(super) fn free_host(pointer: *mut u8) {
-    // there is nobody to tell
+    // Errors cannot be reported here.
     let _ = driver!("", cuMemFreeHost(pointer.cast()));
 }

@@ -1,33 +1,33 @@
-//! The queue of work: copies, fills, events, waits. The context must be current on the calling thread.
+//! Streams of the GPU: copies, fills, events and waits. The context must be current on the calling thread.
 
 use super::driver::{Code, Event, Stream, answer, driver, sys};
 use crate::device::DeviceError;
 
-/// What an event is for.
+/// Purpose of an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventKind {
-    /// To wait for.
+    /// Orders streams; the host waits actively.
     Order,
-    /// To wait for in a thread that leaves the processor to others meanwhile.
+    /// The waiting host thread sleeps.
     Sleep,
-    /// To take times.
+    /// Measures times.
     Time,
 }
 
-/// A new queue.
+/// Creates a stream.
 pub(super) fn open() -> Result<Stream, DeviceError> {
     let mut stream = std::ptr::null_mut();
     let flags = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
     driver!(
-        "cannot make a queue of the GPU",
+        "cannot create a stream of the GPU",
         cuStreamCreate(&mut stream, flags)
     )?;
     Ok(Stream(stream))
 }
 
-/// A new queue whose work goes before that of others.
+/// Creates a stream of high priority.
 pub(super) fn open_urgent() -> Result<Stream, DeviceError> {
-    let doing = "cannot make a queue of the GPU";
+    let doing = "cannot create a stream of the GPU";
     let (mut least, mut most) = (0, 0);
     driver!(doing, cuCtxGetStreamPriorityRange(&mut least, &mut most))?;
     let mut stream = std::ptr::null_mut();
@@ -36,27 +36,27 @@ pub(super) fn open_urgent() -> Result<Stream, DeviceError> {
     Ok(Stream(stream))
 }
 
-/// Ends a queue.
+/// Destroys a stream.
 pub(super) fn close(stream: Stream) {
-    // there is nobody to tell
+    // Errors cannot be reported here.
     let _ = driver!("", cuStreamDestroy_v2(stream.0));
 }
 
-/// Waits for all work.
+/// Waits for all work of a stream.
 pub(super) fn wait(stream: Stream) -> Result<(), DeviceError> {
-    driver!("the GPU's work failed", cuStreamSynchronize(stream.0))
+    driver!("work of the GPU failed", cuStreamSynchronize(stream.0))
 }
 
-/// Whether all work is done.
+/// Returns `true` if a stream has no pending work.
 pub(super) fn is_idle(stream: Stream) -> Result<bool, DeviceError> {
-    // SAFETY: the stream is the driver's
+    // SAFETY: the driver created the stream
     match unsafe { sys::cuStreamQuery(stream.0) } {
         Code::CUDA_ERROR_NOT_READY => Ok(false),
-        code => answer("the GPU's work failed", code).map(|()| true),
+        code => answer("work of the GPU failed", code).map(|()| true),
     }
 }
 
-/// Copies to the GPU from page-locked memory, which stays as it is until the copy has ended.
+/// Copies to the GPU from page-locked memory, which must not change until the copy has ended.
 pub(super) fn copy_up(stream: Stream, to: u64, from: &[u8]) -> Result<(), DeviceError> {
     let bytes = from.len();
     driver!(
@@ -65,7 +65,7 @@ pub(super) fn copy_up(stream: Stream, to: u64, from: &[u8]) -> Result<(), Device
     )
 }
 
-/// Copies from the GPU to page-locked memory, which is left alone until the copy has ended.
+/// Copies from the GPU to page-locked memory, which must not be used until the copy has ended.
 pub(super) fn copy_down(stream: Stream, from: u64, to: &mut [u8]) -> Result<(), DeviceError> {
     let bytes = to.len();
     if bytes == 0 {
@@ -98,64 +98,64 @@ pub(super) fn zero(stream: Stream, to: u64, bytes: usize) -> Result<(), DeviceEr
     )
 }
 
-/// A new event.
-pub(super) fn event(mark: EventKind) -> Result<Event, DeviceError> {
+/// Creates an event.
+pub(super) fn event(kind: EventKind) -> Result<Event, DeviceError> {
     let mut event = std::ptr::null_mut();
     use sys::CUevent_flags_enum as Flags;
     let untimed = Flags::CU_EVENT_DISABLE_TIMING as u32;
-    let flags = match mark {
+    let flags = match kind {
         EventKind::Order => untimed,
         EventKind::Sleep => untimed | Flags::CU_EVENT_BLOCKING_SYNC as u32,
         EventKind::Time => Flags::CU_EVENT_DEFAULT as u32,
     };
     driver!(
-        "cannot make an event of the GPU",
+        "cannot create an event of the GPU",
         cuEventCreate(&mut event, flags)
     )?;
     Ok(Event(event))
 }
 
-/// Ends an event.
+/// Destroys an event.
 pub(super) fn drop_event(event: Event) {
-    // there is nobody to tell
+    // Errors cannot be reported here.
     let _ = driver!("", cuEventDestroy_v2(event.0));
 }
 
-/// Puts an event behind the work so far.
+/// Records an event after all work of a stream so far.
 pub(super) fn record(event: Event, stream: Stream) -> Result<(), DeviceError> {
     driver!(
-        "cannot mark the GPU's work",
+        "cannot record an event of the GPU",
         cuEventRecord(event.0, stream.0)
     )
 }
 
-/// Waits until all work before an event is done; not at all if it was never recorded.
+/// Waits for all work before an event; returns at once if it was never recorded.
 pub(super) fn wait_for(event: Event) -> Result<(), DeviceError> {
-    driver!("the GPU's work failed", cuEventSynchronize(event.0))
+    driver!("work of the GPU failed", cuEventSynchronize(event.0))
 }
 
-/// Whether all work before an event is done.
+/// Returns `true` if all work before an event has ended.
 pub(super) fn has_passed(event: Event) -> Result<bool, DeviceError> {
-    // SAFETY: the event is the driver's
+    // SAFETY: the driver created the event
     match unsafe { sys::cuEventQuery(event.0) } {
         Code::CUDA_ERROR_NOT_READY => Ok(false),
-        code => answer("the GPU's work failed", code).map(|()| true),
+        code => answer("work of the GPU failed", code).map(|()| true),
     }
 }
 
-/// Lets what is queued from now on wait for an event of another queue.
-pub(super) fn follow(stream: Stream, event: Event) -> Result<(), DeviceError> {
+/// Orders work queued from now on after an event of another stream.
+pub(super) fn order_after(stream: Stream, event: Event) -> Result<(), DeviceError> {
     driver!(
-        "cannot order the GPU's work",
+        "cannot order the work of the GPU",
         cuStreamWaitEvent(stream.0, event.0, 0)
     )
 }
 
-/// Nanoseconds between two events that have passed.
+/// Returns the time between two completed events in nanoseconds.
 pub(super) fn between(start: Event, end: Event) -> Result<u64, DeviceError> {
     let mut milliseconds = 0.0;
     driver!(
-        "cannot take a time of the GPU",
+        "cannot measure a time of the GPU",
         cuEventElapsedTime_v2(&mut milliseconds, start.0, end.0)
     )?;
     Ok((f64::from(milliseconds) * 1e6) as u64)

@@ -1,10 +1,10 @@
-//! The C++ compiler that makes libraries of kernel sources.
+//! The C++ compiler that builds libraries from kernel sources.
 
 use crate::device::DeviceError;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Options of the compiler: the arithmetic of IEEE 754 as written, nothing contracted.
+/// Options of the compiler: IEEE 754 arithmetic as written, without contraction.
 const OPTIONS: [&str; 9] = [
     "-x",
     "c++",
@@ -19,12 +19,12 @@ const OPTIONS: [&str; 9] = [
 /// The C++ compiler.
 pub(super) struct Compiler {
     command: String,
-    /// First line of its `--version`.
+    /// First line of its `--version` output.
     pub(super) version: String,
 }
 
 impl Compiler {
-    /// `$NESTAR_CXX`, else the first there is of `c++`, `g++` and `clang++`.
+    /// Finds the compiler: `$NESTAR_CXX`, or else the first of `c++`, `g++` and `clang++`.
     pub(super) fn find() -> Result<Self, DeviceError> {
         let set = std::env::var("NESTAR_CXX").ok().filter(|c| !c.is_empty());
         let candidates = match &set {
@@ -49,7 +49,7 @@ impl Compiler {
         )))
     }
 
-    /// All options on this processor.
+    /// Returns all options for this processor.
     pub(super) fn options() -> Vec<&'static str> {
         let mut options = OPTIONS.to_vec();
         #[cfg(target_arch = "x86_64")]
@@ -59,7 +59,7 @@ impl Compiler {
         options
     }
 
-    /// Compiles a source file to a library.
+    /// Compiles a source file to a library and returns its path.
     pub(super) fn run(&self, name: &str, folder: &Path) -> Result<PathBuf, DeviceError> {
         let (source, library) = (format!("{name}.cpp"), format!("{name}.so"));
         let output = Command::new(&self.command)

@@ -1,25 +1,26 @@
-//! Copies to and from an emulated device, whose memory is the host's.
+//! Copies to and from an emulated device, whose memory is host memory.
 
 use crate::device::DeviceError;
 use crate::device::backend::{CopyStream, Fence};
 use crate::device::parallel::lock;
 use std::sync::Mutex;
 
-/// A queue of copies. Beside the device's work they take place when somebody asks for their end: so late that a test sees
-/// whatever was changed, or read, too early.
+/// A queue of copies.
+///
+/// Concurrent copies run only when somebody waits for them. So tests detect data that is changed or read too early.
 pub(super) struct EmulatedCopyStream {
     late: bool,
     waiting: Mutex<Vec<QueuedCopy>>,
 }
 
-/// A copy to come.
+/// A queued copy.
 struct QueuedCopy {
     from: *const u8,
     to: *mut u8,
     bytes: usize,
 }
 
-// SAFETY: both ends live until the copy's end, and nobody else touches the target
+// SAFETY: both ends are valid until the copy has ended, and nobody else accesses the target
 unsafe impl Send for QueuedCopy {}
 
 impl EmulatedCopyStream {
@@ -41,13 +42,13 @@ impl EmulatedCopyStream {
 
 fn perform(copies: &mut Vec<QueuedCopy>) {
     for QueuedCopy { from, to, bytes } in copies.drain(..) {
-        // SAFETY: who queued the copy keeps both ends, of so many bytes, until now
+        // SAFETY: the caller who queued the copy keeps both ends valid
         unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
     }
 }
 
 impl CopyStream for EmulatedCopyStream {
-    fn follow(&self) -> Result<(), DeviceError> {
+    fn wait_for_main_stream(&self) -> Result<(), DeviceError> {
         Ok(())
     }
 
@@ -63,13 +64,13 @@ impl CopyStream for EmulatedCopyStream {
         Ok(())
     }
 
-    fn mark(&self) -> Result<Box<dyn Fence>, DeviceError> {
+    fn record_fence(&self) -> Result<Box<dyn Fence>, DeviceError> {
         let mut waiting = lock(&self.waiting);
         Ok(Box::new(Mutex::new(std::mem::take(&mut *waiting))))
     }
 
-    fn precede(&self) -> Result<Box<dyn Fence>, DeviceError> {
-        let mark = self.mark()?;
+    fn block_main_stream(&self) -> Result<Box<dyn Fence>, DeviceError> {
+        let mark = self.record_fence()?;
         mark.wait()?;
         Ok(mark)
     }

@@ -1,4 +1,4 @@
-//! Libraries of compiled kernels, and how a launch runs their blocks.
+//! Loads libraries of compiled kernels and runs the blocks of launches.
 
 use crate::device::backend::{BackendKernel, LoadedCode};
 use crate::device::counters::AtomicKernelCounters;
@@ -13,7 +13,7 @@ use std::time::Instant;
 /// A loaded library.
 pub(super) struct Library(*mut c_void);
 
-// SAFETY: handles of the dynamic linker may be used from all threads
+// SAFETY: handles of the dynamic linker may be used by all threads
 unsafe impl Send for Library {}
 // SAFETY: as above
 unsafe impl Sync for Library {}
@@ -23,7 +23,7 @@ impl Library {
         let doing = || format!("cannot load {}", path.display());
         let name = CString::new(path.as_os_str().as_encoded_bytes())
             .map_err(|e| DeviceError::failed(doing(), e))?;
-        // SAFETY: the library is made from kernels alone and runs nothing when it is loaded
+        // SAFETY: the library consists of kernels and runs no code when it is loaded
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
             return Err(DeviceError::failed(doing(), linker_message()));
@@ -41,14 +41,14 @@ impl Library {
 
 impl Drop for Library {
     fn drop(&mut self) {
-        // SAFETY: all kernels that used it are gone
+        // SAFETY: all kernels that use it were dropped
         unsafe { libc::dlclose(self.0) };
     }
 }
 
-/// What the dynamic linker complained about last.
+/// Returns the last error message of the dynamic linker.
 fn linker_message() -> String {
-    // SAFETY: the text stands until the next call of the linker on this thread
+    // SAFETY: the text is valid until the next call of the linker on this thread
     unsafe {
         let text = libc::dlerror();
         if text.is_null() {
@@ -58,7 +58,7 @@ fn linker_message() -> String {
     }
 }
 
-/// What `KERNEL` makes of a kernel: parameters, first block, end of blocks, blocks of the launch, shared memory.
+/// Signature of a compiled `KERNEL`: parameters, first block, end of blocks, blocks of the launch, shared memory.
 type KernelEntry = unsafe extern "C" fn(*const c_void, c_int, c_int, c_int, *mut u8);
 
 impl LoadedCode for Library {
@@ -67,7 +67,7 @@ impl LoadedCode for Library {
             DeviceError::Kernel(format!("there is no kernel {name} in the source"))
         })?;
         let size = self.symbol(&format!("{name}_parameter_bytes"));
-        // SAFETY: `KERNEL` defines both with these signatures
+        // SAFETY: `KERNEL` defines both functions with these signatures
         let (entry, parameters) = unsafe {
             let entry = std::mem::transmute::<*mut c_void, KernelEntry>(entry);
             let size =
@@ -89,7 +89,7 @@ struct EmulatedKernel {
     _library: Arc<Library>,
 }
 
-/// A cache line, for the alignment of shared memory.
+/// A cache line, which aligns shared memory.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([u8; 64]);
@@ -100,7 +100,7 @@ thread_local! {
 }
 
 impl EmulatedKernel {
-    /// Runs the blocks from `first` to before `end` one after the other.
+    /// Runs the blocks `first..end` one after the other.
     fn run(&self, first: u32, end: u32, shape: LaunchShape, parameters: &[u8]) {
         let mut shared = SHARED.take();
         let lines = (shape.shared as usize).div_ceil(size_of::<Line>());
@@ -109,8 +109,8 @@ impl EmulatedKernel {
         }
         let parameters = parameters.as_ptr().cast();
         let memory = shared.as_mut_ptr().cast();
-        // SAFETY: the parameters have the size that the kernel expects and stand for the whole call; the shared memory is
-        // this thread's own; for what the parameters point at, the caller of `Device::launch` answers
+        // SAFETY: the parameters have the size that the kernel expects and outlive the call; the shared memory belongs
+        // to this thread; the caller of `Device::launch` guarantees the addresses in the parameters
         unsafe {
             (self.entry)(
                 parameters,
@@ -144,7 +144,7 @@ impl BackendKernel for EmulatedKernel {
         timer: Option<&Arc<AtomicKernelCounters>>,
     ) -> Result<(), DeviceError> {
         let start = Instant::now();
-        // several tasks a thread, because blocks take unequal times
+        // Several tasks per thread, because blocks take unequal times.
         let tasks = shape.blocks.min(8 * rayon::current_num_threads() as u32);
         let bound =
             |task: u32| (u64::from(shape.blocks) * u64::from(task) / u64::from(tasks)) as u32;

@@ -1,4 +1,4 @@
-//! The emulated device: kernel sources compiled by the C++ compiler and run on the CPU, each block as one thread.
+//! The emulated device: kernel sources compiled by the C++ compiler and run on the CPU, one thread per block.
 
 mod compiler;
 mod copies;
@@ -14,36 +14,36 @@ use pages::PageRange;
 use std::alloc::Layout;
 use std::sync::Arc;
 
-/// Alignment of device memory, as CUDA gives it.
+/// Alignment of device memory, as of CUDA.
 const ALIGNMENT: usize = 256;
 
-/// The emulated device.
+/// The backend of the emulated device.
 pub(super) struct Emulated {
     compiler: Compiler,
     cache: Cache,
 }
 
 impl Emulated {
-    /// Finds a compiler.
+    /// Finds a compiler and opens the cache.
     pub(super) fn open() -> Result<Self, DeviceError> {
         Self::with(Cache::open())
     }
 
-    /// As `open`, with a cache of one's own choice.
+    /// As `open`, with a given cache.
     pub(super) fn with(cache: Cache) -> Result<Self, DeviceError> {
         let compiler = Compiler::find()?;
         Ok(Self { compiler, cache })
     }
 
-    /// Compiles a source and keeps the library; its bytes.
+    /// Compiles a source, caches the library and returns its bytes.
     fn build(&self, name: &str, source: &str, file: &str) -> Result<Vec<u8>, DeviceError> {
         let place = PrivateFolder::within(&std::env::temp_dir())?;
         place.put(&format!("{name}.cpp"), source.as_bytes())?;
         let built = self.compiler.run(name, place.folder()).map_err(|error| {
-            let kept = self
+            let stored = self
                 .cache
                 .write(&format!("{name}-failed.cpp"), source.as_bytes());
-            error.with_source(kept.as_deref())
+            error.with_source(stored.as_deref())
         })?;
         let contents = std::fs::read(&built)
             .map_err(|e| DeviceError::failed(format!("cannot read {}", built.display()), e))?;
@@ -51,7 +51,7 @@ impl Emulated {
         Ok(contents)
     }
 
-    /// Loads a library from its bytes, by way of a file that nobody else can reach.
+    /// Loads a library from its bytes, through a file in a private folder.
     fn load(&self, name: &str, bytes: &[u8]) -> Result<Library, DeviceError> {
         let mut loaded = Err(DeviceError::Kernel(format!("`{name}` cannot be loaded")));
         for place in self.cache.private_folders()? {
@@ -67,8 +67,8 @@ impl Emulated {
 impl Backend for Emulated {
     fn describe(&self) -> String {
         let compiler = &self.compiler.version;
-        let kept = self.cache.described();
-        format!("emulated device (kernels compiled by {compiler}, run on the CPU){kept}")
+        let stored = self.cache.described();
+        format!("emulated device (kernels compiled by {compiler}, run on the CPU){stored}")
     }
 
     fn identity(&self) -> Option<[u8; 16]> {
@@ -98,7 +98,7 @@ impl Backend for Emulated {
         };
         match (entry("MemAvailable:"), entry("MemTotal:")) {
             (Some(free), Some(total)) => Ok(DeviceMemory { free, total }),
-            _ => Err(DeviceError::failed(file, "no numbers found")),
+            _ => Err(DeviceError::failed(file, "it holds no memory sizes")),
         }
     }
 
@@ -131,13 +131,13 @@ impl Backend for Emulated {
 
     fn release_host(&self, pointer: *mut u8, bytes: usize) {
         if let Ok(layout) = layout(bytes) {
-            // SAFETY: `allocate_host` gave the pointer for this layout
+            // SAFETY: `allocate_host` returned the pointer for this layout
             unsafe { std::alloc::dealloc(pointer, layout) }
         }
     }
 
     fn zero(&self, to: u64, bytes: usize) -> Result<(), DeviceError> {
-        // SAFETY: the caller holds device memory of so many bytes at `to`, which is host memory here
+        // SAFETY: the caller owns this device memory, which is host memory here
         unsafe { (to as *mut u8).write_bytes(0, bytes) };
         Ok(())
     }
@@ -170,5 +170,5 @@ impl Backend for Emulated {
 
 fn layout(bytes: usize) -> Result<Layout, DeviceError> {
     Layout::from_size_align(bytes, ALIGNMENT)
-        .map_err(|_| DeviceError::Range(format!("{bytes} bytes are more than addresses")))
+        .map_err(|_| DeviceError::Range(format!("{bytes} bytes exceed the address space")))
 }

@@ -1,19 +1,19 @@
-//! Addresses reserved from the operating system, with pages behind those in use.
+//! Address ranges of the operating system with pages mapped from the front.
 
 use crate::device::backend::AddressRange;
 use crate::device::{DeviceError, format_bytes};
 use std::ffi::c_void;
 
-/// Reserved pages; those in use can be read and written, and are zero at first.
+/// Reserved pages; mapped ones can be read and written, and are zero at first.
 pub(super) struct PageRange {
     address: *mut c_void,
     reserved: usize,
     mapped: usize,
 }
 
-// SAFETY: the address stands for memory that the value owns alone
+// SAFETY: the value owns the memory exclusively
 unsafe impl Send for PageRange {}
-// SAFETY: nothing changes behind a shared reference
+// SAFETY: shared references do not change the memory
 unsafe impl Sync for PageRange {}
 
 impl PageRange {
@@ -22,7 +22,7 @@ impl PageRange {
     pub(super) fn reserve(bytes: usize) -> Result<Self, DeviceError> {
         let reserved = bytes.next_multiple_of(Self::SIZE);
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new anonymous mapping at an address of the system's choice touches nothing else
+        // SAFETY: a new anonymous mapping affects no other memory
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -92,7 +92,7 @@ impl AddressRange for PageRange {
 
 impl Drop for PageRange {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and nobody uses it after it
+        // SAFETY: the mapping belongs to this value, which nobody uses afterwards
         unsafe { libc::munmap(self.address, self.reserved) };
     }
 }

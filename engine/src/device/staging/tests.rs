@@ -1,12 +1,12 @@
-//! Copies through the staging ring, on all devices that this machine has.
+//! Tests of copies through the staging ring, on all devices of this machine.
 
-use super::{CopyQueue, LEAST, MAX_UPLOADS_AHEAD, PIECE, buffer_bytes};
+use super::{CopyQueue, MAX_UPLOADS_AHEAD, MIN_BUFFER, PIECE, buffer_bytes};
 use crate::device::{Buffer, Device, DeviceKind};
 
 const LENGTH: usize = 12 << 20;
 const PART: usize = LENGTH / 3;
 
-/// The devices that this machine has.
+/// Opens the devices of this machine.
 fn devices() -> Vec<Device> {
     let kinds = [DeviceKind::Emulated, DeviceKind::Cuda];
     let opened = kinds.map(|kind| Device::open(kind).inspect_err(|why| println!("skipped: {why}")));
@@ -23,7 +23,7 @@ fn part(memory: &Buffer<u8>, n: usize) -> u64 {
 }
 
 #[test]
-fn downloads_follow_the_work_before_them_and_bring_what_was_there_then() {
+fn downloads_run_after_earlier_work_and_before_later_work() {
     for device in devices() {
         let source = device.buffer::<u8>(LENGTH).unwrap();
         let queue = device.copy_queue().unwrap();
@@ -39,7 +39,7 @@ fn downloads_follow_the_work_before_them_and_bring_what_was_there_then() {
             }
             let after = (device.counters().bytes_down, device.staging_bytes());
             assert_eq!(after.0 - before.0, LENGTH as u64);
-            // the second time the buffers are there
+            // The second time the buffers exist already.
             assert_eq!(after.1 - before.1, (1 - seed) * 3 * buffer_bytes(PART));
         }
     }
@@ -70,44 +70,44 @@ fn send(queue: &CopyQueue, to: &Buffer<u8>, values: &[u8]) {
 }
 
 #[test]
-fn uploads_come_before_the_work_that_they_precede() {
+fn uploads_run_before_later_work() {
     for device in devices() {
         let target = device.buffer::<u8>(LENGTH).unwrap();
         let queue = device.copy_queue().unwrap();
         let mut found = vec![0; LENGTH];
         for seed in 0..4 {
             queue.follow().unwrap();
-            // buffers that the device still reads are not given out again
+            // Buffers that the device still reads are not reused.
             send(&queue, &target, &values(seed + 1));
             send(&queue, &target, &values(seed));
             queue.precede().unwrap();
             device.download(&target, 0, &mut found).unwrap();
             assert!(found == values(seed));
         }
-        // those of one round, and the ones that the host's own copies pass through
-        let most = 6 * buffer_bytes(PART) + (MAX_UPLOADS_AHEAD + 1) * PIECE + LEAST;
+        // Buffers of one round, and those of blocking copies.
+        let most = 6 * buffer_bytes(PART) + (MAX_UPLOADS_AHEAD + 1) * PIECE + MIN_BUFFER;
         assert!(device.staging_bytes() <= most);
         send(&queue, &target, &values(0));
-        // copies that nobody waits for have ended when their buffers go
+        // Copies without a waiting caller have ended when their buffers are freed.
         drop(queue);
     }
 }
 
 #[test]
-fn buffers_return_to_the_ring_and_the_smallest_that_fits_is_taken() {
+fn buffers_return_to_the_ring_and_the_smallest_fit_is_reused() {
     for device in devices() {
         let queue = device.copy_queue().unwrap();
         let small = queue.buffer(1).unwrap();
         let large = queue.buffer(5 << 20).unwrap();
         let places = [small.as_ptr(), large.as_ptr()];
         let bytes = device.staging_bytes();
-        assert_eq!(bytes, LEAST + (5 << 20));
+        assert_eq!(bytes, MIN_BUFFER + (5 << 20));
         drop((small, large));
-        let found = [LEAST, 3 << 20].map(|bytes| queue.buffer(bytes).unwrap());
+        let found = [MIN_BUFFER, 3 << 20].map(|bytes| queue.buffer(bytes).unwrap());
         assert_eq!(found.each_ref().map(|buffer| buffer.as_ptr()), places);
         drop(found);
-        // both are too small: the larger one makes room
+        // Both buffers are too small: the larger one is freed first.
         drop(queue.buffer(6 << 20).unwrap());
-        assert_eq!(device.staging_bytes(), LEAST + (6 << 20));
+        assert_eq!(device.staging_bytes(), MIN_BUFFER + (6 << 20));
     }
 }

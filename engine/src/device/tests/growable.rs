@@ -1,9 +1,9 @@
-//! Memory that grows without moving, and shrinks.
+//! Tests of growable memory.
 
 use super::{Saxpy, devices, shape, source};
 
 #[test]
-fn growables_keep_their_address_and_their_values() {
+fn growable_memory_keeps_its_address_and_values() {
     for device in devices() {
         let kernel = device.compile("tests", &source()).unwrap();
         let kernel = kernel.kernel("saxpy").unwrap();
@@ -41,7 +41,7 @@ fn growables_keep_their_address_and_their_values() {
 }
 
 #[test]
-fn growables_give_memory_back() {
+fn growable_memory_is_freed_by_shrinking() {
     for device in devices() {
         let mut x = device.growable::<u64>(1 << 32).unwrap();
         let (few, many, address) = (1000, 80 << 20, x.address());

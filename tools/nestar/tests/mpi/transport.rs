@@ -191,7 +191,7 @@ fn short_messages(ranks: &dyn Communicator) {
         receives: vec![message(before, 5)],
     });
     let why = pending.unwrap().finish().unwrap_err().to_string();
-    let words = format!("rank {before} sends a message of 3 bytes where 5 are expected");
+    let words = format!("rank {before} sends a message of 3 bytes, but 5 bytes are expected");
     assert!(why.contains(&words), "{why}");
 }
 

@@ -1,4 +1,4 @@
-//! Direct links, on machines with several GPUs.
+//! Tests of direct links on machines with several GPUs.
 
 use super::on_ranks;
 use crate::comm::device_link::connect;
@@ -6,7 +6,7 @@ use crate::device::{Buffer, Device, DeviceKind, DeviceLink, Segment};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// As many different GPUs as there are, up to four; 0, and a printed reason, if they cannot be linked.
+/// Returns the number of different GPUs, up to four; 0 if they cannot be linked, with the reason printed.
 fn linkable_gpus() -> usize {
     let mut known = BTreeMap::new();
     for number in 0..4 {
@@ -29,7 +29,7 @@ fn linkable_gpus() -> usize {
 }
 
 #[test]
-fn gpus_are_linked_directly_where_there_are_several() {
+fn several_gpus_are_linked_directly() {
     for size in 2..=linkable_gpus() {
         on_ranks(DeviceKind::Cuda, size, |ranks, device| {
             let link = connect(ranks, device).unwrap();
@@ -69,14 +69,14 @@ fn gpus_are_linked_directly_where_there_are_several() {
     }
 }
 
-/// Memory of a rank: for each rank what goes there, then what comes from there.
+/// Memory of a rank: for each rank, the data to send and then the data to receive.
 struct AllToAll {
     rank: usize,
     size: usize,
     memory: Buffer<u8>,
 }
 
-/// From what goes in one part up to what NCCL carries.
+/// From a fraction of one part up to lengths that NCCL carries.
 const LENGTHS: [usize; 7] = [
     32,
     1 << 10,
@@ -106,7 +106,7 @@ impl AllToAll {
         (0..self.size).filter(move |peer| *peer != rank)
     }
 
-    /// What goes (0) or comes (1), by lengths of what one rank sends to another.
+    /// Segments to send (0) or receive (1); `length` returns the length for a sender and a receiver.
     fn segments(&self, half: usize, length: impl Fn(usize, usize) -> usize) -> Vec<Segment> {
         let first = |peer: usize| (half * self.size + peer) * ROOM;
         let length = |peer: usize| match half {
@@ -123,7 +123,7 @@ impl AllToAll {
         device.fill_zero(&self.memory, half..2 * half).unwrap();
     }
 
-    /// Looks at what has come.
+    /// Checks the received data.
     fn check(&self, device: &Device, length: impl Fn(usize, usize) -> usize) {
         let half = self.size * ROOM;
         let mut found = vec![0; half];
@@ -134,7 +134,7 @@ impl AllToAll {
         }
     }
 
-    /// Times of an exchange, and of queueing it.
+    /// Measures the times of an exchange and of queueing it.
     fn exchange(
         &self,
         device: &Device,
@@ -163,7 +163,7 @@ impl AllToAll {
 }
 
 #[test]
-fn exchanges_of_all_with_all_arrive_whatever_their_size() {
+fn all_to_all_exchanges_of_any_size_arrive() {
     for size in 2..=linkable_gpus() {
         on_ranks(DeviceKind::Cuda, size, |ranks, device| {
             let (rank, link) = (ranks.rank(), connect(ranks, device).unwrap());
@@ -182,7 +182,7 @@ fn exchanges_of_all_with_all_arrive_whatever_their_size() {
 
 #[test]
 fn long_and_short_segments_arrive_in_one_exchange() {
-    // what NCCL carries to higher ranks, what goes from memory to memory to lower ones
+    // NCCL to higher ranks, mailboxes to lower ranks.
     let length = |from, to| if from < to { ROOM } else { LENGTHS[3] };
     for size in 2..=linkable_gpus() {
         on_ranks(DeviceKind::Cuda, size, |ranks, device| {
@@ -199,8 +199,8 @@ fn long_and_short_segments_arrive_in_one_exchange() {
 }
 
 #[test]
-fn each_exchange_brings_what_was_sent_by_it() {
-    // three parts: slots are used again after 43 rounds, for other content
+fn each_exchange_delivers_its_own_data() {
+    // Three parts: slots are reused after 43 rounds with other content.
     let (length, rounds) = (40_000, 400);
     let content = |rank: usize| -> Vec<u8> {
         let byte = |n: usize| (n * 37 + (n >> 7) + rank * 31) as u8;
@@ -224,7 +224,7 @@ fn each_exchange_brings_what_was_sent_by_it() {
                 } else {
                     link.exchange(&sends, &receives).unwrap();
                 }
-                // goes on without its first byte
+                // The next round sends it without its first byte.
                 device.copy(&back, 1, &out, 0, length - 1).unwrap();
             }
             let mut found = vec![0; length];
@@ -243,14 +243,14 @@ fn a_gpu_does_not_wait_for_a_rank_that_has_failed() {
     if linkable_gpus() < 2 {
         return;
     }
-    // from memory to memory, and by NCCL
+    // By mailbox and by NCCL.
     for bytes in [100, ROOM] {
         fail(bytes, false);
         fail(bytes, true);
     }
 }
 
-/// The second rank fails while the first one waits for so many bytes.
+/// The second rank fails while the first one waits for `bytes` bytes.
 fn fail(bytes: usize, at_once: bool) {
     on_ranks(DeviceKind::Cuda, 2, |ranks, device| {
         let link = connect(ranks, device).unwrap();
@@ -258,7 +258,7 @@ fn fail(bytes: usize, at_once: bool) {
         let communicator = ranks.communicator();
         communicator.barrier().unwrap();
         if ranks.rank() == 1 {
-            // the other GPU waits by then
+            // The other GPU is waiting by then.
             std::thread::sleep(Duration::from_millis(300));
             return communicator.abort("no more");
         }

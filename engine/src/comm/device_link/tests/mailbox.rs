@@ -1,4 +1,4 @@
-//! The kernel of short segments, on the emulated device: what one rank sends and another receives in launches of their own.
+//! Tests of the mailbox kernel on the emulated device, with separate launches for sender and receiver.
 
 use crate::device::{Buffer, Device, DeviceKind, Kernel, LaunchShape};
 use nestar_device::{LAUNCH, program};
@@ -8,7 +8,7 @@ use nestar_kernels::mailbox::{
 
 const MEMORY: usize = 2 << 20;
 
-/// The device, memory of both ranks, the words and slots between them.
+/// Device, memory of both ranks, and the slots and sequence numbers between them.
 struct Pair {
     device: Device,
     kernel: Kernel,
@@ -17,7 +17,7 @@ struct Pair {
     slots: Buffer<u8>,
     words: Buffer<u64>,
     abort_flag: Buffer<u32>,
-    /// Parts so far.
+    /// Number of parts so far.
     parts: u64,
 }
 
@@ -46,7 +46,7 @@ impl Pair {
         }
     }
 
-    /// One side of an exchange of segments that begin and end there.
+    /// Launches one side of an exchange of segments, given by start and end.
     fn pass(&self, segments: &[(usize, usize)], sends: bool) {
         let memory = if sends { &self.from } else { &self.to }.address();
         let mut pass = MailboxExchange {
@@ -83,7 +83,7 @@ fn content() -> Vec<u8> {
 }
 
 #[test]
-fn parts_of_any_size_and_place_arrive_and_slots_are_used_again() {
+fn parts_of_any_size_and_alignment_arrive_and_slots_are_reused() {
     let (mut pair, slot) = (Pair::new(), SLOT as usize);
     let rounds = [
         vec![
@@ -115,7 +115,7 @@ fn parts_of_any_size_and_place_arrive_and_slots_are_used_again() {
 }
 
 #[test]
-fn nobody_waits_when_all_is_given_up() {
+fn kernels_stop_waiting_after_an_abort() {
     let pair = Pair::new();
     pair.device.upload(&pair.abort_flag, 0, &[1]).unwrap();
     pair.pass(&[(0, 100)], false);

@@ -1,4 +1,4 @@
-//! What the watch over a direct link does.
+//! Tests of the watchdog of direct links.
 
 use crate::comm::device_link::watchdog::Watchdog;
 use crate::comm::{Ranks, RanksError, ThreadRank};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A carrier that carries nothing.
+/// A transport that transfers nothing.
 #[derive(Default)]
 struct Idle {
     broken: AtomicBool,
@@ -38,7 +38,7 @@ impl LinkTransport for Idle {
     }
 }
 
-/// Waits until `done` holds, for some seconds.
+/// Waits up to some seconds until `done` returns `true`.
 fn wait_for(done: impl Fn() -> bool) {
     let start = Instant::now();
     while !done() {
@@ -71,7 +71,7 @@ fn a_link_is_stopped_when_a_rank_or_the_link_has_failed() {
 }
 
 #[test]
-fn a_watch_ends_with_its_link() {
+fn the_watchdog_ends_with_its_link() {
     let ranks = Ranks::new(ThreadRank::connect(1).remove(0));
     let link: Arc<Idle> = Arc::default();
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! Exchanges between threads.
+//! Tests of exchanges between threads.
 
 use super::LARGE;
 use crate::comm::{
@@ -6,7 +6,7 @@ use crate::comm::{
 };
 use std::time::Duration;
 
-/// Runs `work` on `size` ranks; what they return, by rank.
+/// Runs `work` on `size` ranks; returns the results by rank.
 fn on_ranks<T: Send>(size: usize, work: impl Fn(&ThreadRank) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let work = &work;
@@ -16,12 +16,12 @@ fn on_ranks<T: Send>(size: usize, work: impl Fn(&ThreadRank) -> T + Sync) -> Vec
     })
 }
 
-/// Lengths of the messages of a round from one rank to another: odd, empty, and worth several threads.
+/// Returns the lengths of messages between two ranks in a round: odd, zero, and large enough for several threads.
 fn lengths(from: usize, to: usize, round: usize) -> [usize; 3] {
     [3 + from + 2 * to + 7 * round, 0, LARGE + 5 * (from + to)]
 }
 
-/// What one rank sends in a round, room for what comes, and what that is to be.
+/// Messages, receive buffers and expected data of one rank in a round.
 struct Round {
     messages: Messages,
     expected: Vec<Message>,
@@ -72,7 +72,7 @@ fn start(ranks: &ThreadRank, messages: Messages) -> Box<dyn PendingExchange> {
 }
 
 #[test]
-fn messages_arrive_as_they_were_sent_however_their_ends_are_ordered() {
+fn messages_arrive_unchanged_in_any_order_of_their_ends() {
     for size in [1, 2, 4] {
         on_ranks(size, |ranks| {
             let rank = ranks.rank();
@@ -82,7 +82,7 @@ fn messages_arrive_as_they_were_sent_however_their_ends_are_ordered() {
                 pending.push((n, round.start(ranks)));
                 ranks.barrier().unwrap();
             }
-            // each rank ends them in an order of its own, some by asking
+            // Each rank finishes its exchanges in another order, some of them by polling.
             pending.rotate_left(rank % 4);
             if rank % 2 == 1 {
                 pending.reverse();
@@ -100,7 +100,7 @@ fn messages_arrive_as_they_were_sent_however_their_ends_are_ordered() {
 }
 
 #[test]
-fn a_rank_that_has_left_its_messages_to_others_need_not_come_back() {
+fn a_rank_may_drop_its_messages_once_others_have_copied_them() {
     on_ranks(2, |ranks| {
         let round = Round::new(ranks.rank(), 2, 0);
         let pending = round.start(ranks);
@@ -112,7 +112,7 @@ fn a_rank_that_has_left_its_messages_to_others_need_not_come_back() {
             assert_eq!(transfers(), 6);
             ranks.barrier().unwrap();
         } else {
-            // busy with something else until the other has all it waits for
+            // Busy with other work until the other rank has received everything.
             ranks.barrier().unwrap();
             ranks.barrier().unwrap();
             round.check(pending);
@@ -131,7 +131,7 @@ fn messages_of_unequal_sizes_are_refused_at_both_ends() {
         }
         start(ranks, messages).finish().err()
     });
-    let words = "rank 0 sends a message of 8 bytes where 7 are expected by rank 1";
+    let words = "rank 0 sends a message of 8 bytes, but rank 1 expects 7 bytes";
     let refused = Some(RanksError::Transport(words.into()));
     assert_eq!(answers, [refused.clone(), refused]);
 }

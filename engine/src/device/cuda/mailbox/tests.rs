@@ -1,17 +1,17 @@
-//! What needs no GPU.
+//! Tests that need no GPU.
 
 use super::super::image;
-use super::{MOST, number};
+use super::{MAX_PEERS, number};
 use nestar_device::{LAUNCH, program};
 use nestar_kernels::mailbox::{MAILBOX, items};
 
 #[test]
 fn no_two_ranks_share_slots() {
-    let here: Vec<usize> = (3..3 + MOST + 1).map(|n| n * n).collect();
+    let here: Vec<usize> = (3..3 + MAX_PEERS + 1).map(|n| n * n).collect();
     for whose in &here {
         let others = here.iter().filter(|rank| *rank != whose);
         let numbers = others.map(|&rank| number(&here, rank, *whose));
-        assert!(numbers.eq((0..MOST as u64).map(Some)));
+        assert!(numbers.eq((0..MAX_PEERS as u64).map(Some)));
         assert_eq!(number(&here, *whose, *whose), None);
     }
 }
