@@ -1,32 +1,33 @@
-//! Accounts: what functions of cells give or take, added up over all leaf cells, levels, steps and ranks of a run.
+//! Budgets: what cell functions add or remove, accumulated over leaf cells, levels, steps and ranks.
 
 use crate::comm::{Ranks, RanksError, Reduction};
 use crate::data::CellTotals;
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::exact_sum::ExactSum;
 
-/// An account of [`Budgets`]: what [`Engine::register_budget`](crate::Engine::register_budget) gives.
+/// Identifies a budget that [`Engine::register_budget`](crate::Engine::register_budget) has opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetId(usize);
 
-/// Running totals that plugins open by [`Engine::register_budget`](crate::Engine::register_budget) and add to by [`Budgets::add`].
+/// Holds the running totals of all budgets; systems add to them by [`Budgets::add`].
 #[derive(Resource, Clone, Debug, Default)]
 pub struct Budgets(Vec<Budget>);
 
-/// The totals of an account. Nothing is rounded: neither the order in which ranks, levels and steps add to it matters, nor where the
-/// run was interrupted.
+/// Holds the totals of one budget in exact sums. They depend neither on the order of ranks, levels and steps
+/// nor on restarts.
 #[derive(Clone, Debug)]
 struct Budget {
     name: String,
     numbers: Vec<String>,
-    /// Of all ranks, up to the end of the latest root step, `[level][number]`: those of the run, and those that its snapshot had.
+    /// Sums of all ranks up to the latest root step, `[level][number]`, including those of the restored
+    /// snapshot.
     totals: Vec<Vec<ExactSum>>,
-    /// Of this rank, since then.
+    /// Sums of this rank since that root step.
     own: Vec<Vec<ExactSum>>,
 }
 
 impl Budget {
-    /// A number over all levels.
+    /// Returns number `n` summed over all levels.
     fn total(&self, n: usize) -> f64 {
         let mut sum = ExactSum::default();
         self.totals.iter().for_each(|level| sum.merge(&level[n]));
@@ -35,16 +36,16 @@ impl Budget {
 }
 
 impl Budgets {
-    /// Adds what cells of this rank have given in a step that stands.
+    /// Adds the cell totals of an accepted step on this rank.
     ///
     /// # Panics
-    /// If the tally has another number of sums than the account.
+    /// If the number of totals differs from that of the budget.
     pub fn add(&mut self, account: BudgetId, tally: &CellTotals) {
         let ledger = &mut self.0[account.0];
         let (name, has, gives) = (&ledger.name, ledger.numbers.len(), tally.count());
         assert!(
             has == gives,
-            "the account `{name}` has {has} numbers, but is given {gives}"
+            "the budget `{name}` has {has} numbers, but receives {gives}"
         );
         let own = ledger.own[tally.level()].iter_mut();
         for (own, integral) in own.zip(tally.integrals()) {
@@ -52,25 +53,25 @@ impl Budgets {
         }
     }
 
-    /// Number `n` of an account over all levels, up to the end of the latest root step: the same on all ranks.
+    /// Returns number `n` of a budget over all levels at the latest root step; identical on all ranks.
     ///
     /// # Panics
-    /// If the account has not as many.
+    /// If the budget has fewer numbers.
     #[must_use]
     pub fn total(&self, account: BudgetId, n: usize) -> f64 {
         self.0[account.0].total(n)
     }
 
-    /// The same of what cells have given while they were on `level`.
+    /// Returns number `n` of a budget for cells that were on `level`.
     ///
     /// # Panics
-    /// If the account has not as many numbers, or the run not as many levels.
+    /// If the budget has fewer numbers, or the run fewer levels.
     #[must_use]
     pub fn total_of(&self, account: BudgetId, n: usize, level: usize) -> f64 {
         self.0[account.0].totals[level][n].value()
     }
 
-    /// Opens an account of so many numbers with these names, on so many levels.
+    /// Opens a budget with named numbers on `levels` levels.
     pub(super) fn open(&mut self, name: &str, numbers: &[&str], levels: usize) -> BudgetId {
         let nothing = vec![vec![ExactSum::default(); numbers.len()]; levels];
         self.0.push(Budget {
@@ -82,7 +83,7 @@ impl Budgets {
         BudgetId(self.0.len() - 1)
     }
 
-    /// Names of all numbers of an account, over all levels and on each of them.
+    /// Returns the column names of a budget: totals over all levels, then those of each level.
     pub(super) fn names(&self, account: BudgetId) -> Vec<String> {
         let Budget {
             name, numbers, own, ..
@@ -92,7 +93,7 @@ impl Budgets {
         all.clone().chain(all.flat_map(levels)).collect()
     }
 
-    /// Their values.
+    /// Returns the values of these columns.
     pub(super) fn values(&self, account: BudgetId) -> Vec<f64> {
         let ledger = &self.0[account.0];
         let numbers = 0..ledger.numbers.len();
@@ -102,7 +103,8 @@ impl Budgets {
         all.chain(numbers.flat_map(levels)).collect()
     }
 
-    /// Takes what the ranks have added since the latest root step into the totals. All ranks call it at the end of a root step.
+    /// Reduces the contributions of all ranks since the latest root step into the totals. Collective, once
+    /// per root step.
     pub(super) fn reduce(world: &mut World) -> Result<(), RanksError> {
         let ranks = world.resource::<Ranks>().clone();
         let mut accounts = world.resource_mut::<Self>();
@@ -131,7 +133,7 @@ impl Budgets {
         Ok(())
     }
 
-    /// The totals of an account as bytes, after their names.
+    /// Encodes the names and totals of a budget.
     pub(super) fn save(&self, account: BudgetId) -> Vec<u8> {
         let ledger = &self.0[account.0];
         let names = ledger.numbers.join(" ");
@@ -144,10 +146,10 @@ impl Budgets {
             .collect()
     }
 
-    /// Takes what [`Budgets::save`] gave, of fewer or more levels too.
+    /// Decodes the result of [`Budgets::save`]; the number of levels may differ.
     pub(super) fn load(&mut self, account: BudgetId, bytes: &[u8]) -> Result<(), String> {
         let ledger = &mut self.0[account.0];
-        let cut = || "it is cut off".to_string();
+        let cut = || "it is truncated".to_string();
         let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(cut)?;
         let length = u64::from_le_bytes(*length) as usize;
         let (names, rest) = rest.split_at_checked(length).ok_or_else(cut)?;

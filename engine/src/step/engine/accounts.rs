@@ -1,4 +1,4 @@
-//! How plugins open accounts.
+//! Registration of budgets.
 
 use super::Engine;
 use crate::comm::DiagnosticColumns;
@@ -7,14 +7,14 @@ use crate::step::{BudgetId, Budgets, Catalogue, Error};
 use std::sync::Arc;
 
 impl Engine {
-    /// Opens an account: running totals of so many numbers with these names, from the beginning of the simulation on, over all leaf
-    /// cells and ranks. A system adds to it what [`map_attempts_with`](crate::step::Write::map_attempts_with) gives:
-    /// `accounts.add(account, &tally)` with a parameter `mut accounts: ResMut<Accounts>`. The totals are columns `NAME_NUMBER` of the
-    /// diagnostics, in the order given, and behind them `NAME_NUMBER_LEVEL`, of what cells have given while they were on the level;
-    /// and part of every snapshot. They lose nothing to round-off before they are written, and are the same on any number of ranks.
+    /// Opens a budget: running totals of named numbers over all leaf cells and ranks since the start of the
+    /// simulation. A system adds the result of [`map_attempts_with`](crate::step::Write::map_attempts_with)
+    /// by `budgets.add(id, &totals)` with a parameter `mut budgets: ResMut<Budgets>`. The totals become the
+    /// diagnostics columns `NAME_NUMBER` and, per level, `NAME_NUMBER_LEVEL`. Snapshots store them. Sums are
+    /// exact, so they do not depend on the number of ranks.
     ///
     /// # Errors
-    /// The name is taken; a name has other characters than letters, digits and `_`.
+    /// The name is used already, or has other characters than letters, digits and `_`.
     pub fn register_budget(&mut self, name: &str, numbers: &[&str]) -> Result<BudgetId, Error> {
         for name in numbers.iter().chain([&name]) {
             require_name(name, "account")?;
@@ -33,7 +33,7 @@ impl Engine {
         self.keep_state(&format!("account_{name}"), state)?;
         let catalogue = self.world.resource_mut::<Catalogue>().into_inner();
         for column in &columns[..numbers.len()] {
-            let doc = format!("A running total of an account; {column}_LEVEL: that of a level.");
+            let doc = format!("A running total of a budget; {column}_LEVEL: that of a level.");
             catalogue.add("column", column, &doc);
         }
         DiagnosticColumns::add_numbers(&mut self.world, columns, move |world| {

@@ -1,4 +1,5 @@
-//! The hierarchy that a run begins with, without its fields: the initial state is made, asked about and forgotten part by part.
+//! Preview of the initial hierarchy: the initial state is computed patch by patch, tested against the
+//! criteria and discarded.
 
 use super::Engine;
 use super::hierarchy::HierarchyState;
@@ -13,40 +14,40 @@ use nestar_kernels::mesh::MissingRow;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Patches whose state is at hand at a time, beside those around them.
+/// Number of patches whose state is in memory at a time, besides their neighbours.
 const PART: usize = 1024;
-/// Patches behind which nobody looks any further: with more, the tables alone take gigabytes.
+/// Largest number of patches in a preview; the tables of more would take gigabytes.
 const MOST: usize = 1 << 22;
 
-/// What is known of the beginning of a run beside its hierarchy.
+/// Holds the results of a preview besides the hierarchy itself.
 #[derive(Clone, Debug)]
 pub struct HierarchyPreview {
-    /// The length of the step that each level would take by itself, the coarsest first; infinite where nothing limits it.
+    /// Step length that each level would choose, coarsest first; infinite without a limit.
     pub steps: Vec<f64>,
-    /// Limits of the step that are not among them, as they take whole levels: see [`Engine::step_lengths`].
+    /// Limits missing in `steps` because they need whole levels: see [`Engine::step_lengths`].
     pub unknown_limits: Vec<&'static str>,
-    /// Whether patches are missing, since there are more than can be looked at.
+    /// `true` if patches are missing because the hierarchy is too large for a preview.
     pub is_truncated: bool,
 }
 
-/// The beginning of a run of which only a part has fields at a time.
+/// Builds the initial hierarchy with fields on only some patches at a time.
 struct PreviewBuilder<T> {
     found: HierarchyPreview,
-    /// By row: which patches of its level were around it when it was last looked at; 0: none yet.
+    /// Per row, the neighbours that existed at its latest test; 0: not tested yet.
     seen: Vec<u32>,
-    /// Is told the number of patches now and then.
+    /// Receives the number of patches from time to time.
     tell: T,
 }
 
 impl Engine {
-    /// Finds the hierarchy that [`Engine::initialise`] would build, as it does, in memory for a few patches' fields where these live on
-    /// the host: the topology has all patches afterwards, and no field has rows. Checks of the initial state are asked too, and
-    /// must read no field. `run.out_of_memory = "cap"` alone keeps the hierarchy within memory. `tell` is called with the number of
-    /// patches now and then.
+    /// Builds the hierarchy that [`Engine::initialise`] would build, in little host memory. Afterwards the
+    /// topology has all patches, but no field has rows. Checks of the initial state are called and must not
+    /// read fields. Memory limits the hierarchy only for `run.out_of_memory = "cap"`. `tell` receives the
+    /// number of patches from time to time.
     ///
     /// # Errors
-    /// As [`Engine::initialise`], except that memory for fields need not suffice; the name of a system that fills or marks patches and
-    /// reads others than those around its own.
+    /// As [`Engine::initialise`], except that memory for all fields is not needed; a system that fills or
+    /// marks patches reads others than their neighbours.
     pub fn preview_hierarchy(
         &mut self,
         tell: impl FnMut(usize),
@@ -81,11 +82,11 @@ impl Engine {
 }
 
 impl Engine {
-    /// The length of the step that each level would take by itself as it stands, the coarsest first; infinite where nothing limits it.
-    /// The state is the initial one or a restored one. All ranks call it.
+    /// Returns the step length that each level would choose in the present state, coarsest first; infinite
+    /// without a limit. Collective.
     ///
     /// # Errors
-    /// A limit that is 0 or no number; a fault that a system has set.
+    /// A limit is 0 or NaN; a system has reported a fault.
     pub fn step_lengths(&mut self) -> Result<Vec<f64>, Error> {
         let levels = 0..=self.world.resource::<Topology>().finest();
         let step = |level| Ok(self.driver.limit(&mut self.world, level)?.1);
@@ -98,7 +99,8 @@ impl<T: FnMut(usize)> HierarchyState for PreviewBuilder<T> {
         Ok(())
     }
 
-    /// Looks at the patches of which the surroundings are others than before: the state of all others is what it was.
+    /// Tests patches whose neighbours have changed since their latest test; the state of all others is
+    /// unchanged.
     fn flag(&mut self, sim: &mut Engine, level: usize) -> Result<(), Error> {
         let topology = sim.world.resource::<Topology>();
         self.seen.resize(topology.capacity(), 0);
@@ -145,7 +147,7 @@ impl<T: FnMut(usize)> HierarchyState for PreviewBuilder<T> {
 }
 
 impl<T> PreviewBuilder<T> {
-    /// Makes the state of the patches `part` of `level` and of what surrounds them, and asks criteria and limits about them.
+    /// Fills the patches `part` of `level` and their neighbours, then runs criteria and limits on `part`.
     fn look(&mut self, sim: &mut Engine, level: usize, part: &[u32]) -> Result<(), Error> {
         let topology = sim.world.resource::<Topology>();
         let finest = level == topology.max_level;
@@ -187,19 +189,19 @@ impl<T> PreviewBuilder<T> {
     }
 }
 
-/// The error of a system that reads a row which is not held; other panics go on.
+/// Builds the error of a system that reads a missing row; resumes other panics.
 fn too_far(sim: &Engine, panic: Box<dyn Any + Send>) -> Error {
     if !panic.is::<MissingRow>() {
         resume_unwind(panic);
     }
     let system = sim.world.resource::<FaultBox>().system();
     Error::Setup(format!(
-        "`{system}` reads patches far from those that it fills or marks, so that the beginning of a run cannot be looked at part by \
-         part: run the deck, with time.max_steps = 1 say, to see its patches and memory"
+        "`{system}` reads patches far from those that it fills or marks, so the initial hierarchy cannot be previewed patch by \
+         patch: run the deck with time.max_steps = 1 to see its patches and memory"
     ))
 }
 
-/// Works with `rows` in place of all rows of a level.
+/// Runs `work` while the level has only `rows`.
 fn narrowed(
     sim: &mut Engine,
     level: usize,
@@ -217,7 +219,7 @@ fn narrowed(
     done
 }
 
-/// Lets all stores hold the rows of some octets alone.
+/// Makes all stores hold only the rows of some octets.
 fn hold(world: &mut World, octets: &[u32]) -> Result<(), DeviceError> {
     let stores = world.resource::<Stores>().all();
     let mut stores = stores.into_iter();

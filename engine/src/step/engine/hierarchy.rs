@@ -1,4 +1,4 @@
-//! The hierarchy that a run begins with.
+//! Construction of the initial hierarchy.
 
 use super::Engine;
 use crate::comm::{self, Ranks};
@@ -9,28 +9,28 @@ use crate::step::initial::{Check, StateChecks};
 use crate::step::{Error, Phase, RunCounters, check_faults, memory, regrid};
 use bevy_ecs::prelude::*;
 
-/// Who knows the state of the patches while the hierarchy is built.
+/// Provides the state of patches while the hierarchy is built.
 pub(super) trait HierarchyState {
-    /// New patches stand in [`NewRows`](crate::mesh::NewRows).
+    /// Fills the new patches listed in [`NewRows`](crate::mesh::NewRows).
     ///
     /// # Errors
     /// An unphysical state.
     fn fill(&mut self, sim: &mut Engine, level: usize) -> Result<(), Error>;
 
-    /// Asks the criteria about `level`.
+    /// Runs the refinement criteria of `level`.
     ///
     /// # Errors
-    /// A fault that a criterion has set.
+    /// A criterion has reported a fault.
     fn flag(&mut self, sim: &mut Engine, level: usize) -> Result<(), Error>;
 
-    /// What is made of the requests of `level`; `None`: nothing.
+    /// Turns the refinement requests of `level` into changes; `None` if there are none.
     ///
     /// # Errors
     /// The patches do not fit into memory; another rank has failed.
     fn changes(&mut self, sim: &mut Engine, level: usize) -> Result<Option<Changes>, Error>;
 }
 
-/// The beginning of a run: all patches have their fields.
+/// Keeps the fields of all patches, as a run needs them.
 struct FullState;
 
 impl HierarchyState for FullState {
@@ -50,11 +50,11 @@ impl HierarchyState for FullState {
 }
 
 impl Engine {
-    /// Builds the hierarchy level by level from the initial condition itself.
+    /// Builds the hierarchy level by level from the initial condition.
     ///
     /// # Errors
-    /// An unphysical initial state, or one that a check refuses; a simulation that is under way already; a hierarchy that does not
-    /// fit into memory; a fault that the audit finds.
+    /// An unphysical initial state, or one that a check rejects; a simulation that has started already; too
+    /// little memory; an inconsistency found by the audit.
     pub fn initialise(&mut self) -> Result<(), Error> {
         self.require_fresh()?;
         self.require_room_for_root()?;
@@ -70,18 +70,18 @@ impl Engine {
         Ok(())
     }
 
-    /// The root grid must fit into memory, whatever `run.out_of_memory` says.
+    /// Checks that the root grid fits into memory, for any `run.out_of_memory`.
     fn require_room_for_root(&self) -> Result<(), Error> {
         let rows = self.world.resource::<Topology>().root_rows();
         memory::shortage(&self.world, rows, 0)?.map_or(Ok(()), |s| Err(Error::Memory(s)))
     }
 
-    /// Asks all checks about the initial state.
+    /// Runs all checks of the initial state.
     pub(super) fn require_initial(&self) -> Result<(), Error> {
         self.require(|checks| &checks.initial)
     }
 
-    /// Asks all checks about a restored state that is not what the snapshot's run had.
+    /// Runs all checks of a restored state that differs from the snapshot.
     pub(crate) fn require_changed(&self) -> Result<(), Error> {
         self.require(|checks| &checks.changed)
     }
@@ -92,8 +92,8 @@ impl Engine {
         checks.try_for_each(|check| agreed(ranks, check(&self.world)))
     }
 
-    /// Makes the root grid, then flags and refines until nothing changes any more. A pass hands the wishes of fine levels down by one
-    /// level, where the next pass can grant them; each pass can only refine, so the loop ends.
+    /// Creates the root grid, then flags and refines until nothing changes. Each pass hands requests of fine
+    /// levels to the next coarser level. The loop ends because passes only refine.
     pub(super) fn build_hierarchy(
         &mut self,
         beginning: &mut impl HierarchyState,
@@ -102,7 +102,7 @@ impl Engine {
         regrid::create_root(&mut self.world);
         check_faults(&self.world)?;
         beginning.fill(self, 0)?;
-        // now it is known what lies in the root grid
+        // the content of the root grid is known only now
         comm::regrid::rebalance_root(&mut self.world, self.settings.run.imbalance)?;
         let wishes = |world: &World| {
             let topology = world.resource::<Topology>();
@@ -122,7 +122,7 @@ impl Engine {
         }
     }
 
-    /// Flags and refines every level once; whether anything changed.
+    /// Flags and refines every level once; returns `true` if anything changed.
     fn refine_once(&mut self, beginning: &mut impl HierarchyState) -> Result<bool, Error> {
         let mut changed = false;
         for level in 0..self.settings.mesh.max_level {

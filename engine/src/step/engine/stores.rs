@@ -1,4 +1,4 @@
-//! Stores that plugins make.
+//! Registration of stores, derived fields and particles.
 
 use super::{Engine, KeptKeys};
 use crate::comm::estimate::{ExtraTraffic, HierarchyShape, TrafficEstimators};
@@ -13,16 +13,17 @@ use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;
 
 impl Engine {
-    /// Declares keys of the deck that a continued run keeps as they were, unless an override says otherwise.
+    /// Declares deck keys that must not change at a restart unless they are overridden explicitly.
     pub fn keep_keys(&mut self, keys: &[&'static str]) {
         self.world.resource_mut::<KeptKeys>().0.extend(keys);
     }
 
-    /// Makes `store` a resource that the engine carries for every patch: to other ranks, `depth` layers of copies where it asks
-    /// for them ([`Comm::refresh_halo`](crate::comm::Comm::refresh_halo)), into snapshots and back at a restart.
+    /// Inserts `store` as a resource whose patch data the engine moves between ranks and stores in snapshots.
+    /// `depth` is the width of its halo ([`Comm::refresh_halo`](crate::comm::Comm::refresh_halo)).
     ///
     /// # Errors
-    /// Another store has the name; its declaration asks for what pools alone do: averages, interpolation, totals, fluxes.
+    /// Another store has the name; the declaration requests features of pools: averages, interpolation,
+    /// totals or fluxes.
     pub fn register_store<S: Store + Resource<Mutability = Mutable>>(
         &mut self,
         store: S,
@@ -33,30 +34,31 @@ impl Engine {
         spec.check(name).map_err(Error::Setup)?;
         let fills = matches!(spec.prolong, Prolong::Own(_) | Prolong::None);
         if self.world.resource::<Stores>().has(name) {
-            return wrong("there is another one of that name");
+            return wrong("another store has that name");
         }
         if !fills || spec.restrict == Restrict::Mean {
-            return wrong("a plugin's own store fills and averages its rows itself");
+            return wrong("a store of a plugin must fill and average its rows itself");
         }
         if spec.in_totals || spec.correct == Correct::Fluxes {
-            return wrong("a plugin's own store has no totals and no fluxes");
+            return wrong("a store of a plugin has no totals and no fluxes");
         }
         if store.precision() != self.precision() {
-            return wrong("its values have another precision than the run's");
+            return wrong("its precision differs from that of the run");
         }
         if depth * spec.shape().width() > PATCH {
-            return wrong("copies have no more layers than a patch");
+            return wrong("a halo has no more layers than a patch");
         }
         self.world.insert_resource(store);
         self.world.resource_mut::<Stores>().add::<S>(name, depth);
         Ok(())
     }
 
-    /// Offers numbers that follow from the state of field `F`, which is registered: snapshots hold those that the deck names in
-    /// `output.derived`.
+    /// Registers quantities derived from the state of field `F`; snapshots contain those that
+    /// `output.derived` names.
     ///
     /// # Errors
-    /// A name is taken; a number reads cells around, no component of the field, or none that it has.
+    /// A name is used already; a quantity reads neighbouring cells, or components that the field does not
+    /// have.
     pub fn register_derived<F: Field>(&mut self, derived: Vec<DerivedField>) -> Result<(), Error> {
         let components = Pool::<F>::of(&self.world).spec.components.clone();
         let mut fields = self.world.resource_mut::<DerivedFields>();
@@ -64,7 +66,7 @@ impl Engine {
         added.map_err(Error::Setup)
     }
 
-    /// Refuses what the deck asks snapshots to hold and nobody offers.
+    /// Rejects unknown names in `output.derived`.
     pub(super) fn check_derived(&self) -> Result<(), Error> {
         let stores = Stores::of(&self.world, |spec| spec.stored);
         let stored = |name: &str| {
@@ -79,11 +81,11 @@ impl Engine {
         for (n, name) in asked.iter().enumerate() {
             let path = format!("output.derived[{n}]");
             if asked[..n].contains(name) {
-                let why = format!("`{path}`: \"{name}\" stands there already");
+                let why = format!("`{path}`: \"{name}\" is listed twice");
                 return Err(self.deck.error_at(&path, why).into());
             }
             if stored(name) {
-                let why = format!("`{path}`: snapshots hold \"{name}\" in any case");
+                let why = format!("`{path}`: snapshots always contain \"{name}\"");
                 return Err(self.deck.error_at(&path, why).into());
             }
             if !known.contains(&&**name) {
@@ -95,7 +97,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// Says what a plugin's systems exchange themselves, for `nestar plan`: by level, in a root step of a hierarchy of that [`Shape`].
+    /// Declares the exchanges of systems that manage their own halo, for `nestar plan`: per level in a root
+    /// step of a hierarchy of that [`Shape`].
     pub fn declare_exchanges(
         &mut self,
         foretell: impl Fn(&HierarchyShape) -> Vec<ExtraTraffic> + Send + Sync + 'static,
@@ -106,11 +109,12 @@ impl Engine {
         all.add(foretell);
     }
 
-    /// Makes `items` a resource that the engine carries: to the patches that contain them, to other ranks, into snapshots and back
-    /// at a restart. A resource may hold several kinds ([`ParticleGroup`]).
+    /// Inserts a set of particles as a resource that the engine moves between patches and ranks and stores in
+    /// snapshots. A resource may hold several kinds ([`ParticleGroup`]).
     ///
     /// # Errors
-    /// Other items have the name or the type, the name does not fit, or a record has no bytes or other ones than the columns.
+    /// Other particles have the name or the type, the name is invalid, or the columns do not match the
+    /// record.
     pub fn register_items<G: ParticleGroup>(&mut self, mut items: G) -> Result<(), Error> {
         let mut known: Vec<String> = Vec::new();
         known.extend(
@@ -125,10 +129,10 @@ impl Engine {
             require_name(name, "items")?;
             let wrong = |why: &str| Err(Error::Setup(format!("items `{name}`: {why}")));
             if known.iter().any(|known| known == name) {
-                return wrong("there are others of that name");
+                return wrong("other particles have that name");
             }
             if self.world.contains_resource::<G>() {
-                return wrong("others have the same type, of which a run keeps one");
+                return wrong("other particles have the same type; a run keeps one of each type");
             }
             if kind.record_bytes() == 0 {
                 return wrong("a record has at least one byte");
