@@ -1,4 +1,4 @@
-//! Phases beside the steps of single levels. Those without systems cost nothing.
+//! Phases other than the level steps; they cost nothing without systems.
 
 use super::driver::{Driver, StepInterval, StepVerdict};
 use super::{AlignedLevels, Error, Phase};
@@ -6,10 +6,10 @@ use crate::mesh::{Levels, Topology};
 use bevy_ecs::prelude::*;
 
 impl Driver {
-    /// Runs `Ready` on every level, the coarsest first: the hierarchy was made or restored.
+    /// Runs `Ready` on every level, coarsest first, after the hierarchy is built or restored.
     ///
     /// # Errors
-    /// A fault that a system has set.
+    /// A system has reported a fault.
     pub fn run_ready(&mut self, world: &mut World) -> Result<(), Error> {
         if self.schedules.is_empty(Phase::Ready) {
             return Ok(());
@@ -18,8 +18,8 @@ impl Driver {
         levels.try_for_each(|level| self.run_phase(world, Phase::Ready, level, 0.0))
     }
 
-    /// Advances the split sources of `level` to `end`, unless they are there: a step that was rejected and is shorter now finds
-    /// them ahead of it.
+    /// Advances the split sources of `level` to `end`, unless they have reached it already, as after a
+    /// rejected longer step.
     fn split(&mut self, world: &mut World, level: usize, end: f64) -> Result<(), Error> {
         let begin = world.resource::<Levels>().clock(level).split;
         if end <= begin || self.schedules.is_empty(Phase::Split) {
@@ -31,7 +31,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Tries a step of `level`, with half of its split sources before and half after it; whether it stands.
+    /// Tries a step of `level` with Strang splitting: half of the split sources before and half after.
+    /// Returns `true` if it is accepted.
     pub(super) fn attempt(
         &mut self,
         world: &mut World,
@@ -49,7 +50,7 @@ impl Driver {
         Ok(stands)
     }
 
-    /// Runs `Aligned` on `level` and all finer ones, which have reached one time.
+    /// Runs `Aligned` on `level` and all finer levels, which are synchronised.
     pub(super) fn align(&mut self, world: &mut World, level: usize) -> Result<(), Error> {
         if self.schedules.is_empty(Phase::Aligned) {
             return Ok(());

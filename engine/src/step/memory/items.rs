@@ -1,4 +1,4 @@
-//! What items take. They live in the host's memory, wherever the fields do.
+//! Memory of particles, which are always in host memory.
 
 use super::{AND, FIELDS};
 use crate::data::{ENTITY_BYTES, ParticleKinds, ParticleSetRef};
@@ -6,24 +6,24 @@ use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
 use std::collections::BTreeMap;
 
-/// A kind of items that a run begins with, or the part of it that a rank has.
+/// Describes the memory of one kind of particles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParticleDemand {
-    /// Its place in snapshots.
+    /// Path in snapshots.
     pub path: String,
-    /// How many they are at most.
+    /// Upper limit on the number of particles.
     pub count: u64,
     /// Bytes that they take.
     pub bytes: u64,
 }
 
-/// How many items of each kind the state has that a run begins with, by their places in snapshots, where that is a snapshot's: what the deck says
-/// of the beginning of a run is not asked then.
+/// Holds the numbers of particles in the snapshot from which the run starts, by path. They replace the deck's
+/// estimates.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct StoredParticles(pub BTreeMap<String, u64>);
 
-/// What the items take that are expected before they are made, on each of `ranks` ranks with `rows` rows each; nothing for kinds of
-/// which none are expected. Of an item that is made later, or lost, this knows nothing: it is the same at any time and on any rank.
+/// Estimates the memory of the initial particles on each of `ranks` ranks with `rows` rows. Particles that
+/// are created or lost later are not included, so the result is the same at any time and on any rank.
 #[must_use]
 pub fn particle_demand(world: &World, rows: usize, ranks: usize) -> Vec<ParticleDemand> {
     let kinds = world.get_resource::<ParticleKinds>();
@@ -48,14 +48,14 @@ pub fn particle_demand(world: &World, rows: usize, ranks: usize) -> Vec<Particle
     kinds.filter_map(demand).collect()
 }
 
-/// The bytes of all of them.
+/// Returns the bytes of all initial particles per rank.
 pub(super) fn particle_bytes(world: &World, rows: usize, ranks: usize) -> u64 {
     let kinds = particle_demand(world, rows, ranks);
     let bytes = kinds.iter().map(|kind| kind.bytes);
     bytes.fold(0, u64::saturating_add)
 }
 
-/// Bytes of items that are not made yet, which they are together with the root grid.
+/// Returns the bytes of particles that will be created with the root grid.
 pub(super) fn pending_particle_bytes(world: &World, rows: usize, ranks: usize) -> u64 {
     match world.resource::<Topology>().patches() {
         0 => particle_bytes(world, rows, ranks),
@@ -63,7 +63,7 @@ pub(super) fn pending_particle_bytes(world: &World, rows: usize, ranks: usize) -
     }
 }
 
-/// What takes memory: the fields, and groups of items.
+/// Names what needs memory: the fields and the groups of particles.
 pub(super) fn consumers(world: &World) -> String {
     let kinds = particle_demand(world, 1, 1).into_iter();
     let groups = kinds.filter_map(|kind| Some(kind.path.split_once('/')?.0.to_string()));

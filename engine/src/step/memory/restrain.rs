@@ -1,4 +1,4 @@
-//! Decisions about patches that do not fit: the same on all ranks.
+//! Collective decisions about patches that do not fit into memory.
 
 use super::demand::{RegridDemand, field_bytes, needed, rows_per_rank, whole_rows};
 use super::items::{consumers, particle_bytes, pending_particle_bytes};
@@ -10,15 +10,16 @@ use crate::step::Settings;
 use crate::step::config::OutOfMemory;
 use bevy_ecs::prelude::*;
 
-/// What of a level's changes fits: nothing to do, a shortage that forbids it, or the changes that are made.
+/// Result of the memory check: `None` without changes, a shortage that forbids them, or the permitted
+/// changes.
 pub type MemoryDecision = Option<Result<Changes, Shortage>>;
 
-/// Keeps the changes of `level`'s patches within memory, as `run.out_of_memory` says: what does not fit is a shortage, or is
-/// not refined. All ranks call this, each with the changes of its own patches, which ascend along the Hilbert curve; they take
-/// the same decision. `None`: no rank changes anything.
+/// Limits the changes of `level`'s patches to the available memory, as `run.out_of_memory` demands.
+/// Collective: each rank passes the changes of its own patches in Hilbert order, and all take the same
+/// decision. `None`: no rank changes anything.
 ///
-/// `run.memory_limit` counts every patch of the run once, and the first patches along the curve are those that fit: the number of
-/// ranks makes no difference. What machines and devices have is foreseen rank by rank.
+/// `run.memory_limit` counts every patch once and admits the first patches along the Hilbert curve, so the
+/// number of ranks has no effect. Limits of machines and devices are predicted per rank.
 ///
 /// # Errors
 /// Another rank has failed, or the transport has.
@@ -51,7 +52,7 @@ pub fn limit_to_memory(
     Ok((most + coarsened > 0).then_some(Ok(changes)))
 }
 
-/// How many of `refined` octets fit as far as this rank knows, and why not more.
+/// Returns how many of `refined` octets fit on this rank, and the shortage that excludes the others.
 fn fitting(world: &World, level: usize, refined: u64, coarsened: u64) -> (u64, Option<Shortage>) {
     let topology = world.resource::<Topology>();
     let shortage = |needed, room: MemoryLimit, rank| Shortage {
@@ -82,7 +83,7 @@ fn fitting(world: &World, level: usize, refined: u64, coarsened: u64) -> (u64, O
     }
     let demand = RegridDemand::new(world, level, coarsened);
     let held = topology.capacity();
-    // rows that are there need no memory: the machine is asked only where there are too few
+    // existing rows need no memory: the machine is asked only if more are needed
     if demand.rows(result.0) > held
         && let Some(room) = available(world)
     {
@@ -96,7 +97,8 @@ fn fitting(world: &World, level: usize, refined: u64, coarsened: u64) -> (u64, O
     result
 }
 
-/// The largest number up to `most` that fits, if 0 does and what is below a number that fits does.
+/// Finds the largest number up to `most` that fits, by bisection. 0 fits, and so do all numbers below one
+/// that fits.
 fn largest(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
     if fits(most) {
         return most;
@@ -112,7 +114,7 @@ fn largest(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
     low
 }
 
-/// What fits on all ranks, and the shortage of the first rank on which no more does.
+/// Returns the number of octets that fit on all ranks, and the shortage of the first rank that limits it.
 fn agreed(
     ranks: &Ranks,
     (own, shortage): (u64, Option<Shortage>),
@@ -128,7 +130,7 @@ fn agreed(
     Ok((most, first(ranks, shortage)?))
 }
 
-/// The shortage of the first rank that has one, on all ranks.
+/// Returns the shortage of the first rank that has one. Collective.
 fn first(ranks: &Ranks, own: Option<Shortage>) -> Result<Option<Shortage>, RanksError> {
     let communicator = ranks.communicator();
     let mut teller = [own.as_ref().map_or(u64::MAX, |_| ranks.rank() as u64)];
@@ -139,11 +141,12 @@ fn first(ranks: &Ranks, own: Option<Shortage>) -> Result<Option<Shortage>, Ranks
     }
     let mut told = serde_json::to_vec(&own).unwrap_or_default();
     communicator.broadcast(teller as usize, &mut told)?;
-    let broken = |e| RanksError::Transport(format!("a shortage of memory is told wrongly: {e}"));
+    let broken =
+        |e| RanksError::Transport(format!("a message about missing memory is damaged: {e}"));
     serde_json::from_slice(&told).map_err(broken)
 }
 
-/// Patches that the ranks before this one want to refine. The stretches of the ranks follow each other along the curve.
+/// Returns the number of patches that lower ranks want to refine.
 fn patches_before(ranks: &Ranks, own: usize) -> Result<u64, RanksError> {
     let all = ranks
         .communicator()
@@ -155,7 +158,7 @@ fn patches_before(ranks: &Ranks, own: usize) -> Result<u64, RanksError> {
     Ok(numbers.sum())
 }
 
-/// Why a hierarchy of `rows` rows in all, down to `level`, cannot be had, if so. All ranks call this and get the same answer.
+/// Returns the shortage if a hierarchy of `rows` rows down to `level` does not fit. Collective.
 ///
 /// # Errors
 /// Another rank has failed, or the transport has.

@@ -1,4 +1,4 @@
-//! How much memory there is, and who shares it.
+//! Available memory and the ranks that share it.
 
 use super::demand::{TABLES, needed, whole_rows};
 use super::{LimitSource, MemoryLimit, machine};
@@ -10,10 +10,10 @@ use crate::mesh::Topology;
 use crate::step::Settings;
 use bevy_ecs::prelude::*;
 
-/// The share of the memory found that is left to all else, such as snapshots on their way: one part in so many.
+/// Reciprocal of the fraction of memory reserved for other uses, such as snapshots in transit.
 const RESERVE: u64 = 16;
 
-/// Ranks that take their memory from the same place as this one, itself included: from a GPU, or from a host.
+/// Number of ranks that share the memory of this rank's device or host, including this rank.
 #[derive(Resource, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemorySharers(pub u64);
 
@@ -24,7 +24,7 @@ impl Default for MemorySharers {
 }
 
 impl MemorySharers {
-    /// Finds who shares the memory of `device`, or of the host where there is none. All ranks call this.
+    /// Counts the ranks that share the memory of `device`, or of the host without a device. Collective.
     ///
     /// # Errors
     /// Another rank has failed, or the transport has.
@@ -36,7 +36,7 @@ impl MemorySharers {
         let words = own.map_or_else(Vec::new, |identity| identity.to_vec());
         let all = ranks.communicator().all_gather(&words)?;
         let sharers = match own {
-            // an emulated device lives in the host's memory
+            // an emulated device uses host memory
             None => ranks.communicator().placement().local_size,
             Some(_) => all.iter().filter(|other| **other == words).count(),
         };
@@ -44,7 +44,7 @@ impl MemorySharers {
     }
 }
 
-/// What `run.memory_limit` says.
+/// Returns the limit set by `run.memory_limit`.
 pub(super) fn limit(world: &World) -> Option<MemoryLimit> {
     let limit = world.resource::<Settings>().run.memory_limit;
     (limit > 0).then_some(MemoryLimit {
@@ -53,10 +53,11 @@ pub(super) fn limit(world: &World) -> Option<MemoryLimit> {
     })
 }
 
-/// Memory that the fields and tables of this rank may take, what they take already included; `None` where nobody says.
+/// Returns the memory available to the fields and tables of this rank, including what they use already;
+/// `None` if unknown.
 pub(super) fn available(world: &World) -> Option<MemoryLimit> {
     let (free, source) = match &world.resource::<ComputeDevice>().device {
-        // a device that does not tell is asked again when the memory is taken
+        // if a device reports no memory, its allocations decide
         Some(device) => (device.memory().ok().map(|m| m.free), LimitSource::Device),
         None => (machine::free(), LimitSource::Machine),
     };
@@ -67,7 +68,8 @@ pub(super) fn available(world: &World) -> Option<MemoryLimit> {
     })
 }
 
-/// Memory of the host that is left to this rank where the fields live on a device; `None` where they do not, or where nobody says.
+/// Returns the host memory available to this rank if the fields are on a device; `None` without a device or
+/// if unknown.
 pub(super) fn host_limit(world: &World) -> Option<MemoryLimit> {
     world.resource::<ComputeDevice>().device.as_ref()?;
     let locals = world
@@ -82,12 +84,12 @@ pub(super) fn host_limit(world: &World) -> Option<MemoryLimit> {
     })
 }
 
-/// Bytes that fields, registers and tables of this rank take where the fields live.
+/// Returns the bytes that fields, registers and tables of this rank use.
 fn taken(world: &World) -> u64 {
     let fields = world.resource::<Stores>().all();
     let banks: usize = fields.iter().map(|field| field.of(world).bytes()).sum();
     let more = match world.get_resource::<DeviceTopology>() {
-        // what a device has for a field includes its registers
+        // device fields include their registers
         Some(tables) => tables.bytes() as u64,
         None => {
             let registers: usize = fields.iter().map(|f| f.of(world).register_bytes()).sum();
@@ -97,7 +99,7 @@ fn taken(world: &World) -> u64 {
     banks as u64 + more
 }
 
-/// Bytes that the fields and tables of the present patches leave of the room they may take.
+/// Returns the bytes that the fields and tables of the present patches leave free.
 #[must_use]
 pub fn headroom(world: &World) -> u64 {
     let topology = world.resource::<Topology>();
