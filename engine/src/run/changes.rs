@@ -1,18 +1,19 @@
-//! In which settings two decks differ: of a continued run and the one before, of two ranks.
+//! Differences between two decks: of a run and its restart, or of two ranks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Value;
 
-/// A setting that differs.
+/// Describes a setting that differs.
 pub(super) struct SettingChange {
     pub key: String,
-    /// Its values before and now.
+    /// Values before and after.
     pub values: [Option<Value>; 2],
-    /// The same, as people read them.
+    /// Text for messages.
     pub text: String,
 }
 
-/// Settings that do not change what a run computes, those first that each rank chooses by itself: what ranks do together hangs on the others.
+/// Settings that do not affect results. The first ones may differ between ranks; the others control
+/// collective work.
 const CHOICES: [&str; 5] = [
     "run.threads",
     "run.device",
@@ -20,18 +21,18 @@ const CHOICES: [&str; 5] = [
     "run.audit",
     "run.start_from",
 ];
-/// How many of them ranks choose.
+/// Number of settings that may differ between ranks.
 const OF_RANKS: usize = 3;
 
-/// The settings in which two resolved decks differ, but for where a run writes and what it runs on.
+/// Returns the settings that differ between two resolved decks, except for output and machine settings.
 pub(super) fn changes(before: &str, now: &str) -> Vec<SettingChange> {
     differences(before, now, "was ", |key| {
         key.starts_with("output.") || CHOICES.contains(&key)
     })
 }
 
-/// The settings in which a rank's resolved deck differs from that of the first, but for what each may choose by itself. Whether
-/// they see one directory is found out there.
+/// Returns the settings of a rank that differ from the first rank's, except for those that ranks may choose.
+/// Directories are compared elsewhere.
 pub(super) fn between_ranks(first: &str, own: &str) -> Vec<String> {
     let changes = differences(first, own, "rank 0: ", |key| {
         key == "output.directory" || CHOICES[..OF_RANKS].contains(&key)
@@ -39,7 +40,7 @@ pub(super) fn between_ranks(first: &str, own: &str) -> Vec<String> {
     changes.into_iter().map(|change| change.text).collect()
 }
 
-/// The settings in which `other` differs from `first`, each with its value in `first` behind `word`.
+/// Returns the settings that differ between two decks, with the text `word` and the value in `first`.
 fn differences(
     first: &str,
     other: &str,
@@ -63,7 +64,7 @@ fn differences(
         .collect()
 }
 
-/// The keys of a deck with their whole path, and their values; none if it is no TOML.
+/// Flattens a TOML deck to full keys and values; empty if the text is no TOML.
 fn flat(text: &str) -> BTreeMap<String, Value> {
     fn enter(path: &str, value: &Value, out: &mut BTreeMap<String, Value>) {
         let Value::Table(table) = value else {

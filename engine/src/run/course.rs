@@ -1,4 +1,4 @@
-//! The root steps of a run, and what is written along the way.
+//! Loop over root steps, with the output between them.
 
 use super::diagnostics::{Diagnostics, resident_bytes};
 use super::observed::Observations;
@@ -12,32 +12,32 @@ use crate::step::{Engine, Error, RunCounters, StepReport};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// What ended the root steps.
+/// Reasons to leave the loop over root steps.
 #[derive(PartialEq)]
 pub(super) enum RunEnd {
-    /// The end of the run.
+    /// The end of the simulation.
     Done,
-    /// A signal.
+    /// A stop request.
     Interrupted,
     /// Patches that do not fit into memory.
     OutOfMemory(Shortage),
 }
 
-/// What goes along with the steps of a run.
+/// Holds the output files of a run and its starting point.
 pub(super) struct RunRecorder<'a> {
     pub output: &'a mut Output,
     pub diagnostics: &'a mut Diagnostics,
     pub observations: Observations,
-    /// Simulation time at which this process began.
+    /// Simulation time at which this process started.
     pub begin: f64,
     pub start: Instant,
-    /// Ranks of this process.
+    /// Number of ranks in this process.
     pub in_process: u64,
 }
 
 impl RunRecorder<'_> {
-    /// Writes the row of the state that a run begins with. All ranks call this; whether it could be written is for the next
-    /// vote.
+    /// Writes the diagnostics row of the starting state. Collective; write errors are reported with the next
+    /// flags.
     pub fn begin(&mut self, sim: &mut Engine) -> Result<(), Error> {
         let report = StepReport {
             dt: 0.0,
@@ -47,7 +47,7 @@ impl RunRecorder<'_> {
         self.diagnose(sim, &progress)
     }
 
-    /// Writes the rows of a root step. All ranks call this; whether it could be written is for the next vote.
+    /// Writes the rows of a root step. Collective; write errors are reported with the next flags.
     fn row(&mut self, sim: &mut Engine, progress: &Progress) -> Result<(), Error> {
         self.diagnose(sim, progress)?;
         let observed = self.observations.append(sim, progress)?;
@@ -56,7 +56,7 @@ impl RunRecorder<'_> {
     }
 
     fn diagnose(&mut self, sim: &mut Engine, progress: &Progress) -> Result<(), Error> {
-        // ranks that are threads of one process share its memory
+        // ranks in threads of one process share its memory
         let own = resident_bytes() / self.in_process.max(1);
         let memory = sim.world.resource::<Ranks>().sum(own)?;
         let seconds = self.output.seconds();
@@ -68,8 +68,8 @@ impl RunRecorder<'_> {
 }
 
 impl Engine {
-    /// Root steps to the end, or to what ends the run before; `begins` says that none was taken of this run. The ranks take the same
-    /// decisions: what they must agree on is reduced once a root step.
+    /// Takes root steps until the run ends; `begins` is `true` for a new run. Ranks exchange their flags once
+    /// per root step, so that they take the same decisions.
     pub(super) fn steps(
         &mut self,
         options: &mut RunOptions,
@@ -117,8 +117,8 @@ impl Engine {
         }
     }
 
-    /// Writes a snapshot of the state behind a root step where one is due, somebody has removed the latest one, or memory is
-    /// tight; `before` is the number of patches one root step before.
+    /// Writes a snapshot after a root step if one is due, if the latest one was removed, or if memory is
+    /// nearly exhausted. `before` is the number of patches one root step earlier.
     fn keep(
         &self,
         options: &mut RunOptions,
@@ -138,8 +138,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether memory may forbid a regrid within the next root step, after one before which there were `before` patches: then
-    /// the present state is kept, as that step's outcome would not be that of a run with more memory. All ranks call this.
+    /// Returns `true` if memory may forbid a regrid within the next root step, judged by the growth since
+    /// `before` patches. The present state is then saved, because the next one would differ from that of a
+    /// run with more memory. Collective.
     fn memory_is_tight(&self, before: usize) -> Result<bool, Error> {
         let patches = self.world.resource::<Topology>().patches();
         let stops = self.settings.run.out_of_memory == OutOfMemory::Stop;
@@ -150,7 +151,7 @@ impl Engine {
         Ok(shortage(&self.world, foreseen, 1)?.is_some())
     }
 
-    /// Tells once that memory keeps patches from being refined; the ranks have agreed which.
+    /// Reports once, on the first rank, that memory prevents refinement.
     fn tell_of_cap(&self, options: &mut RunOptions, told: &mut bool) {
         let guard = self.world.resource::<MemoryGuard>();
         let first = self.world.resource::<Ranks>().rank() == 0;

@@ -1,4 +1,4 @@
-//! A run from the initial or a restored state to the end: root steps, snapshots, diagnostics.
+//! Runs: root steps from an initial or restored state to the end, with snapshots and diagnostics.
 
 mod attached;
 mod captures;
@@ -48,14 +48,15 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 impl Engine {
-    /// Runs to the end (or until asked to stop). Of several ranks all call this with the same options, but for `stop`, which any
-    /// of them may raise, and their observers; the first keeps the run's directory, and all write snapshots. The first rank
-    /// tells notes, all tell steps.
+    /// Runs to the end of the simulation or until asked to stop. Collective: all ranks pass the same options,
+    /// except for `stop` and the observer. The first rank owns the run's directory and reports notes; all
+    /// ranks write snapshots.
     ///
     /// # Errors
-    /// Everything that [`Error`] lists; the latest complete snapshot stays usable, and where memory ends the run, it continues from
-    /// there to the bits of a run that had the memory. What goes wrong in the run's directory is the error of all ranks; where a rank fails in the middle of a
-    /// step, the others wait for it until they are ended (`Communicator::abort`, `Launch::conclude`).
+    /// Any [`Error`]; the latest complete snapshot stays usable. After a lack of memory the run continues
+    /// from it with the bits of a run with enough memory. Errors in the run's directory are errors of all
+    /// ranks. If a rank fails within a step, the other ranks wait until they are ended
+    /// (`Communicator::abort`, `Launch::conclude`).
     pub fn run(&mut self, mut options: RunOptions) -> Result<RunSummary, Error> {
         self.finish_setup()?;
         same::require(self, &options)?;
@@ -95,7 +96,7 @@ impl Engine {
         Ok(self.summary(directory, updates, start, interrupted))
     }
 
-    /// Tells people what plugins remark, and these notes.
+    /// Reports the remarks of plugins and `notes` to the observer.
     fn tell(&self, notes: impl Iterator<Item = String>, options: &mut RunOptions) {
         let remarks = self.world.resource::<Remarks>().0.iter().cloned();
         for note in remarks.chain(notes) {
@@ -103,7 +104,7 @@ impl Engine {
         }
     }
 
-    /// Writes what is to be kept of a run that ends, and waits for it.
+    /// Writes the last snapshot if requested and waits for it.
     fn conclude(
         &self,
         ending: &RunEnd,
@@ -128,7 +129,7 @@ impl Engine {
         }
     }
 
-    /// What a run came to that began at `start` after `updates` updates of cells.
+    /// Summarises the run since `start`, when `updates` cells had been updated.
     fn summary(
         &self,
         directory: PathBuf,
@@ -147,7 +148,7 @@ impl Engine {
         }
     }
 
-    /// The initial state, or the restored one; what an earlier run left makes room.
+    /// Restores or initialises the state, and moves files of an earlier run away.
     fn prepare(
         &mut self,
         directory: &Path,
@@ -169,7 +170,7 @@ impl Engine {
                 "no snapshot in {place}: starts from the beginning"
             ));
         }
-        // an earlier run makes room only when this one is known to start
+        // move an earlier run only when this one can start
         let restored = restart::start(self)?;
         match &restored {
             Some(restored) => tell_of(restored, "starts", &mut note),
@@ -182,14 +183,14 @@ impl Engine {
         Ok(restored)
     }
 
-    /// A single root step, not beyond `until`, without files: for programs that step a simulation themselves. Call
-    /// [`Engine::finish_setup`] and [`Engine::initialise`] before the first.
+    /// Takes one root step, at most to `until`, without writing files. For programs that step a simulation
+    /// themselves; call [`Engine::finish_setup`] and [`Engine::initialise`] first.
     ///
     /// # Errors
-    /// Where a step stays unphysical after all retries, the patches that a regrid asks for do not fit into memory, or the
-    /// audit is on and finds a fault.
+    /// A step stays unphysical after all retries; requested patches do not fit into memory; the audit finds
+    /// an inconsistency.
     pub fn root_step(&mut self, until: f64) -> Result<StepReport, Error> {
-        // who goes on all the same does so without the regrid
+        // a caller that continues after a lack of memory continues without the regrid
         self.driver.run_pending_regrid(&mut self.world)?;
         let before = self.world.resource_mut::<MemoryGuard>().shortage.take();
         let report = self.driver.root_step(&mut self.world, until)?;
@@ -199,12 +200,12 @@ impl Engine {
     }
 }
 
-/// Tells where a state comes from, and what is other than it was there.
+/// Reports the origin of a state and the settings that differ from it.
 fn tell_of(restored: &Restored, does: &str, mut note: impl FnMut(&str)) {
     note(&format!("{does} from {}", restored.path.display()));
     for change in &restored.changes {
         note(&format!(
-            "note: the snapshot was written with another setting: {change}"
+            "note: this setting differs from the snapshot: {change}"
         ));
     }
 }

@@ -1,7 +1,7 @@
-//! Snapshots: when they are due, and how they leave while the run goes on.
+//! Snapshot output: schedule, and writing in the background.
 //!
-//! Several ranks write a snapshot together: each stores and syncs its share of the shards by itself. Before the next root step
-//! they learn from each other how far they are; when all shards are on the disk, the first rank gives the snapshot its name.
+//! All ranks write a snapshot together; each stores and syncs its own shards. They report their progress
+//! before each root step. When all shards are on disk, the first rank gives the snapshot its final name.
 
 mod due;
 
@@ -28,23 +28,23 @@ use nestar_snapshot as store;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// This rank's share of a snapshot, on its way.
+/// State of this rank's part of a snapshot.
 enum Writing {
-    /// The run has handed over all of it.
+    /// All values have been passed to the writer.
     Storing(store::PendingSnapshot),
-    /// It still leaves the device.
+    /// A thread still transfers values from the device.
     Draining(TransferThread<store::PendingSnapshot>),
 }
 
-/// The snapshots of a run.
+/// Writes the snapshots of a run.
 pub struct Output {
     directory: PathBuf,
     ranks: Ranks,
     number: u32,
     writing: Option<Writing>,
-    /// What ends `writing` before its time.
+    /// Aborts `writing` from outside.
     abort_handle: Option<store::WriterAbort>,
-    /// What went wrong here and the other ranks do not know yet.
+    /// Error of this rank that other ranks do not know yet.
     failure: Option<Error>,
     /// Simulation time and step of the latest snapshot.
     latest: Option<(f64, u64)>,
@@ -56,8 +56,8 @@ pub struct Output {
 }
 
 impl Output {
-    /// Removes what a killed run left half written, and writes `run.toml` and `provenance.json` into the run's directory, which
-    /// is there. All ranks call this.
+    /// Removes partial snapshots of a killed run, and writes `run.toml` and `provenance.json` into the
+    /// existing directory. Collective.
     ///
     /// # Errors
     /// The directory cannot be written.
@@ -89,24 +89,24 @@ impl Output {
         Ok(output)
     }
 
-    /// Seconds that the run has spent on snapshots so far.
+    /// Returns the wall-clock seconds spent on snapshots so far.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.seconds
     }
 
-    /// Notes what went wrong on this rank; the next vote tells it to all.
+    /// Stores an error of this rank; the next exchange of flags reports it to all ranks.
     pub fn note(&mut self, result: Result<(), Error>) {
         if let Err(error) = result {
             self.failure.get_or_insert(error);
         }
     }
 
-    /// What the ranks make together of `stop`, the clock on the wall and the snapshot on its way, which the first rank gives
-    /// its name where all shares of it are on the disk. All ranks call this once a root step.
+    /// Exchanges the stop request, the wall-clock schedule and the state of the latest snapshot. If all its
+    /// shards are on disk, the first rank publishes it. Collective, once per root step.
     ///
     /// # Errors
-    /// What went wrong on any rank, on all of them the same; no half-written snapshot stays under its final name.
+    /// The error of any rank, on all ranks; no partial snapshot keeps a final name.
     pub(super) fn exchange_flags(&mut self, stop: bool) -> Result<RunFlags, Error> {
         let unsynced = !self.is_synced();
         let due = self.is_due_by_wall() || self.removed().is_some();
@@ -124,7 +124,7 @@ impl Output {
         Ok(joined)
     }
 
-    /// Whether this rank's share of the latest snapshot is on the disk.
+    /// Returns `true` if this rank's part of the latest snapshot is on disk.
     fn is_synced(&mut self) -> bool {
         if let Some(Writing::Draining(drain)) = &self.writing
             && drain.is_over()
@@ -152,7 +152,8 @@ impl Output {
         }
     }
 
-    /// Waits for the thread that drains a device, if there is one: the share is on the disk then.
+    /// Waits for the thread that transfers from the device, if there is one. The values are on disk
+    /// afterwards.
     fn drained(&mut self) -> Result<(), Error> {
         match self.writing.take() {
             Some(Writing::Draining(drain)) => {
@@ -164,12 +165,12 @@ impl Output {
         Ok(())
     }
 
-    /// Sends the present state off to be written. Waits for the snapshot before it and, unless a device keeps a copy, where the
-    /// queue is full. All ranks call this.
+    /// Starts to write the present state. Waits for the previous snapshot and, unless a device holds a copy,
+    /// for free space in the queue. Collective.
     ///
     /// # Errors
-    /// A full disk, a missing directory, and the like, of this or of another rank; no half-written snapshot stays under its
-    /// final name. Some of it is told by the next vote only.
+    /// A full disk, a missing directory or the like on any rank; no partial snapshot keeps a final name.
+    /// Later errors are reported with the next flags.
     pub fn snapshot(&mut self, sim: &Engine, diagnostics: &Diagnostics) -> Result<(), Error> {
         let start = Instant::now();
         self.settle()?;
@@ -189,7 +190,7 @@ impl Output {
         Ok(())
     }
 
-    /// Begins this rank's share of a snapshot, for which all ranks meet.
+    /// Creates the writer of this rank's part of a snapshot. Collective.
     fn begin(
         &mut self,
         sim: &Engine,
@@ -222,7 +223,7 @@ impl Output {
         };
         let begin = || store::SnapshotWriter::begin_share(&target, plan()?, role, &shards);
         let begin = || begin().map_err(snapshot_error);
-        // the others find the directories there
+        // the leader creates the directories first
         let leader = match role {
             store::Role::Follower => Ok(None),
             _ => begin().map(Some),
@@ -256,10 +257,10 @@ impl Output {
         Ok(Writing::Storing(share.finish()?))
     }
 
-    /// Waits until the snapshot that is being written has its name. All ranks call this.
+    /// Waits until the snapshot in progress has its final name. Collective.
     ///
     /// # Errors
-    /// What went wrong on any rank, on all of them the same.
+    /// The error of any rank, on all ranks.
     pub fn settle(&mut self) -> Result<(), Error> {
         let drained = self.drained();
         self.note(drained);
@@ -277,12 +278,13 @@ impl Output {
         self.agree(named.map_err(snapshot_error))
     }
 
-    /// As [`agreed`](crate::step::agreement::agreed); where ranks have failed, the snapshot that is being written goes.
+    /// Makes an error collective as [`agreed`](crate::step::agreement::agreed); on errors the snapshot in
+    /// progress is dropped.
     fn agree<T>(&mut self, own: Result<T, Error>) -> Result<T, Error> {
         self.agree_with(own, 0).map(|(own, _)| own)
     }
 
-    /// As [`agreed_with_flags`], see [`Output::agree`].
+    /// Makes an error and flags collective; see [`Output::agree`].
     fn agree_with<T>(&mut self, own: Result<T, Error>, flags: u64) -> Result<(T, u64), Error> {
         let result = agreed_with_flags(&self.ranks, own, flags);
         if result.is_err() {
@@ -291,20 +293,20 @@ impl Output {
         result
     }
 
-    /// Drops the snapshot that is being written. The first rank removes it when nobody writes there any more.
+    /// Drops the snapshot in progress. The first rank removes its files when no rank writes any more.
     fn abandon(&mut self) {
         if let Some(abort_handle) = self.abort_handle.take() {
             abort_handle.stop();
         }
         self.writing = None;
-        // where ranks are gone, the next run removes what is left
+        // if ranks are lost, the next run removes the files
         if self.ranks.communicator().barrier().is_ok() && self.ranks.rank() == 0 {
             let _ = store::clean_partials(&self.directory);
         }
     }
 }
 
-/// Threads of this rank that compress what is written while the run goes on.
+/// Returns the number of compression threads of this rank.
 fn store_threads(sim: &Engine) -> usize {
     let cores = sim
         .world
@@ -315,7 +317,7 @@ fn store_threads(sim: &Engine) -> usize {
     (cores / 4).clamp(1, 4)
 }
 
-/// What the first rank does in the run's directory before the first step.
+/// Prepares the run's directory on the first rank.
 fn prepare(
     sim: &Engine,
     directory: &Path,
@@ -327,9 +329,9 @@ fn prepare(
     provenance::write(sim, build, roster, directory)
 }
 
-/// Memory that values may wait in: what the deck allows, but no more than a quarter of the pools (or 8 MiB), so that a
-/// snapshot does not double the memory of a large run; less what values take on their way from a device, and `received` bytes
-/// from other ranks.
+/// Returns the bytes of values that may be buffered: the limit of the deck, but at most a quarter of the
+/// pools (or 8 MiB), so that a snapshot does not double the memory of a large run. Transfers from a device
+/// and `received` bytes of other ranks are subtracted.
 fn queue_bytes(sim: &Engine, fields: &[StoreRef], received: usize) -> usize {
     let pools: usize = fields
         .iter()
@@ -343,7 +345,7 @@ fn queue_bytes(sim: &Engine, fields: &[StoreRef], received: usize) -> usize {
     most.saturating_sub(held + received).max(1)
 }
 
-/// Hands over this rank's share from the memory of the host.
+/// Passes this rank's part from host memory to the writer.
 fn push_all(sim: &Engine, fields: &[StoreRef], share: &mut SnapshotShare) -> Result<(), Error> {
     let topology = sim.world.resource::<Topology>();
     for level in 0..=topology.finest() {

@@ -1,4 +1,5 @@
-//! The order of a run: schedules, limits, the recursion over levels, regrids, the guard of memory, and what puts them together.
+//! Time stepping: schedules, step limits, the recursion over levels, regrids, memory limits and the engine
+//! itself.
 
 pub mod access;
 mod accounts;

@@ -1,4 +1,4 @@
-//! When the next snapshot is due.
+//! Schedule of snapshots.
 
 use super::Output;
 use crate::mesh::Levels;
@@ -7,8 +7,8 @@ use nestar_snapshot as store;
 use std::path::PathBuf;
 
 impl Output {
-    /// The time that the next root step must not pass: that of the next snapshot, or `end`. A snapshot that round-off puts
-    /// beside the end is the final one.
+    /// Returns the time at which the next root step must end: the next snapshot or `end`. A snapshot within
+    /// round-off of the end is the final one.
     #[must_use]
     pub fn until(&self, end: f64) -> f64 {
         if (end - self.next_time).abs() <= 1e-9 * self.interval {
@@ -18,27 +18,27 @@ impl Output {
         }
     }
 
-    /// Sets the next snapshot by time to the first multiple of the interval behind `time`.
+    /// Schedules the next snapshot by time at the first multiple of the interval after `time`.
     pub(super) fn schedule(&mut self, time: f64) {
         if self.interval > 0.0 {
             self.next_time = ((time / self.interval + 1e-9).floor() + 1.0) * self.interval;
         }
     }
 
-    /// Whether the present state is in the latest snapshot.
+    /// Returns `true` if the latest snapshot holds the present state.
     #[must_use]
     pub fn is_current(&self, sim: &Engine) -> bool {
         let clock = sim.world.resource::<Levels>().clock(0);
         self.latest == Some((clock.time, clock.steps))
     }
 
-    /// Whether there is a snapshot from which the run continues.
+    /// Returns `true` if a snapshot exists from which the run can continue.
     #[must_use]
     pub fn has_snapshots(&self) -> bool {
         self.latest.is_some()
     }
 
-    /// Whether a snapshot is due now by the simulation's time or steps.
+    /// Returns `true` if a snapshot is due by simulation time or steps.
     #[must_use]
     pub fn is_due(&self, sim: &Engine) -> bool {
         let clock = sim.world.resource::<Levels>().clock(0);
@@ -46,14 +46,14 @@ impl Output {
         clock.time >= self.next_time || (steps > 0 && clock.steps.is_multiple_of(steps))
     }
 
-    /// Whether a snapshot is due by the clock on the wall, of which the first rank has the only one.
+    /// Returns `true` if a snapshot is due by the wall-clock time of the first rank.
     pub(super) fn is_due_by_wall(&self) -> bool {
         self.ranks.rank() == 0
             && self.wall_interval > 0.0
             && self.latest_wall.elapsed().as_secs_f64() >= self.wall_interval
     }
 
-    /// The latest snapshot, where somebody has removed it; the first rank looks.
+    /// Returns the path of the latest snapshot if it has been removed; first rank only.
     #[must_use]
     pub fn removed(&self) -> Option<PathBuf> {
         let number = self.number.checked_sub(1)?;
