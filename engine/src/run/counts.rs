@@ -1,10 +1,10 @@
-//! How many items lie in patches: arrays of the levels of a snapshot.
+//! Numbers of particles per patch, as arrays of snapshot levels.
 
 use crate::data::{ParticleKinds, ParticleSetRef};
 use bevy_ecs::prelude::World;
 use nestar_snapshot::{ParticlesHeader, Values};
 
-/// How many items lie in some patches, by kind, in the arrays of a snapshot.
+/// Returns the numbers of particles in some patches, one array per kind.
 pub(super) fn counts(world: &World, rows: &[u32]) -> Vec<(String, Values)> {
     let kinds = world.resource::<ParticleKinds>().all().into_iter();
     let of = |kind: ParticleSetRef| {
@@ -15,7 +15,7 @@ pub(super) fn counts(world: &World, rows: &[u32]) -> Vec<(String, Values)> {
     kinds.map(of).collect()
 }
 
-/// Names of these arrays.
+/// Returns the names of these arrays.
 pub(super) fn names(world: &World) -> Vec<String> {
     let kinds = world.resource::<ParticleKinds>().all();
     kinds.iter().map(name).collect()

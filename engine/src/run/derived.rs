@@ -1,5 +1,5 @@
-//! Arrays of derived fields in snapshots: made on the host of the values that a snapshot takes anyway, shard by shard and in double
-//! precision, so that they have the same bits on any number of ranks and devices, and need no room beside the state.
+//! Derived fields in snapshots. They are computed on the host, shard by shard and in double precision, from
+//! the values that are written anyway. The bits do not depend on the number of ranks and devices.
 
 use crate::data::level::geometry;
 use crate::data::{DerivedField, DerivedFields, Precision, StoreRef};
@@ -11,32 +11,32 @@ use nestar_snapshot::{ORIGIN, Values};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// A shard: its level and its first patch.
+/// Identifies a shard by its level and first patch.
 type ShardKey = (usize, usize);
 
-/// What a snapshot holds beside the state.
+/// Computes the derived fields of a snapshot.
 pub(super) struct DerivedArrays {
-    sources: Vec<DerivedInputs>,
-    /// Of the levels.
+    sources: Vec<DerivedFieldInputs>,
+    /// Geometry of each level.
     geometries: Vec<LevelGeometry>,
-    /// Origins of the patches of shards on their way.
+    /// Patch origins of shards in transfer.
     origins: BTreeMap<ShardKey, Vec<[i32; 3]>>,
     precision: Precision,
 }
 
-/// A field and what is made of it.
-struct DerivedInputs {
-    /// Components of the field.
+/// Collects the components of a field from which derived fields are computed.
+struct DerivedFieldInputs {
+    /// Number of components of the field.
     components: usize,
-    /// Those that are read, with the names of their arrays.
+    /// Components that are read, with the names of their arrays.
     read: Vec<(usize, String)>,
     fields: Vec<DerivedField>,
-    /// Shards of which not all arrays are there yet.
+    /// Shards whose arrays are incomplete.
     held: BTreeMap<ShardKey, Vec<(usize, Vec<f64>)>>,
 }
 
-impl DerivedInputs {
-    /// What the deck asks for of a field; `None` if that is nothing.
+impl DerivedFieldInputs {
+    /// Returns the inputs that the deck requests from a field; `None` without requests.
     fn of(sim: &Engine, field: StoreRef) -> Option<Self> {
         let known = sim.world.resource::<DerivedFields>();
         let asked = known.named(&sim.settings.output.derived);
@@ -55,7 +55,7 @@ impl DerivedInputs {
         })
     }
 
-    /// Takes a shard of an array; those of all that are read, when this is the last one.
+    /// Adds a shard of an array; returns all inputs of the shard when they are complete.
     fn take(
         &mut self,
         place: ShardKey,
@@ -71,7 +71,7 @@ impl DerivedInputs {
         }
     }
 
-    /// The values of a derived field in patches with these origins.
+    /// Computes a derived field in patches with these origins.
     fn made(
         &self,
         own: &DerivedField,
@@ -88,7 +88,7 @@ impl DerivedInputs {
             let patch = origins[n].map(|cell| cell.div_euclid(PATCH as i32));
             own.fill(state, patch, geometry, out);
         };
-        // a thread of the run waits for the others; one beside it leaves them to the run
+        // threads of the run use the pool; the transfer thread leaves it to the run
         if rayon::current_thread_index().is_some() {
             let patches = made.par_chunks_mut(CELLS).enumerate();
             patches.for_each_init(Vec::new, |state, (n, out)| of_patch(state, n, out));
@@ -102,7 +102,7 @@ impl DerivedInputs {
 }
 
 impl DerivedArrays {
-    /// What the deck asks for, of a snapshot of the present state of `fields`.
+    /// Prepares the derived fields that the deck requests from `fields`.
     pub fn new(sim: &Engine, fields: &[StoreRef]) -> Self {
         let topology = sim.world.resource::<Topology>();
         let geometry = |level: usize| {
@@ -111,7 +111,7 @@ impl DerivedArrays {
         };
         let sources = fields
             .iter()
-            .filter_map(|field| DerivedInputs::of(sim, *field));
+            .filter_map(|field| DerivedFieldInputs::of(sim, *field));
         Self {
             sources: sources.collect(),
             geometries: (0..=topology.finest()).map(geometry).collect(),
@@ -120,12 +120,13 @@ impl DerivedArrays {
         }
     }
 
-    /// What there is, in the order of the fields and of the deck.
+    /// Returns the derived fields in the order of fields and deck.
     pub fn fields(&self) -> impl Iterator<Item = &DerivedField> {
         self.sources.iter().flat_map(|source| &source.fields)
     }
 
-    /// Takes a whole shard of an array; shards of arrays that can be made when this one is there. Origins come before values.
+    /// Adds a shard of an array; returns the derived arrays that are complete with it. Origins come before
+    /// values.
     pub fn take(&mut self, place: ShardKey, array: &str, values: &Values) -> Vec<(String, Values)> {
         let mut all = Vec::new();
         if let (true, Values::I32(cells)) = (array == ORIGIN, values) {

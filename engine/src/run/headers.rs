@@ -1,4 +1,4 @@
-//! What a snapshot says about itself and its levels.
+//! Attributes and array headers of snapshots.
 
 use super::derived::DerivedArrays;
 use super::diagnostics::Diagnostics;
@@ -10,7 +10,7 @@ use crate::step::{Engine, Error, RunFacts};
 use nestar_deck::{CodeUnits, Formula};
 use nestar_snapshot as store;
 
-/// The attributes of a snapshot of the present state. All ranks call this; those of the first rank are whole.
+/// Returns the attributes of a snapshot of the present state. Collective; complete on the first rank.
 ///
 /// # Errors
 /// A device fails; another rank has failed.
@@ -73,7 +73,7 @@ fn in_cells(
     store::FieldHeader::cells(name, data_type, units, factor, long_name)
 }
 
-/// The header of an array of items.
+/// Returns the header of a particle array.
 pub(super) fn of_items(units: &CodeUnits, column: &ParticleColumn) -> store::FieldHeader {
     let along = column.along.into_iter();
     store::FieldHeader {
@@ -83,8 +83,8 @@ pub(super) fn of_items(units: &CodeUnits, column: &ParticleColumn) -> store::Fie
     }
 }
 
-/// What a unit is in cgs. Words other than length, mass and time are units of their own; a text that is no product of words has
-/// none.
+/// Returns the cgs value of a unit. Words other than length, mass and time count as 1, and so does a text
+/// that is no product.
 fn factor(units: &str, code: &CodeUnits) -> f64 {
     let sizes = [
         ("length", code.length_cgs),
@@ -101,7 +101,7 @@ fn factor(units: &str, code: &CodeUnits) -> f64 {
     if factor.is_finite() { factor } else { 1.0 }
 }
 
-/// The header of an array of a derived field.
+/// Returns the header of a derived field.
 fn of_derived(
     code: &CodeUnits,
     derived: &DerivedField,
@@ -117,7 +117,7 @@ fn of_derived(
     store::FieldHeader::cells(name, data_type, units, factor, long_name).derived()
 }
 
-/// The levels of a snapshot of the present state.
+/// Returns the levels of a snapshot of the present state.
 pub(super) fn levels(
     sim: &Engine,
     fields: &[StoreRef],
@@ -153,10 +153,10 @@ pub(super) fn levels(
         .collect()
 }
 
-/// A component with the cells of its rows along an axis, and the axes along which its values lie on the sides of cells.
+/// A component, the cells of its rows along an axis, and the axes along which it is staggered.
 type Shaped<'a> = (&'a Component, usize, [bool; 3]);
 
-/// The components of a store.
+/// Returns the components of a store.
 fn on_sides(spec: &FieldSpec) -> impl Iterator<Item = Shaped<'_>> {
     let staggered = |c| [0, 1, 2].map(|axis| spec.centring.staggered(c, axis) == 1);
     let components = spec.components.iter().enumerate();

@@ -1,7 +1,7 @@
-//! Where the ranks' patches stand in the order of their levels, and which shards of a snapshot each rank stores.
+//! Numbering of patches over ranks, and the assignment of snapshot shards to ranks.
 //!
-//! A rank's patches are a stretch of the level's Hilbert curve, and the stretches of the ranks follow each other. A shard is
-//! stored by the rank that has its first patch; ranks with later patches of it send them there.
+//! Each rank owns a contiguous part of a level's Hilbert curve, in the order of ranks. The rank that owns the
+//! first patch of a shard stores it; the other ranks send it their patches.
 
 use crate::comm::Ranks;
 use crate::mesh::Topology;
@@ -9,16 +9,16 @@ use crate::step::Error;
 use bevy_ecs::prelude::*;
 use std::ops::Range;
 
-/// The patches of all ranks: 8 bytes a rank and level.
+/// Offsets of the ranks' patches on each level: 8 bytes per rank and level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PatchOffsets {
     rank: usize,
-    /// `[level][rank]`: the number of the first patch, and behind the last rank that of all patches.
+    /// `[level][rank]`: number of the rank's first patch; the last entry is the total.
     firsts: Vec<Vec<usize>>,
 }
 
 impl PatchOffsets {
-    /// The present layout. All ranks call this.
+    /// Gathers the present offsets. Collective.
     ///
     /// # Errors
     /// Another rank has failed, or the transport has.
@@ -36,7 +36,7 @@ impl PatchOffsets {
         Ok(Self::new(ranks.rank(), &counts))
     }
 
-    /// The layout of `counts[rank][level]` patches, seen by `rank`.
+    /// Computes the offsets from `counts[rank][level]` for `rank`.
     fn new(rank: usize, counts: &[Vec<u64>]) -> Self {
         let level = |level: usize| {
             let mut firsts = vec![0];
@@ -52,32 +52,32 @@ impl PatchOffsets {
         }
     }
 
-    /// Number of levels.
+    /// Returns the number of levels.
     pub fn levels(&self) -> usize {
         self.firsts.len()
     }
 
-    /// Own patches of a level.
+    /// Returns the range of own patches of a level.
     pub fn own(&self, level: usize) -> Range<usize> {
         self.of(level, self.rank)
     }
 
-    /// Patches of a level that `rank` has.
+    /// Returns the range of patches of a level that `rank` owns.
     fn of(&self, level: usize, rank: usize) -> Range<usize> {
         self.firsts[level][rank]..self.firsts[level][rank + 1]
     }
 
-    /// Patches of a level on all ranks.
+    /// Returns the number of patches of a level on all ranks.
     pub fn total(&self, level: usize) -> usize {
         self.firsts[level].last().copied().unwrap_or(0)
     }
 
-    /// The rank that has a patch of a level.
+    /// Returns the rank that owns a patch of a level.
     fn holder(&self, level: usize, patch: usize) -> usize {
         self.firsts[level].partition_point(|&first| first <= patch) - 1
     }
 
-    /// What falls to this rank where a level has shards of `shard` patches.
+    /// Returns this rank's part of the shards of a level, with `shard` patches per shard.
     pub fn part(&self, level: usize, shard: usize) -> ShardRange {
         let own = self.own(level);
         let sent = self.sent_by(level, shard, self.rank);
@@ -90,7 +90,7 @@ impl PatchOffsets {
         }
     }
 
-    /// The patches of a level that `rank` sends elsewhere, and where to.
+    /// Returns the rank to which `rank` sends patches of a level, and these patches.
     fn sent_by(&self, level: usize, shard: usize, rank: usize) -> Option<(usize, Range<usize>)> {
         let own = self.of(level, rank);
         let sent = own.start..own.start.next_multiple_of(shard).min(own.end);
@@ -98,7 +98,7 @@ impl PatchOffsets {
         (!sent.is_empty()).then(|| (self.holder(level, begin), sent))
     }
 
-    /// The patches of a level that `peer` sends to this rank.
+    /// Returns the number of patches of a level that `peer` sends to this rank.
     pub fn received_from(&self, level: usize, shard: usize, peer: usize) -> usize {
         let sent = self.sent_by(level, shard, peer);
         let mine = sent.filter(|(receiver, _)| *receiver == self.rank);
@@ -106,23 +106,23 @@ impl PatchOffsets {
     }
 }
 
-/// What falls to a rank of the shards of a level.
+/// Describes a rank's part of the shards of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ShardRange {
-    /// Own patches at the beginning that belong to a shard of another rank.
+    /// Number of leading own patches in a shard of another rank.
     pub sent: usize,
-    /// That rank.
+    /// Rank that stores this shard.
     pub receiver: usize,
-    /// The first of the other own patches, counted on the level: the first shard begins there.
+    /// Number of the first own patch after them; it starts a shard.
     pub first: usize,
-    /// The end of the own patches, counted on the level; patches of the last shard behind it come from others.
+    /// End of the own patches; other ranks send the rest of the last shard.
     pub end: usize,
-    /// Patches of a whole shard.
+    /// Patches per shard.
     pub shard: usize,
 }
 
 impl ShardRange {
-    /// Numbers of the shards that this rank stores.
+    /// Returns the numbers of the shards that this rank stores.
     pub fn shards(&self) -> Range<u64> {
         let numbers = self.first.div_ceil(self.shard)..self.end.div_ceil(self.shard);
         match self.first < self.end {
@@ -136,7 +136,7 @@ impl ShardRange {
 mod tests {
     use super::*;
 
-    /// Every patch comes into one shard, through one rank.
+    /// Checks that every patch is in one shard, sent by one rank.
     fn check(counts: &[u64], shard: usize) {
         let all: Vec<Vec<u64>> = counts.iter().map(|&count| vec![count]).collect();
         let total = counts.iter().sum::<u64>() as usize;

@@ -1,8 +1,8 @@
-//! A rank's share of a snapshot: the shards that it stores, with the patches of them that other ranks have.
+//! A rank's part of a snapshot: the shards that it stores, including patches that other ranks send.
 //!
-//! Those patches travel as [`Store::save`](crate::data::Store::save) gives them, array by array, and not by the lists of
-//! `ranks/halos`, which pack rows for rows: at their receiver they have no rows, and a shard takes one component of many
-//! patches, not all components of one. They are less than a shard of every array.
+//! Patches are sent array by array as [`Store::save`](crate::data::Store::save) returns them. Halo lists are
+//! not suitable: the receiver has no rows for these patches, and a shard holds one component of many patches.
+//! The messages are smaller than one shard of each array.
 
 use super::counts;
 use super::derived::DerivedArrays;
@@ -18,10 +18,10 @@ use nestar_snapshot::{LEAF, ORIGIN, PendingSnapshot, Role, SnapshotWriter, Value
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Patches that others have sent, as bytes, by level and array.
+/// Values of patches that other ranks have sent, as bytes, by level and array.
 pub(super) type Received = BTreeMap<(usize, String), Vec<u8>>;
 
-/// Writes a rank's share: a sink for its own patches, which adds those that came from others, and what is derived from both.
+/// Writes a rank's shards: own patches, received patches and the fields derived from both.
 pub(super) struct SnapshotShare {
     writer: SnapshotWriter,
     parts: Vec<ShardRange>,
@@ -31,7 +31,7 @@ pub(super) struct SnapshotShare {
 }
 
 impl SnapshotShare {
-    /// A share of which `writer` stores the shards.
+    /// Creates the part whose shards `writer` stores.
     pub fn new(
         writer: SnapshotWriter,
         parts: Vec<ShardRange>,
@@ -48,7 +48,7 @@ impl SnapshotShare {
         }
     }
 
-    /// Hands the items over.
+    /// Writes the particles.
     ///
     /// # Errors
     /// The device or the writer fails.
@@ -56,7 +56,7 @@ impl SnapshotShare {
         self.items.push(world, &mut self.writer)
     }
 
-    /// Declares the share whole: it becomes durable in the background.
+    /// Completes the part; it becomes durable in the background.
     ///
     /// # Errors
     /// A shard is missing.
@@ -102,7 +102,7 @@ impl SnapshotSink for SnapshotShare {
     }
 }
 
-/// What rank `rank` is among the writers of a snapshot.
+/// Returns the role of this rank among the writers of a snapshot.
 pub(super) fn role(ranks: &Ranks) -> Role {
     match (ranks.is_single(), ranks.rank()) {
         (true, _) => Role::Only,
@@ -111,7 +111,7 @@ pub(super) fn role(ranks: &Ranks) -> Role {
     }
 }
 
-/// By level, what falls to this rank of the shards of a snapshot.
+/// Returns this rank's part of the shards, by level.
 pub(super) fn parts(layout: &PatchOffsets) -> Vec<ShardRange> {
     let part = |level: usize| {
         let shard = nestar_snapshot::Snapshot::shard_patches(layout.total(level));
@@ -120,13 +120,13 @@ pub(super) fn parts(layout: &PatchOffsets) -> Vec<ShardRange> {
     (0..layout.levels()).map(part).collect()
 }
 
-/// By level, then by kind of items, the numbers of the shards that this rank stores.
+/// Returns the numbers of the shards that this rank stores, by level and then by kind of particles.
 pub(super) fn shards(parts: &[ShardRange], items: &ParticleShare) -> Vec<Vec<Range<u64>>> {
     let levels = parts.iter().map(|part| vec![part.shards()]);
     levels.chain(items.shards()).collect()
 }
 
-/// The arrays of some rows of a level, in the order of a snapshot: what describes the patches, then the fields.
+/// Visits the arrays of some rows in the order of a snapshot: the patch structure, then the fields.
 pub(super) fn arrays(
     sim: &Engine,
     fields: &[StoreRef],
@@ -145,7 +145,7 @@ pub(super) fn arrays(
     Ok(())
 }
 
-/// The patches of others' shards, for each receiver all levels and arrays one behind the other.
+/// Packs the patches of shards that other ranks store, for each receiver by level and array.
 ///
 /// # Errors
 /// The device fails.
@@ -171,10 +171,10 @@ pub(super) fn sent(
     Ok(messages.into_iter().map(message).collect())
 }
 
-/// Sends the patches of others' shards there; what others have of the own ones, by level and array.
+/// Exchanges patches of shared shards; returns those of own shards by level and array. Collective.
 ///
 /// # Errors
-/// Another rank has failed, or messages do not fit.
+/// Another rank has failed, or a message has a wrong length.
 pub(super) fn exchanged(
     sim: &Engine,
     fields: &[StoreRef],
@@ -187,7 +187,7 @@ pub(super) fn exchanged(
     if ranks.is_single() {
         return Ok(received);
     }
-    // in the order of the ranks, which is that of the patches
+    // messages arrive in the order of ranks, which is that of the patches
     for message in ranks.communicator().exchange(messages)? {
         let mut bytes = message.bytes.as_slice();
         for (level, part) in parts.iter().enumerate() {
@@ -209,11 +209,11 @@ pub(super) fn exchanged(
 }
 
 fn short(peer: usize) -> Error {
-    let why = format!("the patches that rank {peer} sends for a snapshot have a wrong length");
+    let why = format!("the snapshot message from rank {peer} has a wrong length");
     RanksError::Transport(why).into()
 }
 
-/// The arrays with their bytes a patch.
+/// Returns the arrays and their bytes per patch.
 fn sizes(sim: &Engine, fields: &[StoreRef]) -> Vec<(String, usize)> {
     let structure = [(ORIGIN.to_string(), 12), (LEAF.to_string(), 1)];
     let of_field = |field: &StoreRef| {
@@ -230,7 +230,7 @@ fn sizes(sim: &Engine, fields: &[StoreRef]) -> Vec<(String, usize)> {
         .collect()
 }
 
-/// Bytes of what has come from others.
+/// Returns the bytes received from other ranks.
 pub(super) fn bytes(received: &Received) -> usize {
     received.values().map(Vec::len).sum()
 }

@@ -1,4 +1,4 @@
-//! Where the values of a snapshot go, and what of them is the same wherever they come from.
+//! Destination of snapshot values, and code shared by its producers.
 
 use super::counts::counts;
 use super::layout::ShardRange;
@@ -8,14 +8,14 @@ use crate::step::{Engine, Error};
 use bevy_ecs::prelude::World;
 use nestar_snapshot::{LEAF, ORIGIN, SnapshotError, Values};
 
-/// Where the values of a snapshot go.
+/// Receives the values of a snapshot.
 pub(super) trait SnapshotSink: Send + 'static {
-    /// What is left when all that was pushed is safe.
+    /// Result after all values are safe.
     type Stored: Send + 'static;
-    /// What of a level goes here.
+    /// Returns the part of a level that this sink receives.
     fn part(&self, level: usize) -> ShardRange;
-    /// Takes one shard of an array, or as much of it as this rank has, from patch `first` of the level on; waits where it has
-    /// too many.
+    /// Takes one shard of an array, or this rank's part of it, from patch `first` of the level. Blocks while
+    /// the queue is full.
     fn push(
         &mut self,
         level: usize,
@@ -23,11 +23,11 @@ pub(super) trait SnapshotSink: Send + 'static {
         first: usize,
         values: Values,
     ) -> Result<(), Error>;
-    /// Waits until all that was pushed is safe; not for other ranks.
+    /// Waits until all values of this rank are safe.
     fn complete(self) -> Result<Self::Stored, Error>;
 }
 
-/// Where patches are, which of them are leaves, and how many items lie in them, in the arrays of a snapshot.
+/// Returns the arrays that describe patches: origins, leaves and the numbers of particles.
 pub(super) fn structure(world: &World, rows: &[u32]) -> Vec<(String, Values)> {
     let topology = world.resource::<Topology>();
     let origins = rows.iter().flat_map(|&row| topology.origin(row)).collect();
@@ -40,7 +40,7 @@ pub(super) fn structure(world: &World, rows: &[u32]) -> Vec<(String, Values)> {
     arrays
 }
 
-/// Memory of the host that values of this rank may wait in: the ranks of a host share what the deck allows.
+/// Returns the host memory for buffered values of this rank, its share of the host's limit.
 pub(super) fn allowance(sim: &Engine) -> usize {
     let placement = sim.world.resource::<Ranks>().communicator().placement();
     ((sim.settings.output.buffer as usize) << 20) / placement.local_size.max(1)

@@ -1,10 +1,10 @@
-//! What the domain holds of all fields.
+//! Totals of all fields over the domain.
 
 use crate::comm;
 use crate::data::Stores;
 use crate::step::{Engine, Error};
 
-/// Totals of all fields that have them, component by component. All ranks call this.
+/// Returns the totals of all fields that have totals, by component. Collective.
 ///
 /// # Errors
 /// A device fails; another rank has failed.

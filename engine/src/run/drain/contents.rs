@@ -1,4 +1,4 @@
-//! What a snapshot takes from a device, and in which order.
+//! Contents of a snapshot that are transferred from a device, and their order.
 
 use crate::data::{DevicePieces, Piece};
 use crate::data::{Precision, RowShape, StoreRef};
@@ -10,36 +10,37 @@ use crate::step::{Engine, Error};
 use bevy_ecs::prelude::World;
 use nestar_snapshot::Values;
 
-/// Everything that leaves with a snapshot, as it stood when the snapshot was taken, except the fields' values themselves.
+/// Describes the snapshot at the time it was taken, except the field values.
 pub(super) struct Contents {
-    /// The rows of all blocks, in the order of the snapshot, but for those of other ranks' shards; places count within a block.
+    /// Rows of all blocks in snapshot order, without those of other ranks' shards; offsets count within a
+    /// block.
     pub rows: Vec<Piece>,
-    /// Every field on every level.
+    /// All fields on all levels.
     pub blocks: Vec<LevelBlock>,
     /// Names of the arrays, `[field][component]`.
     pub names: Vec<Vec<String>>,
-    /// How rows are cut, by field.
+    /// Shapes of rows, by field.
     shapes: Vec<RowShape>,
     /// Precision of all fields.
     pub precision: Precision,
-    /// Bytes of the values of all fields.
+    /// Bytes of all field values.
     pub bytes: usize,
-    /// Shards of the arrays that describe the patches: level, name, first patch, values.
+    /// Shards of the structure arrays: level, name, first patch, values.
     structure: Vec<(usize, String, usize, Values)>,
 }
 
-/// A field on a level; in a copy on the device its values stand as `[component][patch][k][j][i]`.
+/// A field on a level; its copy on the device has the order `[component][patch][k][j][i]`.
 pub(super) struct LevelBlock {
     pub level: usize,
     pub field: usize,
-    /// Where its rows begin in [`Contents::rows`].
+    /// Start of its rows in [`Contents::rows`].
     pub row: usize,
-    /// The first of its patches, counted on the level.
+    /// Number of its first patch on the level.
     pub first: usize,
     pub patches: usize,
-    /// Patches of a whole shard.
+    /// Patches per shard.
     pub shard: usize,
-    /// Where the block begins in the copy, bytes.
+    /// Byte offset of the block in the copy.
     pub offset: usize,
 }
 
@@ -48,17 +49,17 @@ pub(super) struct TransferShard {
     pub level: usize,
     pub field: usize,
     pub component: usize,
-    /// First patch, counted on the level.
+    /// Number of the first patch on the level.
     pub first: usize,
     pub patches: usize,
-    /// Where its rows begin in [`Contents::rows`].
+    /// Start of its rows in [`Contents::rows`].
     pub row: usize,
-    /// Where it begins in the copy, bytes.
+    /// Byte offset in the copy.
     pub offset: usize,
 }
 
 impl Contents {
-    /// The present state of all levels.
+    /// Describes the present state of all levels.
     pub fn of(sim: &Engine, fields: &[StoreRef], sink: &impl SnapshotSink) -> Self {
         let topology = sim.world.resource::<Topology>();
         let names = |field: &StoreRef| {
@@ -105,24 +106,24 @@ impl Contents {
         }
     }
 
-    /// Bytes of a component of a patch of a field.
+    /// Returns the bytes of one component of a patch.
     fn patch_bytes(&self, field: usize) -> usize {
         self.shapes[field].values() * self.precision.bytes()
     }
 
-    /// Bytes of a shard.
+    /// Returns the bytes of a shard.
     pub fn bytes_of(&self, shard: &TransferShard) -> usize {
         shard.patches * self.patch_bytes(shard.field)
     }
 
-    /// Bytes of the largest shard.
+    /// Returns the bytes of the largest shard.
     pub fn largest(&self) -> usize {
         let bytes =
             |block: &LevelBlock| block.patches.min(block.shard) * self.patch_bytes(block.field);
         self.blocks.iter().map(bytes).max().unwrap_or(0)
     }
 
-    /// The list of [`Contents::rows`] on a device, of a whole block in memory at `memory`.
+    /// Returns the device list of a block's rows for a copy to address `memory`.
     pub fn of_block<'a>(
         &'a self,
         block: &LevelBlock,
@@ -138,7 +139,7 @@ impl Contents {
         }
     }
 
-    /// The rows with places that count within a shard.
+    /// Returns the rows with offsets that count within a shard.
     pub fn rows_by_shard(&self) -> Vec<Piece> {
         let mut rows = self.rows.clone();
         for block in &self.blocks {
@@ -151,7 +152,7 @@ impl Contents {
         rows
     }
 
-    /// All shards, in the order in which they leave.
+    /// Returns all shards in the order of transfer.
     pub fn shards(&self) -> impl Iterator<Item = TransferShard> + '_ {
         self.blocks.iter().flat_map(move |block| {
             let patch = self.patch_bytes(block.field);
@@ -172,7 +173,7 @@ impl Contents {
         })
     }
 
-    /// Hands over what describes the patches.
+    /// Pushes the arrays that describe the patches.
     pub fn push_structure(&mut self, sink: &mut impl SnapshotSink) -> Result<(), Error> {
         for (level, name, first, values) in self.structure.drain(..) {
             sink.push(level, &name, first, values)?;

@@ -1,6 +1,7 @@
-//! How a snapshot leaves a device. Where the device has room, it copies the present state within its own memory, the run goes
-//! on at once, and a thread drains the copy beside it. Where it has not, the state leaves shard by shard while the run waits.
-//! Either way the values cross the bus into page-locked memory, and go on from there while the next ones cross.
+//! Transfer of a snapshot from a device. If the device has enough memory, it copies the state internally, and
+//! a thread transfers the copy while the run continues. Otherwise the run waits while the state is
+//! transferred shard by shard. Transfers use page-locked host memory and overlap with the processing of
+//! earlier shards.
 
 mod contents;
 mod pipeline;
@@ -18,21 +19,21 @@ use contents::Contents;
 use pipeline::Pipeline;
 use std::thread::JoinHandle;
 
-/// What has become of a snapshot's values.
+/// State of the transfer of a snapshot.
 pub(super) enum Transfer<S: SnapshotSink> {
-    /// A thread brings them to the sink and completes it.
+    /// A thread transfers the values and completes the sink.
     Draining(TransferThread<S::Stored>),
-    /// All of them are in the sink.
+    /// The sink holds all values.
     Done(S),
 }
 
-/// Sends the present state of all levels from the device to `sink`. Later changes of the fields do not touch it.
+/// Starts the transfer of all levels from the device to `sink`. Later changes of fields do not affect it.
 ///
 /// # Errors
 /// The device or the sink fails.
 ///
 /// # Panics
-/// If a field lives on the host.
+/// If a field is on the host.
 pub(super) fn start_transfer<S: SnapshotSink>(
     sim: &Engine,
     device: &Device,
@@ -52,7 +53,7 @@ pub(super) fn start_transfer<S: SnapshotSink>(
     Ok(Transfer::Done(sink))
 }
 
-/// A copy of all levels on the device, in the order of the snapshot; `None` where there is no room for it.
+/// Copies all levels within the device, in snapshot order; `None` without enough memory.
 fn copy(
     sim: &Engine,
     device: &Device,
@@ -77,12 +78,12 @@ fn copy(
         let list = contents.of_block(block, device, places);
         store.save_on_device(block.level, 0..contents.names[block.field].len(), &list)?;
     }
-    // so the copy's time counts as the snapshot's, and transfers need not wait for it
+    // the time of the copy counts as output, and transfers need not wait for it
     device.synchronise()?;
     Ok(Some(copy))
 }
 
-/// Brings all levels to the sink shard by shard.
+/// Transfers all levels shard by shard while the run waits.
 fn pass<S: SnapshotSink>(
     sim: &Engine,
     device: &Device,
@@ -96,11 +97,11 @@ fn pass<S: SnapshotSink>(
     device.upload(&rows, 0, &list)?;
     let slots = (0..pipeline.depth()).map(|_| device.buffer::<u8>(contents.largest()));
     let slots: Vec<Buffer<u8>> = slots.collect::<Result<_, _>>()?;
-    // goes before the slots do, after a failure as well: it waits for what leaves them
+    // dropped before the slots, also after errors: it waits for transfers from them
     let mut pipeline = pipeline;
     contents.push_structure(sink)?;
     for (n, shard) in contents.shards().enumerate() {
-        // the shard that had this slot is through then
+        // afterwards the previous transfer from this slot is complete
         pipeline.make_room(contents, sink)?;
         let slot = slots[n % slots.len()].address();
         let store = fields[shard.field].of(&sim.world);
@@ -119,7 +120,7 @@ fn pass<S: SnapshotSink>(
     pipeline.finish(contents, sink)
 }
 
-/// A thread that drains a copy on the device. Dropping it waits.
+/// Thread that transfers a copy from the device. Dropping it waits for its end.
 pub(super) struct TransferThread<T>(Option<JoinHandle<Result<T, Error>>>);
 
 impl<T: Send + 'static> TransferThread<T> {
@@ -136,17 +137,19 @@ impl<T: Send + 'static> TransferThread<T> {
         Ok(Self(Some(started.map_err(failed)?)))
     }
 
-    /// Whether the thread has ended.
+    /// Returns `true` if the thread has ended.
     pub(super) fn is_over(&self) -> bool {
         self.0.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the thread; what the sink has left.
+    /// Waits for the thread; returns the completed sink.
     ///
     /// # Errors
-    /// What went wrong.
+    /// The error of the thread.
     pub(super) fn wait(mut self) -> Result<T, Error> {
-        let panicked = || Error::Snapshot("the thread that drains the device panicked".into());
+        let panicked = || {
+            Error::Snapshot("the thread that transfers a snapshot from the device panicked".into())
+        };
         match self.0.take().map(JoinHandle::join) {
             Some(Ok(drained)) => drained,
             _ => Err(panicked()),
@@ -157,13 +160,13 @@ impl<T: Send + 'static> TransferThread<T> {
 impl<T> Drop for TransferThread<T> {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
-            // of failures there is nobody to tell
+            // nobody can receive the error here
             let _ = thread.join();
         }
     }
 }
 
-/// The draining thread.
+/// Runs the transfer thread.
 fn drain<S: SnapshotSink>(
     copy: Buffer<u8>,
     mut contents: Contents,
@@ -180,7 +183,7 @@ fn drain<S: SnapshotSink>(
         pipeline.finish(&contents, &mut sink)
     };
     let left = leave();
-    // others may wait for the memory
+    // release device memory before errors are returned
     drop(copy);
     left?;
     sink.complete()

@@ -1,5 +1,5 @@
-//! From the device through page-locked memory to the sink: while the values of one shard are handed over, the next ones cross
-//! the bus.
+//! Pipeline of transfers through page-locked memory: a shard is processed while the next ones are
+//! transferred.
 
 use super::contents::{Contents, TransferShard};
 use crate::data::Piece;
@@ -12,20 +12,21 @@ use nestar_snapshot::{SHARD_PATCHES, Values};
 use rayon::prelude::*;
 use std::collections::VecDeque;
 
-/// Most shards under way: enough that the bus does not wait for the host.
+/// Largest number of shards in transfer: enough to keep the bus busy.
 const MOST_SHARDS: usize = 4;
-/// Fewest.
+/// Smallest number of shards in transfer.
 const FEWEST_SHARDS: usize = 2;
-/// Values that are worth a thread of their own when they are copied.
+/// Minimum number of values per thread in parallel copies.
 const LARGE: usize = 1 << 16;
 
-/// Shards of `bytes` bytes that may be under way, within a quarter of what snapshots may take of the host's memory.
+/// Returns the number of shards of `bytes` bytes in transfer, within a quarter of the snapshot memory of the
+/// host.
 fn depth(sim: &Engine, bytes: usize) -> usize {
     let most = allowance(sim);
     (most / 4 / bytes.max(1)).clamp(FEWEST_SHARDS, MOST_SHARDS)
 }
 
-/// Bytes of the host's memory that a snapshot of the present state takes on its way from a device to the sink's queue.
+/// Returns the host memory in bytes that a snapshot of the present state uses between device and queue.
 pub(in crate::run) fn held(sim: &Engine) -> usize {
     let topology = sim.world.resource::<Topology>();
     let patches = (0..=topology.finest()).map(|level| topology.rows(level).len());
@@ -35,20 +36,20 @@ pub(in crate::run) fn held(sim: &Engine) -> usize {
     let values = |field: &StoreRef| field.of(&sim.world).spec().shape().values();
     let values = fields.iter().map(values).max().unwrap_or(0);
     let shard = largest.min(SHARD_PATCHES as usize) * values * sim.precision().bytes();
-    // rows, origins and leaves of all own patches; the shard that is being handed over
+    // rows, origins and leaves of all own patches; the shard being processed
     (lists + 13) * patches.sum::<usize>() + (depth(sim, shard) + 1) * buffer_bytes(shard)
 }
 
-/// Shards on their way.
+/// Queue of shards in transfer.
 pub(super) struct Pipeline {
     queue: CopyQueue,
-    /// Most shards under way.
+    /// Largest number of shards in transfer.
     depth: usize,
     under_way: VecDeque<(TransferShard, Download)>,
 }
 
 impl Pipeline {
-    /// A pipeline for shards of up to `bytes` bytes.
+    /// Creates a pipeline for shards of up to `bytes` bytes.
     pub fn new(sim: &Engine, device: &Device, bytes: usize) -> Result<Self, Error> {
         Ok(Self {
             queue: device.copy_queue()?,
@@ -57,12 +58,12 @@ impl Pipeline {
         })
     }
 
-    /// Most shards under way.
+    /// Returns the largest number of shards in transfer.
     pub fn depth(&self) -> usize {
         self.depth
     }
 
-    /// Makes room for the next shard: where too many are under way, the oldest is handed over first.
+    /// Processes the oldest shards until another one can be started.
     pub fn make_room<S: SnapshotSink>(
         &mut self,
         contents: &Contents,
@@ -74,19 +75,19 @@ impl Pipeline {
         Ok(())
     }
 
-    /// What is started from now on comes after all work of the device so far.
+    /// Makes later transfers wait for all previous work of the device.
     pub fn follow(&self) -> Result<(), Error> {
         Ok(self.queue.follow()?)
     }
 
-    /// Sends a shard off from where its values stand on the device.
+    /// Starts the transfer of a shard from device address `from`.
     pub fn start(&mut self, shard: TransferShard, from: u64, bytes: usize) -> Result<(), Error> {
         let download = self.queue.download(from, bytes)?;
         self.under_way.push_back((shard, download));
         Ok(())
     }
 
-    /// Hands over all that is still under way.
+    /// Processes all shards in transfer.
     pub fn finish<S: SnapshotSink>(
         mut self,
         contents: &Contents,
@@ -117,7 +118,7 @@ impl Pipeline {
     }
 }
 
-/// A copy of values. In a thread of the run, which waits, the others help; the draining thread leaves them to the run.
+/// Copies values. Threads of the run use the thread pool; the transfer thread leaves it to the run.
 fn copied<T: Copy + Send + Sync>(values: &[T]) -> Vec<T> {
     match rayon::current_thread_index() {
         Some(_) => {

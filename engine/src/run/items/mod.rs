@@ -1,5 +1,6 @@
-//! Items in snapshots: one behind the other by level, by the patch's place along the level's Hilbert curve and by identity. What a rank has of a
-//! level is a stretch of them, and a shard is stored by the rank that has its first item; others send theirs there.
+//! Particles in snapshots, sorted by level, by the Hilbert order of patches and by identity. Each rank owns a
+//! contiguous part of a level. The rank that owns the first particle of a shard stores it; the others send it
+//! theirs.
 
 mod order;
 mod read;

@@ -1,4 +1,4 @@
-//! Where the items of a snapshot stand, and which shards of them each rank stores.
+//! Numbering of particles over ranks, and the assignment of shards to ranks.
 
 use crate::comm::Ranks;
 use crate::data::{ParticleColumn, ParticleKinds, ParticleSetRef};
@@ -11,18 +11,18 @@ use nestar_deck::CodeUnits;
 use nestar_snapshot as store;
 use std::ops::Range;
 
-/// Where the items of a kind stand in a snapshot.
+/// Offsets of a kind of particles in a snapshot.
 pub(super) struct ParticleOffsets {
     pub kind: ParticleSetRef,
     pub columns: Vec<ParticleColumn>,
     rank: usize,
     ranks: usize,
-    /// `[level * ranks + rank]`: the number of the first item, and behind the last that of all.
+    /// `[level * ranks + rank]`: number of the first particle; the last entry is the total.
     firsts: Vec<u64>,
 }
 
 impl ParticleOffsets {
-    /// Those of all kinds. All ranks call this.
+    /// Gathers the offsets of all kinds. Collective.
     ///
     /// # Errors
     /// Another rank has failed, or the transport has.
@@ -61,40 +61,40 @@ impl ParticleOffsets {
         Ok(kinds.into_iter().enumerate().map(order).collect())
     }
 
-    /// All items.
+    /// Returns the number of all particles.
     fn count(&self) -> u64 {
         self.firsts.last().copied().unwrap_or(0)
     }
 
-    /// Items of a whole shard.
+    /// Returns the number of particles per shard.
     pub fn shard(&self) -> u64 {
         store::Snapshot::shard_particles(self.count())
     }
 
-    /// Own items of a level.
+    /// Returns the range of own particles of a level.
     pub fn own(&self, level: usize) -> Range<u64> {
         let n = level * self.ranks + self.rank;
         self.firsts[n]..self.firsts[n + 1]
     }
 
-    /// Own items of a level that belong to a shard which begins before them.
+    /// Returns own particles of a level that belong to a shard of an earlier rank.
     pub fn head(&self, level: usize) -> Range<u64> {
         let own = self.own(level);
         own.start..own.start.next_multiple_of(self.shard()).min(own.end)
     }
 
-    /// Own items of a level behind them: a shard begins with the first.
+    /// Returns the other own particles of a level; the first one starts a shard.
     pub fn rest(&self, level: usize) -> Range<u64> {
         self.head(level).end..self.own(level).end
     }
 
-    /// The rank that has an item.
+    /// Returns the rank that owns a particle.
     pub fn holder(&self, item: u64) -> usize {
         let stretch = self.firsts.partition_point(|&first| first <= item) - 1;
         stretch % self.ranks
     }
 
-    /// Numbers of the shards that this rank stores.
+    /// Returns the numbers of the shards that this rank stores.
     pub fn shards(&self, levels: usize) -> Vec<Range<u64>> {
         let (shard, rests) = (self.shard(), (0..levels).map(|level| self.rest(level)));
         let rests = rests.filter(|rest| !rest.is_empty());
@@ -103,7 +103,7 @@ impl ParticleOffsets {
             .collect()
     }
 
-    /// What the store is told.
+    /// Returns the description for the snapshot plan.
     pub fn described(&self, world: &World, units: &CodeUnits) -> store::ParticlesPlan {
         let items = self.kind.of(world);
         let columns = self.columns.iter();

@@ -1,4 +1,4 @@
-//! Items at a restart: each rank reads those of its own patches.
+//! Restart of particles: each rank reads those of its own patches.
 
 use crate::data::{ParticleColumn, ParticleKinds, ParticleSet, ParticleSetRef};
 use crate::mesh::Topology;
@@ -8,7 +8,7 @@ use nestar_snapshot::{ParticlesHeader, Snapshot, Values};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Puts the items of a snapshot into own patches, in place of those that are there.
+/// Replaces the particles of own patches by those of the snapshot.
 ///
 /// # Errors
 /// The snapshot is damaged, or holds other arrays; a device fails.
@@ -59,7 +59,7 @@ fn put(
             let own: Vec<(u32, u32)> = own.filter(|(_, count)| *count > 0).collect();
             if let Some((row, count)) = own.iter().find(|(row, _)| !topology.is_leaf(*row)) {
                 let index = topology.index(*row);
-                let why = format!("{count} lie in the patch {index:?} of level {level}, which has children; the snapshot is damaged");
+                let why = format!("{count} particles are in patch {index:?} of level {level}, which has children; the snapshot is damaged");
                 result = std::mem::replace(&mut result, Ok(())).and(Err(why));
             }
             if result.is_ok() {
@@ -75,7 +75,7 @@ fn sum(counts: &[u32]) -> u64 {
     counts.iter().map(|&count| u64::from(count)).sum()
 }
 
-/// How many items lie in each patch of each level, on all ranks.
+/// Reads the number of particles per patch of each level, on all ranks.
 fn counts(
     snapshot: &Snapshot,
     layout: &PatchOffsets,
@@ -94,16 +94,16 @@ fn counts(
     match all == header.count {
         true => Ok(counts),
         false => Err(format!(
-            "there are {} in all, but {all} in the patches; the snapshot is damaged",
+            "the header counts {} particles, the patches {all}; the snapshot is damaged",
             header.count
         )),
     }
 }
 
-/// Refuses a snapshot that holds other columns than the items of the run have.
+/// Rejects a snapshot whose particle columns differ from those of the run.
 ///
 /// # Errors
-/// The column, and what in the deck decides about it.
+/// The column, and the deck key that controls it.
 pub(in crate::run) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     for kind in sim.world.resource::<ParticleKinds>().all() {
         let items = kind.of(&sim.world);
@@ -122,12 +122,12 @@ pub(in crate::run) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Err
     Ok(())
 }
 
-/// Whether a kind of items has the columns of a snapshot.
+/// Checks that the snapshot has the columns of a kind of particles.
 fn check_columns(snapshot: &Snapshot, items: &dyn ParticleSet, path: &str) -> Result<(), String> {
     let stored = snapshot.columns(path);
     for (_, column) in kept(items) {
         let (name, length) = (&column.what.name, column.values() as u64);
-        let wanted = format!("{length} x {} of each", column.data_type.name());
+        let wanted = format!("{length} x {} per particle", column.data_type.name());
         let Some(found) = stored.iter().find(|header| header.name == *name) else {
             let known: Vec<&str> = stored.iter().map(|header| &*header.name).collect();
             let without = match items.key_of(name) {
@@ -135,13 +135,13 @@ fn check_columns(snapshot: &Snapshot, items: &dyn ParticleSet, path: &str) -> Re
                 None => "continue without it".into(),
             };
             return Err(format!(
-                "there is no array `{name}` ({wanted}), and nothing says what it begins with; there are {}: {without}",
+                "the array `{name}` ({wanted}) is missing and has no initial value; there are {}: {without}",
                 known.join(", ")
             ));
         };
         let found_length = found.shape.iter().product::<u64>();
         if found_length != length {
-            let why = format!("{found_length} values of each, this program keeps {length}");
+            let why = format!("{found_length} values per particle, this program needs {length}");
             return Err(format!(
                 "the array `{name}` holds {why}; continue with the program that wrote it"
             ));
@@ -149,14 +149,14 @@ fn check_columns(snapshot: &Snapshot, items: &dyn ParticleSet, path: &str) -> Re
         if found.data_type != column.data_type {
             let [found, kept] = [found.data_type, column.data_type].map(|of| of.name());
             return Err(format!(
-                "the array `{name}` holds {found}, this run keeps {kept}: set `run.precision` as that run had it"
+                "the array `{name}` has the type {found}, this run needs {kept}: set `run.precision` as in that run"
             ));
         }
     }
     Ok(())
 }
 
-/// The columns that records are made of, with their places there.
+/// Returns the columns that records consist of, with their offsets in a record.
 fn kept(items: &dyn ParticleSet) -> Vec<(usize, ParticleColumn)> {
     let columns = items.columns().into_iter();
     columns
@@ -164,16 +164,17 @@ fn kept(items: &dyn ParticleSet) -> Vec<(usize, ParticleColumn)> {
         .collect()
 }
 
-/// Where records come from.
+/// Reads records from the columns of a snapshot.
 struct RecordReader<'a> {
     snapshot: &'a Snapshot,
     path: &'a str,
-    /// With their places in records.
+    /// Columns with their offsets in a record.
     columns: Vec<(usize, ParticleColumn)>,
 }
 
 impl RecordReader<'_> {
-    /// Fills rows, each with so many items, from item `first` on; a shard at a time, so that memory is bounded.
+    /// Fills rows with the given numbers of particles, starting at particle `first`, in pieces of a shard to
+    /// limit memory.
     fn fill(
         &self,
         items: &mut dyn ParticleSet,
@@ -202,7 +203,7 @@ impl RecordReader<'_> {
         Ok(())
     }
 
-    /// The records of some items.
+    /// Reads the records of a range of particles.
     fn records(&self, range: Range<u64>, length: usize) -> Result<Vec<u8>, String> {
         let count = (range.end - range.start) as usize;
         let read = |(_, column): &(usize, ParticleColumn)| {

@@ -1,4 +1,4 @@
-//! A rank's share of the items of a snapshot.
+//! A rank's part of the particles in a snapshot.
 
 use super::order::ParticleOffsets;
 use crate::comm::{Message, Ranks, RanksError};
@@ -13,20 +13,20 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Items that another stretch has of a shard, or that go to another: the kind, the first, the columns' bytes.
+/// Particles of shared shards, by kind and first particle: the bytes of each column.
 type ReceivedParticles = BTreeMap<(usize, u64), Vec<Vec<u8>>>;
 
-/// A rank's share.
+/// Writes a rank's part of all kinds of particles.
 #[derive(Default)]
 pub(in crate::run) struct ParticleShare {
     levels: usize,
     kinds: Vec<ParticleOffsets>,
-    /// What others have of the own shards.
+    /// Particles that other ranks sent for own shards.
     received: ReceivedParticles,
 }
 
 impl ParticleShare {
-    /// The share of this rank. All ranks call this.
+    /// Gathers the offsets of all kinds. Collective.
     ///
     /// # Errors
     /// Another rank has failed, or the transport has.
@@ -38,10 +38,10 @@ impl ParticleShare {
         })
     }
 
-    /// The plan of a snapshot that has its levels, with the items.
+    /// Adds the particles to the plan of a snapshot.
     ///
     /// # Errors
-    /// The format has no room for them.
+    /// The snapshot format does not support them.
     pub fn plan(
         &self,
         sim: &Engine,
@@ -56,17 +56,17 @@ impl ParticleShare {
         Ok(plan)
     }
 
-    /// By kind, the numbers of the shards that this rank stores.
+    /// Returns the numbers of the shards that this rank stores, by kind.
     pub fn shards(&self) -> impl Iterator<Item = Vec<Range<u64>>> {
         self.kinds.iter().map(|kind| kind.shards(self.levels))
     }
 
-    /// Bytes of what has come from others.
+    /// Returns the bytes received from other ranks.
     pub fn bytes(&self) -> usize {
         self.received.values().flatten().map(Vec::len).sum()
     }
 
-    /// The items of others' shards, for each receiver one behind the other.
+    /// Packs the particles of shards that other ranks store, one message per receiver.
     ///
     /// # Errors
     /// The device fails.
@@ -91,10 +91,10 @@ impl ParticleShare {
         Ok(messages.into_iter().map(message).collect())
     }
 
-    /// Sends them there, and takes what others have of the own shards. All ranks call this.
+    /// Exchanges particles of shared shards. Collective.
     ///
     /// # Errors
-    /// Another rank has failed, or messages do not fit.
+    /// Another rank has failed, or a message is damaged.
     pub fn exchange(&mut self, world: &World, messages: Vec<Message>) -> Result<(), Error> {
         let ranks = world.resource::<Ranks>();
         if self.kinds.is_empty() {
@@ -108,7 +108,7 @@ impl ParticleShare {
         for message in come {
             let why = || {
                 format!(
-                    "the items that rank {} sends for a snapshot are cut off",
+                    "the particles from rank {} for a snapshot are truncated",
                     message.peer
                 )
             };
@@ -118,7 +118,7 @@ impl ParticleShare {
         Ok(())
     }
 
-    /// Takes the pieces of a message.
+    /// Unpacks a message.
     fn take(&mut self, mut bytes: &[u8]) -> Option<()> {
         while !bytes.is_empty() {
             let mut number = || Some(u64::from_le_bytes(*bytes.split_off(..8)?.first_chunk()?));
@@ -134,7 +134,7 @@ impl ParticleShare {
         Some(())
     }
 
-    /// Hands the own shards over.
+    /// Writes the own shards.
     ///
     /// # Errors
     /// The device or the writer fails.
@@ -145,7 +145,7 @@ impl ParticleShare {
                 for first in rest.clone().step_by(kind.shard() as usize) {
                     let mut end = (first + kind.shard()).min(rest.end);
                     let mut values = stretch.values(first..end)?;
-                    // what others have of it follows, piece by piece
+                    // particles of other ranks complete the shard
                     while let Some(piece) = self.received.remove(&(n, end)) {
                         end += (piece[0].len() / kind.columns[0].bytes()) as u64;
                         let columns = values.iter_mut().zip(piece);
@@ -167,13 +167,13 @@ impl ParticleShare {
     }
 }
 
-/// The own items of a level.
+/// The own particles of a level.
 struct LevelParticles<'a> {
     items: &'a dyn ParticleSet,
     columns: &'a [ParticleColumn],
     topology: &'a Topology,
     level: usize,
-    /// By own patch the number of its first item, and behind the last that of all.
+    /// Per own patch the number of its first particle; the last entry is the end.
     firsts: Vec<u64>,
 }
 
@@ -193,7 +193,7 @@ impl<'a> LevelParticles<'a> {
         }
     }
 
-    /// The values of some items, by column.
+    /// Returns the values of a range of particles, by column.
     fn values(&self, range: Range<u64>) -> Result<Vec<Values>, Error> {
         let first = self.firsts.partition_point(|&n| n <= range.start) - 1;
         let end = self.firsts.partition_point(|&n| n < range.end);
@@ -218,7 +218,7 @@ impl<'a> LevelParticles<'a> {
             .collect())
     }
 
-    /// The values of a column in the records of some patches.
+    /// Returns the values of a column for the records of some patches.
     fn column(&self, column: &ParticleColumn, records: &[(u32, Vec<u8>)]) -> Values {
         let mut bytes = Vec::new();
         for (row, records) in records {
