@@ -1,4 +1,5 @@
-//! What is attached to items, in snapshots: a part for each component and kind of items, by identity.
+//! Components of particle entities in snapshots: one blob per component and kind of particles, sorted by
+//! identity.
 
 use crate::comm::particle_entities::{self, AttachedComponents};
 use crate::comm::{Ranks, RanksError};
@@ -10,15 +11,15 @@ use crate::step::{Engine, Error};
 use bevy_ecs::prelude::{Entity, World};
 use nestar_snapshot::{Blob, Snapshot};
 
-/// The group that holds components, of patches and of items.
+/// Group of the components of patches and particles in snapshots.
 pub(super) const COMPONENTS: &str = "components/";
 
-/// The part for a component of items of a kind.
+/// Returns the path of a component of a kind of particles.
 fn path(items: &str, component: &str) -> String {
     format!("{COMPONENTS}{component}_of_{items}")
 }
 
-/// Every part that this program may keep, with its version.
+/// Returns the blobs that this program may store: path, version, and whether a snapshot must have it.
 pub(super) fn kept(world: &World) -> Vec<(String, u32, bool)> {
     let components = world.resource::<PatchComponents>().kinds();
     let kinds = world.resource::<ParticleKinds>().all();
@@ -29,7 +30,7 @@ pub(super) fn kept(world: &World) -> Vec<(String, u32, bool)> {
     kinds.iter().flat_map(parts).collect()
 }
 
-/// The parts of the present state: those of the first rank are whole. All ranks call this.
+/// Returns the blobs of the present state; complete on the first rank. Collective.
 ///
 /// # Errors
 /// Another rank has failed, or the transport has.
@@ -43,7 +44,7 @@ pub(super) fn parts(world: &World) -> Result<Vec<Blob>, Error> {
     let ranks = world.resource::<Ranks>();
     let mut all = own.clone();
     for message in ranks.gather_on_first(|| particle_entities::to_bytes(&own))? {
-        let broken = || RanksError::Transport("a message with components is cut off".into());
+        let broken = || RanksError::Transport("a message with components is truncated".into());
         let theirs = particle_entities::from_bytes(&message.bytes).ok_or_else(broken)?;
         all.iter_mut()
             .zip(theirs)
@@ -67,7 +68,7 @@ pub(super) fn parts(world: &World) -> Result<Vec<Blob>, Error> {
     Ok(parts)
 }
 
-/// A component's values on this rank.
+/// Returns the values of a component on this rank.
 fn values(world: &World, component: &PatchComponentOperations) -> AttachedComponents {
     let value = |entity: Entity| {
         let item = *world.get::<ParticleId>(entity)?;
@@ -79,10 +80,10 @@ fn values(world: &World, component: &PatchComponentOperations) -> AttachedCompon
         .collect()
 }
 
-/// Attaches what the snapshot keeps to own items, which are there.
+/// Attaches the components in the snapshot to own particles, which exist already.
 ///
 /// # Errors
-/// A part is damaged, a component refuses the bytes, or a device fails.
+/// A blob is damaged, a component rejects it, or a device fails.
 pub(super) fn restore(sim: &mut Engine, snapshot: &Snapshot) -> Result<(), Error> {
     let place = snapshot.path().display().to_string();
     let wrong = |why: String| Error::Snapshot(format!("{place}: {why}"));
@@ -99,7 +100,7 @@ pub(super) fn restore(sim: &mut Engine, snapshot: &Snapshot) -> Result<(), Error
             }
             let bytes = snapshot.read_blob(&path);
             let bytes = bytes.map_err(|e| Error::Snapshot(e.to_string()))?;
-            let stored = decode(&bytes).ok_or_else(|| wrong(format!("{path} is cut off")))?;
+            let stored = decode(&bytes).ok_or_else(|| wrong(format!("{path} is truncated")))?;
             for (id, value) in stored {
                 let topology = sim.world.resource::<Topology>();
                 if kind.of(&sim.world).row_of(topology, id)?.is_some() {

@@ -1,4 +1,4 @@
-//! The run's directory: one run at a time in it, the same for all ranks, and room for what comes.
+//! The run's directory: exclusive use, visibility on all ranks, and earlier files.
 
 use super::files;
 use super::lock::DirectoryLock;
@@ -11,15 +11,15 @@ use nestar_snapshot as store;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Names of the files by which ranks find out whether they see one directory begin with this.
+/// Prefix of the files by which ranks check that they see the same directory.
 const SIGN: &str = ".ranks-";
-/// How long a file may take to become visible on another host.
+/// Time limit for a file to become visible on another host.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Takes the directory for a run: the first rank holds the lock, and all others see the same directory. All ranks call this.
+/// Locks the directory on the first rank and checks that all ranks see it. Collective.
 ///
 /// # Errors
-/// The directory cannot be made, another run is in it, or a rank does not see it.
+/// The directory cannot be created, another run uses it, or a rank does not see it.
 pub(super) fn take(
     ranks: &Ranks,
     roster: &Roster,
@@ -41,13 +41,13 @@ pub(super) fn take(
     };
     let seen = agreed(ranks, seen);
     if let Some(sign) = sign {
-        // a sign that stays disturbs nobody, and the next run removes it
+        // a remaining file is harmless, and the next run removes it
         let _ = std::fs::remove_file(directory.join(sign));
     }
     seen.map(|()| lock)
 }
 
-/// Makes a file that no other directory has, and removes what killed runs left of the kind; its name.
+/// Creates a uniquely named file and removes those of killed runs; returns its name.
 fn put_sign(directory: &Path) -> Result<String, Error> {
     let entries = std::fs::read_dir(directory).map_err(Error::file("cannot list", directory))?;
     for entry in entries {
@@ -64,11 +64,11 @@ fn put_sign(directory: &Path) -> Result<String, Error> {
     Ok(name)
 }
 
-/// Whether a file becomes visible.
+/// Waits until a file is visible; returns `false` after the time limit.
 fn sees(path: &Path) -> bool {
     let start = Instant::now();
     while !path.exists() {
-        // where there is no directory at all, none will come
+        // a missing directory will not appear
         let there = path.parent().is_some_and(Path::is_dir);
         if !there || start.elapsed() > TIMEOUT {
             return false;
@@ -89,8 +89,7 @@ fn unseen(rank: usize, roster: &Roster, directory: &Path) -> Error {
     ))
 }
 
-/// Moves the files of an earlier run, and nothing else, into a folder `earlier.N` of the same directory, so that nothing is
-/// lost; returns that folder.
+/// Moves the files of an earlier run into a new folder `earlier.N` of the directory; returns that folder.
 ///
 /// # Errors
 /// A file cannot be moved.
@@ -118,7 +117,7 @@ pub fn set_aside(directory: &Path) -> Result<Option<PathBuf>, Error> {
     Ok(Some(free))
 }
 
-/// Whether a run writes a file of this name; `snapshots` is a run's if there are snapshots in it.
+/// Returns `true` if a run writes a file of this name; `snapshots` counts only if it has snapshots.
 fn belongs_to_a_run(name: &str, has_snapshots: bool) -> bool {
     let series = name.strip_suffix(".csv").and_then(|name| {
         let names = ["diagnostics", "observed"].into_iter();

@@ -1,5 +1,5 @@
-//! What a restart takes from a snapshot, and what it does otherwise on request: settings that give values their meaning,
-//! components of fields.
+//! Compatibility of a snapshot with a run: settings that give values their meaning, added and dropped
+//! components.
 
 use super::changes::{SettingChange, changes};
 use crate::data::{ParticleKinds, ParticleSetRef, Stores};
@@ -10,42 +10,42 @@ use nestar_snapshot::Snapshot;
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// What a component begins with that the snapshot lacks.
+/// Initial value of a component that the snapshot lacks.
 pub(super) enum InitialValue {
-    /// What the phase `Initialise` makes it.
+    /// The result of the phase `Initialise`.
     Initial,
     /// A formula of [`PLACE`] and the components in the snapshot.
     Formula(Formula),
 }
 
-/// Variables of formulas beside the components.
+/// Coordinates as variables of formulas.
 pub(super) const PLACE: [&str; 3] = ["x", "y", "z"];
 
-/// The word for [`InitialValue::Initial`].
+/// Word of [`InitialValue::Initial`] in decks.
 const INITIAL: &str = "initial";
 
-/// How the state of a snapshot becomes that of the run.
+/// Describes how the state of a snapshot becomes that of the run.
 pub(super) struct Fit {
     /// Components that the snapshot lacks.
     pub added: BTreeMap<String, InitialValue>,
-    /// Settings that differ, as people read them.
+    /// Settings that differ, as text.
     pub changes: Vec<String>,
-    /// Whether values have another meaning than in the snapshot, or there are others.
+    /// `true` if values have a changed meaning, or components are added or dropped.
     pub is_changed: bool,
 }
 
 impl Fit {
-    /// Whether components begin as in a run of their own.
+    /// Returns `true` if components start from the initial condition.
     pub fn uses_initial_state(&self) -> bool {
         let mut added = self.added.values();
         added.any(|beginning| matches!(beginning, InitialValue::Initial))
     }
 }
 
-/// Finds how the state of `snapshot` becomes that of the run.
+/// Compares the run with `snapshot`.
 ///
 /// # Errors
-/// Settings and components that differ and of which the deck does not say that it is meant; a request that names nothing.
+/// Settings or components differ without consent of the deck; a request names nothing.
 pub(super) fn fit(sim: &Engine, snapshot: &Snapshot) -> Result<Fit, Error> {
     let all = changes(&snapshot.attributes().config, &sim.deck.resolved());
     let names = ComponentNames::of(sim, snapshot);
@@ -66,7 +66,7 @@ pub(super) fn fit(sim: &Engine, snapshot: &Snapshot) -> Result<Fit, Error> {
     })
 }
 
-/// Refuses what the deck does not say to be meant.
+/// Rejects differences to which the deck does not consent.
 fn require_meant(
     sim: &Engine,
     snapshot: &Snapshot,
@@ -98,7 +98,7 @@ fn require_meant(
     refusal.check(snapshot)
 }
 
-/// The keys of settings that give the values in a snapshot their meaning.
+/// Returns the keys of settings that give the values in a snapshot their meaning.
 fn kept_keys(sim: &Engine, snapshot: &Snapshot) -> Vec<String> {
     let keys = sim.world.resource::<KeptKeys>().0.iter();
     let is_held = |kind: &ParticleSetRef| snapshot.particles().any(|items| items.path == kind.path);
@@ -109,14 +109,14 @@ fn kept_keys(sim: &Engine, snapshot: &Snapshot) -> Vec<String> {
     keys.map(|key| key.to_string()).chain(of_items).collect()
 }
 
-/// Whether a setting is one of a kept key or of its table.
+/// Returns `true` if `key` is the setting `kept` or inside its table.
 fn is_within(kept: &str, key: &str) -> bool {
     let rest = key.strip_prefix(kept);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Whether two lists are the same without the names of components that are added or dropped, and the ends of these: `smoke` is an
-/// end of `scalar_smoke`.
+/// Returns `true` if two lists are equal without the names of added or dropped components. A name also
+/// matches its last part: `smoke` matches `scalar_smoke`.
 fn same_but_for(names: &[&str], values: &[Option<Value>; 2]) -> bool {
     fn without(names: &[&str], value: &Value) -> Value {
         let is_named = |word: &str| {
@@ -138,7 +138,7 @@ fn same_but_for(names: &[&str], values: &[Option<Value>; 2]) -> bool {
     before.map(|value| without(names, value)) == now.map(|value| without(names, value))
 }
 
-/// What a restart refuses, and how the deck says that it is meant.
+/// Collects differences and the options that consent to them.
 #[derive(Default)]
 struct Refusal {
     what: Vec<String>,
@@ -157,7 +157,7 @@ impl Refusal {
         }
         Err(Error::Setup(format!(
             "{}: the snapshot was written by another run: {}; continue with the deck of the run (its run.toml) and its \
-             plugins, or say that it is meant by {}",
+             plugins, or accept the differences by {}",
             snapshot.path().display(),
             self.what.join(", "),
             self.ways.join(" ")
@@ -165,8 +165,8 @@ impl Refusal {
     }
 }
 
-/// Columns of the items that the run and the snapshot have: those of the run, and those in the snapshot. Items that lack any are left out:
-/// who reads them names it.
+/// Returns the particle columns of the run and of the snapshot. Particles that lack a required column are
+/// omitted; reading them reports the column.
 fn columns(sim: &Engine, snapshot: &Snapshot) -> [Vec<String>; 2] {
     let mut columns = [Vec::new(), Vec::new()];
     for kind in sim.world.resource::<ParticleKinds>().all() {
@@ -182,13 +182,13 @@ fn columns(sim: &Engine, snapshot: &Snapshot) -> [Vec<String>; 2] {
     columns
 }
 
-/// The names of components.
+/// Holds the names of components in the run and in the snapshot.
 struct ComponentNames<'a> {
-    /// Those of the run that snapshots hold, with their fields.
+    /// Stored components of the run, with their fields.
     own: Vec<(&'static str, &'a str)>,
-    /// Those in the snapshot, without derived ones.
+    /// Components in the snapshot, without derived ones.
     held: Vec<&'a str>,
-    /// Columns of items that the run has as well, such as `particles/stars/age`: of the run, and in the snapshot.
+    /// Particle columns such as `particles/stars/age`: of the run, and in the snapshot.
     columns: [Vec<String>; 2],
 }
 
@@ -212,25 +212,25 @@ impl<'a> ComponentNames<'a> {
         own.any(|own| own == name) || self.columns[0].iter().any(|own| own == name)
     }
 
-    /// Whether the snapshot has it.
+    /// Returns `true` if the snapshot has the component.
     fn holds(&self, name: &str) -> bool {
         self.held.contains(&name) || self.columns[1].iter().any(|held| held == name)
     }
 
-    /// What the snapshot lacks.
+    /// Returns the components that the snapshot lacks.
     fn lacking(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
         let own = self.own.iter().copied();
         own.filter(|(_, name)| !self.held.contains(name))
     }
 
-    /// What the run lacks.
+    /// Returns the components that the run lacks.
     fn left(&self) -> impl Iterator<Item = &str> {
         let columns = self.columns[1].iter().map(String::as_str);
         let held = self.held.iter().copied().chain(columns);
         held.filter(|name| !self.has(name))
     }
 
-    /// Refuses requests that ask for nothing, unless they are those of the run that wrote the snapshot.
+    /// Rejects requests without effect, unless the run that wrote the snapshot had them.
     fn require_sense(&self, sim: &Engine, changes: &[SettingChange]) -> Result<(), Error> {
         let (deck, run) = (&sim.deck, &sim.settings.run);
         let is_new = |key: &str| changes.iter().any(|change| change.key == key);
@@ -241,22 +241,21 @@ impl<'a> ComponentNames<'a> {
                 return Err(deck.unknown_key_at(&key, &lacking).into());
             }
             if self.held.contains(&&**name) && is_new(&key) {
-                let why = format!("`{key}`: the snapshot has `{name}`; nothing is to be added");
+                let why = format!("`{key}`: the snapshot has `{name}` already");
                 return Err(deck.error_at(&key, why).into());
             }
         }
         for (n, name) in run.dropped.iter().enumerate() {
             let key = format!("run.dropped[{n}]");
             if self.has(name) {
-                let why =
-                    format!("`{key}`: a field of this run has `{name}`; it cannot be dropped");
+                let why = format!("`{key}`: this run has `{name}`; it cannot be dropped");
                 return Err(deck.error_at(&key, why).into());
             }
             if !self.holds(name) && is_new("run.dropped") {
                 let left: Vec<&str> = self.left().collect();
                 if left.is_empty() {
                     let why = format!(
-                        "`{key}`: the snapshot has no `{name}`, and nothing that this run lacks: nothing is to be dropped"
+                        "`{key}`: the snapshot has no `{name}`, and nothing else that could be dropped"
                     );
                     return Err(deck.error_at(&key, why).into());
                 }
@@ -266,7 +265,7 @@ impl<'a> ComponentNames<'a> {
         Ok(())
     }
 
-    /// What the deck says about the component `name` of `field`.
+    /// Returns the deck's initial value of component `name` of `field`.
     fn beginning(&self, sim: &Engine, field: &str, name: &str) -> Result<InitialValue, Error> {
         let key = format!("run.added.{name}");
         let text = match sim.settings.run.added.get(name) {
@@ -282,7 +281,7 @@ impl<'a> ComponentNames<'a> {
         let mut siblings = self.own.iter().filter(|(of, _)| *of == field);
         if let Some((_, held)) = siblings.find(|(_, own)| self.held.contains(own)) {
             let why = format!(
-                "`{key}`: the snapshot holds `{held}` of the same field `{field}`, with which the initial `{name}` need not agree; \
+                "`{key}`: the snapshot holds `{held}` of the same field `{field}`, which may be inconsistent with the initial `{name}`; \
                  give a number or a formula"
             );
             return Err(sim.deck.error_at(&key, why).into());

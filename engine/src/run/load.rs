@@ -1,4 +1,4 @@
-//! The values of a level's patches at a restart: those in the snapshot, and what the deck says of others.
+//! Restart of fields: values from the snapshot, or from the deck for added components.
 
 use super::fit::{Fit, InitialValue, PLACE};
 use super::layout::PatchOffsets;
@@ -9,19 +9,20 @@ use nestar_deck::Formula;
 use nestar_snapshot::{Snapshot, Values};
 use std::ops::Range;
 
-/// This rank's part of a shard of a component of a level.
+/// Describes this rank's part of a shard of one component.
 struct ComponentShard<'a> {
     field: StoreRef,
     component: usize,
     name: String,
-    /// What gives the values, if not the snapshot.
+    /// Formula for the values of an added component.
     formula: Option<&'a Formula>,
     shape: RowShape,
-    /// Patches, counted on the level.
+    /// Patch numbers on the level.
     patches: Range<usize>,
 }
 
-/// The parts of the shards of a level that has `total` patches, `own` of them on this rank; without what has its values already.
+/// Divides the `own` patches of a level with `total` patches by shards and components, without components
+/// that already have values.
 fn parts<'a>(
     sim: &Engine,
     fit: &'a Fit,
@@ -57,8 +58,8 @@ fn parts<'a>(
     parts
 }
 
-/// Sets the fields of the own patches of a level, shard by shard, so that memory is bounded; while one is stored the next is
-/// read.
+/// Loads the fields of the own patches of a level. Works shard by shard to limit memory, and reads the next
+/// shard while one is stored.
 pub(super) fn load_level(
     sim: &mut Engine,
     snapshot: &Snapshot,
@@ -97,19 +98,19 @@ pub(super) fn load_level(
     Ok(())
 }
 
-/// Where the values of a level come from.
+/// Reads or computes the values of a level.
 struct LevelReader<'a> {
     snapshot: &'a Snapshot,
     level: usize,
-    /// The first of this rank's patches.
+    /// Number of the first own patch.
     first: usize,
-    /// Origins of this rank's patches, in cells of the level.
+    /// Origins of the own patches, in cells of the level.
     origins: Vec<[i32; 3]>,
     domain: Domain,
 }
 
 impl LevelReader<'_> {
-    /// The values of a part.
+    /// Returns the values of a shard.
     fn values(&self, part: &ComponentShard) -> Result<Values, String> {
         match part.formula {
             Some(formula) => self.evaluated(part, formula).map(Values::F64),
@@ -117,7 +118,7 @@ impl LevelReader<'_> {
         }
     }
 
-    /// Values in the snapshot.
+    /// Reads values from the snapshot.
     fn held(&self, name: &str, patches: &Range<usize>) -> Result<Values, String> {
         let range = patches.start as u64..patches.end as u64;
         let values = self.snapshot.read_patches(self.level as u8, name, range);
@@ -137,12 +138,12 @@ impl LevelReader<'_> {
             };
             let alike = values.len() == length;
             let elsewhere =
-                || format!("run.added: the values of `{name}` lie elsewhere in a patch");
+                || format!("run.added: the values of `{name}` have another position in the cell");
             alike.then_some(Some(values)).ok_or_else(elsewhere)
         };
         let columns = formula.variables().iter().map(column);
         let columns: Vec<Option<Vec<f64>>> = columns.collect::<Result<_, String>>()?;
-        // what the formula does not read
+        // inputs that the formula does not use
         let zeros = vec![0.0; length];
         let columns = columns
             .iter()
@@ -158,7 +159,7 @@ impl LevelReader<'_> {
         }
     }
 
-    /// Where the values of a part lie along an axis.
+    /// Returns the coordinates of the values of a shard along an axis.
     fn places(&self, part: &ComponentShard, axis: usize) -> Vec<f64> {
         let RowShape { side, centring } = part.shape;
         let lengths = centring.lengths(part.component, [side; 3]);

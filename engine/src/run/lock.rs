@@ -1,28 +1,28 @@
-//! One process at a time per run directory.
+//! Lock of a run's directory against other processes.
 
 use crate::step::Error;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Component, Path, PathBuf};
 
-/// Name of the lock file in the run's directory.
+/// Name of the lock file.
 const FILE: &str = ".lock";
-/// Name of the file that stands for the lock where the file system has none.
+/// Name of the file that replaces the lock on file systems without locks.
 const HELD: &str = ".running";
 
-/// A run's directory that belongs to this process until the value is dropped (or the process ends, however it does).
+/// Owns a run's directory until it is dropped or the process ends.
 pub struct DirectoryLock {
     _file: File,
-    /// Stands for the lock on a file system without; removed at the end.
+    /// File that replaces the lock; removed at the end.
     held: Option<PathBuf>,
 }
 
 impl DirectoryLock {
-    /// Creates the directory if need be and takes it. On a file system without locks a file says so that the directory is in use;
-    /// there a process that is killed leaves it behind.
+    /// Creates the directory if necessary and locks it. On file systems without locks a file marks the
+    /// directory as used; a killed process leaves it behind.
     ///
     /// # Errors
-    /// The directory cannot be made, or another process runs in it.
+    /// The directory cannot be created, or another process uses it.
     pub fn take(directory: &Path) -> Result<Self, Error> {
         Self::take_by(directory, File::try_lock)
     }
@@ -44,7 +44,7 @@ impl DirectoryLock {
             Ok(()) => None,
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::Setup(format!(
-                    "another run is at work in {}; wait for it, or choose another directory with --output",
+                    "another run is at work in {}; wait for its end, or choose another directory with --output",
                     directory.display()
                 )));
             }
@@ -57,13 +57,13 @@ impl DirectoryLock {
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
         if let Some(held) = &self.held {
-            // what cannot be removed is found, and told, by the next run
+            // the next run finds and reports a file that cannot be removed
             let _ = std::fs::remove_file(held);
         }
     }
 }
 
-/// Makes the file that stands for a lock, unless the process that made it before may still run.
+/// Creates the file that replaces the lock, unless its previous owner may still run.
 fn hold(path: PathBuf) -> Result<PathBuf, Error> {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let own = format!("process {} on {}", std::process::id(), host.trim());
@@ -75,7 +75,7 @@ fn hold(path: PathBuf) -> Result<PathBuf, Error> {
         let holder = std::fs::read_to_string(&path).unwrap_or_default();
         if may_run(&holder, host.trim()) {
             return Err(Error::Setup(format!(
-                "{holder} runs in this directory, or was killed there, and the file system has no locks to tell: if it does \
+                "{holder} runs in this directory or was killed; the file system has no locks: if it does \
                  not run, remove {}; else choose another directory with --output",
                 path.display()
             )));
@@ -88,7 +88,7 @@ fn hold(path: PathBuf) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// Whether the process that a file names may still run; of other hosts nobody can tell.
+/// Returns `true` if the process named in a file may still run; unknown processes of other hosts may.
 fn may_run(holder: &str, host: &str) -> bool {
     let process = holder.strip_prefix("process ");
     let named = process.and_then(|rest| rest.split_once(" on "));
@@ -96,10 +96,10 @@ fn may_run(holder: &str, host: &str) -> bool {
     !named.is_some_and(|(process, at)| at == host && gone(process))
 }
 
-/// The directory without a trailing separator or `.` parts, so that a name can be put beside it.
+/// Normalises a directory path: no trailing separator or `.` parts, so that a suffix can be appended.
 ///
 /// # Errors
-/// A path without a name of its own, such as `.` or `..`.
+/// A path without a name, such as `/`.
 pub fn named(directory: &Path) -> Result<PathBuf, Error> {
     let clean: PathBuf = directory
         .components()
@@ -129,7 +129,7 @@ mod tests {
         std::env::temp_dir().join(format!("nestar-lock-{name}-{}", std::process::id()))
     }
 
-    /// As on a file system without locks.
+    /// Locks as on a file system without locks.
     fn without_locks(directory: &Path) -> Result<DirectoryLock, String> {
         let refused = || Err(TryLockError::Error(std::io::ErrorKind::Unsupported.into()));
         DirectoryLock::take_by(directory, |_| refused()).map_err(|e| e.to_string())
@@ -155,7 +155,7 @@ mod tests {
         assert!(second.contains(&own) && second.contains(HELD), "{second}");
         drop(held);
         drop(without_locks(&place).unwrap());
-        // killed on this host, on another, and a file that says nothing
+        // killed on this host, on another host, and an empty file
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let dead = format!("process 4294967290 on {}", host.trim());
         for (text, taken) in [

@@ -1,5 +1,5 @@
-//! What snapshots keep beside the fields: the state of plugins, the components of patches. Whether a snapshot has what this program keeps,
-//! items included.
+//! Plugin states and patch components in snapshots, stored as byte arrays (blobs), and the check that a
+//! snapshot has what the program needs, particles included.
 
 use super::attached::{self, COMPONENTS};
 use super::layout::PatchOffsets;
@@ -15,13 +15,13 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
 
-/// The group of a snapshot that holds the states.
+/// Group of plugin states in snapshots.
 const STATES: &str = "state/";
 
-/// The parts of a snapshot of the present state: those of the first rank are whole. All ranks call this.
+/// Returns the blobs of the present state; complete on the first rank. Collective.
 ///
 /// # Errors
-/// A state is not the same on all ranks; another rank has failed.
+/// A state differs between ranks; another rank has failed.
 pub(super) fn parts(world: &World, layout: &PatchOffsets) -> Result<Vec<Blob>, Error> {
     let states = world.resource::<StateRegistry>();
     let part = |(name, state): (&str, &StateOperations)| {
@@ -47,12 +47,12 @@ pub(super) fn parts(world: &World, layout: &PatchOffsets) -> Result<Vec<Blob>, E
     Ok(parts)
 }
 
-/// A number for each patch of the run: the level in the upper 8 bits, the place along the level's Hilbert curve in the others.
+/// Returns a unique number of a patch: the level in the upper 8 bits, then its Hilbert order on the level.
 fn number(level: usize, place: usize) -> u64 {
     (level as u64) << 56 | place as u64
 }
 
-/// The components of all patches, those of all ranks on the first.
+/// Collects the components of all patches on the first rank.
 fn components(world: &World, layout: &PatchOffsets) -> Result<PatchComponentValues, Error> {
     let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
     let mut patches = Vec::new();
@@ -62,13 +62,13 @@ fn components(world: &World, layout: &PatchOffsets) -> Result<PatchComponentValu
     }
     let mut values = PatchComponentValues::of(world, &patches, false);
     for message in ranks.gather_on_first(|| values.to_bytes())? {
-        let broken = || RanksError::Transport("a message with components is cut off".into());
+        let broken = || RanksError::Transport("a message with components is truncated".into());
         values.append(PatchComponentValues::from_bytes(&message.bytes).ok_or_else(broken)?);
     }
     Ok(values)
 }
 
-/// Refuses states that a plugin has changed differently on different ranks.
+/// Rejects plugin states that differ between ranks.
 fn require_alike(ranks: &Ranks, parts: &[Blob]) -> Result<(), Error> {
     let hash = |part: &Blob| {
         let mut hasher = DefaultHasher::new();
@@ -76,7 +76,7 @@ fn require_alike(ranks: &Ranks, parts: &[Blob]) -> Result<(), Error> {
         hasher.finish()
     };
     let own: Vec<u64> = parts.iter().map(hash).collect();
-    // the largest hash and the complement of the smallest
+    // largest hash, and complement of the smallest
     let mut extremes: Vec<u64> = own.iter().flat_map(|&hash| [hash, !hash]).collect();
     if extremes.is_empty() {
         return Ok(());
@@ -86,13 +86,13 @@ fn require_alike(ranks: &Ranks, parts: &[Blob]) -> Result<(), Error> {
     let found = parts.iter().zip(extremes.as_chunks().0).find(differs);
     found.map_or(Ok(()), |(part, _)| {
         Err(Error::Setup(format!(
-            "`{}` is not the same on all ranks: a plugin must change its state alike on all of them",
+            "`{}` is not the same on all ranks: a plugin must change its state identically on all of them",
             part.header.path
         )))
     })
 }
 
-/// What this program keeps: path, version, and whether a snapshot must have it.
+/// Returns the blobs that this program stores: path, version, and whether a snapshot must have it.
 fn kept(world: &World) -> Vec<(String, u32, bool)> {
     let states = world.resource::<StateRegistry>().each();
     let states = states.map(|(name, state)| (format!("{STATES}{name}"), state.version, true));
@@ -104,10 +104,10 @@ fn kept(world: &World) -> Vec<(String, u32, bool)> {
     states.chain(kinds).chain(items).chain(attached).collect()
 }
 
-/// Checks that the parts and items of the snapshot are those of this program, but for the ones that the deck resets.
+/// Checks that the snapshot has the blobs and particles of this program, except those that the deck resets.
 ///
 /// # Errors
-/// The first that is missing here or there, or has another version, and what to do.
+/// The first that is missing or has another version, with advice.
 pub(super) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     let path = snapshot.path();
     let kept = kept(&sim.world);
@@ -144,13 +144,13 @@ pub(super) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     unknown.map_or(Ok(()), |name| Err(needless(path, name)))
 }
 
-/// Whether a name in the deck, `driving` or with its group `state/driving`, is that of a part.
+/// Returns `true` if `name` is `part`, with or without its group: `driving` or `state/driving`.
 fn is_of(name: &str, part: &str) -> bool {
     let rest = part.strip_suffix(name);
     rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }
 
-/// Refuses names that several parts have.
+/// Rejects ambiguous names.
 fn require_single(names: &[String], known: &BTreeSet<&str>) -> Result<(), String> {
     for name in names {
         let meant = known.iter().filter(|part| is_of(name, part));
@@ -158,14 +158,14 @@ fn require_single(names: &[String], known: &BTreeSet<&str>) -> Result<(), String
         if meant.len() > 1 && !known.contains(&&**name) {
             let which = meant.join(", ");
             return Err(format!(
-                "run.reset_states: {name:?} is the name of several parts: write {which}, whichever you mean"
+                "run.reset_states: {name:?} is ambiguous: write {which}"
             ));
         }
     }
     Ok(())
 }
 
-/// `state/driving` is the state `driving`, and what resets it.
+/// Describes a blob, such as `state/driving`, and the option that resets it.
 fn named(part: &str) -> (String, String) {
     let (group, name) = part.split_once('/').unwrap_or(("state", part));
     let kind = match group {
@@ -184,7 +184,7 @@ fn refused(path: &Path, why: &str) -> Error {
 fn unowned(path: &Path, part: &str, version: u32) -> Error {
     let (part, way) = named(part);
     let why = format!(
-        "this snapshot holds the {part} (version {version}), which no plugin of this program keeps; continue with the plugin, or \
+        "this snapshot holds the {part} (version {version}), which no plugin of this program stores; continue with the plugin, or \
          drop it with {way}"
     );
     refused(path, &why)
@@ -194,7 +194,7 @@ fn other_version(path: &Path, part: &str, version: u32, own: u32) -> Error {
     let (part, way) = named(part);
     let why = format!(
         "this snapshot holds version {version} of the {part}, this program reads version {own}; continue with the program that \
-         wrote it, or begin anew with {way}"
+         wrote it, or reset it with {way}"
     );
     refused(path, &why)
 }
@@ -202,7 +202,7 @@ fn other_version(path: &Path, part: &str, version: u32, own: u32) -> Error {
 fn missing(path: &Path, part: &str) -> Error {
     let (part, way) = named(part);
     let why = format!(
-        "this snapshot lacks the {part}, which a plugin of this program keeps; continue without the plugin, or begin anew with \
+        "this snapshot lacks the {part}, which a plugin of this program needs; continue without the plugin, or reset it with \
          {way}"
     );
     refused(path, &why)
@@ -211,15 +211,15 @@ fn missing(path: &Path, part: &str) -> Error {
 fn needless(path: &Path, part: &str) -> Error {
     let (part, _) = named(part);
     let why = format!(
-        "run.reset_states names the {part}, which this snapshot and this program have alike, or both lack; remove it there"
+        "run.reset_states names the {part}, which needs no reset: snapshot and program both have it, or both lack it; remove it there"
     );
     refused(path, &why)
 }
 
-/// Restores the parts that the snapshot and this program share.
+/// Restores the blobs that the snapshot and this program share.
 ///
 /// # Errors
-/// A part is damaged, or its owner refuses the bytes.
+/// A blob is damaged, or its owner rejects it.
 pub(super) fn restore(
     sim: &mut Engine,
     snapshot: &Snapshot,
@@ -246,7 +246,7 @@ pub(super) fn restore(
     for kind in sim.world.resource::<PatchComponents>().kinds() {
         let path = format!("{COMPONENTS}{}", kind.name);
         let bytes = read(&path, kind.version)?.unwrap_or_default();
-        let decoded = decode(&bytes).ok_or_else(|| wrong(&path, "it is cut off".into()));
+        let decoded = decode(&bytes).ok_or_else(|| wrong(&path, "it is truncated".into()));
         values.0.push(decoded?);
     }
     let attached = values.attach(&mut sim.world, |world, number| {
@@ -255,12 +255,12 @@ pub(super) fn restore(
     attached.map_err(|why| wrong(COMPONENTS, why))
 }
 
-/// The entity of the patch with that [`number`], if it is this rank's.
+/// Returns the entity of the patch with that [`number`], if this rank owns it.
 fn entity(world: &World, layout: &PatchOffsets, number: u64) -> Option<Entity> {
     row(world, layout, number).map(|row| world.resource::<Topology>().entity(row))
 }
 
-/// The row of the patch with that [`number`], if it is this rank's.
+/// Returns the row of the patch with that [`number`], if this rank owns it.
 fn row(world: &World, layout: &PatchOffsets, number: u64) -> Option<u32> {
     let (level, place) = ((number >> 56) as usize, (number & ((1 << 56) - 1)) as usize);
     if level >= layout.levels() || !layout.own(level).contains(&place) {

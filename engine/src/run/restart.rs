@@ -1,4 +1,4 @@
-//! Continuing a run from a snapshot, bit for bit, on any number of ranks: every rank reads its own patches.
+//! Restart from a snapshot, bit for bit and on any number of ranks: every rank reads its own patches.
 
 use super::attached;
 use super::fit::{Fit, fit};
@@ -20,23 +20,23 @@ use serde_json::Value;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// What was restored.
+/// Describes the restored snapshot.
 pub struct Restored {
-    /// The snapshot.
+    /// Path of the snapshot.
     pub path: PathBuf,
-    /// Its number.
+    /// Number of the snapshot.
     pub number: u32,
-    /// Root steps taken when it was written.
+    /// Root steps when it was written.
     pub step: u64,
     /// Conserved totals at the start of the simulation.
     pub initial_totals: Vec<f64>,
-    /// Settings that differ from those of the snapshot, as people read them.
+    /// Settings that differ from those of the snapshot, as text.
     pub changes: Vec<String>,
-    /// Whether a run of its own begins with the state, in a directory of its own.
+    /// `true` if the state starts a new run in its own directory.
     pub is_new_run: bool,
 }
 
-/// Makes the state of the snapshot that the deck names the initial one; `None` where it names none. All ranks call this.
+/// Restores the snapshot that `run.start_from` names as the initial state; `None` if it is empty. Collective.
 ///
 /// # Errors
 /// There is no such snapshot, or as [`restore`].
@@ -68,14 +68,15 @@ pub fn start(sim: &mut Engine) -> Result<Option<Restored>, Error> {
     }))
 }
 
-/// What `run.start_from` names.
+/// Returns the path that `run.start_from` names.
 fn named_by(sim: &Engine) -> PathBuf {
     let folder = sim.deck.directory().unwrap_or(Path::new(""));
     folder.join(&sim.settings.run.start_from)
 }
 
-/// Learns how many items there are in the snapshot that the run will begin with, the latest of a directory that it `resumes`, or the one that the
-/// deck names: for forecasts of memory. What is wrong with a snapshot is told when it is restored.
+/// Reads the numbers of particles in the snapshot with which the run will start, for memory estimates: the
+/// latest one in directory `resumes`, or that of the deck. Errors of the snapshot are reported when it is
+/// restored.
 pub fn expect_stored_particles(sim: &mut Engine, resumes: Option<&Path>) {
     let newest = |directory: &Path| Some(latest(directory).ok()??.1);
     let is_named = !sim.settings.run.start_from.is_empty();
@@ -90,7 +91,7 @@ pub fn expect_stored_particles(sim: &mut Engine, resumes: Option<&Path>) {
     }
 }
 
-/// Lets forecasts count the items of a snapshot.
+/// Stores the numbers of particles for memory estimates.
 fn expect_items(sim: &mut Engine, snapshot: &Snapshot) {
     let stored = snapshot
         .particles()
@@ -98,17 +99,17 @@ fn expect_items(sim: &mut Engine, snapshot: &Snapshot) {
     sim.world.insert_resource(StoredParticles(stored.collect()));
 }
 
-/// Restores the latest complete snapshot in the run's directory, of which every rank reads what is its own; `None` if there is
-/// none. All ranks call this; the number of ranks that wrote the snapshot does not matter.
+/// Restores the latest complete snapshot in the run's directory; `None` if there is none. Each rank reads its
+/// own patches, independently of the number of ranks that wrote it. Collective.
 ///
 /// # Errors
-/// The snapshot is damaged, or of a run with another domain; another rank has failed.
+/// The snapshot is damaged, or of another domain; another rank has failed.
 pub fn restore(sim: &mut Engine, directory: &Path) -> Result<Option<Restored>, Error> {
     sim.require_fresh()?;
     sim.build_order()?;
     let ranks = sim.world.resource::<Ranks>().clone();
     let found = on_first_rank(&ranks, || latest(directory).map_err(snapshot_error))?;
-    // all take the one that the first rank sees
+    // all ranks use the snapshot that the first rank finds
     let mut told = found.flatten().map_or_else(Vec::new, |(number, path)| {
         let below = path.strip_prefix(directory).unwrap_or(&path);
         [&number.to_le_bytes(), below.as_os_str().as_encoded_bytes()].concat()
@@ -121,13 +122,13 @@ pub fn restore(sim: &mut Engine, directory: &Path) -> Result<Option<Restored>, E
     restore_from(sim, &ranks, u32::from_le_bytes(*number), &path).map(Some)
 }
 
-/// What a rank got of the snapshot at `path`, if all ranks got theirs.
+/// Makes the error of a rank collective and adds advice on damaged snapshots.
 fn got<T>(ranks: &Ranks, path: &Path, own: Result<T, Error>) -> Result<T, Error> {
     let advised = own.map_err(|error| match error {
-        // nobody shall move away what is no snapshot of a run
+        // give no advice to move files that do not belong to a run
         Error::Snapshot(why) if path.parent().is_some_and(|p| p.ends_with("snapshots")) => {
             Error::Snapshot(format!(
-                "{why}\nto continue from the snapshot before it, move {} away",
+                "{why}\nto continue from the previous snapshot, move {} away",
                 path.display()
             ))
         }
@@ -164,7 +165,7 @@ fn restore_from(
     particle_entities::initialise(&mut sim.world)?;
     got(ranks, path, attached::restore(sim, &snapshot))?;
     restore_rest(sim, &state, &layout);
-    // now it is known what lies in the patches
+    // the content of the patches is known only now
     let imbalance = sim.settings.run.imbalance;
     comm::regrid::rebalance_all(&mut sim.world, imbalance)?;
     comm::particle_entities::update_entities(&mut sim.world)?;
@@ -182,7 +183,7 @@ fn restore_from(
     })
 }
 
-/// Fills all patches as the phase `Initialise` does; what the snapshot holds then takes the place of it. All ranks call this.
+/// Fills all patches by the phase `Initialise` before values of the snapshot replace them. Collective.
 fn fill_initial_state(sim: &mut Engine, finest: usize) -> Result<(), Error> {
     for level in 0..=finest {
         let world = &mut sim.world;
@@ -195,8 +196,8 @@ fn fill_initial_state(sim: &mut Engine, finest: usize) -> Result<(), Error> {
     Ok(displaced.reinsert(&mut sim.world)?)
 }
 
-/// The totals at the start of the simulation, component by component; where the snapshot does not know them, those of now. All ranks
-/// call this.
+/// Returns the totals at the start of the simulation by component; present totals if the snapshot lacks them.
+/// Collective.
 fn initial_totals(sim: &Engine, state: &RestartState) -> Result<Vec<f64>, Error> {
     let components = Stores::totalled(&sim.world).into_iter().enumerate();
     let known: Vec<Option<&str>> = components
@@ -211,7 +212,7 @@ fn initial_totals(sim: &Engine, state: &RestartState) -> Result<Vec<f64>, Error>
         .collect()
 }
 
-/// Opens the snapshot and checks that it can be continued here; sets the clocks.
+/// Opens the snapshot, checks that the run can continue from it and sets the clocks.
 fn open(sim: &mut Engine, path: &Path) -> Result<(Snapshot, RestartState, Fit), Error> {
     let snapshot = Snapshot::open(path).map_err(snapshot_error)?;
     let fit = fit(sim, &snapshot)?;
@@ -230,7 +231,7 @@ fn open(sim: &mut Engine, path: &Path) -> Result<(Snapshot, RestartState, Fit), 
     Ok((snapshot, state, fit))
 }
 
-/// Whether the attribute `restart` fits the rest of the snapshot.
+/// Checks that the attribute `restart` matches the rest of the snapshot.
 fn check_state(sim: &Engine, snapshot: &Snapshot, state: &RestartState) -> Result<(), Error> {
     let components = state.totals(Stores::totalled(&sim.world).len());
     let levels = snapshot.levels().len();
@@ -244,7 +245,7 @@ fn check_state(sim: &Engine, snapshot: &Snapshot, state: &RestartState) -> Resul
         return Ok(());
     }
     Err(Error::Snapshot(format!(
-        "{}: the attribute `restart` does not fit the snapshot: it has {} clocks and {} totals for {levels} levels at time {} \
+        "{}: the attribute `restart` does not match the snapshot: it has {} clocks and {} totals for {levels} levels at time {} \
          and {components} components",
         snapshot.path().display(),
         state.clocks.len(),
@@ -253,7 +254,7 @@ fn check_state(sim: &Engine, snapshot: &Snapshot, state: &RestartState) -> Resul
     )))
 }
 
-/// All patches of the snapshot must fit into the memory of the ranks. All ranks call this.
+/// Checks that all patches of the snapshot fit into the memory of the ranks. Collective.
 fn require_room(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     let finer = snapshot.levels().skip(1);
     let finer: u64 = finer.map(|level| level.patches).sum();
@@ -300,7 +301,7 @@ fn check_domain(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives the patches of `level` the children that the snapshot shows.
+/// Refines the patches of `level` that have children in the snapshot.
 fn refine_as(
     sim: &mut Engine,
     ranks: &Ranks,
@@ -313,11 +314,11 @@ fn refine_as(
     if ranks.any(!changes.refine.is_empty())? {
         regrid::apply(&mut sim.world, level, &changes);
     }
-    // a rank that failed while it met the others cannot be asked any more
+    // after an exchange, a failed rank cannot be reached any more
     check_faults(&sim.world)
 }
 
-/// Which of the own patches of `level` have children in the snapshot.
+/// Returns the own patches of `level` that have children in the snapshot.
 fn refined(
     sim: &Engine,
     snapshot: &Snapshot,
@@ -326,7 +327,7 @@ fn refined(
 ) -> Result<Changes, Error> {
     let mismatch = || {
         Error::Snapshot(format!(
-            "{}: the patches of level {level} are not those that the coarser levels announce; the snapshot is damaged",
+            "{}: the patches of level {level} do not match the coarser levels; the snapshot is damaged",
             snapshot.path().display()
         ))
     };
@@ -353,7 +354,7 @@ fn refined(
     })
 }
 
-/// Where patches of `level` are, three numbers each, and which of them are leaves.
+/// Reads the origins of patches of `level`, three numbers each, and their leaf flags.
 fn structure(
     snapshot: &Snapshot,
     level: usize,

@@ -1,5 +1,5 @@
-//! What the ranks of a run must have in common: ranks that read other decks would wait for each other in different places, or
-//! compute something that no deck says.
+//! Check that all ranks run the same program and deck: otherwise they would wait for each other in different
+//! places or compute something else.
 
 use super::RunOptions;
 use super::changes::between_ranks;
@@ -8,10 +8,10 @@ use crate::step::agreement::agreed;
 use crate::step::{Engine, Error};
 use serde::{Deserialize, Serialize};
 
-/// Settings that a message names.
+/// Largest number of settings in a message.
 const NAMED: usize = 4;
 
-/// What a rank runs.
+/// Identifies the program and deck of a rank.
 #[derive(Clone, Serialize, Deserialize)]
 struct RunIdentity {
     program: String,
@@ -19,10 +19,11 @@ struct RunIdentity {
     deck: String,
 }
 
-/// Checks that every rank runs what the first one runs. All ranks call this, before anything that a deck decides.
+/// Checks that every rank runs the same as the first one. Collective, before anything that depends on the
+/// deck.
 ///
 /// # Errors
-/// What a rank runs instead; another rank has failed.
+/// The difference of a rank; another rank has failed.
 pub(super) fn require(sim: &Engine, options: &RunOptions) -> Result<(), Error> {
     let ranks = sim.world.resource::<Ranks>();
     if ranks.is_single() {
@@ -36,8 +37,9 @@ pub(super) fn require(sim: &Engine, options: &RunOptions) -> Result<(), Error> {
     };
     let mut told = serde_json::to_vec(&own).unwrap_or_default();
     ranks.communicator().broadcast(0, &mut told)?;
-    let first: RunIdentity = serde_json::from_slice(&told)
-        .map_err(|e| RanksError::Transport(format!("what the first rank runs: {e}")))?;
+    let first: RunIdentity = serde_json::from_slice(&told).map_err(|e| {
+        RanksError::Transport(format!("the message of the first rank is damaged: {e}"))
+    })?;
     let same = own.differs(&first).map_or(Ok(()), |how| {
         Err(Error::Setup(format!("rank {} {how}", ranks.rank())))
     });
@@ -45,12 +47,12 @@ pub(super) fn require(sim: &Engine, options: &RunOptions) -> Result<(), Error> {
 }
 
 impl RunIdentity {
-    /// How this differs from what the first rank runs, if it does.
+    /// Describes the difference from the first rank, if any.
     fn differs(&self, first: &Self) -> Option<String> {
         if self.program != first.program {
             let (own, first) = (&self.program, &first.program);
             return Some(format!(
-                "runs version {own} of the program, rank 0 version {first}: start the same on all ranks"
+                "runs version {own} of the program, rank 0 version {first}: start the same version on all ranks"
             ));
         }
         if self.resume != first.resume {

@@ -1,4 +1,4 @@
-//! Files of rows that grow with the root steps: appended and flushed by the first rank, continued after a restored step.
+//! Tables that grow by root steps: written by the first rank, continued at restarts.
 
 use super::files;
 use crate::step::Error;
@@ -6,17 +6,17 @@ use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-/// A file of comma-separated rows, of which the first column is the root step.
+/// A file of comma-separated rows whose first column is the root step.
 pub(super) struct Series {
     file: File,
     path: PathBuf,
-    /// Where the file that was there is kept, if this one does not have all of its rows.
+    /// New name of an earlier file whose rows are not all continued.
     pub kept: Option<PathBuf>,
 }
 
 impl Series {
-    /// Creates the file `name` in `directory`, with the rows up to `step` of the file that is there; none without a step. A file
-    /// that is damaged or has other columns is kept under another name.
+    /// Creates the file `name` in `directory`. With `step`, the rows of an existing file up to that step are
+    /// kept. A damaged file, or one with other columns, is renamed.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -42,7 +42,7 @@ impl Series {
         Ok(Self { file, path, kept })
     }
 
-    /// Appends whole rows, with their ends of lines.
+    /// Appends complete rows and flushes them.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -52,7 +52,7 @@ impl Series {
         written.map_err(Error::file("cannot write", &self.path))
     }
 
-    /// What people are told where not all rows are continued.
+    /// Returns a note if not all rows of an earlier file are continued.
     pub fn note(&self) -> Option<String> {
         let kept = self.kept.as_ref()?.display();
         let path = self.path.display();
@@ -62,7 +62,7 @@ impl Series {
     }
 }
 
-/// The contents of a file; none where there is no file.
+/// Reads a file; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     match std::fs::read(path) {
         Ok(text) => Ok(Some(text)),
@@ -71,11 +71,11 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     }
 }
 
-/// The file of an earlier run.
+/// Contents of an existing file.
 struct Earlier<'a> {
-    /// Whole rows with their steps; none where the columns were others.
+    /// Complete rows with their steps; empty if the columns differ.
     rows: Vec<(u64, &'a str)>,
-    /// Whether there is more in the file than these, and a last row that a kill cut short.
+    /// `true` if the file has other content, besides an incomplete last row.
     is_damaged: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a run needs beside the fields to continue bit for bit: clocks, counters, wishes.
+//! State besides fields that a bitwise restart needs: clocks, counters and refinement requests.
 
 use super::layout::PatchOffsets;
 use crate::comm::{Ranks, RanksError, cells_repaired_between_levels};
@@ -12,12 +12,12 @@ use nestar_kernels::mesh::parameters::RepairedCells;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The attribute `restart` of a snapshot; floats as hexadecimal bits, so that they are exact.
+/// The attribute `restart` of a snapshot; floats are stored exactly as hexadecimal bits.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RestartState {
     pub clocks: Vec<ClockState>,
     pub initial_totals: Vec<String>,
-    /// Names of the components that these are of; none in snapshots of which a run has the same.
+    /// Names of the components of `initial_totals`; empty in snapshots that have all components of the run.
     #[serde(default)]
     totals: Vec<String>,
     cell_updates: u64,
@@ -27,12 +27,12 @@ pub(super) struct RestartState {
     mended_averages: u64,
     #[serde(default)]
     mended_corrections: u64,
-    /// Per level: positions, in the order of the whole level, of the patches that a finer patch needs refined.
+    /// Per level: numbers of patches that finer patches need refined.
     wishes: Vec<Vec<u32>>,
 }
 
 impl RestartState {
-    /// How many totals there must be for a run with so many components.
+    /// Returns the number of totals expected for a run with `components` components.
     pub fn totals(&self, components: usize) -> usize {
         match self.totals.len() {
             0 => components,
@@ -40,7 +40,7 @@ impl RestartState {
         }
     }
 
-    /// The total of component `n` of the run, whose name is `name`, at the start of the simulation.
+    /// Returns the initial total of component `n`, named `name`.
     pub fn initial_total(&self, n: usize, name: &str) -> Option<&str> {
         let n = match self.totals[..] {
             [] => Some(n),
@@ -57,7 +57,7 @@ pub(super) struct ClockState {
     dt: String,
     steps: u64,
     since_regrid: u32,
-    /// Where split sources are ahead of the level: the time that they have reached.
+    /// Time of the split sources if they are ahead of the level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     split: Option<String>,
 }
@@ -75,7 +75,7 @@ pub(super) fn from_hex(text: &str) -> Result<f64, Error> {
     })
 }
 
-/// The attribute `restart` of the present state. All ranks call this; that of the first rank is whole.
+/// Returns the attribute `restart` of the present state; complete on the first rank. Collective.
 ///
 /// # Errors
 /// A device fails; another rank has failed.
@@ -116,7 +116,7 @@ pub(super) fn state(
     })
 }
 
-/// The wishes of all levels, by positions in the whole level: those of all ranks on the first.
+/// Collects the refinement requests of finer patches, by level and patch number, on the first rank.
 fn wishes(world: &World, layout: &PatchOffsets) -> Result<Vec<Vec<u32>>, Error> {
     let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
     let mut wishes = world
@@ -131,7 +131,7 @@ fn wishes(world: &World, layout: &PatchOffsets) -> Result<Vec<Vec<u32>>, Error> 
         let words: Vec<u32> = wishes.iter().flat_map(level).collect();
         bytemuck::cast_slice(&words).to_vec()
     })?;
-    // in the order of the ranks, which is that of the patches
+    // messages arrive in the order of ranks, which is that of the patches
     for message in received {
         let words: Vec<u32> = bytemuck::pod_collect_to_vec(&message.bytes);
         let mut rest = words.as_slice();
@@ -139,14 +139,17 @@ fn wishes(world: &World, layout: &PatchOffsets) -> Result<Vec<Vec<u32>>, Error> 
             let count = rest.split_off_first().copied().unwrap_or(0);
             let theirs = rest.split_off(..count as usize);
             positions.extend(theirs.ok_or_else(|| {
-                RanksError::Transport(format!("rank {} sends too few wishes", message.peer))
+                RanksError::Transport(format!(
+                    "rank {} sends too few refinement requests",
+                    message.peer
+                ))
             })?);
         }
     }
     Ok(wishes)
 }
 
-/// Sets the clocks of all levels.
+/// Restores the clocks of all levels.
 pub(super) fn restore_clocks(sim: &mut Engine, state: &RestartState) -> Result<(), Error> {
     for (level, clock) in state.clocks.iter().enumerate().take(sim.levels()) {
         let (time, dt) = (from_hex(&clock.time)?, from_hex(&clock.dt)?);
@@ -163,13 +166,13 @@ pub(super) fn restore_clocks(sim: &mut Engine, state: &RestartState) -> Result<(
     Ok(())
 }
 
-/// Restores counters and wishes, of which each rank takes what is its own.
+/// Restores counters and the refinement requests of own patches.
 pub(super) fn restore_rest(sim: &mut Engine, state: &RestartState, layout: &PatchOffsets) {
     let mut counters = sim.world.resource_mut::<RunCounters>();
     counters.cell_updates = state.cell_updates;
     counters.retried_steps = state.retried_steps;
     counters.fallback_cells = state.mended_cells;
-    // a sum over the ranks
+    // the counter is summed over ranks
     if sim.world.resource::<Ranks>().rank() == 0 {
         sim.world.resource_mut::<MendedOnHost>().0 = RepairedCells {
             averages: state.mended_averages,
