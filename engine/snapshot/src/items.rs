@@ -1,37 +1,38 @@
-//! Items: what lies in patches in any number, such as the particles of a species. What is known of all of them stands in arrays, one
-//! behind the other by level, by the patch's place on its level and by identity; an array of each level says how many a patch has.
+//! Particles in snapshots. Each kind is a group of arrays with one row per particle, sorted by level, Hilbert
+//! order of the patch and identity. Each level has an array with the number of particles per patch.
 
 use crate::header::is_name;
 use crate::parts::BLOB_GROUPS;
 use crate::{DataType, FieldHeader, Result, SnapshotError};
 use serde::{Deserialize, Serialize};
 
-/// What describes a kind of items: the attributes of its group.
+/// Describes a kind of particles: the attributes of its group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParticlesHeader {
-    /// Place in the snapshot: a group, `/`, and a name, each of letters, digits and `_`, for example `particles/stars`.
+    /// Path in the snapshot: a group, `/`, and a name, each of letters, digits and `_`, such as
+    /// `particles/stars`.
     #[serde(skip)]
     pub path: String,
-    /// How many there are.
+    /// Number of particles.
     pub count: u64,
-    /// Version of what the arrays mean, which the owner of the items counts.
+    /// Version of the meaning of the arrays, set by their owner.
     pub version: u32,
 }
 
 impl ParticlesHeader {
-    /// Name of the array of each level that says how many items lie in a patch: `[patch]`, u32.
+    /// Returns the name of the array of each level with the number of particles per patch: `[patch]`, u32.
     #[must_use]
     pub fn counts(&self) -> String {
         Self::counts_of(&self.path)
     }
 
-    /// The same, of the kind at `path`.
+    /// Returns this name for the kind at `path`.
     #[must_use]
     pub fn counts_of(path: &str) -> String {
         path.replace('/', "_")
     }
 
-    /// The header of that array.
+    /// Returns the header of this array.
     pub(crate) fn counts_header(&self) -> FieldHeader {
         let long_name = format!("number of {} in the patch", self.path);
         FieldHeader {
@@ -41,13 +42,13 @@ impl ParticlesHeader {
         }
     }
 
-    /// Refuses places that the format has no room for.
+    /// Rejects paths that the format does not support.
     pub(crate) fn validate(&self) -> Result<()> {
         let is_free = |group: &str| !BLOB_GROUPS.contains(&group) && !group.starts_with("level_");
         match self.path.split_once('/') {
             Some((group, name)) if is_name(group) && is_free(group) && is_name(name) => Ok(()),
             _ => Err(SnapshotError::Request(format!(
-                "items {:?}: their place is a group that is none of {BLOB_GROUPS:?} and no level, `/`, and a name, each of letters, digits \
+                "particles {:?}: the path must be a group (none of {BLOB_GROUPS:?} and no level), `/`, and a name, each of letters, digits \
                  and `_`",
                 self.path
             ))),
@@ -55,12 +56,12 @@ impl ParticlesHeader {
     }
 }
 
-/// What the writer is told about a kind of items.
+/// Describes a kind of particles for the writer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParticlesPlan {
-    /// The attributes.
+    /// Attributes of the group.
     pub header: ParticlesHeader,
-    /// Name of the first dimension of the arrays, for example `particle`.
+    /// Name of the first dimension of the arrays, such as `particle`.
     pub dimension: String,
     /// The arrays.
     pub columns: Vec<FieldHeader>,

@@ -1,4 +1,4 @@
-//! Bytes beside the fields that the program needs to continue: the state of plugins, components of patches.
+//! Byte arrays besides the fields that a restart needs: plugin states and patch components.
 
 use crate::header::is_name;
 use crate::layout::ArrayLayout;
@@ -8,34 +8,34 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// The groups that hold [`Blob`]s.
+/// Groups that hold [`Blob`]s.
 pub const BLOB_GROUPS: [&str; 2] = ["components", "state"];
 
-/// What describes a [`Blob`]: the attributes of its array.
+/// Describes a [`Blob`]: the attributes of its array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlobHeader {
-    /// Place in the snapshot: one of [`BLOB_GROUPS`], `/`, and a name of letters, digits and `_`.
+    /// Path in the snapshot: one of [`BLOB_GROUPS`], `/`, and a name of letters, digits and `_`.
     #[serde(skip)]
     pub path: String,
-    /// Version of the encoding, which the owner of the bytes counts.
+    /// Version of the encoding, set by the owner.
     pub version: u32,
-    /// Whether the digest covers the bytes; false where they tell how a run computed, not what.
+    /// `true` if the digest covers the bytes; `false` if they describe how a run computed, not what.
     pub in_digest: bool,
     /// Number of bytes.
     pub length: u64,
 }
 
-/// A named sequence of bytes with the version of its encoding.
+/// A named byte array with the version of its encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blob {
-    /// What describes it.
+    /// Attributes of the array.
     pub header: BlobHeader,
     /// The content, `header.length` bytes.
     pub bytes: Vec<u8>,
 }
 
 impl Blob {
-    /// The part at `path`.
+    /// Creates the blob at `path`.
     pub fn new(path: String, version: u32, in_digest: bool, bytes: Vec<u8>) -> Self {
         let length = bytes.len() as u64;
         let header = BlobHeader {
@@ -47,18 +47,18 @@ impl Blob {
         Self { header, bytes }
     }
 
-    /// Refuses places that the format has no room for.
+    /// Rejects paths that the format does not support.
     fn validate(&self) -> Result<()> {
         match self.header.path.split_once('/') {
             Some((group, name)) if BLOB_GROUPS.contains(&group) && is_name(name) => Ok(()),
             _ => Err(SnapshotError::Request(format!(
-                "part {:?}: its place is one of the groups {BLOB_GROUPS:?}, `/`, and a name of letters, digits and `_`",
+                "blob {:?}: the path must be one of the groups {BLOB_GROUPS:?}, `/`, and a name of letters, digits and `_`",
                 self.header.path
             ))),
         }
     }
 
-    /// The array's metadata document, the path of its only shard below the snapshot's directory, and that shard.
+    /// Returns the array's metadata document, the path of its only shard in the snapshot, and the shard.
     pub(crate) fn encoded(&self) -> Result<(Value, std::path::PathBuf, Vec<u8>)> {
         self.validate()?;
         let attributes = match serde_json::to_value(&self.header) {
@@ -77,7 +77,7 @@ impl Blob {
             shape: vec![1, self.header.length.max(1)],
             shard: 1,
             inner: 1,
-            // dimensions of one name have one length in a group, for readers such as xarray
+            // readers such as xarray require one length per dimension name in a group
             dimensions: vec!["part".into(), format!("byte_{name}")],
             attributes,
         };
@@ -91,7 +91,7 @@ impl Blob {
     }
 }
 
-/// The parts among the documents of a snapshot, by path, each with its document.
+/// Returns the blobs among the documents of a snapshot by path, with their documents.
 pub(crate) fn described(
     snapshot: &Path,
     documents: &Map<String, Value>,
