@@ -1,4 +1,4 @@
-//! The plain structs that describe a snapshot: no physics is known here.
+//! Headers of a snapshot and its parts, independent of the physics.
 
 use crate::{Result, SnapshotError};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -22,7 +22,7 @@ pub enum StoredPrecision {
     Double,
 }
 
-/// The size of one code unit in cgs; 1 each when the run is dimensionless.
+/// Code units in cgs; all 1 for a dimensionless run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CgsUnits {
     /// Centimetres in one code length.
@@ -35,20 +35,20 @@ pub struct CgsUnits {
     pub name: String,
 }
 
-/// The cosmology of a comoving run.
+/// Cosmological parameters of a comoving run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cosmology {
     /// Scale factor at the snapshot's time, 1 today.
     pub scale_factor: f64,
     /// Hubble constant today in units of 100 km/s/Mpc.
     pub hubble: f64,
-    /// The share of matter in the critical universe today.
+    /// Matter density in units of the critical density today.
     pub omega_matter: f64,
-    /// The share of dark energy in the critical universe today.
+    /// Dark-energy density in units of the critical density today.
     pub omega_lambda: f64,
 }
 
-/// The attributes of the whole snapshot; all floats are finite, lengths and times in code units.
+/// Attributes of a snapshot; floats are finite, lengths and times in code units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attributes {
     /// Simulation time of level 0; all levels are synchronised in a snapshot.

@@ -1,4 +1,4 @@
-//! A description of a snapshot for people.
+//! Summary of a snapshot as text.
 
 use crate::{
     BlobHeader, DataType, FieldHeader, LEAF, LevelHeader, PATCH_SIZE, ParticlesHeader, Result,
@@ -6,7 +6,7 @@ use crate::{
 };
 use std::fmt::Write;
 
-/// Patches that are in memory at a time.
+/// Number of patches to read at a time.
 const STRETCH: u64 = 1024;
 
 /// Extremes and volume integral of a field over the leaf cells.
@@ -18,23 +18,23 @@ struct Statistics {
 }
 
 impl Statistics {
-    /// Of nothing.
+    /// Statistics of no values.
     const NONE: Self = Self {
         min: f64::INFINITY,
         max: f64::NEG_INFINITY,
         total: 0.0,
     };
 
-    /// Lets the extremes know a value. A NaN is greater than everything and less than everything, so that it shows.
+    /// Updates the extremes; a NaN replaces both, so that it is visible.
     fn meet(&mut self, value: f64) {
         self.min = if value >= self.min { self.min } else { value };
         self.max = if value <= self.max { self.max } else { value };
     }
 }
 
-/// A text of several lines: time, step, domain, levels with their patches and cells, and for every field with one
-/// value per cell its unit, least and greatest value and volume integral over the leaf cells (code units); the items with their
-/// arrays, and the extremes and sums of these, the parts beside the fields with their versions and sizes.
+/// Returns a text of several lines: time, step, domain and levels; for every cell-centred field its unit,
+/// extremes and volume integral over the leaf cells (code units); for particles the extremes and sums of
+/// their arrays; the versions and sizes of blobs.
 ///
 /// # Errors
 /// As [`Snapshot::read`].
@@ -49,7 +49,7 @@ pub fn summary(snapshot: &Snapshot) -> Result<String> {
     Ok(text)
 }
 
-/// The table of the fields.
+/// Formats the table of fields.
 fn fields(snapshot: &Snapshot) -> Result<String> {
     let mut fields: Vec<&FieldHeader> = snapshot
         .levels()
@@ -91,7 +91,7 @@ fn fields(snapshot: &Snapshot) -> Result<String> {
     Ok(text)
 }
 
-/// A line about a kind of items.
+/// Formats a line about a kind of particles.
 fn counted(snapshot: &Snapshot, items: &ParticlesHeader) -> String {
     let names = snapshot.columns(&items.path).into_iter();
     let names: Vec<&str> = names.map(|column| column.name.as_str()).collect();
@@ -106,7 +106,7 @@ fn counted(snapshot: &Snapshot, items: &ParticlesHeader) -> String {
     )
 }
 
-/// The table of the columns of items that hold numbers with a point: extremes and sums over all items; nothing where there are none.
+/// Formats the table of floating-point particle columns: extremes and sums; empty without such columns.
 fn columns(snapshot: &Snapshot, items: &ParticlesHeader) -> Result<String> {
     let headers = snapshot.columns(&items.path).into_iter();
     let headers: Vec<&FieldHeader> = headers
@@ -137,7 +137,7 @@ fn columns(snapshot: &Snapshot, items: &ParticlesHeader) -> Result<String> {
     Ok(text)
 }
 
-/// The statistics of the components of a column.
+/// Computes the statistics of the components of a column.
 fn column(
     snapshot: &Snapshot,
     items: &ParticlesHeader,
@@ -152,7 +152,7 @@ fn column(
         let values = values.into_f64();
         for (n, found) in found.iter_mut().enumerate() {
             let values = values.iter().skip(n).step_by(components);
-            // a sum of each shard first
+            // sum each shard first
             found.total += values.clone().sum::<f64>();
             values.for_each(|value| found.meet(*value));
         }
@@ -160,7 +160,7 @@ fn column(
     Ok(found)
 }
 
-/// A line about a part.
+/// Formats a line about a blob.
 fn described(part: &BlobHeader) -> String {
     let BlobHeader {
         path,
@@ -171,7 +171,7 @@ fn described(part: &BlobHeader) -> String {
     format!("{path}: version {version}, {length} bytes\n")
 }
 
-/// The part of the summary that needs no field.
+/// Formats the part of the summary that needs no field data.
 fn header(snapshot: &Snapshot) -> Result<String> {
     let attributes = snapshot.attributes();
     let megabytes = snapshot.file_bytes()? as f64 / 1e6;
@@ -213,7 +213,8 @@ fn header(snapshot: &Snapshot) -> Result<String> {
     Ok(text)
 }
 
-/// The statistics of a field over all levels that have it; `None` if it has no leaf cell or no value per cell.
+/// Computes the statistics of a field over all levels; `None` without leaf cells or for fields that are not
+/// cell-centred.
 fn statistics(snapshot: &Snapshot, field: &FieldHeader) -> Result<Option<Statistics>> {
     let mut sum = Statistics::NONE;
     let mut cells = 0;
@@ -247,7 +248,7 @@ fn add_level(
             .read_selected(level.level, name, stretch)?
             .into_f64();
         cells += values.len();
-        // Sums of one patch first: the error grows with the number of patches, not of cells.
+        // Sum each patch first: the error then grows with the number of patches, not of cells.
         for patch in values.chunks(PATCH_SIZE.pow(3) as usize) {
             sum.total += patch.iter().sum::<f64>() * volume;
         }

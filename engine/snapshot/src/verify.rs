@@ -1,15 +1,15 @@
-//! Whether all that a snapshot has is what was written.
+//! Verification of a snapshot against its checksums.
 
 use crate::checksums::{FILE, ROOT, check, lines};
 use crate::reader::Snapshot;
 use crate::{Result, SnapshotError};
 
 impl Snapshot {
-    /// Reads everything that the snapshot has and compares it with its checksums; `tell` is called with the name of each array
-    /// before it is read.
+    /// Reads everything and compares it with its checksums; `tell` receives the name of each array before it
+    /// is read.
     ///
     /// # Errors
-    /// [`SnapshotError::Corrupt`] for whatever is missing, cut short or altered; [`SnapshotError::Io`].
+    /// [`SnapshotError::Corrupt`] for missing, truncated or altered data; [`SnapshotError::Io`].
     pub fn verify(&self, mut tell: impl FnMut(&str)) -> Result<()> {
         if let Some(lines) = lines(self.path())? {
             for line in lines.lines() {
@@ -36,7 +36,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Refuses documents without a checksum.
+    /// Rejects documents without a checksum.
     fn require_all_listed(&self, lines: &str) -> Result<()> {
         let listed = |name: &str| {
             lines

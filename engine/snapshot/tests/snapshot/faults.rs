@@ -290,7 +290,7 @@ fn a_damaged_shard_is_detected() {
     damaged(|shard| {
         std::fs::write(shard, std::fs::read(shard).unwrap().split_last().unwrap().1).unwrap()
     });
-    assert!(damaged(|shard| std::fs::write(shard, b"").unwrap()).contains("cut short"));
+    assert!(damaged(|shard| std::fs::write(shard, b"").unwrap()).contains("truncated"));
 }
 
 /// All files below a directory.

@@ -68,7 +68,7 @@ fn items_that_are_not_there_and_places_that_are_none_are_refused() {
         array.contains("\"mass\"") && array.contains("position"),
         "{array}"
     );
-    assert!(text(snapshot.read_particles(PATH, "id", 0..11)).contains("10 items"));
+    assert!(text(snapshot.read_particles(PATH, "id", 0..11)).contains("10 particles"));
     for path in [
         "stars",
         "state/stars",
