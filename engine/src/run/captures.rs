@@ -1,8 +1,8 @@
 //! Files that capture failed steps and cells for replay.
 
-use super::files;
 use crate::comm::Ranks;
 use crate::data::{CellCase, FaultBox};
+use crate::run::files;
 use crate::step::agreement::on_first_rank;
 use crate::step::{Capture, Engine, Error, Replays, StepVerdict};
 use std::path::{Path, PathBuf};

@@ -1,12 +1,11 @@
 //! `diagnostics.csv`: one row for the starting state and one per root step, written by the first rank.
 
-use super::Progress;
-use super::restart::Restored;
-use super::series::Series;
-use super::totals::totals;
 use crate::comm::{DiagnosticColumns, Ranks, cells_repaired_between_levels};
 use crate::data::Stores;
 use crate::mesh::{LevelWork, Topology};
+use crate::run::Progress;
+use crate::run::restart::{Restored, totals};
+use crate::run::series::Series;
 use crate::step::agreement::on_first_rank;
 use crate::step::{Engine, Error, Phase, RunCounters};
 use std::fmt::Write as _;

@@ -1,12 +1,12 @@
 //! `observed.csv`: values of patches with the component [`Observed`] after every root step.
 
-use super::Progress;
-use super::restart::Restored;
-use super::series::Series;
 use crate::comm::{Ranks, RanksError};
 use crate::data::Stores;
 use crate::mesh::patch_component::{PatchComponents, decode, encode};
 use crate::mesh::{CELLS, Level, Observed, PATCH, PatchIndex, PatchRow, Topology};
+use crate::run::Progress;
+use crate::run::restart::Restored;
+use crate::run::series::Series;
 use crate::step::agreement::{agreed, on_first_rank};
 use crate::step::{Engine, Error};
 use bevy_ecs::prelude::World;

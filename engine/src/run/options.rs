@@ -1,6 +1,6 @@
 //! Options, observers, progress and summary of a run.
 
-use super::BuildInfo;
+use crate::run::BuildInfo;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -3,25 +3,22 @@
 //! All ranks write a snapshot together; each stores and syncs its own shards. They report their progress
 //! before each root step. When all shards are on disk, the first rank gives the snapshot its final name.
 
-mod due;
-
-use super::derived::DerivedArrays;
-use super::diagnostics::Diagnostics;
-use super::drain::{self, Transfer, TransferThread};
-use super::files;
-use super::headers::{attributes, levels};
-use super::items::ParticleShare;
-use super::layout::PatchOffsets;
-use super::parts;
-use super::provenance::{self, BuildInfo, Roster};
-use super::restart::Restored;
-use super::shares::{self, SnapshotShare};
-use super::sink::{SnapshotSink, allowance, snapshot_error};
-use super::votes::RunFlags;
 use crate::comm::Ranks;
 use crate::data::{StoreRef, Stores};
 use crate::device::ComputeDevice;
 use crate::mesh::{Levels, Topology};
+use crate::run::diagnostics::Diagnostics;
+use crate::run::provenance::{BuildInfo, Roster};
+use crate::run::restart::Restored;
+use crate::run::snapshot::derived::DerivedArrays;
+use crate::run::snapshot::headers::{attributes, levels};
+use crate::run::snapshot::offsets::PatchOffsets;
+use crate::run::snapshot::particles::ParticleShare;
+use crate::run::snapshot::share::SnapshotShare;
+use crate::run::snapshot::sink::{SnapshotSink, allowance, snapshot_error};
+use crate::run::snapshot::transfer::{Transfer, TransferThread};
+use crate::run::snapshot::{share, transfer};
+use crate::run::{blobs, files, provenance};
 use crate::step::agreement::{agreed_with_flags, on_first_rank};
 use crate::step::{Engine, Error};
 use nestar_snapshot as store;
@@ -201,10 +198,10 @@ impl Output {
         let attributes = attributes(sim, diagnostics, &layout)?;
         let derived = DerivedArrays::new(sim, fields);
         let levels = levels(sim, fields, &derived);
-        let parts = parts::parts(&sim.world, &layout)?;
-        let own = shares::parts(&layout);
-        let sent = self.agree(shares::sent(sim, fields, &own))?;
-        let received = shares::exchanged(sim, fields, &layout, &own, sent)?;
+        let parts = blobs::blobs(&sim.world, &layout)?;
+        let own = share::parts(&layout);
+        let sent = self.agree(share::sent(sim, fields, &own))?;
+        let received = share::exchanged(sim, fields, &layout, &own, sent)?;
         let mut items = ParticleShare::gather(&sim.world, &layout)?;
         let sent = self.agree(items.sent(&sim.world))?;
         items.exchange(&sim.world, sent)?;
@@ -212,10 +209,10 @@ impl Output {
             directory: self.directory.clone(),
             number: self.number,
             replace: false,
-            queue_bytes: queue_bytes(sim, fields, shares::bytes(&received) + items.bytes()),
+            queue_bytes: queue_bytes(sim, fields, share::bytes(&received) + items.bytes()),
             threads: store_threads(sim),
         };
-        let (role, shards) = (shares::role(&self.ranks), shares::shards(&own, &items));
+        let (role, shards) = (share::role(&self.ranks), share::shards(&own, &items));
         let plan = || {
             let mut plan = store::SnapshotPlan::new(&attributes, &levels)?;
             parts.iter().try_for_each(|part| plan.add_blob(part))?;
@@ -247,7 +244,7 @@ impl Output {
     ) -> Result<Writing, Error> {
         share.push_particles(&sim.world)?;
         if let Some(device) = &sim.world.resource::<ComputeDevice>().device {
-            match drain::start_transfer(sim, device, fields, share)? {
+            match transfer::start_transfer(sim, device, fields, share)? {
                 Transfer::Draining(drain) => return Ok(Writing::Draining(drain)),
                 Transfer::Done(filled) => share = filled,
             }
@@ -339,7 +336,7 @@ fn queue_bytes(sim: &Engine, fields: &[StoreRef], received: usize) -> usize {
         .sum();
     let most = allowance(sim).min((pools / 4).max(8 << 20));
     let held = match &sim.world.resource::<ComputeDevice>().device {
-        Some(_) => drain::held(sim),
+        Some(_) => transfer::staging_bytes(sim),
         None => 0,
     };
     most.saturating_sub(held + received).max(1)
@@ -353,10 +350,97 @@ fn push_all(sim: &Engine, fields: &[StoreRef], share: &mut SnapshotShare) -> Res
         let rows = &topology.rows(level)[part.sent..];
         for (n, rows) in rows.chunks(part.shard).enumerate() {
             let first = part.first + n * part.shard;
-            shares::arrays(sim, fields, level, rows, |name, values| {
+            share::arrays(sim, fields, level, rows, |name, values| {
                 share.push(level, name, first, values)
             })?;
         }
     }
     Ok(())
+}
+
+impl Output {
+    /// Returns the time at which the next root step must end: the next snapshot or `end`. A snapshot within
+    /// round-off of the end is the final one.
+    #[must_use]
+    pub fn until(&self, end: f64) -> f64 {
+        if (end - self.next_time).abs() <= 1e-9 * self.interval {
+            end
+        } else {
+            self.next_time.min(end)
+        }
+    }
+
+    /// Schedules the next snapshot by time at the first multiple of the interval after `time`.
+    pub(super) fn schedule(&mut self, time: f64) {
+        if self.interval > 0.0 {
+            self.next_time = ((time / self.interval + 1e-9).floor() + 1.0) * self.interval;
+        }
+    }
+
+    /// Returns `true` if the latest snapshot holds the present state.
+    #[must_use]
+    pub fn is_current(&self, sim: &Engine) -> bool {
+        let clock = sim.world.resource::<Levels>().clock(0);
+        self.latest == Some((clock.time, clock.steps))
+    }
+
+    /// Returns `true` if a snapshot exists from which the run can continue.
+    #[must_use]
+    pub fn has_snapshots(&self) -> bool {
+        self.latest.is_some()
+    }
+
+    /// Returns `true` if a snapshot is due by simulation time or steps.
+    #[must_use]
+    pub fn is_due(&self, sim: &Engine) -> bool {
+        let clock = sim.world.resource::<Levels>().clock(0);
+        let steps = sim.settings.output.steps;
+        clock.time >= self.next_time || (steps > 0 && clock.steps.is_multiple_of(steps))
+    }
+
+    /// Returns `true` if a snapshot is due by the wall-clock time of the first rank.
+    pub(super) fn is_due_by_wall(&self) -> bool {
+        self.ranks.rank() == 0
+            && self.wall_interval > 0.0
+            && self.latest_wall.elapsed().as_secs_f64() >= self.wall_interval
+    }
+
+    /// Returns the path of the latest snapshot if it has been removed; first rank only.
+    #[must_use]
+    pub fn removed(&self) -> Option<PathBuf> {
+        let number = self.number.checked_sub(1)?;
+        let path = store::complete_path(&self.directory, number);
+        let written = self.latest.is_some() && self.writing.is_none();
+        (written && self.ranks.rank() == 0 && !path.exists()).then_some(path)
+    }
+}
+
+/// Holds the flags of one rank, or their combination by OR.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunFlags {
+    /// The run is asked to stop.
+    pub stop: bool,
+    /// A snapshot is due by wall-clock time.
+    pub due: bool,
+    /// Part of the latest snapshot is not on disk yet.
+    pub unsynced: bool,
+}
+
+impl RunFlags {
+    /// Encodes the flags as bits for [`agreed_with_flags`](crate::step::agreement::agreed_with_flags).
+    pub fn bits(self) -> u64 {
+        let flags = [self.stop, self.due, self.unsynced];
+        let bits = flags.iter().enumerate();
+        bits.map(|(n, &flag)| u64::from(flag) << n).sum()
+    }
+
+    /// Decodes the flags from bits.
+    pub fn of(bits: u64) -> Self {
+        let [stop, due, unsynced] = [0, 1, 2].map(|n| bits >> n & 1 == 1);
+        Self {
+            stop,
+            due,
+            unsynced,
+        }
+    }
 }

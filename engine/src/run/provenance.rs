@@ -1,8 +1,8 @@
 //! `provenance.json`: describes the program and the machine of a run.
 
-use super::files;
 use crate::comm::{Ranks, RanksError};
 use crate::device::{ComputeDevice, Device};
+use crate::run::files;
 use crate::step::{Engine, Error};
 use serde::{Deserialize, Serialize};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Tables that grow by root steps: written by the first rank, continued at restarts.
 
-use super::files;
+use crate::run::files;
 use crate::step::Error;
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};

@@ -1,9 +1,9 @@
 //! Restart of fields: values from the snapshot, or from the deck for added components.
 
-use super::fit::{Fit, InitialValue, PLACE};
-use super::layout::PatchOffsets;
 use crate::data::{RowShape, StoreRef, Stores};
 use crate::mesh::{Domain, Topology};
+use crate::run::restart::compatibility::{Fit, InitialValue, PLACE};
+use crate::run::snapshot::offsets::PatchOffsets;
 use crate::step::{Engine, Error};
 use nestar_deck::Formula;
 use nestar_snapshot::{Snapshot, Values};
@@ -60,7 +60,7 @@ fn parts<'a>(
 
 /// Loads the fields of the own patches of a level. Works shard by shard to limit memory, and reads the next
 /// shard while one is stored.
-pub(super) fn load_level(
+pub(in crate::run) fn load_level(
     sim: &mut Engine,
     snapshot: &Snapshot,
     fit: &Fit,

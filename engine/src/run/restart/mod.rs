@@ -1,17 +1,15 @@
 //! Restart from a snapshot, bit for bit and on any number of ranks: every rank reads its own patches.
 
-use super::attached;
-use super::fit::{Fit, fit};
-use super::items;
-use super::layout::PatchOffsets;
-use super::load::load_level;
-use super::parts;
-use super::sink::snapshot_error;
-use super::state::{RestartState, from_hex, restore_clocks, restore_rest};
-use super::totals::totals;
-use crate::comm::{self, Displaced, Ranks};
+use crate::comm;
+use crate::comm::{Displaced, Ranks};
 use crate::data::{Stores, particle_entities};
 use crate::mesh::{Changes, NewRows, Topology};
+use crate::run::blobs;
+use crate::run::restart::compatibility::{Fit, fit};
+use crate::run::restart::fields::load_level;
+use crate::run::restart_state::{RestartState, from_hex, restore_clocks, restore_rest};
+use crate::run::snapshot::offsets::PatchOffsets;
+use crate::run::snapshot::sink::snapshot_error;
 use crate::step::agreement::{agreed, on_first_rank};
 use crate::step::memory::StoredParticles;
 use crate::step::{Engine, Error, Phase, check_faults, memory, regrid};
@@ -19,6 +17,10 @@ use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values, latest};
 use serde_json::Value;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+mod compatibility;
+mod fields;
+mod particles;
 
 /// Describes the restored snapshot.
 pub struct Restored {
@@ -160,10 +162,10 @@ fn restore_from(
     let mut levels = 0..=finest;
     let loaded = levels.try_for_each(|level| load_level(sim, &snapshot, &fit, &layout, level));
     got(ranks, path, loaded)?;
-    got(ranks, path, parts::restore(sim, &snapshot, &layout))?;
-    got(ranks, path, items::restore(sim, &snapshot, &layout))?;
+    got(ranks, path, blobs::restore(sim, &snapshot, &layout))?;
+    got(ranks, path, particles::restore(sim, &snapshot, &layout))?;
     particle_entities::initialise(&mut sim.world)?;
-    got(ranks, path, attached::restore(sim, &snapshot))?;
+    got(ranks, path, blobs::restore_attached(sim, &snapshot))?;
     restore_rest(sim, &state, &layout);
     // the content of the patches is known only now
     let imbalance = sim.settings.run.imbalance;
@@ -225,8 +227,8 @@ fn open(sim: &mut Engine, path: &Path) -> Result<(Snapshot, RestartState, Fit), 
         ))
     })?;
     check_state(sim, &snapshot, &state)?;
-    parts::check(sim, &snapshot)?;
-    items::check(sim, &snapshot)?;
+    blobs::check(sim, &snapshot)?;
+    particles::check(sim, &snapshot)?;
     restore_clocks(sim, &state)?;
     Ok((snapshot, state, fit))
 }
@@ -372,4 +374,17 @@ fn structure(
             snapshot.path().display()
         ))),
     }
+}
+
+/// Returns the totals of all fields that have totals, by component. Collective.
+///
+/// # Errors
+/// A device fails; another rank has failed.
+pub(in crate::run) fn totals(sim: &Engine) -> Result<Vec<f64>, Error> {
+    let operations = Stores::of(&sim.world, |spec| spec.in_totals);
+    let mut totals = Vec::new();
+    for field in &operations {
+        totals.extend(comm::totals(&sim.world, field)?);
+    }
+    Ok(totals)
 }

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// Offsets of the ranks' patches on each level: 8 bytes per rank and level.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PatchOffsets {
+pub(in crate::run) struct PatchOffsets {
     rank: usize,
     /// `[level][rank]`: number of the rank's first patch; the last entry is the total.
     firsts: Vec<Vec<usize>>,
@@ -108,7 +108,7 @@ impl PatchOffsets {
 
 /// Describes a rank's part of the shards of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ShardRange {
+pub(in crate::run) struct ShardRange {
     /// Number of leading own patches in a shard of another rank.
     pub sent: usize,
     /// Rank that stores this shard.

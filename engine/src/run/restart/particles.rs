@@ -2,7 +2,7 @@
 
 use crate::data::{ParticleColumn, ParticleKinds, ParticleSet, ParticleSetRef};
 use crate::mesh::Topology;
-use crate::run::layout::PatchOffsets;
+use crate::run::snapshot::offsets::PatchOffsets;
 use crate::step::{Engine, Error};
 use nestar_snapshot::{ParticlesHeader, Snapshot, Values};
 use rayon::prelude::*;

@@ -1,11 +1,11 @@
 //! State besides fields that a bitwise restart needs: clocks, counters and refinement requests.
 
-use super::layout::PatchOffsets;
 use crate::comm::{Ranks, RanksError, cells_repaired_between_levels};
 use crate::data::Stores;
 use crate::data::operators::MendedOnHost;
 use crate::mesh::nesting::RefineRequests;
 use crate::mesh::{Clock, Levels, Topology};
+use crate::run::snapshot::offsets::PatchOffsets;
 use crate::step::{Engine, Error, RunCounters};
 use bevy_ecs::prelude::World;
 use nestar_kernels::mesh::parameters::RepairedCells;

@@ -4,14 +4,14 @@
 //! not suitable: the receiver has no rows for these patches, and a shard holds one component of many patches.
 //! The messages are smaller than one shard of each array.
 
-use super::counts;
-use super::derived::DerivedArrays;
-use super::items::ParticleShare;
-use super::layout::{PatchOffsets, ShardRange};
-use super::sink::{SnapshotSink, snapshot_error, structure};
 use crate::comm::{Message, Ranks, RanksError};
 use crate::data::StoreRef;
 use crate::mesh::Topology;
+use crate::run::snapshot::derived::DerivedArrays;
+use crate::run::snapshot::offsets::{PatchOffsets, ShardRange};
+use crate::run::snapshot::particles::ParticleShare;
+use crate::run::snapshot::sink;
+use crate::run::snapshot::sink::{SnapshotSink, snapshot_error, structure};
 use crate::step::{Engine, Error};
 use bevy_ecs::prelude::World;
 use nestar_snapshot::{LEAF, ORIGIN, PendingSnapshot, Role, SnapshotWriter, Values};
@@ -19,10 +19,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Values of patches that other ranks have sent, as bytes, by level and array.
-pub(super) type Received = BTreeMap<(usize, String), Vec<u8>>;
+pub(in crate::run) type Received = BTreeMap<(usize, String), Vec<u8>>;
 
 /// Writes a rank's shards: own patches, received patches and the fields derived from both.
-pub(super) struct SnapshotShare {
+pub(in crate::run) struct SnapshotShare {
     writer: SnapshotWriter,
     parts: Vec<ShardRange>,
     received: Received,
@@ -103,7 +103,7 @@ impl SnapshotSink for SnapshotShare {
 }
 
 /// Returns the role of this rank among the writers of a snapshot.
-pub(super) fn role(ranks: &Ranks) -> Role {
+pub(in crate::run) fn role(ranks: &Ranks) -> Role {
     match (ranks.is_single(), ranks.rank()) {
         (true, _) => Role::Only,
         (false, 0) => Role::Leader,
@@ -112,7 +112,7 @@ pub(super) fn role(ranks: &Ranks) -> Role {
 }
 
 /// Returns this rank's part of the shards, by level.
-pub(super) fn parts(layout: &PatchOffsets) -> Vec<ShardRange> {
+pub(in crate::run) fn parts(layout: &PatchOffsets) -> Vec<ShardRange> {
     let part = |level: usize| {
         let shard = nestar_snapshot::Snapshot::shard_patches(layout.total(level));
         layout.part(level, shard)
@@ -121,13 +121,13 @@ pub(super) fn parts(layout: &PatchOffsets) -> Vec<ShardRange> {
 }
 
 /// Returns the numbers of the shards that this rank stores, by level and then by kind of particles.
-pub(super) fn shards(parts: &[ShardRange], items: &ParticleShare) -> Vec<Vec<Range<u64>>> {
+pub(in crate::run) fn shards(parts: &[ShardRange], items: &ParticleShare) -> Vec<Vec<Range<u64>>> {
     let levels = parts.iter().map(|part| vec![part.shards()]);
     levels.chain(items.shards()).collect()
 }
 
 /// Visits the arrays of some rows in the order of a snapshot: the patch structure, then the fields.
-pub(super) fn arrays(
+pub(in crate::run) fn arrays(
     sim: &Engine,
     fields: &[StoreRef],
     level: usize,
@@ -149,7 +149,7 @@ pub(super) fn arrays(
 ///
 /// # Errors
 /// The device fails.
-pub(super) fn sent(
+pub(in crate::run) fn sent(
     sim: &Engine,
     fields: &[StoreRef],
     parts: &[ShardRange],
@@ -175,7 +175,7 @@ pub(super) fn sent(
 ///
 /// # Errors
 /// Another rank has failed, or a message has a wrong length.
-pub(super) fn exchanged(
+pub(in crate::run) fn exchanged(
     sim: &Engine,
     fields: &[StoreRef],
     layout: &PatchOffsets,
@@ -222,7 +222,9 @@ fn sizes(sim: &Engine, fields: &[StoreRef]) -> Vec<(String, usize)> {
         let components = spec.components.iter();
         components.map(move |component| (component.name.clone(), bytes))
     };
-    let counts = counts::names(&sim.world).into_iter().map(|name| (name, 4));
+    let counts = sink::particle_count_names(&sim.world)
+        .into_iter()
+        .map(|name| (name, 4));
     structure
         .into_iter()
         .chain(counts)
@@ -231,6 +233,6 @@ fn sizes(sim: &Engine, fields: &[StoreRef]) -> Vec<(String, usize)> {
 }
 
 /// Returns the bytes received from other ranks.
-pub(super) fn bytes(received: &Received) -> usize {
+pub(in crate::run) fn bytes(received: &Received) -> usize {
     received.values().map(Vec::len).sum()
 }

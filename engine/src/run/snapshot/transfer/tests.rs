@@ -1,12 +1,10 @@
 //! Snapshots that leave a device while the run goes on.
 
-use super::contents::Contents;
-use super::pipeline::Pipeline;
-use super::{SnapshotSink, Transfer, TransferThread, start_transfer};
+use super::{Contents, Pipeline, SnapshotSink, Transfer, TransferThread, start_transfer};
 use crate::data::{Element, Field, FieldSpec, Pool, Precision, Stores};
 use crate::device::{ComputeDevice, Device, DeviceKind, buffer_bytes};
 use crate::mesh::{Changes, Topology};
-use crate::run::layout::ShardRange;
+use crate::run::snapshot::offsets::ShardRange;
 use crate::step::config::MeshSettings;
 use crate::step::{Engine, Error, regrid};
 use nestar_deck::Deck;

@@ -1,8 +1,8 @@
 //! Compatibility of a snapshot with a run: settings that give values their meaning, added and dropped
 //! components.
 
-use super::changes::{SettingChange, changes};
 use crate::data::{ParticleKinds, ParticleSetRef, Stores};
+use crate::run::deck_differences::{SettingChange, setting_changes};
 use crate::step::config::AddedComponent;
 use crate::step::{Engine, Error, KeptKeys};
 use nestar_deck::Formula;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use toml::Value;
 
 /// Initial value of a component that the snapshot lacks.
-pub(super) enum InitialValue {
+pub(in crate::run) enum InitialValue {
     /// The result of the phase `Initialise`.
     Initial,
     /// A formula of [`PLACE`] and the components in the snapshot.
@@ -19,13 +19,13 @@ pub(super) enum InitialValue {
 }
 
 /// Coordinates as variables of formulas.
-pub(super) const PLACE: [&str; 3] = ["x", "y", "z"];
+pub(in crate::run) const PLACE: [&str; 3] = ["x", "y", "z"];
 
 /// Word of [`InitialValue::Initial`] in decks.
 const INITIAL: &str = "initial";
 
 /// Describes how the state of a snapshot becomes that of the run.
-pub(super) struct Fit {
+pub(in crate::run) struct Fit {
     /// Components that the snapshot lacks.
     pub added: BTreeMap<String, InitialValue>,
     /// Settings that differ, as text.
@@ -46,8 +46,8 @@ impl Fit {
 ///
 /// # Errors
 /// Settings or components differ without consent of the deck; a request names nothing.
-pub(super) fn fit(sim: &Engine, snapshot: &Snapshot) -> Result<Fit, Error> {
-    let all = changes(&snapshot.attributes().config, &sim.deck.resolved());
+pub(in crate::run) fn fit(sim: &Engine, snapshot: &Snapshot) -> Result<Fit, Error> {
+    let all = setting_changes(&snapshot.attributes().config, &sim.deck.resolved());
     let names = ComponentNames::of(sim, snapshot);
     names.require_sense(sim, &all)?;
     let keys = kept_keys(sim, snapshot);

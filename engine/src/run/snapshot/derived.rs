@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 type ShardKey = (usize, usize);
 
 /// Computes the derived fields of a snapshot.
-pub(super) struct DerivedArrays {
+pub(in crate::run) struct DerivedArrays {
     sources: Vec<DerivedFieldInputs>,
     /// Geometry of each level.
     geometries: Vec<LevelGeometry>,

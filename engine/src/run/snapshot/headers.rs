@@ -1,11 +1,11 @@
 //! Attributes and array headers of snapshots.
 
-use super::derived::DerivedArrays;
-use super::diagnostics::Diagnostics;
-use super::layout::PatchOffsets;
-use super::state::state;
 use crate::data::{Component, DerivedField, FieldSpec, ParticleColumn, StoreRef};
 use crate::mesh::{Levels, Topology};
+use crate::run::diagnostics::Diagnostics;
+use crate::run::restart_state::state;
+use crate::run::snapshot::derived::DerivedArrays;
+use crate::run::snapshot::offsets::PatchOffsets;
 use crate::step::{Engine, Error, RunFacts};
 use nestar_deck::{CodeUnits, Formula};
 use nestar_snapshot as store;
@@ -14,7 +14,7 @@ use nestar_snapshot as store;
 ///
 /// # Errors
 /// A device fails; another rank has failed.
-pub(super) fn attributes(
+pub(in crate::run) fn attributes(
     sim: &Engine,
     diagnostics: &Diagnostics,
     layout: &PatchOffsets,
@@ -74,7 +74,7 @@ fn in_cells(
 }
 
 /// Returns the header of a particle array.
-pub(super) fn of_items(units: &CodeUnits, column: &ParticleColumn) -> store::FieldHeader {
+pub(in crate::run) fn of_items(units: &CodeUnits, column: &ParticleColumn) -> store::FieldHeader {
     let along = column.along.into_iter();
     store::FieldHeader {
         dimensions: along.clone().map(|(name, _)| name.into()).collect(),
@@ -118,7 +118,7 @@ fn of_derived(
 }
 
 /// Returns the levels of a snapshot of the present state.
-pub(super) fn levels(
+pub(in crate::run) fn levels(
     sim: &Engine,
     fields: &[StoreRef],
     derived: &DerivedArrays,
