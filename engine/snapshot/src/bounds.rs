@@ -5,8 +5,8 @@ use crate::header::{Attributes, LevelHeader};
 use crate::{PATCH_SIZE, Result, SnapshotError};
 use std::path::{Path, PathBuf};
 
-/// Largest number of bytes that a stored byte can expand to: zstd stores 2^15 equal bytes as one, and the
-/// 16-byte entry of an empty chunk stands for a few dozen rows.
+/// Largest number of bytes that a stored byte can expand to. zstd stores 2^15 equal bytes as one, and an
+/// empty chunk has 16 bytes for a few dozen rows.
 const EXPANSION: u64 = 1 << 16;
 /// Number of bytes that need no justification: zeros are stored as almost nothing.
 const FREE: u64 = 1 << 28;

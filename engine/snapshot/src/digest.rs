@@ -48,10 +48,10 @@ pub fn digest(snapshot: &Snapshot) -> Result<String> {
     let levels = snapshot.levels().map(
         |level| json!({"level": level.level, "time": level.time, "cell_width": level.cell_width}),
     );
-    let items = snapshot
+    let particles = snapshot
         .particles()
-        .map(|items| json!({"path": items.path, "version": items.version, "count": items.count}));
-    for (header, group) in levels.chain(items).zip(snapshot.groups()) {
+        .map(|particles| json!({"path": particles.path, "version": particles.version, "count": particles.count}));
+    for (header, group) in levels.chain(particles).zip(snapshot.groups()) {
         hasher.update(&encode(&header));
         hash_arrays(&mut hasher, snapshot, &group)?;
     }
@@ -70,7 +70,7 @@ fn hash_arrays(hasher: &mut blake3::Hasher, snapshot: &Snapshot, group: &ArrayGr
         let shape = [&[group.rows], &array.shape[..]].concat();
         let header = json!({"name": name, "dtype": array.data_type.name(), "shape": shape});
         hasher.update(&encode(&header));
-        for range in group.stretches() {
+        for range in group.row_ranges() {
             let values = snapshot.read_rows(&group.path, group.arrays, name, range)?;
             hasher.update(values.bytes());
         }

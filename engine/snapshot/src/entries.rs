@@ -30,7 +30,7 @@ pub(crate) struct ArrayGroup<'a> {
 
 impl ArrayGroup<'_> {
     /// Returns ranges of `step` rows that cover all rows.
-    pub fn stretches(&self) -> impl Iterator<Item = Range<u64>> + use<> {
+    pub fn row_ranges(&self) -> impl Iterator<Item = Range<u64>> + use<> {
         let (rows, step) = (self.rows, self.step);
         let firsts = (0..rows).step_by(step as usize);
         firsts.map(move |first| first..(first + step).min(rows))

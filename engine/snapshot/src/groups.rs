@@ -66,8 +66,8 @@ pub(crate) fn sharding(patches: u64) -> (u64, u64) {
 }
 
 /// Returns the particles per shard and per inner chunk.
-pub(crate) fn particle_sharding(items: u64) -> (u64, u64) {
-    sharding_by(items, [SHARD_PARTICLES, INNER_PARTICLES])
+pub(crate) fn particle_sharding(particles: u64) -> (u64, u64) {
+    sharding_by(particles, [SHARD_PARTICLES, INNER_PARTICLES])
 }
 
 fn sharding_by(rows: u64, [most, inner]: [u64; 2]) -> (u64, u64) {

@@ -9,12 +9,12 @@
 //! [`Blob`] is a byte array besides the fields: the state of a plugin, or a component of patches.
 //!
 //! * [`SnapshotWriter`] writes a snapshot in the background, alone or as one of several writers;
-//! [`SnapshotPlan`] offers the single steps.
+//! * [`SnapshotWriter`] writes a snapshot in the background; [`SnapshotPlan`] offers the single steps.
 //! * [`Snapshot`] reads one; [`latest`] finds the newest of a run.
 //! * [`digest`] returns a digest of the content, [`summary`] a description.
-//! * [`read_uniform`], [`read_columns`] and [`read_array`] read Zarr arrays of other programs: initial
-//! states, tables and single arrays.
+//! * [`read_uniform`], [`read_columns`] and [`read_array`] read Zarr arrays of other programs.
 
+mod blobs;
 mod bounds;
 mod checksums;
 mod digest;
@@ -23,9 +23,8 @@ mod error;
 mod files;
 mod groups;
 mod header;
-mod items;
 mod layout;
-mod parts;
+mod particles;
 mod queue;
 mod reader;
 mod store;
@@ -38,6 +37,7 @@ mod worker;
 mod writer;
 mod zarr;
 
+pub use blobs::{BLOB_GROUPS, Blob, BlobHeader};
 pub use digest::digest;
 pub use error::{Result, SnapshotError};
 pub use files::{clean_partials, complete_path};
@@ -46,8 +46,7 @@ pub use header::{
     Attributes, CgsUnits, Cosmology, DataType, FieldHeader, LEAF, LevelHeader, LevelPlan, ORIGIN,
     PATCH_SIZE, StoredPrecision,
 };
-pub use items::{ParticlesHeader, ParticlesPlan};
-pub use parts::{BLOB_GROUPS, Blob, BlobHeader};
+pub use particles::{ParticlesHeader, ParticlesPlan};
 pub use queue::WrittenSnapshot;
 pub use reader::{Snapshot, latest, list_complete};
 pub use store::SnapshotPlan;

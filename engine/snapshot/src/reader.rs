@@ -1,5 +1,6 @@
 //! Reader of snapshots.
 
+use crate::blobs::{BlobHeader, find_blobs};
 use crate::bounds;
 use crate::checksums;
 use crate::entries::{
@@ -8,7 +9,6 @@ use crate::entries::{
 use crate::files::{self, SNAPSHOTS};
 use crate::groups::{SHARD_PARTICLES, SHARD_PATCHES, level_path, particle_sharding, sharding};
 use crate::header::ORIGIN;
-use crate::parts::{BlobHeader, described};
 use crate::zarr::Decoder;
 use crate::{
     Attributes, FORMAT_VERSION, FieldHeader, LEAF, LevelHeader, ParticlesHeader, Result,
@@ -26,7 +26,7 @@ pub struct Snapshot {
     attributes: Attributes,
     levels: Vec<LevelEntry>,
     /// Kinds of particles by ascending path.
-    items: Vec<ParticlesEntry>,
+    particles: Vec<ParticlesEntry>,
     /// Blobs by ascending path, with their metadata documents.
     pub(crate) parts: Vec<(BlobHeader, Value)>,
 }
@@ -109,9 +109,9 @@ impl Snapshot {
         Ok(Self {
             version,
             attributes,
-            items: particles_entries(path, documents, &levels)?,
+            particles: particles_entries(path, documents, &levels)?,
             levels,
-            parts: described(path, documents)?,
+            parts: find_blobs(path, documents)?,
             path: path.to_path_buf(),
         })
     }
@@ -161,12 +161,15 @@ impl Snapshot {
 
     /// Returns the headers of all kinds of particles by ascending path.
     pub fn particles(&self) -> impl ExactSizeIterator<Item = &ParticlesHeader> {
-        self.items.iter().map(|entry| &entry.header)
+        self.particles.iter().map(|entry| &entry.header)
     }
 
     /// Returns the arrays of the kind of particles at `path`, sorted by name; empty for an unknown kind.
     pub fn columns(&self, path: &str) -> Vec<&FieldHeader> {
-        let entry = self.items.iter().find(|entry| entry.header.path == path);
+        let entry = self
+            .particles
+            .iter()
+            .find(|entry| entry.header.path == path);
         let arrays = entry.into_iter().flat_map(|entry| entry.arrays.values());
         arrays.map(|(header, _)| header).collect()
     }
@@ -191,13 +194,13 @@ impl Snapshot {
             step: SHARD_PATCHES,
             arrays: &entry.arrays,
         });
-        let items = self.items.iter().map(|entry| ArrayGroup {
+        let particles = self.particles.iter().map(|entry| ArrayGroup {
             path: entry.header.path.clone(),
             rows: entry.header.count,
             step: SHARD_PARTICLES,
             arrays: &entry.arrays,
         });
-        levels.chain(items)
+        levels.chain(particles)
     }
 
     fn entry(&self, level: u8) -> Result<&LevelEntry> {
@@ -249,10 +252,13 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::read`]; [`SnapshotError::Request`] for a range beyond the last particle.
     pub fn read_particles(&self, path: &str, array: &str, range: Range<u64>) -> Result<Values> {
-        let entry = self.items.iter().find(|entry| entry.header.path == path);
+        let entry = self
+            .particles
+            .iter()
+            .find(|entry| entry.header.path == path);
         let entry = entry.ok_or_else(|| SnapshotError::Missing {
             path: self.path.clone(),
-            wanted: format!("items {path:?}"),
+            wanted: format!("particles {path:?}"),
             known: self.particles().map(|header| header.path.clone()).collect(),
         })?;
         let count = entry.header.count;
@@ -264,8 +270,8 @@ impl Snapshot {
     }
 
     /// Returns the particles per shard, the most efficient unit for reading.
-    pub fn shard_particles(items: u64) -> u64 {
-        particle_sharding(items).0
+    pub fn shard_particles(particles: u64) -> u64 {
+        particle_sharding(particles).0
     }
 
     /// Returns the patches per shard of a level with `patches` patches, the most efficient unit for reading.

@@ -132,8 +132,8 @@ impl SnapshotPlan {
     /// # Errors
     /// [`SnapshotError::Request`] for headers that the format does not support, or a path that is used
     /// already.
-    pub fn add_particles(&mut self, items: &ParticlesPlan) -> Result<()> {
-        let header = &items.header;
+    pub fn add_particles(&mut self, particles: &ParticlesPlan) -> Result<()> {
+        let header = &particles.header;
         header.validate()?;
         let levels = 0..self.groups.len();
         let is_level = |n: &usize| self.groups[*n].path.starts_with("level_");
@@ -148,11 +148,11 @@ impl SnapshotPlan {
         self.groups.push(PlannedGroup {
             path: header.path.clone(),
             rows: header.count,
-            dimension: items.dimension.clone(),
+            dimension: particles.dimension.clone(),
             sharding: particle_sharding(header.count),
         });
         self.root["format_version"] = json!(FORMAT_VERSION);
-        let mut columns = items.columns.iter();
+        let mut columns = particles.columns.iter();
         columns.try_for_each(|column| self.add_array(self.groups.len() - 1, column))
     }
 
@@ -303,8 +303,8 @@ impl SnapshotPlan {
         directory.join(array.encoder.shard_path(first / array.shard))
     }
 
-    /// Writes the root metadata with consolidated metadata and checksums, syncs all metadata and directories
-    /// of `partial` (shards are synced already) and renames it to `complete`; returns the bytes written.
+    /// Writes the root metadata and checksums, and renames `partial` to `complete`; returns the bytes
+    /// written. It syncs all metadata and directories first; shards are synced already.
     ///
     /// # Errors
     /// [`SnapshotError::Io`]; [`SnapshotError::Exists`] if `complete` exists and `replace` is `false`.

@@ -7,7 +7,7 @@ use crate::{
 use std::fmt::Write;
 
 /// Number of patches to read at a time.
-const STRETCH: u64 = 1024;
+const BATCH: u64 = 1024;
 
 /// Extremes and volume integral of a field over the leaf cells.
 #[derive(Clone, Copy)]
@@ -26,26 +26,26 @@ impl Statistics {
     };
 
     /// Updates the extremes; a NaN replaces both, so that it is visible.
-    fn meet(&mut self, value: f64) {
+    fn update(&mut self, value: f64) {
         self.min = if value >= self.min { self.min } else { value };
         self.max = if value <= self.max { self.max } else { value };
     }
 }
 
-/// Returns a text of several lines: time, step, domain and levels; for every cell-centred field its unit,
-/// extremes and volume integral over the leaf cells (code units); for particles the extremes and sums of
-/// their arrays; the versions and sizes of blobs.
+/// Returns a summary of several lines: time, step, domain, levels, fields, particles and blobs. Each
+/// cell-centred field has its unit, extremes and volume integral over the leaf cells (code units), each
+/// particle column its extremes and sum.
 ///
 /// # Errors
 /// As [`Snapshot::read`].
 pub fn summary(snapshot: &Snapshot) -> Result<String> {
     let mut text = header(snapshot)?;
     text += &fields(snapshot)?;
-    for items in snapshot.particles() {
-        text += &counted(snapshot, items);
-        text += &columns(snapshot, items)?;
+    for particles in snapshot.particles() {
+        text += &particles_line(snapshot, particles);
+        text += &columns(snapshot, particles)?;
     }
-    text.extend(snapshot.blobs().map(described));
+    text.extend(snapshot.blobs().map(blob_line));
     Ok(text)
 }
 
@@ -92,14 +92,14 @@ fn fields(snapshot: &Snapshot) -> Result<String> {
 }
 
 /// Formats a line about a kind of particles.
-fn counted(snapshot: &Snapshot, items: &ParticlesHeader) -> String {
-    let names = snapshot.columns(&items.path).into_iter();
+fn particles_line(snapshot: &Snapshot, particles: &ParticlesHeader) -> String {
+    let names = snapshot.columns(&particles.path).into_iter();
     let names: Vec<&str> = names.map(|column| column.name.as_str()).collect();
     let ParticlesHeader {
         path,
         count,
         version,
-    } = items;
+    } = particles;
     format!(
         "{path}: version {version}, {count} with {}\n",
         names.join(", ")
@@ -107,12 +107,12 @@ fn counted(snapshot: &Snapshot, items: &ParticlesHeader) -> String {
 }
 
 /// Formats the table of floating-point particle columns: extremes and sums; empty without such columns.
-fn columns(snapshot: &Snapshot, items: &ParticlesHeader) -> Result<String> {
-    let headers = snapshot.columns(&items.path).into_iter();
+fn columns(snapshot: &Snapshot, particles: &ParticlesHeader) -> Result<String> {
+    let headers = snapshot.columns(&particles.path).into_iter();
     let headers: Vec<&FieldHeader> = headers
         .filter(|header| matches!(header.data_type, DataType::F32 | DataType::F64))
         .collect();
-    if items.count == 0 || headers.is_empty() {
+    if particles.count == 0 || headers.is_empty() {
         return Ok(String::new());
     }
     let width = headers.iter().map(|header| header.name.len() + 2);
@@ -124,7 +124,7 @@ fn columns(snapshot: &Snapshot, items: &ParticlesHeader) -> Result<String> {
     for header in headers {
         let vector = header.shape.iter().product::<u64>() == 3;
         let endings: &[&str] = if vector { &["_x", "_y", "_z"] } else { &[""] };
-        let found = column(snapshot, items, header)?;
+        let found = column(snapshot, particles, header)?;
         for (ending, Statistics { min, max, total }) in endings.iter().zip(found) {
             let name = format!("{}{ending}", header.name);
             let _ = writeln!(
@@ -140,28 +140,28 @@ fn columns(snapshot: &Snapshot, items: &ParticlesHeader) -> Result<String> {
 /// Computes the statistics of the components of a column.
 fn column(
     snapshot: &Snapshot,
-    items: &ParticlesHeader,
+    particles: &ParticlesHeader,
     header: &FieldHeader,
 ) -> Result<Vec<Statistics>> {
     let components = header.shape.iter().product::<u64>() as usize;
     let mut found = vec![Statistics::NONE; components];
-    let shard = Snapshot::shard_particles(items.count).max(1);
-    for first in (0..items.count).step_by(shard as usize) {
-        let range = first..(first + shard).min(items.count);
-        let values = snapshot.read_particles(&items.path, &header.name, range)?;
+    let shard = Snapshot::shard_particles(particles.count).max(1);
+    for first in (0..particles.count).step_by(shard as usize) {
+        let range = first..(first + shard).min(particles.count);
+        let values = snapshot.read_particles(&particles.path, &header.name, range)?;
         let values = values.into_f64();
         for (n, found) in found.iter_mut().enumerate() {
             let values = values.iter().skip(n).step_by(components);
             // sum each shard first
             found.total += values.clone().sum::<f64>();
-            values.for_each(|value| found.meet(*value));
+            values.for_each(|value| found.update(*value));
         }
     }
     Ok(found)
 }
 
 /// Formats a line about a blob.
-fn described(part: &BlobHeader) -> String {
+fn blob_line(part: &BlobHeader) -> String {
     let BlobHeader {
         path,
         version,
@@ -243,16 +243,14 @@ fn add_level(
         .collect();
     let volume: f64 = level.cell_width.iter().product();
     let mut cells = 0;
-    for stretch in leaves.chunks(STRETCH as usize) {
-        let values = snapshot
-            .read_selected(level.level, name, stretch)?
-            .into_f64();
+    for batch in leaves.chunks(BATCH as usize) {
+        let values = snapshot.read_selected(level.level, name, batch)?.into_f64();
         cells += values.len();
         // Sum each patch first: the error then grows with the number of patches, not of cells.
         for patch in values.chunks(PATCH_SIZE.pow(3) as usize) {
             sum.total += patch.iter().sum::<f64>() * volume;
         }
-        values.iter().for_each(|value| sum.meet(*value));
+        values.iter().for_each(|value| sum.update(*value));
     }
     Ok(cells)
 }

@@ -79,9 +79,9 @@ fn no_columns(others: &[String]) -> String {
     )
 }
 
-/// Returns the column names of the Zarr group at `path` (version 3, or version 2 with supported codecs):
-/// one-dimensional arrays, and `NAME_x`, `NAME_y`, `NAME_z` of an array `NAME` of shape `[row, 3]`. Reads no
-/// values.
+/// Returns the column names of the Zarr group at `path` (version 3, or version 2 with supported codecs).
+/// One-dimensional arrays are columns; an array `NAME` of shape `[row, 3]` has `NAME_x`, `NAME_y` and
+/// `NAME_z`. Reads no values.
 ///
 /// # Errors
 /// [`SnapshotError::Uniform`] if `path` is no group of arrays or has no columns, with the shapes of its

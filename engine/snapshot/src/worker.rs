@@ -85,7 +85,7 @@ impl Worker {
             let start = |_| std::thread::Builder::new().spawn_scoped(scope, sync).ok();
             let started: Vec<_> = (0..SYNCING).filter_map(start).collect();
             let finish = || {
-                let others = started.into_iter().map(joined);
+                let others = started.into_iter().map(join);
                 others.chain([sync()]).collect::<Result<Vec<()>>>()
             };
             let outcome = self.serve_queue(created, sender, finish);
@@ -160,7 +160,7 @@ impl Worker {
             let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
             let started: Vec<_> = more.iter().filter_map(start).collect();
             let own = work();
-            let others: Vec<Result<u64>> = started.into_iter().map(joined).collect();
+            let others: Vec<Result<u64>> = started.into_iter().map(join).collect();
             others
                 .into_iter()
                 .try_fold(own?, |sum, bytes| Ok(sum + bytes?))
@@ -196,7 +196,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Returns the result of a thread, or resumes its panic.
-fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
-    let joined = thread.join();
-    joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    let join = thread.join();
+    join.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

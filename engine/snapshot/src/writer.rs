@@ -169,8 +169,8 @@ impl SnapshotWriter {
         WriterAbort(self.thread.queue.clone())
     }
 
-    /// Pushes one shard: the values of patches from `first_patch` (a multiple of
-    /// [`SnapshotWriter::shard_patches`]) up to a full shard or the end of the level, in row-major order.
+    /// Pushes one shard: the values of patches from `first_patch` up to a full shard or the end of the level.
+    /// `first_patch` is a multiple of [`SnapshotWriter::shard_patches`]; values are in row-major order.
     /// Blocks while the queue is full.
     ///
     /// # Errors

@@ -204,20 +204,20 @@ impl Decoder {
     pub fn read(&self, patches: &[u64]) -> Result<Values> {
         let row = self.row;
         let shard_of = |patch: u64| patch / self.shard;
-        let stretches: Vec<&[u64]> = patches
+        let by_shard: Vec<&[u64]> = patches
             .chunk_by(|&a, &b| shard_of(a) == shard_of(b))
             .collect();
-        let files = stretches.iter().map(|s| self.shard_path(shard_of(s[0])));
+        let files = by_shard.iter().map(|s| self.shard_path(shard_of(s[0])));
         require_stored(files, [patches.len() as u64, self.inner], row)?;
         let mut values = Values::zeros(self.data_type, patches.len() * row / self.data_type.size());
-        let shards: Vec<OpenShard> = stretches
+        let shards: Vec<OpenShard> = by_shard
             .iter()
-            .map(|stretch| self.open_shard(shard_of(stretch[0])))
+            .map(|rows| self.open_shard(shard_of(rows[0])))
             .collect::<Result<_>>()?;
         let mut tasks = Vec::new();
         let mut output = values.bytes_mut();
-        for (stretch, shard) in stretches.iter().zip(&shards) {
-            for group in stretch.chunk_by(|a, b| a / self.inner == b / self.inner) {
+        for (rows, shard) in by_shard.iter().zip(&shards) {
+            for group in rows.chunk_by(|a, b| a / self.inner == b / self.inner) {
                 let (head, tail) = output.split_at_mut(group.len() * row);
                 output = tail;
                 tasks.push(Task {

@@ -28,12 +28,12 @@ const STATES: &str = "state/";
 /// A state differs between ranks; another rank has failed.
 pub(super) fn blobs(world: &World, layout: &PatchOffsets) -> Result<Vec<Blob>, Error> {
     let states = world.resource::<StateRegistry>();
-    let part = |(name, state): (&str, &StateOperations)| {
+    let blob = |(name, state): (&str, &StateOperations)| {
         let path = format!("{STATES}{name}");
         Blob::new(path, state.version, true, (state.save)(world))
     };
-    let mut parts: Vec<Blob> = states.each().map(part).collect();
-    require_alike(world.resource::<Ranks>(), &parts)?;
+    let mut blobs: Vec<Blob> = states.each().map(blob).collect();
+    require_identical(world.resource::<Ranks>(), &blobs)?;
     let kinds = world.resource::<PatchComponents>().kinds();
     if !kinds.is_empty() {
         let values = components(world, layout)?.0;
@@ -41,14 +41,14 @@ pub(super) fn blobs(world: &World, layout: &PatchOffsets) -> Result<Vec<Blob>, E
             .iter()
             .zip(values)
             .filter(|(_, values)| !values.is_empty());
-        parts.extend(valued.map(|(kind, mut values)| {
+        blobs.extend(valued.map(|(kind, mut values)| {
             values.sort_unstable();
             let path = format!("{COMPONENTS}{}", kind.name);
             Blob::new(path, kind.version, kind.in_digest, encode(&values))
         }));
     }
-    parts.extend(attached_blobs(world)?);
-    Ok(parts)
+    blobs.extend(attached_blobs(world)?);
+    Ok(blobs)
 }
 
 /// Returns a unique number of a patch: the level in the upper 8 bits, then its Hilbert order on the level.
@@ -73,13 +73,13 @@ fn components(world: &World, layout: &PatchOffsets) -> Result<PatchComponentValu
 }
 
 /// Rejects plugin states that differ between ranks.
-fn require_alike(ranks: &Ranks, parts: &[Blob]) -> Result<(), Error> {
-    let hash = |part: &Blob| {
+fn require_identical(ranks: &Ranks, blobs: &[Blob]) -> Result<(), Error> {
+    let hash = |blob: &Blob| {
         let mut hasher = DefaultHasher::new();
-        hasher.write(&part.bytes);
+        hasher.write(&blob.bytes);
         hasher.finish()
     };
-    let own: Vec<u64> = parts.iter().map(hash).collect();
+    let own: Vec<u64> = blobs.iter().map(hash).collect();
     // largest hash, and complement of the smallest
     let mut extremes: Vec<u64> = own.iter().flat_map(|&hash| [hash, !hash]).collect();
     if extremes.is_empty() {
@@ -87,17 +87,17 @@ fn require_alike(ranks: &Ranks, parts: &[Blob]) -> Result<(), Error> {
     }
     ranks.communicator().reduce(Reduction::Max, &mut extremes)?;
     let differs = |(_, extremes): &(&Blob, &[u64; 2])| extremes[0] != !extremes[1];
-    let found = parts.iter().zip(extremes.as_chunks().0).find(differs);
-    found.map_or(Ok(()), |(part, _)| {
+    let found = blobs.iter().zip(extremes.as_chunks().0).find(differs);
+    found.map_or(Ok(()), |(blob, _)| {
         Err(Error::Setup(format!(
             "`{}` is not the same on all ranks: a plugin must change its state identically on all of them",
-            part.header.path
+            blob.header.path
         )))
     })
 }
 
 /// Returns the blobs that this program stores: path, version, and whether a snapshot must have it.
-fn kept(world: &World) -> Vec<(String, u32, bool)> {
+fn blob_kinds(world: &World) -> Vec<(String, u32, bool)> {
     let states = world.resource::<StateRegistry>().each();
     let states = states.map(|(name, state)| (format!("{STATES}{name}"), state.version, true));
     let kinds = world.resource::<PatchComponents>().kinds().iter();
@@ -114,51 +114,53 @@ fn kept(world: &World) -> Vec<(String, u32, bool)> {
 /// The first that is missing or has another version, with advice.
 pub(super) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     let path = snapshot.path();
-    let kept = kept(&sim.world);
+    let kept = blob_kinds(&sim.world);
     let reset = &sim.settings.run.reset_states;
-    let is_reset = |part: &str| reset.iter().any(|name| is_of(name, part));
-    let parts = snapshot.blobs().map(|part| (&*part.path, part.version));
+    let is_reset = |blob: &str| reset.iter().any(|name| names_blob(name, blob));
+    let blobs = snapshot.blobs().map(|blob| (&*blob.path, blob.version));
     let items = snapshot
         .particles()
         .map(|items| (&*items.path, items.version));
-    let stored: Vec<(&str, u32)> = parts.chain(items).collect();
-    let own = kept.iter().map(|(part, ..)| &**part);
-    let known: BTreeSet<&str> = stored.iter().map(|(part, _)| *part).chain(own).collect();
-    require_single(reset, &known).map_err(|why| refused(path, &why))?;
-    for &(part, version) in &stored {
-        let own = kept.iter().find(|(kept, ..)| kept == part);
+    let stored: Vec<(&str, u32)> = blobs.chain(items).collect();
+    let own = kept.iter().map(|(blob, ..)| &**blob);
+    let known: BTreeSet<&str> = stored.iter().map(|(blob, _)| *blob).chain(own).collect();
+    require_unique(reset, &known).map_err(|why| setup_error(path, &why))?;
+    for &(blob, version) in &stored {
+        let own = kept.iter().find(|(kept, ..)| kept == blob);
         match own.map(|(_, version, _)| *version) {
-            None if !is_reset(part) => return Err(unowned(path, part, version)),
-            Some(own) if own != version && !is_reset(part) => {
-                return Err(other_version(path, part, version, own));
+            None if !is_reset(blob) => return Err(unknown_blob(path, blob, version)),
+            Some(own) if own != version && !is_reset(blob) => {
+                return Err(other_version(path, blob, version, own));
             }
-            Some(own) if own == version && is_reset(part) => return Err(needless(path, part)),
+            Some(own) if own == version && is_reset(blob) => {
+                return Err(needless_reset(path, blob));
+            }
             _ => {}
         }
     }
-    let lacks = |kept: &str| stored.iter().all(|(part, _)| *part != kept);
+    let lacks = |kept: &str| stored.iter().all(|(blob, _)| *blob != kept);
     let lacking = kept
         .iter()
         .find(|(kept, _, needed)| *needed && lacks(kept) && !is_reset(kept));
-    if let Some((part, ..)) = lacking {
-        return Err(missing(path, part));
+    if let Some((blob, ..)) = lacking {
+        return Err(missing(path, blob));
     }
-    let is_known = |name: &&String| known.iter().any(|part| is_of(name, part));
+    let is_known = |name: &&String| known.iter().any(|blob| names_blob(name, blob));
     let unknown = reset.iter().find(|name| !is_known(name));
-    unknown.map_or(Ok(()), |name| Err(needless(path, name)))
+    unknown.map_or(Ok(()), |name| Err(needless_reset(path, name)))
 }
 
 /// Returns `true` if `name` is `part`, with or without its group: `driving` or `state/driving`.
-fn is_of(name: &str, part: &str) -> bool {
-    let rest = part.strip_suffix(name);
+fn names_blob(name: &str, blob: &str) -> bool {
+    let rest = blob.strip_suffix(name);
     rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }
 
 /// Rejects ambiguous names.
-fn require_single(names: &[String], known: &BTreeSet<&str>) -> Result<(), String> {
+fn require_unique(names: &[String], known: &BTreeSet<&str>) -> Result<(), String> {
     for name in names {
-        let meant = known.iter().filter(|part| is_of(name, part));
-        let meant: Vec<String> = meant.map(|part| format!("{part:?}")).collect();
+        let meant = known.iter().filter(|blob| names_blob(name, blob));
+        let meant: Vec<String> = meant.map(|blob| format!("{blob:?}")).collect();
         if meant.len() > 1 && !known.contains(&&**name) {
             let which = meant.join(", ");
             return Err(format!(
@@ -170,8 +172,8 @@ fn require_single(names: &[String], known: &BTreeSet<&str>) -> Result<(), String
 }
 
 /// Describes a blob, such as `state/driving`, and the option that resets it.
-fn named(part: &str) -> (String, String) {
-    let (group, name) = part.split_once('/').unwrap_or(("state", part));
+fn describe(blob: &str) -> (String, String) {
+    let (group, name) = blob.split_once('/').unwrap_or(("state", blob));
     let kind = match group {
         "components" => "component",
         "items" => "item",
@@ -181,43 +183,43 @@ fn named(part: &str) -> (String, String) {
     (format!("{kind} `{name}`"), way)
 }
 
-fn refused(path: &Path, why: &str) -> Error {
+fn setup_error(path: &Path, why: &str) -> Error {
     Error::Setup(format!("{}: {why}", path.display()))
 }
 
-fn unowned(path: &Path, part: &str, version: u32) -> Error {
-    let (part, way) = named(part);
+fn unknown_blob(path: &Path, blob: &str, version: u32) -> Error {
+    let (blob, way) = describe(blob);
     let why = format!(
-        "this snapshot holds the {part} (version {version}), which no plugin of this program stores; continue with the plugin, or \
+        "this snapshot holds the {blob} (version {version}), which no plugin of this program stores; continue with the plugin, or \
          drop it with {way}"
     );
-    refused(path, &why)
+    setup_error(path, &why)
 }
 
-fn other_version(path: &Path, part: &str, version: u32, own: u32) -> Error {
-    let (part, way) = named(part);
+fn other_version(path: &Path, blob: &str, version: u32, own: u32) -> Error {
+    let (blob, way) = describe(blob);
     let why = format!(
-        "this snapshot holds version {version} of the {part}, this program reads version {own}; continue with the program that \
+        "this snapshot holds version {version} of the {blob}, this program reads version {own}; continue with the program that \
          wrote it, or reset it with {way}"
     );
-    refused(path, &why)
+    setup_error(path, &why)
 }
 
-fn missing(path: &Path, part: &str) -> Error {
-    let (part, way) = named(part);
+fn missing(path: &Path, blob: &str) -> Error {
+    let (blob, way) = describe(blob);
     let why = format!(
-        "this snapshot lacks the {part}, which a plugin of this program needs; continue without the plugin, or reset it with \
+        "this snapshot lacks the {blob}, which a plugin of this program needs; continue without the plugin, or reset it with \
          {way}"
     );
-    refused(path, &why)
+    setup_error(path, &why)
 }
 
-fn needless(path: &Path, part: &str) -> Error {
-    let (part, _) = named(part);
+fn needless_reset(path: &Path, blob: &str) -> Error {
+    let (blob, _) = describe(blob);
     let why = format!(
-        "run.reset_states names the {part}, which needs no reset: snapshot and program both have it, or both lack it; remove it there"
+        "run.reset_states names the {blob}, which needs no reset: snapshot and program both have it, or both lack it; remove it there"
     );
-    refused(path, &why)
+    setup_error(path, &why)
 }
 
 /// Restores the blobs that the snapshot and this program share.
@@ -230,8 +232,8 @@ pub(super) fn restore(
     layout: &PatchOffsets,
 ) -> Result<(), Error> {
     let read = |path: &str, version: u32| {
-        let mut parts = snapshot.blobs();
-        let stored = parts.any(|part| part.path == path && part.version == version);
+        let mut blobs = snapshot.blobs();
+        let stored = blobs.any(|blob| blob.path == path && blob.version == version);
         let bytes = stored.then(|| snapshot.read_blob(path)).transpose();
         bytes.map_err(|e| Error::Snapshot(e.to_string()))
     };
@@ -286,11 +288,11 @@ fn path(items: &str, component: &str) -> String {
 fn attached_blob_kinds(world: &World) -> Vec<(String, u32, bool)> {
     let components = world.resource::<PatchComponents>().kinds();
     let kinds = world.resource::<ParticleKinds>().all();
-    let parts = |kind: &ParticleSetRef| {
-        let part = |c: &PatchComponentOperations| (path(&kind.name, c.name), c.version, false);
-        components.iter().map(part).collect::<Vec<_>>()
+    let blobs = |kind: &ParticleSetRef| {
+        let blob = |c: &PatchComponentOperations| (path(&kind.name, c.name), c.version, false);
+        components.iter().map(blob).collect::<Vec<_>>()
     };
-    kinds.iter().flat_map(parts).collect()
+    kinds.iter().flat_map(blobs).collect()
 }
 
 /// Returns the blobs of the present state; complete on the first rank. Collective.
@@ -313,14 +315,14 @@ fn attached_blobs(world: &World) -> Result<Vec<Blob>, Error> {
             .zip(theirs)
             .for_each(|(all, theirs)| all.extend(theirs));
     }
-    let mut parts = Vec::new();
+    let mut blobs = Vec::new();
     for (component, mut values) in components.iter().zip(all) {
         values.sort_unstable();
         for of_kind in values.chunk_by(|(one, _), (other, _)| one.kind() == other.kind()) {
             let (kind, by_id) = (&kinds[of_kind[0].0.kind()], of_kind.iter());
             let by_id: Vec<(u64, Vec<u8>)> = by_id.map(|(i, v)| (i.id(), v.clone())).collect();
             let path = path(&kind.name, component.name);
-            parts.push(Blob::new(
+            blobs.push(Blob::new(
                 path,
                 component.version,
                 component.in_digest,
@@ -328,7 +330,7 @@ fn attached_blobs(world: &World) -> Result<Vec<Blob>, Error> {
             ));
         }
     }
-    Ok(parts)
+    Ok(blobs)
 }
 
 /// Returns the values of a component on this rank.
@@ -357,8 +359,8 @@ pub(super) fn restore_attached(sim: &mut Engine, snapshot: &Snapshot) -> Result<
         let mut values = AttachedComponents::new();
         for (number, kind) in kinds.iter().enumerate() {
             let path = path(&kind.name, component.name);
-            let mut parts = snapshot.blobs();
-            if !parts.any(|part| part.path == path && part.version == component.version) {
+            let mut blobs = snapshot.blobs();
+            if !blobs.any(|blob| blob.path == path && blob.version == component.version) {
                 continue;
             }
             let bytes = snapshot.read_blob(&path);
@@ -378,7 +380,7 @@ pub(super) fn restore_attached(sim: &mut Engine, snapshot: &Snapshot) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use super::require_single;
+    use super::require_unique;
     use std::collections::BTreeSet;
 
     #[test]
@@ -389,7 +391,7 @@ mod tests {
             "state/heat",
             "state/preheat",
         ]);
-        let asked = |name: &str| require_single(&[name.to_string()], &known);
+        let asked = |name: &str| require_unique(&[name.to_string()], &known);
         for single in ["heat", "state/heat", "state/dark", "particles/dark", "cold"] {
             assert_eq!(asked(single), Ok(()), "{single}");
         }

@@ -13,12 +13,12 @@ const NAME: &str = "capture.toml";
 const CELL: &str = "unfinished-cell.toml";
 
 /// Saves captures and adds the file name to the error that ends the run. Collective.
-pub(super) fn keep(sim: &mut Engine, directory: &Path, error: Error) -> Error {
+pub(super) fn save(sim: &mut Engine, directory: &Path, error: Error) -> Error {
     // the rank of the cell has the case, the others only its message
     let case = sim.world.resource::<FaultBox>().take_case();
     let case = case.filter(|case| sim.world.resource::<Replays>().contains(case));
     if let (Some(case), Error::Fault(why)) = (case, &error) {
-        return Error::Fault(keep_cell(sim, directory, case, why));
+        return Error::Fault(save_cell(sim, directory, case, why));
     }
     let Error::Unphysical {
         level,
@@ -49,7 +49,7 @@ pub(super) fn keep(sim: &mut Engine, directory: &Path, error: Error) -> Error {
 }
 
 /// Saves the input of a cell function; returns the message that ends the run.
-fn keep_cell(sim: &Engine, directory: &Path, case: CellCase, why: &str) -> String {
+fn save_cell(sim: &Engine, directory: &Path, case: CellCase, why: &str) -> String {
     let folder = sim
         .deck
         .directory()
@@ -60,7 +60,7 @@ fn keep_cell(sim: &Engine, directory: &Path, case: CellCase, why: &str) -> Strin
         deck: sim.deck.resolved(),
         ..case
     };
-    match files::write_free(&directory.join(CELL), &case.text()) {
+    match files::write_numbered(&directory.join(CELL), &case.text()) {
         Ok(path) => format!(
             "{why}\nthe input of the function is saved: the command `replay {}` repeats the call",
             path.display()
@@ -73,7 +73,7 @@ fn keep_cell(sim: &Engine, directory: &Path, case: CellCase, why: &str) -> Strin
 fn write(sim: &Engine, directory: &Path, text: &str) -> Result<PathBuf, Error> {
     let path = directory.join(NAME);
     if path.exists() {
-        files::put_aside(&path)?;
+        files::rename_numbered(&path)?;
     }
     let unreadable = |e: toml::de::Error| Error::Setup(e.to_string());
     let capture: Capture = toml::from_str(text).map_err(unreadable)?;
@@ -81,6 +81,6 @@ fn write(sim: &Engine, directory: &Path, text: &str) -> Result<PathBuf, Error> {
         deck: sim.deck.resolved(),
         ..capture
     };
-    files::write_whole(&path, &capture.text())?;
+    files::write_atomically(&path, &capture.text())?;
     Ok(path)
 }

@@ -19,7 +19,7 @@ pub(super) struct SettingChange {
 
 /// Settings that do not affect results. The first ones may differ between ranks; the others control
 /// collective work.
-const CHOICES: [&str; 5] = [
+const IGNORED_KEYS: [&str; 5] = [
     "run.threads",
     "run.device",
     "run.queue",
@@ -27,12 +27,12 @@ const CHOICES: [&str; 5] = [
     "run.start_from",
 ];
 /// Number of settings that may differ between ranks.
-const OF_RANKS: usize = 3;
+const RANK_KEYS: usize = 3;
 
 /// Returns the settings that differ between two resolved decks, except for output and machine settings.
 pub(super) fn setting_changes(before: &str, now: &str) -> Vec<SettingChange> {
     differences(before, now, "was ", |key| {
-        key.starts_with("output.") || CHOICES.contains(&key)
+        key.starts_with("output.") || IGNORED_KEYS.contains(&key)
     })
 }
 
@@ -40,7 +40,7 @@ pub(super) fn setting_changes(before: &str, now: &str) -> Vec<SettingChange> {
 /// Directories are compared elsewhere.
 fn between_ranks(first: &str, own: &str) -> Vec<String> {
     let changes = differences(first, own, "rank 0: ", |key| {
-        key == "output.directory" || CHOICES[..OF_RANKS].contains(&key)
+        key == "output.directory" || IGNORED_KEYS[..RANK_KEYS].contains(&key)
     });
     changes.into_iter().map(|change| change.text).collect()
 }
@@ -52,7 +52,7 @@ fn differences(
     word: &str,
     skips: impl Fn(&str) -> bool,
 ) -> Vec<SettingChange> {
-    let (first, other) = (flat(first), flat(other));
+    let (first, other) = (flatten(first), flatten(other));
     let keys: BTreeSet<&String> = first.keys().chain(other.keys()).collect();
     let shown = |value: Option<&Value>| value.map_or("absent".into(), Value::to_string);
     keys.into_iter()
@@ -70,8 +70,8 @@ fn differences(
 }
 
 /// Flattens a TOML deck to full keys and values; empty if the text is no TOML.
-fn flat(text: &str) -> BTreeMap<String, Value> {
-    fn enter(path: &str, value: &Value, out: &mut BTreeMap<String, Value>) {
+fn flatten(text: &str) -> BTreeMap<String, Value> {
+    fn flatten_into(path: &str, value: &Value, out: &mut BTreeMap<String, Value>) {
         let Value::Table(table) = value else {
             out.insert(path.to_string(), value.clone());
             return;
@@ -82,18 +82,18 @@ fn flat(text: &str) -> BTreeMap<String, Value> {
             } else {
                 format!("{path}.{key}")
             };
-            enter(&inner, value, out);
+            flatten_into(&inner, value, out);
         }
     }
     let mut out = BTreeMap::new();
     if let Ok(table) = text.parse::<toml::Table>() {
-        enter("", &Value::Table(table), &mut out);
+        flatten_into("", &Value::Table(table), &mut out);
     }
     out
 }
 
 /// Largest number of settings in a message.
-const NAMED: usize = 4;
+const MAX_NAMED: usize = 4;
 
 /// Identifies the program and deck of a rank.
 #[derive(Clone, Serialize, Deserialize)]
@@ -124,7 +124,7 @@ pub(super) fn require_same_run(sim: &Engine, options: &RunOptions) -> Result<(),
     let first: RunIdentity = serde_json::from_slice(&told).map_err(|e| {
         RanksError::Transport(format!("the message of the first rank is damaged: {e}"))
     })?;
-    let same = own.differs(&first).map_or(Ok(()), |how| {
+    let same = own.difference(&first).map_or(Ok(()), |how| {
         Err(Error::Setup(format!("rank {} {how}", ranks.rank())))
     });
     agreed(ranks, same)
@@ -132,7 +132,7 @@ pub(super) fn require_same_run(sim: &Engine, options: &RunOptions) -> Result<(),
 
 impl RunIdentity {
     /// Describes the difference from the first rank, if any.
-    fn differs(&self, first: &Self) -> Option<String> {
+    fn difference(&self, first: &Self) -> Option<String> {
         if self.program != first.program {
             let (own, first) = (&self.program, &first.program);
             return Some(format!(
@@ -146,8 +146,8 @@ impl RunIdentity {
             ));
         }
         let mut settings = between_ranks(&first.deck, &self.deck);
-        let more = settings.len().saturating_sub(NAMED);
-        settings.truncate(NAMED);
+        let more = settings.len().saturating_sub(MAX_NAMED);
+        settings.truncate(MAX_NAMED);
         if more > 0 {
             settings.push(format!("{more} more"));
         }
@@ -162,7 +162,7 @@ impl RunIdentity {
 mod tests {
     use super::RunIdentity;
 
-    fn errand(deck: &str) -> RunIdentity {
+    fn identity(deck: &str) -> RunIdentity {
         RunIdentity {
             program: "1.0 abc".into(),
             resume: false,
@@ -172,9 +172,9 @@ mod tests {
 
     #[test]
     fn ranks_may_choose_what_they_run_on_and_nothing_else() {
-        let deck = |more: &str| errand(&format!("{more}\n[time]\ncourant = 0.4\nend = 1.0\n"));
+        let deck = |more: &str| identity(&format!("{more}\n[time]\ncourant = 0.4\nend = 1.0\n"));
         let first = deck("[run]\nthreads = 1\ndevice = \"cpu\"");
-        assert_eq!(deck("[run]\nthreads = 2").differs(&first), None);
+        assert_eq!(deck("[run]\nthreads = 2").difference(&first), None);
         for (switch, told) in [
             ("audit = true", "run.audit = true (rank 0: absent)"),
             (
@@ -182,16 +182,16 @@ mod tests {
                 "run.start_from = \"a\" (rank 0: absent)",
             ),
         ] {
-            let how = deck(&format!("[run]\n{switch}")).differs(&first);
+            let how = deck(&format!("[run]\n{switch}")).difference(&first);
             assert!(how.expect("the decks differ").contains(told), "{switch}");
         }
-        let other = errand("[time]\ncourant = 0.3\nend = 1.0\n").differs(&first);
+        let other = identity("[time]\ncourant = 0.3\nend = 1.0\n").difference(&first);
         let other = other.expect("the decks differ");
         assert!(
             other.contains("time.courant = 0.3 (rank 0: 0.4);"),
             "{other}"
         );
-        let many = errand("a=1\nb=1\nc=1\nd=1\n").differs(&first);
+        let many = identity("a=1\nb=1\nc=1\nd=1\n").difference(&first);
         let many = many.expect("the decks differ");
         assert!(
             many.contains("a = 1 (rank 0: absent)") && many.contains("2 more"),
@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn ranks_run_one_program_and_begin_alike() {
-        let first = errand("");
-        let told = |other: RunIdentity| other.differs(&first).unwrap_or_default();
+        let first = identity("");
+        let told = |other: RunIdentity| other.difference(&first).unwrap_or_default();
         let program = "1.0 def".into();
         assert!(
             told(RunIdentity {

@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Prefix of the files by which ranks check that they see the same directory.
-const SIGN: &str = ".ranks-";
+const PROBE: &str = ".ranks-";
 /// Time limit for a file to become visible on another host.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -21,52 +21,52 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// The directory cannot be created, another run uses it, or a rank does not see it.
-pub(super) fn take(
+pub(super) fn lock_for_run(
     ranks: &Ranks,
     roster: &Roster,
     directory: &Path,
 ) -> Result<Option<DirectoryLock>, Error> {
     let lock = on_first_rank(ranks, || {
-        files::require_own(directory).and_then(|()| DirectoryLock::take(directory))
+        files::check_writable(directory).and_then(|()| DirectoryLock::take(directory))
     })?;
     if ranks.is_single() {
         return Ok(lock);
     }
-    let sign = on_first_rank(ranks, || put_sign(directory))?;
-    let mut name = sign.clone().unwrap_or_default().into_bytes();
+    let probe = on_first_rank(ranks, || write_probe(directory))?;
+    let mut name = probe.clone().unwrap_or_default().into_bytes();
     ranks.communicator().broadcast(0, &mut name)?;
-    let sees = sees(&directory.join(String::from_utf8_lossy(&name).as_ref()));
-    let seen = match sees {
+    let visible = becomes_visible(&directory.join(String::from_utf8_lossy(&name).as_ref()));
+    let seen = match visible {
         true => Ok(()),
-        false => Err(unseen(ranks.rank(), roster, directory)),
+        false => Err(not_visible(ranks.rank(), roster, directory)),
     };
     let seen = agreed(ranks, seen);
-    if let Some(sign) = sign {
+    if let Some(probe) = probe {
         // a remaining file is harmless, and the next run removes it
-        let _ = std::fs::remove_file(directory.join(sign));
+        let _ = std::fs::remove_file(directory.join(probe));
     }
     seen.map(|()| lock)
 }
 
 /// Creates a uniquely named file and removes those of killed runs; returns its name.
-fn put_sign(directory: &Path) -> Result<String, Error> {
+fn write_probe(directory: &Path) -> Result<String, Error> {
     let entries = std::fs::read_dir(directory).map_err(Error::file("cannot list", directory))?;
     for entry in entries {
         let entry = entry.map_err(Error::file("cannot list", directory))?;
-        if entry.file_name().to_string_lossy().starts_with(SIGN) {
+        if entry.file_name().to_string_lossy().starts_with(PROBE) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_nanos());
-    let name = format!("{SIGN}{}-{now}", std::process::id());
+    let name = format!("{PROBE}{}-{now}", std::process::id());
     let path = directory.join(&name);
     std::fs::write(&path, "").map_err(Error::file("cannot write", &path))?;
     Ok(name)
 }
 
 /// Waits until a file is visible; returns `false` after the time limit.
-fn sees(path: &Path) -> bool {
+fn becomes_visible(path: &Path) -> bool {
     let start = Instant::now();
     while !path.exists() {
         // a missing directory will not appear
@@ -79,7 +79,7 @@ fn sees(path: &Path) -> bool {
     true
 }
 
-fn unseen(rank: usize, roster: &Roster, directory: &Path) -> Error {
+fn not_visible(rank: usize, roster: &Roster, directory: &Path) -> Error {
     let host = |rank: usize| roster.hosts.get(rank).map_or("", String::as_str);
     Error::Setup(format!(
         "rank {rank} on {} does not see the run's directory {} as rank 0 on {} does: it must lie on a file system that all \
@@ -94,7 +94,7 @@ fn unseen(rank: usize, roster: &Roster, directory: &Path) -> Error {
 ///
 /// # Errors
 /// A file cannot be moved.
-pub fn set_aside(directory: &Path) -> Result<Option<PathBuf>, Error> {
+pub fn move_earlier_run(directory: &Path) -> Result<Option<PathBuf>, Error> {
     let latest = store::latest(directory).map_err(snapshot_error)?;
     if latest.is_none() && !directory.join("diagnostics.csv").exists() {
         return Ok(None);
@@ -141,7 +141,7 @@ fn belongs_to_a_run(name: &str, has_snapshots: bool) -> bool {
 /// Name of the lock file.
 const FILE: &str = ".lock";
 /// Name of the file that replaces the lock on file systems without locks.
-const HELD: &str = ".running";
+const MARKER: &str = ".running";
 
 /// Owns a run's directory until it is dropped or the process ends.
 pub struct DirectoryLock {
@@ -181,7 +181,7 @@ impl DirectoryLock {
                     directory.display()
                 )));
             }
-            Err(TryLockError::Error(_)) => Some(hold(directory.join(HELD))?),
+            Err(TryLockError::Error(_)) => Some(create_marker(directory.join(MARKER))?),
         };
         Ok(Self { _file: file, held })
     }
@@ -197,7 +197,7 @@ impl Drop for DirectoryLock {
 }
 
 /// Creates the file that replaces the lock, unless its previous owner may still run.
-fn hold(path: PathBuf) -> Result<PathBuf, Error> {
+fn create_marker(path: PathBuf) -> Result<PathBuf, Error> {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let own = format!("process {} on {}", std::process::id(), host.trim());
     let create = || OpenOptions::new().write(true).create_new(true).open(&path);
@@ -254,7 +254,7 @@ pub fn normalised(directory: &Path) -> Result<PathBuf, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DirectoryLock, HELD};
+    use super::{DirectoryLock, MARKER};
     use std::fs::TryLockError;
     use std::path::{Path, PathBuf};
 
@@ -285,7 +285,7 @@ mod tests {
         let held = without_locks(&place).unwrap();
         let own = format!("process {}", std::process::id());
         let second = without_locks(&place).map(|_| ()).unwrap_err();
-        assert!(second.contains(&own) && second.contains(HELD), "{second}");
+        assert!(second.contains(&own) && second.contains(MARKER), "{second}");
         drop(held);
         drop(without_locks(&place).unwrap());
         // killed on this host, on another host, and an empty file
@@ -296,7 +296,7 @@ mod tests {
             ("process 1 on elsewhere", false),
             ("", false),
         ] {
-            std::fs::write(place.join(HELD), text).unwrap();
+            std::fs::write(place.join(MARKER), text).unwrap();
             assert_eq!(without_locks(&place).is_ok(), taken, "{text}");
         }
         std::fs::remove_dir_all(&place).unwrap();

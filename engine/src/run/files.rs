@@ -26,7 +26,7 @@ const OWN_DECK: &str =
 ///
 /// # Errors
 /// The file and advice.
-pub(super) fn require_own(directory: &Path) -> Result<(), Error> {
+pub(super) fn check_writable(directory: &Path) -> Result<(), Error> {
     for name in WRITTEN {
         let path = directory.join(name);
         if path.is_symlink() {
@@ -60,7 +60,7 @@ pub fn is_own_deck(path: &Path) -> bool {
 /// # Errors
 /// The file cannot be written.
 pub(super) fn write_deck(directory: &Path, resolved: &str) -> Result<(), Error> {
-    write_whole(
+    write_atomically(
         &directory.join("run.toml"),
         &format!("{OWN_DECK}{resolved}"),
     )
@@ -70,7 +70,7 @@ pub(super) fn write_deck(directory: &Path, resolved: &str) -> Result<(), Error> 
 ///
 /// # Errors
 /// The file cannot be written.
-pub(super) fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
+pub(super) fn write_atomically(path: &Path, text: &str) -> Result<(), Error> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".partial");
     match std::fs::remove_file(&beside) {
@@ -106,7 +106,7 @@ pub(super) fn append(path: &Path) -> Result<File, Error> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub(super) fn write_free(path: &Path, text: &str) -> Result<std::path::PathBuf, Error> {
+pub(super) fn write_numbered(path: &Path, text: &str) -> Result<std::path::PathBuf, Error> {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     let (mut n, mut name) = (0, path.to_path_buf());
     loop {
@@ -128,7 +128,7 @@ pub(super) fn write_free(path: &Path, text: &str) -> Result<std::path::PathBuf, 
 ///
 /// # Errors
 /// It cannot be renamed.
-pub(super) fn put_aside(path: &Path) -> Result<std::path::PathBuf, Error> {
+pub(super) fn rename_numbered(path: &Path) -> Result<std::path::PathBuf, Error> {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     let name = |n: u32| path.with_extension(format!("{n}.{extension}"));
     let free = (1..)

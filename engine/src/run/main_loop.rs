@@ -35,8 +35,8 @@ impl Engine {
         let directory = directory::normalised(&directory)?;
         let roster = Roster::gather(self)?;
         let ranks = self.world.resource::<Ranks>().clone();
-        let _lock = directory::take(&ranks, &roster, &directory)?;
-        let prepared = self.prepare(&directory, &mut options);
+        let _lock = directory::lock_for_run(&ranks, &roster, &directory)?;
+        let prepared = self.initialise_or_restore(&directory, &mut options);
         options.observer.started();
         let restored = prepared?;
         let restored = restored.as_ref().filter(|restored| !restored.is_new_run);
@@ -44,12 +44,12 @@ impl Engine {
         let mut diagnostics = Diagnostics::open(self, &directory, restored)?;
         let observations = Observations::open(self, &directory, restored)?;
         let notes = [diagnostics.note(), observations.note()];
-        self.tell(notes.into_iter().flatten(), &mut options);
+        self.report_notes(notes.into_iter().flatten(), &mut options);
         if restored.is_none() && self.settings.output.initial {
             output.snapshot(self, &diagnostics)?;
         }
         let begin = self.world.resource::<Levels>().time(0);
-        let mut course = RunRecorder {
+        let mut recorder = RunRecorder {
             output: &mut output,
             diagnostics: &mut diagnostics,
             observations,
@@ -57,17 +57,17 @@ impl Engine {
             start: Instant::now(),
             in_process: roster.in_process,
         };
-        let start = course.start;
+        let start = recorder.start;
         let updates = self.world.resource::<RunCounters>().cell_updates;
-        let ending = self.steps(&mut options, &mut course, restored.is_none());
-        let ending = ending.map_err(|error| captures::keep(self, &directory, error))?;
-        self.conclude(&ending, &mut output, &diagnostics)?;
+        let ending = self.run_steps(&mut options, &mut recorder, restored.is_none());
+        let ending = ending.map_err(|error| captures::save(self, &directory, error))?;
+        self.finish_output(&ending, &mut output, &diagnostics)?;
         let interrupted = ending == RunEnd::Interrupted;
         Ok(self.summary(directory, updates, start, interrupted))
     }
 
     /// Reports the remarks of plugins and `notes` to the observer.
-    fn tell(&self, notes: impl Iterator<Item = String>, options: &mut RunOptions) {
+    fn report_notes(&self, notes: impl Iterator<Item = String>, options: &mut RunOptions) {
         let remarks = self.world.resource::<Remarks>().0.iter().cloned();
         for note in remarks.chain(notes) {
             options.observer.note(&note);
@@ -75,7 +75,7 @@ impl Engine {
     }
 
     /// Writes the last snapshot if requested and waits for it.
-    fn conclude(
+    fn finish_output(
         &self,
         ending: &RunEnd,
         output: &mut Output,
@@ -89,7 +89,7 @@ impl Engine {
         if wanted && !output.is_current(self) {
             output.snapshot(self, diagnostics)?;
         }
-        output.settle()?;
+        output.wait()?;
         match ending {
             RunEnd::OutOfMemory(shortage) => Err(Error::Memory(Shortage {
                 resumable: output.has_snapshots(),
@@ -119,7 +119,7 @@ impl Engine {
     }
 
     /// Restores or initialises the state, and moves files of an earlier run away.
-    fn prepare(
+    fn initialise_or_restore(
         &mut self,
         directory: &Path,
         options: &mut RunOptions,
@@ -132,7 +132,7 @@ impl Engine {
         };
         if options.resume {
             if let Some(restored) = restart::restore(self, directory)? {
-                tell_of(&restored, "continues", note);
+                report_restored(&restored, "continues", note);
                 return Ok(Some(restored));
             }
             let place = directory.display();
@@ -143,10 +143,10 @@ impl Engine {
         // move an earlier run only when this one can start
         let restored = restart::start(self)?;
         match &restored {
-            Some(restored) => tell_of(restored, "starts", &mut note),
+            Some(restored) => report_restored(restored, "starts", &mut note),
             None => self.initialise()?,
         }
-        let moved = on_first_rank(&ranks, || directory::set_aside(directory))?;
+        let moved = on_first_rank(&ranks, || directory::move_earlier_run(directory))?;
         if let Some(moved) = moved.flatten() {
             note(&format!("an earlier run was moved to {}", moved.display()));
         }
@@ -171,7 +171,7 @@ impl Engine {
 }
 
 /// Reports the origin of a state and the settings that differ from it.
-fn tell_of(restored: &Restored, does: &str, mut note: impl FnMut(&str)) {
+fn report_restored(restored: &Restored, does: &str, mut note: impl FnMut(&str)) {
     note(&format!("{does} from {}", restored.path.display()));
     for change in &restored.changes {
         note(&format!(
@@ -206,24 +206,24 @@ pub(super) struct RunRecorder<'a> {
 impl RunRecorder<'_> {
     /// Writes the diagnostics row of the starting state. Collective; write errors are reported with the next
     /// flags.
-    pub fn begin(&mut self, sim: &mut Engine) -> Result<(), Error> {
+    pub fn write_first_row(&mut self, sim: &mut Engine) -> Result<(), Error> {
         let report = StepReport {
             dt: 0.0,
             limiter: "initial",
         };
         let progress = sim.progress(&report, 0.0, self);
-        self.diagnose(sim, &progress)
+        self.write_diagnostics(sim, &progress)
     }
 
     /// Writes the rows of a root step. Collective; write errors are reported with the next flags.
-    fn row(&mut self, sim: &mut Engine, progress: &Progress) -> Result<(), Error> {
-        self.diagnose(sim, progress)?;
+    fn write_row(&mut self, sim: &mut Engine, progress: &Progress) -> Result<(), Error> {
+        self.write_diagnostics(sim, progress)?;
         let observed = self.observations.append(sim, progress)?;
         self.output.note(observed);
         Ok(())
     }
 
-    fn diagnose(&mut self, sim: &mut Engine, progress: &Progress) -> Result<(), Error> {
+    fn write_diagnostics(&mut self, sim: &mut Engine, progress: &Progress) -> Result<(), Error> {
         // ranks in threads of one process share its memory
         let own = resident_bytes() / self.in_process.max(1);
         let memory = sim.world.resource::<Ranks>().sum(own)?;
@@ -238,22 +238,22 @@ impl RunRecorder<'_> {
 impl Engine {
     /// Takes root steps until the run ends; `begins` is `true` for a new run. Ranks exchange their flags once
     /// per root step, so that they take the same decisions.
-    pub(super) fn steps(
+    pub(super) fn run_steps(
         &mut self,
         options: &mut RunOptions,
-        course: &mut RunRecorder,
+        recorder: &mut RunRecorder,
         begins: bool,
     ) -> Result<RunEnd, Error> {
         let end = self.settings.time.end;
         let most = self.settings.time.max_steps;
-        let (mut told, mut stepped) = (false, false);
+        let (mut reported, mut stepped) = (false, false);
         self.driver.run_pending_regrid(&mut self.world)?;
         if begins {
-            course.begin(self)?;
+            recorder.write_first_row(self)?;
         }
         let mut patches = self.world.resource::<Topology>().patches();
         loop {
-            let votes = course
+            let flags = recorder
                 .output
                 .exchange_flags(options.stop.load(Ordering::Relaxed))?;
             if let Some(shortage) = self.world.resource::<MemoryGuard>().shortage.clone() {
@@ -262,24 +262,24 @@ impl Engine {
             let now = self.world.resource::<Topology>().patches();
             let before = std::mem::replace(&mut patches, now);
             if stepped {
-                self.keep(options, course, votes.due, before)?;
+                self.snapshot_if_due(options, recorder, flags.due, before)?;
             }
-            self.tell_of_cap(options, &mut told);
+            self.report_cap(options, &mut reported);
             let clock = self.world.resource::<Levels>().clock(0);
             if clock.time >= end || (most > 0 && clock.steps >= most) {
                 return Ok(RunEnd::Done);
             }
-            if votes.stop {
+            if flags.stop {
                 return Ok(RunEnd::Interrupted);
             }
             let step_start = Instant::now();
             let before = self.world.resource::<RunCounters>().cell_updates;
-            let until = course.output.until(end);
+            let until = recorder.output.until(end);
             let report = self.driver.root_step(&mut self.world, until)?;
             let seconds = step_start.elapsed().as_secs_f64();
             let updates = self.world.resource::<RunCounters>().cell_updates - before;
-            let progress = self.progress(&report, updates as f64 / seconds, course);
-            course.row(self, &progress)?;
+            let progress = self.progress(&report, updates as f64 / seconds, recorder);
+            recorder.write_row(self, &progress)?;
             options.observer.step(&progress);
             stepped = true;
         }
@@ -287,21 +287,21 @@ impl Engine {
 
     /// Writes a snapshot after a root step if one is due, if the latest one was removed, or if memory is
     /// nearly exhausted. `before` is the number of patches one root step earlier.
-    fn keep(
+    fn snapshot_if_due(
         &self,
         options: &mut RunOptions,
-        course: &mut RunRecorder,
+        recorder: &mut RunRecorder,
         due: bool,
         before: usize,
     ) -> Result<(), Error> {
-        if let Some(path) = course.output.removed() {
+        if let Some(path) = recorder.output.removed_snapshot() {
             let path = path.display();
             let note = format!("note: the latest snapshot {path} was removed: writes another");
             options.observer.note(&note);
         }
-        let due = due || course.output.is_due(self);
-        if due || self.memory_is_tight(before)? && !course.output.is_current(self) {
-            course.output.snapshot(self, course.diagnostics)?;
+        let due = due || recorder.output.is_due(self);
+        if due || self.memory_is_tight(before)? && !recorder.output.is_current(self) {
+            recorder.output.snapshot(self, recorder.diagnostics)?;
         }
         Ok(())
     }
@@ -320,11 +320,11 @@ impl Engine {
     }
 
     /// Reports once, on the first rank, that memory prevents refinement.
-    fn tell_of_cap(&self, options: &mut RunOptions, told: &mut bool) {
+    fn report_cap(&self, options: &mut RunOptions, reported: &mut bool) {
         let guard = self.world.resource::<MemoryGuard>();
         let first = self.world.resource::<Ranks>().rank() == 0;
-        if let Some(cap) = guard.first_cap.as_ref().filter(|_| first && !*told) {
-            *told = true;
+        if let Some(cap) = guard.first_cap.as_ref().filter(|_| first && !*reported) {
+            *reported = true;
             let note = format!(
                 "note: goes on with the patches that fit: {}",
                 cap.description()
@@ -333,14 +333,14 @@ impl Engine {
         }
     }
 
-    fn progress(&self, report: &StepReport, rate: f64, course: &RunRecorder) -> Progress {
+    fn progress(&self, report: &StepReport, rate: f64, recorder: &RunRecorder) -> Progress {
         let clock = self.world.resource::<Levels>().clock(0);
         let topology = self.world.resource::<Topology>();
         Progress {
             step: clock.steps,
             time: clock.time,
             end: self.settings.time.end,
-            begin: course.begin,
+            begin: recorder.begin,
             dt: report.dt,
             limiter: report.limiter,
             patches: (0..=self.settings.mesh.max_level)
@@ -348,7 +348,7 @@ impl Engine {
                 .collect(),
             capped: self.world.resource::<MemoryGuard>().capped,
             rate,
-            wall: course.start.elapsed().as_secs_f64(),
+            wall: recorder.start.elapsed().as_secs_f64(),
         }
     }
 }

@@ -72,12 +72,12 @@ impl Observations {
             return Ok(Ok(()));
         }
         let ranks = sim.world.resource::<Ranks>();
-        let own = watched(&sim.world).into_iter().map(|watched| {
+        let own = observed_patches(&sim.world).into_iter().map(|watched| {
             let place = (watched.level as u64, watched.key);
             Ok((place, rows(sim, progress, &watched)?.into_bytes()))
         });
         let own: Vec<((u64, u64), Vec<u8>)> = agreed(ranks, own.collect())?;
-        let mut rows = gathered(ranks, own)?;
+        let mut rows = gather_rows(ranks, own)?;
         rows.sort();
         let text = rows.iter().map(|(_, text)| String::from_utf8_lossy(text));
         let text: String = text.collect();
@@ -91,7 +91,7 @@ impl Observations {
 /// Rows by level and key.
 type KeyedRows = Vec<((u64, u64), Vec<u8>)>;
 
-fn gathered(ranks: &Ranks, own: KeyedRows) -> Result<KeyedRows, RanksError> {
+fn gather_rows(ranks: &Ranks, own: KeyedRows) -> Result<KeyedRows, RanksError> {
     let mut all = own;
     let received = ranks.gather_on_first(|| {
         let halves = all.iter().flat_map(|((level, key), text)| {
@@ -112,7 +112,7 @@ fn gathered(ranks: &Ranks, own: KeyedRows) -> Result<KeyedRows, RanksError> {
 }
 
 /// Returns the observed patches of this rank.
-fn watched(world: &World) -> Vec<ObservedPatch> {
+fn observed_patches(world: &World) -> Vec<ObservedPatch> {
     let topology = world.resource::<Topology>();
     let Some(mut patches) = world.try_query::<(&Level, &PatchIndex, &PatchRow, &Observed)>() else {
         return Vec::new();

@@ -15,7 +15,7 @@ use crate::run::snapshot::headers::{attributes, levels};
 use crate::run::snapshot::offsets::PatchOffsets;
 use crate::run::snapshot::particles::ParticleShare;
 use crate::run::snapshot::share::SnapshotShare;
-use crate::run::snapshot::sink::{SnapshotSink, allowance, snapshot_error};
+use crate::run::snapshot::sink::{SnapshotSink, buffer_limit, snapshot_error};
 use crate::run::snapshot::transfer::{Transfer, TransferThread};
 use crate::run::snapshot::{share, transfer};
 use crate::run::{blobs, files, provenance};
@@ -106,14 +106,14 @@ impl Output {
     /// The error of any rank, on all ranks; no partial snapshot keeps a final name.
     pub(super) fn exchange_flags(&mut self, stop: bool) -> Result<RunFlags, Error> {
         let unsynced = !self.is_synced();
-        let due = self.is_due_by_wall() || self.removed().is_some();
-        let votes = RunFlags {
+        let due = self.is_due_by_wall() || self.removed_snapshot().is_some();
+        let flags = RunFlags {
             stop,
             due,
             unsynced,
         };
         let own = self.failure.take().map_or(Ok(()), Err);
-        let ((), bits) = self.agree_with(own, votes.bits())?;
+        let ((), bits) = self.agree_with_flags(own, flags.bits())?;
         let joined = RunFlags::of(bits);
         if let (false, Some(Writing::Storing(finishing))) = (joined.unsynced, &mut self.writing) {
             finishing.publish();
@@ -126,8 +126,8 @@ impl Output {
         if let Some(Writing::Draining(drain)) = &self.writing
             && drain.is_over()
         {
-            let drained = self.drained();
-            self.note(drained);
+            let finish_transfer = self.finish_transfer();
+            self.note(finish_transfer);
         }
         let Some(Writing::Storing(finishing)) = &self.writing else {
             return self.writing.is_none();
@@ -151,7 +151,7 @@ impl Output {
 
     /// Waits for the thread that transfers from the device, if there is one. The values are on disk
     /// afterwards.
-    fn drained(&mut self) -> Result<(), Error> {
+    fn finish_transfer(&mut self) -> Result<(), Error> {
         match self.writing.take() {
             Some(Writing::Draining(drain)) => {
                 let stored = drain.wait();
@@ -170,11 +170,11 @@ impl Output {
     /// Later errors are reported with the next flags.
     pub fn snapshot(&mut self, sim: &Engine, diagnostics: &Diagnostics) -> Result<(), Error> {
         let start = Instant::now();
-        self.settle()?;
+        self.wait()?;
         let clock = sim.world.resource::<Levels>().clock(0);
         let fields = Stores::of(&sim.world, |spec| spec.stored);
-        let share = self.begin(sim, diagnostics, &fields)?;
-        let sent = share.and_then(|share| self.send(sim, &fields, share));
+        let share = self.create_writer(sim, diagnostics, &fields)?;
+        let sent = share.and_then(|share| self.push(sim, &fields, share));
         match sent {
             Ok(writing) => self.writing = Some(writing),
             Err(error) => self.note(Err(error)),
@@ -188,7 +188,7 @@ impl Output {
     }
 
     /// Creates the writer of this rank's part of a snapshot. Collective.
-    fn begin(
+    fn create_writer(
         &mut self,
         sim: &Engine,
         diagnostics: &Diagnostics,
@@ -199,24 +199,31 @@ impl Output {
         let derived = DerivedArrays::new(sim, fields);
         let levels = levels(sim, fields, &derived);
         let parts = blobs::blobs(&sim.world, &layout)?;
-        let own = share::parts(&layout);
-        let sent = self.agree(share::sent(sim, fields, &own))?;
-        let received = share::exchanged(sim, fields, &layout, &own, sent)?;
-        let mut items = ParticleShare::gather(&sim.world, &layout)?;
-        let sent = self.agree(items.sent(&sim.world))?;
-        items.exchange(&sim.world, sent)?;
+        let own = share::shard_ranges(&layout);
+        let sent = self.agree(share::pack(sim, fields, &own))?;
+        let received = share::exchange(sim, fields, &layout, &own, sent)?;
+        let mut particles = ParticleShare::gather(&sim.world, &layout)?;
+        let sent = self.agree(particles.pack(&sim.world))?;
+        particles.exchange(&sim.world, sent)?;
         let target = store::SnapshotTarget {
             directory: self.directory.clone(),
             number: self.number,
             replace: false,
-            queue_bytes: queue_bytes(sim, fields, share::bytes(&received) + items.bytes()),
+            queue_bytes: queue_bytes(
+                sim,
+                fields,
+                share::received_bytes(&received) + particles.bytes(),
+            ),
             threads: store_threads(sim),
         };
-        let (role, shards) = (share::role(&self.ranks), share::shards(&own, &items));
+        let (role, shards) = (
+            share::role(&self.ranks),
+            share::shard_numbers(&own, &particles),
+        );
         let plan = || {
             let mut plan = store::SnapshotPlan::new(&attributes, &levels)?;
             parts.iter().try_for_each(|part| plan.add_blob(part))?;
-            items.plan(sim, plan)
+            particles.plan(sim, plan)
         };
         let begin = || store::SnapshotWriter::begin_share(&target, plan()?, role, &shards);
         let begin = || begin().map_err(snapshot_error);
@@ -233,10 +240,10 @@ impl Output {
             .as_ref()
             .ok()
             .map(store::SnapshotWriter::abort_handle);
-        Ok(writer.map(|writer| SnapshotShare::new(writer, own, received, items, derived)))
+        Ok(writer.map(|writer| SnapshotShare::new(writer, own, received, particles, derived)))
     }
 
-    fn send(
+    fn push(
         &mut self,
         sim: &Engine,
         fields: &[StoreRef],
@@ -258,9 +265,9 @@ impl Output {
     ///
     /// # Errors
     /// The error of any rank, on all ranks.
-    pub fn settle(&mut self) -> Result<(), Error> {
-        let drained = self.drained();
-        self.note(drained);
+    pub fn wait(&mut self) -> Result<(), Error> {
+        let finish_transfer = self.finish_transfer();
+        self.note(finish_transfer);
         let synced = match &self.writing {
             Some(Writing::Storing(finishing)) => finishing.wait_until_synced(),
             _ => Ok(()),
@@ -278,11 +285,15 @@ impl Output {
     /// Makes an error collective as [`agreed`](crate::step::agreement::agreed); on errors the snapshot in
     /// progress is dropped.
     fn agree<T>(&mut self, own: Result<T, Error>) -> Result<T, Error> {
-        self.agree_with(own, 0).map(|(own, _)| own)
+        self.agree_with_flags(own, 0).map(|(own, _)| own)
     }
 
     /// Makes an error and flags collective; see [`Output::agree`].
-    fn agree_with<T>(&mut self, own: Result<T, Error>, flags: u64) -> Result<(T, u64), Error> {
+    fn agree_with_flags<T>(
+        &mut self,
+        own: Result<T, Error>,
+        flags: u64,
+    ) -> Result<(T, u64), Error> {
         let result = agreed_with_flags(&self.ranks, own, flags);
         if result.is_err() {
             self.abandon();
@@ -326,15 +337,15 @@ fn prepare(
     provenance::write(sim, build, roster, directory)
 }
 
-/// Returns the bytes of values that may be buffered: the limit of the deck, but at most a quarter of the
-/// pools (or 8 MiB), so that a snapshot does not double the memory of a large run. Transfers from a device
-/// and `received` bytes of other ranks are subtracted.
+/// Returns the bytes of values that may be buffered. That is the limit of the deck, but at most a quarter of
+/// the pools (or 8 MiB), so that a snapshot does not double the memory of a large run. Transfers from a
+/// device and `received` bytes of other ranks are subtracted.
 fn queue_bytes(sim: &Engine, fields: &[StoreRef], received: usize) -> usize {
     let pools: usize = fields
         .iter()
         .map(|field| field.of(&sim.world).bytes())
         .sum();
-    let most = allowance(sim).min((pools / 4).max(8 << 20));
+    let most = buffer_limit(sim).min((pools / 4).max(8 << 20));
     let held = match &sim.world.resource::<ComputeDevice>().device {
         Some(_) => transfer::staging_bytes(sim),
         None => 0,
@@ -350,7 +361,7 @@ fn push_all(sim: &Engine, fields: &[StoreRef], share: &mut SnapshotShare) -> Res
         let rows = &topology.rows(level)[part.sent..];
         for (n, rows) in rows.chunks(part.shard).enumerate() {
             let first = part.first + n * part.shard;
-            share::arrays(sim, fields, level, rows, |name, values| {
+            share::visit_arrays(sim, fields, level, rows, |name, values| {
                 share.push(level, name, first, values)
             })?;
         }
@@ -407,7 +418,7 @@ impl Output {
 
     /// Returns the path of the latest snapshot if it has been removed; first rank only.
     #[must_use]
-    pub fn removed(&self) -> Option<PathBuf> {
+    pub fn removed_snapshot(&self) -> Option<PathBuf> {
         let number = self.number.checked_sub(1)?;
         let path = store::complete_path(&self.directory, number);
         let written = self.latest.is_some() && self.writing.is_none();

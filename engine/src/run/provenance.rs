@@ -103,7 +103,7 @@ pub fn write(
         "precision": format!("{:?}", sim.precision()).to_lowercase(),
         "start_time_utc": humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
     });
-    files::write_whole(
+    files::write_atomically(
         &directory.join("provenance.json"),
         &format!("{provenance:#}\n"),
     )

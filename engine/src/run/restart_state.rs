@@ -108,7 +108,7 @@ pub(super) fn state(
         mended_cells: counters.fallback_cells,
         mended_averages: mended.averages,
         mended_corrections: mended.corrections,
-        wishes: wishes(world, layout)?,
+        wishes: refine_requests(world, layout)?,
     };
     Ok(match serde_json::to_value(state) {
         Ok(Value::Object(map)) => map,
@@ -117,7 +117,7 @@ pub(super) fn state(
 }
 
 /// Collects the refinement requests of finer patches, by level and patch number, on the first rank.
-fn wishes(world: &World, layout: &PatchOffsets) -> Result<Vec<Vec<u32>>, Error> {
+fn refine_requests(world: &World, layout: &PatchOffsets) -> Result<Vec<Vec<u32>>, Error> {
     let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
     let mut wishes = world
         .resource::<RefineRequests>()

@@ -11,7 +11,7 @@ pub(super) struct Series {
     file: File,
     path: PathBuf,
     /// New name of an earlier file whose rows are not all continued.
-    pub kept: Option<PathBuf>,
+    pub renamed: Option<PathBuf>,
 }
 
 impl Series {
@@ -27,19 +27,23 @@ impl Series {
         step: Option<u64>,
     ) -> Result<Self, Error> {
         let path = directory.join(name);
-        let (mut rows, mut kept) = (String::new(), None);
+        let (mut rows, mut renamed) = (String::new(), None);
         if let Some(text) = read(&path)? {
-            let earlier = Earlier::of(&text, header);
+            let earlier = ExistingFile::of(&text, header);
             if step.is_none() || earlier.is_damaged {
-                kept = Some(files::put_aside(&path)?);
+                renamed = Some(files::rename_numbered(&path)?);
             }
             let resumed = earlier.rows.into_iter();
             let resumed = resumed.filter(|(row, _)| step.is_some_and(|step| *row <= step));
             rows.extend(resumed.map(|(_, line)| format!("{line}\n")));
         }
-        files::write_whole(&path, &format!("{header}\n{rows}"))?;
+        files::write_atomically(&path, &format!("{header}\n{rows}"))?;
         let file = files::append(&path)?;
-        Ok(Self { file, path, kept })
+        Ok(Self {
+            file,
+            path,
+            renamed,
+        })
     }
 
     /// Appends complete rows and flushes them.
@@ -54,10 +58,10 @@ impl Series {
 
     /// Returns a note if not all rows of an earlier file are continued.
     pub fn note(&self) -> Option<String> {
-        let kept = self.kept.as_ref()?.display();
+        let renamed = self.renamed.as_ref()?.display();
         let path = self.path.display();
         Some(format!(
-            "note: not all rows of {path} can be continued; the file is kept as {kept}"
+            "note: not all rows of {path} can be continued; the file was renamed to {renamed}"
         ))
     }
 }
@@ -72,14 +76,14 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
 }
 
 /// Contents of an existing file.
-struct Earlier<'a> {
+struct ExistingFile<'a> {
     /// Complete rows with their steps; empty if the columns differ.
     rows: Vec<(u64, &'a str)>,
     /// `true` if the file has other content, besides an incomplete last row.
     is_damaged: bool,
 }
 
-impl<'a> Earlier<'a> {
+impl<'a> ExistingFile<'a> {
     fn of(text: &'a [u8], header: &str) -> Self {
         let columns = header.split(',').count();
         let row = |line: &'a [u8]| {

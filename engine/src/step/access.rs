@@ -25,7 +25,7 @@ pub(super) struct FieldAccess {
     /// Halo width that the system reads.
     pub depth: AtomicUsize,
     /// `true` if the system exchanges the halo itself.
-    pub itself: AtomicBool,
+    pub manages_itself: AtomicBool,
 }
 
 /// Collects the field accesses of the system that is being registered.
@@ -45,7 +45,7 @@ impl<F: Field, const DEPTH: usize, const WRITES: bool> FromWorld for HandleState
             field: F::NAME,
             writes: WRITES,
             depth: AtomicUsize::new(DEPTH),
-            itself: AtomicBool::new(false),
+            manages_itself: AtomicBool::new(false),
         });
         let mut declarations = world.get_resource_or_init::<FieldAccesses>();
         declarations.0.push(declaration.clone());
@@ -103,7 +103,7 @@ fn view_on<'a, F: Field>(
 }
 
 /// Returns a view if the system declares `reach` halo layers and they are up to date.
-fn checked<'a, F: Field>(
+fn checked_view<'a, F: Field>(
     pool: &'a Pool<F>,
     place: &'a LevelContext,
     level: usize,

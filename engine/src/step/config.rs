@@ -160,13 +160,14 @@ pub struct RunConfig {
     pub threads: u32,
     /// Check the whole hierarchy after every regrid.
     pub audit: bool,
-    /// Sub-cycle stiff sources on a device through a queue of unfinished cells; otherwise each thread
+    /// Sub-cycle stiff sources on a device through a queue of unfinished cells. Otherwise each thread
     /// sub-cycles one cell to its end. Results are bitwise identical, speed differs. CPUs use no queue.
     pub queue: bool,
-    /// Memory limit in MiB for the fields, their tables and the initial particles, on the device if there is
-    /// one; 0: all available memory. The limit applies to all ranks together and counts every patch once,
-    /// without halo copies, so its effect does not depend on the number of ranks. `nestar check` estimates
-    /// the memory including halo copies. The memory of each machine or device is checked in addition.
+    /// Memory limit in MiB for fields, their tables and the initial particles; 0: all available memory. It
+    /// applies to the memory of the device if there is one. The limit is for all ranks together and counts
+    /// every patch once, without halo copies: its effect does not depend on the number of ranks. `nestar
+    /// check` estimates the memory including halo copies. The memory of each machine or device is checked in
+    /// addition.
     #[schemars(range(min = 0, max = 1_099_511_627_776_u64), extend("unit" = "MiB"))]
     pub memory_limit: u64,
     /// Reaction when requested patches exceed the available memory.

@@ -1,9 +1,12 @@
 //! Recursive time stepping over levels.
 
 use super::config::TimeSettings;
-use super::limits::{ChosenStep, LevelSteps, clipped, synchronised};
+use super::limits::{ChosenStep, LevelSteps, clipped_step, synchronised_step};
 use super::memory::MemoryGuard;
-use super::{Budgets, Error, Phase, RunCounters, Schedules, Settings, StepLimits, check_faults};
+use super::{
+    AlignedLevels, Budgets, Error, Phase, RunCounters, Schedules, Settings, StepLimits,
+    check_faults,
+};
 use crate::comm::{self, Ranks};
 use crate::data::ParticleKinds;
 use crate::mesh::{CELLS, LevelClock, Levels, RefineRequests, Topology, audit};
@@ -64,7 +67,7 @@ pub struct Driver {
     /// Settings.
     pub settings: DriverSettings,
     /// For `halved` and `shared`: root-step length and its limit, prescribed for the current root step.
-    dictated: Option<(f64, &'static str)>,
+    prescribed: Option<(f64, &'static str)>,
 }
 
 impl Driver {
@@ -74,7 +77,7 @@ impl Driver {
         Self {
             schedules,
             settings,
-            dictated: None,
+            prescribed: None,
         }
     }
 
@@ -132,9 +135,9 @@ impl Driver {
     /// # Errors
     /// A step stays unphysical after all retries, or no finite step length is proposed.
     pub fn root_step(&mut self, world: &mut World, until: f64) -> Result<StepReport, Error> {
-        self.share_root(world)?;
-        self.dictated = self.dictate(world, until)?;
-        let chosen = self.choose(world, 0, until)?;
+        self.rebalance_root_grid(world)?;
+        self.prescribed = self.prescribe_root_step(world, until)?;
+        let chosen = self.choose_step(world, 0, until)?;
         let taken = self.step(world, 0, until, chosen)?;
         Budgets::reduce(world)?;
         // a regrid that memory forbids is still pending
@@ -149,7 +152,7 @@ impl Driver {
 
     /// Repartitions the root grid if it is unbalanced, at every regrid interval (a uniform mesh at every root
     /// step).
-    fn share_root(&self, world: &mut World) -> Result<(), Error> {
+    fn rebalance_root_grid(&self, world: &mut World) -> Result<(), Error> {
         let interval = self.settings.regrid_interval.first().copied().unwrap_or(1);
         let step = world.resource::<Levels>().clock(0).steps;
         let alone = world.resource::<Ranks>().is_single();
@@ -179,7 +182,7 @@ impl Driver {
 
     fn advance(&mut self, world: &mut World, level: usize, until: f64) -> Result<(), Error> {
         while world.resource::<Levels>().time(level) < until {
-            let chosen = self.choose(world, level, until)?;
+            let chosen = self.choose_step(world, level, until)?;
             self.step(world, level, until, chosen)?;
             // a level that has reached the coarser level's time is aligned together with it
             if world.resource::<Levels>().time(level) < until {
@@ -323,7 +326,7 @@ impl Driver {
     }
 
     /// For `halved` and `shared`: returns the root step that satisfies the limits of all levels.
-    fn dictate(
+    fn prescribe_root_step(
         &mut self,
         world: &mut World,
         until: f64,
@@ -344,26 +347,31 @@ impl Driver {
             }
         }
         let remaining = until - world.resource::<Levels>().time(0);
-        let step = synchronised(root, remaining, None, 0.0, 0.0);
+        let step = synchronised_step(root, remaining, None, 0.0, 0.0);
         Ok(Some((step.dt, step.limiter)))
     }
 
-    fn choose(&mut self, world: &mut World, level: usize, until: f64) -> Result<ChosenStep, Error> {
+    fn choose_step(
+        &mut self,
+        world: &mut World,
+        level: usize,
+        until: f64,
+    ) -> Result<ChosenStep, Error> {
         let remaining = until - world.resource::<Levels>().time(level);
         let limit = self.limit(world, level)?;
         // no step is longer than `max_step`
         let stretch = self.settings.time.max_step / limit.1 - 1.0;
         let increase = self.settings.time.increase.min(stretch);
-        if let Some((root, limiter)) = self.dictated {
+        if let Some((root, limiter)) = self.prescribed {
             let parts = match self.settings.time.levels {
                 LevelSteps::Halved => f64::from(1u32 << level),
                 _ => 1.0,
             };
-            let dictated = clipped(limiter, root / parts, remaining);
+            let prescribed = clipped_step(limiter, root / parts, remaining);
             // limits may have become smaller since the root step began
-            let allowed = synchronised(limit, dictated.dt, None, increase, 0.0);
+            let allowed = synchronised_step(limit, prescribed.dt, None, increase, 0.0);
             return Ok(match allowed.meets {
-                true => dictated,
+                true => prescribed,
                 false => allowed,
             });
         }
@@ -373,12 +381,69 @@ impl Driver {
             0 => None,
             _ => Some(self.limit(world, level + 1)?.1),
         };
-        Ok(synchronised(
+        Ok(synchronised_step(
             limit,
             remaining,
             finer,
             increase,
             self.settings.time.decrease,
         ))
+    }
+
+    /// Runs `Ready` on every level, coarsest first, after the hierarchy is built or restored.
+    ///
+    /// # Errors
+    /// A system has reported a fault.
+    pub fn run_ready(&mut self, world: &mut World) -> Result<(), Error> {
+        if self.schedules.is_empty(Phase::Ready) {
+            return Ok(());
+        }
+        let mut levels = 0..=world.resource::<Topology>().finest();
+        levels.try_for_each(|level| self.run_phase(world, Phase::Ready, level, 0.0))
+    }
+
+    /// Advances the split sources of `level` to `end`, unless they have reached it already, as after a
+    /// rejected longer step.
+    fn split(&mut self, world: &mut World, level: usize, end: f64) -> Result<(), Error> {
+        let begin = world.resource::<Levels>().clock(level).split;
+        if end <= begin || self.schedules.is_empty(Phase::Split) {
+            return Ok(());
+        }
+        let dt = end - begin;
+        self.run_until(world, Phase::Split, level, StepInterval { begin, dt, end })?;
+        world.resource_mut::<Levels>().split(level, end);
+        Ok(())
+    }
+
+    /// Tries a step of `level` with Strang splitting: half of the split sources before and half after.
+    /// Returns `true` if it is accepted.
+    pub(super) fn attempt(
+        &mut self,
+        world: &mut World,
+        level: usize,
+        step: StepInterval,
+    ) -> Result<bool, Error> {
+        self.split(world, level, step.begin + 0.5 * step.dt)?;
+        let mut verdict = world.resource_mut::<StepVerdict>();
+        (verdict.rejected, verdict.capture) = (None, None);
+        self.run_until(world, Phase::Advance, level, step)?;
+        let stands = world.resource::<StepVerdict>().rejected.is_none();
+        if stands {
+            self.split(world, level, step.end)?;
+        }
+        Ok(stands)
+    }
+
+    /// Runs `Aligned` on `level` and all finer levels, which are synchronised.
+    pub(super) fn align(&mut self, world: &mut World, level: usize) -> Result<(), Error> {
+        if self.schedules.is_empty(Phase::Aligned) {
+            return Ok(());
+        }
+        let finest = world.resource::<Topology>().finest();
+        *world.resource_mut::<AlignedLevels>() = AlignedLevels {
+            coarsest: level,
+            finest,
+        };
+        self.run_phase(world, Phase::Aligned, level, 0.0)
     }
 }

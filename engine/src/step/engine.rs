@@ -1,15 +1,14 @@
 //! The simulation: world, schedules and the plugins that fill them.
 
-mod accounts;
 mod boundaries;
 mod checks;
-mod foresee;
 mod hierarchy;
-mod stores;
+mod preview;
+mod registration;
 
-pub use foresee::HierarchyPreview;
+pub use preview::HierarchyPreview;
 
-use super::accounts::Budgets;
+use super::budgets::Budgets;
 use super::config::{MeshSettings, TimeSettings};
 use super::driver::DriverSettings;
 use super::initial::StateChecks;
@@ -280,9 +279,9 @@ impl Engine {
         ))
     }
 
-    /// Registers a collective check of the initial state, called on every rank after the hierarchy is built
-    /// but not after a restart. It must not read fields, because [`Engine::preview_hierarchy`] calls it
-    /// without any; it uses what systems have recorded.
+    /// Registers a collective check of the initial state. It runs after the hierarchy is built, but not after
+    /// a restart. It must not read fields, because [`Engine::preview_hierarchy`] calls it without any; it
+    /// uses what systems have recorded.
     pub fn check_initial(
         &mut self,
         check: impl Fn(&World) -> Result<(), Error> + Send + Sync + 'static,
@@ -291,8 +290,8 @@ impl Engine {
         checks.initial.push(Arc::new(check));
     }
 
-    /// Registers a collective check of restored states that differ from the snapshot: keys with a changed
-    /// meaning ([`Engine::keep_keys`]), added or dropped components.
+    /// Registers a collective check of restored states that differ from the snapshot: by keys with a changed
+    /// meaning ([`Engine::keep_keys`]) or by added and dropped components.
     pub fn check_changed(
         &mut self,
         check: impl Fn(&World) -> Result<(), Error> + Send + Sync + 'static,

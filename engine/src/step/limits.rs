@@ -117,7 +117,7 @@ pub struct ChosenStep {
 /// step that does not end the interval is shortened by up to `decrease` to two steps of the finer level
 /// (limit `finer_dt`).
 #[must_use]
-pub fn synchronised(
+pub fn synchronised_step(
     limit: (&'static str, f64),
     remaining: f64,
     finer_dt: Option<f64>,
@@ -161,7 +161,7 @@ pub fn synchronised(
 
 /// Clips a prescribed step (`halved`, `shared`, or a retry) to the time `remaining`.
 #[must_use]
-pub fn clipped(limiter: &'static str, dt: f64, remaining: f64) -> ChosenStep {
+pub fn clipped_step(limiter: &'static str, dt: f64, remaining: f64) -> ChosenStep {
     if dt >= remaining * (1.0 - 1e-10) {
         ChosenStep {
             dt: remaining,
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_step_is_stretched_to_meet_the_parent() {
-        let step = synchronised(("courant", 1.0), 1.05, None, 0.1, 0.1);
+        let step = synchronised_step(("courant", 1.0), 1.05, None, 0.1, 0.1);
         assert_eq!(
             step,
             ChosenStep {
@@ -192,7 +192,7 @@ mod tests {
                 meets: true
             }
         );
-        let step = synchronised(("courant", 1.0), 0.7, None, 0.1, 0.1);
+        let step = synchronised_step(("courant", 1.0), 0.7, None, 0.1, 0.1);
         assert_eq!(
             step,
             ChosenStep {
@@ -209,7 +209,7 @@ mod tests {
         for (remaining, expected) in [(1.2, 2), (2.05, 2), (2.15, 3), (3.0, 3), (57.3, 58)] {
             let (mut time, mut steps) = (0.0, Vec::new());
             loop {
-                let step = synchronised(("courant", 1.0), remaining - time, None, 0.1, 0.1);
+                let step = synchronised_step(("courant", 1.0), remaining - time, None, 0.1, 0.1);
                 steps.push(step.dt);
                 time += step.dt;
                 if step.meets {
@@ -220,13 +220,13 @@ mod tests {
             let even = remaining / expected as f64;
             assert!(even <= 1.1 && steps.iter().all(|dt| (dt / even - 1.0).abs() < 1e-9));
         }
-        let far = synchronised(("courant", 0.5), f64::INFINITY, None, 0.1, 0.1);
+        let far = synchronised_step(("courant", 0.5), f64::INFINITY, None, 0.1, 0.1);
         assert_eq!((far.dt, far.meets), (0.5, false));
     }
 
     #[test]
     fn a_step_is_shortened_to_two_of_the_finer_level() {
-        let step = synchronised(("courant", 1.0), 10.0, Some(0.48), 0.1, 0.1);
+        let step = synchronised_step(("courant", 1.0), 10.0, Some(0.48), 0.1, 0.1);
         assert_eq!(
             step,
             ChosenStep {
@@ -235,7 +235,7 @@ mod tests {
                 meets: false
             }
         );
-        let step = synchronised(("courant", 1.0), 10.0, Some(0.4), 0.1, 0.1);
+        let step = synchronised_step(("courant", 1.0), 10.0, Some(0.4), 0.1, 0.1);
         assert_eq!(step.dt, 1.0, "too far to help");
     }
 

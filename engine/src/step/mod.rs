@@ -2,8 +2,8 @@
 //! itself.
 
 pub mod access;
-mod accounts;
 pub(crate) mod agreement;
+mod budgets;
 mod capture;
 mod catalogue;
 pub mod config;
@@ -16,7 +16,6 @@ mod initial;
 pub mod limits;
 pub mod memory;
 mod order;
-mod phases;
 pub mod regrid;
 mod replays;
 mod resources;
@@ -27,7 +26,7 @@ pub mod synchronise;
 mod view;
 
 pub use access::{Read, Write};
-pub use accounts::{BudgetId, Budgets};
+pub use budgets::{BudgetId, Budgets};
 pub use capture::Capture;
 pub use catalogue::{Catalogue, CatalogueEntry};
 pub use counters::RunCounters;

@@ -77,7 +77,7 @@ impl RegisteredSystem {
     /// Returns the field accesses whose halo must be up to date before the system runs.
     fn needs(&self) -> impl Iterator<Item = &FieldAccess> {
         let declared = self.declared.iter().map(|declaration| &**declaration);
-        declared.filter(|d| d.depth.load(Relaxed) > 0 && !d.itself.load(Relaxed))
+        declared.filter(|d| d.depth.load(Relaxed) > 0 && !d.manages_itself.load(Relaxed))
     }
 }
 
@@ -101,7 +101,7 @@ impl SystemOptions<'_> {
     /// If the signature has no handle of the field.
     pub fn manages_own_halo<F: Field>(&mut self) -> &mut Self {
         self.each(F::NAME, |declaration| {
-            declaration.itself.store(true, Relaxed)
+            declaration.manages_itself.store(true, Relaxed)
         })
     }
 
@@ -385,7 +385,7 @@ impl Schedules {
                 if d.writes { "writes" } else { "reads" },
                 d.depth.load(Relaxed),
             );
-            let itself = if d.itself.load(Relaxed) {
+            let itself = if d.manages_itself.load(Relaxed) {
                 ", exchanged inside"
             } else {
                 ""

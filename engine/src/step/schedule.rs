@@ -14,9 +14,9 @@ pub enum Phase {
     Ready,
     /// Proposes time steps of a level.
     Limit,
-    /// Advances the split sources of a level by half a step, once before and once after `Advance` (Strang
-    /// 1968); the level's clock gives the interval. A rejected step does not undo the first half: the smaller
-    /// step waits until it has reached the time of the sources.
+    /// Advances the split sources of a level by half a step, before and after `Advance` (Strang 1968). The
+    /// level's clock gives the interval. A rejected step does not undo the first half: the smaller step waits
+    /// until it has reached the time of the sources.
     Split,
     /// Advances a level by one step.
     Advance,
@@ -26,8 +26,8 @@ pub enum Phase {
     Flag,
     /// Changes the patches of the next finer level.
     Regrid,
-    /// Works on all levels that are synchronised at one time, once per time: a level and all finer ones,
-    /// after synchronisation and regrid. Not before the first step, where `Ready` runs.
+    /// Works on all levels that are synchronised at one time: a level and all finer ones. It runs once per
+    /// time, after synchronisation and regrid, but not before the first step, where `Ready` runs.
     Aligned,
 }
 

@@ -70,8 +70,8 @@ impl<'a, F: Field> FieldView<'a, F> {
         self.pool.host(self.level(), rows)
     }
 
-    /// Fills `values` with the present state of an own row and at least one layer of ghost cells,
-    /// `[component][n][n][n]`, from the host or the device. `wanted` selects patches of the 27-patch
+    /// Fills `values` with the present state of an own row and its ghost cells, on the host or the device.
+    /// There is at least one layer: `[component][n][n][n]`. `wanted` selects patches of the 27-patch
     /// neighbourhood (x fastest) as bits; `u32::MAX` selects all. Values of other patches are undefined.
     /// Reuse one vector for many rows.
     ///
@@ -110,9 +110,9 @@ impl<'a, F: Field> FieldView<'a, F> {
         self.pool.windows(&self.level, row, layers)
     }
 
-    /// Returns windows of the next coarser level around the parent of an own row, or around an own coarse row
-    /// next to own rows of this level. The windows are before and after the coarser step, with their times,
-    /// if `time` is within that step, otherwise at the present time.
+    /// Returns windows of the next coarser level around the parent of an own row. The row may also be an own
+    /// coarse one next to own rows of this level. The windows are before and after the coarser step, with
+    /// their times, if `time` is within that step, otherwise at the present time.
     ///
     /// # Errors
     /// The device fails.
@@ -135,8 +135,8 @@ impl<'a, F: Field> FieldView<'a, F> {
         self.pool.precision()
     }
 
-    /// Returns interpolation weights, 0 to 1, of the newer state of this or a coarser level at the times of
-    /// the two states of this level, the present one last.
+    /// Returns interpolation weights, 0 to 1, of the newer state of a level. The level is this one or a
+    /// coarser one; the times are those of the two states of this level, the present one last.
     ///
     /// # Panics
     /// If the field has one time level.

@@ -1,4 +1,4 @@
-//! Several writers of one snapshot: the files are those of one writer, and there is no name before all are done.
+//! Several writers of one snapshot: the files equal those of one writer, and the final name appears only when all are done.
 
 use crate::common;
 use crate::common::{Folder, array, attributes, level, names, write};
@@ -18,8 +18,8 @@ fn text<T>(result: Result<T, SnapshotError>) -> String {
     result.err().expect("an error").to_string()
 }
 
-/// Begins the shares of three writers of a snapshot of three shards: a leader of the first, a follower of the others, and one
-/// without any.
+/// Starts three writers of a snapshot of three shards: a leader with the first, a follower with the others, and one without
+/// shards.
 fn shares(folder: &Folder, levels: &[LevelPlan]) -> Vec<SnapshotWriter> {
     let shares = [
         (Role::Leader, 0..1),

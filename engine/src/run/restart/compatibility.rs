@@ -14,12 +14,12 @@ use toml::Value;
 pub(in crate::run) enum InitialValue {
     /// The result of the phase `Initialise`.
     Initial,
-    /// A formula of [`PLACE`] and the components in the snapshot.
+    /// A formula of [`COORDINATES`] and the components in the snapshot.
     Formula(Formula),
 }
 
 /// Coordinates as variables of formulas.
-pub(in crate::run) const PLACE: [&str; 3] = ["x", "y", "z"];
+pub(in crate::run) const COORDINATES: [&str; 3] = ["x", "y", "z"];
 
 /// Word of [`InitialValue::Initial`] in decks.
 const INITIAL: &str = "initial";
@@ -49,25 +49,25 @@ impl Fit {
 pub(in crate::run) fn fit(sim: &Engine, snapshot: &Snapshot) -> Result<Fit, Error> {
     let all = setting_changes(&snapshot.attributes().config, &sim.deck.resolved());
     let names = ComponentNames::of(sim, snapshot);
-    names.require_sense(sim, &all)?;
+    names.check_requests(sim, &all)?;
     let keys = kept_keys(sim, snapshot);
     let is_kept = |change: &&SettingChange| keys.iter().any(|key| is_within(key, &change.key));
     let kept: Vec<&SettingChange> = all.iter().filter(is_kept).collect();
-    require_meant(sim, snapshot, &kept, &names)?;
-    let beginnings = names.lacking().map(|(field, name)| {
-        let beginning = names.beginning(sim, field, name)?;
+    check_consent(sim, snapshot, &kept, &names)?;
+    let beginnings = names.missing().map(|(field, name)| {
+        let beginning = names.initial_value(sim, field, name)?;
         Ok((name.to_string(), beginning))
     });
     let added: BTreeMap<_, _> = beginnings.collect::<Result<_, Error>>()?;
     Ok(Fit {
-        is_changed: !(kept.is_empty() && added.is_empty() && names.left().next().is_none()),
+        is_changed: !(kept.is_empty() && added.is_empty() && names.extra().next().is_none()),
         added,
         changes: all.iter().map(|change| change.text.clone()).collect(),
     })
 }
 
 /// Rejects differences to which the deck does not consent.
-fn require_meant(
+fn check_consent(
     sim: &Engine,
     snapshot: &Snapshot,
     kept: &[&SettingChange],
@@ -75,21 +75,21 @@ fn require_meant(
 ) -> Result<(), Error> {
     let run = &sim.settings.run;
     let requested: Vec<&str> = run.added.keys().chain(&run.dropped).map(|n| &**n).collect();
-    let is_meant = |change: &SettingChange| {
-        sim.deck.is_overridden(&change.key) || same_but_for(&requested, &change.values)
+    let is_accepted = |change: &SettingChange| {
+        sim.deck.is_overridden(&change.key) || equal_without(&requested, &change.values)
     };
     let mut refusal = Refusal::default();
-    for change in kept.iter().filter(|change| !is_meant(change)) {
+    for change in kept.iter().filter(|change| !is_accepted(change)) {
         refusal.add(&change.text, format!("--set {}=…", change.key));
     }
-    for (field, name) in names.lacking() {
+    for (field, name) in names.missing() {
         if !run.added.contains_key(name) {
             let what = format!("it lacks `{name}` of the field `{field}`");
             refusal.add(&what, format!("--set run.added.{name}=0"));
         }
     }
     let is_left = |name: &&str| !run.dropped.iter().any(|dropped| dropped == name);
-    let left: Vec<&str> = names.left().filter(is_left).collect();
+    let left: Vec<&str> = names.extra().filter(is_left).collect();
     if !left.is_empty() {
         let what = format!("it holds {}, which this run does not have", left.join(", "));
         let all: Vec<&str> = run.dropped.iter().map(|n| &**n).chain(left).collect();
@@ -117,7 +117,7 @@ fn is_within(kept: &str, key: &str) -> bool {
 
 /// Returns `true` if two lists are equal without the names of added or dropped components. A name also
 /// matches its last part: `smoke` matches `scalar_smoke`.
-fn same_but_for(names: &[&str], values: &[Option<Value>; 2]) -> bool {
+fn equal_without(names: &[&str], values: &[Option<Value>; 2]) -> bool {
     fn without(names: &[&str], value: &Value) -> Value {
         let is_named = |word: &str| {
             let ends = |name: &str| {
@@ -142,13 +142,13 @@ fn same_but_for(names: &[&str], values: &[Option<Value>; 2]) -> bool {
 #[derive(Default)]
 struct Refusal {
     what: Vec<String>,
-    ways: Vec<String>,
+    options: Vec<String>,
 }
 
 impl Refusal {
     fn add(&mut self, what: &str, way: String) {
         self.what.push(what.into());
-        self.ways.push(way);
+        self.options.push(way);
     }
 
     fn check(self, snapshot: &Snapshot) -> Result<(), Error> {
@@ -160,7 +160,7 @@ impl Refusal {
              plugins, or accept the differences by {}",
             snapshot.path().display(),
             self.what.join(", "),
-            self.ways.join(" ")
+            self.options.join(" ")
         )))
     }
 }
@@ -187,7 +187,7 @@ struct ComponentNames<'a> {
     /// Stored components of the run, with their fields.
     own: Vec<(&'static str, &'a str)>,
     /// Components in the snapshot, without derived ones.
-    held: Vec<&'a str>,
+    stored: Vec<&'a str>,
     /// Particle columns such as `particles/stars/age`: of the run, and in the snapshot.
     columns: [Vec<String>; 2],
 }
@@ -202,7 +202,7 @@ impl<'a> ComponentNames<'a> {
         let held = snapshot.fields(0).into_iter().filter(|f| !f.derived);
         Self {
             own: own.collect(),
-            held: held.map(|f| &*f.name).collect(),
+            stored: held.map(|f| &*f.name).collect(),
             columns: columns(sim, snapshot),
         }
     }
@@ -213,34 +213,34 @@ impl<'a> ComponentNames<'a> {
     }
 
     /// Returns `true` if the snapshot has the component.
-    fn holds(&self, name: &str) -> bool {
-        self.held.contains(&name) || self.columns[1].iter().any(|held| held == name)
+    fn in_snapshot(&self, name: &str) -> bool {
+        self.stored.contains(&name) || self.columns[1].iter().any(|held| held == name)
     }
 
     /// Returns the components that the snapshot lacks.
-    fn lacking(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
+    fn missing(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
         let own = self.own.iter().copied();
-        own.filter(|(_, name)| !self.held.contains(name))
+        own.filter(|(_, name)| !self.stored.contains(name))
     }
 
     /// Returns the components that the run lacks.
-    fn left(&self) -> impl Iterator<Item = &str> {
+    fn extra(&self) -> impl Iterator<Item = &str> {
         let columns = self.columns[1].iter().map(String::as_str);
-        let held = self.held.iter().copied().chain(columns);
+        let held = self.stored.iter().copied().chain(columns);
         held.filter(|name| !self.has(name))
     }
 
     /// Rejects requests without effect, unless the run that wrote the snapshot had them.
-    fn require_sense(&self, sim: &Engine, changes: &[SettingChange]) -> Result<(), Error> {
+    fn check_requests(&self, sim: &Engine, changes: &[SettingChange]) -> Result<(), Error> {
         let (deck, run) = (&sim.deck, &sim.settings.run);
         let is_new = |key: &str| changes.iter().any(|change| change.key == key);
         for name in run.added.keys() {
             let key = format!("run.added.{name}");
             if !self.own.iter().any(|(_, own)| own == name) {
-                let lacking: Vec<&str> = self.lacking().map(|(_, name)| name).collect();
+                let lacking: Vec<&str> = self.missing().map(|(_, name)| name).collect();
                 return Err(deck.unknown_key_at(&key, &lacking).into());
             }
-            if self.held.contains(&&**name) && is_new(&key) {
+            if self.stored.contains(&&**name) && is_new(&key) {
                 let why = format!("`{key}`: the snapshot has `{name}` already");
                 return Err(deck.error_at(&key, why).into());
             }
@@ -251,8 +251,8 @@ impl<'a> ComponentNames<'a> {
                 let why = format!("`{key}`: this run has `{name}`; it cannot be dropped");
                 return Err(deck.error_at(&key, why).into());
             }
-            if !self.holds(name) && is_new("run.dropped") {
-                let left: Vec<&str> = self.left().collect();
+            if !self.in_snapshot(name) && is_new("run.dropped") {
+                let left: Vec<&str> = self.extra().collect();
                 if left.is_empty() {
                     let why = format!(
                         "`{key}`: the snapshot has no `{name}`, and nothing else that could be dropped"
@@ -266,7 +266,7 @@ impl<'a> ComponentNames<'a> {
     }
 
     /// Returns the deck's initial value of component `name` of `field`.
-    fn beginning(&self, sim: &Engine, field: &str, name: &str) -> Result<InitialValue, Error> {
+    fn initial_value(&self, sim: &Engine, field: &str, name: &str) -> Result<InitialValue, Error> {
         let key = format!("run.added.{name}");
         let text = match sim.settings.run.added.get(name) {
             Some(AddedComponent::Formula(text)) => text.clone(),
@@ -274,12 +274,12 @@ impl<'a> ComponentNames<'a> {
             None => return Err(sim.deck.error_at(&key, "is missing").into()),
         };
         if text != INITIAL {
-            let variables = [&PLACE[..], &self.held].concat();
+            let variables = [&COORDINATES[..], &self.stored].concat();
             let formula = sim.deck.formula(&key, &text, &variables)?;
             return Ok(InitialValue::Formula(formula));
         }
         let mut siblings = self.own.iter().filter(|(of, _)| *of == field);
-        if let Some((_, held)) = siblings.find(|(_, own)| self.held.contains(own)) {
+        if let Some((_, held)) = siblings.find(|(_, own)| self.stored.contains(own)) {
             let why = format!(
                 "`{key}`: the snapshot holds `{held}` of the same field `{field}`, which may be inconsistent with the initial `{name}`; \
                  give a number or a formula"

@@ -2,7 +2,7 @@
 
 use crate::data::{RowShape, StoreRef, Stores};
 use crate::mesh::{Domain, Topology};
-use crate::run::restart::compatibility::{Fit, InitialValue, PLACE};
+use crate::run::restart::compatibility::{COORDINATES, Fit, InitialValue};
 use crate::run::snapshot::offsets::PatchOffsets;
 use crate::step::{Engine, Error};
 use nestar_deck::Formula;
@@ -113,28 +113,28 @@ impl LevelReader<'_> {
     /// Returns the values of a shard.
     fn values(&self, part: &ComponentShard) -> Result<Values, String> {
         match part.formula {
-            Some(formula) => self.evaluated(part, formula).map(Values::F64),
-            None => self.held(&part.name, &part.patches),
+            Some(formula) => self.evaluate(part, formula).map(Values::F64),
+            None => self.read(&part.name, &part.patches),
         }
     }
 
     /// Reads values from the snapshot.
-    fn held(&self, name: &str, patches: &Range<usize>) -> Result<Values, String> {
+    fn read(&self, name: &str, patches: &Range<usize>) -> Result<Values, String> {
         let range = patches.start as u64..patches.end as u64;
         let values = self.snapshot.read_patches(self.level as u8, name, range);
         values.map_err(|e| e.to_string())
     }
 
-    fn evaluated(&self, part: &ComponentShard, formula: &Formula) -> Result<Vec<f64>, String> {
+    fn evaluate(&self, part: &ComponentShard, formula: &Formula) -> Result<Vec<f64>, String> {
         let length = part.patches.len() * part.shape.values();
         let column = |name: &String| {
             if !formula.uses(name) {
                 return Ok(None);
             }
-            let axis = PLACE.iter().position(|word| word == name);
+            let axis = COORDINATES.iter().position(|word| word == name);
             let values = match axis {
-                Some(axis) => self.places(part, axis),
-                None => self.held(name, &part.patches)?.into_f64(),
+                Some(axis) => self.coordinates(part, axis),
+                None => self.read(name, &part.patches)?.into_f64(),
             };
             let alike = values.len() == length;
             let elsewhere =
@@ -160,7 +160,7 @@ impl LevelReader<'_> {
     }
 
     /// Returns the coordinates of the values of a shard along an axis.
-    fn places(&self, part: &ComponentShard, axis: usize) -> Vec<f64> {
+    fn coordinates(&self, part: &ComponentShard, axis: usize) -> Vec<f64> {
         let RowShape { side, centring } = part.shape;
         let lengths = centring.lengths(part.component, [side; 3]);
         let within = match centring.staggered(part.component, axis) {

@@ -47,7 +47,7 @@ pub fn start(sim: &mut Engine) -> Result<Option<Restored>, Error> {
     if named.is_empty() {
         return Ok(None);
     }
-    let path = named_by(sim);
+    let path = start_path(sim);
     let restored = match path.join("snapshots").is_dir() {
         true => restore(sim, &path)?,
         false => {
@@ -71,30 +71,30 @@ pub fn start(sim: &mut Engine) -> Result<Option<Restored>, Error> {
 }
 
 /// Returns the path that `run.start_from` names.
-fn named_by(sim: &Engine) -> PathBuf {
+fn start_path(sim: &Engine) -> PathBuf {
     let folder = sim.deck.directory().unwrap_or(Path::new(""));
     folder.join(&sim.settings.run.start_from)
 }
 
-/// Reads the numbers of particles in the snapshot with which the run will start, for memory estimates: the
-/// latest one in directory `resumes`, or that of the deck. Errors of the snapshot are reported when it is
+/// Reads the numbers of particles in the snapshot with which the run will start, for memory estimates. The
+/// snapshot is the latest one in directory `resumes`, or that of the deck. Its errors are reported when it is
 /// restored.
 pub fn expect_stored_particles(sim: &mut Engine, resumes: Option<&Path>) {
     let newest = |directory: &Path| Some(latest(directory).ok()??.1);
     let is_named = !sim.settings.run.start_from.is_empty();
-    let named = || match named_by(sim) {
+    let named = || match start_path(sim) {
         run if run.join("snapshots").is_dir() => newest(&run),
         snapshot => Some(snapshot),
     };
     let path = resumes.and_then(newest);
     let path = path.or_else(|| is_named.then(named).flatten());
     if let Some(snapshot) = path.and_then(|path| Snapshot::open(&path).ok()) {
-        expect_items(sim, &snapshot);
+        store_particle_counts(sim, &snapshot);
     }
 }
 
 /// Stores the numbers of particles for memory estimates.
-fn expect_items(sim: &mut Engine, snapshot: &Snapshot) {
+fn store_particle_counts(sim: &mut Engine, snapshot: &Snapshot) {
     let stored = snapshot
         .particles()
         .map(|items| (items.path.clone(), items.count));
@@ -125,7 +125,7 @@ pub fn restore(sim: &mut Engine, directory: &Path) -> Result<Option<Restored>, E
 }
 
 /// Makes the error of a rank collective and adds advice on damaged snapshots.
-fn got<T>(ranks: &Ranks, path: &Path, own: Result<T, Error>) -> Result<T, Error> {
+fn collective<T>(ranks: &Ranks, path: &Path, own: Result<T, Error>) -> Result<T, Error> {
     let advised = own.map_err(|error| match error {
         // give no advice to move files that do not belong to a run
         Error::Snapshot(why) if path.parent().is_some_and(|p| p.ends_with("snapshots")) => {
@@ -145,27 +145,27 @@ fn restore_from(
     number: u32,
     path: &Path,
 ) -> Result<Restored, Error> {
-    let (snapshot, state, fit) = got(ranks, path, open(sim, path))?;
-    expect_items(sim, &snapshot);
+    let (snapshot, state, fit) = collective(ranks, path, open(sim, path))?;
+    store_particle_counts(sim, &snapshot);
     require_room(sim, &snapshot)?;
     let finest = snapshot.levels().len().saturating_sub(1);
     regrid::create_root(&mut sim.world);
     check_faults(&sim.world)?;
     for level in 0..=finest {
-        refine_as(sim, ranks, &snapshot, level)?;
+        refine_from_snapshot(sim, ranks, &snapshot, level)?;
     }
     let layout = PatchOffsets::gather(&sim.world)?;
-    got(ranks, path, restore_clocks(sim, &state))?;
+    collective(ranks, path, restore_clocks(sim, &state))?;
     if fit.uses_initial_state() {
         fill_initial_state(sim, finest)?;
     }
     let mut levels = 0..=finest;
     let loaded = levels.try_for_each(|level| load_level(sim, &snapshot, &fit, &layout, level));
-    got(ranks, path, loaded)?;
-    got(ranks, path, blobs::restore(sim, &snapshot, &layout))?;
-    got(ranks, path, particles::restore(sim, &snapshot, &layout))?;
+    collective(ranks, path, loaded)?;
+    collective(ranks, path, blobs::restore(sim, &snapshot, &layout))?;
+    collective(ranks, path, particles::restore(sim, &snapshot, &layout))?;
     particle_entities::initialise(&mut sim.world)?;
-    got(ranks, path, blobs::restore_attached(sim, &snapshot))?;
+    collective(ranks, path, blobs::restore_attached(sim, &snapshot))?;
     restore_rest(sim, &state, &layout);
     // the content of the patches is known only now
     let imbalance = sim.settings.run.imbalance;
@@ -304,7 +304,7 @@ fn check_domain(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
 }
 
 /// Refines the patches of `level` that have children in the snapshot.
-fn refine_as(
+fn refine_from_snapshot(
     sim: &mut Engine,
     ranks: &Ranks,
     snapshot: &Snapshot,
@@ -312,7 +312,7 @@ fn refine_as(
 ) -> Result<(), Error> {
     let path = snapshot.path();
     let layout = PatchOffsets::gather(&sim.world)?;
-    let changes = got(ranks, path, refined(sim, snapshot, &layout, level))?;
+    let changes = collective(ranks, path, refined_patches(sim, snapshot, &layout, level))?;
     if ranks.any(!changes.refine.is_empty())? {
         regrid::apply(&mut sim.world, level, &changes);
     }
@@ -321,7 +321,7 @@ fn refine_as(
 }
 
 /// Returns the own patches of `level` that have children in the snapshot.
-fn refined(
+fn refined_patches(
     sim: &Engine,
     snapshot: &Snapshot,
     layout: &PatchOffsets,

@@ -24,7 +24,7 @@ pub(in crate::run) fn restore(
         let Some(header) = header else {
             continue;
         };
-        put(sim, snapshot, layout, (&kind, header)).map_err(|why| {
+        restore_kind(sim, snapshot, layout, &kind, header).map_err(|why| {
             let place = snapshot.path().display();
             Error::Snapshot(format!("{place}: {}: {why}", kind.path))
         })?;
@@ -32,16 +32,17 @@ pub(in crate::run) fn restore(
     Ok(())
 }
 
-fn put(
+fn restore_kind(
     sim: &mut Engine,
     snapshot: &Snapshot,
     layout: &PatchOffsets,
-    (kind, header): (&ParticleSetRef, &ParticlesHeader),
+    kind: &ParticleSetRef,
+    header: &ParticlesHeader,
 ) -> Result<(), String> {
-    let source = RecordReader {
+    let reader = RecordReader {
         snapshot,
         path: &kind.path,
-        columns: kept(kind.of(&sim.world)),
+        columns: record_columns(kind.of(&sim.world)),
     };
     let counts = counts(snapshot, layout, header)?;
     let mut result = Ok(());
@@ -63,7 +64,7 @@ fn put(
                 result = std::mem::replace(&mut result, Ok(())).and(Err(why));
             }
             if result.is_ok() {
-                result = source.fill(items, first, &own);
+                result = reader.fill(items, first, &own);
             }
             before += sum(counts);
         }
@@ -125,7 +126,7 @@ pub(in crate::run) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Err
 /// Checks that the snapshot has the columns of a kind of particles.
 fn check_columns(snapshot: &Snapshot, items: &dyn ParticleSet, path: &str) -> Result<(), String> {
     let stored = snapshot.columns(path);
-    for (_, column) in kept(items) {
+    for (_, column) in record_columns(items) {
         let (name, length) = (&column.what.name, column.values() as u64);
         let wanted = format!("{length} x {} per particle", column.data_type.name());
         let Some(found) = stored.iter().find(|header| header.name == *name) else {
@@ -157,7 +158,7 @@ fn check_columns(snapshot: &Snapshot, items: &dyn ParticleSet, path: &str) -> Re
 }
 
 /// Returns the columns that records consist of, with their offsets in a record.
-fn kept(items: &dyn ParticleSet) -> Vec<(usize, ParticleColumn)> {
+fn record_columns(items: &dyn ParticleSet) -> Vec<(usize, ParticleColumn)> {
     let columns = items.columns().into_iter();
     columns
         .filter_map(|column| Some((column.at?, column)))

@@ -72,7 +72,7 @@ impl DerivedFieldInputs {
     }
 
     /// Computes a derived field in patches with these origins.
-    fn made(
+    fn compute(
         &self,
         own: &DerivedField,
         read: &[(usize, Vec<f64>)],
@@ -138,7 +138,7 @@ impl DerivedArrays {
             };
             let (origins, geometry) = (&self.origins[&place], &self.geometries[place.0]);
             for own in &source.fields {
-                let made = source.made(own, &read, origins, geometry);
+                let made = source.compute(own, &read, origins, geometry);
                 let values = match self.precision {
                     Precision::Double => Values::F64(made),
                     Precision::Single => Values::F32(made.iter().map(|&x| x as f32).collect()),

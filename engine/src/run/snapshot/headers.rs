@@ -56,7 +56,7 @@ pub(in crate::run) fn attributes(
     clippy::disallowed_methods,
     reason = "unit factors are metadata: no run depends on their last bit"
 )]
-fn in_cells(
+fn cell_header(
     units: &CodeUnits,
     component: &Component,
     data_type: store::DataType,
@@ -74,12 +74,15 @@ fn in_cells(
 }
 
 /// Returns the header of a particle array.
-pub(in crate::run) fn of_items(units: &CodeUnits, column: &ParticleColumn) -> store::FieldHeader {
+pub(in crate::run) fn particle_header(
+    units: &CodeUnits,
+    column: &ParticleColumn,
+) -> store::FieldHeader {
     let along = column.along.into_iter();
     store::FieldHeader {
         dimensions: along.clone().map(|(name, _)| name.into()).collect(),
         shape: along.map(|(_, length)| length as u64).collect(),
-        ..in_cells(units, &column.what, column.data_type)
+        ..cell_header(units, &column.what, column.data_type)
     }
 }
 
@@ -102,7 +105,7 @@ fn factor(units: &str, code: &CodeUnits) -> f64 {
 }
 
 /// Returns the header of a derived field.
-fn of_derived(
+fn derived_header(
     code: &CodeUnits,
     derived: &DerivedField,
     data_type: store::DataType,
@@ -129,13 +132,14 @@ pub(in crate::run) fn levels(
         crate::data::Precision::Double => store::DataType::F64,
     };
     let header = |(component, side, staggered): Shaped| {
-        let header = in_cells(&sim.settings.units, component, data_type);
+        let header = cell_header(&sim.settings.units, component, data_type);
         header.of_side(side as u64).on_sides(staggered)
     };
     let components = fields.iter().map(|field| field.of(&sim.world).spec());
-    let mut headers: Vec<store::FieldHeader> = components.flat_map(on_sides).map(header).collect();
+    let mut headers: Vec<store::FieldHeader> =
+        components.flat_map(components_of).map(header).collect();
     let units = &sim.settings.units;
-    headers.extend((derived.fields()).map(|own| of_derived(units, own, data_type)));
+    headers.extend((derived.fields()).map(|own| derived_header(units, own, data_type)));
     (0..=topology.finest())
         .map(|level| {
             let clock = sim.world.resource::<Levels>().clock(level);
@@ -157,7 +161,7 @@ pub(in crate::run) fn levels(
 type Shaped<'a> = (&'a Component, usize, [bool; 3]);
 
 /// Returns the components of a store.
-fn on_sides(spec: &FieldSpec) -> impl Iterator<Item = Shaped<'_>> {
+fn components_of(spec: &FieldSpec) -> impl Iterator<Item = Shaped<'_>> {
     let staggered = |c| [0, 1, 2].map(|axis| spec.centring.staggered(c, axis) == 1);
     let components = spec.components.iter().enumerate();
     components.map(move |(c, component)| (component, spec.side, staggered(c)))

@@ -73,7 +73,7 @@ impl PatchOffsets {
     }
 
     /// Returns the rank that owns a patch of a level.
-    fn holder(&self, level: usize, patch: usize) -> usize {
+    fn owner(&self, level: usize, patch: usize) -> usize {
         self.firsts[level].partition_point(|&first| first <= patch) - 1
     }
 
@@ -95,7 +95,7 @@ impl PatchOffsets {
         let own = self.of(level, rank);
         let sent = own.start..own.start.next_multiple_of(shard).min(own.end);
         let begin = own.start / shard * shard;
-        (!sent.is_empty()).then(|| (self.holder(level, begin), sent))
+        (!sent.is_empty()).then(|| (self.owner(level, begin), sent))
     }
 
     /// Returns the number of patches of a level that `peer` sends to this rank.

@@ -84,20 +84,20 @@ impl ParticleOffsets {
     }
 
     /// Returns own particles of a level that belong to a shard of an earlier rank.
-    pub fn head(&self, level: usize) -> Range<u64> {
+    pub fn shared_head(&self, level: usize) -> Range<u64> {
         let own = self.own(level);
         own.start..own.start.next_multiple_of(self.shard()).min(own.end)
     }
 
     /// Returns the other own particles of a level; the first one starts a shard.
     pub fn rest(&self, level: usize) -> Range<u64> {
-        self.head(level).end..self.own(level).end
+        self.shared_head(level).end..self.own(level).end
     }
 
     /// Returns the rank that owns a particle.
-    pub fn holder(&self, item: u64) -> usize {
-        let stretch = self.firsts.partition_point(|&first| first <= item) - 1;
-        stretch % self.ranks
+    pub fn owner(&self, item: u64) -> usize {
+        let span = self.firsts.partition_point(|&first| first <= item) - 1;
+        span % self.ranks
     }
 
     /// Returns the numbers of the shards that this rank stores.
@@ -110,7 +110,7 @@ impl ParticleOffsets {
     }
 
     /// Returns the description for the snapshot plan.
-    pub fn described(&self, world: &World, units: &CodeUnits) -> store::ParticlesPlan {
+    pub fn plan_of(&self, world: &World, units: &CodeUnits) -> store::ParticlesPlan {
         let items = self.kind.of(world);
         let columns = self.columns.iter();
         store::ParticlesPlan {
@@ -121,7 +121,7 @@ impl ParticleOffsets {
             },
             dimension: items.group()[1].into(),
             columns: columns
-                .map(|column| headers::of_items(units, column))
+                .map(|column| headers::particle_header(units, column))
                 .collect(),
         }
     }
@@ -165,7 +165,7 @@ impl ParticleShare {
         let mut kinds = self
             .kinds
             .iter()
-            .map(|kind| kind.described(&sim.world, units));
+            .map(|kind| kind.plan_of(&sim.world, units));
         kinds.try_for_each(|items| plan.add_particles(&items))?;
         Ok(plan)
     }
@@ -184,15 +184,15 @@ impl ParticleShare {
     ///
     /// # Errors
     /// The device fails.
-    pub fn sent(&self, world: &World) -> Result<Vec<Message>, Error> {
+    pub fn pack(&self, world: &World) -> Result<Vec<Message>, Error> {
         let mut messages: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
         for (n, kind) in self.kinds.iter().enumerate() {
             for level in 0..self.levels {
-                let head = kind.head(level);
+                let head = kind.shared_head(level);
                 if head.is_empty() {
                     continue;
                 }
-                let receiver = kind.holder(head.start / kind.shard() * kind.shard());
+                let receiver = kind.owner(head.start / kind.shard() * kind.shard());
                 let message = messages.entry(receiver).or_default();
                 let numbers = [n as u64, head.start, head.end - head.start];
                 message.extend_from_slice(bytemuck::cast_slice(&numbers));
@@ -215,25 +215,25 @@ impl ParticleShare {
             return Ok(());
         }
         let is_own = |message: &Message| message.peer == ranks.rank();
-        let (mut come, leaving): (Vec<_>, Vec<_>) = messages.into_iter().partition(is_own);
+        let (mut arrived, leaving): (Vec<_>, Vec<_>) = messages.into_iter().partition(is_own);
         if !ranks.is_single() {
-            come.extend(ranks.communicator().exchange(leaving)?);
+            arrived.extend(ranks.communicator().exchange(leaving)?);
         }
-        for message in come {
+        for message in arrived {
             let why = || {
                 format!(
                     "the particles from rank {} for a snapshot are truncated",
                     message.peer
                 )
             };
-            let taken = self.take(&message.bytes);
+            let taken = self.unpack(&message.bytes);
             taken.ok_or_else(|| RanksError::Transport(why()))?;
         }
         Ok(())
     }
 
     /// Unpacks a message.
-    fn take(&mut self, mut bytes: &[u8]) -> Option<()> {
+    fn unpack(&mut self, mut bytes: &[u8]) -> Option<()> {
         while !bytes.is_empty() {
             let mut number = || Some(u64::from_le_bytes(*bytes.split_off(..8)?.first_chunk()?));
             let [kind, first, count] = [number()?, number()?, number()?].map(|n| n as usize);
@@ -255,10 +255,10 @@ impl ParticleShare {
     pub fn push(&mut self, world: &World, writer: &mut SnapshotWriter) -> Result<(), Error> {
         for (n, kind) in self.kinds.iter().enumerate() {
             for level in 0..self.levels {
-                let (rest, stretch) = (kind.rest(level), LevelParticles::of(world, kind, level));
+                let (rest, particles) = (kind.rest(level), LevelParticles::of(world, kind, level));
                 for first in rest.clone().step_by(kind.shard() as usize) {
                     let mut end = (first + kind.shard()).min(rest.end);
-                    let mut values = stretch.values(first..end)?;
+                    let mut values = particles.values(first..end)?;
                     // particles of other ranks complete the shard
                     while let Some(piece) = self.received.remove(&(n, end)) {
                         end += (piece[0].len() / kind.columns[0].bytes()) as u64;

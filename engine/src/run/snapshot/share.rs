@@ -26,7 +26,7 @@ pub(in crate::run) struct SnapshotShare {
     writer: SnapshotWriter,
     parts: Vec<ShardRange>,
     received: Received,
-    items: ParticleShare,
+    particles: ParticleShare,
     derived: DerivedArrays,
 }
 
@@ -36,14 +36,14 @@ impl SnapshotShare {
         writer: SnapshotWriter,
         parts: Vec<ShardRange>,
         received: Received,
-        items: ParticleShare,
+        particles: ParticleShare,
         derived: DerivedArrays,
     ) -> Self {
         Self {
             writer,
             parts,
             received,
-            items,
+            particles,
             derived,
         }
     }
@@ -53,7 +53,7 @@ impl SnapshotShare {
     /// # Errors
     /// The device or the writer fails.
     pub fn push_particles(&mut self, world: &World) -> Result<(), Error> {
-        self.items.push(world, &mut self.writer)
+        self.particles.push(world, &mut self.writer)
     }
 
     /// Completes the part; it becomes durable in the background.
@@ -112,7 +112,7 @@ pub(in crate::run) fn role(ranks: &Ranks) -> Role {
 }
 
 /// Returns this rank's part of the shards, by level.
-pub(in crate::run) fn parts(layout: &PatchOffsets) -> Vec<ShardRange> {
+pub(in crate::run) fn shard_ranges(layout: &PatchOffsets) -> Vec<ShardRange> {
     let part = |level: usize| {
         let shard = nestar_snapshot::Snapshot::shard_patches(layout.total(level));
         layout.part(level, shard)
@@ -121,13 +121,16 @@ pub(in crate::run) fn parts(layout: &PatchOffsets) -> Vec<ShardRange> {
 }
 
 /// Returns the numbers of the shards that this rank stores, by level and then by kind of particles.
-pub(in crate::run) fn shards(parts: &[ShardRange], items: &ParticleShare) -> Vec<Vec<Range<u64>>> {
+pub(in crate::run) fn shard_numbers(
+    parts: &[ShardRange],
+    particles: &ParticleShare,
+) -> Vec<Vec<Range<u64>>> {
     let levels = parts.iter().map(|part| vec![part.shards()]);
-    levels.chain(items.shards()).collect()
+    levels.chain(particles.shards()).collect()
 }
 
 /// Visits the arrays of some rows in the order of a snapshot: the patch structure, then the fields.
-pub(in crate::run) fn arrays(
+pub(in crate::run) fn visit_arrays(
     sim: &Engine,
     fields: &[StoreRef],
     level: usize,
@@ -149,7 +152,7 @@ pub(in crate::run) fn arrays(
 ///
 /// # Errors
 /// The device fails.
-pub(in crate::run) fn sent(
+pub(in crate::run) fn pack(
     sim: &Engine,
     fields: &[StoreRef],
     parts: &[ShardRange],
@@ -162,7 +165,7 @@ pub(in crate::run) fn sent(
         }
         let message = messages.entry(part.receiver).or_default();
         let rows = &topology.rows(level)[..part.sent];
-        arrays(sim, fields, level, rows, |_, values| {
+        visit_arrays(sim, fields, level, rows, |_, values| {
             message.extend_from_slice(values.bytes());
             Ok(())
         })?;
@@ -175,7 +178,7 @@ pub(in crate::run) fn sent(
 ///
 /// # Errors
 /// Another rank has failed, or a message has a wrong length.
-pub(in crate::run) fn exchanged(
+pub(in crate::run) fn exchange(
     sim: &Engine,
     fields: &[StoreRef],
     layout: &PatchOffsets,
@@ -192,9 +195,9 @@ pub(in crate::run) fn exchanged(
         let mut bytes = message.bytes.as_slice();
         for (level, part) in parts.iter().enumerate() {
             let patches = layout.received_from(level, part.shard, message.peer);
-            for (name, patch_bytes) in sizes(sim, fields) {
+            for (name, patch_bytes) in patch_sizes(sim, fields) {
                 let values = bytes.split_off(..patches * patch_bytes);
-                let values = values.ok_or_else(|| short(message.peer))?;
+                let values = values.ok_or_else(|| wrong_length(message.peer))?;
                 received
                     .entry((level, name))
                     .or_default()
@@ -202,19 +205,19 @@ pub(in crate::run) fn exchanged(
             }
         }
         if !bytes.is_empty() {
-            return Err(short(message.peer));
+            return Err(wrong_length(message.peer));
         }
     }
     Ok(received)
 }
 
-fn short(peer: usize) -> Error {
+fn wrong_length(peer: usize) -> Error {
     let why = format!("the snapshot message from rank {peer} has a wrong length");
     RanksError::Transport(why).into()
 }
 
 /// Returns the arrays and their bytes per patch.
-fn sizes(sim: &Engine, fields: &[StoreRef]) -> Vec<(String, usize)> {
+fn patch_sizes(sim: &Engine, fields: &[StoreRef]) -> Vec<(String, usize)> {
     let structure = [(ORIGIN.to_string(), 12), (LEAF.to_string(), 1)];
     let of_field = |field: &StoreRef| {
         let spec = field.of(&sim.world).spec();
@@ -233,6 +236,6 @@ fn sizes(sim: &Engine, fields: &[StoreRef]) -> Vec<(String, usize)> {
 }
 
 /// Returns the bytes received from other ranks.
-pub(in crate::run) fn bytes(received: &Received) -> usize {
+pub(in crate::run) fn received_bytes(received: &Received) -> usize {
     received.values().map(Vec::len).sum()
 }

@@ -41,7 +41,7 @@ pub(in crate::run) fn structure(world: &World, rows: &[u32]) -> Vec<(String, Val
 }
 
 /// Returns the host memory for buffered values of this rank, its share of the host's limit.
-pub(in crate::run) fn allowance(sim: &Engine) -> usize {
+pub(in crate::run) fn buffer_limit(sim: &Engine) -> usize {
     let placement = sim.world.resource::<Ranks>().communicator().placement();
     ((sim.settings.output.buffer as usize) << 20) / placement.local_size.max(1)
 }

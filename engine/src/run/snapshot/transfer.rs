@@ -7,7 +7,7 @@ use crate::data::{DevicePieces, Piece, Precision, RowShape, StoreRef, Stores};
 use crate::device::{Buffer, CopyQueue, Device, DeviceError, Download, buffer_bytes};
 use crate::mesh::Topology;
 use crate::run::snapshot::offsets::ShardRange;
-use crate::run::snapshot::sink::{SnapshotSink, allowance, structure};
+use crate::run::snapshot::sink::{SnapshotSink, buffer_limit, structure};
 use crate::step::{Engine, Error, memory};
 use bevy_ecs::prelude::World;
 use nestar_snapshot::{SHARD_PATCHES, Values};
@@ -48,7 +48,7 @@ pub(in crate::run) fn start_transfer<S: SnapshotSink>(
         let drain = TransferThread::start(copy, contents, sink, pipeline)?;
         return Ok(Transfer::Draining(drain));
     }
-    pass(sim, device, fields, &mut contents, &mut sink, pipeline)?;
+    transfer_by_shard(sim, device, fields, &mut contents, &mut sink, pipeline)?;
     Ok(Transfer::Done(sink))
 }
 
@@ -83,7 +83,7 @@ fn copy(
 }
 
 /// Transfers all levels shard by shard while the run waits.
-fn pass<S: SnapshotSink>(
+fn transfer_by_shard<S: SnapshotSink>(
     sim: &Engine,
     device: &Device,
     fields: &[StoreRef],
@@ -131,7 +131,7 @@ impl<T: Send + 'static> TransferThread<T> {
     ) -> Result<Self, Error> {
         let name = "nestar-drain".to_string();
         let thread = std::thread::Builder::new().name(name);
-        let started = thread.spawn(move || drain(copy, contents, sink, pipeline));
+        let started = thread.spawn(move || run_transfer(copy, contents, sink, pipeline));
         let failed = |error| Error::Snapshot(format!("cannot start a thread: {error}"));
         Ok(Self(Some(started.map_err(failed)?)))
     }
@@ -166,7 +166,7 @@ impl<T> Drop for TransferThread<T> {
 }
 
 /// Runs the transfer thread.
-fn drain<S: SnapshotSink>(
+fn run_transfer<S: SnapshotSink>(
     copy: Buffer<u8>,
     mut contents: Contents,
     mut sink: S,
@@ -361,17 +361,17 @@ impl Contents {
 }
 
 /// Largest number of shards in transfer: enough to keep the bus busy.
-const MOST_SHARDS: usize = 4;
+const MAX_SHARDS: usize = 4;
 /// Smallest number of shards in transfer.
-const FEWEST_SHARDS: usize = 2;
+const MIN_SHARDS: usize = 2;
 /// Minimum number of values per thread in parallel copies.
 const LARGE: usize = 1 << 16;
 
 /// Returns the number of shards of `bytes` bytes in transfer, within a quarter of the snapshot memory of the
 /// host.
 fn depth(sim: &Engine, bytes: usize) -> usize {
-    let most = allowance(sim);
-    (most / 4 / bytes.max(1)).clamp(FEWEST_SHARDS, MOST_SHARDS)
+    let most = buffer_limit(sim);
+    (most / 4 / bytes.max(1)).clamp(MIN_SHARDS, MAX_SHARDS)
 }
 
 /// Returns the host memory in bytes that a snapshot of the present state uses between device and queue.
@@ -393,7 +393,7 @@ pub(in crate::run) struct Pipeline {
     queue: CopyQueue,
     /// Largest number of shards in transfer.
     depth: usize,
-    under_way: VecDeque<(TransferShard, Download)>,
+    in_transfer: VecDeque<(TransferShard, Download)>,
 }
 
 impl Pipeline {
@@ -402,7 +402,7 @@ impl Pipeline {
         Ok(Self {
             queue: device.copy_queue()?,
             depth: depth(sim, bytes),
-            under_way: VecDeque::new(),
+            in_transfer: VecDeque::new(),
         })
     }
 
@@ -417,8 +417,8 @@ impl Pipeline {
         contents: &Contents,
         sink: &mut S,
     ) -> Result<(), Error> {
-        while self.under_way.len() >= self.depth {
-            self.hand_over(contents, sink)?;
+        while self.in_transfer.len() >= self.depth {
+            self.process_next(contents, sink)?;
         }
         Ok(())
     }
@@ -431,7 +431,7 @@ impl Pipeline {
     /// Starts the transfer of a shard from device address `from`.
     pub fn start(&mut self, shard: TransferShard, from: u64, bytes: usize) -> Result<(), Error> {
         let download = self.queue.download(from, bytes)?;
-        self.under_way.push_back((shard, download));
+        self.in_transfer.push_back((shard, download));
         Ok(())
     }
 
@@ -441,24 +441,24 @@ impl Pipeline {
         contents: &Contents,
         sink: &mut S,
     ) -> Result<(), Error> {
-        while !self.under_way.is_empty() {
-            self.hand_over(contents, sink)?;
+        while !self.in_transfer.is_empty() {
+            self.process_next(contents, sink)?;
         }
         Ok(())
     }
 
-    fn hand_over<S: SnapshotSink>(
+    fn process_next<S: SnapshotSink>(
         &mut self,
         contents: &Contents,
         sink: &mut S,
     ) -> Result<(), Error> {
-        let Some((shard, download)) = self.under_way.pop_front() else {
+        let Some((shard, download)) = self.in_transfer.pop_front() else {
             return Ok(());
         };
         let buffer = download.wait()?;
         let values = match contents.precision {
-            Precision::Single => Values::F32(copied(bytemuck::cast_slice(&buffer))),
-            Precision::Double => Values::F64(copied(bytemuck::cast_slice(&buffer))),
+            Precision::Single => Values::F32(copy_values(bytemuck::cast_slice(&buffer))),
+            Precision::Double => Values::F64(copy_values(bytemuck::cast_slice(&buffer))),
         };
         drop(buffer);
         let name = &contents.names[shard.field][shard.component];
@@ -467,7 +467,7 @@ impl Pipeline {
 }
 
 /// Copies values. Threads of the run use the thread pool; the transfer thread leaves it to the run.
-fn copied<T: Copy + Send + Sync>(values: &[T]) -> Vec<T> {
+fn copy_values<T: Copy + Send + Sync>(values: &[T]) -> Vec<T> {
     match rayon::current_thread_index() {
         Some(_) => {
             let parts = values.par_iter().with_min_len(LARGE);

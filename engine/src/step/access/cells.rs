@@ -1,6 +1,6 @@
 //! Cell functions of field handles in system signatures.
 
-use super::{FieldView, Read, Write, checked, fresh_before, view, view_on};
+use super::{FieldView, Read, Write, checked_view, fresh_before, view, view_on};
 use crate::comm::Comm;
 use crate::data::criteria::CriteriaList;
 use crate::data::storage::Storage;
@@ -45,7 +45,7 @@ macro_rules! reads {
             /// # Errors
             /// As `get`.
             pub fn get_on(&self, level: usize, reach: usize) -> Result<FieldView<'_, F>, Error> {
-                checked(&self.pool.0, &self.place, level, &self.declared.0, reach)
+                checked_view(&self.pool.0, &self.place, level, &self.declared.0, reach)
             }
 
             /// Returns the own rows of the field on any level.

@@ -27,7 +27,7 @@ struct RegisteredBoundary {
 }
 
 impl Engine {
-    /// Registers `word` as a boundary condition of decks: function `M` computes ghost values of field `F`
+    /// Registers `word` as a boundary condition of decks. Function `M` computes ghost values of field `F`
     /// from their position and the cells inside, see [`BoundaryFn`]. Fields without a rule for the word use
     /// zero gradient. Call it in [`Plugin::declare`](super::Plugin::declare).
     ///

@@ -94,26 +94,23 @@ impl Engine {
 
     /// Creates the root grid, then flags and refines until nothing changes. Each pass hands requests of fine
     /// levels to the next coarser level. The loop ends because passes only refine.
-    pub(super) fn build_hierarchy(
-        &mut self,
-        beginning: &mut impl HierarchyState,
-    ) -> Result<(), Error> {
+    pub(super) fn build_hierarchy(&mut self, state: &mut impl HierarchyState) -> Result<(), Error> {
         self.build_order()?;
         regrid::create_root(&mut self.world);
         check_faults(&self.world)?;
-        beginning.fill(self, 0)?;
+        state.fill(self, 0)?;
         // the content of the root grid is known only now
         comm::regrid::rebalance_root(&mut self.world, self.settings.run.imbalance)?;
-        let wishes = |world: &World| {
+        let requests = |world: &World| {
             let topology = world.resource::<Topology>();
             world
                 .resource::<RefineRequests>()
                 .all_nesting_requests(topology)
         };
-        let mut before = wishes(&self.world);
+        let mut before = requests(&self.world);
         loop {
-            let changed = self.refine_once(beginning)?;
-            let now = wishes(&self.world);
+            let changed = self.refine_once(state)?;
+            let now = requests(&self.world);
             let unsettled = changed || now != before;
             if !self.world.resource::<Ranks>().any(unsettled)? {
                 return Ok(());
@@ -123,19 +120,19 @@ impl Engine {
     }
 
     /// Flags and refines every level once; returns `true` if anything changed.
-    fn refine_once(&mut self, beginning: &mut impl HierarchyState) -> Result<bool, Error> {
+    fn refine_once(&mut self, state: &mut impl HierarchyState) -> Result<bool, Error> {
         let mut changed = false;
         for level in 0..self.settings.mesh.max_level {
             if self.world.resource::<Topology>().count(level) == 0 {
                 break;
             }
-            beginning.flag(self, level)?;
-            let Some(changes) = beginning.changes(self, level)? else {
+            state.flag(self, level)?;
+            let Some(changes) = state.changes(self, level)? else {
                 continue;
             };
             regrid::apply(&mut self.world, level, &changes);
             check_faults(&self.world)?;
-            beginning.fill(self, level + 1)?;
+            state.fill(self, level + 1)?;
             changed = true;
         }
         self.audit()?;

@@ -1,7 +1,6 @@
-//! Estimates of the memory that requested patches need: for the whole run by a fixed rule, for a rank by a
-//! prediction.
+//! Estimates of the memory that requested patches need: for the whole run, and per rank.
 
-use super::items::particle_bytes;
+use super::particles::particle_bytes;
 use crate::comm::Ranks;
 use crate::data::{Correct, FieldSpec, Precision, StoreRef, Stores};
 use crate::mesh::Topology;
@@ -15,8 +14,8 @@ pub(super) const TABLES: u64 = 176;
 const SLOTS: u64 = 48;
 /// Rows by which a pool grows.
 const SLAB: u64 = 128;
-/// Values per component in the registers of a coarse-fine face: the coarse flux, and for each of four fine
-/// faces the first flux, its change and the current step.
+/// Values per component in the registers of a coarse-fine face. These are the coarse flux, and for each of
+/// four fine faces the first flux, its change and the current step.
 const FACE_VALUES: u64 = (FACE + 4 * 3 * QUARTER) as u64;
 /// Largest number of coarse-fine faces of an octet, and of those that adding or removing it creates.
 const FACES: u64 = 6;
@@ -48,7 +47,7 @@ pub fn field_bytes(world: &World, rows: usize) -> u64 {
 
 /// Returns the rows of the whole hierarchy after `refined` patches get children and `coarsened` lose theirs.
 /// Every patch counts once.
-pub(super) fn whole_rows(topology: &Topology, refined: u64, coarsened: u64) -> usize {
+pub(super) fn total_rows(topology: &Topology, refined: u64, coarsened: u64) -> usize {
     let finer: usize = (1..=topology.max_level)
         .map(|level| topology.count(level))
         .sum();
@@ -180,8 +179,8 @@ impl<'a> RegridDemand<'a> {
 /// repartitioned if a rank has more than `imbalance` times its part.
 fn predicted_octets(now: Octets, all: u64, ranks: u64, refined: u64, imbalance: f64) -> Octets {
     let part = all.div_ceil(ranks);
-    let let_be = (imbalance * part as f64).min(all as f64) as u64;
-    let own = part.max(let_be.min(now.own + refined)).min(all);
+    let tolerated = (imbalance * part as f64).min(all as f64) as u64;
+    let own = part.max(tolerated.min(now.own + refined)).min(all);
     let like_now = match now.own {
         0 => 0,
         n => (now.others * own).div_ceil(n),

@@ -3,15 +3,15 @@
 
 pub mod machine;
 
+mod available;
+mod decision;
 mod demand;
-mod items;
-mod restrain;
-mod room;
+mod particles;
 
+pub use available::{MemorySharers, headroom};
+pub use decision::{MemoryDecision, limit_to_memory, shortage};
 pub use demand::{RegridDemand, field_bytes, needed, needed_per_rank};
-pub use items::{ParticleDemand, StoredParticles, particle_demand};
-pub use restrain::{MemoryDecision, limit_to_memory, shortage};
-pub use room::{MemorySharers, headroom};
+pub use particles::{ParticleDemand, StoredParticles, particle_demand};
 
 use crate::device::format_bytes;
 use bevy_ecs::prelude::*;

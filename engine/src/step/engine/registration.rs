@@ -1,16 +1,18 @@
-//! Registration of stores, derived fields and particles.
+//! Registration of stores, derived fields, particles and budgets.
 
 use super::{Engine, KeptKeys};
+use crate::comm::DiagnosticColumns;
 use crate::comm::estimate::{ExtraTraffic, HierarchyShape, TrafficEstimators};
 use crate::data::{
     Correct, DerivedField, DerivedFields, Field, ParticleEntityIndex, ParticleGroup, ParticleKinds,
     Pool, Prolong, Restrict, Store, Stores, check_columns,
 };
 use crate::mesh::PATCH;
-use crate::step::Error;
-use crate::step::state::require_name;
+use crate::step::state::{StateOperations, require_name};
+use crate::step::{BudgetId, Budgets, Catalogue, Error};
 use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;
+use std::sync::Arc;
 
 impl Engine {
     /// Declares deck keys that must not change at a restart unless they are overridden explicitly.
@@ -94,19 +96,17 @@ impl Engine {
         }
         Ok(())
     }
-}
 
-impl Engine {
-    /// Declares the exchanges of systems that manage their own halo, for `nestar plan`: per level in a root
-    /// step of a hierarchy of that [`Shape`].
+    /// Declares the exchanges of systems that manage their own halo, for `nestar plan`. The function returns
+    /// them per level for a root step of a hierarchy of that [`HierarchyShape`].
     pub fn declare_exchanges(
         &mut self,
-        foretell: impl Fn(&HierarchyShape) -> Vec<ExtraTraffic> + Send + Sync + 'static,
+        traffic: impl Fn(&HierarchyShape) -> Vec<ExtraTraffic> + Send + Sync + 'static,
     ) {
         let mut all = self
             .world
             .get_resource_or_insert_with(TrafficEstimators::default);
-        all.add(foretell);
+        all.add(traffic);
     }
 
     /// Inserts a set of particles as a resource that the engine moves between patches and ranks and stores in
@@ -126,8 +126,8 @@ impl Engine {
         );
         for kind in (0..items.kinds()).map(|n| items.kind(n)) {
             let name = kind.name();
-            require_name(name, "items")?;
-            let wrong = |why: &str| Err(Error::Setup(format!("items `{name}`: {why}")));
+            require_name(name, "particles")?;
+            let wrong = |why: &str| Err(Error::Setup(format!("particles `{name}`: {why}")));
             if known.iter().any(|known| known == name) {
                 return wrong("other particles have that name");
             }
@@ -144,5 +144,40 @@ impl Engine {
         self.world.resource_mut::<ParticleKinds>().add(&mut items);
         self.world.insert_resource(items);
         Ok(())
+    }
+
+    /// Opens a budget: running totals of named numbers over all leaf cells and ranks since the start of the
+    /// simulation. A system adds the result of [`map_attempts_with`](crate::step::Write::map_attempts_with)
+    /// by `budgets.add(id, &totals)` with a parameter `mut budgets: ResMut<Budgets>`. The totals become the
+    /// diagnostics columns `NAME_NUMBER` and, per level, `NAME_NUMBER_LEVEL`. Snapshots store them. Sums are
+    /// exact, so they do not depend on the number of ranks.
+    ///
+    /// # Errors
+    /// The name is used already, or has other characters than letters, digits and `_`.
+    pub fn register_budget(&mut self, name: &str, numbers: &[&str]) -> Result<BudgetId, Error> {
+        for name in numbers.iter().chain([&name]) {
+            require_name(name, "budget")?;
+        }
+        let levels = self.levels();
+        let mut accounts = self.world.resource_mut::<Budgets>();
+        let account = accounts.open(name, numbers, levels);
+        let columns = accounts.names(account);
+        let state = StateOperations {
+            version: 2,
+            save: Arc::new(move |world| world.resource::<Budgets>().save(account)),
+            load: Arc::new(move |world, bytes| {
+                world.resource_mut::<Budgets>().load(account, bytes)
+            }),
+        };
+        self.keep_state(&format!("account_{name}"), state)?;
+        let catalogue = self.world.resource_mut::<Catalogue>().into_inner();
+        for column in &columns[..numbers.len()] {
+            let doc = format!("A running total of a budget; {column}_LEVEL: that of a level.");
+            catalogue.add("column", column, &doc);
+        }
+        DiagnosticColumns::add_numbers(&mut self.world, columns, move |world| {
+            Ok(world.resource::<Budgets>().values(account))
+        });
+        Ok(account)
     }
 }

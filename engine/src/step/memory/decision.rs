@@ -1,8 +1,8 @@
 //! Collective decisions about patches that do not fit into memory.
 
-use super::demand::{RegridDemand, field_bytes, needed, rows_per_rank, whole_rows};
-use super::items::{consumers, particle_bytes, pending_particle_bytes};
-use super::room::{available, host_limit, limit};
+use super::available::{available, host_limit, limit};
+use super::demand::{RegridDemand, field_bytes, needed, rows_per_rank, total_rows};
+use super::particles::{consumers, particle_bytes, pending_particle_bytes};
 use super::{FIELDS, LimitSource, MemoryGuard, MemoryLimit, Shortage};
 use crate::comm::{Ranks, RanksError, Reduction};
 use crate::mesh::{Changes, Topology};
@@ -35,8 +35,8 @@ pub fn limit_to_memory(
     if refined + coarsened == 0 {
         return Ok(None);
     }
-    let own = fitting(world, level, refined, coarsened);
-    let (most, shortage) = agreed(&ranks, own, refined)?;
+    let own = count_fitting(world, level, refined, coarsened);
+    let (most, shortage) = agree_on_fit(&ranks, own, refined)?;
     let Some(shortage) = shortage else {
         return Ok(Some(Ok(changes)));
     };
@@ -53,7 +53,12 @@ pub fn limit_to_memory(
 }
 
 /// Returns how many of `refined` octets fit on this rank, and the shortage that excludes the others.
-fn fitting(world: &World, level: usize, refined: u64, coarsened: u64) -> (u64, Option<Shortage>) {
+fn count_fitting(
+    world: &World,
+    level: usize,
+    refined: u64,
+    coarsened: u64,
+) -> (u64, Option<Shortage>) {
     let topology = world.resource::<Topology>();
     let shortage = |needed, room: MemoryLimit, rank| Shortage {
         consumers: match room.source {
@@ -72,7 +77,7 @@ fn fitting(world: &World, level: usize, refined: u64, coarsened: u64) -> (u64, O
         resumable: false,
     };
     let mut result = (refined, None);
-    let whole = |octets| needed(world, whole_rows(topology, octets, coarsened));
+    let whole = |octets| needed(world, total_rows(topology, octets, coarsened));
     if let Some(room) = limit(world) {
         // a hierarchy that does not grow always fits
         let fits = |octets| octets <= coarsened || whole(octets) <= room.bytes;
@@ -97,8 +102,7 @@ fn fitting(world: &World, level: usize, refined: u64, coarsened: u64) -> (u64, O
     result
 }
 
-/// Finds the largest number up to `most` that fits, by bisection. 0 fits, and so do all numbers below one
-/// that fits.
+/// Finds the largest number up to `most` that fits, by bisection. All numbers below a fitting one must fit.
 fn largest(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
     if fits(most) {
         return most;
@@ -115,7 +119,7 @@ fn largest(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
 }
 
 /// Returns the number of octets that fit on all ranks, and the shortage of the first rank that limits it.
-fn agreed(
+fn agree_on_fit(
     ranks: &Ranks,
     (own, shortage): (u64, Option<Shortage>),
     wanted: u64,
@@ -133,17 +137,17 @@ fn agreed(
 /// Returns the shortage of the first rank that has one. Collective.
 fn first(ranks: &Ranks, own: Option<Shortage>) -> Result<Option<Shortage>, RanksError> {
     let communicator = ranks.communicator();
-    let mut teller = [own.as_ref().map_or(u64::MAX, |_| ranks.rank() as u64)];
-    communicator.reduce(Reduction::Min, &mut teller)?;
-    let [teller] = teller;
-    if teller == u64::MAX || ranks.is_single() {
+    let mut reporter = [own.as_ref().map_or(u64::MAX, |_| ranks.rank() as u64)];
+    communicator.reduce(Reduction::Min, &mut reporter)?;
+    let [reporter] = reporter;
+    if reporter == u64::MAX || ranks.is_single() {
         return Ok(own);
     }
-    let mut told = serde_json::to_vec(&own).unwrap_or_default();
-    communicator.broadcast(teller as usize, &mut told)?;
+    let mut message = serde_json::to_vec(&own).unwrap_or_default();
+    communicator.broadcast(reporter as usize, &mut message)?;
     let broken =
         |e| RanksError::Transport(format!("a message about missing memory is damaged: {e}"));
-    serde_json::from_slice(&told).map_err(broken)
+    serde_json::from_slice(&message).map_err(broken)
 }
 
 /// Returns the number of patches that lower ranks want to refine.

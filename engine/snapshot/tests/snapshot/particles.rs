@@ -1,4 +1,4 @@
-//! Items: arrays of things that lie in patches in any number.
+//! Particles: groups of arrays with any number of rows per patch.
 
 use crate::common;
 use crate::common::stars::{COUNT, PATH, column, counts, items, levels, write};

@@ -1,8 +1,8 @@
 //! Particles in snapshots. Each kind is a group of arrays with one row per particle, sorted by level, Hilbert
 //! order of the patch and identity. Each level has an array with the number of particles per patch.
 
+use crate::blobs::BLOB_GROUPS;
 use crate::header::is_name;
-use crate::parts::BLOB_GROUPS;
 use crate::{DataType, FieldHeader, Result, SnapshotError};
 use serde::{Deserialize, Serialize};
 

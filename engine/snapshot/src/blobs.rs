@@ -92,7 +92,7 @@ impl Blob {
 }
 
 /// Returns the blobs among the documents of a snapshot by path, with their documents.
-pub(crate) fn described(
+pub(crate) fn find_blobs(
     snapshot: &Path,
     documents: &Map<String, Value>,
 ) -> Result<Vec<(BlobHeader, Value)>> {

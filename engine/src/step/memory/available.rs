@@ -1,6 +1,6 @@
 //! Available memory and the ranks that share it.
 
-use super::demand::{TABLES, needed, whole_rows};
+use super::demand::{TABLES, needed, total_rows};
 use super::{LimitSource, MemoryLimit, machine};
 use crate::comm::{Ranks, RanksError};
 use crate::data::Stores;
@@ -61,7 +61,7 @@ pub(super) fn available(world: &World) -> Option<MemoryLimit> {
         Some(device) => (device.memory().ok().map(|m| m.free), LimitSource::Device),
         None => (machine::free(), LimitSource::Machine),
     };
-    let all = free? / world.resource::<MemorySharers>().0 + taken(world);
+    let all = free? / world.resource::<MemorySharers>().0 + used_bytes(world);
     Some(MemoryLimit {
         bytes: all - all / RESERVE,
         source,
@@ -85,7 +85,7 @@ pub(super) fn host_limit(world: &World) -> Option<MemoryLimit> {
 }
 
 /// Returns the bytes that fields, registers and tables of this rank use.
-fn taken(world: &World) -> u64 {
+fn used_bytes(world: &World) -> u64 {
     let fields = world.resource::<Stores>().all();
     let banks: usize = fields.iter().map(|field| field.of(world).bytes()).sum();
     let more = match world.get_resource::<DeviceTopology>() {
@@ -104,11 +104,11 @@ fn taken(world: &World) -> u64 {
 pub fn headroom(world: &World) -> u64 {
     let topology = world.resource::<Topology>();
     let rows = match topology.is_shared() {
-        true => whole_rows(topology, 0, 0),
+        true => total_rows(topology, 0, 0),
         false => topology.capacity(),
     };
     let ranks = world.resource::<Ranks>().size() as u64;
     let limit = limit(world).map(|room| room.bytes.saturating_sub(needed(world, rows)) / ranks);
-    let found = available(world).map(|room| room.bytes.saturating_sub(taken(world)));
+    let found = available(world).map(|room| room.bytes.saturating_sub(used_bytes(world)));
     limit.into_iter().chain(found).min().unwrap_or(u64::MAX)
 }

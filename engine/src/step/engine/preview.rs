@@ -15,9 +15,9 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Number of patches whose state is in memory at a time, besides their neighbours.
-const PART: usize = 1024;
+const BATCH: usize = 1024;
 /// Largest number of patches in a preview; the tables of more would take gigabytes.
-const MOST: usize = 1 << 22;
+const MAX_PATCHES: usize = 1 << 22;
 
 /// Holds the results of a preview besides the hierarchy itself.
 #[derive(Clone, Debug)]
@@ -34,15 +34,15 @@ pub struct HierarchyPreview {
 struct PreviewBuilder<T> {
     found: HierarchyPreview,
     /// Per row, the neighbours that existed at its latest test; 0: not tested yet.
-    seen: Vec<u32>,
+    tested: Vec<u32>,
     /// Receives the number of patches from time to time.
-    tell: T,
+    progress: T,
 }
 
 impl Engine {
     /// Builds the hierarchy that [`Engine::initialise`] would build, in little host memory. Afterwards the
     /// topology has all patches, but no field has rows. Checks of the initial state are called and must not
-    /// read fields. Memory limits the hierarchy only for `run.out_of_memory = "cap"`. `tell` receives the
+    /// read fields. Memory limits the hierarchy only for `run.out_of_memory = "cap"`. `progress` receives the
     /// number of patches from time to time.
     ///
     /// # Errors
@@ -50,34 +50,34 @@ impl Engine {
     /// marks patches reads others than their neighbours.
     pub fn preview_hierarchy(
         &mut self,
-        tell: impl FnMut(usize),
+        progress: impl FnMut(usize),
     ) -> Result<HierarchyPreview, Error> {
         self.require_fresh()?;
         let topology = self.world.resource::<Topology>();
-        let mut foreseen = PreviewBuilder {
+        let mut preview = PreviewBuilder {
             found: HierarchyPreview {
                 steps: vec![f64::INFINITY; topology.max_level + 1],
                 unknown_limits: Vec::new(),
-                is_truncated: topology.root_rows() > MOST,
+                is_truncated: topology.root_rows() > MAX_PATCHES,
             },
-            seen: Vec::new(),
-            tell,
+            tested: Vec::new(),
+            progress,
         };
-        if foreseen.found.is_truncated {
-            return Ok(foreseen.found);
+        if preview.found.is_truncated {
+            return Ok(preview.found);
         }
-        hold(&mut self.world, &[])?;
+        hold_octets(&mut self.world, &[])?;
         self.world.insert_resource(InitialEstimate);
-        self.build_hierarchy(&mut foreseen)?;
+        self.build_hierarchy(&mut preview)?;
         let finest = self.world.resource::<Topology>().finest();
-        (0..=finest).try_for_each(|level| foreseen.flag(self, level))?;
-        hold(&mut self.world, &[])?;
+        (0..=finest).try_for_each(|level| preview.flag(self, level))?;
+        hold_octets(&mut self.world, &[])?;
         self.world.remove_resource::<InitialEstimate>();
-        foreseen.found.steps.truncate(finest + 1);
-        if !foreseen.found.is_truncated {
+        preview.found.steps.truncate(finest + 1);
+        if !preview.found.is_truncated {
             self.require_initial()?;
         }
-        Ok(foreseen.found)
+        Ok(preview.found)
     }
 }
 
@@ -103,7 +103,7 @@ impl<T: FnMut(usize)> HierarchyState for PreviewBuilder<T> {
     /// unchanged.
     fn flag(&mut self, sim: &mut Engine, level: usize) -> Result<(), Error> {
         let topology = sim.world.resource::<Topology>();
-        self.seen.resize(topology.capacity(), 0);
+        self.tested.resize(topology.capacity(), 0);
         let finest = level == topology.max_level;
         let around = |row: u32| match finest {
             true => 1,
@@ -111,15 +111,15 @@ impl<T: FnMut(usize)> HierarchyState for PreviewBuilder<T> {
         };
         let rows = topology.rows(level).iter();
         let now: Vec<(u32, u32)> = rows.map(|&row| (row, around(row))).collect();
-        let other = |(row, around): &&(u32, u32)| self.seen[*row as usize] != *around;
+        let other = |(row, around): &&(u32, u32)| self.tested[*row as usize] != *around;
         let others: Vec<u32> = now.iter().filter(other).map(|(row, _)| *row).collect();
         for (row, around) in now {
-            self.seen[row as usize] = around;
+            self.tested[row as usize] = around;
         }
-        for part in others.chunks(PART) {
-            let looked = catch_unwind(AssertUnwindSafe(|| self.look(sim, level, part)));
-            looked.unwrap_or_else(|panic| Err(too_far(sim, panic)))?;
-            (self.tell)(sim.world.resource::<Topology>().patches());
+        for part in others.chunks(BATCH) {
+            let looked = catch_unwind(AssertUnwindSafe(|| self.test_patches(sim, level, part)));
+            looked.unwrap_or_else(|panic| Err(distant_read(sim, panic)))?;
+            (self.progress)(sim.world.resource::<Topology>().patches());
         }
         Ok(())
     }
@@ -140,7 +140,7 @@ impl<T: FnMut(usize)> HierarchyState for PreviewBuilder<T> {
             }
         };
         let patches = world.resource::<Topology>().patches();
-        let fits = |changes: &Changes| patches + 8 * changes.refine.len() <= MOST;
+        let fits = |changes: &Changes| patches + 8 * changes.refine.len() <= MAX_PATCHES;
         self.found.is_truncated |= !changes.iter().all(fits);
         Ok(changes.filter(fits))
     }
@@ -148,17 +148,17 @@ impl<T: FnMut(usize)> HierarchyState for PreviewBuilder<T> {
 
 impl<T> PreviewBuilder<T> {
     /// Fills the patches `part` of `level` and their neighbours, then runs criteria and limits on `part`.
-    fn look(&mut self, sim: &mut Engine, level: usize, part: &[u32]) -> Result<(), Error> {
+    fn test_patches(&mut self, sim: &mut Engine, level: usize, part: &[u32]) -> Result<(), Error> {
         let topology = sim.world.resource::<Topology>();
         let finest = level == topology.max_level;
         let [coarse, own] = topology.gather_rows(part);
         let mut octets: Vec<u32> = coarse.iter().chain(&own).map(|row| row / 8).collect();
         octets.sort_unstable();
         octets.dedup();
-        hold(&mut sim.world, &octets)?;
+        hold_octets(&mut sim.world, &octets)?;
         for (level, rows) in [(level.wrapping_sub(1), coarse), (level, own)] {
             if !rows.is_empty() {
-                narrowed(sim, level, rows.clone(), |sim| {
+                with_rows(sim, level, rows.clone(), |sim| {
                     let mut new = sim.world.resource_mut::<NewRows>();
                     (new.level, new.rows) = (level, rows);
                     let world = &mut sim.world;
@@ -171,7 +171,7 @@ impl<T> PreviewBuilder<T> {
             unknown_limits,
             ..
         } = &mut self.found;
-        narrowed(sim, level, part.to_vec(), |sim| {
+        with_rows(sim, level, part.to_vec(), |sim| {
             let (driver, world) = (&mut sim.driver, &mut sim.world);
             if !finest {
                 driver.flag(world, level)?;
@@ -190,7 +190,7 @@ impl<T> PreviewBuilder<T> {
 }
 
 /// Builds the error of a system that reads a missing row; resumes other panics.
-fn too_far(sim: &Engine, panic: Box<dyn Any + Send>) -> Error {
+fn distant_read(sim: &Engine, panic: Box<dyn Any + Send>) -> Error {
     if !panic.is::<MissingRow>() {
         resume_unwind(panic);
     }
@@ -202,7 +202,7 @@ fn too_far(sim: &Engine, panic: Box<dyn Any + Send>) -> Error {
 }
 
 /// Runs `work` while the level has only `rows`.
-fn narrowed(
+fn with_rows(
     sim: &mut Engine,
     level: usize,
     rows: Vec<u32>,
@@ -220,7 +220,7 @@ fn narrowed(
 }
 
 /// Makes all stores hold only the rows of some octets.
-fn hold(world: &mut World, octets: &[u32]) -> Result<(), DeviceError> {
+fn hold_octets(world: &mut World, octets: &[u32]) -> Result<(), DeviceError> {
     let stores = world.resource::<Stores>().all();
     let mut stores = stores.into_iter();
     stores.try_for_each(|store| store.of_mut(world).allocate_octets(octets))

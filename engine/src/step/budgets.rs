@@ -40,15 +40,15 @@ impl Budgets {
     ///
     /// # Panics
     /// If the number of totals differs from that of the budget.
-    pub fn add(&mut self, account: BudgetId, tally: &CellTotals) {
-        let ledger = &mut self.0[account.0];
-        let (name, has, gives) = (&ledger.name, ledger.numbers.len(), tally.count());
+    pub fn add(&mut self, id: BudgetId, totals: &CellTotals) {
+        let budget = &mut self.0[id.0];
+        let (name, has, gives) = (&budget.name, budget.numbers.len(), totals.count());
         assert!(
             has == gives,
             "the budget `{name}` has {has} numbers, but receives {gives}"
         );
-        let own = ledger.own[tally.level()].iter_mut();
-        for (own, integral) in own.zip(tally.integrals()) {
+        let own = budget.own[totals.level()].iter_mut();
+        for (own, integral) in own.zip(totals.integrals()) {
             own.merge(&integral);
         }
     }
@@ -58,8 +58,8 @@ impl Budgets {
     /// # Panics
     /// If the budget has fewer numbers.
     #[must_use]
-    pub fn total(&self, account: BudgetId, n: usize) -> f64 {
-        self.0[account.0].total(n)
+    pub fn total(&self, id: BudgetId, n: usize) -> f64 {
+        self.0[id.0].total(n)
     }
 
     /// Returns number `n` of a budget for cells that were on `level`.
@@ -67,8 +67,8 @@ impl Budgets {
     /// # Panics
     /// If the budget has fewer numbers, or the run fewer levels.
     #[must_use]
-    pub fn total_of(&self, account: BudgetId, n: usize, level: usize) -> f64 {
-        self.0[account.0].totals[level][n].value()
+    pub fn total_of(&self, id: BudgetId, n: usize, level: usize) -> f64 {
+        self.0[id.0].totals[level][n].value()
     }
 
     /// Opens a budget with named numbers on `levels` levels.
@@ -84,22 +84,22 @@ impl Budgets {
     }
 
     /// Returns the column names of a budget: totals over all levels, then those of each level.
-    pub(super) fn names(&self, account: BudgetId) -> Vec<String> {
+    pub(super) fn names(&self, id: BudgetId) -> Vec<String> {
         let Budget {
             name, numbers, own, ..
-        } = &self.0[account.0];
+        } = &self.0[id.0];
         let all = numbers.iter().map(|number| format!("{name}_{number}"));
         let levels = |all: String| (0..own.len()).map(move |level| format!("{all}_{level}"));
         all.clone().chain(all.flat_map(levels)).collect()
     }
 
     /// Returns the values of these columns.
-    pub(super) fn values(&self, account: BudgetId) -> Vec<f64> {
-        let ledger = &self.0[account.0];
-        let numbers = 0..ledger.numbers.len();
+    pub(super) fn values(&self, id: BudgetId) -> Vec<f64> {
+        let budget = &self.0[id.0];
+        let numbers = 0..budget.numbers.len();
         let levels =
-            |n: usize| (0..ledger.own.len()).map(move |level| ledger.totals[level][n].value());
-        let all = numbers.clone().map(|n| ledger.total(n));
+            |n: usize| (0..budget.own.len()).map(move |level| budget.totals[level][n].value());
+        let all = numbers.clone().map(|n| budget.total(n));
         all.chain(numbers.flat_map(levels)).collect()
     }
 
@@ -108,8 +108,8 @@ impl Budgets {
     pub(super) fn reduce(world: &mut World) -> Result<(), RanksError> {
         let ranks = world.resource::<Ranks>().clone();
         let mut accounts = world.resource_mut::<Self>();
-        let ledgers = accounts.0.iter_mut();
-        let levels = ledgers.flat_map(|ledger| &mut ledger.own);
+        let budgets = accounts.0.iter_mut();
+        let levels = budgets.flat_map(|budget| &mut budget.own);
         let mut own: Vec<&mut ExactSum> = levels.flatten().collect();
         if own.is_empty() {
             return Ok(());
@@ -124,9 +124,9 @@ impl Budgets {
                 *word = sum.cast_signed();
             }
         }
-        for ledger in &mut accounts.0 {
-            let totals = ledger.totals.iter_mut().flatten();
-            for (total, own) in totals.zip(ledger.own.iter_mut().flatten()) {
+        for budget in &mut accounts.0 {
+            let totals = budget.totals.iter_mut().flatten();
+            for (total, own) in totals.zip(budget.own.iter_mut().flatten()) {
                 total.merge(&std::mem::take(own));
             }
         }
@@ -134,10 +134,10 @@ impl Budgets {
     }
 
     /// Encodes the names and totals of a budget.
-    pub(super) fn save(&self, account: BudgetId) -> Vec<u8> {
-        let ledger = &self.0[account.0];
-        let names = ledger.numbers.join(" ");
-        let totals = ledger.totals.iter().flatten().flat_map(ExactSum::to_bytes);
+    pub(super) fn save(&self, id: BudgetId) -> Vec<u8> {
+        let budget = &self.0[id.0];
+        let names = budget.numbers.join(" ");
+        let totals = budget.totals.iter().flatten().flat_map(ExactSum::to_bytes);
         let length = (names.len() as u64).to_le_bytes();
         length
             .into_iter()
@@ -147,13 +147,13 @@ impl Budgets {
     }
 
     /// Decodes the result of [`Budgets::save`]; the number of levels may differ.
-    pub(super) fn load(&mut self, account: BudgetId, bytes: &[u8]) -> Result<(), String> {
-        let ledger = &mut self.0[account.0];
+    pub(super) fn load(&mut self, id: BudgetId, bytes: &[u8]) -> Result<(), String> {
+        let budget = &mut self.0[id.0];
         let cut = || "it is truncated".to_string();
         let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(cut)?;
         let length = u64::from_le_bytes(*length) as usize;
         let (names, rest) = rest.split_at_checked(length).ok_or_else(cut)?;
-        let (names, own) = (String::from_utf8_lossy(names), ledger.numbers.join(" "));
+        let (names, own) = (String::from_utf8_lossy(names), budget.numbers.join(" "));
         if names != own {
             return Err(format!(
                 "it has the numbers {names}, this program's has {own}"
@@ -161,15 +161,15 @@ impl Budgets {
         }
         let totals = rest.chunks(ExactSum::BYTES).map(ExactSum::from_bytes);
         let totals: Vec<ExactSum> = totals.collect::<Option<_>>().ok_or_else(cut)?;
-        let numbers = ledger.numbers.len();
+        let numbers = budget.numbers.len();
         if totals.is_empty() != (numbers == 0) || !totals.len().is_multiple_of(numbers.max(1)) {
             return Err(cut());
         }
         let levels = totals.chunks(numbers.max(1)).map(<[ExactSum]>::to_vec);
-        let (nothing, least) = (vec![ExactSum::default(); numbers], ledger.own.len());
-        ledger.totals = levels.collect();
-        let held = ledger.totals.len();
-        ledger.totals.resize(held.max(least), nothing);
+        let (nothing, least) = (vec![ExactSum::default(); numbers], budget.own.len());
+        budget.totals = levels.collect();
+        let held = budget.totals.len();
+        budget.totals.resize(held.max(least), nothing);
         Ok(())
     }
 }
@@ -186,26 +186,26 @@ mod tests {
 
     #[test]
     fn totals_come_back_to_the_last_bit_and_under_their_names_alone() {
-        let (account, mut before) = (BudgetId(0), accounts(&["radiated", "heated"]));
+        let (id, mut before) = (BudgetId(0), accounts(&["radiated", "heated"]));
         for x in [0.1, 1e20, -1e20, 3e-30] {
             before.0[0].totals[1][1].add(x);
         }
-        let bytes = before.save(account);
+        let bytes = before.save(id);
         let mut after = accounts(&["radiated", "heated"]);
-        assert_eq!(after.load(account, &bytes), Ok(()));
+        assert_eq!(after.load(id, &bytes), Ok(()));
         assert_eq!(after.0[0].totals, before.0[0].totals);
-        let of = |after: &Budgets, n| [0, 1].map(|level| after.total_of(account, n, level));
-        assert_eq!((after.total(account, 1), of(&after, 1)), (0.1, [0.0, 0.1]));
-        let why = accounts(&["radiated", "lost"]).load(account, &bytes);
+        let of = |after: &Budgets, n| [0, 1].map(|level| after.total_of(id, n, level));
+        assert_eq!((after.total(id, 1), of(&after, 1)), (0.1, [0.0, 0.1]));
+        let why = accounts(&["radiated", "lost"]).load(id, &bytes);
         assert!(why.unwrap_err().contains("radiated heated"));
         for cut in [0, 7, 20, 8 + "radiated heated".len(), bytes.len() - 1] {
-            assert!(after.load(account, &bytes[..cut]).is_err(), "{cut}");
+            assert!(after.load(id, &bytes[..cut]).is_err(), "{cut}");
         }
     }
 
     #[test]
     fn levels_come_and_go_without_a_loss() {
-        let account = BudgetId(0);
+        let id = BudgetId(0);
         let of_levels = |levels| {
             let mut accounts = Budgets::default();
             accounts.open("cooling", &["radiated"], levels);
@@ -217,12 +217,12 @@ mod tests {
         }
         for levels in [1, 2, 5] {
             let mut after = of_levels(levels);
-            assert_eq!(after.load(account, &before.save(account)), Ok(()));
-            assert_eq!(after.total(account, 0), before.total(account, 0));
-            assert_eq!(after.total_of(account, 0, 0), 0.1);
-            let values = after.values(account);
-            assert_eq!(values.len(), after.names(account).len());
-            assert_eq!(values[..2], [before.total(account, 0), 0.1]);
+            assert_eq!(after.load(id, &before.save(id)), Ok(()));
+            assert_eq!(after.total(id, 0), before.total(id, 0));
+            assert_eq!(after.total_of(id, 0, 0), 0.1);
+            let values = after.values(id);
+            assert_eq!(values.len(), after.names(id).len());
+            assert_eq!(values[..2], [before.total(id, 0), 0.1]);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Parts: bytes beside the fields, with a version each.
+//! Blobs: versioned byte arrays besides the fields.
 
 use crate::common::{Folder, attributes, names};
 use nestar_snapshot::{
