@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiting_push_hears_of_the_failure() {
+    fn a_blocked_push_returns_the_failure() {
         let queue = ShardQueue::new(100);
         queue.push(0, 0, shard()).unwrap();
         let failure = SnapshotError::Request("failure".to_string());
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiting_push_hears_of_the_stop() {
+    fn a_blocked_push_ends_after_a_stop() {
         let queue = ShardQueue::new(100);
         queue.push(0, 0, shard()).unwrap();
         push_beside(&queue, |pushed| {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_are_taken_together_up_to_the_next_order() {
+    fn shards_are_popped_together_up_to_the_next_job() {
         let queue = ShardQueue::new(1000);
         for n in 0..3 {
             queue.push(0, n, shard()).unwrap();

@@ -26,7 +26,7 @@ const STATES: &str = "state/";
 ///
 /// # Errors
 /// A state differs between ranks; another rank has failed.
-pub(super) fn blobs(world: &World, layout: &PatchOffsets) -> Result<Vec<Blob>, Error> {
+pub(super) fn blobs(world: &World, offsets: &PatchOffsets) -> Result<Vec<Blob>, Error> {
     let states = world.resource::<StateRegistry>();
     let blob = |(name, state): (&str, &StateOperations)| {
         let path = format!("{STATES}{name}");
@@ -36,7 +36,7 @@ pub(super) fn blobs(world: &World, layout: &PatchOffsets) -> Result<Vec<Blob>, E
     require_identical(world.resource::<Ranks>(), &blobs)?;
     let kinds = world.resource::<PatchComponents>().kinds();
     if !kinds.is_empty() {
-        let values = components(world, layout)?.0;
+        let values = components(world, offsets)?.0;
         let valued = kinds
             .iter()
             .zip(values)
@@ -57,11 +57,11 @@ fn number(level: usize, place: usize) -> u64 {
 }
 
 /// Collects the components of all patches on the first rank.
-fn components(world: &World, layout: &PatchOffsets) -> Result<PatchComponentValues, Error> {
+fn components(world: &World, offsets: &PatchOffsets) -> Result<PatchComponentValues, Error> {
     let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
     let mut patches = Vec::new();
-    for level in 0..layout.levels() {
-        let rows = layout.own(level).zip(topology.rows(level));
+    for level in 0..offsets.levels() {
+        let rows = offsets.own(level).zip(topology.rows(level));
         patches.extend(rows.map(|(place, &row)| (number(level, place), topology.entity(row))));
     }
     let mut values = PatchComponentValues::of(world, &patches, false);
@@ -102,10 +102,14 @@ fn blob_kinds(world: &World) -> Vec<(String, u32, bool)> {
     let states = states.map(|(name, state)| (format!("{STATES}{name}"), state.version, true));
     let kinds = world.resource::<PatchComponents>().kinds().iter();
     let kinds = kinds.map(|kind| (format!("{COMPONENTS}{}", kind.name), kind.version, false));
-    let items = world.resource::<ParticleKinds>().all().into_iter();
-    let items = items.map(|kind| (kind.path.clone(), kind.of(world).version(), true));
+    let particles = world.resource::<ParticleKinds>().all().into_iter();
+    let particles = particles.map(|kind| (kind.path.clone(), kind.of(world).version(), true));
     let attached = attached_blob_kinds(world);
-    states.chain(kinds).chain(items).chain(attached).collect()
+    states
+        .chain(kinds)
+        .chain(particles)
+        .chain(attached)
+        .collect()
 }
 
 /// Checks that the snapshot has the blobs and particles of this program, except those that the deck resets.
@@ -118,10 +122,10 @@ pub(super) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     let reset = &sim.settings.run.reset_states;
     let is_reset = |blob: &str| reset.iter().any(|name| names_blob(name, blob));
     let blobs = snapshot.blobs().map(|blob| (&*blob.path, blob.version));
-    let items = snapshot
+    let particles = snapshot
         .particles()
-        .map(|items| (&*items.path, items.version));
-    let stored: Vec<(&str, u32)> = blobs.chain(items).collect();
+        .map(|particles| (&*particles.path, particles.version));
+    let stored: Vec<(&str, u32)> = blobs.chain(particles).collect();
     let own = kept.iter().map(|(blob, ..)| &**blob);
     let known: BTreeSet<&str> = stored.iter().map(|(blob, _)| *blob).chain(own).collect();
     require_unique(reset, &known).map_err(|why| setup_error(path, &why))?;
@@ -229,7 +233,7 @@ fn needless_reset(path: &Path, blob: &str) -> Error {
 pub(super) fn restore(
     sim: &mut Engine,
     snapshot: &Snapshot,
-    layout: &PatchOffsets,
+    offsets: &PatchOffsets,
 ) -> Result<(), Error> {
     let read = |path: &str, version: u32| {
         let mut blobs = snapshot.blobs();
@@ -256,32 +260,32 @@ pub(super) fn restore(
         values.0.push(decoded?);
     }
     let attached = values.attach(&mut sim.world, |world, number| {
-        entity(world, layout, number)
+        entity(world, offsets, number)
     });
     attached.map_err(|why| wrong(COMPONENTS, why))
 }
 
 /// Returns the entity of the patch with that [`number`], if this rank owns it.
-fn entity(world: &World, layout: &PatchOffsets, number: u64) -> Option<Entity> {
-    row(world, layout, number).map(|row| world.resource::<Topology>().entity(row))
+fn entity(world: &World, offsets: &PatchOffsets, number: u64) -> Option<Entity> {
+    row(world, offsets, number).map(|row| world.resource::<Topology>().entity(row))
 }
 
 /// Returns the row of the patch with that [`number`], if this rank owns it.
-fn row(world: &World, layout: &PatchOffsets, number: u64) -> Option<u32> {
+fn row(world: &World, offsets: &PatchOffsets, number: u64) -> Option<u32> {
     let (level, place) = ((number >> 56) as usize, (number & ((1 << 56) - 1)) as usize);
-    if level >= layout.levels() || !layout.own(level).contains(&place) {
+    if level >= offsets.levels() || !offsets.own(level).contains(&place) {
         return None;
     }
     let rows = world.resource::<Topology>().rows(level);
-    Some(rows[place - layout.own(level).start])
+    Some(rows[place - offsets.own(level).start])
 }
 
 /// Group of the components of patches and particles in snapshots.
 const COMPONENTS: &str = "components/";
 
 /// Returns the path of a component of a kind of particles.
-fn path(items: &str, component: &str) -> String {
-    format!("{COMPONENTS}{component}_of_{items}")
+fn path(particles: &str, component: &str) -> String {
+    format!("{COMPONENTS}{component}_of_{particles}")
 }
 
 /// Returns the blobs that this program may store: path, version, and whether a snapshot must have it.
@@ -384,7 +388,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_name_that_several_parts_have_is_refused_with_them() {
+    fn an_ambiguous_name_is_rejected() {
         let known = BTreeSet::from([
             "state/dark",
             "particles/dark",

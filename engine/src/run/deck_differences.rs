@@ -119,9 +119,9 @@ pub(super) fn require_same_run(sim: &Engine, options: &RunOptions) -> Result<(),
         resume: options.resume,
         deck: sim.deck.resolved(),
     };
-    let mut told = serde_json::to_vec(&own).unwrap_or_default();
-    ranks.communicator().broadcast(0, &mut told)?;
-    let first: RunIdentity = serde_json::from_slice(&told).map_err(|e| {
+    let mut message = serde_json::to_vec(&own).unwrap_or_default();
+    ranks.communicator().broadcast(0, &mut message)?;
+    let first: RunIdentity = serde_json::from_slice(&message).map_err(|e| {
         RanksError::Transport(format!("the message of the first rank is damaged: {e}"))
     })?;
     let same = own.difference(&first).map_or(Ok(()), |how| {
@@ -171,11 +171,11 @@ mod tests {
     }
 
     #[test]
-    fn ranks_may_choose_what_they_run_on_and_nothing_else() {
+    fn only_machine_settings_may_differ_between_ranks() {
         let deck = |more: &str| identity(&format!("{more}\n[time]\ncourant = 0.4\nend = 1.0\n"));
         let first = deck("[run]\nthreads = 1\ndevice = \"cpu\"");
         assert_eq!(deck("[run]\nthreads = 2").difference(&first), None);
-        for (switch, told) in [
+        for (switch, message) in [
             ("audit = true", "run.audit = true (rank 0: absent)"),
             (
                 "start_from = \"a\"",
@@ -183,7 +183,7 @@ mod tests {
             ),
         ] {
             let how = deck(&format!("[run]\n{switch}")).difference(&first);
-            assert!(how.expect("the decks differ").contains(told), "{switch}");
+            assert!(how.expect("the decks differ").contains(message), "{switch}");
         }
         let other = identity("[time]\ncourant = 0.3\nend = 1.0\n").difference(&first);
         let other = other.expect("the decks differ");
@@ -200,12 +200,12 @@ mod tests {
     }
 
     #[test]
-    fn ranks_run_one_program_and_begin_alike() {
+    fn ranks_must_run_one_program_with_equal_arguments() {
         let first = identity("");
-        let told = |other: RunIdentity| other.difference(&first).unwrap_or_default();
+        let message = |other: RunIdentity| other.difference(&first).unwrap_or_default();
         let program = "1.0 def".into();
         assert!(
-            told(RunIdentity {
+            message(RunIdentity {
                 program,
                 ..first.clone()
             })
@@ -213,12 +213,12 @@ mod tests {
         );
         let resume = true;
         assert!(
-            told(RunIdentity {
+            message(RunIdentity {
                 resume,
                 ..first.clone()
             })
             .contains("resumes")
         );
-        assert_eq!(told(first.clone()), "");
+        assert_eq!(message(first.clone()), "");
     }
 }

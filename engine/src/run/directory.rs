@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_stands_for_the_lock_where_there_is_none() {
+    fn a_marker_file_replaces_a_missing_lock() {
         let place = directory("none");
         let held = without_locks(&place).unwrap();
         let own = format!("process {}", std::process::id());

@@ -16,7 +16,7 @@ use crate::run::snapshot::offsets::PatchOffsets;
 use crate::run::snapshot::particles::ParticleShare;
 use crate::run::snapshot::share::SnapshotShare;
 use crate::run::snapshot::sink::{SnapshotSink, buffer_limit, snapshot_error};
-use crate::run::snapshot::transfer::{Transfer, TransferThread};
+use crate::run::snapshot::transfer::{TransferState, TransferThread};
 use crate::run::snapshot::{share, transfer};
 use crate::run::{blobs, files, provenance};
 use crate::step::agreement::{agreed_with_flags, on_first_rank};
@@ -30,7 +30,7 @@ enum Writing {
     /// All values have been passed to the writer.
     Storing(store::PendingSnapshot),
     /// A thread still transfers values from the device.
-    Draining(TransferThread<store::PendingSnapshot>),
+    Transferring(TransferThread<store::PendingSnapshot>),
 }
 
 /// Writes the snapshots of a run.
@@ -123,8 +123,8 @@ impl Output {
 
     /// Returns `true` if this rank's part of the latest snapshot is on disk.
     fn is_synced(&mut self) -> bool {
-        if let Some(Writing::Draining(drain)) = &self.writing
-            && drain.is_over()
+        if let Some(Writing::Transferring(transfer)) = &self.writing
+            && transfer.is_over()
         {
             let finish_transfer = self.finish_transfer();
             self.note(finish_transfer);
@@ -153,8 +153,8 @@ impl Output {
     /// afterwards.
     fn finish_transfer(&mut self) -> Result<(), Error> {
         match self.writing.take() {
-            Some(Writing::Draining(drain)) => {
-                let stored = drain.wait();
+            Some(Writing::Transferring(transfer)) => {
+                let stored = transfer.wait();
                 self.writing = Some(Writing::Storing(stored?));
             }
             other => self.writing = other,
@@ -194,15 +194,15 @@ impl Output {
         diagnostics: &Diagnostics,
         fields: &[StoreRef],
     ) -> Result<Result<SnapshotShare, Error>, Error> {
-        let layout = PatchOffsets::gather(&sim.world)?;
-        let attributes = attributes(sim, diagnostics, &layout)?;
+        let offsets = PatchOffsets::gather(&sim.world)?;
+        let attributes = attributes(sim, diagnostics, &offsets)?;
         let derived = DerivedArrays::new(sim, fields);
         let levels = levels(sim, fields, &derived);
-        let parts = blobs::blobs(&sim.world, &layout)?;
-        let own = share::shard_ranges(&layout);
+        let parts = blobs::blobs(&sim.world, &offsets)?;
+        let own = share::shard_ranges(&offsets);
         let sent = self.agree(share::pack(sim, fields, &own))?;
-        let received = share::exchange(sim, fields, &layout, &own, sent)?;
-        let mut particles = ParticleShare::gather(&sim.world, &layout)?;
+        let received = share::exchange(sim, fields, &offsets, &own, sent)?;
+        let mut particles = ParticleShare::gather(&sim.world, &offsets)?;
         let sent = self.agree(particles.pack(&sim.world))?;
         particles.exchange(&sim.world, sent)?;
         let target = store::SnapshotTarget {
@@ -252,8 +252,8 @@ impl Output {
         share.push_particles(&sim.world)?;
         if let Some(device) = &sim.world.resource::<ComputeDevice>().device {
             match transfer::start_transfer(sim, device, fields, share)? {
-                Transfer::Draining(drain) => return Ok(Writing::Draining(drain)),
-                Transfer::Done(filled) => share = filled,
+                TransferState::InProgress(transfer) => return Ok(Writing::Transferring(transfer)),
+                TransferState::Done(filled) => share = filled,
             }
         } else {
             push_all(sim, fields, &mut share)?;
@@ -357,7 +357,7 @@ fn queue_bytes(sim: &Engine, fields: &[StoreRef], received: usize) -> usize {
 fn push_all(sim: &Engine, fields: &[StoreRef], share: &mut SnapshotShare) -> Result<(), Error> {
     let topology = sim.world.resource::<Topology>();
     for level in 0..=topology.finest() {
-        let part = share.part(level);
+        let part = share.range(level);
         let rows = &topology.rows(level)[part.sent..];
         for (n, rows) in rows.chunks(part.shard).enumerate() {
             let first = part.first + n * part.shard;

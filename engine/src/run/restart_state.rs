@@ -82,7 +82,7 @@ pub(super) fn from_hex(text: &str) -> Result<f64, Error> {
 pub(super) fn state(
     sim: &Engine,
     initial_totals: &[f64],
-    layout: &PatchOffsets,
+    offsets: &PatchOffsets,
 ) -> Result<Map<String, Value>, Error> {
     let world = &sim.world;
     let (levels, topology) = (world.resource::<Levels>(), world.resource::<Topology>());
@@ -108,7 +108,7 @@ pub(super) fn state(
         mended_cells: counters.fallback_cells,
         mended_averages: mended.averages,
         mended_corrections: mended.corrections,
-        wishes: refine_requests(world, layout)?,
+        wishes: refine_requests(world, offsets)?,
     };
     Ok(match serde_json::to_value(state) {
         Ok(Value::Object(map)) => map,
@@ -117,13 +117,13 @@ pub(super) fn state(
 }
 
 /// Collects the refinement requests of finer patches, by level and patch number, on the first rank.
-fn refine_requests(world: &World, layout: &PatchOffsets) -> Result<Vec<Vec<u32>>, Error> {
+fn refine_requests(world: &World, offsets: &PatchOffsets) -> Result<Vec<Vec<u32>>, Error> {
     let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
     let mut wishes = world
         .resource::<RefineRequests>()
         .all_nesting_requests(topology);
     for (level, positions) in wishes.iter_mut().enumerate() {
-        let first = layout.own(level).start as u32;
+        let first = offsets.own(level).start as u32;
         positions.iter_mut().for_each(|position| *position += first);
     }
     let received = ranks.gather_on_first(|| {
@@ -167,7 +167,7 @@ pub(super) fn restore_clocks(sim: &mut Engine, state: &RestartState) -> Result<(
 }
 
 /// Restores counters and the refinement requests of own patches.
-pub(super) fn restore_rest(sim: &mut Engine, state: &RestartState, layout: &PatchOffsets) {
+pub(super) fn restore_rest(sim: &mut Engine, state: &RestartState, offsets: &PatchOffsets) {
     let mut counters = sim.world.resource_mut::<RunCounters>();
     counters.cell_updates = state.cell_updates;
     counters.retried_steps = state.retried_steps;
@@ -181,9 +181,9 @@ pub(super) fn restore_rest(sim: &mut Engine, state: &RestartState, layout: &Patc
     }
     sim.world.resource_scope(
         |world, mut requests: bevy_ecs::prelude::Mut<RefineRequests>| {
-            let levels = state.wishes.iter().enumerate().take(layout.levels());
+            let levels = state.wishes.iter().enumerate().take(offsets.levels());
             for (level, wishes) in levels {
-                let own = layout.own(level);
+                let own = offsets.own(level);
                 let wishes = wishes.iter().map(|&position| position as usize);
                 let wishes = wishes.filter(|position| own.contains(position));
                 let positions: Vec<u32> = wishes.map(|n| (n - own.start) as u32).collect();

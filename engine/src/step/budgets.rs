@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_come_back_to_the_last_bit_and_under_their_names_alone() {
+    fn totals_are_restored_exactly_and_only_with_equal_names() {
         let (id, mut before) = (BudgetId(0), accounts(&["radiated", "heated"]));
         for x in [0.1, 1e20, -1e20, 3e-30] {
             before.0[0].totals[1][1].add(x);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_come_and_go_without_a_loss() {
+    fn budgets_survive_a_change_of_levels() {
         let id = BudgetId(0);
         let of_levels = |levels| {
             let mut accounts = Budgets::default();

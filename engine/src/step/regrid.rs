@@ -33,8 +33,8 @@ pub fn apply(world: &mut World, level: usize, changes: &Changes) {
     let children = coarsened.filter_map(|&row| topology.first_child(row));
     let rows: Vec<u32> = children.flat_map(|first| first..first + 8).collect();
     let gone: Vec<Entity> = rows.iter().map(|&row| topology.entity(row)).collect();
-    let mut items = comm::Displaced::default();
-    items.detach(world, level + 1, changes, |topology| {
+    let mut displaced = comm::Displaced::default();
+    displaced.detach(world, level + 1, changes, |topology| {
         let patch = |&row: &u32| (row, topology.index(row));
         rows.iter().map(patch).collect()
     });
@@ -47,7 +47,7 @@ pub fn apply(world: &mut World, level: usize, changes: &Changes) {
     if world.resource::<FaultBox>().has_fault() {
         return;
     }
-    let settled = items.reinsert(world);
+    let settled = displaced.reinsert(world);
     report(world, settled);
     let child = |world: &World, place: u64| {
         let topology = world.resource::<Topology>();

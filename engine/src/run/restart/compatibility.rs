@@ -101,7 +101,11 @@ fn check_consent(
 /// Returns the keys of settings that give the values in a snapshot their meaning.
 fn kept_keys(sim: &Engine, snapshot: &Snapshot) -> Vec<String> {
     let keys = sim.world.resource::<KeptKeys>().0.iter();
-    let is_held = |kind: &ParticleSetRef| snapshot.particles().any(|items| items.path == kind.path);
+    let is_held = |kind: &ParticleSetRef| {
+        snapshot
+            .particles()
+            .any(|particles| particles.path == kind.path)
+    };
     let kinds = sim.world.resource::<ParticleKinds>().all().into_iter();
     let of_items = kinds
         .filter(is_held)

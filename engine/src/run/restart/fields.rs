@@ -64,12 +64,12 @@ pub(in crate::run) fn load_level(
     sim: &mut Engine,
     snapshot: &Snapshot,
     fit: &Fit,
-    layout: &PatchOffsets,
+    offsets: &PatchOffsets,
     level: usize,
 ) -> Result<(), Error> {
     let topology = sim.world.resource::<Topology>();
     let rows = topology.rows(level).to_vec();
-    let own = layout.own(level);
+    let own = offsets.own(level);
     let source = LevelReader {
         snapshot,
         level,
@@ -77,7 +77,7 @@ pub(in crate::run) fn load_level(
         origins: rows.iter().map(|&row| topology.origin(row)).collect(),
         domain: topology.domain,
     };
-    let parts = parts(sim, fit, &own, layout.total(level));
+    let parts = parts(sim, fit, &own, offsets.total(level));
     let wrong = |part: &ComponentShard, e: String| {
         let path = snapshot.path().display();
         Error::Snapshot(format!("{path}: level {level}, {}: {e}", part.name))

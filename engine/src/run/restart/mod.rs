@@ -97,7 +97,7 @@ pub fn expect_stored_particles(sim: &mut Engine, resumes: Option<&Path>) {
 fn store_particle_counts(sim: &mut Engine, snapshot: &Snapshot) {
     let stored = snapshot
         .particles()
-        .map(|items| (items.path.clone(), items.count));
+        .map(|particles| (particles.path.clone(), particles.count));
     sim.world.insert_resource(StoredParticles(stored.collect()));
 }
 
@@ -112,21 +112,25 @@ pub fn restore(sim: &mut Engine, directory: &Path) -> Result<Option<Restored>, E
     let ranks = sim.world.resource::<Ranks>().clone();
     let found = on_first_rank(&ranks, || latest(directory).map_err(snapshot_error))?;
     // all ranks use the snapshot that the first rank finds
-    let mut told = found.flatten().map_or_else(Vec::new, |(number, path)| {
-        let below = path.strip_prefix(directory).unwrap_or(&path);
-        [&number.to_le_bytes(), below.as_os_str().as_encoded_bytes()].concat()
+    let mut message = found.flatten().map_or_else(Vec::new, |(number, path)| {
+        let relative = path.strip_prefix(directory).unwrap_or(&path);
+        [
+            &number.to_le_bytes(),
+            relative.as_os_str().as_encoded_bytes(),
+        ]
+        .concat()
     });
-    ranks.communicator().broadcast(0, &mut told)?;
-    let Some((number, below)) = told.split_first_chunk() else {
+    ranks.communicator().broadcast(0, &mut message)?;
+    let Some((number, relative)) = message.split_first_chunk() else {
         return Ok(None);
     };
-    let path = directory.join(String::from_utf8_lossy(below).as_ref());
+    let path = directory.join(String::from_utf8_lossy(relative).as_ref());
     restore_from(sim, &ranks, u32::from_le_bytes(*number), &path).map(Some)
 }
 
 /// Makes the error of a rank collective and adds advice on damaged snapshots.
 fn collective<T>(ranks: &Ranks, path: &Path, own: Result<T, Error>) -> Result<T, Error> {
-    let advised = own.map_err(|error| match error {
+    let own = own.map_err(|error| match error {
         // give no advice to move files that do not belong to a run
         Error::Snapshot(why) if path.parent().is_some_and(|p| p.ends_with("snapshots")) => {
             Error::Snapshot(format!(
@@ -136,7 +140,7 @@ fn collective<T>(ranks: &Ranks, path: &Path, own: Result<T, Error>) -> Result<T,
         }
         other => other,
     });
-    agreed(ranks, advised)
+    agreed(ranks, own)
 }
 
 fn restore_from(
@@ -154,19 +158,19 @@ fn restore_from(
     for level in 0..=finest {
         refine_from_snapshot(sim, ranks, &snapshot, level)?;
     }
-    let layout = PatchOffsets::gather(&sim.world)?;
+    let offsets = PatchOffsets::gather(&sim.world)?;
     collective(ranks, path, restore_clocks(sim, &state))?;
     if fit.uses_initial_state() {
         fill_initial_state(sim, finest)?;
     }
     let mut levels = 0..=finest;
-    let loaded = levels.try_for_each(|level| load_level(sim, &snapshot, &fit, &layout, level));
+    let loaded = levels.try_for_each(|level| load_level(sim, &snapshot, &fit, &offsets, level));
     collective(ranks, path, loaded)?;
-    collective(ranks, path, blobs::restore(sim, &snapshot, &layout))?;
-    collective(ranks, path, particles::restore(sim, &snapshot, &layout))?;
+    collective(ranks, path, blobs::restore(sim, &snapshot, &offsets))?;
+    collective(ranks, path, particles::restore(sim, &snapshot, &offsets))?;
     particle_entities::initialise(&mut sim.world)?;
     collective(ranks, path, blobs::restore_attached(sim, &snapshot))?;
-    restore_rest(sim, &state, &layout);
+    restore_rest(sim, &state, &offsets);
     // the content of the patches is known only now
     let imbalance = sim.settings.run.imbalance;
     comm::regrid::rebalance_all(&mut sim.world, imbalance)?;
@@ -311,8 +315,8 @@ fn refine_from_snapshot(
     level: usize,
 ) -> Result<(), Error> {
     let path = snapshot.path();
-    let layout = PatchOffsets::gather(&sim.world)?;
-    let changes = collective(ranks, path, refined_patches(sim, snapshot, &layout, level))?;
+    let offsets = PatchOffsets::gather(&sim.world)?;
+    let changes = collective(ranks, path, refined_patches(sim, snapshot, &offsets, level))?;
     if ranks.any(!changes.refine.is_empty())? {
         regrid::apply(&mut sim.world, level, &changes);
     }
@@ -324,7 +328,7 @@ fn refine_from_snapshot(
 fn refined_patches(
     sim: &Engine,
     snapshot: &Snapshot,
-    layout: &PatchOffsets,
+    offsets: &PatchOffsets,
     level: usize,
 ) -> Result<Changes, Error> {
     let mismatch = || {
@@ -334,15 +338,15 @@ fn refined_patches(
         ))
     };
     let header = snapshot.levels().nth(level);
-    let announced = if level < layout.levels() {
-        layout.total(level)
+    let announced = if level < offsets.levels() {
+        offsets.total(level)
     } else {
         0
     };
     if header.is_none_or(|header| header.patches != announced as u64) || announced == 0 {
         return Err(mismatch());
     }
-    let (origins, leaf) = structure(snapshot, level, layout.own(level))?;
+    let (origins, leaf) = structure(snapshot, level, offsets.own(level))?;
     let topology = sim.world.resource::<Topology>();
     let rows = topology.rows(level);
     let places: Vec<i32> = rows.iter().flat_map(|&row| topology.origin(row)).collect();

@@ -15,16 +15,17 @@ use std::ops::Range;
 pub(in crate::run) fn restore(
     sim: &mut Engine,
     snapshot: &Snapshot,
-    layout: &PatchOffsets,
+    offsets: &PatchOffsets,
 ) -> Result<(), Error> {
     for kind in sim.world.resource::<ParticleKinds>().all() {
         let version = kind.of(&sim.world).version();
         let mut stored = snapshot.particles();
-        let header = stored.find(|items| items.path == kind.path && items.version == version);
+        let header =
+            stored.find(|particles| particles.path == kind.path && particles.version == version);
         let Some(header) = header else {
             continue;
         };
-        restore_kind(sim, snapshot, layout, &kind, header).map_err(|why| {
+        restore_kind(sim, snapshot, offsets, &kind, header).map_err(|why| {
             let place = snapshot.path().display();
             Error::Snapshot(format!("{place}: {}: {why}", kind.path))
         })?;
@@ -35,7 +36,7 @@ pub(in crate::run) fn restore(
 fn restore_kind(
     sim: &mut Engine,
     snapshot: &Snapshot,
-    layout: &PatchOffsets,
+    offsets: &PatchOffsets,
     kind: &ParticleSetRef,
     header: &ParticlesHeader,
 ) -> Result<(), String> {
@@ -44,17 +45,17 @@ fn restore_kind(
         path: &kind.path,
         columns: record_columns(kind.of(&sim.world)),
     };
-    let counts = counts(snapshot, layout, header)?;
+    let counts = counts(snapshot, offsets, header)?;
     let mut result = Ok(());
-    kind.scope(&mut sim.world, |world, items| {
+    kind.scope(&mut sim.world, |world, particles| {
         let topology = world.resource::<Topology>();
-        result = (0..layout.levels()).try_for_each(|level| {
+        result = (0..offsets.levels()).try_for_each(|level| {
             let mut rows = topology.rows(level).iter();
-            rows.try_for_each(|&row| items.take(row).map(|_| ()).map_err(|e| e.to_string()))
+            rows.try_for_each(|&row| particles.take(row).map(|_| ()).map_err(|e| e.to_string()))
         });
         let mut before = 0;
         for (level, counts) in counts.iter().enumerate() {
-            let (others, own) = counts.split_at(layout.own(level).start);
+            let (others, own) = counts.split_at(offsets.own(level).start);
             let first = before + sum(others);
             let own = topology.rows(level).iter().copied().zip(own.iter().copied());
             let own: Vec<(u32, u32)> = own.filter(|(_, count)| *count > 0).collect();
@@ -64,7 +65,7 @@ fn restore_kind(
                 result = std::mem::replace(&mut result, Ok(())).and(Err(why));
             }
             if result.is_ok() {
-                result = reader.fill(items, first, &own);
+                result = reader.fill(particles, first, &own);
             }
             before += sum(counts);
         }
@@ -79,18 +80,18 @@ fn sum(counts: &[u32]) -> u64 {
 /// Reads the number of particles per patch of each level, on all ranks.
 fn counts(
     snapshot: &Snapshot,
-    layout: &PatchOffsets,
+    offsets: &PatchOffsets,
     header: &ParticlesHeader,
 ) -> Result<Vec<Vec<u32>>, String> {
     let level = |level: usize| {
-        let (name, patches) = (header.counts(), 0..layout.total(level) as u64);
+        let (name, patches) = (header.counts(), 0..offsets.total(level) as u64);
         match snapshot.read_patches(level as u8, &name, patches) {
             Ok(Values::U32(counts)) => Ok(counts),
             Ok(_) => Err(format!("level_{level}/{name} has a wrong type")),
             Err(error) => Err(error.to_string()),
         }
     };
-    let counts: Vec<Vec<u32>> = (0..layout.levels()).map(level).collect::<Result<_, _>>()?;
+    let counts: Vec<Vec<u32>> = (0..offsets.levels()).map(level).collect::<Result<_, _>>()?;
     let all: u64 = counts.iter().map(|counts| sum(counts)).sum();
     match all == header.count {
         true => Ok(counts),
@@ -107,11 +108,11 @@ fn counts(
 /// The column, and the deck key that controls it.
 pub(in crate::run) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     for kind in sim.world.resource::<ParticleKinds>().all() {
-        let items = kind.of(&sim.world);
-        let version = items.version();
+        let particles = kind.of(&sim.world);
+        let version = particles.version();
         let mut stored = snapshot.particles();
         if stored.any(|stored| stored.path == kind.path && stored.version == version) {
-            check_columns(snapshot, items, &kind.path).map_err(|why| {
+            check_columns(snapshot, particles, &kind.path).map_err(|why| {
                 let place = snapshot.path().display();
                 Error::Setup(format!(
                     "{place}: the snapshot was written by another run: {}: {why}",
@@ -124,14 +125,18 @@ pub(in crate::run) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Err
 }
 
 /// Checks that the snapshot has the columns of a kind of particles.
-fn check_columns(snapshot: &Snapshot, items: &dyn ParticleSet, path: &str) -> Result<(), String> {
+fn check_columns(
+    snapshot: &Snapshot,
+    particles: &dyn ParticleSet,
+    path: &str,
+) -> Result<(), String> {
     let stored = snapshot.columns(path);
-    for (_, column) in record_columns(items) {
+    for (_, column) in record_columns(particles) {
         let (name, length) = (&column.what.name, column.values() as u64);
         let wanted = format!("{length} x {} per particle", column.data_type.name());
         let Some(found) = stored.iter().find(|header| header.name == *name) else {
             let known: Vec<&str> = stored.iter().map(|header| &*header.name).collect();
-            let without = match items.key_of(name) {
+            let without = match particles.key_of(name) {
                 Some(key) => format!("change `{key}`"),
                 None => "continue without it".into(),
             };
@@ -158,8 +163,8 @@ fn check_columns(snapshot: &Snapshot, items: &dyn ParticleSet, path: &str) -> Re
 }
 
 /// Returns the columns that records consist of, with their offsets in a record.
-fn record_columns(items: &dyn ParticleSet) -> Vec<(usize, ParticleColumn)> {
-    let columns = items.columns().into_iter();
+fn record_columns(particles: &dyn ParticleSet) -> Vec<(usize, ParticleColumn)> {
+    let columns = particles.columns().into_iter();
     columns
         .filter_map(|column| Some((column.at?, column)))
         .collect()
@@ -178,11 +183,14 @@ impl RecordReader<'_> {
     /// limit memory.
     fn fill(
         &self,
-        items: &mut dyn ParticleSet,
+        particles: &mut dyn ParticleSet,
         first: u64,
         rows: &[(u32, u32)],
     ) -> Result<(), String> {
-        let (length, most) = (items.record_bytes(), Snapshot::shard_particles(u64::MAX));
+        let (length, most) = (
+            particles.record_bytes(),
+            Snapshot::shard_particles(u64::MAX),
+        );
         let (mut first, mut rows) = (first, rows);
         while !rows.is_empty() {
             let mut end = first;
@@ -196,7 +204,9 @@ impl RecordReader<'_> {
             let mut records = records.as_slice();
             for (row, count) in here {
                 let (own, rest) = records.split_at(*count as usize * length);
-                items.put(*row, own).map_err(|error| error.to_string())?;
+                particles
+                    .put(*row, own)
+                    .map_err(|error| error.to_string())?;
                 records = rest;
             }
             (first, rows) = (end, others);
@@ -221,10 +231,10 @@ impl RecordReader<'_> {
         let mut records = vec![0; count * length];
         for ((at, column), values) in self.columns.iter().zip(&values) {
             let bytes = column.bytes();
-            let items = records
+            let particles = records
                 .chunks_exact_mut(length)
                 .zip(values.bytes().chunks_exact(bytes));
-            items.for_each(|(record, value)| record[*at..at + bytes].copy_from_slice(value));
+            particles.for_each(|(record, value)| record[*at..at + bytes].copy_from_slice(value));
         }
         Ok(records)
     }

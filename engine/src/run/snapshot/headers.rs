@@ -17,7 +17,7 @@ use nestar_snapshot as store;
 pub(in crate::run) fn attributes(
     sim: &Engine,
     diagnostics: &Diagnostics,
-    layout: &PatchOffsets,
+    offsets: &PatchOffsets,
 ) -> Result<store::Attributes, Error> {
     let settings = &sim.settings;
     let clock = sim.world.resource::<Levels>().clock(0);
@@ -46,7 +46,7 @@ pub(in crate::run) fn attributes(
         },
         facts: sim.world.resource::<RunFacts>().0.clone(),
         config: sim.deck.resolved(),
-        restart: state(sim, &diagnostics.initial, layout)?,
+        restart: state(sim, &diagnostics.initial, offsets)?,
         cosmology: None,
     })
 }

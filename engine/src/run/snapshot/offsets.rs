@@ -78,7 +78,7 @@ impl PatchOffsets {
     }
 
     /// Returns this rank's part of the shards of a level, with `shard` patches per shard.
-    pub fn part(&self, level: usize, shard: usize) -> ShardRange {
+    pub fn shard_range(&self, level: usize, shard: usize) -> ShardRange {
         let own = self.own(level);
         let sent = self.sent_by(level, shard, self.rank);
         ShardRange {
@@ -144,14 +144,14 @@ mod tests {
         let mut stored = Vec::new();
         let mut sent = vec![0; counts.len()];
         let mut received = vec![0; counts.len()];
-        for (rank, layout) in layouts.enumerate() {
-            let part = layout.part(0, shard);
-            let own = layout.own(0);
-            assert_eq!(layout.total(0), total);
+        for (rank, offsets) in layouts.enumerate() {
+            let part = offsets.shard_range(0, shard);
+            let own = offsets.own(0);
+            assert_eq!(offsets.total(0), total);
             assert_eq!(part.sent + (part.end - part.first), own.len(), "{part:?}");
             sent[part.receiver] += part.sent;
             received[rank] = (0..counts.len())
-                .map(|peer| layout.received_from(0, shard, peer))
+                .map(|peer| offsets.received_from(0, shard, peer))
                 .sum();
             let shards = part.shards();
             for number in shards.clone() {

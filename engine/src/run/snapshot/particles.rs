@@ -32,14 +32,14 @@ impl ParticleOffsets {
     ///
     /// # Errors
     /// Another rank has failed, or the transport has.
-    pub fn gather(world: &World, layout: &PatchOffsets) -> Result<Vec<Self>, Error> {
+    pub fn gather(world: &World, offsets: &PatchOffsets) -> Result<Vec<Self>, Error> {
         let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
         let kinds = world.resource::<ParticleKinds>().all();
         let count = |kind: &ParticleSetRef, level: usize| -> u64 {
-            let (items, rows) = (kind.of(world), topology.rows(level).iter());
-            rows.map(|&row| items.count(row) as u64).sum()
+            let (particles, rows) = (kind.of(world), topology.rows(level).iter());
+            rows.map(|&row| particles.count(row) as u64).sum()
         };
-        let levels = layout.levels();
+        let levels = offsets.levels();
         let own = kinds
             .iter()
             .flat_map(|kind| (0..levels).map(move |l| count(kind, l)));
@@ -111,15 +111,15 @@ impl ParticleOffsets {
 
     /// Returns the description for the snapshot plan.
     pub fn plan_of(&self, world: &World, units: &CodeUnits) -> store::ParticlesPlan {
-        let items = self.kind.of(world);
+        let particles = self.kind.of(world);
         let columns = self.columns.iter();
         store::ParticlesPlan {
             header: store::ParticlesHeader {
                 path: self.kind.path.clone(),
                 count: self.count(),
-                version: items.version(),
+                version: particles.version(),
             },
-            dimension: items.group()[1].into(),
+            dimension: particles.group()[1].into(),
             columns: columns
                 .map(|column| headers::particle_header(units, column))
                 .collect(),
@@ -144,10 +144,10 @@ impl ParticleShare {
     ///
     /// # Errors
     /// Another rank has failed, or the transport has.
-    pub fn gather(world: &World, layout: &PatchOffsets) -> Result<Self, Error> {
+    pub fn gather(world: &World, offsets: &PatchOffsets) -> Result<Self, Error> {
         Ok(Self {
-            levels: layout.levels(),
-            kinds: ParticleOffsets::gather(world, layout)?,
+            levels: offsets.levels(),
+            kinds: ParticleOffsets::gather(world, offsets)?,
             received: ReceivedParticles::new(),
         })
     }
@@ -166,7 +166,7 @@ impl ParticleShare {
             .kinds
             .iter()
             .map(|kind| kind.plan_of(&sim.world, units));
-        kinds.try_for_each(|items| plan.add_particles(&items))?;
+        kinds.try_for_each(|particles| plan.add_particles(&particles))?;
         Ok(plan)
     }
 
@@ -283,7 +283,7 @@ impl ParticleShare {
 
 /// The own particles of a level.
 struct LevelParticles<'a> {
-    items: &'a dyn ParticleSet,
+    particles: &'a dyn ParticleSet,
     columns: &'a [ParticleColumn],
     topology: &'a Topology,
     level: usize,
@@ -293,13 +293,13 @@ struct LevelParticles<'a> {
 
 impl<'a> LevelParticles<'a> {
     fn of(world: &'a World, order: &'a ParticleOffsets, level: usize) -> Self {
-        let (items, topology) = (order.kind.of(world), world.resource::<Topology>());
+        let (particles, topology) = (order.kind.of(world), world.resource::<Topology>());
         let mut firsts = vec![order.own(level).start];
         for (n, &row) in topology.rows(level).iter().enumerate() {
-            firsts.push(firsts[n] + items.count(row) as u64);
+            firsts.push(firsts[n] + particles.count(row) as u64);
         }
         Self {
-            items,
+            particles,
             columns: &order.columns,
             topology,
             level,
@@ -311,11 +311,11 @@ impl<'a> LevelParticles<'a> {
     fn values(&self, range: Range<u64>) -> Result<Vec<Values>, Error> {
         let first = self.firsts.partition_point(|&n| n <= range.start) - 1;
         let end = self.firsts.partition_point(|&n| n < range.end);
-        let (patches, length) = (first..end, self.items.record_bytes());
+        let (patches, length) = (first..end, self.particles.record_bytes());
         let records = |n: usize| {
             let row = self.topology.rows(self.level)[n];
             let mut records = match self.firsts[n] < self.firsts[n + 1] {
-                true => self.items.copy(row)?,
+                true => self.particles.copy(row)?,
                 false => Vec::new(),
             };
             records.truncate((range.end - self.firsts[n]) as usize * length);
@@ -341,11 +341,11 @@ impl<'a> LevelParticles<'a> {
                 level: self.level,
                 index: self.topology.index(*row),
             };
-            for record in records.chunks_exact(self.items.record_bytes()) {
+            for record in records.chunks_exact(self.particles.record_bytes()) {
                 match column.at {
                     Some(at) => bytes.extend_from_slice(&record[at..at + column.bytes()]),
                     None => {
-                        let numbers = self.items.derive(&column.what.name, record, &patch);
+                        let numbers = self.particles.derive(&column.what.name, record, &patch);
                         bytes.extend_from_slice(bytemuck::cast_slice(&numbers[..column.values()]));
                     }
                 }

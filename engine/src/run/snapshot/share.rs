@@ -68,7 +68,7 @@ impl SnapshotShare {
 impl SnapshotSink for SnapshotShare {
     type Stored = PendingSnapshot;
 
-    fn part(&self, level: usize) -> ShardRange {
+    fn range(&self, level: usize) -> ShardRange {
         self.parts[level]
     }
 
@@ -112,12 +112,12 @@ pub(in crate::run) fn role(ranks: &Ranks) -> Role {
 }
 
 /// Returns this rank's part of the shards, by level.
-pub(in crate::run) fn shard_ranges(layout: &PatchOffsets) -> Vec<ShardRange> {
+pub(in crate::run) fn shard_ranges(offsets: &PatchOffsets) -> Vec<ShardRange> {
     let part = |level: usize| {
-        let shard = nestar_snapshot::Snapshot::shard_patches(layout.total(level));
-        layout.part(level, shard)
+        let shard = nestar_snapshot::Snapshot::shard_patches(offsets.total(level));
+        offsets.shard_range(level, shard)
     };
-    (0..layout.levels()).map(part).collect()
+    (0..offsets.levels()).map(part).collect()
 }
 
 /// Returns the numbers of the shards that this rank stores, by level and then by kind of particles.
@@ -181,7 +181,7 @@ pub(in crate::run) fn pack(
 pub(in crate::run) fn exchange(
     sim: &Engine,
     fields: &[StoreRef],
-    layout: &PatchOffsets,
+    offsets: &PatchOffsets,
     parts: &[ShardRange],
     messages: Vec<Message>,
 ) -> Result<Received, Error> {
@@ -194,7 +194,7 @@ pub(in crate::run) fn exchange(
     for message in ranks.communicator().exchange(messages)? {
         let mut bytes = message.bytes.as_slice();
         for (level, part) in parts.iter().enumerate() {
-            let patches = layout.received_from(level, part.shard, message.peer);
+            let patches = offsets.received_from(level, part.shard, message.peer);
             for (name, patch_bytes) in patch_sizes(sim, fields) {
                 let values = bytes.split_off(..patches * patch_bytes);
                 let values = values.ok_or_else(|| wrong_length(message.peer))?;

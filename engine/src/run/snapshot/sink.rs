@@ -13,7 +13,7 @@ pub(in crate::run) trait SnapshotSink: Send + 'static {
     /// Result after all values are safe.
     type Stored: Send + 'static;
     /// Returns the part of a level that this sink receives.
-    fn part(&self, level: usize) -> ShardRange;
+    fn range(&self, level: usize) -> ShardRange;
     /// Takes one shard of an array, or this rank's part of it, from patch `first` of the level. Blocks while
     /// the queue is full.
     fn push(
@@ -54,8 +54,11 @@ pub(in crate::run) fn snapshot_error(error: SnapshotError) -> Error {
 pub(in crate::run) fn particle_counts(world: &World, rows: &[u32]) -> Vec<(String, Values)> {
     let kinds = world.resource::<ParticleKinds>().all().into_iter();
     let of = |kind: ParticleSetRef| {
-        let items = kind.of(world);
-        let counts = rows.iter().map(|&row| items.count(row) as u32).collect();
+        let particles = kind.of(world);
+        let counts = rows
+            .iter()
+            .map(|&row| particles.count(row) as u32)
+            .collect();
         (name(&kind), Values::U32(counts))
     };
     kinds.map(of).collect()

@@ -19,9 +19,9 @@ use std::thread::JoinHandle;
 mod tests;
 
 /// State of the transfer of a snapshot.
-pub(in crate::run) enum Transfer<S: SnapshotSink> {
+pub(in crate::run) enum TransferState<S: SnapshotSink> {
     /// A thread transfers the values and completes the sink.
-    Draining(TransferThread<S::Stored>),
+    InProgress(TransferThread<S::Stored>),
     /// The sink holds all values.
     Done(S),
 }
@@ -38,18 +38,18 @@ pub(in crate::run) fn start_transfer<S: SnapshotSink>(
     device: &Device,
     fields: &[StoreRef],
     mut sink: S,
-) -> Result<Transfer<S>, Error> {
+) -> Result<TransferState<S>, Error> {
     let mut contents = Contents::of(sim, fields, &sink);
     if contents.rows.is_empty() {
-        return Ok(Transfer::Done(sink));
+        return Ok(TransferState::Done(sink));
     }
     let pipeline = Pipeline::new(sim, device, contents.largest())?;
     if let Some(copy) = copy(sim, device, fields, &contents)? {
-        let drain = TransferThread::start(copy, contents, sink, pipeline)?;
-        return Ok(Transfer::Draining(drain));
+        let transfer = TransferThread::start(copy, contents, sink, pipeline)?;
+        return Ok(TransferState::InProgress(transfer));
     }
     transfer_by_shard(sim, device, fields, &mut contents, &mut sink, pipeline)?;
-    Ok(Transfer::Done(sink))
+    Ok(TransferState::Done(sink))
 }
 
 /// Copies all levels within the device, in snapshot order; `None` without enough memory.
@@ -255,7 +255,7 @@ impl Contents {
             structure: Vec::new(),
         };
         for level in 0..=topology.finest() {
-            contents.add(&sim.world, level, sink.part(level));
+            contents.add(&sim.world, level, sink.range(level));
         }
         contents
     }

@@ -115,7 +115,7 @@ impl Engine {
     /// # Errors
     /// Other particles have the name or the type, the name is invalid, or the columns do not match the
     /// record.
-    pub fn register_items<G: ParticleGroup>(&mut self, mut items: G) -> Result<(), Error> {
+    pub fn register_items<G: ParticleGroup>(&mut self, mut particles: G) -> Result<(), Error> {
         let mut known: Vec<String> = Vec::new();
         known.extend(
             self.world
@@ -124,7 +124,7 @@ impl Engine {
                 .into_iter()
                 .map(|kind| kind.name),
         );
-        for kind in (0..items.kinds()).map(|n| items.kind(n)) {
+        for kind in (0..particles.kinds()).map(|n| particles.kind(n)) {
             let name = kind.name();
             require_name(name, "particles")?;
             let wrong = |why: &str| Err(Error::Setup(format!("particles `{name}`: {why}")));
@@ -141,8 +141,10 @@ impl Engine {
             known.push(name.into());
             self.world.resource::<ParticleEntityIndex>().add(kind);
         }
-        self.world.resource_mut::<ParticleKinds>().add(&mut items);
-        self.world.insert_resource(items);
+        self.world
+            .resource_mut::<ParticleKinds>()
+            .add(&mut particles);
+        self.world.insert_resource(particles);
         Ok(())
     }
 

@@ -35,8 +35,8 @@ pub fn limit_to_memory(
     if refined + coarsened == 0 {
         return Ok(None);
     }
-    let own = count_fitting(world, level, refined, coarsened);
-    let (most, shortage) = agree_on_fit(&ranks, own, refined)?;
+    let (own, shortage) = count_fitting(world, level, refined, coarsened);
+    let (most, shortage) = agree_on_fit(&ranks, own, shortage, refined)?;
     let Some(shortage) = shortage else {
         return Ok(Some(Ok(changes)));
     };
@@ -60,17 +60,17 @@ fn count_fitting(
     coarsened: u64,
 ) -> (u64, Option<Shortage>) {
     let topology = world.resource::<Topology>();
-    let shortage = |needed, room: MemoryLimit, rank| Shortage {
-        consumers: match room.source {
+    let shortage = |needed, memory: MemoryLimit, rank| Shortage {
+        consumers: match memory.source {
             LimitSource::Limit => consumers(world),
             _ => FIELDS.into(),
         },
         needed,
-        items: match room.source {
+        particles: match memory.source {
             LimitSource::Limit => particle_bytes(world, 1, 1),
             _ => 0,
         },
-        limit: room,
+        limit: memory,
         level: level + 1,
         patches: 8 * refined,
         rank,
@@ -78,25 +78,25 @@ fn count_fitting(
     };
     let mut result = (refined, None);
     let whole = |octets| needed(world, total_rows(topology, octets, coarsened));
-    if let Some(room) = limit(world) {
+    if let Some(memory) = limit(world) {
         // a hierarchy that does not grow always fits
-        let fits = |octets| octets <= coarsened || whole(octets) <= room.bytes;
+        let fits = |octets| octets <= coarsened || whole(octets) <= memory.bytes;
         let most = largest(refined, fits);
         if most < refined {
-            result = (most, Some(shortage(whole(refined), room, None)));
+            result = (most, Some(shortage(whole(refined), memory, None)));
         }
     }
     let demand = RegridDemand::new(world, level, coarsened);
     let held = topology.capacity();
     // existing rows need no memory: the machine is asked only if more are needed
     if demand.rows(result.0) > held
-        && let Some(room) = available(world)
+        && let Some(memory) = available(world)
     {
-        let fits = |octets| demand.rows(octets) <= held || demand.bytes(octets) <= room.bytes;
+        let fits = |octets| demand.rows(octets) <= held || demand.bytes(octets) <= memory.bytes;
         let most = largest(result.0, fits);
         if most < result.0 {
             let rank = topology.is_shared().then(|| topology.rank());
-            result = (most, Some(shortage(demand.bytes(refined), room, rank)));
+            result = (most, Some(shortage(demand.bytes(refined), memory, rank)));
         }
     }
     result
@@ -121,7 +121,8 @@ fn largest(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
 /// Returns the number of octets that fit on all ranks, and the shortage of the first rank that limits it.
 fn agree_on_fit(
     ranks: &Ranks,
-    (own, shortage): (u64, Option<Shortage>),
+    own: u64,
+    shortage: Option<Shortage>,
     wanted: u64,
 ) -> Result<(u64, Option<Shortage>), RanksError> {
     let mut most = [own];
@@ -170,15 +171,15 @@ pub fn shortage(world: &World, rows: usize, level: usize) -> Result<Option<Short
     let ranks = world.resource::<Ranks>();
     let rank = (!ranks.is_single()).then(|| ranks.rank());
     let part = rows_per_rank(rows, ranks.size());
-    let items = pending_particle_bytes(world, part, ranks.size());
+    let particles = pending_particle_bytes(world, part, ranks.size());
     let domain = world.resource::<Topology>().domain;
-    let lacks = |(needed, items), room: Option<MemoryLimit>, rank| {
-        let room = room.filter(|room| room.bytes < needed)?;
+    let lacks = |(needed, particles), memory: Option<MemoryLimit>, rank| {
+        let memory = memory.filter(|memory| memory.bytes < needed)?;
         Some(Shortage {
             consumers: consumers(world),
             needed,
-            items,
-            limit: room,
+            particles,
+            limit: memory,
             level,
             patches: match level {
                 0 => domain.root.iter().map(|&n| n as u64).product(),
@@ -189,12 +190,12 @@ pub fn shortage(world: &World, rows: usize, level: usize) -> Result<Option<Short
         })
     };
     let beside = host_limit(world);
-    let with = beside.map_or(items, |_| 0);
+    let with = beside.map_or(particles, |_| 0);
     let together = (field_bytes(world, part).saturating_add(with), with);
     let whole = (needed(world, rows), particle_bytes(world, rows, 1));
     let own = lacks(whole, limit(world), None)
         .or_else(|| lacks(together, available(world), rank))
-        .or_else(|| lacks((items, items), beside, rank));
+        .or_else(|| lacks((particles, particles), beside, rank));
     first(ranks, own)
 }
 

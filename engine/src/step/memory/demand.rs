@@ -222,7 +222,7 @@ mod tests {
     use super::{Octets, predicted_octets, rows_per_rank, shell};
 
     #[test]
-    fn a_rank_has_its_part_or_what_is_let_be() {
+    fn a_rank_has_its_part_or_a_tolerated_surplus() {
         let now = Octets {
             own: 100,
             others: 50,
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_grow_with_the_part_and_end_with_the_level() {
+    fn the_halo_grows_with_the_part_up_to_the_level() {
         let now = Octets {
             own: 100,
             others: 250,

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn free_memory_is_what_can_be_had_and_swap() {
+    fn free_memory_includes_swap() {
         let text = "MemTotal:  100 kB\nMemFree:  1 kB\nMemAvailable:   20 kB\nSwapFree: 4 kB\n";
         assert_eq!(system_free(text), Some(24 << 10));
         assert_eq!(system_free("MemTotal: 100 kB\n"), None);

@@ -50,7 +50,7 @@ pub struct Shortage {
     /// Bytes needed in total.
     pub needed: u64,
     /// Bytes of particles among them.
-    pub items: u64,
+    pub particles: u64,
     /// The exceeded limit.
     pub limit: MemoryLimit,
     /// Level of the patches.
@@ -82,12 +82,12 @@ impl Shortage {
             0 => format!("with the {} patches of the root grid", self.patches),
             level => format!("with {} new patches of level {level}", self.patches),
         };
-        let items = match self.items {
+        let particles = match self.particles {
             0 => String::new(),
-            items => format!(" ({} of it for {})", format_bytes(items), self.groups()),
+            particles => format!(" ({} of it for {})", format_bytes(particles), self.groups()),
         };
         format!(
-            "{patches} the {}{whose} need {}{items}, {there} {}",
+            "{patches} the {}{whose} need {}{particles}, {there} {}",
             self.consumers,
             format_bytes(self.needed),
             format_bytes(self.limit.bytes)
@@ -131,7 +131,7 @@ impl fmt::Display for Shortage {
                 "\nthe run can be continued from its latest snapshot, with {more} or {cap}"
             )
         } else if self.level == 0 {
-            let fewer = match self.items > self.needed / 2 {
+            let fewer = match self.particles > self.needed / 2 {
                 true => self.groups(),
                 false => "domain.cells",
             };

@@ -34,14 +34,16 @@ pub fn particle_demand(world: &World, rows: usize, ranks: usize) -> Vec<Particle
     let stored = world.get_resource::<StoredParticles>();
     let stored = |path: &str| stored.and_then(|stored| stored.0.get(path).copied());
     let demand = |kind: ParticleSetRef| {
-        let items = kind.of(world);
-        let all = stored(&kind.path).unwrap_or_else(|| items.expected_count());
+        let particles = kind.of(world);
+        let all = stored(&kind.path).unwrap_or_else(|| particles.expected_count());
         let count = all.div_ceil(ranks as u64);
-        let entities = match items.are_entities() {
+        let entities = match particles.are_entities() {
             true => count.saturating_mul(ENTITY_BYTES),
             false => 0,
         };
-        let bytes = items.memory(count, rows as u64).saturating_add(entities);
+        let bytes = particles
+            .memory(count, rows as u64)
+            .saturating_add(entities);
         let path = kind.path;
         (count > 0).then_some(ParticleDemand { path, count, bytes })
     };

@@ -1,6 +1,6 @@
-//! Snapshots that leave a device while the run goes on.
+//! Tests of snapshots that are transferred from a device while the run continues.
 
-use super::{Contents, Pipeline, SnapshotSink, Transfer, TransferThread, start_transfer};
+use super::{Contents, Pipeline, SnapshotSink, TransferState, TransferThread, start_transfer};
 use crate::data::{Element, Field, FieldSpec, Pool, Precision, Stores};
 use crate::device::{ComputeDevice, Device, DeviceKind, buffer_bytes};
 use crate::mesh::{Changes, Topology};
@@ -20,7 +20,7 @@ impl Field for Dust {
     const NAME: &'static str = "dust";
 }
 
-/// Values of a level that nobody takes for those of another time.
+/// Returns values that identify a level and a time.
 fn values<R: Element>(rows: usize, level: usize, time: usize) -> Vec<R> {
     let seed = 0.125 * (level + 7 * time) as f64;
     let numbers = 0..rows * NAMES.len() * CELLS;
@@ -29,7 +29,7 @@ fn values<R: Element>(rows: usize, level: usize, time: usize) -> Vec<R> {
         .collect()
 }
 
-/// Gives all cells the values of a time.
+/// Sets all cells to the values of a time.
 fn fill<R: Element>(sim: &mut Engine, time: usize) {
     for level in 0..2 {
         let rows = sim.world.resource::<Topology>().rows(level).to_vec();
@@ -40,7 +40,8 @@ fn fill<R: Element>(sim: &mut Engine, time: usize) {
     }
 }
 
-/// A run on the device `kind` with two levels of more than one shard each, at time 1; none where there is no such device.
+/// Creates a simulation on the device `kind` with two levels of more than one shard each, at time 1; `None`
+/// without such a device.
 fn run<R: Element>(kind: DeviceKind, settings: &str) -> Option<(Engine, Device)> {
     if let Err(why) = Device::open(kind) {
         println!("skipped: {why}");
@@ -56,7 +57,7 @@ fn run<R: Element>(kind: DeviceKind, settings: &str) -> Option<(Engine, Device)>
         },
         if single { "single" } else { "double" },
     );
-    let deck = Deck::parse("drain", &text).unwrap_or_else(|e| panic!("{e}"));
+    let deck = Deck::parse("transfer", &text).unwrap_or_else(|e| panic!("{e}"));
     let mesh = MeshSettings {
         max_level: 1,
         regrid_interval: vec![1; 2],
@@ -82,12 +83,12 @@ fn run<R: Element>(kind: DeviceKind, settings: &str) -> Option<(Engine, Device)>
 /// A shard: level, array, first patch, values.
 type Shard = (usize, String, usize, Values);
 
-/// Keeps what it is given; takes nothing while its gate is locked.
+/// Collects what is pushed; blocks while its gate is locked.
 struct Store {
     shards: [usize; 2],
     gate: Arc<Mutex<()>>,
     got: Arc<Mutex<Vec<Shard>>>,
-    /// Shards after which it fails.
+    /// Number of shards after which it fails.
     most: usize,
 }
 
@@ -106,7 +107,7 @@ impl Store {
 impl SnapshotSink for Store {
     type Stored = ();
 
-    fn part(&self, level: usize) -> ShardRange {
+    fn range(&self, level: usize) -> ShardRange {
         ShardRange {
             sent: 0,
             receiver: 0,
@@ -137,21 +138,21 @@ impl SnapshotSink for Store {
     }
 }
 
-/// Sends the present state off.
-fn send(sim: &Engine, device: &Device, store: Store) -> Transfer<Store> {
+/// Starts the transfer of the present state.
+fn send(sim: &Engine, device: &Device, store: Store) -> TransferState<Store> {
     let fields = sim.world.resource::<Stores>().all();
     start_transfer(sim, device, &fields, store).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// What drains, where the device has room for a copy.
-fn draining(departure: Transfer<Store>) -> TransferThread<()> {
-    match departure {
-        Transfer::Draining(drain) => drain,
-        Transfer::Done(_) => panic!("there is room for a copy"),
+/// Returns the transfer in progress, if the device has memory for a copy.
+fn in_progress(state: TransferState<Store>) -> TransferThread<()> {
+    match state {
+        TransferState::InProgress(transfer) => transfer,
+        TransferState::Done(_) => panic!("there is memory for a copy"),
     }
 }
 
-/// What has arrived is the whole state of `time` with `patches` patches on the levels.
+/// Checks that the received shards are the whole state of `time`, with `patches` patches per level.
 fn check<R: Element>(got: &[Shard], patches: [usize; 2], time: usize) {
     let shard = patches.map(Snapshot::shard_patches);
     let mut expected = 0;
@@ -193,26 +194,26 @@ fn state_of_its_own_time<R: Element>() {
         let store = Store::of(&sim);
         let (gate, got, before) = (store.gate.clone(), store.got.clone(), patches(&sim));
         let closed = gate.lock().expect("no panic");
-        let drain = draining(send(&sim, &device, store));
+        let transfer = in_progress(send(&sim, &device, store));
         let taken = sim.world.resource::<Topology>().rows(0)[..140].to_vec();
         let changes = Changes {
             refine: Vec::new(),
             coarsen: taken,
         };
-        // the run goes on while nothing of the snapshot has arrived
+        // the run continues before any value of the snapshot has arrived
         for time in 2..5 {
             fill::<R>(&mut sim, time);
         }
         regrid::apply(&mut sim.world, 0, &changes);
         fill::<R>(&mut sim, 5);
-        assert!(got.lock().expect("no panic").is_empty() && !drain.is_over());
+        assert!(got.lock().expect("no panic").is_empty() && !transfer.is_over());
         drop(closed);
-        drain.wait().unwrap_or_else(|e| panic!("{e}"));
+        transfer.wait().unwrap_or_else(|e| panic!("{e}"));
         check::<R>(&got.lock().expect("no panic"), before, 1);
-        // the next one finds the page-locked memory there
+        // the next snapshot reuses the page-locked memory
         let (store, locked) = (Store::of(&sim), device.staging_bytes());
         let got = store.got.clone();
-        let result = draining(send(&sim, &device, store)).wait();
+        let result = in_progress(send(&sim, &device, store)).wait();
         result.unwrap_or_else(|e| panic!("{e}"));
         check::<R>(&got.lock().expect("no panic"), patches(&sim), 5);
         assert_eq!(device.staging_bytes(), locked);
@@ -226,7 +227,7 @@ fn a_snapshot_holds_the_state_of_its_own_time_while_the_run_goes_on() {
 }
 
 #[test]
-fn without_room_for_a_copy_the_state_leaves_piece_by_piece() {
+fn without_memory_for_a_copy_the_state_is_transferred_by_shard() {
     for kind in KINDS {
         for (buffer, depth) in [(64, 4), (1, 2)] {
             // the fields take 55 MiB, a copy of the present state 27 MiB
@@ -241,8 +242,8 @@ fn without_room_for_a_copy_the_state_leaves_piece_by_piece() {
             let locked = device.staging_bytes();
             for time in 1..3 {
                 fill::<f64>(&mut sim, time);
-                let Transfer::Done(store) = send(&sim, &device, Store::of(&sim)) else {
-                    panic!("there is no room for a copy");
+                let TransferState::Done(store) = send(&sim, &device, Store::of(&sim)) else {
+                    panic!("there is no memory for a copy");
                 };
                 check::<f64>(&store.got.lock().expect("no panic"), patches(&sim), time);
                 assert!(
@@ -254,7 +255,7 @@ fn without_room_for_a_copy_the_state_leaves_piece_by_piece() {
 }
 
 #[test]
-fn a_sink_that_fails_ends_the_drain_and_frees_the_device() {
+fn a_failing_sink_ends_the_transfer_and_frees_the_device() {
     for kind in KINDS {
         let Some((sim, device)) = run::<f64>(kind, "") else {
             continue;
@@ -264,7 +265,7 @@ fn a_sink_that_fails_ends_the_drain_and_frees_the_device() {
                 most,
                 ..Store::of(&sim)
             };
-            let result = draining(send(&sim, &device, store)).wait();
+            let result = in_progress(send(&sim, &device, store)).wait();
             let error = result.expect_err("the sink is full").to_string();
             assert!(error.contains("disk is full"), "{error}");
             let free = |device: &Device| device.memory().expect("numbers").free;
@@ -285,15 +286,15 @@ fn a_sink_that_fails_ends_the_drain_and_frees_the_device() {
 }
 
 #[test]
-fn dropping_a_drain_waits_for_it() {
+fn dropping_a_transfer_waits_for_it() {
     let Some((sim, device)) = run::<f64>(DeviceKind::Emulated, "") else {
         return;
     };
     let store = Store::of(&sim);
     let (got, patches) = (store.got.clone(), patches(&sim));
-    let drain = draining(send(&sim, &device, store));
-    // the fields, and all else of the run, may go before
+    let transfer = in_progress(send(&sim, &device, store));
+    // the fields and the rest of the run may be dropped first
     drop((sim, device));
-    drop(drain);
+    drop(transfer);
     check::<f64>(&got.lock().expect("no panic"), patches, 1);
 }
