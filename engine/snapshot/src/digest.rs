@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// Returns the digest of the snapshot's canonical content: 64 hexadecimal digits of BLAKE3.
 ///
-/// It covers what the run computed and not how: it excludes the deck, the `restart` attribute, the last time
+/// It covers what the run computed and not how. It excludes the deck, the `restart` attribute, the last time
 /// steps, units, precision, chunking, compression, and derived arrays. Two runs have the same digest exactly
 /// if all arrays that are not derived have the same bits.
 ///

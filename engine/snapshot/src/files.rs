@@ -108,9 +108,9 @@ pub(crate) fn publish(partial: &Path, complete: &Path, replace: bool) -> Result<
     Ok(())
 }
 
-/// Removes leftovers of a killed run in `directory/snapshots`: partial snapshots, and replaced ones if the
-/// replacement is complete (otherwise the old one is renamed back). Call it before the first snapshot of a
-/// run, while no other run writes there. Returns the number of removals.
+/// Removes leftovers of a killed run in `directory/snapshots`: partial snapshots, and replaced ones. A
+/// replaced snapshot is renamed back if its replacement is not complete. Call it before the first snapshot of
+/// a run, while no other run writes there. Returns the number of removals.
 ///
 /// # Errors
 /// [`SnapshotError::Io`].

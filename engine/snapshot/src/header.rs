@@ -223,7 +223,7 @@ impl FieldHeader {
         header
     }
 
-    /// Staggers the field along the axes (x y z) that `staggered` selects: one more value per axis, and
+    /// Staggers the field along the axes (x y z) that `staggered` selects. These have one more value, and
     /// dimensions like `x_face`.
     #[must_use]
     pub fn on_sides(self, staggered: [bool; 3]) -> Self {

@@ -1,14 +1,13 @@
 //! Snapshot store of Nestar: Zarr version 3, written in the background and renamed when complete.
 //!
 //! A snapshot is a directory `RUN/snapshots/NNNNNN.zarr`. Its root group has the [`Attributes`]. Each
-//! refinement level is a group (`level_0`, …) with a [`LevelHeader`] and one array per field; the first
-//! dimension is the patch, in the same order in all arrays. Every level has the arrays [`ORIGIN`] and
-//! [`LEAF`].
+//! refinement level is a group (`level_0`, …) with a [`LevelHeader`] and one array per field. The first
+//! dimension of an array is the patch, in the same order in all arrays. Every level has the arrays [`ORIGIN`]
+//! and [`LEAF`].
 //!
 //! Each kind of particles ([`ParticlesPlan`]) is a group of arrays whose first dimension is the particle. A
 //! [`Blob`] is a byte array besides the fields: the state of a plugin, or a component of patches.
 //!
-//! * [`SnapshotWriter`] writes a snapshot in the background, alone or as one of several writers;
 //! * [`SnapshotWriter`] writes a snapshot in the background; [`SnapshotPlan`] offers the single steps.
 //! * [`Snapshot`] reads one; [`latest`] finds the newest of a run.
 //! * [`digest`] returns a digest of the content, [`summary`] a description.

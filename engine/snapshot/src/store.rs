@@ -1,6 +1,6 @@
 //! A snapshot on disk: plan, metadata, shards and publication.
 //!
-//! The steps are separate so that several processes can write one snapshot: one calls
+//! The steps are separate so that several processes can write one snapshot. One process calls
 //! [`SnapshotPlan::create`], all call [`SnapshotPlan::store_shard`] and [`SnapshotPlan::sync_shard`] for
 //! disjoint shards, and one calls [`SnapshotPlan::publish`] when all shards exist.
 //!

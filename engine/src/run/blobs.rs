@@ -51,7 +51,8 @@ pub(super) fn blobs(world: &World, offsets: &PatchOffsets) -> Result<Vec<Blob>, 
     Ok(blobs)
 }
 
-/// Returns a unique number of a patch: the level in the upper 8 bits, then its Hilbert order on the level.
+/// Returns a unique number of a patch. It has the level in the upper 8 bits, then its Hilbert order on the
+/// level.
 fn number(level: usize, place: usize) -> u64 {
     (level as u64) << 56 | place as u64
 }

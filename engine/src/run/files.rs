@@ -101,7 +101,7 @@ pub(super) fn append(path: &Path) -> Result<File, Error> {
     file.map_err(Error::file("cannot write", path))
 }
 
-/// Writes a file under the first unused name of `NAME.EXTENSION`, `NAME.1.EXTENSION` and so on; several ranks
+/// Writes a file under the first unused name of `NAME.EXTENSION`, `NAME.1.EXTENSION` and so on. Several ranks
 /// may do so at once. Returns the name.
 ///
 /// # Errors

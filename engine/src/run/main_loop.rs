@@ -285,7 +285,7 @@ impl Engine {
         }
     }
 
-    /// Writes a snapshot after a root step if one is due, if the latest one was removed, or if memory is
+    /// Writes a snapshot after a root step if necessary. It is due, the latest one was removed, or memory is
     /// nearly exhausted. `before` is the number of patches one root step earlier.
     fn snapshot_if_due(
         &self,

@@ -1,4 +1,6 @@
 //! Runs: root steps from an initial or restored state to the end, with snapshots and diagnostics.
+//!
+//! Functions that are called *collective* must be called by all ranks in the same order.
 
 mod blobs;
 mod captures;

@@ -338,8 +338,8 @@ fn prepare(
 }
 
 /// Returns the bytes of values that may be buffered. That is the limit of the deck, but at most a quarter of
-/// the pools (or 8 MiB), so that a snapshot does not double the memory of a large run. Transfers from a
-/// device and `received` bytes of other ranks are subtracted.
+/// the pools (or 8 MiB). A snapshot must not double the memory of a large run. Transfers from a device and
+/// `received` bytes of other ranks are subtracted.
 fn queue_bytes(sim: &Engine, fields: &[StoreRef], received: usize) -> usize {
     let pools: usize = fields
         .iter()

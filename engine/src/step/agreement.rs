@@ -1,4 +1,5 @@
-//! Collective error handling and flags.
+//! Collective error handling and flags. A function is called *collective* if all ranks must call it in the
+//! same order.
 
 use super::Error;
 use crate::comm::{Ranks, RanksError, Reduction};

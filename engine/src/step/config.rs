@@ -116,8 +116,8 @@ pub struct OutputConfig {
     /// quarter of the field memory is used.
     #[schemars(range(min = 1, max = 1_048_576), extend("unit" = "MiB"))]
     pub buffer: u32,
-    /// Derived fields to write in addition to the state, such as `["temperature_k", "mach"]`: names from
-    /// `nestar list fields`, including those of plugins. A restart does not read them.
+    /// Derived fields to write in addition to the state, such as `["temperature_k", "mach"]`.
+    /// `nestar list fields` shows all names, including those of plugins. A restart does not read them.
     pub derived: Vec<String>,
 }
 
@@ -183,13 +183,13 @@ pub struct RunConfig {
     /// Start from this snapshot (NNNNNN.zarr), or from the latest snapshot of this run directory, instead of
     /// the initial condition. Relative paths start at the deck's folder.
     pub start_from: String,
-    /// Field components that are missing in the snapshot and are added at a restart, such as `{ scalar_smoke
-    /// = 0 }`. Values are a number or a formula of x, y, z and the components in the snapshot
-    /// (`"0.1*scalar_dye"`), evaluated in every cell, refined ones included. If a whole field is new,
-    /// `"initial"` sets its initial condition.
+    /// Field components that a restart adds because the snapshot lacks them, such as `{ scalar_smoke = 0 }`.
+    /// Values are a number or a formula of x, y, z and the components in the snapshot (`"0.1*scalar_dye"`),
+    /// evaluated in every cell, refined ones included. If a whole field is new, `"initial"` sets its initial
+    /// condition.
     pub added: BTreeMap<String, AddedComponent>,
-    /// Names in the snapshot that a restart ignores because the run does not have them: field components, and
-    /// particle arrays such as `particles/stars/age`.
+    /// Names in the snapshot that a restart ignores because the run does not have them. They are field
+    /// components, or particle arrays such as `particles/stars/age`.
     pub dropped: Vec<String>,
 }
 

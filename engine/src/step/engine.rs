@@ -290,8 +290,8 @@ impl Engine {
         checks.initial.push(Arc::new(check));
     }
 
-    /// Registers a collective check of restored states that differ from the snapshot: by keys with a changed
-    /// meaning ([`Engine::keep_keys`]) or by added and dropped components.
+    /// Registers a collective check of restored states that differ from the snapshot. They differ by keys
+    /// with a changed meaning ([`Engine::keep_keys`]), or by added and dropped components.
     pub fn check_changed(
         &mut self,
         check: impl Fn(&World) -> Result<(), Error> + Send + Sync + 'static,

@@ -19,8 +19,8 @@ type Replay = dyn Fn(&World, &CellCase) -> Vec<CellCallResult> + Send + Sync;
 pub struct Replays(BTreeMap<String, Box<Replay>>);
 
 impl Replays {
-    /// Registers function `M` on field `F` for replay, with the components and numbers that it reads, its
-    /// largest number of calls and its parameters.
+    /// Registers function `M` on field `F` for replay. It stores the components and numbers that `M` reads,
+    /// its largest number of calls and its parameters.
     pub fn add<F: Field, M: CellSubcycle>(
         world: &mut World,
         (chosen, numbers): (Components, Option<Arc<DerivedInputs>>),

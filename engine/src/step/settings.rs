@@ -32,8 +32,8 @@ pub struct RunFacts(pub BTreeMap<String, f64>);
 #[derive(Resource, Clone, Debug, Default)]
 pub struct Remarks(pub Vec<String>);
 
-/// Lists the deck keys that must not change at a restart, because they give the values of a snapshot their
-/// meaning. An override of a key is an explicit consent.
+/// Lists the deck keys that must not change at a restart. They give the values of a snapshot their meaning.
+/// An override of a key is an explicit consent.
 #[derive(Resource, Clone, Debug)]
 pub struct KeptKeys(pub Vec<&'static str>);
 

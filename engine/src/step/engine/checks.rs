@@ -55,7 +55,7 @@ fn periodic_axes(deck: &Deck, config: &DomainConfig) -> Result<[bool; 3], Error>
     Ok(periodic)
 }
 
-/// Checks the size of the finest level: the Hilbert curve has 21 bits per axis, and rows are counted in 32
+/// Checks the size of the finest level. The Hilbert curve has 21 bits per axis, and rows are counted in 32
 /// bits.
 pub(super) fn check_mesh(deck: &Deck, domain: &Domain, max_level: usize) -> Result<(), Error> {
     let bits = bits_for(domain.root, max_level);
