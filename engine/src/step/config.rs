@@ -41,8 +41,8 @@ pub struct DomainConfig {
     /// Upper edge along x, y, z.
     #[schemars(extend("unit" = "length"))]
     pub right_edge: [f64; 3],
-    /// Boundary conditions: one word for all faces, or a table such as `{ x = ["outflow", "reflecting"], y =
-    /// "periodic", z = "outflow" }`.
+    /// Boundary conditions: one word for all faces, or a table such as
+    /// `{ x = ["outflow", "reflecting"], y = "periodic", z = "outflow" }`.
     pub boundary: Boundary,
 }
 
@@ -165,9 +165,9 @@ pub struct RunConfig {
     pub queue: bool,
     /// Memory limit in MiB for fields, their tables and the initial particles; 0: all available memory. It
     /// applies to the memory of the device if there is one. The limit is for all ranks together and counts
-    /// every patch once, without halo copies: its effect does not depend on the number of ranks. `nestar
-    /// check` estimates the memory including halo copies. The memory of each machine or device is checked in
-    /// addition.
+    /// every patch once, without halo copies: its effect does not depend on the number of ranks. Use
+    /// `nestar check` to estimate the memory with halo copies. The memory of each machine or device is
+    /// checked in addition.
     #[schemars(range(min = 0, max = 1_099_511_627_776_u64), extend("unit" = "MiB"))]
     pub memory_limit: u64,
     /// Reaction when requested patches exceed the available memory.
