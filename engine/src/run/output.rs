@@ -13,11 +13,11 @@ use crate::run::restart::Restored;
 use crate::run::snapshot::derived::DerivedArrays;
 use crate::run::snapshot::headers::{attributes, levels};
 use crate::run::snapshot::offsets::PatchOffsets;
-use crate::run::snapshot::particles::ParticleShare;
-use crate::run::snapshot::share::SnapshotShare;
+use crate::run::snapshot::particles::ParticleShards;
+use crate::run::snapshot::shard_writer::ShardWriter;
 use crate::run::snapshot::sink::{SnapshotSink, buffer_limit, snapshot_error};
 use crate::run::snapshot::transfer::{TransferState, TransferThread};
-use crate::run::snapshot::{share, transfer};
+use crate::run::snapshot::{shard_writer, transfer};
 use crate::run::{blobs, files, provenance};
 use crate::step::agreement::{agreed_with_flags, on_first_rank};
 use crate::step::{Engine, Error};
@@ -126,8 +126,8 @@ impl Output {
         if let Some(Writing::Transferring(transfer)) = &self.writing
             && transfer.is_over()
         {
-            let finish_transfer = self.finish_transfer();
-            self.note(finish_transfer);
+            let finished = self.finish_transfer();
+            self.note(finished);
         }
         let Some(Writing::Storing(finishing)) = &self.writing else {
             return self.writing.is_none();
@@ -173,8 +173,8 @@ impl Output {
         self.wait()?;
         let clock = sim.world.resource::<Levels>().clock(0);
         let fields = Stores::of(&sim.world, |spec| spec.stored);
-        let share = self.create_writer(sim, diagnostics, &fields)?;
-        let sent = share.and_then(|share| self.push(sim, &fields, share));
+        let shards = self.create_writer(sim, diagnostics, &fields)?;
+        let sent = shards.and_then(|shards| self.push(sim, &fields, shards));
         match sent {
             Ok(writing) => self.writing = Some(writing),
             Err(error) => self.note(Err(error)),
@@ -193,16 +193,16 @@ impl Output {
         sim: &Engine,
         diagnostics: &Diagnostics,
         fields: &[StoreRef],
-    ) -> Result<Result<SnapshotShare, Error>, Error> {
+    ) -> Result<Result<ShardWriter, Error>, Error> {
         let offsets = PatchOffsets::gather(&sim.world)?;
         let attributes = attributes(sim, diagnostics, &offsets)?;
         let derived = DerivedArrays::new(sim, fields);
         let levels = levels(sim, fields, &derived);
-        let parts = blobs::blobs(&sim.world, &offsets)?;
-        let own = share::shard_ranges(&offsets);
-        let sent = self.agree(share::pack(sim, fields, &own))?;
-        let received = share::exchange(sim, fields, &offsets, &own, sent)?;
-        let mut particles = ParticleShare::gather(&sim.world, &offsets)?;
+        let blobs = blobs::blobs(&sim.world, &offsets)?;
+        let ranges = shard_writer::shard_ranges(&offsets);
+        let sent = self.agree(shard_writer::pack(sim, fields, &ranges))?;
+        let received = shard_writer::exchange(sim, fields, &offsets, &ranges, sent)?;
+        let mut particles = ParticleShards::gather(&sim.world, &offsets)?;
         let sent = self.agree(particles.pack(&sim.world))?;
         particles.exchange(&sim.world, sent)?;
         let target = store::SnapshotTarget {
@@ -212,17 +212,17 @@ impl Output {
             queue_bytes: queue_bytes(
                 sim,
                 fields,
-                share::received_bytes(&received) + particles.bytes(),
+                shard_writer::received_bytes(&received) + particles.bytes(),
             ),
             threads: store_threads(sim),
         };
         let (role, shards) = (
-            share::role(&self.ranks),
-            share::shard_numbers(&own, &particles),
+            shard_writer::role(&self.ranks),
+            shard_writer::shard_numbers(&ranges, &particles),
         );
         let plan = || {
             let mut plan = store::SnapshotPlan::new(&attributes, &levels)?;
-            parts.iter().try_for_each(|part| plan.add_blob(part))?;
+            blobs.iter().try_for_each(|blob| plan.add_blob(blob))?;
             particles.plan(sim, plan)
         };
         let begin = || store::SnapshotWriter::begin_share(&target, plan()?, role, &shards);
@@ -240,25 +240,26 @@ impl Output {
             .as_ref()
             .ok()
             .map(store::SnapshotWriter::abort_handle);
-        Ok(writer.map(|writer| SnapshotShare::new(writer, own, received, particles, derived)))
+        Ok(writer.map(|writer| ShardWriter::new(writer, ranges, received, particles, derived)))
     }
 
+    /// Pushes this rank's part from the host, or starts its transfer from the device.
     fn push(
         &mut self,
         sim: &Engine,
         fields: &[StoreRef],
-        mut share: SnapshotShare,
+        mut shards: ShardWriter,
     ) -> Result<Writing, Error> {
-        share.push_particles(&sim.world)?;
+        shards.push_particles(&sim.world)?;
         if let Some(device) = &sim.world.resource::<ComputeDevice>().device {
-            match transfer::start_transfer(sim, device, fields, share)? {
+            match transfer::start_transfer(sim, device, fields, shards)? {
                 TransferState::InProgress(transfer) => return Ok(Writing::Transferring(transfer)),
-                TransferState::Done(filled) => share = filled,
+                TransferState::Done(filled) => shards = filled,
             }
         } else {
-            push_all(sim, fields, &mut share)?;
+            push_all(sim, fields, &mut shards)?;
         }
-        Ok(Writing::Storing(share.finish()?))
+        Ok(Writing::Storing(shards.finish()?))
     }
 
     /// Waits until the snapshot in progress has its final name. Collective.
@@ -266,8 +267,8 @@ impl Output {
     /// # Errors
     /// The error of any rank, on all ranks.
     pub fn wait(&mut self) -> Result<(), Error> {
-        let finish_transfer = self.finish_transfer();
-        self.note(finish_transfer);
+        let finished = self.finish_transfer();
+        self.note(finished);
         let synced = match &self.writing {
             Some(Writing::Storing(finishing)) => finishing.wait_until_synced(),
             _ => Ok(()),
@@ -354,15 +355,15 @@ fn queue_bytes(sim: &Engine, fields: &[StoreRef], received: usize) -> usize {
 }
 
 /// Passes this rank's part from host memory to the writer.
-fn push_all(sim: &Engine, fields: &[StoreRef], share: &mut SnapshotShare) -> Result<(), Error> {
+fn push_all(sim: &Engine, fields: &[StoreRef], shards: &mut ShardWriter) -> Result<(), Error> {
     let topology = sim.world.resource::<Topology>();
     for level in 0..=topology.finest() {
-        let part = share.range(level);
+        let part = shards.range(level);
         let rows = &topology.rows(level)[part.sent..];
         for (n, rows) in rows.chunks(part.shard).enumerate() {
             let first = part.first + n * part.shard;
-            share::visit_arrays(sim, fields, level, rows, |name, values| {
-                share.push(level, name, first, values)
+            shard_writer::visit_arrays(sim, fields, level, rows, |name, values| {
+                shards.push(level, name, first, values)
             })?;
         }
     }

@@ -7,6 +7,6 @@ mod faults;
 mod particles;
 mod python;
 mod round_trip;
-mod shares;
 mod table;
 mod uniform;
+mod writers;

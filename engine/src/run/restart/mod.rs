@@ -143,6 +143,7 @@ fn collective<T>(ranks: &Ranks, path: &Path, own: Result<T, Error>) -> Result<T,
     agreed(ranks, own)
 }
 
+/// Restores the snapshot at `path` as [`restore`].
 fn restore_from(
     sim: &mut Engine,
     ranks: &Ranks,
@@ -151,7 +152,7 @@ fn restore_from(
 ) -> Result<Restored, Error> {
     let (snapshot, state, fit) = collective(ranks, path, open(sim, path))?;
     store_particle_counts(sim, &snapshot);
-    require_room(sim, &snapshot)?;
+    require_memory(sim, &snapshot)?;
     let finest = snapshot.levels().len().saturating_sub(1);
     regrid::create_root(&mut sim.world);
     check_faults(&sim.world)?;
@@ -261,7 +262,7 @@ fn check_state(sim: &Engine, snapshot: &Snapshot, state: &RestartState) -> Resul
 }
 
 /// Checks that all patches of the snapshot fit into the memory of the ranks. Collective.
-fn require_room(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
+fn require_memory(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     let finer = snapshot.levels().skip(1);
     let finer: u64 = finer.map(|level| level.patches).sum();
     let rows = sim.world.resource::<Topology>().root_rows() + finer as usize;

@@ -132,14 +132,14 @@ type ReceivedParticles = BTreeMap<(usize, u64), Vec<Vec<u8>>>;
 
 /// Writes a rank's part of all kinds of particles.
 #[derive(Default)]
-pub(in crate::run) struct ParticleShare {
+pub(in crate::run) struct ParticleShards {
     levels: usize,
     kinds: Vec<ParticleOffsets>,
     /// Particles that other ranks sent for own shards.
     received: ReceivedParticles,
 }
 
-impl ParticleShare {
+impl ParticleShards {
     /// Gathers the offsets of all kinds. Collective.
     ///
     /// # Errors

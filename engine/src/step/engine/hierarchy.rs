@@ -57,7 +57,7 @@ impl Engine {
     /// little memory; an inconsistency found by the audit.
     pub fn initialise(&mut self) -> Result<(), Error> {
         self.require_fresh()?;
-        self.require_room_for_root()?;
+        self.require_memory_for_root()?;
         self.build_hierarchy(&mut FullState)?;
         for level in (0..self.world.resource::<Topology>().finest()).rev() {
             self.driver
@@ -71,7 +71,7 @@ impl Engine {
     }
 
     /// Checks that the root grid fits into memory, for any `run.out_of_memory`.
-    fn require_room_for_root(&self) -> Result<(), Error> {
+    fn require_memory_for_root(&self) -> Result<(), Error> {
         let rows = self.world.resource::<Topology>().root_rows();
         memory::shortage(&self.world, rows, 0)?.map_or(Ok(()), |s| Err(Error::Memory(s)))
     }

@@ -9,7 +9,7 @@ use crate::data::StoreRef;
 use crate::mesh::Topology;
 use crate::run::snapshot::derived::DerivedArrays;
 use crate::run::snapshot::offsets::{PatchOffsets, ShardRange};
-use crate::run::snapshot::particles::ParticleShare;
+use crate::run::snapshot::particles::ParticleShards;
 use crate::run::snapshot::sink;
 use crate::run::snapshot::sink::{SnapshotSink, snapshot_error, structure};
 use crate::step::{Engine, Error};
@@ -22,26 +22,26 @@ use std::ops::Range;
 pub(in crate::run) type Received = BTreeMap<(usize, String), Vec<u8>>;
 
 /// Writes a rank's shards: own patches, received patches and the fields derived from both.
-pub(in crate::run) struct SnapshotShare {
+pub(in crate::run) struct ShardWriter {
     writer: SnapshotWriter,
-    parts: Vec<ShardRange>,
+    ranges: Vec<ShardRange>,
     received: Received,
-    particles: ParticleShare,
+    particles: ParticleShards,
     derived: DerivedArrays,
 }
 
-impl SnapshotShare {
+impl ShardWriter {
     /// Creates the part whose shards `writer` stores.
     pub fn new(
         writer: SnapshotWriter,
-        parts: Vec<ShardRange>,
+        ranges: Vec<ShardRange>,
         received: Received,
-        particles: ParticleShare,
+        particles: ParticleShards,
         derived: DerivedArrays,
     ) -> Self {
         Self {
             writer,
-            parts,
+            ranges,
             received,
             particles,
             derived,
@@ -65,11 +65,11 @@ impl SnapshotShare {
     }
 }
 
-impl SnapshotSink for SnapshotShare {
+impl SnapshotSink for ShardWriter {
     type Stored = PendingSnapshot;
 
     fn range(&self, level: usize) -> ShardRange {
-        self.parts[level]
+        self.ranges[level]
     }
 
     fn push(
@@ -79,7 +79,7 @@ impl SnapshotSink for SnapshotShare {
         first: usize,
         mut values: Values,
     ) -> Result<(), Error> {
-        let part = &self.parts[level];
+        let part = &self.ranges[level];
         if first + part.shard > part.end
             && let Some(rest) = self.received.remove(&(level, array.to_string()))
         {
@@ -122,10 +122,10 @@ pub(in crate::run) fn shard_ranges(offsets: &PatchOffsets) -> Vec<ShardRange> {
 
 /// Returns the numbers of the shards that this rank stores, by level and then by kind of particles.
 pub(in crate::run) fn shard_numbers(
-    parts: &[ShardRange],
-    particles: &ParticleShare,
+    ranges: &[ShardRange],
+    particles: &ParticleShards,
 ) -> Vec<Vec<Range<u64>>> {
-    let levels = parts.iter().map(|part| vec![part.shards()]);
+    let levels = ranges.iter().map(|part| vec![part.shards()]);
     levels.chain(particles.shards()).collect()
 }
 
@@ -155,11 +155,11 @@ pub(in crate::run) fn visit_arrays(
 pub(in crate::run) fn pack(
     sim: &Engine,
     fields: &[StoreRef],
-    parts: &[ShardRange],
+    ranges: &[ShardRange],
 ) -> Result<Vec<Message>, Error> {
     let topology = sim.world.resource::<Topology>();
     let mut messages: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
-    for (level, part) in parts.iter().enumerate() {
+    for (level, part) in ranges.iter().enumerate() {
         if part.sent == 0 {
             continue;
         }
@@ -182,7 +182,7 @@ pub(in crate::run) fn exchange(
     sim: &Engine,
     fields: &[StoreRef],
     offsets: &PatchOffsets,
-    parts: &[ShardRange],
+    ranges: &[ShardRange],
     messages: Vec<Message>,
 ) -> Result<Received, Error> {
     let ranks = sim.world.resource::<Ranks>();
@@ -193,7 +193,7 @@ pub(in crate::run) fn exchange(
     // messages arrive in the order of ranks, which is that of the patches
     for message in ranks.communicator().exchange(messages)? {
         let mut bytes = message.bytes.as_slice();
-        for (level, part) in parts.iter().enumerate() {
+        for (level, part) in ranges.iter().enumerate() {
             let patches = offsets.received_from(level, part.shard, message.peer);
             for (name, patch_bytes) in patch_sizes(sim, fields) {
                 let values = bytes.split_off(..patches * patch_bytes);

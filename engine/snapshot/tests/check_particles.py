@@ -1,4 +1,4 @@
-"""Checks a snapshot with items with the public Python tools: check_items.py SNAPSHOT DIGEST."""
+"""Checks a snapshot with particles with the public Python tools: check_particles.py SNAPSHOT DIGEST."""
 
 import sys
 
