@@ -1,14 +1,14 @@
-//! The digest of a snapshot's content.
+//! Digest of a snapshot's content.
 
 use crate::entries::ArrayGroup;
 use crate::{Result, Snapshot};
 use serde_json::{Value, json};
 
-/// The digest of the snapshot's canonical content: 64 hexadecimal digits of BLAKE3.
+/// Returns the digest of the snapshot's canonical content: 64 hexadecimal digits of BLAKE3.
 ///
-/// It covers what the run computed and nothing about how: not the deck, the `restart` attribute, the last time steps,
-/// units, precision, or the way the arrays are cut into chunks and compressed; nor arrays that are marked as derived from
-/// the others. Two runs agree in it exactly if they agree in every bit of every array that is not derived.
+/// It covers what the run computed and not how. It excludes the deck, the `restart` attribute, the last time
+/// steps, units, precision, chunking, compression, and derived arrays. Two runs have the same digest exactly
+/// if all arrays that are not derived have the same bits.
 ///
 /// The hash is taken over these bytes, in this order:
 ///
@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 /// 2. for each level, ascending: the *encoding* of `{level, time, cell_width}`; then for each array of the level,
 ///    names ascending bytewise, without derived ones: the *encoding* of `{name, dtype, shape}` (`dtype` as in Zarr, e.g. `"float64"`),
 ///    and the array's elements in row-major order, little-endian.
-/// 3. for each kind of items, paths ascending bytewise: the *encoding* of `{path, version, count}`; then its arrays as those of a
+/// 3. for each kind of particles, paths ascending bytewise: the *encoding* of `{path, version, count}`; then its arrays as those of a
 ///    level.
-/// 4. for each [part](crate::Blob) that the digest covers, paths ascending bytewise: the *encoding* of
-///    `{path, version, length}` and the part's bytes.
+/// 4. for each [blob](crate::Blob) that the digest covers, paths ascending bytewise: the *encoding* of
+///    `{path, version, length}` and its bytes.
 ///
 /// The *encoding* of a JSON value is a tag byte with its content:
 /// `n` null; `t` true; `f` false; `d` any number, as the 8 little-endian bytes of its f64; `s` a string, as its length
@@ -48,10 +48,10 @@ pub fn digest(snapshot: &Snapshot) -> Result<String> {
     let levels = snapshot.levels().map(
         |level| json!({"level": level.level, "time": level.time, "cell_width": level.cell_width}),
     );
-    let items = snapshot
+    let particles = snapshot
         .particles()
-        .map(|items| json!({"path": items.path, "version": items.version, "count": items.count}));
-    for (header, group) in levels.chain(items).zip(snapshot.groups()) {
+        .map(|particles| json!({"path": particles.path, "version": particles.version, "count": particles.count}));
+    for (header, group) in levels.chain(particles).zip(snapshot.groups()) {
         hasher.update(&encode(&header));
         hash_arrays(&mut hasher, snapshot, &group)?;
     }
@@ -63,14 +63,14 @@ pub fn digest(snapshot: &Snapshot) -> Result<String> {
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// Hashes the arrays of a group stretch by stretch.
+/// Hashes the arrays of a group in ranges of rows.
 fn hash_arrays(hasher: &mut blake3::Hasher, snapshot: &Snapshot, group: &ArrayGroup) -> Result<()> {
     let kept = group.arrays.iter().filter(|(_, (array, _))| !array.derived);
     for (name, (array, _)) in kept {
         let shape = [&[group.rows], &array.shape[..]].concat();
         let header = json!({"name": name, "dtype": array.data_type.name(), "shape": shape});
         hasher.update(&encode(&header));
-        for range in group.stretches() {
+        for range in group.row_ranges() {
             let values = snapshot.read_rows(&group.path, group.arrays, name, range)?;
             hasher.update(values.bytes());
         }
@@ -78,7 +78,7 @@ fn hash_arrays(hasher: &mut blake3::Hasher, snapshot: &Snapshot, group: &ArrayGr
     Ok(())
 }
 
-/// The encoding of a JSON value, as [`digest`] specifies it.
+/// Encodes a JSON value as specified for [`digest`].
 fn encode(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     encode_into(value, &mut bytes);

@@ -1,4 +1,4 @@
-//! The groups of arrays that the metadata of a snapshot describe.
+//! Groups of arrays described by the metadata of a snapshot.
 
 use crate::header::ORIGIN;
 use crate::{
@@ -12,45 +12,45 @@ use std::path::Path;
 /// Arrays by name, with their metadata documents.
 pub(crate) type Arrays = BTreeMap<String, (FieldHeader, Value)>;
 
-/// One level.
+/// Describes one level.
 pub(crate) struct LevelEntry {
     pub header: LevelHeader,
     pub arrays: Arrays,
 }
 
-/// A group of arrays with the same rows.
+/// A group of arrays with the same number of rows.
 pub(crate) struct ArrayGroup<'a> {
-    /// Place in the snapshot.
+    /// Path in the snapshot.
     pub path: String,
     pub rows: u64,
-    /// Rows that are read at a time.
+    /// Number of rows to read at a time.
     pub step: u64,
     pub arrays: &'a Arrays,
 }
 
 impl ArrayGroup<'_> {
-    /// All rows, of which so many that are read at a time.
-    pub fn stretches(&self) -> impl Iterator<Item = Range<u64>> + use<> {
+    /// Returns ranges of `step` rows that cover all rows.
+    pub fn row_ranges(&self) -> impl Iterator<Item = Range<u64>> + use<> {
         let (rows, step) = (self.rows, self.step);
         let firsts = (0..rows).step_by(step as usize);
         firsts.map(move |first| first..(first + step).min(rows))
     }
 }
 
-/// One kind of items.
+/// Describes one kind of particles.
 pub(crate) struct ParticlesEntry {
     pub header: ParticlesHeader,
     pub arrays: Arrays,
 }
 
-/// Reads a header out of a group's attributes.
+/// Parses a header from a group's attributes.
 pub(crate) fn parse<T: serde::de::DeserializeOwned>(path: &Path, attributes: &Value) -> Result<T> {
     serde_json::from_value(attributes.clone()).map_err(|error| {
         SnapshotError::corrupt(&path.join("zarr.json"), format!("attributes: {error}"))
     })
 }
 
-/// The header of an array, from its metadata document.
+/// Parses the header of an array from its metadata document.
 fn field_header(path: &Path, name: &str, document: &Value, rows: u64) -> Result<FieldHeader> {
     let broken = |what: &str| {
         SnapshotError::corrupt(
@@ -93,7 +93,7 @@ fn field_header(path: &Path, name: &str, document: &Value, rows: u64) -> Result<
     })
 }
 
-/// The arrays of a group with so many rows.
+/// Returns the arrays of a group; all have `rows` rows.
 fn arrays(path: &Path, group: &str, rows: u64, documents: &Map<String, Value>) -> Result<Arrays> {
     let mut arrays = BTreeMap::new();
     for (key, document) in documents {
@@ -110,7 +110,7 @@ fn undescribed(path: &Path, array: &str) -> SnapshotError {
     SnapshotError::corrupt(&path.join(array), "the metadata do not describe it")
 }
 
-/// One level out of the consolidated metadata.
+/// Parses one level from the consolidated metadata.
 pub(crate) fn level_entry(
     path: &Path,
     level: u64,
@@ -132,8 +132,8 @@ pub(crate) fn level_entry(
     }
 }
 
-/// All kinds of items out of the consolidated metadata, by ascending path: the groups in groups. Each of the levels says how many lie in
-/// its patches.
+/// Parses all kinds of particles from the consolidated metadata, by ascending path. Each level has the number
+/// of particles per patch.
 pub(crate) fn particles_entries(
     path: &Path,
     documents: &Map<String, Value>,

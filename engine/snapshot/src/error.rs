@@ -1,36 +1,36 @@
-//! What can go wrong with a snapshot, each with the path and what to do about it.
+//! Errors of the snapshot store, each with a path and advice.
 
 use crate::FORMAT_VERSION;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An error of the snapshot store. Its text names the path and what to do.
+/// An error of the snapshot store; its text names the path and gives advice.
 ///
 /// The type is `Clone` because one failure of the background thread is reported to every later call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SnapshotError {
-    /// The operating system refused an operation.
+    /// The operating system rejected an operation.
     Io {
-        /// What was being done, as a verb phrase: `"write"`, `"create the directory"`.
+        /// Attempted action as a verb phrase: `"write"`, `"create the directory"`.
         action: &'static str,
         /// The file or directory concerned.
         path: PathBuf,
         /// The kind of the error, e.g. `StorageFull`.
         kind: io::ErrorKind,
-        /// The operating system's own text.
+        /// Text of the operating system.
         detail: String,
     },
-    /// A complete snapshot with this number is there already and must not be overwritten.
+    /// A complete snapshot with this number exists and must not be overwritten.
     Exists {
-        /// The snapshot in the way.
+        /// The existing snapshot.
         path: PathBuf,
     },
     /// The path is not a snapshot: missing, a file, or a Zarr group that something else wrote.
     Foreign {
         /// The path that was to be opened.
         path: PathBuf,
-        /// What was found instead.
+        /// What was found.
         detail: String,
     },
     /// The snapshot was written by a newer version of the program.
@@ -40,30 +40,30 @@ pub enum SnapshotError {
         /// Its `format_version`.
         found: u64,
     },
-    /// The snapshot is damaged: a file is missing, cut short or fails its checksum.
+    /// The snapshot is damaged: a file is missing, truncated, or fails its checksum.
     Corrupt {
         /// The damaged file or array.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the damage.
         detail: String,
     },
     /// The snapshot has no such level or array.
     Missing {
         /// The snapshot.
         path: PathBuf,
-        /// What was asked for.
+        /// Name of the missing item.
         wanted: String,
-        /// What the snapshot has instead.
+        /// Names of existing items.
         known: Vec<String>,
     },
-    /// A Zarr array is no initial state on a uniform grid, or no column of a table.
+    /// A Zarr array is not suitable as initial state on a uniform grid or as a column of a table.
     Uniform {
         /// The array or group.
         path: PathBuf,
-        /// What is in the way and what is expected.
+        /// The reason and what is expected.
         detail: String,
     },
-    /// The caller asked for something that makes no sense (a fault of the program, not of a file).
+    /// The request is invalid: an error of the calling program.
     Request(String),
 }
 
@@ -78,7 +78,7 @@ impl SnapshotError {
         }
     }
 
-    /// The file or directory concerned; empty for [`SnapshotError::Request`].
+    /// Returns the file or directory concerned; empty for [`SnapshotError::Request`].
     pub fn path(&self) -> &Path {
         match self {
             Self::Io { path, .. }
@@ -92,7 +92,7 @@ impl SnapshotError {
         }
     }
 
-    /// A [`SnapshotError::Corrupt`] for `path`.
+    /// Creates a [`SnapshotError::Corrupt`] for `path`.
     pub(crate) fn corrupt(path: &Path, detail: impl Into<String>) -> Self {
         Self::Corrupt {
             path: path.to_path_buf(),
@@ -100,7 +100,7 @@ impl SnapshotError {
         }
     }
 
-    /// A [`SnapshotError::Foreign`] for `path`.
+    /// Creates a [`SnapshotError::Foreign`] for `path`.
     pub(crate) fn foreign(path: &Path, detail: impl Into<String>) -> Self {
         Self::Foreign {
             path: path.to_path_buf(),
@@ -109,7 +109,7 @@ impl SnapshotError {
     }
 }
 
-/// What a user can do about an I/O error of this kind; empty where the text of the system says it all.
+/// Returns advice on an I/O error; empty if the system's text suffices.
 fn advice(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -126,7 +126,7 @@ fn advice(kind: io::ErrorKind) -> &'static str {
     }
 }
 
-/// The names that are there, or a word for none.
+/// Lists the existing names.
 fn list(known: &[String]) -> String {
     if known.is_empty() {
         "none".to_string()

@@ -1,4 +1,4 @@
-//! Files and directories: every error names its path, and what is renamed into place is on the disk first.
+//! Files and directories. Errors name the path; data is synced before it is renamed to its final name.
 
 use crate::{Result, SnapshotError};
 use std::fs::{self, File};
@@ -6,26 +6,26 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// The run's directory of snapshots.
+/// Name of the directory of snapshots in a run's directory.
 pub(crate) const SNAPSHOTS: &str = "snapshots";
 
-/// Name of the complete snapshot `number`.
+/// Returns the name of the complete snapshot `number`.
 pub(crate) fn complete_name(number: u32) -> String {
     format!("{number:06}.zarr")
 }
 
-/// Where the complete snapshot `number` of the run in `directory` stands.
+/// Returns the path of the complete snapshot `number` of the run in `directory`.
 #[must_use]
 pub fn complete_path(directory: &Path, number: u32) -> PathBuf {
     directory.join(SNAPSHOTS).join(complete_name(number))
 }
 
-/// Creates one directory, whose parent must exist.
+/// Creates a directory in an existing one.
 pub(crate) fn create_directory(path: &Path) -> Result<()> {
     fs::create_dir(path).map_err(|error| SnapshotError::io("create the directory", path, &error))
 }
 
-/// Writes a new file; returns its length. Nothing is synced yet.
+/// Writes a new file without syncing it; returns its length.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<u64> {
     File::create(path)
         .and_then(|mut file| file.write_all(bytes))
@@ -33,7 +33,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<u64> {
     Ok(bytes.len() as u64)
 }
 
-/// The entries of a directory.
+/// Returns the entries of a directory.
 pub(crate) fn entries(path: &Path) -> Result<Vec<PathBuf>> {
     let list = || -> std::io::Result<Vec<PathBuf>> {
         fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
@@ -41,14 +41,14 @@ pub(crate) fn entries(path: &Path) -> Result<Vec<PathBuf>> {
     list().map_err(|error| SnapshotError::io("list", path, &error))
 }
 
-/// Syncs a file or a directory to the disk.
+/// Syncs a file or a directory.
 pub(crate) fn sync(path: &Path) -> Result<()> {
     File::open(path)
         .and_then(|file| file.sync_all())
         .map_err(|error| SnapshotError::io("sync", path, &error))
 }
 
-/// Bytes of all files below `path`.
+/// Returns the bytes of all files below `path`.
 pub(crate) fn tree_bytes(path: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in entries(path)? {
@@ -64,7 +64,7 @@ pub(crate) fn tree_bytes(path: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Removes a directory with all that is in it, if it is there.
+/// Removes a directory tree if it exists.
 pub(crate) fn remove_tree(path: &Path) -> Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -74,19 +74,19 @@ pub(crate) fn remove_tree(path: &Path) -> Result<()> {
     }
 }
 
-/// Renames with an error that names the target.
+/// Renames a file; the error names the target.
 fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to)
         .map_err(|error| SnapshotError::io("rename the finished snapshot to", to, &error))
 }
 
-/// Where the snapshot at `complete` waits while its replacement takes the name.
+/// Returns the temporary name of a snapshot while its replacement takes its name.
 fn replaced_path(complete: &Path) -> PathBuf {
     let name = complete.file_name().unwrap_or_default().to_string_lossy();
     complete.with_file_name(format!(".{name}.replaced"))
 }
 
-/// Gives the synced directory `partial` its final name and syncs the parent.
+/// Renames the synced directory `partial` to its final name and syncs the parent.
 pub(crate) fn publish(partial: &Path, complete: &Path, replace: bool) -> Result<()> {
     let parent = complete.parent().unwrap_or(Path::new("."));
     let old = replaced_path(complete);
@@ -108,9 +108,9 @@ pub(crate) fn publish(partial: &Path, complete: &Path, replace: bool) -> Result<
     Ok(())
 }
 
-/// Removes what a killed run left in `directory/snapshots`: unfinished snapshots, and replaced ones whose replacement
-/// is complete (otherwise the old one gets its name back). Call it before the first snapshot of a run; no other run
-/// may be writing there. Returns how many were removed.
+/// Removes leftovers of a killed run in `directory/snapshots`: partial snapshots, and replaced ones. A
+/// replaced snapshot is renamed back if its replacement is not complete. Call it before the first snapshot of
+/// a run, while no other run writes there. Returns the number of removals.
 ///
 /// # Errors
 /// [`SnapshotError::Io`].
@@ -144,7 +144,7 @@ pub fn clean_partials(directory: &Path) -> Result<usize> {
     Ok(removed)
 }
 
-/// Opens a file that must be there.
+/// Opens an existing file.
 pub(crate) fn open(path: &Path) -> Result<File> {
     File::open(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => SnapshotError::corrupt(path, "the file is missing"),
@@ -152,7 +152,7 @@ pub(crate) fn open(path: &Path) -> Result<File> {
     })
 }
 
-/// `length` bytes of a file from `offset`.
+/// Reads `length` bytes of a file from `offset`.
 pub(crate) fn read_at(file: &File, path: &Path, offset: u64, length: u64) -> Result<Vec<u8>> {
     let size = file
         .metadata()
@@ -161,7 +161,7 @@ pub(crate) fn read_at(file: &File, path: &Path, offset: u64, length: u64) -> Res
     if offset.checked_add(length).is_none_or(|end| end > size) {
         return Err(SnapshotError::corrupt(
             path,
-            format!("it is cut short to {size} bytes"),
+            format!("it is truncated to {size} bytes"),
         ));
     }
     let mut bytes = vec![0; length as usize];

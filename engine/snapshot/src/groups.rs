@@ -1,4 +1,4 @@
-//! The groups of a snapshot's arrays, and how these are cut into shards.
+//! Groups of arrays in a snapshot, and their division into shards.
 
 use crate::layout::ArrayLayout;
 use crate::zarr::Encoder;
@@ -6,40 +6,40 @@ use crate::{FieldHeader, Result, SnapshotError};
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 
-/// Most patches in one shard (4 MiB of f64 cells).
+/// Largest number of patches in a shard (4 MiB of f64 cells).
 pub const SHARD_PATCHES: u64 = 1024;
-/// Patches of an inner chunk (128 KiB of f64 cells): the least that a reader decodes.
+/// Patches per inner chunk (128 KiB of f64 cells), the smallest unit that readers decode.
 const INNER_PATCHES: u64 = 32;
-/// Most items in one shard (2 MiB of f64).
+/// Largest number of particles in a shard (2 MiB of f64).
 pub(crate) const SHARD_PARTICLES: u64 = 1 << 18;
-/// Items of an inner chunk (128 KiB of f64).
+/// Particles per inner chunk (128 KiB of f64).
 const INNER_PARTICLES: u64 = 1 << 14;
 
-/// One array of the plan.
+/// An array of a snapshot plan.
 pub(crate) struct PlannedArray {
     /// The array's header.
     pub header: FieldHeader,
-    /// The group that it stands in, by its number in [`SnapshotPlan::groups`](crate::SnapshotPlan).
+    /// Index of its group in [`SnapshotPlan::groups`](crate::SnapshotPlan).
     pub group: usize,
-    /// Rows of a whole shard.
+    /// Rows per shard.
     pub shard: u64,
     pub encoder: Encoder,
 }
 
-/// A group of arrays with the same rows.
+/// A group of arrays with the same number of rows.
 pub(crate) struct PlannedGroup {
-    /// Place in the snapshot.
+    /// Path in the snapshot.
     pub path: String,
     /// Rows of each array.
     pub rows: u64,
     /// Name of the first dimension.
     pub dimension: String,
-    /// Rows of a shard and of an inner chunk.
+    /// Rows per shard and per inner chunk.
     pub sharding: (u64, u64),
 }
 
 impl PlannedGroup {
-    /// The patches of a level.
+    /// Plans the group of a level.
     pub fn of_level(level: u8, patches: u64) -> Self {
         Self {
             path: level_path(level),
@@ -49,25 +49,25 @@ impl PlannedGroup {
         }
     }
 
-    /// Numbers of all shards.
+    /// Returns the numbers of all shards.
     pub fn shards(&self) -> Range<u64> {
         0..self.rows.div_ceil(self.sharding.0)
     }
 }
 
-/// The group of a level.
+/// Returns the path of a level's group.
 pub(crate) fn level_path(level: u8) -> String {
     format!("level_{level}")
 }
 
-/// Patches of a shard and of an inner chunk for a level of `patches`: shards of equal size, so that little is padded.
+/// Returns the patches per shard and per inner chunk; shards have equal sizes to reduce padding.
 pub(crate) fn sharding(patches: u64) -> (u64, u64) {
     sharding_by(patches, [SHARD_PATCHES, INNER_PATCHES])
 }
 
-/// Items of a shard and of an inner chunk for `items` of a kind.
-pub(crate) fn particle_sharding(items: u64) -> (u64, u64) {
-    sharding_by(items, [SHARD_PARTICLES, INNER_PARTICLES])
+/// Returns the particles per shard and per inner chunk.
+pub(crate) fn particle_sharding(particles: u64) -> (u64, u64) {
+    sharding_by(particles, [SHARD_PARTICLES, INNER_PARTICLES])
 }
 
 fn sharding_by(rows: u64, [most, inner]: [u64; 2]) -> (u64, u64) {
@@ -77,7 +77,7 @@ fn sharding_by(rows: u64, [most, inner]: [u64; 2]) -> (u64, u64) {
     (shard, inner)
 }
 
-/// The attributes of a header.
+/// Converts a header to attributes.
 pub(crate) fn to_map<T: serde::Serialize>(header: &T) -> Result<Map<String, Value>> {
     match serde_json::to_value(header) {
         Ok(Value::Object(map)) => Ok(map),
@@ -90,7 +90,7 @@ pub(crate) fn to_map<T: serde::Serialize>(header: &T) -> Result<Map<String, Valu
     }
 }
 
-/// Plans one array of a group, which has that number.
+/// Plans an array of the group with index `group`.
 pub(crate) fn planned_array(
     group: &PlannedGroup,
     number: usize,

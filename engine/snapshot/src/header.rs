@@ -1,4 +1,4 @@
-//! The plain structs that describe a snapshot: no physics is known here.
+//! Headers of a snapshot and its parts, independent of the physics.
 
 use crate::{Result, SnapshotError};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -22,7 +22,7 @@ pub enum StoredPrecision {
     Double,
 }
 
-/// The size of one code unit in cgs; 1 each when the run is dimensionless.
+/// Code units in cgs; all 1 for a dimensionless run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CgsUnits {
     /// Centimetres in one code length.
@@ -35,20 +35,20 @@ pub struct CgsUnits {
     pub name: String,
 }
 
-/// The cosmology of a comoving run.
+/// Cosmological parameters of a comoving run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cosmology {
     /// Scale factor at the snapshot's time, 1 today.
     pub scale_factor: f64,
     /// Hubble constant today in units of 100 km/s/Mpc.
     pub hubble: f64,
-    /// The share of matter in the critical universe today.
+    /// Matter density in units of the critical density today.
     pub omega_matter: f64,
-    /// The share of dark energy in the critical universe today.
+    /// Dark-energy density in units of the critical density today.
     pub omega_lambda: f64,
 }
 
-/// The attributes of the whole snapshot; all floats are finite, lengths and times in code units.
+/// Attributes of a snapshot; floats are finite, lengths and times in code units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attributes {
     /// Simulation time of level 0; all levels are synchronised in a snapshot.
@@ -67,13 +67,13 @@ pub struct Attributes {
     pub precision: StoredPrecision,
     /// Code units in cgs.
     pub units: CgsUnits,
-    /// Numbers about the run, by name, each an attribute of its own.
+    /// Additional numbers about the run; each is an attribute.
     #[serde(flatten, deserialize_with = "facts")]
     pub facts: BTreeMap<String, f64>,
     /// The text of the resolved deck.
     pub config: String,
-    /// What the program needs besides the fields to continue bit for bit; opaque here. Floats that must be exact
-    /// under any reader are best stored as hexadecimal strings.
+    /// What the program needs besides fields for a bitwise restart; opaque here. Exact floats are best stored
+    /// as hexadecimal strings.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub restart: Map<String, Value>,
     /// The cosmology of a comoving run.
@@ -81,8 +81,8 @@ pub struct Attributes {
     pub cosmology: Option<Cosmology>,
 }
 
-/// The facts among the attributes of a snapshot's root that have no field of their own: numbers with a fraction or an exponent,
-/// but those of [`Cosmology`].
+/// Collects the additional numbers among the root attributes: those with a fraction or an exponent, except
+/// for [`Cosmology`].
 fn facts<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> std::result::Result<BTreeMap<String, f64>, D::Error> {
@@ -103,7 +103,7 @@ pub struct LevelHeader {
     pub level: u8,
     /// Time of the level, code units.
     pub time: f64,
-    /// The level's last step, code units.
+    /// Latest time step of the level, code units.
     pub dt: f64,
     /// Width of a cell along x, y, z, code length.
     pub cell_width: [f64; 3],
@@ -129,7 +129,7 @@ pub enum DataType {
 }
 
 impl DataType {
-    /// The name in Zarr metadata: `"float64"` and so on.
+    /// Returns the name in Zarr metadata, such as `"float64"`.
     pub fn name(self) -> &'static str {
         match self {
             Self::F32 => "float32",
@@ -141,14 +141,14 @@ impl DataType {
         }
     }
 
-    /// The type with this name in Zarr metadata, if it is one of ours.
+    /// Returns the type with this name in Zarr metadata, if it is supported.
     pub fn from_name(name: &str) -> Option<Self> {
         use DataType::{F32, F64, I32, U8, U32, U64};
         let mut all = [F32, F64, I32, U8, U32, U64].into_iter();
         all.find(|data_type| data_type.name() == name)
     }
 
-    /// Bytes of one element.
+    /// Returns the bytes of one element.
     pub fn size(self) -> usize {
         match self {
             Self::U8 => 1,
@@ -158,10 +158,10 @@ impl DataType {
     }
 }
 
-/// One array of a level, or of a kind of items: `[patch]` or `[item]` followed by `shape`.
+/// Describes an array of a level or of a kind of particles: `[patch]` or `[particle]` followed by `shape`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldHeader {
-    /// The array's name: letters, digits and `_`.
+    /// Name: letters, digits and `_`.
     pub name: String,
     /// Element type.
     pub data_type: DataType,
@@ -171,16 +171,16 @@ pub struct FieldHeader {
     pub shape: Vec<u64>,
     /// Unit in code units, e.g. `"mass/length**3"`.
     pub units: String,
-    /// The value of one code unit of this field in cgs.
+    /// Value of one code unit in cgs.
     pub cgs_factor: f64,
-    /// A name for people, e.g. `"momentum along x"`.
+    /// Description, such as `"momentum along x"`.
     pub long_name: String,
-    /// Whether the values follow from other arrays of the snapshot: neither digests nor restarts look at them.
+    /// `true` if the values follow from other arrays; digests and restarts ignore them.
     pub derived: bool,
 }
 
 impl FieldHeader {
-    /// A field with one value per cell: dimensions `patch, z, y, x`.
+    /// Describes a cell-centred field: dimensions `patch, z, y, x`.
     pub fn cells(
         name: &str,
         data_type: DataType,
@@ -200,7 +200,7 @@ impl FieldHeader {
         }
     }
 
-    /// The same, of values that follow from other arrays.
+    /// Marks the array as derived from others.
     #[must_use]
     pub fn derived(self) -> Self {
         Self {
@@ -209,7 +209,7 @@ impl FieldHeader {
         }
     }
 
-    /// As [`FieldHeader::cells`] with rows of `side` cells along each axis; where that is not 8, dimensions like `x_4`.
+    /// Changes the number of cells per axis to `side`; dimensions are then named like `x_4`, except for 8.
     #[must_use]
     pub fn of_side(self, side: u64) -> Self {
         let mut header = self;
@@ -223,8 +223,8 @@ impl FieldHeader {
         header
     }
 
-    /// As [`FieldHeader::cells`] with values on the sides of cells along the axes, x y z, that `staggered` names: a value more
-    /// along each, and dimensions like `x_face` there.
+    /// Staggers the field along the axes (x y z) that `staggered` selects. These have one more value, and
+    /// dimensions like `x_face`.
     #[must_use]
     pub fn on_sides(self, staggered: [bool; 3]) -> Self {
         let mut header = self;
@@ -235,7 +235,7 @@ impl FieldHeader {
         header
     }
 
-    /// The array [`ORIGIN`] of every level.
+    /// Describes the array [`ORIGIN`] of every level.
     pub(crate) fn origin() -> Self {
         Self {
             dimensions: vec!["axis".to_string()],
@@ -250,7 +250,7 @@ impl FieldHeader {
         }
     }
 
-    /// The array [`LEAF`] of every level.
+    /// Describes the array [`LEAF`] of every level.
     pub(crate) fn leaf() -> Self {
         Self {
             dimensions: vec![],
@@ -265,17 +265,17 @@ impl FieldHeader {
         }
     }
 
-    /// Whether the field has one value per cell.
+    /// Returns `true` if the field has one value per cell.
     pub fn is_per_cell(&self) -> bool {
         self.dimensions == ["z", "y", "x"]
     }
 
-    /// Values of one patch, or one item.
+    /// Returns the number of values per patch or particle.
     pub fn values_per_patch(&self) -> usize {
         self.shape.iter().product::<u64>() as usize
     }
 
-    /// Refuses names, shapes and factors that the format has no room for.
+    /// Rejects names, shapes and factors that the format does not support.
     pub(crate) fn validate(&self) -> Result<()> {
         let complaint = if !is_name(&self.name) {
             "a name has letters, digits and `_` only"
@@ -293,13 +293,13 @@ impl FieldHeader {
     }
 }
 
-/// Whether a name has letters, digits and `_` only, and some of them.
+/// Returns `true` for a non-empty name of letters, digits and `_`.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// What the writer is told about one level: its header and its fields (without [`ORIGIN`] and [`LEAF`], which every
-/// level has).
+/// Describes a level for the writer: its header and fields, without [`ORIGIN`] and [`LEAF`], which every
+/// level has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelPlan {
     /// The level's attributes.

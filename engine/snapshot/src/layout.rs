@@ -1,43 +1,43 @@
-//! How arrays are stored, and what is read of those of others.
+//! Storage layout of arrays, and arrays of other programs.
 
 use crate::header::DataType;
 use serde_json::{Map, Value};
 use std::num::NonZeroU64;
 
-/// How one array is stored.
+/// Describes how an array is stored.
 pub(crate) struct ArrayLayout {
-    /// Place in the snapshot, e.g. `level_0/pressure`.
+    /// Path in the snapshot, such as `level_0/pressure`.
     pub path: String,
     /// Element type.
     pub data_type: DataType,
-    /// Shape of the whole array; the first dimension is the patch, or the item.
+    /// Shape of the whole array; the first dimension is the patch or the particle.
     pub shape: Vec<u64>,
-    /// Patches or items of a shard, a multiple of `inner`.
+    /// Patches or particles per shard, a multiple of `inner`.
     pub shard: u64,
-    /// Patches or items of an inner chunk.
+    /// Patches or particles per inner chunk.
     pub inner: u64,
     /// Names of all dimensions.
     pub dimensions: Vec<String>,
-    /// The array's attributes.
+    /// Attributes of the array.
     pub attributes: Map<String, Value>,
 }
 
-/// A whole array that anyone wrote.
+/// An array of any program, read completely.
 pub(crate) struct Plain {
     pub shape: Vec<u64>,
-    /// Names of its dimensions, if it has some.
+    /// Names of the dimensions, if any.
     pub dimensions: Option<Vec<String>>,
     pub values: Vec<f64>,
 }
 
-/// `shape` with the first dimension replaced by `patches`.
+/// Returns `shape` with the first dimension replaced by `patches`.
 pub(crate) fn chunk_shape(shape: &[u64], patches: u64) -> Vec<u64> {
     std::iter::once(patches)
         .chain(shape[1..].iter().copied())
         .collect()
 }
 
-/// `shape` as the codecs want it; every dimension is at least 1.
+/// Returns `shape` as the codecs need it; every dimension is at least 1.
 pub(crate) fn non_zero(shape: &[u64]) -> Vec<NonZeroU64> {
     shape
         .iter()
@@ -45,7 +45,7 @@ pub(crate) fn non_zero(shape: &[u64]) -> Vec<NonZeroU64> {
         .collect()
 }
 
-/// The indices of chunk `number` of a grid of chunks, counted along the last dimension first.
+/// Returns the indices of chunk `number` in a grid of chunks; the last dimension varies fastest.
 pub(crate) fn indices(mut number: u64, grid: &[u64]) -> Vec<u64> {
     let mut indices = vec![0; grid.len()];
     for (index, length) in indices.iter_mut().zip(grid).rev() {

@@ -1,17 +1,19 @@
-//! The snapshot store of Nestar: Zarr version 3, written beside the run and renamed when whole.
+//! Snapshot store of Nestar: Zarr version 3, written in the background and renamed when complete.
 //!
-//! A snapshot is a directory `RUN/snapshots/NNNNNN.zarr`: a root group with the [`Attributes`], one group per
-//! refinement level (`level_0`, …) with its [`LevelHeader`], and in it one array per field, whose first dimension is
-//! the patch, in the same order in all arrays. Every level has the arrays [`ORIGIN`] and [`LEAF`].
+//! A snapshot is a directory `RUN/snapshots/NNNNNN.zarr`. Its root group has the [`Attributes`]. Each
+//! refinement level is a group (`level_0`, …) with a [`LevelHeader`] and one array per field. The first
+//! dimension of an array is the patch, in the same order in all arrays. Every level has the arrays [`ORIGIN`]
+//! and [`LEAF`].
 //!
-//! [`ParticlesPlan`] lie in patches in any number, such as the particles of a species: a group of arrays for each kind, whose first dimension is the
-//! item. [`Blob`]s are bytes beside the fields: the state of plugins, the components of patches.
+//! Each kind of particles ([`ParticlesPlan`]) is a group of arrays whose first dimension is the particle. A
+//! [`Blob`] is a byte array besides the fields: the state of a plugin, or a component of patches.
 //!
-//! * [`SnapshotWriter`] writes one while the run goes on, alone or as one of several writers; [`SnapshotPlan`] has its steps one by one.
+//! * [`SnapshotWriter`] writes a snapshot in the background; [`SnapshotPlan`] offers the single steps.
 //! * [`Snapshot`] reads one; [`latest`] finds the newest of a run.
-//! * [`digest`] names the content in 64 hexadecimal digits, [`summary`] describes it for people.
-//! * [`read_uniform`] reads initial states that anyone wrote as Zarr arrays on a uniform grid, [`read_columns`] tables, [`read_array`] one array.
+//! * [`digest`] returns a digest of the content, [`summary`] a description.
+//! * [`read_uniform`], [`read_columns`] and [`read_array`] read Zarr arrays of other programs.
 
+mod blobs;
 mod bounds;
 mod checksums;
 mod digest;
@@ -20,9 +22,8 @@ mod error;
 mod files;
 mod groups;
 mod header;
-mod items;
 mod layout;
-mod parts;
+mod particles;
 mod queue;
 mod reader;
 mod store;
@@ -35,6 +36,7 @@ mod worker;
 mod writer;
 mod zarr;
 
+pub use blobs::{BLOB_GROUPS, Blob, BlobHeader};
 pub use digest::digest;
 pub use error::{Result, SnapshotError};
 pub use files::{clean_partials, complete_path};
@@ -43,8 +45,7 @@ pub use header::{
     Attributes, CgsUnits, Cosmology, DataType, FieldHeader, LEAF, LevelHeader, LevelPlan, ORIGIN,
     PATCH_SIZE, StoredPrecision,
 };
-pub use items::{ParticlesHeader, ParticlesPlan};
-pub use parts::{BLOB_GROUPS, Blob, BlobHeader};
+pub use particles::{ParticlesHeader, ParticlesPlan};
 pub use queue::WrittenSnapshot;
 pub use reader::{Snapshot, latest, list_complete};
 pub use store::SnapshotPlan;
@@ -55,5 +56,5 @@ pub use values::Values;
 pub use worker::Role;
 pub use writer::{PendingSnapshot, SnapshotTarget, SnapshotWriter, WriterAbort};
 
-/// The newest version of the format that this crate reads, and the one in which it writes items; without any it writes version 1.
+/// Newest format version that this crate reads; it writes it for snapshots with particles and version 1 otherwise.
 pub const FORMAT_VERSION: u64 = 2;

@@ -1,18 +1,18 @@
-//! The bounded queue between the run and the thread that compresses and stores.
+//! Bounded queue between the run and the background thread that compresses and stores shards.
 
 use crate::{Result, SnapshotError, Values};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A complete snapshot.
+/// Describes a complete snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WrittenSnapshot {
     /// The snapshot's directory.
     pub path: PathBuf,
     /// Bytes on disk.
     pub bytes: u64,
-    /// Seconds from the begin of the snapshot to its final name.
+    /// Seconds from the start of the snapshot to its final name.
     pub seconds: f64,
 }
 
@@ -23,28 +23,28 @@ pub(crate) struct QueuedShard {
     pub values: Values,
 }
 
-/// What the thread is to do next.
+/// Next task of the background thread.
 pub(crate) enum WriteJob {
     /// Store a shard.
     Shard(QueuedShard),
-    /// All shards are there: sync them.
+    /// All shards have been pushed: sync them.
     Finish,
-    /// The shards of all writers are on the disk: give the snapshot its name.
+    /// All writers have synced their shards: rename the snapshot.
     Publish,
-    /// Forget the snapshot.
+    /// Drop the snapshot.
     Abort,
 }
 
-/// How the thread ended; `Ok(None)` after an abort.
+/// Result of the background thread; `Ok(None)` after an abort.
 pub(crate) type WriteOutcome = Result<Option<WrittenSnapshot>>;
 
 #[derive(Default)]
 struct QueueState {
     jobs: VecDeque<WriteJob>,
     bytes: usize,
-    /// Whether nothing is taken any more.
+    /// `true` if no more jobs are accepted.
     stopped: bool,
-    /// Whether all shards are on the disk.
+    /// `true` if all shards are on disk.
     synced: bool,
     outcome: Option<WriteOutcome>,
 }
@@ -64,7 +64,7 @@ impl QueueState {
     }
 }
 
-/// Jobs in order, at most `capacity` bytes of values (or one shard, if that is larger).
+/// Queue of jobs in order, with at most `capacity` bytes of values (or one larger shard).
 pub(crate) struct ShardQueue {
     capacity: usize,
     state: Mutex<QueueState>,
@@ -72,7 +72,7 @@ pub(crate) struct ShardQueue {
 }
 
 impl ShardQueue {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(capacity: usize) -> Self {
         Self {
             capacity,
@@ -81,7 +81,7 @@ impl ShardQueue {
         }
     }
 
-    /// The state, also after a panic elsewhere: every change of it is complete in itself.
+    /// Locks the state, also after a panic elsewhere, because every change of it is complete.
     fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,7 +92,7 @@ impl ShardQueue {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a shard, waiting until there is room; fails as soon as the thread has failed.
+    /// Adds a shard; blocks while the queue is full and fails if the thread has failed.
     pub fn push(&self, array: usize, first: u64, values: Values) -> Result<()> {
         let bytes = values.bytes().len();
         let mut state = self.lock();
@@ -113,13 +113,13 @@ impl ShardQueue {
         Ok(())
     }
 
-    /// Adds a job that takes no memory.
+    /// Adds a job without values.
     pub fn push_order(&self, job: WriteJob) {
         self.lock().jobs.push_back(job);
         self.changed.notify_all();
     }
 
-    /// Drops what is waiting, and ends the thread after its present job.
+    /// Drops waiting jobs and ends the thread after its current one.
     pub fn stop(&self) {
         let mut state = self.lock();
         state.stopped = true;
@@ -128,7 +128,7 @@ impl ShardQueue {
         self.changed.notify_all();
     }
 
-    /// Takes the next job, waiting for one.
+    /// Takes the next job; blocks while there is none.
     pub fn pop(&self) -> WriteJob {
         let mut state = self.lock();
         loop {
@@ -139,7 +139,7 @@ impl ShardQueue {
         }
     }
 
-    /// Takes up to `most` further shards that wait next, without waiting for more.
+    /// Takes up to `most` further shards from the front of the queue without blocking.
     pub fn pop_shards(&self, most: usize) -> Vec<QueuedShard> {
         let mut state = self.lock();
         let mut shards = Vec::new();
@@ -156,20 +156,20 @@ impl ShardQueue {
         shards
     }
 
-    /// Reports that a shard of `bytes` is stored, so that its memory is free.
+    /// Releases the memory of a stored shard of `bytes` bytes.
     pub fn stored(&self, bytes: usize) {
         let mut state = self.lock();
         state.bytes = state.bytes.saturating_sub(bytes);
         self.changed.notify_all();
     }
 
-    /// Reports that all shards are on the disk.
+    /// Reports that all shards are on disk.
     pub fn synced(&self) {
         self.lock().synced = true;
         self.changed.notify_all();
     }
 
-    /// Reports how the thread ended.
+    /// Reports the result of the thread.
     pub fn end(&self, outcome: WriteOutcome) {
         let mut state = self.lock();
         state.jobs.clear();
@@ -177,17 +177,17 @@ impl ShardQueue {
         self.changed.notify_all();
     }
 
-    /// How the thread ended, or `None` while it works.
+    /// Returns the result of the thread, or `None` while it works.
     pub fn outcome(&self) -> Option<WriteOutcome> {
         self.lock().outcome.clone()
     }
 
-    /// Whether all shards are on the disk.
+    /// Returns `true` if all shards are on disk.
     pub fn is_synced(&self) -> Result<bool> {
         self.lock().is_synced()
     }
 
-    /// Waits until all shards are on the disk.
+    /// Waits until all shards are on disk.
     pub fn wait_until_synced(&self) -> Result<()> {
         let mut state = self.lock();
         while !state.is_synced()? {
@@ -196,7 +196,7 @@ impl ShardQueue {
         Ok(())
     }
 
-    /// Waits for the thread to end.
+    /// Waits for the end of the thread.
     pub fn wait_for_outcome(&self) -> WriteOutcome {
         let mut state = self.lock();
         loop {
@@ -208,12 +208,12 @@ impl ShardQueue {
     }
 }
 
-/// The error of a push after the end.
+/// Returns the error of a push after the end.
 fn ended_early() -> SnapshotError {
     SnapshotError::Request("the snapshot has ended: nothing more can be written to it".to_string())
 }
 
-/// The error of waiting for a snapshot that will not be.
+/// Returns the error of waiting for an aborted snapshot.
 pub(crate) fn aborted() -> SnapshotError {
     SnapshotError::Request("the snapshot was aborted".to_string())
 }
@@ -229,7 +229,7 @@ mod tests {
         Values::F64(vec![0.0; 10])
     }
 
-    /// Pushes in a thread and tells when that is done.
+    /// Pushes in a thread and reports when the push is complete.
     fn push_beside(
         queue: &ShardQueue,
         test: impl FnOnce(mpsc::Receiver<Result<(), SnapshotError>>),
@@ -250,7 +250,7 @@ mod tests {
                 queue.pop(),
                 WriteJob::Shard(QueuedShard { first: 0, .. })
             ));
-            // Taken by the thread is not stored yet: its memory still counts.
+            // A shard that the thread has taken is not stored yet, so its memory still counts.
             assert!(pushed.recv_timeout(Duration::from_millis(50)).is_err());
             queue.stored(80);
             assert_eq!(
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiting_push_hears_of_the_failure() {
+    fn a_blocked_push_returns_the_failure() {
         let queue = ShardQueue::new(100);
         queue.push(0, 0, shard()).unwrap();
         let failure = SnapshotError::Request("failure".to_string());
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiting_push_hears_of_the_stop() {
+    fn a_blocked_push_ends_after_a_stop() {
         let queue = ShardQueue::new(100);
         queue.push(0, 0, shard()).unwrap();
         push_beside(&queue, |pushed| {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_are_taken_together_up_to_the_next_order() {
+    fn shards_are_popped_together_up_to_the_next_job() {
         let queue = ShardQueue::new(1000);
         for n in 0..3 {
             queue.push(0, n, shard()).unwrap();

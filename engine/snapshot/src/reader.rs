@@ -1,5 +1,6 @@
-//! Reading snapshots.
+//! Reader of snapshots.
 
+use crate::blobs::{BlobHeader, find_blobs};
 use crate::bounds;
 use crate::checksums;
 use crate::entries::{
@@ -8,7 +9,6 @@ use crate::entries::{
 use crate::files::{self, SNAPSHOTS};
 use crate::groups::{SHARD_PARTICLES, SHARD_PATCHES, level_path, particle_sharding, sharding};
 use crate::header::ORIGIN;
-use crate::parts::{BlobHeader, described};
 use crate::zarr::Decoder;
 use crate::{
     Attributes, FORMAT_VERSION, FieldHeader, LEAF, LevelHeader, ParticlesHeader, Result,
@@ -18,20 +18,20 @@ use serde_json::{Map, Value};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A complete snapshot, open for reading: headers are in memory, arrays are read on request.
+/// A complete snapshot, open for reading. Headers are in memory; arrays are read on request.
 pub struct Snapshot {
     path: PathBuf,
     /// Version of the format.
     pub(crate) version: u64,
     attributes: Attributes,
     levels: Vec<LevelEntry>,
-    /// By ascending path.
-    items: Vec<ParticlesEntry>,
-    /// By ascending path, with their metadata documents.
+    /// Kinds of particles by ascending path.
+    particles: Vec<ParticlesEntry>,
+    /// Blobs by ascending path, with their metadata documents.
     pub(crate) parts: Vec<(BlobHeader, Value)>,
 }
 
-/// Why `path` cannot be a snapshot, or its root metadata document.
+/// Reads the root metadata document, or returns why `path` is no snapshot.
 fn root_document(path: &Path) -> Result<Value> {
     if !path.exists() {
         return Err(SnapshotError::foreign(
@@ -59,7 +59,7 @@ fn root_document(path: &Path) -> Result<Value> {
     serde_json::from_slice(&text).map_err(|error| SnapshotError::corrupt(&file, error.to_string()))
 }
 
-/// The version of the format; refuses what is no snapshot, or a newer one.
+/// Returns the format version; rejects other Zarr stores and newer versions.
 fn require_format(path: &Path, attributes: &Value) -> Result<u64> {
     if attributes["format"] != "nestar-snapshot" {
         return Err(SnapshotError::foreign(
@@ -84,7 +84,7 @@ impl Snapshot {
     /// Opens the snapshot directory `path`.
     ///
     /// # Errors
-    /// [`SnapshotError::Foreign`] (nothing there, a file, something else's Zarr), [`SnapshotError::Newer`],
+    /// [`SnapshotError::Foreign`] (nothing, a file or other Zarr data), [`SnapshotError::Newer`],
     /// [`SnapshotError::Corrupt`], [`SnapshotError::Io`].
     pub fn open(path: &Path) -> Result<Self> {
         let document = root_document(path)?;
@@ -109,24 +109,24 @@ impl Snapshot {
         Ok(Self {
             version,
             attributes,
-            items: particles_entries(path, documents, &levels)?,
+            particles: particles_entries(path, documents, &levels)?,
             levels,
-            parts: described(path, documents)?,
+            parts: find_blobs(path, documents)?,
             path: path.to_path_buf(),
         })
     }
 
-    /// The snapshot's directory.
+    /// Returns the path of the snapshot.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The parts, by ascending path.
+    /// Returns the headers of all blobs by ascending path.
     pub fn blobs(&self) -> impl Iterator<Item = &BlobHeader> {
         self.parts.iter().map(|(header, _)| header)
     }
 
-    /// The bytes of the part at `path`.
+    /// Reads the blob at `path`.
     ///
     /// # Errors
     /// [`SnapshotError::Missing`], [`SnapshotError::Corrupt`] for a missing, truncated or altered shard.
@@ -149,30 +149,33 @@ impl Snapshot {
         Err(SnapshotError::corrupt(&self.path().join(path), text))
     }
 
-    /// The attributes of the whole snapshot.
+    /// Returns the attributes of the snapshot.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
     }
 
-    /// The levels present, coarse to fine.
+    /// Returns the headers of all levels, coarse to fine.
     pub fn levels(&self) -> impl ExactSizeIterator<Item = &LevelHeader> {
         self.levels.iter().map(|entry| &entry.header)
     }
 
-    /// The kinds of items, by ascending path.
+    /// Returns the headers of all kinds of particles by ascending path.
     pub fn particles(&self) -> impl ExactSizeIterator<Item = &ParticlesHeader> {
-        self.items.iter().map(|entry| &entry.header)
+        self.particles.iter().map(|entry| &entry.header)
     }
 
-    /// The arrays of the kind of items at `path`, sorted by name; none for a kind that is not there.
+    /// Returns the arrays of the kind of particles at `path`, sorted by name; empty for an unknown kind.
     pub fn columns(&self, path: &str) -> Vec<&FieldHeader> {
-        let entry = self.items.iter().find(|entry| entry.header.path == path);
+        let entry = self
+            .particles
+            .iter()
+            .find(|entry| entry.header.path == path);
         let arrays = entry.into_iter().flat_map(|entry| entry.arrays.values());
         arrays.map(|(header, _)| header).collect()
     }
 
-    /// The fields of a level, sorted by name, without [`ORIGIN`], [`LEAF`] and the counts of items; empty for a level that is not
-    /// there.
+    /// Returns the fields of a level, sorted by name, without [`ORIGIN`], [`LEAF`] and the numbers of
+    /// particles; empty for an unknown level.
     pub fn fields(&self, level: u8) -> Vec<&FieldHeader> {
         let entry = self.levels.iter().find(|entry| entry.header.level == level);
         let headers = entry
@@ -183,7 +186,7 @@ impl Snapshot {
         headers.filter(|header| is_field(&header.name)).collect()
     }
 
-    /// All groups of arrays, the levels and then the kinds of items.
+    /// Returns all groups of arrays: levels, then kinds of particles.
     pub(crate) fn groups(&self) -> impl Iterator<Item = ArrayGroup<'_>> {
         let levels = self.levels.iter().map(|entry| ArrayGroup {
             path: level_path(entry.header.level),
@@ -191,13 +194,13 @@ impl Snapshot {
             step: SHARD_PATCHES,
             arrays: &entry.arrays,
         });
-        let items = self.items.iter().map(|entry| ArrayGroup {
+        let particles = self.particles.iter().map(|entry| ArrayGroup {
             path: entry.header.path.clone(),
             rows: entry.header.count,
             step: SHARD_PARTICLES,
             arrays: &entry.arrays,
         });
-        levels.chain(items)
+        levels.chain(particles)
     }
 
     fn entry(&self, level: u8) -> Result<&LevelEntry> {
@@ -213,14 +216,14 @@ impl Snapshot {
         })
     }
 
-    /// The array's decoder and the number of its patches.
+    /// Returns the decoder of an array of a level and its number of patches.
     fn decoder(&self, level: u8, array: &str) -> Result<(Decoder, u64)> {
         let entry = self.entry(level)?;
         let decoder = self.decoder_in(&level_path(level), &entry.arrays, array)?;
         Ok((decoder, entry.header.patches))
     }
 
-    /// The decoder of an array of a group.
+    /// Returns the decoder of an array of a group.
     fn decoder_in(&self, group: &str, arrays: &Arrays, array: &str) -> Result<Decoder> {
         let missing = || SnapshotError::Missing {
             path: self.path.clone(),
@@ -231,7 +234,7 @@ impl Snapshot {
         Decoder::open(&self.path, &format!("{group}/{array}"), document)
     }
 
-    /// The values of a range of the rows of an array of any group.
+    /// Reads a range of rows of an array of any group.
     pub(crate) fn read_rows(
         &self,
         group: &str,
@@ -244,36 +247,39 @@ impl Snapshot {
         decoder.read(&rows.collect::<Vec<_>>())
     }
 
-    /// The values of a range of items of the kind at `path`: shape `[item]` and the array's own shape.
+    /// Reads a range of particles of the kind at `path`: shape `[particle]` and the array's own shape.
     ///
     /// # Errors
-    /// As [`Snapshot::read`]; [`SnapshotError::Request`] for a range beyond the last item.
+    /// As [`Snapshot::read`]; [`SnapshotError::Request`] for a range beyond the last particle.
     pub fn read_particles(&self, path: &str, array: &str, range: Range<u64>) -> Result<Values> {
-        let entry = self.items.iter().find(|entry| entry.header.path == path);
+        let entry = self
+            .particles
+            .iter()
+            .find(|entry| entry.header.path == path);
         let entry = entry.ok_or_else(|| SnapshotError::Missing {
             path: self.path.clone(),
-            wanted: format!("items {path:?}"),
+            wanted: format!("particles {path:?}"),
             known: self.particles().map(|header| header.path.clone()).collect(),
         })?;
         let count = entry.header.count;
         if range.end > count {
-            let text = format!("there are {count} items {path:?}: those to read must be less");
+            let text = format!("there are {count} particles {path:?}: the range must end before");
             return Err(SnapshotError::Request(text));
         }
         self.read_rows(path, &entry.arrays, array, range)
     }
 
-    /// Items of a whole shard where there are `items` of a kind: what is best read at a time.
-    pub fn shard_particles(items: u64) -> u64 {
-        particle_sharding(items).0
+    /// Returns the particles per shard, the most efficient unit for reading.
+    pub fn shard_particles(particles: u64) -> u64 {
+        particle_sharding(particles).0
     }
 
-    /// Patches of a whole shard of a level of `patches` patches: what is best read at a time.
+    /// Returns the patches per shard of a level with `patches` patches, the most efficient unit for reading.
     pub fn shard_patches(patches: usize) -> usize {
         sharding(patches as u64).0 as usize
     }
 
-    /// All values of an array: shape `[patch]` and the field's own shape.
+    /// Reads an array of a level: shape `[patch]` and the field's own shape.
     ///
     /// # Errors
     /// [`SnapshotError::Missing`], [`SnapshotError::Corrupt`] for a missing, truncated or altered shard.
@@ -282,7 +288,7 @@ impl Snapshot {
         self.read_patches(level, array, 0..patches)
     }
 
-    /// The values of a range of patches.
+    /// Reads a range of patches.
     ///
     /// # Errors
     /// As [`Snapshot::read`]; [`SnapshotError::Request`] for a range beyond the level's patches.
@@ -295,10 +301,10 @@ impl Snapshot {
         self.read_rows(&level_path(level), &entry.arrays, array, range)
     }
 
-    /// The values of some patches, given in ascending order; only the inner chunks with these patches are decoded.
+    /// Reads selected patches in ascending order; decodes only the inner chunks that contain them.
     ///
     /// # Errors
-    /// As [`Snapshot::read`]; [`SnapshotError::Request`] for patches that do not ascend or are not there.
+    /// As [`Snapshot::read`]; [`SnapshotError::Request`] for patches that do not ascend or do not exist.
     pub fn read_selected(&self, level: u8, array: &str, patches: &[u64]) -> Result<Values> {
         let (decoder, count) = self.decoder(level, array)?;
         if !patches.is_sorted_by(|a, b| a < b) || patches.last().is_some_and(|&last| last >= count)
@@ -308,7 +314,7 @@ impl Snapshot {
         decoder.read(patches)
     }
 
-    /// Bytes on disk.
+    /// Returns the bytes on disk.
     ///
     /// # Errors
     /// [`SnapshotError::Io`].
@@ -323,8 +329,7 @@ fn too_few(level: u8, count: u64) -> SnapshotError {
     ))
 }
 
-/// The complete snapshot with the highest number in the run directory `directory`, with that number; `None` if there
-/// is none.
+/// Returns the number and the path of the latest complete snapshot in the run directory `directory`, if any.
 ///
 /// # Errors
 /// [`SnapshotError::Io`] if the directory cannot be listed.
@@ -332,7 +337,7 @@ pub fn latest(directory: &Path) -> Result<Option<(u32, PathBuf)>> {
     Ok(numbered(directory)?.pop())
 }
 
-/// The complete snapshots in the run directory `directory`, by ascending number.
+/// Returns the complete snapshots in the run directory `directory`, by ascending number.
 ///
 /// # Errors
 /// As [`latest`].

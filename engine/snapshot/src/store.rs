@@ -1,9 +1,10 @@
-//! A snapshot on disk: its plan, its metadata, its shards, its publication.
+//! A snapshot on disk: plan, metadata, shards and publication.
 //!
-//! The steps are separate so that several processes can write one snapshot: one calls [`SnapshotPlan::create`], all call
-//! [`SnapshotPlan::store_shard`] and [`SnapshotPlan::sync_shard`] for disjoint shards, and one calls [`SnapshotPlan::publish`] when every shard is there.
+//! The steps are separate so that several processes can write one snapshot. One process calls
+//! [`SnapshotPlan::create`], all call [`SnapshotPlan::store_shard`] and [`SnapshotPlan::sync_shard`] for
+//! disjoint shards, and one calls [`SnapshotPlan::publish`] when all shards exist.
 //!
-//! A *row* is what an array has for a patch, or for an item.
+//! A *row* holds the values of one patch or one particle.
 
 use crate::checksums;
 use crate::groups::{
@@ -18,23 +19,23 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The version of snapshots without items, which older programs read.
+/// Format version of snapshots without particles, which older programs can read.
 const VERSION_WITHOUT_PARTICLES: u64 = 1;
 
-/// Everything that is known of a snapshot before its data.
+/// Describes a snapshot before its data is written.
 pub struct SnapshotPlan {
-    /// Metadata documents by path below the snapshot's directory, without the root's; sorted, because readers of
-    /// consolidated metadata expect it.
+    /// Metadata documents by path in the snapshot, without the root's; sorted, as readers of consolidated
+    /// metadata expect.
     documents: BTreeMap<String, Value>,
     root: Map<String, Value>,
-    /// The levels, then the kinds of items.
+    /// Groups: levels, then kinds of particles.
     pub(crate) groups: Vec<PlannedGroup>,
     pub(crate) arrays: Vec<PlannedArray>,
-    /// Shards of the parts, by file below the snapshot's directory.
+    /// Shards of the blobs, by path in the snapshot.
     parts: BTreeMap<PathBuf, Vec<u8>>,
 }
 
-/// Refuses a float that JSON has no notation for.
+/// Rejects floats that JSON cannot represent.
 fn finite(name: &str, values: &[f64]) -> Result<()> {
     if values.iter().all(|value| value.is_finite()) {
         return Ok(());
@@ -44,12 +45,12 @@ fn finite(name: &str, values: &[f64]) -> Result<()> {
     )))
 }
 
-/// A group's metadata document.
+/// Returns a group's metadata document.
 fn group(attributes: Map<String, Value>) -> Value {
     json!({"zarr_format": 3, "node_type": "group", "attributes": attributes})
 }
 
-/// The attributes of the root group.
+/// Returns the attributes of the root group.
 fn root_attributes(attributes: &Attributes, levels: &[LevelPlan]) -> Result<Map<String, Value>> {
     finite("time", &[attributes.time])?;
     finite("domain_left_edge", &attributes.domain_left_edge)?;
@@ -81,7 +82,7 @@ impl SnapshotPlan {
     /// Plans a snapshot; `levels` ascend. Every level also gets the arrays `origin` and `leaf`.
     ///
     /// # Errors
-    /// [`SnapshotError::Request`] for headers that the format has no room for.
+    /// [`SnapshotError::Request`] for headers that the format does not support.
     pub fn new(attributes: &Attributes, levels: &[LevelPlan]) -> Result<Self> {
         let mut plan = Self {
             documents: BTreeMap::new(),
@@ -125,12 +126,14 @@ impl SnapshotPlan {
         Ok(())
     }
 
-    /// Adds a kind of items, with an array of each level that says how many lie in each patch ([`ParticlesHeader::counts`](crate::ParticlesHeader::counts)).
+    /// Adds a kind of particles, with an array of each level for the number per patch
+    /// ([`ParticlesHeader::counts`](crate::ParticlesHeader::counts)).
     ///
     /// # Errors
-    /// [`SnapshotError::Request`] for headers that the format has no room for, or a place that is taken.
-    pub fn add_particles(&mut self, items: &ParticlesPlan) -> Result<()> {
-        let header = &items.header;
+    /// [`SnapshotError::Request`] for headers that the format does not support, or a path that is used
+    /// already.
+    pub fn add_particles(&mut self, particles: &ParticlesPlan) -> Result<()> {
+        let header = &particles.header;
         header.validate()?;
         let levels = 0..self.groups.len();
         let is_level = |n: &usize| self.groups[*n].path.starts_with("level_");
@@ -139,21 +142,21 @@ impl SnapshotPlan {
         }
         let taken = self.add_group(&header.path, group(to_map(header)?));
         if taken {
-            let text = format!("there are two kinds of items {:?}", header.path);
+            let text = format!("there are two kinds of particles {:?}", header.path);
             return Err(SnapshotError::Request(text));
         }
         self.groups.push(PlannedGroup {
             path: header.path.clone(),
             rows: header.count,
-            dimension: items.dimension.clone(),
+            dimension: particles.dimension.clone(),
             sharding: particle_sharding(header.count),
         });
         self.root["format_version"] = json!(FORMAT_VERSION);
-        let mut columns = items.columns.iter();
+        let mut columns = particles.columns.iter();
         columns.try_for_each(|column| self.add_array(self.groups.len() - 1, column))
     }
 
-    /// Adds a document in a group below the root; whether there was one.
+    /// Adds a document to a group below the root; returns `true` if one was replaced.
     fn add_group(&mut self, path: &str, document: Value) -> bool {
         if let Some((parent, _)) = path.split_once('/') {
             let parent = self.documents.entry(parent.to_string());
@@ -162,29 +165,29 @@ impl SnapshotPlan {
         self.documents.insert(path.to_string(), document).is_some()
     }
 
-    /// Adds a part, which [`SnapshotPlan::create`] stores.
+    /// Adds a blob, which [`SnapshotPlan::create`] stores.
     ///
     /// # Errors
-    /// [`SnapshotError::Request`] for a place that the format has no room for or that is taken.
+    /// [`SnapshotError::Request`] for a path that the format does not support or that is used already.
     pub fn add_blob(&mut self, part: &Blob) -> Result<()> {
         let (document, file, shard) = part.encoded()?;
         let path = &part.header.path;
         if self.add_group(path, document) {
-            let text = format!("there are two parts {path:?}");
+            let text = format!("there are two blobs {path:?}");
             return Err(SnapshotError::Request(text));
         }
         self.parts.insert(file, shard);
         Ok(())
     }
 
-    /// Patches of a whole shard of `level`; 1 for a level that the plan does not have.
+    /// Returns the patches per shard of `level`; 1 for an unknown level.
     pub fn shard_patches(&self, level: u8) -> usize {
         let path = level_path(level);
         let group = self.groups.iter().find(|group| group.path == path);
         group.map_or(1, |group| group.sharding.0 as usize)
     }
 
-    /// Where the array stands in the plan.
+    /// Returns the index of an array in the plan.
     pub(crate) fn find(&self, group: &str, name: &str) -> Result<usize> {
         let is_it = |array: &PlannedArray| {
             self.groups[array.group].path == group && array.header.name == name
@@ -194,13 +197,13 @@ impl SnapshotPlan {
         found.ok_or_else(none)
     }
 
-    /// What messages call an array.
+    /// Returns the name of an array for messages.
     pub(crate) fn name(&self, index: usize) -> String {
         let array = &self.arrays[index];
         format!("{}/{}", self.groups[array.group].path, array.header.name)
     }
 
-    /// Refuses values that are not exactly one shard of the array.
+    /// Rejects values that are not exactly one shard of the array.
     pub(crate) fn check(&self, index: usize, first: u64, values: &Values) -> Result<()> {
         let array = &self.arrays[index];
         let all = self.groups[array.group].rows;
@@ -223,8 +226,7 @@ impl SnapshotPlan {
         )))
     }
 
-    /// Creates the directories, the metadata of all arrays and levels and the parts in `directory`, which must not exist;
-    /// returns the bytes written.
+    /// Creates the new directory `directory` with all metadata and blobs; returns the bytes written.
     ///
     /// # Errors
     /// [`SnapshotError::Io`].
@@ -244,7 +246,7 @@ impl SnapshotPlan {
         Ok(bytes)
     }
 
-    /// Compresses and stores one whole shard: the values of patches from `first_patch`, a multiple of
+    /// Compresses and stores one shard: the values of patches from `first_patch`, a multiple of
     /// [`SnapshotPlan::shard_patches`]; returns the bytes written.
     ///
     /// # Errors
@@ -262,7 +264,7 @@ impl SnapshotPlan {
         self.store(directory, index, first_patch, values)
     }
 
-    /// Stores a shard of the array that stands at `index`, which [`SnapshotPlan::check`] has seen.
+    /// Stores a shard of the array at `index`, which [`SnapshotPlan::check`] has accepted.
     pub(crate) fn store(
         &self,
         directory: &Path,
@@ -275,7 +277,8 @@ impl SnapshotPlan {
         files::write(&self.shard_file(directory, index, first), &bytes)
     }
 
-    /// Syncs a stored shard to the disk. Only who has stored it can do that: another host may know nothing of its bytes yet.
+    /// Syncs a stored shard to disk. Only the process that stored it can do so, since other hosts may not
+    /// have its data.
     ///
     /// # Errors
     /// [`SnapshotError::Io`].
@@ -290,7 +293,7 @@ impl SnapshotPlan {
         self.sync(directory, index, first_patch)
     }
 
-    /// Syncs a stored shard of the array that stands at `index`.
+    /// Syncs a stored shard of the array at `index`.
     pub(crate) fn sync(&self, directory: &Path, index: usize, first: u64) -> Result<()> {
         files::sync(&self.shard_file(directory, index, first))
     }
@@ -300,11 +303,11 @@ impl SnapshotPlan {
         directory.join(array.encoder.shard_path(first / array.shard))
     }
 
-    /// Writes the root's metadata with the consolidated metadata of all arrays and the checksums of all metadata, syncs all metadata and directories of
-    /// `partial`, whose shards are synced already, and renames it to `complete`; returns the bytes written.
+    /// Writes the root metadata and checksums, and renames `partial` to `complete`; returns the bytes
+    /// written. It syncs all metadata and directories first; shards are synced already.
     ///
     /// # Errors
-    /// [`SnapshotError::Io`]; [`SnapshotError::Exists`] where `complete` is there and `replace` is not asked for.
+    /// [`SnapshotError::Io`]; [`SnapshotError::Exists`] if `complete` exists and `replace` is `false`.
     pub fn publish(&self, partial: &Path, complete: &Path, replace: bool) -> Result<u64> {
         let mut root = group(self.root.clone());
         let documents: Map<String, Value> = self.documents.clone().into_iter().collect();
@@ -320,7 +323,7 @@ impl SnapshotPlan {
         let listed = partial.join(checksums::FILE);
         bytes += files::write(&listed, sums.as_bytes())?;
         files::sync(&listed)?;
-        // arrays before the levels that they stand in
+        // arrays before the levels that contain them
         let groups = self.documents.keys().rev().map(|path| partial.join(path));
         for group in groups.chain([partial.to_path_buf()]) {
             files::sync(&group.join("zarr.json"))?;

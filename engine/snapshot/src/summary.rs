@@ -1,4 +1,4 @@
-//! A description of a snapshot for people.
+//! Summary of a snapshot as text.
 
 use crate::{
     BlobHeader, DataType, FieldHeader, LEAF, LevelHeader, PATCH_SIZE, ParticlesHeader, Result,
@@ -6,8 +6,8 @@ use crate::{
 };
 use std::fmt::Write;
 
-/// Patches that are in memory at a time.
-const STRETCH: u64 = 1024;
+/// Number of patches to read at a time.
+const BATCH: u64 = 1024;
 
 /// Extremes and volume integral of a field over the leaf cells.
 #[derive(Clone, Copy)]
@@ -18,38 +18,38 @@ struct Statistics {
 }
 
 impl Statistics {
-    /// Of nothing.
+    /// Statistics of no values.
     const NONE: Self = Self {
         min: f64::INFINITY,
         max: f64::NEG_INFINITY,
         total: 0.0,
     };
 
-    /// Lets the extremes know a value. A NaN is greater than everything and less than everything, so that it shows.
-    fn meet(&mut self, value: f64) {
+    /// Updates the extremes; a NaN replaces both, so that it is visible.
+    fn update(&mut self, value: f64) {
         self.min = if value >= self.min { self.min } else { value };
         self.max = if value <= self.max { self.max } else { value };
     }
 }
 
-/// A text of several lines: time, step, domain, levels with their patches and cells, and for every field with one
-/// value per cell its unit, least and greatest value and volume integral over the leaf cells (code units); the items with their
-/// arrays, and the extremes and sums of these, the parts beside the fields with their versions and sizes.
+/// Returns a summary of several lines: time, step, domain, levels, fields, particles and blobs. Each
+/// cell-centred field has its unit, extremes and volume integral over the leaf cells (code units), each
+/// particle column its extremes and sum.
 ///
 /// # Errors
 /// As [`Snapshot::read`].
 pub fn summary(snapshot: &Snapshot) -> Result<String> {
     let mut text = header(snapshot)?;
     text += &fields(snapshot)?;
-    for items in snapshot.particles() {
-        text += &counted(snapshot, items);
-        text += &columns(snapshot, items)?;
+    for particles in snapshot.particles() {
+        text += &particles_line(snapshot, particles);
+        text += &columns(snapshot, particles)?;
     }
-    text.extend(snapshot.blobs().map(described));
+    text.extend(snapshot.blobs().map(blob_line));
     Ok(text)
 }
 
-/// The table of the fields.
+/// Formats the table of fields.
 fn fields(snapshot: &Snapshot) -> Result<String> {
     let mut fields: Vec<&FieldHeader> = snapshot
         .levels()
@@ -91,28 +91,28 @@ fn fields(snapshot: &Snapshot) -> Result<String> {
     Ok(text)
 }
 
-/// A line about a kind of items.
-fn counted(snapshot: &Snapshot, items: &ParticlesHeader) -> String {
-    let names = snapshot.columns(&items.path).into_iter();
+/// Formats a line about a kind of particles.
+fn particles_line(snapshot: &Snapshot, particles: &ParticlesHeader) -> String {
+    let names = snapshot.columns(&particles.path).into_iter();
     let names: Vec<&str> = names.map(|column| column.name.as_str()).collect();
     let ParticlesHeader {
         path,
         count,
         version,
-    } = items;
+    } = particles;
     format!(
         "{path}: version {version}, {count} with {}\n",
         names.join(", ")
     )
 }
 
-/// The table of the columns of items that hold numbers with a point: extremes and sums over all items; nothing where there are none.
-fn columns(snapshot: &Snapshot, items: &ParticlesHeader) -> Result<String> {
-    let headers = snapshot.columns(&items.path).into_iter();
+/// Formats the table of floating-point particle columns: extremes and sums; empty without such columns.
+fn columns(snapshot: &Snapshot, particles: &ParticlesHeader) -> Result<String> {
+    let headers = snapshot.columns(&particles.path).into_iter();
     let headers: Vec<&FieldHeader> = headers
         .filter(|header| matches!(header.data_type, DataType::F32 | DataType::F64))
         .collect();
-    if items.count == 0 || headers.is_empty() {
+    if particles.count == 0 || headers.is_empty() {
         return Ok(String::new());
     }
     let width = headers.iter().map(|header| header.name.len() + 2);
@@ -124,7 +124,7 @@ fn columns(snapshot: &Snapshot, items: &ParticlesHeader) -> Result<String> {
     for header in headers {
         let vector = header.shape.iter().product::<u64>() == 3;
         let endings: &[&str] = if vector { &["_x", "_y", "_z"] } else { &[""] };
-        let found = column(snapshot, items, header)?;
+        let found = column(snapshot, particles, header)?;
         for (ending, Statistics { min, max, total }) in endings.iter().zip(found) {
             let name = format!("{}{ending}", header.name);
             let _ = writeln!(
@@ -137,31 +137,31 @@ fn columns(snapshot: &Snapshot, items: &ParticlesHeader) -> Result<String> {
     Ok(text)
 }
 
-/// The statistics of the components of a column.
+/// Computes the statistics of the components of a column.
 fn column(
     snapshot: &Snapshot,
-    items: &ParticlesHeader,
+    particles: &ParticlesHeader,
     header: &FieldHeader,
 ) -> Result<Vec<Statistics>> {
     let components = header.shape.iter().product::<u64>() as usize;
     let mut found = vec![Statistics::NONE; components];
-    let shard = Snapshot::shard_particles(items.count).max(1);
-    for first in (0..items.count).step_by(shard as usize) {
-        let range = first..(first + shard).min(items.count);
-        let values = snapshot.read_particles(&items.path, &header.name, range)?;
+    let shard = Snapshot::shard_particles(particles.count).max(1);
+    for first in (0..particles.count).step_by(shard as usize) {
+        let range = first..(first + shard).min(particles.count);
+        let values = snapshot.read_particles(&particles.path, &header.name, range)?;
         let values = values.into_f64();
         for (n, found) in found.iter_mut().enumerate() {
             let values = values.iter().skip(n).step_by(components);
-            // a sum of each shard first
+            // sum each shard first
             found.total += values.clone().sum::<f64>();
-            values.for_each(|value| found.meet(*value));
+            values.for_each(|value| found.update(*value));
         }
     }
     Ok(found)
 }
 
-/// A line about a part.
-fn described(part: &BlobHeader) -> String {
+/// Formats a line about a blob.
+fn blob_line(part: &BlobHeader) -> String {
     let BlobHeader {
         path,
         version,
@@ -171,7 +171,7 @@ fn described(part: &BlobHeader) -> String {
     format!("{path}: version {version}, {length} bytes\n")
 }
 
-/// The part of the summary that needs no field.
+/// Formats the part of the summary that needs no field data.
 fn header(snapshot: &Snapshot) -> Result<String> {
     let attributes = snapshot.attributes();
     let megabytes = snapshot.file_bytes()? as f64 / 1e6;
@@ -213,7 +213,8 @@ fn header(snapshot: &Snapshot) -> Result<String> {
     Ok(text)
 }
 
-/// The statistics of a field over all levels that have it; `None` if it has no leaf cell or no value per cell.
+/// Computes the statistics of a field over all levels; `None` without leaf cells or for fields that are not
+/// cell-centred.
 fn statistics(snapshot: &Snapshot, field: &FieldHeader) -> Result<Option<Statistics>> {
     let mut sum = Statistics::NONE;
     let mut cells = 0;
@@ -242,16 +243,14 @@ fn add_level(
         .collect();
     let volume: f64 = level.cell_width.iter().product();
     let mut cells = 0;
-    for stretch in leaves.chunks(STRETCH as usize) {
-        let values = snapshot
-            .read_selected(level.level, name, stretch)?
-            .into_f64();
+    for batch in leaves.chunks(BATCH as usize) {
+        let values = snapshot.read_selected(level.level, name, batch)?.into_f64();
         cells += values.len();
-        // Sums of one patch first: the error grows with the number of patches, not of cells.
+        // Sum each patch first: the error then grows with the number of patches, not of cells.
         for patch in values.chunks(PATCH_SIZE.pow(3) as usize) {
             sum.total += patch.iter().sum::<f64>() * volume;
         }
-        values.iter().for_each(|value| sum.meet(*value));
+        values.iter().for_each(|value| sum.update(*value));
     }
     Ok(cells)
 }

@@ -1,4 +1,4 @@
-//! Tables that anyone wrote as Zarr arrays side by side in a group, such as the particles of a snapshot.
+//! Reader of tables: Zarr arrays in one group, written by any program, such as the particles of a snapshot.
 
 use crate::layout::Plain;
 use crate::uniform::{NodeKind, node_kind};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A column: an array of one dimension, or a component of one of shape `[row, 3]`.
+/// A column: a one-dimensional array, or a component of an array of shape `[row, 3]`.
 struct TableColumn {
     name: String,
     array: PathBuf,
@@ -16,7 +16,7 @@ struct TableColumn {
     components: usize,
 }
 
-/// The shape of an array, of either version of Zarr.
+/// Returns the shape of an array of Zarr version 2 or 3.
 fn shape(path: &Path) -> Vec<u64> {
     let text = ["zarr.json", ".zarray"].map(|name| std::fs::read_to_string(path.join(name)));
     let text = text.into_iter().find_map(std::result::Result::ok);
@@ -25,7 +25,7 @@ fn shape(path: &Path) -> Vec<u64> {
     shape.filter_map(Value::as_u64).collect()
 }
 
-/// The columns of the group at `path`, one at least, by ascending array.
+/// Returns the columns of the group at `path`, at least one, by ascending array name.
 fn columns(path: &Path) -> Result<Vec<TableColumn>> {
     let refuse = |detail: String| {
         Err(SnapshotError::Uniform {
@@ -34,7 +34,7 @@ fn columns(path: &Path) -> Result<Vec<TableColumn>> {
         })
     };
     if node_kind(path)? == NodeKind::Array {
-        return refuse("it is one array; a table is a group of arrays".to_string());
+        return refuse("it is an array; a table is a group of arrays".to_string());
     }
     let mut entries = files::entries(path)?;
     entries.sort();
@@ -67,33 +67,36 @@ fn columns(path: &Path) -> Result<Vec<TableColumn>> {
     Ok(columns)
 }
 
-/// What is wrong with a group without columns that has these arrays.
+/// Describes why a group with these arrays has no columns.
 fn no_columns(others: &[String]) -> String {
     let found = match others.is_empty() {
         true => "no arrays".to_string(),
         false => others.join(", "),
     };
     format!(
-        "a table has an array of one dimension for each column, with a value for each row, or one of shape [rows, 3] for three columns; \
+        "a table has a one-dimensional array for each column, or an array of shape [rows, 3] for three columns; \
          the group has {found}"
     )
 }
 
-/// Names of the columns of the Zarr group at `path` (version 3, or version 2 with codecs that are compiled in): those of arrays of one
-/// dimension, and `NAME_x`, `NAME_y`, `NAME_z` of an array `NAME` of shape `[row, 3]`. No value is read.
+/// Returns the column names of the Zarr group at `path` (version 3, or version 2 with supported codecs).
+/// One-dimensional arrays are columns; an array `NAME` of shape `[row, 3]` has `NAME_x`, `NAME_y` and
+/// `NAME_z`. Reads no values.
 ///
 /// # Errors
-/// [`SnapshotError::Uniform`] if that is no group of arrays, or none of them is a column, with the shapes that they have; [`SnapshotError::Io`].
+/// [`SnapshotError::Uniform`] if `path` is no group of arrays or has no columns, with the shapes of its
+/// arrays; [`SnapshotError::Io`].
 pub fn column_names(path: &Path) -> Result<Vec<String>> {
     let columns = columns(path)?.into_iter();
     Ok(columns.map(|column| column.name).collect())
 }
 
-/// Reads the columns `names` of the Zarr group at `path`, as [`column_names`] has them; all are as long. Integers above 2^53 are rounded.
+/// Reads columns of the Zarr group at `path`, named as by [`column_names`]; all have the same length.
+/// Integers above 2^53 are rounded.
 ///
 /// # Errors
-/// [`SnapshotError::Missing`] with the columns that are there; [`SnapshotError::Uniform`] for columns of other lengths, values that are no
-/// finite numbers, and arrays that cannot be read; [`SnapshotError::Corrupt`].
+/// [`SnapshotError::Missing`] with the existing columns; [`SnapshotError::Uniform`] for different lengths,
+/// values that are not finite, and unreadable arrays; [`SnapshotError::Corrupt`].
 pub fn read_columns(path: &Path, names: &[&str]) -> Result<Vec<Vec<f64>>> {
     let known = columns(path)?;
     let mut arrays: BTreeMap<&Path, Plain> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Initial states that anyone wrote as Zarr arrays on a uniform grid.
+//! Reader of initial states: Zarr arrays on a uniform grid, written by any program.
 
 use crate::layout::Plain;
 use crate::zarr::read_plain;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// One array on a uniform grid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UniformArray {
-    /// The name that was asked for.
+    /// Requested name.
     pub name: String,
     /// Cells along z, y, x.
     pub shape: [usize; 3],
@@ -17,7 +17,7 @@ pub struct UniformArray {
 }
 
 impl UniformArray {
-    /// Checks the array that was found: three dimensions in the order z, y, x (or unnamed), no NaN or infinity.
+    /// Checks an array: three dimensions in the order z, y, x (or unnamed), all values finite.
     fn new(path: &Path, name: &str, plain: Plain) -> Result<Self> {
         let Plain {
             shape,
@@ -56,12 +56,12 @@ impl UniformArray {
     }
 }
 
-/// Reads the arrays `names` of the Zarr group at `path` (version 3, or version 2 with codecs that are compiled in); a
-/// `path` that is itself an array is read where one name is asked for. All arrays have the same shape.
+/// Reads arrays of equal shape from the Zarr group at `path` (version 3, or version 2 with supported codecs).
+/// If one name is requested, `path` may be the array itself.
 ///
 /// # Errors
-/// [`SnapshotError::Uniform`] with what was found and what is needed; [`SnapshotError::Missing`] with the names that
-/// are there; [`SnapshotError::Corrupt`].
+/// [`SnapshotError::Uniform`] with the reason; [`SnapshotError::Missing`] with the existing names;
+/// [`SnapshotError::Corrupt`].
 pub fn read_uniform(path: &Path, names: &[&str]) -> Result<Vec<UniformArray>> {
     let kind = node_kind(path)?;
     if kind == NodeKind::Array && names.len() != 1 {
@@ -101,17 +101,17 @@ pub fn read_uniform(path: &Path, names: &[&str]) -> Result<Vec<UniformArray>> {
 /// An array of any shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlainArray {
-    /// Its dimensions.
+    /// Lengths of the dimensions.
     pub shape: Vec<u64>,
-    /// Its values, the last dimension fastest; all finite.
+    /// Values, the last dimension fastest; all finite.
     pub values: Vec<f64>,
 }
 
-/// Reads the array `name` of the Zarr group at `path` (version 3, or version 2 with codecs that are compiled in).
+/// Reads the array `name` of the Zarr group at `path` (version 3, or version 2 with supported codecs).
 ///
 /// # Errors
-/// [`SnapshotError::Missing`] with the names that are there; [`SnapshotError::Uniform`] for a value that is not finite and what cannot be
-/// read; [`SnapshotError::Corrupt`].
+/// [`SnapshotError::Missing`] with the existing names; [`SnapshotError::Uniform`] for values that are not
+/// finite and unreadable arrays; [`SnapshotError::Corrupt`].
 pub fn read_array(path: &Path, name: &str) -> Result<PlainArray> {
     node_kind(path)?;
     let place = member(path, name)?;
@@ -125,16 +125,16 @@ pub fn read_array(path: &Path, name: &str) -> Result<PlainArray> {
     Ok(PlainArray { shape, values })
 }
 
-/// What a directory of Zarr is.
+/// Kind of a Zarr directory.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum NodeKind {
-    /// It holds further directories.
+    /// Contains other directories.
     Group,
-    /// It holds values.
+    /// Contains values.
     Array,
 }
 
-/// Whether the directory holds a Zarr group or array, of either version.
+/// Returns the kind of a Zarr directory of version 2 or 3.
 pub(crate) fn node_kind(path: &Path) -> Result<NodeKind> {
     let refuse = |detail: &str| {
         Err(SnapshotError::Uniform {
@@ -157,7 +157,7 @@ pub(crate) fn node_kind(path: &Path) -> Result<NodeKind> {
     }
 }
 
-/// The directory of the array `name` in the group at `path`.
+/// Returns the directory of the array `name` in the group at `path`.
 fn member(path: &Path, name: &str) -> Result<PathBuf> {
     let place = path.join(name);
     if matches!(node_kind(&place), Ok(NodeKind::Array)) {

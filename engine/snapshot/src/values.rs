@@ -5,7 +5,7 @@ use crate::DataType;
 #[cfg(target_endian = "big")]
 compile_error!("digests and shards are built from little-endian memory");
 
-/// The elements of an array, or of some patches or items of it, in row-major order.
+/// Elements of an array, or of some of its rows, in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// 32-bit floating point.
@@ -22,7 +22,7 @@ pub enum Values {
     U64(Vec<u64>),
 }
 
-/// Runs `$body` with `$v` bound to the vector inside, whatever its type.
+/// Evaluates `$body` with `$v` bound to the vector of any type.
 macro_rules! each {
     ($values:expr, $v:ident => $body:expr) => {
         match $values {
@@ -37,7 +37,7 @@ macro_rules! each {
 }
 
 impl Values {
-    /// `length` zeros of the given type.
+    /// Returns `length` zeros of a type.
     pub fn zeros(data_type: DataType, length: usize) -> Self {
         match data_type {
             DataType::F32 => Self::F32(vec![0.0; length]),
@@ -61,35 +61,35 @@ impl Values {
         }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         each!(self, v => v.len())
     }
 
-    /// Whether there is no element.
+    /// Returns `true` if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The elements as little-endian bytes.
+    /// Returns the elements as little-endian bytes.
     pub fn bytes(&self) -> &[u8] {
         each!(self, v => bytemuck::cast_slice(v))
     }
 
-    /// The elements as writable little-endian bytes.
+    /// Returns the elements as writable little-endian bytes.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         each!(self, v => bytemuck::cast_slice_mut(v))
     }
 
-    /// Adds the elements of which these are the little-endian bytes, of the same type.
+    /// Appends elements given as little-endian bytes of the same type.
     ///
     /// # Panics
-    /// If they are no whole number of elements.
+    /// If the bytes are no whole number of elements.
     pub fn append_bytes(&mut self, bytes: &[u8]) {
         each!(self, v => v.append(&mut bytemuck::pod_collect_to_vec(bytes)));
     }
 
-    /// The elements as f64, without a copy where they are; exact except for integers beyond 2^53.
+    /// Converts the elements to f64, without a copy if they are f64; exact except for integers above 2^53.
     pub fn into_f64(self) -> Vec<f64> {
         match self {
             Self::F64(v) => v,
@@ -97,7 +97,7 @@ impl Values {
         }
     }
 
-    /// The elements as f64; exact except for integers beyond 2^53.
+    /// Returns the elements as f64; exact except for integers above 2^53.
     pub fn to_f64(&self) -> Vec<f64> {
         match self {
             Self::F32(v) => v.iter().map(|&x| f64::from(x)).collect(),

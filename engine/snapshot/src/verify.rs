@@ -1,16 +1,16 @@
-//! Whether all that a snapshot has is what was written.
+//! Verification of a snapshot against its checksums.
 
 use crate::checksums::{FILE, ROOT, check, lines};
 use crate::reader::Snapshot;
 use crate::{Result, SnapshotError};
 
 impl Snapshot {
-    /// Reads everything that the snapshot has and compares it with its checksums; `tell` is called with the name of each array
-    /// before it is read.
+    /// Reads everything and compares it with its checksums; `progress` receives the name of each array before it
+    /// is read.
     ///
     /// # Errors
-    /// [`SnapshotError::Corrupt`] for whatever is missing, cut short or altered; [`SnapshotError::Io`].
-    pub fn verify(&self, mut tell: impl FnMut(&str)) -> Result<()> {
+    /// [`SnapshotError::Corrupt`] for missing, truncated or altered data; [`SnapshotError::Io`].
+    pub fn verify(&self, mut progress: impl FnMut(&str)) -> Result<()> {
         if let Some(lines) = lines(self.path())? {
             for line in lines.lines() {
                 let name = line.split_once("  ").map_or(line, |(_, name)| name);
@@ -23,20 +23,20 @@ impl Snapshot {
         }
         for group in self.groups() {
             for name in group.arrays.keys() {
-                tell(&format!("{}/{name}", group.path));
-                for range in group.stretches() {
+                progress(&format!("{}/{name}", group.path));
+                for range in group.row_ranges() {
                     self.read_rows(&group.path, group.arrays, name, range)?;
                 }
             }
         }
         for part in self.blobs() {
-            tell(&part.path);
+            progress(&part.path);
             self.read_blob(&part.path)?;
         }
         Ok(())
     }
 
-    /// Refuses documents without a checksum.
+    /// Rejects documents without a checksum.
     fn require_all_listed(&self, lines: &str) -> Result<()> {
         let listed = |name: &str| {
             lines

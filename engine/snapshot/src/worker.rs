@@ -1,4 +1,4 @@
-//! The thread that compresses and stores.
+//! Background thread that compresses and stores shards.
 
 use crate::queue::{QueuedShard, ShardQueue, WriteJob, WriteOutcome, WrittenSnapshot};
 use crate::store::SnapshotPlan;
@@ -11,24 +11,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, ScopedJoinHandle};
 use std::time::Instant;
 
-/// Threads that bring shards to the disk while others are compressed: they wait for it most of the time.
+/// Number of threads that sync shards to disk; they mostly wait for the disk.
 const SYNCING: usize = 4;
 
-/// A shard that is stored: its array, and its first patch.
+/// A stored shard: its array and first patch.
 type Stored = (usize, u64);
 
-/// What a writer does beside storing shards, where several write one snapshot.
+/// Role of a writer when several write one snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// There is no other writer: makes the snapshot's directories and names it when it is whole.
+    /// Only writer: creates the directories and publishes the complete snapshot.
     Only,
-    /// Makes the directories, and names the snapshot when it is told to ([`PendingSnapshot::publish`](crate::PendingSnapshot::publish)).
+    /// Creates the directories and publishes the snapshot on request
+    /// ([`PendingSnapshot::publish`](crate::PendingSnapshot::publish)).
     Leader,
-    /// Finds the directories there.
+    /// Uses the existing directories.
     Follower,
 }
 
-/// What the background thread works on.
+/// Data of the background thread.
 pub(crate) struct Worker {
     pub plan: Arc<SnapshotPlan>,
     pub queue: Arc<ShardQueue>,
@@ -36,13 +37,14 @@ pub(crate) struct Worker {
     pub complete: PathBuf,
     pub role: Role,
     pub replace: bool,
-    /// Shards that are compressed at once.
+    /// Number of shards compressed at the same time.
     pub threads: usize,
     pub begun: Instant,
 }
 
 impl Worker {
-    /// Creates the temporary directory in the caller's thread, so that a missing permission shows at once, and starts.
+    /// Creates the temporary directory in the caller's thread, so that missing permissions fail at once, and
+    /// starts the thread.
     pub fn start(self) -> Result<JoinHandle<()>> {
         let created = match self.role {
             Role::Follower => 0,
@@ -58,7 +60,7 @@ impl Worker {
             .map_err(|error| SnapshotError::io("start the thread that writes", &partial, &error))
     }
 
-    /// Serves the queue and reports the outcome, a panic included: the run must not wait for ever.
+    /// Serves the queue and reports the result, also after a panic, so that the run does not wait forever.
     fn run(&self, created: u64) {
         let served = catch_unwind(AssertUnwindSafe(|| self.serve(created)));
         let panicked = |_| {
@@ -73,27 +75,27 @@ impl Worker {
         self.queue.end(outcome);
     }
 
-    /// Stores shards until the snapshot is finished or aborted; other threads bring those to the disk that are stored.
+    /// Stores shards until the snapshot is finished or aborted; other threads sync stored shards.
     fn serve(&self, created: u64) -> WriteOutcome {
         let (stored, syncing) = (channel(), AtomicBool::new(true));
         let (sender, receiver) = (stored.0, Mutex::new(stored.1));
         let sync = || self.sync(&receiver, &syncing);
         std::thread::scope(|scope| {
-            // where there are no threads to be had, this one does it all in the end
+            // if no threads can be started, this one syncs at the end
             let start = |_| std::thread::Builder::new().spawn_scoped(scope, sync).ok();
             let started: Vec<_> = (0..SYNCING).filter_map(start).collect();
             let finish = || {
-                let others = started.into_iter().map(joined);
+                let others = started.into_iter().map(join);
                 others.chain([sync()]).collect::<Result<Vec<()>>>()
             };
             let outcome = self.serve_queue(created, sender, finish);
-            // of what was given up nothing has to be on the disk
+            // an aborted snapshot needs no sync
             syncing.store(false, Ordering::Relaxed);
             outcome
         })
     }
 
-    /// The same: `stored` tells of what may be brought to the disk, `finish` waits until all of it is there.
+    /// Serves the queue: `stored` passes shards to sync threads, `finish` waits until all are synced.
     fn serve_queue(
         &self,
         created: u64,
@@ -107,7 +109,7 @@ impl Worker {
                     let more = self.queue.pop_shards(self.threads.saturating_sub(1));
                     bytes += self.store(&first, &more)?;
                     for shard in std::iter::once(&first).chain(&more) {
-                        // they listen until the end
+                        // receivers exist until the end
                         let stored = ends.as_ref().map(|(stored, _)| stored);
                         let _ = stored.map(|stored| stored.send((shard.array, shard.first)));
                     }
@@ -129,7 +131,7 @@ impl Worker {
         }
     }
 
-    /// Brings shards to the disk until there are no more, or nobody wants them there.
+    /// Syncs shards until there are no more or the snapshot is aborted.
     fn sync(&self, stored: &Mutex<Receiver<Stored>>, wanted: &AtomicBool) -> Result<()> {
         let next = || lock(stored).recv().ok();
         while let Some((array, first)) = next().filter(|_| wanted.load(Ordering::Relaxed)) {
@@ -138,7 +140,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Stores a shard and, at the same time, others; their bytes on disk.
+    /// Stores several shards at the same time; returns their bytes on disk.
     fn store(&self, first: &QueuedShard, more: &[QueuedShard]) -> Result<u64> {
         let store = |shard: &QueuedShard| {
             let QueuedShard {
@@ -154,11 +156,11 @@ impl Worker {
         let next = || lock(&shards).next();
         let work = || std::iter::from_fn(next).try_fold(0, |sum, shard| Ok(sum + store(shard)?));
         std::thread::scope(|scope| {
-            // where there are no threads to be had, the others do it all
+            // if no threads can be started, the others do the work
             let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
             let started: Vec<_> = more.iter().filter_map(start).collect();
             let own = work();
-            let others: Vec<Result<u64>> = started.into_iter().map(joined).collect();
+            let others: Vec<Result<u64>> = started.into_iter().map(join).collect();
             others
                 .into_iter()
                 .try_fold(own?, |sum, bytes| Ok(sum + bytes?))
@@ -180,7 +182,8 @@ impl Worker {
         }))
     }
 
-    /// Removes the temporary directory, unless another writer does; a failure here must not hide the error that led to it.
+    /// Removes the temporary directory, unless another writer is responsible; errors here must not hide the
+    /// original one.
     fn clean(&self) {
         if self.role != Role::Follower {
             let _ = files::remove_tree(&self.partial);
@@ -192,8 +195,8 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a thread has returned; its panic goes on here.
-fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
-    let joined = thread.join();
-    joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+/// Returns the result of a thread, or resumes its panic.
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    let join = thread.join();
+    join.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -1,4 +1,4 @@
-//! Writing a snapshot while the run goes on.
+//! Writer of snapshots in the background of the run.
 
 use crate::files::{self, SNAPSHOTS};
 use crate::groups::{PlannedArray, PlannedGroup, level_path};
@@ -13,54 +13,54 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// Where and how a snapshot is written.
+/// Location and resources of a snapshot to be written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SnapshotTarget {
-    /// The run's directory, which must exist; `snapshots` is created in it.
+    /// The existing directory of the run; `snapshots` is created in it.
     pub directory: PathBuf,
-    /// The snapshot's number: the file is `snapshots/NNNNNN.zarr`.
+    /// Number of the snapshot: the file is `snapshots/NNNNNN.zarr`.
     pub number: u32,
-    /// Whether a complete snapshot with this number may be replaced.
+    /// Replace an existing complete snapshot with this number.
     pub replace: bool,
-    /// Bytes of field values that may wait for the background thread (one shard is always admitted).
+    /// Bytes of values that may wait in the queue (one shard is always admitted).
     pub queue_bytes: usize,
-    /// Shards that are compressed at the same time, at least 1; the files do not depend on it.
+    /// Number of shards compressed at the same time, at least 1; has no effect on the files.
     pub threads: usize,
 }
 
-/// A snapshot under construction, or one writer's share of it.
+/// A snapshot, or one writer's part of it, that is being written.
 ///
-/// Values go through a bounded queue to a background thread that compresses and stores them under a temporary name;
-/// [`SnapshotWriter::finish`] lets that thread sync them and, if the writer is the only one, rename it. Dropping an unfinished
-/// writer removes what was written, unless that is the leader's business.
+/// Values go through a bounded queue to a background thread that compresses and stores them under a temporary
+/// name. After [`SnapshotWriter::finish`] the thread syncs them and, for a single writer, renames the
+/// snapshot. Dropping an unfinished writer removes what was written, except for followers.
 pub struct SnapshotWriter {
     plan: Arc<SnapshotPlan>,
-    /// By array: the shards that are this writer's, and which of them were pushed.
+    /// Per array: the shards of this writer, and whether they were pushed.
     pushed: Vec<BTreeMap<u64, bool>>,
     role: Role,
     thread: Thread,
 }
 
-/// A snapshot, or one writer's share, that is complete from the caller's side and becomes durable in the background. Dropping it
-/// waits, but a leader that was not told to publish drops the snapshot.
+/// A snapshot, or one writer's part of it, with all values pushed, that becomes durable in the background.
+/// Dropping it waits; a leader that has not published drops the snapshot.
 pub struct PendingSnapshot {
     thread: Thread,
-    /// Whether the snapshot gets its name when this is asked for it.
+    /// `true` if the snapshot still has to be published.
     unnamed: bool,
 }
 
-/// Ends a writer from another thread: what it has not stored yet is dropped, and its pushes fail.
+/// Aborts a writer from another thread: waiting shards are dropped and further pushes fail.
 #[derive(Clone)]
 pub struct WriterAbort(Arc<ShardQueue>);
 
 impl WriterAbort {
-    /// Ends the writer.
+    /// Aborts the writer.
     pub fn stop(&self) {
         self.0.stop();
     }
 }
 
-/// The background thread and the queue to it.
+/// The background thread and its queue.
 struct Thread {
     queue: Arc<ShardQueue>,
     handle: Option<JoinHandle<()>>,
@@ -69,14 +69,14 @@ struct Thread {
 impl Drop for Thread {
     fn drop(&mut self) {
         if let Some(handle) = self.handle.take() {
-            // A panic of the thread has been turned into an outcome already.
+            // A panic of the thread is part of its result already.
             let _ = handle.join();
         }
     }
 }
 
 impl SnapshotTarget {
-    /// Makes room for a snapshot under its temporary name.
+    /// Removes leftovers with the temporary name of the snapshot.
     fn clear(&self) -> Result<()> {
         let snapshots = self.directory.join(SNAPSHOTS);
         if !snapshots.is_dir() {
@@ -102,11 +102,11 @@ impl SnapshotTarget {
 }
 
 impl SnapshotWriter {
-    /// Begins a snapshot: checks the headers and the target and creates the temporary directory.
+    /// Starts a snapshot: checks headers and target, and creates the temporary directory.
     ///
     /// # Errors
-    /// [`SnapshotError::Io`] (the run's directory is missing, no permission), [`SnapshotError::Exists`],
-    /// [`SnapshotError::Request`] for headers that the format has no room for.
+    /// [`SnapshotError::Io`] (missing directory or permission), [`SnapshotError::Exists`],
+    /// [`SnapshotError::Request`] for headers that the format does not support.
     pub fn begin(
         target: &SnapshotTarget,
         attributes: &Attributes,
@@ -118,9 +118,9 @@ impl SnapshotWriter {
         Self::begin_share(target, plan, Role::Only, &shards)
     }
 
-    /// Begins a writer's share of a snapshot, by level and then by kind of items the numbers of the shards that it stores. Others store the
-    /// other shards: the followers begin when the leader has begun, and the leader publishes when all writers have synced their
-    /// shards. All plan the same levels and items; attributes and parts are the leader's.
+    /// Starts one writer's part of a snapshot; `shards` holds the numbers of its shards by level, then by
+    /// kind of particles. Followers start after the leader, which publishes when all writers have synced
+    /// their shards. All plan the same levels and particles; attributes and blobs are the leader's.
     ///
     /// # Errors
     /// As [`SnapshotWriter::begin`].
@@ -159,29 +159,29 @@ impl SnapshotWriter {
         })
     }
 
-    /// Patches of a whole shard of `level`.
+    /// Returns the patches per shard of `level`.
     pub fn shard_patches(&self, level: u8) -> usize {
         self.plan.shard_patches(level)
     }
 
-    /// What ends this writer from another thread, also when it is finishing.
+    /// Returns a handle that aborts this writer from another thread, also while it finishes.
     pub fn abort_handle(&self) -> WriterAbort {
         WriterAbort(self.thread.queue.clone())
     }
 
-    /// Hands one shard over: the values of the patches from `first_patch` (a multiple of
-    /// [`SnapshotWriter::shard_patches`]) up to a whole shard or the end of the level, in row-major order. Waits while
-    /// the queue is full.
+    /// Pushes one shard: the values of patches from `first_patch` up to a full shard or the end of the level.
+    /// `first_patch` is a multiple of [`SnapshotWriter::shard_patches`]; values are in row-major order.
+    /// Blocks while the queue is full.
     ///
     /// # Errors
-    /// The background thread's error as soon as it has one; [`SnapshotError::Request`] for values that are not one
-    /// shard, a shard given twice or one of another writer.
+    /// The background thread's error; [`SnapshotError::Request`] for values that are not one shard, and for a
+    /// shard pushed twice or of another writer.
     pub fn push(&mut self, level: u8, array: &str, first_patch: u64, values: Values) -> Result<()> {
         self.push_to(&level_path(level), array, first_patch, values)
     }
 
-    /// Hands one shard of an array of items over, as [`SnapshotWriter::push`]: `path` is that of the items, `first` a multiple of
-    /// [`Snapshot::shard_particles`](crate::Snapshot::shard_particles).
+    /// Pushes one shard of a particle array as [`SnapshotWriter::push`]; `path` names the kind, `first` is a
+    /// multiple of [`Snapshot::shard_particles`](crate::Snapshot::shard_particles).
     ///
     /// # Errors
     /// As [`SnapshotWriter::push`].
@@ -210,8 +210,8 @@ impl SnapshotWriter {
         Err(SnapshotError::Request(text))
     }
 
-    /// Declares this writer's shards whole and lets the background thread make them durable; if it is the only writer, under
-    /// the snapshot's final name.
+    /// Completes this writer's part, which becomes durable in the background; a single writer then publishes
+    /// the snapshot.
     ///
     /// # Errors
     /// [`SnapshotError::Request`] if a shard is missing; the snapshot is then dropped.
@@ -242,15 +242,17 @@ impl Drop for SnapshotWriter {
 }
 
 impl PendingSnapshot {
-    /// The finished snapshot (of a follower: its share), or `None` while the thread works, or a leader waits to be told.
+    /// Returns the finished snapshot (or a follower's part), or `None` while the thread works or a leader has
+    /// not published.
     ///
     /// # Errors
-    /// The background thread's error; the temporary directory is gone then.
+    /// The background thread's error; the temporary directory has then been removed.
     pub fn poll(&self) -> Result<Option<WrittenSnapshot>> {
         self.thread.queue.outcome().unwrap_or(Ok(None))
     }
 
-    /// Whether all of this writer's shards are on the disk; of an only writer: whether the snapshot has its name.
+    /// Returns `true` if all shards of this writer are on disk; for a single writer, if the snapshot is
+    /// published.
     ///
     /// # Errors
     /// As [`PendingSnapshot::poll`].
@@ -266,8 +268,8 @@ impl PendingSnapshot {
         self.thread.queue.wait_until_synced()
     }
 
-    /// Tells the leader that all writers have synced their shards: its thread gives the snapshot its name. Of others it asks
-    /// nothing.
+    /// Tells the leader that all writers have synced their shards, so that its thread publishes the snapshot.
+    /// No effect on other writers.
     pub fn publish(&mut self) {
         if std::mem::take(&mut self.unnamed) {
             self.thread.queue.push_order(WriteJob::Publish);

@@ -1,7 +1,7 @@
-//! Zarr arrays: the only file that names the `zarrs` crate.
+//! Zarr arrays; the only file that uses the `zarrs` crate.
 //!
-//! It encodes and decodes chunks and describes arrays; files of a snapshot are written by [`crate::store`], because
-//! the crate's own file store syncs every chunk by itself and truncates in place.
+//! It encodes and decodes chunks and describes arrays. [`crate::store`] writes the files, because the crate's
+//! file store syncs every chunk and truncates in place.
 
 use crate::bounds::{bytes, may_hold, require_stored, row_bytes};
 use crate::files::{open, read_at, tree_bytes};
@@ -22,17 +22,17 @@ use zarrs::array::{
 use zarrs::filesystem::FilesystemStore;
 use zarrs::metadata::v3::MetadataV3;
 
-/// zstd level: the first one that compresses; smooth fields shrink and noise costs little time.
+/// zstd level: the fastest one; smooth fields still shrink.
 const ZSTD_LEVEL: i32 = 1;
 /// Bytes that the `crc32c` codec appends.
 const CHECKSUM_BYTES: u64 = 4;
 
-/// One thread: the caller decides what runs in parallel.
+/// Options for one thread: the caller controls parallelism.
 fn options() -> CodecOptions {
     CodecOptions::default().with_concurrent_target(1)
 }
 
-/// A builder with the shape, type and fill value of the array: NaN for floats, 0 for integers.
+/// Returns a builder with the shape, type and fill value of the array: NaN for floats, 0 for integers.
 fn builder(layout: &ArrayLayout, shard: &[u64]) -> ArrayBuilder {
     let (shape, name) = (layout.shape.clone(), layout.data_type.name());
     match layout.data_type {
@@ -45,14 +45,14 @@ fn builder(layout: &ArrayLayout, shard: &[u64]) -> ArrayBuilder {
     }
 }
 
-/// Turns patches into shards of one array.
+/// Encodes patches as shards of one array.
 pub(crate) struct Encoder {
     array: Array<()>,
     shard_shape: Vec<NonZeroU64>,
 }
 
 impl Encoder {
-    /// Prepares the codecs of `layout`. The error is a text, as no file is concerned.
+    /// Prepares the codecs of `layout`; errors are texts because no file is involved.
     pub fn new(layout: &ArrayLayout) -> std::result::Result<Self, String> {
         let shard_shape = chunk_shape(&layout.shape, layout.shard);
         let inner_shape = non_zero(&chunk_shape(&layout.shape, layout.inner));
@@ -67,7 +67,7 @@ impl Encoder {
         ]);
         let array = builder
             .array_to_bytes_codec(sharding.build_arc())
-            // One file name a shard, instead of a nest of directories that each need a sync.
+            // One file name per shard, instead of nested directories that each need a sync.
             .chunk_key_encoding_default_separator(ChunkKeySeparator::Dot)
             .dimension_names(Some(layout.dimensions.iter().map(String::as_str)))
             .attributes(layout.attributes.clone())
@@ -77,19 +77,19 @@ impl Encoder {
         Ok(Self { array, shard_shape })
     }
 
-    /// The array's metadata document, `zarr.json`.
+    /// Returns the array's metadata document, `zarr.json`.
     pub fn metadata(&self) -> std::result::Result<Value, String> {
         serde_json::to_value(self.array.metadata()).map_err(|error| error.to_string())
     }
 
-    /// Path of shard `shard` below the snapshot's directory.
+    /// Returns the path of shard `shard` in the snapshot.
     pub fn shard_path(&self, shard: u64) -> PathBuf {
         let mut indices = vec![0; self.shard_shape.len()];
         indices[0] = shard;
         PathBuf::from(self.array.chunk_key(&indices).as_str())
     }
 
-    /// The bytes of one shard; `values` may fall short of a whole shard at the end of the array.
+    /// Encodes one shard; the last one of an array may be shorter.
     pub fn encode(&self, values: &Values) -> std::result::Result<Vec<u8>, String> {
         let fill = self.array.fill_value();
         let elements: u64 = self.shard_shape.iter().map(|n| n.get()).product();
@@ -114,8 +114,8 @@ impl Encoder {
 
 /// Reads patches of one array.
 ///
-/// Shards are opened here and inner chunks decoded whole: the crate's partial decoding skips the checksum, and takes a
-/// missing shard for fill values.
+/// It opens shards and decodes whole inner chunks itself, because the crate's partial decoding skips
+/// checksums and reads missing shards as fill values.
 pub(crate) struct Decoder {
     codecs: CodecChain,
     index_codecs: CodecChain,
@@ -131,14 +131,14 @@ pub(crate) struct Decoder {
     root: PathBuf,
 }
 
-/// A shard open for reading, with the offset and length of each inner chunk.
+/// An open shard, with the offset and length of each inner chunk.
 struct OpenShard {
     path: PathBuf,
     file: File,
     index: Vec<u64>,
 }
 
-/// The rows that one inner chunk contributes to a read.
+/// Rows that are read from one inner chunk.
 struct Task<'a> {
     shard: &'a OpenShard,
     patches: &'a [u64],
@@ -146,7 +146,7 @@ struct Task<'a> {
 }
 
 impl Decoder {
-    /// Opens the array `path` of the snapshot in `root`, whose metadata document is `metadata`.
+    /// Opens the array `path` of the snapshot in `root` with the metadata document `metadata`.
     pub fn open(root: &Path, path: &str, metadata: &Value) -> Result<Self> {
         let broken = |detail: String| SnapshotError::corrupt(&root.join(path), detail);
         let sharding = &metadata["codecs"][0]["configuration"];
@@ -186,38 +186,38 @@ impl Decoder {
         })
     }
 
-    /// Path of a shard.
+    /// Returns the path of a shard.
     fn shard_path(&self, number: u64) -> PathBuf {
         let mut indices = vec![0; self.inner_shape.len()];
         indices[0] = number;
         self.root.join(self.keys.chunk_key(&indices).as_str())
     }
 
-    /// Refuses patches that the files cannot hold, before any memory is taken for them.
+    /// Rejects patches that the files cannot contain, before memory is allocated.
     pub fn require(&self, patches: &Range<u64>) -> Result<()> {
         let shards = patches.start / self.shard..patches.end.div_ceil(self.shard);
         let files = shards.map(|number| self.shard_path(number));
         require_stored(files, [patches.end - patches.start, self.inner], self.row)
     }
 
-    /// The values of `patches`, which ascend strictly and lie in the array. Decodes in parallel.
+    /// Reads strictly ascending patches of the array; decodes in parallel.
     pub fn read(&self, patches: &[u64]) -> Result<Values> {
         let row = self.row;
         let shard_of = |patch: u64| patch / self.shard;
-        let stretches: Vec<&[u64]> = patches
+        let by_shard: Vec<&[u64]> = patches
             .chunk_by(|&a, &b| shard_of(a) == shard_of(b))
             .collect();
-        let files = stretches.iter().map(|s| self.shard_path(shard_of(s[0])));
+        let files = by_shard.iter().map(|s| self.shard_path(shard_of(s[0])));
         require_stored(files, [patches.len() as u64, self.inner], row)?;
         let mut values = Values::zeros(self.data_type, patches.len() * row / self.data_type.size());
-        let shards: Vec<OpenShard> = stretches
+        let shards: Vec<OpenShard> = by_shard
             .iter()
-            .map(|stretch| self.open_shard(shard_of(stretch[0])))
+            .map(|rows| self.open_shard(shard_of(rows[0])))
             .collect::<Result<_>>()?;
         let mut tasks = Vec::new();
         let mut output = values.bytes_mut();
-        for (stretch, shard) in stretches.iter().zip(&shards) {
-            for group in stretch.chunk_by(|a, b| a / self.inner == b / self.inner) {
+        for (rows, shard) in by_shard.iter().zip(&shards) {
+            for group in rows.chunk_by(|a, b| a / self.inner == b / self.inner) {
                 let (head, tail) = output.split_at_mut(group.len() * row);
                 output = tail;
                 tasks.push(Task {
@@ -233,7 +233,7 @@ impl Decoder {
         Ok(values)
     }
 
-    /// Opens a shard and reads its index, which stands at its end.
+    /// Opens a shard and reads its index, which is at the end.
     fn open_shard(&self, number: u64) -> Result<OpenShard> {
         let path = self.shard_path(number);
         let file = open(&path)?;
@@ -247,7 +247,7 @@ impl Decoder {
         let Some(start) = length.checked_sub(index_bytes) else {
             return Err(SnapshotError::corrupt(
                 &path,
-                format!("it is cut short to {length} bytes"),
+                format!("it is truncated to {length} bytes"),
             ));
         };
         let bytes = read_at(&file, &path, start, index_bytes)?;
@@ -265,13 +265,13 @@ impl Decoder {
         Ok(OpenShard { path, file, index })
     }
 
-    /// Decodes one inner chunk, checksum included, and copies the rows that are wanted.
+    /// Decodes one inner chunk with its checksum and copies the requested rows.
     fn read_chunk(&self, task: Task) -> Result<()> {
         let shard = task.shard;
         let slot = (task.patches[0] % self.shard / self.inner) as usize;
         let (offset, length) = (shard.index[2 * slot], shard.index[2 * slot + 1]);
         if offset == u64::MAX && length == u64::MAX {
-            // A chunk of nothing but the fill value is not stored.
+            // Chunks that contain only the fill value are not stored.
             for element in task.output.chunks_exact_mut(self.data_type.size()) {
                 element.copy_from_slice(self.fill.as_ne_bytes());
             }
@@ -307,7 +307,7 @@ impl Decoder {
     }
 }
 
-/// The bytes of decoded elements of fixed size.
+/// Returns the bytes of decoded elements of fixed size.
 fn fixed(bytes: ArrayBytes<'_>) -> std::result::Result<Vec<u8>, String> {
     bytes
         .into_fixed()
@@ -315,7 +315,8 @@ fn fixed(bytes: ArrayBytes<'_>) -> std::result::Result<Vec<u8>, String> {
         .map_err(|error| error.to_string())
 }
 
-/// The name of the first chunk that is not in the array's directory: nobody can tell a lost one from one that was not written.
+/// Returns the name of the first missing chunk: a lost chunk cannot be distinguished from one that was not
+/// written.
 fn missing_chunk<S: ?Sized>(path: &Path, array: &Array<S>) -> Option<String> {
     let grid = array.chunk_grid_shape().to_vec();
     let chunks: u64 = grid.iter().product();
@@ -323,7 +324,7 @@ fn missing_chunk<S: ?Sized>(path: &Path, array: &Array<S>) -> Option<String> {
     (0..chunks).map(key).find(|key| !path.join(key).is_file())
 }
 
-/// Refuses shapes of an array that its files cannot hold.
+/// Rejects array shapes that the files cannot contain.
 fn require_held<S: ?Sized>(path: &Path, array: &Array<S>) -> std::result::Result<(), String> {
     let chunk = array.chunk_shape(&vec![0; array.shape().len()]);
     let chunk = chunk.map_err(|error| error.to_string())?;
@@ -339,7 +340,7 @@ fn require_held<S: ?Sized>(path: &Path, array: &Array<S>) -> std::result::Result
     }
 }
 
-/// Reads a whole array that anyone wrote, as f64.
+/// Reads a whole array of any program as f64.
 pub(crate) fn read_plain(path: &Path) -> Result<Plain> {
     let foreign = |detail: String| SnapshotError::Uniform {
         path: path.to_path_buf(),
@@ -354,8 +355,8 @@ pub(crate) fn read_plain(path: &Path) -> Result<Plain> {
     require_held(path, &array).map_err(foreign)?;
     if let Some(missing) = missing_chunk(path, &array) {
         return Err(foreign(format!(
-            "its chunk {missing} is missing: it would be read as {} everywhere; write all chunks (in zarr-python with \
-             write_empty_chunks = True), also those of nothing but the fill value",
+            "its chunk {missing} is missing and would be read as {}; write all chunks (in zarr-python with \
+             write_empty_chunks = True), also those that contain only the fill value",
             array.fill_value()
         )));
     }
@@ -368,7 +369,7 @@ pub(crate) fn read_plain(path: &Path) -> Result<Plain> {
     })
 }
 
-/// All values of an array of numbers, as f64.
+/// Reads all values of a numeric array as f64.
 fn plain_values(path: &Path, array: &Array<FilesystemStore>) -> Result<Vec<f64>> {
     macro_rules! read {
         ($number:ty) => {
@@ -377,7 +378,7 @@ fn plain_values(path: &Path, array: &Array<FilesystemStore>) -> Result<Vec<f64>>
                 .map(|values| values.into_iter().map(|n| n as f64).collect())
         };
     }
-    // a type shows as "float64" or, where version 2 of Zarr has another name, "float64 / <f8"
+    // a type is shown as "float64" or, with another name in Zarr version 2, "float64 / <f8"
     let shown = array.data_type().to_string();
     let read = match shown.split(' ').next().unwrap_or_default() {
         "float64" => array.retrieve_array_subset(&array.subset_all()),
@@ -391,7 +392,7 @@ fn plain_values(path: &Path, array: &Array<FilesystemStore>) -> Result<Vec<f64>>
         "uint32" => read!(u32),
         "uint64" => read!(u64),
         _ => {
-            let detail = format!("data type {shown}; numbers of 1 to 8 bytes are needed");
+            let detail = format!("data type {shown}; numbers of 1 to 8 bytes are required");
             let path = path.to_path_buf();
             return Err(SnapshotError::Uniform { path, detail });
         }

@@ -1,24 +1,24 @@
-//! Files of what stands around cells that end runs.
+//! Files that capture failed steps and cells for replay.
 
-use super::files;
 use crate::comm::Ranks;
 use crate::data::{CellCase, FaultBox};
+use crate::run::files;
 use crate::step::agreement::on_first_rank;
 use crate::step::{Capture, Engine, Error, Replays, StepVerdict};
 use std::path::{Path, PathBuf};
 
-/// Name of the file in a run's directory; earlier ones stay under other names.
+/// Name of the capture file; earlier files are renamed.
 const NAME: &str = "capture.toml";
-/// The same of what a function was given in a cell; where there are such, with the next number.
+/// Name of the file with the input of a cell function; numbered if it exists.
 const CELL: &str = "unfinished-cell.toml";
 
-/// The error that ends a run, which names the file of what was captured, if anything was. All ranks call this.
-pub(super) fn keep(sim: &mut Engine, directory: &Path, error: Error) -> Error {
-    // of several ranks the one that has the cell knows of it, and the others of its words
+/// Saves captures and adds the file name to the error that ends the run. Collective.
+pub(super) fn save(sim: &mut Engine, directory: &Path, error: Error) -> Error {
+    // the rank of the cell has the case, the others only its message
     let case = sim.world.resource::<FaultBox>().take_case();
     let case = case.filter(|case| sim.world.resource::<Replays>().contains(case));
     if let (Some(case), Error::Fault(why)) = (case, &error) {
-        return Error::Fault(keep_cell(sim, directory, case, why));
+        return Error::Fault(save_cell(sim, directory, case, why));
     }
     let Error::Unphysical {
         level,
@@ -34,10 +34,10 @@ pub(super) fn keep(sim: &mut Engine, directory: &Path, error: Error) -> Error {
         let ranks = sim.world.resource::<Ranks>();
         match on_first_rank(ranks, || write(sim, directory, &text)) {
             Ok(_) => format!(
-                "\nthe patch before the step is kept in {}: the command `replay` repeats its step",
+                "\nthe patch before the step is saved in {}: the command `replay` repeats the step",
                 directory.join(NAME).display()
             ),
-            Err(error) => format!("\nthe patch before the step cannot be kept: {error}"),
+            Err(error) => format!("\nthe patch before the step cannot be saved: {error}"),
         }
     });
     Error::Unphysical {
@@ -48,8 +48,8 @@ pub(super) fn keep(sim: &mut Engine, directory: &Path, error: Error) -> Error {
     }
 }
 
-/// Writes what a function was given in a cell; the words that end the run.
-fn keep_cell(sim: &Engine, directory: &Path, case: CellCase, why: &str) -> String {
+/// Saves the input of a cell function; returns the message that ends the run.
+fn save_cell(sim: &Engine, directory: &Path, case: CellCase, why: &str) -> String {
     let folder = sim
         .deck
         .directory()
@@ -60,12 +60,12 @@ fn keep_cell(sim: &Engine, directory: &Path, case: CellCase, why: &str) -> Strin
         deck: sim.deck.resolved(),
         ..case
     };
-    match files::write_free(&directory.join(CELL), &case.text()) {
+    match files::write_numbered(&directory.join(CELL), &case.text()) {
         Ok(path) => format!(
-            "{why}\nwhat the function was given is kept: the command `replay {}` calls it there again",
+            "{why}\nthe input of the function is saved: the command `replay {}` repeats the call",
             path.display()
         ),
-        Err(error) => format!("{why}\nwhat the function was given cannot be kept: {error}"),
+        Err(error) => format!("{why}\nthe input of the function cannot be saved: {error}"),
     }
 }
 
@@ -73,7 +73,7 @@ fn keep_cell(sim: &Engine, directory: &Path, case: CellCase, why: &str) -> Strin
 fn write(sim: &Engine, directory: &Path, text: &str) -> Result<PathBuf, Error> {
     let path = directory.join(NAME);
     if path.exists() {
-        files::put_aside(&path)?;
+        files::rename_numbered(&path)?;
     }
     let unreadable = |e: toml::de::Error| Error::Setup(e.to_string());
     let capture: Capture = toml::from_str(text).map_err(unreadable)?;
@@ -81,6 +81,6 @@ fn write(sim: &Engine, directory: &Path, text: &str) -> Result<PathBuf, Error> {
         deck: sim.deck.resolved(),
         ..capture
     };
-    files::write_whole(&path, &capture.text())?;
+    files::write_atomically(&path, &capture.text())?;
     Ok(path)
 }

@@ -1,12 +1,11 @@
-//! `diagnostics.csv`: one row for the state that a run begins with and one per root step, appended and flushed by the first rank.
+//! `diagnostics.csv`: one row for the starting state and one per root step, written by the first rank.
 
-use super::Progress;
-use super::restart::Restored;
-use super::series::Series;
-use super::totals::totals;
 use crate::comm::{DiagnosticColumns, Ranks, cells_repaired_between_levels};
 use crate::data::Stores;
 use crate::mesh::{LevelWork, Topology};
+use crate::run::Progress;
+use crate::run::restart::{Restored, totals};
+use crate::run::series::Series;
 use crate::step::agreement::on_first_rank;
 use crate::step::{Engine, Error, Phase, RunCounters};
 use std::fmt::Write as _;
@@ -15,18 +14,18 @@ use std::path::Path;
 /// Name of the file in the run's directory.
 const FILE: &str = "diagnostics.csv";
 
-/// The open file and what drifts are measured against.
+/// Writes the diagnostics of a run.
 pub struct Diagnostics {
-    /// None on ranks but the first.
+    /// The file; `None` on other ranks.
     series: Option<Series>,
     /// Conserved totals at the start of the simulation, component by component.
     pub initial: Vec<f64>,
-    /// Work up to the row before.
+    /// Work up to the previous row.
     work: LevelWork,
 }
 
 impl Diagnostics {
-    /// Creates the file, or continues it behind the row of the restored step. All ranks call this.
+    /// Creates the file, or continues it after the row of the restored step. Collective.
     ///
     /// # Errors
     /// The file cannot be written; a device fails; another rank has failed.
@@ -49,7 +48,7 @@ impl Diagnostics {
         })
     }
 
-    /// The row of a root step, or of the state before the first. All ranks call this.
+    /// Returns the row of a root step, or of the starting state. Collective.
     ///
     /// # Errors
     /// A device fails; another rank has failed.
@@ -96,7 +95,7 @@ impl Diagnostics {
         Ok(line)
     }
 
-    /// The totals, each with what it has drifted since the start.
+    /// Writes the totals, each with its relative drift since the start.
     fn write_totals(&self, sim: &Engine, line: &mut String) -> Result<(), Error> {
         let components = Stores::totalled(&sim.world).into_iter();
         let absolute = components.map(|c| c.normal_to.is_some());
@@ -111,12 +110,12 @@ impl Diagnostics {
         Ok(())
     }
 
-    /// What people are told of the file that was there.
+    /// Returns a note about an earlier file that is not continued.
     pub(super) fn note(&self) -> Option<String> {
         self.series.as_ref().and_then(Series::note)
     }
 
-    /// Appends a row; on ranks but the first this does nothing.
+    /// Appends a row; other ranks do nothing.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -156,7 +155,7 @@ fn header(sim: &Engine) -> String {
     names.join(",")
 }
 
-/// Resident memory of this process in bytes; 0 where the system does not say.
+/// Returns the resident memory of this process in bytes; 0 if unknown.
 #[must_use]
 pub fn resident_bytes() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm")

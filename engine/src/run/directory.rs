@@ -1,74 +1,75 @@
-//! The run's directory: one run at a time in it, the same for all ranks, and room for what comes.
+//! The run's directory: lock, visibility on all ranks, and files of earlier runs.
 
-use super::files;
-use super::lock::DirectoryLock;
-use super::provenance::Roster;
-use super::sink::snapshot_error;
 use crate::comm::Ranks;
+use crate::run::files;
+use crate::run::provenance::Roster;
+use crate::run::snapshot::sink::snapshot_error;
 use crate::step::Error;
 use crate::step::agreement::{agreed, on_first_rank};
 use nestar_snapshot as store;
-use std::path::{Path, PathBuf};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Write as _};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Names of the files by which ranks find out whether they see one directory begin with this.
-const SIGN: &str = ".ranks-";
-/// How long a file may take to become visible on another host.
+/// Prefix of the files by which ranks check that they see the same directory.
+const PROBE: &str = ".ranks-";
+/// Time limit for a file to become visible on another host.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Takes the directory for a run: the first rank holds the lock, and all others see the same directory. All ranks call this.
+/// Locks the directory on the first rank and checks that all ranks see it. Collective.
 ///
 /// # Errors
-/// The directory cannot be made, another run is in it, or a rank does not see it.
-pub(super) fn take(
+/// The directory cannot be created, another run uses it, or a rank does not see it.
+pub(super) fn lock_for_run(
     ranks: &Ranks,
     roster: &Roster,
     directory: &Path,
 ) -> Result<Option<DirectoryLock>, Error> {
     let lock = on_first_rank(ranks, || {
-        files::require_own(directory).and_then(|()| DirectoryLock::take(directory))
+        files::check_writable(directory).and_then(|()| DirectoryLock::take(directory))
     })?;
     if ranks.is_single() {
         return Ok(lock);
     }
-    let sign = on_first_rank(ranks, || put_sign(directory))?;
-    let mut name = sign.clone().unwrap_or_default().into_bytes();
+    let probe = on_first_rank(ranks, || write_probe(directory))?;
+    let mut name = probe.clone().unwrap_or_default().into_bytes();
     ranks.communicator().broadcast(0, &mut name)?;
-    let sees = sees(&directory.join(String::from_utf8_lossy(&name).as_ref()));
-    let seen = match sees {
+    let visible = becomes_visible(&directory.join(String::from_utf8_lossy(&name).as_ref()));
+    let seen = match visible {
         true => Ok(()),
-        false => Err(unseen(ranks.rank(), roster, directory)),
+        false => Err(not_visible(ranks.rank(), roster, directory)),
     };
     let seen = agreed(ranks, seen);
-    if let Some(sign) = sign {
-        // a sign that stays disturbs nobody, and the next run removes it
-        let _ = std::fs::remove_file(directory.join(sign));
+    if let Some(probe) = probe {
+        // a remaining file is harmless, and the next run removes it
+        let _ = std::fs::remove_file(directory.join(probe));
     }
     seen.map(|()| lock)
 }
 
-/// Makes a file that no other directory has, and removes what killed runs left of the kind; its name.
-fn put_sign(directory: &Path) -> Result<String, Error> {
+/// Creates a uniquely named file and removes those of killed runs; returns its name.
+fn write_probe(directory: &Path) -> Result<String, Error> {
     let entries = std::fs::read_dir(directory).map_err(Error::file("cannot list", directory))?;
     for entry in entries {
         let entry = entry.map_err(Error::file("cannot list", directory))?;
-        if entry.file_name().to_string_lossy().starts_with(SIGN) {
+        if entry.file_name().to_string_lossy().starts_with(PROBE) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_nanos());
-    let name = format!("{SIGN}{}-{now}", std::process::id());
+    let name = format!("{PROBE}{}-{now}", std::process::id());
     let path = directory.join(&name);
     std::fs::write(&path, "").map_err(Error::file("cannot write", &path))?;
     Ok(name)
 }
 
-/// Whether a file becomes visible.
-fn sees(path: &Path) -> bool {
+/// Waits until a file is visible; returns `false` after the time limit.
+fn becomes_visible(path: &Path) -> bool {
     let start = Instant::now();
     while !path.exists() {
-        // where there is no directory at all, none will come
+        // a missing directory will not appear
         let there = path.parent().is_some_and(Path::is_dir);
         if !there || start.elapsed() > TIMEOUT {
             return false;
@@ -78,7 +79,7 @@ fn sees(path: &Path) -> bool {
     true
 }
 
-fn unseen(rank: usize, roster: &Roster, directory: &Path) -> Error {
+fn not_visible(rank: usize, roster: &Roster, directory: &Path) -> Error {
     let host = |rank: usize| roster.hosts.get(rank).map_or("", String::as_str);
     Error::Setup(format!(
         "rank {rank} on {} does not see the run's directory {} as rank 0 on {} does: it must lie on a file system that all \
@@ -89,12 +90,11 @@ fn unseen(rank: usize, roster: &Roster, directory: &Path) -> Error {
     ))
 }
 
-/// Moves the files of an earlier run, and nothing else, into a folder `earlier.N` of the same directory, so that nothing is
-/// lost; returns that folder.
+/// Moves the files of an earlier run into a new folder `earlier.N` of the directory; returns that folder.
 ///
 /// # Errors
 /// A file cannot be moved.
-pub fn set_aside(directory: &Path) -> Result<Option<PathBuf>, Error> {
+pub fn move_earlier_run(directory: &Path) -> Result<Option<PathBuf>, Error> {
     let latest = store::latest(directory).map_err(snapshot_error)?;
     if latest.is_none() && !directory.join("diagnostics.csv").exists() {
         return Ok(None);
@@ -118,7 +118,7 @@ pub fn set_aside(directory: &Path) -> Result<Option<PathBuf>, Error> {
     Ok(Some(free))
 }
 
-/// Whether a run writes a file of this name; `snapshots` is a run's if there are snapshots in it.
+/// Returns `true` if a run writes a file of this name; `snapshots` counts only if it has snapshots.
 fn belongs_to_a_run(name: &str, has_snapshots: bool) -> bool {
     let series = name.strip_suffix(".csv").and_then(|name| {
         let names = ["diagnostics", "observed"].into_iter();
@@ -136,4 +136,169 @@ fn belongs_to_a_run(name: &str, has_snapshots: bool) -> bool {
         || captures.any(|n| n.is_empty() || numbered(n))
         || series.is_some_and(|n| n.is_empty() || numbered(n))
         || (name == "snapshots" && has_snapshots)
+}
+
+/// Name of the lock file.
+const FILE: &str = ".lock";
+/// Name of the file that replaces the lock on file systems without locks.
+const MARKER: &str = ".running";
+
+/// Owns a run's directory until it is dropped or the process ends.
+pub struct DirectoryLock {
+    _file: File,
+    /// File that replaces the lock; removed at the end.
+    held: Option<PathBuf>,
+}
+
+impl DirectoryLock {
+    /// Creates the directory if necessary and locks it. On file systems without locks a file marks the
+    /// directory as used; a killed process leaves it behind.
+    ///
+    /// # Errors
+    /// The directory cannot be created, or another process uses it.
+    pub fn take(directory: &Path) -> Result<Self, Error> {
+        Self::take_by(directory, File::try_lock)
+    }
+
+    fn take_by(
+        directory: &Path,
+        lock: impl FnOnce(&File) -> Result<(), TryLockError>,
+    ) -> Result<Self, Error> {
+        std::fs::create_dir_all(directory).map_err(|e| {
+            let path = directory.display();
+            Error::Setup(format!(
+                "cannot create the run's directory {path}: {e}; choose another one with --output"
+            ))
+        })?;
+        let path = directory.join(FILE);
+        let opened = OpenOptions::new().create(true).append(true).open(&path);
+        let file = opened.map_err(Error::file("cannot write", &path))?;
+        let held = match lock(&file) {
+            Ok(()) => None,
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::Setup(format!(
+                    "another run is at work in {}; wait for its end, or choose another directory with --output",
+                    directory.display()
+                )));
+            }
+            Err(TryLockError::Error(_)) => Some(create_marker(directory.join(MARKER))?),
+        };
+        Ok(Self { _file: file, held })
+    }
+}
+
+impl Drop for DirectoryLock {
+    fn drop(&mut self) {
+        if let Some(held) = &self.held {
+            // the next run finds and reports a file that cannot be removed
+            let _ = std::fs::remove_file(held);
+        }
+    }
+}
+
+/// Creates the file that replaces the lock, unless its previous owner may still run.
+fn create_marker(path: PathBuf) -> Result<PathBuf, Error> {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let own = format!("process {} on {}", std::process::id(), host.trim());
+    let create = || OpenOptions::new().write(true).create_new(true).open(&path);
+    let mut made = create();
+    if let Err(error) = &made
+        && error.kind() == ErrorKind::AlreadyExists
+    {
+        let holder = std::fs::read_to_string(&path).unwrap_or_default();
+        if may_run(&holder, host.trim()) {
+            return Err(Error::Setup(format!(
+                "{holder} runs in this directory or was killed; the file system has no locks: if it does \
+                 not run, remove {}; else choose another directory with --output",
+                path.display()
+            )));
+        }
+        let _ = std::fs::remove_file(&path);
+        made = create();
+    }
+    let written = made.and_then(|mut file| file.write_all(own.as_bytes()));
+    written.map_err(Error::file("cannot write", &path))?;
+    Ok(path)
+}
+
+/// Returns `true` if the process named in a file may still run; unknown processes of other hosts may.
+fn may_run(holder: &str, host: &str) -> bool {
+    let process = holder.strip_prefix("process ");
+    let named = process.and_then(|rest| rest.split_once(" on "));
+    let gone = |process: &str| !Path::new("/proc").join(process).exists();
+    !named.is_some_and(|(process, at)| at == host && gone(process))
+}
+
+/// Normalises a directory path: no trailing separator or `.` parts, so that a suffix can be appended.
+///
+/// # Errors
+/// A path without a name, such as `/`.
+pub fn normalised(directory: &Path) -> Result<PathBuf, Error> {
+    let clean: PathBuf = directory
+        .components()
+        .filter(|c| *c != Component::CurDir)
+        .collect();
+    if clean.file_name().is_some() {
+        return Ok(clean);
+    }
+    let whole = std::fs::canonicalize(directory)
+        .map_err(Error::file("cannot find the directory", directory))?;
+    match whole.file_name() {
+        Some(_) => Ok(whole),
+        None => Err(Error::Setup(format!(
+            "a run cannot write into {}; name a directory of its own",
+            whole.display()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DirectoryLock, MARKER};
+    use std::fs::TryLockError;
+    use std::path::{Path, PathBuf};
+
+    fn directory(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("nestar-lock-{name}-{}", std::process::id()))
+    }
+
+    /// Locks as on a file system without locks.
+    fn without_locks(directory: &Path) -> Result<DirectoryLock, String> {
+        let refused = || Err(TryLockError::Error(std::io::ErrorKind::Unsupported.into()));
+        DirectoryLock::take_by(directory, |_| refused()).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_directory_belongs_to_one_run() {
+        let place = directory("one");
+        let held = DirectoryLock::take(&place).unwrap();
+        let second = DirectoryLock::take(&place).map(|_| ()).unwrap_err();
+        assert!(second.to_string().contains("another run is at work"));
+        drop(held);
+        DirectoryLock::take(&place).unwrap();
+        std::fs::remove_dir_all(&place).unwrap();
+    }
+
+    #[test]
+    fn a_marker_file_replaces_a_missing_lock() {
+        let place = directory("none");
+        let held = without_locks(&place).unwrap();
+        let own = format!("process {}", std::process::id());
+        let second = without_locks(&place).map(|_| ()).unwrap_err();
+        assert!(second.contains(&own) && second.contains(MARKER), "{second}");
+        drop(held);
+        drop(without_locks(&place).unwrap());
+        // killed on this host, on another host, and an empty file
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let dead = format!("process 4294967290 on {}", host.trim());
+        for (text, taken) in [
+            (&dead[..], true),
+            ("process 1 on elsewhere", false),
+            ("", false),
+        ] {
+            std::fs::write(place.join(MARKER), text).unwrap();
+            assert_eq!(without_locks(&place).is_ok(), taken, "{text}");
+        }
+        std::fs::remove_dir_all(&place).unwrap();
+    }
 }

@@ -1,11 +1,11 @@
-//! Files of a run: written whole or not at all, and nowhere but in the run's directory.
+//! Files of a run: written atomically, and only in the run's directory.
 
 use crate::step::Error;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
-/// What a run writes in its directory.
+/// Names of the files that a run writes.
 const WRITTEN: [&str; 10] = [
     ".lock",
     ".running",
@@ -18,20 +18,20 @@ const WRITTEN: [&str; 10] = [
     "unfinished-cell.toml",
     "snapshots",
 ];
-/// How a deck begins that a run has written into its directory.
+/// First line of the deck in a run's directory.
 const OWN_DECK: &str =
     "# The deck of the run in this directory, with all values; written by nestar.\n";
 
-/// Refuses a directory in which a run would write through a symbolic link, or over a deck that no run has written.
+/// Rejects a directory with symbolic links in place of output files, or with a deck that no run has written.
 ///
 /// # Errors
-/// Names the file and what to do.
-pub(super) fn require_own(directory: &Path) -> Result<(), Error> {
+/// The file and advice.
+pub(super) fn check_writable(directory: &Path) -> Result<(), Error> {
     for name in WRITTEN {
         let path = directory.join(name);
         if path.is_symlink() {
             return Err(Error::Setup(format!(
-                "{} is a symbolic link, and a run writes into its own directory alone: remove the link, or choose another \
+                "{} is a symbolic link, and a run writes only into its own directory: remove the link, or choose another \
                  directory with --output",
                 path.display()
             )));
@@ -40,7 +40,7 @@ pub(super) fn require_own(directory: &Path) -> Result<(), Error> {
     let deck = directory.join("run.toml");
     if deck.exists() && !is_own_deck(&deck) {
         return Err(Error::Setup(format!(
-            "{} was not written by a run, which would replace it: give it another name, or choose another directory with \
+            "{} was not written by a run and would be replaced: give it another name, or choose another directory with \
              --output",
             deck.display()
         )));
@@ -48,7 +48,7 @@ pub(super) fn require_own(directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a file is the deck that a run has written into its directory.
+/// Returns `true` if a file is the deck written by a run.
 #[must_use]
 pub fn is_own_deck(path: &Path) -> bool {
     path.ends_with("run.toml")
@@ -60,17 +60,17 @@ pub fn is_own_deck(path: &Path) -> bool {
 /// # Errors
 /// The file cannot be written.
 pub(super) fn write_deck(directory: &Path, resolved: &str) -> Result<(), Error> {
-    write_whole(
+    write_atomically(
         &directory.join("run.toml"),
         &format!("{OWN_DECK}{resolved}"),
     )
 }
 
-/// Writes a text file beside its place and renames it, so that it is whole or not there.
+/// Writes a text file atomically by renaming a temporary file.
 ///
 /// # Errors
 /// The file cannot be written.
-pub(super) fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
+pub(super) fn write_atomically(path: &Path, text: &str) -> Result<(), Error> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".partial");
     match std::fs::remove_file(&beside) {
@@ -79,7 +79,7 @@ pub(super) fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
         }
         _ => {}
     }
-    // a new file: nothing is written through a link
+    // create a new file, so that nothing is written through a link
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -92,21 +92,21 @@ pub(super) fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
     std::fs::rename(&beside, path).map_err(Error::file("cannot write", path))
 }
 
-/// Opens a file to append to it.
+/// Opens a file for appending.
 ///
 /// # Errors
-/// It is not there, or cannot be written.
+/// The file does not exist or cannot be written.
 pub(super) fn append(path: &Path) -> Result<File, Error> {
     let file = OpenOptions::new().append(true).open(path);
     file.map_err(Error::file("cannot write", path))
 }
 
-/// Writes a file by the first free of the names `NAME.EXTENSION`, `NAME.1.EXTENSION` and so on, also where several ranks do so at once; its
-/// name.
+/// Writes a file under the first unused name of `NAME.EXTENSION`, `NAME.1.EXTENSION` and so on. Several ranks
+/// may do so at once. Returns the name.
 ///
 /// # Errors
 /// The file cannot be written.
-pub(super) fn write_free(path: &Path, text: &str) -> Result<std::path::PathBuf, Error> {
+pub(super) fn write_numbered(path: &Path, text: &str) -> Result<std::path::PathBuf, Error> {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     let (mut n, mut name) = (0, path.to_path_buf());
     loop {
@@ -124,11 +124,11 @@ pub(super) fn write_free(path: &Path, text: &str) -> Result<std::path::PathBuf, 
     }
 }
 
-/// Renames the file `NAME.EXTENSION` to the first free of `NAME.1.EXTENSION` and so on; its new name.
+/// Renames the file `NAME.EXTENSION` to the first unused name of `NAME.1.EXTENSION` and so on; returns it.
 ///
 /// # Errors
 /// It cannot be renamed.
-pub(super) fn put_aside(path: &Path) -> Result<std::path::PathBuf, Error> {
+pub(super) fn rename_numbered(path: &Path) -> Result<std::path::PathBuf, Error> {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     let name = |n: u32| path.with_extension(format!("{n}.{extension}"));
     let free = (1..)

@@ -1,210 +1,23 @@
-//! A run from the initial or a restored state to the end: root steps, snapshots, diagnostics.
+//! Runs: root steps from an initial or restored state to the end, with snapshots and diagnostics.
+//!
+//! Functions that are called *collective* must be called by all ranks in the same order.
 
-mod attached;
+mod blobs;
 mod captures;
-mod changes;
-mod counts;
-mod course;
-mod derived;
+mod deck_differences;
 pub mod diagnostics;
-mod directory;
-mod drain;
+pub mod directory;
 pub mod files;
-mod fit;
-mod headers;
-mod items;
-mod layout;
-mod load;
-pub mod lock;
+mod main_loop;
 mod observed;
 mod options;
 pub mod output;
-mod parts;
 pub mod provenance;
 pub mod restart;
-mod same;
+mod restart_state;
 mod series;
-mod shares;
-mod sink;
-mod state;
-mod totals;
-mod votes;
+mod snapshot;
 
+pub use directory as lock;
 pub use options::{Observer, Progress, RunOptions, RunSummary, Silent};
 pub use provenance::BuildInfo;
-
-use crate::comm::Ranks;
-use crate::mesh::Levels;
-use crate::step::agreement::on_first_rank;
-use crate::step::memory::{MemoryGuard, Shortage};
-use crate::step::{Engine, Error, Remarks, RunCounters, StepReport};
-use course::{RunEnd, RunRecorder};
-use diagnostics::Diagnostics;
-use observed::Observations;
-use output::Output;
-use provenance::Roster;
-use restart::Restored;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
-
-impl Engine {
-    /// Runs to the end (or until asked to stop). Of several ranks all call this with the same options, but for `stop`, which any
-    /// of them may raise, and their observers; the first keeps the run's directory, and all write snapshots. The first rank
-    /// tells notes, all tell steps.
-    ///
-    /// # Errors
-    /// Everything that [`Error`] lists; the latest complete snapshot stays usable, and where memory ends the run, it continues from
-    /// there to the bits of a run that had the memory. What goes wrong in the run's directory is the error of all ranks; where a rank fails in the middle of a
-    /// step, the others wait for it until they are ended (`Communicator::abort`, `Launch::conclude`).
-    pub fn run(&mut self, mut options: RunOptions) -> Result<RunSummary, Error> {
-        self.finish_setup()?;
-        same::require(self, &options)?;
-        let directory = options.output.clone();
-        let directory = directory.unwrap_or_else(|| self.settings.output.directory.clone().into());
-        let directory = lock::named(&directory)?;
-        let roster = Roster::gather(self)?;
-        let ranks = self.world.resource::<Ranks>().clone();
-        let _lock = directory::take(&ranks, &roster, &directory)?;
-        let prepared = self.prepare(&directory, &mut options);
-        options.observer.started();
-        let restored = prepared?;
-        let restored = restored.as_ref().filter(|restored| !restored.is_new_run);
-        let mut output = Output::new(self, &directory, &options.build, &roster, restored)?;
-        let mut diagnostics = Diagnostics::open(self, &directory, restored)?;
-        let observations = Observations::open(self, &directory, restored)?;
-        let notes = [diagnostics.note(), observations.note()];
-        self.tell(notes.into_iter().flatten(), &mut options);
-        if restored.is_none() && self.settings.output.initial {
-            output.snapshot(self, &diagnostics)?;
-        }
-        let begin = self.world.resource::<Levels>().time(0);
-        let mut course = RunRecorder {
-            output: &mut output,
-            diagnostics: &mut diagnostics,
-            observations,
-            begin,
-            start: Instant::now(),
-            in_process: roster.in_process,
-        };
-        let start = course.start;
-        let updates = self.world.resource::<RunCounters>().cell_updates;
-        let ending = self.steps(&mut options, &mut course, restored.is_none());
-        let ending = ending.map_err(|error| captures::keep(self, &directory, error))?;
-        self.conclude(&ending, &mut output, &diagnostics)?;
-        let interrupted = ending == RunEnd::Interrupted;
-        Ok(self.summary(directory, updates, start, interrupted))
-    }
-
-    /// Tells people what plugins remark, and these notes.
-    fn tell(&self, notes: impl Iterator<Item = String>, options: &mut RunOptions) {
-        let remarks = self.world.resource::<Remarks>().0.iter().cloned();
-        for note in remarks.chain(notes) {
-            options.observer.note(&note);
-        }
-    }
-
-    /// Writes what is to be kept of a run that ends, and waits for it.
-    fn conclude(
-        &self,
-        ending: &RunEnd,
-        output: &mut Output,
-        diagnostics: &Diagnostics,
-    ) -> Result<(), Error> {
-        let wanted = match ending {
-            RunEnd::Done => self.settings.output.last,
-            RunEnd::Interrupted => true,
-            RunEnd::OutOfMemory(shortage) => shortage.is_at_root_step_end(),
-        };
-        if wanted && !output.is_current(self) {
-            output.snapshot(self, diagnostics)?;
-        }
-        output.settle()?;
-        match ending {
-            RunEnd::OutOfMemory(shortage) => Err(Error::Memory(Shortage {
-                resumable: output.has_snapshots(),
-                ..shortage.clone()
-            })),
-            _ => Ok(()),
-        }
-    }
-
-    /// What a run came to that began at `start` after `updates` updates of cells.
-    fn summary(
-        &self,
-        directory: PathBuf,
-        updates: u64,
-        start: Instant,
-        interrupted: bool,
-    ) -> RunSummary {
-        let clock = self.world.resource::<Levels>().clock(0);
-        RunSummary {
-            directory,
-            time: clock.time,
-            step: clock.steps,
-            cell_updates: self.world.resource::<RunCounters>().cell_updates - updates,
-            wall: start.elapsed().as_secs_f64(),
-            interrupted,
-        }
-    }
-
-    /// The initial state, or the restored one; what an earlier run left makes room.
-    fn prepare(
-        &mut self,
-        directory: &Path,
-        options: &mut RunOptions,
-    ) -> Result<Option<Restored>, Error> {
-        let ranks = self.world.resource::<Ranks>().clone();
-        let mut note = |text: &str| {
-            if ranks.rank() == 0 {
-                options.observer.note(text);
-            }
-        };
-        if options.resume {
-            if let Some(restored) = restart::restore(self, directory)? {
-                tell_of(&restored, "continues", note);
-                return Ok(Some(restored));
-            }
-            let place = directory.display();
-            note(&format!(
-                "no snapshot in {place}: starts from the beginning"
-            ));
-        }
-        // an earlier run makes room only when this one is known to start
-        let restored = restart::start(self)?;
-        match &restored {
-            Some(restored) => tell_of(restored, "starts", &mut note),
-            None => self.initialise()?,
-        }
-        let moved = on_first_rank(&ranks, || directory::set_aside(directory))?;
-        if let Some(moved) = moved.flatten() {
-            note(&format!("an earlier run was moved to {}", moved.display()));
-        }
-        Ok(restored)
-    }
-
-    /// A single root step, not beyond `until`, without files: for programs that step a simulation themselves. Call
-    /// [`Engine::finish_setup`] and [`Engine::initialise`] before the first.
-    ///
-    /// # Errors
-    /// Where a step stays unphysical after all retries, the patches that a regrid asks for do not fit into memory, or the
-    /// audit is on and finds a fault.
-    pub fn root_step(&mut self, until: f64) -> Result<StepReport, Error> {
-        // who goes on all the same does so without the regrid
-        self.driver.run_pending_regrid(&mut self.world)?;
-        let before = self.world.resource_mut::<MemoryGuard>().shortage.take();
-        let report = self.driver.root_step(&mut self.world, until)?;
-        let shortage = self.world.resource_mut::<MemoryGuard>().shortage.take();
-        let shortage = shortage.or(before);
-        shortage.map_or(Ok(report), |shortage| Err(Error::Memory(shortage)))
-    }
-}
-
-/// Tells where a state comes from, and what is other than it was there.
-fn tell_of(restored: &Restored, does: &str, mut note: impl FnMut(&str)) {
-    note(&format!("{does} from {}", restored.path.display()));
-    for change in &restored.changes {
-        note(&format!(
-            "note: the snapshot was written with another setting: {change}"
-        ));
-    }
-}

@@ -1,12 +1,12 @@
-//! `observed.csv`: the values of patches with the component [`Observed`], after every root step.
+//! `observed.csv`: values of patches with the component [`Observed`] after every root step.
 
-use super::Progress;
-use super::restart::Restored;
-use super::series::Series;
 use crate::comm::{Ranks, RanksError};
 use crate::data::Stores;
 use crate::mesh::patch_component::{PatchComponents, decode, encode};
 use crate::mesh::{CELLS, Level, Observed, PATCH, PatchIndex, PatchRow, Topology};
+use crate::run::Progress;
+use crate::run::restart::Restored;
+use crate::run::series::Series;
 use crate::step::agreement::{agreed, on_first_rank};
 use crate::step::{Engine, Error};
 use bevy_ecs::prelude::World;
@@ -15,17 +15,17 @@ use std::path::Path;
 
 /// Name of the file in the run's directory.
 pub(super) const FILE: &str = "observed.csv";
-/// One value a row; `quantity` is `mean`, `least`, `greatest`, or `cell` for the value of one cell.
+/// Columns; `quantity` is `mean`, `least`, `greatest`, or `cell` for a single cell.
 const HEADER: &str = "step,time,name,level,patch_x,patch_y,patch_z,component,quantity,value";
 
-/// The file, where a plugin has registered the component.
+/// Writes the observations if a plugin has registered the component.
 pub(super) struct Observations {
     registered: bool,
-    /// None on ranks but the first.
+    /// The file; `None` on other ranks.
     series: Option<Series>,
 }
 
-/// A patch that is observed here.
+/// An observed patch of this rank.
 struct ObservedPatch {
     level: usize,
     key: u64,
@@ -35,7 +35,7 @@ struct ObservedPatch {
 }
 
 impl Observations {
-    /// Creates the file, or continues it after the rows of the restored step. All ranks call this.
+    /// Creates the file, or continues it after the restored step. Collective.
     ///
     /// # Errors
     /// The file cannot be written; another rank has failed.
@@ -54,15 +54,15 @@ impl Observations {
         Ok(Self { registered, series })
     }
 
-    /// What people are told of the file that was there.
+    /// Returns a note about an earlier file that is not continued.
     pub fn note(&self) -> Option<String> {
         self.series.as_ref().and_then(Series::note)
     }
 
-    /// Appends the rows of a root step. All ranks call this; whether they could be written is the inner result.
+    /// Appends the rows of a root step. Collective; the inner result tells whether they were written.
     ///
     /// # Errors
-    /// An observed patch asks for what there is not; a device fails; another rank has failed.
+    /// An observed patch requests an unknown component or cell; a device fails; another rank has failed.
     pub fn append(
         &mut self,
         sim: &Engine,
@@ -72,12 +72,12 @@ impl Observations {
             return Ok(Ok(()));
         }
         let ranks = sim.world.resource::<Ranks>();
-        let own = watched(&sim.world).into_iter().map(|watched| {
+        let own = observed_patches(&sim.world).into_iter().map(|watched| {
             let place = (watched.level as u64, watched.key);
             Ok((place, rows(sim, progress, &watched)?.into_bytes()))
         });
         let own: Vec<((u64, u64), Vec<u8>)> = agreed(ranks, own.collect())?;
-        let mut rows = gathered(ranks, own)?;
+        let mut rows = gather_rows(ranks, own)?;
         rows.sort();
         let text = rows.iter().map(|(_, text)| String::from_utf8_lossy(text));
         let text: String = text.collect();
@@ -88,10 +88,10 @@ impl Observations {
     }
 }
 
-/// Rows by level and key, those of all ranks on the first.
+/// Rows by level and key.
 type KeyedRows = Vec<((u64, u64), Vec<u8>)>;
 
-fn gathered(ranks: &Ranks, own: KeyedRows) -> Result<KeyedRows, RanksError> {
+fn gather_rows(ranks: &Ranks, own: KeyedRows) -> Result<KeyedRows, RanksError> {
     let mut all = own;
     let received = ranks.gather_on_first(|| {
         let halves = all.iter().flat_map(|((level, key), text)| {
@@ -100,7 +100,7 @@ fn gathered(ranks: &Ranks, own: KeyedRows) -> Result<KeyedRows, RanksError> {
         encode(&halves.collect::<Vec<_>>())
     })?;
     for message in received {
-        let broken = || RanksError::Transport("a message with observed values is cut off".into());
+        let broken = || RanksError::Transport("a message with observed values is truncated".into());
         let halves = decode(&message.bytes).ok_or_else(broken)?;
         for pair in halves.as_chunks::<2>().0 {
             let [(level, key), (_, text)] = pair;
@@ -111,8 +111,8 @@ fn gathered(ranks: &Ranks, own: KeyedRows) -> Result<KeyedRows, RanksError> {
     Ok(all)
 }
 
-/// The own patches that are observed.
-fn watched(world: &World) -> Vec<ObservedPatch> {
+/// Returns the observed patches of this rank.
+fn observed_patches(world: &World) -> Vec<ObservedPatch> {
     let topology = world.resource::<Topology>();
     let Some(mut patches) = world.try_query::<(&Level, &PatchIndex, &PatchRow, &Observed)>() else {
         return Vec::new();
@@ -128,7 +128,7 @@ fn watched(world: &World) -> Vec<ObservedPatch> {
     patches.iter(world).map(patch).collect()
 }
 
-/// The rows of one patch.
+/// Formats the rows of one patch.
 fn rows(sim: &Engine, progress: &Progress, watched: &ObservedPatch) -> Result<String, Error> {
     let ObservedPatch {
         level, index, what, ..
@@ -140,7 +140,7 @@ fn rows(sim: &Engine, progress: &Progress, watched: &ObservedPatch) -> Result<St
     };
     let cell = cell(what).map_err(wrong)?;
     let (mut text, mut known) = (String::new(), Vec::new());
-    // of rows of 8^3 cells
+    // of fields with 8^3 cells per patch
     for field in Stores::of(&sim.world, |spec| spec.side == PATCH) {
         for (c, component) in field.of(&sim.world).spec().components.iter().enumerate() {
             known.push(component.name.clone());
@@ -171,13 +171,13 @@ fn rows(sim: &Engine, progress: &Progress, watched: &ObservedPatch) -> Result<St
     }
 }
 
-/// Where the cell stands among the values of a patch, if it is one cell that is observed; what is wrong with the wish.
+/// Returns the offset of the observed cell in a patch, if only one cell is observed.
 fn cell(what: &Observed) -> Result<Option<usize>, String> {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     if what.name.is_empty() || !what.name.bytes().all(fits) {
         let name = &what.name;
         return Err(format!(
-            "its name {name:?} must have letters, digits and `_` only"
+            "its name {name:?} must consist of letters, digits and `_`"
         ));
     }
     let Some(cell) = what.cell else {
@@ -190,7 +190,7 @@ fn cell(what: &Observed) -> Result<Option<usize>, String> {
     }
 }
 
-/// What is written of the values of a patch: of one cell, or of all in the order in which they are stored.
+/// Returns the quantities of a patch: the value of one cell, or statistics in storage order.
 fn quantities(values: &[f64], cell: Option<usize>) -> Vec<(&'static str, f64)> {
     match cell {
         Some(cell) => vec![("cell", values[cell])],

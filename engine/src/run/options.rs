@@ -1,35 +1,35 @@
-//! How to run, who watches, and what is told.
+//! Options, observers, progress and summary of a run.
 
-use super::BuildInfo;
+use crate::run::BuildInfo;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// How to run.
+/// Options of a run.
 pub struct RunOptions {
-    /// Directory of the run, in place of the deck's.
+    /// Directory of the run; replaces that of the deck.
     pub output: Option<PathBuf>,
-    /// Whether to continue from the latest snapshot in the run's directory.
+    /// Continue from the latest snapshot in the run's directory.
     pub resume: bool,
-    /// Becomes true when the run is asked to stop (a signal); of several ranks one is enough.
+    /// Stop request (a signal); one rank is enough.
     pub stop: Arc<AtomicBool>,
-    /// Told of what happens.
+    /// Receives notes and progress.
     pub observer: Box<dyn Observer>,
-    /// The program that runs.
+    /// Description of the program for `provenance.json`.
     pub build: BuildInfo,
 }
 
-/// Someone who watches a run.
+/// Receives messages from a run.
 pub trait Observer: Send {
-    /// The run's directory is this run's from here on, if it starts.
+    /// Called once the run owns its directory.
     fn started(&mut self) {}
-    /// A message for people.
+    /// Receives a message for the user.
     fn note(&mut self, message: &str);
-    /// A root step is done.
+    /// Called after each root step.
     fn step(&mut self, progress: &Progress);
 }
 
-/// Nobody watches.
+/// Observer that ignores all messages.
 pub struct Silent;
 
 impl Observer for Silent {
@@ -37,7 +37,7 @@ impl Observer for Silent {
     fn step(&mut self, _: &Progress) {}
 }
 
-/// Where a run stands after a root step.
+/// Describes the progress of a run after a root step.
 #[derive(Clone, Debug)]
 pub struct Progress {
     /// Root steps since the start.
@@ -46,23 +46,23 @@ pub struct Progress {
     pub time: f64,
     /// Simulation time at which the run ends.
     pub end: f64,
-    /// Simulation time at which this process began.
+    /// Simulation time at which this process started.
     pub begin: f64,
     /// Length of the root step.
     pub dt: f64,
-    /// What set it.
+    /// Limit that set the length.
     pub limiter: &'static str,
     /// Patches per level.
     pub patches: Vec<usize>,
-    /// Patches that memory kept from being refined so far, every regrid counted.
+    /// Patches not refined for lack of memory so far, over all regrids.
     pub capped: u64,
-    /// Cell updates per wall second, over this root step.
+    /// Cell updates per wall-clock second in this root step.
     pub rate: f64,
-    /// Wall seconds since this process began to step.
+    /// Wall-clock seconds since the first step of this process.
     pub wall: f64,
 }
 
-/// How a run ended.
+/// Summarises a finished run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSummary {
     /// Directory of the run.
@@ -73,8 +73,8 @@ pub struct RunSummary {
     pub step: u64,
     /// Cell updates by this process.
     pub cell_updates: u64,
-    /// Wall seconds of this process, from its first root step to the last byte.
+    /// Wall-clock seconds of this process, from its first root step to the last written byte.
     pub wall: f64,
-    /// Whether the run was asked to stop before its end.
+    /// `true` if the run was asked to stop before its end.
     pub interrupted: bool,
 }

@@ -1,50 +1,47 @@
-//! Snapshots: when they are due, and how they leave while the run goes on.
+//! Snapshot output: schedule, and writing in the background.
 //!
-//! Several ranks write a snapshot together: each stores and syncs its share of the shards by itself. Before the next root step
-//! they learn from each other how far they are; when all shards are on the disk, the first rank gives the snapshot its name.
+//! All ranks write a snapshot together; each stores and syncs its own shards. They report their progress
+//! before each root step. When all shards are on disk, the first rank gives the snapshot its final name.
 
-mod due;
-
-use super::derived::DerivedArrays;
-use super::diagnostics::Diagnostics;
-use super::drain::{self, Transfer, TransferThread};
-use super::files;
-use super::headers::{attributes, levels};
-use super::items::ParticleShare;
-use super::layout::PatchOffsets;
-use super::parts;
-use super::provenance::{self, BuildInfo, Roster};
-use super::restart::Restored;
-use super::shares::{self, SnapshotShare};
-use super::sink::{SnapshotSink, allowance, snapshot_error};
-use super::votes::RunFlags;
 use crate::comm::Ranks;
 use crate::data::{StoreRef, Stores};
 use crate::device::ComputeDevice;
 use crate::mesh::{Levels, Topology};
+use crate::run::diagnostics::Diagnostics;
+use crate::run::provenance::{BuildInfo, Roster};
+use crate::run::restart::Restored;
+use crate::run::snapshot::derived::DerivedArrays;
+use crate::run::snapshot::headers::{attributes, levels};
+use crate::run::snapshot::offsets::PatchOffsets;
+use crate::run::snapshot::particles::ParticleShards;
+use crate::run::snapshot::shard_writer::ShardWriter;
+use crate::run::snapshot::sink::{SnapshotSink, buffer_limit, snapshot_error};
+use crate::run::snapshot::transfer::{TransferState, TransferThread};
+use crate::run::snapshot::{shard_writer, transfer};
+use crate::run::{blobs, files, provenance};
 use crate::step::agreement::{agreed_with_flags, on_first_rank};
 use crate::step::{Engine, Error};
 use nestar_snapshot as store;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// This rank's share of a snapshot, on its way.
+/// State of this rank's part of a snapshot.
 enum Writing {
-    /// The run has handed over all of it.
+    /// All values have been passed to the writer.
     Storing(store::PendingSnapshot),
-    /// It still leaves the device.
-    Draining(TransferThread<store::PendingSnapshot>),
+    /// A thread still transfers values from the device.
+    Transferring(TransferThread<store::PendingSnapshot>),
 }
 
-/// The snapshots of a run.
+/// Writes the snapshots of a run.
 pub struct Output {
     directory: PathBuf,
     ranks: Ranks,
     number: u32,
     writing: Option<Writing>,
-    /// What ends `writing` before its time.
+    /// Aborts `writing` from outside.
     abort_handle: Option<store::WriterAbort>,
-    /// What went wrong here and the other ranks do not know yet.
+    /// Error of this rank that other ranks do not know yet.
     failure: Option<Error>,
     /// Simulation time and step of the latest snapshot.
     latest: Option<(f64, u64)>,
@@ -56,8 +53,8 @@ pub struct Output {
 }
 
 impl Output {
-    /// Removes what a killed run left half written, and writes `run.toml` and `provenance.json` into the run's directory, which
-    /// is there. All ranks call this.
+    /// Removes partial snapshots of a killed run, and writes `run.toml` and `provenance.json` into the
+    /// existing directory. Collective.
     ///
     /// # Errors
     /// The directory cannot be written.
@@ -89,34 +86,34 @@ impl Output {
         Ok(output)
     }
 
-    /// Seconds that the run has spent on snapshots so far.
+    /// Returns the wall-clock seconds spent on snapshots so far.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.seconds
     }
 
-    /// Notes what went wrong on this rank; the next vote tells it to all.
+    /// Stores an error of this rank; the next exchange of flags reports it to all ranks.
     pub fn note(&mut self, result: Result<(), Error>) {
         if let Err(error) = result {
             self.failure.get_or_insert(error);
         }
     }
 
-    /// What the ranks make together of `stop`, the clock on the wall and the snapshot on its way, which the first rank gives
-    /// its name where all shares of it are on the disk. All ranks call this once a root step.
+    /// Exchanges the stop request, the wall-clock schedule and the state of the latest snapshot. If all its
+    /// shards are on disk, the first rank publishes it. Collective, once per root step.
     ///
     /// # Errors
-    /// What went wrong on any rank, on all of them the same; no half-written snapshot stays under its final name.
+    /// The error of any rank, on all ranks; no partial snapshot keeps a final name.
     pub(super) fn exchange_flags(&mut self, stop: bool) -> Result<RunFlags, Error> {
         let unsynced = !self.is_synced();
-        let due = self.is_due_by_wall() || self.removed().is_some();
-        let votes = RunFlags {
+        let due = self.is_due_by_wall() || self.removed_snapshot().is_some();
+        let flags = RunFlags {
             stop,
             due,
             unsynced,
         };
         let own = self.failure.take().map_or(Ok(()), Err);
-        let ((), bits) = self.agree_with(own, votes.bits())?;
+        let ((), bits) = self.agree_with_flags(own, flags.bits())?;
         let joined = RunFlags::of(bits);
         if let (false, Some(Writing::Storing(finishing))) = (joined.unsynced, &mut self.writing) {
             finishing.publish();
@@ -124,13 +121,13 @@ impl Output {
         Ok(joined)
     }
 
-    /// Whether this rank's share of the latest snapshot is on the disk.
+    /// Returns `true` if this rank's part of the latest snapshot is on disk.
     fn is_synced(&mut self) -> bool {
-        if let Some(Writing::Draining(drain)) = &self.writing
-            && drain.is_over()
+        if let Some(Writing::Transferring(transfer)) = &self.writing
+            && transfer.is_over()
         {
-            let drained = self.drained();
-            self.note(drained);
+            let finished = self.finish_transfer();
+            self.note(finished);
         }
         let Some(Writing::Storing(finishing)) = &self.writing else {
             return self.writing.is_none();
@@ -152,11 +149,12 @@ impl Output {
         }
     }
 
-    /// Waits for the thread that drains a device, if there is one: the share is on the disk then.
-    fn drained(&mut self) -> Result<(), Error> {
+    /// Waits for the thread that transfers from the device, if there is one. The values are on disk
+    /// afterwards.
+    fn finish_transfer(&mut self) -> Result<(), Error> {
         match self.writing.take() {
-            Some(Writing::Draining(drain)) => {
-                let stored = drain.wait();
+            Some(Writing::Transferring(transfer)) => {
+                let stored = transfer.wait();
                 self.writing = Some(Writing::Storing(stored?));
             }
             other => self.writing = other,
@@ -164,19 +162,19 @@ impl Output {
         Ok(())
     }
 
-    /// Sends the present state off to be written. Waits for the snapshot before it and, unless a device keeps a copy, where the
-    /// queue is full. All ranks call this.
+    /// Starts to write the present state. Waits for the previous snapshot and, unless a device holds a copy,
+    /// for free space in the queue. Collective.
     ///
     /// # Errors
-    /// A full disk, a missing directory, and the like, of this or of another rank; no half-written snapshot stays under its
-    /// final name. Some of it is told by the next vote only.
+    /// A full disk, a missing directory or the like on any rank; no partial snapshot keeps a final name.
+    /// Later errors are reported with the next flags.
     pub fn snapshot(&mut self, sim: &Engine, diagnostics: &Diagnostics) -> Result<(), Error> {
         let start = Instant::now();
-        self.settle()?;
+        self.wait()?;
         let clock = sim.world.resource::<Levels>().clock(0);
         let fields = Stores::of(&sim.world, |spec| spec.stored);
-        let share = self.begin(sim, diagnostics, &fields)?;
-        let sent = share.and_then(|share| self.send(sim, &fields, share));
+        let shards = self.create_writer(sim, diagnostics, &fields)?;
+        let sent = shards.and_then(|shards| self.push(sim, &fields, shards));
         match sent {
             Ok(writing) => self.writing = Some(writing),
             Err(error) => self.note(Err(error)),
@@ -189,40 +187,47 @@ impl Output {
         Ok(())
     }
 
-    /// Begins this rank's share of a snapshot, for which all ranks meet.
-    fn begin(
+    /// Creates the writer of this rank's part of a snapshot. Collective.
+    fn create_writer(
         &mut self,
         sim: &Engine,
         diagnostics: &Diagnostics,
         fields: &[StoreRef],
-    ) -> Result<Result<SnapshotShare, Error>, Error> {
-        let layout = PatchOffsets::gather(&sim.world)?;
-        let attributes = attributes(sim, diagnostics, &layout)?;
+    ) -> Result<Result<ShardWriter, Error>, Error> {
+        let offsets = PatchOffsets::gather(&sim.world)?;
+        let attributes = attributes(sim, diagnostics, &offsets)?;
         let derived = DerivedArrays::new(sim, fields);
         let levels = levels(sim, fields, &derived);
-        let parts = parts::parts(&sim.world, &layout)?;
-        let own = shares::parts(&layout);
-        let sent = self.agree(shares::sent(sim, fields, &own))?;
-        let received = shares::exchanged(sim, fields, &layout, &own, sent)?;
-        let mut items = ParticleShare::gather(&sim.world, &layout)?;
-        let sent = self.agree(items.sent(&sim.world))?;
-        items.exchange(&sim.world, sent)?;
+        let blobs = blobs::blobs(&sim.world, &offsets)?;
+        let ranges = shard_writer::shard_ranges(&offsets);
+        let sent = self.agree(shard_writer::pack(sim, fields, &ranges))?;
+        let received = shard_writer::exchange(sim, fields, &offsets, &ranges, sent)?;
+        let mut particles = ParticleShards::gather(&sim.world, &offsets)?;
+        let sent = self.agree(particles.pack(&sim.world))?;
+        particles.exchange(&sim.world, sent)?;
         let target = store::SnapshotTarget {
             directory: self.directory.clone(),
             number: self.number,
             replace: false,
-            queue_bytes: queue_bytes(sim, fields, shares::bytes(&received) + items.bytes()),
+            queue_bytes: queue_bytes(
+                sim,
+                fields,
+                shard_writer::received_bytes(&received) + particles.bytes(),
+            ),
             threads: store_threads(sim),
         };
-        let (role, shards) = (shares::role(&self.ranks), shares::shards(&own, &items));
+        let (role, shards) = (
+            shard_writer::role(&self.ranks),
+            shard_writer::shard_numbers(&ranges, &particles),
+        );
         let plan = || {
             let mut plan = store::SnapshotPlan::new(&attributes, &levels)?;
-            parts.iter().try_for_each(|part| plan.add_blob(part))?;
-            items.plan(sim, plan)
+            blobs.iter().try_for_each(|blob| plan.add_blob(blob))?;
+            particles.plan(sim, plan)
         };
         let begin = || store::SnapshotWriter::begin_share(&target, plan()?, role, &shards);
         let begin = || begin().map_err(snapshot_error);
-        // the others find the directories there
+        // the leader creates the directories first
         let leader = match role {
             store::Role::Follower => Ok(None),
             _ => begin().map(Some),
@@ -235,34 +240,35 @@ impl Output {
             .as_ref()
             .ok()
             .map(store::SnapshotWriter::abort_handle);
-        Ok(writer.map(|writer| SnapshotShare::new(writer, own, received, items, derived)))
+        Ok(writer.map(|writer| ShardWriter::new(writer, ranges, received, particles, derived)))
     }
 
-    fn send(
+    /// Pushes this rank's part from the host, or starts its transfer from the device.
+    fn push(
         &mut self,
         sim: &Engine,
         fields: &[StoreRef],
-        mut share: SnapshotShare,
+        mut shards: ShardWriter,
     ) -> Result<Writing, Error> {
-        share.push_particles(&sim.world)?;
+        shards.push_particles(&sim.world)?;
         if let Some(device) = &sim.world.resource::<ComputeDevice>().device {
-            match drain::start_transfer(sim, device, fields, share)? {
-                Transfer::Draining(drain) => return Ok(Writing::Draining(drain)),
-                Transfer::Done(filled) => share = filled,
+            match transfer::start_transfer(sim, device, fields, shards)? {
+                TransferState::InProgress(transfer) => return Ok(Writing::Transferring(transfer)),
+                TransferState::Done(filled) => shards = filled,
             }
         } else {
-            push_all(sim, fields, &mut share)?;
+            push_all(sim, fields, &mut shards)?;
         }
-        Ok(Writing::Storing(share.finish()?))
+        Ok(Writing::Storing(shards.finish()?))
     }
 
-    /// Waits until the snapshot that is being written has its name. All ranks call this.
+    /// Waits until the snapshot in progress has its final name. Collective.
     ///
     /// # Errors
-    /// What went wrong on any rank, on all of them the same.
-    pub fn settle(&mut self) -> Result<(), Error> {
-        let drained = self.drained();
-        self.note(drained);
+    /// The error of any rank, on all ranks.
+    pub fn wait(&mut self) -> Result<(), Error> {
+        let finished = self.finish_transfer();
+        self.note(finished);
         let synced = match &self.writing {
             Some(Writing::Storing(finishing)) => finishing.wait_until_synced(),
             _ => Ok(()),
@@ -277,13 +283,18 @@ impl Output {
         self.agree(named.map_err(snapshot_error))
     }
 
-    /// As [`agreed`](crate::step::agreement::agreed); where ranks have failed, the snapshot that is being written goes.
+    /// Makes an error collective as [`agreed`](crate::step::agreement::agreed); on errors the snapshot in
+    /// progress is dropped.
     fn agree<T>(&mut self, own: Result<T, Error>) -> Result<T, Error> {
-        self.agree_with(own, 0).map(|(own, _)| own)
+        self.agree_with_flags(own, 0).map(|(own, _)| own)
     }
 
-    /// As [`agreed_with_flags`], see [`Output::agree`].
-    fn agree_with<T>(&mut self, own: Result<T, Error>, flags: u64) -> Result<(T, u64), Error> {
+    /// Makes an error and flags collective; see [`Output::agree`].
+    fn agree_with_flags<T>(
+        &mut self,
+        own: Result<T, Error>,
+        flags: u64,
+    ) -> Result<(T, u64), Error> {
         let result = agreed_with_flags(&self.ranks, own, flags);
         if result.is_err() {
             self.abandon();
@@ -291,20 +302,20 @@ impl Output {
         result
     }
 
-    /// Drops the snapshot that is being written. The first rank removes it when nobody writes there any more.
+    /// Drops the snapshot in progress. The first rank removes its files when no rank writes any more.
     fn abandon(&mut self) {
         if let Some(abort_handle) = self.abort_handle.take() {
             abort_handle.stop();
         }
         self.writing = None;
-        // where ranks are gone, the next run removes what is left
+        // if ranks are lost, the next run removes the files
         if self.ranks.communicator().barrier().is_ok() && self.ranks.rank() == 0 {
             let _ = store::clean_partials(&self.directory);
         }
     }
 }
 
-/// Threads of this rank that compress what is written while the run goes on.
+/// Returns the number of compression threads of this rank.
 fn store_threads(sim: &Engine) -> usize {
     let cores = sim
         .world
@@ -315,7 +326,7 @@ fn store_threads(sim: &Engine) -> usize {
     (cores / 4).clamp(1, 4)
 }
 
-/// What the first rank does in the run's directory before the first step.
+/// Prepares the run's directory on the first rank.
 fn prepare(
     sim: &Engine,
     directory: &Path,
@@ -327,34 +338,121 @@ fn prepare(
     provenance::write(sim, build, roster, directory)
 }
 
-/// Memory that values may wait in: what the deck allows, but no more than a quarter of the pools (or 8 MiB), so that a
-/// snapshot does not double the memory of a large run; less what values take on their way from a device, and `received` bytes
-/// from other ranks.
+/// Returns the bytes of values that may be buffered. That is the limit of the deck, but at most a quarter of
+/// the pools (or 8 MiB). A snapshot must not double the memory of a large run. Transfers from a device and
+/// `received` bytes of other ranks are subtracted.
 fn queue_bytes(sim: &Engine, fields: &[StoreRef], received: usize) -> usize {
     let pools: usize = fields
         .iter()
         .map(|field| field.of(&sim.world).bytes())
         .sum();
-    let most = allowance(sim).min((pools / 4).max(8 << 20));
+    let most = buffer_limit(sim).min((pools / 4).max(8 << 20));
     let held = match &sim.world.resource::<ComputeDevice>().device {
-        Some(_) => drain::held(sim),
+        Some(_) => transfer::staging_bytes(sim),
         None => 0,
     };
     most.saturating_sub(held + received).max(1)
 }
 
-/// Hands over this rank's share from the memory of the host.
-fn push_all(sim: &Engine, fields: &[StoreRef], share: &mut SnapshotShare) -> Result<(), Error> {
+/// Passes this rank's part from host memory to the writer.
+fn push_all(sim: &Engine, fields: &[StoreRef], shards: &mut ShardWriter) -> Result<(), Error> {
     let topology = sim.world.resource::<Topology>();
     for level in 0..=topology.finest() {
-        let part = share.part(level);
+        let part = shards.range(level);
         let rows = &topology.rows(level)[part.sent..];
         for (n, rows) in rows.chunks(part.shard).enumerate() {
             let first = part.first + n * part.shard;
-            shares::arrays(sim, fields, level, rows, |name, values| {
-                share.push(level, name, first, values)
+            shard_writer::visit_arrays(sim, fields, level, rows, |name, values| {
+                shards.push(level, name, first, values)
             })?;
         }
     }
     Ok(())
+}
+
+impl Output {
+    /// Returns the time at which the next root step must end: the next snapshot or `end`. A snapshot within
+    /// round-off of the end is the final one.
+    #[must_use]
+    pub fn until(&self, end: f64) -> f64 {
+        if (end - self.next_time).abs() <= 1e-9 * self.interval {
+            end
+        } else {
+            self.next_time.min(end)
+        }
+    }
+
+    /// Schedules the next snapshot by time at the first multiple of the interval after `time`.
+    pub(super) fn schedule(&mut self, time: f64) {
+        if self.interval > 0.0 {
+            self.next_time = ((time / self.interval + 1e-9).floor() + 1.0) * self.interval;
+        }
+    }
+
+    /// Returns `true` if the latest snapshot holds the present state.
+    #[must_use]
+    pub fn is_current(&self, sim: &Engine) -> bool {
+        let clock = sim.world.resource::<Levels>().clock(0);
+        self.latest == Some((clock.time, clock.steps))
+    }
+
+    /// Returns `true` if a snapshot exists from which the run can continue.
+    #[must_use]
+    pub fn has_snapshots(&self) -> bool {
+        self.latest.is_some()
+    }
+
+    /// Returns `true` if a snapshot is due by simulation time or steps.
+    #[must_use]
+    pub fn is_due(&self, sim: &Engine) -> bool {
+        let clock = sim.world.resource::<Levels>().clock(0);
+        let steps = sim.settings.output.steps;
+        clock.time >= self.next_time || (steps > 0 && clock.steps.is_multiple_of(steps))
+    }
+
+    /// Returns `true` if a snapshot is due by the wall-clock time of the first rank.
+    pub(super) fn is_due_by_wall(&self) -> bool {
+        self.ranks.rank() == 0
+            && self.wall_interval > 0.0
+            && self.latest_wall.elapsed().as_secs_f64() >= self.wall_interval
+    }
+
+    /// Returns the path of the latest snapshot if it has been removed; first rank only.
+    #[must_use]
+    pub fn removed_snapshot(&self) -> Option<PathBuf> {
+        let number = self.number.checked_sub(1)?;
+        let path = store::complete_path(&self.directory, number);
+        let written = self.latest.is_some() && self.writing.is_none();
+        (written && self.ranks.rank() == 0 && !path.exists()).then_some(path)
+    }
+}
+
+/// Holds the flags of one rank, or their combination by OR.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunFlags {
+    /// The run is asked to stop.
+    pub stop: bool,
+    /// A snapshot is due by wall-clock time.
+    pub due: bool,
+    /// Part of the latest snapshot is not on disk yet.
+    pub unsynced: bool,
+}
+
+impl RunFlags {
+    /// Encodes the flags as bits for [`agreed_with_flags`](crate::step::agreement::agreed_with_flags).
+    pub fn bits(self) -> u64 {
+        let flags = [self.stop, self.due, self.unsynced];
+        let bits = flags.iter().enumerate();
+        bits.map(|(n, &flag)| u64::from(flag) << n).sum()
+    }
+
+    /// Decodes the flags from bits.
+    pub fn of(bits: u64) -> Self {
+        let [stop, due, unsynced] = [0, 1, 2].map(|n| bits >> n & 1 == 1);
+        Self {
+            stop,
+            due,
+            unsynced,
+        }
+    }
 }

@@ -1,41 +1,41 @@
-//! `provenance.json`: what made a run.
+//! `provenance.json`: describes the program and the machine of a run.
 
-use super::files;
 use crate::comm::{Ranks, RanksError};
 use crate::device::{ComputeDevice, Device};
+use crate::run::files;
 use crate::step::{Engine, Error};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// The program that runs.
+/// Describes the program and its build.
 #[derive(Clone, Debug, Default)]
 pub struct BuildInfo {
     /// Name of the program.
     pub program: String,
     /// Version of the program.
     pub program_version: String,
-    /// Commit that the program was built from, where known.
+    /// Commit of the program, if known.
     pub program_commit: String,
     /// Version of the engine.
     pub version: String,
-    /// Commit that the engine was built from, where known.
+    /// Commit of the engine, if known.
     pub commit: String,
-    /// Flags both were built with.
+    /// Build flags of both.
     pub flags: String,
 }
 
-/// Who runs: by rank, the host and the device.
+/// Lists the host and the device of each rank.
 #[derive(Clone, Debug, Default)]
 pub struct Roster {
     /// Names of the hosts.
     pub hosts: Vec<String>,
-    /// What the ranks compute on.
+    /// Compute devices of the ranks.
     pub devices: Vec<String>,
-    /// Ranks that are threads of this rank's process, this one included.
+    /// Number of ranks in this rank's process.
     pub in_process: u64,
 }
 
-/// What a rank says of itself.
+/// Host, device and process of a rank.
 #[derive(Serialize, Deserialize)]
 struct RankEntry {
     host: String,
@@ -44,7 +44,7 @@ struct RankEntry {
 }
 
 impl Roster {
-    /// The ranks of a simulation. All of them call this.
+    /// Gathers the hosts and devices of all ranks. Collective.
     ///
     /// # Errors
     /// Another rank has failed, or the transport has.
@@ -61,7 +61,9 @@ impl Roster {
         let read = |bytes: Vec<u8>| serde_json::from_slice::<RankEntry>(&bytes);
         let all: Result<Vec<RankEntry>, _> =
             ranks.all_gather(&bytes)?.into_iter().map(read).collect();
-        let all = all.map_err(|e| RanksError::Transport(format!("who the ranks are: {e}")))?;
+        let all = all.map_err(|e| {
+            RanksError::Transport(format!("a description of a rank is damaged: {e}"))
+        })?;
         let beside = |entry: &&RankEntry| (&entry.host, entry.process) == (&own.host, own.process);
         let in_process = all.iter().filter(beside).count() as u64;
         let (hosts, devices) = all.into_iter().map(|e| (e.host, e.device)).unzip();
@@ -73,7 +75,8 @@ impl Roster {
     }
 }
 
-/// Writes `provenance.json` into the run's directory; `host`, `device` and `threads` are those of the rank that writes.
+/// Writes `provenance.json` into the run's directory; `host`, `device` and `threads` are those of the writing
+/// rank.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -100,7 +103,7 @@ pub fn write(
         "precision": format!("{:?}", sim.precision()).to_lowercase(),
         "start_time_utc": humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
     });
-    files::write_whole(
+    files::write_atomically(
         &directory.join("provenance.json"),
         &format!("{provenance:#}\n"),
     )

@@ -1,22 +1,22 @@
-//! Files of rows that grow with the root steps: appended and flushed by the first rank, continued after a restored step.
+//! Tables that grow by root steps: written by the first rank, continued at restarts.
 
-use super::files;
+use crate::run::files;
 use crate::step::Error;
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-/// A file of comma-separated rows, of which the first column is the root step.
+/// A file of comma-separated rows whose first column is the root step.
 pub(super) struct Series {
     file: File,
     path: PathBuf,
-    /// Where the file that was there is kept, if this one does not have all of its rows.
-    pub kept: Option<PathBuf>,
+    /// New name of an earlier file whose rows are not all continued.
+    pub renamed: Option<PathBuf>,
 }
 
 impl Series {
-    /// Creates the file `name` in `directory`, with the rows up to `step` of the file that is there; none without a step. A file
-    /// that is damaged or has other columns is kept under another name.
+    /// Creates the file `name` in `directory`. With `step`, the rows of an existing file up to that step are
+    /// kept. A damaged file, or one with other columns, is renamed.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -27,22 +27,26 @@ impl Series {
         step: Option<u64>,
     ) -> Result<Self, Error> {
         let path = directory.join(name);
-        let (mut rows, mut kept) = (String::new(), None);
+        let (mut rows, mut renamed) = (String::new(), None);
         if let Some(text) = read(&path)? {
-            let earlier = Earlier::of(&text, header);
+            let earlier = ExistingFile::of(&text, header);
             if step.is_none() || earlier.is_damaged {
-                kept = Some(files::put_aside(&path)?);
+                renamed = Some(files::rename_numbered(&path)?);
             }
             let resumed = earlier.rows.into_iter();
             let resumed = resumed.filter(|(row, _)| step.is_some_and(|step| *row <= step));
             rows.extend(resumed.map(|(_, line)| format!("{line}\n")));
         }
-        files::write_whole(&path, &format!("{header}\n{rows}"))?;
+        files::write_atomically(&path, &format!("{header}\n{rows}"))?;
         let file = files::append(&path)?;
-        Ok(Self { file, path, kept })
+        Ok(Self {
+            file,
+            path,
+            renamed,
+        })
     }
 
-    /// Appends whole rows, with their ends of lines.
+    /// Appends complete rows and flushes them.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -52,17 +56,17 @@ impl Series {
         written.map_err(Error::file("cannot write", &self.path))
     }
 
-    /// What people are told where not all rows are continued.
+    /// Returns a note if not all rows of an earlier file are continued.
     pub fn note(&self) -> Option<String> {
-        let kept = self.kept.as_ref()?.display();
+        let renamed = self.renamed.as_ref()?.display();
         let path = self.path.display();
         Some(format!(
-            "note: not all rows of {path} can be continued; the file is kept as {kept}"
+            "note: not all rows of {path} can be continued; the file was renamed to {renamed}"
         ))
     }
 }
 
-/// The contents of a file; none where there is no file.
+/// Reads a file; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     match std::fs::read(path) {
         Ok(text) => Ok(Some(text)),
@@ -71,15 +75,15 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     }
 }
 
-/// The file of an earlier run.
-struct Earlier<'a> {
-    /// Whole rows with their steps; none where the columns were others.
+/// Contents of an existing file.
+struct ExistingFile<'a> {
+    /// Complete rows with their steps; empty if the columns differ.
     rows: Vec<(u64, &'a str)>,
-    /// Whether there is more in the file than these, and a last row that a kill cut short.
+    /// `true` if the file has other content, besides an incomplete last row.
     is_damaged: bool,
 }
 
-impl<'a> Earlier<'a> {
+impl<'a> ExistingFile<'a> {
     fn of(text: &'a [u8], header: &str) -> Self {
         let columns = header.split(',').count();
         let row = |line: &'a [u8]| {

@@ -1,5 +1,6 @@
-//! What a system's signature says about fields: [`Read`] and [`Write`] state which field and how many layers of the copies of
-//! other ranks' patches. The order puts an exchange in front of who needs one; a read of copies that are out of date is a fault.
+//! System parameters for fields. [`Read`] and [`Write`] declare a field and a halo width in the signature of
+//! a system. The schedule inserts halo exchanges before systems that need them; reading a stale halo is an
+//! error.
 
 mod cells;
 
@@ -17,21 +18,21 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// One field in the signature of a system.
+/// Describes how a system accesses one field.
 pub(super) struct FieldAccess {
     pub field: &'static str,
     pub writes: bool,
-    /// Layers of copies that the system reads.
+    /// Halo width that the system reads.
     pub depth: AtomicUsize,
-    /// Whether the system exchanges them itself.
-    pub itself: AtomicBool,
+    /// `true` if the system exchanges the halo itself.
+    pub manages_itself: AtomicBool,
 }
 
-/// Declarations of the system that is being registered.
+/// Collects the field accesses of the system that is being registered.
 #[derive(Resource, Default)]
 pub(super) struct FieldAccesses(pub Vec<Arc<FieldAccess>>);
 
-/// The state of a handle: what it declares.
+/// Holds the declared access of a handle as its system state.
 #[doc(hidden)]
 pub struct HandleState<F, const DEPTH: usize, const WRITES: bool>(
     Arc<FieldAccess>,
@@ -44,7 +45,7 @@ impl<F: Field, const DEPTH: usize, const WRITES: bool> FromWorld for HandleState
             field: F::NAME,
             writes: WRITES,
             depth: AtomicUsize::new(DEPTH),
-            itself: AtomicBool::new(false),
+            manages_itself: AtomicBool::new(false),
         });
         let mut declarations = world.get_resource_or_init::<FieldAccesses>();
         declarations.0.push(declaration.clone());
@@ -52,16 +53,16 @@ impl<F: Field, const DEPTH: usize, const WRITES: bool> FromWorld for HandleState
     }
 }
 
-/// Where a system works.
+/// Gives a handle the level and the clocks of its system.
 #[derive(SystemParam)]
 struct LevelContext<'w, 's> {
     rows: LevelRows<'w, 's>,
     name: SystemName,
 }
 
-/// Reads field `F` on the level at hand: own rows, and `DEPTH` layers of the copies of other ranks' patches, those of the level
-/// below included that ghost cells are interpolated from. With a `DEPTH` above 0 the copies are brought up to date before the
-/// system runs.
+/// Reads field `F` on the current level: own rows and `DEPTH` halo layers. The halo includes the coarser
+/// level as far as ghost cells are interpolated from it. With `DEPTH` above 0 the halo is exchanged before
+/// the system runs.
 #[derive(SystemParam)]
 pub struct Read<'w, 's, F: Field, const DEPTH: usize = 0> {
     pool: Res<'w, PoolResource<F>>,
@@ -69,8 +70,8 @@ pub struct Read<'w, 's, F: Field, const DEPTH: usize = 0> {
     declared: Local<'s, HandleState<F, DEPTH, false>>,
 }
 
-/// As [`Read`], and writes own rows. A system that changes the field and reads copies again calls [`Write::refresh`] in between,
-/// as often as it needs.
+/// Reads and writes field `F`, as [`Read`] and for own rows. A system that changes the field and then reads
+/// the halo again calls [`Write::refresh`] in between.
 #[derive(SystemParam)]
 pub struct Write<'w, 's, F: Field, const DEPTH: usize = 0> {
     pool: ResMut<'w, PoolResource<F>>,
@@ -78,7 +79,7 @@ pub struct Write<'w, 's, F: Field, const DEPTH: usize = 0> {
     declared: Local<'s, HandleState<F, DEPTH, true>>,
 }
 
-/// A view that reaches `reach` layers.
+/// Returns a view that reads `reach` halo layers of the current level.
 fn view<'a, F: Field>(
     pool: &'a Pool<F>,
     place: &'a LevelContext,
@@ -87,7 +88,7 @@ fn view<'a, F: Field>(
     view_on(pool, place, place.rows.level(), reach)
 }
 
-/// As [`view`], on any level.
+/// Returns a view that reads `reach` halo layers of any level.
 fn view_on<'a, F: Field>(
     pool: &'a Pool<F>,
     place: &'a LevelContext,
@@ -101,8 +102,8 @@ fn view_on<'a, F: Field>(
     }
 }
 
-/// A view that reaches `reach` layers, if so many are declared and up to date.
-fn checked<'a, F: Field>(
+/// Returns a view if the system declares `reach` halo layers and they are up to date.
+fn checked_view<'a, F: Field>(
     pool: &'a Pool<F>,
     place: &'a LevelContext,
     level: usize,
@@ -125,7 +126,7 @@ fn checked<'a, F: Field>(
     }
 }
 
-/// The fault of a system that reads copies which are out of date.
+/// Builds the error of a system that reads a stale halo.
 fn stale<F: Field>(pool: &Pool<F>, place: &LevelContext, at: LevelBank, reach: usize) -> Error {
     Error::Access(AccessError::Stale {
         field: F::NAME,
@@ -137,7 +138,7 @@ fn stale<F: Field>(pool: &Pool<F>, place: &LevelContext, at: LevelBank, reach: u
     })
 }
 
-/// Whether `reach` layers of copies are up to date in the bank that fluxes of the level at hand are made of.
+/// Checks the halo of the bank from which fluxes of the current level are computed.
 fn fresh_before<F: Field>(pool: &Pool<F>, place: &LevelContext, reach: usize) -> Result<(), Error> {
     let bank = pool.flux_source_bank(&place.rows);
     match pool.valid_layers(bank) < reach {
@@ -147,7 +148,7 @@ fn fresh_before<F: Field>(pool: &Pool<F>, place: &LevelContext, reach: usize) ->
 }
 
 impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
-    /// Brings the declared layers of copies up to date, if they are not. All ranks call it alike.
+    /// Exchanges the declared halo layers if they are stale. Collective.
     ///
     /// # Errors
     /// Another rank has failed, or the transport or the device has.
@@ -155,7 +156,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         self.refresh_on(ranks, self.place.rows.level())
     }
 
-    /// As [`Write::refresh`] on any level, for systems that work on several.
+    /// Exchanges the halo as [`Write::refresh`], on any level.
     ///
     /// # Errors
     /// As [`Write::refresh`].
@@ -164,8 +165,8 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         self.finish_refresh_on(ranks, level)
     }
 
-    /// Sends what copies of covered patches of a level have taken from own children to the owners of the patches, for systems that
-    /// average by themselves. All ranks call it alike.
+    /// Sends averages from halo copies of covered patches to the owners of these patches. For systems that
+    /// restrict the field themselves. Collective.
     ///
     /// # Errors
     /// As [`Write::refresh`].
@@ -173,15 +174,15 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         Ok(ranks.send_averages(&mut self.pool.0, level)?)
     }
 
-    /// As [`Write::change`] on any level.
+    /// Returns a view for writing as [`Write::change`], on any level.
     pub fn change_on(&mut self, level: usize) -> FieldView<'_, F> {
         self.pool.0.mark_all_changed(level);
         view_on(&self.pool.0, &self.place, level, 0)
     }
 
-    /// Starts what [`Write::refresh`] does, for a system that was registered with
-    /// [`manages_own_halo`](super::SystemOptions::manages_own_halo); until [`Write::finish_refresh`] it may advance the rows of
-    /// `LevelSplit::interior`, if something is under way and that is worth while.
+    /// Starts a halo exchange in a system registered with
+    /// [`manages_own_halo`](super::SystemOptions::manages_own_halo). If it returns a split, the rows of
+    /// `LevelSplit::interior` can be advanced until [`Write::finish_refresh`].
     ///
     /// # Errors
     /// As [`Write::refresh`].
@@ -189,7 +190,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         self.begin_refresh_on(ranks, self.place.rows.level())
     }
 
-    /// As [`Write::begin_refresh`] on any level.
+    /// Starts a halo exchange as [`Write::begin_refresh`], on any level.
     ///
     /// # Errors
     /// As [`Write::refresh`].
@@ -201,7 +202,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         Ok(ranks.start_halo(&self.pool.0, level, self.halo_width())?)
     }
 
-    /// Ends what [`Write::begin_refresh`] began.
+    /// Completes the exchange that [`Write::begin_refresh`] started.
     ///
     /// # Errors
     /// As [`Write::refresh`].
@@ -209,7 +210,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         self.finish_refresh_on(ranks, self.place.rows.level())
     }
 
-    /// Ends what [`Write::begin_refresh_on`] began.
+    /// Completes the exchange that [`Write::begin_refresh_on`] started.
     ///
     /// # Errors
     /// As [`Write::refresh`].
@@ -218,20 +219,21 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         Ok(ranks.finish_halo(&mut self.pool.0, level, depth)?)
     }
 
-    /// The field while copies are under way: good for the rows of `LevelSplit::interior` alone, which read none.
+    /// Returns the field during a halo exchange; only rows of `LevelSplit::interior` may be used because they
+    /// read no halo.
     #[must_use]
     pub fn interior(&self, split: &LevelSplit) -> FieldView<'_, F> {
         self.interior_on(self.place.rows.level(), split)
     }
 
-    /// As [`Write::interior`] on any level.
+    /// Returns the field during an exchange as [`Write::interior`], on any level.
     #[must_use]
     pub fn interior_on(&self, level: usize, _: &LevelSplit) -> FieldView<'_, F> {
         view_on(&self.pool.0, &self.place, level, self.halo_width())
     }
 
-    /// Sets the present state of some distinct own rows from `[row][component][8][8][8]`, wherever the field lives. All ranks
-    /// call it, also without rows.
+    /// Sets the present state of distinct own rows from `[row][component][8][8][8]`, on the host or the
+    /// device. Collective, also without rows.
     ///
     /// # Errors
     /// The device fails.
@@ -242,7 +244,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         self.store_on(self.place.rows.level(), rows, values)
     }
 
-    /// As [`Write::store`] on any level.
+    /// Sets own rows as [`Write::store`], on any level.
     ///
     /// # Errors
     /// The device fails.
@@ -258,19 +260,19 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         self.pool.0.store(level, rows, values)
     }
 
-    /// A view for a kernel of one's own that changes the present state of any own rows: what is derived from the level is out
-    /// of date from now on, as are its copies. All ranks call it alike.
+    /// Returns a view for kernels that change the present state of own rows. It marks the halo and all data
+    /// derived from the level as stale. Collective.
     pub fn change(&mut self) -> FieldView<'_, F> {
         self.pool.0.mark_all_changed(self.place.rows.level());
         view(&self.pool.0, &self.place, 0)
     }
 
-    /// Covered cells take the averages of their children; how many were mended on the host.
+    /// Restricts children to covered cells by averaging; returns the number of cells corrected on the host.
     pub(super) fn restrict(&mut self) -> Result<u64, DeviceError> {
         operators::restrict(&mut self.pool.0, &self.place.rows.view())
     }
 
-    /// Values that patches share go to one of them.
+    /// Makes values shared by several patches equal to those of one of them.
     pub(super) fn share(&mut self) -> Result<(), Error> {
         self.get(1)?;
         Ok(staggered::unify_shared_values(
@@ -279,12 +281,13 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         )?)
     }
 
-    /// Cells beside coarse-fine faces take the fine fluxes; how many were mended on the host.
+    /// Applies flux correction at coarse-fine faces; returns the number of cells corrected on the host.
     pub(super) fn correct(&mut self) -> Result<u64, DeviceError> {
         operators::correct(&mut self.pool.0, &self.place.rows.view())
     }
 
-    /// The step of the level at hand stands: what it wrote becomes the present state, and its fluxes count.
+    /// Accepts the step of the current level: its results become the present state and its fluxes are
+    /// recorded.
     ///
     /// # Errors
     /// The device fails.

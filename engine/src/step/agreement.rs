@@ -1,25 +1,26 @@
-//! What the ranks of a run agree on: whether work went well everywhere, and what else a few bits say.
+//! Collective error handling and flags. A function is called *collective* if all ranks must call it in the
+//! same order.
 
 use super::Error;
 use crate::comm::{Ranks, RanksError, Reduction};
 
-/// First byte of a message about a mistake of the user, which is told as it is.
+/// First byte of a message about a user's mistake, which is shown without a rank.
 const MISTAKE: u8 = 1;
-/// First byte of a message about a failure, which is told with the rank.
+/// First byte of a message about a failure, which is shown with its rank.
 const FAILURE: u8 = 0;
 
-/// The bit of a rank that has an error.
+/// Bit that marks a rank with an error.
 const FAILED: u64 = 1 << 63;
 
-/// What a rank got from work of its own, if all ranks got through with theirs. All ranks call this.
+/// Makes the result of local work collective: all ranks return the error of the first rank that failed.
 ///
 /// # Errors
-/// That of the first rank that has one, on all ranks the same: they end together, and one of them can tell for all.
+/// The same on all ranks; one of them can report it for all.
 pub(crate) fn agreed<T>(ranks: &Ranks, own: Result<T, Error>) -> Result<T, Error> {
     agreed_with_flags(ranks, own, 0).map(|(own, _)| own)
 }
 
-/// What `work` gives to the first rank; nothing to the others. All ranks call this.
+/// Runs `work` on the first rank and makes its error collective; other ranks get `None`. Collective.
 ///
 /// # Errors
 /// As [`agreed`].
@@ -30,7 +31,8 @@ pub(crate) fn on_first_rank<T>(
     agreed(ranks, (ranks.rank() == 0).then(work).transpose())
 }
 
-/// As [`agreed`], with the bits that any rank sets in `flags`, of which there are 63: one number is reduced.
+/// Makes a result collective as [`agreed`] and combines `flags` of all ranks by OR (63 bits) in the same
+/// reduction.
 ///
 /// # Errors
 /// As [`agreed`].
@@ -47,7 +49,7 @@ pub(crate) fn agreed_with_flags<T>(
     let failed = match (reduced, own) {
         (Ok(()), Ok(own)) if bits[0] & FAILED == 0 => return Ok((own, bits[0])),
         (Ok(()), own) => own.err(),
-        // the others cannot be asked
+        // the other ranks cannot be reached
         (Err(_), Err(error)) => return Err(error),
         (Err(error), Ok(_)) => return Err(error.into()),
     };
@@ -56,7 +58,7 @@ pub(crate) fn agreed_with_flags<T>(
     let first = all.iter().enumerate();
     let first = first.filter_map(|(rank, message)| Some((rank, message.split_first()?)));
     let Some((rank, (&kind, text))) = first.into_iter().next() else {
-        let why = "a rank has failed without a word";
+        let why = "a rank has failed without a message";
         return Err(RanksError::Transport(why.into()).into());
     };
     let message = String::from_utf8_lossy(text).into_owned();

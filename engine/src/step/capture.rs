@@ -1,4 +1,4 @@
-//! What is kept of a patch whose step cannot be taken, so that the step can be repeated elsewhere.
+//! Captures of patches whose step failed, for replay in another process.
 
 use super::error::Error;
 use super::view::FieldView;
@@ -14,13 +14,14 @@ use std::path::Path;
 /// Version of the format.
 const VERSION: u32 = 1;
 
-/// A patch with its ghost cells before a step, and the cell that the step made unphysical. Written as TOML; numbers are exact.
+/// Holds a patch with its ghost cells before a failed step, and the cell that became unphysical. Stored as
+/// TOML with exact numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
     /// Version of the format.
     pub capture: u32,
-    /// Why the step cannot be taken.
+    /// Why the step failed.
     pub why: String,
     /// Name of the field.
     pub field: String,
@@ -40,7 +41,7 @@ pub struct Capture {
     pub patch: [i32; 3],
     /// The cell within the patch, 0 to 7 along each axis.
     pub cell: [usize; 3],
-    /// What the step made of the cell, by component.
+    /// State of the cell after the step, by component.
     pub after: Vec<f64>,
     /// Layers of ghost cells around the patch.
     pub layers: usize,
@@ -48,12 +49,12 @@ pub struct Capture {
     pub values: Vec<f64>,
     /// The resolved deck of the run.
     pub deck: String,
-    /// What else the step needs, as the owner of the field writes it.
+    /// Further input of the step, in a format of the field's owner.
     pub details: toml::Table,
 }
 
 impl Capture {
-    /// What stands around the cell `cell` of a row, and what it would become: `after`.
+    /// Captures a row and its ghost cells; `after` is the unphysical result in `cell`.
     ///
     /// # Errors
     /// The device fails.
@@ -90,10 +91,10 @@ impl Capture {
         })
     }
 
-    /// Reads a file.
+    /// Reads a capture file.
     ///
     /// # Errors
-    /// It cannot be read, is none that a run has written, or is damaged.
+    /// The file cannot be read, is no capture, or is damaged.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let text = std::fs::read_to_string(path).map_err(Error::file("cannot read", path))?;
         let wrong = |why: String| Error::Setup(format!("{} is no capture: {why}", path.display()));
@@ -113,18 +114,18 @@ impl Capture {
         match fits {
             true => Ok(capture),
             false => Err(wrong(
-                "its values are not those of its components and layers".into(),
+                "the number of values does not match its components and layers".into(),
             )),
         }
     }
 
-    /// The text of a file.
+    /// Returns the text of the capture file.
     #[must_use]
     pub fn text(&self) -> String {
         toml::to_string(self).unwrap_or_default()
     }
 
-    /// The values with `layers` layers of ghost cells, if there are so many.
+    /// Returns the values with `layers` layers of ghost cells, if the capture has that many.
     #[must_use]
     pub fn block<R: Element>(&self, layers: usize) -> Option<Vec<R>> {
         let skip = self.layers.checked_sub(layers)?;
@@ -138,7 +139,7 @@ impl Capture {
         Some(inner.map(R::lit).collect())
     }
 
-    /// The cell's state before the step.
+    /// Returns the state of the cell before the step.
     #[must_use]
     pub fn before(&self) -> Vec<f64> {
         let block = self.block::<f64>(0).unwrap_or_default();

@@ -1,21 +1,21 @@
-//! What plugins have registered, for people.
+//! Catalogue of everything that plugins register, for `nestar list` and `nestar check`.
 
 use bevy_ecs::prelude::*;
 
-/// Something that a plugin has registered.
+/// Describes one item that a plugin has registered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CatalogueEntry {
-    /// Whose it is: the name of the plugin in the program; empty: of the program's own physics.
+    /// Name of the plugin; empty for built-in physics.
     pub owner: String,
-    /// What it is, such as `column`.
+    /// Kind of the item, such as `column`.
     pub kind: &'static str,
-    /// Name; of a source or criterion that of its function.
+    /// Name; for sources and criteria the name of the function.
     pub name: String,
-    /// The field that it reads or changes; empty: none.
+    /// Field that it reads or changes; may be empty.
     pub field: &'static str,
-    /// Unit in code units, for example `mass/length**3`; empty: not told.
+    /// Unit in code units, for example `mass/length**3`; may be empty.
     pub unit: String,
-    /// A sentence for people.
+    /// Documentation in one sentence.
     pub doc: String,
 }
 
@@ -33,16 +33,16 @@ impl CatalogueEntry {
     }
 }
 
-/// What plugins have registered, in that order.
+/// Lists what plugins have registered, in the order of registration.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct Catalogue {
-    /// Whose plugin registers from now on.
+    /// Owner of the entries that are added next.
     pub owner: String,
     entries: Vec<CatalogueEntry>,
 }
 
 impl Catalogue {
-    /// Adds an entry of the present owner.
+    /// Adds an entry of the current owner.
     pub fn add(&mut self, kind: &'static str, name: &str, doc: &str) -> &mut CatalogueEntry {
         self.entries.push(CatalogueEntry {
             owner: self.owner.clone(),
@@ -55,7 +55,7 @@ impl Catalogue {
         &mut self.entries[last]
     }
 
-    /// The entries.
+    /// Returns all entries.
     #[must_use]
     pub fn entries(&self) -> &[CatalogueEntry] {
         &self.entries

@@ -1,4 +1,4 @@
-//! The engine's tables of a deck.
+//! Configuration structs of the deck tables that belong to the engine.
 
 mod faces;
 
@@ -12,11 +12,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a run simulates.
+/// Selects the initial condition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RootConfig {
-    /// The initial condition: the name of a registered scenario, `formula`, or `zarr`.
+    /// Initial condition: the name of a registered scenario, `formula`, or `zarr`
     pub scenario: String,
 }
 
@@ -28,11 +28,11 @@ impl Default for RootConfig {
     }
 }
 
-/// The simulated box.
+/// Defines the simulation box
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DomainConfig {
-    /// Cells of level 0 along x, y, z; multiples of 8, each axis its own.
+    /// Root-grid cells along x, y, z; each a multiple of 8.
     #[schemars(inner(range(min = 8, max = 65536)))]
     pub cells: [u32; 3],
     /// Lower edge along x, y, z.
@@ -41,7 +41,8 @@ pub struct DomainConfig {
     /// Upper edge along x, y, z.
     #[schemars(extend("unit" = "length"))]
     pub right_edge: [f64; 3],
-    /// Boundary conditions: one word for all faces, or a table such as `{ x = ["outflow", "reflecting"], y = "periodic", z = "outflow" }`.
+    /// Boundary conditions: one word for all faces, or a table such as
+    /// `{ x = ["outflow", "reflecting"], y = "periodic", z = "outflow" }`.
     pub boundary: Boundary,
 }
 
@@ -56,24 +57,24 @@ impl Default for DomainConfig {
     }
 }
 
-/// What the `[time]` table of a deck says to the engine; the table has an owner who may add keys of its own.
+/// Holds the settings that the engine needs from the `[time]` table; the table's owner may add keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimeSettings {
     /// Simulation time at which the run ends.
     pub end: f64,
-    /// Most root steps; 0: no limit.
+    /// Maximum number of root steps; 0: no limit.
     pub max_steps: u64,
-    /// How the steps of the levels relate.
+    /// Relation between the time steps of the levels.
     pub levels: LevelSteps,
-    /// Under `adaptive`: largest relative stretch of a step to meet the coarser level.
+    /// For `adaptive`: largest relative increase of a step that lets it end at the coarser level's time.
     pub increase: f64,
-    /// Under `adaptive`: largest relative cut of a step that saves the finer level a short one.
+    /// For `adaptive`: largest relative decrease of a step that saves the finer level a short step.
     pub decrease: f64,
-    /// Longest step of any level; may be infinite.
+    /// Upper limit for the steps of all levels; may be infinite.
     pub max_step: f64,
-    /// Factor of a step that is taken again because cells came out unphysical.
+    /// Factor by which a step is shortened before it is retried because of unphysical cells.
     pub retry_factor: f64,
-    /// How often a step is taken again before the run stops.
+    /// Maximum number of retries before the run stops.
     pub retries: u32,
 }
 
@@ -92,31 +93,31 @@ impl Default for TimeSettings {
     }
 }
 
-/// Where and when snapshots are written.
+/// Controls where and when snapshots are written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OutputConfig {
-    /// Directory of the run; relative to the working directory.
+    /// Directory of the run, relative to the working directory.
     pub directory: String,
-    /// Simulation time between snapshots; 0: none by time.
+    /// Simulation time between snapshots; 0: no snapshots by time.
     #[schemars(range(min = 0.0), extend("unit" = "time"))]
     pub interval: f64,
-    /// Root steps between snapshots; 0: none by steps.
+    /// Root steps between snapshots; 0: no snapshots by step.
     pub steps: u64,
-    /// Wall seconds between snapshots; 0: none by wall time.
+    /// Wall-clock seconds between snapshots; 0: no snapshots by wall time.
     #[schemars(range(min = 0.0), extend("unit" = "second"))]
     pub wall_interval: f64,
-    /// Whether the initial state is written.
+    /// Write the initial state.
     pub initial: bool,
-    /// Whether the final state is written.
+    /// Write the final state.
     #[serde(rename = "final")]
     pub last: bool,
-    /// Most memory of a host that snapshot values wait in while the run goes on, which its ranks share; a quarter of the pools if
-    /// that is less.
+    /// Limit on the host memory used to buffer snapshots, in MiB; shared by the ranks of a host. At most a
+    /// quarter of the field memory is used.
     #[schemars(range(min = 1, max = 1_048_576), extend("unit" = "MiB"))]
     pub buffer: u32,
-    /// Derived fields that snapshots hold beside the state, such as `["temperature_k", "mach"]`: names of
-    /// `nestar list fields`, those of plugins among them. A restart does not read them.
+    /// Derived fields to write in addition to the state, such as `["temperature_k", "mach"]`.
+    /// `nestar list fields` shows all names, including those of plugins. A restart does not read them.
     pub derived: Vec<String>,
 }
 
@@ -135,67 +136,68 @@ impl Default for OutputConfig {
     }
 }
 
-/// What happens when the patches that a run asks for do not fit into memory.
+/// Selects what happens when requested patches do not fit into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutOfMemory {
-    /// The run ends with a snapshot from which it can be continued.
+    /// Stop with a snapshot from which the run can be continued.
     Stop,
-    /// The run goes on with the patches that fit. Reproducible, on any number of ranks, where run.memory_limit says how many
-    /// do; what machines and devices have is neither the same everywhere nor foreseen exactly.
+    /// Continue with the patches that fit. With run.memory_limit the result is reproducible on any number of
+    /// ranks; limits of machines and devices vary and are only estimated.
     Cap,
 }
 
-/// The machine a run uses.
+/// Describes how a run uses the machine, and how it restarts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunConfig {
-    /// Device.
+    /// Compute device.
     pub device: DeviceChoice,
     /// Floating-point precision of the fields.
     pub precision: Precision,
-    /// Threads of a rank; 0: its share of the cores, beside a device at most 16 of them.
+    /// Threads per rank; 0: the rank's share of the cores, at most 16 when it uses a device.
     #[schemars(range(min = 0, max = 4096))]
     pub threads: u32,
-    /// Whether every regrid is followed by a check of the whole hierarchy.
+    /// Check the whole hierarchy after every regrid.
     pub audit: bool,
-    /// Whether cells that a call of a stiff source has not done wait in a queue, over which a device calls it next; otherwise each cell is
-    /// called until it is done before its thread takes another. The bits are the same, the speed differs. CPUs have no queue.
+    /// Sub-cycle stiff sources on a device through a queue of unfinished cells. Otherwise each thread
+    /// sub-cycles one cell to its end. Results are bitwise identical, speed differs. CPUs use no queue.
     pub queue: bool,
-    /// Most memory for the fields and their tables, on the device where there is one, and the items that the run begins with, such as
-    /// particles; 0: all that is there. Where several ranks
-    /// share a run, of all of them together, every patch counted once whoever keeps copies of it: a limit means the same on any
-    /// number of ranks; `nestar check` says what a job needs with the copies. What each rank's machine or device has is looked after
-    /// besides.
+    /// Memory limit in MiB for fields, their tables and the initial particles; 0: all available memory. It
+    /// applies to the memory of the device if there is one. The limit is for all ranks together and counts
+    /// every patch once, without halo copies: its effect does not depend on the number of ranks. Use
+    /// `nestar check` to estimate the memory with halo copies. The memory of each machine or device is
+    /// checked in addition.
     #[schemars(range(min = 0, max = 1_099_511_627_776_u64), extend("unit" = "MiB"))]
     pub memory_limit: u64,
-    /// What happens when the patches asked for would take more.
+    /// Reaction when requested patches exceed the available memory.
     pub out_of_memory: OutOfMemory,
-    /// Where several ranks share a run: the most work that one rank has of a level, over the mean, that is let be; beyond it patches
-    /// move between the ranks.
+    /// Load imbalance per level (largest work of a rank over the mean) above which patches move between
+    /// ranks.
     #[schemars(range(min = 1.0))]
     pub imbalance: f64,
-    /// States of plugins and components of patches that a restart does not take from the snapshot: what no plugin keeps any more
-    /// is dropped, what others keep begins as they make it. Where several have one name, their groups in the snapshot come before it, such as
-    /// `state/driving`.
+    /// Plugin states and patch components that a restart does not read from the snapshot. Those that no
+    /// plugin keeps any more are dropped, the others start from their initial value. Prefix ambiguous names
+    /// by their group in the snapshot, such as `state/driving`.
     pub reset_states: Vec<String>,
-    /// A snapshot (NNNNNN.zarr), or the directory of a run, whose latest is taken: its state in place of the initial one. A
-    /// relative path leads from the deck's folder.
+    /// Start from this snapshot (NNNNNN.zarr), or from the latest snapshot of this run directory, instead of
+    /// the initial condition. Relative paths start at the deck's folder.
     pub start_from: String,
-    /// Components of fields, by their names in snapshots, that a restart does not find in the snapshot, such as `{ scalar_smoke = 0 }`:
-    /// a number, or a formula of x, y, z and the names in the snapshot (`"0.1*scalar_dye"`), for the values at cells, refined ones
-    /// included; where all of a field is new also `"initial"`, as a new run begins.
+    /// Field components that a restart adds because the snapshot lacks them, such as `{ scalar_smoke = 0 }`.
+    /// Values are a number or a formula of x, y, z and the components in the snapshot (`"0.1*scalar_dye"`),
+    /// evaluated in every cell, refined ones included. If a whole field is new, `"initial"` sets its initial
+    /// condition.
     pub added: BTreeMap<String, AddedComponent>,
-    /// Names in a snapshot that a restart leaves behind, since the run does not have them: of fields, and of arrays of particles, such as
-    /// `particles/stars/age`.
+    /// Names in the snapshot that a restart ignores because the run does not have them. They are field
+    /// components, or particle arrays such as `particles/stars/age`.
     pub dropped: Vec<String>,
 }
 
-/// What a component of a field begins with at a restart.
+/// Defines the initial value of a field component that is added at a restart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AddedComponent {
-    /// A number everywhere.
+    /// A uniform value.
     Number(f64),
     /// A formula, or `initial`.
     Formula(String),
@@ -220,13 +222,13 @@ impl Default for RunConfig {
     }
 }
 
-/// What the plugin that owns the mesh table tells the engine.
+/// Holds the settings that the plugin with the mesh table passes to the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeshSettings {
-    /// Finest level, 0 for a uniform grid.
+    /// Finest level; 0 for a uniform grid.
     pub max_level: usize,
-    /// Steps of a level between two regrids, per level.
+    /// Steps between two regrids, per level.
     pub regrid_interval: Vec<u32>,
-    /// Cells around a flagged cell that are refined with it, 0 to 8, per level that may be refined.
+    /// Width in cells, 0 to 8, of the refined layer around flagged cells, per level that may be refined.
     pub flag_buffer: Vec<u32>,
 }

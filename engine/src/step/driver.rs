@@ -1,84 +1,87 @@
-//! The recursion over levels: who takes a step when.
+//! Recursive time stepping over levels.
 
 use super::config::TimeSettings;
-use super::limits::{ChosenStep, LevelSteps, clipped, synchronised};
+use super::limits::{ChosenStep, LevelSteps, clipped_step, synchronised_step};
 use super::memory::MemoryGuard;
-use super::{Budgets, Error, Phase, RunCounters, Schedules, Settings, StepLimits, check_faults};
+use super::{
+    AlignedLevels, Budgets, Error, Phase, RunCounters, Schedules, Settings, StepLimits,
+    check_faults,
+};
 use crate::comm::{self, Ranks};
 use crate::data::ParticleKinds;
 use crate::mesh::{CELLS, LevelClock, Levels, RefineRequests, Topology, audit};
 use bevy_ecs::prelude::*;
 use std::time::Instant;
 
-/// Whether the step being tried stands; where several ranks share a run, on all of them alike. Systems before the verdict write to the next bank only, so that a rejected step
-/// leaves no trace.
+/// Holds whether the tentative step was accepted; identical on all ranks. Systems before the verdict write
+/// only to the next bank, so a rejected step changes nothing.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct StepVerdict {
-    /// Why the step has to be taken again with a smaller length.
+    /// Why the step must be retried with a smaller length.
     pub rejected: Option<String>,
-    /// Whether no smaller step is tried after this one: who rejects it then may leave a capture.
+    /// `true` if no retry follows; a system that rejects this step may leave a capture.
     pub last: bool,
-    /// The [text](super::Capture::text) of what helps to find out why, for a file of the run; on all ranks alike.
+    /// [Text](super::Capture::text) of a capture for a file of the run; identical on all ranks.
     pub capture: Option<String>,
 }
 
-/// Run condition of everything behind the verdict.
+/// Run condition of all systems after the verdict: the step was accepted.
 #[must_use]
 pub fn step_accepted(verdict: Res<StepVerdict>) -> bool {
     verdict.rejected.is_none()
 }
 
-/// What a root step did.
+/// Reports the length of a root step and what limited it.
 #[derive(Clone, Copy, Debug)]
 pub struct StepReport {
     /// Length of the root step.
     pub dt: f64,
-    /// What set it.
+    /// Limit that set the length.
     pub limiter: &'static str,
 }
 
-/// From when to when systems work on a level.
+/// Time interval in which systems advance a level.
 #[derive(Clone, Copy)]
 pub(super) struct StepInterval {
     pub begin: f64,
     pub dt: f64,
-    /// Exactly the time that is met, where one is.
+    /// End of the interval; exactly the synchronisation time if the step ends there.
     pub end: f64,
 }
 
-/// Settings of the recursion.
+/// Settings of the time-step recursion.
 #[derive(Clone, Debug)]
 pub struct DriverSettings {
-    /// Steps and their limits.
+    /// Time steps and their limits.
     pub time: TimeSettings,
     /// Steps between two regrids, per level.
     pub regrid_interval: Vec<u32>,
-    /// Whether every regrid is followed by a check of the hierarchy.
+    /// Check the hierarchy after every regrid.
     pub audit: bool,
 }
 
-/// Advances the hierarchy.
+/// Advances the hierarchy by recursive root steps.
 pub struct Driver {
     /// The schedules of the phases.
     pub schedules: Schedules,
     /// Settings.
     pub settings: DriverSettings,
-    /// Under `halved` and `shared`: the length of the level steps of the present root step.
-    dictated: Option<(f64, &'static str)>,
+    /// For `halved` and `shared`: root-step length and its limit, prescribed for the current root step.
+    prescribed: Option<(f64, &'static str)>,
 }
 
 impl Driver {
-    /// A driver for the given schedules.
+    /// Creates a driver for the given schedules.
     #[must_use]
     pub fn new(schedules: Schedules, settings: DriverSettings) -> Self {
         Self {
             schedules,
             settings,
-            dictated: None,
+            prescribed: None,
         }
     }
 
-    /// Runs the schedule of `phase` for `level`, timed.
+    /// Runs the schedule of `phase` for `level` and measures its time.
     ///
     /// # Errors
     /// A fault that a system has set.
@@ -116,7 +119,8 @@ impl Driver {
         };
         self.schedules.get(phase).run(world);
         let mut met = check_faults(world);
-        // a mistake in the deck is told once; where ranks may wait for this one already, it goes and they are told why
+        // report a mistake in the deck once; a phase with exchanges may leave other ranks waiting, so it
+        // fails at once
         if matches!(phase, Phase::Initialise | Phase::Ready) && !self.schedules.exchanges(phase) {
             met = super::agreement::agreed(world.resource::<Ranks>(), met);
         }
@@ -126,17 +130,17 @@ impl Driver {
         Ok(())
     }
 
-    /// One step of the root level, and of all finer levels up to its end, but not beyond `until`.
+    /// Advances the root level by one step, and all finer levels to its end, at most to `until`.
     ///
     /// # Errors
-    /// Where a step stays unphysical after all retries, or no finite step length is proposed.
+    /// A step stays unphysical after all retries, or no finite step length is proposed.
     pub fn root_step(&mut self, world: &mut World, until: f64) -> Result<StepReport, Error> {
-        self.share_root(world)?;
-        self.dictated = self.dictate(world, until)?;
-        let chosen = self.choose(world, 0, until)?;
+        self.rebalance_root_grid(world)?;
+        self.prescribed = self.prescribe_root_step(world, until)?;
+        let chosen = self.choose_step(world, 0, until)?;
         let taken = self.step(world, 0, until, chosen)?;
         Budgets::reduce(world)?;
-        // a regrid that memory forbids is still to come
+        // a regrid that memory forbids is still pending
         if world.resource::<MemoryGuard>().shortage.is_none() {
             self.align(world, 0)?;
         }
@@ -146,8 +150,9 @@ impl Driver {
         })
     }
 
-    /// Shares the root grid out anew where its work asks for it, as often as it is regridded; before each root step of a uniform mesh.
-    fn share_root(&self, world: &mut World) -> Result<(), Error> {
+    /// Repartitions the root grid if it is unbalanced, at every regrid interval (a uniform mesh at every root
+    /// step).
+    fn rebalance_root_grid(&self, world: &mut World) -> Result<(), Error> {
         let interval = self.settings.regrid_interval.first().copied().unwrap_or(1);
         let step = world.resource::<Levels>().clock(0).steps;
         let alone = world.resource::<Ranks>().is_single();
@@ -159,8 +164,8 @@ impl Driver {
         Ok(comm::particle_entities::update_entities(world)?)
     }
 
-    /// What memory has forbidden behind the latest root step of the run that a snapshot continues: the regrid of the root level.
-    /// Memory may forbid it again.
+    /// Runs the root regrid that a lack of memory postponed before the restored snapshot was written. Memory
+    /// may forbid it again.
     ///
     /// # Errors
     /// As [`Driver::root_step`].
@@ -177,9 +182,9 @@ impl Driver {
 
     fn advance(&mut self, world: &mut World, level: usize, until: f64) -> Result<(), Error> {
         while world.resource::<Levels>().time(level) < until {
-            let chosen = self.choose(world, level, until)?;
+            let chosen = self.choose_step(world, level, until)?;
             self.step(world, level, until, chosen)?;
-            // a level that has met the coarser one is aligned with it later
+            // a level that has reached the coarser level's time is aligned together with it
             if world.resource::<Levels>().time(level) < until {
                 self.align(world, level)?;
             }
@@ -187,7 +192,7 @@ impl Driver {
         Ok(())
     }
 
-    /// A step of `level` and everything that follows from it; returns what was taken.
+    /// Advances `level` by one step, then finer levels to its end; returns the step taken.
     fn step(
         &mut self,
         world: &mut World,
@@ -213,7 +218,8 @@ impl Driver {
         Ok(taken)
     }
 
-    /// Regrids `level` after a step of length `dt`; false where memory forbids it: it stays due.
+    /// Regrids `level` after a step of length `dt`. Returns `false` if memory forbids it; the regrid stays
+    /// due.
     fn regrid(&mut self, world: &mut World, level: usize, dt: f64) -> Result<bool, Error> {
         self.flag(world, level)?;
         self.run_phase(world, Phase::Regrid, level, dt)?;
@@ -229,8 +235,8 @@ impl Driver {
         Ok(true)
     }
 
-    /// Takes a step of `level`, a smaller one as long as the result is unphysical; returns the step that stands and the time
-    /// at its end.
+    /// Advances `level`, retrying with smaller steps while the result is unphysical. Returns the accepted
+    /// step and its end time.
     fn try_step(
         &mut self,
         world: &mut World,
@@ -274,10 +280,10 @@ impl Driver {
         })
     }
 
-    /// Runs the criteria of `level` on a clean slate.
+    /// Clears the refinement requests of `level` and runs its criteria.
     ///
     /// # Errors
-    /// A fault that a criterion has set.
+    /// A criterion has reported a fault.
     pub fn flag(&mut self, world: &mut World, level: usize) -> Result<(), Error> {
         world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
             requests.clear(world.resource::<Topology>().rows(level));
@@ -292,7 +298,7 @@ impl Driver {
                 >= self.settings.regrid_interval[level]
     }
 
-    /// The smallest limit proposed for `level`.
+    /// Returns the smallest step limit proposed for `level` on any rank.
     pub(super) fn limit(
         &mut self,
         world: &mut World,
@@ -319,8 +325,8 @@ impl Driver {
         }
     }
 
-    /// Under `halved` and `shared`: the root step that suits all levels.
-    fn dictate(
+    /// For `halved` and `shared`: returns the root step that satisfies the limits of all levels.
+    fn prescribe_root_step(
         &mut self,
         world: &mut World,
         until: f64,
@@ -341,41 +347,103 @@ impl Driver {
             }
         }
         let remaining = until - world.resource::<Levels>().time(0);
-        let step = synchronised(root, remaining, None, 0.0, 0.0);
+        let step = synchronised_step(root, remaining, None, 0.0, 0.0);
         Ok(Some((step.dt, step.limiter)))
     }
 
-    fn choose(&mut self, world: &mut World, level: usize, until: f64) -> Result<ChosenStep, Error> {
+    fn choose_step(
+        &mut self,
+        world: &mut World,
+        level: usize,
+        until: f64,
+    ) -> Result<ChosenStep, Error> {
         let remaining = until - world.resource::<Levels>().time(level);
         let limit = self.limit(world, level)?;
-        // no step is stretched beyond the longest one allowed
+        // no step is longer than `max_step`
         let stretch = self.settings.time.max_step / limit.1 - 1.0;
         let increase = self.settings.time.increase.min(stretch);
-        if let Some((root, limiter)) = self.dictated {
+        if let Some((root, limiter)) = self.prescribed {
             let parts = match self.settings.time.levels {
                 LevelSteps::Halved => f64::from(1u32 << level),
                 _ => 1.0,
             };
-            let dictated = clipped(limiter, root / parts, remaining);
-            // what has changed since the root step began may allow less
-            let allowed = synchronised(limit, dictated.dt, None, increase, 0.0);
+            let prescribed = clipped_step(limiter, root / parts, remaining);
+            // limits may have become smaller since the root step began
+            let allowed = synchronised_step(limit, prescribed.dt, None, increase, 0.0);
             return Ok(match allowed.meets {
-                true => dictated,
+                true => prescribed,
                 false => allowed,
             });
         }
-        // the finer level is in step with this one: its limit now says better than its latest step, which was cut to meet
-        // this level, how long its next one will be
+        // both levels are synchronised, so the limit of the finer level predicts its next step better than
+        // its latest step, which was cut to end here
         let finer = match world.resource::<Topology>().count(level + 1) {
             0 => None,
             _ => Some(self.limit(world, level + 1)?.1),
         };
-        Ok(synchronised(
+        Ok(synchronised_step(
             limit,
             remaining,
             finer,
             increase,
             self.settings.time.decrease,
         ))
+    }
+
+    /// Runs `Ready` on every level, coarsest first, after the hierarchy is built or restored.
+    ///
+    /// # Errors
+    /// A system has reported a fault.
+    pub fn run_ready(&mut self, world: &mut World) -> Result<(), Error> {
+        if self.schedules.is_empty(Phase::Ready) {
+            return Ok(());
+        }
+        let mut levels = 0..=world.resource::<Topology>().finest();
+        levels.try_for_each(|level| self.run_phase(world, Phase::Ready, level, 0.0))
+    }
+
+    /// Advances the split sources of `level` to `end`, unless they have reached it already, as after a
+    /// rejected longer step.
+    fn split(&mut self, world: &mut World, level: usize, end: f64) -> Result<(), Error> {
+        let begin = world.resource::<Levels>().clock(level).split;
+        if end <= begin || self.schedules.is_empty(Phase::Split) {
+            return Ok(());
+        }
+        let dt = end - begin;
+        self.run_until(world, Phase::Split, level, StepInterval { begin, dt, end })?;
+        world.resource_mut::<Levels>().split(level, end);
+        Ok(())
+    }
+
+    /// Tries a step of `level` with Strang splitting: half of the split sources before and half after.
+    /// Returns `true` if it is accepted.
+    pub(super) fn attempt(
+        &mut self,
+        world: &mut World,
+        level: usize,
+        step: StepInterval,
+    ) -> Result<bool, Error> {
+        self.split(world, level, step.begin + 0.5 * step.dt)?;
+        let mut verdict = world.resource_mut::<StepVerdict>();
+        (verdict.rejected, verdict.capture) = (None, None);
+        self.run_until(world, Phase::Advance, level, step)?;
+        let stands = world.resource::<StepVerdict>().rejected.is_none();
+        if stands {
+            self.split(world, level, step.end)?;
+        }
+        Ok(stands)
+    }
+
+    /// Runs `Aligned` on `level` and all finer levels, which are synchronised.
+    pub(super) fn align(&mut self, world: &mut World, level: usize) -> Result<(), Error> {
+        if self.schedules.is_empty(Phase::Aligned) {
+            return Ok(());
+        }
+        let finest = world.resource::<Topology>().finest();
+        *world.resource_mut::<AlignedLevels>() = AlignedLevels {
+            coarsest: level,
+            finest,
+        };
+        self.run_phase(world, Phase::Aligned, level, 0.0)
     }
 }

@@ -1,15 +1,14 @@
-//! A simulation: the world, its schedules, and the plugins that fill them.
+//! The simulation: world, schedules and the plugins that fill them.
 
-mod accounts;
 mod boundaries;
 mod checks;
-mod foresee;
 mod hierarchy;
-mod stores;
+mod preview;
+mod registration;
 
-pub use foresee::HierarchyPreview;
+pub use preview::HierarchyPreview;
 
-use super::accounts::Budgets;
+use super::budgets::Budgets;
 use super::config::{MeshSettings, TimeSettings};
 use super::driver::DriverSettings;
 use super::initial::StateChecks;
@@ -43,13 +42,13 @@ use nestar_device::random::{Purposes, Stream};
 use nestar_kernels::mesh::Centring;
 use std::sync::Arc;
 
-/// A piece of physics or of a scenario: registers fields, systems, limits and its table of the deck.
+/// Adds a piece of physics or of a scenario: fields, systems, limits and a deck table.
 pub trait Plugin {
-    /// Declares what the fields of other plugins are made of, such as further components, or rules of faces; called for all plugins
-    /// before any of them is built.
+    /// Declares additions to fields of other plugins, such as components or boundary rules. Called for all
+    /// plugins before any is built.
     ///
     /// # Errors
-    /// What is declared does not fit.
+    /// A declaration that does not fit.
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
         let _ = sim;
         Ok(())
@@ -58,36 +57,36 @@ pub trait Plugin {
     /// Adds the plugin to `sim`.
     ///
     /// # Errors
-    /// What is wrong with its table of the deck.
+    /// An error in the plugin's deck table.
     fn build(&self, sim: &mut Engine) -> Result<(), Error>;
 }
 
-/// A simulation that is being put together, or running.
+/// A simulation that is being set up or running.
 pub struct Engine {
-    /// All state.
+    /// Entities and resources: the complete state.
     pub world: World,
-    /// The deck; plugins take their tables from it.
+    /// The deck; plugins read their tables from it.
     pub deck: Deck,
     /// The engine's settings.
     pub settings: Settings,
     pub(crate) driver: Driver,
-    /// What random numbers are drawn for.
+    /// Registered purposes of random numbers.
     purposes: Purposes,
 }
 
 impl Engine {
-    /// Reads the engine's tables of `deck`; `mesh` comes from the owner of the mesh table, times are the defaults. The caller runs everything
-    /// that follows inside the thread pool that the run is to use.
+    /// Creates a simulation on one rank from the engine's tables of `deck`, with default time settings. All
+    /// later calls must run inside the thread pool of the run.
     ///
     /// # Errors
-    /// What is wrong with the deck.
+    /// An error in the deck.
     pub fn new(deck: Deck, mesh: MeshSettings) -> Result<Self, Error> {
         let time = |_: &mut Deck| Ok(TimeSettings::default());
         Self::with_ranks(deck, mesh, time, Ranks::default())
     }
 
-    /// As [`Engine::new`], for one of the ranks that share the simulation; it computes on the device that its placement names. The owner
-    /// of the time table reads that by `time`.
+    /// Creates one rank's part of a simulation as [`Engine::new`]. The device follows from the rank's
+    /// placement; `time` reads the `[time]` table.
     ///
     /// # Errors
     /// As [`Engine::new`].
@@ -122,7 +121,7 @@ impl Engine {
         })
     }
 
-    /// Adds a plugin when others are built: what it declares must still be possible.
+    /// Adds a plugin after others have been built; its declarations must still be possible.
     ///
     /// # Errors
     /// As [`Plugin::declare`] and [`Plugin::build`].
@@ -132,7 +131,7 @@ impl Engine {
         Ok(self)
     }
 
-    /// Adds a system to a set of a phase, with exchanges of the copies that its signature says it reads.
+    /// Adds a system to a set of a phase, with the halo exchanges that its signature declares.
     pub fn system_in<S: StepSet, O: SystemOutcome, M>(
         &mut self,
         set: S,
@@ -141,28 +140,28 @@ impl Engine {
         self.driver.schedules.add(&mut self.world, set, system)
     }
 
-    /// The schedule of a phase, for the one place that orders its sets.
+    /// Returns the schedule of a phase; used where the order of its sets is defined.
     pub fn schedule(&mut self, phase: Phase) -> &mut bevy_ecs::schedule::Schedule {
         self.driver.schedules.get(phase)
     }
 
-    /// Precision of the fields.
+    /// Returns the precision of the fields.
     #[must_use]
     pub fn precision(&self) -> Precision {
         self.settings.run.precision
     }
 
-    /// Levels the run may have.
+    /// Returns the largest number of levels.
     #[must_use]
     pub fn levels(&self) -> usize {
         self.settings.mesh.max_level + 1
     }
 
-    /// Registers field `F` as `spec` declares it: its pool, in the precision and on the device of the run, and the systems of
-    /// restriction and correction that it asks for.
+    /// Registers field `F`: creates its pool and adds the restriction and flux-correction systems that `spec`
+    /// requests.
     ///
     /// # Errors
-    /// No pool can be what `spec` says; a boundary rule works on the host only; the device refuses.
+    /// `spec` is invalid for a pool; a boundary rule works on the host only; the device fails.
     pub fn register_field<F: Field>(&mut self, spec: FieldSpec) -> Result<(), Error> {
         spec.check_pool(F::NAME).map_err(Error::Setup)?;
         let (restrict_by, correct_by) = (spec.restrict, spec.correct);
@@ -189,41 +188,44 @@ impl Engine {
         Ok(())
     }
 
-    /// Lets the component `C` go with its patches and items to other ranks, into snapshots and back at a restart.
+    /// Registers component `C` so that it moves with its patch or particle between ranks and is stored in
+    /// snapshots.
     pub fn register_carried<C: PatchComponent>(&mut self) {
         self.world.resource_mut::<PatchComponents>().add::<C>();
     }
 
-    /// A part of the [`Cost`] of patches for a plugin that measures their work, which it sets by [`Costs`](crate::mesh::Costs) in every step.
+    /// Registers a part of the [`Cost`] of patches for a plugin that measures their work; systems set it by
+    /// [`Costs`](crate::mesh::Costs).
     pub fn register_cost_part(&mut self) -> CostPart {
         self.register_carried::<Cost>();
         self.world.resource_mut::<CostParts>().next()
     }
 
-    /// Makes `state` a resource that every snapshot keeps under `name` (letters, digits and `_`), and a restart restores.
+    /// Inserts `state` as a resource that snapshots store under `name` (letters, digits and `_`) and restarts
+    /// restore.
     ///
     /// # Errors
-    /// Another plugin has the name, or the name does not fit.
+    /// The name is used by another plugin or is invalid.
     pub fn register_state<S: PluginState>(&mut self, name: &str, state: S) -> Result<(), Error> {
         self.keep_state(name, StateOperations::of::<S>())?;
         self.world.insert_resource(state);
         Ok(())
     }
 
-    /// Lets snapshots keep a state under `name`.
+    /// Registers operations that save and restore a state under `name`.
     pub(super) fn keep_state(&mut self, name: &str, state: StateOperations) -> Result<(), Error> {
         self.world
             .resource_mut::<StateRegistry>()
             .add(name, state)?;
-        let doc = "State that snapshots keep.";
+        let doc = "State stored in snapshots.";
         let catalogue = self.world.resource_mut::<Catalogue>().into_inner();
         catalogue.add("state", name, doc);
         Ok(())
     }
 
-    /// Registers that a plugin draws random numbers for the purpose `name`, and gives their stream:
-    /// [`Stream::at_step`]`(clock.step)` among the parameters of a `#[device]` function, which draws from it
-    /// ([`random`](nestar_device::random)). The same name and seed give the same numbers, whatever else is registered.
+    /// Registers the purpose `name` of random numbers and returns its stream. Pass
+    /// [`Stream::at_step`]`(clock.step)` as a parameter to a `#[device]` function that draws from it
+    /// ([`random`](nestar_device::random)). Numbers depend only on the name and the seed.
     ///
     /// # Errors
     /// Another purpose has the name, or would draw the same numbers.
@@ -232,10 +234,11 @@ impl Engine {
         stream.map_err(|shared| Error::Setup(shared.to_string()))
     }
 
-    /// Checks that the deck is used up and that the order of all systems is defined.
+    /// Completes the setup: checks that all keys of the deck are used and that the order of systems is
+    /// defined.
     ///
     /// # Errors
-    /// Unknown keys, tables or boundaries; functions that do not fit to their fields; an ambiguous order.
+    /// Unknown keys, tables or boundaries; functions that do not match their fields; an ambiguous order.
     pub fn finish_setup(&mut self) -> Result<(), Error> {
         self.check_boundary_words()?;
         self.check_derived()?;
@@ -246,19 +249,19 @@ impl Engine {
         self.build_order()
     }
 
-    /// Puts all systems in order, exchanges among them.
+    /// Builds all schedules, including halo exchanges.
     pub(crate) fn build_order(&mut self) -> Result<(), Error> {
         let schedules = &mut self.driver.schedules;
         schedules.build(&mut self.world).map_err(Error::Setup)
     }
 
-    /// What the signature of the system `name` of `phase` says about fields, for people.
+    /// Describes which fields the system `name` of `phase` reads and writes.
     #[must_use]
     pub fn access(&self, phase: Phase, name: &str) -> String {
         self.driver.schedules.access(phase, name)
     }
 
-    /// Names of the systems of every phase in the order in which they run.
+    /// Returns the names of the systems of every phase in execution order.
     #[must_use]
     pub fn order(&self) -> Vec<(Phase, Vec<String>)> {
         Phase::ALL
@@ -266,19 +269,19 @@ impl Engine {
             .to_vec()
     }
 
-    /// A simulation begins once: from its initial or from a restored state.
+    /// Fails if the simulation has already been initialised or restored.
     pub(crate) fn require_fresh(&self) -> Result<(), Error> {
         if self.world.resource::<Topology>().patches() == 0 {
             return Ok(());
         }
         Err(Error::Setup(
-            "this simulation is under way already; make a new one from its deck".into(),
+            "this simulation has started already; create a new one from its deck".into(),
         ))
     }
 
-    /// Lets `check` refuse the initial state once its hierarchy is made, on every rank; a restored state is not asked about. All
-    /// ranks call the check, and end together. It reads no field: [`Engine::preview_hierarchy`] asks it where fields have no rows, so that it
-    /// knows of the state what was noted while patches were filled.
+    /// Registers a collective check of the initial state. It runs after the hierarchy is built, but not after
+    /// a restart. It must not read fields, because [`Engine::preview_hierarchy`] calls it without any; it
+    /// uses what systems have recorded.
     pub fn check_initial(
         &mut self,
         check: impl Fn(&World) -> Result<(), Error> + Send + Sync + 'static,
@@ -287,8 +290,8 @@ impl Engine {
         checks.initial.push(Arc::new(check));
     }
 
-    /// Lets `check` refuse a restored state that is not what the snapshot's run had: values with another meaning
-    /// ([`Engine::keep_keys`]), components that were added or dropped. All ranks call the check, and end together.
+    /// Registers a collective check of restored states that differ from the snapshot. They differ by keys
+    /// with a changed meaning ([`Engine::keep_keys`]), or by added and dropped components.
     pub fn check_changed(
         &mut self,
         check: impl Fn(&World) -> Result<(), Error> + Send + Sync + 'static,
@@ -297,7 +300,7 @@ impl Engine {
         checks.changed.push(Arc::new(check));
     }
 
-    /// Lets `check` refuse field `F` for what works on it, the function `name`, once all plugins are built.
+    /// Registers a check of field `F` for the function `name`, called once all plugins are built.
     pub fn check_field<F: Field>(
         &mut self,
         name: &'static str,
@@ -316,10 +319,10 @@ impl Engine {
         }));
     }
 
-    /// Checks the hierarchy if the deck asks for it.
+    /// Checks the consistency of the hierarchy if `run.audit` is set.
     ///
     /// # Errors
-    /// The first fault.
+    /// The first inconsistency.
     pub fn audit(&self) -> Result<(), Error> {
         if self.settings.run.audit {
             audit(self.world.resource::<Topology>())?;
@@ -329,7 +332,7 @@ impl Engine {
     }
 }
 
-/// The world before any plugin: no fields, no patches.
+/// Creates the world before any plugin is built.
 fn empty_world(
     settings: &Settings,
     domain: Domain,
@@ -352,7 +355,7 @@ fn empty_world(
     Ok(world)
 }
 
-/// Resources that begin empty, and that plugins and the driver fill.
+/// Inserts resources that plugins and the driver fill.
 fn insert_empty(world: &mut World) {
     world.init_resource::<LevelClock>();
     world.init_resource::<AlignedLevels>();

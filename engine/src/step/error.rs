@@ -1,4 +1,4 @@
-//! What can go wrong in a run.
+//! Errors of the engine.
 
 use super::memory::Shortage;
 use crate::comm::RanksError;
@@ -7,33 +7,33 @@ use crate::mesh::AuditError;
 use std::fmt;
 use std::path::PathBuf;
 
-/// A system reads copies of other ranks' patches in a way that it may not.
+/// Reports that a system reads halo copies in a way that it must not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessError {
-    /// Fewer layers are up to date than it reads.
+    /// The system reads more halo layers than are up to date.
     Stale {
         /// The field.
         field: &'static str,
         /// The level.
         level: usize,
-        /// Whether it is the bank of the present state.
+        /// Selects the bank of the present state.
         present: bool,
         /// The system.
         system: String,
-        /// Layers that it reads.
+        /// Halo layers that the system reads.
         reach: usize,
-        /// Layers that are up to date.
+        /// Halo layers that are up to date.
         fresh: usize,
     },
-    /// It reads more layers than its signature says.
+    /// The system reads more halo layers than its signature declares.
     Undeclared {
         /// The field.
         field: &'static str,
         /// The system.
         system: String,
-        /// Layers that it declares.
+        /// Halo layers that the system declares.
         declared: usize,
-        /// Layers that it reads.
+        /// Halo layers that the system reads.
         reach: usize,
     },
 }
@@ -50,7 +50,7 @@ impl fmt::Display for AccessError {
                 fresh,
             } => write!(
                 f,
-                "`{system}` reads {reach} layers of copies of the field `{field}` (level {level}, {} bank), but {fresh} are up to \
+                "`{system}` reads {reach} halo layers of the field `{field}` (level {level}, {} bank), but {fresh} are up to \
                  date: after the last change of the field call `field.refresh(&mut ranks)?`, with `mut ranks: Comm` among \
                  the parameters",
                 if *present { "present" } else { "previous" }
@@ -62,64 +62,64 @@ impl fmt::Display for AccessError {
                 reach,
             } => write!(
                 f,
-                "`{system}` reads {reach} layers of copies of the field `{field}` but declares {declared}: write \
+                "`{system}` reads {reach} halo layers of the field `{field}` but declares {declared}: write \
                  `Read<_, {reach}>` or `Write<_, {reach}>` in its signature, or `.halo_width::<_>({reach})` where it is registered"
             ),
         }
     }
 }
 
-/// An error of the engine. The command line turns it into an exit status: 2 for decks and arguments, 1 otherwise.
+/// An error of the engine. The command line returns exit status 2 for decks and arguments, and 1 otherwise.
 #[derive(Debug)]
 pub enum Error {
     /// The deck or an argument is wrong.
     Deck(nestar_deck::DeckError),
-    /// Something in the deck fits nothing that is registered, found after reading.
+    /// The deck does not fit what is registered; found after parsing.
     Setup(String),
-    /// The state that a run has come to cannot be gone on from: a function fails in a cell or leaves no sound state there, numbers are none.
+    /// The run cannot continue: a function failed in a cell, left an unphysical state or produced no number.
     Fault(String),
-    /// A level's step stays unphysical.
+    /// A step of a level stays unphysical after all retries.
     Unphysical {
         /// The level.
         level: usize,
         /// Simulation time at the beginning of the step.
         time: f64,
-        /// How often a smaller step was tried.
+        /// Number of retries with smaller steps.
         retries: u32,
         /// Patch, cell and state.
         why: String,
     },
-    /// No usable step length.
+    /// No usable step length exists.
     StepLimit {
         /// The level.
         level: usize,
         /// Simulation time.
         time: f64,
-        /// The limit at fault.
+        /// Name of the limit.
         name: &'static str,
-        /// What it proposed.
+        /// Proposed step length.
         dt: f64,
     },
-    /// Reading or writing failed.
+    /// Reading or writing a file failed.
     File {
-        /// What was being done.
+        /// Failed action.
         doing: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// The system's words.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// A snapshot cannot be read or written.
     Snapshot(String),
-    /// The patches asked for do not fit into memory.
+    /// Requested patches do not fit into memory.
     Memory(Shortage),
-    /// The device refuses or fails.
+    /// The device failed.
     Device(DeviceError),
-    /// The ranks cannot go on together.
+    /// The ranks cannot continue together.
     Ranks(RanksError),
-    /// A system reads copies that it may not.
+    /// A system reads halo copies that are not declared or not up to date.
     Access(AccessError),
-    /// The hierarchy is inconsistent, or items are lost.
+    /// The hierarchy is inconsistent, or particles are lost.
     Audit(AuditError),
 }
 
@@ -160,7 +160,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Why the step of length `dt` that the limit `name` proposes cannot be taken.
+/// Writes why the step of length `dt` that the limit `name` proposes is unusable.
 fn step_limit(f: &mut fmt::Formatter<'_>, name: &str, dt: f64) -> fmt::Result {
     if dt > 0.0 {
         return write!(
@@ -171,7 +171,7 @@ fn step_limit(f: &mut fmt::Formatter<'_>, name: &str, dt: f64) -> fmt::Result {
     }
     write!(
         f,
-        "the limit \"{name}\" proposes a time step of {dt:e}, which is not positive: what it is made of is 0 or no number \
+        "the limit \"{name}\" proposes a time step of {dt:e}, which is not positive: one of its inputs is 0 or NaN \
          in a cell of the level; look for extreme values in the latest snapshot"
     )
 }

@@ -1,19 +1,19 @@
-//! Faults that systems meet, as the run finds them.
+//! Faults that systems report during a phase.
 
 use super::Error;
 use crate::data::{FaultBox, ReportedFault};
 use crate::mesh::patch_component::PatchComponents;
 use bevy_ecs::prelude::*;
 
-/// Run condition of every system.
+/// Run condition of every system: no fault has been reported.
 pub(super) fn no_fault(faults: Res<FaultBox>) -> bool {
     !faults.has_fault()
 }
 
-/// Reports the fault that work on `world` has met, if any.
+/// Returns the fault that a system has reported, if any.
 ///
 /// # Errors
-/// That fault.
+/// The reported fault.
 pub fn check_faults(world: &World) -> Result<(), Error> {
     Err(match world.resource::<FaultBox>().take() {
         None => match world.resource::<PatchComponents>().fault() {

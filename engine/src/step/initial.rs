@@ -1,4 +1,4 @@
-//! What plugins ask of the initial state before a run begins with it.
+//! Checks of the initial state that plugins register.
 
 use super::{Error, Settings};
 use crate::comm::{Ranks, RanksError, Reduction};
@@ -11,34 +11,34 @@ use std::sync::Arc;
 
 pub(super) type Check = Arc<dyn Fn(&World) -> Result<(), Error> + Send + Sync>;
 
-/// The checks, in the order in which they were registered.
+/// Holds the checks in the order of registration.
 #[derive(Resource, Clone, Default)]
 pub(super) struct StateChecks {
-    /// Of the initial state.
+    /// Checks of the initial state.
     pub initial: Vec<Check>,
-    /// Of a restored state that is not as it was.
+    /// Checks of a restored state that differs from the snapshot.
     pub changed: Vec<Check>,
-    /// Of what was registered, before there is a state.
+    /// Checks of the registered fields and functions, before a state exists.
     pub registered: Vec<Check>,
 }
 
-/// A quantity that a plugin's arithmetic forms of a state.
+/// Describes the range of a quantity that a plugin computes from the state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Magnitude {
-    /// What it is, for people: `the square of the speed`.
+    /// Description for messages, such as `the square of the speed`.
     pub name: &'static str,
     /// Powers of length, mass and time in its unit.
     pub dimension: [i32; 3],
-    /// Its least and largest absolute value on this rank, code units; infinity and 0 where there is none. The least is infinity as
-    /// well where it may be 0: then the largest of all ranks counts alone.
+    /// Smallest and largest absolute value on this rank in code units; infinity and 0 without values. The
+    /// smallest is infinite if it may be 0: then only the largest counts.
     pub range: [f64; 2],
 }
 
-/// Factor between what a precision holds in full and what a state may begin with: it evolves, and its differences count.
+/// Safety factor between the range of a precision and that of an initial state, since states evolve.
 const MARGIN: f64 = 1024.0;
 
-/// Refuses magnitudes that the precision of the run does not hold in full, on any rank, and says in which units it would. All ranks
-/// call this with the same quantities.
+/// Rejects magnitudes outside the range of the run's precision and suggests other units. Collective, with the
+/// same quantities on all ranks.
 ///
 /// # Errors
 /// A quantity out of range; another rank has failed.
@@ -64,13 +64,13 @@ pub fn require_range(world: &World, magnitudes: &[Magnitude]) -> Result<(), Erro
     };
     Err(Error::Setup(format!(
         "run.precision = \"{precision}\" cannot hold {} of the initial state, {from:.1e} to {to:.1e} in code units: it keeps all \
-         digits from {least:.1e} to {most:.1e}, of which a factor of {MARGIN} is left as a margin; {}{remedy}",
+         digits from {least:.1e} to {most:.1e}, less a safety factor of {MARGIN}; {}{remedy}",
         wrong.name,
         advice(settings, &all)
     )))
 }
 
-/// The magnitudes over all ranks.
+/// Reduces the magnitudes over all ranks.
 fn of_all_ranks(ranks: &Ranks, own: &[Magnitude]) -> Result<Vec<Magnitude>, RanksError> {
     let bounds = own.iter().flat_map(|m| [-m.range[0], m.range[1]]);
     let mut keys: Vec<u64> = bounds.map(order_key).collect();
@@ -88,7 +88,7 @@ fn of_all_ranks(ranks: &Ranks, own: &[Magnitude]) -> Result<Vec<Magnitude>, Rank
     Ok(joined.collect())
 }
 
-/// Units in which the quantities, the domain and the time are near 1.
+/// Suggests units in which the quantities, the domain and the time are near 1.
 fn advice(settings: &Settings, magnitudes: &[Magnitude]) -> String {
     let width = settings.domain.right_edge[0] - settings.domain.left_edge[0];
     let middle = |m: &Magnitude| 0.5 * (ln(m.range[0].max(f64::MIN_POSITIVE)) + ln(m.range[1]));
@@ -106,8 +106,9 @@ fn advice(settings: &Settings, magnitudes: &[Magnitude]) -> String {
     )
 }
 
-/// Logarithms of the units of length, mass and time in which quantities are nearest to 1 together, by least squares: each is
-/// given by its powers of them and its logarithm. A weak pull towards the present units leaves none open.
+/// Returns logarithms of units of length, mass and time that bring all quantities nearest to 1 (least
+/// squares). Each quantity is given by its powers of the units and its logarithm. A weak pull towards the
+/// present units regularises the system.
 fn units(quantities: impl Iterator<Item = ([f64; 3], f64)>) -> [f64; 3] {
     let mut matrix = [[0.0; 4]; 3];
     for (powers, logarithm) in quantities {
@@ -120,7 +121,7 @@ fn units(quantities: impl Iterator<Item = ([f64; 3], f64)>) -> [f64; 3] {
     for (n, row) in matrix.iter_mut().enumerate() {
         row[n] += 1e-6;
     }
-    // Gauss and Jordan; the matrix is positive definite, so that no pivot vanishes
+    // Gauss-Jordan elimination; the matrix is positive definite, so that no pivot vanishes
     for n in 0..3 {
         let pivot = matrix[n].map(|value| value / matrix[n][n]);
         for (m, row) in matrix.iter_mut().enumerate() {

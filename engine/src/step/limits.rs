@@ -1,47 +1,47 @@
-//! Limits of a level's time step, and how neighbouring levels are brought into step.
+//! Limits of a level's time step, and the synchronisation of neighbouring levels.
 
 use crate::comm::{Ranks, RanksError, Reduction};
 use bevy_ecs::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The limits proposed for the step of the level at hand. Systems of the `Limit` schedule fill it.
+/// Collects the proposed limits for the step of the current level; systems of the `Limit` phase fill it.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct StepLimits {
     proposals: Vec<(&'static str, f64)>,
     unknown: Vec<&'static str>,
-    /// Working space of the agreement between ranks.
+    /// Buffer for the reduction over ranks.
     bits: Vec<u64>,
 }
 
 impl StepLimits {
-    /// Forgets all proposals.
+    /// Removes all proposals.
     pub fn clear(&mut self) {
         self.proposals.clear();
         self.unknown.clear();
     }
 
-    /// Proposes that the step be at most `dt`; `name` is what the run log shows. Where several ranks share a run, all of them
-    /// propose the same limits in the same order, each for its own patches (infinity if it has none).
+    /// Proposes a step of at most `dt`; the log shows `name`. All ranks propose the same limits in the same
+    /// order, each for its own patches (infinity without patches).
     pub fn propose(&mut self, name: &'static str, dt: f64) {
         self.proposals.push((name, dt));
     }
 
-    /// Says that the limit `name` cannot be known while only a part of a level is looked at
+    /// Marks the limit `name` as unknown while only a part of a level exists
     /// ([`LevelRows::is_estimate`](crate::data::LevelRows::is_estimate)).
     pub fn leave_out(&mut self, name: &'static str) {
         self.unknown.push(name);
     }
 
-    /// The limits that cannot be known.
+    /// Returns the unknown limits.
     pub(crate) fn unknown(&self) -> &[&'static str] {
         &self.unknown
     }
 
-    /// The smallest proposal and who made it first.
+    /// Returns the smallest proposal and its name.
     #[must_use]
     pub fn smallest(&self) -> Option<(&'static str, f64)> {
-        // a NaN limit must not vanish: it wins and stops the run with a clear message
+        // a NaN limit must win, so that the run stops with a clear message
         let smaller = |least: (&'static str, f64), next: (&'static str, f64)| {
             let wins = next.1 < least.1 || (next.1.is_nan() && !least.1.is_nan());
             if wins { next } else { least }
@@ -49,7 +49,7 @@ impl StepLimits {
         self.proposals.iter().copied().reduce(smaller)
     }
 
-    /// Makes every proposal the smallest that any rank has made.
+    /// Reduces every proposal to its minimum over all ranks.
     ///
     /// # Errors
     /// Another rank has failed, or the transport has.
@@ -70,7 +70,7 @@ impl StepLimits {
     }
 }
 
-/// Bits in the order of the numbers; NaN comes first, so that it is not lost in a minimum.
+/// Maps a number to bits with the same order; NaN becomes 0 so that a minimum keeps it.
 fn ordered(value: f64) -> u64 {
     let bits = value.to_bits();
     match bits >> 63 {
@@ -80,7 +80,7 @@ fn ordered(value: f64) -> u64 {
     }
 }
 
-/// The number that [`ordered`] was given.
+/// Inverts [`ordered`].
 fn restored(bits: u64) -> f64 {
     match bits >> 63 {
         _ if bits == 0 => f64::NAN,
@@ -89,34 +89,35 @@ fn restored(bits: u64) -> f64 {
     }
 }
 
-/// How the time steps of the levels relate.
+/// Relation between the time steps of the levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LevelSteps {
     /// Each level takes its own step.
     Adaptive,
-    /// Each level takes half the step of the level below.
+    /// Each level takes half the step of the next coarser level.
     Halved,
     /// All levels take the same step.
     Shared,
 }
 
-/// A step, and what set its length.
+/// Holds a step and the limit that set its length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChosenStep {
     /// Length.
     pub dt: f64,
     /// The limit that set it.
     pub limiter: &'static str,
-    /// The step ends exactly at the time it has to meet.
+    /// The step ends exactly at the synchronisation time.
     pub meets: bool,
 }
 
-/// Chooses the step of a level under `adaptive` (Schive et al. 2018, section 2.1): the time `remaining` ahead is met by as few
-/// equal steps as the limit allows, the last of which could be stretched by `increase`; a step that does not meet it is shortened
-/// by up to `decrease` to two steps of the finer level, of which `finer_dt` is the limit.
+/// Chooses the step of a level for `adaptive` (Schive et al. 2018, section 2.1). The time `remaining` is
+/// divided into the fewest equal steps that the limit allows, where the last may be longer by `increase`. A
+/// step that does not end the interval is shortened by up to `decrease` to two steps of the finer level
+/// (limit `finer_dt`).
 #[must_use]
-pub fn synchronised(
+pub fn synchronised_step(
     limit: (&'static str, f64),
     remaining: f64,
     finer_dt: Option<f64>,
@@ -124,7 +125,7 @@ pub fn synchronised(
     decrease: f64,
 ) -> ChosenStep {
     let (limiter, longest) = limit;
-    // a sliver left over by round-off belongs to this step
+    // a remainder of round-off size belongs to this step
     let steps = (remaining / longest - increase.max(1e-10)).ceil();
     if steps <= 1.0 {
         let limiter = if longest < remaining {
@@ -138,7 +139,7 @@ pub fn synchronised(
             meets: true,
         };
     }
-    // infinitely many where the limit is 0 or nothing is to be met
+    // infinite if the limit is 0 or there is no synchronisation time
     let dt = if steps.is_finite() {
         remaining / steps
     } else {
@@ -158,9 +159,9 @@ pub fn synchronised(
     }
 }
 
-/// Clips a step that is dictated from below (`halved`, `shared`, a retried step) to the time `remaining` ahead.
+/// Clips a prescribed step (`halved`, `shared`, or a retry) to the time `remaining`.
 #[must_use]
-pub fn clipped(limiter: &'static str, dt: f64, remaining: f64) -> ChosenStep {
+pub fn clipped_step(limiter: &'static str, dt: f64, remaining: f64) -> ChosenStep {
     if dt >= remaining * (1.0 - 1e-10) {
         ChosenStep {
             dt: remaining,
@@ -182,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_step_is_stretched_to_meet_the_parent() {
-        let step = synchronised(("courant", 1.0), 1.05, None, 0.1, 0.1);
+        let step = synchronised_step(("courant", 1.0), 1.05, None, 0.1, 0.1);
         assert_eq!(
             step,
             ChosenStep {
@@ -191,7 +192,7 @@ mod tests {
                 meets: true
             }
         );
-        let step = synchronised(("courant", 1.0), 0.7, None, 0.1, 0.1);
+        let step = synchronised_step(("courant", 1.0), 0.7, None, 0.1, 0.1);
         assert_eq!(
             step,
             ChosenStep {
@@ -202,13 +203,13 @@ mod tests {
         );
     }
 
-    /// As many steps as full ones and a stretched last one would need, of one length.
+    /// Steps to a synchronisation time have equal lengths.
     #[test]
     fn steps_to_a_time_are_equal() {
         for (remaining, expected) in [(1.2, 2), (2.05, 2), (2.15, 3), (3.0, 3), (57.3, 58)] {
             let (mut time, mut steps) = (0.0, Vec::new());
             loop {
-                let step = synchronised(("courant", 1.0), remaining - time, None, 0.1, 0.1);
+                let step = synchronised_step(("courant", 1.0), remaining - time, None, 0.1, 0.1);
                 steps.push(step.dt);
                 time += step.dt;
                 if step.meets {
@@ -219,13 +220,13 @@ mod tests {
             let even = remaining / expected as f64;
             assert!(even <= 1.1 && steps.iter().all(|dt| (dt / even - 1.0).abs() < 1e-9));
         }
-        let far = synchronised(("courant", 0.5), f64::INFINITY, None, 0.1, 0.1);
+        let far = synchronised_step(("courant", 0.5), f64::INFINITY, None, 0.1, 0.1);
         assert_eq!((far.dt, far.meets), (0.5, false));
     }
 
     #[test]
     fn a_step_is_shortened_to_two_of_the_finer_level() {
-        let step = synchronised(("courant", 1.0), 10.0, Some(0.48), 0.1, 0.1);
+        let step = synchronised_step(("courant", 1.0), 10.0, Some(0.48), 0.1, 0.1);
         assert_eq!(
             step,
             ChosenStep {
@@ -234,7 +235,7 @@ mod tests {
                 meets: false
             }
         );
-        let step = synchronised(("courant", 1.0), 10.0, Some(0.4), 0.1, 0.1);
+        let step = synchronised_step(("courant", 1.0), 10.0, Some(0.4), 0.1, 0.1);
         assert_eq!(step.dt, 1.0, "too far to help");
     }
 

@@ -1,8 +1,9 @@
-//! The order of a run: schedules, limits, the recursion over levels, regrids, the guard of memory, and what puts them together.
+//! Time stepping: schedules, step limits, the recursion over levels, regrids, memory limits and the engine
+//! itself.
 
 pub mod access;
-mod accounts;
 pub(crate) mod agreement;
+mod budgets;
 mod capture;
 mod catalogue;
 pub mod config;
@@ -15,7 +16,6 @@ mod initial;
 pub mod limits;
 pub mod memory;
 mod order;
-mod phases;
 pub mod regrid;
 mod replays;
 mod resources;
@@ -26,7 +26,7 @@ pub mod synchronise;
 mod view;
 
 pub use access::{Read, Write};
-pub use accounts::{BudgetId, Budgets};
+pub use budgets::{BudgetId, Budgets};
 pub use capture::Capture;
 pub use catalogue::{Catalogue, CatalogueEntry};
 pub use counters::RunCounters;

@@ -1,4 +1,4 @@
-//! The schedules of all phases: systems in sets, and the exchanges between ranks that their signatures ask for.
+//! Schedules of all phases: systems in sets, with the halo exchanges that their signatures require.
 
 use super::access::{FieldAccess, FieldAccesses};
 use super::faults::no_fault;
@@ -16,8 +16,8 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
-/// A system with the exchange in front of it. Those of a set run in the order in which they were added, so that plugins that
-/// touch the same field have a well-defined order without knowing each other.
+/// Set of one system and the exchange before it. The groups of a set run in the order of registration, so
+/// plugins that use the same field have a defined order.
 #[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
 struct SystemGroup {
     phase: Phase,
@@ -25,13 +25,13 @@ struct SystemGroup {
     number: usize,
 }
 
-/// The system of a batch alone.
+/// Set of the system of a group, without its exchange.
 #[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
 struct SystemOnly(SystemGroup);
 
-/// What a system may return: nothing, or an error that stops the run.
+/// Return type of systems: nothing, or an error that stops the run.
 pub trait SystemOutcome: Sized + 'static {
-    /// The system with its outcome looked after.
+    /// Wraps the system so that its error stops the run.
     fn with_error_handling(system: impl System<In = (), Out = Self>) -> BoxedSystem;
 }
 
@@ -57,35 +57,35 @@ impl<E: Into<Error> + 'static> SystemOutcome for Result<(), E> {
     }
 }
 
-/// A field that an exchange brings up to date; set when the order is known.
+/// Fields that an exchange updates; set when the order is known.
 type Fields = Arc<OnceLock<Vec<StoreRef>>>;
 
-/// A system that was added.
+/// Describes a registered system.
 struct RegisteredSystem {
     batch: SystemGroup,
     name: String,
     declared: Vec<Arc<FieldAccess>>,
-    /// Whether it takes the whole world, so that it may change any field.
+    /// `true` if it takes the whole world and may change any field.
     takes_all: bool,
-    /// Whether it may wait for other ranks in the middle of its work.
+    /// `true` if it may wait for other ranks while it runs.
     waits: bool,
     resources: Resources,
     fields: Fields,
 }
 
 impl RegisteredSystem {
-    /// The fields of which copies must be up to date before it runs.
+    /// Returns the field accesses whose halo must be up to date before the system runs.
     fn needs(&self) -> impl Iterator<Item = &FieldAccess> {
         let declared = self.declared.iter().map(|declaration| &**declaration);
-        declared.filter(|d| d.depth.load(Relaxed) > 0 && !d.itself.load(Relaxed))
+        declared.filter(|d| d.depth.load(Relaxed) > 0 && !d.manages_itself.load(Relaxed))
     }
 }
 
-/// A system that was registered, for what its signature cannot say.
+/// Sets options of a registered system that its signature cannot express.
 pub struct SystemOptions<'a>(&'a mut RegisteredSystem);
 
 impl SystemOptions<'_> {
-    /// The system reads up to `depth` layers of the copies of field `F`, where its signature cannot know how many.
+    /// Declares that the system reads `depth` halo layers of field `F`.
     ///
     /// # Panics
     /// If the signature has no handle of the field.
@@ -95,13 +95,13 @@ impl SystemOptions<'_> {
         })
     }
 
-    /// No exchange of field `F` goes in front of the system: it begins and finishes one itself.
+    /// Omits the exchange of field `F` before the system: the system starts and completes it.
     ///
     /// # Panics
     /// If the signature has no handle of the field.
     pub fn manages_own_halo<F: Field>(&mut self) -> &mut Self {
         self.each(F::NAME, |declaration| {
-            declaration.itself.store(true, Relaxed)
+            declaration.manages_itself.store(true, Relaxed)
         })
     }
 
@@ -118,7 +118,7 @@ impl SystemOptions<'_> {
     }
 }
 
-/// The levels that systems of `phase` work on.
+/// Returns the levels on which systems of `phase` work.
 fn levels(world: &World, phase: Phase) -> RangeInclusive<usize> {
     let level = world.resource::<LevelClock>().level;
     match phase {
@@ -127,7 +127,7 @@ fn levels(world: &World, phase: Phase) -> RangeInclusive<usize> {
     }
 }
 
-/// The schedules of all phases.
+/// Holds the schedules of all phases.
 pub struct Schedules {
     schedules: [Schedule; Phase::COUNT],
     added: Vec<RegisteredSystem>,
@@ -144,7 +144,8 @@ impl Default for Schedules {
     }
 }
 
-/// Single-threaded, with ambiguous order as an error: parallelism lives inside systems, and a system may wait for other ranks.
+/// Creates a single-threaded schedule in which an ambiguous order is an error. Systems are parallel inside
+/// and may wait for other ranks.
 fn new_schedule(phase: Phase) -> Schedule {
     let mut schedule = Schedule::new(phase);
     schedule.set_executor(SingleThreadedExecutor::new());
@@ -157,19 +158,19 @@ fn new_schedule(phase: Phase) -> Schedule {
 }
 
 impl Schedules {
-    /// The schedule of `phase`.
+    /// Returns the schedule of `phase`.
     pub fn get(&mut self, phase: Phase) -> &mut Schedule {
         &mut self.schedules[phase as usize]
     }
 
-    /// Whether no system belongs to `phase`.
+    /// Returns `true` if `phase` has no systems.
     #[must_use]
     pub fn is_empty(&self, phase: Phase) -> bool {
         self.schedules[phase as usize].systems_len() == 0
     }
 
-    /// Adds a system to a set, after those that were added to it before. It is initialised here, so that what its signature
-    /// declares is known to be its own.
+    /// Adds a system to a set, after those added before. Initialising it here assigns the field accesses of
+    /// its signature to it.
     pub fn add<S: StepSet, O: SystemOutcome, M>(
         &mut self,
         world: &mut World,
@@ -215,7 +216,7 @@ impl Schedules {
         SystemOptions(&mut self.added[at])
     }
 
-    /// A batch after the latest one of a set.
+    /// Returns a new group and the latest one of the same set.
     fn next_batch<S: StepSet>(&self, set: S) -> (SystemGroup, Option<SystemGroup>) {
         let (phase, set) = (set.phase(), format!("{set:?}"));
         let same = |a: &&RegisteredSystem| a.batch.phase == phase && a.batch.set == set;
@@ -224,11 +225,11 @@ impl Schedules {
         (SystemGroup { phase, set, number }, earlier)
     }
 
-    /// Builds all schedules, so that a wrong order is found before the run: puts an exchange in front of each system that reads
-    /// copies, and finds out what else each can bring up to date with the same messages.
+    /// Builds all schedules: inserts halo exchanges before systems that read halos and merges exchanges that
+    /// can share messages.
     ///
     /// # Errors
-    /// The systems whose order is ambiguous or contradictory, or that work on what there is not, by name.
+    /// Names of systems whose order is ambiguous or contradictory, or that need missing fields or resources.
     pub fn build(&mut self, world: &mut World) -> Result<(), String> {
         if !std::mem::replace(&mut self.built, true) {
             self.check(world)?;
@@ -248,14 +249,14 @@ impl Schedules {
         Ok(())
     }
 
-    /// Refuses fields and resources that there are not, and more layers than copies have.
+    /// Rejects missing fields and resources, and halos wider than a patch.
     fn check(&self, world: &World) -> Result<(), String> {
         let registry = world.resource::<Stores>();
         for added in &self.added {
             let name = &added.name;
             if let Some(resource) = added.resources.missing(world) {
                 return Err(format!(
-                    "`{name}` takes the resource `{resource}`, which nobody has inserted: call `sim.world.insert_resource(…)` in \
+                    "`{name}` takes the resource `{resource}`, which was not inserted: call `sim.world.insert_resource(…)` in \
                      `build`, or take it as `Option<Res<_>>`"
                 ));
             }
@@ -268,7 +269,7 @@ impl Schedules {
                 }
                 if depth > PATCH {
                     return Err(format!(
-                        "`{name}` reads {depth} layers of copies of the field `{field}`; a patch has {PATCH}"
+                        "`{name}` reads {depth} halo layers of the field `{field}`; a patch has {PATCH}"
                     ));
                 }
             }
@@ -276,8 +277,8 @@ impl Schedules {
         Ok(())
     }
 
-    /// Whether a system of `phase` reads copies or takes [`Comm`](crate::comm::Comm), so that ranks may wait for each
-    /// other in the middle of it.
+    /// Returns `true` if a system of `phase` reads halos or takes [`Comm`](crate::comm::Comm), so that ranks
+    /// may wait for each other.
     pub(super) fn exchanges(&self, phase: Phase) -> bool {
         let reads =
             |added: &RegisteredSystem| added.declared.iter().any(|d| d.depth.load(Relaxed) > 0);
@@ -305,7 +306,7 @@ impl Schedules {
             let name = format!("exchange {}, if stale", names.join(" and "));
             let system = IntoSystem::into_system(exchange).with_name(name);
             let (batch, alone) = (added.batch.clone(), SystemOnly(added.batch.clone()));
-            // it writes copies alone, and who reads them comes after an exchange of its own
+            // it writes halo copies only, and systems that read them have exchanges of their own
             self.schedules[batch.phase as usize].add_systems(
                 SystemOutcome::with_error_handling(system)
                     .in_set(batch)
@@ -316,7 +317,7 @@ impl Schedules {
         }
     }
 
-    /// Puts behind each system that may send items away what lets the entities of items follow them.
+    /// Adds a system that updates particle entities after each system that may migrate particles.
     fn insert_followers(&mut self, world: &World) {
         if world.resource::<ParticleKinds>().all().is_empty() {
             return;
@@ -325,7 +326,7 @@ impl Schedules {
             let (batch, alone) = (added.batch.clone(), SystemOnly(added.batch.clone()));
             let system = IntoSystem::into_system(particle_entities::update_entities);
             let system = system.with_name("entities follow their items");
-            // it makes and ends entities that systems behind it ask for
+            // it spawns and despawns entities that later systems query
             self.schedules[batch.phase as usize].add_systems(
                 SystemOutcome::with_error_handling(system)
                     .in_set(batch)
@@ -336,7 +337,8 @@ impl Schedules {
         }
     }
 
-    /// Lets each exchange of `phase` bring up to date what later ones would, unless the field changes in between.
+    /// Merges exchanges of `phase`: each also updates what later ones would, unless the field changes in
+    /// between.
     fn merge(&self, registry: &Stores, phase: Phase) {
         let mut left: Vec<&RegisteredSystem> = self.added.iter().collect();
         left.retain(|added| added.batch.phase == phase);
@@ -360,7 +362,7 @@ impl Schedules {
         }
     }
 
-    /// Names of the systems of `phase` in the order in which they run.
+    /// Returns the names of the systems of `phase` in execution order.
     #[must_use]
     pub fn systems(&self, phase: Phase) -> Vec<String> {
         let names = self.schedules[phase as usize].systems().map(|systems| {
@@ -371,7 +373,7 @@ impl Schedules {
         names.unwrap_or_default()
     }
 
-    /// What the signature of the system `name` of `phase` says about fields, for people.
+    /// Describes the fields that the system `name` of `phase` reads and writes.
     #[must_use]
     pub fn access(&self, phase: Phase, name: &str) -> String {
         let mut systems = self.added.iter().filter(|a| a.batch.phase == phase);
@@ -383,7 +385,7 @@ impl Schedules {
                 if d.writes { "writes" } else { "reads" },
                 d.depth.load(Relaxed),
             );
-            let itself = if d.itself.load(Relaxed) {
+            let itself = if d.manages_itself.load(Relaxed) {
                 ", exchanged inside"
             } else {
                 ""

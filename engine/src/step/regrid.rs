@@ -1,4 +1,4 @@
-//! Changing the hierarchy: entities, tables, pools and registers follow from one list of changes.
+//! Changes of the hierarchy: applies one list of changes to entities, tables, pools and registers.
 
 use super::memory::{self, MemoryDecision, MemoryGuard};
 use super::{Error, Settings};
@@ -9,7 +9,7 @@ use crate::mesh::patch_component::{PatchComponentValues, PatchComponents};
 use crate::mesh::{Changes, LevelClock, NewRows, Topology};
 use bevy_ecs::prelude::*;
 
-/// Creates the root grid: tables, entities and pool rows. The new rows stand in [`NewRows`]. What goes wrong stands in [`FaultBox`].
+/// Creates the root grid: tables, entities and rows. [`NewRows`] lists the rows; errors go to [`FaultBox`].
 pub fn create_root(world: &mut World) {
     if !world.resource::<Ranks>().is_single() {
         let created = comm::regrid::create_root(world);
@@ -19,8 +19,8 @@ pub fn create_root(world: &mut World) {
     enter(world, 0, rows);
 }
 
-/// Applies `changes` to the patches of `level`; the children created stand in [`NewRows`], unfilled. Where several ranks share
-/// the hierarchy, all of them call this, each with the changes of its own patches; what goes wrong stands in [`FaultBox`].
+/// Applies `changes` to the patches of `level`. [`NewRows`] lists the new, unfilled children; errors go to
+/// [`FaultBox`]. Collective; each rank passes the changes of its own patches.
 pub fn apply(world: &mut World, level: usize, changes: &Changes) {
     if !world.resource::<Ranks>().is_single() {
         let imbalance = world.resource::<Settings>().run.imbalance;
@@ -33,8 +33,8 @@ pub fn apply(world: &mut World, level: usize, changes: &Changes) {
     let children = coarsened.filter_map(|&row| topology.first_child(row));
     let rows: Vec<u32> = children.flat_map(|first| first..first + 8).collect();
     let gone: Vec<Entity> = rows.iter().map(|&row| topology.entity(row)).collect();
-    let mut items = comm::Displaced::default();
-    items.detach(world, level + 1, changes, |topology| {
+    let mut displaced = comm::Displaced::default();
+    displaced.detach(world, level + 1, changes, |topology| {
         let patch = |&row: &u32| (row, topology.index(row));
         rows.iter().map(patch).collect()
     });
@@ -47,7 +47,7 @@ pub fn apply(world: &mut World, level: usize, changes: &Changes) {
     if world.resource::<FaultBox>().has_fault() {
         return;
     }
-    let settled = items.reinsert(world);
+    let settled = displaced.reinsert(world);
     report(world, settled);
     let child = |world: &World, place: u64| {
         let topology = world.resource::<Topology>();
@@ -58,7 +58,7 @@ pub fn apply(world: &mut World, level: usize, changes: &Changes) {
     report(world, attached);
 }
 
-/// What the children of `parents` get of their components, by eight times the parent's row and the child's number.
+/// Returns the components that children inherit, keyed by eight times the parent's row plus the child number.
 fn inherited(world: &World, parents: &[u32]) -> PatchComponentValues {
     if world.resource::<PatchComponents>().kinds().is_empty() {
         return PatchComponentValues::default();
@@ -72,15 +72,15 @@ fn inherited(world: &World, parents: &[u32]) -> PatchComponentValues {
     PatchComponentValues::of(world, &children, true)
 }
 
-/// Leaves an error where the run finds it.
+/// Stores an error for the run.
 fn report(world: &mut World, result: Result<(), impl Into<Error>>) {
     if let Err(error) = result {
         world.resource::<FaultBox>().fail(error.into());
     }
 }
 
-/// Regrids `level` as its requests say, as far as memory goes, and fills the new patches by interpolation: the step
-/// `Regrid: Refine`. The new patches stand in [`NewRows`].
+/// Regrids `level` by its requests within the memory limits and interpolates the new patches: the system
+/// `Regrid: Refine`. [`NewRows`] lists the new patches.
 pub fn refine(world: &mut World) {
     *world.resource_mut::<NewRows>() = NewRows::default();
     let level = world.resource::<LevelClock>().level;
@@ -105,7 +105,7 @@ fn try_refine(world: &mut World, level: usize) -> Result<(), Error> {
         return Ok(());
     }
     let operations = world.resource::<Stores>().all();
-    // new patches are made from what surrounds their parents
+    // new patches are interpolated from the neighbourhood of their parents
     let copied = Stores::of(world, FieldSpec::reads_surroundings);
     comm::exchange::refresh_halo(world, level, &copied)?;
     comm::exchange::mark_new_patches(world)?;
@@ -115,7 +115,8 @@ fn try_refine(world: &mut World, level: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the requests of `level` and memory make of it, once `edit` has seen it; `None` if no rank changes anything.
+/// Returns the changes that the requests of `level`, `edit` and the memory limits allow; `None` if no rank
+/// changes anything.
 ///
 /// # Errors
 /// Another rank has failed, or the transport has.

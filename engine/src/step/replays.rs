@@ -1,4 +1,4 @@
-//! Attempts that can be called again in single cells.
+//! Replay of sub-cycled functions in single cells.
 
 use super::error::Error;
 use crate::data::level::geometry;
@@ -11,16 +11,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Calls a function in a cell again.
+/// Replays a function in one cell.
 type Replay = dyn Fn(&World, &CellCase) -> Vec<CellCallResult> + Send + Sync;
 
-/// The attempts that can be called again in a [`CellCase`], by their paths.
+/// Holds the sub-cycled functions that can be replayed in a [`CellCase`], by path.
 #[derive(Resource, Default)]
 pub struct Replays(BTreeMap<String, Box<Replay>>);
 
 impl Replays {
-    /// Lets attempts by `M` on field `F` be called again: with the components and numbers that they read, so many calls at most, and their
-    /// parameters.
+    /// Registers function `M` on field `F` for replay. It stores the components and numbers that `M` reads,
+    /// its largest number of calls and its parameters.
     pub fn add<F: Field, M: CellSubcycle>(
         world: &mut World,
         (chosen, numbers): (Components, Option<Arc<DerivedInputs>>),
@@ -39,33 +39,33 @@ impl Replays {
         all.0.insert(M::ITEM.path(), Box::new(replay));
     }
 
-    /// Whether the function of a case can be called again.
+    /// Returns `true` if the function of a case can be replayed.
     pub(crate) fn contains(&self, case: &CellCase) -> bool {
         self.0.contains_key(&case.function)
     }
 
-    /// The case in a file.
+    /// Reads a case from a file.
     ///
     /// # Errors
-    /// The file cannot be read, is none that a run has written, or is damaged.
+    /// The file cannot be read, is no case, or is damaged.
     pub fn read(path: &Path) -> Result<CellCase, Error> {
         let text = std::fs::read_to_string(path).map_err(Error::file("cannot read", path))?;
         let path = path.display();
         CellCase::parse(&text)
-            .map_err(|why| Error::Setup(format!("{path} holds no cell of a run: {why}")))
+            .map_err(|why| Error::Setup(format!("{path} is no captured cell: {why}")))
     }
 
-    /// The calls of a case on the host, in the simulation of its deck.
+    /// Replays a case on the host, in the simulation of its deck.
     ///
     /// # Errors
-    /// The simulation has no such function, or its fields are others.
+    /// The simulation has no such function, or its field has other components.
     pub fn replay(world: &World, case: &CellCase) -> Result<Vec<CellCallResult>, Error> {
-        let wrong = |why: &str| Error::Setup(format!("the cell cannot be called again: {why}"));
+        let wrong = |why: &str| Error::Setup(format!("the cell cannot be replayed: {why}"));
         let replay = world.resource::<Self>().0.get(&case.function);
         let replay = replay.ok_or_else(|| {
             let function = &case.function;
             wrong(&format!(
-                "`{function}` is no function of this program and deck that is called again in cells"
+                "this program and deck have no sub-cycled function `{function}`"
             ))
         })?;
         let fields = world.resource::<Stores>().all();
@@ -76,7 +76,7 @@ impl Replays {
         let names = names.unwrap_or_default().into_iter().map(|c| c.name);
         match names.eq(case.components.iter().cloned()) {
             true => Ok(replay(world, case)),
-            false => Err(wrong("the field has other components now")),
+            false => Err(wrong("the components of the field have changed")),
         }
     }
 }

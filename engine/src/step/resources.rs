@@ -1,21 +1,21 @@
-//! Resources that systems cannot do without: a missing one is found before the run.
+//! Resources that systems require; missing ones are found before the run.
 
 use bevy_ecs::component::ComponentId;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemAccess;
 
-/// What a system works on.
+/// Lists the resources that a system uses.
 pub(super) struct Resources {
     ids: Vec<ComponentId>,
-    /// The types of its parameters.
+    /// Type names of the system's parameters.
     parameters: &'static str,
 }
 
 impl Resources {
-    /// Of a system that is known to bevy by the marker `M`, which names its parameters.
+    /// Collects the resources of a system whose bevy marker is `M`, which names its parameters.
     pub fn of<M>(access: &SystemAccess) -> Self {
         let all = match access {
-            // what is written counts as read
+            // written resources count as read
             SystemAccess::Shared(access) => access.combined_access().reads().as_finite_set(),
             _ => None,
         };
@@ -25,7 +25,7 @@ impl Resources {
         }
     }
 
-    /// A resource that the system takes and that there is not, by the name of its type.
+    /// Returns the type name of a required resource that is missing.
     pub fn missing(&self, world: &World) -> Option<String> {
         let absent = |id: &&ComponentId| !world.contains_resource_by_id(**id);
         let absent = self.ids.iter().filter(absent);
@@ -37,7 +37,7 @@ impl Resources {
     }
 }
 
-/// Whether the resource `name` is among parameters of these types, and not as an `Option`.
+/// Returns `true` if the resource `name` is a parameter that is not wrapped in `Option`.
 fn demands(parameters: &str, name: &str) -> bool {
     let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':');
     let resource = format!("{name}>");

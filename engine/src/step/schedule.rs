@@ -1,33 +1,33 @@
-//! The phases of a level step, and the sets that plugins add their systems to.
+//! Phases of a level step, and the sets to which plugins add systems.
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::ScheduleLabel;
 use std::ops::RangeInclusive;
 
-/// The parts of a run that have a schedule of their own; the driver recurses between them.
+/// Phases of a run with their own schedules; the driver runs them recursively over levels.
 #[derive(ScheduleLabel, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// Fills new patches from the initial condition.
     Initialise,
-    /// Completes a hierarchy that was made or restored, level by level from the coarsest: fills what snapshots do not keep. What
-    /// they keep it leaves alone, so that a run goes on after a restart as it would have without one.
+    /// Completes a hierarchy that was built or restored, coarsest level first: computes what snapshots do not
+    /// store. It must not change what they store, so that a restart does not affect the results.
     Ready,
-    /// Proposes the time step of a level.
+    /// Proposes time steps of a level.
     Limit,
-    /// Advances the split sources of a level by half a step, once before and once after `Advance`, while the clock of the level
-    /// says from when to when (Strang 1968). Sources change the state that the step begins with: they are not taken back where
-    /// the step is rejected, but the smaller step then finds them ahead and waits for its own time to pass theirs.
+    /// Advances the split sources of a level by half a step, before and after `Advance` (Strang 1968). The
+    /// level's clock gives the interval. A rejected step does not undo the first half: the smaller step waits
+    /// until it has reached the time of the sources.
     Split,
     /// Advances a level by one step.
     Advance,
-    /// Brings a level into line with the finer one that has reached its time.
+    /// Synchronises a level with the finer one that has reached its time.
     Synchronise,
-    /// Says which cells of a level want refinement.
+    /// Flags cells of a level for refinement.
     Flag,
     /// Changes the patches of the next finer level.
     Regrid,
-    /// Works on all levels that stand at one time, once for each such time: a level, all finer ones, and no coarser one. They are
-    /// synchronised and regridded. Not before the first step, where `Ready` runs.
+    /// Works on all levels that are synchronised at one time: a level and all finer ones. It runs once per
+    /// time, after synchronisation and regrid, but not before the first step, where `Ready` runs.
     Aligned,
 }
 
@@ -44,11 +44,11 @@ impl Phase {
         Self::Regrid,
         Self::Aligned,
     ];
-    /// How many there are.
+    /// Number of phases.
     pub const COUNT: usize = Self::ALL.len();
 }
 
-/// The levels that systems of `Aligned` work on: the finest ones, which have all reached one time.
+/// Range of synchronised levels on which systems of `Aligned` work: the finest ones.
 #[derive(Resource, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AlignedLevels {
     /// The coarsest of them.
@@ -58,25 +58,25 @@ pub struct AlignedLevels {
 }
 
 impl AlignedLevels {
-    /// The levels, coarsest first.
+    /// Returns the levels, coarsest first.
     #[must_use]
     pub fn levels(self) -> RangeInclusive<usize> {
         self.coarsest..=self.finest
     }
 }
 
-/// A set of one phase; the order of a phase's sets stands in one place.
+/// A set of systems of one phase.
 pub trait StepSet: SystemSet + Copy {
     /// The phase that the set belongs to.
     fn phase(self) -> Phase;
 }
 
-/// Sets of the phase `Synchronise`, in order; the engine adds systems to them for fields whose declaration asks for it.
+/// Sets of the phase `Synchronise`, in order; the engine adds systems for fields that request them.
 #[derive(SystemSet, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Synchronise {
-    /// Averages of children.
+    /// Restriction: averages of children.
     Restrict,
-    /// Corrections at coarse-fine faces.
+    /// Flux correction at coarse-fine faces.
     Correct,
 }
 

@@ -1,4 +1,4 @@
-//! The engine's tables of the deck, and facts that go into snapshots.
+//! The engine's tables of the deck, and facts that snapshots record.
 
 use super::config::{
     BoundaryKind, DomainConfig, LIST, MeshSettings, OutputConfig, RunConfig, TimeSettings,
@@ -7,7 +7,7 @@ use bevy_ecs::prelude::*;
 use nestar_deck::{CodeUnits, TableSchema, UnitsConfig};
 use std::collections::BTreeMap;
 
-/// The engine's tables of the deck, resolved.
+/// Holds the engine's tables of the deck, resolved.
 #[derive(Resource, Clone, Debug)]
 pub struct Settings {
     /// `[domain]`.
@@ -20,20 +20,20 @@ pub struct Settings {
     pub run: RunConfig,
     /// `[units]`.
     pub units: CodeUnits,
-    /// What the mesh table asks for.
+    /// Settings of the mesh, from the plugin that owns its table.
     pub mesh: MeshSettings,
 }
 
-/// Numbers about the run that go into snapshots beside the fields, by the names of their attributes; set by plugins.
+/// Holds numbers that plugins store as attributes of snapshots, by attribute name.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct RunFacts(pub BTreeMap<String, f64>);
 
-/// What plugins tell people when a run begins, such as a choice that goes badly with another.
+/// Collects the plugins' notes to the user at the start of a run, such as an unfavourable choice of settings.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct Remarks(pub Vec<String>);
 
-/// Keys of the deck that a continued run keeps as they were, unless an override says otherwise: what the values of a snapshot
-/// mean depends on them.
+/// Lists the deck keys that must not change at a restart. They give the values of a snapshot their meaning.
+/// An override of a key is an explicit consent.
 #[derive(Resource, Clone, Debug)]
 pub struct KeptKeys(pub Vec<&'static str>);
 
@@ -44,8 +44,8 @@ impl Default for KeptKeys {
     }
 }
 
-/// The tables that the engine itself reads, for `nestar list` and `nestar schema`; faces may have the words `boundaries` besides the
-/// engine's own, each with a sentence about it.
+/// Returns the schemas of the engine's tables, for `nestar list` and `nestar schema`. `boundaries` holds the
+/// registered boundary words with their documentation.
 #[must_use]
 pub fn tables(boundaries: &[(String, String)]) -> Vec<TableSchema> {
     vec![
@@ -56,8 +56,7 @@ pub fn tables(boundaries: &[(String, String)]) -> Vec<TableSchema> {
     ]
 }
 
-/// The table `[domain]` where faces may have these words, each with a sentence about it, besides those that the engine knows: for lists,
-/// schemas and checks of decks.
+/// Returns the schema of `[domain]` with the registered boundary words and their documentation.
 fn domain_table(registered: &[(String, String)]) -> TableSchema {
     let built_in = BoundaryKind::BUILT_IN.into_iter();
     let registered = registered.iter().map(|(word, doc)| (&**word, &**doc));

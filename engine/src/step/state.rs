@@ -1,4 +1,4 @@
-//! State that plugins keep beside the fields: in every snapshot, and restored from it bit for bit.
+//! State of plugins besides fields, stored in snapshots and restored exactly.
 
 use super::Error;
 use bevy_ecs::component::Mutable;
@@ -6,30 +6,32 @@ use bevy_ecs::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a plugin needs beside the fields to continue: the position in a random sequence, phases of a driving force, a
-/// counter. Register it with [`Engine::register_state`](crate::Engine::register_state); systems take it as `Res` and `ResMut`.
+/// State that a plugin needs besides fields to continue, such as a counter or the phases of a driving force.
+/// Register it with [`Engine::register_state`](crate::Engine::register_state); systems take it as `Res` or
+/// `ResMut`.
 ///
-/// The state is that of the run, not of a rank: systems change it alike on all ranks.
+/// All ranks hold the same state and must change it identically.
 pub trait PluginState: Resource<Mutability = Mutable> + Sized {
-    /// Version of the bytes; count it up when they change their meaning.
+    /// Version of the encoding; increase it when the meaning of the bytes changes.
     const VERSION: u32;
 
-    /// The state as bytes, every bit of it, on any machine the same.
+    /// Encodes the state exactly and independently of the machine.
     fn save(&self) -> Vec<u8>;
 
-    /// Takes what [`PluginState::save`] gave under the same version. What the deck says stays as it is.
+    /// Decodes bytes that [`PluginState::save`] wrote with the same version. Settings of the deck stay
+    /// unchanged.
     ///
     /// # Errors
-    /// Why these bytes are no state.
+    /// The reason why the bytes are invalid.
     fn load(&mut self, bytes: &[u8]) -> Result<(), String>;
 }
 
-/// Gives a state as bytes.
+/// Encodes a state.
 type SaveState = Arc<dyn Fn(&World) -> Vec<u8> + Send + Sync>;
-/// Takes a state from bytes.
+/// Decodes a state.
 type LoadState = Arc<dyn Fn(&mut World, &[u8]) -> Result<(), String> + Send + Sync>;
 
-/// How the engine reaches one registered state.
+/// Operations on one registered state.
 #[derive(Clone)]
 pub(crate) struct StateOperations {
     /// [`PluginState::VERSION`].
@@ -41,7 +43,7 @@ pub(crate) struct StateOperations {
 }
 
 impl StateOperations {
-    /// Of a resource.
+    /// Returns the operations of a resource.
     pub fn of<S: PluginState>() -> Self {
         Self {
             version: S::VERSION,
@@ -51,12 +53,12 @@ impl StateOperations {
     }
 }
 
-/// The registered states by name.
+/// Holds the registered states by name.
 #[derive(Resource, Clone, Default)]
 pub(crate) struct StateRegistry(BTreeMap<String, StateOperations>);
 
 impl StateRegistry {
-    /// The states, by ascending name.
+    /// Returns the states in ascending order of names.
     pub fn each(&self) -> impl Iterator<Item = (&str, &StateOperations)> {
         self.0.iter().map(|(name, state)| (name.as_str(), state))
     }
@@ -64,7 +66,7 @@ impl StateRegistry {
     /// Adds a state.
     ///
     /// # Errors
-    /// The name is taken, or no name.
+    /// The name is used already, or invalid.
     pub fn add(&mut self, name: &str, state: StateOperations) -> Result<(), Error> {
         require_name(name, "state")?;
         match self.0.insert(name.into(), state) {
@@ -76,7 +78,7 @@ impl StateRegistry {
     }
 }
 
-/// Refuses names that a snapshot has no room for.
+/// Rejects names that snapshots cannot store.
 pub(crate) fn require_name(name: &str, kind: &str) -> Result<(), Error> {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     match !name.is_empty() && name.bytes().all(fits) {

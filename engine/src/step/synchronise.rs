@@ -1,4 +1,4 @@
-//! The engine's systems that bring a level into line with the finer one.
+//! Systems that synchronise a level with the finer one.
 
 use super::{Error, Write};
 use crate::comm::{RanksError, exchange};
@@ -7,7 +7,7 @@ use crate::data::operators::MendedOnHost;
 use crate::mesh::LevelClock;
 use bevy_ecs::prelude::*;
 
-/// Covered cells of the level take the averages of their children; where another rank has the parent, its copy takes them.
+/// Restriction: averages children into covered cells, or into the halo copy of a parent on another rank.
 ///
 /// # Errors
 /// The device fails.
@@ -19,7 +19,7 @@ pub fn restrict<F: Field>(
     Ok(())
 }
 
-/// The averages in copies and the fine fluxes at faces between ranks go to the owners of the coarse patches.
+/// Sends averages in halo copies and fine fluxes at faces between ranks to the owners of the coarse patches.
 ///
 /// # Errors
 /// Another rank has failed, or the transport or the device has.
@@ -28,15 +28,15 @@ pub fn exchange_averages_and_fluxes(world: &mut World) -> Result<(), RanksError>
     exchange::send_averages_and_fluxes(world, level)
 }
 
-/// Values on the sides of patches that several share go to one of them: a refined one, of equals the lowest.
+/// Makes values on patch boundaries equal to those of one patch: a refined one, else the first.
 ///
 /// # Errors
-/// The device fails; the copies are out of date.
+/// The device fails; the halo is stale.
 pub fn share<F: Field>(mut field: Write<F, 1>) -> Result<(), Error> {
     field.share()
 }
 
-/// Cells beside a coarse-fine face take the fine fluxes in place of the coarse one.
+/// Flux correction: replaces coarse fluxes by fine ones in cells at coarse-fine faces.
 ///
 /// # Errors
 /// The device fails.

@@ -1,4 +1,4 @@
-//! A field on a level, as a system may see it.
+//! Views of a field on a level, as systems use them.
 
 use crate::data::device::{DevicePool, DeviceView};
 use crate::data::level::LevelView;
@@ -6,59 +6,59 @@ use crate::data::{Element, Field, FieldSpec, FluxRegisters, Pool, Precision};
 use crate::device::DeviceError;
 use nestar_kernels::mesh::{GhostView, Rows};
 
-/// A field on the level at hand, as its reader may see it.
+/// Gives a system access to a field on one level.
 #[derive(Clone, Copy)]
 pub struct FieldView<'a, F: Field> {
     pub(super) pool: &'a Pool<F>,
     pub(super) level: LevelView<'a>,
-    /// Layers of copies that may be read.
+    /// Halo layers that may be read.
     pub(super) reach: usize,
 }
 
 impl<'a, F: Field> FieldView<'a, F> {
-    /// The level.
+    /// Returns the level.
     #[must_use]
     pub fn level(&self) -> usize {
         self.level.clock.level
     }
 
-    /// Its own rows in Hilbert order.
+    /// Returns the own rows of the level in Hilbert order.
     #[must_use]
     pub fn rows(&self) -> &'a [u32] {
         self.level.rows()
     }
 
-    /// The field's declaration.
+    /// Returns the field's declaration.
     #[must_use]
     pub fn spec(&self) -> &'a FieldSpec {
         &self.pool.spec
     }
 
-    /// Number of components.
+    /// Returns the number of components.
     #[must_use]
     pub fn components(&self) -> usize {
         self.pool.components()
     }
 
-    /// The present state of an own row, `[component][8][8][8]`, where the field lives on the host.
+    /// Returns the present state of an own row on the host, `[component][8][8][8]`.
     ///
     /// # Panics
-    /// If the row is a copy of another rank's patch, or the field holds the other precision or lives on a device.
+    /// If the row is a halo copy, or the field has the other precision or is on a device.
     #[must_use]
     pub fn row<R: Element>(&self, row: u32) -> &'a [R] {
         self.require_own(row);
         self.pool.present::<R>(self.level()).row(row)
     }
 
-    /// What gathers of as many ghost cells read as this view reaches, where the field lives on the host. A gather of more panics.
+    /// Returns what gathers of ghost cells read on the host. Gathers wider than this view's halo panic.
     #[must_use]
     pub fn ghosts<R: Element>(&self) -> GhostView<'a, R> {
         self.pool
             .ghosts::<R>(self.level.topology, self.level(), self.reach)
     }
 
-    /// A copy of the present state of some own rows, `[row][component][8][8][8]`: where the field lives on a device the values
-    /// cross the bus, which the device's counters show.
+    /// Copies the present state of own rows, `[row][component][8][8][8]`, from the host or the device. Device
+    /// transfers are counted.
     ///
     /// # Errors
     /// The device fails.
@@ -70,15 +70,16 @@ impl<'a, F: Field> FieldView<'a, F> {
         self.pool.host(self.level(), rows)
     }
 
-    /// Fills `values` with the present state of an own row with so many layers of ghost cells, at least one, `[component][n][n][n]`,
-    /// wherever the field lives: whoever walks many rows keeps one vector. Of the 27 patches, x fastest, those are read that are `wanted`, as bits
-    /// (`u32::MAX`: all); of the others the window has anything.
+    /// Fills `values` with the present state of an own row and its ghost cells, on the host or the device.
+    /// There is at least one layer: `[component][n][n][n]`. `wanted` selects patches of the 27-patch
+    /// neighbourhood (x fastest) as bits; `u32::MAX` selects all. Values of other patches are undefined.
+    /// Reuse one vector for many rows.
     ///
     /// # Errors
     /// The device fails.
     ///
     /// # Panics
-    /// As [`FieldView::row`]; if fewer layers may be read.
+    /// As [`FieldView::row`]; if the halo is too narrow.
     pub fn window<R: Element>(
         &self,
         row: u32,
@@ -90,8 +91,9 @@ impl<'a, F: Field> FieldView<'a, F> {
         self.pool.window(&self.level, row, (layers, wanted), values)
     }
 
-    /// As [`FieldView::window`] of the states before and after the latest step of the level, each with its time; of the present one alone where
-    /// the field keeps no other, or after changes of the mesh.
+    /// Returns windows before and after the latest step of the level, with their times; see
+    /// [`FieldView::window`]. Only the present one exists for fields with one time level or after changes of
+    /// the mesh.
     ///
     /// # Errors
     /// The device fails.
@@ -108,15 +110,15 @@ impl<'a, F: Field> FieldView<'a, F> {
         self.pool.windows(&self.level, row, layers)
     }
 
-    /// Copies of the state of the next coarser level with so many layers of ghost cells: around the parent of an own row, or around an own row
-    /// of that level beside own rows of this one, where they are good towards those. Before and after the coarser level's step where `time`
-    /// is within that, each with its time, else its present state alone. As [`FieldView::window`] else.
+    /// Returns windows of the next coarser level around the parent of an own row. The row may also be an own
+    /// coarse one next to own rows of this level. The windows are before and after the coarser step, with
+    /// their times, if `time` is within that step, otherwise at the present time.
     ///
     /// # Errors
     /// The device fails.
     ///
     /// # Panics
-    /// If fewer layers may be read, or there is no coarser level.
+    /// If the halo is too narrow, or there is no coarser level.
     pub fn coarser_windows<R: Element>(
         &self,
         row: u32,
@@ -127,14 +129,14 @@ impl<'a, F: Field> FieldView<'a, F> {
         self.pool.coarser_windows(&self.level, row, layers, time)
     }
 
-    /// Precision of the values.
+    /// Returns the precision of the values.
     #[must_use]
     pub fn precision(&self) -> Precision {
         self.pool.precision()
     }
 
-    /// Weights of the newer of the two states of a coarser or of this level, 0 to 1, at the times of the two states of this one, the
-    /// present one last.
+    /// Returns interpolation weights, 0 to 1, of the newer state of a level. The level is this one or a
+    /// coarser one; the times are those of the two states of this level, the present one last.
     ///
     /// # Panics
     /// If the field has one time level.
@@ -143,13 +145,13 @@ impl<'a, F: Field> FieldView<'a, F> {
         self.pool.weights_on(self.level(), level)
     }
 
-    /// Index of the patch of a row on the level, in patches.
+    /// Returns the index of a row's patch on the level, in patches.
     #[must_use]
     pub fn index(&self, row: u32) -> [i32; 3] {
         self.level.topology.index(row)
     }
 
-    /// Layers of copies that may be read.
+    /// Returns the number of halo layers that may be read.
     #[must_use]
     pub fn reach(&self) -> usize {
         self.reach
@@ -158,7 +160,7 @@ impl<'a, F: Field> FieldView<'a, F> {
     fn require_reach(&self, layers: usize) {
         assert!(
             layers <= self.reach,
-            "{layers} layers of the field `{}` are wanted where {} may be read",
+            "{layers} halo layers of the field `{}` are requested but {} may be read",
             F::NAME,
             self.reach
         );
@@ -167,51 +169,51 @@ impl<'a, F: Field> FieldView<'a, F> {
     fn require_own(&self, row: u32) {
         assert!(
             !self.level.topology.is_shared() || self.level.topology.is_owned(row),
-            "row {row} of the field `{}` is a copy: read it by a gather",
+            "row {row} of the field `{}` is a halo copy: read it by a gather",
             F::NAME
         );
     }
 
-    /// Rows of the present state, where the field lives on the host: for kernels of one's own.
+    /// Returns all rows of the present state on the host, for custom kernels.
     ///
     /// # Panics
-    /// If the field holds the other precision or lives on a device.
+    /// If the field has the other precision or is on a device.
     #[must_use]
     pub fn present<R: Element>(&self) -> Rows<'a, R> {
         self.pool.present::<R>(self.level())
     }
 
-    /// The level with its clock and tables.
+    /// Returns the level with its clock and tables.
     #[must_use]
     pub fn place(&self) -> LevelView<'a> {
         self.level
     }
 
-    /// Rows of bank `n` of the working space, where the field lives on the host.
+    /// Returns rows of scratch bank `n` on the host.
     ///
     /// # Panics
-    /// If the field has no such bank, or lives on a device.
+    /// If the field has no such bank, or is on a device.
     #[must_use]
     pub fn scratch<R: Element>(&self, n: usize) -> Rows<'a, R> {
         self.pool.scratch::<R>(n)
     }
 
-    /// Rows that a step of the level writes, where the field lives on the host.
+    /// Returns the rows that a step of the level writes, on the host.
     #[must_use]
     pub fn next<R: Element>(&self) -> Rows<'a, R> {
         self.pool.next::<R>(self.level())
     }
 
-    /// Flux registers, where the field lives on the host.
+    /// Returns the flux registers on the host.
     #[must_use]
     pub fn registers<R: Element>(&self) -> &'a FluxRegisters<R> {
         &self.pool.typed::<R>().registers
     }
 
-    /// As [`FieldView::ghosts`] on the device where the field lives.
+    /// Returns what gathers of ghost cells read on the device; see [`FieldView::ghosts`].
     ///
     /// # Panics
-    /// If the field lives on the host.
+    /// If the field is on the host.
     #[must_use]
     pub fn on_device(&self) -> DeviceView {
         let LevelView { topology, .. } = self.level;
@@ -219,61 +221,61 @@ impl<'a, F: Field> FieldView<'a, F> {
         self.pool.view(tables, topology, self.level())
     }
 
-    /// As [`FieldView::on_device`] before and after the latest step of the level, each with its time; now alone where the field keeps no other state. As
+    /// Returns device views before and after the latest step of the level, with their times, like
     /// [`FieldView::windows`] on the host.
     ///
     /// # Panics
-    /// If the field lives on the host.
+    /// If the field is on the host.
     #[must_use]
     pub fn states_on_device(&self) -> Vec<(f64, DeviceView)> {
         self.pool.views(&self.level)
     }
 
-    /// What gathers on the next coarser level read on the device where the field lives: before and after that level's step where `time` is within
-    /// that, each with its time, else its present state alone. As [`FieldView::coarser_windows`] on the host.
+    /// Returns device views of the next coarser level, with their times, like [`FieldView::coarser_windows`]
+    /// on the host.
     ///
     /// # Panics
-    /// If the field lives on the host, or there is no coarser level.
+    /// If the field is on the host, or there is no coarser level.
     #[must_use]
     pub fn coarser_on_device(&self, time: f64) -> Vec<(f64, DeviceView)> {
         self.pool.coarser_views(&self.level, time)
     }
 
-    /// Whether the field lives on a device.
+    /// Returns `true` if the field is on a device.
     #[must_use]
     pub fn is_on_device(&self) -> bool {
         self.pool.on_device().is_some()
     }
 
-    /// The device's side, for kernels of one's own.
+    /// Returns the device part of the field, for custom kernels.
     ///
     /// # Panics
-    /// If the field lives on the host.
+    /// If the field is on the host.
     #[must_use]
     pub fn device(&self) -> &'a DevicePool {
         self.pool.device()
     }
 
-    /// The banks on the device that hold the present state of the level and what its step writes.
+    /// Returns the device banks of the present state and of the next one.
     #[must_use]
     pub fn banks(&self) -> [usize; 2] {
         let present = self.pool.current(self.level());
         [present, 1 - present]
     }
 
-    /// Counts the changes of the level, see [`Pool::changes`].
+    /// Returns the number of changes of the level, see [`Pool::changes`].
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.pool.changes(self.level())
     }
 
-    /// Whether a change since then may concern any row, see [`Pool::any_row_changed_since`].
+    /// Returns `true` if any row may have changed since then, see [`Pool::any_row_changed_since`].
     #[must_use]
     pub fn any_row_changed_since(&self, count: u64) -> bool {
         self.pool.any_row_changed_since(self.level(), count)
     }
 
-    /// Counts the changes of a row on the host, see [`Pool::epoch`].
+    /// Returns the number of changes of a row on the host, see [`Pool::epoch`].
     #[must_use]
     pub fn epoch(&self, row: u32) -> u32 {
         self.pool.epoch(row)

@@ -315,7 +315,10 @@ fn items_that_do_not_fit_are_refused_by_name() {
     let refused = |sim: Result<Simulation, Error>| sim.err().expect("refused").to_string();
     let twice = nestar_tests::build(BLAST, &[]).add(Flight);
     let twice = refused(twice.and_then(|sim| sim.add(Flight)));
-    assert!(twice.contains("items `motes`: there are others"), "{twice}");
+    assert!(
+        twice.contains("particles `motes`: other particles"),
+        "{twice}"
+    );
 }
 
 /// Sends something out of the box.

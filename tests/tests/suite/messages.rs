@@ -187,7 +187,7 @@ fn a_missing_resource_is_named_before_the_run() {
         sim.system_in(Advance::Sources, may_shine);
         sim.system_in(Advance::Sources, shine);
     });
-    let wanted = "::shine` takes the resource `suite::messages::Table`, which nobody has inserted";
+    let wanted = "::shine` takes the resource `suite::messages::Table`, which was not inserted";
     assert!(found.contains(wanted), "{found}");
     assert!(!found.contains("::may_shine"), "{found}");
 }

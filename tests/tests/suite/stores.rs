@@ -304,7 +304,7 @@ fn what_pools_alone_do_is_refused_of_other_stores_by_name() {
     };
     let deep = refused(spec.clone(), 3);
     assert!(
-        deep.contains("store `tally`: copies have no more layers"),
+        deep.contains("store `tally`: a halo has no more layers"),
         "{deep}"
     );
     let odd = refused(

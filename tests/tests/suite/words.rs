@@ -211,13 +211,13 @@ fn words_come_before_the_fields_and_once() {
     let late = Simulation::new(deck(BLAST, &[])).and_then(|sim| sim.add(Late));
     let found = late.err().expect("refused").to_string();
     assert!(
-        found.contains("the boundary `late`: the field `gas` is made already"),
+        found.contains("the boundary `late`: the field `gas` exists already"),
         "{found}"
     );
     let twice = program().always(GasWords).simulation(deck(BLAST, &[]));
     let found = twice.err().expect("refused").to_string();
     assert!(
-        found.contains("the boundary `leaning`: the word is taken"),
+        found.contains("the boundary `leaning`: the word is used already"),
         "{found}"
     );
 }

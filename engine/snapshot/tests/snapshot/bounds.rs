@@ -1,4 +1,4 @@
-//! Numbers in metadata that no run writes: an error that names file and key, before any memory is taken.
+//! Invalid numbers in metadata: an error names file and key before memory is allocated.
 
 use crate::common::{Folder, attributes, level, write};
 use nestar_snapshot::{
@@ -8,7 +8,7 @@ use nestar_snapshot::{
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// A snapshot as older versions of the program wrote it, without checksums of the metadata.
+/// A snapshot without checksums of the metadata, as older versions wrote it.
 fn unchecked(folder: &Folder) -> (PathBuf, Value) {
     let levels = [level(0, 64, DataType::F64), level(1, 40, DataType::F32)];
     let path = write(&folder.target(0), &attributes(), &levels)
@@ -24,7 +24,7 @@ fn unchecked(folder: &Folder) -> (PathBuf, Value) {
     (path, document)
 }
 
-/// All that commands do with a snapshot.
+/// Uses a snapshot in every way that commands do.
 fn used(path: &Path) -> Result<()> {
     let snapshot = Snapshot::open(path)?;
     snapshot.read(0, LEAF)?;

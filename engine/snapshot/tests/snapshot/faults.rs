@@ -1,4 +1,4 @@
-//! Every fault has a clear error, and no unfinished or damaged snapshot passes for a whole one.
+//! Every fault has a clear error, and no partial or damaged snapshot is accepted.
 
 use crate::common::{Folder, array, attributes, level, names, push, write, write_edited};
 use nestar_snapshot::{
@@ -290,7 +290,7 @@ fn a_damaged_shard_is_detected() {
     damaged(|shard| {
         std::fs::write(shard, std::fs::read(shard).unwrap().split_last().unwrap().1).unwrap()
     });
-    assert!(damaged(|shard| std::fs::write(shard, b"").unwrap()).contains("cut short"));
+    assert!(damaged(|shard| std::fs::write(shard, b"").unwrap()).contains("truncated"));
 }
 
 /// All files below a directory.
@@ -306,7 +306,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Flips of bits in every file, many in those of metadata, of which each flip changes some number or name.
+/// Flips bits in every file; in metadata each flip changes a number or a name.
 #[test]
 fn no_flipped_bit_passes_in_silence() {
     let folder = Folder::new();

@@ -1,12 +1,12 @@
 //! The tests of the crate: one program, so that the crate is linked once.
 
+mod blobs;
 mod bounds;
 mod common;
 mod faults;
-mod items;
-mod parts;
+mod particles;
 mod python;
 mod round_trip;
-mod shares;
 mod table;
 mod uniform;
+mod writers;

@@ -80,7 +80,7 @@ fn xarray_and_our_reader_read_items() {
     let snapshot = stars::write(&folder, 0, 20_000).unwrap();
     let digest = digest(&snapshot).unwrap();
     if let Some(out) = run(
-        "check_items.py",
+        "check_particles.py",
         &[snapshot.path().as_os_str(), digest.as_ref()],
     ) {
         assert!(out.contains("python: ok"), "{out}");

@@ -62,7 +62,7 @@ fn what_is_no_table_is_refused_with_the_reason() {
     }
     let none = column_names(path).unwrap_err().to_string();
     let told = [
-        "one dimension for each column",
+        "one-dimensional array for each column",
         "[rows, 3]",
         "the group has wide of shape [1, 2]",
     ];

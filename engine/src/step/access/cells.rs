@@ -1,6 +1,6 @@
-//! Functions of cells on the fields that a system's signature names.
+//! Cell functions of field handles in system signatures.
 
-use super::{FieldView, Read, Write, checked, fresh_before, view, view_on};
+use super::{FieldView, Read, Write, checked_view, fresh_before, view, view_on};
 use crate::comm::Comm;
 use crate::data::criteria::CriteriaList;
 use crate::data::storage::Storage;
@@ -32,7 +32,7 @@ macro_rules! reads {
         }
 
         impl<F: Field, const DEPTH: usize> $handle<'_, '_, F, DEPTH> {
-            /// The field on the level at hand, with `reach` layers of copies.
+            /// Returns the field on the current level with `reach` halo layers.
             ///
             /// # Errors
             /// The system declares fewer layers, or fewer are up to date.
@@ -40,40 +40,40 @@ macro_rules! reads {
                 self.get_on(self.place.rows.level(), reach)
             }
 
-            /// As `get` on any level, for systems that work on several.
+            /// Returns the field as `get`, on any level.
             ///
             /// # Errors
             /// As `get`.
             pub fn get_on(&self, level: usize, reach: usize) -> Result<FieldView<'_, F>, Error> {
-                checked(&self.pool.0, &self.place, level, &self.declared.0, reach)
+                checked_view(&self.pool.0, &self.place, level, &self.declared.0, reach)
             }
 
-            /// As `own` on any level.
+            /// Returns the own rows of the field on any level.
             #[must_use]
             pub fn own_on(&self, level: usize) -> FieldView<'_, F> {
                 view_on(&self.pool.0, &self.place, level, 0)
             }
 
-            /// The field's own rows.
+            /// Returns the own rows of the field on the current level.
             #[must_use]
             pub fn own(&self) -> FieldView<'_, F> {
                 view(&self.pool.0, &self.place, 0)
             }
 
-            /// Precision of the values.
+            /// Returns the precision of the values.
             #[must_use]
             pub fn precision(&self) -> Precision {
                 self.pool.0.precision()
             }
 
-            /// Layers of copies that the system declares.
+            /// Returns the halo width that the system declares.
             #[must_use]
             pub fn halo_width(&self) -> usize {
                 self.declared.0.depth.load(Relaxed)
             }
 
-            /// The field, if the layers of copies that a function reads are declared and up to date; else the run stops after the
-            /// schedule.
+            /// Returns the field if the halo that a function reads is declared and up to date. Otherwise it
+            /// stops the run after the schedule.
             fn read_by(&self, rows: &LevelRows, reach: usize) -> Option<&Pool<F>> {
                 let view = self.get(reach);
                 view.map_err(|error| rows.fail(error))
@@ -81,7 +81,8 @@ macro_rules! reads {
                     .map(|view| view.pool)
             }
 
-            /// As [`Pool::smallest`]. A system that reads around cells must declare as many layers of copies.
+            /// Computes a minimum as [`Pool::smallest`]. Functions that read neighbouring cells need a
+            /// declared halo.
             #[must_use]
             pub fn smallest<M: CellValue>(
                 &self,
@@ -92,7 +93,7 @@ macro_rules! reads {
                 pool.map_or(f64::NAN, |pool| pool.smallest::<M>(rows, parameters))
             }
 
-            /// As [`Pool::smallest_by`].
+            /// Computes a minimum as [`Pool::smallest_by`].
             #[must_use]
             pub fn smallest_by<M: CellValue>(
                 &self,
@@ -103,7 +104,7 @@ macro_rules! reads {
                 self.pool.0.smallest_by::<M>(rows, numbers, parameters)
             }
 
-            /// As [`Pool::marked`]. A system that reads around cells must declare as many layers of copies.
+            /// Marks rows as [`Pool::marked`]. Functions that read neighbouring cells need a declared halo.
             #[must_use]
             pub fn marked<M: CellMark>(
                 &self,
@@ -117,7 +118,8 @@ macro_rules! reads {
                 })
             }
 
-            /// As [`Pool::marked_by`]. A system that reads around cells must declare as many layers of copies.
+            /// Marks rows as [`Pool::marked_by`]. Functions that read neighbouring cells need a declared
+            /// halo.
             #[must_use]
             pub fn marked_by(
                 &self,
@@ -135,12 +137,12 @@ reads!(Read);
 reads!(Write);
 
 impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
-    /// As [`Pool::map_cells`]. A system whose function reads around cells must declare as many layers of copies.
+    /// Updates cells as [`Pool::map_cells`]. Functions that read neighbouring cells need a declared halo.
     pub fn map_cells<M: CellMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
         self.map_with::<M>(rows, &[], parameters);
     }
 
-    /// As [`Pool::map_with`]; handles of other fields are sources too.
+    /// Updates cells as [`Pool::map_with`]; handles of other fields are sources too.
     pub fn map_with<M: CellMap>(
         &mut self,
         rows: &LevelRows,
@@ -152,7 +154,8 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         }
     }
 
-    /// As [`Pool::map_of`]: `source`, which the function may read around cells, then this field and `others`.
+    /// Updates cells as [`Pool::map_of`] from `source`, whose neighbouring cells may be read, this field and
+    /// `others`.
     pub fn map_of<M: CellMap, G: Field, const REACH: usize>(
         &mut self,
         rows: &LevelRows,
@@ -165,7 +168,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         }
     }
 
-    /// As [`Pool::map_attempts`].
+    /// Sub-cycles cells as [`Pool::map_attempts`].
     pub fn map_attempts<M: CellSubcycle>(
         &mut self,
         rows: &LevelRows,
@@ -175,7 +178,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         self.pool.0.map_attempts::<M>(rows, calls, parameters);
     }
 
-    /// As [`Pool::map_attempts_with`]; handles of other fields are sources too.
+    /// Sub-cycles cells as [`Pool::map_attempts_with`]; handles of other fields are sources too.
     pub fn map_attempts_with<M: CellSubcycle>(
         &mut self,
         rows: &LevelRows,
@@ -187,7 +190,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         pool.map_attempts_with::<M>(rows, others, calls, parameters)
     }
 
-    /// As [`Pool::map_attempts_by`].
+    /// Sub-cycles cells as [`Pool::map_attempts_by`].
     pub fn map_attempts_by<M: CellSubcycle>(
         &mut self,
         rows: &LevelRows,
@@ -199,7 +202,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         pool.map_attempts_by::<M>(rows, numbers, calls, parameters)
     }
 
-    /// As [`Pool::map_by`].
+    /// Updates cells as [`Pool::map_by`].
     pub fn map_by<M: CellSubcycle>(
         &mut self,
         rows: &LevelRows,
@@ -209,7 +212,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         self.pool.0.map_by::<M>(rows, numbers, parameters)
     }
 
-    /// As [`Pool::fluxes`]. A system must declare as many layers of copies as the function reads.
+    /// Computes fluxes as [`Pool::fluxes`]. The halo that the function reads must be declared.
     pub fn fluxes<M: FaceMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
         if self.read_by(rows, M::REACH).is_none() {
             return;
@@ -220,8 +223,8 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         }
     }
 
-    /// So many red-black sweeps: first every cell of which the sum of the indices is even takes the result of `M`, then every
-    /// other cell, each time of the states that stand then. Copies are brought up to date in between where they are not.
+    /// Applies `M` in red-black sweeps: first to cells with an even index sum, then to the others. Each half
+    /// sweep reads the results of the previous one; stale halos are exchanged in between.
     ///
     /// # Errors
     /// As [`Write::refresh`].

@@ -1,58 +1,58 @@
-//! What decks say of the faces of the domain.
+//! Boundary conditions of the domain in decks.
 
 use crate::data::BoundaryCondition;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// What stands beyond a face of the domain: a word of the engine's or of a plugin.
+/// Names a boundary condition: one of the engine's words or a word of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum BoundaryKind {
-    /// The domain continues at the opposite face.
+    /// The opposite face continues the domain.
     Periodic,
     /// Zero gradient.
     Outflow,
     /// A mirror.
     Reflecting,
-    /// What a plugin has registered under the word.
-    SystemOptions(String),
+    /// A condition that a plugin has registered under this word.
+    Registered(String),
 }
 
-/// What the list of words is called in schemas.
+/// Name of the list of words in schemas.
 pub(crate) const LIST: &str = "boundary";
 
 impl BoundaryKind {
-    /// The words that the engine knows.
+    /// The engine's own words with their documentation.
     pub const BUILT_IN: [(&'static str, &'static str); 3] = [
         ("periodic", "The domain continues at the opposite face."),
         ("outflow", "Zero gradient."),
         ("reflecting", "A mirror."),
     ];
-    /// The kind that a word means.
+    /// Returns the condition that a word names.
     #[must_use]
     pub fn of(word: &str) -> Self {
         match word {
             "periodic" => Self::Periodic,
             "outflow" => Self::Outflow,
             "reflecting" => Self::Reflecting,
-            _ => Self::SystemOptions(word.into()),
+            _ => Self::Registered(word.into()),
         }
     }
 
-    /// The word.
+    /// Returns the word.
     #[must_use]
     pub fn word(&self) -> &str {
         match self {
             Self::Periodic => "periodic",
             Self::Outflow => "outflow",
             Self::Reflecting => "reflecting",
-            Self::SystemOptions(word) => word,
+            Self::Registered(word) => word,
         }
     }
 
     pub(crate) fn is_built_in(&self) -> bool {
-        !matches!(self, Self::SystemOptions(_))
+        !matches!(self, Self::Registered(_))
     }
 }
 
@@ -68,7 +68,7 @@ impl From<BoundaryKind> for String {
     }
 }
 
-/// Any text: who knows the words puts them in, see [`tables`](super::super::tables).
+/// Accepts any text; [`tables`](super::super::tables) inserts the known words.
 impl JsonSchema for BoundaryKind {
     fn schema_name() -> Cow<'static, str> {
         "BoundaryKind".into()
@@ -79,7 +79,7 @@ impl JsonSchema for BoundaryKind {
     }
 }
 
-/// For fields that have no rules of their own: zero gradient unless the face is periodic or reflecting.
+/// Converts to the rule for fields without rules of their own: zero gradient, periodic or reflecting.
 impl From<&BoundaryKind> for BoundaryCondition {
     fn from(kind: &BoundaryKind) -> Self {
         match kind {
@@ -90,7 +90,7 @@ impl From<&BoundaryKind> for BoundaryCondition {
     }
 }
 
-/// The two faces of an axis: one word for both, or [lower, upper].
+/// Boundary conditions of the two faces of an axis: one word for both, or [lower, upper].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AxisBoundary {
@@ -101,7 +101,7 @@ pub enum AxisBoundary {
 }
 
 impl AxisBoundary {
-    /// Lower and upper face.
+    /// Returns the conditions of the lower and the upper face.
     #[must_use]
     pub fn sides(&self) -> [BoundaryKind; 2] {
         match self {
@@ -111,7 +111,7 @@ impl AxisBoundary {
     }
 }
 
-/// The faces of the three axes.
+/// Boundary conditions of the faces of the three axes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AxisBoundaries {
@@ -123,18 +123,18 @@ pub struct AxisBoundaries {
     pub z: AxisBoundary,
 }
 
-/// All faces: one word, or a table of the axes.
+/// Boundary conditions of all faces: one word, or a table of the axes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Boundary {
-    /// Every face.
+    /// All faces.
     All(BoundaryKind),
-    /// Each axis its own.
+    /// A condition for each axis.
     Axes(AxisBoundaries),
 }
 
 impl Boundary {
-    /// The kinds as `[axis][side]`.
+    /// Returns the conditions as `[axis][side]`.
     #[must_use]
     pub fn faces(&self) -> [[BoundaryKind; 2]; 3] {
         match self {
@@ -143,7 +143,7 @@ impl Boundary {
         }
     }
 
-    /// Path of the word for a face in the deck.
+    /// Returns the deck path of the word for a face.
     pub(crate) fn path(&self, axis: usize, side: usize) -> String {
         let Self::Axes(axes) = self else {
             return "domain.boundary".into();

@@ -1,4 +1,4 @@
-//! The words of `domain.boundary`: those that the engine knows, and rules that plugins register.
+//! Boundary conditions that plugins register for words of `domain.boundary`.
 
 use super::Engine;
 use crate::data::PoolResource;
@@ -11,12 +11,12 @@ use nestar_deck::{Deck, DeckError};
 use nestar_kernels::mesh::Centring;
 use std::sync::Arc;
 
-/// Makes the rule of a face (axis, side) of a field.
+/// Creates the rule of a field for a face (axis, side).
 type MakeRule = Arc<
     dyn Fn(&mut Deck, [usize; 2], &FieldSpec) -> Result<Arc<dyn BoundaryRule>, Error> + Send + Sync,
 >;
 
-/// The rules that plugins have registered.
+/// Holds the registered boundary rules.
 #[derive(Resource, Default)]
 pub(super) struct BoundaryRules(Vec<RegisteredBoundary>);
 
@@ -27,12 +27,12 @@ struct RegisteredBoundary {
 }
 
 impl Engine {
-    /// Lets decks say `word` of a face of the domain: beyond it stands what the function `M` gives for field `F`, by its own place and
-    /// the cells inside, see [`BoundaryFn`]. Other fields have what else is registered under the word, or zero gradient. Plugins
-    /// call it in [`Plugin::declare`](super::Plugin::declare).
+    /// Registers `word` as a boundary condition of decks. Function `M` computes ghost values of field `F`
+    /// from their position and the cells inside, see [`BoundaryFn`]. Fields without a rule for the word use
+    /// zero gradient. Call it in [`Plugin::declare`](super::Plugin::declare).
     ///
     /// # Errors
-    /// The field is made already; the word is taken.
+    /// The field exists already; the word is used already.
     pub fn register_boundary<F: Field, M: BoundaryFn>(
         &mut self,
         word: &str,
@@ -50,8 +50,8 @@ impl Engine {
         self.register_boundary_rule::<F>(word, M::DOC, make)
     }
 
-    /// As [`Engine::register_boundary`] with a rule of one's own for every face that says the word, which `make` makes of the deck, the face (axis,
-    /// side) and the field's declaration.
+    /// Registers `word` as [`Engine::register_boundary`] with a custom rule per face; `make` creates it from
+    /// the deck, the face (axis, side) and the field's declaration.
     ///
     /// # Errors
     /// As [`Engine::register_boundary`].
@@ -67,7 +67,7 @@ impl Engine {
         let refused = |why: &str| Err(Error::Setup(format!("the boundary `{word}`: {why}")));
         if self.world.contains_resource::<PoolResource<F>>() {
             return refused(&format!(
-                "the field `{}` is made already; register it in `Plugin::declare`",
+                "the field `{}` exists already; register it in `Plugin::declare`",
                 F::NAME
             ));
         }
@@ -76,7 +76,7 @@ impl Engine {
         let mut rules = self.world.resource_mut::<BoundaryRules>();
         let known = |rule: &RegisteredBoundary| rule.word == word && rule.field == F::NAME;
         if rules.0.iter().any(known) || BoundaryKind::of(word).is_built_in() {
-            return refused("the word is taken");
+            return refused("the word is used already");
         }
         rules.0.push(RegisteredBoundary {
             word: word.into(),
@@ -86,7 +86,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Every word that a face may have: what the engine knows, then what is registered.
+    /// Returns all words for faces: built-in ones, then registered ones.
     fn boundary_words(&self) -> Vec<&str> {
         let mut words = BoundaryKind::BUILT_IN.map(|(word, _)| word).to_vec();
         for rule in &self.world.resource::<BoundaryRules>().0 {
@@ -97,7 +97,7 @@ impl Engine {
         words
     }
 
-    /// What stands beyond the faces for field `F`. What is wrong in the deck is told of all faces at once.
+    /// Returns the boundary conditions of field `F`; reports the errors of all faces at once.
     pub(super) fn beyond<F: Field>(
         &mut self,
         spec: &FieldSpec,
@@ -120,7 +120,7 @@ impl Engine {
         wrong.map_or(Ok(faces), |wrong| Err(wrong.into()))
     }
 
-    /// What stands beyond a face that says `kind`.
+    /// Returns the boundary condition of one face with the word `kind`.
     fn beyond_face<F: Field>(
         &mut self,
         spec: &FieldSpec,
@@ -132,7 +132,7 @@ impl Engine {
         Ok(
             match (own.map(|rule| rule.make.clone()), &spec.boundary_conditions) {
                 (Some(_), _) if spec.centring != Centring::Cell => {
-                    let why = "a rule beyond a face is for values in cells";
+                    let why = "boundary rules work on cell-centred values only";
                     return Err(Error::Setup(format!("field `{}`: {why}", F::NAME)));
                 }
                 (Some(make), _) => {
@@ -144,7 +144,7 @@ impl Engine {
         )
     }
 
-    /// Refuses words that nobody knows.
+    /// Rejects unknown boundary words.
     pub(super) fn check_boundary_words(&self) -> Result<(), DeckError> {
         let words = self.boundary_words();
         let (boundary, mut paths) = (&self.settings.domain.boundary, Vec::new());

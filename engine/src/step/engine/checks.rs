@@ -1,4 +1,4 @@
-//! What one table of the deck cannot say by itself: whether its values go together.
+//! Checks of deck values that depend on each other.
 
 use crate::mesh::hilbert::bits_for;
 use crate::mesh::{Domain, PATCH};
@@ -6,7 +6,7 @@ use crate::step::Error;
 use crate::step::config::{BoundaryKind, DomainConfig};
 use nestar_deck::Deck;
 
-/// The box that the root grid fills.
+/// Checks `[domain]` and returns the domain.
 pub(super) fn check_domain(deck: &Deck, config: &DomainConfig) -> Result<Domain, Error> {
     let mut root = [0; 3];
     for a in 0..3 {
@@ -35,7 +35,7 @@ pub(super) fn check_domain(deck: &Deck, config: &DomainConfig) -> Result<Domain,
     })
 }
 
-/// Axes whose faces are joined.
+/// Returns the axes that are periodic.
 fn periodic_axes(deck: &Deck, config: &DomainConfig) -> Result<[bool; 3], Error> {
     let mut periodic = [false; 3];
     for (a, sides) in config.boundary.faces().into_iter().enumerate() {
@@ -55,7 +55,8 @@ fn periodic_axes(deck: &Deck, config: &DomainConfig) -> Result<[bool; 3], Error>
     Ok(periodic)
 }
 
-/// The Hilbert curve has 21 bits an axis, and rows are counted in 32 bits.
+/// Checks the size of the finest level. The Hilbert curve has 21 bits per axis, and rows are counted in 32
+/// bits.
 pub(super) fn check_mesh(deck: &Deck, domain: &Domain, max_level: usize) -> Result<(), Error> {
     let bits = bits_for(domain.root, max_level);
     if bits > 21 {

@@ -1,4 +1,4 @@
-//! The hierarchy that a run begins with.
+//! Construction of the initial hierarchy.
 
 use super::Engine;
 use crate::comm::{self, Ranks};
@@ -9,28 +9,28 @@ use crate::step::initial::{Check, StateChecks};
 use crate::step::{Error, Phase, RunCounters, check_faults, memory, regrid};
 use bevy_ecs::prelude::*;
 
-/// Who knows the state of the patches while the hierarchy is built.
+/// Provides the state of patches while the hierarchy is built.
 pub(super) trait HierarchyState {
-    /// New patches stand in [`NewRows`](crate::mesh::NewRows).
+    /// Fills the new patches listed in [`NewRows`](crate::mesh::NewRows).
     ///
     /// # Errors
     /// An unphysical state.
     fn fill(&mut self, sim: &mut Engine, level: usize) -> Result<(), Error>;
 
-    /// Asks the criteria about `level`.
+    /// Runs the refinement criteria of `level`.
     ///
     /// # Errors
-    /// A fault that a criterion has set.
+    /// A criterion has reported a fault.
     fn flag(&mut self, sim: &mut Engine, level: usize) -> Result<(), Error>;
 
-    /// What is made of the requests of `level`; `None`: nothing.
+    /// Turns the refinement requests of `level` into changes; `None` if there are none.
     ///
     /// # Errors
     /// The patches do not fit into memory; another rank has failed.
     fn changes(&mut self, sim: &mut Engine, level: usize) -> Result<Option<Changes>, Error>;
 }
 
-/// The beginning of a run: all patches have their fields.
+/// Keeps the fields of all patches, as a run needs them.
 struct FullState;
 
 impl HierarchyState for FullState {
@@ -50,14 +50,14 @@ impl HierarchyState for FullState {
 }
 
 impl Engine {
-    /// Builds the hierarchy level by level from the initial condition itself.
+    /// Builds the hierarchy level by level from the initial condition.
     ///
     /// # Errors
-    /// An unphysical initial state, or one that a check refuses; a simulation that is under way already; a hierarchy that does not
-    /// fit into memory; a fault that the audit finds.
+    /// An unphysical initial state, or one that a check rejects; a simulation that has started already; too
+    /// little memory; an inconsistency found by the audit.
     pub fn initialise(&mut self) -> Result<(), Error> {
         self.require_fresh()?;
-        self.require_room_for_root()?;
+        self.require_memory_for_root()?;
         self.build_hierarchy(&mut FullState)?;
         for level in (0..self.world.resource::<Topology>().finest()).rev() {
             self.driver
@@ -70,18 +70,18 @@ impl Engine {
         Ok(())
     }
 
-    /// The root grid must fit into memory, whatever `run.out_of_memory` says.
-    fn require_room_for_root(&self) -> Result<(), Error> {
+    /// Checks that the root grid fits into memory, for any `run.out_of_memory`.
+    fn require_memory_for_root(&self) -> Result<(), Error> {
         let rows = self.world.resource::<Topology>().root_rows();
         memory::shortage(&self.world, rows, 0)?.map_or(Ok(()), |s| Err(Error::Memory(s)))
     }
 
-    /// Asks all checks about the initial state.
+    /// Runs all checks of the initial state.
     pub(super) fn require_initial(&self) -> Result<(), Error> {
         self.require(|checks| &checks.initial)
     }
 
-    /// Asks all checks about a restored state that is not what the snapshot's run had.
+    /// Runs all checks of a restored state that differs from the snapshot.
     pub(crate) fn require_changed(&self) -> Result<(), Error> {
         self.require(|checks| &checks.changed)
     }
@@ -92,28 +92,25 @@ impl Engine {
         checks.try_for_each(|check| agreed(ranks, check(&self.world)))
     }
 
-    /// Makes the root grid, then flags and refines until nothing changes any more. A pass hands the wishes of fine levels down by one
-    /// level, where the next pass can grant them; each pass can only refine, so the loop ends.
-    pub(super) fn build_hierarchy(
-        &mut self,
-        beginning: &mut impl HierarchyState,
-    ) -> Result<(), Error> {
+    /// Creates the root grid, then flags and refines until nothing changes. Each pass hands requests of fine
+    /// levels to the next coarser level. The loop ends because passes only refine.
+    pub(super) fn build_hierarchy(&mut self, state: &mut impl HierarchyState) -> Result<(), Error> {
         self.build_order()?;
         regrid::create_root(&mut self.world);
         check_faults(&self.world)?;
-        beginning.fill(self, 0)?;
-        // now it is known what lies in the root grid
+        state.fill(self, 0)?;
+        // the content of the root grid is known only now
         comm::regrid::rebalance_root(&mut self.world, self.settings.run.imbalance)?;
-        let wishes = |world: &World| {
+        let requests = |world: &World| {
             let topology = world.resource::<Topology>();
             world
                 .resource::<RefineRequests>()
                 .all_nesting_requests(topology)
         };
-        let mut before = wishes(&self.world);
+        let mut before = requests(&self.world);
         loop {
-            let changed = self.refine_once(beginning)?;
-            let now = wishes(&self.world);
+            let changed = self.refine_once(state)?;
+            let now = requests(&self.world);
             let unsettled = changed || now != before;
             if !self.world.resource::<Ranks>().any(unsettled)? {
                 return Ok(());
@@ -122,20 +119,20 @@ impl Engine {
         }
     }
 
-    /// Flags and refines every level once; whether anything changed.
-    fn refine_once(&mut self, beginning: &mut impl HierarchyState) -> Result<bool, Error> {
+    /// Flags and refines every level once; returns `true` if anything changed.
+    fn refine_once(&mut self, state: &mut impl HierarchyState) -> Result<bool, Error> {
         let mut changed = false;
         for level in 0..self.settings.mesh.max_level {
             if self.world.resource::<Topology>().count(level) == 0 {
                 break;
             }
-            beginning.flag(self, level)?;
-            let Some(changes) = beginning.changes(self, level)? else {
+            state.flag(self, level)?;
+            let Some(changes) = state.changes(self, level)? else {
                 continue;
             };
             regrid::apply(&mut self.world, level, &changes);
             check_faults(&self.world)?;
-            beginning.fill(self, level + 1)?;
+            state.fill(self, level + 1)?;
             changed = true;
         }
         self.audit()?;

@@ -1,6 +1,6 @@
-//! What the patches asked for will take: of the whole run by a rule, on a rank by foresight.
+//! Estimates of the memory that requested patches need: for the whole run, and per rank.
 
-use super::items::particle_bytes;
+use super::particles::particle_bytes;
 use crate::comm::Ranks;
 use crate::data::{Correct, FieldSpec, Precision, StoreRef, Stores};
 use crate::mesh::Topology;
@@ -8,19 +8,19 @@ use crate::step::Settings;
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::fluxes::{FACE, QUARTER};
 
-/// Bytes of a row in the tables of the topology.
+/// Bytes per row in the tables of the topology.
 pub(super) const TABLES: u64 = 176;
-/// Bytes of a row in what says which faces have registers.
+/// Bytes per row in the tables of registers.
 const SLOTS: u64 = 48;
-/// Rows that a pool grows by.
+/// Rows by which a pool grows.
 const SLAB: u64 = 128;
-/// Values of a component in the registers of a coarse-fine face: the coarse flux, and for each of four fine faces the first
-/// flux, its change and the step under way.
+/// Values per component in the registers of a coarse-fine face. These are the coarse flux, and for each of
+/// four fine faces the first flux, its change and the current step.
 const FACE_VALUES: u64 = (FACE + 4 * 3 * QUARTER) as u64;
-/// Most coarse-fine faces that an octet has, and that its coming or going makes.
+/// Largest number of coarse-fine faces of an octet, and of those that adding or removing it creates.
 const FACES: u64 = 6;
 
-/// The sum of `bytes` of a declaration, in the run's precision, over all fields.
+/// Sums `bytes` over the declarations of all fields, in the run's precision.
 fn sum_of_fields(world: &World, bytes: impl Fn(&FieldSpec, Precision) -> usize) -> u64 {
     let precision = world.resource::<Settings>().run.precision;
     let fields = world.resource::<Stores>().all();
@@ -28,15 +28,15 @@ fn sum_of_fields(world: &World, bytes: impl Fn(&FieldSpec, Precision) -> usize) 
     fields.iter().map(bytes).sum()
 }
 
-/// Bytes that the fields, the tables and the expected items take with `rows` rows, by a rule that is the same on every device and rank: a run that a
-/// limit caps gives the same bits everywhere. Functions of what surrounds cells that change a field in place count from their first
-/// use on.
+/// Returns the bytes of fields, tables and expected particles for `rows` rows. The rule is the same on every
+/// device and rank, so that a capped run gives the same bits everywhere. Buffers of functions that change a
+/// field in place and read neighbours count from their first use.
 #[must_use]
 pub fn needed(world: &World, rows: usize) -> u64 {
     field_bytes(world, rows).saturating_add(particle_bytes(world, rows, 1))
 }
 
-/// The same of the fields and the tables alone.
+/// Returns the bytes of fields and tables for `rows` rows.
 #[must_use]
 pub fn field_bytes(world: &World, rows: usize) -> u64 {
     let rows = rows as u64;
@@ -45,9 +45,9 @@ pub fn field_bytes(world: &World, rows: usize) -> u64 {
     rows.next_multiple_of(SLAB) * row as u64 + rows * TABLES
 }
 
-/// Rows of the whole hierarchy when `refined` patches have got children and `coarsened` have lost theirs, on one rank or on
-/// many: every patch counts once.
-pub(super) fn whole_rows(topology: &Topology, refined: u64, coarsened: u64) -> usize {
+/// Returns the rows of the whole hierarchy after `refined` patches get children and `coarsened` lose theirs.
+/// Every patch counts once.
+pub(super) fn total_rows(topology: &Topology, refined: u64, coarsened: u64) -> usize {
     let finer: usize = (1..=topology.max_level)
         .map(|level| topology.count(level))
         .sum();
@@ -55,29 +55,29 @@ pub(super) fn whole_rows(topology: &Topology, refined: u64, coarsened: u64) -> u
     (now + 8 * refined as usize).saturating_sub(8 * coarsened as usize)
 }
 
-/// Octets that a rank will have of the level that changes, and hold of others.
+/// Counts octets of the changing level: own ones, and halo copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Octets {
     pub own: u64,
     pub others: u64,
 }
 
-/// A change of a level's patches as one rank foresees it.
+/// Predicts the memory of one rank after a change of a level's patches.
 pub struct RegridDemand<'a> {
     world: &'a World,
     topology: &'a Topology,
     ranks: u64,
-    /// The level whose patches come and go.
+    /// Level whose patches are created or removed.
     fine: usize,
     coarsened: u64,
-    /// What is held of the level now.
+    /// Octets of the level at present.
     now: Octets,
-    /// Bytes that registers take now.
+    /// Bytes of registers at present.
     registers: u64,
 }
 
 impl<'a> RegridDemand<'a> {
-    /// The children of `level`'s patches change, of which `coarsened` lose theirs.
+    /// Describes a change of `level`'s children in which `coarsened` patches lose theirs.
     #[must_use]
     pub fn new(world: &'a World, level: usize, coarsened: u64) -> Self {
         let topology = world.resource::<Topology>();
@@ -99,7 +99,7 @@ impl<'a> RegridDemand<'a> {
         }
     }
 
-    /// Rows that this rank will hold when `refined` patches of all ranks have got children.
+    /// Predicts the rows of this rank after `refined` patches of all ranks get children.
     #[must_use]
     pub fn rows(&self, refined: u64) -> usize {
         if !self.topology.is_shared() {
@@ -121,34 +121,34 @@ impl<'a> RegridDemand<'a> {
         (now + refined).saturating_sub(self.coarsened)
     }
 
-    /// Octets of the coarser level that are held besides, since own patches stand on them.
+    /// Predicts the additional octets of the coarser level that the own octets need as parents.
     fn parents(&self, after: Octets) -> u64 {
         let coarse = self.topology.octets(self.fine - 1);
         let others = coarse.iter().filter(|octet| octet.owned == 0).count() as u64;
         let all = (self.topology.count(self.fine - 1) as u64).div_ceil(8);
         let more = match self.now.own {
-            // eight parents are an octet; their surroundings come along
+            // eight parents form an octet; their neighbours come with them
             0 => after.own.div_ceil(4),
             own => (others * after.own).div_ceil(own).saturating_sub(others),
         };
         more.min(all.saturating_sub(coarse.len() as u64))
     }
 
-    /// Bytes that this rank will need at most for its rows, for registers and for patches on their way between ranks.
+    /// Predicts an upper limit on the bytes of rows, registers and patches in transit.
     #[must_use]
     pub fn bytes(&self, refined: u64) -> u64 {
         let rows = self.rows(refined);
         let more = rows.saturating_sub(self.topology.capacity()) as u64;
-        // items that are there are no part of what is free
+        // existing particles are not part of the free memory
         field_bytes(self.world, rows)
             + self.register_bytes(refined, rows)
             + more * SLOTS
             + self.moved(refined)
     }
 
-    /// What registers will take: each octet that comes or goes makes six coarse-fine faces at most.
+    /// Predicts the bytes of registers: a new or removed octet creates at most six coarse-fine faces.
     fn register_bytes(&self, refined: u64, rows: usize) -> u64 {
-        // buffers are made an eighth longer than they must be
+        // buffers have a reserve of an eighth
         let value = sum_of_fields(self.world, |spec, precision| match spec.correct {
             Correct::Fluxes => spec.components.len() * precision.bytes(),
             Correct::None => 0,
@@ -158,8 +158,8 @@ impl<'a> RegridDemand<'a> {
         all.min(self.registers + (refined + self.coarsened) * octet)
     }
 
-    /// Patches that may be on their way when the level is cut anew: what leaves and what comes, in messages. A cut lies off
-    /// by what the ranks before it have too much, or too little.
+    /// Predicts the bytes of patches in transit when the level is repartitioned: sent and received ones. A
+    /// cut is displaced by the surplus of the ranks before it.
     fn moved(&self, refined: u64) -> u64 {
         if self.ranks == 1 || self.now.own == 0 {
             return 0;
@@ -175,12 +175,12 @@ impl<'a> RegridDemand<'a> {
     }
 }
 
-/// The octets of a rank, which has `now`, of a level of `all` octets, when `refined` new ones have come: the level is cut anew
-/// where a rank has more than `imbalance` times its part.
+/// Predicts the octets of a rank for a level of `all` octets, `refined` of them new. The level is
+/// repartitioned if a rank has more than `imbalance` times its part.
 fn predicted_octets(now: Octets, all: u64, ranks: u64, refined: u64, imbalance: f64) -> Octets {
     let part = all.div_ceil(ranks);
-    let let_be = (imbalance * part as f64).min(all as f64) as u64;
-    let own = part.max(let_be.min(now.own + refined)).min(all);
+    let tolerated = (imbalance * part as f64).min(all as f64) as u64;
+    let own = part.max(tolerated.min(now.own + refined)).min(all);
     let like_now = match now.own {
         0 => 0,
         n => (now.others * own).div_ceil(n),
@@ -191,7 +191,7 @@ fn predicted_octets(now: Octets, all: u64, ranks: u64, refined: u64, imbalance: 
     }
 }
 
-/// Octets around a cube of `octets`.
+/// Returns the number of octets in the shell around a cube of `octets`.
 fn shell(octets: u64) -> u64 {
     let width = (0..).find(|n: &u64| n.pow(3) >= octets).unwrap_or(0);
     match octets {
@@ -200,14 +200,14 @@ fn shell(octets: u64) -> u64 {
     }
 }
 
-/// As [`needed`], of each of `ranks` ranks that share a hierarchy of `rows` rows, with the copies that they keep of each other's.
+/// Returns the bytes per rank, halo copies included, if `ranks` ranks share `rows` rows; see [`needed`].
 #[must_use]
 pub fn needed_per_rank(world: &World, rows: usize, ranks: usize) -> u64 {
     let part = rows_per_rank(rows, ranks);
     field_bytes(world, part).saturating_add(particle_bytes(world, part, ranks))
 }
 
-/// Rows that a rank has of a hierarchy of `rows` rows that `ranks` ranks are about to share.
+/// Returns the rows of one rank, halo copies included, if `ranks` ranks share `rows` rows.
 pub(super) fn rows_per_rank(rows: usize, ranks: usize) -> usize {
     let (all, ranks) = ((rows as u64).div_ceil(8), ranks as u64);
     if ranks == 1 {
@@ -222,7 +222,7 @@ mod tests {
     use super::{Octets, predicted_octets, rows_per_rank, shell};
 
     #[test]
-    fn a_rank_has_its_part_or_what_is_let_be() {
+    fn a_rank_has_its_part_or_a_tolerated_surplus() {
         let now = Octets {
             own: 100,
             others: 50,
@@ -230,7 +230,7 @@ mod tests {
         let own =
             |refined, imbalance| predicted_octets(now, 400 + refined, 4, refined, imbalance).own;
         assert_eq!(own(0, 1.05), 100);
-        // it may get all the new ones, until the level is cut anew
+        // all new octets may be on this rank until the level is repartitioned
         assert_eq!(own(4, 1.05), 104);
         assert_eq!(own(40, 1.05), 115);
         assert_eq!(own(40, 1e9), 140);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_grow_with_the_part_and_end_with_the_level() {
+    fn the_halo_grows_with_the_part_up_to_the_level() {
         let now = Octets {
             own: 100,
             others: 250,

@@ -1,9 +1,9 @@
-//! Memory of the machine, as the operating system tells it.
+//! Memory of the machine, from the operating system.
 
 use std::path::{Path, PathBuf};
 
-/// Bytes that this process can still take: of the machine's memory and swap space, of what its control groups (batch
-/// systems, containers) leave it, and of its address space, where that has a limit (`ulimit -v`). `None` where the system does not say.
+/// Returns the bytes that this process can still allocate. Considers free memory and swap, control groups
+/// (batch systems, containers) and the address-space limit (`ulimit -v`). `None` if unknown.
 #[must_use]
 pub fn free() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -16,7 +16,7 @@ pub fn free() -> Option<u64> {
     system.into_iter().chain(granted).chain(space).min()
 }
 
-/// Bytes of address space that the limits of the process leave.
+/// Returns the bytes of address space that the process limits leave.
 fn space_free(limits: &str, status: &str) -> Option<u64> {
     let line = limits
         .lines()
@@ -25,7 +25,7 @@ fn space_free(limits: &str, status: &str) -> Option<u64> {
     Some(limit.saturating_sub(entry(status, "VmSize:")?))
 }
 
-/// Bytes of memory of the whole machine.
+/// Returns the memory of the machine in bytes.
 #[must_use]
 pub fn total() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
@@ -36,14 +36,15 @@ fn system_free(meminfo: &str) -> Option<u64> {
     Some(entry(meminfo, "MemAvailable:")? + entry(meminfo, "SwapFree:").unwrap_or(0))
 }
 
-/// An entry of `/proc/meminfo` in bytes.
+/// Returns an entry of `/proc/meminfo` in bytes.
 fn entry(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes << 10)
 }
 
-/// What the tightest of the control groups leaves; `mount` is where they stand, `groups` the text of `/proc/self/cgroup`.
+/// Returns the bytes that the tightest control group leaves. `mount` is the mount point, `groups` the text of
+/// `/proc/self/cgroup`.
 fn group_free(mount: &Path, groups: &str) -> Option<u64> {
     let mut tightest = None;
     for line in groups.lines() {
@@ -66,15 +67,14 @@ fn group_free(mount: &Path, groups: &str) -> Option<u64> {
     tightest
 }
 
-/// The folder of a control group and those of the groups around it. In a container the group's own folder may be hidden; the
-/// root shows it then.
+/// Returns the folders of a control group and its ancestors. A container may show only the root folder.
 fn ancestors(root: &Path, path: &str) -> Vec<PathBuf> {
     let group = root.join(path.trim_start_matches('/'));
     let inside = group.ancestors().take_while(|p| p.starts_with(root));
     inside.map(Path::to_path_buf).collect()
 }
 
-/// Bytes that a control group leaves: its limit less what is taken, of which file caches can go.
+/// Returns the bytes that a control group leaves; file caches count as free.
 fn left(group: &Path, [limit, taken]: [&str; 2]) -> Option<u64> {
     let number = |name: &str| -> Option<u64> {
         let text = std::fs::read_to_string(group.join(name)).ok()?;
@@ -85,7 +85,7 @@ fn left(group: &Path, [limit, taken]: [&str; 2]) -> Option<u64> {
         .lines()
         .find_map(|line| line.strip_prefix("inactive_file "))
         .and_then(|bytes| bytes.trim().parse::<u64>().ok());
-    // a group without limit says "max", or a number beyond any machine
+    // a group without a limit says "max", or a number larger than any machine
     let limit = number(limit).filter(|&bytes| bytes < 1 << 60)?;
     let taken = number(taken)?.saturating_sub(cached.unwrap_or(0));
     Some(limit.saturating_sub(taken))
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn free_memory_is_what_can_be_had_and_swap() {
+    fn free_memory_includes_swap() {
         let text = "MemTotal:  100 kB\nMemFree:  1 kB\nMemAvailable:   20 kB\nSwapFree: 4 kB\n";
         assert_eq!(system_free(text), Some(24 << 10));
         assert_eq!(system_free("MemTotal: 100 kB\n"), None);

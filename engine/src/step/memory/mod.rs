@@ -1,27 +1,28 @@
-//! Memory: what the patches asked for will take, against what there is, before any of it is taken.
+//! Memory limits: the need of requested patches is compared with the available memory before they are
+//! created.
 
 pub mod machine;
 
+mod available;
+mod decision;
 mod demand;
-mod items;
-mod restrain;
-mod room;
+mod particles;
 
+pub use available::{MemorySharers, headroom};
+pub use decision::{MemoryDecision, limit_to_memory, shortage};
 pub use demand::{RegridDemand, field_bytes, needed, needed_per_rank};
-pub use items::{ParticleDemand, StoredParticles, particle_demand};
-pub use restrain::{MemoryDecision, limit_to_memory, shortage};
-pub use room::{MemorySharers, headroom};
+pub use particles::{ParticleDemand, StoredParticles, particle_demand};
 
 use crate::device::format_bytes;
 use bevy_ecs::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What takes memory in any run, and what joins it with other consumers.
+/// Name of the fields in messages, and the word that joins further consumers.
 const FIELDS: &str = "fields";
 const AND: &str = " and ";
 
-/// Who says how much memory there is.
+/// Names the origin of a memory limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LimitSource {
     /// `run.memory_limit`.
@@ -32,38 +33,38 @@ pub enum LimitSource {
     Device,
 }
 
-/// Memory that the fields and tables of a run, or of one of its ranks, may take in all.
+/// Limits the memory of the fields and tables of a run or a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryLimit {
     /// Bytes.
     pub bytes: u64,
-    /// Who says so.
+    /// Origin of the limit.
     pub source: LimitSource,
 }
 
-/// Patches that do not fit into memory.
+/// Describes patches that do not fit into memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shortage {
-    /// What takes memory, such as `fields`.
+    /// What needs memory, such as `fields`.
     pub consumers: String,
-    /// Bytes that this would take with them.
+    /// Bytes needed in total.
     pub needed: u64,
-    /// Bytes of items among them.
-    pub items: u64,
-    /// What there is.
+    /// Bytes of particles among them.
+    pub particles: u64,
+    /// The exceeded limit.
     pub limit: MemoryLimit,
     /// Level of the patches.
     pub level: usize,
-    /// How many new patches were asked for.
+    /// Number of requested new patches.
     pub patches: u64,
-    /// The rank that lacks memory; none where the run as a whole does.
+    /// Rank that lacks memory; `None` for the run as a whole.
     pub rank: Option<usize>,
-    /// Whether there is a snapshot from which the run continues as if it had had the memory.
+    /// `true` if the run can continue from a snapshot as if it had had the memory.
     pub resumable: bool,
 }
 
 impl Shortage {
-    /// What does not fit.
+    /// Describes what does not fit.
     #[must_use]
     pub fn description(&self) -> String {
         let (whose, there) = match (self.rank, self.limit.source) {
@@ -81,26 +82,26 @@ impl Shortage {
             0 => format!("with the {} patches of the root grid", self.patches),
             level => format!("with {} new patches of level {level}", self.patches),
         };
-        let items = match self.items {
+        let particles = match self.particles {
             0 => String::new(),
-            items => format!(" ({} of it for {})", format_bytes(items), self.groups()),
+            particles => format!(" ({} of it for {})", format_bytes(particles), self.groups()),
         };
         format!(
-            "{patches} the {}{whose} need {}{items}, {there} {}",
+            "{patches} the {}{whose} need {}{particles}, {there} {}",
             self.consumers,
             format_bytes(self.needed),
             format_bytes(self.limit.bytes)
         )
     }
 
-    /// The groups of items that take memory, such as `particles`.
+    /// Returns the groups of particles that need memory, such as `particles`.
     fn groups(&self) -> &str {
         self.consumers
             .strip_prefix(FIELDS)
             .map_or("", |rest| rest.trim_start_matches(AND))
     }
 
-    /// Where more memory comes from.
+    /// Names ways to get more memory.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self.limit.source {
@@ -111,8 +112,8 @@ impl Shortage {
         }
     }
 
-    /// Whether all that is missing of the root step is its last part, the regrid of the root level: then the present state is
-    /// one from which a run continues as if it had had the memory. Otherwise levels have gone on without a regrid.
+    /// Returns `true` if only the root regrid at the end of the root step is missing. The present state is
+    /// then a valid restart point; otherwise levels have advanced without a regrid.
     #[must_use]
     pub fn is_at_root_step_end(&self) -> bool {
         self.level == 1
@@ -130,7 +131,7 @@ impl fmt::Display for Shortage {
                 "\nthe run can be continued from its latest snapshot, with {more} or {cap}"
             )
         } else if self.level == 0 {
-            let fewer = match self.items > self.needed / 2 {
+            let fewer = match self.particles > self.needed / 2 {
                 true => self.groups(),
                 false => "domain.cells",
             };
@@ -147,14 +148,14 @@ impl fmt::Display for Shortage {
     }
 }
 
-/// What memory has denied so far.
+/// Records what memory has prevented so far.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct MemoryGuard {
-    /// Under `stop`: why no level is regridded any more. The run ends behind the present root step, whose outcome is kept if
-    /// [`Shortage::is_at_root_step_end`].
+    /// Under `stop`: shortage that prevents all further regrids. The run ends after the current root step,
+    /// and its state is written if [`Shortage::is_at_root_step_end`].
     pub shortage: Option<Shortage>,
-    /// Under `cap`: the first refinement that was cut short.
+    /// Under `cap`: the first refinement that was reduced.
     pub first_cap: Option<Shortage>,
-    /// Under `cap`: patches that were not refined, every regrid counted.
+    /// Under `cap`: number of patches not refined, over all regrids.
     pub capped: u64,
 }

@@ -312,7 +312,7 @@ fn what_no_copy_holds_is_refused_before_the_run() {
         sim.system_in(Advance::Potential, |_: Read<Potential, 9>| ());
     });
     assert!(
-        deep.contains("9 layers of copies of the field `potential`"),
+        deep.contains("9 halo layers of the field `potential`"),
         "{deep}"
     );
     let unknown = refused(|sim| {

@@ -186,7 +186,7 @@ fn arrays_that_are_missing_or_others_are_named() {
         ended.expect_err("refused").to_string()
     };
     let text = refused(&other);
-    assert!(text.contains("particles/dark: the array `offset` holds uint64, this run keeps uint32: set `run.precision`"), "{text}");
+    assert!(text.contains("particles/dark: the array `offset` has the type uint64, this run needs uint32: set `run.precision`"), "{text}");
     let root = path.join("zarr.json");
     let document = std::fs::read_to_string(&root).expect("it is there");
     let document = document.replace("\"checksums\":\"blake3\",", "");

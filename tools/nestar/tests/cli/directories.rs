@@ -65,7 +65,7 @@ fn resuming_with_changed_physics_needs_an_override() {
     place
         .nestar(&[&resume[..], &meant].concat())
         .has_status(0)
-        .tells(&["note: the snapshot was written with another setting: hydro.gamma = 1.4"]);
+        .tells(&["note: this setting differs from the snapshot: hydro.gamma = 1.4"]);
 }
 
 #[test]

@@ -40,7 +40,7 @@ threads = 1
 fn torn(place: &Place, name: &str, more: &[&str]) -> String {
     let arguments = ["run", "deck.toml", "--output", name, "--quiet"];
     let outcome = place.nestar(&[&arguments[..], more].concat());
-    let path = format!("is kept in {name}/capture.toml: ");
+    let path = format!("is saved in {name}/capture.toml: ");
     outcome
         .has_status(1)
         .complains(&[&path, "the command `replay` repeats its step"]);
@@ -207,7 +207,7 @@ fn a_cell_that_is_not_done_is_kept_and_is_called_again_with_the_same_bits() {
         outcome.has_status(1).complains(&[
             "`react_6` is not done after 4 calls in cell [0, 0, 0] of patch [",
             &format!("the command `replay {name}/unfinished-cell."),
-            "toml` calls it there again",
+            "toml` repeats the call",
         ]);
         let kept = Replays::read(&place.0.join(file)).expect("a cell");
         CellCase {
@@ -301,7 +301,7 @@ fn a_cell_that_fails_on_one_rank_ends_the_run_of_all_with_one_message_and_status
         let outcome = place.nestar(&[&arguments[..], more].concat());
         outcome.has_status(1).complains(&[
             "`sources` has failed in cell [7, 7, 7] of patch [1, 1, 1] on level 0",
-            "the command `replay run/unfinished-cell.toml` calls it there again",
+            "the command `replay run/unfinished-cell.toml` repeats the call",
         ]);
         let again = place.nestar(&["replay", "run/unfinished-cell.toml"]);
         again.has_status(0).prints(&["failed"]);

@@ -1,4 +1,4 @@
-//! A snapshot with items.
+//! A snapshot with particles.
 
 use super::{Folder, array, attributes, level, push};
 use nestar_snapshot::{
@@ -7,7 +7,7 @@ use nestar_snapshot::{
 };
 use std::ops::Range;
 
-/// Items of three shards.
+/// Number of particles: three shards.
 pub const COUNT: u64 = 600_000;
 pub const PATH: &str = "particles/stars";
 
@@ -41,7 +41,7 @@ pub fn items(count: u64) -> ParticlesPlan {
     }
 }
 
-/// Values of some items of an array.
+/// Values of a range of particles of an array.
 pub fn column(name: &str, range: Range<u64>) -> Values {
     match name {
         "id" => Values::U64(range.map(|n| n * n + 5).collect()),
@@ -54,7 +54,7 @@ pub fn column(name: &str, range: Range<u64>) -> Values {
     }
 }
 
-/// How many items lie in the patches of a level.
+/// Numbers of particles in the patches of a level.
 pub fn counts(level: &LevelPlan, count: u64) -> Values {
     let patches = level.header.patches as usize;
     let mut counts = vec![0; patches];
@@ -65,7 +65,7 @@ pub fn counts(level: &LevelPlan, count: u64) -> Values {
     Values::U32(counts)
 }
 
-/// Writes a snapshot of two levels with items.
+/// Writes a snapshot of two levels with particles.
 pub fn write(folder: &Folder, number: u32, count: u64) -> Result<Snapshot> {
     let (levels, items) = (levels(), items(count));
     let mut plan = SnapshotPlan::new(&attributes(), &levels)?;

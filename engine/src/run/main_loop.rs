@@ -1,0 +1,354 @@
+//! The main loop of a run: takes root steps until the end and writes output between them.
+
+use crate::comm::Ranks;
+use crate::mesh::{Levels, Topology};
+use crate::run::diagnostics::{Diagnostics, resident_bytes};
+use crate::run::observed::Observations;
+use crate::run::output::Output;
+use crate::run::provenance::Roster;
+use crate::run::restart::Restored;
+use crate::run::{Progress, RunOptions, RunSummary};
+use crate::run::{captures, deck_differences, directory, restart};
+use crate::step::agreement::on_first_rank;
+use crate::step::config::OutOfMemory;
+use crate::step::memory::{MemoryGuard, Shortage, shortage};
+use crate::step::{Engine, Error, Remarks, RunCounters, StepReport};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+impl Engine {
+    /// Runs to the end of the simulation or until asked to stop. Collective: all ranks pass the same options,
+    /// except for `stop` and the observer. The first rank owns the run's directory and reports notes; all
+    /// ranks write snapshots.
+    ///
+    /// # Errors
+    /// Any [`Error`]; the latest complete snapshot stays usable. After a lack of memory the run continues
+    /// from it with the bits of a run with enough memory. Errors in the run's directory are errors of all
+    /// ranks. If a rank fails within a step, the other ranks wait until they are ended
+    /// (`Communicator::abort`, `Launch::conclude`).
+    pub fn run(&mut self, mut options: RunOptions) -> Result<RunSummary, Error> {
+        self.finish_setup()?;
+        deck_differences::require_same_run(self, &options)?;
+        let directory = options.output.clone();
+        let directory = directory.unwrap_or_else(|| self.settings.output.directory.clone().into());
+        let directory = directory::normalised(&directory)?;
+        let roster = Roster::gather(self)?;
+        let ranks = self.world.resource::<Ranks>().clone();
+        let _lock = directory::lock_for_run(&ranks, &roster, &directory)?;
+        let prepared = self.initialise_or_restore(&directory, &mut options);
+        options.observer.started();
+        let restored = prepared?;
+        let restored = restored.as_ref().filter(|restored| !restored.is_new_run);
+        let mut output = Output::new(self, &directory, &options.build, &roster, restored)?;
+        let mut diagnostics = Diagnostics::open(self, &directory, restored)?;
+        let observations = Observations::open(self, &directory, restored)?;
+        let notes = [diagnostics.note(), observations.note()];
+        self.report_notes(notes.into_iter().flatten(), &mut options);
+        if restored.is_none() && self.settings.output.initial {
+            output.snapshot(self, &diagnostics)?;
+        }
+        let begin = self.world.resource::<Levels>().time(0);
+        let mut recorder = RunRecorder {
+            output: &mut output,
+            diagnostics: &mut diagnostics,
+            observations,
+            begin,
+            start: Instant::now(),
+            in_process: roster.in_process,
+        };
+        let start = recorder.start;
+        let updates = self.world.resource::<RunCounters>().cell_updates;
+        let ending = self.run_steps(&mut options, &mut recorder, restored.is_none());
+        let ending = ending.map_err(|error| captures::save(self, &directory, error))?;
+        self.finish_output(&ending, &mut output, &diagnostics)?;
+        let interrupted = ending == RunEnd::Interrupted;
+        Ok(self.summary(directory, updates, start, interrupted))
+    }
+
+    /// Reports the remarks of plugins and `notes` to the observer.
+    fn report_notes(&self, notes: impl Iterator<Item = String>, options: &mut RunOptions) {
+        let remarks = self.world.resource::<Remarks>().0.iter().cloned();
+        for note in remarks.chain(notes) {
+            options.observer.note(&note);
+        }
+    }
+
+    /// Writes the last snapshot if requested and waits for it.
+    fn finish_output(
+        &self,
+        ending: &RunEnd,
+        output: &mut Output,
+        diagnostics: &Diagnostics,
+    ) -> Result<(), Error> {
+        let wanted = match ending {
+            RunEnd::Done => self.settings.output.last,
+            RunEnd::Interrupted => true,
+            RunEnd::OutOfMemory(shortage) => shortage.is_at_root_step_end(),
+        };
+        if wanted && !output.is_current(self) {
+            output.snapshot(self, diagnostics)?;
+        }
+        output.wait()?;
+        match ending {
+            RunEnd::OutOfMemory(shortage) => Err(Error::Memory(Shortage {
+                resumable: output.has_snapshots(),
+                ..shortage.clone()
+            })),
+            _ => Ok(()),
+        }
+    }
+
+    /// Summarises the run since `start`, when `updates` cells had been updated.
+    fn summary(
+        &self,
+        directory: PathBuf,
+        updates: u64,
+        start: Instant,
+        interrupted: bool,
+    ) -> RunSummary {
+        let clock = self.world.resource::<Levels>().clock(0);
+        RunSummary {
+            directory,
+            time: clock.time,
+            step: clock.steps,
+            cell_updates: self.world.resource::<RunCounters>().cell_updates - updates,
+            wall: start.elapsed().as_secs_f64(),
+            interrupted,
+        }
+    }
+
+    /// Restores or initialises the state, and moves files of an earlier run away.
+    fn initialise_or_restore(
+        &mut self,
+        directory: &Path,
+        options: &mut RunOptions,
+    ) -> Result<Option<Restored>, Error> {
+        let ranks = self.world.resource::<Ranks>().clone();
+        let mut note = |text: &str| {
+            if ranks.rank() == 0 {
+                options.observer.note(text);
+            }
+        };
+        if options.resume {
+            if let Some(restored) = restart::restore(self, directory)? {
+                report_restored(&restored, "continues", note);
+                return Ok(Some(restored));
+            }
+            let place = directory.display();
+            note(&format!(
+                "no snapshot in {place}: starts from the beginning"
+            ));
+        }
+        // move an earlier run only when this one can start
+        let restored = restart::start(self)?;
+        match &restored {
+            Some(restored) => report_restored(restored, "starts", &mut note),
+            None => self.initialise()?,
+        }
+        let moved = on_first_rank(&ranks, || directory::move_earlier_run(directory))?;
+        if let Some(moved) = moved.flatten() {
+            note(&format!("an earlier run was moved to {}", moved.display()));
+        }
+        Ok(restored)
+    }
+
+    /// Takes one root step, at most to `until`, without writing files. For programs that step a simulation
+    /// themselves; call [`Engine::finish_setup`] and [`Engine::initialise`] first.
+    ///
+    /// # Errors
+    /// A step stays unphysical after all retries; requested patches do not fit into memory; the audit finds
+    /// an inconsistency.
+    pub fn root_step(&mut self, until: f64) -> Result<StepReport, Error> {
+        // a caller that continues after a lack of memory continues without the regrid
+        self.driver.run_pending_regrid(&mut self.world)?;
+        let before = self.world.resource_mut::<MemoryGuard>().shortage.take();
+        let report = self.driver.root_step(&mut self.world, until)?;
+        let shortage = self.world.resource_mut::<MemoryGuard>().shortage.take();
+        let shortage = shortage.or(before);
+        shortage.map_or(Ok(report), |shortage| Err(Error::Memory(shortage)))
+    }
+}
+
+/// Reports the origin of a state and the settings that differ from it.
+fn report_restored(restored: &Restored, does: &str, mut note: impl FnMut(&str)) {
+    note(&format!("{does} from {}", restored.path.display()));
+    for change in &restored.changes {
+        note(&format!(
+            "note: this setting differs from the snapshot: {change}"
+        ));
+    }
+}
+
+/// Reasons to leave the loop over root steps.
+#[derive(PartialEq)]
+pub(super) enum RunEnd {
+    /// The end of the simulation.
+    Done,
+    /// A stop request.
+    Interrupted,
+    /// Patches that do not fit into memory.
+    OutOfMemory(Shortage),
+}
+
+/// Holds the output files of a run and its starting point.
+pub(super) struct RunRecorder<'a> {
+    pub output: &'a mut Output,
+    pub diagnostics: &'a mut Diagnostics,
+    pub observations: Observations,
+    /// Simulation time at which this process started.
+    pub begin: f64,
+    pub start: Instant,
+    /// Number of ranks in this process.
+    pub in_process: u64,
+}
+
+impl RunRecorder<'_> {
+    /// Writes the diagnostics row of the starting state. Collective; write errors are reported with the next
+    /// flags.
+    pub fn write_first_row(&mut self, sim: &mut Engine) -> Result<(), Error> {
+        let report = StepReport {
+            dt: 0.0,
+            limiter: "initial",
+        };
+        let progress = sim.progress(&report, 0.0, self);
+        self.write_diagnostics(sim, &progress)
+    }
+
+    /// Writes the rows of a root step. Collective; write errors are reported with the next flags.
+    fn write_row(&mut self, sim: &mut Engine, progress: &Progress) -> Result<(), Error> {
+        self.write_diagnostics(sim, progress)?;
+        let observed = self.observations.append(sim, progress)?;
+        self.output.note(observed);
+        Ok(())
+    }
+
+    fn write_diagnostics(&mut self, sim: &mut Engine, progress: &Progress) -> Result<(), Error> {
+        // ranks in threads of one process share its memory
+        let own = resident_bytes() / self.in_process.max(1);
+        let memory = sim.world.resource::<Ranks>().sum(own)?;
+        let seconds = self.output.seconds();
+        let row = self.diagnostics.row(sim, progress, memory, seconds)?;
+        let appended = self.diagnostics.append(&row);
+        self.output.note(appended);
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// Takes root steps until the run ends; `begins` is `true` for a new run. Ranks exchange their flags once
+    /// per root step, so that they take the same decisions.
+    pub(super) fn run_steps(
+        &mut self,
+        options: &mut RunOptions,
+        recorder: &mut RunRecorder,
+        begins: bool,
+    ) -> Result<RunEnd, Error> {
+        let end = self.settings.time.end;
+        let most = self.settings.time.max_steps;
+        let (mut reported, mut stepped) = (false, false);
+        self.driver.run_pending_regrid(&mut self.world)?;
+        if begins {
+            recorder.write_first_row(self)?;
+        }
+        let mut patches = self.world.resource::<Topology>().patches();
+        loop {
+            let flags = recorder
+                .output
+                .exchange_flags(options.stop.load(Ordering::Relaxed))?;
+            if let Some(shortage) = self.world.resource::<MemoryGuard>().shortage.clone() {
+                return Ok(RunEnd::OutOfMemory(shortage));
+            }
+            let now = self.world.resource::<Topology>().patches();
+            let before = std::mem::replace(&mut patches, now);
+            if stepped {
+                self.snapshot_if_due(options, recorder, flags.due, before)?;
+            }
+            self.report_cap(options, &mut reported);
+            let clock = self.world.resource::<Levels>().clock(0);
+            if clock.time >= end || (most > 0 && clock.steps >= most) {
+                return Ok(RunEnd::Done);
+            }
+            if flags.stop {
+                return Ok(RunEnd::Interrupted);
+            }
+            let step_start = Instant::now();
+            let before = self.world.resource::<RunCounters>().cell_updates;
+            let until = recorder.output.until(end);
+            let report = self.driver.root_step(&mut self.world, until)?;
+            let seconds = step_start.elapsed().as_secs_f64();
+            let updates = self.world.resource::<RunCounters>().cell_updates - before;
+            let progress = self.progress(&report, updates as f64 / seconds, recorder);
+            recorder.write_row(self, &progress)?;
+            options.observer.step(&progress);
+            stepped = true;
+        }
+    }
+
+    /// Writes a snapshot after a root step if necessary. It is due, the latest one was removed, or memory is
+    /// nearly exhausted. `before` is the number of patches one root step earlier.
+    fn snapshot_if_due(
+        &self,
+        options: &mut RunOptions,
+        recorder: &mut RunRecorder,
+        due: bool,
+        before: usize,
+    ) -> Result<(), Error> {
+        if let Some(path) = recorder.output.removed_snapshot() {
+            let path = path.display();
+            let note = format!("note: the latest snapshot {path} was removed: writes another");
+            options.observer.note(&note);
+        }
+        let due = due || recorder.output.is_due(self);
+        if due || self.memory_is_tight(before)? && !recorder.output.is_current(self) {
+            recorder.output.snapshot(self, recorder.diagnostics)?;
+        }
+        Ok(())
+    }
+
+    /// Returns `true` if memory may forbid a regrid within the next root step, judged by the growth since
+    /// `before` patches. The present state is then saved, because the next one would differ from that of a
+    /// run with more memory. Collective.
+    fn memory_is_tight(&self, before: usize) -> Result<bool, Error> {
+        let patches = self.world.resource::<Topology>().patches();
+        let stops = self.settings.run.out_of_memory == OutOfMemory::Stop;
+        if !stops || patches <= before {
+            return Ok(false);
+        }
+        let foreseen = patches + 2 * (patches - before);
+        Ok(shortage(&self.world, foreseen, 1)?.is_some())
+    }
+
+    /// Reports once, on the first rank, that memory prevents refinement.
+    fn report_cap(&self, options: &mut RunOptions, reported: &mut bool) {
+        let guard = self.world.resource::<MemoryGuard>();
+        let first = self.world.resource::<Ranks>().rank() == 0;
+        if let Some(cap) = guard.first_cap.as_ref().filter(|_| first && !*reported) {
+            *reported = true;
+            let note = format!(
+                "note: goes on with the patches that fit: {}",
+                cap.description()
+            );
+            options.observer.note(&note);
+        }
+    }
+
+    fn progress(&self, report: &StepReport, rate: f64, recorder: &RunRecorder) -> Progress {
+        let clock = self.world.resource::<Levels>().clock(0);
+        let topology = self.world.resource::<Topology>();
+        Progress {
+            step: clock.steps,
+            time: clock.time,
+            end: self.settings.time.end,
+            begin: recorder.begin,
+            dt: report.dt,
+            limiter: report.limiter,
+            patches: (0..=self.settings.mesh.max_level)
+                .map(|level| topology.count(level))
+                .collect(),
+            capped: self.world.resource::<MemoryGuard>().capped,
+            rate,
+            wall: recorder.start.elapsed().as_secs_f64(),
+        }
+    }
+}
