@@ -1,11 +1,11 @@
 //! The sphere of Hernquist (ApJ 356, 359 (1990)), as the gravity test of GAMER-2 has it (Schive et al., MNRAS 481, 4815 (2018),
 //! appendix A).
 
+mod exterior;
 mod gas;
-mod outside;
 
+pub use exterior::Outside;
 pub use gas::Gas;
-pub use outside::Outside;
 
 use crate::gauss::{legendre, line, rectangle};
 use std::f64::consts::PI;

@@ -1,9 +1,9 @@
 //! What stands beyond the faces of the domain does not depend on the order of the axes: runs whose axes are exchanged or mirrored
 //! are the exchanged and mirrored runs, bit for bit, whatever two or three faces meet in an edge or a corner.
 
+use crate::boundary_plugins::program;
 use crate::device_runs::emulation;
 use crate::symmetry::{Change, GENERATORS, changed};
-use crate::words::program;
 use nestar_tests::{State, Stepper};
 use std::fmt::Write as _;
 

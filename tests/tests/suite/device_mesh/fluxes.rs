@@ -1,7 +1,7 @@
 //! Flux registers and the correction.
 
+use super::host_and_device::{COMPONENTS, Case, Element, Fluid, LEVELS, Twins};
 use super::on_all;
-use super::twins::{COMPONENTS, Case, Element, Fluid, LEVELS, Twins};
 use bevy_ecs::system::RunSystemOnce;
 use nestar::device_runtime::{Address, device};
 use nestar::engine::comm::cells_repaired_between_levels;

@@ -1,18 +1,18 @@
 //! Self-gravity: exact solutions, convergence of the cycles, the same bits everywhere, what is refused.
 
+mod derefinement;
+mod domain_faces;
 mod energy;
-mod faces;
 mod first_step;
 mod hernquist;
 mod jeans;
 mod leaves;
+mod level_potential;
 mod momentum;
-mod own;
-mod points;
-mod root;
-mod unsound;
-mod vanishing;
-mod wide;
+mod non_finite;
+mod point_masses;
+mod root_cycles;
+mod wide_levels;
 
 use crate::device_runs::emulation;
 use nestar::Simulation;

@@ -1,7 +1,7 @@
 //! Particles on devices of one rank and of several: the bits of the host, in snapshots and in sums over all particles.
 
 use super::criteria::{CLOUDS, CRITERIA};
-use super::same::CLUMP;
+use super::determinism::CLUMP;
 use nestar::engine::data::ParticleSet;
 use nestar::engine::mesh::Topology;
 use nestar::systems::particles::{Species, SpeciesMap};

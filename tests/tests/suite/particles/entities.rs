@@ -1,7 +1,7 @@
 //! Particles as entities: a plugin follows some of them by components, with the same bits on any ranks and devices, after any restart, whichever
 //! of them are entities.
 
-use super::same::CLUMP;
+use super::determinism::CLUMP;
 use nestar::Simulation;
 use nestar::engine::comm::Ranks;
 use nestar::engine::data::ParticleSet;

@@ -1,6 +1,6 @@
 //! Particles in snapshots: arrays that say all of them, written by all ranks, read by any number.
 
-use super::same::CLUMP;
+use super::determinism::CLUMP;
 use super::{bits, particles};
 use nestar::Simulation;
 use nestar::engine::Error;

@@ -10,11 +10,11 @@ use nestar::testing::same_bits;
 use nestar_tests::Stepper;
 use nestar_tests::decks::deck;
 
-mod declared;
-mod falling;
+mod declarations;
 mod heat;
+mod one_zone;
 mod solutions;
-mod stirring;
+mod turbulence;
 
 #[path = "../../../../scenarios/programs/atmosphere.rs"]
 mod atmosphere;

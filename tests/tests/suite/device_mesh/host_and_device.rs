@@ -1,6 +1,6 @@
 //! Two worlds that go through the same changes: one whose field lives on the host, one with it on the emulated device.
 
-use super::rule::Patchwork;
+use super::boundary_rule::Patchwork;
 use bevy_ecs::prelude::*;
 use nestar::engine::Engine;
 pub use nestar::engine::data::Element;

@@ -1,6 +1,6 @@
 //! What the audit finds of particles that a plugin loses, doubles or makes heavier.
 
-use super::same::CLUMP;
+use super::determinism::CLUMP;
 use bevy_ecs::prelude::*;
 use nestar::Simulation;
 use nestar::engine::comm::Ranks;

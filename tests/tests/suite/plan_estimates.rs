@@ -1,7 +1,7 @@
 //! What a run begins with is foreseen exactly, without its fields.
 
 use crate::decks::{reduced, shipped};
-use crate::ink::SPREADING;
+use crate::dye::SPREADING;
 use crate::particles::criteria::{CLOUDS, CRITERIA};
 use nestar::engine::step::memory::MemoryGuard;
 use nestar::prelude::*;

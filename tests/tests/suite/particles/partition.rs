@@ -1,6 +1,6 @@
 //! Ranks share patches out by their particles.
 
-use super::same::CLUMP;
+use super::determinism::CLUMP;
 use super::{bits, particles};
 use nestar::engine::data::ParticleSet;
 use nestar::engine::mesh::Topology;
