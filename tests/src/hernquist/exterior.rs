@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mass_outside_is_the_whole_kernels() {
+    fn the_exterior_mass_complements_the_full_kernel() {
         let sphere = Hernquist::default();
         let outside = sphere.outside(50.0);
         let centre = outside.potential([0.0; 3]);

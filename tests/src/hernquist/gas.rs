@@ -73,7 +73,7 @@ refine    = [{ criterion = "box", left = [-10, -10, -10], right = [10, 10, 10] }
 
     /// The mass in every cell is exact, on all levels, so that the sum is that in the domain whatever the levels.
     #[test]
-    fn a_run_begins_with_exact_means() {
+    fn initial_states_are_exact_cell_means() {
         let begun = |settings: &[&str]| -> State {
             let mut sim = crate::build(NESTED, settings);
             let spheres = vec![

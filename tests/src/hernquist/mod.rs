@@ -171,7 +171,7 @@ mod tests {
 
     /// The sums over the cells of nested cubes give the mass in them, wherever their corners are.
     #[test]
-    fn means_do_not_depend_on_how_a_cell_is_divided() {
+    fn cell_means_do_not_depend_on_the_subdivision() {
         let sphere = Hernquist::default();
         for (low, width) in [
             ([0.0, 0.0, 0.0], 1.5625),

@@ -153,12 +153,12 @@ fn follow_the_axes(faces: &Faces, settings: &[&str]) {
 }
 
 #[test]
-fn edges_and_corners_follow_the_axes_in_double_precision() {
+fn boundary_edges_and_corners_are_symmetric_in_double_precision() {
     CASES.iter().for_each(|faces| follow_the_axes(faces, &[]));
 }
 
 #[test]
-fn edges_and_corners_follow_the_axes_in_single_precision() {
+fn boundary_edges_and_corners_are_symmetric_in_single_precision() {
     let settings = ["run.precision=single", "hydro.scheme=vl"];
     CASES
         .iter()
@@ -166,7 +166,7 @@ fn edges_and_corners_follow_the_axes_in_single_precision() {
 }
 
 #[test]
-fn edges_and_corners_are_the_same_on_a_device() {
+fn boundary_edges_and_corners_are_identical_on_a_device() {
     if !emulation() {
         return;
     }

@@ -133,7 +133,7 @@ fn end(settings: &[&str], size: usize) -> State {
 }
 
 #[test]
-fn registered_boundaries_have_the_same_bits_everywhere() {
+fn plugin_boundaries_are_identical_on_ranks_and_devices() {
     let schemes: [[&str; 2]; 3] = [
         ["run.precision=double", "hydro.scheme=muscl-hancock"],
         ["run.precision=single", "hydro.reconstruction=ppm"],
@@ -155,7 +155,7 @@ fn registered_boundaries_have_the_same_bits_everywhere() {
 
 /// Dust is lost through faces that are clean for it, and there the gas flows out as ever.
 #[test]
-fn a_word_concerns_the_fields_that_have_a_rule_of_it() {
+fn a_plugin_boundary_applies_to_fields_that_have_its_rule() {
     let state = |boundary: &str| {
         let app = with_dust();
         let sim = app.simulation(deck(BLAST, &["mesh.max_level=0", boundary]));
@@ -177,7 +177,7 @@ fn a_word_concerns_the_fields_that_have_a_rule_of_it() {
 }
 
 #[test]
-fn unknown_words_are_refused_with_all_that_there_are() {
+fn unknown_boundaries_are_refused_with_a_list_of_all() {
     let words = |boundary: &str| {
         let sim = with_dust().simulation(deck(BLAST, &[boundary]));
         let begun = sim.and_then(Stepper::begin);
@@ -201,7 +201,7 @@ fn unknown_words_are_refused_with_all_that_there_are() {
 }
 
 #[test]
-fn words_come_before_the_fields_and_once() {
+fn plugin_boundaries_are_registered_before_fields_and_only_once() {
     struct Late;
     impl Plugin for Late {
         fn build(&self, sim: &mut Engine) -> Result<(), Error> {
@@ -223,7 +223,7 @@ fn words_come_before_the_fields_and_once() {
 }
 
 #[test]
-fn unphysical_values_beyond_a_face_are_named() {
+fn unphysical_ghost_values_are_reported() {
     for (device, _) in places(&[1], &[1]) {
         let boundary =
             "domain.boundary={ x = \"periodic\", y = [\"outflow\", \"cold\"], z = \"periodic\" }";

@@ -122,7 +122,7 @@ impl Plugin for Turns {
 }
 
 #[test]
-fn many_species_wait_beside_other_fields_with_the_same_bits() {
+fn many_queued_species_beside_other_fields_are_identical() {
     let app = App::default().always(Turns::default());
     let small = [
         HALF,
@@ -134,7 +134,7 @@ fn many_species_wait_beside_other_fields_with_the_same_bits() {
 }
 
 #[test]
-fn queues_and_work_are_counted_and_tables_travel_once() {
+fn queue_lengths_and_work_are_counted_and_tables_are_uploaded_once() {
     let mut accounts = Vec::new();
     for (device, queue) in [
         ("run.device=cpu", "run.queue=true"),
@@ -227,7 +227,7 @@ impl Plugin for Crowd {
 /// Counters of the queue were not atomic once, and no test had blocks that ran side by side: a test has one thread, which runs them one
 /// after the other.
 #[test]
-fn no_cell_is_lost_where_blocks_of_many_threads_queue_theirs() {
+fn no_cell_is_lost_when_many_blocks_append_to_the_queue() {
     if !emulation() {
         return;
     }

@@ -107,7 +107,7 @@ fn check_values(snapshot: &Snapshot, single: bool) {
 }
 
 #[test]
-fn snapshots_hold_what_pictures_show_on_any_ranks_and_devices() {
+fn derived_fields_in_snapshots_are_identical_on_ranks_and_devices() {
     for precision in ["run.precision=double", "run.precision=single"] {
         let settings = [ASKED, precision, "time.max_steps=2"];
         let alone = Scratch::new();
@@ -143,7 +143,7 @@ fn snapshots_hold_what_pictures_show_on_any_ranks_and_devices() {
 }
 
 #[test]
-fn digests_and_restarts_pass_derived_fields_by() {
+fn digests_and_restarts_ignore_derived_fields() {
     let (with, without) = (Scratch::new(), Scratch::new());
     run(1, &with.run(), false, &[ASKED, "time.max_steps=1"]);
     run(1, &without.run(), false, &["time.max_steps=3"]);
@@ -193,7 +193,7 @@ fn derived_fields_have_units() {
 }
 
 #[test]
-fn names_of_no_derived_field_are_refused_at_their_line() {
+fn unknown_derived_fields_are_refused_with_their_line() {
     let refused = |names: &str| {
         let own = "derived   = [\"temperature_k\", \"cooling_time\"]";
         let text = CLOUDS.replace(own, &format!("derived = {names}"));

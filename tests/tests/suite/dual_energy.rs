@@ -63,7 +63,7 @@ const EVERYTHING: [&str; 10] = [
 ];
 
 #[test]
-fn cold_gas_has_the_same_bits_on_ranks_and_devices() {
+fn cold_gas_is_identical_on_ranks_and_devices() {
     let cases = [
         ("run.precision=double", "plm"),
         ("run.precision=single", "ppm"),
@@ -87,7 +87,7 @@ fn cold_gas_has_the_same_bits_on_ranks_and_devices() {
 
 /// A warm clump that falls together in cold gas that moves fast: gravity gives what is due to both energies.
 #[test]
-fn falling_cold_gas_has_the_same_bits_on_devices() {
+fn falling_cold_gas_is_identical_on_devices() {
     if !emulation() {
         return;
     }
@@ -124,7 +124,7 @@ fn sources_heat_cold_gas() {
 }
 
 #[test]
-fn a_run_goes_on_and_takes_up_its_internal_energy() {
+fn a_resumed_run_restores_its_internal_energy() {
     let scratch = Scratch::new();
     let run = |name: &str, resume: bool, more: &[&str]| {
         let settings = [&SMALL[..], &["output.final=true", "time.end=1.0"], more].concat();
@@ -144,7 +144,7 @@ fn a_run_goes_on_and_takes_up_its_internal_energy() {
 }
 
 #[test]
-fn the_scheme_of_van_leer_is_refused() {
+fn dual_energy_is_refused_with_the_van_leer_scheme() {
     let text = match nestar::Simulation::new(nestar_tests::decks::deck(COLD, &["hydro.scheme=vl"]))
     {
         Err(error) => error.to_string(),

@@ -75,7 +75,7 @@ fn column(directory: &Path, name: &str) -> Vec<f64> {
 }
 
 #[test]
-fn a_scalar_that_is_added_changes_no_bit_of_the_gas() {
+fn adding_a_scalar_on_resume_changes_no_bit_of_the_gas() {
     let scratch = Scratch::new();
     let whole = begun(&scratch, "whole", &[]);
     resumed(&whole, 1, &[]).unwrap_or_else(|e| panic!("{e}"));
@@ -105,7 +105,7 @@ fn a_scalar_that_is_added_changes_no_bit_of_the_gas() {
 }
 
 #[test]
-fn a_scalar_that_is_added_by_a_formula_is_the_same_on_all_ranks() {
+fn a_scalar_added_by_formula_is_identical_on_all_ranks() {
     let scratch = Scratch::new();
     let formula = "run.added.scalar_smoke=if(x + 2*y > 1, 0.25*scalar_dye, density*z)";
     let settings = [TWO[0], formula];
@@ -225,7 +225,7 @@ fn a_deck_that_names_what_it_adds_needs_no_override() {
 }
 
 #[test]
-fn requests_that_make_no_sense_are_refused_by_name() {
+fn meaningless_field_changes_are_refused_by_name() {
     let scratch = Scratch::new();
     let directory = begun(&scratch, "run", &[]);
     let two = TWO[0];
@@ -282,7 +282,7 @@ fn requests_that_make_no_sense_are_refused_by_name() {
 }
 
 #[test]
-fn sets_with_a_member_more_or_less_sum_to_one_or_are_refused() {
+fn changed_scalar_sets_sum_to_one_or_are_refused() {
     let scratch = Scratch::new();
     let set = "hydro.scalar_sets=[[\"dye\",\"smoke\"]]";
     let half = ["initial.scalars={ dye = \"0.5 + 0.25*x\" }"];
@@ -334,7 +334,7 @@ impl Plugin for Extras {
 }
 
 #[test]
-fn whole_fields_of_a_plugin_come_and_go() {
+fn fields_of_a_plugin_are_added_and_dropped() {
     let scratch = Scratch::new();
     let whole = begun(&scratch, "whole", &[]);
     resumed(&whole, 1, &[]).unwrap_or_else(|e| panic!("{e}"));

@@ -275,7 +275,7 @@ const BUSY: &[&str] = &[
 const STEPS: usize = 3;
 
 #[test]
-fn faces_that_patches_share_keep_the_same_bits_through_refinement_and_removal() {
+fn shared_faces_stay_identical_through_refinement_and_derefinement() {
     for single in [false, true] {
         let precision = format!(
             "run.precision=\"{}\"",
@@ -325,7 +325,7 @@ fn on(ranks: usize, device: &str, precision: &str) -> State {
 }
 
 #[test]
-fn foreign_fields_are_the_same_on_any_number_of_ranks_and_on_devices() {
+fn plugin_fields_are_identical_on_ranks_and_devices() {
     let emulated = devices::open();
     for single in [false, true] {
         let precision = ["run.precision=double", "run.precision=single"][usize::from(single)];
@@ -368,7 +368,7 @@ fn whole(ranks: usize) -> (Scratch, Vec<(String, String)>) {
 }
 
 #[test]
-fn foreign_fields_are_stored_and_restored_on_any_number_of_ranks() {
+fn plugin_fields_are_saved_and_restored_on_any_number_of_ranks() {
     let (alone, of_one) = whole(1);
     let snapshot = alone.run().join("snapshots/000001.zarr");
     let snapshot = Snapshot::open(&snapshot).expect("a snapshot");

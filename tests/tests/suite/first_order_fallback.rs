@@ -48,17 +48,17 @@ fn mends(more: &[&'static str]) {
 }
 
 #[test]
-fn overshoots_are_mended_and_conserve() {
+fn unphysical_cells_are_corrected_and_conserve() {
     mends(&[]);
 }
 
 #[test]
-fn overshoots_of_the_other_scheme_are_mended_and_conserve() {
+fn unphysical_cells_of_the_van_leer_scheme_are_corrected_and_conserve() {
     mends(&["hydro.scheme=vl", "time.levels=halved"]);
 }
 
 #[test]
-fn mending_does_not_depend_on_threads() {
+fn corrections_do_not_depend_on_threads() {
     let run = |threads| {
         let mut stepper = Stepper::new(BLAST, &settings(&[HALF, threads]));
         let state = stepper.steps(6).state();
@@ -92,7 +92,7 @@ impl Plugin for Spoil {
 
 /// What no flux can mend ends the run: the message says where and what, and the snapshots stay.
 #[test]
-fn a_hopeless_cell_ends_the_run_with_its_place_and_keeps_the_snapshots() {
+fn an_uncorrectable_cell_ends_the_run_with_its_position_and_keeps_the_snapshots() {
     let scratch = Scratch::new();
     let settings = ["time.retries=2", "output.steps=1", "mesh.max_level=1"];
     let mut sim = build(BLAST, &settings)

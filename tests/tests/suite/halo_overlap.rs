@@ -74,7 +74,7 @@ fn splits(stepper: &mut Stepper) -> bool {
 }
 
 #[test]
-fn the_interior_reads_no_copies() {
+fn interior_patches_read_no_halo() {
     let mut devices = vec!["run.device=cpu"];
     if crate::device_runs::emulation() {
         devices.push("run.device=emulated");
@@ -95,7 +95,7 @@ fn the_interior_reads_no_copies() {
 }
 
 #[test]
-fn the_split_has_every_row_once_and_knows_what_reads_copies() {
+fn interior_and_halo_patches_partition_the_rows() {
     on_ranks(3, BLAST, &["mesh.max_level=2"], |stepper| {
         for _ in 0..STEPS {
             let world = &stepper.steps(1).0.engine().world;
@@ -117,7 +117,7 @@ fn the_split_has_every_row_once_and_knows_what_reads_copies() {
 }
 
 #[test]
-fn copies_that_travel_during_the_step_change_nothing() {
+fn overlapping_the_halo_exchange_with_the_step_changes_no_bit() {
     let hard = [
         "initial.pressure=if((x-0.9)^2 + (y-0.5)^2 + (z-0.5)^2 < 0.002, 1e4, 1e-4)",
         "initial.velocity_x=if(x < 0.9, -20, 20)",

@@ -38,7 +38,7 @@ fn injected(state: &State, ambient: f64) -> f64 {
 }
 
 #[test]
-fn an_explosion_that_no_cell_takes_is_refused() {
+fn an_explosion_smaller_than_every_cell_is_refused() {
     let words = ["sedov.energy", "mesh.max_level", "criterion = \"sphere\""];
     for settings in [
         // nothing refines the root grid
@@ -100,7 +100,7 @@ fn centre(state: &State) -> [f64; 3] {
 }
 
 #[test]
-fn centres_are_places_in_code_length_in_every_scenario() {
+fn centres_are_in_code_length_in_every_scenario() {
     let own = "velocity = [0, 0, 0]";
     for (scenario, half) in [("gresho", 2.0), ("isentropic-vortex", 10.0)] {
         let (left, right) = (1.0 - half, 1.0 + half);

@@ -60,7 +60,7 @@ fn same_tables(stepper: &mut Stepper) -> usize {
 }
 
 #[test]
-fn tables_on_devices_follow_the_ranks() {
+fn patch_tables_on_devices_match_those_of_the_ranks() {
     if !crate::device_runs::emulation() {
         return;
     }
@@ -87,7 +87,7 @@ const PATCH_WORK: u64 = 512 * 64;
 
 /// Work of each level by the ranks' own patches, and as all ranks know it: of all, and of the busiest.
 #[test]
-fn ranks_know_how_busy_the_busiest_is() {
+fn all_ranks_know_the_largest_load() {
     let size = 5;
     let parts = on_ranks(size, FLYING, &[], |stepper| {
         let by_step = (0..6).map(|_| {
@@ -174,7 +174,7 @@ fn counted(load: &LevelLoad) -> LevelLoad {
 }
 
 #[test]
-fn a_forecast_is_what_ranks_of_a_run_have() {
+fn a_plan_predicts_the_patches_of_all_ranks() {
     let mut alone = Stepper::new(FLYING, &[]);
     alone.steps(5);
     let outline = TreeOutline::of(alone.0.engine().world.resource::<Topology>());
@@ -206,7 +206,7 @@ fn travelled(stepper: &mut Stepper) -> [u64; 2] {
 }
 
 #[test]
-fn bytes_of_a_forecast_are_those_that_travel() {
+fn a_plan_predicts_the_bytes_sent() {
     let (steady, halved) = ("mesh.regrid_interval=100", "time.levels=halved");
     let mut alone = Stepper::new(FLYING, &[steady, halved]);
     alone.steps(1);

@@ -40,7 +40,7 @@ fn agreed(name: &str, make: impl Fn() -> Simulation) -> Vec<usize> {
 }
 
 #[test]
-fn every_shipped_deck_begins_as_foreseen() {
+fn plans_predict_the_initial_hierarchy_of_every_shipped_deck() {
     for path in shipped() {
         agreed(&path.display().to_string(), || reduced(&path, 16));
     }
@@ -51,7 +51,7 @@ const WALLS: &str =
 const ODD: &str = "domain.cells=[24, 16, 40]";
 
 #[test]
-fn criteria_buffers_boundaries_and_nesting_are_those_of_the_run() {
+fn plans_use_the_criteria_buffers_boundaries_and_nesting_of_the_run() {
     let refine = |criteria: &str| format!("mesh.refine=[{{ criterion = {criteria} }}]");
     let lohner = refine("\"lohner\", field = \"ln(pressure)\", threshold = 0.5");
     let gradient = refine("\"gradient\", field = \"fraction_dye\", threshold = [0.3, 0.2, 0.1]");
@@ -79,7 +79,7 @@ fn criteria_buffers_boundaries_and_nesting_are_those_of_the_run() {
 }
 
 #[test]
-fn a_criterion_of_ones_own_on_a_field_of_ones_own_is_asked() {
+fn plans_evaluate_user_criteria_on_user_fields() {
     for settings in [
         &["run.precision=double"][..],
         &[ODD, WALLS, "mesh.max_level=3"],
@@ -94,7 +94,7 @@ fn a_criterion_of_ones_own_on_a_field_of_ones_own_is_asked() {
 }
 
 #[test]
-fn criteria_of_particles_are_asked_about_those_to_come() {
+fn plans_evaluate_particle_criteria_on_initial_particles() {
     for settings in CRITERIA {
         for deep in ["mesh.max_level=2", "mesh.max_level=4"] {
             let settings = [settings, &[deep]].concat();
@@ -105,7 +105,7 @@ fn criteria_of_particles_are_asked_about_those_to_come() {
 }
 
 #[test]
-fn an_initial_state_that_a_run_refuses_is_refused_before() {
+fn plans_refuse_initial_states_that_runs_refuse() {
     for settings in [
         &["initial.density=x - 0.01"][..],
         &["initial.density=1e-30*(1 + x)", "run.precision=single"],
@@ -120,7 +120,7 @@ fn an_initial_state_that_a_run_refuses_is_refused_before() {
 }
 
 #[test]
-fn memory_caps_what_is_foreseen_as_the_run() {
+fn plans_apply_the_memory_limit_like_a_run() {
     let settings = [
         "run.out_of_memory=cap",
         "run.memory_limit=6",
@@ -140,7 +140,7 @@ fn everywhere(topology: Res<Topology>, gas: Read<Gas>) {
 }
 
 #[test]
-fn a_criterion_that_reads_patches_far_away_is_found_out() {
+fn a_criterion_that_reads_beyond_its_halo_is_detected() {
     let settings = ["domain.cells=[96, 96, 96]", "mesh.max_level=1"];
     let mut sim = build(BLAST, &settings);
     sim.engine().system_in(Flag::Criteria, everywhere);

@@ -224,7 +224,7 @@ fn state(ranks: usize, settings: &[&str]) -> State {
 }
 
 #[test]
-fn a_store_of_a_plugin_goes_with_its_patches() {
+fn a_plugin_store_follows_its_patches() {
     for precision in ["run.precision=double", "run.precision=single"] {
         let alone = state(1, &[precision]);
         for ranks in [2, 4] {
@@ -239,7 +239,7 @@ fn a_store_of_a_plugin_goes_with_its_patches() {
 }
 
 #[test]
-fn a_store_of_a_plugin_is_stored_and_restored_on_any_number_of_ranks() {
+fn a_plugin_store_is_saved_and_restored_on_any_number_of_ranks() {
     let run = |scratch: &Scratch, ranks, resume, steps: &str, device| {
         let settings = [BUSY, &["output.steps=2", steps, device]].concat();
         let ended = run_with(&scratch.run(), resume, ranks, &settings, |sim| {
@@ -278,7 +278,7 @@ fn a_store_of_a_plugin_is_stored_and_restored_on_any_number_of_ranks() {
 }
 
 #[test]
-fn what_pools_alone_do_is_refused_of_other_stores_by_name() {
+fn operations_of_pools_are_refused_for_other_stores_by_name() {
     struct Wrong(FieldSpec, usize);
     impl Plugin for Wrong {
         fn build(&self, sim: &mut Engine) -> Result<(), Error> {

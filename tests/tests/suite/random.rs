@@ -90,7 +90,7 @@ fn run(settings: &[&str], size: usize, deviate: Deviate) -> State {
 }
 
 #[test]
-fn kicks_by_counter_have_the_same_bits_on_ranks_and_devices() {
+fn counter_based_random_kicks_are_identical_on_ranks_and_devices() {
     for (precision, deviate) in [
         ("run.precision=double", Deviate::Normal),
         ("run.precision=single", Deviate::Uniform),

@@ -210,7 +210,7 @@ impl<F: FnMut() + Send> Observer for After<F> {
 }
 
 #[test]
-fn a_signal_at_any_rank_stops_all_and_the_run_is_resumed() {
+fn a_signal_at_any_rank_stops_all_ranks_and_the_run_resumes() {
     let settings = ["time.max_steps=6", "output.final=true"];
     let (whole, scratch) = (Scratch::new(), Scratch::new());
     run_into(&whole.run(), false, BLAST, &settings).unwrap_or_else(|e| panic!("{e}"));
@@ -289,19 +289,19 @@ fn spoiled(device: &str, failing: usize) {
 }
 
 #[test]
-fn a_rank_that_cannot_write_ends_all_and_leaves_no_snapshot() {
+fn a_rank_that_cannot_write_stops_all_ranks_without_a_snapshot() {
     spoiled("cpu", 1);
 }
 
 #[test]
-fn a_rank_that_cannot_drain_its_device_ends_all_and_leaves_no_snapshot() {
+fn a_rank_that_cannot_read_its_device_stops_all_ranks_without_a_snapshot() {
     if crate::device_runs::emulation() {
         spoiled("emulated", 1);
     }
 }
 
 #[test]
-fn a_directory_that_a_rank_does_not_see_is_refused() {
+fn a_directory_not_visible_to_a_rank_is_refused() {
     let scratch = Scratch::new();
     let elsewhere = scratch.path().join("elsewhere");
     let options = |rank| match rank {
@@ -343,7 +343,7 @@ fn ranks_with_other_decks_are_refused_before_they_touch_the_directory() {
 }
 
 #[test]
-fn an_unphysical_initial_state_is_told_as_by_one_rank() {
+fn an_unphysical_initial_state_gives_the_error_of_one_rank() {
     let nowhere = Scratch::new();
     // in one cell, of the last rank
     let settings = ["initial.density=if(x > 0.97 && y < 0.03 && z < 0.03, -1, 1)"];
@@ -355,7 +355,7 @@ fn an_unphysical_initial_state_is_told_as_by_one_rank() {
 }
 
 #[test]
-fn a_directory_in_use_is_refused_once_for_all_ranks() {
+fn a_directory_in_use_is_refused_with_one_error() {
     let scratch = Scratch::new();
     let _lock = nestar::engine::run::lock::DirectoryLock::take(&scratch.run()).expect("it is free");
     let error = run(2, &scratch.run(), false, &["time.max_steps=1"]).expect_err("refused");
@@ -363,7 +363,7 @@ fn a_directory_in_use_is_refused_once_for_all_ranks() {
 }
 
 #[test]
-fn a_damaged_snapshot_is_told_of_by_the_rank_that_reads_it() {
+fn a_damaged_snapshot_is_reported_by_the_rank_that_reads_it() {
     let scratch = Scratch::new();
     let settings = [&EVERY_STEP[..], &["time.max_steps=1"]].concat();
     run(2, &scratch.run(), false, &settings).unwrap_or_else(|e| panic!("{e}"));

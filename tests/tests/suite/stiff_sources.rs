@@ -64,7 +64,7 @@ impl Plugin for Cools {
 }
 
 #[test]
-fn accounts_have_the_same_bits_on_ranks_and_devices_and_across_a_restart() {
+fn accumulators_are_identical_on_ranks_and_devices_and_after_a_restart() {
     let app = App::default().always(Cools(0.1));
     same_bits(&app, BLAST, &[HALF, "mesh.max_level=1"], 3).unwrap_or_else(|e| panic!("{e}"));
 }
@@ -89,7 +89,7 @@ fn cooled(settings: &[&str]) -> Stepper {
 }
 
 #[test]
-fn total_energy_and_what_the_account_says_stay_constant() {
+fn gas_energy_and_accumulated_losses_sum_to_a_constant() {
     let mut run = cooled(&["run.threads=3"]);
     let energy = |run: &mut Stepper| run.0.with(|sim| totals(sim))[4];
     let before = energy(&mut run);
@@ -127,7 +127,7 @@ fn costs(stepper: &mut Stepper, of_level: u8) -> (Vec<f64>, usize) {
 }
 
 #[test]
-fn patches_weigh_what_their_cells_are_called() {
+fn patch_weights_count_the_calls_of_their_cells() {
     let cool = |weight| {
         let build = |ranks| {
             let settings = ["mesh.max_level=1"];
@@ -189,7 +189,7 @@ impl Plugin for Breaks {
 }
 
 #[test]
-fn cells_that_fail_later_or_give_no_sum_are_named_on_both_devices() {
+fn cells_that_fail_late_or_return_nan_are_reported_on_host_and_device() {
     let message = |device, breaks| {
         let sim = nestar_tests::build(BLAST, &["mesh.max_level=0", device]).add(breaks);
         let mut stepper = Stepper::of(sim.unwrap_or_else(|e| panic!("{e}")));
@@ -223,7 +223,7 @@ fn cells_that_fail_later_or_give_no_sum_are_named_on_both_devices() {
 }
 
 #[test]
-fn accounts_that_do_not_fit_are_refused() {
+fn mismatched_accumulators_are_refused() {
     struct Wrong(Subcycling);
     impl Plugin for Wrong {
         fn build(&self, sim: &mut Engine) -> Result<(), Error> {

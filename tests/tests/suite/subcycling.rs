@@ -85,7 +85,7 @@ fn devices() -> Vec<&'static str> {
 }
 
 #[test]
-fn unfinished_cells_are_called_again_with_the_same_bits_everywhere() {
+fn subcycled_cells_are_identical_on_ranks_and_devices() {
     for precision in ["run.precision=double", "run.precision=single"] {
         let run = |device, size, queue| {
             let build = |ranks| {
@@ -112,7 +112,7 @@ fn message(device: &str, burns: Burns) -> String {
 }
 
 #[test]
-fn cells_that_fail_or_come_to_no_end_are_named() {
+fn cells_that_fail_or_never_finish_are_reported() {
     let failed = devices()
         .into_iter()
         .map(|device| message(device, Burns(40, 1.7)));

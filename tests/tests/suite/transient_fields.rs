@@ -153,7 +153,7 @@ fn stored(ready: bool, before: usize, after: Option<usize>, settings: &[&str]) -
 }
 
 #[test]
-fn a_field_that_is_not_stored_is_made_anew() {
+fn a_field_that_is_not_saved_is_recomputed() {
     for precision in ["run.precision=double", "run.precision=single"] {
         let cpu = [precision, "run.device=cpu"];
         let whole = stored(true, 1, None, &cpu);

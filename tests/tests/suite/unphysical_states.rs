@@ -76,7 +76,7 @@ fn message(wrong: Wrong, device: &str, precision: &str) -> String {
 }
 
 #[test]
-fn states_that_a_plugin_makes_unphysical_are_named_with_their_place() {
+fn unphysical_states_made_by_a_plugin_are_reported_with_their_cell() {
     for (wrong, words) in [
         (
             Wrong::Cell,

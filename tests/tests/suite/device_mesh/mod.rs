@@ -179,7 +179,7 @@ fn moving<R: Element>(case: &Case, device: &Device) {
 }
 
 #[test]
-fn what_goes_in_and_out_is_the_same() {
+fn uploads_and_downloads_are_identical() {
     on_all(&moving::<f64>, &moving::<f32>);
 }
 

@@ -49,7 +49,7 @@ fn run(settings: &[&str], size: usize) -> (State, Vec<u64>, Vec<&'static str>) {
 }
 
 #[test]
-fn ink_has_the_same_bits_on_ranks_and_devices() {
+fn dye_is_identical_on_ranks_and_devices() {
     for (precision, ranks, devices) in [
         ("run.precision=double", 2, 3),
         ("run.precision=single", 4, 1),
@@ -67,7 +67,7 @@ fn ink_has_the_same_bits_on_ranks_and_devices() {
 }
 
 #[test]
-fn ink_goes_on_after_a_restart() {
+fn dye_is_identical_after_a_restart() {
     let scratch = Scratch::new();
     let last = |name: &str, parts: &[(usize, &str)]| {
         let directory = scratch.path().join(name);

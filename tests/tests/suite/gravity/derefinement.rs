@@ -12,7 +12,7 @@ const BURSTING: [&str; 3] = [
 ];
 
 #[test]
-fn a_level_that_goes_leaves_nothing_behind() {
+fn a_removed_level_leaves_no_correction_on_the_coarser_level() {
     let counts = |steps| Stepper::new(LUMP, &BURSTING).steps(steps).state().counts();
     assert!(counts(5).len() > 1 && counts(5)[1] > 0, "{:?}", counts(5));
     assert!(counts(6).get(1).is_none_or(|&n| n == 0), "{:?}", counts(6));

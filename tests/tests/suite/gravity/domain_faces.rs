@@ -81,7 +81,7 @@ fn residual(cycles: usize, settings: &[&str]) -> f64 {
 }
 
 #[test]
-fn levels_at_faces_of_the_domain_have_the_exact_potential() {
+fn levels_at_domain_faces_have_the_exact_potential() {
     let [_, apart] = errors(&["constants.far=2", "constants.n=48"]);
     let [phi, a] = errors(&[]);
     assert!(phi.mean() < 5.6e-4 && phi.most < 1.8e-3, "{phi:?}");
@@ -95,7 +95,7 @@ fn levels_at_faces_of_the_domain_have_the_exact_potential() {
 }
 
 #[test]
-fn cycles_converge_with_levels_at_faces_of_the_domain() {
+fn multigrid_converges_with_levels_at_domain_faces() {
     for settings in [&[][..], &["constants.n=16", EVERYWHERE]] {
         let (before, after) = (residual(3, settings), residual(9, settings));
         let rate = (after / before).powf(1.0 / 6.0);
@@ -118,7 +118,7 @@ fn cloud(size: usize, settings: &[&str]) -> State {
 }
 
 #[test]
-fn levels_at_faces_of_the_domain_are_the_same_on_ranks_and_devices() {
+fn levels_at_domain_faces_are_identical_on_ranks_and_devices() {
     for precision in ["run.precision=double", "run.precision=single"] {
         let alone = cloud(1, &[precision]);
         let difference = alone.difference(&cloud(3, &[precision]));
@@ -137,7 +137,7 @@ fn levels_at_faces_of_the_domain_are_the_same_on_ranks_and_devices() {
 }
 
 #[test]
-fn a_run_with_levels_at_faces_of_the_domain_goes_on_after_a_restart() {
+fn levels_at_domain_faces_are_identical_after_a_restart() {
     let run = |parts: &[&str]| {
         let scratch = Scratch::new();
         for (n, steps) in parts.iter().enumerate() {

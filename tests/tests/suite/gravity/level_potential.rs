@@ -131,7 +131,7 @@ fn difference(a: &[f64], b: &[f64]) -> f64 {
 
 /// The root level of a run that asks is that of a run coupled one way, from the beginning on.
 #[test]
-fn that_of_the_root_level_is_the_potential_of_a_run_coupled_one_way() {
+fn the_root_level_potential_equals_that_of_a_one_way_coupled_run() {
     for root in ["gravity.root=\"fft\"", MULTIGRID] {
         let mut asks = rock_with(true, &[root]);
         let mut one_way = rock_with(false, &[root, ONE_WAY]);
@@ -177,7 +177,7 @@ fn residual(run: &mut Stepper, level: usize) -> f64 {
 }
 
 #[test]
-fn it_solves_the_equation_of_the_level_alone() {
+fn the_level_potential_solves_the_poisson_equation_of_that_level() {
     let mut run = rock_with(true, &[]);
     let finest = run.0.engine().world.resource::<Topology>().finest();
     assert_eq!(finest, 2, "the case has no levels");
@@ -191,7 +191,7 @@ fn it_solves_the_equation_of_the_level_alone() {
 
 /// Where nothing finer is coupled back it is the potential itself.
 #[test]
-fn on_a_level_that_hears_of_no_finer_one_it_is_the_potential() {
+fn the_level_potential_is_the_full_potential_without_finer_levels() {
     for (settings, levels) in [
         (&[][..], 2..=2),
         (&[ONE_WAY], 0..=2),
@@ -267,7 +267,7 @@ fn self_force<F: Field>(run: &mut Stepper, level: usize, cell: [i32; 3]) -> f64 
 
 /// On either side of faces between levels 0 and 1, and 1 and 2: a lump in cells of the coarser level.
 #[test]
-fn a_lump_beside_a_finer_level_does_not_pull_at_itself() {
+fn a_clump_next_to_a_finer_level_has_no_self_force() {
     for (level, x, most) in [(0, 24, 1e-8), (0, 23, 1e-8), (1, 40, 2e-4), (1, 39, 2e-4)] {
         let width = 0.5_f64.powi(level as i32);
         let cell = [x, 16 << level, 16 << level];
@@ -319,7 +319,7 @@ fn found_on(size: usize, settings: &[&str]) -> Found {
 }
 
 #[test]
-fn it_is_the_same_on_ranks_and_devices() {
+fn the_level_potential_is_identical_on_ranks_and_devices() {
     for case in [&[OUTFLOW][..], &[SINGLE, MULTIGRID]] {
         let alone = found_on(1, case);
         assert!(alone.keys().any(|(level, _)| *level == 2), "no levels");
@@ -332,7 +332,7 @@ fn it_is_the_same_on_ranks_and_devices() {
 }
 
 #[test]
-fn it_goes_on_after_a_restart() {
+fn the_level_potential_is_identical_after_a_restart() {
     let run = |parts: &[&str], case: &[&str]| {
         let (scratch, app) = (Scratch::new(), App::default().always(Reads));
         for (n, steps) in parts.iter().enumerate() {

@@ -47,7 +47,7 @@ fn message(level: i32, settings: &[&str]) -> String {
 }
 
 #[test]
-fn a_density_that_is_no_number_is_named_with_its_cell() {
+fn a_nan_density_is_reported_with_its_cell() {
     let cases = [
         ["run.device=cpu", "run.precision=double"],
         ["run.device=cpu", "run.precision=single"],
@@ -64,7 +64,7 @@ fn a_density_that_is_no_number_is_named_with_its_cell() {
 
 /// Sums that overflow leave no potential though every density is a number.
 #[test]
-fn a_potential_that_is_no_number_is_named_with_its_cell() {
+fn a_nan_potential_is_reported_with_its_cell() {
     for (device, _) in places(&[1], &[1]) {
         let settings = ["gravity.constant=1e308", device];
         let begun = Stepper::begin(build(LUMP, &settings));

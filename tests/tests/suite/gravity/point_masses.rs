@@ -35,7 +35,7 @@ fn error(levels: u32, cells: u32) -> f64 {
 
 /// Figure 15 of the paper on GAMER (Schive, Tsai & Chiueh 2010) has such a test.
 #[test]
-fn two_bodies_attract_each_other_as_points_do() {
+fn two_cells_attract_each_other_as_point_masses() {
     for levels in [0, 1, 3] {
         let errors = [5, 9, 13].map(|cells| error(levels, cells));
         let most = if levels == 0 {
@@ -94,7 +94,7 @@ fn net(settings: &[&str]) -> [f64; 2] {
 }
 
 #[test]
-fn isolated_bodies_do_not_push_themselves() {
+fn isolated_cells_have_no_self_force() {
     let [force, _] = net(&["mesh.max_level=0"]);
     assert!(force < 1e-14, "{force:e}");
     let [force, torque] = net(&[]);

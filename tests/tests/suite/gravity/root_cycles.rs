@@ -60,7 +60,7 @@ fn rate(settings: &[&str]) -> f64 {
 }
 
 #[test]
-fn cycles_of_the_root_level_converge_for_any_numbers_of_patches() {
+fn root_level_multigrid_converges_for_any_number_of_patches() {
     for boundary in ["domain.boundary=\"periodic\"", OUTFLOW] {
         let rates = [1, 2].map(|n| rate(&[boundary, &format!("gravity.sweeps_aligned={n}")]));
         assert!(rates[0] < 0.23 && rates[1] < 0.115, "{boundary}: {rates:?}");
@@ -89,7 +89,7 @@ fn difference(deck: &str, settings: [&[&str]; 2], counts: impl Fn([f64; 3]) -> b
 }
 
 #[test]
-fn a_periodic_root_by_cycles_has_the_potential_of_transforms() {
+fn multigrid_on_a_periodic_root_agrees_with_the_fourier_solver() {
     let found = difference(WAVES, [&["gravity.initial_cycles=8"], &[FFT]], |_| true);
     assert!(found < 1e-12, "{found:e}");
     // nor does the mean drift
@@ -115,7 +115,7 @@ fn at_faces(order: usize, at: f64) -> f64 {
 
 /// At order 8 what the root's cells lack is as large: the expansion is that of space, not of a lattice.
 #[test]
-fn an_expansion_around_the_domain_converges_by_its_order() {
+fn the_multipole_expansion_converges_with_its_order() {
     for (at, most) in [(0.0, [0.03, 6e-3, 1.6e-3]), (0.15, [0.03, 1.2e-2, 3e-3])] {
         let errors = [2, 4, 8].map(|order| at_faces(order, at));
         let right = errors.iter().zip(most).all(|(error, most)| *error < most);
@@ -124,7 +124,7 @@ fn an_expansion_around_the_domain_converges_by_its_order() {
 }
 
 #[test]
-fn an_expansion_that_does_not_converge_stops_the_run() {
+fn a_diverging_multipole_expansion_stops_the_run() {
     let long = [
         "constants.n=16",
         "domain.right_edge=[7, 1, 1]",

@@ -43,7 +43,7 @@ fn rate(across: u32, sweeps: u32) -> f64 {
 }
 
 #[test]
-fn cycles_converge_on_wide_levels() {
+fn multigrid_cycles_converge_on_wide_levels() {
     for across in [4, 8] {
         let rates = [1, 2].map(|sweeps| rate(across, sweeps));
         assert!(

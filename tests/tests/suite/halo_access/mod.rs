@@ -43,7 +43,7 @@ fn same_on_ranks<P: Plugin + Send>(
 
 /// A field of a user's own with several sweeps a step and ghost cells between levels.
 #[test]
-fn sweeps_of_an_own_field_are_the_same_on_ranks_and_devices() {
+fn sweeps_of_a_user_field_are_identical_on_ranks_and_devices() {
     for precision in ["run.precision=double", "run.precision=single"] {
         let gravity = || Gravity { sweeps: 2 };
         let cpu = same_on_ranks(gravity, &[HALF, precision, "run.device=cpu"], &[4]);
@@ -60,7 +60,7 @@ fn sweeps_of_an_own_field_are_the_same_on_ranks_and_devices() {
 }
 
 #[test]
-fn an_own_field_goes_on_after_a_restart() {
+fn a_user_field_is_identical_after_a_restart() {
     let run = |scratch: &Scratch, steps: usize, resume: bool| {
         let steps = format!("time.max_steps={steps}");
         let settings = [HALF, "output.final=true", "output.steps=2", &steps];
@@ -111,7 +111,7 @@ impl Plugin for Spread {
 }
 
 #[test]
-fn a_stencil_on_the_gas_after_its_step_is_the_same_on_ranks_and_devices() {
+fn a_stencil_on_the_gas_after_its_step_is_identical_on_ranks_and_devices() {
     for precision in ["run.precision=double", "run.precision=single"] {
         let cpu = same_on_ranks(|| Spread, &[HALF, precision, "run.device=cpu"], &[4]);
         if emulation() {
@@ -130,7 +130,7 @@ fn a_stencil_on_the_gas_after_its_step_is_the_same_on_ranks_and_devices() {
 
 /// The results of a stencil in place wait in a bank of their own, which memory is foreseen for from its first use on.
 #[test]
-fn the_bank_of_a_stencil_in_place_is_foreseen() {
+fn the_memory_of_an_in_place_stencil_is_predicted() {
     const ROWS: usize = 1 << 10;
     let stepped = |sim: Simulation| {
         let mut stepper = Stepper::of(sim);
@@ -201,7 +201,7 @@ impl Plugin for Heat {
 }
 
 #[test]
-fn a_kernel_of_ones_own_that_changes_the_gas_changes_the_next_step() {
+fn a_user_kernel_that_changes_the_gas_changes_the_next_step() {
     if !emulation() {
         return;
     }
@@ -257,7 +257,7 @@ fn message(add: impl Fn(&mut Engine) + Sync) -> String {
 }
 
 #[test]
-fn who_reads_stale_copies_is_told_the_field_the_level_and_the_system() {
+fn reading_a_stale_halo_reports_field_level_and_system() {
     let found = message(|sim| {
         sim.system_in(Advance::Potential, forgetful);
     });
@@ -275,7 +275,7 @@ fn who_reads_stale_copies_is_told_the_field_the_level_and_the_system() {
 }
 
 #[test]
-fn who_reads_deeper_than_declared_is_told_what_to_write() {
+fn reading_beyond_the_declared_halo_width_reports_the_width_needed() {
     let found = message(|sim| {
         sim.system_in(Advance::Potential, reaching);
     });
@@ -307,7 +307,7 @@ impl Field for Ether {
 }
 
 #[test]
-fn what_no_copy_holds_is_refused_before_the_run() {
+fn reads_that_no_halo_holds_are_refused_before_the_run() {
     let deep = refused(|sim| {
         sim.system_in(Advance::Potential, |_: Read<Potential, 9>| ());
     });
@@ -374,7 +374,7 @@ where
 
 /// A rank that fails while the state is made ready ends the others, which wait for its copies, or in the middle of a system.
 #[test]
-fn a_fault_before_ranks_wait_for_each_other_ends_all_of_them() {
+fn an_error_before_a_collective_stops_all_ranks() {
     let stopped = "rank 1 failed: the lamp is out";
     let told = [stopped, "the lamp is out", stopped];
     let read = |potential: Read<Potential, 1>| potential.get(1).map(|_| ());

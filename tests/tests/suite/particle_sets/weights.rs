@@ -29,7 +29,7 @@ fn begin_in_corner(topology: Res<Topology>, clock: Res<LevelClock>, mut motes: R
 }
 
 #[test]
-fn ranks_share_patches_out_by_what_a_plugins_items_weigh() {
+fn the_partition_uses_the_weights_of_a_plugins_particles() {
     let devices = ["run.device=cpu", "run.device=emulated"];
     for device in devices.into_iter().take(1 + usize::from(emulation())) {
         // patches and motes of two ranks

@@ -83,7 +83,7 @@ fn ended(plan: Plan, ranks: usize, settings: &[&str]) -> Result<(), String> {
 }
 
 #[test]
-fn particles_that_a_plugin_loses_are_named_at_once() {
+fn the_audit_reports_particles_lost_by_a_plugin() {
     // what begins the next step, or where the levels stand at one time, finds it
     for (what, species, at, expected) in [
         (
@@ -144,7 +144,7 @@ fn particles_that_a_plugin_loses_are_named_at_once() {
 }
 
 #[test]
-fn the_order_of_particles_is_no_loss() {
+fn the_audit_ignores_the_order_of_particles() {
     let plan = Plan {
         what: Mishap::Exchanged,
         species: "dark",
@@ -155,7 +155,7 @@ fn the_order_of_particles_is_no_loss() {
 }
 
 #[test]
-fn tracers_that_a_plugin_loses_are_named() {
+fn the_audit_reports_tracers_lost_by_a_plugin() {
     for moved_by in ["gas", "mass-fluxes"] {
         let moved_by = format!("particles.species.dye.moved_by={moved_by}");
         let dye = [

@@ -68,7 +68,7 @@ fn after(ranks: usize, steps: usize, settings: &[&str]) -> Vec<Vec<u64>> {
 }
 
 #[test]
-fn ranks_and_order_mean_nothing() {
+fn results_do_not_depend_on_ranks_or_particle_order() {
     for precision in ["run.precision=single", "run.precision=double"] {
         let one = after(1, 3, &[precision]);
         assert_eq!(one.len(), 2000 + 512, "all are there");
@@ -88,7 +88,7 @@ fn ranks_and_order_mean_nothing() {
 }
 
 #[test]
-fn a_mass_that_would_attract_nothing_is_refused() {
+fn a_particle_mass_below_the_quantum_is_refused() {
     let light = ["particles.species.stars.mass=1e-30", "time.max_steps=1"];
     let build = |ranks: Ranks| Simulation::with_ranks(deck(CLUMP, &light), ranks);
     let scratch = Scratch::new();
@@ -101,7 +101,7 @@ fn a_mass_that_would_attract_nothing_is_refused() {
 }
 
 #[test]
-fn every_cloud_and_zone_keeps_all_mass() {
+fn deposit_conserves_mass_for_every_scheme_and_boundary_zone() {
     for (cloud, zone) in [("ngp", 0), ("ngp", 2), ("cic", 1), ("tsc", 0), ("tsc", 2)] {
         let settings = [
             format!("particles.cloud={cloud}"),
@@ -117,7 +117,7 @@ fn every_cloud_and_zone_keeps_all_mass() {
 }
 
 #[test]
-fn a_restart_goes_on_as_if_nothing_had_happened() {
+fn a_restarted_run_with_particles_is_identical() {
     let run = |scratch: &Scratch, ranks: usize, resume: bool, steps: &str| {
         let settings = ["output.final=true", "output.steps=2", steps];
         let build = |ranks: Ranks| Simulation::with_ranks(deck(CLUMP, &settings), ranks);
@@ -144,7 +144,7 @@ fn a_restart_goes_on_as_if_nothing_had_happened() {
 }
 
 #[test]
-fn a_species_that_is_not_there_is_named() {
+fn an_unknown_species_is_reported() {
     let mut stepper = Stepper::new(CLUMP, SHORT);
     let world = &stepper.0.engine().world;
     let all = world.resource::<nestar::systems::particles::SpeciesMap>();

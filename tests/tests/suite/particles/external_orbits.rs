@@ -117,7 +117,7 @@ fn swing(steps: usize) -> ([f64; 2], usize) {
 
 /// 128 and 256 steps in a time of 2 pi.
 #[test]
-fn steps_of_levels_keep_the_second_order() {
+fn orbits_through_subcycled_levels_are_of_second_order() {
     let found = [16, 32].map(swing);
     assert!(
         found[0].1.min(found[1].1) > 1450,

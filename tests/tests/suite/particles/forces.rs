@@ -91,7 +91,7 @@ fn places(random: &mut Random) -> Vec<[f64; 3]> {
 }
 
 #[test]
-fn a_particle_at_rest_does_not_feel_itself() {
+fn a_particle_at_rest_has_no_self_force() {
     let places = places(&mut Random::new(7));
     for cloud in ["ngp", "cic", "tsc"] {
         let cloud = format!("particles.cloud=\"{cloud}\"");
@@ -167,7 +167,7 @@ fn a_lone_particle_flies_straight() {
 const PAIRS: usize = 6;
 
 #[test]
-fn two_particles_attract_as_newton_says() {
+fn two_particles_attract_by_newtons_law() {
     for (cloud, levels, most) in [
         ("cic", &[0, 2][..], [0.035, 0.011, 0.005]),
         ("tsc", &[2], [0.025, 0.009, 0.0045]),

@@ -49,7 +49,7 @@ fn places(near: f64) -> [[f64; 3]; 3] {
 }
 
 #[test]
-fn a_particle_of_the_root_level_does_not_feel_itself_at_the_border() {
+fn a_root_level_particle_has_no_self_force_at_an_isolated_border() {
     for (cloud, near) in CLOUDS
         .iter()
         .flat_map(|cloud| [(cloud, 1.03), (cloud, 1.8)])
@@ -62,7 +62,7 @@ fn a_particle_of_the_root_level_does_not_feel_itself_at_the_border() {
 }
 
 #[test]
-fn a_particle_two_root_cells_from_the_border_does_not_feel_itself_on_any_level() {
+fn a_particle_two_root_cells_from_an_isolated_border_has_no_self_force_on_any_level() {
     for (n, settings) in IN_THE_CORNER.iter().enumerate() {
         for (cloud, near) in CLOUDS.iter().flat_map(|cloud| [(cloud, 2.0), (cloud, 2.6)]) {
             for place in places(near) {
@@ -76,7 +76,7 @@ fn a_particle_two_root_cells_from_the_border_does_not_feel_itself_on_any_level()
 
 /// What is known to be wrong, and how much: more than elsewhere, less than a neighbour at three cells.
 #[test]
-fn a_particle_nearer_to_the_border_feels_itself_on_finer_levels_that_touch_it() {
+fn the_self_force_nearer_to_an_isolated_border_on_finer_levels_is_bounded() {
     for (n, settings) in IN_THE_CORNER.iter().enumerate() {
         let cell = 0.5_f64.powi(n as i32 + 1);
         for cloud in CLOUDS {
@@ -93,7 +93,7 @@ fn a_particle_nearer_to_the_border_feels_itself_on_finer_levels_that_touch_it() 
 }
 
 #[test]
-fn people_are_told_that_finer_levels_touch_the_border() {
+fn a_remark_says_that_finer_levels_touch_an_isolated_border() {
     let told = |settings: &[&str]| {
         let mut run = at_rest("cic", settings, [16.0; 3]);
         let remarks = run.0.engine().world.resource::<Remarks>();

@@ -97,7 +97,7 @@ fn scatter(stepper: &mut Stepper, species: &str) -> f64 {
 }
 
 #[test]
-fn tracers_by_chance_stay_with_the_mass() {
+fn monte_carlo_tracers_follow_the_mass() {
     let mut stepper = Stepper::new(DECK, &SMALL);
     stepper.finish();
     let densities = masses(&mut stepper);
@@ -113,7 +113,7 @@ fn tracers_by_chance_stay_with_the_mass() {
 }
 
 #[test]
-fn tracers_by_chance_take_finer_cells_by_mass() {
+fn monte_carlo_tracers_enter_refined_cells_by_mass() {
     let mut stepper = Stepper::new(STEEP, &[]);
     let levels = |stepper: &mut Stepper| stepper.0.engine().world.resource::<Topology>().finest();
     assert_eq!(levels(&mut stepper), 0);
@@ -125,7 +125,7 @@ fn tracers_by_chance_take_finer_cells_by_mass() {
 }
 
 #[test]
-fn ranks_draw_alike() {
+fn monte_carlo_draws_are_identical_on_all_ranks() {
     let all = |ranks| {
         let settings = [
             &SMALL[..],

@@ -125,7 +125,7 @@ fn are_below(found: [f64; 3], most: [f64; 3]) {
 }
 
 #[test]
-fn two_bodies_keep_their_orbit() {
+fn two_bodies_stay_on_the_exact_orbit() {
     are_below(changes(&[], 3), [0.003, 0.0045, 1e-10]);
 }
 
@@ -136,7 +136,7 @@ fn two_bodies_keep_their_orbit_for_long() {
 }
 
 #[test]
-fn two_bodies_keep_their_orbit_through_faces_of_levels() {
+fn two_bodies_stay_on_the_exact_orbit_through_level_boundaries() {
     are_below(changes(&["mesh.max_level=1"], 1), [0.002, 0.004, 0.005]);
 }
 

@@ -69,7 +69,7 @@ fn cost([patches, held, _]: &[usize; 3], weight: f64) -> f64 {
 }
 
 #[test]
-fn a_clump_of_particles_shifts_the_cut() {
+fn a_clump_of_particles_shifts_the_partition() {
     let plain = shares(2, &["particles.weight=0", "run.imbalance=1.01"]);
     assert_eq!(
         plain.iter().map(|share| share[0]).collect::<Vec<_>>(),
@@ -109,7 +109,7 @@ const QUARTER: [&str; 4] = [
 ];
 
 #[test]
-fn the_root_grid_is_shared_out_by_the_particles_in_it() {
+fn the_root_grid_is_partitioned_by_particle_counts() {
     let found = |ranks: usize| {
         let parts = on_ranks(ranks, CORNER, &QUARTER, |stepper| {
             stepper.steps(4);
@@ -135,7 +135,7 @@ fn the_root_grid_is_shared_out_by_the_particles_in_it() {
 }
 
 #[test]
-fn a_continued_run_shares_the_root_grid_out_by_particles() {
+fn a_resumed_run_partitions_the_root_grid_by_particle_counts() {
     let scratch = Scratch::new();
     let run = |name: &str, ranks: usize, resume: bool, steps: usize| {
         let steps = format!("time.max_steps={steps}");
@@ -165,7 +165,7 @@ fn a_continued_run_shares_the_root_grid_out_by_particles() {
 }
 
 #[test]
-fn root_patches_move_beneath_finer_levels_with_all_that_is_in_them() {
+fn root_patches_migrate_beneath_finer_levels_with_their_particles() {
     let settings = [
         "particles.weight=50",
         "run.imbalance=1.0",

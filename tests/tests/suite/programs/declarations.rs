@@ -7,7 +7,7 @@ use nestar_tests::Stepper;
 use nestar_tests::decks::deck;
 
 #[test]
-fn a_plugin_that_the_program_lacks_is_refused_with_that_word() {
+fn a_plugin_missing_from_the_program_is_refused_by_name() {
     let stock = App::default()
         .check(&deck(COOLING, &[]))
         .expect_err("refused")
@@ -49,7 +49,7 @@ impl Plugin for Names {
 }
 
 #[test]
-fn numbers_that_plugins_name_stand_in_criteria_and_formulas() {
+fn derived_inputs_of_plugins_are_available_in_criteria_and_formulas() {
     let run = |name: &'static str, settings: &[&str]| {
         let start = [
             "initial={density='1 + x*x',pressure='1'}",
@@ -91,7 +91,7 @@ fn numbers_that_plugins_name_stand_in_criteria_and_formulas() {
 }
 
 #[test]
-fn scalars_are_declared_in_time_and_once() {
+fn scalars_are_declared_before_fields_and_only_once() {
     #[derive(Clone)]
     struct Declares(&'static str, f64);
     impl Plugin for Declares {

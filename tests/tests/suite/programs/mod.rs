@@ -77,7 +77,7 @@ fn programs_take_eighty_lines_without_cuda_or_unsafe() {
 }
 
 #[test]
-fn programs_have_the_same_bits_everywhere_and_after_a_restart() {
+fn programs_are_identical_on_ranks_and_devices_and_after_a_restart() {
     for (name, program, _, text) in PROGRAMS {
         let same = same_bits(&program(App::default()), text, &SMALL, 2);
         same.unwrap_or_else(|e| panic!("{name}: {e}"));

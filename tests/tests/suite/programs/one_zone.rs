@@ -6,7 +6,7 @@ use crate::chemistry::zone;
 const FALL: &str = include_str!("../../../../scenarios/programs/free_fall.toml");
 
 #[test]
-fn a_zone_that_falls_has_the_temperatures_of_its_molecules() {
+fn a_collapsing_one_zone_model_has_the_temperatures_of_molecular_cooling() {
     let wanted = [(1e3, 235.8), (1e6, 481.8), (9.9e7, 763.8)];
     for precision in ["run.precision=single", "run.precision=double"] {
         let mut run = stepper(free_fall::program, FALL, &[precision]);

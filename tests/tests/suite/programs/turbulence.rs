@@ -6,7 +6,7 @@ use nestar_tests::norms::totals;
 
 /// Over many steps the amplitudes have the size and the memory that the deck asks for.
 #[test]
-fn waves_that_drive_forget_as_they_should() {
+fn driving_waves_have_the_correlation_time_of_the_deck() {
     let driving = driving::Driving {
         strength: 2.0,
         memory: 0.3,
@@ -35,7 +35,7 @@ fn waves_that_drive_forget_as_they_should() {
 /// Weak waves stir uniform gas: it has the velocities that they have given it, wave by wave, and none along a wave; the energy
 /// that comes in is that of the motion.
 #[test]
-fn weak_waves_stir_without_divergence() {
+fn weak_solenoidal_driving_has_no_divergence() {
     let text = include_str!("../../../../scenarios/programs/driving.toml");
     let settings = ["mesh.max_level=0", "driving.strength=1e-3"];
     let mut run = stepper(driving::program, text, &settings);
