@@ -1,4 +1,4 @@
-//! The device on which tests compare with the CPU: the emulated one, or another that the environment names.
+//! The device that tests compare with the CPU: the emulated one, or the one named by the environment.
 
 use nestar::engine::device::{Device, DeviceError, DeviceKind};
 

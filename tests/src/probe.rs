@@ -1,4 +1,4 @@
-//! A plugin that looks at the hierarchy before every step of every level.
+//! A plugin that inspects the hierarchy before every step of every level.
 
 use bevy_ecs::prelude::*;
 use nestar::engine::mesh::{LevelClock, Topology};

@@ -1,4 +1,4 @@
-//! Runs: step by step in memory, and whole ones into a scratch directory.
+//! Runs: step by step in memory, and complete ones in a scratch directory.
 
 use crate::state::State;
 use nestar::Simulation;

@@ -1,4 +1,4 @@
-//! The state of a run as plain values that compare bit by bit.
+//! The state of a run as plain values that compare bitwise.
 
 use nestar::engine::Engine;
 use nestar::engine::data::Stores;

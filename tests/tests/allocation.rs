@@ -1,5 +1,5 @@
-//! Nothing is allocated inside a level step once the pools have grown, and the pools are most of the memory: a counting
-//! allocator watches.
+//! A level step allocates nothing once the pools have grown, and the pools are most of the memory: checked by a counting
+//! allocator.
 
 use nestar::engine::data::Pool;
 use nestar::engine::{Engine, Error};

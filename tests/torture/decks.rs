@@ -1,4 +1,4 @@
-//! Decks that no person would write: an error with its place, or a run, never a panic, whatever stands in them.
+//! Random decks: each gives an error with its position or a run, never a panic.
 
 use super::{Attack, Setting};
 use nestar::{App, Simulation};

@@ -1,5 +1,5 @@
-//! Bits and bytes that change in any file of a store: nothing reads it as if it were whole. And numbers in its metadata that say what
-//! cannot be, without checksums: no panic, and no memory for what is not there.
+//! Flipped bits and bytes in any file of a store are detected. Impossible numbers in metadata without checksums cause neither
+//! a panic nor a large allocation.
 
 use super::programs::DECK;
 use super::{Attack, Case, Setting};

@@ -1,4 +1,4 @@
-//! Runs that are killed at any moment and resumed, until they end: no snapshot is lost or other than that of a run in peace.
+//! Runs killed at any moment and resumed until they end: no snapshot is lost or differs from that of an undisturbed run.
 
 use super::programs::Program;
 use super::{Attack, Setting};

@@ -1,4 +1,4 @@
-//! The `nestar` command as a process that is attacked, and what must hold of its directory afterwards.
+//! The `nestar` command as an attacked process, and checks of its directory afterwards.
 
 use nestar::snapshot::{self, Snapshot};
 use nestar_tests::runs::digests;

@@ -1,4 +1,4 @@
-//! The mass outside a cube, of which a solve of what is inside does not know.
+//! The mass outside a cube, which a solve of the interior does not include.
 
 use super::{Hernquist, length};
 use crate::gauss::{legendre, line};

@@ -1,4 +1,4 @@
-//! Spheres as the gas that a run begins with.
+//! Hernquist spheres as initial gas.
 
 use super::Hernquist;
 use nestar::engine::Engine;

@@ -1,5 +1,5 @@
-//! What stands beyond the faces of the domain does not depend on the order of the axes: runs whose axes are exchanged or mirrored
-//! are the exchanged and mirrored runs, bit for bit, whatever two or three faces meet in an edge or a corner.
+//! Ghost values outside the domain do not depend on the order of the axes. A run with exchanged or mirrored axes is
+//! bitwise the exchanged or mirrored run, for every combination of boundaries that meet in an edge or a corner.
 
 use crate::boundary_plugins::program;
 use crate::device_runs::emulation;

@@ -1,4 +1,4 @@
-//! Boundaries that plugins register by a word: what decks may say, what fields have, the same bits everywhere, and messages.
+//! Boundaries registered by plugins: names in decks, rules of fields, bitwise equality, messages.
 
 use super::device_runs::places;
 use nestar::prelude::*;

@@ -1,5 +1,4 @@
-//! The queue of cells that are to be called again: how often they are called, what travels meanwhile, and that no cell is lost where many
-//! threads put theirs into it.
+//! The queue of cells that are called again: counts of calls and transfers, and no cell lost when many threads append.
 
 use super::device_runs::emulation;
 use nestar::engine::device::ComputeDevice;

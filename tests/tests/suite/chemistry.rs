@@ -1,4 +1,4 @@
-//! The table `[chemistry]`: figures of single zones, energy that the account explains, the same bits everywhere, refusals.
+//! The table `[chemistry]`: values of single zones, conservation of energy, bitwise equality, invalid decks.
 
 use nestar::App;
 use nestar::testing::same_bits;

@@ -1,4 +1,4 @@
-//! Cold and fast gas at coarse-fine faces: nothing is lost, and no pressure comes from nowhere.
+//! Cold and fast gas at coarse-fine faces: mass and momentum are conserved, and no spurious pressure appears.
 
 use nestar::engine::comm::cells_repaired_between_levels;
 use nestar::engine::mesh::Levels;

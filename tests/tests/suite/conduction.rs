@@ -1,4 +1,4 @@
-//! Fluxes of a user's own through the faces of an adaptive mesh: what they carry is conserved, and the bits are the same everywhere.
+//! Fluxes of a user plugin on an adaptive mesh: they conserve, and are bitwise equal on all ranks and devices.
 
 use super::device_runs::places;
 use nestar::prelude::*;

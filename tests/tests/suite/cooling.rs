@@ -1,4 +1,4 @@
-//! Cooling by tables: exact solutions, energy that is accounted for, a radiative shock, the same bits everywhere, and messages.
+//! Cooling by tables: exact solutions, conservation of energy, a radiative shock, bitwise equality, messages.
 
 use nestar::prelude::*;
 use nestar::testing::same_bits;

@@ -1,4 +1,4 @@
-//! Derived fields in snapshots: the values that pictures show, wherever they were made; digests and restarts pass them by.
+//! Derived fields in snapshots: they equal those of pictures on any ranks and devices; digests and restarts ignore them.
 
 use super::device_runs::emulation;
 use nestar::engine::data::DerivedFields;

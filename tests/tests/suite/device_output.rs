@@ -1,4 +1,4 @@
-//! Snapshots of a run on a device: as a copy that leaves beside the next steps, or piece by piece where the copy has no room.
+//! Snapshots of a run on a device: copied beside the next steps, or piece by piece where the copy does not fit.
 
 use crate::device_runs::emulation;
 use nestar::engine::Error;

@@ -1,4 +1,4 @@
-//! The internal energy beside the total energy: cold gas that moves fast keeps its temperature, everywhere alike.
+//! The dual energy formalism: cold gas that moves fast keeps its temperature on all ranks and devices.
 
 use crate::device_runs::emulation;
 use nestar_tests::ranks::{joined, on_ranks};

@@ -1,4 +1,4 @@
-//! Patches as entities: queries, components that the engine obeys, components that go with their patches.
+//! Patches as entities: queries, components read by the engine, and components that follow their patches.
 
 use nestar::Simulation;
 use nestar::engine::{Error, comm::Ranks};

@@ -1,4 +1,4 @@
-//! Restarts with other components of fields than the snapshot has: refused by default, on request by name.
+//! Restarts whose fields have other components than the snapshot: refused by default, allowed by name.
 
 use crate::device_runs::emulation;
 use nestar::Simulation;

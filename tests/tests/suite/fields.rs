@@ -1,4 +1,4 @@
-//! Fields of a plugin that are nothing like the gas: on faces, with banks of their own, stored or made anew.
+//! Plugin fields unlike the gas: on faces, with banks of their own, saved or recomputed.
 
 use nestar::Simulation;
 use nestar::engine::comm::Ranks;

@@ -1,4 +1,4 @@
-//! Unphysical cells: mended where that is possible, a clear end where it is not.
+//! Unphysical cells: corrected by first-order fluxes where possible, a clear end otherwise.
 
 use bevy_ecs::prelude::*;
 use nestar::engine::mesh::{LevelClock, Levels, Topology};

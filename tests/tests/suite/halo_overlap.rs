@@ -1,5 +1,5 @@
-//! Copies of other ranks' patches travel while the interior is advanced, over the link of the devices or as messages: the bits
-//! are those of one rank.
+//! Halo patches are exchanged while the interior is advanced, over device links or as messages: the result is bitwise that
+//! of one rank.
 
 use bevy_ecs::prelude::*;
 use nestar::Simulation;

@@ -1,4 +1,4 @@
-//! The hierarchy of patches: what is refined, what is not, and what holds at all times.
+//! The patch hierarchy: what is refined, what is not, and its invariants.
 
 use bevy_ecs::prelude::*;
 use nestar::engine::mesh::{Topology, audit};

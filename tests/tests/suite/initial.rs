@@ -1,4 +1,4 @@
-//! Initial states: what they must hold, where they are, and what a precision holds of them.
+//! Initial states: required values, positions, and the range of each precision.
 
 use nestar::engine::Error;
 use nestar_tests::decks::BLAST;

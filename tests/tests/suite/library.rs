@@ -1,4 +1,4 @@
-//! A program of one's own runs as the command does: it tells how it goes, ends resumably on a signal, and goes on to the same bits.
+//! A program that uses the library runs like the command: it reports progress, stops resumably on a signal, and resumes bitwise.
 
 use nestar_tests::Scratch;
 use nestar_tests::decks::{BLAST, build};

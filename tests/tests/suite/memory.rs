@@ -1,4 +1,4 @@
-//! Memory that does not suffice for the patches asked for.
+//! Runs that need more memory than there is.
 
 use nestar::engine::Error;
 use nestar::engine::data::Stores;

@@ -1,4 +1,4 @@
-//! What authors of physics meet when something does not fit: messages that name it, before the run where that can be.
+//! Messages for authors of physics: mistakes are reported by name, before the run where possible.
 
 use super::device_runs::places;
 use nestar::engine::step::Phase;

@@ -1,4 +1,4 @@
-//! The order of a step, and what everything but the physics costs.
+//! The order of a step, and the cost of everything except the physics.
 
 use nestar::engine::step::{Phase, RunCounters};
 use nestar::prelude::*;

@@ -1,4 +1,4 @@
-//! Items of a plugin's own: motes that fly straight through a periodic box, each at its own speed, whatever the patches do.
+//! Particle sets of a plugin: test particles fly straight through a periodic box, whatever the hierarchy does.
 
 mod weights;
 

@@ -1,5 +1,4 @@
-//! What ranks hold of a hierarchy that they share: tables on devices, parts of the work, and
-//! what `nestar plan` says of both.
+//! The partition of a hierarchy: tables on devices, parts of the work, and the predictions of `nestar plan`.
 
 use nestar::engine::comm::estimate::{
     DataSizes, LevelLoad, MessageCount, PartitionEstimate, TreeOutline,

@@ -1,4 +1,4 @@
-//! What a run begins with is foreseen exactly, without its fields.
+//! `nestar plan` predicts the initial hierarchy of a run exactly, without its fields.
 
 use crate::decks::{reduced, shipped};
 use crate::dye::SPREADING;

@@ -1,4 +1,4 @@
-//! Physics of a user's own, written with functions of cells alone: the same bits on ranks and on a device.
+//! User physics written with cell functions alone: bitwise equal on ranks and on a device.
 
 use nestar::engine::comm::DiagnosticColumns;
 use nestar::prelude::*;

@@ -1,4 +1,4 @@
-//! State of plugins: kept in snapshots, restored bit for bit, and refused by name where it does not fit.
+//! State of plugins: saved in snapshots, restored bitwise, and refused by name on a mismatch.
 
 use nestar::Simulation;
 use nestar::engine::Error;

@@ -1,4 +1,4 @@
-//! A store of a plugin's own: one number a patch, kept in a plain vector, which the engine carries as it does fields.
+//! A store of a plugin: one number per patch in a plain vector, which the engine migrates like a field.
 
 use crate::device_runs::emulation;
 use bevy_ecs::prelude::*;

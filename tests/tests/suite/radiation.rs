@@ -1,4 +1,4 @@
-//! Radiation by redshift: from a deck, a text file, a Zarr group; and what is refused.
+//! Radiation by redshift from a deck, a text file and a Zarr group; invalid tables.
 
 use crate::cooling::write_array;
 use nestar::App;

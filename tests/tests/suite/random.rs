@@ -1,4 +1,4 @@
-//! Random numbers by counter, functions by type and tables from files in a plugin: the same bits on ranks and devices.
+//! Counter-based random numbers, type-dependent functions and tables from files in a plugin: bitwise equal on ranks and devices.
 
 use super::device_runs::places;
 use nestar::prelude::*;

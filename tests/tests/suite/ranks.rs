@@ -1,4 +1,4 @@
-//! One simulation over several ranks gives the bits of one rank.
+//! One simulation on several ranks is bitwise that of one rank.
 
 use nestar::engine::comm::cells_repaired_between_levels;
 use nestar::engine::mesh::Topology;

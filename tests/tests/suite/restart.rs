@@ -1,4 +1,4 @@
-//! A resumed run continues bit for bit, from any snapshot, in every mode.
+//! A resumed run continues bitwise, from any snapshot and in every mode.
 
 use nestar::engine::Error;
 use nestar::engine::run::{Observer, Progress, RunOptions};

@@ -1,4 +1,4 @@
-//! Several ranks keep one run's directory: the files of one rank, continued on any number of ranks.
+//! The run directory of several ranks: the files equal those of one rank, and any number of ranks resumes.
 
 use nestar::engine::Error;
 use nestar::engine::run::{Observer, Progress, RunOptions, RunSummary};

@@ -1,4 +1,4 @@
-//! Accelerations and heating by formulas of the deck: exact solutions, the same bits everywhere, and messages.
+//! Accelerations and heating by formulas of the deck: exact solutions, bitwise equality, messages.
 
 use super::device_runs::places;
 use nestar::Simulation;

@@ -1,4 +1,4 @@
-//! Passive scalars: bounds of each, and sets that the gas consists of.
+//! Passive scalars: bounds of each scalar, and sets of mass fractions.
 
 use crate::device_runs::emulation;
 use nestar::prelude::*;

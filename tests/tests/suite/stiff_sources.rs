@@ -1,5 +1,5 @@
-//! Stiff sources: functions that hand numbers on from call to call, whose numbers are summed, and that weigh patches. The queue of
-//! their cells has tests of its own (`queues`).
+//! Stiff sources: cell functions that carry values from call to call, accumulate totals and set patch weights. Their queue is
+//! tested in `cell_queue`.
 
 use super::device_runs::emulation;
 use nestar::prelude::*;

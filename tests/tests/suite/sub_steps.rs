@@ -1,4 +1,4 @@
-//! Steps of finer levels within one of the coarser.
+//! Substeps of finer levels within a step of the coarser.
 
 use bevy_ecs::prelude::*;
 use nestar::engine::mesh::{LevelClock, Levels};

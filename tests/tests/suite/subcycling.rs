@@ -1,4 +1,4 @@
-//! Functions that want to be called again, or fail, in single cells.
+//! Cell functions that ask to be called again, or that fail, in single cells.
 
 use super::device_runs::{emulation, places};
 use nestar::prelude::*;

@@ -1,4 +1,4 @@
-//! A supernova remnant that cools: the octant of `cooling-blast.toml` until its shell forms, against Kim & Ostriker (2015).
+//! A radiative supernova remnant: the octant of `cooling-blast.toml` until shell formation, against Kim & Ostriker (2015).
 
 use crate::cooling::energies;
 use nestar_tests::Stepper;

@@ -1,4 +1,4 @@
-//! A symmetric problem stays symmetric in every bit, on a mesh that follows it.
+//! A symmetric problem stays bitwise symmetric on a mesh that follows it.
 
 use nestar_tests::decks::SYMMETRIC;
 use nestar_tests::{State, Stepper};

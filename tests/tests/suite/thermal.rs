@@ -1,4 +1,4 @@
-//! Gas that cools, against solutions on paper: thermal instability, ionisation in equilibrium, a slab at constant pressure.
+//! Cooling gas against analytic solutions: thermal instability, ionisation equilibrium, a slab at constant pressure.
 
 use nestar::systems::units::Units;
 use nestar_tests::Stepper;

@@ -1,4 +1,4 @@
-//! A field of three banks that snapshots do not keep: a plugin makes it anew in `Ready`, and of new patches as they come.
+//! A field of three banks that snapshots do not save: a plugin recomputes it in `Ready` and on new patches.
 
 use crate::device_runs::emulation;
 use bevy_ecs::prelude::*;

@@ -1,4 +1,4 @@
-//! Functions of plugins that leave an unphysical state: the run ends with the place and the states before and after.
+//! Plugin functions that return an unphysical state: the run ends with the position and the states before and after.
 
 use super::device_runs::places;
 use nestar::prelude::*;

@@ -1,4 +1,4 @@
-//! A boundary rule that shows where and when it was asked: any difference in place, time or inner cells changes the bits.
+//! A boundary rule whose result encodes position, time and inner cells: any difference in its arguments changes the bits.
 
 use nestar::device_runtime::Real;
 use nestar::kernels::mesh::{CellRule, GhostCell, InnerStates, RuleText};

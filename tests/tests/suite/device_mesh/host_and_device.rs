@@ -1,4 +1,4 @@
-//! Two worlds that go through the same changes: one whose field lives on the host, one with it on the emulated device.
+//! Two worlds with the same changes: the field of one is in host memory, that of the other on the emulated device.
 
 use super::boundary_rule::Patchwork;
 use bevy_ecs::prelude::*;

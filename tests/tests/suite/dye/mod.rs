@@ -1,4 +1,4 @@
-//! A field of a user's own with a stencil, a limit, a criterion and a column: few lines, and the same bits everywhere.
+//! A user field with a stencil, a time-step limit, a criterion and a column: few lines, bitwise equal everywhere.
 
 mod plugin;
 

@@ -1,4 +1,4 @@
-//! Ink that spreads: a field of its own with a limit, a criterion and a column.
+//! Dye that diffuses: a user field with a time-step limit, a criterion and a column.
 
 use nestar::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Potentials and accelerations from outside: exact solutions and orders, energy, the same bits everywhere, what is refused.
+//! External potentials and accelerations: exact solutions, orders, energy, bitwise equality, invalid decks.
 
 mod tables;
 

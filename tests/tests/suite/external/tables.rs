@@ -1,4 +1,4 @@
-//! Profiles from files in potentials and in initial states.
+//! Tabulated profiles in potentials and initial states.
 
 use nestar_tests::{Scratch, Stepper};
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! A level that goes: what it added to the coarser one goes with it.
+//! A level that is removed: its correction on the coarser level is removed with it.
 
 use super::LUMP;
 use nestar_tests::runs::{digests, quietly_into};

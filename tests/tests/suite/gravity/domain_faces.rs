@@ -1,4 +1,4 @@
-//! Levels that touch the faces, edges and corners of an isolated domain: a compact cloud with a known potential near a corner.
+//! Levels that touch faces, edges and corners of an isolated domain: a compact cloud with a known potential near a corner.
 
 use super::leaves::{Errors, each_leaf_cell, norm};
 use super::{columns, stored};

@@ -1,4 +1,4 @@
-//! What limits the first step is known of the beginning of a run, and left out where only parts of it are looked at.
+//! The limits of the first step are known for initial states, and omitted where only a part of the levels is set up.
 
 use super::LUMP;
 use nestar_tests::{Stepper, build};

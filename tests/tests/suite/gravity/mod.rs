@@ -1,4 +1,4 @@
-//! Self-gravity: exact solutions, convergence of the cycles, the same bits everywhere, what is refused.
+//! Self-gravity: exact solutions, convergence of multigrid cycles, bitwise equality, invalid decks.
 
 mod derefinement;
 mod domain_faces;

@@ -1,4 +1,4 @@
-//! The total momentum under the force of a stress, and how good that force is.
+//! Total momentum under the stress tensor force, and the accuracy of that force.
 
 use super::energy::drift as energy_drift;
 use super::jeans::along_x;

@@ -1,4 +1,4 @@
-//! What is no number among what gravity is made of is named.
+//! Values that are not finite in the sources of gravity are reported with their cell.
 
 use super::{LUMP, OUTFLOW};
 use crate::device_runs::places;

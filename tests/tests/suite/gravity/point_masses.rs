@@ -1,4 +1,4 @@
-//! The force between two bodies of one cell each, against the sums of Ewald, and that of two bodies on themselves.
+//! The force between two single-cell masses against Ewald sums, and their self-force.
 
 use super::leaves::{each_leaf_cell, norm};
 use nestar_tests::Stepper;

@@ -1,5 +1,5 @@
-//! The root level by multigrid cycles: their rates, the exact solver's potential, and what the multipole expansion around an isolated
-//! domain is worth.
+//! Multigrid cycles on the root level: convergence rates, agreement with the exact solver, accuracy of the multipole
+//! expansion around an isolated domain.
 
 use super::columns;
 use super::leaves::{each_leaf_cell, norm};

@@ -1,4 +1,4 @@
-//! Convergence on wide levels: 4 to 8 patches across, and 16 and 32 in a run of its own.
+//! Convergence on wide levels: 4 to 8 patches across, and 16 and 32 in a separate long run.
 
 use super::columns;
 use nestar_tests::Stepper;

@@ -1,4 +1,4 @@
-//! Copies of other ranks' patches in the hands of a user's own physics: always up to date, or a fault.
+//! Halo patches read by user physics: always up to date, or an error.
 
 mod potential;
 

@@ -1,4 +1,4 @@
-//! A second field of a user's own: one component, relaxed in place by red-black sweeps.
+//! A second user field: one component, relaxed in place by red-black sweeps.
 
 use bevy_ecs::prelude::*;
 use nestar::engine::data::{Field, FieldSpec, Precision};

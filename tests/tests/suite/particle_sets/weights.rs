@@ -1,4 +1,4 @@
-//! What items weigh when ranks share patches out.
+//! Weights of plugin particles in the partition.
 
 use super::{BUSY, MOTES, Motes, motes_of, places};
 use crate::device_runs::emulation;

@@ -1,4 +1,4 @@
-//! What the audit finds of particles that a plugin loses, doubles or makes heavier.
+//! The audit of particles that a plugin loses, duplicates or makes heavier.
 
 use super::determinism::CLUMP;
 use bevy_ecs::prelude::*;

@@ -1,4 +1,4 @@
-//! A ball of bodies at rest collapses as their direct sum does, until they cross.
+//! A ball of particles at rest collapses like its direct summation until the particles cross.
 
 use super::particles;
 use nestar::systems::particles::Particle;

@@ -1,4 +1,4 @@
-//! Finer meshes where there are many particles, and nowhere else.
+//! Refinement by the number of particles: where there are many, and nowhere else.
 
 use super::particles;
 use nestar::engine::mesh::Topology;

@@ -1,4 +1,4 @@
-//! One digest, whoever computes it; all mass in the cells, to the last unit.
+//! One digest on any ranks; the deposit conserves all mass exactly.
 
 use super::{bits, particles};
 use nestar::Simulation;

@@ -1,4 +1,4 @@
-//! Particles on devices of one rank and of several: the bits of the host, in snapshots and in sums over all particles.
+//! Particles on devices of one and of several ranks: bitwise equal to the host, in snapshots and in global sums.
 
 use super::criteria::{CLOUDS, CRITERIA};
 use super::determinism::CLUMP;

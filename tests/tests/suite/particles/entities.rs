@@ -1,5 +1,5 @@
-//! Particles as entities: a plugin follows some of them by components, with the same bits on any ranks and devices, after any restart, whichever
-//! of them are entities.
+//! Particles as entities: a plugin follows some of them by components. The result is bitwise equal on any ranks and devices,
+//! after any restart, and for any choice of entities.
 
 use super::determinism::CLUMP;
 use nestar::Simulation;

@@ -1,4 +1,4 @@
-//! Orbits in potentials from outside, which go through faces of patches and of four levels again and again.
+//! Orbits in external potentials that cross faces of patches and of four levels many times.
 
 use super::particles;
 use nestar::systems::particles::Particle;

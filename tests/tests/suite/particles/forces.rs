@@ -1,4 +1,4 @@
-//! What particles feel: not themselves, and each other as Newton says.
+//! Forces on particles: no self-force, and Newton's law between two.
 
 use super::particles;
 use bevy_ecs::prelude::*;

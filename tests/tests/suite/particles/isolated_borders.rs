@@ -1,5 +1,5 @@
-//! What particles feel near the border of an isolated box: of themselves nothing on the root level, and on finer levels that touch the border nothing
-//! from two root cells on.
+//! Self-force of particles near the border of an isolated box: zero on the root level, and zero from two root cells on for
+//! finer levels that touch the border.
 
 use super::forces::{SPACE, bodies, size};
 use super::particles;

@@ -1,4 +1,4 @@
-//! Particles: the same to the bit on any number of ranks, in any order, after any restart; no unit of mass lost; orbits.
+//! Particles: bitwise equal on any number of ranks, in any order, after any restart; mass is conserved exactly; orbits.
 
 mod audit;
 mod collapse;

@@ -1,4 +1,4 @@
-//! Tracers that jump as mass does: in supersonic turbulence on two levels, and where patches are refined, they stay distributed as the gas is.
+//! Monte Carlo tracers: they stay distributed like the gas in supersonic turbulence on two levels and under refinement.
 
 use super::{bits, particles};
 use nestar::engine::mesh::Topology;

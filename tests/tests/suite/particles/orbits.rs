@@ -1,4 +1,4 @@
-//! Two bodies about each other.
+//! Two-body orbits.
 
 use super::particles;
 use nestar::systems::particles::Particle;

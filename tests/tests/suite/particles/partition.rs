@@ -1,4 +1,4 @@
-//! Ranks share patches out by their particles.
+//! Patches are partitioned among ranks by their particles.
 
 use super::determinism::CLUMP;
 use super::{bits, particles};

@@ -1,4 +1,4 @@
-//! Decks of particles that mean nothing.
+//! Invalid particle decks.
 
 use super::particles;
 use nestar::Simulation;

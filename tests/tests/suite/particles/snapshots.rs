@@ -1,4 +1,4 @@
-//! Particles in snapshots: arrays that say all of them, written by all ranks, read by any number.
+//! Particles in snapshots: complete arrays, written by all ranks and read by any number.
 
 use super::determinism::CLUMP;
 use super::{bits, particles};

@@ -1,4 +1,4 @@
-//! Tracers that gas takes along.
+//! Tracers advected by the gas.
 
 use super::{bits, particles};
 use nestar::Simulation;

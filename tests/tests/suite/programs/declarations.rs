@@ -1,4 +1,4 @@
-//! Plugins that a program lacks, and what plugins declare.
+//! Plugins missing from a program, and declarations of plugins.
 
 use super::{COOLING, cooling, stepper};
 use nestar::engine::mesh::Topology;

@@ -1,4 +1,4 @@
-//! The programs of `scenarios/programs`: few lines each, the same bits everywhere and after a restart, and right.
+//! The programs of `scenarios/programs`: short, correct, and bitwise equal everywhere and after a restart.
 
 #![allow(
     dead_code,

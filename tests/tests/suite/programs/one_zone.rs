@@ -1,4 +1,4 @@
-//! A zone of primordial gas in free fall.
+//! One-zone collapse of primordial gas in free fall.
 
 use super::{free_fall, stepper};
 use crate::chemistry::zone;

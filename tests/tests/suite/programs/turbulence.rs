@@ -1,4 +1,4 @@
-//! Driving by random waves.
+//! Turbulence driven by random waves.
 
 use super::{driving, stepper};
 use nestar::prelude::*;
