@@ -105,7 +105,7 @@ impl Collapse {
         Self::of(shells, 1.0, |r| r * r, |_| 0.0, INTERNAL)
     }
 
-    /// A sphere of radius 1 of which `within(r)` is the mass within a radius.
+    /// A sphere of radius 1; `within(r)` is the mass inside the radius `r`.
     fn of(
         shells: usize,
         gravity: f64,

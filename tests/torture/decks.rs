@@ -75,7 +75,7 @@ pub fn prepare(_: &Setting) -> Result<Attack, String> {
     }))
 }
 
-/// Processor time of this thread, whatever else the machine is doing; 0 where the system does not tell.
+/// Processor time of this thread; 0 where the system does not report it.
 fn spent() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = text.split(' ').next().and_then(|word| word.parse().ok());

@@ -106,7 +106,7 @@ fn number(store: &Path, random: &mut Random) -> Case {
     write(&sums, &lines)
 }
 
-/// Where numbers stand in a text of JSON.
+/// Positions of numbers in a JSON text.
 fn numbers(text: &str) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
     let (mut found, mut at, mut quoted) = (Vec::new(), 0, false);

@@ -22,7 +22,7 @@ pub fn prepare(setting: &Setting) -> Result<Attack, String> {
     }))
 }
 
-/// Kills a run after `wait`, of which `kept` snapshots were there before; how many are there now.
+/// Kills a run after `wait`; returns its number of snapshots, of which it had `kept` before.
 fn kill(
     program: &Program,
     wait: Duration,

@@ -5,7 +5,7 @@ use nestar::engine::Engine;
 use nestar::engine::mesh::Topology;
 use nestar::systems::hydro::initial::{InitialGas, InitialState, Primitive, PrimitiveColumns};
 
-/// Gas at rest of which every cell has the exact mean density of spheres around some places.
+/// Gas at rest; each cell has the exact mean density of spheres around given centres.
 #[derive(Clone, Debug)]
 pub struct Gas {
     /// Spheres and their centres.

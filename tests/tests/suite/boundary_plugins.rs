@@ -41,7 +41,7 @@ fn cold<R: Real>(ghost: Ghost<R, Conserved<R>, 1>, most: R) -> Conserved<R> {
     u
 }
 
-/// Dust, which spreads; none beyond faces that are `clean`.
+/// Dust that diffuses; zero outside faces with the boundary `clean`.
 struct Dust;
 
 impl Field for Dust {

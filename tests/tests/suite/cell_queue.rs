@@ -31,7 +31,7 @@ struct Rates<R> {
     calls: R,
 }
 
-/// Turns the first species into the last in several calls, of which only the last one changes the cell.
+/// Converts the first species into the last in several calls; only the last call changes the cell.
 #[device]
 fn turn<R: Real>(
     all: (Mixed<R>, R, Waits<R>),
@@ -81,7 +81,7 @@ const SPECIES: [&str; 11] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "
 /// Cells called in each round, and the work of all patches.
 type Given = (Vec<u64>, u32);
 
-/// Turns species, and keeps what the calls gave.
+/// Converts species, and accumulates the results of the calls.
 #[derive(Clone, Default)]
 struct Turns(Arc<Mutex<Vec<Given>>>);
 
@@ -188,7 +188,7 @@ fn queue_lengths_and_work_are_counted_and_tables_are_uploaded_once() {
     }
 }
 
-/// A field of which every cell waits.
+/// A field whose cells all ask for another call.
 struct Patient;
 
 impl Field for Patient {

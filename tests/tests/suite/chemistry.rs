@@ -37,7 +37,7 @@ refine = [{ criterion = "gradient", field = "pressure", threshold = 0.4 }]
 gamma = 1.6666666666666667
 "#;
 
-/// Temperature in kelvin by the densities of a cell of so many species, its electrons and its H2 per hydrogen nucleus.
+/// Temperature in kelvin, electron fraction and H2 fraction per hydrogen nucleus of a cell with the given number of species.
 pub fn zone(u: &[f64], hydrogen: f64, kelvin: f64) -> [f64; 3] {
     let nuclei = hydrogen * u[0];
     let y = |n: usize, mass: f64| u.get(5 + n).map_or(0.0, |rho| rho / (mass * nuclei));
@@ -110,7 +110,7 @@ fn gas_and_radiated_energy_sum_to_a_constant_and_elements_are_conserved() {
     });
 }
 
-/// Masses of hydrogen, of helium, of metals and of all gas with so many species.
+/// Masses of hydrogen, helium, metals and all gas with the given number of species.
 fn elements(run: &mut Stepper, species: usize) -> [f64; 4] {
     let total = run.0.with(|sim| totals(sim));
     let metals = total[5];

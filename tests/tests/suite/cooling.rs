@@ -69,7 +69,7 @@ const UNEVEN: [&str; 3] = [
     "initial.pressure='2*kelvin*if(x < 6, 100, 3000)'",
 ];
 
-/// Checks the sum of energies over so many steps, and that some patches are refined; how often their number changes.
+/// Checks the energy sum over the given number of steps, and that patches are refined; returns how often their number changes.
 fn accounted_for(settings: &[&str], steps: usize, (precision, tolerance): (&str, f64)) -> usize {
     let precision = format!("run.precision={precision}");
     let mut run = Stepper::new(CLOUDS, &[&UNEVEN[..], settings, &[&precision]].concat());
@@ -114,7 +114,7 @@ fn energy_is_accounted_for_over_a_thousand_steps() {
     }
 }
 
-/// Where the shock stands, and how far behind it the temperature has fallen to half.
+/// Position of the shock, and the distance behind it at which the temperature has fallen to half.
 fn shock(run: &mut Stepper) -> Option<f64> {
     let mut line = vec![[0.0; 2]; 80];
     run.state().each_leaf_cell(|_, x, _, u| {

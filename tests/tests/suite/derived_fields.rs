@@ -46,7 +46,7 @@ impl Plugin for East {
     }
 }
 
-/// Runs for so many steps on so many ranks.
+/// Runs the given number of steps on the given number of ranks.
 fn run(size: usize, directory: &Path, resume: bool, settings: &[&str]) {
     let app = App::default().always(East);
     let settings = [&SMALL[..], settings].concat();

@@ -48,7 +48,7 @@ fn last(directory: &Path, column: &str) -> String {
     found.expect("there is such a column").1.to_owned()
 }
 
-/// Compares the snapshots of `text` on both kinds of device; whether no cell was mended or no step retried in it.
+/// Compares the snapshots of `text` on both kinds of device; returns `true` if no cell was corrected or no step retried.
 pub fn agree(text: &str, settings: &[&str]) -> bool {
     if !emulation() {
         return false;
@@ -89,7 +89,7 @@ fn walls_and_odd_domains_are_identical_on_the_device() {
     agree(SYMMETRIC, &odd);
 }
 
-/// Gas torn apart and blown up so hard that a high-order step overshoots: cells are mended and steps retried.
+/// Strong rarefaction and explosion that make a high-order step unphysical: cells are corrected and steps retried.
 #[test]
 fn corrected_and_retried_steps_are_identical_on_the_device() {
     let hard = [

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 /// Vectors on faces: x and z any numbers, y the same everywhere.
 struct Flow;
-/// Vectors on edges, made anew in each step where there are no means of finer ones.
+/// Vectors on edges, recomputed in each step where no means of finer ones exist.
 struct Swirl;
 /// A number that a step makes from two scratch banks.
 struct Wave;
@@ -314,7 +314,7 @@ fn shared_faces_stay_identical_through_refinement_and_derefinement() {
     }
 }
 
-/// The state after some steps on so many ranks.
+/// The state after some steps on the given number of ranks.
 fn on(ranks: usize, device: &str, precision: &str) -> State {
     let settings = [BUSY, &[device, precision]].concat();
     joined(on_ranks_of(
@@ -358,7 +358,7 @@ fn run(scratch: &Scratch, ranks: usize, resume: bool, settings: &[&str]) {
     }
 }
 
-/// What a whole run of so many ranks stores.
+/// The data saved by a complete run on the given number of ranks.
 fn whole(ranks: usize) -> (Scratch, Vec<(String, String)>) {
     let scratch = Scratch::new();
     run(&scratch, ranks, false, &["time.max_steps=4"]);

@@ -90,7 +90,7 @@ impl Plugin for Spoil {
     }
 }
 
-/// What no flux can mend ends the run: the message says where and what, and the snapshots stay.
+/// A cell that no flux can correct ends the run: the message has the position and the state, and the snapshots stay.
 #[test]
 fn an_uncorrectable_cell_ends_the_run_with_its_position_and_keeps_the_snapshots() {
     let scratch = Scratch::new();

@@ -31,7 +31,7 @@ fn auditor() -> (Probe, Arc<Mutex<Vec<String>>>) {
     Probe::new(|_, topology| audit(topology).err().map(|e| e.to_string()))
 }
 
-/// A random criterion: something that moves, appears, vanishes, or stands.
+/// A random criterion: a region that moves, appears, vanishes, or stays.
 fn criterion(random: &mut Random) -> String {
     let place = [0; 3].map(|_| random.between(0.0, 1.0));
     let velocity = [0; 3].map(|_| random.between(-2.0, 2.0));
@@ -112,7 +112,7 @@ fn refined_cells(topology: &Topology, level: usize) -> impl Fn([i32; 3]) -> bool
     move |cell: [i32; 3]| refined.contains(&cell.map(|c| c.div_euclid(8)))
 }
 
-/// A flagged box and its buffer, and no patch beyond, are refined; the box spans an edge of the periodic domain.
+/// Exactly a flagged box and its buffer are refined; the box spans an edge of the periodic domain.
 #[test]
 fn refinement_buffers_have_exactly_the_requested_width() {
     for buffer in 0..=8 {
@@ -322,7 +322,7 @@ fn every_number_of_levels_runs() {
             state.counts()
         );
         assert!(found.lock().expect("the list is whole").is_empty());
-        // gas at rest stays at rest in every bit, whatever the mesh does
+        // gas at rest stays bitwise at rest under any refinement
         state.each_leaf_cell(|_, _, _, u| assert_eq!(u[1..4], [0.0; 3]));
     }
 }

@@ -30,7 +30,7 @@ fn refused(deck: &str, settings: &[&str], words: &[&str]) {
     }
 }
 
-/// Thermal energy in all cells beyond that of the surroundings.
+/// Thermal energy of all cells above that of the surroundings.
 fn injected(state: &State, ambient: f64) -> f64 {
     let mut energy = 0.0;
     state.each_leaf_cell(|_, _, volume, u| energy += (u[4] - ambient) * volume);

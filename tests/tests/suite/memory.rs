@@ -11,7 +11,7 @@ use nestar_tests::ranks::{joined, on_ranks};
 use nestar_tests::runs::{digests, run_into};
 use nestar_tests::{Scratch, Stepper};
 
-/// Gas at rest in 64 root patches, of which half are refined from time 0.008 on: 64 patches take 5 MiB, 320 take 15 MiB.
+/// Gas at rest in 64 root patches; half of them are refined from time 0.008 on. 64 patches take 5 MiB, 320 take 15 MiB.
 const LATE: &str = r#"
 scenario = "formula"
 [initial]
@@ -154,7 +154,7 @@ fn a_capped_run_stays_within_its_memory_and_conserves() {
     let before = stepper.0.with(|s| totals(s));
     let mut most = 0;
     for _ in 0..12 {
-        // the audit is on: whatever was left out, the hierarchy stays properly nested
+        // the audit is on: the hierarchy stays properly nested although patches are missing
         stepper.steps(1);
         let world = &stepper.0.engine().world;
         let fields = world.resource::<Stores>().all();
@@ -172,7 +172,7 @@ fn a_capped_run_stays_within_its_memory_and_conserves() {
     }
 }
 
-/// The first patches along the curve are those that fit, whoever owns them.
+/// The patches that fit are the first along the Hilbert curve, on any rank.
 #[test]
 fn a_memory_limit_caps_any_number_of_ranks_identically() {
     let settings = [
@@ -218,7 +218,7 @@ fn ranks_stop_together_for_the_same_shortage() {
     }
 }
 
-/// What is foreseen of a rank's rows is what it holds then, or a little more.
+/// The predicted rows of a rank are those that it has later, or a few more.
 #[test]
 fn the_rows_of_ranks_are_predicted() {
     for size in [1, 2, 4] {

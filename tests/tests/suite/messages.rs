@@ -57,7 +57,7 @@ impl Field for Dust {
     const NAME: &'static str = "dust";
 }
 
-/// A resource that nobody inserts.
+/// A resource that is never inserted.
 #[derive(Resource)]
 struct Table {
     _rates: Vec<f64>,

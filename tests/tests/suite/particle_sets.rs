@@ -15,7 +15,7 @@ use nestar_tests::ranks::{on_ranks_of, run_with};
 use nestar_tests::runs::digests;
 use nestar_tests::{Scratch, Stepper};
 
-/// Where a mote is in its patch, in units of 2^-32 of the patch's width.
+/// Position of a test particle in its patch, in units of 2^-32 of the patch's width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Mote {
     id: u64,
@@ -131,12 +131,12 @@ impl Plugin for Flight {
 
 /// Root patches along the axes, as powers of two.
 const ROOT: [u32; 3] = [2, 1, 2];
-/// Motes in each root patch at first.
+/// Initial number of test particles in each root patch.
 const MOTES: u64 = 4;
-/// All motes.
+/// Number of test particles.
 const ALL: u64 = MOTES << 5;
 
-/// Where a mote begins: its root patch is the `id / MOTES`-th.
+/// Initial position of a test particle: its root patch is the `id / MOTES`-th.
 fn first(id: u64) -> [u64; 3] {
     [0, 1, 2].map(|axis| {
         let hash = (id + 7).wrapping_mul(0xd129_0b26_88d4_7f1d + 2 * axis as u64);
@@ -167,7 +167,7 @@ fn motes_of(index: [i32; 3]) -> Vec<Mote> {
     ids.map(mote).collect()
 }
 
-/// Moves the motes of all levels, once in a root step; those that leave their patches go wherever they are then.
+/// Moves the test particles of all levels once per root step; those that leave their patches migrate.
 fn fly(
     topology: Res<Topology>,
     clock: Res<LevelClock>,

@@ -175,7 +175,7 @@ fn new_patches_are_completed_once_they_have_values() {
     panic!("{new} new patches beside {before}");
 }
 
-/// Notes the levels that are made ready, and those that stand at one time.
+/// Records the levels that are prepared, and those that are synchronised.
 #[derive(Clone, Default)]
 struct Watch {
     ready: Log<usize>,

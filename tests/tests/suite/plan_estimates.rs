@@ -16,7 +16,7 @@ fn places(sim: &Engine) -> Vec<Vec<[i32; 3]>> {
     levels.map(|l| level(l).collect()).collect()
 }
 
-/// The hierarchy that is foreseen and the one that a run begins with, or the message of either.
+/// The predicted and the actual initial hierarchy, or the message of either.
 fn both(make: impl Fn() -> Simulation) -> [Result<Vec<Vec<[i32; 3]>>, String>; 2] {
     let foresee = |sim: &mut Engine| {
         sim.preview_hierarchy(|_| ())

@@ -8,7 +8,7 @@ use nestar_tests::random::Random;
 use nestar_tests::ranks::{joined, on_ranks};
 use nestar_tests::{State, Stepper};
 
-/// Where a run stands after some steps, as one rank sees it.
+/// The state of a run after some steps, as one rank sees it.
 struct End {
     state: State,
     /// What must be the same on all ranks: the counters and totals of the run.
@@ -68,7 +68,7 @@ const HARD: &[&str] = &[
     "time.courant=0.9",
 ];
 
-/// Steps were retried and cells mended.
+/// Steps were retried and cells corrected.
 fn was_hard(ends: &[End]) {
     let counts = &ends[0].common.0;
     assert!(counts[3] > 0 && counts[4] > 0, "the case is too easy");

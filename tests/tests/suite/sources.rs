@@ -134,7 +134,7 @@ fn accelerated_gas_crosses_at_most_one_cell_per_step() {
     assert_eq!(report.unwrap_or_else(|e| panic!("{e}")).limiter, "courant");
 }
 
-/// Formulas that name whatever there is.
+/// Formulas that use every available name.
 const RICH: [&str; 4] = [
     "sources.acceleration_x=0.2*sin(2*pi*y + t) - 0.1*velocity_x*fraction_dye",
     "sources.acceleration_y=if(mach > 0.5, -0.3, 0.1)/(1 + r)",

@@ -72,7 +72,7 @@ fn mass_fractions_in_oblique_flows_keep_their_bounds_and_sum() {
     }
 }
 
-/// The same in gas with strong shocks, whose cells are mended.
+/// The same in gas with strong shocks, whose cells are corrected.
 #[test]
 fn mass_fractions_in_strong_shocks_keep_their_bounds_and_sum() {
     let cold = [

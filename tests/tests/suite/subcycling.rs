@@ -54,7 +54,7 @@ fn burn<R: Real>(u: Burning<R>, at: &Place<R>, most: R) -> Outcome<Burning<R>> {
     Outcome::<Burning<R>> { state: v, status }
 }
 
-/// Burns with so many calls, and fails above so much fuel.
+/// Burns in the given number of calls, and fails above the given amount of fuel.
 struct Burns(usize, f64);
 
 impl Plugin for Burns {
@@ -104,7 +104,7 @@ fn subcycled_cells_are_identical_on_ranks_and_devices() {
     }
 }
 
-/// What the run says with so many calls and so much fuel.
+/// The message of the run with the given number of calls and amount of fuel.
 fn message(device: &str, burns: Burns) -> String {
     let sim = build(BLAST, &["mesh.max_level=0", device]).add(burns);
     let mut stepper = Stepper::of(sim.unwrap_or_else(|e| panic!("{e}")));

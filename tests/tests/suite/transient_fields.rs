@@ -24,7 +24,7 @@ impl Field for Glow {
 }
 
 struct Shading {
-    /// Whether the shade is made anew in `Ready`.
+    /// `true` if the shade is recomputed in `Ready`.
     ready: bool,
 }
 

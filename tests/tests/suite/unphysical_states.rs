@@ -23,7 +23,7 @@ fn drain<R: Real>(u: Gas5<R>, at: &Place<R>) -> Gas5<R> {
     v
 }
 
-/// The same of what stands around the cell.
+/// The same for the neighbours of the cell.
 #[device]
 fn drain_around<R: Real>(u: &Stencil<R, Gas5<R>, 1>, at: &Place<R>) -> Gas5<R> {
     let mut v = u.at(0, 0, 0);

@@ -129,7 +129,7 @@ fn advance<R: Element>(twins: &mut Twins, level: usize, dt: f64) {
     twins.same::<R>(level, "corrected");
 }
 
-/// Returns how many corrections were mended.
+/// Returns the number of flux corrections that fell back to first order.
 fn correcting<R: Element>(case: &Case, device: &Device) -> u64 {
     let mut twins = Twins::refined::<R>(case, device);
     advance::<R>(&mut twins, 0, 0.02);

@@ -244,7 +244,7 @@ fn react<R: Real>(u: Dyed<R>, at: &Place<R>, p: &Reaction<R>) -> Dyed<R> {
     v
 }
 
-/// A number of which the sum depends on the order.
+/// A value whose sum depends on the order of summation.
 #[device]
 fn energy_of_dye<R: Real>(u: Dyed<R>, at: &Place<R>, scale: R) -> R {
     scale * u.dye * u.gas.energy / (at.centre[1] + 1.0)

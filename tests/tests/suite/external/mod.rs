@@ -11,7 +11,7 @@ use nestar_tests::ranks::{joined, on_ranks_of, run_with};
 use nestar_tests::runs::digests;
 use nestar_tests::{Scratch, State, Stepper, build};
 
-/// Gas alone: the field of what is outside is made anew everywhere.
+/// Digests the gas alone: the external field is recomputed on every rank.
 fn gas(mut state: State, components: usize) -> State {
     state.components = components;
     let patches = state.levels.iter_mut().flat_map(|level| level.values_mut());
@@ -159,7 +159,7 @@ potential = "-x*cos(9*t)"
     assert!(fine < 1e-4, "{fine:e}");
 }
 
-/// Formulas that name whatever there is, and change in time.
+/// Formulas that use every available name, and change in time.
 const RICH: [&str; 3] = [
     "external.potential=0.2*sin(2*pi*y + t)/(1 + r) - profile(sqrt((x-0.4)^2 + (y-0.5)^2 + z^2))",
     "external.acceleration_y=if(z > 0.5, -0.3, 0.1)*t",

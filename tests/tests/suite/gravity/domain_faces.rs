@@ -69,7 +69,7 @@ fn errors(settings: &[&str]) -> [Errors; 2] {
     errors
 }
 
-/// The largest residual of the levels after so many cycles.
+/// The largest residual of all levels after the given number of cycles.
 fn residual(cycles: usize, settings: &[&str]) -> f64 {
     let cycles = format!("gravity.initial_cycles={cycles}");
     let mut run = Stepper::new(CLOUD, &[settings, &[&cycles]].concat());
@@ -103,7 +103,7 @@ fn multigrid_converges_with_levels_at_domain_faces() {
     }
 }
 
-/// A short run of which all of level 1 and a corner of level 2 are at faces.
+/// A short run in which all of level 1 and a corner of level 2 touch domain faces.
 const SHORT: [&str; 3] = [
     "constants.n=16",
     "gravity.initial_cycles=2",

@@ -69,7 +69,7 @@ impl Plugin for Reads {
     }
 }
 
-/// Matter that stays where it is, whatever the gas does.
+/// Matter at rest, independent of the gas.
 #[derive(Clone)]
 struct Rock;
 
@@ -306,7 +306,7 @@ fn found<R: Element>(run: &mut Stepper) -> Found {
     (0..=topology.finest()).flat_map(of).collect()
 }
 
-/// After two steps on so many ranks.
+/// The state after two steps on the given number of ranks.
 fn found_on(size: usize, settings: &[&str]) -> Found {
     let app = App::default().always(Reads);
     let all = [&[FEW], settings].concat();

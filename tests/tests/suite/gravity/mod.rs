@@ -142,7 +142,7 @@ pub(crate) fn columns(run: &mut Stepper) -> Vec<(String, f64)> {
     })
 }
 
-/// The largest residual of the levels after so many cycles from the start.
+/// The largest residual of all levels after the given number of cycles from the start.
 fn residual(sweeps: usize, cycles: usize) -> f64 {
     let settings = [
         format!("gravity.sweeps_aligned={sweeps}"),

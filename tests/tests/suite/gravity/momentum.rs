@@ -114,7 +114,7 @@ fn momentum_of_an_isolated_box_is_conserved() {
     assert!(gradient > 1e-7 && stress < 1e-13, "{gradient:e} {stress:e}");
 }
 
-/// A wave of density in a periodic box, of which a part is refined; a step so short that the momentum is the force.
+/// A density wave in a partly refined periodic box, with a step so short that the momentum measures the force.
 const WAVE: &str = r#"
 scenario = "formula"
 [constants]

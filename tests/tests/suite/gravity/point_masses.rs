@@ -7,7 +7,7 @@ use nestar_tests::ewald::Ewald;
 /// Bodies of a cell of the finest level each at `+-place` along an axis in a periodic box of width 1.
 const BODIES: &str = include_str!("../../../../scenarios/point-masses.toml");
 
-/// The error of the force on either body, relative to the force: they are `cells` cells of the finest of so many levels apart.
+/// Relative error of the force on either body; their distance is `cells` cells of the finest of `levels` levels.
 fn error(levels: u32, cells: u32) -> f64 {
     let width = 1.0 / f64::from(32 << levels);
     let apart = f64::from(cells) * width;

@@ -3,7 +3,7 @@
 use super::columns;
 use nestar_tests::Stepper;
 
-/// A ripple with so many patches across on a refined level in the middle of the box.
+/// A density ripple, with a refined level of the given width in patches in the middle of the box.
 fn level(across: u32, cycles: u32, sweeps: u32) -> f64 {
     let text = format!(
         r#"

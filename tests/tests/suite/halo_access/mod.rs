@@ -128,7 +128,7 @@ fn a_stencil_on_the_gas_after_its_step_is_identical_on_ranks_and_devices() {
     }
 }
 
-/// The results of a stencil in place wait in a bank of their own, which memory is foreseen for from its first use on.
+/// The results of an in-place stencil are stored in a separate bank, whose memory is predicted from its first use on.
 #[test]
 fn the_memory_of_an_in_place_stencil_is_predicted() {
     const ROWS: usize = 1 << 10;
@@ -145,7 +145,7 @@ fn the_memory_of_an_in_place_stencil_is_predicted() {
     assert_eq!(with - stepped(without), (ROWS * bank) as u64);
 }
 
-/// Heats the gas: on a device by a kernel that tells nobody which rows it has changed.
+/// Heats the gas: on a device by a kernel that does not report the rows it has changed.
 struct Heat;
 
 const HEAT: &str = "
@@ -216,7 +216,7 @@ fn a_user_kernel_that_changes_the_gas_changes_the_next_step() {
     assert_eq!(cpu.1.difference(&device.1), None);
 }
 
-/// A system of the potential that is registered as it stands.
+/// A system of the potential that is registered directly.
 struct Adds<F>(F);
 
 impl<F: Fn(&mut Engine)> Plugin for Adds<F> {
@@ -299,7 +299,7 @@ fn refused(add: impl Fn(&mut Engine) + Send) -> String {
         .to_string()
 }
 
-/// A field that nobody registers.
+/// A field that is not registered.
 struct Ether;
 
 impl Field for Ether {

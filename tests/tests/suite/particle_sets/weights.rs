@@ -8,7 +8,7 @@ use nestar::prelude::*;
 use nestar_tests::decks::{BLAST, deck};
 use nestar_tests::ranks::on_ranks_of;
 
-/// Motes that stay where they are, in the eight root patches of a corner alone.
+/// Test particles at rest, in the eight root patches of one corner.
 struct Corner {
     weight: f64,
 }
@@ -32,7 +32,7 @@ fn begin_in_corner(topology: Res<Topology>, clock: Res<LevelClock>, mut motes: R
 fn the_partition_uses_the_weights_of_a_plugins_particles() {
     let devices = ["run.device=cpu", "run.device=emulated"];
     for device in devices.into_iter().take(1 + usize::from(emulation())) {
-        // patches and motes of two ranks
+        // patches and test particles of two ranks
         let shares = |weight: f64| {
             let settings = [BUSY, &["run.imbalance=1.01", device]].concat();
             let corner = || Corner { weight };

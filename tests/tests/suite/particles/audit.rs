@@ -59,7 +59,7 @@ fn happen(
     match plan.what {
         Mishap::Lost => records.truncate(records.len() - bytes),
         Mishap::Doubled => records.extend_from_within(..bytes),
-        // the mass stands behind the identity, the place, the velocity and the acceleration: by a unit in its tenth digit
+        // the mass is stored after identity, position, velocity and acceleration: change its tenth digit by one
         Mishap::Heavier => records[8 + 9 * 8 + 3] ^= 1,
         // for those of the next patch
         Mishap::Exchanged => records.rotate_left(bytes),
@@ -84,7 +84,7 @@ fn ended(plan: Plan, ranks: usize, settings: &[&str]) -> Result<(), String> {
 
 #[test]
 fn the_audit_reports_particles_lost_by_a_plugin() {
-    // what begins the next step, or where the levels stand at one time, finds it
+    // the audit at the begin of the next step, or where levels are synchronised, finds it
     for (what, species, at, expected) in [
         (
             Mishap::Lost,

@@ -89,7 +89,7 @@ fn particles_move_identically_on_devices_and_host() {
     }
 }
 
-/// Patches take turns in little memory, on two levels and on three.
+/// Compaction in several batches with little memory, on two levels and on three.
 #[test]
 fn device_particles_are_compacted_in_batches() {
     if open().is_err() {

@@ -95,7 +95,7 @@ fn a_particle_at_rest_has_no_self_force() {
     let places = places(&mut Random::new(7));
     for cloud in ["ngp", "cic", "tsc"] {
         let cloud = format!("particles.cloud=\"{cloud}\"");
-        // on a uniform mesh all places are alike
+        // on a uniform mesh all positions are equivalent
         for (levels, most, count) in [
             ("mesh.max_level=0", 1e-12, 2),
             ("mesh.max_level=2", 1e-3, 9),
@@ -185,7 +185,7 @@ fn two_particles_attract_by_newtons_law() {
     }
 }
 
-/// The squares of the errors of the forces on two bodies so many cells apart, over Newton's.
+/// Squared errors of the forces on two bodies at the given distance in cells, relative to Newton's law.
 fn wrong(random: &mut Random, cloud: &str, level: usize, cells: f64) -> f64 {
     let width = width(level);
     let way = loop {

@@ -77,7 +77,7 @@ impl Orbit {
     }
 }
 
-/// The orbit at first and at the last of so many apocentres.
+/// The orbit at first and at the last of the given number of apocentres.
 fn apocentres(settings: &[&str], orbits: usize) -> [Orbit; 2] {
     let mut stepper = Stepper::new(TWO, settings);
     let bodies = particles(&mut stepper, "stars");
@@ -104,7 +104,7 @@ fn apocentres(settings: &[&str], orbits: usize) -> [Orbit; 2] {
     [first, last]
 }
 
-/// Changes by so many orbits: of the energy and of the angular momentum, relative, and the momentum.
+/// Changes over the given number of orbits: relative change of energy and angular momentum, and the momentum.
 fn changes(settings: &[&str], orbits: usize) -> [f64; 3] {
     let [first, last] = apocentres(settings, orbits);
     let found = [

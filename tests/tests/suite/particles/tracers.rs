@@ -11,7 +11,7 @@ use nestar_tests::runs::{digests, quietly_into};
 use nestar_tests::{Scratch, Stepper};
 use std::collections::BTreeSet;
 
-/// Gas that turns about the z axis and stays as it is; tracers at several radii, some in and some beyond a finer box.
+/// Gas that rotates steadily about the z axis; tracers at several radii, some inside and some outside a finer box.
 const WHEEL: &str = r#"
 scenario = "formula"
 

@@ -21,7 +21,7 @@ fn a_plugin_missing_from_the_program_is_refused_by_name() {
             .check(&deck(COOLING, &[]))
             .is_ok()
     );
-    // a plugin takes part where its table stands alone
+    // a plugin is active where its table appears alone
     let off = COOLING.replace("[radiation]\ncoldest = 0.05", "");
     let mut run = stepper(cooling::program, &off, &["domain.cells=[8,8,8]"]);
     run.steps(1);
@@ -60,7 +60,7 @@ fn derived_inputs_of_plugins_are_available_in_criteria_and_formulas() {
         let sim = App::default().always(Names(name)).simulation(plain)?;
         Stepper::begin(sim)
     };
-    // gas over ink is 4 everywhere, twice that 8
+    // gas over dye is 4 everywhere, twice that 8
     let refined = |criterion: &str| {
         let criterion = format!("mesh.refine=[{{criterion='formula',when='{criterion}'}}]");
         let mut stepper = run("dilution", &["mesh.max_level=1", &criterion]).expect("a run");
