@@ -4,7 +4,7 @@ use crate::devices;
 use nestar::Simulation;
 pub use nestar_deck::Deck;
 
-/// Settings that every test wants: the CPU, also where there is a GPU, one thread (tests run side by side), the audit on, no snapshots.
+/// Settings of all tests: the CPU even where there is a GPU, one thread (tests run side by side), the audit on, no snapshots.
 const COMMON: [&str; 5] = [
     "run.device=cpu",
     "run.threads=1",
@@ -13,10 +13,10 @@ const COMMON: [&str; 5] = [
     "output.final=false",
 ];
 
-/// A deck of `text` with the common settings and then `settings` (`table.key=value`) applied.
+/// Parses `text` as a deck, and applies the common settings and then `settings` (`table.key=value`).
 ///
 /// # Panics
-/// If the text is no deck.
+/// If the text is not a valid deck.
 #[must_use]
 pub fn deck(text: &str, settings: &[&str]) -> Deck {
     let mut deck = Deck::parse("test", text).unwrap_or_else(|e| panic!("{e}"));
@@ -27,7 +27,7 @@ pub fn deck(text: &str, settings: &[&str]) -> Deck {
     deck
 }
 
-/// A simulation of `text`, as [`deck`].
+/// Builds a simulation of the deck that [`deck`] makes.
 ///
 /// # Panics
 /// If the deck is wrong.

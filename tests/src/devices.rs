@@ -1,4 +1,4 @@
-//! The device on which tests compare with the CPU: the emulated one, or another that the environment names.
+//! The device that tests compare with the CPU: the emulated one, or the one named by the environment.
 
 use nestar::engine::device::{Device, DeviceError, DeviceKind};
 
@@ -11,7 +11,7 @@ pub const SETTING: &str = "run.device=emulated";
 /// Opens the device of the tests.
 ///
 /// # Errors
-/// It is not to be had.
+/// The device is not available.
 pub fn open() -> Result<Device, DeviceError> {
     Device::open(match name().as_str() {
         "cuda" => DeviceKind::Cuda,
@@ -19,7 +19,7 @@ pub fn open() -> Result<Device, DeviceError> {
     })
 }
 
-/// Whether it is a GPU.
+/// Returns `true` if it is a GPU.
 #[must_use]
 pub fn is_real() -> bool {
     name() == "cuda"

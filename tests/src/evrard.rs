@@ -105,7 +105,7 @@ impl Collapse {
         Self::of(shells, 1.0, |r| r * r, |_| 0.0, INTERNAL)
     }
 
-    /// A sphere of radius 1 of which `within(r)` is the mass within a radius.
+    /// A sphere of radius 1; `within(r)` is the mass inside the radius `r`.
     fn of(
         shells: usize,
         gravity: f64,
@@ -283,7 +283,7 @@ mod tests {
     /// Cold gas that runs into itself at speed 1 (Noh, J. Comput. Phys. 72, 78 (1987)): within t/3 it is at rest with 64 times the
     /// density, all of its kinetic energy now thermal. The errors are of first order in the width of shells.
     #[test]
-    fn gas_that_runs_into_itself_stops() {
+    fn colliding_gas_comes_to_rest() {
         let mass = |r: f64| 4.0 / 3.0 * PI * r.powi(3);
         let time = 0.6;
         let errors = |shells: usize| {
@@ -321,7 +321,7 @@ mod tests {
 
     /// The total energy is kept through the bounce, and begins as the sphere's own: -2/3 and 0.05.
     #[test]
-    fn energy_is_kept_through_the_bounce() {
+    fn energy_is_conserved_through_the_bounce() {
         let mut sphere = Collapse::new(200);
         let first = sphere.energies();
         assert!((first.potential + 2.0 / 3.0).abs() < 1e-5 && (first.thermal - 0.05).abs() < 1e-12);

@@ -37,7 +37,7 @@ pub fn erfc(x: f64) -> f64 {
 pub struct Ewald {
     length: f64,
     split: f64,
-    /// Wave numbers in whole turns, with the coefficient of the cosine.
+    /// Integer wave numbers, with the coefficient of the cosine.
     waves: Vec<([f64; 3], f64)>,
 }
 

@@ -1,4 +1,4 @@
-//! Exact solutions that tests compare with, written apart from the product's own.
+//! Exact solutions for comparisons, independent of the product's own.
 
 /// Density, velocity, pressure on one side of a shock tube.
 pub type Side = [f64; 3];

@@ -1,4 +1,4 @@
-//! Texts that are reviewed and kept in `tests/golden`. `NESTAR_BLESS=1` writes them anew.
+//! Golden texts in `tests/golden`. `NESTAR_BLESS=1` rewrites them.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What the integration tests share: small decks, runs with and without files, states that compare bit by bit, norms.
+//! Shared parts of the integration tests: small decks, runs with and without files, states that compare bitwise, norms.
 
 pub mod decks;
 pub mod devices;

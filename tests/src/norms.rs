@@ -18,7 +18,7 @@ pub fn totals(sim: &Engine) -> Vec<f64> {
         .collect()
 }
 
-/// Sum over all leaf cells of the absolute value of each component times the volume: what drifts are measured against.
+/// Sum over all leaf cells of the absolute value of each component times the volume: the scale of drifts.
 #[must_use]
 pub fn magnitudes(state: &State) -> Vec<f64> {
     let mut sums = vec![0.0; state.components];

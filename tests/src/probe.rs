@@ -1,4 +1,4 @@
-//! A plugin that looks at the hierarchy before every step of every level.
+//! A plugin that inspects the hierarchy before every step of every level.
 
 use bevy_ecs::prelude::*;
 use nestar::engine::mesh::{LevelClock, Topology};
@@ -6,7 +6,7 @@ use nestar::engine::{Engine, Error, Plugin};
 use nestar::systems::order::Limit;
 use std::sync::{Arc, Mutex};
 
-/// What a probe looks with: returns what is wrong.
+/// The check of a probe: returns an error message.
 pub type Look = dyn Fn(&LevelClock, &Topology) -> Option<String> + Send + Sync;
 
 /// The plugin.
@@ -16,7 +16,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// A probe, and the list of what it finds wrong.
+    /// Makes a probe, and the list of errors that it finds.
     pub fn new(
         look: impl Fn(&LevelClock, &Topology) -> Option<String> + Send + Sync + 'static,
     ) -> (Self, Arc<Mutex<Vec<String>>>) {

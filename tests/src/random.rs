@@ -4,7 +4,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// A stream of its own for each `seed`.
+    /// Starts the stream of `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut random = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);

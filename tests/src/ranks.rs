@@ -20,7 +20,7 @@ impl Drop for Guard {
     }
 }
 
-/// Builds the initial state of a deck on `size` ranks and calls `work` on each; what it returns, by rank.
+/// Builds the initial state of a deck on `size` ranks and calls `work` on each; returns the results by rank.
 ///
 /// # Panics
 /// If the deck is wrong, or `work` panics on any rank.
@@ -34,7 +34,7 @@ pub fn on_ranks<T: Send>(
     on_ranks_of(size, build, work)
 }
 
-/// As [`on_ranks`], of simulations that `build` makes.
+/// As [`on_ranks`], for simulations made by `build`.
 ///
 /// # Panics
 /// If `build` fails or `work` panics on any rank.
@@ -61,7 +61,7 @@ pub fn on_ranks_of<T: Send>(
     })
 }
 
-/// Runs a deck on as many ranks as there are `options`, each with its own; how it went, by rank.
+/// Runs a deck on one rank per element of `options`; returns the results by rank.
 ///
 /// # Panics
 /// If the deck is wrong, or a rank panics.
@@ -87,7 +87,7 @@ pub fn run_decks_on_ranks(
     )
 }
 
-/// As [`run_on_ranks`], of simulations that `build` makes.
+/// As [`run_on_ranks`], for simulations made by `build`.
 ///
 /// # Panics
 /// If `build` fails, or a rank panics.

@@ -1,4 +1,4 @@
-//! Runs: step by step in memory, and whole ones into a scratch directory.
+//! Runs: step by step in memory, and complete ones in a scratch directory.
 
 use crate::state::State;
 use nestar::Simulation;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// A simulation taken step by step, without files.
+/// A simulation that is advanced step by step, without files.
 pub struct Stepper(pub Simulation);
 
 impl Stepper {
@@ -34,7 +34,7 @@ impl Stepper {
         Self::begin(sim).unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// As [`Stepper::of`], of a simulation that may be refused.
+    /// As [`Stepper::of`], for a simulation that may be refused.
     ///
     /// # Errors
     /// As the engine's.
@@ -43,7 +43,7 @@ impl Stepper {
         Ok(Self(sim))
     }
 
-    /// Columns of the diagnostics as they stand.
+    /// Current values of columns of the diagnostics.
     ///
     /// # Panics
     /// If there is no such column.
@@ -60,7 +60,7 @@ impl Stepper {
         })
     }
 
-    /// A root step, not beyond the deck's end.
+    /// Takes one root step, which ends at the deck's end time at the latest.
     ///
     /// # Errors
     /// As the engine's step.
@@ -68,7 +68,7 @@ impl Stepper {
         self.0.with(|s| s.root_step(s.settings.time.end))
     }
 
-    /// `steps` root steps.
+    /// Takes `steps` root steps.
     ///
     /// # Panics
     /// If a step fails.
@@ -79,7 +79,7 @@ impl Stepper {
         self
     }
 
-    /// Root steps to the deck's end.
+    /// Takes root steps until the deck's end time.
     ///
     /// # Panics
     /// If a step fails.
@@ -91,30 +91,30 @@ impl Stepper {
         self
     }
 
-    /// Simulation time of the root level.
+    /// Returns the simulation time of the root level.
     #[must_use]
     pub fn time(&mut self) -> f64 {
         self.0.engine().world.resource::<Levels>().time(0)
     }
 
-    /// The run's counters.
+    /// Returns the counters of the run.
     #[must_use]
     pub fn counters(&mut self) -> RunCounters {
         self.0.engine().world.resource::<RunCounters>().clone()
     }
 
-    /// The state of all patches.
+    /// Returns the state of all patches.
     #[must_use]
     pub fn state(&mut self) -> State {
         self.0.with(|s| State::of(s))
     }
 }
 
-/// A directory that is removed when the value goes.
+/// A directory that is removed when the value is dropped.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// A fresh directory.
+    /// Makes a new directory.
     ///
     /// # Panics
     /// If it cannot be made.
@@ -127,7 +127,7 @@ impl Scratch {
         Self(path)
     }
 
-    /// The directory of the run in it.
+    /// Returns the run directory inside.
     #[must_use]
     pub fn run(&self) -> PathBuf {
         self.0.join("run")
@@ -166,7 +166,7 @@ pub fn run_into(
     crate::build(text, settings).run_with(quietly_into(directory, resume))
 }
 
-/// Options of a run into `directory` that nobody watches or stops.
+/// Options of a run into `directory` without progress output or stop requests.
 #[must_use]
 pub fn quietly_into(directory: &Path, resume: bool) -> RunOptions {
     RunOptions {
@@ -178,7 +178,7 @@ pub fn quietly_into(directory: &Path, resume: bool) -> RunOptions {
     }
 }
 
-/// The digests of all snapshots of a run, by number.
+/// Returns the digests of all snapshots of a run, by number.
 ///
 /// # Panics
 /// If a snapshot cannot be read.

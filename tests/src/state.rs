@@ -1,4 +1,4 @@
-//! The state of a run as plain values that compare bit by bit.
+//! The state of a run as plain values that compare bitwise.
 
 use nestar::engine::Engine;
 use nestar::engine::data::Stores;
@@ -12,13 +12,13 @@ pub const CELLS: usize = 512;
 /// A patch with its values, `[component][512]`, or as many values a component as its centring says; single precision is widened, which keeps every bit.
 #[derive(Clone, Debug)]
 pub struct Patch {
-    /// Whether it has no children.
+    /// `true` if the patch has no children.
     pub leaf: bool,
     /// Values, density first.
     pub values: Vec<f64>,
 }
 
-/// All patches of a run by level and place, with the clocks of the levels.
+/// All patches of a run by level and position, with the clocks of the levels.
 #[derive(Clone, Debug)]
 pub struct State {
     /// The box.
@@ -71,7 +71,7 @@ impl State {
         self.levels.iter().map(BTreeMap::len).collect()
     }
 
-    /// The first difference to `other`, bit by bit, in words; `None` if there is none.
+    /// Describes the first bitwise difference to `other`; `None` if there is none.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Option<String> {
         if self.counts() != other.counts() {
@@ -129,10 +129,10 @@ impl State {
         }
     }
 
-    /// Whether all cells have positive density and pressure and finite values; the first that has not, in words.
+    /// Checks that all cells have positive density and pressure and finite values.
     ///
     /// # Errors
-    /// The level, place and state of the first unphysical cell.
+    /// Level, position and state of the first unphysical cell.
     pub fn physical(&self) -> Result<(), String> {
         let mut found = Ok(());
         self.each_leaf_cell(|level, x, _, u| {

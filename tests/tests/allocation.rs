@@ -1,5 +1,5 @@
-//! Nothing is allocated inside a level step once the pools have grown, and the pools are most of the memory: a counting
-//! allocator watches.
+//! A level step allocates nothing once the pools have grown, and the pools are most of the memory: checked by a counting
+//! allocator.
 
 use nestar::engine::data::Pool;
 use nestar::engine::{Engine, Error};
@@ -180,7 +180,7 @@ fn most_memory(work: impl FnOnce(&mut Engine) -> Result<(), Error> + Send) -> us
 }
 
 #[test]
-fn what_a_run_begins_with_is_foreseen_in_memory_for_a_part_of_it() {
+fn initial_states_are_predicted_within_a_part_of_the_memory() {
     let run = most_memory(Engine::initialise);
     let foreseen = most_memory(|sim| sim.preview_hierarchy(|_| ()).map(|_| ()));
     println!("{run} bytes with fields, {foreseen} foreseen");

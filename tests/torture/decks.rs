@@ -1,4 +1,4 @@
-//! Decks that no person would write: an error with its place, or a run, never a panic, whatever stands in them.
+//! Random decks: each gives an error with its position or a run, never a panic.
 
 use super::{Attack, Setting};
 use nestar::{App, Simulation};
@@ -75,7 +75,7 @@ pub fn prepare(_: &Setting) -> Result<Attack, String> {
     }))
 }
 
-/// Processor time of this thread, whatever else the machine is doing; 0 where the system does not tell.
+/// Processor time of this thread; 0 where the system does not report it.
 fn spent() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = text.split(' ').next().and_then(|word| word.parse().ok());

@@ -1,5 +1,5 @@
-//! Calls of the operating system that fail at any moment: a message and a status, no snapshot damaged, and a resumed run that ends
-//! as one in peace. The calls are intercepted by a library that is loaded before all others.
+//! System calls that fail at any moment: a message and a status, no damaged snapshot, and a resumed run that ends like an
+//! undisturbed one. A preloaded library intercepts the calls.
 
 use super::programs::Program;
 use super::{Attack, Case, Setting};

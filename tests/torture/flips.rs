@@ -1,5 +1,5 @@
-//! Bits and bytes that change in any file of a store: nothing reads it as if it were whole. And numbers in its metadata that say what
-//! cannot be, without checksums: no panic, and no memory for what is not there.
+//! Flipped bits and bytes in any file of a store are detected. Impossible numbers in metadata without checksums cause neither
+//! a panic nor a large allocation.
 
 use super::programs::DECK;
 use super::{Attack, Case, Setting};
@@ -106,7 +106,7 @@ fn number(store: &Path, random: &mut Random) -> Case {
     write(&sums, &lines)
 }
 
-/// Where numbers stand in a text of JSON.
+/// Positions of numbers in a JSON text.
 fn numbers(text: &str) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
     let (mut found, mut at, mut quoted) = (Vec::new(), 0, false);

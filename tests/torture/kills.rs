@@ -1,4 +1,4 @@
-//! Runs that are killed at any moment and resumed, until they end: no snapshot is lost or other than that of a run in peace.
+//! Runs killed at any moment and resumed until they end: no snapshot is lost or differs from that of an undisturbed run.
 
 use super::programs::Program;
 use super::{Attack, Setting};
@@ -22,7 +22,7 @@ pub fn prepare(setting: &Setting) -> Result<Attack, String> {
     }))
 }
 
-/// Kills a run after `wait`, of which `kept` snapshots were there before; how many are there now.
+/// Kills a run after `wait`; returns its number of snapshots, of which it had `kept` before.
 fn kill(
     program: &Program,
     wait: Duration,

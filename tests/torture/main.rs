@@ -1,4 +1,4 @@
-//! Campaigns against what must hold whatever happens: `cargo xtask torture` builds this program and starts it.
+//! Campaigns of faults against the guarantees of runs and stores: `cargo xtask torture` builds this program and starts it.
 //!
 //! Every case follows from the seed, its campaign and its number alone; a failure prints the line that repeats it.
 

@@ -1,4 +1,4 @@
-//! The `nestar` command as a process that is attacked, and what must hold of its directory afterwards.
+//! The `nestar` command as an attacked process, and checks of its directory afterwards.
 
 use nestar::snapshot::{self, Snapshot};
 use nestar_tests::runs::digests;
@@ -36,7 +36,7 @@ threads = 1
 pub struct Program {
     pub program: PathBuf,
     pub place: PathBuf,
-    /// Digests of the snapshots of a run that nobody disturbed.
+    /// Digests of the snapshots of an undisturbed run.
     whole: Vec<(String, String)>,
 }
 
@@ -91,7 +91,7 @@ impl Program {
         Ok(complete.len())
     }
 
-    /// Resumes an attacked run undisturbed, which must come to the end of one that nobody attacked.
+    /// Resumes an attacked run without further faults; it must end like an undisturbed run.
     pub fn require_end(&self, output: &str) -> Result<(), String> {
         let ended = self
             .run(output, &["--resume"])

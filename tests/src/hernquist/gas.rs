@@ -1,11 +1,11 @@
-//! Spheres as the gas that a run begins with.
+//! Hernquist spheres as initial gas.
 
 use super::Hernquist;
 use nestar::engine::Engine;
 use nestar::engine::mesh::Topology;
 use nestar::systems::hydro::initial::{InitialGas, InitialState, Primitive, PrimitiveColumns};
 
-/// Gas at rest of which every cell has the exact mean density of spheres around some places.
+/// Gas at rest; each cell has the exact mean density of spheres around given centres.
 #[derive(Clone, Debug)]
 pub struct Gas {
     /// Spheres and their centres.
@@ -73,7 +73,7 @@ refine    = [{ criterion = "box", left = [-10, -10, -10], right = [10, 10, 10] }
 
     /// The mass in every cell is exact, on all levels, so that the sum is that in the domain whatever the levels.
     #[test]
-    fn a_run_begins_with_exact_means() {
+    fn initial_states_are_exact_cell_means() {
         let begun = |settings: &[&str]| -> State {
             let mut sim = crate::build(NESTED, settings);
             let spheres = vec![

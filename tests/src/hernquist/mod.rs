@@ -1,11 +1,11 @@
 //! The sphere of Hernquist (ApJ 356, 359 (1990)), as the gravity test of GAMER-2 has it (Schive et al., MNRAS 481, 4815 (2018),
 //! appendix A).
 
+mod exterior;
 mod gas;
-mod outside;
 
+pub use exterior::Outside;
 pub use gas::Gas;
-pub use outside::Outside;
 
 use crate::gauss::{legendre, line, rectangle};
 use std::f64::consts::PI;
@@ -171,7 +171,7 @@ mod tests {
 
     /// The sums over the cells of nested cubes give the mass in them, wherever their corners are.
     #[test]
-    fn means_do_not_depend_on_how_a_cell_is_divided() {
+    fn cell_means_do_not_depend_on_the_subdivision() {
         let sphere = Hernquist::default();
         for (low, width) in [
             ([0.0, 0.0, 0.0], 1.5625),

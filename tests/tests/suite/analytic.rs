@@ -111,7 +111,7 @@ fn sods_tube_converges_at_first_order() {
     assert!(fine < 0.62 * coarse, "{coarse:e} {fine:e}");
 }
 
-/// Toro 2009, table 4.1; the jump of each stands where the waves stay inside the tube.
+/// Toro 2009, table 4.1; each initial jump is placed such that the waves stay inside the tube.
 #[test]
 fn toros_five_problems_stay_physical() {
     let problems: [([Side; 2], f64, f64); 5] = [

@@ -1,9 +1,9 @@
-//! What stands beyond the faces of the domain does not depend on the order of the axes: runs whose axes are exchanged or mirrored
-//! are the exchanged and mirrored runs, bit for bit, whatever two or three faces meet in an edge or a corner.
+//! Ghost values outside the domain do not depend on the order of the axes. A run with exchanged or mirrored axes is
+//! bitwise the exchanged or mirrored run, for every combination of boundaries that meet in an edge or a corner.
 
+use crate::boundary_plugins::program;
 use crate::device_runs::emulation;
 use crate::symmetry::{Change, GENERATORS, changed};
-use crate::words::program;
 use nestar_tests::{State, Stepper};
 use std::fmt::Write as _;
 
@@ -153,12 +153,12 @@ fn follow_the_axes(faces: &Faces, settings: &[&str]) {
 }
 
 #[test]
-fn edges_and_corners_follow_the_axes_in_double_precision() {
+fn boundary_edges_and_corners_are_symmetric_in_double_precision() {
     CASES.iter().for_each(|faces| follow_the_axes(faces, &[]));
 }
 
 #[test]
-fn edges_and_corners_follow_the_axes_in_single_precision() {
+fn boundary_edges_and_corners_are_symmetric_in_single_precision() {
     let settings = ["run.precision=single", "hydro.scheme=vl"];
     CASES
         .iter()
@@ -166,7 +166,7 @@ fn edges_and_corners_follow_the_axes_in_single_precision() {
 }
 
 #[test]
-fn edges_and_corners_are_the_same_on_a_device() {
+fn boundary_edges_and_corners_are_identical_on_a_device() {
     if !emulation() {
         return;
     }

@@ -1,4 +1,4 @@
-//! The table `[chemistry]`: figures of single zones, energy that the account explains, the same bits everywhere, refusals.
+//! The table `[chemistry]`: values of single zones, conservation of energy, bitwise equality, invalid decks.
 
 use nestar::App;
 use nestar::testing::same_bits;
@@ -37,7 +37,7 @@ refine = [{ criterion = "gradient", field = "pressure", threshold = 0.4 }]
 gamma = 1.6666666666666667
 "#;
 
-/// Temperature in kelvin by the densities of a cell of so many species, its electrons and its H2 per hydrogen nucleus.
+/// Temperature in kelvin, electron fraction and H2 fraction per hydrogen nucleus of a cell with the given number of species.
 pub fn zone(u: &[f64], hydrogen: f64, kelvin: f64) -> [f64; 3] {
     let nuclei = hydrogen * u[0];
     let y = |n: usize, mass: f64| u.get(5 + n).map_or(0.0, |rho| rho / (mass * nuclei));
@@ -84,7 +84,7 @@ fn molecules_form_and_cool_gas_below_200_kelvin() {
 }
 
 #[test]
-fn energy_and_the_account_stay_constant_and_elements_are_kept() {
+fn gas_and_radiated_energy_sum_to_a_constant_and_elements_are_conserved() {
     let settings = ["chemistry.floor_k=9000", "chemistry.photoelectric=1e-26"];
     let mut run = Stepper::new(BALL, &settings);
     let before = run.0.with(|sim| totals(sim));
@@ -110,7 +110,7 @@ fn energy_and_the_account_stay_constant_and_elements_are_kept() {
     });
 }
 
-/// Masses of hydrogen, of helium, of metals and of all gas with so many species.
+/// Masses of hydrogen, helium, metals and all gas with the given number of species.
 fn elements(run: &mut Stepper, species: usize) -> [f64; 4] {
     let total = run.0.with(|sim| totals(sim));
     let metals = total[5];
@@ -120,7 +120,7 @@ fn elements(run: &mut Stepper, species: usize) -> [f64; 4] {
 }
 
 #[test]
-fn elements_keep_their_masses_while_gas_flows_reacts_and_is_refined() {
+fn elements_are_conserved_with_advection_reactions_and_refinement() {
     for (species, precision, tolerance) in [
         (6, "double", 4e-15),
         (9, "double", 4e-15),
@@ -161,7 +161,7 @@ fn elements_keep_their_masses_while_gas_flows_reacts_and_is_refined() {
 }
 
 #[test]
-fn chemistry_has_the_same_bits_on_ranks_and_devices_and_across_a_restart() {
+fn chemistry_is_identical_on_ranks_and_devices_and_after_a_restart() {
     let more = [
         "hydro.dual_energy=true",
         "chemistry.courant=0.5",
@@ -207,7 +207,7 @@ fn metals_cool_by_a_table_beside_the_species() {
 }
 
 #[test]
-fn a_limit_takes_steps_of_a_part_of_the_time_of_cooling() {
+fn the_cooling_limit_takes_a_fraction_of_the_cooling_time() {
     let steps = |courant: &str| {
         let settings = [SMALL, "time.end=0.5", courant];
         let mut run = Stepper::new(BOX, &settings);
@@ -270,7 +270,7 @@ fn heating_is_a_number_or_a_formula_and_dust_heats_cold_gas_alone() {
 }
 
 #[test]
-fn a_limit_holds_where_heating_balances_cooling() {
+fn the_cooling_limit_holds_where_heating_balances_cooling() {
     let settings = [
         SMALL,
         "chemistry.heating=1e-24",
@@ -317,7 +317,7 @@ fn cold_gas_that_moves_fast_cools_as_gas_at_rest() {
 }
 
 #[test]
-fn wrong_decks_are_refused_by_key() {
+fn invalid_decks_are_refused_with_their_key() {
     for (setting, words) in [
         ("chemistry.species=7", "`chemistry.species` must be 6"),
         ("chemistry.hydrogen_fraction=1.0", "leaves no helium"),
@@ -336,7 +336,7 @@ fn wrong_decks_are_refused_by_key() {
 }
 
 #[test]
-fn a_cell_that_needs_more_sub_steps_names_itself() {
+fn a_cell_that_needs_too_many_subcycles_is_reported() {
     let sim = build(
         BOX,
         &[SMALL, "chemistry.max_substeps=2", "time.max_step=20"],

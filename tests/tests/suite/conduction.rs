@@ -1,4 +1,4 @@
-//! Fluxes of a user's own through the faces of an adaptive mesh: what they carry is conserved, and the bits are the same everywhere.
+//! Fluxes of a user plugin on an adaptive mesh: they conserve, and are bitwise equal on all ranks and devices.
 
 use super::device_runs::places;
 use nestar::prelude::*;
@@ -102,7 +102,7 @@ fn run(settings: &[&str], size: usize) -> (State, Vec<f64>, Vec<f64>) {
 }
 
 #[test]
-fn fluxes_conserve_over_levels_with_the_same_bits_everywhere() {
+fn plugin_fluxes_conserve_and_are_identical_on_ranks_and_devices() {
     for (precision, most) in [("double", 2e-14), ("single", 2e-6)] {
         let precision = format!("run.precision={precision}");
         let alone = run(&[HALF, &precision], 1);

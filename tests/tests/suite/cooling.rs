@@ -1,4 +1,4 @@
-//! Cooling by tables: exact solutions, energy that is accounted for, a radiative shock, the same bits everywhere, and messages.
+//! Cooling by tables: exact solutions, conservation of energy, a radiative shock, bitwise equality, messages.
 
 use nestar::prelude::*;
 use nestar::testing::same_bits;
@@ -69,7 +69,7 @@ const UNEVEN: [&str; 3] = [
     "initial.pressure='2*kelvin*if(x < 6, 100, 3000)'",
 ];
 
-/// Checks the sum of energies over so many steps, and that some patches are refined; how often their number changes.
+/// Checks the energy sum over the given number of steps, and that patches are refined; returns how often their number changes.
 fn accounted_for(settings: &[&str], steps: usize, (precision, tolerance): (&str, f64)) -> usize {
     let precision = format!("run.precision={precision}");
     let mut run = Stepper::new(CLOUDS, &[&UNEVEN[..], settings, &[&precision]].concat());
@@ -94,7 +94,7 @@ fn accounted_for(settings: &[&str], steps: usize, (precision, tolerance): (&str,
 }
 
 #[test]
-fn energy_is_accounted_for_in_a_refined_box() {
+fn gas_and_radiated_energy_sum_to_a_constant_in_a_refined_box() {
     for precision in [("double", 1e-12), ("single", 1e-5)] {
         let _ = accounted_for(&["domain.cells=[16,16,8]"], 60, precision);
     }
@@ -114,7 +114,7 @@ fn energy_is_accounted_for_over_a_thousand_steps() {
     }
 }
 
-/// Where the shock stands, and how far behind it the temperature has fallen to half.
+/// Position of the shock, and the distance behind it at which the temperature has fallen to half.
 fn shock(run: &mut Stepper) -> Option<f64> {
     let mut line = vec![[0.0; 2]; 80];
     run.state().each_leaf_cell(|_, x, _, u| {
@@ -187,7 +187,7 @@ fn a_criterion_knows_the_cooling_time() {
 }
 
 #[test]
-fn clouds_have_the_same_bits_everywhere_and_after_a_restart() {
+fn cooling_clouds_are_identical_on_ranks_and_devices_and_after_a_restart() {
     let settings = [
         "domain.cells=[16,16,8]",
         "output.initial=false",
@@ -220,7 +220,7 @@ const WEIGHTS: [&str; 2] = [
 ];
 
 #[test]
-fn tables_that_mean_nothing_are_refused() {
+fn invalid_cooling_tables_are_refused() {
     let unknown = refused(&["cooling.table=koyama-inutsika"]);
     assert!(
         unknown.contains("did you mean \"koyama-inutsuka\""),
@@ -250,7 +250,7 @@ fn tables_that_mean_nothing_are_refused() {
 }
 
 #[test]
-fn what_a_table_does_not_reach_or_depend_on_is_refused() {
+fn values_outside_a_cooling_table_and_unknown_dependencies_are_refused() {
     let scratch = nestar_tests::Scratch::new();
     let file = scratch.path().join("curve.csv");
     std::fs::write(&file, "temperature_k,lambda\n2e4,1e-23\n1e8,1e-22\n").expect("a file");
@@ -361,7 +361,7 @@ fn tables_of_zarr_arrays_are_read_at_a_redshift_and_metallicity() {
 }
 
 #[test]
-fn zarr_arrays_that_mean_nothing_are_refused() {
+fn invalid_zarr_arrays_are_refused() {
     let scratch = nestar_tests::Scratch::new();
     let group = scratch.path().join("table.zarr");
     write_table(&group, |_| 0.6);

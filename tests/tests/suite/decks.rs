@@ -32,7 +32,7 @@ fn read(path: &Path, settings: &[String]) -> Simulation {
     Simulation::new(deck).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// At most so many cells an axis and two refined levels; three steps.
+/// Largest number of cells along an axis; at most two refined levels and three steps.
 pub fn reduced(path: &Path, cells: u32) -> Simulation {
     let mut whole = read(path, &[]);
     let settings = &whole.engine().settings;

@@ -110,7 +110,7 @@ fn on_cpu<R: HydroReal>(
     (out, outcome.signal_rate, outcome.unphysical)
 }
 
-/// The same on a device; `first_order`: the patch's own cells to mend.
+/// The same on a device; `first_order`: the cells of the patch to correct.
 fn on_device<R: HydroReal + bytemuck::Pod>(
     device: &Device,
     case: &Case,
@@ -240,7 +240,7 @@ fn compare<R: HydroReal + bytemuck::Pod>(device: &Device, case: &Case) {
     assert_eq!(differ, 0, "of {} values differ: {method:?}", wanted.0.len());
 }
 
-/// Every scheme, reconstruction, limiter and Riemann solver occurs, with and without scalars and mended cells.
+/// Every scheme, reconstruction, limiter and Riemann solver occurs, with and without scalars and corrected cells.
 #[test]
 fn a_step_on_the_device_has_the_bits_of_the_cpu() {
     let Ok(device) = devices::open() else {

@@ -1,4 +1,4 @@
-//! Snapshots of a run on a device: as a copy that leaves beside the next steps, or piece by piece where the copy has no room.
+//! Snapshots of a run on a device: copied beside the next steps, or piece by piece where the copy does not fit.
 
 use crate::device_runs::emulation;
 use nestar::engine::Error;
@@ -75,7 +75,7 @@ fn run(
 const NEVER: [u64; 2] = [u64::MAX; 2];
 
 #[test]
-fn snapshots_have_the_bits_of_the_cpu_either_way() {
+fn device_snapshots_are_identical_to_the_cpu_in_both_modes() {
     if !emulation() {
         return;
     }
@@ -106,7 +106,7 @@ fn snapshots_have_the_bits_of_the_cpu_either_way() {
 }
 
 #[test]
-fn a_stopped_run_keeps_the_snapshot_that_was_leaving() {
+fn a_stopped_run_completes_the_snapshot_in_flight() {
     if !emulation() {
         return;
     }
@@ -124,7 +124,7 @@ fn a_stopped_run_keeps_the_snapshot_that_was_leaving() {
 }
 
 #[test]
-fn a_disk_that_takes_no_more_ends_the_run() {
+fn a_full_disk_ends_the_run() {
     if !emulation() {
         return;
     }

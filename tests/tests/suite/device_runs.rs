@@ -48,7 +48,7 @@ fn last(directory: &Path, column: &str) -> String {
     found.expect("there is such a column").1.to_owned()
 }
 
-/// Compares the snapshots of `text` on both kinds of device; whether no cell was mended or no step retried in it.
+/// Compares the snapshots of `text` on both kinds of device; returns `true` if no cell was corrected or no step retried.
 pub fn agree(text: &str, settings: &[&str]) -> bool {
     if !emulation() {
         return false;
@@ -66,7 +66,7 @@ pub fn agree(text: &str, settings: &[&str]) -> bool {
 }
 
 #[test]
-fn an_adaptive_blast_with_a_scalar_has_the_bits_of_the_cpu() {
+fn an_adaptive_blast_with_a_scalar_is_identical_on_the_device() {
     agree(BLAST, &["time.max_steps=4"]);
     agree(
         BLAST,
@@ -79,7 +79,7 @@ fn an_adaptive_blast_with_a_scalar_has_the_bits_of_the_cpu() {
 }
 
 #[test]
-fn walls_and_odd_domains_have_the_bits_of_the_cpu() {
+fn walls_and_odd_domains_are_identical_on_the_device() {
     let odd = [
         "time.max_steps=4",
         "domain.cells=[8, 24, 16]",
@@ -89,9 +89,9 @@ fn walls_and_odd_domains_have_the_bits_of_the_cpu() {
     agree(SYMMETRIC, &odd);
 }
 
-/// Gas torn apart and blown up so hard that a high-order step overshoots: cells are mended and steps retried.
+/// Strong rarefaction and explosion that make a high-order step unphysical: cells are corrected and steps retried.
 #[test]
-fn mended_and_retried_steps_have_the_bits_of_the_cpu() {
+fn corrected_and_retried_steps_are_identical_on_the_device() {
     let hard = [
         "initial.density=if((x-0.5)^2 + (y-0.5)^2 + (z-0.5)^2 < 0.05, 10, 0.01)",
         "initial.pressure=if((x-0.5)^2 + (y-0.5)^2 + (z-0.5)^2 < 0.002, 1e4, 1e-4)",
@@ -142,7 +142,7 @@ fn a_run_may_change_its_device() {
 
 /// A formula of an inflow face that is undefined is named with its place, as on the CPU.
 #[test]
-fn an_undefined_inflow_stops_the_run_with_the_message_of_the_cpu() {
+fn an_undefined_inflow_gives_the_same_error_on_cpu_and_device() {
     if !emulation() {
         return;
     }
@@ -198,7 +198,7 @@ impl Plugin for Drag {
 
 /// A source term of a user's own runs where the pool lives, with no text for the device written.
 #[test]
-fn a_users_source_term_has_the_bits_of_the_cpu() {
+fn a_user_source_term_is_identical_on_the_device() {
     if !emulation() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Patches as entities: queries, components that the engine obeys, components that go with their patches.
+//! Patches as entities: queries, components read by the engine, and components that follow their patches.
 
 use nestar::Simulation;
 use nestar::engine::{Error, comm::Ranks};
@@ -146,7 +146,7 @@ fn along_y(stepper: &mut Stepper) -> Vec<i32> {
 }
 
 #[test]
-fn pinned_patches_stay_refined_and_the_others_go() {
+fn pinned_patches_stay_refined_and_others_are_removed() {
     let ends = |add: fn(Simulation) -> Result<Simulation, Error>| {
         on_ranks(1, &FADING, add, |stepper| {
             let before = along_y(stepper);
@@ -161,7 +161,7 @@ fn pinned_patches_stay_refined_and_the_others_go() {
 }
 
 #[test]
-fn pins_have_one_digest_on_any_number_of_ranks_and_after_a_restart() {
+fn pinned_patches_are_identical_on_any_number_of_ranks_and_after_a_restart() {
     let scratch = Scratch::new();
     let run = |name: &str, resume: bool, ranks: usize, steps: usize| {
         let directory = scratch.path().join(name);
@@ -236,7 +236,7 @@ fn costs(stepper: &mut Stepper) -> (f64, f64) {
 }
 
 #[test]
-fn costs_move_the_cuts_of_ranks_and_go_with_their_patches() {
+fn patch_costs_move_the_partition_and_follow_their_patches() {
     let costly = |sim: Simulation| sim.add(attach(true, cost));
     let end = |stepper: &mut Stepper| {
         stepper.steps(4);
@@ -266,7 +266,7 @@ fn costs_move_the_cuts_of_ranks_and_go_with_their_patches() {
 }
 
 #[test]
-fn costs_leave_the_digest_and_come_back_after_a_restart() {
+fn patch_costs_do_not_change_the_digest_and_survive_a_restart() {
     let scratch = Scratch::new();
     let run = |name: &str, resume: bool, ranks: usize, steps: &str, attaches: bool| {
         let directory = scratch.path().join(name);
@@ -295,7 +295,7 @@ fn last_value(directory: &Path, column: &str) -> Option<String> {
 }
 
 #[test]
-fn a_component_that_the_engine_obeys_must_be_registered() {
+fn components_read_by_the_engine_must_be_registered() {
     struct Forgotten;
     impl Plugin for Forgotten {
         fn build(&self, sim: &mut Engine) -> Result<(), Error> {
@@ -366,7 +366,7 @@ fn observed_patches_write_their_series_and_continue_it_after_a_restart() {
 }
 
 #[test]
-fn what_is_observed_must_be_there() {
+fn observing_an_unknown_quantity_is_refused() {
     let refused = |what: Observed| {
         let scratch = Scratch::new();
         let add = |sim: Simulation| {

@@ -1,4 +1,4 @@
-//! Fields of a plugin that are nothing like the gas: on faces, with banks of their own, stored or made anew.
+//! Plugin fields unlike the gas: on faces, with banks of their own, saved or recomputed.
 
 use nestar::Simulation;
 use nestar::engine::comm::Ranks;
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 /// Vectors on faces: x and z any numbers, y the same everywhere.
 struct Flow;
-/// Vectors on edges, made anew in each step where there are no means of finer ones.
+/// Vectors on edges, recomputed in each step where no means of finer ones exist.
 struct Swirl;
 /// A number that a step makes from two scratch banks.
 struct Wave;
@@ -275,7 +275,7 @@ const BUSY: &[&str] = &[
 const STEPS: usize = 3;
 
 #[test]
-fn faces_that_patches_share_keep_the_same_bits_through_refinement_and_removal() {
+fn shared_faces_stay_identical_through_refinement_and_derefinement() {
     for single in [false, true] {
         let precision = format!(
             "run.precision=\"{}\"",
@@ -314,7 +314,7 @@ fn faces_that_patches_share_keep_the_same_bits_through_refinement_and_removal() 
     }
 }
 
-/// The state after some steps on so many ranks.
+/// The state after some steps on the given number of ranks.
 fn on(ranks: usize, device: &str, precision: &str) -> State {
     let settings = [BUSY, &[device, precision]].concat();
     joined(on_ranks_of(
@@ -325,7 +325,7 @@ fn on(ranks: usize, device: &str, precision: &str) -> State {
 }
 
 #[test]
-fn foreign_fields_are_the_same_on_any_number_of_ranks_and_on_devices() {
+fn plugin_fields_are_identical_on_ranks_and_devices() {
     let emulated = devices::open();
     for single in [false, true] {
         let precision = ["run.precision=double", "run.precision=single"][usize::from(single)];
@@ -358,7 +358,7 @@ fn run(scratch: &Scratch, ranks: usize, resume: bool, settings: &[&str]) {
     }
 }
 
-/// What a whole run of so many ranks stores.
+/// The data saved by a complete run on the given number of ranks.
 fn whole(ranks: usize) -> (Scratch, Vec<(String, String)>) {
     let scratch = Scratch::new();
     run(&scratch, ranks, false, &["time.max_steps=4"]);
@@ -368,7 +368,7 @@ fn whole(ranks: usize) -> (Scratch, Vec<(String, String)>) {
 }
 
 #[test]
-fn foreign_fields_are_stored_and_restored_on_any_number_of_ranks() {
+fn plugin_fields_are_saved_and_restored_on_any_number_of_ranks() {
     let (alone, of_one) = whole(1);
     let snapshot = alone.run().join("snapshots/000001.zarr");
     let snapshot = Snapshot::open(&snapshot).expect("a snapshot");

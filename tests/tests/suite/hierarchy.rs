@@ -1,4 +1,4 @@
-//! The hierarchy of patches: what is refined, what is not, and what holds at all times.
+//! The patch hierarchy: what is refined, what is not, and its invariants.
 
 use bevy_ecs::prelude::*;
 use nestar::engine::mesh::{Topology, audit};
@@ -31,7 +31,7 @@ fn auditor() -> (Probe, Arc<Mutex<Vec<String>>>) {
     Probe::new(|_, topology| audit(topology).err().map(|e| e.to_string()))
 }
 
-/// A random criterion: something that moves, appears, vanishes, or stands.
+/// A random criterion: a region that moves, appears, vanishes, or stays.
 fn criterion(random: &mut Random) -> String {
     let place = [0; 3].map(|_| random.between(0.0, 1.0));
     let velocity = [0; 3].map(|_| random.between(-2.0, 2.0));
@@ -112,9 +112,9 @@ fn refined_cells(topology: &Topology, level: usize) -> impl Fn([i32; 3]) -> bool
     move |cell: [i32; 3]| refined.contains(&cell.map(|c| c.div_euclid(8)))
 }
 
-/// A flagged box and its buffer, and no patch beyond, are refined; the box spans an edge of the periodic domain.
+/// Exactly a flagged box and its buffer are refined; the box spans an edge of the periodic domain.
 #[test]
-fn buffers_reach_as_far_as_asked_and_no_further() {
+fn refinement_buffers_have_exactly_the_requested_width() {
     for buffer in 0..=8 {
         // cells 21..=26 along x; 0 and 31 along y, over the edge; 12 along z
         let when =
@@ -190,7 +190,7 @@ fn a_moving_region_is_always_refined_within_its_buffer() {
 }
 
 #[test]
-fn what_is_no_longer_wanted_goes() {
+fn patches_that_no_criterion_flags_are_removed() {
     let region = r#"mesh.refine=[{ criterion = "formula", when = "t < 0.02 and (x-0.4)^2 + (y-0.5)^2 + (z-0.5)^2 < 0.02" }]"#;
     let mut stepper = Stepper::new(
         STILL,
@@ -232,7 +232,7 @@ fn the_initial_hierarchy_is_built_from_the_initial_condition() {
 
 /// Covered cells hold the averages of the cells that cover them.
 #[test]
-fn covered_cells_hold_averages() {
+fn covered_cells_hold_averages_of_finer_cells() {
     let state = Stepper::new(nestar_tests::decks::BLAST, &[])
         .steps(3)
         .state();
@@ -296,7 +296,7 @@ fn rows_are_recycled() {
 }
 
 #[test]
-fn every_depth_runs() {
+fn every_number_of_levels_runs() {
     for max_level in 0..=5 {
         let level = format!("mesh.max_level={max_level}");
         // a criterion sees the centres of cells: the outer sphere holds one of the coarsest, the inner one of every other
@@ -322,7 +322,7 @@ fn every_depth_runs() {
             state.counts()
         );
         assert!(found.lock().expect("the list is whole").is_empty());
-        // gas at rest stays at rest in every bit, whatever the mesh does
+        // gas at rest stays bitwise at rest under any refinement
         state.each_leaf_cell(|_, _, _, u| assert_eq!(u[1..4], [0.0; 3]));
     }
 }

@@ -1,4 +1,4 @@
-//! Initial states: what they must hold, where they are, and what a precision holds of them.
+//! Initial states: required values, positions, and the range of each precision.
 
 use nestar::engine::Error;
 use nestar_tests::decks::BLAST;
@@ -30,7 +30,7 @@ fn refused(deck: &str, settings: &[&str], words: &[&str]) {
     }
 }
 
-/// Thermal energy in all cells beyond that of the surroundings.
+/// Thermal energy of all cells above that of the surroundings.
 fn injected(state: &State, ambient: f64) -> f64 {
     let mut energy = 0.0;
     state.each_leaf_cell(|_, _, volume, u| energy += (u[4] - ambient) * volume);
@@ -38,7 +38,7 @@ fn injected(state: &State, ambient: f64) -> f64 {
 }
 
 #[test]
-fn an_explosion_that_no_cell_takes_is_refused() {
+fn an_explosion_smaller_than_every_cell_is_refused() {
     let words = ["sedov.energy", "mesh.max_level", "criterion = \"sphere\""];
     for settings in [
         // nothing refines the root grid
@@ -100,7 +100,7 @@ fn centre(state: &State) -> [f64; 3] {
 }
 
 #[test]
-fn centres_are_places_in_code_length_in_every_scenario() {
+fn centres_are_in_code_length_in_every_scenario() {
     let own = "velocity = [0, 0, 0]";
     for (scenario, half) in [("gresho", 2.0), ("isentropic-vortex", 10.0)] {
         let (left, right) = (1.0 - half, 1.0 + half);

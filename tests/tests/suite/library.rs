@@ -1,4 +1,4 @@
-//! A program of one's own runs as the command does: it tells how it goes, ends resumably on a signal, and goes on to the same bits.
+//! A program that uses the library runs like the command: it reports progress, stops resumably on a signal, and resumes bitwise.
 
 use nestar_tests::Scratch;
 use nestar_tests::decks::{BLAST, build};
@@ -48,7 +48,7 @@ fn tells(program: Child, words: &[&str]) {
 }
 
 #[test]
-fn a_program_of_ones_own_tells_progress_ends_on_a_signal_and_resumes_to_the_same_bits() {
+fn a_library_program_reports_progress_stops_on_a_signal_and_resumes_identically() {
     let scratch = Scratch::new();
     let [whole, cut] = ["whole", "cut"].map(|name| scratch.path().join(name));
     run_into(&whole, false, BLAST, &SETTINGS).unwrap_or_else(|e| panic!("{e}"));

@@ -1,4 +1,4 @@
-//! Memory that does not suffice for the patches asked for.
+//! Runs that need more memory than there is.
 
 use nestar::engine::Error;
 use nestar::engine::data::Stores;
@@ -11,7 +11,7 @@ use nestar_tests::ranks::{joined, on_ranks};
 use nestar_tests::runs::{digests, run_into};
 use nestar_tests::{Scratch, Stepper};
 
-/// Gas at rest in 64 root patches, of which half are refined from time 0.008 on: 64 patches take 5 MiB, 320 take 15 MiB.
+/// Gas at rest in 64 root patches; half of them are refined from time 0.008 on. 64 patches take 5 MiB, 320 take 15 MiB.
 const LATE: &str = r#"
 scenario = "formula"
 [initial]
@@ -45,7 +45,7 @@ fn last(run: &Scratch) -> Option<String> {
 }
 
 #[test]
-fn a_run_that_memory_ends_keeps_its_state_and_continues_with_more() {
+fn a_run_out_of_memory_resumes_with_more_memory() {
     let scratch = Scratch::new();
     let run = |limit: &str, resume| run_into(&scratch.run(), resume, LATE, &[limit]);
     let error = run("run.memory_limit=6", false).expect_err("the patches do not fit");
@@ -89,7 +89,7 @@ fn a_run_that_memory_ends_keeps_its_state_and_continues_with_more() {
 
 /// Also where a finer level asks for the patches that do not fit, in the middle of a root step.
 #[test]
-fn a_run_that_memory_ends_continues_to_the_bits_of_one_that_had_it_all_along() {
+fn a_run_resumed_after_running_out_of_memory_is_identical() {
     let common = [
         "time.max_steps=14",
         "output.initial=true",
@@ -118,7 +118,7 @@ fn a_run_that_memory_ends_continues_to_the_bits_of_one_that_had_it_all_along() {
 }
 
 #[test]
-fn a_hierarchy_that_does_not_fit_at_the_start_leaves_nothing() {
+fn an_initial_hierarchy_too_large_for_memory_writes_nothing() {
     let scratch = Scratch::new();
     let settings = ["mesh.refine[0].when=x > 0.5", "run.memory_limit=6"];
     for policy in ["run.out_of_memory=stop", "run.out_of_memory=cap"] {
@@ -154,7 +154,7 @@ fn a_capped_run_stays_within_its_memory_and_conserves() {
     let before = stepper.0.with(|s| totals(s));
     let mut most = 0;
     for _ in 0..12 {
-        // the audit is on: whatever was left out, the hierarchy stays properly nested
+        // the audit is on: the hierarchy stays properly nested although patches are missing
         stepper.steps(1);
         let world = &stepper.0.engine().world;
         let fields = world.resource::<Stores>().all();
@@ -172,9 +172,9 @@ fn a_capped_run_stays_within_its_memory_and_conserves() {
     }
 }
 
-/// The first patches along the curve are those that fit, whoever owns them.
+/// The patches that fit are the first along the Hilbert curve, on any rank.
 #[test]
-fn a_limit_caps_any_number_of_ranks_alike() {
+fn a_memory_limit_caps_any_number_of_ranks_identically() {
     let settings = [
         "mesh.flag_buffer=8",
         "run.memory_limit=13",
@@ -218,9 +218,9 @@ fn ranks_stop_together_for_the_same_shortage() {
     }
 }
 
-/// What is foreseen of a rank's rows is what it holds then, or a little more.
+/// The predicted rows of a rank are those that it has later, or a few more.
 #[test]
-fn rows_of_ranks_are_foreseen() {
+fn the_rows_of_ranks_are_predicted() {
     for size in [1, 2, 4] {
         let rows = on_ranks(size, LATE, &["domain.cells=[64,64,64]"], |stepper| {
             stepper.steps(3);
@@ -242,7 +242,7 @@ fn rows_of_ranks_are_foreseen() {
 
 /// What fits is counted in the same way everywhere.
 #[test]
-fn a_limit_caps_a_device_and_the_cpu_alike() {
+fn a_memory_limit_caps_device_and_cpu_identically() {
     if let Err(why) = devices::open() {
         println!("skipped: {why}");
         return;
@@ -264,7 +264,7 @@ fn a_limit_caps_a_device_and_the_cpu_alike() {
 }
 
 #[test]
-fn a_program_that_steps_itself_is_told_and_may_go_on() {
+fn a_program_that_drives_its_own_steps_gets_the_error_and_may_continue() {
     let mut stepper = Stepper::new(LATE, &["run.memory_limit=6"]);
     let refused = (0..8).map(|_| stepper.try_step()).filter(Result::is_err);
     // one refusal a step from step 4 on; the state goes on and stays good

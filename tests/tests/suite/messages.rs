@@ -1,4 +1,4 @@
-//! What authors of physics meet when something does not fit: messages that name it, before the run where that can be.
+//! Messages for authors of physics: mistakes are reported by name, before the run where possible.
 
 use super::device_runs::places;
 use nestar::engine::step::Phase;
@@ -57,7 +57,7 @@ impl Field for Dust {
     const NAME: &'static str = "dust";
 }
 
-/// A resource that nobody inserts.
+/// A resource that is never inserted.
 #[derive(Resource)]
 struct Table {
     _rates: Vec<f64>,
@@ -113,7 +113,7 @@ fn limits_that_are_not_positive_are_named() {
 }
 
 #[test]
-fn functions_that_do_not_fit_to_their_field_are_refused_before_the_run() {
+fn functions_that_do_not_match_their_field_are_refused_before_the_run() {
     let reads = "reads 5 components of field 0, which has 1";
     let none = "works on the field `dust`, which no plugin registers";
     let cases: [(By, &str); 7] = [
@@ -221,7 +221,7 @@ impl Plugin for Doubles {
 }
 
 #[test]
-fn a_precision_that_a_plugin_cannot_do_is_refused_as_it_registers() {
+fn an_unsupported_precision_is_refused_when_a_plugin_registers() {
     let app = App::default().always(Doubles);
     let sim = |precision| app.simulation(deck(BLAST, &[precision]));
     assert!(sim("run.precision=double").is_ok());
@@ -231,7 +231,7 @@ fn a_precision_that_a_plugin_cannot_do_is_refused_as_it_registers() {
 }
 
 #[test]
-fn scalars_are_not_to_be_had_while_they_are_declared() {
+fn scalars_are_not_readable_while_they_are_declared() {
     #[derive(Clone)]
     struct Hasty;
     impl Plugin for Hasty {
@@ -277,7 +277,7 @@ impl Plugin for Wall {
 }
 
 #[test]
-fn a_plugin_that_its_defaults_do_not_make_says_so_and_its_words_are_allowed() {
+fn a_plugin_without_valid_defaults_reports_it_and_its_choices_are_listed() {
     let app = App::default().plugin::<Wall>("wall");
     let plugins = app.registered_plugins();
     let why = plugins[0]

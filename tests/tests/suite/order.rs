@@ -1,4 +1,4 @@
-//! The order of a step, and what everything but the physics costs.
+//! The order of a step, and the cost of everything except the physics.
 
 use nestar::engine::step::{Phase, RunCounters};
 use nestar::prelude::*;
@@ -7,7 +7,7 @@ use nestar_tests::{Stepper, build, golden};
 use std::time::Instant;
 
 #[test]
-fn the_order_of_a_step_is_the_reviewed_one() {
+fn the_order_of_a_step_matches_the_golden_file() {
     let mut sim = build(BLAST, &[]);
     let text = sim
         .with(nestar::order::describe)
@@ -106,7 +106,7 @@ fn shares(settings: &[&str], steps: usize) -> (usize, f64, f64) {
 }
 
 #[test]
-fn tree_work_is_a_small_part_of_a_step() {
+fn tree_updates_are_a_small_part_of_a_step() {
     let (patches, regrid, between) = shares(&["run.audit=false"], 4);
     println!(
         "{patches} patches: regrid {:.2}%, between phases {:.2}%",
@@ -144,7 +144,7 @@ fn tree_work_is_a_small_part_of_a_step_of_20000_patches() {
 
 /// A level step of a tiny mesh is all overhead: schedules, look-ups, thread pool.
 #[test]
-fn a_level_step_costs_little_beside_its_cells() {
+fn the_overhead_of_a_level_step_is_small() {
     let mut stepper = Stepper::new(
         LARGE,
         &[

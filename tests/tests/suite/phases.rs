@@ -106,7 +106,7 @@ fn split_sources_wait_for_a_step_that_was_rejected() {
 }
 
 #[test]
-fn split_sources_have_the_bits_of_one_rank_on_several_and_after_a_restart() {
+fn split_sources_are_identical_on_ranks_and_after_a_restart() {
     let mut alone = with(Cooling::default(), &[]);
     let alone = alone.steps(3).state();
     let build = |ranks: Ranks| {
@@ -175,7 +175,7 @@ fn new_patches_are_completed_once_they_have_values() {
     panic!("{new} new patches beside {before}");
 }
 
-/// Notes the levels that are made ready, and those that stand at one time.
+/// Records the levels that are prepared, and those that are synchronised.
 #[derive(Clone, Default)]
 struct Watch {
     ready: Log<usize>,
@@ -202,7 +202,7 @@ impl Plugin for Watch {
 }
 
 #[test]
-fn levels_that_stand_at_one_time_are_worked_on_once() {
+fn synchronised_levels_are_processed_once() {
     let watch = Watch::default();
     let mut stepper = with(watch.clone(), &["time.levels=halved"]);
     assert_eq!(taken(&watch.ready), [0, 1, 2]);
@@ -229,7 +229,7 @@ fn levels_that_stand_at_one_time_are_worked_on_once() {
 }
 
 #[test]
-fn a_restored_hierarchy_is_made_ready_and_phases_that_only_look_change_no_bit() {
+fn a_restored_hierarchy_runs_ready_and_read_only_phases_change_no_bit() {
     let scratch = Scratch::new();
     let (plain, watched) = (scratch.path().join("plain"), scratch.path().join("watched"));
     let watch = Watch::default();

@@ -1,4 +1,4 @@
-//! Physics of a user's own, written with functions of cells alone: the same bits on ranks and on a device.
+//! User physics written with cell functions alone: bitwise equal on ranks and on a device.
 
 use nestar::engine::comm::DiagnosticColumns;
 use nestar::prelude::*;
@@ -84,7 +84,7 @@ fn end(stepper: &mut Stepper) -> (State, Vec<u64>, Vec<&'static str>) {
 }
 
 #[test]
-fn physics_of_functions_of_cells_has_the_same_bits_everywhere() {
+fn cell_functions_are_identical_on_ranks_and_devices() {
     let mut devices = vec!["run.device=cpu"];
     if super::device_runs::emulation() {
         devices.push("run.device=emulated");

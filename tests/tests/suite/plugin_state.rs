@@ -1,4 +1,4 @@
-//! State of plugins: kept in snapshots, restored bit for bit, and refused by name where it does not fit.
+//! State of plugins: saved in snapshots, restored bitwise, and refused by name on a mismatch.
 
 use nestar::Simulation;
 use nestar::engine::Error;
@@ -67,7 +67,7 @@ fn last(directory: &Path) -> String {
 }
 
 #[test]
-fn six_steps_are_three_and_three_with_a_counter_that_changes_the_gas() {
+fn a_plugin_counter_is_restored_after_three_of_six_steps() {
     let scratch = Scratch::new();
     let whole = scratch.path().join("whole");
     run_with(&whole, false, 1, &["time.max_steps=6"], heated).unwrap_or_else(|e| panic!("{e}"));
@@ -108,7 +108,7 @@ fn refusal(
 }
 
 #[test]
-fn a_state_that_does_not_fit_is_refused_by_name_and_can_be_reset() {
+fn a_mismatched_plugin_state_is_refused_by_name_and_can_be_reset() {
     let scratch = Scratch::new();
     let first = ["time.max_steps=1"];
     let reset = "run.reset_states=[\"heating_steps\"]";
@@ -145,7 +145,7 @@ fn a_state_that_does_not_fit_is_refused_by_name_and_can_be_reset() {
 }
 
 #[test]
-fn names_of_states_are_single_and_plain() {
+fn names_of_plugin_states_are_unique_and_valid() {
     let twice = heated(Simulation::new(deck(BLAST, &[])).unwrap_or_else(|e| panic!("{e}")));
     let twice = twice.and_then(heated).err().expect("refused").to_string();
     assert!(

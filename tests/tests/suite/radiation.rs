@@ -1,4 +1,4 @@
-//! Radiation by redshift: from a deck, a text file, a Zarr group; and what is refused.
+//! Radiation by redshift from a deck, a text file and a Zarr group; invalid tables.
 
 use crate::cooling::write_array;
 use nestar::App;
@@ -9,7 +9,7 @@ const IONS: &str = include_str!("../../../scenarios/equilibrium.toml");
 const COLUMNS: &str = "{redshift=[0,3],HI=[1e-13,1e-12],heat_HI=[4e-13,5e-12],HM=[1e-8,0]}";
 
 #[test]
-fn radiation_of_a_file_is_that_of_the_deck() {
+fn radiation_from_a_file_equals_radiation_from_the_deck() {
     let scratch = nestar_tests::Scratch::new();
     let (text, group) = (
         scratch.path().join("uv.csv"),
@@ -52,7 +52,7 @@ fn refused(settings: &[&str]) -> String {
 }
 
 #[test]
-fn what_is_wrong_with_radiation_is_named_with_its_place() {
+fn errors_in_radiation_tables_are_reported_with_their_line() {
     let scratch = nestar_tests::Scratch::new();
     let text = scratch.path().join("uv.csv");
     std::fs::write(&text, "redshift, HI\n0, 1e-13\n0, 1e-12\n").expect("a file");

@@ -1,4 +1,4 @@
-//! Random numbers by counter, functions by type and tables from files in a plugin: the same bits on ranks and devices.
+//! Counter-based random numbers, type-dependent functions and tables from files in a plugin: bitwise equal on ranks and devices.
 
 use super::device_runs::places;
 use nestar::prelude::*;
@@ -90,7 +90,7 @@ fn run(settings: &[&str], size: usize, deviate: Deviate) -> State {
 }
 
 #[test]
-fn kicks_by_counter_have_the_same_bits_on_ranks_and_devices() {
+fn counter_based_random_kicks_are_identical_on_ranks_and_devices() {
     for (precision, deviate) in [
         ("run.precision=double", Deviate::Normal),
         ("run.precision=single", Deviate::Uniform),

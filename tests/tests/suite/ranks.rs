@@ -1,4 +1,4 @@
-//! One simulation over several ranks gives the bits of one rank.
+//! One simulation on several ranks is bitwise that of one rank.
 
 use nestar::engine::comm::cells_repaired_between_levels;
 use nestar::engine::mesh::Topology;
@@ -8,7 +8,7 @@ use nestar_tests::random::Random;
 use nestar_tests::ranks::{joined, on_ranks};
 use nestar_tests::{State, Stepper};
 
-/// Where a run stands after some steps, as one rank sees it.
+/// The state of a run after some steps, as one rank sees it.
 struct End {
     state: State,
     /// What must be the same on all ranks: the counters and totals of the run.
@@ -68,7 +68,7 @@ const HARD: &[&str] = &[
     "time.courant=0.9",
 ];
 
-/// Steps were retried and cells mended.
+/// Steps were retried and cells corrected.
 fn was_hard(ends: &[End]) {
     let counts = &ends[0].common.0;
     assert!(counts[3] > 0 && counts[4] > 0, "the case is too easy");
@@ -87,7 +87,7 @@ fn an_adaptive_blast_is_the_same_on_any_number_of_ranks() {
 }
 
 #[test]
-fn levels_in_step_are_the_same_on_several_ranks() {
+fn shared_time_steps_are_identical_on_several_ranks() {
     same(
         BLAST,
         &[HALF, "time.levels=halved", "run.precision=single"],
@@ -103,7 +103,7 @@ fn levels_in_step_are_the_same_on_several_ranks() {
 }
 
 #[test]
-fn walls_and_odd_root_grids_are_the_same_on_several_ranks() {
+fn walls_and_odd_root_grids_are_identical_on_several_ranks() {
     let walls =
         "domain.boundary={ x = [\"outflow\", \"reflecting\"], y = \"periodic\", z = \"diode\" }";
     let odd = ["domain.cells=[24,8,40]", walls, "hydro.scheme=vl"];
@@ -123,7 +123,7 @@ fn deep_hierarchies_are_the_same_on_several_ranks() {
 }
 
 #[test]
-fn mended_and_retried_steps_are_the_same_on_several_ranks() {
+fn corrected_and_retried_steps_are_identical_on_several_ranks() {
     let hard = [HARD, &[HALF]].concat();
     let ends = same(BLAST, &hard, 4, &[8]);
     was_hard(&ends);
@@ -152,7 +152,7 @@ fn random_refinement_is_the_same_on_several_ranks() {
 /// A regrid of the finest level changes which copies a rank keeps of the level below: those of coarser patches, whose children
 /// came or went as copies, must know.
 #[test]
-fn copies_that_go_are_nobodys_children() {
+fn removed_halo_patches_are_children_of_no_patch() {
     let settings = [
         "domain.cells=[24,8,16]",
         "domain.right_edge=[3,1,2]",
@@ -175,7 +175,7 @@ fn copies_that_go_are_nobodys_children() {
 }
 
 #[test]
-fn patches_are_shared_out_and_follow_the_flow() {
+fn the_partition_of_patches_follows_the_flow() {
     let ends = same(BLAST, &["domain.cells=[32,32,32]"], 1, &[4]);
     let patches: Vec<usize> = ends.iter().map(|end| end.patches).collect();
     let (most, all) = (
@@ -187,7 +187,7 @@ fn patches_are_shared_out_and_follow_the_flow() {
 
 /// A rank holds its part and what that touches, not the whole hierarchy.
 #[test]
-fn a_rank_holds_little_more_than_its_part() {
+fn the_memory_of_a_rank_is_little_more_than_its_part() {
     let settings = ["mesh.max_level=0", "domain.cells=[128,128,128]"];
     let held = on_ranks(8, BLAST, &settings, |stepper| {
         let topology = stepper.0.engine().world.resource::<Topology>();
@@ -208,7 +208,7 @@ fn a_rank_holds_little_more_than_its_part() {
 }
 
 #[test]
-fn ranks_on_devices_are_the_same() {
+fn ranks_on_devices_are_identical() {
     if !crate::device_runs::emulation() {
         return;
     }

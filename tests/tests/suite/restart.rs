@@ -1,4 +1,4 @@
-//! A resumed run continues bit for bit, from any snapshot, in every mode.
+//! A resumed run continues bitwise, from any snapshot and in every mode.
 
 use nestar::engine::Error;
 use nestar::engine::run::{Observer, Progress, RunOptions};
@@ -304,7 +304,7 @@ fn a_snapshot_of_another_domain_is_refused() {
 }
 
 #[test]
-fn an_earlier_run_is_set_aside() {
+fn an_existing_run_directory_is_renamed() {
     let scratch = Scratch::new();
     let settings = ["time.max_steps=1", "output.final=true"];
     run_into(&scratch.run(), false, BLAST, &settings).unwrap_or_else(|e| panic!("{e}"));

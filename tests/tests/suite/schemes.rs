@@ -103,7 +103,7 @@ fn the_precisions_agree() {
 
 /// What an inflow face brings in is what its formulas say.
 #[test]
-fn inflow_brings_what_it_says() {
+fn inflow_has_the_state_of_the_deck() {
     let text = r#"
         scenario = "formula"
         [initial]
@@ -142,7 +142,7 @@ fn inflow_brings_what_it_says() {
 
 /// Mirrors keep the mass, outflow loses it, and a diode keeps out what outflow lets in.
 #[test]
-fn faces_let_through_what_they_should() {
+fn boundaries_transmit_and_reflect_as_specified() {
     let text = r#"
         scenario = "formula"
         [initial]

@@ -1,4 +1,4 @@
-//! Accelerations and heating by formulas of the deck: exact solutions, the same bits everywhere, and messages.
+//! Accelerations and heating by formulas of the deck: exact solutions, bitwise equality, messages.
 
 use super::device_runs::places;
 use nestar::Simulation;
@@ -60,7 +60,7 @@ const FALL: [&str; 3] = [
 ];
 
 #[test]
-fn free_fall_has_the_exact_velocity_and_place_and_keeps_the_internal_energy() {
+fn free_fall_has_the_exact_velocity_and_position_and_internal_energy() {
     let exact = [2.0, -0.1 + 0.25, -0.75, 0.3 + 0.05, 0.9];
     for split in [true, false] {
         let split = format!("sources.split={split}");
@@ -73,7 +73,7 @@ fn free_fall_has_the_exact_velocity_and_place_and_keeps_the_internal_energy() {
 /// Where dyed gas stands that falls from rest: half of g t^2 further if half of the kick comes first, and less by half a step's
 /// velocity if the whole of it comes last.
 #[test]
-fn split_sources_take_falling_gas_to_the_exact_place() {
+fn split_sources_move_falling_gas_to_the_exact_position() {
     let settings = [
         "sources.acceleration_x=g",
         "initial.velocity_x=0",
@@ -96,7 +96,7 @@ fn split_sources_take_falling_gas_to_the_exact_place() {
 
 /// Velocity by an acceleration cos(9 t): its error falls to a quarter with half the step.
 #[test]
-fn accelerations_that_change_in_time_are_of_second_order() {
+fn time_dependent_accelerations_are_of_second_order() {
     for split in ["sources.split=true", "sources.split=false"] {
         let error = |step: &str| {
             let settings = [
@@ -123,7 +123,7 @@ fn heating_raises_the_internal_energy_by_its_rate() {
 }
 
 #[test]
-fn gas_falls_through_no_more_than_a_cell_a_step() {
+fn accelerated_gas_crosses_at_most_one_cell_per_step() {
     let settings = ["sources.acceleration_z=1e4", "mesh.max_level=0"];
     let mut stepper = Stepper::new(UNIFORM, &settings);
     let report = stepper.try_step().unwrap_or_else(|e| panic!("{e}"));
@@ -134,7 +134,7 @@ fn gas_falls_through_no_more_than_a_cell_a_step() {
     assert_eq!(report.unwrap_or_else(|e| panic!("{e}")).limiter, "courant");
 }
 
-/// Formulas that name whatever there is.
+/// Formulas that use every available name.
 const RICH: [&str; 4] = [
     "sources.acceleration_x=0.2*sin(2*pi*y + t) - 0.1*velocity_x*fraction_dye",
     "sources.acceleration_y=if(mach > 0.5, -0.3, 0.1)/(1 + r)",
@@ -146,7 +146,7 @@ const RICH: [&str; 4] = [
 const SMALL: [&str; 2] = [HALF, "mesh.max_level=1"];
 
 #[test]
-fn sources_by_formulas_have_the_same_bits_everywhere() {
+fn formula_sources_are_identical_on_ranks_and_devices() {
     for (precision, split) in [
         ("run.precision=double", "sources.split=true"),
         ("run.precision=single", "sources.split=false"),
@@ -191,7 +191,7 @@ fn message(settings: &[&str]) -> String {
 }
 
 #[test]
-fn unsound_sources_are_named() {
+fn non_finite_sources_are_reported() {
     let found = message(&["sources.acceleration_y=sqrt(x - 0.2)"]);
     let named = "the formula sources.acceleration_y = \"sqrt(x - 0.2)\" is not a finite number at (x, y, z) = [";
     assert!(

@@ -1,4 +1,4 @@
-//! Passive scalars: bounds of each, and sets that the gas consists of.
+//! Passive scalars: bounds of each scalar, and sets of mass fractions.
 
 use crate::device_runs::emulation;
 use nestar::prelude::*;
@@ -62,7 +62,7 @@ fn worst(settings: &[&str], steps: usize) -> ([f64; 2], f64) {
 
 /// Shares left [0, 1] by 4e-3 (7e-3 with the scheme of van Leer), and their sum was off by up to 7e-2.
 #[test]
-fn shares_of_oblique_flows_keep_their_bounds_and_their_sum() {
+fn mass_fractions_in_oblique_flows_keep_their_bounds_and_sum() {
     for scheme in ["hydro.scheme=muscl-hancock", "hydro.scheme=vl"] {
         for method in ["hydro.reconstruction=plm", "hydro.reconstruction=ppm"] {
             let (faults, change) = worst(&[scheme, method], 24);
@@ -72,9 +72,9 @@ fn shares_of_oblique_flows_keep_their_bounds_and_their_sum() {
     }
 }
 
-/// The same in gas with strong shocks, whose cells are mended.
+/// The same in gas with strong shocks, whose cells are corrected.
 #[test]
-fn shares_in_strong_shocks_keep_their_bounds_and_their_sum() {
+fn mass_fractions_in_strong_shocks_keep_their_bounds_and_sum() {
     let cold = [
         "initial.pressure=if((x-0.2)^2+(y-0.3)^2+(z-0.4)^2 < 0.02, 100, 1e-3)",
         "initial.density=if(sin(9*x+7*y)*cos(8*z) > 0.3, 50, 0.1)",
@@ -91,7 +91,7 @@ fn shares_in_strong_shocks_keep_their_bounds_and_their_sum() {
 }
 
 #[test]
-fn sets_have_the_same_bits_on_ranks_and_devices() {
+fn scalar_sets_are_identical_on_ranks_and_devices() {
     for precision in ["run.precision=double", "run.precision=single"] {
         let run = |size: usize, device: &str| {
             let settings = [precision, "hydro.scheme=vl", device];
@@ -108,7 +108,7 @@ fn sets_have_the_same_bits_on_ranks_and_devices() {
 }
 
 #[test]
-fn wrong_sets_are_refused_by_name() {
+fn invalid_scalar_sets_are_refused_by_name() {
     let refused = |settings: &[&str], parts: &[&str]| {
         let text = Simulation::new(deck(SPECIES, settings))
             .and_then(|mut sim| sim.with(|sim| sim.finish_setup().and_then(|()| sim.initialise())))

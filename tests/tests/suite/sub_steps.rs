@@ -1,4 +1,4 @@
-//! Steps of finer levels within one of the coarser.
+//! Substeps of finer levels within a step of the coarser.
 
 use bevy_ecs::prelude::*;
 use nestar::engine::mesh::{LevelClock, Levels};
@@ -41,7 +41,7 @@ impl Plugin for Narrow {
 
 /// A limit that becomes stricter between two steps of a level holds for the second, however the levels' steps relate.
 #[test]
-fn limits_hold_for_every_step_of_a_level() {
+fn time_step_limits_hold_for_every_substep_of_a_level() {
     for relation in ["adaptive", "halved", "shared"] {
         let levels = format!("time.levels={relation}");
         let sim = build(BLAST, &[&levels, "mesh.max_level=1"]).add(Narrow);

@@ -1,4 +1,4 @@
-//! A symmetric problem stays symmetric in every bit, on a mesh that follows it.
+//! A symmetric problem stays bitwise symmetric on a mesh that follows it.
 
 use nestar_tests::decks::SYMMETRIC;
 use nestar_tests::{State, Stepper};
@@ -111,7 +111,7 @@ fn a_blast_stays_symmetric_with_ppm() {
 }
 
 #[test]
-fn a_blast_stays_symmetric_with_van_leers_scheme() {
+fn a_blast_stays_symmetric_with_the_van_leer_scheme() {
     symmetric(
         6,
         &[
@@ -149,7 +149,7 @@ fn a_blast_stays_symmetric_with_minmod() {
 }
 
 #[test]
-fn a_blast_stays_symmetric_when_it_meets_mirrors() {
+fn a_blast_stays_symmetric_at_reflecting_walls() {
     let settings = [
         "domain.boundary=reflecting",
         "initial.pressure=if(r < 0.3, 10, 0.1)",

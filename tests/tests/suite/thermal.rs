@@ -1,4 +1,4 @@
-//! Gas that cools, against solutions on paper: thermal instability, ionisation in equilibrium, a slab at constant pressure.
+//! Cooling gas against analytic solutions: thermal instability, ionisation equilibrium, a slab at constant pressure.
 
 use nestar::systems::units::Units;
 use nestar_tests::Stepper;
@@ -8,7 +8,7 @@ const WAVE: &str = include_str!("../../../scenarios/thermal-instability.toml");
 const IONS: &str = include_str!("../../../scenarios/equilibrium.toml");
 const SLAB: &str = include_str!("../../../scenarios/cooling-slab.toml");
 
-/// Amplitude of the density's wave with so many wavelengths along the sides of the box.
+/// Amplitude of the density wave with the given numbers of wavelengths along the sides of the box.
 fn amplitude(run: &mut Stepper, waves: [f64; 3]) -> f64 {
     let state = run.state();
     let (low, high) = (state.domain.left_edge, state.domain.right_edge);
@@ -120,7 +120,7 @@ fn halves_of_cooling_around_the_gas_are_of_second_order() {
     assert!(halves.abs() < 1e-4 && whole.abs() > 5e-4, "{halves:e}");
 }
 
-/// Coefficients of polynomials of ln(T/eV), of which e to the power is a rate of ionisation: H, He, He+ (Abel et al. 1997).
+/// Polynomial coefficients in ln(T/eV) of the logarithm of the ionisation rates of H, He, He+ (Abel et al. 1997).
 const IONISATION: [[f64; 9]; 3] = [
     [
         -32.713_967_863_75,

@@ -39,7 +39,7 @@ fn refusal(text: &str, settings: &[&str]) -> String {
 }
 
 #[test]
-fn kelvins_and_particles_make_the_state_and_refine_it() {
+fn temperatures_and_number_densities_set_and_refine_the_initial_state() {
     let mut stepper = Stepper::new(COLD, &[]);
     let units = Units::find(stepper.0.engine()).expect("units");
     let (density, pressure) = first(stepper.0.engine());
@@ -63,14 +63,14 @@ fn first(sim: &Engine) -> (f64, f64) {
 }
 
 #[test]
-fn a_criterion_by_kelvins_has_the_bits_of_the_cpu() {
+fn a_temperature_criterion_is_identical_on_devices() {
     agree(COLD, &["time.max_steps=4"]);
     let formula = "mesh.refine=[{criterion='formula',when='temperature_k*number_density_cm3 > 150 and x < kpc/3'}]";
     agree(COLD, &["time.max_steps=3", "run.precision=single", formula]);
 }
 
 #[test]
-fn kelvins_without_units_are_refused_with_what_to_do() {
+fn temperatures_without_units_are_refused_with_a_remedy() {
     let text = BLAST;
     let criterion = "mesh.refine=[{criterion='threshold',field='temperature_k',threshold=1}]";
     for (setting, place) in [
@@ -98,7 +98,7 @@ fn kelvins_without_units_are_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_restart_keeps_units_whatever_they_are_written_in() {
+fn a_restart_accepts_equal_units_in_another_notation() {
     let scratch = Scratch::new();
     let place = scratch.path().join("run");
     let ends = ["output.final=true", "time.max_steps=2"];
@@ -134,7 +134,7 @@ fn a_restart_keeps_units_whatever_they_are_written_in() {
 }
 
 #[test]
-fn gravity_is_that_of_nature_where_there_are_units() {
+fn newtons_constant_follows_from_the_units() {
     let newton = |text: &str, settings: &[&str]| {
         let mut sim = build(text, settings);
         sim.engine().world.resource::<GravitationalConstant>().0
@@ -173,7 +173,7 @@ impl Plugin for Molecules {
 }
 
 #[test]
-fn a_plugin_may_know_the_temperature_better() {
+fn a_plugin_may_define_the_temperature() {
     let refined = |kelvin: f64| {
         let app = App::default().always(Molecules(kelvin));
         let mut stepper = Stepper::of(app.simulation(deck(COLD, &[])).expect("a run"));

@@ -165,7 +165,7 @@ fn mean_difference(a: &State, b: &State, quantity: impl Fn(&[f64]) -> f64) -> f6
 
 /// numerics: plain second-order codes reach 7.1e-3 with 32 cells and 1.45e-3 with 64.
 #[test]
-fn a_vortex_comes_back() {
+fn an_advected_vortex_converges() {
     let errors = [32, 64].map(|cells| vortex(cells, &[]));
     println!("isentropic vortex, 32 and 64 cells: L1 of density {errors:?}");
     assert!(errors[0] <= 7.1e-3 && errors[1] <= 1.45e-3, "{errors:?}");
@@ -214,7 +214,7 @@ fn gresho(cells: usize, settings: &[&str]) -> f64 {
 
 /// Plain second-order codes reach 0.020 with 40 cells and 0.0098 with 80.
 #[test]
-fn greshos_vortex_keeps_turning() {
+fn the_gresho_vortex_keeps_rotating() {
     let error = gresho(40, &[]);
     println!("Gresho vortex, 40 cells, t = 3: L1 of the rotation {error:e}");
     assert!(error <= 0.020, "{error}");

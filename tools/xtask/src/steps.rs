@@ -2,6 +2,7 @@
 use crate::commands::{cargo, execute};
 use crate::{Outcome, deny, kernels, layers, python, ranks, words};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// Where the clippy configuration of product code lies: banned float methods.
@@ -49,6 +50,10 @@ pub fn check(root: &Path) -> Outcome {
 
 /// The contributor's test command. Without a usable Python the tests that need it print why they were skipped.
 pub fn test(root: &Path, arguments: &[String]) -> Outcome {
+    if arguments.is_empty() && !has_compiler() {
+        let why = "tests on the emulated device need a C++ compiler: install g++, or name one by NESTAR_CXX";
+        return Outcome::Failed(why.into());
+    }
     // first, so that the closing lines are those of all other tests
     let connected = match arguments {
         [] => ranks::test(root, &[]),
@@ -75,6 +80,25 @@ pub fn test(root: &Path, arguments: &[String]) -> Outcome {
         }
     }
     outcome
+}
+
+/// Returns `true` if the emulated device finds a compiler: that of `NESTAR_CXX`, or one of the usual names.
+fn has_compiler() -> bool {
+    let given = std::env::var("NESTAR_CXX")
+        .ok()
+        .filter(|name| !name.is_empty());
+    let names = given.map_or_else(
+        || vec!["c++".into(), "g++".into(), "clang++".into()],
+        |name| vec![name],
+    );
+    names.iter().any(|name| {
+        let mut version = Command::new(name);
+        version
+            .arg("--version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        version.status().is_ok_and(|status| status.success())
+    })
 }
 
 /// What cargo is asked for: tests as the arguments say; or all, with those examples only that they run.

@@ -7,15 +7,20 @@ mod pages;
 
 use super::backend::{AddressRange, Backend, CopyStream, LoadedCode};
 use super::cache::{Cache, PrivateFolder};
+use super::parallel::lock;
 use super::{DeviceError, DeviceLimits, DeviceMemory};
 use compiler::Compiler;
 use library::Library;
 use pages::PageRange;
 use std::alloc::Layout;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 /// Alignment of device memory, as of CUDA.
 const ALIGNMENT: usize = 256;
+
+/// One lock for each library that this process has compiled or loaded, by the name of its file.
+static COMPILED: Mutex<BTreeMap<String, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
 
 /// The backend of the emulated device.
 pub(super) struct Emulated {
@@ -159,6 +164,9 @@ impl Backend for Emulated {
     fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn LoadedCode>, DeviceError> {
         let options = Compiler::options().join(" ");
         let file = Cache::file(name, &[source, &options, &self.compiler.version], "so");
+        // ranks and tests that ask for one source at the same time wait for the first, and then find its library
+        let turn = lock(&COMPILED).entry(file.clone()).or_default().clone();
+        let _turn = lock(&turn);
         let known = self.cache.load(&file);
         if let Some(Ok(library)) = known.map(|bytes| self.load(name, &bytes)) {
             return Ok(Arc::new(library));

@@ -1,7 +1,7 @@
 //! Flux registers and the correction.
 
+use super::host_and_device::{COMPONENTS, Case, Element, Fluid, LEVELS, Twins};
 use super::on_all;
-use super::twins::{COMPONENTS, Case, Element, Fluid, LEVELS, Twins};
 use bevy_ecs::system::RunSystemOnce;
 use nestar::device_runtime::{Address, device};
 use nestar::engine::comm::cells_repaired_between_levels;
@@ -129,7 +129,7 @@ fn advance<R: Element>(twins: &mut Twins, level: usize, dt: f64) {
     twins.same::<R>(level, "corrected");
 }
 
-/// Returns how many corrections were mended.
+/// Returns the number of flux corrections that fell back to first order.
 fn correcting<R: Element>(case: &Case, device: &Device) -> u64 {
     let mut twins = Twins::refined::<R>(case, device);
     advance::<R>(&mut twins, 0, 0.02);

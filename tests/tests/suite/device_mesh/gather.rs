@@ -1,7 +1,7 @@
 //! Ghost cells.
 
+use super::host_and_device::{COMPONENTS, Case, Element, LEVELS, Twins, compare};
 use super::on_all;
-use super::twins::{COMPONENTS, Case, Element, LEVELS, Twins, compare};
 use nestar::device_runtime::{Address, device};
 use nestar::engine::device::{Buffer, Device, LaunchShape};
 use nestar::kernels::mesh::gather::{GatherTarget, gather};

@@ -1,12 +1,13 @@
 //! The mesh on a device against the CPU's, bit for bit: tables, gathers, interpolation, averages, flux correction, totals,
 //! transfers and maps, on random hierarchies with random fields and all kinds of faces.
 
+mod boundary_rule;
 mod fluxes;
 mod gather;
-mod rule;
-mod twins;
+mod host_and_device;
 
 use bevy_ecs::system::RunSystemOnce;
+use host_and_device::{COMPONENTS, Case, Element, Fluid, LEVELS, Twins};
 use nestar::engine::comm::exchange::refresh_halo;
 use nestar::engine::comm::{DiagnosticColumns, Reduce, totals};
 use nestar::engine::data::LevelRows;
@@ -20,7 +21,6 @@ use nestar::prelude::{
 };
 use nestar::snapshot::Values;
 use nestar_tests::devices;
-use twins::{COMPONENTS, Case, Element, Fluid, LEVELS, Twins};
 
 /// Boxes, faces and limiters of all kinds.
 const CASES: [Case; 4] = [
@@ -179,7 +179,7 @@ fn moving<R: Element>(case: &Case, device: &Device) {
 }
 
 #[test]
-fn what_goes_in_and_out_is_the_same() {
+fn uploads_and_downloads_are_identical() {
     on_all(&moving::<f64>, &moving::<f32>);
 }
 
@@ -244,7 +244,7 @@ fn react<R: Real>(u: Dyed<R>, at: &Place<R>, p: &Reaction<R>) -> Dyed<R> {
     v
 }
 
-/// A number of which the sum depends on the order.
+/// A value whose sum depends on the order of summation.
 #[device]
 fn energy_of_dye<R: Real>(u: Dyed<R>, at: &Place<R>, scale: R) -> R {
     scale * u.dye * u.gas.energy / (at.centre[1] + 1.0)
@@ -270,7 +270,7 @@ struct Found {
 fn functions_of_cells<R: Element>(case: &Case, device: &Device) {
     let mut twins = Twins::refined::<R>(case, device);
     twins.each(|sim| sim.world.insert_resource(Found::default()));
-    for level in 0..twins::LEVELS {
+    for level in 0..host_and_device::LEVELS {
         if twins.topology().rows(level).is_empty() {
             continue;
         }

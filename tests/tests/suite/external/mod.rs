@@ -1,4 +1,4 @@
-//! Potentials and accelerations from outside: exact solutions and orders, energy, the same bits everywhere, what is refused.
+//! External potentials and accelerations: exact solutions, orders, energy, bitwise equality, invalid decks.
 
 mod tables;
 
@@ -11,7 +11,7 @@ use nestar_tests::ranks::{joined, on_ranks_of, run_with};
 use nestar_tests::runs::digests;
 use nestar_tests::{Scratch, State, Stepper, build};
 
-/// Gas alone: the field of what is outside is made anew everywhere.
+/// Digests the gas alone: the external field is recomputed on every rank.
 fn gas(mut state: State, components: usize) -> State {
     state.components = components;
     let patches = state.levels.iter_mut().flat_map(|level| level.values_mut());
@@ -117,7 +117,7 @@ gamma = "5/3"
 }
 
 #[test]
-fn the_energy_of_gas_in_a_potential_is_kept_to_second_order() {
+fn the_energy_of_gas_in_a_potential_is_conserved_to_second_order() {
     let found = [64, 128].map(drift);
     assert!(found[0] / found[1] > 3.4 && found[1] < 1e-4, "{found:?}");
 }
@@ -125,7 +125,7 @@ fn the_energy_of_gas_in_a_potential_is_kept_to_second_order() {
 /// A uniform gas in a potential -x cos(9 t): its velocity is sin(9 t) / 9, with an error that falls to a quarter with half the step;
 /// on two levels.
 #[test]
-fn potentials_that_change_in_time_are_of_second_order() {
+fn time_dependent_potentials_are_of_second_order() {
     let text = r#"
 scenario = "formula"
 [initial]
@@ -159,7 +159,7 @@ potential = "-x*cos(9*t)"
     assert!(fine < 1e-4, "{fine:e}");
 }
 
-/// Formulas that name whatever there is, and change in time.
+/// Formulas that use every available name, and change in time.
 const RICH: [&str; 3] = [
     "external.potential=0.2*sin(2*pi*y + t)/(1 + r) - profile(sqrt((x-0.4)^2 + (y-0.5)^2 + z^2))",
     "external.acceleration_y=if(z > 0.5, -0.3, 0.1)*t",
@@ -173,7 +173,7 @@ const STILL: [&str; 2] = [
 const SMALL: [&str; 2] = [HALF, "mesh.max_level=1"];
 
 #[test]
-fn forces_from_outside_have_the_same_bits_everywhere() {
+fn external_forces_are_identical_on_ranks_and_devices() {
     for (precision, formulas) in [
         ("run.precision=double", &RICH[..]),
         ("run.precision=single", &RICH),
@@ -194,7 +194,7 @@ fn forces_from_outside_have_the_same_bits_everywhere() {
 }
 
 #[test]
-fn a_run_with_forces_from_outside_continues_from_its_snapshot() {
+fn a_run_with_external_forces_resumes_from_its_snapshot() {
     for precision in ["run.precision=double", "run.precision=single"] {
         let of = |directory: &Scratch, resume, steps: &str| {
             let settings = [&RICH[..], &SMALL, &[steps, precision]].concat();
@@ -211,7 +211,7 @@ fn a_run_with_forces_from_outside_continues_from_its_snapshot() {
 
 /// What changes with time is evaluated when a level has reached it, and on new patches: at any time it is what the formulas say.
 #[test]
-fn the_field_is_what_formulas_say_on_all_levels() {
+fn the_external_field_equals_its_formula_on_all_levels() {
     let settings = [
         HALF,
         "external.potential=x*t + y",
@@ -241,7 +241,7 @@ fn the_field_is_what_formulas_say_on_all_levels() {
 }
 
 #[test]
-fn a_symmetric_potential_keeps_every_bit_of_the_symmetry() {
+fn a_symmetric_potential_preserves_the_symmetry_exactly() {
     for order in ["external.order=2", "external.order=4"] {
         let settings = [
             "external.potential=-0.5/sqrt(r^2 + 0.01) - 0.1*exp(-x^2-y^2-z^2)",
@@ -256,7 +256,7 @@ fn a_symmetric_potential_keeps_every_bit_of_the_symmetry() {
 }
 
 #[test]
-fn matter_falls_through_no_more_than_a_cell_a_step() {
+fn falling_matter_crosses_at_most_one_cell_per_step() {
     let settings = [HALF, "mesh.max_level=0", "external.potential=1e4*z"];
     let report = |more: &[&str]| {
         let mut stepper = Stepper::new(BLAST, &[&settings[..], more].concat());
@@ -282,7 +282,7 @@ fn message(settings: &[&str]) -> String {
 }
 
 #[test]
-fn unsound_potentials_are_named() {
+fn non_finite_potentials_are_reported() {
     let found = message(&["external.potential=sqrt(x - 0.2)"]);
     let named = "the formula external.potential = \"sqrt(x - 0.2)\" is not a finite number at (x, y, z) = [";
     assert!(found.contains(named), "{found}");
@@ -305,7 +305,7 @@ fn unsound_potentials_are_named() {
 }
 
 #[test]
-fn wrong_tables_are_refused_by_their_keys() {
+fn invalid_tables_are_refused_with_their_keys() {
     let refused = |setting: &str| {
         let built = Simulation::new(deck(BLAST, &[setting]));
         built.map(|_| ()).expect_err("refused").to_string()

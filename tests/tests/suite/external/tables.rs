@@ -1,4 +1,4 @@
-//! Profiles from files in potentials and in initial states.
+//! Tabulated profiles in potentials and initial states.
 
 use nestar_tests::{Scratch, Stepper};
 use std::fmt::Write as _;
@@ -60,7 +60,7 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 /// A potential from a file, and from the mass within radii, take the gas where a finer table does: with an error that falls with the
 /// third power of the rows' distance and more.
 #[test]
-fn potentials_by_files_converge() {
+fn potentials_from_tables_converge() {
     let ends = "below = \"core\", above = \"kepler\"";
     let file = "file = \"FILE\", x = \"radius\", interpolation = \"spline\"";
     let given = format!("{{ {file}, y = \"potential\", {ends} }}");

@@ -30,7 +30,7 @@ pub(super) fn drift(settings: &[&str], steps: usize) -> f64 {
 }
 
 #[test]
-fn energies_of_a_uniform_mesh_sum_to_the_same_to_round_off() {
+fn total_energy_on_a_uniform_mesh_is_conserved_to_round_off() {
     let uniform = ["mesh.max_level=0", "gravity.constant=3"];
     let fluxes = drift(&uniform, 12);
     assert!(fluxes < 1e-11, "{fluxes:e}");
@@ -42,7 +42,7 @@ fn energies_of_a_uniform_mesh_sum_to_the_same_to_round_off() {
 
 /// Where levels meet, and where fluxes are corrected there, something is lost.
 #[test]
-fn energies_on_levels_sum_to_nearly_the_same() {
+fn total_energy_with_refinement_is_nearly_conserved() {
     // new patches do not have the energy of the coarse cells in their place
     let common = ["gravity.constant=30", "mesh.regrid_interval=100"];
     let ball = [

@@ -1,10 +1,10 @@
-//! What limits the first step is known of the beginning of a run, and left out where only parts of it are looked at.
+//! The limits of the first step are known for initial states, and omitted where only a part of the levels is set up.
 
 use super::LUMP;
 use nestar_tests::{Stepper, build};
 
 #[test]
-fn limits_of_whole_levels_are_left_out_of_parts_and_known_of_the_beginning() {
+fn first_step_limits_of_whole_levels_are_known_for_initial_states_and_omitted_for_parts() {
     let settings = ["gravity.constant=3e3", "time.end=1e9"];
     let parts = build(LUMP, &settings).with(|sim| sim.preview_hierarchy(|_| ()));
     let parts = parts.unwrap_or_else(|e| panic!("{e}"));

@@ -60,7 +60,7 @@ fn errors(settings: &[&str]) -> [Errors; 2] {
 }
 
 #[test]
-fn a_hernquist_sphere_has_its_potential_and_acceleration() {
+fn a_hernquist_sphere_has_the_exact_potential_and_acceleration() {
     let [phi, a] = errors(&[]);
     assert!(phi.mean() < 1.0e-4 && phi.most < 2.1e-4, "{phi:?}");
     assert!(a.mean() < 5.0e-4 && a.most < 4.8e-3, "{a:?}");
@@ -70,7 +70,7 @@ fn a_hernquist_sphere_has_its_potential_and_acceleration() {
 }
 
 #[test]
-fn a_hernquist_sphere_on_a_root_by_cycles_has_them_too() {
+fn a_hernquist_sphere_on_a_multigrid_root_has_the_exact_potential_and_acceleration() {
     let [phi, a] = errors(&["gravity.root=\"multigrid\""]);
     assert!(phi.mean() < 1.0e-4 && phi.most < 2.1e-4, "{phi:?}");
     assert!(a.mean() < 5.0e-4 && a.most < 4.8e-3, "{a:?}");

@@ -79,7 +79,7 @@ pub(super) fn along_x(n: u32, unstable: bool, settings: &[&str]) -> f64 {
 
 /// Waves oblique to all axes, of 16/sqrt(3) and 32/sqrt(3) cells, and one of unequal parts.
 #[test]
-fn oblique_jeans_waves_keep_their_rates() {
+fn oblique_jeans_waves_grow_and_oscillate_at_the_exact_rates() {
     let cube = |n, waves| (growth([n; 3], waves, true, &[]) - 1.0).abs();
     let found = [16, 32].map(|n| cube(n, [1.0, 1.0, 1.0]));
     assert!(found[0] / found[1] > 3.5 && found[1] < 4e-3, "{found:?}");

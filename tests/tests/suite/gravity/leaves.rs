@@ -1,4 +1,4 @@
-//! The potential and the acceleration in all leaf cells, and how wrong they are.
+//! Potential and acceleration in all leaf cells, and their errors.
 
 use nestar::engine::data::Pool;
 use nestar::engine::mesh::Topology;

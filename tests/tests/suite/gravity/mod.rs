@@ -1,18 +1,18 @@
-//! Self-gravity: exact solutions, convergence of the cycles, the same bits everywhere, what is refused.
+//! Self-gravity: exact solutions, convergence of multigrid cycles, bitwise equality, invalid decks.
 
+mod derefinement;
+mod domain_faces;
 mod energy;
-mod faces;
 mod first_step;
 mod hernquist;
 mod jeans;
 mod leaves;
+mod level_potential;
 mod momentum;
-mod own;
-mod points;
-mod root;
-mod unsound;
-mod vanishing;
-mod wide;
+mod non_finite;
+mod point_masses;
+mod root_cycles;
+mod wide_levels;
 
 use crate::device_runs::emulation;
 use nestar::Simulation;
@@ -67,7 +67,7 @@ fn lump(size: usize, settings: &[&str]) -> State {
 }
 
 #[test]
-fn the_potential_is_the_same_on_ranks_and_devices() {
+fn the_potential_is_identical_on_ranks_and_devices() {
     for boundary in ["domain.boundary=\"periodic\"", OUTFLOW] {
         let alone = same_everywhere(&["run.precision=double", boundary]);
         let weaker = lump(1, &[boundary, "gravity.constant=0.9"]);
@@ -77,7 +77,7 @@ fn the_potential_is_the_same_on_ranks_and_devices() {
 }
 
 #[test]
-fn the_potential_of_a_root_by_cycles_is_the_same_on_ranks_and_devices() {
+fn the_potential_of_a_multigrid_root_is_identical_on_ranks_and_devices() {
     for case in [
         ["run.precision=single", "domain.boundary=\"periodic\""],
         ["run.precision=double", OUTFLOW],
@@ -103,7 +103,7 @@ fn same_everywhere(settings: &[&str]) -> State {
 }
 
 #[test]
-fn a_run_with_gravity_goes_on_after_a_restart() {
+fn a_run_with_gravity_is_identical_after_a_restart() {
     let run = |parts: &[&str], case: &[&str]| {
         let scratch = Scratch::new();
         for (n, steps) in parts.iter().enumerate() {
@@ -142,7 +142,7 @@ pub(crate) fn columns(run: &mut Stepper) -> Vec<(String, f64)> {
     })
 }
 
-/// The largest residual of the levels after so many cycles from the start.
+/// The largest residual of all levels after the given number of cycles from the start.
 fn residual(sweeps: usize, cycles: usize) -> f64 {
     let settings = [
         format!("gravity.sweeps_aligned={sweeps}"),
@@ -158,7 +158,7 @@ fn residual(sweeps: usize, cycles: usize) -> f64 {
 
 /// Cycles over all levels bring the residual down by the factors of the method's analysis, to round-off.
 #[test]
-fn cycles_converge_at_their_rates() {
+fn multigrid_cycles_converge_at_the_expected_rates() {
     for (sweeps, rate) in [(1, 0.215), (2, 0.105)] {
         let (before, after) = (residual(sweeps, 3), residual(sweeps, 5));
         let found = (after / before).sqrt();
@@ -169,7 +169,7 @@ fn cycles_converge_at_their_rates() {
 }
 
 #[test]
-fn wrong_tables_are_refused_by_their_keys() {
+fn invalid_tables_are_refused_with_their_keys() {
     let refused = |setting: &str| {
         let built = Simulation::new(deck(LUMP, &[setting]));
         built.map(|_| ()).expect_err("refused").to_string()
@@ -226,7 +226,7 @@ impl Plugin for Twin {
 
 /// Matter of a plugin attracts as gas does: twice as much of it, or twice Newton's constant, to the bit.
 #[test]
-fn matter_of_a_plugin_attracts() {
+fn density_of_a_plugin_is_a_source_of_gravity() {
     let states = |settings: &[&str], dark: bool| {
         let mut sim = build(LUMP, settings);
         if dark {

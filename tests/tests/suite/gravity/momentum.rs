@@ -1,4 +1,4 @@
-//! The total momentum under the force of a stress, and how good that force is.
+//! Total momentum under the stress tensor force, and the accuracy of that force.
 
 use super::energy::drift as energy_drift;
 use super::jeans::along_x;
@@ -39,7 +39,7 @@ fn drift(settings: &[&str], steps: usize) -> f64 {
 
 /// A potential that is not quite the solution pushes the whole box, unless forces are divergences.
 #[test]
-fn the_momentum_of_a_uniform_mesh_stays_to_round_off() {
+fn momentum_on_a_uniform_mesh_is_conserved_to_round_off() {
     let common = [UNIFORM, MULTIGRID, "gravity.root_cycles=1"];
     let gradient = drift(&common, 6);
     let stress = drift(&[&common[..], &[STRESS]].concat(), 6);
@@ -48,7 +48,7 @@ fn the_momentum_of_a_uniform_mesh_stays_to_round_off() {
 
 /// Two levels whose faces cut through dense matter, sub-cycled and changed on the way.
 #[test]
-fn the_momentum_of_levels_stays_to_round_off() {
+fn momentum_with_refinement_is_conserved_to_round_off() {
     let gradient = drift(&[], 4);
     assert!(gradient > 1e-5, "{gradient:e}");
     for case in [
@@ -82,7 +82,7 @@ impl Plugin for Refuse {
 }
 
 #[test]
-fn steps_that_were_rejected_leave_the_momentum() {
+fn rejected_steps_do_not_change_the_momentum() {
     let run = |settings: &[&str]| {
         let sim = build(LUMP, settings).add(Refuse);
         Stepper::of(sim.unwrap_or_else(|e| panic!("{e}")))
@@ -98,7 +98,7 @@ fn steps_that_were_rejected_leave_the_momentum() {
 /// Two lumps at rest in an isolated box, for steps so short that no gas leaves it: the force on the whole is none, where no finer level
 /// touches the faces of the domain.
 #[test]
-fn the_momentum_of_an_isolated_box_stays() {
+fn momentum_of_an_isolated_box_is_conserved() {
     let pair = [
         "initial.density=\"2e-2 + 3*exp(-((x-0.45)^2+(y-0.52)^2+(z-0.5)^2)/0.01) + 2*exp(-((x-0.6)^2+(y-0.4)^2+(z-0.55)^2)/0.004)\"",
         "initial.pressure=\"0.1\"",
@@ -114,7 +114,7 @@ fn the_momentum_of_an_isolated_box_stays() {
     assert!(gradient > 1e-7 && stress < 1e-13, "{gradient:e} {stress:e}");
 }
 
-/// A wave of density in a periodic box, of which a part is refined; a step so short that the momentum is the force.
+/// A density wave in a partly refined periodic box, with a step so short that the momentum measures the force.
 const WAVE: &str = r#"
 scenario = "formula"
 [constants]
@@ -159,7 +159,7 @@ fn force_errors(n: usize, settings: &[&str]) -> [f64; 2] {
 /// On a uniform mesh the force is the slope of second order times the density; with levels it converges at second order in the mean,
 /// and at first order beside their borders.
 #[test]
-fn the_force_of_a_stress_converges() {
+fn the_stress_tensor_force_converges() {
     let order = |coarse: f64, fine: f64| (coarse / fine).log2();
     let uniform = [8, 16].map(|n| force_errors(n, &[UNIFORM, STRESS]));
     let slopes = force_errors(16, &[UNIFORM, "gravity.order=2"]);
@@ -171,7 +171,7 @@ fn the_force_of_a_stress_converges() {
 }
 
 #[test]
-fn jeans_waves_keep_their_rates_under_a_stress() {
+fn jeans_waves_have_the_exact_rates_with_the_stress_tensor_force() {
     let growth = [32, 64].map(|n| (along_x(n, true, &[STRESS]) - 1.0).abs());
     assert!((growth[0] / growth[1]).log2() > 1.9, "{growth:?}");
     assert!(growth[1] < 1e-3, "{growth:?}");
@@ -180,20 +180,20 @@ fn jeans_waves_keep_their_rates_under_a_stress() {
 }
 
 #[test]
-fn a_stress_has_the_same_bits_on_ranks_and_devices() {
+fn the_stress_tensor_force_is_identical_on_ranks_and_devices() {
     same_everywhere(&[STRESS, OUTFLOW, "run.precision=double"]);
     same_everywhere(&[STRESS, "run.precision=single", "gravity.energy=\"kicks\""]);
 }
 
 #[test]
-fn energies_sum_to_the_same_under_a_stress() {
+fn total_energy_is_conserved_with_the_stress_tensor_force() {
     let uniform = [UNIFORM, "gravity.constant=3", STRESS];
     let found = energy_drift(&uniform, 12);
     assert!(found < 1e-11, "{found:e}");
 }
 
 #[test]
-fn a_stress_is_refused_for_other_matter() {
+fn the_stress_tensor_force_is_refused_with_matter_other_than_gas() {
     let sim = build(LUMP, &[STRESS]).add(Twin);
     let begun = Stepper::begin(sim.unwrap_or_else(|e| panic!("{e}")));
     let why = begun.map(|_| ()).expect_err("refused").to_string();

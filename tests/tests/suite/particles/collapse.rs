@@ -1,4 +1,4 @@
-//! A ball of bodies at rest collapses as their direct sum does, until they cross.
+//! A ball of particles at rest collapses like its direct summation until the particles cross.
 
 use super::particles;
 use nestar::systems::particles::Particle;
@@ -131,7 +131,7 @@ fn mean_radius(places: &[[f64; 3]]) -> f64 {
 
 /// The bodies nearest to the centre cross at 0.9; before, radii are those of the sum to 1.3 %, and their mean to half a percent.
 #[test]
-fn a_ball_collapses_as_its_direct_sum() {
+fn a_cold_ball_collapses_like_its_direct_summation() {
     let mut stepper = Stepper::new(BALL, &[]);
     let begun = particles(&mut stepper, "star");
     let mut direct = Direct {

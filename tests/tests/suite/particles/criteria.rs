@@ -1,4 +1,4 @@
-//! Finer meshes where there are many particles, and nowhere else.
+//! Refinement by the number of particles: where there are many, and nowhere else.
 
 use super::particles;
 use nestar::engine::mesh::Topology;
@@ -105,7 +105,7 @@ fn patches_with_many_particles_are_refined_and_no_others() {
 
 /// What is kept goes when it is empty enough, and nothing is refined that would be kept.
 #[test]
-fn patches_stay_while_they_have_some() {
+fn patches_stay_refined_while_they_hold_particles() {
     let many = "particles.refine.per_patch=[60]";
     let kept = "particles.refine.kept_per_patch=[9]";
     let mut stepper = Stepper::new(CLOUDS, &[many, kept, "mesh.max_level=1"]);
@@ -133,7 +133,7 @@ fn patches_stay_while_they_have_some() {
 }
 
 #[test]
-fn ranks_refine_the_same() {
+fn particle_criteria_refine_identically_on_all_ranks() {
     for settings in CRITERIA {
         let patches = |ranks: usize| {
             let settings = [settings, &["particles.refine.kept_per_patch=5"]].concat();

@@ -1,7 +1,7 @@
-//! Particles on devices of one rank and of several: the bits of the host, in snapshots and in sums over all particles.
+//! Particles on devices of one and of several ranks: bitwise equal to the host, in snapshots and in global sums.
 
 use super::criteria::{CLOUDS, CRITERIA};
-use super::same::CLUMP;
+use super::determinism::CLUMP;
 use nestar::engine::data::ParticleSet;
 use nestar::engine::mesh::Topology;
 use nestar::systems::particles::{Species, SpeciesMap};
@@ -59,7 +59,7 @@ const SOON: &str = "time.max_steps=3";
 const EVEN: &str = "run.imbalance=1.01";
 
 #[test]
-fn devices_move_them_as_the_host_does() {
+fn particles_move_identically_on_devices_and_host() {
     if open().is_err() {
         return;
     }
@@ -89,9 +89,9 @@ fn devices_move_them_as_the_host_does() {
     }
 }
 
-/// Patches take turns in little memory, on two levels and on three.
+/// Compaction in several batches with little memory, on two levels and on three.
 #[test]
-fn particles_of_a_device_are_dealt_in_turns() {
+fn device_particles_are_compacted_in_batches() {
     if open().is_err() {
         return;
     }
@@ -102,7 +102,7 @@ fn particles_of_a_device_are_dealt_in_turns() {
 }
 
 #[test]
-fn particles_on_a_device_change_places_too() {
+fn the_order_of_particles_on_a_device_does_not_matter() {
     if open().is_err() {
         return;
     }
@@ -133,7 +133,7 @@ fn particles_on_a_device_change_places_too() {
 }
 
 #[test]
-fn parts_between_devices_mean_nothing() {
+fn the_partition_between_devices_does_not_matter() {
     if open().is_err() {
         return;
     }
@@ -162,7 +162,7 @@ fn parts_between_devices_mean_nothing() {
 }
 
 #[test]
-fn devices_refine_as_the_host_does() {
+fn particle_criteria_refine_identically_on_devices() {
     if open().is_err() {
         return;
     }
@@ -185,7 +185,7 @@ fn devices_refine_as_the_host_does() {
 }
 
 #[test]
-fn a_restart_on_other_devices_goes_on_as_if_nothing_had_happened() {
+fn a_restart_on_other_devices_is_identical() {
     if open().is_err() {
         return;
     }

@@ -1,7 +1,7 @@
-//! Particles as entities: a plugin follows some of them by components, with the same bits on any ranks and devices, after any restart, whichever
-//! of them are entities.
+//! Particles as entities: a plugin follows some of them by components. The result is bitwise equal on any ranks and devices,
+//! after any restart, and for any choice of entities.
 
-use super::same::CLUMP;
+use super::determinism::CLUMP;
 use nestar::Simulation;
 use nestar::engine::comm::Ranks;
 use nestar::engine::data::ParticleSet;
@@ -132,7 +132,7 @@ fn run(scratch: &Scratch, ranks: usize, resume: bool, settings: &[&str]) {
 }
 
 #[test]
-fn components_go_with_particles_whatever_these_are() {
+fn components_follow_particles_through_migration_and_restart() {
     let whole = Scratch::new();
     run(
         &whole,
@@ -188,7 +188,7 @@ fn census(stepper: &mut Stepper) -> [usize; 2] {
 }
 
 #[test]
-fn each_particle_is_an_entity_as_long_as_it_is_there() {
+fn each_particle_has_an_entity_for_its_lifetime() {
     let places = [(3, "cpu"), (1, "emulated")];
     let count = 1 + usize::from(open().is_ok());
     for (ranks, device) in places.into_iter().take(count) {
@@ -236,7 +236,7 @@ impl Plugin for Feed {
 }
 
 #[test]
-fn masses_that_cannot_be_are_refused() {
+fn invalid_particle_masses_are_refused() {
     let fed = |mass: f64, ranks: usize| {
         let scratch = Scratch::new();
         let settings = [

@@ -1,4 +1,4 @@
-//! What particles feel: not themselves, and each other as Newton says.
+//! Forces on particles: no self-force, and Newton's law between two.
 
 use super::particles;
 use bevy_ecs::prelude::*;
@@ -91,11 +91,11 @@ fn places(random: &mut Random) -> Vec<[f64; 3]> {
 }
 
 #[test]
-fn a_particle_at_rest_does_not_feel_itself() {
+fn a_particle_at_rest_has_no_self_force() {
     let places = places(&mut Random::new(7));
     for cloud in ["ngp", "cic", "tsc"] {
         let cloud = format!("particles.cloud=\"{cloud}\"");
-        // on a uniform mesh all places are alike
+        // on a uniform mesh all positions are equivalent
         for (levels, most, count) in [
             ("mesh.max_level=0", 1e-12, 2),
             ("mesh.max_level=2", 1e-3, 9),
@@ -167,7 +167,7 @@ fn a_lone_particle_flies_straight() {
 const PAIRS: usize = 6;
 
 #[test]
-fn two_particles_attract_as_newton_says() {
+fn two_particles_attract_by_newtons_law() {
     for (cloud, levels, most) in [
         ("cic", &[0, 2][..], [0.035, 0.011, 0.005]),
         ("tsc", &[2], [0.025, 0.009, 0.0045]),
@@ -185,7 +185,7 @@ fn two_particles_attract_as_newton_says() {
     }
 }
 
-/// The squares of the errors of the forces on two bodies so many cells apart, over Newton's.
+/// Squared errors of the forces on two bodies at the given distance in cells, relative to Newton's law.
 fn wrong(random: &mut Random, cloud: &str, level: usize, cells: f64) -> f64 {
     let width = width(level);
     let way = loop {

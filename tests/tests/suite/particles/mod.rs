@@ -1,18 +1,18 @@
-//! Particles: the same to the bit on any number of ranks, in any order, after any restart; no unit of mass lost; orbits.
+//! Particles: bitwise equal on any number of ranks, in any order, after any restart; mass is conserved exactly; orbits.
 
-mod borders;
+mod audit;
 mod collapse;
 pub(crate) mod criteria;
+mod determinism;
 mod devices;
 mod entities;
-mod fluxes;
+mod external_orbits;
 mod forces;
-mod losses;
+mod isolated_borders;
+mod monte_carlo_tracers;
 mod orbits;
-mod outside;
+mod partition;
 mod refusals;
-mod same;
-mod shares;
 mod snapshots;
 mod spheres;
 mod tracers;

@@ -1,4 +1,4 @@
-//! Two bodies about each other.
+//! Two-body orbits.
 
 use super::particles;
 use nestar::systems::particles::Particle;
@@ -77,7 +77,7 @@ impl Orbit {
     }
 }
 
-/// The orbit at first and at the last of so many apocentres.
+/// The orbit at first and at the last of the given number of apocentres.
 fn apocentres(settings: &[&str], orbits: usize) -> [Orbit; 2] {
     let mut stepper = Stepper::new(TWO, settings);
     let bodies = particles(&mut stepper, "stars");
@@ -104,7 +104,7 @@ fn apocentres(settings: &[&str], orbits: usize) -> [Orbit; 2] {
     [first, last]
 }
 
-/// Changes by so many orbits: of the energy and of the angular momentum, relative, and the momentum.
+/// Changes over the given number of orbits: relative change of energy and angular momentum, and the momentum.
 fn changes(settings: &[&str], orbits: usize) -> [f64; 3] {
     let [first, last] = apocentres(settings, orbits);
     let found = [
@@ -125,7 +125,7 @@ fn are_below(found: [f64; 3], most: [f64; 3]) {
 }
 
 #[test]
-fn two_bodies_keep_their_orbit() {
+fn two_bodies_stay_on_the_exact_orbit() {
     are_below(changes(&[], 3), [0.003, 0.0045, 1e-10]);
 }
 
@@ -136,7 +136,7 @@ fn two_bodies_keep_their_orbit_for_long() {
 }
 
 #[test]
-fn two_bodies_keep_their_orbit_through_faces_of_levels() {
+fn two_bodies_stay_on_the_exact_orbit_through_level_boundaries() {
     are_below(changes(&["mesh.max_level=1"], 1), [0.002, 0.004, 0.005]);
 }
 

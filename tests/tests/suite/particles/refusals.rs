@@ -1,4 +1,4 @@
-//! Decks of particles that mean nothing.
+//! Invalid particle decks.
 
 use super::particles;
 use nestar::Simulation;
@@ -32,7 +32,7 @@ fn refusal_of(text: &str) -> String {
 }
 
 #[test]
-fn keys_that_would_mean_nothing_are_refused_with_their_line() {
+fn meaningless_keys_are_refused_with_their_line() {
     let random = r#"kind = "random", count = 1, position = ["0.5", "0.5", "0.5"]"#;
     let body = "kind = \"bodies\", bodies = [{ position = [0.5, 0.5, 0.5]";
     let cases = [
@@ -106,7 +106,7 @@ fn keys_that_would_mean_nothing_are_refused_with_their_line() {
 }
 
 #[test]
-fn a_sphere_beyond_the_box_names_its_edge() {
+fn a_sphere_larger_than_the_box_is_reported_with_its_edge() {
     let text = r#"
 scenario = "spheres"
 [spheres.ball]
@@ -134,7 +134,7 @@ initial = { kind = "sphere", sphere = "ball", component = "stars", count = 100 }
 }
 
 #[test]
-fn bodies_have_scalars() {
+fn particles_carry_scalars() {
     let text = format!(
         "{PLAIN}[particles.species.a]\nmass = 0.0\nscalars = [\"age\", \"size\"]\n\
          initial = {{ kind = \"bodies\", bodies = [{{ position = [0.5, 0.5, 0.5], scalars = {{ size = 3.0 }} }}] }}\n"

@@ -1,6 +1,6 @@
-//! Particles in snapshots: arrays that say all of them, written by all ranks, read by any number.
+//! Particles in snapshots: complete arrays, written by all ranks and read by any number.
 
-use super::same::CLUMP;
+use super::determinism::CLUMP;
 use super::{bits, particles};
 use nestar::Simulation;
 use nestar::engine::Error;
@@ -120,7 +120,7 @@ fn held(snapshot: &Snapshot, species: &str) -> Vec<Vec<u64>> {
 }
 
 #[test]
-fn arrays_say_all_of_particles_whoever_writes_them() {
+fn particle_arrays_are_complete_and_independent_of_the_writing_ranks() {
     for precision in ["run.precision=single", "run.precision=double"] {
         let one = Scratch::new();
         run_to(&one, (1, 2), false, &[precision]).unwrap_or_else(|e| panic!("{e}"));
@@ -160,14 +160,14 @@ fn arrays_say_all_of_particles_whoever_writes_them() {
 }
 
 #[test]
-fn runs_go_on_from_arrays_on_other_ranks() {
+fn runs_resume_from_particle_arrays_on_another_number_of_ranks() {
     let expected = after(&[(1, 3)], &[]);
     assert_eq!(after(&[(3, 1), (1, 2), (2, 3)], &[]), expected);
     assert_eq!(after(&[(2, 2), (5, 3)], &["run.imbalance=1.01"]), expected);
 }
 
 #[test]
-fn arrays_of_several_shards_are_those_of_one_writer() {
+fn particle_arrays_in_several_shards_equal_those_of_one_writer() {
     let many = [
         "particles.species.stars.initial.points=[84, 80, 80]",
         "mesh.max_level=1",
@@ -177,7 +177,7 @@ fn arrays_of_several_shards_are_those_of_one_writer() {
 }
 
 #[test]
-fn arrays_that_are_missing_or_others_are_named() {
+fn missing_or_mismatched_particle_arrays_are_reported() {
     let scratch = Scratch::new();
     run_to(&scratch, (1, 1), false, &[]).unwrap_or_else(|e| panic!("{e}"));
     let (path, other) = (last(&scratch), ["run.precision=single"]);
@@ -212,7 +212,7 @@ fn arrays_that_are_missing_or_others_are_named() {
 }
 
 #[test]
-fn a_species_that_only_one_of_snapshot_and_deck_has_is_named() {
+fn a_species_missing_in_the_snapshot_or_the_deck_is_reported() {
     let scratch = Scratch::new();
     run_to(&scratch, (1, 1), false, &[]).unwrap_or_else(|e| panic!("{e}"));
     let more = [
@@ -226,7 +226,7 @@ fn a_species_that_only_one_of_snapshot_and_deck_has_is_named() {
 }
 
 #[test]
-fn masses_of_their_own_and_one_mass_are_not_taken_for_each_other() {
+fn individual_masses_and_a_common_mass_are_not_confused() {
     let scratch = Scratch::new();
     run_to(&scratch, (1, 1), false, &[]).unwrap_or_else(|e| panic!("{e}"));
     let (each, one) = (", mass = \"0.0002*(1.5 + sin(id))\"", "mass    = 0.0001\n");
@@ -257,7 +257,7 @@ fn masses_of_their_own_and_one_mass_are_not_taken_for_each_other() {
 }
 
 #[test]
-fn the_precision_of_particles_is_that_of_their_snapshot() {
+fn particles_keep_the_precision_of_their_snapshot() {
     let scratch = Scratch::new();
     run_to(&scratch, (1, 1), false, &["run.precision=single"]).unwrap_or_else(|e| panic!("{e}"));
     let double = run_to(&scratch, (1, 2), true, &["run.precision=double"]);
@@ -271,7 +271,7 @@ fn the_precision_of_particles_is_that_of_their_snapshot() {
 }
 
 #[test]
-fn scalars_that_are_added_or_left_out_are_named() {
+fn added_and_dropped_particle_scalars_are_reported() {
     let aged = ["particles.species.dark.scalars=[\"age\"]"];
     let plain = Scratch::new();
     run_to(&plain, (1, 1), false, &[]).unwrap_or_else(|e| panic!("{e}"));

@@ -78,7 +78,7 @@ fn gas(state: &State) -> (f64, f64, f64) {
 }
 
 #[test]
-fn spheres_of_particles_and_gas_stay_as_they_are() {
+fn spheres_of_particles_and_gas_stay_in_equilibrium() {
     let mut stepper = Stepper::new(BALL, &[]);
     let (virial, half) = shape(&particles(&mut stepper, "dark"));
     let (mass, momentum, density) = gas(&stepper.state());

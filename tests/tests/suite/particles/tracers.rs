@@ -1,4 +1,4 @@
-//! Tracers that gas takes along.
+//! Tracers advected by the gas.
 
 use super::{bits, particles};
 use nestar::Simulation;
@@ -11,7 +11,7 @@ use nestar_tests::runs::{digests, quietly_into};
 use nestar_tests::{Scratch, Stepper};
 use std::collections::BTreeSet;
 
-/// Gas that turns about the z axis and stays as it is; tracers at several radii, some in and some beyond a finer box.
+/// Gas that rotates steadily about the z axis; tracers at several radii, some inside and some outside a finer box.
 const WHEEL: &str = r#"
 scenario = "formula"
 
@@ -64,7 +64,7 @@ fn error(dt: f64) -> f64 {
 }
 
 #[test]
-fn tracers_follow_gas_in_second_order() {
+fn tracers_follow_the_gas_at_second_order() {
     let [coarse, fine] = [0.1, 0.05].map(error);
     let order = (coarse / fine).log2();
     assert!(
@@ -74,7 +74,7 @@ fn tracers_follow_gas_in_second_order() {
 }
 
 #[test]
-fn tracers_are_the_same_on_ranks() {
+fn tracers_are_identical_on_any_number_of_ranks() {
     let all = |ranks| {
         let settings = ["time.max_steps=5", "time.max_step=0.08"];
         let found = on_ranks(ranks, WHEEL, &settings, |stepper| {
@@ -90,7 +90,7 @@ fn tracers_are_the_same_on_ranks() {
 }
 
 #[test]
-fn tracers_that_cannot_be_are_refused() {
+fn invalid_tracers_are_refused() {
     let refused = |settings: &[&str]| {
         let refused = Simulation::new(deck(WHEEL, settings)).err();
         refused.expect("they are refused").to_string()
@@ -171,7 +171,7 @@ fn stream(parts: &[(usize, &str, u32)], settings: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn devices_take_tracers_along_as_the_host_does() {
+fn tracers_move_identically_on_devices_and_host() {
     if open().is_err() {
         return;
     }
@@ -197,7 +197,7 @@ fn devices_take_tracers_along_as_the_host_does() {
 }
 
 #[test]
-fn tracers_go_on_after_a_restart_on_other_devices() {
+fn tracers_are_identical_after_a_restart_on_other_devices() {
     if open().is_err() {
         return;
     }
@@ -209,7 +209,7 @@ fn tracers_go_on_after_a_restart_on_other_devices() {
 }
 
 #[test]
-fn kernels_alone_take_tracers_along_and_to_other_leaves() {
+fn tracer_kernels_move_and_migrate_tracers_without_the_host() {
     if open().is_err() {
         return;
     }

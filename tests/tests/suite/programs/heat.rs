@@ -8,7 +8,7 @@ use nestar_tests::decks::deck;
 use nestar_tests::norms::totals;
 
 #[test]
-fn energy_that_is_radiated_is_counted() {
+fn radiated_energy_is_accounted_for() {
     let mut run = stepper(cooling::program, COOLING, &["domain.cells=[16,16,16]"]);
     let before = run.0.with(|sim| totals(sim));
     run.steps(10);
@@ -102,7 +102,7 @@ fn decay(settings: &[&str]) -> [f64; 2] {
 }
 
 #[test]
-fn a_wave_of_heat_decays_as_it_should_over_three_levels() {
+fn a_heat_wave_over_three_levels_decays_at_the_exact_rate() {
     let [error, drift] = decay(&[]);
     assert!(error.abs() < 1e-3, "{error}");
     assert!(drift.abs() < 1e-13, "{drift:e}");

@@ -1,4 +1,4 @@
-//! The programs of `scenarios/programs`: few lines each, the same bits everywhere and after a restart, and right.
+//! The programs of `scenarios/programs`: short, correct, and bitwise equal everywhere and after a restart.
 
 #![allow(
     dead_code,
@@ -10,11 +10,11 @@ use nestar::testing::same_bits;
 use nestar_tests::Stepper;
 use nestar_tests::decks::deck;
 
-mod declared;
-mod falling;
+mod declarations;
 mod heat;
+mod one_zone;
 mod solutions;
-mod stirring;
+mod turbulence;
 
 #[path = "../../../../scenarios/programs/atmosphere.rs"]
 mod atmosphere;
@@ -77,7 +77,7 @@ fn programs_take_eighty_lines_without_cuda_or_unsafe() {
 }
 
 #[test]
-fn programs_have_the_same_bits_everywhere_and_after_a_restart() {
+fn programs_are_identical_on_ranks_and_devices_and_after_a_restart() {
     for (name, program, _, text) in PROGRAMS {
         let same = same_bits(&program(App::default()), text, &SMALL, 2);
         same.unwrap_or_else(|e| panic!("{name}: {e}"));

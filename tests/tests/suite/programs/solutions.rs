@@ -6,7 +6,7 @@ use nestar_tests::decks::deck;
 use nestar_tests::norms::totals;
 
 #[test]
-fn species_sum_to_one_and_their_heat_goes_to_the_gas() {
+fn mass_fractions_sum_to_one_and_reaction_heat_goes_to_the_gas() {
     let text = include_str!("../../../../scenarios/programs/burning.toml");
     let periodic = ["domain.cells=[32,32,8]", "domain.boundary=periodic"];
     let mut run = stepper(burning::program, text, &periodic);
@@ -30,7 +30,7 @@ fn species_sum_to_one_and_their_heat_goes_to_the_gas() {
 
 /// The sweeps come to the solution of the discrete equation.
 #[test]
-fn sweeps_solve_for_the_potential() {
+fn relaxation_sweeps_solve_for_the_potential() {
     let text = include_str!("../../../../scenarios/programs/potential.toml");
     let settings = [
         "domain.cells=[16,8,8]",
@@ -59,7 +59,7 @@ fn sweeps_solve_for_the_potential() {
 }
 
 #[test]
-fn a_scenario_of_ones_own_refuses_what_does_not_fit_with_its_place() {
+fn a_user_scenario_reports_invalid_decks_with_their_line() {
     let text = include_str!("../../../../scenarios/programs/collision.toml");
     let build = |setting: &str| {
         let sim = collision::program(App::default()).simulation(deck(text, &[setting]));
