@@ -1,17 +1,17 @@
-// Where particles stand beside borders between levels, and the cells around a patch. Follows stacks.cuh.
+// The coarse-fine boundary zone, and block sizes. Include after stacks.cuh.
 
 namespace particles {
 
-// Cells of a block along an axis: a patch, and what clouds reach around it.
+// Cells of a block along an axis: a patch and its ghost layers.
 constexpr int AROUND = 2, SIDE = mesh::PATCH + 2 * AROUND, BLOCK = SIDE * SIDE * SIDE;
 
-// The borders of a patch: the twin of zone.rs. Directions are bits, from 0 to 26.
+// Boundary zone of a patch, as in the host code. Directions are bits 0 to 26.
 struct BoundaryZone {
   unsigned inner, outer;
   int cells;
 };
 
-// All threads of a block find them together; good behind a barrier. `zone` is in shared memory.
+// All threads of a block find the zone together; valid after a barrier. `zone` is in shared memory.
 RS_FN void find_zone(BoundaryZone* zone, const args::HierarchyTables& tables, int row, int cells) {
   EACH(n, 1) *zone = BoundaryZone{0, 0, cells};
   launch::barrier();
@@ -23,7 +23,8 @@ RS_FN void find_zone(BoundaryZone* zone, const args::HierarchyTables& tables, in
   }
 }
 
-// Whether a cell is among the last ones before any of the directions, or beyond.
+// Returns whether a cell is within `layers` cells of any of the directions, or outside the patch on that
+// side.
 RS_FN bool is_near(unsigned directions, int layers, const int* cell) {
   for (unsigned left = directions; left != 0; left &= left - 1) {
     const unsigned lowest = left & (~left + 1u);

@@ -1,15 +1,16 @@
-//! The cloud of a particle: which cells it covers along an axis, and how much of it lies in each (Hockney & Eastwood 1988, section 5-3).
+//! Cloud shapes: the cells that a particle covers along an axis, and the fraction in each (Hockney & Eastwood
+//! 1988, section 5-3).
 //!
-//! A place along an axis counts 2^-64 of the width of its patch, so that the upper three bits are the cell. A cloud is 1, 2 or 3 cells wide:
-//! all of it in the cell (NGP), a box as wide as a cell (CIC), a triangle (TSC).
+//! An offset counts 2^-64 patch widths, so that the upper three bits are the cell. Clouds are 1, 2 or 3 cells
+//! wide: nearest grid point (NGP), cloud in cell (CIC), triangular-shaped cloud (TSC).
 
 use nestar_device::{Real, device};
 
-/// Half a cell as a place.
+/// Half a cell as an offset.
 #[device]
 pub const HALF_CELL: u64 = 1 << 60;
 
-/// The first cell along an axis that a cloud covers, -1 to 7, counted from the patch's first.
+/// Returns the first cell along an axis that a cloud covers, from -1 to 7.
 #[device]
 #[must_use]
 pub fn lowest(place: u64, width: i32) -> i32 {
@@ -22,8 +23,8 @@ pub fn lowest(place: u64, width: i32) -> i32 {
     }
 }
 
-/// How far a particle is along an axis, in units of 2^-32 of a cell: from the centre of the first cell that it covers to that of the second
-/// where the cloud is 2 cells wide, else from the lower to the upper face of its cell.
+/// Returns the position of a particle within its cell, in units of 2^-32 cells. For clouds 2 cells wide it
+/// counts from the centre of the first covered cell.
 #[device]
 #[must_use]
 pub fn share(place: u64, width: i32) -> u32 {
@@ -35,7 +36,7 @@ pub fn share(place: u64, width: i32) -> u32 {
     ((shifted << 3) >> 32) as u32
 }
 
-/// `share` of a mass, in units of 2^-32 and rounded down: exactly floor(mass * share / 2^32), for masses below 2^63.
+/// Returns floor(mass * share / 2^32) exactly, for masses below 2^63.
 #[device]
 #[must_use]
 pub fn split(mass: u64, share: u32) -> u64 {
@@ -43,7 +44,7 @@ pub fn split(mass: u64, share: u32) -> u64 {
     (mass >> 32) * share + (((mass & 0xffff_ffff) * share) >> 32)
 }
 
-/// A mass in the cells that a cloud covers along an axis. The parts add up to it to the last unit.
+/// Splits a mass among the cells that a cloud covers along an axis. The parts add up to the mass exactly.
 #[device]
 #[must_use]
 pub fn parts(mass: u64, share: u32, width: i32) -> [u64; 3] {
@@ -59,15 +60,15 @@ pub fn parts(mass: u64, share: u32, width: i32) -> [u64; 3] {
     [lower, mass - lower - upper, upper]
 }
 
-/// Half the square of a share.
+/// Returns half the square of a share.
 #[device]
 #[must_use]
 pub fn half_square(share: u32) -> u32 {
     ((share as u64 * share as u64) >> 33) as u32
 }
 
-/// The same shares as numbers, which sum to 1: what a value of a cell counts for a particle there. They are those of [`parts`] to the last bit of a
-/// share, so that a particle on a uniform level does not feel itself.
+/// Returns the fractions of [`parts`] as floating-point weights that sum to 1. They agree to the last bit of
+/// a share, so that a particle on a uniform level has no self-force.
 #[device]
 #[must_use]
 pub fn weights<R: Real>(share: u32, width: i32) -> [R; 3] {
@@ -84,7 +85,7 @@ pub fn weights<R: Real>(share: u32, width: i32) -> [R; 3] {
     [lower, 1.0 - lower - upper, upper]
 }
 
-/// A mass in whole units, rounded down; `scale` units are a mass of 1.
+/// Converts a mass to quanta, rounded down; `scale` is the number of quanta per unit mass.
 #[device]
 #[must_use]
 pub fn units_of<R: Real>(mass: R, scale: f64) -> u64 {
@@ -95,7 +96,7 @@ pub fn units_of<R: Real>(mass: R, scale: f64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Places where something changes: faces, centres, one unit before and after each.
+    /// Offsets at which something changes: faces, centres, one unit before and after each.
     fn edges() -> impl Iterator<Item = u64> {
         let marks = (0..16).map(|half| half << 60);
         marks.flat_map(|mark: u64| [mark.wrapping_sub(1), mark, mark + 1, mark + (1 << 31)])
@@ -124,12 +125,12 @@ mod tests {
         }
     }
 
-    /// Against 128-bit arithmetic from the definition.
+    /// Compares with the definition in 128-bit arithmetic.
     #[test]
     fn a_cloud_lies_about_its_particle() {
         for place in edges() {
             let wide = i128::from(place);
-            // CIC: the lower cell is the one whose centre lies at or below the place
+            // CIC: the lower cell is the last one whose centre is at or below the offset
             let below = (wide - (1 << 60)).div_euclid(1 << 61);
             assert_eq!(i128::from(lowest(place, 2)), below, "{place:x}");
             let past = (wide - (1 << 60)).rem_euclid(1 << 61);

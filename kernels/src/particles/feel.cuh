@@ -1,8 +1,9 @@
-// What a cloud feels of the cells that it covers: the twin of around.rs of the species. Follows cells.cuh.
+// Gathers fields to particles with cloud weights, as in the host code. Include after cells.cuh.
 
 namespace particles {
 
-// What a cloud at a place feels of a patch and G layers of cells around it; `second`: the second vector, where there are two.
+// Gathers a vector from a patch with G ghost layers; `second` selects the second vector field where there are
+// two.
 template<int G, int WIDTH> RS_FN void gather_cloud(const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
   constexpr int N = mesh::PATCH + 2 * G, VALUES = N * N * N;
   const REAL* values = block + (second && field::COMPONENTS > 3 ? 3 * VALUES : 0);

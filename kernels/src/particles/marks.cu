@@ -1,4 +1,4 @@
-// Marks cells that want a finer mesh, a block for each row.
+// Flags cells for refinement, one block per row.
 KERNEL(particles_mark, particles::args::MarkParameters<field::REAL>) {
   using namespace particles;
   SHARED u64 octants[8];

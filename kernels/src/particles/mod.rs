@@ -1,4 +1,5 @@
-//! Particles: places as whole numbers, clouds that are split without a remainder, and motions, the same on every machine.
+//! Particle kernels: fixed-point offsets, exact mass splitting and motion, with the same bits on every
+//! machine.
 
 pub mod cloud;
 pub mod device;
@@ -9,7 +10,7 @@ pub mod tracers;
 
 use nestar_device::Item;
 
-/// Every device item.
+/// Returns all device items.
 #[must_use]
 pub fn device_items() -> Vec<&'static Item> {
     vec![

@@ -1,10 +1,10 @@
-//! How particles move: places along an axis count 2^-64 of the width of their patch, of which runs in single precision keep the upper 32
-//! bits. Between patches nothing is rounded but the last bit, on the way to a coarser one.
+//! Particle motion: offsets along an axis count 2^-64 patch widths; runs in single precision keep the upper
+//! 32 bits. A change of patch is exact, except that the last bit is rounded when the new patch is coarser.
 
 use nestar_device::{Real, device};
 
-/// A place after a way of `by` widths of a patch, and how many patches farther it is, -1 to 1. Steps count 2^-`bits` of the width, 32 or 64;
-/// the way is rounded to the nearest, and ways of a width and more are cut to just below it.
+/// Moves an offset by `by` patch widths. Returns the new offset and the change of the patch, -1 to 1. The
+/// displacement is rounded to 2^-`bits` widths (32 or 64 bits) and clamped below one width.
 #[device]
 #[must_use]
 pub fn moved(place: u64, by: f64, bits: u32) -> (u64, i32) {
@@ -24,28 +24,30 @@ pub fn moved(place: u64, by: f64, bits: u32) -> (u64, i32) {
     }
 }
 
-/// The place in the child that contains it, 0 the lower and 1 the upper one, and which.
+/// Converts an offset to the child that contains it. Returns the child as well: 0 for the lower, 1 for the
+/// upper.
 #[device]
 #[must_use]
 pub fn in_child(place: u64) -> (u64, u32) {
     (place << 1, (place >> 63) as u32)
 }
 
-/// The place in the parent, of one in its lower (0) or upper (1) child.
+/// Converts an offset in the lower (0) or upper (1) child to the parent.
 #[device]
 #[must_use]
 pub fn in_parent(place: u64, child: u32) -> u64 {
     place >> 1 | (child as u64) << 63
 }
 
-/// A velocity after an acceleration over a time `dt`.
+/// Returns the velocity after an acceleration over a time `dt`.
 #[device]
 #[must_use]
 pub fn kicked<R: Real>(velocity: R, acceleration: R, dt: R) -> R {
     velocity + acceleration * dt
 }
 
-/// The way along an axis in a time `dt`, forward or back, in units of a length: of third order in time.
+/// Returns the displacement in a time `dt`, which may be negative, in units of a length. The error is of
+/// third order in time.
 #[device]
 #[must_use]
 pub fn ahead<R: Real>(velocity: R, acceleration: R, dt: R, per_length: R) -> R {
@@ -56,7 +58,7 @@ pub fn ahead<R: Real>(velocity: R, acceleration: R, dt: R, per_length: R) -> R {
 mod tests {
     use super::*;
 
-    /// Where a place is in units of 2^-64 of the width, patches included.
+    /// Returns the absolute offset in units of 2^-64 widths, including patches.
     fn absolute((place, patches): (u64, i32)) -> i128 {
         (i128::from(patches) << 64) + i128::from(place)
     }

@@ -1,8 +1,8 @@
-// The first half of a step of particles, and where they go: the twin of drift.rs of the species. Follows stacks.cuh.
+// Kick, drift and redistribution, as in the host code. Include after stacks.cuh.
 
 namespace particles {
 
-// What a step reads of a particle. It is loaded at once, before anything that depends on a part of it, so that the loads overlap.
+// Data of a particle for a step. All loads come first, so that they overlap.
 struct Particle {
   Place place[3];
   REAL velocity[3], acceleration[3];
@@ -18,7 +18,8 @@ RS_FN Particle particle(const PageView& from, i64 n) {
   return particle;
 }
 
-// Where a particle is after its step: in the patch in direction `d`, unless it deferred, has left the box, or has no finite place.
+// Result of the drift: the particle is in the neighbour patch `d`, is deferred, has left the domain, or has
+// no finite position.
 struct DriftOutcome {
   int d;
   bool deferred, out, lost;
@@ -26,11 +27,11 @@ struct DriftOutcome {
   REAL velocity[3];
 };
 
-// Whether a step along an axis leaves the domain.
+// Returns whether a step along an axis leaves the domain.
 RS_FN bool is_beyond(const int* near, int axis, int step) { return near[direction_along(axis, step)] == mesh::OUTSIDE; }
 RS_FN bool reflects(const args::DriftParameters& p, int axis, bool upper) { return p.walls >> (2 * axis + upper) & 1; }
 
-// Whether a place is in the outermost cell before a face that lets particles out.
+// Returns whether an offset is in the outermost cell before an open face.
 RS_FN bool is_outermost(const args::DriftParameters& p, const int* near, int axis, u64 place) {
   const unsigned cell = (unsigned)(place >> 61);
   if (cell != 0 && cell != 7) return false;
@@ -69,7 +70,7 @@ RS_FN DriftOutcome advance(const args::DriftParameters& p, const int* near, cons
   if (outcome.lost || outcome.out) return outcome;
   outcome.d = direction(step);
   if (p.own && near[outcome.d] >= 0 && !is_leaf(p.from.tables, near[outcome.d])) {
-    // it stays as it was: the finer level moves it
+    // unchanged: the finer level moves the particle
     outcome.deferred = true;
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
       outcome.place[axis] = whole(particle.place[axis]);
@@ -79,20 +80,20 @@ RS_FN DriftOutcome advance(const args::DriftParameters& p, const int* near, cons
   return outcome;
 }
 
-// A place among cursors, the stack, and how the place in the patch changes on the way: not, or to that in the parent.
+// Index of the cursor, page array, and the child number if the offset is converted to the parent, else -1.
 struct Destination {
   i64 cursor;
   int page_array, parent_of;
 };
 
-// What goes to other ranks' patches stands with what goes elsewhere, row by row.
+// Page array of outgoing particles.
 constexpr int OUTGOING = 3;
 RS_FN Destination destination_in_row(const args::DriftParameters& p, int list, int row, int page_array) {
   return Destination{list * (p.rows + 1) + row, is_own(p.from.tables, row) ? page_array : OUTGOING, -1};
 }
 RS_FN Destination elsewhere(const args::DriftParameters& p) { return Destination{p.rows, OUTGOING, -1}; }
 
-// The home of particles of a row that go in a direction.
+// Returns the destination of particles of a row in a direction.
 RS_FN Destination destination(const args::DriftParameters& p, int row, int d) {
   if (d == mesh::SELF) return destination_in_row(p, p.stay[0], row, p.stay[1]);
   const args::HierarchyTables& tables = p.from.tables;
@@ -113,7 +114,7 @@ RS_FN Destination destination(const args::DriftParameters& p, int row, int d) {
   return found;
 }
 
-// Of a particle that goes into a patch with children: the child that contains it, if it is a leaf and held.
+// Returns the destination in the child that contains the particle, if it is a stored leaf.
 RS_FN Destination destination_in_child(const args::DriftParameters& p, int row, DriftOutcome& outcome) {
   const args::HierarchyTables& tables = p.from.tables;
   const int beside = around(tables, row)[outcome.d];
@@ -130,7 +131,8 @@ RS_FN Destination destination_in_child(const args::DriftParameters& p, int row, 
   return destination_in_row(p, 0, child, 0);
 }
 
-// Particles of a chunk go to one of 28 homes together: those in a direction, and those that wait. Who goes into a patch with children goes alone.
+// Particles of a chunk share 28 destinations: 27 directions, and deferred particles. Particles that enter a
+// refined patch are handled one by one.
 constexpr int KEYS = 28, DEFERRED = 27, SINGLE = 28, DISCARDED = 29;
 
 RS_FN int key_of(const args::DriftParameters& p, const int* near, const DriftOutcome& outcome) {
@@ -142,12 +144,12 @@ RS_FN int key_of(const args::DriftParameters& p, const int* near, const DriftOut
 
 RS_FN Destination destination_of(const args::DriftParameters& p, int row, int key) { return key == DEFERRED ? destination_in_row(p, 1, row, 1) : destination(p, row, key); }
 
-// Which launch deals particles that go to a home, if their patch has its turn then: see args::DriftParameters::what.
+// Returns the pass that writes particles with this destination: see args::DriftParameters::what.
 RS_FN int pass_of(const args::DriftParameters& p, const Destination& destination, unsigned batch) {
   if (destination.page_array == OUTGOING) return args::SEND;
   return p.free_from_batch != nullptr && p.free_from_batch[destination.cursor] > batch ? args::STAGE : args::SCATTER;
 }
-// The turn of a patch.
+// Returns the batch of a patch.
 RS_FN unsigned batch_of(const args::DriftParameters& p, int row) {
   const unsigned batch = p.free_from_batch != nullptr ? p.free_from_batch[p.list * (p.rows + 1) + row] : 0;
   return batch > p.batch ? batch : p.batch;
@@ -157,10 +159,10 @@ RS_FN unsigned reserve_slot(unsigned* counter, bool is_common) {
   return is_common ? launch::take_place(counter) : launch::atomic_add(counter, 1u);
 }
 
-// Puts a particle of a row to its place `at` in its home.
+// Writes a particle to position `at` of its destination.
 RS_FN void put(const args::DriftParameters& p, const PageView& from, i64 n, const Destination& destination, const DriftOutcome& outcome, const REAL* acceleration, unsigned at, int row) {
   const PageView to = page_view(p.to[destination.page_array]);
-  // all loads come before the stores, which the compiler must take for stores to the same place
+  // all loads come before the stores, which may alias
   const u64 id = from.id(n);
   for (int c = MASS; c < p.from.numbers; ++c) to.number(c, at) = from.number(c, n);
   to.id(at) = id;
@@ -174,9 +176,9 @@ RS_FN void put(const args::DriftParameters& p, const PageView& from, i64 n, cons
   if (destination.cursor == p.rows) p.tags[at - p.tagged] = (u64)row * 64 + (p.own ? 0 : 32) + outcome.d;
 }
 
-// Finds the particles of a piece whose keys say so.
+// Finds the particles of a chunk with wanted keys.
 RS_FN void find(const args::DriftParameters& p, const Chunk& chunk, const bool* is_wanted, unsigned short* found, unsigned* number) {
-  // some keys at once, since most of the time goes into waiting for them
+  // several keys at once, to hide latency
   constexpr int SOME = 4;
   for (int begin = launch::thread(); begin < chunk.count; begin += SOME * launch::threads()) {
     int keys[SOME];
@@ -190,7 +192,7 @@ RS_FN void find(const args::DriftParameters& p, const Chunk& chunk, const bool* 
   }
 }
 
-// The child in which a particle lies.
+// Returns the child that contains a particle.
 RS_FN int child_of(const PageView& from, i64 n) {
   int child = 0;
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) child |= (int)motion::in_child(whole(from.place(axis, n)))._1 << axis;
@@ -203,7 +205,7 @@ RS_FN i64 reserve_slot_in_child(const PageView& from, i64 n, const unsigned* fir
 
 }  // namespace particles
 
-// How many particles each patch gets, and where among these each one goes.
+// Counts the particles per destination patch, and assigns positions among them.
 KERNEL_BOUNDS(particles_count, particles::args::DriftParameters, 256, 6) {
   using namespace particles;
   SHARED unsigned counts[KEYS], first[KEYS];
@@ -238,7 +240,7 @@ KERNEL_BOUNDS(particles_count, particles::args::DriftParameters, 256, 6) {
   EACH(k, chunk.count) if (key_in[k] < KEYS) p.places[chunk.first + k] = first[key_in[k]] + place_in[k];
 }
 
-// Puts them there: `cursors` says where those of each patch begin.
+// Scatters the particles: `cursors` holds the first position of each patch.
 KERNEL_BOUNDS(particles_scatter, particles::args::DriftParameters, 256, 6) {
   using namespace particles;
   SHARED Destination destinations[KEYS];
@@ -267,7 +269,8 @@ KERNEL_BOUNDS(particles_scatter, particles::args::DriftParameters, 256, 6) {
   }
 }
 
-// Puts those aside whose places are not free yet, if there is room. Those that go to children are none of them: these are dealt to before.
+// Stages particles whose rows are not free yet, up to the capacity. Particles that enter children are never
+// staged, since their rows are written first.
 KERNEL(particles_stage, particles::args::DriftParameters) {
   using namespace particles;
   SHARED Destination destinations[KEYS];
@@ -305,7 +308,7 @@ KERNEL(particles_stage, particles::args::DriftParameters) {
   }
 }
 
-// Puts those to their places that were set aside.
+// Moves staged particles to their rows.
 KERNEL(particles_place_staged, particles::args::PlaceStagedParameters) {
   using namespace particles;
   const PageView from = page_view(p.from);
@@ -313,7 +316,7 @@ KERNEL(particles_place_staged, particles::args::PlaceStagedParameters) {
     copy(from, k, page_view(p.to[p.tags[k] >> 32]), (unsigned)p.tags[k], p.numbers);
 }
 
-// Puts particles of a piece to another stack as they are, or counts how many each patch gets.
+// Moves particles of a chunk unchanged to another page array, or counts them per patch.
 KERNEL(particles_remap, particles::args::RemapParameters) {
   using namespace particles;
   SHARED unsigned counts[8], first[8];

@@ -1,9 +1,9 @@
-// What accelerates particles, by the cloud that they attract with, and the closing kick: the twin of force.rs of the species. Follows feel.cuh.
+// Gathers forces and applies the closing kick, as in the host code. Include after feel.cuh.
 
 namespace particles {
 
 typedef ::nestar_kernels::particles::field_kernels::KickParameters<REAL> KickParameters;
-// Layers of cells that clouds reach whose particles are in the patch; others are up to a cell beyond it.
+// Ghost layers for particles inside the patch; predicted ones may be one cell outside.
 constexpr int BESIDE = 1;
 
 RS_FN void kick(const KickParameters& p, const PageView& of, i64 n, const REAL* v, const REAL* a) {
@@ -14,7 +14,7 @@ RS_FN void kick(const KickParameters& p, const PageView& of, i64 n, const REAL* 
   }
 }
 
-// Where a particle is at the time of a state of the coarser level.
+// Position of a particle at the time of a state of the coarser level.
 struct PredictedPosition {
   u64 place[3];
   int step[3];
@@ -31,7 +31,7 @@ RS_FN PredictedPosition predict(const KickParameters& p, const PageView& of, i64
   return there;
 }
 
-// Whether the coarser level has the cloud there as wide as its cells.
+// Returns whether the coarser level deposits the particle there with a cloud as wide as its cells.
 RS_FN bool has_coarse_cloud(const KickParameters& p, const BoundaryZone& zone, int row, const PredictedPosition& there) {
   if (!p.parent) return true;
   int cell[3];
@@ -42,7 +42,7 @@ RS_FN bool has_coarse_cloud(const KickParameters& p, const BoundaryZone& zone, i
   return is_inner(zone, cell);
 }
 
-// Of a particle that the coarser level's states pull.
+// Kicks a particle by the states of the coarser level.
 RS_FN void kick_from_coarser(const KickParameters& p, const BoundaryZone& zone, const REAL* block, int row, i64 n, const u64* place, const REAL* v, bool second) {
   const PageView of = page_view(p.from.page_array);
   const bool late = p.state == 2;

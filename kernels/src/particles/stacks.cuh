@@ -1,4 +1,4 @@
-// PageView of particles on a device: the twin of columns.rs of the species. Follows the gather of the mesh.
+// Access to the columns of particle pages, with the layout of the host. Include after the gather of the mesh.
 
 namespace particles {
 
@@ -11,10 +11,10 @@ namespace args = ::nestar_kernels::particles::device;
 
 constexpr int CHUNK = 4096;
 constexpr unsigned PAGE = 32;
-// The first number of a vector among the columns of numbers, and that of masses.
+// First columns of vectors and of the mass, after the identity.
 constexpr int VELOCITY = 3, ACCELERATION = 6, MASS = 9;
 
-// Places that runs in a precision keep: the upper bits.
+// Fixed-point type of offsets: the upper bits.
 template<class R> struct Kept;
 template<> struct Kept<float> {
   typedef unsigned t;
@@ -29,7 +29,7 @@ constexpr unsigned BITS = Kept<REAL>::BITS;
 RS_FN u64 whole(Place place) { return (u64)place << (64 - BITS); }
 RS_FN Place kept(u64 place) { return (Place)(place >> (64 - BITS)); }
 
-// Pages of 32 particles, column by column, as the host has them.
+// View of pages of 32 particles.
 struct PageView {
   unsigned char* words;
   i64 page;
@@ -41,13 +41,13 @@ struct PageView {
 };
 RS_FN PageView page_view(const args::PageArray& page_array) { return PageView{(unsigned char*)page_array.words, page_array.page}; }
 
-// Copies a particle as it is.
+// Copies a particle.
 RS_FN void copy(const PageView& from, i64 n, const PageView& to, i64 at, int numbers) {
   to.id(at) = from.id(n);
   for (int c = 0; c < numbers; ++c) to.number(c, at) = from.number(c, n);
 }
 
-// A piece of a list.
+// Chunk of a list.
 struct Chunk {
   int row;
   i64 first;
@@ -60,12 +60,12 @@ RS_FN Chunk chunk(const args::ParticleList& from) {
 
 RS_FN int direction(int x, int y, int z) { return mesh::SELF + x + 3 * y + 9 * z; }
 RS_FN int direction(const int* step) { return direction(step[0], step[1], step[2]); }
-// That of a step along one axis.
+// Direction of a step along one axis.
 RS_FN int direction_along(int axis, int step) { return mesh::SELF + step * (axis == 0 ? 1 : axis == 1 ? 3 : 9); }
 RS_FN const int* around(const args::HierarchyTables& tables, int row) { return tables.neighbours + (i64)row * mesh::AROUND; }
 RS_FN bool is_leaf(const args::HierarchyTables& tables, int row) { return tables.first_child[row] == mesh::LEAF; }
 RS_FN bool is_own(const args::HierarchyTables& tables, int row) { return (around(tables, row)[27] & mesh::IS_COPY) == 0; }
-// On which side of its parent a patch lies along an axis.
+// Side of the parent on which a patch lies, along an axis.
 RS_FN int side_of(const args::HierarchyTables& tables, int row, int axis) { return tables.index[4 * (i64)row + axis] & 1; }
 
 }  // namespace particles

@@ -1,6 +1,6 @@
-// What particles add to sums over all of them: the twin of the diagnostics of the species. Follows stacks.cuh.
+// Reductions over particles, as in the host diagnostics. Include after stacks.cuh.
 
-// The largest velocity and acceleration along each axis.
+// Finds the largest velocity and acceleration along each axis.
 KERNEL(particles_maximum, particles::args::MaximumParameters) {
   using namespace particles;
   typedef rs::lim<REAL>::U Bits;
@@ -19,7 +19,7 @@ KERNEL(particles_maximum, particles::args::MaximumParameters) {
   }
 }
 
-// The largest terms, or their sums.
+// Finds the largest magnitudes of the terms, or their sums.
 KERNEL(particles_terms, particles::args::TermsParameters) {
   using namespace particles;
   namespace terms = ::nestar_kernels::particles::terms;

@@ -1,4 +1,4 @@
-// Where gas takes tracers, by its velocities and by chance: the twin of tracers.rs and fluxes.rs of the species. Follows feel.cuh.
+// Moves velocity and Monte Carlo tracers, as in the host code. Include after feel.cuh.
 
 namespace particles {
 
@@ -7,17 +7,17 @@ namespace random = ::nestar_device::random;
 typedef ::nestar_kernels::particles::field_kernels::AdvectParameters<REAL> AdvectParameters;
 namespace field_kernels = ::nestar_kernels::particles::movers;
 typedef field_kernels::JumpParameters<REAL> JumpParameters;
-// Cells of the cloud that takes the mean of velocities.
+// Width in cells of the cloud that interpolates velocities.
 constexpr int WIDE = 2;
 
-// Makes velocities of gathered gas.
+// Converts gathered gas to velocities.
 struct Velocities {
   RS_MEMBER void operator()(REAL* block, int cell, const REAL* u) const {
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) block[axis * BLOCK + cell] = u[1 + axis] / u[0];
   }
 };
 
-// The velocity of gas at a place, between the states before and after.
+// Interpolates the gas velocity in space and between the states before and after.
 RS_FN void flow(const AdvectParameters& p, const REAL* block, const u64* place, const int* step, double weight, REAL* v) {
   gather_cloud<AROUND, WIDE>(block, place, step, false, v);
   if (!p.both) return;
@@ -27,12 +27,12 @@ RS_FN void flow(const AdvectParameters& p, const REAL* block, const u64* place, 
     v[axis] = ::nestar_kernels::mesh::prolong::between<REAL>(v[axis], after[axis], (REAL)weight);
 }
 
-// The density of gas in a cell of a row.
+// Returns the gas density in a cell of a row.
 RS_FN double density(const JumpParameters& p, int row, const int* at) {
   return (double)mesh::row_of((const REAL*)p.gas, row)[at[0] + mesh::PATCH * (at[1] + mesh::PATCH * at[2])];
 }
 
-// With which probability a tracer in a cell of a row leaves through its faces.
+// Returns the probabilities that a tracer in a cell leaves through each face.
 RS_FN rs::arr<double, 6> chances(const JumpParameters& p, int row, const int* at) {
   constexpr int FACES = 9 * mesh::FACE;
   const REAL* mass = p.mass + (i64)row * (3 * FACES);
@@ -47,7 +47,7 @@ RS_FN rs::arr<double, 6> chances(const JumpParameters& p, int row, const int* at
   return tracers::chances(density(p, row, at), through);
 }
 
-// Lets a tracer of a row draw its way, and another place in its cell.
+// Draws the jump of a tracer, and a new position in its cell.
 RS_FN void draw(const JumpParameters& p, const PageView& of, i64 n, int row) {
   const u64 id = of.id(n);
   const auto within = random::of_id(p.stream, id, p.number + 1);
@@ -65,7 +65,7 @@ RS_FN void draw(const JumpParameters& p, const PageView& of, i64 n, int row) {
   of.number(VELOCITY + (face >> 1), n) = (REAL)(face & 1 ? speed : -speed);
 }
 
-// Lets a tracer of a new row draw which of the cells that a coarser one has become it takes.
+// Assigns a tracer in a new patch to one of the eight cells that replace its coarse cell.
 RS_FN void divide(const JumpParameters& p, const PageView& of, i64 n, int row) {
   u64 place[3];
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) place[axis] = whole(of.place(axis, n));
@@ -80,7 +80,7 @@ RS_FN void divide(const JumpParameters& p, const PageView& of, i64 n, int row) {
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.place(axis, n) = kept(tracers::in_half(place[axis], (unsigned)(child >> axis & 1)));
 }
 
-// Stops a tracer of a row, but for one on its way into a finer patch beside its cell.
+// Stops a tracer, unless it enters a finer neighbour patch.
 RS_FN void stop(const JumpParameters& p, const PageView& of, i64 n, int row) {
   const int* near = around(p.from.tables, row);
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
@@ -93,7 +93,7 @@ RS_FN void stop(const JumpParameters& p, const PageView& of, i64 n, int row) {
 
 }  // namespace particles
 
-// Gives tracers the mean velocities of the step.
+// Sets the velocities of tracers to their mean over the step.
 KERNEL_BOUNDS(particles_advect, particles::AdvectParameters, 256, 2) {
   using namespace particles;
   const Chunk chunk = particles::chunk(p.from);
@@ -118,7 +118,7 @@ KERNEL_BOUNDS(particles_advect, particles::AdvectParameters, 256, 2) {
   }
 }
 
-// Lets tracers draw where mass takes them, or stops them.
+// Draws the jumps of tracers, assigns them to child cells, or stops them.
 KERNEL(particles_jump, particles::JumpParameters) {
   using namespace particles;
   const Chunk chunk = particles::chunk(p.from);

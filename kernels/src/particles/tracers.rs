@@ -1,9 +1,9 @@
-//! How gas takes massless particles along: by its velocities, or by chance as its mass flows.
+//! Motion of massless tracers: with the gas velocity, or at random with the mass flux.
 
 use nestar_device::{Real, device};
 
-/// The way along an axis in widths of the patch, by a velocity of which 1 makes `rate` widths: cut to a cell, as far as copies of cells around
-/// a patch reach. What is no number stays none.
+/// Returns the displacement along an axis in patch widths, for a velocity and the step over patch width. It
+/// is limited to one cell, the reach of ghost cells. NaN is kept.
 #[device]
 #[must_use]
 pub fn cut_to_cell<R: Real>(velocity: R, rate: R) -> f64 {
@@ -12,8 +12,9 @@ pub fn cut_to_cell<R: Real>(velocity: R, rate: R) -> f64 {
     if below < -0.125f64 { -0.125f64 } else { below }
 }
 
-/// With which probability a tracer leaves its cell in a step through the faces x-, x+, y-, y+, z-, z+: `after` is the density behind the step,
-/// and `through` what flows through each face, upwards, as a density of the cell.
+/// Returns the probabilities that a tracer leaves its cell through the faces x-, x+, y-, y+, z-, z+. `after`
+/// is the density after the step; `through` is the mass that crosses each face in the positive direction, per
+/// cell volume.
 #[device]
 #[must_use]
 pub fn chances(after: f64, through: [f64; 6]) -> [f64; 6] {
@@ -36,7 +37,7 @@ pub fn chances(after: f64, through: [f64; 6]) -> [f64; 6] {
     out
 }
 
-/// The face through which a tracer leaves that has drawn a number between 0 and 1; 6: through none.
+/// Returns the face through which a tracer leaves for a random number between 0 and 1, or 6 for none.
 #[device]
 #[must_use]
 pub fn face_drawn(chances: [f64; 6], drawn: f64) -> i32 {
@@ -50,8 +51,8 @@ pub fn face_drawn(chances: [f64; 6], drawn: f64) -> i32 {
     6
 }
 
-/// Which of the eight cells that a coarser one has become a tracer takes, as bits z y x, that has drawn a number between 0 and 1: each with
-/// the chance that is its share of the mass.
+/// Returns the child cell (bits z y x) of a tracer for a random number between 0 and 1, with probabilities
+/// proportional to the masses.
 #[device]
 #[must_use]
 pub fn child_drawn(masses: [f64; 8], drawn: f64) -> i32 {
@@ -69,14 +70,14 @@ pub fn child_drawn(masses: [f64; 8], drawn: f64) -> i32 {
     7
 }
 
-/// The same place in the lower (0) or upper (1) one of the two cells along an axis that a coarser cell has become.
+/// Moves an offset to the lower (0) or upper (1) of the two cells along an axis that replace a coarse cell.
 #[device]
 #[must_use]
 pub fn in_half(place: u64, upper: u32) -> u64 {
     place & 0xdfff_ffff_ffff_ffffu64 | (upper as u64) << 61
 }
 
-/// Another place in the same cell, of which two random words say where.
+/// Returns a random offset in the same cell, from two random words.
 #[device]
 #[must_use]
 pub fn random_in_cell(place: u64, high: u32, low: u32) -> u64 {
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn chances_are_shares_of_what_the_cell_had() {
-        // 2 behind the step, 1 out at x-, 0.5 out at y+, 0.5 in at z-: there were 3
+        // density 2 after the step; 1 left at x-, 0.5 left at y+, 0.5 entered at z-: 3 before
         let chances = chances(2.0, [-1.0, 0.0, 0.0, 0.5, 0.5, 0.0]);
         assert_eq!(chances, [1.0 / 3.0, 0.0, 0.0, 0.5 / 3.0, 0.0, 0.0]);
         assert_eq!(super::chances(-2.0, [0.0; 6]), [0.0; 6]);

@@ -1,27 +1,27 @@
-//! What a cloud feels of the cells that it covers.
+//! Gathers vector fields to particles with cloud weights.
 
 use super::columns::{PAGE, Page, ParticleReal};
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::cloud::{lowest, share, weights};
 
-/// Layers of cells beyond a patch that clouds reach, a cell ahead of their particles.
+/// Ghost layers that clouds can reach, including particles predicted up to one cell outside their patch.
 pub const REACH: usize = 2;
 /// Cells of a block along an axis.
 const SIDE: usize = PATCH + 2 * REACH;
 /// Cells of a block.
 pub const BLOCK: usize = SIDE * SIDE * SIDE;
 
-/// Vectors in and around a patch at a time, `[component][z][y][x]`: accelerations, or velocities.
+/// Vectors (accelerations or velocities) in a patch and its ghost cells, `[component][z][y][x]`.
 pub struct VectorWindow<R> {
-    /// The values: one vector, or two.
+    /// The values: one vector field, or two.
     pub values: Vec<R>,
-    /// From the time of the particles to that of the values.
+    /// Time of the values minus time of the particles.
     pub ahead: R,
 }
 
 impl<R: ParticleReal> VectorWindow<R> {
-    /// What a cloud feels that is `W` cells wide, at a place a cell beyond the patch at most, of values in `L` layers around it; `second`: the
-    /// second vector, where there are two.
+    /// Gathers a vector at an offset up to one cell outside the patch, with a cloud `W` cells wide and `L`
+    /// ghost layers. `second` selects the second vector field where there are two.
     #[inline(always)]
     pub fn at<const W: usize, const L: usize>(
         &self,
@@ -44,8 +44,8 @@ impl<R: ParticleReal> VectorWindow<R> {
     }
 }
 
-/// What a cloud feels of vectors in `L` layers around a patch, of which it covers `W` cells along each axis with these weights; `start` is the
-/// first.
+/// Sums vectors over the `W^3` cells of a cloud, weighted along each axis. The block has `L` ghost layers;
+/// `start` is the index of the first cell of the cloud.
 #[inline(always)]
 fn gather_cloud<R: ParticleReal, const W: usize, const L: usize>(
     values: &[R],
@@ -73,8 +73,8 @@ fn gather_cloud<R: ParticleReal, const W: usize, const L: usize>(
     sums
 }
 
-/// The clouds of a page's particles, `W` cells wide, among values in `L` layers around their patch: found for all alike, so that vectors of
-/// them go together.
+/// Clouds of all particles of a page in a block with `L` ghost layers. Computed for the whole page so that
+/// the loops vectorise.
 pub struct PageClouds<R, const W: usize, const L: usize> {
     start: [u32; PAGE],
     /// Weights of the cells along each axis.
@@ -82,7 +82,7 @@ pub struct PageClouds<R, const W: usize, const L: usize> {
 }
 
 impl<R: ParticleReal, const W: usize, const L: usize> PageClouds<R, W, L> {
-    /// Those of a page.
+    /// Computes the clouds of a page.
     #[inline(always)]
     pub fn of(page: &Page<R>) -> Self {
         let (side, cloud) = ((PATCH + 2 * L) as u32, W as i32);
@@ -100,7 +100,7 @@ impl<R: ParticleReal, const W: usize, const L: usize> PageClouds<R, W, L> {
         Self { start, along }
     }
 
-    /// What one of them feels.
+    /// Gathers a vector to particle `n`.
     #[inline(always)]
     pub fn gather_cloud(&self, values: &[R], n: usize) -> [R; 3] {
         let mut along = [[R::lit(0.0); 3]; 3];
@@ -113,7 +113,7 @@ impl<R: ParticleReal, const W: usize, const L: usize> PageClouds<R, W, L> {
     }
 }
 
-/// Directions of a table of 27 that lie below along an axis, beside, and above.
+/// Masks of the 27 neighbour directions below, level with and above the patch, by axis.
 const BESIDE: [[u32; 3]; 3] = {
     let mut masks = [[0; 3]; 3];
     let mut d = 0;
@@ -126,7 +126,8 @@ const BESIDE: [[u32; 3]; 3] = {
     masks
 };
 
-/// The patches of a table of 27 that clouds of the first particles of a page reach, `W` cells wide, as bits.
+/// Returns the neighbour directions (bits of 27) that the clouds of the first `count` particles of a page
+/// reach.
 #[inline(always)]
 pub fn reached<R: ParticleReal, const W: usize>(page: &Page<R>, count: usize) -> u32 {
     let mut each = [0; PAGE];
@@ -172,7 +173,7 @@ mod tests {
             let place = page.place_of(n);
             let expected = around.at::<2, 1>((place, [0; 3]), false);
             assert_eq!(clouds.gather_cloud(&around.values, n), expected);
-            // the corners of the cloud, half a cell away
+            // corners of the cloud, half a cell away
             for corner in 0..8 {
                 let half = [0, 1, 2].map(|axis| 1 - 2 * (corner >> axis & 1));
                 let step = [0, 1, 2].map(|axis| {

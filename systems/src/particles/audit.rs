@@ -1,4 +1,5 @@
-//! What `run.audit` says of particles: none is lost, and of deposits not a unit of mass is lost or counted twice.
+//! Audits particles (`run.audit`): checks that particle counts and deposited mass are conserved to the last
+//! quantum.
 
 use super::columns::ParticleReal;
 use super::diagnostics::ReductionContext;
@@ -15,7 +16,7 @@ use nestar_engine::{Error, in_precision};
 use nestar_kernels::particles::cloud::units_of;
 use nestar_kernels::{CELLS, PATCH};
 
-/// What the level before had in the cells that the next one covers.
+/// Deposited mass of the previous level in the cells that the next level covers.
 #[derive(Resource, Default)]
 pub(super) struct CoveredUnits {
     level: usize,
@@ -23,7 +24,7 @@ pub(super) struct CoveredUnits {
     units: u64,
 }
 
-/// What the watch over all particles looks at.
+/// Data read by the audit of all particles.
 #[derive(SystemParam)]
 pub(super) struct ParticleAudit<'w> {
     topology: Res<'w, Topology>,
@@ -34,11 +35,11 @@ pub(super) struct ParticleAudit<'w> {
 }
 
 impl ParticleAudit<'_> {
-    /// Checks that species have as many particles and as much mass as at the last time, but for what has left through the faces of the box;
-    /// `when` says in words at what time.
+    /// Checks that no species has gained or lost particles or mass since the last check, except through the
+    /// domain faces. `when` describes the time for the message.
     ///
     /// # Errors
-    /// They have not; the device or another rank has failed.
+    /// The check fails; the device or another rank has failed.
     fn check_all(&mut self, others: &Comm, when: impl Fn() -> String) -> Result<(), Error> {
         let place = ReductionContext {
             topology: &self.topology,
@@ -75,7 +76,7 @@ impl ParticleAudit<'_> {
     }
 }
 
-/// That a species has not what it had.
+/// Returns the message about a species whose count or mass has changed.
 fn other(species: &str, known: Inventory, found: Inventory, when: &str) -> String {
     let (known, found, what) = match known.count == found.count {
         false => (known.count, found.count, "particles"),
@@ -91,34 +92,34 @@ fn other(species: &str, known: Inventory, found: Inventory, when: &str) -> Strin
     )
 }
 
-/// The look before a level moves particles: what has gone since the last one, was lost by what works between steps.
+/// Checks particles before a level drifts: a loss here happened between steps.
 ///
 /// # Errors
-/// As [`Watch::look`].
+/// As [`ParticleAudit::check_all`].
 pub(super) fn check_before_drift(mut watch: ParticleAudit, others: Comm) -> Result<(), Error> {
     let step = watch.step();
     watch.check_all(&others, || format!("before {step}"))
 }
 
-/// The look after that.
+/// Checks particles after a level has drifted.
 ///
 /// # Errors
-/// As [`Watch::look`].
+/// As [`ParticleAudit::check_all`].
 pub(super) fn check_after_drift(mut watch: ParticleAudit, others: Comm) -> Result<(), Error> {
     let step = watch.step();
     watch.check_all(&others, || format!("after the drift of {step}"))
 }
 
-/// The look where levels have reached one time.
+/// Checks particles when levels are synchronised.
 ///
 /// # Errors
-/// As [`Watch::look`].
+/// As [`ParticleAudit::check_all`].
 pub(super) fn check_aligned(
     (aligned, levels): (Res<AlignedLevels>, Res<Levels>),
     mut watch: ParticleAudit,
     others: Comm,
 ) -> Result<(), Error> {
-    // before the first step nothing is known, and a beginning that is only looked at has no particles
+    // no inventory is known before the first step, and a dry run has no particles
     let mut all = watch.all.0.iter();
     if others.any(all.any(|species| species.audited.is_none()))? {
         return Ok(());
@@ -130,11 +131,13 @@ pub(super) fn check_aligned(
     })
 }
 
-/// Checks the sums of a level, `[own row][cell]`: those of the root level are all the mass there is; where levels stand at one time, those of
-/// a finer level are what the coarser one has in the cells that it covers.
+/// Checks the deposited mass of a level, `[own row][cell]`.
+///
+/// The root level must hold all mass. When levels are synchronised, a finer level must hold the mass that the
+/// coarser level has in the covered cells.
 ///
 /// # Errors
-/// They are not; another rank has failed.
+/// The check fails; another rank has failed.
 pub(super) fn check_level(
     (level, sums): (usize, &[u64]),
     (topology, clock, others): (&Topology, &LevelClock, &Comm),
@@ -166,7 +169,7 @@ pub(super) fn check_level(
     }
 }
 
-/// Units in cells that have children.
+/// Sums the mass quanta in cells that have children.
 fn covered(topology: &Topology, level: usize, sums: &[u64]) -> u64 {
     debug_assert_eq!(CELLS, PATCH * PATCH * PATCH);
     let rows = topology.rows(level).iter().zip(sums.chunks_exact(CELLS));
@@ -174,7 +177,7 @@ fn covered(topology: &Topology, level: usize, sums: &[u64]) -> u64 {
     refined.flat_map(|(_, cells)| cells).sum()
 }
 
-/// Units of all particles of a species.
+/// Returns the mass of all particles of a species on this rank, in quanta.
 ///
 /// # Errors
 /// The device fails.

@@ -1,4 +1,4 @@
-//! What a species may not be like.
+//! Checks the configuration of species.
 
 use super::MovedBy;
 use super::config::{ParticlesConfig, SpeciesConfig};
@@ -7,7 +7,7 @@ use crate::fields::GasModel;
 use nestar_engine::{Engine, Error};
 
 impl InitialParticlesConfig {
-    /// The first key below `initial` that says a mass, where one does.
+    /// Returns the first key below `initial` that gives a mass.
     fn key_of_mass(&self) -> Option<String> {
         let says = match self {
             Self::Lattice(LatticeInitial { mass, .. }) => mass,
@@ -22,7 +22,7 @@ impl InitialParticlesConfig {
         says.as_ref().map(|_| "mass".into())
     }
 
-    /// The first key below `initial` that says a velocity which is not 0, where one does.
+    /// Returns the first key below `initial` that gives a velocity other than 0.
     fn key_of_velocity(&self) -> Option<String> {
         let says = match self {
             Self::Lattice(LatticeInitial { velocity, .. })
@@ -38,7 +38,7 @@ impl InitialParticlesConfig {
     }
 }
 
-/// Names of what each particle has, which scalars cannot have.
+/// Names of built-in particle attributes, which scalars must not use.
 const TAKEN: [&str; 7] = [
     "id",
     "offset",
@@ -49,20 +49,20 @@ const TAKEN: [&str; 7] = [
     "moved_by_finer",
 ];
 
-/// The name that stands for all species.
+/// Name that selects all species.
 const ALL: &str = "all";
-/// What makes a name.
+/// Rule for names, used in messages.
 const PLAIN: &str = "letters a to z, digits and `_`, 100 at most, make one";
-/// Most letters of a name: snapshots have files of these names.
+/// Longest name; snapshots have files with these names.
 const LONGEST: usize = 100;
 
-/// Whether a word is a name in snapshots.
+/// Returns `true` if a word is a valid name in snapshots.
 fn is_plain(word: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
     (1..=LONGEST).contains(&word.len()) && word.chars().all(fits)
 }
 
-/// A key of a species that would mean nothing, and why.
+/// Returns a key that contradicts another one or has no effect, with the reason.
 fn needless(own: &SpeciesConfig) -> Option<(String, &'static str)> {
     let traces = own.moved_by != MovedBy::Fall;
     let initial = |key: String| format!(".initial.{key}");
@@ -79,7 +79,7 @@ fn needless(own: &SpeciesConfig) -> Option<(String, &'static str)> {
     Some((initial(key), why))
 }
 
-/// Refuses a species whose names are others', or whose mass is no number, or which says what means nothing.
+/// Refuses a species with an invalid or duplicate name, an invalid mass, or keys without effect.
 pub(super) fn check(
     sim: &Engine,
     config: &ParticlesConfig,
@@ -120,7 +120,7 @@ pub(super) fn check(
     }
 }
 
-/// What frozen gas does not do for a species: the key, and why.
+/// Returns the key that is not supported with frozen gas, with the reason.
 fn frozen(sim: &Engine, own: &SpeciesConfig) -> Option<(&'static str, &'static str)> {
     let gas = sim.world.get_resource::<GasModel>()?;
     let why = match own.moved_by {
@@ -134,13 +134,13 @@ fn frozen(sim: &Engine, own: &SpeciesConfig) -> Option<(&'static str, &'static s
     Some((".moved_by", why))
 }
 
-/// Why the last of some names of scalars is none.
+/// Returns why the last of several scalar names is invalid.
 fn refused(names: &[String]) -> Option<String> {
     let (scalar, before) = names.split_last()?;
     if !is_plain(scalar) {
         return Some(format!("{scalar:?} is no name: {PLAIN}"));
     }
-    // vectors are columns of tables, too: `position_x`
+    // components of vectors are columns of tables as well, such as `position_x`
     let ends = ["_x", "_y", "_z"].iter();
     let vectors = ends.filter_map(|end| scalar.strip_suffix(end));
     let mut words = vectors.chain([&**scalar]);

@@ -1,29 +1,31 @@
-//! What is kept of a particle, and where in a page.
+//! Columns of particle data and their layout in a page.
 
 use nestar_engine::data::Element;
 
-/// Particles of a page: as many as a warp has threads.
+/// Particles of a page: one per thread of a warp.
 pub const PAGE: usize = 32;
 
-/// Numbers that places of a run in this precision are kept in, `Place::BITS` along an axis.
+/// Floating-point type of particle data and the matching fixed-point type of offsets.
 pub trait ParticleReal: Element {
-    /// A place along an axis.
+    /// Fixed-point offset in the patch along an axis.
     type Place: bytemuck::Pod + Ord + Send + Sync;
-    /// Bits of it.
+    /// Bits of an offset.
     const BITS: u32;
-    /// In units of 2^-64 of the patch's width.
+    /// Converts an offset to units of 2^-64 patch widths.
     fn whole(place: Self::Place) -> u64;
-    /// The upper bits of it.
+    /// Keeps the upper bits of an offset in units of 2^-64 patch widths.
     fn kept(place: u64) -> Self::Place;
-    /// As [`moved`](nestar_kernels::particles::motion::moved) of ways shorter than the width, without a branch: for loops over pages.
+    /// Moves an offset as [`moved`](nestar_kernels::particles::motion::moved) does, for displacements below
+    /// one patch width. It has no branch, so that loops over pages vectorise.
     fn moved(place: Self::Place, by: f64) -> (Self::Place, i32);
-    /// A whole number for the size of a number, in the order of the sizes; that of a NaN is above all others.
+    /// Maps the absolute value of a number to an integer of the same order; NaN is the largest.
     fn ordered(number: Self) -> Self::Place;
-    /// The size that a whole number stands for.
+    /// Inverts [`ParticleReal::ordered`].
     fn size(ordered: Self::Place) -> Self;
 }
 
-/// The whole number that a number from 0 to below 2^32 is cut to, as the lower half: one that vectors of numbers have too.
+/// Truncates a number from 0 to below 2^32 to an integer in the lower half of the result. The conversion
+/// vectorises.
 #[inline(always)]
 fn cut(number: f64) -> u64 {
     (number.trunc() + 4_503_599_627_370_496.0).to_bits() & 0xffff_ffff
@@ -83,19 +85,20 @@ impl ParticleReal for f64 {
     }
 }
 
-/// The columns of a species: identity, place, velocity, acceleration, mass where each particle has its own, scalars.
+/// Columns of a species: identity, offset, velocity, acceleration, optional mass, scalars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParticleColumns {
-    /// Bytes of a number: 4 in single precision, 8 in double. A place along an axis has as many.
+    /// Bytes of a number and of an offset along an axis: 4 in single precision, 8 in double.
     pub number: usize,
-    /// Whether each particle has a mass of its own.
+    /// `true` if each particle has its own mass.
     pub masses: bool,
-    /// Scalars.
+    /// Number of scalars.
     pub scalars: usize,
 }
 
 impl ParticleColumns {
-    /// Bytes of each column's values, in their order: the columns of a page follow each other, `PAGE` values of each.
+    /// Returns the bytes of one value of each column, in storage order. A page stores its columns one after
+    /// the other, `PAGE` values each.
     pub fn widths(self) -> impl Iterator<Item = usize> {
         let numbers = 9 + usize::from(self.masses) + self.scalars;
         std::iter::once(8).chain((0..numbers).map(move |_| self.number))
@@ -114,22 +117,22 @@ impl ParticleColumns {
     }
 }
 
-/// The columns of a page of particles: `PAGE` values each, of which the first ones are in use.
+/// Columns of a page of particles, `PAGE` values each; only the first ones are in use.
 pub struct Page<'a, R: ParticleReal> {
-    /// Identities, unique in the species for ever.
+    /// Identities, unique in the species for the whole run.
     pub id: &'a mut [u64; PAGE],
-    /// Places along the axes in the patch.
+    /// Offsets in the patch, by axis.
     pub place: [&'a mut [R::Place; PAGE]; 3],
     /// Velocities, code units.
     pub velocity: [&'a mut [R; PAGE]; 3],
     /// Accelerations at the time of the particle, code units.
     pub acceleration: [&'a mut [R; PAGE]; 3],
-    /// Masses, or nothing where all have one.
+    /// Masses; empty if all particles have the same mass.
     pub mass: &'a mut [R],
 }
 
 impl<'a, R: ParticleReal> Page<'a, R> {
-    /// Of the words of a page.
+    /// Splits the words of a page into columns.
     #[inline(always)]
     pub fn of(words: &'a mut [u64], columns: ParticleColumns) -> Self {
         let mut rest = words;
@@ -149,21 +152,21 @@ impl<'a, R: ParticleReal> Page<'a, R> {
         }
     }
 
-    /// The place of a particle in units of 2^-64 of the patch's width.
+    /// Returns the offset of particle `n` in units of 2^-64 patch widths.
     #[inline(always)]
     pub fn place_of(&self, n: usize) -> [u64; 3] {
         let [x, y, z] = &self.place;
         [R::whole(x[n]), R::whole(y[n]), R::whole(z[n])]
     }
 
-    /// Three numbers of a particle.
+    /// Returns a vector of particle `n`.
     #[inline(always)]
     pub fn vector(of: &[&'a mut [R; PAGE]; 3], n: usize) -> [R; 3] {
         [of[0][n], of[1][n], of[2][n]]
     }
 }
 
-/// Takes the next column off the words of a page.
+/// Splits the next column off the words of a page.
 #[inline(always)]
 fn column<'a, T: bytemuck::Pod>(words: &mut &'a mut [u64]) -> &'a mut [T; PAGE] {
     let (column, rest) = std::mem::take(words).split_at_mut(PAGE * size_of::<T>() / 8);
@@ -176,7 +179,7 @@ mod tests {
     use super::*;
     use nestar_kernels::particles::motion::moved;
 
-    /// Places, and ways shorter than the width.
+    /// Offsets and displacements below one patch width.
     fn cases() -> impl Iterator<Item = (u64, f64)> {
         let random = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (n << 41);
         let places = [0, 1 << 32, 1 << 63, u64::MAX, 0x1234_5678_9abc_def0];

@@ -7,20 +7,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How wide the cloud is as which a particle attracts and is attracted.
+/// Shape of the cloud with which a particle deposits mass and gathers forces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cloud {
-    /// All of it in its cell: the roughest and fastest.
+    /// Nearest grid point: the whole particle in one cell; fastest and least accurate.
     Ngp,
-    /// A box as wide as a cell: for many particles.
+    /// Cloud in cell: a box one cell wide; for many particles.
     Cic,
-    /// A triangle, three cells wide: for few particles that matter.
+    /// Triangular-shaped cloud: three cells wide; for few particles.
     Tsc,
 }
 
 impl Cloud {
-    /// Cells that it covers along an axis.
+    /// Returns the cells that the cloud covers along an axis.
     #[must_use]
     pub fn width(self) -> i32 {
         match self {
@@ -31,32 +31,35 @@ impl Cloud {
     }
 }
 
-/// Particles: dark matter, stars and whatever else falls freely. They move by kick, drift and kick, each with the steps of the level
-/// that contains it, attract and are attracted as clouds that keep their mass to the last bit, and leave the box through faces that are
-/// neither periodic nor reflecting.
+/// Collisionless particles (dark matter, stars, planets) and tracers of gas.
+///
+/// Particles are integrated with kick-drift-kick at the step of the level that contains them. Mass is
+/// deposited and forces are gathered with the same cloud, and the deposited mass is conserved to the last
+/// bit. Particles leave the domain through faces that are neither periodic nor reflecting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ParticlesConfig {
-    /// How wide their clouds are.
+    /// Cloud shape for mass deposit and force gather.
     pub cloud: Cloud,
-    /// Most widths of a cell that a particle moves along an axis in a step of its level.
+    /// Largest number of cells that a particle may cross along an axis in one step of its level.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     pub courant: f64,
-    /// Root of the most widths of a cell through which a particle is accelerated in a step: dt <= factor * sqrt(width / |a|); 0: no limit.
+    /// Factor f of the acceleration limit dt <= f * sqrt(cell width / |a|); 0 disables the limit.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub acceleration: f64,
-    /// Cells of the coarser level on either side of a border between levels in which particles have clouds as wide as those cells, and feel the
-    /// coarser level's own potential: they do not feel themselves. With 0 they do.
+    /// Width of the coarse-fine boundary zone, in coarse cells on either side of the boundary. Particles in
+    /// the zone have clouds as wide as coarse cells and gather the potential of the coarse level, which
+    /// removes their self-force; 0 disables the zone.
     #[schemars(range(min = 0, max = 2))]
     pub zone: u32,
-    /// How many cells a step of a particle costs as much as: ranks share patches out by it.
+    /// Cost of one particle step in units of one cell update, for load balancing.
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub weight: f64,
-    /// Where particles want a finer mesh.
+    /// Refinement by particles.
     pub refine: RefineConfig,
-    /// Whether particles change places in memory at each root step, which must not change anything: a test of this program.
+    /// Permutes the particles in memory at each root step. Results must not change; this is a self-test.
     pub shuffle: bool,
-    /// The species, by name.
+    /// Species by name.
     pub species: BTreeMap<String, SpeciesConfig>,
 }
 
@@ -76,7 +79,7 @@ impl Default for ParticlesConfig {
 }
 
 impl ParticlesConfig {
-    /// Whether something moves any of the species; without species they fall, which plugins make.
+    /// Returns `true` if a species is moved this way. Without species, plugins create particles that fall.
     #[must_use]
     pub fn moves(&self, what: MovedBy) -> bool {
         let mut species = self.species.values();
@@ -85,55 +88,58 @@ impl ParticlesConfig {
     }
 }
 
-/// Where particles of all species want a finer mesh: numbers, or lists with one number for each level from 0; none refines a level behind its
-/// list's end. The flag buffer of the deck is added.
+/// Refinement by particles of all species. Each key is a number, or a list with one number per level from 0;
+/// levels beyond the end of a list are not refined. The deck's flag buffer is added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RefineConfig {
-    /// Patches, 8^3 cells, with more particles than this, all of the patch.
+    /// Refines patches (8^3 cells) that contain more particles than this.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0))]
     pub per_patch: Option<PerLevel<f64>>,
-    /// The eight children of a patch of this level stay while one of them has more particles than this; it refines nothing.
+    /// Keeps the eight children of a patch while one of them contains more particles than this. Does not
+    /// refine.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0))]
     pub kept_per_patch: Option<PerLevel<f64>>,
-    /// Cells with more particles than this.
+    /// Refines cells that contain more particles than this.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0))]
     pub per_cell: Option<PerLevel<f64>>,
-    /// Cells with particles of more mass than this.
+    /// Refines cells that contain more particle mass than this.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0, "unit" = "mass"))]
     pub mass_per_cell: Option<PerLevel<f64>>,
 }
 
-/// A kind of particle.
+/// Particle species.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpeciesConfig {
-    /// Mass of each particle; absent: each has its own, which the initial state says. Particles without mass are attracted and attract nothing.
+    /// Mass of each particle. If absent, each particle has its own mass, given by `initial`. Particles with
+    /// mass 0 feel gravity but are no source of it.
     #[serde(default)]
     #[schemars(range(min = 0.0), extend("unit" = "mass"))]
     pub mass: Option<f64>,
-    /// What moves its particles.
+    /// What moves the particles.
     #[serde(default)]
     pub moved_by: MovedBy,
-    /// Another seed, other ways of what moves by chance.
+    /// Seed of the random displacements of `mass-fluxes` tracers.
     #[serde(default)]
     pub seed: u32,
-    /// Names of further numbers that each particle keeps.
+    /// Names of additional numbers stored for each particle.
     #[serde(default)]
     pub scalars: Vec<String>,
-    /// Which of its particles are entities, to which plugins attach components; absent: each, if a rank begins with no more than 10 million.
+    /// Which particles are entities, to which plugins can attach components. Default: `each` if a rank starts
+    /// with at most 10 million particles, else `on-demand`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entities: Option<EntityPolicy>,
-    /// What the run begins with.
+    /// Initial particles.
     pub initial: InitialParticlesConfig,
 }
 
 impl SpeciesConfig {
-    /// Whether each particle is an entity where a rank begins with so many.
+    /// Returns `true` if each particle is an entity, given the initial number of particles on a rank.
     #[must_use]
     pub fn are_entities(&self, on_a_rank: u64) -> bool {
         match self.entities {
@@ -147,8 +153,8 @@ impl SpeciesConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EntityPolicy {
-    /// Each, from the beginning on: about 80 bytes of memory more.
+    /// Each particle from the start; takes about 80 bytes more per particle.
     Each,
-    /// Those that a plugin asks for.
+    /// Only the particles that a plugin asks for.
     OnDemand,
 }

@@ -1,4 +1,5 @@
-//! What the diagnostics say of particles. Sums are those of whole numbers: the same in any order, on any number of ranks.
+//! Particle columns of the diagnostics. Sums are exact integers, independent of the order and of the number
+//! of ranks.
 
 use super::columns::{Page, ParticleReal};
 use super::species::{PatchParticles, Species, SpeciesMap};
@@ -18,7 +19,7 @@ use nestar_kernels::particles::cloud::units_of;
 use nestar_kernels::particles::terms::{TERMS, nearest, position, terms};
 use rayon::prelude::*;
 
-/// Names of what is summed up over all particles: see [`terms`].
+/// Names of the sums over all particles: see [`terms`].
 const NAMES: [&str; TERMS] = [
     "particles_energy_kinetic",
     "particles_momentum_x",
@@ -29,14 +30,14 @@ const NAMES: [&str; TERMS] = [
     "particles_angular_momentum_z",
 ];
 
-/// Gravitational energy of a volume: half the mass of its particles times the potential.
+/// Gravitational energy density: half the particle density times the potential.
 #[device]
 fn gravitational<R: Real>(u: (R, R)) -> R {
     let (density, potential) = u;
     0.5 * density * potential
 }
 
-/// Adds the columns; particles that fall have a gravitational energy.
+/// Registers the columns. `falls` adds the gravitational energy.
 pub(super) fn register(sim: &mut Engine, falls: bool) {
     let species = sim.world.resource::<SpeciesMap>().0.iter();
     let names: Vec<String> = species.map(|species| species.name.clone()).collect();
@@ -52,7 +53,7 @@ pub(super) fn register(sim: &mut Engine, falls: bool) {
     }
 }
 
-/// Particles of a species and their mass, and what has left the box of both.
+/// Returns the count and mass of a species, and what has left the domain.
 fn counts(world: &mut World, n: usize) -> Result<Vec<f64>, RanksError> {
     world.resource_scope(|world, mut all: Mut<SpeciesMap>| {
         let (units, ranks) = (world.resource::<MassQuantum>(), world.resource::<Ranks>());
@@ -73,7 +74,7 @@ fn counts(world: &mut World, n: usize) -> Result<Vec<f64>, RanksError> {
     })
 }
 
-/// The sums over all particles.
+/// Returns the sums over all particles.
 fn sums(world: &mut World) -> Result<Vec<f64>, RanksError> {
     world.resource_scope(|world, mut all: Mut<SpeciesMap>| {
         let (place, ranks) = (ReductionContext::of(world), world.resource::<Ranks>());
@@ -84,7 +85,7 @@ fn sums(world: &mut World) -> Result<Vec<f64>, RanksError> {
             let own = place.terms(species, None)?;
             (0..TERMS).for_each(|k| most[k] = most[k].max(own[k]));
         }
-        // numbers that are not below 0 are ordered as their bits, and what is no number is behind them
+        // non-negative numbers have the order of their bits, and NaN comes last
         ranks.communicator().reduce(Reduction::Max, &mut most)?;
         let bits = 62 - (u64::BITS - number[0].leading_zeros()) as i32;
         let scales = most.map(|most| scale_of(f64::from_bits(most), bits));
@@ -103,21 +104,21 @@ fn sums(world: &mut World) -> Result<Vec<f64>, RanksError> {
     })
 }
 
-/// A power of two that takes numbers up to `most` to whole ones of so many bits.
+/// Returns the power of two that scales numbers up to `most` to integers of `bits` bits.
 fn scale_of(most: f64, bits: i32) -> f64 {
     let exponent = (most.to_bits() >> 52) as i32 - 1023;
     power_of_two(bits - 1 - exponent)
 }
 
-/// Where particles are.
+/// Hierarchy and units of a reduction over particles.
 pub(super) struct ReductionContext<'a> {
     pub topology: &'a Topology,
     pub tables: Option<&'a DeviceTopology>,
-    /// Units of a mass of 1.
+    /// Mass quanta per unit mass.
     pub scale: f64,
 }
 
-/// Terms of particles: bits of their largest sizes, or sums of whole numbers; then their mass in units.
+/// Bits of the largest magnitudes of the terms, or their integer sums; then the mass in quanta.
 pub(super) type TermSums = [u64; TERMS + 1];
 
 impl<'a> ReductionContext<'a> {
@@ -129,13 +130,13 @@ impl<'a> ReductionContext<'a> {
         }
     }
 
-    /// Particles of a species on this rank.
+    /// Returns the particles of a species on this rank.
     pub fn number(&self, species: &Species) -> u64 {
         let rows = 0..self.topology.capacity() as u32;
         rows.map(|row| species.count(row) as u64).sum()
     }
 
-    /// Their mass in units.
+    /// Returns the mass of a species on this rank, in quanta.
     pub fn units(&self, species: &mut Species) -> Result<u64, DeviceError> {
         match species.pool.columns.masses {
             true => Ok(self.terms(species, None)?[TERMS]),
@@ -143,7 +144,8 @@ impl<'a> ReductionContext<'a> {
         }
     }
 
-    /// The terms of a species: their sums, where it is said what a term of 1 counts.
+    /// Reduces the terms of a species: the largest magnitudes, or the sums if `scales` gives the fixed-point
+    /// units.
     fn terms(
         &self,
         species: &mut Species,
@@ -164,7 +166,7 @@ impl<'a> ReductionContext<'a> {
         Ok(sums)
     }
 
-    /// Of the particles of a patch.
+    /// Reduces the terms of the particles of a patch.
     fn of_patch<R: ParticleReal>(
         &self,
         species: &Species,
@@ -202,7 +204,7 @@ impl<'a> ReductionContext<'a> {
     }
 }
 
-/// The larger sizes, or the sums; the sums of units.
+/// Combines two reductions: maxima if `sizes`, else sums. Masses are always summed.
 #[inline(always)]
 fn joined(mut a: TermSums, b: TermSums, sizes: bool) -> TermSums {
     for k in 0..=TERMS {

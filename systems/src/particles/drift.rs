@@ -1,8 +1,9 @@
-//! The first half of a step: kick and drift, and where particles go that leave their patch.
+//! Predicts particles: half a kick, drift, and the destination of each particle that leaves its patch.
 //!
-//! A level moves the particles in its own leaves, and those in leaves of the next coarser level that are on their way to or from finer
-//! patches. Which level moves a particle changes only here, where the step of a level begins and the finer levels stand at the same time:
-//! who would come into a finer patch by this step is left to the finer level, whose steps are shorter.
+//! A level moves the particles in its own leaves, and those in leaves of the next coarser level that are
+//! entering or have left finer patches. A particle changes its level only here, at the start of a step of the
+//! coarser level, when both levels are synchronised. A particle that would enter a finer patch in this step
+//! is deferred to the finer level, which has shorter steps.
 
 use super::Motion;
 use super::columns::{PAGE, Page, ParticleReal};
@@ -22,47 +23,47 @@ use nestar_kernels::particles::cloud::units_of;
 use nestar_kernels::particles::motion::kicked;
 use rayon::prelude::*;
 
-/// Where a particle goes.
+/// Destination of a particle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Destination {
-    /// It stays in its patch.
+    /// Stays in its patch.
     Stay,
-    /// To the patch in this direction of a table of 27.
+    /// Moves to the neighbour patch in this direction (0 to 26).
     Patch(usize),
-    /// Into a finer patch, to which the finer level moves it: it is as it was.
+    /// Would enter a finer patch; unchanged, since the finer level moves it.
     Deferred,
-    /// Out of the box.
+    /// Leaves the domain.
     Escape,
-    /// It has no finite place.
+    /// Has no finite position.
     Invalid,
 }
 
-/// A step of a level over the particles of its own patches, or of those that it moves in patches of the next coarser level.
+/// Drift of the particles in patches of one level: the level of the step, or the next coarser one.
 struct Drift<'a, R> {
     topology: &'a Topology,
-    /// The level of the patches.
+    /// Level of the patches.
     level: usize,
-    /// Whether that is the level whose step it is.
+    /// `true` if this is the level of the step.
     own: bool,
-    /// Which faces reflect, `[axis][side]`.
+    /// Reflecting faces of the domain, `[axis][side]`.
     walls: [[bool; 2]; 3],
-    /// Units of a mass of 1.
+    /// Mass quanta per unit mass.
     scale: f64,
-    /// Half of the step.
+    /// Half the step.
     half: R,
-    /// The step over the width of a patch along each axis.
+    /// Step over patch width, by axis.
     rate: [R; 3],
 }
 
-/// Where a step takes the particles of a page, if nothing is in their way.
+/// Drifted particles of a page, before boundaries are applied.
 struct PageMoves<R: ParticleReal> {
     place: [[R::Place; PAGE]; 3],
     velocity: [[R; PAGE]; 3],
-    /// Directions in a table of 27; at least [`FAULT`] where there is no finite place.
+    /// Destination directions (0 to 26); at least [`FAULT`] if the position is not finite.
     directions: [u32; PAGE],
 }
 
-/// More than any direction.
+/// Larger than any direction.
 const FAULT: u32 = 32;
 
 impl<'a, R: ParticleReal> Drift<'a, R> {
@@ -84,7 +85,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         }
     }
 
-    /// Kicks and moves the particles of a page, all rows alike and without a branch, so that vectors of them go together.
+    /// Kicks and drifts a page without a branch, so that the loops vectorise.
     #[inline(always)]
     fn moves(&self, page: &Page<R>) -> PageMoves<R> {
         let mut moves = PageMoves {
@@ -92,7 +93,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
             velocity: [*page.velocity[0], *page.velocity[1], *page.velocity[2]],
             directions: [0; PAGE],
         };
-        // all columns first: what is not in the cache comes at once
+        // read all columns first, so that cache misses overlap
         for axis in 0..3 {
             for n in 0..PAGE {
                 let velocity = &mut moves.velocity[axis][n];
@@ -111,7 +112,8 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         moves
     }
 
-    /// Where a particle of a page goes, whose move is mended: at walls it turns around, and one that goes to a finer patch stays as it was.
+    /// Finds the destination of particle `n` and corrects its move: reflects it at walls and undoes the move
+    /// if it is deferred.
     fn resolve(
         &self,
         around: &[i32; 27],
@@ -131,7 +133,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         destination
     }
 
-    /// Where one goes that has a finite place so many patches away.
+    /// Finds the destination of a particle that has moved by `step` patches.
     fn destination(
         &self,
         around: &[i32; 27],
@@ -165,7 +167,8 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         }
     }
 
-    /// Whether a place is in the outermost cell before a face that lets particles out: a part of the cloud would be beyond it.
+    /// Returns `true` if a place is in the outermost cell before an open face: a part of the cloud would be
+    /// outside the domain.
     fn is_outermost(&self, around: &[i32; 27], axis: usize, place: u64) -> bool {
         let step = match place >> 61 {
             0 => -1,
@@ -175,7 +178,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         !self.walls[axis][usize::from(step > 0)] && is_beyond(around, axis, step)
     }
 
-    /// The step of a patch.
+    /// Drifts the particles of a patch.
     fn patch(&self, species: &Species, row: u32, [here, ahead]: &mut PatchParticles) -> Outgoing {
         let (pool, mut outgoing) = (&species.pool, Outgoing::default());
         if self.own {
@@ -192,7 +195,8 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         outgoing
     }
 
-    /// Moves particles of a patch. To `other` go those that wait (`true`) or those that stay (`false`).
+    /// Drifts the particles of one list of a patch. Deferred (`true`) or staying (`false`) particles go to
+    /// `other`.
     fn drift_pages(
         &self,
         (species, row): (&Species, u32),
@@ -207,7 +211,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         let takes = other.as_ref().map(|(_, takes)| *takes);
         let going = self.move_pages((species, row), rows, takes, outgoing);
         outgoing.reserve(going.len(), pool.columns.bytes());
-        // from the last to the first: the row of one that goes is taken by one that stays
+        // from the last to the first, since the last particle replaces a removed one
         for &(n, destination) in going.iter().rev() {
             match (destination, &mut other) {
                 (Destination::Patch(d), _) => outgoing.take(pool, rows, n, d),
@@ -219,8 +223,8 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         }
     }
 
-    /// Kicks and moves particles of a patch in their pages; which ones go where: those that leave the patch, and those that wait (`takes`) or
-    /// stay (not).
+    /// Drifts particles in their pages. Returns those that leave the patch, and those that are deferred
+    /// (`takes` is `true`) or stay (`false`).
     fn move_pages(
         &self,
         (species, row): (&Species, u32),
@@ -269,7 +273,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         going
     }
 
-    /// The step of all patches of the level.
+    /// Drifts the particles of all patches of the level.
     fn all(&self, species: &mut Species) -> DriftResult {
         let rows = self.topology.rows(self.level);
         let mut patches = species.take_all_patches(rows.iter().copied());
@@ -285,14 +289,14 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
     }
 }
 
-/// Whether a step along an axis leaves the domain.
+/// Returns `true` if a step along an axis leaves the domain.
 fn is_beyond(around: &[i32; 27], axis: usize, step: i32) -> bool {
     let mut destination = [0; 3];
     destination[axis] = step;
     around[direction(destination)] == OUTSIDE
 }
 
-/// The rows of a page that do not just stay, as bits.
+/// Returns the particles of a page that do not stay, as bits.
 #[inline(always)]
 fn marks(directions: &[u32; PAGE]) -> u32 {
     let mut marks = 0;
@@ -302,7 +306,7 @@ fn marks(directions: &[u32; PAGE]) -> u32 {
     marks
 }
 
-/// The step of a level over the particles of a species, where kernels move them.
+/// Returns the drift step of a species on a device, if kernels move it.
 fn device_step<'a>(
     (topology, tables): (&'a Topology, Option<&DeviceTopology>),
     clock: &LevelClock,
@@ -324,7 +328,7 @@ fn device_step<'a>(
     })
 }
 
-/// The same of particles that the host moves, wherever they are.
+/// Drifts a species on the host.
 fn drift_on_host<R: ParticleReal>(
     topology: &Topology,
     clock: &LevelClock,
@@ -344,7 +348,8 @@ fn drift_on_host<R: ParticleReal>(
     all
 }
 
-/// Kicks the particles that the level at hand moves by half of its step, and moves them to the end of it.
+/// Applies the opening half kick to the particles that the current level moves and drifts them to the end of
+/// the step.
 pub(super) fn drift(
     rows: LevelRows,
     topology: Res<Topology>,

@@ -1,10 +1,12 @@
-//! Tracers by chance: massless particles that jump from cell to cell as often as the gas flows there.
+//! Monte Carlo tracers: massless particles that jump between cells with the mass flux of the gas.
 //!
-//! In a step a tracer leaves its cell through a face with the probability by which the mass of the cell does (Genel et al. 2013, MNRAS 435, 1426,
-//! section 2.2; Cadiou, Dubois & Pichon 2019, A&A 621, A96): tracers stay distributed as the gas is, up to the scatter of counts, where
-//! those that follow velocities gather in dense gas. Their places within cells mean nothing, and are drawn anew at every step. Who comes
-//! into a finer patch by a coarse flux comes with the steps of the finer level; who leaves one waits for the next step of the coarser level. Where a
-//! patch is refined, each draws one of the eight cells that its own has become, by their masses.
+//! A tracer leaves its cell through a face with the probability that a mass element of the cell does (Genel
+//! et al. 2013, MNRAS 435, 1426, section 2.2; Cadiou, Dubois & Pichon 2019, A&A 621, A96). Tracers therefore
+//! follow the gas mass up to Poisson noise, whereas velocity tracers accumulate in dense gas. Positions
+//! within a cell have no meaning and are drawn at random in each step. A tracer that enters a finer patch
+//! through a coarse flux does so in steps of the finer level; one that leaves a finer patch waits for the
+//! next step of the coarser level. When a patch is refined, each tracer draws one of the eight new cells with
+//! a probability proportional to their masses.
 
 use super::columns::ParticleReal;
 use super::device::TracerStep;
@@ -24,14 +26,15 @@ use nestar_kernels::particles::tracers;
 use nestar_kernels::{CELLS, PATCH};
 use rayon::prelude::*;
 
-/// A step of a level.
+/// Step of a level.
 struct Jumps<'a> {
     topology: &'a Topology,
     clock: &'a LevelClock,
 }
 
-/// With which probability a tracer in a cell leaves through its faces x-, x+, y-, y+, z-, z+: `mass` flows through the faces of the patch,
-/// `density` is that behind the step, and `rates` are its length over the widths of a cell.
+/// Returns the probabilities that a tracer in a cell leaves through the faces x-, x+, y-, y+, z-, z+. `mass`
+/// holds the fluxes through the faces of the patch, `density` the density after the step, and `rates` the
+/// step over the cell widths.
 fn chances<R: ParticleReal>(cell: usize, density: &[R], mass: &[R], rates: [f64; 3]) -> [f64; 6] {
     let at = [cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH)];
     let mut through = [0.0; 6];
@@ -45,7 +48,7 @@ fn chances<R: ParticleReal>(cell: usize, density: &[R], mass: &[R], rates: [f64;
 }
 
 impl Jumps<'_> {
-    /// Lets tracers of an own patch of the level draw their way.
+    /// Draws the jumps of tracers in an own patch of the level.
     fn own<R: ParticleReal>(
         &self,
         species: &Species,
@@ -77,7 +80,7 @@ impl Jumps<'_> {
         }
     }
 
-    /// Stops tracers in a patch of the next coarser level, but for those on their way into a finer patch beside their cell.
+    /// Stops tracers in a patch of the next coarser level, except those that enter a finer neighbour patch.
     fn in_coarser<R: ParticleReal>(&self, species: &Species, row: u32, rows: &mut ParticlePages) {
         let finer = |way: [i32; 3]| {
             let beside = u32::try_from(self.topology.neighbours(row)[direction(way)]);
@@ -130,10 +133,10 @@ impl Jumps<'_> {
     }
 }
 
-/// Which random numbers of a step say the cells that tracers take where patches are refined, by level: behind those of their ways.
+/// First random number for the choice of a child cell, plus the level; follows those of the jumps.
 const CHILDREN: u32 = 128;
 
-/// Lets the tracers of a new patch draw which of the cells that a coarser one has become they take.
+/// Assigns the tracers of a new patch to the child cells.
 fn divide_rows<R: ParticleReal>(
     species: &Species,
     (rows, density): (&mut ParticlePages, &[R]),
@@ -173,7 +176,8 @@ fn divide_species<R: ParticleReal>(
     divided
 }
 
-/// Lets the tracers in new patches take the cells there by their masses: they have come to those that their places are in, which mean nothing.
+/// Assigns tracers in new patches to child cells by mass; the refinement has placed them by their positions,
+/// which have no meaning.
 pub(super) fn assign_children(
     (topology, clock, new): (Res<Topology>, Res<LevelClock>, Res<NewRows>),
     mut all: ResMut<SpeciesMap>,
@@ -196,7 +200,7 @@ pub(super) fn assign_children(
     Ok(())
 }
 
-/// Lets the tracers that the level at hand moves draw where its step takes them.
+/// Draws the jumps of the tracers that the current level moves.
 pub(super) fn jump(
     (topology, clock): (Res<Topology>, Res<LevelClock>),
     mut all: ResMut<SpeciesMap>,

@@ -1,4 +1,4 @@
-//! The second half of a step: what accelerates particles at the end of it, by the cloud that they attract with, and the closing kick.
+//! Gathers forces at the end of a step with the cloud of the deposit, and applies the closing kick.
 
 use super::Motion;
 use super::around::{PageClouds, REACH, VectorWindow, reached};
@@ -22,20 +22,22 @@ use nestar_kernels::PATCH;
 use nestar_kernels::particles::motion::{in_parent, kicked, moved};
 use rayon::prelude::*;
 
-/// The coarser level's accelerations before and after its step, or at the time of the particles alone.
+/// Accelerations of the coarser level before and after its step, or only at the time of the particles.
 ///
-/// Between the two a particle feels what its own cloud felt where it was then and will feel where it will be: so the cloud that the coarser
-/// level knows is about the particle both times. At one place between the two it would be beside it.
+/// The acceleration of a particle is interpolated in time between the values that its cloud gathers at its
+/// own position at both times. The coarse density then has the cloud at the position of the gather. One
+/// common position would be offset from the cloud, which causes a self-force.
 struct CoarserStates<R> {
     states: Vec<VectorWindow<R>>,
-    /// Weight of the later one.
+    /// Weight of the later state.
     weight: R,
-    /// Over the width of a patch of the coarser level.
+    /// Inverse patch width of the coarser level.
     per_width: [R; 3],
 }
 
 impl<R: ParticleReal> CoarserStates<R> {
-    /// What a cloud feels whose particle is at a place and moves; `knows` says at which of its places the coarser level has it as wide as that.
+    /// Gathers the acceleration of a moving particle. `has_coarse_cloud` tells at which of its positions the
+    /// coarser level deposits the particle with a cloud of this width.
     fn at<const W: usize>(
         &self,
         (place, velocity): ([u64; 3], [R; 3]),
@@ -62,33 +64,33 @@ impl<R: ParticleReal> CoarserStates<R> {
     }
 }
 
-/// The cell of a child in which a place of its parent, or beside that, is, counted from the first cell of the child.
+/// Returns the cell of a child, counted from its first cell, for an offset in or near the parent.
 fn cell_in_child(place: [u64; 3], step: [i32; 3], sides: [u32; 3]) -> [i32; 3] {
     let halves = place.map(|place| (place >> 60) as i32);
     let side = PATCH as i32;
     [0, 1, 2].map(|a| halves[a] + 2 * side * step[a] - side * sides[a] as i32)
 }
 
-/// What accelerates the particles of a level.
+/// Gathers forces and kicks the particles of a level.
 struct ClosingKick<'a, R: ParticleReal> {
     topology: &'a Topology,
     motion: &'a Motion,
     field: &'a FieldView<'a, Acceleration>,
     /// Time of the closing kick.
     time: f64,
-    /// Length of it: half of the step.
+    /// Length of the kick: half the step.
     half: R,
-    /// Whether it has been made by the accelerations that the particles have, and these are found anew.
+    /// `true` to correct an earlier kick: only the change of the acceleration is applied.
     correct: bool,
 }
 
 impl<R: ParticleReal> ClosingKick<'_, R> {
-    /// Whether states of the coarser level can say nothing new: that is at another time.
+    /// Returns `true` if the coarser level is at another time and has nothing to correct.
     fn is_redundant(&self, around: &CoarserStates<R>) -> bool {
         self.correct && around.states.len() > 1
     }
 
-    /// The accelerations around a patch of the coarser level.
+    /// Reads the accelerations around a patch of the coarser level.
     fn coarser_states(&self, row: u32) -> Result<CoarserStates<R>, DeviceError> {
         let states = self.field.coarser_windows::<R>(row, REACH, self.time)?;
         let weight = match states[..] {
@@ -109,7 +111,7 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
         })
     }
 
-    /// Kicks the particles of an own leaf of the level, whose clouds are `W` cells wide, and leaves their accelerations with them.
+    /// Kicks the particles of an own leaf and stores their accelerations; clouds are `W` cells wide.
     fn kick_leaf<const W: usize>(
         &self,
         columns: ParticleColumns,
@@ -156,7 +158,7 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
         Ok(())
     }
 
-    /// The same of particles that the level moves in a leaf of the coarser one.
+    /// Kicks the particles that the level moves in a leaf of the coarser level.
     fn kick_coarser_leaf<const W: usize>(
         &self,
         columns: ParticleColumns,
@@ -179,7 +181,8 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
         Ok(())
     }
 
-    /// Kicks particles page by page by what each feels, which `felt` says of a page, and knows the largest of their velocities then.
+    /// Kicks particles page by page with the accelerations that `gathered` returns, and caches the largest
+    /// velocities.
     #[inline(always)]
     fn kick<F: Fn(&Page<R>, usize) -> [R; 3]>(
         &self,
@@ -196,7 +199,7 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
                     all[axis][n] = a[axis];
                 }
             }
-            // all rows of the page alike, so that vectors of them go together
+            // whole pages, so that the loops vectorise
             for (axis, a) in all.iter().enumerate() {
                 for n in 0..PAGE {
                     let kept = if self.correct {
@@ -214,7 +217,7 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
         rows.cache_largest(largest.sizes());
     }
 
-    /// Kicks all particles that the level moves, whose clouds are `W` cells wide.
+    /// Kicks all particles that the level moves; clouds are `W` cells wide.
     fn all<const W: usize>(&self, species: &mut Species, level: usize) -> Result<(), DeviceError> {
         let columns = species.pool.columns;
         let block = || VectorWindow {
@@ -246,7 +249,8 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
     }
 }
 
-/// Kicks the particles of a species that a level moves, wherever they are: by the accelerations at a time, over a length.
+/// Kicks the particles of a species that a level moves, on the host or on a device, by the accelerations at a
+/// time.
 fn kick(
     species: &mut Species,
     (topology, motion): (&Topology, &Motion),
@@ -283,7 +287,7 @@ fn kick(
     })
 }
 
-/// The closing kick of the particles that the level at hand moves.
+/// Applies the closing kick to the particles that the current level moves.
 pub(super) fn close(
     topology: Res<Topology>,
     clock: Res<LevelClock>,
@@ -299,8 +303,8 @@ pub(super) fn close(
     Ok(())
 }
 
-/// Where levels stand at one time: the closing kicks of their latest steps are mended. At the ends of these a level did not know yet what finer
-/// ones would add to its potential, and felt what they had added a step before, where particles were then.
+/// Corrects the closing kicks when levels are synchronised. At a closing kick a level does not yet know the
+/// contribution of finer levels to its potential at that time, and uses that of the step before.
 pub(super) fn correct(
     (topology, levels, motion): (Res<Topology>, Res<Levels>, Res<Motion>),
     aligned: Res<AlignedLevels>,
@@ -328,7 +332,7 @@ pub(super) fn correct(
     Ok(())
 }
 
-/// Before the first step: the accelerations of all particles, unless they were restored.
+/// Computes the accelerations of all particles before the first step, unless they were restored.
 pub(super) fn initialise(
     rows: LevelRows,
     (topology, levels, motion): (Res<Topology>, Res<Levels>, Res<Motion>),

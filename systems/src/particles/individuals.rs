@@ -1,4 +1,4 @@
-//! Particles one by one: which patch holds the one with an identity, what it has, and changes of it.
+//! Finds, reads and changes single particles by identity.
 
 use super::list::Particle;
 use super::species::{Species, SpeciesMap};
@@ -8,19 +8,19 @@ use nestar_engine::mesh::Topology;
 use rayon::prelude::*;
 
 impl SpeciesMap {
-    /// The species of a particle; none if the item is no particle.
+    /// Returns the species of a particle, or `None` if the identifier is of another kind.
     #[must_use]
     pub fn of(&self, item: &ParticleId) -> Option<&Species> {
         self.0.get(item.kind().checked_sub(self.1)?)
     }
 
-    /// The same, for changing.
+    /// Returns the species of a particle, mutably.
     pub fn of_mut(&mut self, item: &ParticleId) -> Option<&mut Species> {
         self.0.get_mut(item.kind().checked_sub(self.1)?)
     }
 
-    /// The particle as it stands; none if this rank has it not, or the item is no particle. The first one that is asked for after a step costs
-    /// as much as a list of all; the others cost a look at their patch.
+    /// Returns a particle, or `None` if this rank does not have it. The first call after a step builds an
+    /// index of all particles; further calls read one patch.
     ///
     /// # Errors
     /// The device fails.
@@ -34,11 +34,11 @@ impl SpeciesMap {
         found.transpose().map(Option::flatten)
     }
 
-    /// Changes the velocity of a particle, its scalars, and its mass where each of the species has its own; whether this rank has it. Where it
-    /// is, and its acceleration, stay.
+    /// Changes the velocity, the scalars and, if each particle has its own, the mass of a particle. Returns
+    /// `true` if this rank has it. The position and the acceleration stay.
     ///
     /// # Errors
-    /// The mass is no finite number from 0 on; the device fails.
+    /// The mass is negative or not finite; the device fails.
     pub fn change(
         &mut self,
         topology: &Topology,
@@ -51,7 +51,7 @@ impl SpeciesMap {
 }
 
 impl Species {
-    /// The particle with an identity, as [`SpeciesMap::particle`].
+    /// Returns the particle with an identity, as [`SpeciesMap::particle`].
     ///
     /// # Errors
     /// The device fails.
@@ -94,7 +94,7 @@ impl Species {
             self.encode(if wrong { &before } else { &particle }, record);
         }
         self.put(row, &records)?;
-        // it is where it was
+        // the particle stays in its patch
         self.rows = rows;
         match wrong {
             false => Ok(true),
@@ -105,12 +105,12 @@ impl Species {
         }
     }
 
-    /// Forgets where particles are: they go from patch to patch.
+    /// Invalidates the index of particles.
     pub(super) fn forget_rows(&mut self) {
         self.rows.take();
     }
 
-    /// The row of the patch that holds a particle.
+    /// Returns the row of the patch that contains a particle.
     pub(super) fn find(&self, topology: &Topology, id: u64) -> Result<Option<u32>, DeviceError> {
         let rows = match self.rows.get() {
             Some(rows) => rows,
@@ -135,7 +135,7 @@ impl Species {
         Ok(all)
     }
 
-    /// The identities of a patch's particles that stand in pages.
+    /// Returns the identities of the particles of a patch in host pages.
     pub(super) fn host_identities(&self, row: u32) -> impl Iterator<Item = u64> {
         let lists = self.patches[row as usize].iter();
         lists.flat_map(|rows| rows.identities())

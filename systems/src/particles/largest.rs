@@ -1,12 +1,12 @@
-//! The largest velocities and accelerations of particles.
+//! Finds the largest velocities and accelerations of particles.
 
 use super::columns::{PAGE, Page, ParticleColumns, ParticleReal};
 use super::rows::ParticlePages;
 
-/// Sizes that are compared side by side.
+/// Lanes that are compared independently.
 const SIDES: usize = 8;
 
-/// The largest sizes of velocities along the axes, then of accelerations, side by side, as whole numbers.
+/// Largest magnitudes of velocities, then accelerations, by axis and lane, as ordered integers.
 pub struct MaxMagnitudes<R: ParticleReal>([[R::Place; SIDES]; 6]);
 
 impl<R: ParticleReal> Default for MaxMagnitudes<R> {
@@ -16,7 +16,7 @@ impl<R: ParticleReal> Default for MaxMagnitudes<R> {
 }
 
 impl<R: ParticleReal> MaxMagnitudes<R> {
-    /// Of all particles of a patch that one level moves.
+    /// Returns the largest magnitudes of a list of a patch.
     pub fn of(rows: &mut ParticlePages, columns: ParticleColumns) -> [f64; 6] {
         let mut largest = Self::default();
         for (page, count) in rows.read_pages::<R>(columns) {
@@ -25,7 +25,7 @@ impl<R: ParticleReal> MaxMagnitudes<R> {
         largest.sizes()
     }
 
-    /// Takes the first particles of a page in.
+    /// Includes the first particles of a page.
     #[inline(always)]
     pub fn include(&mut self, page: &Page<R>, count: usize) {
         let numbers = page.velocity.iter().chain(&page.acceleration);
@@ -33,7 +33,7 @@ impl<R: ParticleReal> MaxMagnitudes<R> {
         each.for_each(|(largest, values)| enlarge::<R>(largest, values, count));
     }
 
-    /// The sizes; a NaN if there is one.
+    /// Returns the magnitudes; NaN if there is one.
     pub fn sizes(self) -> [f64; 6] {
         let none = R::ordered(R::lit(0.0));
         let largest = |sides: [R::Place; SIDES]| sides.into_iter().fold(none, Ord::max);
@@ -41,7 +41,7 @@ impl<R: ParticleReal> MaxMagnitudes<R> {
     }
 }
 
-/// Enlarges numbers to the sizes of the first numbers of a column, side by side, so that vectors of them go together.
+/// Includes the first numbers of a column, lane by lane, so that the loop vectorises.
 #[inline(always)]
 fn enlarge<R: ParticleReal>(sides: &mut [R::Place; SIDES], values: &[R; PAGE], count: usize) {
     let none = R::ordered(R::lit(0.0));

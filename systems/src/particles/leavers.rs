@@ -1,4 +1,4 @@
-//! Particles on their way from patch to patch: those that stay on their level and rank are fetched by the leaves that they come to.
+//! Exchanges particles between patches of a level: leaves collect those that enter from their neighbours.
 
 use super::rows::{PagePool, ParticlePages};
 use super::species::PatchParticles;
@@ -8,49 +8,49 @@ use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::mesh::SELF;
 use rayon::prelude::*;
 
-/// What leaves the patches of a level.
+/// Result of the drift of a level.
 #[derive(Default)]
 pub(super) struct DriftResult {
     pub parcels: Vec<MigrationBatch>,
     pub lost: Escaped,
-    /// The identities of what has left the box.
+    /// Identities of particles that have left the domain.
     pub escaped: Vec<u64>,
-    /// The identity of one that has no finite place.
+    /// Identity of a particle without a finite position.
     pub fault: Option<u64>,
 }
 
-/// What leaves a patch, and what has left the box.
+/// Outgoing particles of a patch, and those that have left the domain.
 #[derive(Default)]
 pub(super) struct Outgoing {
-    /// By particle: the direction in a table of 27.
+    /// Direction (0 to 26) of each particle.
     directions_of: Vec<u8>,
-    /// Their records, one behind the other.
+    /// Contiguous records.
     records: Vec<u8>,
-    /// The directions that any has, as bits.
+    /// Directions in use, as bits.
     directions: u32,
-    /// Who goes elsewhere than to leaves of the level on this rank.
+    /// Particles for destinations other than own leaves of the level.
     parcels: Vec<MigrationBatch>,
     pub lost: Escaped,
     pub escaped: Vec<u64>,
-    /// The identity of one that has no finite place.
+    /// Identity of a particle without a finite position.
     pub fault: Option<u64>,
 }
 
 impl Outgoing {
-    /// Makes room for so many more, each of so many bytes.
+    /// Reserves memory for `number` further records.
     pub fn reserve(&mut self, number: usize, bytes: usize) {
         self.directions_of.reserve(number);
         self.records.reserve(number * bytes);
     }
 
-    /// Takes particle `n` out, which goes to the patch in a direction.
+    /// Removes particle `n`, which moves in a direction.
     pub fn take(&mut self, pool: &PagePool, rows: &mut ParticlePages, n: usize, direction: usize) {
         self.directions_of.push(direction as u8);
         self.directions |= 1 << direction;
         rows.take(pool, n, &mut self.records);
     }
 
-    /// The records of those that go in a direction.
+    /// Returns the records of particles that move in a direction.
     fn to(&self, direction: usize, bytes: usize) -> impl Iterator<Item = &[u8]> {
         let is_there = self.directions >> direction & 1 == 1;
         let directions_of = if is_there {
@@ -62,7 +62,7 @@ impl Outgoing {
         records.filter_map(move |(&way, record)| (way == direction as u8).then_some(record))
     }
 
-    /// Addresses those that leave the patch of a row for others than own leaves of its level; `list` moves them.
+    /// Packs particles for destinations other than own leaves of the level; `list` is their list.
     pub fn address(
         &mut self,
         topology: &Topology,
@@ -90,7 +90,7 @@ impl Outgoing {
     }
 }
 
-/// Takes leavers of own patches, each with its row, to the own leaves beside them, into one of their lists; what goes elsewhere.
+/// Moves outgoing particles to the own leaves next to their patches. Returns all that goes elsewhere.
 pub(super) fn exchange(
     topology: &Topology,
     pool: &PagePool,

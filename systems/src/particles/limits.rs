@@ -1,4 +1,4 @@
-//! The step that the particles of a level allow.
+//! Limits the time step by the velocities and accelerations of particles.
 
 use super::Motion;
 use super::columns::ParticleReal;
@@ -14,7 +14,7 @@ use nestar_engine::step::StepLimits;
 use nestar_engine::{Error, in_precision};
 use rayon::prelude::*;
 
-/// The largest velocity over the width of a patch along an axis, and the largest acceleration over it, of what a level and all finer ones move.
+/// Largest velocity and acceleration over the cell width, among the particles of a level and all finer ones.
 #[derive(Clone, Copy, Debug, Default)]
 struct MaxRates {
     velocity: f64,
@@ -22,7 +22,7 @@ struct MaxRates {
 }
 
 impl MaxRates {
-    /// Of sizes of velocities along the axes, then of accelerations.
+    /// Returns the rates for magnitudes of velocities, then accelerations, by axis.
     fn of(sizes: [f64; 6], width: [f64; 3]) -> Self {
         let along = |axis: usize| Self {
             velocity: sizes[axis] / width[axis],
@@ -31,7 +31,7 @@ impl MaxRates {
         along(0).with(along(1)).with(along(2))
     }
 
-    /// With another; a NaN stays.
+    /// Returns the maximum of both; NaN is kept.
     fn with(self, other: Self) -> Self {
         let larger = |a: f64, b: f64| if a >= b || a.is_nan() { a } else { b };
         Self {
@@ -41,8 +41,9 @@ impl MaxRates {
     }
 }
 
-/// Proposes the step of the level at hand: a particle moves along an axis by no more than `courant` cells, and is accelerated through no more than
-/// so many; tracers, as gas may. Particles of finer levels count too, which stand still while this level's deposit looks ahead to the end of its step.
+/// Proposes the time step of the current level. A particle may cross at most `courant` cells along an axis,
+/// and its acceleration is limited by `acceleration`; tracers have the limits of the gas. Particles of finer
+/// levels are included, since this level's deposit predicts them to the end of its step.
 pub(super) fn limit(
     rows: LevelRows,
     topology: Res<Topology>,
@@ -75,7 +76,7 @@ pub(super) fn limit(
     Ok(())
 }
 
-/// As [`of_level`] of particles on a device.
+/// Returns the rates of a level for particles on a device.
 fn on_device(
     lists: &mut DeviceParticles,
     place: (&Topology, &DeviceTopology),
@@ -92,7 +93,7 @@ fn on_device(
     Ok(fastest)
 }
 
-/// Over widths of a cell.
+/// Returns the rates of a level for particles on the host.
 fn of_level<R: ParticleReal>(
     species: &mut Species,
     topology: &Topology,
@@ -103,7 +104,7 @@ fn of_level<R: ParticleReal>(
     let mut fastest = MaxRates::default();
     for host in level.saturating_sub(1)..=topology.finest() {
         let mut detached = species.take_patches(topology.rows(host).iter().copied());
-        // of the next coarser level those alone that this one moves there
+        // in the next coarser level only the particles that this level moves
         let of_patch = |(_, patch): &mut (u32, PatchParticles)| {
             let lists = patch[usize::from(host < level)..].iter_mut();
             let found =

@@ -1,4 +1,4 @@
-//! Particles one by one, for whoever wants to look at them: tests, diagnostics, plugins that work on few.
+//! Single particles, for tests, diagnostics and plugins that work on few particles.
 
 use super::species::{Species, SpeciesMap};
 use super::units::power_of_two;
@@ -7,30 +7,30 @@ use nestar_engine::data::{ParticleSet, PatchPlace};
 use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::Topology;
 
-/// A particle as it stands.
+/// A particle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Particle {
-    /// Its identity, unique in the species for ever.
+    /// Identity, unique in the species for the whole run.
     pub id: u64,
-    /// The level of the leaf that contains it.
+    /// Level of the leaf that contains it.
     pub level: usize,
-    /// Where it is, code length.
+    /// Position, code length.
     pub position: [f64; 3],
-    /// How fast, code units.
+    /// Velocity, code units.
     pub velocity: [f64; 3],
-    /// Its acceleration, code units.
+    /// Acceleration, code units.
     pub acceleration: [f64; 3],
-    /// Its mass.
+    /// Mass.
     pub mass: f64,
-    /// Its scalars, in the order of the species.
+    /// Scalars, in the order of the species.
     pub scalars: Vec<f64>,
 }
 
 impl SpeciesMap {
-    /// The species of a name.
+    /// Returns the species of a name.
     ///
     /// # Errors
-    /// There is none: the names that there are.
+    /// The name is unknown.
     pub fn named(&self, name: &str) -> Result<&Species, Error> {
         let found = self.0.iter().find(|species| species.name == name);
         found.ok_or_else(|| {
@@ -41,7 +41,7 @@ impl SpeciesMap {
 }
 
 impl Species {
-    /// The particles that this rank has, by identity.
+    /// Returns the particles of this rank, sorted by identity.
     ///
     /// # Errors
     /// The device fails.
@@ -58,12 +58,12 @@ impl Species {
         Ok(all)
     }
 
-    /// Where the particle of a record in a patch is, code length.
+    /// Returns the position of the particle of a record, code length.
     pub(super) fn position(&self, record: &[u8], patch: &PatchPlace) -> [f64; 3] {
         patch.at([0, 1, 2].map(|axis| place(&record[self.place_in(axis)])))
     }
 
-    /// What a record says of a particle in the patch of a row.
+    /// Decodes the record of a particle in the patch of a row.
     pub(super) fn decode(
         &self,
         topology: &Topology,
@@ -92,7 +92,7 @@ impl Species {
         }
     }
 
-    /// Writes the velocity, the mass and the scalars of a particle into its record.
+    /// Writes the velocity, the mass and the scalars of a particle to its record.
     pub(super) fn encode(&self, particle: &Particle, record: &mut [u8]) {
         let width = self.pool.columns.number;
         let mut words = record[8 + 3 * width..].chunks_exact_mut(width);
@@ -108,10 +108,10 @@ impl Species {
     }
 }
 
-/// Share of the width of the patch.
+/// Returns the offset in patch widths.
 fn place(bytes: &[u8]) -> f64 {
     match bytes.first_chunk() {
-        // below the upper edge also where that rounds up
+        // below the upper edge also if the conversion rounds up
         Some(eight) => (u64::from_le_bytes(*eight) as f64 / power_of_two(64)).min(1f64.next_down()),
         None => f64::from(u32::from_le_bytes(four(bytes))) / power_of_two(32),
     }

@@ -1,40 +1,40 @@
-//! What makes particles, by their numbers.
+//! Sources of initial particles.
 
-/// A particle at the beginning.
+/// An initial particle.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InitialParticle {
-    /// Where, code length.
+    /// Position, code length.
     pub position: [f64; 3],
-    /// How fast, code units.
+    /// Velocity, code units.
     pub velocity: [f64; 3],
-    /// Its mass; of no meaning where all have one.
+    /// Mass; ignored if all particles have the same mass.
     pub mass: f64,
-    /// Its scalars, in the order of the species; 0 where there are fewer.
+    /// Scalars, in the order of the species; missing ones are 0.
     pub scalars: Vec<f64>,
 }
 
-/// Makes particles by their numbers.
+/// Creates particles from their numbers.
 pub trait ParticleSource: Send + Sync {
-    /// How many numbers there are: they count from 0.
+    /// Number of particles, including those that are not kept.
     fn count(&self) -> u64;
-    /// The identity of a particle, which no other of the species has: its number, unless a file says another.
+    /// Returns the identity of a particle, unique in the species: its number, unless a file gives another.
     fn identity(&self, number: u64) -> u64 {
         number
     }
-    /// The particle with a number, if there is one.
+    /// Creates a particle. Returns `None` if it is not kept.
     ///
     /// # Errors
-    /// A formula that has to say whether there is one does not.
+    /// The condition is not a number.
     fn make(&self, number: u64) -> Result<Option<InitialParticle>, String>;
-    /// What errors call a particle beside its identity, such as the row of a file.
+    /// Describes the origin of a particle in messages, for example the row of a file.
     fn origin(&self, _number: u64) -> String {
         String::new()
     }
-    /// Why a particle may be outside the domain, and what to do; empty where nothing is known.
+    /// Explains why a particle may be outside the domain; empty if unknown.
     fn outside_hint(&self, _number: u64) -> String {
         String::new()
     }
-    /// The mass of each particle, where it is the source that knows it.
+    /// Mass of each particle, if the source determines it.
     fn mass(&self) -> Option<f64> {
         None
     }

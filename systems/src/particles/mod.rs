@@ -1,8 +1,9 @@
-//! Particles: species whose members lie in the leaves of the hierarchy, attract and are attracted, and move with the steps of their level.
+//! Particles: collisionless particles with gravity, and massless tracers of gas.
 //!
-//! A step of a level kicks its particles by half of the step with the acceleration that they keep, moves them, adds their mass to what
-//! attracts, and kicks them again with the acceleration that follows (Schive et al. 2018, section 2.4, but for when particles change levels).
-//! Places are whole numbers relative to the patch, and mass is deposited in whole units: the order of particles means nothing.
+//! Each level integrates its particles with kick-drift-kick: half a kick, drift, mass deposit, solution of
+//! the potential, second half kick (Schive et al. 2018, section 2.4, except for the times at which particles
+//! change levels). Positions are fixed-point offsets in patches and mass is deposited in fixed point, so that
+//! results do not depend on the order of particles.
 
 mod around;
 mod audit;
@@ -50,38 +51,38 @@ use nestar_engine::{Engine, Error, Plugin};
 use std::sync::Arc;
 use units::{Escaped, MassQuantum};
 
-/// The plugin: reads the table `[particles]`, if the deck has it. Add it behind self-gravity.
+/// Plugin that reads the table `[particles]`, if present. Add it after self-gravity.
 pub struct Particles;
 
-/// How particles move.
+/// Parameters of the integration of particles.
 #[derive(Resource, Clone, Debug)]
 struct Motion {
     /// Cells that clouds cover along an axis.
     cloud: i32,
     courant: f64,
     acceleration: f64,
-    /// Cells of the coarser level beside borders between levels.
+    /// Width of the coarse-fine boundary zone in coarse cells.
     zone: usize,
-    /// Which faces of the domain reflect, `[axis][side]`.
+    /// Reflecting faces of the domain, `[axis][side]`.
     walls: [[bool; 2]; 3],
-    /// Whether particles change places in their patches at each step.
+    /// `true` to permute particles in their patches at each root step.
     shuffle: bool,
-    /// The time at which the particles stand that each level moves, where that is later than the level's.
+    /// Time of the particles that each level moves, if later than the time of the level.
     times: Vec<f64>,
 }
 
 impl Motion {
-    /// The particles that `level` moves stand at a time.
+    /// Sets the time of the particles that `level` moves.
     fn set_time(&mut self, level: usize, time: f64) {
         self.times[level] = time;
     }
 
-    /// Whether the particles that `level` moves have been moved to a time, the level's own.
+    /// Returns `true` if the particles that `level` moves have been moved to `time`.
     fn is_at(&self, level: usize, time: f64) -> bool {
         self.times[level] == time
     }
 
-    /// From the times of the particles that each level moves, and a level more, to a time.
+    /// Returns `time` minus the time of the particles that each level moves, with one more entry of 0.
     fn time_offsets(&self, levels: &Levels, time: f64) -> Vec<f64> {
         let offset = |(level, stand): (usize, &f64)| time - stand.max(levels.time(level));
         let mut time_offsets: Vec<f64> = self.times.iter().enumerate().map(offset).collect();
@@ -145,7 +146,7 @@ impl Plugin for Particles {
     }
 }
 
-/// Enters what limits the steps of particles and moves them, with the looks of the audit before and after.
+/// Registers the systems that limit the time step and move particles, with the audits before and after.
 fn moves(sim: &mut Engine) {
     sim.system_in(Limit::Propose, limits::limit);
     let audits = sim.world.resource::<Settings>().run.audit;
@@ -160,7 +161,7 @@ fn moves(sim: &mut Engine) {
     }
 }
 
-/// The species of the deck, and what makes their particles.
+/// Creates the species of the deck and their sources.
 fn species(
     sim: &mut Engine,
     config: &ParticlesConfig,
@@ -175,14 +176,14 @@ fn species(
     Ok((species, sources))
 }
 
-/// A species, and what makes its particles.
+/// Creates a species and its source.
 fn one_species(
     sim: &mut Engine,
     (name, own): (&str, &SpeciesConfig),
     weight: f64,
 ) -> Result<(Species, Arc<dyn initial::ParticleSource>), Error> {
     let traces = own.moved_by != MovedBy::Fall;
-    // nobody need say what tracers do not have
+    // tracers need no mass in the deck
     let needless = traces && !matches!(own.initial, initial::InitialParticlesConfig::Sphere(_));
     let about = initial::SpeciesInfo {
         name,
@@ -205,7 +206,7 @@ fn one_species(
     made.moved_by = own.moved_by;
     made.keys.push(format!("particles.species.{name}.mass"));
     if own.mass.is_none() && !traces {
-        // which says whether each has a mass of its own
+        // the kind of source decides whether each particle has its own mass
         made.keys
             .push(format!("particles.species.{name}.initial.kind"));
     }
@@ -219,7 +220,8 @@ fn one_species(
     Ok((made, source))
 }
 
-/// Lets kernels move all particles, where fields live on a device: by the program of the field that says how.
+/// Moves the species to the device if their fields are there; the field also determines the kernel that moves
+/// them.
 fn go_to_device(sim: &Engine, all: &mut [Species]) -> Result<(), Error> {
     let pool = |what: MovedBy| match what {
         MovedBy::Fall => Pool::<Acceleration>::of(&sim.world).on_device(),

@@ -1,4 +1,4 @@
-//! What moves the particles of a species.
+//! Motion of the particles of a species.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MovedBy {
-    /// They fall freely.
+    /// Gravity: collisionless particles.
     #[default]
     Fall,
-    /// Gas takes them along with its velocity, and nothing else: massless tracers of its paths.
+    /// The velocity of the gas: massless tracers that follow streamlines.
     Gas,
-    /// They jump from cell to cell by chance, as often as the mass of the gas goes that way: massless tracers of its mass, as many in each
-    /// part of it at any time, up to the scatter of counts. Where they are in their cells means nothing.
+    /// The mass fluxes of the gas: massless Monte Carlo tracers, which jump between cells with the mass flux.
+    /// They sample the gas mass at all times, up to Poisson noise. Positions within a cell have no meaning.
     MassFluxes,
 }

@@ -1,4 +1,5 @@
-//! The records of particles, as which the engine takes them to other patches, ranks and snapshots.
+//! Converts particles to and from records, the form in which the engine moves them between patches, ranks and
+//! snapshots.
 
 use super::columns::PAGE;
 use super::initial::initial_positions;
@@ -14,7 +15,7 @@ use nestar_kernels::particles::motion::{in_child, in_parent};
 use rayon::prelude::*;
 
 impl Species {
-    /// What stands in a record, one behind the other: meaning, type, and whether it is a vector.
+    /// Returns the columns of a record in order: meaning, type, and `true` for vectors.
     fn kept(&self) -> Vec<(Component, DataType, bool)> {
         let (number, offset) = match self.precision {
             Precision::Single => (DataType::F32, DataType::U32),
@@ -41,7 +42,7 @@ impl Species {
         kept
     }
 
-    /// Changes the place along an axis in a record, in units of 2^-64.
+    /// Changes the offset along an axis in a record, in units of 2^-64 patch widths.
     fn move_in(&self, record: &mut [u8], axis: usize, change: impl FnOnce(u64) -> u64) {
         let kept = &mut record[self.place_in(axis)];
         let mut bytes = [0; 8];
@@ -52,7 +53,7 @@ impl Species {
     }
 }
 
-/// What a column means.
+/// Describes a column.
 fn what(name: &str, units: &str, dimension: [i32; 3], long_name: &str) -> Component {
     Component {
         units: units.into(),
@@ -66,7 +67,7 @@ fn mass() -> Component {
     what("mass", "mass", [0, 1, 0], "mass")
 }
 
-/// Adds the particles of records to a patch.
+/// Appends the particles of records to a patch.
 fn push_all(patch: &mut PatchParticles, pool: &PagePool, records: &[u8]) {
     let length = pool.columns.bytes();
     for record in records.chunks_exact(length + 1) {
@@ -74,7 +75,8 @@ fn push_all(patch: &mut PatchParticles, pool: &PagePool, records: &[u8]) {
     }
 }
 
-/// A record is the values of the columns and a byte: 1 where the next finer level moves the particle, else 0.
+/// A record holds the values of the columns and a byte that is 1 if the next finer level moves the particle,
+/// else 0.
 impl ParticleSet for Species {
     fn name(&self) -> &str {
         &self.name
@@ -273,7 +275,7 @@ impl ParticleSet for Species {
                 within
             });
         }
-        // levels stand at one time where a patch is refined: the finer one moves its particles from then on
+        // levels are synchronised when a patch is refined: the finer one now moves the particle
         record[self.record_bytes() - 1] = 0;
         child
     }
@@ -283,12 +285,12 @@ impl ParticleSet for Species {
             let side = (child >> axis & 1) as u32;
             self.move_in(record, axis, |place| in_parent(place, side));
         }
-        // whoever leaves a finer patch is moved by its level until levels meet
+        // the finer level moves a particle that leaves its patch until levels are synchronised
         record[self.record_bytes() - 1] = 1;
     }
 }
 
-/// Of those that stand on a device.
+/// Particles on a device.
 impl RemapOnRegrid for Species {
     fn detach(&mut self, rows: &[u32]) {
         self.forget_rows();

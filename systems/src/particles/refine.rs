@@ -1,4 +1,4 @@
-//! Particles that want a finer mesh: by their number in a patch or a cell, by their mass in a cell.
+//! Refines where a patch or cell contains many particles or much particle mass.
 
 use super::config::RefineConfig;
 use super::deposit::{Deposit, DepositWeights, all_are_on_device};
@@ -16,20 +16,20 @@ use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
 use rayon::prelude::*;
 
-/// 1 in cells that want a finer mesh, else 0.
+/// Refinement flags: 1 in cells to be refined, else 0.
 struct ParticleMarks;
 
 impl Field for ParticleMarks {
     const NAME: &'static str = "particle_marks";
 }
 
-/// Cells with many particles.
+/// Cells flagged by particles.
 #[device]
 fn many_particles<R: Real>(mark: R) -> bool {
     mark > 0.5
 }
 
-/// Enters the field, what marks cells, and the criterion.
+/// Registers the field, the system that flags cells, and the criterion.
 pub(super) fn register(sim: &mut Engine, config: RefineConfig) -> Result<(), Error> {
     if config == RefineConfig::default() {
         return Ok(());
@@ -51,13 +51,13 @@ pub(super) fn register(sim: &mut Engine, config: RefineConfig) -> Result<(), Err
 #[derive(Resource)]
 struct Refine(RefineConfig);
 
-/// Takes a mark away.
+/// Clears a flag.
 #[device]
 fn unmarked<R: Real>(_mark: R) -> R {
     0.0
 }
 
-/// Marks the cells of the level at hand, those of refined patches too: finer levels stand at the same time.
+/// Flags cells of the current level, including those of refined patches, since finer levels are synchronised.
 fn mark(
     rows: LevelRows,
     topology: Res<Topology>,
@@ -109,17 +109,17 @@ fn mark(
     Ok(())
 }
 
-/// Most that a level bears of one kind of sums.
+/// Limits of a level for one kind of deposit.
 pub(super) struct Limits {
     pub weights: DepositWeights,
     pub per_cell: f64,
     pub per_patch: f64,
-    /// Of a patch of the next finer level that is there, or its siblings.
+    /// Limit per octant of a patch, above which its children are kept.
     pub per_octant: f64,
 }
 
 impl Limits {
-    /// What a level has limits of; `scale` units make up a mass of 1.
+    /// Returns the limits of a level; `scale` is the number of mass quanta per unit mass.
     fn of(config: &RefineConfig, level: usize, scale: f64) -> Vec<Self> {
         let at = |limit: &Option<crate::declare::PerLevel<f64>>| {
             let limit = limit.as_ref().and_then(|limit| limit.at(level));
@@ -145,7 +145,7 @@ impl Limits {
         [numbers, masses].into_iter().filter(bounds).collect()
     }
 
-    /// Marks cells of rows by their sums, `[row][cell]`; which rows have an octant with more than is kept.
+    /// Flags cells by their sums, `[row][cell]`. Returns the rows whose children must be kept.
     fn mark(&self, rows: &[u32], sums: &[u64], wanted: &mut [bool]) -> Vec<u32> {
         let patches = sums.par_chunks_exact(CELLS);
         let patches = patches.zip(wanted.par_chunks_exact_mut(CELLS)).zip(rows);
@@ -156,7 +156,7 @@ impl Limits {
         kept.collect()
     }
 
-    /// Marks cells of a patch by its sums; whether its children stay.
+    /// Flags cells of a patch by their sums. Returns `true` if its children must be kept.
     fn mark_patch(&self, sums: &[u64], wanted: &mut [bool]) -> bool {
         let mut octants = [0; 8];
         for (cell, &sum) in sums.iter().enumerate() {

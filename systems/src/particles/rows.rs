@@ -1,4 +1,4 @@
-//! The particles of a patch: pages from a pool, full but for the last one, in no order that means anything.
+//! Stores the particles of a patch in pages of 32; all pages but the last are full. The order has no meaning.
 
 use super::columns::{PAGE, Page, ParticleColumns, ParticleReal};
 use rayon::prelude::*;
@@ -7,15 +7,15 @@ use std::sync::{Mutex, PoisonError};
 /// A page: the columns of up to `PAGE` particles.
 type Words = Box<[u64]>;
 
-/// The pool that the pages of a species come from and go back to.
+/// Pool of free pages of a species.
 pub struct PagePool {
-    /// What is kept of a particle.
+    /// Columns of a particle.
     pub columns: ParticleColumns,
     free: Mutex<Vec<Words>>,
 }
 
 impl PagePool {
-    /// An empty pool.
+    /// Creates an empty pool.
     #[must_use]
     pub fn new(columns: ParticleColumns) -> Self {
         Self {
@@ -36,38 +36,38 @@ impl PagePool {
     }
 }
 
-/// Particles of one patch that one level moves.
+/// Particles of a patch that one level moves.
 #[derive(Default)]
 pub struct ParticlePages {
     pages: Vec<Words>,
     count: usize,
-    /// The largest sizes of velocities along the axes, then of accelerations, where they are known.
+    /// Cached largest magnitudes of velocities, then accelerations, by axis.
     largest: Option<[f64; 6]>,
 }
 
-/// The particles of a patch by the level that moves them: that of the patch, and the next finer one, for those that are on their way to
-/// or from a finer patch.
+/// Particles of a patch by the level that moves them: list 0 by the level of the patch, list 1 by the next
+/// finer level, for particles that are entering or have left finer patches.
 pub type PatchParticles = [ParticlePages; 2];
 
 impl ParticlePages {
-    /// How many there are.
+    /// Number of particles.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Keeps the largest sizes of velocities along the axes, then of accelerations, until something changes.
+    /// Caches the largest magnitudes of velocities, then accelerations, until particles change.
     pub fn cache_largest(&mut self, largest: [f64; 6]) {
         self.largest = Some(largest);
     }
 
-    /// These sizes, found by `find` where they are not known.
+    /// Returns these magnitudes, computed by `find` if not cached.
     pub fn largest(&mut self, find: impl FnOnce(&mut Self) -> [f64; 6]) -> [f64; 6] {
         let known = self.largest.unwrap_or_else(|| find(self));
         *self.largest.insert(known)
     }
 
-    /// The pages to be changed, each with how many particles it holds.
+    /// Returns the pages for writing, each with its number of particles.
     pub fn pages<R: ParticleReal>(
         &mut self,
         columns: ParticleColumns,
@@ -76,7 +76,7 @@ impl ParticlePages {
         self.read_pages(columns)
     }
 
-    /// The pages, of which nothing is changed.
+    /// Returns the pages for reading, each with its number of particles.
     pub fn read_pages<R: ParticleReal>(
         &mut self,
         columns: ParticleColumns,
@@ -92,24 +92,24 @@ impl ParticlePages {
         })
     }
 
-    /// The words of the pages.
+    /// Returns the words of the pages.
     pub fn words(&self) -> impl Iterator<Item = &[u64]> {
         self.pages.iter().map(|page| &**page)
     }
 
-    /// The identities.
+    /// Returns the identities.
     pub fn identities(&self) -> impl Iterator<Item = u64> {
         let pages = self.pages.iter().enumerate();
         pages.flat_map(|(n, words)| words[..PAGE.min(self.count - n * PAGE)].iter().copied())
     }
 
-    /// Forgets all particles.
+    /// Removes all particles.
     pub fn clear(&mut self, pool: &PagePool) {
         (self.count, self.largest) = (0, None);
         self.pages.drain(..).for_each(|page| pool.give_back(page));
     }
 
-    /// Adds a particle by its record: the values of the columns one after the other.
+    /// Appends a particle from its record, the values of the columns one after the other.
     pub fn push(&mut self, pool: &PagePool, record: &[u8]) {
         self.largest = None;
         if self.count == PAGE * self.pages.len() {
@@ -135,13 +135,13 @@ impl ParticlePages {
         );
     }
 
-    /// Takes particle `n` out, whose row the last one takes; its record is appended.
+    /// Removes particle `n`, which the last one replaces, and appends its record.
     pub fn take(&mut self, pool: &PagePool, n: usize, record: &mut Vec<u8>) {
         self.read(pool.columns, n, record);
         self.remove(pool, n);
     }
 
-    /// Removes particle `n`, whose row the last one takes.
+    /// Removes particle `n`, which the last one replaces.
     pub fn remove(&mut self, pool: &PagePool, n: usize) {
         self.largest = None;
         let last = self.count - 1;
@@ -159,14 +159,14 @@ impl ParticlePages {
         }
     }
 
-    /// Takes particle `n` out and adds it to `other`.
+    /// Moves particle `n` to `other`.
     pub fn move_to(&mut self, pool: &PagePool, n: usize, other: &mut Self) {
         let mut record = Vec::with_capacity(pool.columns.bytes());
         self.take(pool, n, &mut record);
         other.push(pool, &record);
     }
 
-    /// Lets particles change places, in some way.
+    /// Permutes the particles.
     pub fn shuffle(&mut self, pool: &PagePool) {
         let mut record = Vec::with_capacity(pool.columns.bytes());
         for n in 0..self.count {
@@ -176,7 +176,7 @@ impl ParticlePages {
         }
     }
 
-    /// Takes all particles out and adds them to `other`.
+    /// Moves all particles to `other`.
     pub fn append_to(mut self, pool: &PagePool, other: &mut Self) {
         if other.count == 0 {
             std::mem::swap(&mut self, other);
@@ -186,12 +186,12 @@ impl ParticlePages {
         }
     }
 
-    /// Takes all particles out; their records are appended, each followed by `mark`.
+    /// Removes all particles and appends their records, each followed by `mark`.
     pub fn drain_records(&mut self, pool: &PagePool, mark: u8, records: &mut Vec<u8>) {
         let (columns, length) = (pool.columns, pool.columns.bytes() + 1);
         let (before, bytes) = (records.len(), self.count * length);
         match before {
-            // memory that is 0 already, where it is fresh
+            // fresh memory is 0 already
             0 => *records = vec![0; bytes],
             _ => records.resize(before + bytes, 0),
         }
@@ -207,26 +207,26 @@ impl ParticlePages {
     }
 }
 
-/// Asks for the words of a page that is read soon: they come from memory meanwhile.
+/// Prefetches a page that is read next.
 #[inline(always)]
 fn prefetch(page: Option<&Words>) {
     #[cfg(target_arch = "x86_64")]
     for line in page.into_iter().flat_map(|page| page.chunks(8)) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: it changes nothing that a program sees.
+        // SAFETY: a prefetch has no visible effect.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = page;
 }
 
-/// Pages that are worth a task of their own.
+/// Smallest number of pages for a parallel task.
 const MIN_PAGES_PER_TASK: usize = 128;
 
-/// Bytes of the identities of a page; the columns of numbers of `W` bytes follow.
+/// Bytes of the identities of a page; the other columns follow.
 const IDENTITIES: usize = 8 * PAGE;
 
-/// Sets row `n` of a page by a record.
+/// Writes row `n` of a page from a record.
 fn set<const W: usize>(page: &mut [u8], n: usize, record: &[u8]) {
     let (identities, numbers) = page.split_at_mut(IDENTITIES);
     let (identity, values) = record.split_at(8);
@@ -256,7 +256,7 @@ fn get<const W: usize>(page: &[u8], n: usize, record: &mut [u8]) {
     }
 }
 
-/// Copies row `from` over row `to`; numbers are as wide as a `T`.
+/// Copies row `from` to row `to`; the columns have numbers of type `T`.
 fn overwrite<T: bytemuck::Pod>(pages: &mut [Words], from: usize, to: usize) {
     let (from, to) = ((from / PAGE, from % PAGE), (to / PAGE, to % PAGE));
     pages[to.0][to.1] = pages[from.0][from.1];

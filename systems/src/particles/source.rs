@@ -1,4 +1,4 @@
-//! Particles add_particle_density: their density, which self-gravity adds to that of the gas.
+//! Adds the particle density to the source of gravity.
 
 use super::Motion;
 use super::audit::{self, CoveredUnits};
@@ -19,7 +19,7 @@ use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
 use rayon::prelude::*;
 
-/// The density of all matter with that of particles.
+/// Total density including particles.
 #[device]
 fn with_particles<R: Real>(u: (R, R)) -> R {
     let (matter, particles) = u;
@@ -42,7 +42,7 @@ fn spec() -> FieldSpec {
     }
 }
 
-/// Enters the field and what fills it.
+/// Registers the particle density and the system that computes it.
 pub(super) fn register(sim: &mut Engine) -> Result<(), Error> {
     sim.register_field::<ParticleDensity>(spec())?;
     sim.world.insert_resource(CoveredUnits::default());
@@ -50,7 +50,8 @@ pub(super) fn register(sim: &mut Engine) -> Result<(), Error> {
     Ok(())
 }
 
-/// Adds the density of particles on a level to that of all matter, at the time that the level has reached or reaches by its step.
+/// Adds the particle density of a level to the total density, at the time of the level or at the end of its
+/// step.
 fn add_particle_density(
     In(level): In<usize>,
     mut rows: LevelRows,
@@ -103,7 +104,8 @@ fn add_particle_density(
     Ok(())
 }
 
-/// Whether the sums of a level are those of its latest step: it is the finest, and nothing has changed since.
+/// Returns `true` if the density of the latest step is still valid: the level is the finest, and nothing has
+/// changed since.
 fn is_current((topology, levels): (&Topology, &Levels), motion: &Motion, level: usize) -> bool {
     let is_fresh = |level: usize| levels.clock(level).since_regrid == 0;
     let lost_children = level < topology.max_level && is_fresh(level);
@@ -111,7 +113,7 @@ fn is_current((topology, levels): (&Topology, &Levels), motion: &Motion, level: 
     level == topology.finest() && !regridded && motion.is_at(level, levels.time(level))
 }
 
-/// Puts densities into the rows of a level: sums of units, `[row][cell]`.
+/// Converts mass quanta, `[row][cell]`, to densities of a level.
 fn store_densities<R: ParticleReal>(
     density: &mut Write<ParticleDensity>,
     (level, rows): (usize, &[u32]),
@@ -127,7 +129,7 @@ fn store_densities<R: ParticleReal>(
     let present = view.present::<R>();
     let all = rows.par_iter().zip(sums.par_chunks_exact(CELLS));
     all.with_min_len(16).for_each(|(&row, sums)| {
-        // SAFETY: each row is visited once, and nobody else holds the field.
+        // SAFETY: each row is visited once, and nothing else accesses the field.
         let densities = unsafe { present.row_mut(row) };
         densities
             .iter_mut()

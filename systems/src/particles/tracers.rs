@@ -1,7 +1,7 @@
-//! Tracers: particles without mass that gas takes along.
+//! Velocity tracers: massless particles that are advected with the gas velocity.
 //!
-//! They are moved as all particles are, with a mean velocity of the step by Heun's rule: half of the gas's velocity before the step
-//! where they are, and half of that after it where the first one would take them.
+//! The drift uses the mean velocity of the step by Heun's method: half the gas velocity at the old position
+//! before the step, plus half the velocity at the predicted position after the step.
 
 use super::around::{BLOCK, REACH, VectorWindow};
 use super::columns::ParticleReal;
@@ -23,10 +23,10 @@ use nestar_kernels::particles::motion::moved;
 use nestar_kernels::particles::tracers::cut_to_cell;
 use rayon::prelude::*;
 
-/// Cells of the cloud that takes the mean of velocities.
+/// Width in cells of the cloud that interpolates velocities.
 const CLOUD: usize = 2;
 
-/// Enters the systems, if there are tracers: in front of the one that moves particles, and where patches are new.
+/// Registers the systems of tracers, if there are any: before the drift, and after refinement.
 pub(super) fn register(sim: &mut Engine) {
     let mut all = sim.world.resource_mut::<SpeciesMap>();
     let [leads, draws] =
@@ -40,11 +40,11 @@ pub(super) fn register(sim: &mut Engine) {
     }
 }
 
-/// The velocities of gas in and around a patch before and after a step, or at one time.
+/// Gas velocities around a patch before and after a step, or at one time.
 struct GasVelocity<R>(Vec<(f64, VectorWindow<R>)>);
 
 impl<R: ParticleReal> GasVelocity<R> {
-    /// Of states of gas.
+    /// Computes the velocities of gas states.
     fn of(states: Vec<(f64, Vec<R>)>) -> Self {
         let velocities = |(time, gas): (f64, Vec<R>)| {
             let (density, momenta) = gas.split_at(BLOCK);
@@ -63,7 +63,7 @@ impl<R: ParticleReal> GasVelocity<R> {
         Self(states.into_iter().map(velocities).collect())
     }
 
-    /// At a place and a time.
+    /// Interpolates the velocity at a position and a time.
     #[inline(always)]
     fn at(&self, place: [u64; 3], step: [i32; 3], time: f64) -> [R; 3] {
         let of = |around: &VectorWindow<R>| around.at::<CLOUD, REACH>((place, step), false);
@@ -78,15 +78,15 @@ impl<R: ParticleReal> GasVelocity<R> {
     }
 }
 
-/// A step of a level.
+/// Heun step of a level.
 struct HeunStep<'a, R> {
     clock: &'a LevelClock,
-    /// The step over the width of a patch along each axis.
+    /// Step over patch width, by axis.
     rate: [R; 3],
 }
 
 impl<R: ParticleReal> HeunStep<'_, R> {
-    /// Gives the particles of a patch the mean velocities of the step.
+    /// Sets the velocities of the particles of a patch to their mean over the step.
     fn patch(&self, species: &Species, rows: &mut ParticlePages, flow: &GasVelocity<R>) {
         for (page, count) in rows.pages::<R>(species.pool.columns) {
             for n in 0..count {
@@ -111,7 +111,7 @@ impl<R: ParticleReal> HeunStep<'_, R> {
     }
 }
 
-/// Gives tracers that the level at hand moves the velocities of its step.
+/// Sets the velocities of tracers that the current level moves.
 fn advect(
     topology: Res<Topology>,
     clock: Res<LevelClock>,
@@ -153,7 +153,7 @@ fn advect_species<R: ParticleReal>(
         let led = detached
             .par_iter_mut()
             .map(|(row, patch): &mut (u32, PatchParticles)| {
-                // of the level's own patches also those that wait for the finer level: that level will say anew
+                // in own patches also deferred tracers: the finer level overwrites their velocities
                 let lists = if list == 0 {
                     &mut patch[..]
                 } else {

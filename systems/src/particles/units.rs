@@ -1,4 +1,4 @@
-//! What a run keeps of its particles besides themselves: the unit of mass of deposits, and what has left the box.
+//! Chooses the mass quantum of deposits, and counts particles that have left the domain.
 
 use super::columns::ParticleReal;
 use super::species::{PatchParticles, Species, SpeciesMap, count};
@@ -8,30 +8,31 @@ use nestar_engine::step::PluginState;
 use nestar_engine::{Error, in_precision};
 use rayon::prelude::*;
 
-/// What has left through the faces of the box.
+/// Particles that have left through the domain faces.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Escaped {
-    /// Particles.
+    /// Number of particles.
     pub count: u64,
-    /// Their mass in units of deposits.
+    /// Mass in quanta.
     pub mass: u64,
 }
 
-/// The state of the run.
+/// Mass quantum and other state of the run.
 #[derive(Resource, Clone, Debug, Default, PartialEq)]
 pub struct MassQuantum {
-    /// Units that make up a mass of 1: a power of two, such that all particles together have fewer than 2^62; 0 where none has mass.
+    /// Quanta per unit mass: a power of two such that all particles together have fewer than 2^62 quanta; 0
+    /// if no particle has mass.
     pub scale: f64,
-    /// Whether the particles know their accelerations.
+    /// `true` if the accelerations of the particles are known.
     pub has_accelerations: bool,
-    /// By species.
+    /// Escaped particles by species.
     pub lost: Vec<Escaped>,
-    /// Their names.
+    /// Names of the species.
     pub names: Vec<String>,
 }
 
 impl MassQuantum {
-    /// Begins anew.
+    /// Resets the state before a new start.
     pub fn reset(&mut self) {
         *self = Self {
             lost: vec![Escaped::default(); self.lost.len()],
@@ -40,20 +41,22 @@ impl MassQuantum {
         };
     }
 
-    /// Chooses the unit by the largest mass and the number of particles, on all ranks alike.
+    /// Sets the quantum from the largest mass and the number of particles on all ranks.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport has; there is more mass than a number can hold.
+    /// Another rank or the transport has failed; the total mass overflows.
     pub fn choose(&mut self, all: &mut SpeciesMap, others: &Comm) -> Result<(), Error> {
         let own = Masses::of(all)?;
-        // numbers that are not below 0 are ordered as their bits
+        // non-negative numbers have the order of their bits
         let largest = f64::from_bits(others.max(own.largest.to_bits())?);
         self.set_quantum(others.sum(own.number)?, largest)?;
         self.check_lightest(all, &own, others)
     }
 
+    /// Checks that no particle is lighter than a quantum.
+    ///
     /// # Errors
-    /// A particle has mass, and less than a unit; another rank has failed, or the transport has.
+    /// A mass is below the quantum; another rank or the transport has failed.
     fn check_lightest(&self, all: &SpeciesMap, own: &Masses, others: &Comm) -> Result<(), Error> {
         let names = all.0.iter().map(|species| &*species.name);
         let below_quantum = self.below_quantum(names.zip(own.lightest.iter().copied()));
@@ -61,7 +64,8 @@ impl MassQuantum {
         below_quantum.map_or(Ok(()), |why| Err(Error::Setup(why)))
     }
 
-    /// What is wrong with the lightest mass above 0 of a species: in units of deposits it is none, so that the particle would attract nothing.
+    /// Returns a message if the smallest positive mass of a species is below the quantum. Such a particle
+    /// would be no source of gravity.
     #[must_use]
     pub fn below_quantum<'a>(
         &self,
@@ -77,10 +81,10 @@ impl MassQuantum {
         ))
     }
 
-    /// Chooses the unit by the number of all particles and the largest of their masses.
+    /// Sets the quantum such that `number` times the largest mass has 60 to 61 bits.
     ///
     /// # Errors
-    /// There is more mass than a number can hold.
+    /// The total mass overflows.
     pub fn set_quantum(&mut self, number: u64, largest: f64) -> Result<(), Error> {
         let most = number as f64 * largest;
         if !most.is_finite() {
@@ -91,15 +95,15 @@ impl MassQuantum {
         Ok(())
     }
 
-    /// Checks that all mass there is now fits into a number, and that no particle's is less than a unit, on all ranks alike.
+    /// Checks that the current total mass fits and that no mass is below the quantum. Collective.
     ///
     /// # Errors
-    /// The species of a continued run have other masses than they had, a plugin has made particles after the unit was chosen, or has made them much
-    /// heavier or lighter; another rank has failed, or the transport has.
+    /// A restart has changed masses, or a plugin has created particles after the quantum was set or changed
+    /// masses too much; another rank or the transport has failed.
     pub fn check_total(&self, all: &mut SpeciesMap, others: &Comm) -> Result<(), Error> {
         let masses = Masses::of(all)?;
         let own = masses.sum;
-        // in parts of what fits, so that the sum over ranks does
+        // in fractions of the limit, so that the sum over ranks fits
         let parts = (own * self.scale / power_of_two(30)).min(power_of_two(40)) as u64;
         let is_unknown = self.scale == 0.0 && own > 0.0;
         if !others.any(is_unknown)? && others.sum(parts)? < 1 << 32 {
@@ -110,10 +114,10 @@ impl MassQuantum {
         Err(Error::Setup(why.into()))
     }
 
-    /// As [`Units::suffice`], where plugins have made particles heavier by so much that it might not.
+    /// Repeats [`MassQuantum::check_total`] if plugins have increased the mass so much that it may not fit.
     ///
     /// # Errors
-    /// As [`Units::suffice`].
+    /// As [`MassQuantum::check_total`].
     pub fn check_growth(&self, all: &mut SpeciesMap, others: &Comm) -> Result<(), Error> {
         let mut with_masses = all.0.iter().filter(|species| species.pool.columns.masses);
         if with_masses.next().is_none() {
@@ -128,10 +132,10 @@ impl MassQuantum {
         self.check_total(all, others)
     }
 
-    /// What has left, for all ranks, which tell each other.
+    /// Adds particles that have left the domain, summed over all ranks.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport has.
+    /// Another rank or the transport has failed.
     pub fn add_escaped(&mut self, lost: &[Escaped], others: &Comm) -> Result<(), RanksError> {
         if !others.any(lost.iter().any(|lost| lost.count > 0))? {
             return Ok(());
@@ -144,7 +148,7 @@ impl MassQuantum {
     }
 }
 
-/// The largest power of two of which `most` times is below 2^61.
+/// Returns the largest power of two whose product with `most` is below 2^61.
 fn scale_of(most: f64) -> f64 {
     if most == 0.0 {
         return 0.0;
@@ -153,18 +157,18 @@ fn scale_of(most: f64) -> f64 {
     power_of_two(60 - exponent)
 }
 
-/// 2 to a power, from -1000 to 1000: those beyond count as these.
+/// Returns 2 to a power, clamped to exponents from -1000 to 1000.
 pub fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((1023 + exponent.clamp(-1000, 1000)) as u64) << 52)
 }
 
-/// The masses of this rank's particles.
+/// Masses of the particles of this rank.
 #[derive(Clone, Debug, Default)]
 struct Masses {
     number: u64,
     largest: f64,
     sum: f64,
-    /// The least above 0, by species; infinite where there is none.
+    /// Smallest positive mass by species; infinite if there is none.
     lightest: Vec<f64>,
 }
 
@@ -214,7 +218,8 @@ impl Masses {
     }
 }
 
-/// After the unit and whether particles know their accelerations: of each species the length of its name, the name, and what it has lost.
+/// Saves the quantum, the flag of known accelerations, and for each species the length of its name, the name,
+/// and the escaped particles.
 impl PluginState for MassQuantum {
     const VERSION: u32 = 2;
 
@@ -229,7 +234,7 @@ impl PluginState for MassQuantum {
         bytes
     }
 
-    /// Species that the state does not know have lost nothing.
+    /// Species that are not in the saved state have no escaped particles.
     fn load(&mut self, bytes: &[u8]) -> Result<(), String> {
         let cut = "it is cut off";
         let (scale, rest) = bytes.split_first_chunk().ok_or("there is nothing")?;

@@ -1,21 +1,23 @@
-//! Where particles stand beside a border between levels: as near to it as `zone` cells of the coarser level.
+//! Finds the cells in the coarse-fine boundary zone: up to `zone` coarse cells from a boundary between
+//! levels.
 
 use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::{COARSER, SELF};
 
-/// The borders of a patch.
+/// Boundary zone of a patch.
 #[derive(Clone, Debug, Default)]
 pub struct BoundaryZone {
-    /// Cells of the coarser level that they reach to either side.
+    /// Width in coarse cells on either side.
     cells: i32,
-    /// Directions in which the coarser level begins.
+    /// Directions of coarser neighbours.
     inner: Vec<[i32; 3]>,
-    /// Directions in which a finer level begins.
+    /// Directions of finer neighbours.
     outer: Vec<[i32; 3]>,
 }
 
-/// In which cell a place is, `step` patches away from a patch, counted from the first cell of that.
+/// Returns the cell of an offset in the patch that is `step` patches away, relative to the first cell of the
+/// original patch.
 #[must_use]
 #[inline(always)]
 pub fn cell_of(place: [u64; 3], step: [i32; 3]) -> [i32; 3] {
@@ -23,7 +25,7 @@ pub fn cell_of(place: [u64; 3], step: [i32; 3]) -> [i32; 3] {
 }
 
 impl BoundaryZone {
-    /// Of an own leaf; borders reach `cells` cells of the coarser level to either side.
+    /// Finds the boundary zone of an own leaf; `cells` is its width in coarse cells.
     #[must_use]
     pub fn of(topology: &Topology, row: u32, cells: usize) -> Self {
         let mut zone = Self {
@@ -47,8 +49,8 @@ impl BoundaryZone {
         zone
     }
 
-    /// Whether a cloud in a cell is as wide as a cell of the coarser level; also beyond the patch, no farther than a cell of the coarser
-    /// level, where only borders of the patch count.
+    /// Returns `true` if a cloud in the cell is as wide as a coarse cell. The cell may be up to one coarse
+    /// cell outside the patch; only boundaries of this patch count.
     #[must_use]
     #[inline(always)]
     pub fn is_inner(&self, cell: [i32; 3]) -> bool {
@@ -57,7 +59,8 @@ impl BoundaryZone {
             .any(|&step| is_near(step, 2 * self.cells, cell))
     }
 
-    /// Whether a cell is beside a finer level, so near that the slopes in a cloud there would reach into it: a cell farther than on the other side.
+    /// Returns `true` if a cell is near a finer level, so that slopes in a cloud would reach into it: one
+    /// cell farther than on the fine side.
     #[must_use]
     #[inline(always)]
     pub fn is_outer(&self, cell: [i32; 3]) -> bool {
@@ -66,20 +69,21 @@ impl BoundaryZone {
             .any(|&step| is_near(step, self.cells + 1, cell))
     }
 
-    /// Whether a border is near.
+    /// Returns `true` if the patch has a boundary zone.
     #[must_use]
     pub fn has_any(&self) -> bool {
         self.has_inner() || !self.outer.is_empty()
     }
 
-    /// Whether any cloud is as wide as a cell of the coarser level.
+    /// Returns `true` if any cloud in the patch is as wide as a coarse cell.
     #[must_use]
     pub fn has_inner(&self) -> bool {
         !self.inner.is_empty()
     }
 }
 
-/// Whether a cell is among the last ones before what lies `step` patches away, or beyond.
+/// Returns `true` if a cell is within `layers` cells of the neighbour in direction `step`, or outside the
+/// patch on that side.
 #[inline(always)]
 fn is_near(step: [i32; 3], layers: i32, cell: [i32; 3]) -> bool {
     (0..3).all(|axis| match step[axis] {

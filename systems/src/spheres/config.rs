@@ -1,74 +1,75 @@
-//! Profiles as decks give them.
+//! Density profiles in decks.
 
 use super::error::SphereError;
 use super::profile::Profile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The density of a sphere as a function of radius.
+/// Density of a sphere as a function of radius.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ProfileConfig {
-    /// Plummer's sphere, with a core: density proportional to `(1 + r^2/radius^2)^(-5/2)`.
+    /// Plummer sphere with a core: density proportional to `(1 + r^2/radius^2)^(-5/2)`.
     Plummer {
-        /// Mass of the whole sphere.
+        /// Total mass.
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "mass"))]
         mass: f64,
         /// Scale radius.
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
         radius: f64,
     },
-    /// Hernquist's sphere, with a cusp: density proportional to `1/(r (r + radius)^3)`.
+    /// Hernquist sphere with a cusp: density proportional to `1/(r (r + radius)^3)`.
     Hernquist {
-        /// Mass of the whole sphere without a cut.
+        /// Total mass without a cut.
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "mass"))]
         mass: f64,
         /// Scale radius.
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
         radius: f64,
-        /// Radius beyond which the density decays exponentially; without one it falls as the fourth power for ever.
+        /// Radius beyond which the density decays exponentially. Default: no cut, a tail proportional to
+        /// r^-4.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
         cut: Option<f64>,
-        /// Length of the decay beyond the cut; 0.3 of the cut's radius unless given.
+        /// Decay length beyond the cut. Default: 0.3 of the cut radius.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
         decay: Option<f64>,
     },
-    /// The halo of Navarro, Frenk & White, which decays exponentially beyond `r200`.
+    /// Navarro-Frenk-White halo with an exponential decay beyond `r200`.
     Nfw {
         /// Mass within `r200`.
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "mass"))]
         m200: f64,
-        /// Radius at which the mean density is 200 times the critical one.
+        /// Radius within which the mean density is 200 times the critical density.
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
         r200: f64,
         /// `r200` over the scale radius.
         #[schemars(extend("exclusiveMinimum" = 0.0))]
         concentration: f64,
-        /// Length of the decay beyond `r200`; 0.3 `r200` unless given.
+        /// Decay length beyond `r200`. Default: 0.3 `r200`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
         decay: Option<f64>,
     },
-    /// Densities at radii, between which the logarithm of density is a smooth function of that of radius.
+    /// Tabulated densities, interpolated by a cubic spline of ln density over ln radius.
     Table {
-        /// Radii, at least 4, above 0, each above the one before.
+        /// Radii, at least 4, positive and increasing.
         #[schemars(extend("unit" = "length"))]
         radius: Vec<f64>,
-        /// Density at each radius, above 0; it has to end steeper than the third power of radius.
+        /// Density at each radius, positive. At the last radius the density must fall more steeply than r^-3.
         #[schemars(extend("unit" = "mass/length**3"))]
         density: Vec<f64>,
     },
-    /// What the sphere's `total` has beside its gas and its other particles; for one component of particles.
+    /// The sphere's `total` minus its gas and its other particles; for one component of particles.
     Rest {},
 }
 
 impl ProfileConfig {
-    /// The profile.
+    /// Creates the profile.
     ///
     /// # Errors
-    /// A parameter outside of its range, by its key; a rest, which is no profile by itself.
+    /// A parameter is out of range, or the profile is `rest`, which needs a `total`.
     pub fn profile(&self) -> Result<Profile, SphereError> {
         match *self {
             Self::Plummer { mass, radius } => Profile::plummer(mass, radius),

@@ -1,8 +1,8 @@
-//! Positive functions of radius: at a radius, and tabulated over its logarithm.
+//! Positive functions of radius, tabulated over the logarithm of radius.
 
 use nestar_device::math::{exp, ln};
 
-/// The rule of Gauss and Legendre with 4 points on (0, 1) (Abramowitz & Stegun 1964, 25.4.29): places and weights.
+/// Nodes and weights of the Gauss-Legendre rule with 4 points on (0, 1) (Abramowitz & Stegun 1964, 25.4.29).
 const RULE: [(f64, f64); 4] = [
     (0.06943184420297371, 0.17392742256872692),
     (0.33000947820757187, 0.32607257743127307),
@@ -13,73 +13,73 @@ const RULE: [(f64, f64); 4] = [
 /// Intervals of the grid of a component.
 pub(super) const CELLS: usize = 4000;
 
-/// A density as a function of radius.
+/// Density as a function of radius.
 pub(super) trait Radial {
-    /// The density and its logarithmic slopes at a radius above 0.
+    /// Returns the density and its logarithmic slopes at a radius above 0.
     fn local(&self, r: f64) -> LocalDensity;
-    /// The mass within a radius.
+    /// Returns the mass within a radius.
     fn mass(&self, r: f64) -> f64;
-    /// The radius within which there is next to no mass.
+    /// Returns the radius within which the mass is negligible.
     fn core(&self) -> f64;
-    /// The radius beyond which there is next to no mass.
+    /// Returns the radius beyond which the mass is negligible.
     fn reach(&self) -> f64;
 
-    /// The density at a radius above 0.
+    /// Returns the density at a radius above 0.
     fn density(&self, r: f64) -> f64 {
         self.local(r).density
     }
 }
 
-/// A density around a radius.
+/// Density and its logarithmic slopes at a radius.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LocalDensity {
-    /// The density.
+    /// Density.
     pub density: f64,
     /// `-d ln density / d ln r`.
     pub steepness: f64,
-    /// Its derivative by `ln r`.
+    /// Derivative of `steepness` by `ln r`.
     pub steepening: f64,
 }
 
-/// Radii whose logarithms are evenly spaced.
+/// Grid of radii with uniform logarithmic spacing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RadialGrid {
     first: f64,
     /// Step of the logarithm.
     step: f64,
-    /// Intervals: the nodes are one more.
+    /// Number of intervals; there is one more node.
     pub cells: usize,
 }
 
 impl RadialGrid {
-    /// Nodes from one radius to another.
+    /// Creates a grid between two radii.
     pub fn new(from: f64, to: f64, cells: usize) -> Self {
         let first = ln(from);
         let step = (ln(to) - first) / cells as f64;
         Self { first, step, cells }
     }
 
-    /// The logarithm of the radius at a place, counted in nodes.
+    /// Returns the logarithm of the radius at a position in units of nodes.
     pub fn ln_radius(&self, place: f64) -> f64 {
         self.first + self.step * place
     }
 
-    /// The radius of a node.
+    /// Returns the radius of a node.
     pub fn radius(&self, node: usize) -> f64 {
         exp(self.ln_radius(node as f64))
     }
 
-    /// All nodes.
+    /// Returns all nodes.
     pub fn nodes(&self) -> impl DoubleEndedIterator<Item = usize> + use<> {
         0..=self.cells
     }
 
-    /// The place of a radius by its logarithm, counted in nodes; the ends beyond them.
+    /// Returns the position of a radius in units of nodes from its logarithm, clamped to the grid.
     pub fn place(&self, ln_radius: f64) -> f64 {
         ((ln_radius - self.first) / self.step).clamp(0.0, self.cells as f64)
     }
 
-    /// The integral of `rate` over the logarithm of radius, interval by interval.
+    /// Integrates `rate` over the logarithm of radius, interval by interval.
     fn integrals(&self, rate: &impl Fn(f64) -> f64) -> Vec<f64> {
         let part = |cell: usize, (x, weight): (f64, f64)| {
             weight * rate(exp(self.ln_radius(cell as f64 + x)))
@@ -91,24 +91,25 @@ impl RadialGrid {
     }
 }
 
-/// A positive function of radius: Hermite's cubics through the logarithm of its values, with exact slopes. Its relative error is that of the
-/// fourth power of the step.
+/// Positive function of radius: cubic Hermite interpolation of its logarithm, with exact slopes. The relative
+/// error is of fourth order in the step.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RadialFunction {
     grid: RadialGrid,
-    /// The logarithm of the value at each node, and its derivative by the logarithm of radius.
+    /// Logarithm of the value at each node, and its derivative by the logarithm of radius.
     nodes: Vec<[f64; 2]>,
 }
 
 impl RadialFunction {
-    /// The curve through values and logarithmic slopes at the nodes.
+    /// Interpolates values and logarithmic slopes at the nodes.
     pub fn through(grid: RadialGrid, node: impl Fn(usize) -> [f64; 2]) -> Self {
         let logarithm = |[value, slope]: [f64; 2]| [ln(value), slope];
         let nodes = grid.nodes().map(|n| logarithm(node(n))).collect();
         Self { grid, nodes }
     }
 
-    /// `inner` at the first node, and the integral of `rate` over the logarithm of radius from there.
+    /// Integrates `rate` over the logarithm of radius outwards from the first node, where the value is
+    /// `inner`.
     pub fn outwards(grid: RadialGrid, inner: f64, rate: impl Fn(f64) -> f64) -> Self {
         let mut values = vec![inner];
         for (n, part) in grid.integrals(&rate).into_iter().enumerate() {
@@ -117,7 +118,7 @@ impl RadialFunction {
         Self::through(grid, |n| [values[n], rate(grid.radius(n)) / values[n]])
     }
 
-    /// `outer` at the last node, and the integral of `rate` over the logarithm of radius up to there.
+    /// Integrates `rate` over the logarithm of radius inwards from the last node, where the value is `outer`.
     pub fn inwards(grid: RadialGrid, outer: f64, rate: impl Fn(f64) -> f64) -> Self {
         let mut values = vec![outer; grid.cells + 1];
         for (n, part) in grid.integrals(&rate).into_iter().enumerate().rev() {
@@ -126,7 +127,7 @@ impl RadialFunction {
         Self::through(grid, |n| [values[n], -rate(grid.radius(n)) / values[n]])
     }
 
-    /// The value at a radius by its logarithm; that of the nearer end beyond the nodes.
+    /// Returns the value at a radius from its logarithm; constant outside the grid.
     pub fn at(&self, ln_radius: f64) -> f64 {
         let place = self.grid.place(ln_radius);
         let n = (place as usize).min(self.grid.cells - 1);
@@ -139,7 +140,7 @@ impl RadialFunction {
         exp(low + t * (low_slope + t * (square + t * cubic)))
     }
 
-    /// The value at a node.
+    /// Returns the value at a node.
     pub fn value(&self, node: usize) -> f64 {
         exp(self.nodes[node][0])
     }

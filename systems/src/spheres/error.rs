@@ -1,34 +1,34 @@
-//! What is wrong with a sphere.
+//! Errors of spheres.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// Why there is no such sphere.
+/// Reason why a sphere cannot be built.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SphereError {
-    /// A parameter has no meaning.
+    /// A parameter is invalid.
     Parameter {
-        /// Its key, as in the deck, with the index for an entry of a list.
+        /// Key in the deck, with the index for an entry of a list.
         key: String,
-        /// What it has to be, and what it is.
+        /// Allowed range and actual value.
         why: String,
     },
-    /// No isotropic distribution of orbits has this density.
+    /// The density has no isotropic distribution function.
     Negative {
-        /// The radius that the orbits of the energy in question just reach.
+        /// Outer radius of the orbits of the critical energy.
         radius: f64,
     },
-    /// Other parts have all of the mass somewhere, so that there is no rest.
+    /// The other components exceed the total density.
     NothingLeft {
-        /// Where, the innermost such radius.
+        /// Innermost such radius.
         radius: f64,
     },
-    /// The potential cannot be resolved in double precision.
+    /// Double precision cannot resolve the potential.
     Unresolved {
-        /// Where, the innermost such radius.
+        /// Innermost such radius.
         radius: f64,
     },
-    /// Densities or potentials are no numbers of double precision.
+    /// Densities or potentials overflow or underflow.
     OutOfRange,
 }
 
@@ -72,10 +72,10 @@ impl fmt::Display for SphereError {
 
 impl std::error::Error for SphereError {}
 
-/// Where masses, lengths and Newton's constant lie: cubes and ratios of them are numbers of double precision.
+/// Range of masses, lengths and Newton's constant; cubes and ratios then fit in double precision.
 const RANGE: RangeInclusive<f64> = 1e-60..=1e60;
 
-/// The value of a parameter, if it is a positive finite number.
+/// Checks that a parameter is positive and finite.
 pub(super) fn positive(key: &str, value: f64) -> Result<f64, SphereError> {
     if value.is_finite() && value > 0.0 {
         return Ok(value);
@@ -86,7 +86,7 @@ pub(super) fn positive(key: &str, value: f64) -> Result<f64, SphereError> {
     ))
 }
 
-/// The value of a mass, a length or Newton's constant, if it is in their range.
+/// Checks that a mass, a length or Newton's constant is in range.
 pub(super) fn in_range(key: &str, value: f64) -> Result<f64, SphereError> {
     if RANGE.contains(&positive(key, value)?) {
         return Ok(value);

@@ -1,14 +1,14 @@
-//! All mass around a centre.
+//! Total mass of a sphere.
 
 use super::curve::{CELLS, RadialFunction, RadialGrid};
 use super::error::{SphereError, in_range};
 use super::profile::Profile;
 use std::f64::consts::PI;
 
-/// Intervals between a component and the end of all mass.
+/// Intervals between the reach of a component and that of all mass.
 const BEYOND: usize = 512;
 
-/// A component, and what else attracts it.
+/// A component and the other mass that attracts it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MassModel<'a> {
     /// The component.
@@ -20,7 +20,7 @@ pub(super) struct MassModel<'a> {
 }
 
 impl<'a> MassModel<'a> {
-    /// A component and other mass.
+    /// Combines a component with other mass.
     pub fn new(own: &'a Profile, others: &'a [Profile], gravity: f64) -> Result<Self, SphereError> {
         let gravity = in_range("gravity", gravity)?;
         Ok(Self {
@@ -34,23 +34,23 @@ impl<'a> MassModel<'a> {
         self.others.iter().map(&of).sum::<f64>() + of(self.own)
     }
 
-    /// `G M/r` of all mass within a radius: the derivative of the potential by `ln r`.
+    /// Returns `G M/r` of all mass within a radius: the derivative of the potential by `ln r`.
     pub fn pull(&self, r: f64) -> f64 {
         self.gravity * self.sum(|part| part.mass(r)) / r
     }
 
-    /// The derivative of `ln M` by `ln r`.
+    /// Returns the derivative of `ln M` by `ln r`.
     pub fn mass_slope(&self, r: f64) -> f64 {
         let shell = 4.0 * PI * r * r * r * self.sum(|part| part.density(r));
         shell / self.sum(|part| part.mass(r))
     }
 
-    /// The grid of the component: between the radii within and beyond which it has next to no mass.
+    /// Returns the grid of the component between the radii that contain nearly all of its mass.
     pub fn grid(&self) -> RadialGrid {
         RadialGrid::new(self.own.core(), self.own.reach(), CELLS)
     }
 
-    /// The potential with its sign turned: the integral of `G M/r^2` from a radius to infinity.
+    /// Returns minus the potential: the integral of `G M/r^2` from a radius to infinity.
     pub fn potential(&self, grid: RadialGrid) -> RadialFunction {
         let far = self.others.iter().fold(0.0, |r: f64, p| r.max(p.reach()));
         let (reach, pull) = (self.own.reach(), |r: f64| self.pull(r));

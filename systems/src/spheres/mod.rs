@@ -1,9 +1,9 @@
-//! Spheres in equilibrium: particles without collisions and hydrostatic gas, around a centre.
+//! Spheres in equilibrium: collisionless particles and hydrostatic gas around a centre.
 //!
-//! A [`Profile`] is a density as a function of radius. A [`Sphere`] is a component of particles with such a density, whose velocities
-//! keep it in equilibrium in the potential of itself and other mass; a [`Gas`] is a component whose pressure does. An [`Orbit`] puts
-//! two of them in motion around each other. Everything is in code units, and the same bits on every machine.
-//! [`NamedSpheres`] has those of a deck.
+//! A [`Profile`] is a density as a function of radius. A [`Sphere`] is a component of particles with
+//! isotropic velocities in equilibrium in the total potential; [`HydrostaticGas`] is a component supported by
+//! pressure. An [`Orbit`] lets two spheres encounter each other. All values are in code units and have the
+//! same bits on every machine. [`NamedSpheres`] holds the spheres of a deck.
 
 mod config;
 mod curve;

@@ -1,4 +1,4 @@
-//! The spheres of a deck.
+//! Spheres of a deck.
 
 use super::config::ProfileConfig;
 use super::entropy::Entropy;
@@ -14,24 +14,24 @@ use nestar_deck::{Deck, DeckError};
 use nestar_engine::{Engine, Error, Plugin};
 use std::collections::BTreeMap;
 
-/// The plugin: reads the tables `[spheres]` and `[encounter]` into the resource [`NamedSpheres`], if the deck has the first. Add it behind
-/// self-gravity, and before whoever begins with them.
+/// Plugin that reads the tables `[spheres]` and `[encounter]` into the resource [`NamedSpheres`]. Add it
+/// after self-gravity and before the plugins that use the spheres.
 pub struct Spheres;
 
-/// The spheres of the table `[spheres]`, by name. There if the deck has it.
+/// Spheres of the table `[spheres]` by name; present if the deck has this table.
 #[derive(Resource, Clone, Debug, PartialEq)]
 pub struct NamedSpheres {
     gravity: f64,
     pub(super) spheres: BTreeMap<String, NamedSphere>,
 }
 
-/// A sphere with its place.
+/// A sphere with its centre.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NamedSphere {
     centre: Centre,
     truncation: f64,
     particles: BTreeMap<String, Profile>,
-    /// Profile of the gas, and where it ends.
+    /// Density profile and outer radius of the gas.
     pub(super) gas: Option<(Profile, f64)>,
 }
 
@@ -58,7 +58,7 @@ impl Plugin for Spheres {
     }
 }
 
-/// What is wrong with the table at `path`, at the key that is named, or at the table.
+/// Returns a function that locates errors of a sphere in the table at `path`.
 fn at(deck: &Deck, path: &str) -> impl Fn(SphereError) -> DeckError {
     move |error| {
         let key = match &error {
@@ -77,11 +77,11 @@ fn at(deck: &Deck, path: &str) -> impl Fn(SphereError) -> DeckError {
 }
 
 impl NamedSpheres {
-    /// Takes the tables of a deck, `[ambient]` among them where the pressure of the surroundings matters; `gravity` is Newton's constant,
-    /// `gamma` the gas's ratio of specific heats.
+    /// Reads the tables of a deck, including `[ambient]` if the pressure of the medium matters. `gravity` is
+    /// Newton's constant, `gamma` the ratio of specific heats.
     ///
     /// # Errors
-    /// What is wrong in them, at its place.
+    /// A table is invalid.
     pub fn of(deck: &mut Deck, gravity: f64, gamma: f64) -> Result<Self, DeckError> {
         let config: SpheresConfig = deck.table("spheres")?;
         let laws = config.0.values().flat_map(|own| &own.gas);
@@ -107,7 +107,7 @@ impl NamedSpheres {
         Ok(all)
     }
 
-    /// Puts two spheres on their orbit.
+    /// Places two spheres on their orbit.
     fn meet(
         &mut self,
         deck: &Deck,
@@ -161,11 +161,11 @@ impl NamedSpheres {
         found.ok_or_else(|| deck.unknown_word_at(path, name, &known()))
     }
 
-    /// The component of particles `component` of the sphere `name`, and the sphere's centre; `path` is the table that asks for it, with
-    /// the keys `sphere` and `component`.
+    /// Returns a component of particles of a sphere, and the sphere's centre. `path` is the table that asks
+    /// for it, with the keys `sphere` and `component`.
     ///
     /// # Errors
-    /// There is no such sphere or component, or it has no equilibrium.
+    /// The sphere or the component is unknown, or it has no equilibrium.
     pub fn particles(
         &self,
         deck: &Deck,
@@ -189,10 +189,10 @@ impl NamedSpheres {
         Ok((sphere.map_err(wrong)?, named.centre))
     }
 
-    /// The gas of all spheres that have some, by name, in surroundings with this pressure.
+    /// Returns the gas of all spheres with gas, by name, in a medium of this pressure.
     ///
     /// # Errors
-    /// A gas that ends where it has not begun; a pressure that is not above 0.
+    /// The gas ends inside its core, or the pressure is not positive.
     pub fn gas(
         &self,
         deck: &Deck,
@@ -212,17 +212,17 @@ impl NamedSpheres {
     }
 }
 
-/// What the gas of spheres obeys.
+/// Parameters of the gas of spheres.
 #[derive(Clone, Copy)]
 struct GasParameters {
     gravity: f64,
     gamma: f64,
-    /// Of the surroundings.
+    /// Pressure of the surrounding medium.
     pressure: f64,
 }
 
 impl GasParameters {
-    /// The profile of the gas of the table `path`, in a sphere with all this mass.
+    /// Returns the density profile of the gas of the table `path` in a sphere with the total mass `total`.
     fn gas(
         self,
         deck: &Deck,
@@ -301,7 +301,7 @@ impl NamedSphere {
         Ok(named)
     }
 
-    /// Adds the component that is the rest of all mass.
+    /// Adds the component that is the remainder of the total mass.
     fn add_rest(
         &mut self,
         deck: &Deck,
@@ -330,7 +330,7 @@ impl NamedSphere {
         self.particles.values().chain(gas)
     }
 
-    /// The mass of all that the run has of it.
+    /// Returns the mass of particles and gas within their outer radii.
     fn mass(&self) -> f64 {
         let within = |(profile, radius): (&Profile, f64)| profile.mass(radius.min(profile.reach()));
         let particles = self.particles.values().map(|p| (p, self.truncation));

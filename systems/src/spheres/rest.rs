@@ -1,9 +1,9 @@
-//! What of all mass is not other parts.
+//! Remainder of the total mass after subtraction of other components.
 
 use super::curve::{CELLS, LocalDensity, Radial, RadialGrid};
 use super::error::SphereError;
 
-/// All mass less some parts.
+/// Total mass minus other components.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Remainder<P> {
     total: P,
@@ -11,15 +11,15 @@ pub(super) struct Remainder<P> {
 }
 
 impl<P: Radial + Clone> Remainder<P> {
-    /// The rest of `total`.
+    /// Subtracts `parts` from `total`.
     ///
     /// # Errors
-    /// The parts are as dense as all mass somewhere.
+    /// The parts reach the total density somewhere.
     pub fn new(total: &P, parts: &[P]) -> Result<Self, SphereError> {
         let (total, parts) = (total.clone(), parts.to_vec());
         let grid = RadialGrid::new(total.core(), total.reach(), CELLS);
         let sum = |r: f64| parts.iter().map(|part| part.density(r)).sum::<f64>();
-        // both may underflow far out
+        // both may underflow at large radii
         let lacks = |r: &f64| sum(*r) >= total.density(*r) && total.density(*r) > 0.0;
         match grid.nodes().map(|n| grid.radius(n)).find(lacks) {
             Some(radius) => Err(SphereError::NothingLeft { radius }),
@@ -27,13 +27,13 @@ impl<P: Radial + Clone> Remainder<P> {
         }
     }
 
-    /// All mass, and the parts, with their signs.
+    /// Returns the total and the parts with their signs.
     fn signed(&self) -> impl Iterator<Item = (f64, &P)> {
         let parts = self.parts.iter().map(|part| (-1.0, part));
         std::iter::once((1.0, &self.total)).chain(parts)
     }
 
-    /// The density and its slopes: the sums of densities and of their derivatives.
+    /// Returns the density and its logarithmic slopes, from sums of densities and derivatives.
     pub fn local(&self, r: f64) -> LocalDensity {
         let [mut density, mut first, mut second] = [0.0; 3];
         for (sign, part) in self.signed() {
@@ -44,7 +44,7 @@ impl<P: Radial + Clone> Remainder<P> {
             second += own * (local.steepening - n * n);
         }
         if density <= 0.0 {
-            // where all has underflown
+            // everything has underflowed
             let all = self.total.local(r);
             return LocalDensity {
                 density: 0.0,
@@ -59,12 +59,12 @@ impl<P: Radial + Clone> Remainder<P> {
         }
     }
 
-    /// The mass within a radius.
+    /// Returns the mass within a radius.
     pub fn mass(&self, r: f64) -> f64 {
         self.signed().map(|(sign, part)| sign * part.mass(r)).sum()
     }
 
-    /// The radius beyond which there is next to no mass.
+    /// Returns the radius beyond which the mass is negligible.
     pub fn reach(&self) -> f64 {
         self.total.reach()
     }

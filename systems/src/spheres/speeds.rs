@@ -1,28 +1,31 @@
-//! Speeds at a radius.
+//! Distribution of speeds at a radius.
 
 use super::distribution::Distribution;
 
-/// Intervals of the tabulated share of slower particles.
+/// Intervals of the tabulated cumulative distribution.
 const CELLS: usize = 256;
-/// Speed that halves the table, in units of the dispersion: some two thirds of the particles are slower.
+/// Speed at the middle of the table, in units of the dispersion; about two thirds of the particles are
+/// slower.
 const MIDDLE: f64 = 2.0;
 
-/// The distribution of speeds at a radius, in units of the velocity dispersion of one axis: the tabulated share of slower particles, from
+/// Cumulative distribution of speeds at a radius, in units of the one-dimensional velocity dispersion, from
 /// the integral of `x^2 f(Psi (1 - x^2/most^2))`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SpeedDistribution {
-    /// Speed of escape.
+    /// Escape speed.
     most: f64,
-    /// Places `s` between 0 and 1 have the speed `most s/(s + spread (1 - s))`, so that a long tail has few of them.
+    /// Entry `s` between 0 and 1 has the speed `most s/(s + spread (1 - s))`, which leaves few entries for a
+    /// long tail.
     spread: f64,
-    /// Share of slower particles at places that are evenly spaced.
+    /// Fraction of slower particles at uniform `s`.
     shares: Vec<f64>,
 }
 
 impl SpeedDistribution {
-    /// The speeds where the potential with its sign turned is `potential`, that of node `node` of the distribution.
+    /// Tabulates the speeds at node `node` of the distribution function, where minus the potential is
+    /// `potential`.
     pub fn new(distribution: &Distribution, node: usize, potential: f64, dispersion: f64) -> Self {
-        /// Places of the rule of Gauss and Legendre with two points on (0, 1).
+        /// Points of the two-point Gauss-Legendre rule on (0, 1).
         const POINTS: [f64; 2] = [0.21132486540518713, 0.7886751345948129];
         let most = (2.0 * potential).sqrt() / dispersion;
         let spread = (most / MIDDLE - 1.0).max(1.0);
@@ -48,12 +51,12 @@ impl SpeedDistribution {
         speeds
     }
 
-    /// The speed at a place of the table.
+    /// Returns the speed at a position of the table.
     fn speed(&self, s: f64) -> f64 {
         self.most * s / (s + self.spread * (1.0 - s))
     }
 
-    /// The speed below which a share of the particles are.
+    /// Returns the speed below which a fraction of the particles are.
     pub fn quantile(&self, share: f64) -> f64 {
         let above = self.shares.partition_point(|&s| s <= share);
         let n = above.clamp(1, CELLS) - 1;

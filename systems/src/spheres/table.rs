@@ -1,25 +1,25 @@
-//! Densities given as a table.
+//! Tabulated density profiles.
 
 use super::curve::{LocalDensity, RadialFunction, RadialGrid};
 use super::error::{SphereError, in_range, positive};
 use nestar_device::math::{exp, ln};
 use std::f64::consts::PI;
 
-/// Fewest radii of a table.
+/// Smallest number of radii.
 const FEWEST: usize = 4;
-/// Share of the first radius that the mass is tabulated from.
+/// Start of the tabulated mass, relative to the first radius.
 const INNER: f64 = 1e-6;
 /// Intervals of the tabulated mass.
 const CELLS: usize = 4000;
 
-/// The cubic spline of the logarithm of density over that of radius. Beyond the last radius the density goes on as a power of radius; within
-/// the first its slope goes on towards that of a core or a cusp.
+/// Cubic spline of ln density over ln radius. Beyond the last radius the density is a power law; within the
+/// first its slope tends to that of a core or a cusp.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DensityTable {
-    /// Logarithms of radius and density, and the second derivative of the spline.
+    /// ln radius, ln density, and the second derivative of the spline.
     knots: Vec<[f64; 3]>,
     centre: CentralSlope,
-    /// Radius and steepness where the mass is tabulated from.
+    /// Radius and steepness at the start of the tabulated mass.
     inner: (f64, f64),
     mass: RadialFunction,
 }
@@ -33,7 +33,7 @@ struct CentralSlope {
 }
 
 impl DensityTable {
-    /// The spline through radii and densities.
+    /// Interpolates densities at radii.
     pub fn new(radius: &[f64], density: &[f64]) -> Result<Self, SphereError> {
         check(radius, density)?;
         let knots = spline(radius, density);
@@ -43,7 +43,7 @@ impl DensityTable {
             centre: CentralSlope::of(between(&knots, knots[first][0])),
             knots,
             inner: (from, 0.0),
-            // found below, by what the rest says of the density
+            // computed below from the rest of the table
             mass: RadialFunction::through(RadialGrid::new(1.0, 2.0, 1), |_| [1.0, 0.0]),
         };
         table.inner.1 = table.local(from).steepness;
@@ -68,7 +68,7 @@ impl DensityTable {
         Ok(table)
     }
 
-    /// The density and its slopes at a radius.
+    /// Returns the density and its logarithmic slopes at a radius.
     pub fn local(&self, r: f64) -> LocalDensity {
         let (place, first, last) = (ln(r), self.knots[0], self.knots[self.knots.len() - 1]);
         if place < first[0] {
@@ -85,7 +85,7 @@ impl DensityTable {
         }
     }
 
-    /// The mass within a radius.
+    /// Returns the mass within a radius.
     pub fn mass(&self, r: f64) -> f64 {
         let (inner, steepness) = self.inner;
         if r < inner {
@@ -100,20 +100,20 @@ impl DensityTable {
         within + (self.shell(last) - self.shell(r)) / (steepness - 3.0)
     }
 
-    /// The last radius.
+    /// Returns the last radius.
     pub fn last(&self) -> f64 {
         exp(self.knots[self.knots.len() - 1][0])
     }
 
-    /// The mass of a shell by the logarithm of radius.
+    /// Returns the mass of a shell per unit of ln radius.
     fn shell(&self, r: f64) -> f64 {
         4.0 * PI * r * r * r * self.local(r).density
     }
 }
 
 impl CentralSlope {
-    /// A core where the steepness falls towards the centre at least as fast as radius, a cusp where it falls more slowly; a power of radius
-    /// where it does not.
+    /// Chooses a core if the steepness falls towards the centre at least as fast as the radius, a cusp if it
+    /// falls more slowly, and a power law if it does not fall.
     fn of(first: LocalDensity) -> Self {
         let ratio = first.steepening / first.steepness;
         let share = if ratio > 0.0 { ratio.min(1.0) } else { 0.0 };
@@ -135,7 +135,7 @@ impl CentralSlope {
     }
 }
 
-/// The density and its slopes between the first and the last knot.
+/// Interpolates between the first and the last knot.
 fn between(knots: &[[f64; 3]], place: f64) -> LocalDensity {
     let above = knots.partition_point(|knot| knot[0] <= place);
     let n = above.clamp(1, knots.len() - 1) - 1;
@@ -151,7 +151,7 @@ fn between(knots: &[[f64; 3]], place: f64) -> LocalDensity {
     }
 }
 
-/// Whether radii and densities are those of a table.
+/// Checks radii and densities.
 fn check(radius: &[f64], density: &[f64]) -> Result<(), SphereError> {
     if radius.len() < FEWEST {
         let why = format!("must have at least {FEWEST} radii, not {}", radius.len());
@@ -180,8 +180,8 @@ fn check(radius: &[f64], density: &[f64]) -> Result<(), SphereError> {
     Ok(())
 }
 
-/// The knots of the spline: its second derivatives solve a tridiagonal system (Press et al., Numerical Recipes, 3.3). Its third derivative is
-/// continuous at the second knot, and its second one is 0 at the last.
+/// Solves the tridiagonal system for the second derivatives of the spline (Press et al., Numerical Recipes,
+/// 3.3). The third derivative is continuous at the second knot; the second derivative is 0 at the last.
 fn spline(radius: &[f64], density: &[f64]) -> Vec<[f64; 3]> {
     let last = radius.len() - 1;
     let mut knots: Vec<[f64; 3]> = radius
@@ -190,7 +190,7 @@ fn spline(radius: &[f64], density: &[f64]) -> Vec<[f64; 3]> {
         .map(|(&r, &rho)| [ln(r), ln(rho), 0.0])
         .collect();
     let ratio = (knots[1][0] - knots[0][0]) / (knots[2][0] - knots[1][0]);
-    // ahead[n]: what the second derivative of knot n takes from that of knot n + 1
+    // ahead[n]: coefficient of the second derivative of knot n + 1 in that of knot n
     let mut ahead = vec![0.0; last + 1];
     for n in 1..last {
         let [[x0, y0, s0], [x, y, _], [x1, y1, _]] = [knots[n - 1], knots[n], knots[n + 1]];

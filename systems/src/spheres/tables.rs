@@ -5,72 +5,74 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Spheres in equilibrium by name: clusters, galaxies, haloes. Species of particles take theirs by `initial = { kind = "sphere" }`, and
-/// `scenario = "spheres"` makes the gas of all of them. Each is in equilibrium with all of its own parts by self-gravity, which the deck
-/// has to have, as if it were alone.
+/// Spheres in equilibrium (clusters, galaxies, haloes) by name. Species of particles use them with `initial =
+/// { kind = "sphere" }`, and `scenario = "spheres"` creates their gas. Each sphere is in equilibrium by the
+/// self-gravity of its own components, as if isolated; the deck must have a table `[gravity]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct SpheresConfig(pub BTreeMap<String, SphereConfig>);
 
-/// A sphere: particles of one kind or several, and gas.
+/// A sphere with one or more components of particles, and gas.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SphereConfig {
-    /// Where its centre is; absent: at the origin, or where `[encounter]` puts it.
+    /// Position of the centre. Default: the origin, or as given by `[encounter]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("unit" = "length"))]
     pub centre: Option<[f64; 3]>,
-    /// How fast it moves; absent: it rests, or moves as `[encounter]` says.
+    /// Velocity of the centre. Default: at rest, or as given by `[encounter]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("unit" = "length/time"))]
     pub velocity: Option<[f64; 3]>,
-    /// The density of all its mass, particles and gas; absent: it is the sum of its parts. One component of particles is the rest then,
-    /// `{ kind = "rest" }`.
+    /// Total density of particles and gas. Default: the sum of the components. With `total`, one component of
+    /// particles must be `{ kind = "rest" }`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<ProfileConfig>,
-    /// Its components of particles by name, such as `dark` or `stars`.
+    /// Components of particles by name, for example `dark` or `stars`.
     #[serde(default)]
     pub particles: BTreeMap<String, ProfileConfig>,
-    /// Radius beyond which there are no particles, although the rest moves as if they were there; absent: none is left out.
+    /// Radius beyond which particles are left out; the others move as if these were present. Default: no
+    /// truncation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
     pub truncation: Option<f64>,
-    /// Its gas; absent: it has none.
+    /// Gas. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gas: Option<GasConfig>,
 }
 
-/// Gas in hydrostatic equilibrium: of a density, or of an entropy in a sphere with `total`.
+/// Gas in hydrostatic equilibrium, given by its density or, in a sphere with `total`, by its entropy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GasConfig {
-    /// Its density; absent: it follows from `entropy`.
+    /// Density profile. Default: follows from `entropy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileConfig>,
-    /// Its entropy; absent: it follows from `profile`.
+    /// Entropy law. Default: follows from `profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entropy: Option<EntropyConfig>,
-    /// Radius at which it ends, with the pressure of its surroundings, `ambient.pressure`; with `entropy` not below `entropy.radius`. The
-    /// particles feel what the profile has beyond it.
+    /// Outer radius of the gas, where its pressure is `ambient.pressure`; not below `entropy.radius`.
+    /// Particles also feel the gas profile beyond it.
     #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
     pub radius: f64,
 }
 
-/// A power law of entropy: `pressure/density^gamma` is proportional to `core + (r/radius)^slope`, by a factor that follows from the mass.
+/// Power law of entropy: `pressure/density^gamma` is proportional to `core + (r/radius)^slope`, with a factor
+/// that follows from the gas mass.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EntropyConfig {
-    /// Mass of the gas over all mass, both within `radius`.
+    /// Gas mass over total mass, both within `radius`.
     #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = 1.0))]
     pub share: f64,
-    /// Radius of the law, and of the share.
+    /// Radius of the power law and of `share`.
     #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
     pub radius: f64,
-    /// The power.
+    /// Exponent.
     #[serde(default = "slope")]
     #[schemars(range(min = 0.0))]
     pub slope: f64,
-    /// What the centre has, over what the power law has at `radius`.
+    /// Entropy at the centre relative to that of the power law at `radius`.
     #[serde(default)]
     #[schemars(range(min = 0.0))]
     pub core: f64,
@@ -80,38 +82,38 @@ fn slope() -> f64 {
     1.1
 }
 
-/// Two of the spheres meet: they approach each other along x, their centre of mass resting at the origin. The first one begins at
-/// negative x and, with an impact parameter, at negative y.
+/// Encounter of two spheres, which approach each other along x in the centre-of-mass frame. The first sphere
+/// starts at negative x and, with an impact parameter, at negative y.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EncounterConfig {
-    /// Their names.
+    /// Names of the spheres.
     pub spheres: [String; 2],
-    /// Distance of the two centres.
+    /// Distance of the centres.
     #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
     pub separation: f64,
-    /// Relative speed of the two centres.
+    /// Relative speed of the centres.
     #[schemars(range(min = 0.0), extend("unit" = "length/time"))]
     pub speed: f64,
-    /// Distance at which the centres would pass each other without gravity, up to the separation.
+    /// Impact parameter, at most the separation.
     #[serde(default)]
     #[schemars(range(min = 0.0), extend("unit" = "length"))]
     pub impact_parameter: f64,
 }
 
-/// Gas in hydrostatic equilibrium in each sphere of the table `[spheres]` that has some, and a uniform medium at rest around them. Where
-/// spheres overlap their densities add up, and what their pressures are above that of the medium; the velocity is that of the sum of
-/// their momenta. A passive scalar with the name of a sphere is the mass fraction of that sphere's gas.
+/// Uniform medium at rest around the gas of the spheres of the table `[spheres]`. Where spheres overlap,
+/// their densities, momenta and pressure excesses over the medium are added. A passive scalar with the name
+/// of a sphere is the mass fraction of its gas.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ambient {
     /// Density of the medium.
     #[schemars(extend("unit" = "mass/length**3", "exclusiveMinimum" = 0.0))]
     pub density: f64,
-    /// Pressure of the medium, which is that of the gas of spheres where it ends.
+    /// Pressure of the medium, and of the gas of spheres at its outer radius.
     #[schemars(extend("unit" = "mass/(length*time**2)", "exclusiveMinimum" = 0.0))]
     pub pressure: f64,
-    /// Gauss-Legendre points per axis and cell (cell averages); 1: the cell centre.
+    /// Gauss-Legendre points per axis and cell for cell averages; 1 uses the cell centre.
     #[schemars(range(min = 1, max = 4))]
     pub samples: usize,
 }

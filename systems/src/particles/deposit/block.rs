@@ -1,4 +1,4 @@
-//! Sums in the cells in and around a patch.
+//! Deposits clouds into a patch and its ghost cells.
 
 use super::super::columns::{PAGE, Page, ParticleReal};
 use super::seen::PredictedPositions;
@@ -6,23 +6,24 @@ use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::particles::cloud::{lowest, parts, share};
 use nestar_kernels::{CELLS, PATCH};
 
-/// Cells along an axis of a patch and what clouds reach around it, particles being at most a cell beyond their patch.
+/// Cells of a block along an axis: a patch and two ghost layers on each side, since particles are predicted
+/// up to one cell outside their patch.
 const SIDE: usize = PATCH + 4;
 const BLOCK: usize = SIDE * SIDE * SIDE;
-/// The first cell of a block, counted from that of the patch.
+/// First cell of a block relative to that of the patch.
 const FIRST: i32 = -2;
 
-/// Sums in the cells in and around a patch.
+/// Mass quanta in a patch and its ghost cells.
 pub struct CloudBlock {
-    /// Index of the patch on the level of the sums.
+    /// Index of the patch on the level of the deposit.
     pub index: [i32; 3],
-    /// Layers of cells around the patch that clouds may reach, up to 2.
+    /// Ghost layers that clouds may reach, at most 2.
     layers: usize,
     sums: Box<[u64; BLOCK]>,
 }
 
 impl CloudBlock {
-    /// No mass.
+    /// Creates an empty block.
     pub fn new(index: [i32; 3], layers: usize) -> Self {
         Self {
             index,
@@ -31,13 +32,13 @@ impl CloudBlock {
         }
     }
 
-    /// No mass, around another patch.
+    /// Clears the block and moves it to another patch.
     pub fn begin(&mut self, index: [i32; 3]) {
         self.index = index;
         self.sums.fill(0);
     }
 
-    /// Takes what lies beyond faces of the domain back into it, as a mirror would.
+    /// Reflects mass beyond the domain faces back into the domain.
     pub fn fold(&mut self, topology: &Topology, level: usize) {
         for (axis, stride) in [1, SIDE, SIDE * SIDE].into_iter().enumerate() {
             for side in [-1, 1] {
@@ -62,7 +63,7 @@ impl CloudBlock {
         }
     }
 
-    /// What lies in the patch in a direction.
+    /// Returns the part of the block in the neighbour patch of a direction.
     pub fn part(&self, direction: usize) -> PatchPart<'_> {
         let step = offset(direction);
         let range = |axis: usize| match step[axis] {
@@ -76,22 +77,23 @@ impl CloudBlock {
         }
     }
 
-    /// The cells of the block that clouds of `W` cells from `first` on cover along an axis, counted from the first cell of the block's patch on a
-    /// level that is `finer` levels finer.
+    /// Returns the block cells that a cloud covers along an axis, scaled by the stride of the axis. `first`
+    /// counts cells of a level that is `finer` levels finer, from the first cell of the block's patch.
     #[inline(always)]
     fn covered<const W: usize>(first: i32, finer: usize, axis: usize) -> [u32; W] {
         let stride = [1, SIDE, SIDE * SIDE][axis] as u32;
         std::array::from_fn(|k| (((first + k as i32) >> finer) - FIRST) as u32 * stride)
     }
 
-    /// The first cell along an axis of a patch that is `finer` levels finer, counted from that of the block's patch.
+    /// Returns the first cell of a patch along an axis relative to that of the block's patch, on a level that
+    /// is `finer` levels finer.
     #[inline(always)]
     fn begins(&self, patch: i32, finer: usize, axis: usize) -> i32 {
         PATCH as i32 * (patch - (self.index[axis] << finer))
     }
 
-    /// Adds the cloud of a particle, `W` cells wide: `patch` is the index of the patch that its place is counted from, on a level that is
-    /// `finer` levels finer than that of the block.
+    /// Deposits the cloud of a particle, `W` cells wide, in the cells of a patch `finer` levels finer than
+    /// the block.
     #[inline(always)]
     pub fn add_cloud<const W: usize>(
         &mut self,
@@ -106,8 +108,8 @@ impl CloudBlock {
         self.add(at, shares, mass);
     }
 
-    /// Adds the clouds of the first particles of a page in a patch, which are `seen` so, as [`Block::add_cloud`]: the cells are found for all
-    /// alike, so that vectors of them go together.
+    /// Deposits the clouds of the first particles of a page at their predicted positions. The cells are
+    /// computed for the whole page, so that the loops vectorise.
     #[inline(always)]
     pub fn add_clouds<R: ParticleReal, const W: usize>(
         &mut self,
@@ -137,7 +139,7 @@ impl CloudBlock {
         }
     }
 
-    /// Adds a mass to the cells that a cloud covers along the axes.
+    /// Deposits a mass in the cells that a cloud covers.
     #[inline(always)]
     fn add<const W: usize>(&mut self, at: [[u32; W]; 3], [x, y, z]: [u32; 3], mass: u64) {
         let cloud = W as i32;
@@ -154,15 +156,15 @@ impl CloudBlock {
     }
 }
 
-/// The cells of a block that lie in one patch.
+/// Cells of a block that lie in one patch.
 pub struct PatchPart<'a> {
     block: &'a CloudBlock,
-    /// By axis: the first cell in the block, how many, the first cell in the patch.
+    /// By axis: the first cell in the block, the number of cells, the first cell in the patch.
     ranges: [(usize, usize, usize); 3],
 }
 
 impl<'a> PatchPart<'a> {
-    /// Its lines along x: their first cells in the block and in the patch.
+    /// Returns the lines along x: first cells in the block and in the patch.
     #[inline(always)]
     fn starts(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let [x, y, z] = self.ranges;
@@ -174,7 +176,7 @@ impl<'a> PatchPart<'a> {
         })
     }
 
-    /// Its lines along x, each with the number of its first cell in the patch.
+    /// Returns the lines along x, each with the index of its first cell in the patch.
     #[inline(always)]
     pub fn lines(&self) -> impl Iterator<Item = (usize, &'a [u64])> {
         let (sums, length) = (&self.block.sums, self.ranges[0].1);
@@ -182,9 +184,9 @@ impl<'a> PatchPart<'a> {
         lines.map(move |(from, to)| (to, &sums[from..from + length]))
     }
 
-    /// Adds it to the cells of the patch.
+    /// Adds the part to the cells of the patch.
     pub fn add_to(&self, cells: &mut [u64; CELLS]) {
-        // lines of a length that the compiler knows take a third of the time
+        // fixed lengths make this three times faster
         match self.ranges[0].1 {
             1 => self.add_lines::<1>(cells),
             2 => self.add_lines::<2>(cells),
@@ -198,7 +200,7 @@ impl<'a> PatchPart<'a> {
         for (from, to) in self.starts() {
             let line = self.block.sums[from..].first_chunk::<N>();
             let cells = cells[to..].first_chunk_mut::<N>();
-            // memory of neighbours is not touched for nothing
+            // skip empty lines, which saves memory traffic
             if let (Some(cells), Some(line)) = (cells, line.filter(|line| **line != [0; N])) {
                 for n in 0..N {
                     cells[n] += line[n];
@@ -207,13 +209,13 @@ impl<'a> PatchPart<'a> {
         }
     }
 
-    /// Whether there is none.
+    /// Returns `true` if the part has no mass.
     pub fn is_empty(&self) -> bool {
         self.lines()
             .all(|(_, line)| line.iter().all(|&mass| mass == 0))
     }
 
-    /// The cells of the whole patch.
+    /// Copies the part to the cells of a whole patch.
     pub fn cells(&self) -> [u64; CELLS] {
         let mut cells = [0; CELLS];
         for (first, line) in self.lines() {

@@ -1,4 +1,4 @@
-//! Where clouds go that are of two widths.
+//! Deposits clouds of two widths: in the coarse-fine boundary zone clouds are as wide as coarse cells.
 
 use super::super::columns::{Page, ParticleReal};
 use super::super::zone::{BoundaryZone, cell_of};
@@ -6,18 +6,18 @@ use super::block::CloudBlock;
 use super::seen::PredictedPositions;
 use nestar_kernels::particles::motion::in_parent;
 
-/// Where the clouds of particles in patches of a level and finer ones go.
+/// Destination blocks of the clouds in patches of one level.
 pub struct CloudBlocks {
-    /// How much finer the patches are than the level of the sums.
+    /// Number of levels by which the patches are finer than the deposit.
     pub finer: usize,
-    /// Sums of the level.
+    /// Mass on the level of the deposit.
     pub own: CloudBlock,
-    /// Sums of the next coarser one, for clouds as wide as its cells that the level has a part of.
+    /// Mass on the next coarser level, for wide clouds that partly cover cells of the level.
     pub coarser: Option<CloudBlock>,
 }
 
 impl CloudBlocks {
-    /// Adds the clouds of the first particles of a page of the patch at an index, `W` cells wide.
+    /// Deposits the clouds of the first particles of a page of a patch.
     #[inline(always)]
     pub fn add<R: ParticleReal, const W: usize>(
         &mut self,
@@ -35,7 +35,8 @@ impl CloudBlocks {
         }
     }
 
-    /// Adds the cloud of a particle of a patch beside a coarser level, which may be as wide as that level's cells.
+    /// Deposits the cloud of a particle near a coarser level; the cloud is wide if the particle is in the
+    /// boundary zone.
     #[inline(always)]
     fn add_beside<const W: usize>(
         &mut self,

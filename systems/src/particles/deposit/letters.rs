@@ -1,19 +1,20 @@
-//! What ranks and levels tell each other of sums.
+//! Encodes sparse patch sums, which ranks and levels exchange.
 //!
-//! A letter to a patch is 512 bits, which say in which cells anything is, the sums of those cells, and a byte: what they are.
+//! A message holds 512 bits that mark the non-zero cells, the sums of these cells, and a byte with the kind
+//! of the sums.
 
 use nestar_engine::comm::PatchMessage;
 use nestar_kernels::CELLS;
 use std::collections::BTreeMap;
 
-/// Sums of the patch itself.
+/// Kind of sums: those of the patch itself.
 pub const OWN: u8 = 0;
-/// Sums of its parent, of which the patch is the first child.
+/// Kind of sums: those of the parent, whose first child is the patch.
 pub const OF_PARENT: u8 = 1;
-/// Words of the bits.
+/// Words of the bit mask.
 pub const BITS: usize = CELLS / 64;
 
-/// Sums in the cells of a patch as a letter.
+/// Encodes the sums of a patch.
 pub fn encode(index: [i32; 3], what: u8, cells: &[u64]) -> PatchMessage {
     let (mut bits, mut sums) = ([0u64; BITS], Vec::with_capacity(CELLS));
     for (cell, &sum) in cells.iter().enumerate().filter(|(_, sum)| **sum > 0) {
@@ -23,7 +24,7 @@ pub fn encode(index: [i32; 3], what: u8, cells: &[u64]) -> PatchMessage {
     from_words(index, what, &[&bits[..], &sums].concat())
 }
 
-/// The letter of bits and sums.
+/// Builds a message from a bit mask and sums.
 pub fn from_words(index: [i32; 3], what: u8, words: &[u64]) -> PatchMessage {
     let mut bytes = Vec::with_capacity(8 * words.len() + 1);
     bytes.extend_from_slice(bytemuck::cast_slice(words));
@@ -31,19 +32,19 @@ pub fn from_words(index: [i32; 3], what: u8, words: &[u64]) -> PatchMessage {
     (index, bytes)
 }
 
-/// What a letter's sums are, and its bits and sums.
+/// Decodes a message: the kind, then bit mask and sums.
 pub fn decode(bytes: &[u8]) -> (u8, Vec<u64>) {
     let (what, words) = bytes.split_last().unwrap_or((&OWN, &[]));
     (*what, bytemuck::pod_collect_to_vec(words))
 }
 
-/// How many words the letter has of which these are the first.
+/// Returns the number of words of a message that begins with these words.
 pub fn word_count(words: &[u64]) -> usize {
     let bits = words.iter().take(BITS);
     BITS + bits.map(|bits| bits.count_ones() as usize).sum::<usize>()
 }
 
-/// Adds what bits and sums say to the cells of a patch.
+/// Adds decoded sums to the cells of a patch.
 pub fn add(words: &[u64], cells: &mut [u64]) {
     let (bits, sums) = words.split_at(BITS.min(words.len()));
     let is_set = |cell: &usize| {
@@ -54,7 +55,8 @@ pub fn add(words: &[u64], cells: &mut [u64]) {
     set.zip(sums).for_each(|(cell, sum)| cells[cell] += sum);
 }
 
-/// One letter of each kind to a patch: sums are added up before they are dealt, so that it does not matter who made which part of them.
+/// Merges messages with the same patch and kind. Sums are merged before they are distributed to children, so
+/// that rounding does not depend on their origin.
 pub fn merge(letters: Vec<PatchMessage>) -> Vec<PatchMessage> {
     let mut all: BTreeMap<([i32; 3], u8), Vec<u64>> = BTreeMap::new();
     for (index, bytes) in letters {

@@ -1,7 +1,9 @@
-//! The mass of particles in the cells of a level, as whole units: sums are the same in any order, and no unit is lost.
+//! Deposits particle mass on a level in fixed point: the result does not depend on the order, and no quantum
+//! is lost.
 //!
-//! A particle has one cloud, as wide as a cell of its own level, or of the next coarser one beside that. What a level gets of it is what its
-//! cells contain of that cloud. Parts of wider clouds that lie in cells of the level are dealt to them evenly.
+//! Each particle has one cloud, as wide as a cell of its own level, or of the next coarser level in the
+//! boundary zone. A level receives the part of the cloud that lies in its cells. Mass of a coarse cell is
+//! distributed evenly to the eight children.
 
 mod block;
 mod blocks;
@@ -36,35 +38,35 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use tasks::PatchGroup;
 
-/// The clouds of particles.
+/// Cloud parameters of a deposit.
 #[derive(Clone, Copy)]
 pub(super) struct DepositClouds {
-    /// Cells that they cover along an axis.
+    /// Cells that a cloud covers along an axis.
     pub width: i32,
-    /// Cells of the coarser level beside borders between levels.
+    /// Width of the coarse-fine boundary zone in coarse cells.
     pub zone: usize,
     pub weights: DepositWeights,
 }
 
-/// The sums of a level at a time.
+/// Deposit on one level at one time.
 pub(super) struct Deposit<'a> {
     pub topology: &'a Topology,
     pub clouds: DepositClouds,
     pub level: usize,
-    /// The time of the particles that each level moves, less that of the sums.
+    /// Deposit time minus the time of the particles, by the level that moves them.
     pub time_offsets: Vec<f64>,
-    /// Where the sums of a row stand, by row.
+    /// Index of the sums of each row, or `NONE`.
     slots: Vec<u32>,
-    /// `[slot][cell]`; nothing while the sums are on a device.
+    /// Sums `[slot][cell]`; empty while they are on a device.
     sums: Vec<u64>,
     letters: Mutex<Vec<PatchMessage>>,
 }
 
-/// A row that is not this rank's.
+/// Marks a row of another rank.
 const NONE: u32 = u32::MAX;
 
 impl<'a> Deposit<'a> {
-    /// Empty sums of the mass of a level in units, of clouds.
+    /// Starts a deposit of mass.
     pub fn new(
         topology: &'a Topology,
         (motion, scale): (&'a Motion, f64),
@@ -79,7 +81,7 @@ impl<'a> Deposit<'a> {
         Self::of(topology, clouds, level, time_offsets)
     }
 
-    /// Empty sums of a level that stands with all finer ones, all of a particle in its cell.
+    /// Starts a deposit of each particle in its cell, on synchronised levels.
     pub fn in_cells(topology: &'a Topology, weights: DepositWeights, level: usize) -> Self {
         let clouds = DepositClouds {
             width: 1,
@@ -111,13 +113,13 @@ impl<'a> Deposit<'a> {
         }
     }
 
-    /// Makes room for sums on the host, if there is none yet.
+    /// Allocates the sums on the host.
     fn provide(&mut self) {
         let rows = self.topology.rows(self.level).len();
         self.sums.resize(rows * CELLS, 0);
     }
 
-    /// How the particles are seen that level `host` has, or the next finer one moves there.
+    /// Returns the prediction for particles of a list in patches of level `host`.
     fn prediction<R: ParticleReal>(
         &self,
         species: &Species,
@@ -135,7 +137,7 @@ impl<'a> Deposit<'a> {
         }
     }
 
-    /// Layers of cells around a patch that clouds of a width reach, of particles that level `host` has.
+    /// Returns the ghost layers that clouds of particles on level `host` can reach.
     fn layers(&self, width: usize, host: usize) -> usize {
         let moves = self.time_offsets[host..host + 2]
             .iter()
@@ -143,7 +145,8 @@ impl<'a> Deposit<'a> {
         width / 2 + usize::from(moves)
     }
 
-    /// Adds the particles of patches of `host`, this level or a finer one: groups of them that each lie in one patch of this level.
+    /// Deposits particles in patches of level `host` (this level or a finer one). Each group lies in one
+    /// patch of this level.
     fn deposit_groups<R: ParticleReal, const W: usize>(
         &self,
         (species, host): (&Species, usize),
@@ -179,7 +182,7 @@ impl<'a> Deposit<'a> {
         }
     }
 
-    /// Adds what the clouds of particles in leaves of the next coarser level have in cells of this one.
+    /// Deposits the part of clouds in leaves of the next coarser level that lies in cells of this level.
     fn deposit_coarser<R: ParticleReal, const W: usize>(
         &self,
         species: &Species,
@@ -206,7 +209,7 @@ impl<'a> Deposit<'a> {
         self.send_to_children(block);
     }
 
-    /// Adds a block of this level to the patches that there are; around a patch that is refined there are all.
+    /// Adds a block to the sums of existing patches. All neighbours exist around a refined patch.
     fn scatter(&self, block: &mut CloudBlock, refined: bool, share: &mut ThreadSums) {
         let (topology, level) = (self.topology, self.level);
         block.fold(topology, level);
@@ -234,7 +237,7 @@ impl<'a> Deposit<'a> {
         }
     }
 
-    /// Takes what a block of the coarser level has in cells that this level covers to this level's patches.
+    /// Sends mass in covered coarse cells to the patches that cover them.
     fn send_to_children(&self, mut block: CloudBlock) {
         let below = self.level - 1;
         block.fold(self.topology, below);
@@ -251,7 +254,7 @@ impl<'a> Deposit<'a> {
         }
     }
 
-    /// Where the sums of an own row stand.
+    /// Returns the index of the sums of an own row.
     fn slot(&self, row: u32) -> Option<usize> {
         let slot = self.slots[row as usize];
         (slot != NONE).then_some(slot as usize)
@@ -269,8 +272,8 @@ impl<'a> Deposit<'a> {
         sums.for_each(|(sum, &mass)| *sum += mass);
     }
 
-    /// Deals mass in the cells of a patch to the cells of its children, of which `first` is the first: eighths, and what is left over to the first
-    /// ones.
+    /// Distributes mass in the cells of a patch to its eight children: an eighth each, the remainder to the
+    /// first ones.
     fn distribute_to_children(&mut self, first: u32, cells: &[u64]) {
         for child in 0..8u32 {
             let corner = [0, 1, 2].map(|a| (child >> a & 1) as usize * PATCH / 2);
@@ -286,7 +289,7 @@ impl<'a> Deposit<'a> {
         }
     }
 
-    /// Adds a species, whose clouds are `W` cells wide.
+    /// Deposits a species with clouds `W` cells wide.
     fn add_species<R: ParticleReal, const W: usize>(&mut self, species: &mut Species) {
         let mut sums = std::mem::take(&mut self.sums);
         for host in self.level.saturating_sub(1)..=self.topology.finest() {
@@ -310,7 +313,7 @@ impl<'a> Deposit<'a> {
         self.sums = sums;
     }
 
-    /// Whether a leaf has a finer patch beside it.
+    /// Returns `true` if a leaf has a refined neighbour.
     fn meets_finer(&self, row: u32) -> bool {
         let around = self.topology.neighbours(row).iter().enumerate();
         self.topology.is_leaf(row)
@@ -319,10 +322,10 @@ impl<'a> Deposit<'a> {
             })
     }
 
-    /// Sends what other ranks' patches get, and adds what has come; the sums of own rows, `[row][cell]`. All ranks call this.
+    /// Exchanges mass between ranks and returns the sums of own rows, `[row][cell]`. Collective.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport has.
+    /// Another rank or the transport has failed.
     pub fn finish(mut self, others: &Comm) -> Result<Vec<u64>, RanksError> {
         let letters =
             std::mem::take(&mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner));
@@ -332,7 +335,8 @@ impl<'a> Deposit<'a> {
         {
             let (what, words) = letters::decode(&bytes);
             match (what, self.slot(row)) {
-                // the sums of all ranks are dealt at once: what is left over goes to the same cells on any number of ranks
+                // distribute the total over all ranks at once: remainders then do not depend on the number of
+                // ranks
                 (OF_PARENT, _) => {
                     letters::add(&words, dealt.entry(row).or_insert_with(|| vec![0; CELLS]));
                 }

@@ -1,4 +1,4 @@
-//! Deposits on a device, and beside one.
+//! Deposits particles on a device.
 
 use super::super::device::{self, BLOCK, DeviceParticles, LEAST, ListLaunch, ParticleKernels};
 use super::super::species::{Species, SpeciesMap};
@@ -16,21 +16,22 @@ use nestar_kernels::particles::device::{CloudShape, DensityParameters};
 use nestar_kernels::{CELLS, PATCH, particles};
 use std::sync::PoisonError;
 
-/// Threads of a block that works on the sums of a patch.
+/// Threads per block of kernels on the sums of a patch.
 pub(super) const THREADS: u32 = 256;
 
-/// What a deposit on a device is made by.
+/// Destination of a deposit on a device.
 #[derive(Clone, Copy)]
 pub(super) struct DeviceSums<'a> {
     pub kernels: &'a ParticleKernels,
     tables: &'a DeviceTopology,
     pub places: &'a SlotTable,
-    /// Of the level, and of the coarser one.
+    /// Addresses of the sums of the level and of the next coarser one.
     pub addresses: [u64; 2],
 }
 
 impl ParticleKernels {
-    /// The places of a level's sums, empty. Hand them back.
+    /// Returns the slot table of a level and clears the sums. Hand it back with
+    /// [`ParticleKernels::keep_places`].
     fn places(&self, tables: &DeviceTopology, deposit: &Deposit) -> Result<SlotTable, DeviceError> {
         let mut memory = self.memory();
         let (topology, level) = (deposit.topology, deposit.level);
@@ -49,14 +50,14 @@ impl ParticleKernels {
         Ok(places)
     }
 
-    /// Keeps places of a level for its next deposit, with the revision of the tables.
+    /// Keeps the slot table of a level for the next deposit, with the revision of the topology tables.
     fn keep_places(&self, level: usize, places: (u64, SlotTable)) {
         self.memory().places.insert(level, places);
     }
 }
 
 impl Deposit<'_> {
-    /// Adds all species; `tables` is there if fields live on a device.
+    /// Deposits all species. `tables` is present if fields are on a device.
     ///
     /// # Errors
     /// The device fails.
@@ -83,7 +84,7 @@ impl Deposit<'_> {
         Ok(())
     }
 
-    /// Adds the species on a device: to sums of the host, and to letters what is other ranks' or will be dealt.
+    /// Deposits the species on a device and adds the result to the host sums and messages.
     fn fetch_from_device(
         &mut self,
         all: &mut SpeciesMap,
@@ -105,11 +106,12 @@ impl Deposit<'_> {
         Ok(())
     }
 
-    /// Sums of the species on a device, which stay there, with what other ranks have of them; where `density` names an address, and what a unit
-    /// is there, they go on as densities. All ranks call this, or [`Deposit::finish`].
+    /// Deposits the species on a device, exchanges mass with other ranks and keeps the sums there. If
+    /// `density` gives an address and a density per quantum, densities are written as well. Collective, as
+    /// [`Deposit::finish`].
     ///
     /// # Errors
-    /// The device fails; another rank has failed, or the transport has.
+    /// The device fails; another rank or the transport has failed.
     pub fn add_on_device(
         &self,
         all: &mut SpeciesMap,
@@ -127,7 +129,7 @@ impl Deposit<'_> {
         Ok(())
     }
 
-    /// Adds the species on a device to sums there.
+    /// Adds the species on a device to the sums there.
     fn add_species_on_device<'a>(
         &self,
         all: &mut SpeciesMap,
@@ -155,7 +157,7 @@ impl Deposit<'_> {
 }
 
 impl DeviceSums<'_> {
-    /// Deals the sums of the coarser level, and makes densities.
+    /// Distributes coarse mass to children and computes densities.
     fn finish(
         self,
         topology: &Topology,
@@ -182,18 +184,18 @@ impl DeviceSums<'_> {
     }
 }
 
-/// Whether a species adds anything.
+/// Returns `true` if a species contributes to the deposit.
 fn counts(species: &Species, weights: DepositWeights) -> bool {
     matches!(weights, DepositWeights::Ones) || species.has_mass()
 }
 
-/// Whether all that count are where kernels move them.
+/// Returns `true` if all contributing species are on the device.
 pub fn all_are_on_device(all: &SpeciesMap, weights: DepositWeights) -> bool {
     let mut all = all.0.iter().filter(|species| counts(species, weights));
     all.all(Species::is_on_device)
 }
 
-/// The sums that were made last, `[row][cell]`.
+/// Downloads the latest sums, `[row][cell]`.
 pub fn read(kernels: &ParticleKernels, rows: usize) -> Result<Vec<u64>, DeviceError> {
     let mut sums = vec![0; rows * CELLS];
     if let Some(buffer) = kernels.memory().sums.buffer() {
@@ -203,7 +205,7 @@ pub fn read(kernels: &ParticleKernels, rows: usize) -> Result<Vec<u64>, DeviceEr
 }
 
 impl DeviceParticles {
-    /// Adds the particles to sums.
+    /// Adds the particles to the sums.
     fn add(&mut self, deposit: &Deposit, on: DeviceSums, one: u64) -> Result<(), DeviceError> {
         let (topology, level) = (deposit.topology, deposit.level);
         let hosts = level.saturating_sub(1)..=topology.finest();
@@ -217,7 +219,7 @@ impl DeviceParticles {
             let blocks = if wider { 2 } else { 1 };
             from.shape.shared = blocks * BLOCK * size_of::<u64>() as u32;
             from.shape.threads = from.shape.threads.max(LEAST);
-            // of those that look ahead or back also velocities and accelerations
+            // predicted positions also need velocities and accelerations
             let columns = if parameters.dt == 0.0 { 3 } else { 9 };
             let bytes = (columns + usize::from(self.columns.masses)) * self.columns.number;
             let kernel = &self.kernels.deposit;
@@ -228,7 +230,8 @@ impl DeviceParticles {
 }
 
 impl DeviceSums<'_> {
-    /// Parameters for the particles of a list of patches of level `host`; where all have one mass, that counts `one`.
+    /// Returns kernel parameters for a list of particles in patches of level `host`. `one` is the weight of a
+    /// particle if all have the same mass.
     fn parameters(
         self,
         deposit: &Deposit,
@@ -237,7 +240,7 @@ impl DeviceSums<'_> {
     ) -> particles::device::DepositParameters {
         let [slots, shared, shared_wide, places] = self.places.addresses();
         let (level, clouds, [sums, wide]) = (deposit.level, &deposit.clouds, self.addresses);
-        // with clouds as wide as cells of the coarser level
+        // clouds as wide as coarse cells are possible
         let wider = level > 0 && host <= level;
         let width = deposit.topology.domain.cell_width(host);
         particles::device::DepositParameters {

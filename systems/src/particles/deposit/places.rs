@@ -1,7 +1,7 @@
-//! Where the sums of a level stand on a device: those of own patches, and those that other ranks' patches get.
+//! Maps patches to slots of device sums: slots of own patches, then of patches of other ranks.
 //!
-//! Patches around which all are this rank's own are found by the tables of the hierarchy. For what lies about the others the host makes tables of
-//! places, since not every patch that gets something is held here.
+//! Where all neighbours are own patches, kernels find the slots through the topology tables. Elsewhere the
+//! host builds explicit tables of 27 slots, because not every receiving patch is stored on this rank.
 
 use super::receivers::DestinationRanks;
 use nestar_engine::device::{Device, DeviceError, ReusableBuffer};
@@ -9,28 +9,29 @@ use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::mesh::{COARSER, OUTSIDE};
 use std::collections::BTreeMap;
 
-/// No place.
+/// Marks a missing slot.
 const NOWHERE: i32 = -1;
 
-/// The places of a level's sums, and of those in cells of the next coarser one that the level covers.
+/// Slots of the sums of a level, and of coarse sums in the cells that the level covers.
 #[derive(Default)]
 pub struct SlotTable {
-    /// By row of the level: where its sums stand; by row of the next coarser one: where those in it stand, if the children are own patches.
+    /// By row of the level: slot of its sums. By row of the next coarser level: slot of its coarse sums, if
+    /// its children are own patches.
     pub slots: Vec<i32>,
     /// Own patches.
     pub own: usize,
-    /// Patches of other ranks that may get something: their sums stand behind those of own ones.
+    /// Patches of other ranks that may receive mass; their slots follow those of own patches.
     pub others: Vec<[i32; 3]>,
     /// Own octets.
     pub octets: usize,
-    /// The first patch of each octet of the level that may get sums of its parent: own ones, then those of other ranks.
+    /// First patch of each octet that may receive coarse sums: own octets, then those of other ranks.
     pub families: Vec<[i32; 3]>,
-    /// The ranks that have them.
+    /// The ranks that own them.
     pub receivers: DestinationRanks,
     on_device: SlotBuffers,
 }
 
-/// What kernels read of them.
+/// Device copies of the tables.
 #[derive(Default)]
 struct SlotBuffers {
     slots: ReusableBuffer<i32>,
@@ -39,10 +40,10 @@ struct SlotBuffers {
 }
 
 impl SlotTable {
-    /// Those of a level.
+    /// Builds the slot table of a level.
     ///
     /// # Errors
-    /// The device's memory does not suffice.
+    /// Device memory does not suffice.
     pub fn new(device: &Device, topology: &Topology, level: usize) -> Result<Self, DeviceError> {
         let mut maker = SlotTableBuilder::new(topology, level);
         let mut on_device = SlotBuffers::default();
@@ -64,7 +65,7 @@ impl SlotTable {
         Ok(places)
     }
 
-    /// Addresses of the slots, of the numbers of tables for sums of the level and of the coarser one, and of the tables.
+    /// Returns the addresses of the slots, of the table indices for fine and coarse sums, and of the tables.
     pub fn addresses(&self) -> [u64; 4] {
         let SlotBuffers {
             slots,
@@ -79,24 +80,24 @@ impl SlotTable {
         ]
     }
 
-    /// Slots of the level's sums.
+    /// Number of slots of the level.
     pub fn count(&self) -> usize {
         self.own + self.others.len()
     }
 }
 
-/// Makes the places of a level.
+/// Builds a slot table.
 struct SlotTableBuilder<'a> {
     topology: &'a Topology,
     level: usize,
     places: SlotTable,
     tables: Vec<[i32; 27]>,
-    /// Places of other ranks' sums, by index: of the level, of its octets.
+    /// Slots of other ranks by patch index: of the level, of its octets.
     foreign: [BTreeMap<[i32; 3], i32>; 2],
 }
 
 impl<'a> SlotTableBuilder<'a> {
-    /// With the places of own patches.
+    /// Starts with the slots of own patches.
     fn new(topology: &'a Topology, level: usize) -> Self {
         let mut places = SlotTable {
             slots: vec![NOWHERE; topology.capacity()],
@@ -123,7 +124,8 @@ impl<'a> SlotTableBuilder<'a> {
         }
     }
 
-    /// By row of the level and finer ones: the table for what particles there add to the level's sums, if the patches around are not all own.
+    /// Returns, by row of the level and finer ones, the table of the surrounding slots where neighbours are
+    /// not all own patches.
     fn own_sums(&mut self) -> Vec<i32> {
         let topology = self.topology;
         let (mut numbers, mut known) = (vec![NOWHERE; topology.capacity()], BTreeMap::new());
@@ -147,7 +149,8 @@ impl<'a> SlotTableBuilder<'a> {
         numbers
     }
 
-    /// By row of the level and the next coarser one: the same for sums in cells of that one which the level covers.
+    /// Returns, by row of the level and the next coarser one, the table of the surrounding slots of coarse
+    /// sums.
     fn coarser_sums(&mut self) -> Vec<i32> {
         let topology = self.topology;
         let (mut numbers, mut known) = (vec![NOWHERE; topology.capacity()], BTreeMap::new());
@@ -173,7 +176,7 @@ impl<'a> SlotTableBuilder<'a> {
         numbers
     }
 
-    /// Whether all patches around an own one of the level are own ones.
+    /// Returns `true` if all neighbours of an own patch are own patches.
     fn is_interior(&self, row: u32) -> bool {
         let around = self.topology.neighbours(row).iter();
         let mut around = around.map(|&beside| (beside, u32::try_from(beside)));
@@ -183,7 +186,7 @@ impl<'a> SlotTableBuilder<'a> {
         })
     }
 
-    /// Whether all patches around an own one of the coarser level have own children, if any.
+    /// Returns `true` if all refined neighbours of an own coarse patch have own children.
     fn is_interior_below(&self, row: u32) -> bool {
         let topology = self.topology;
         let is_own = |row: u32| {
@@ -197,7 +200,8 @@ impl<'a> SlotTableBuilder<'a> {
         })
     }
 
-    /// Makes the table of the places around a patch, given with its row if that is this rank's; its number.
+    /// Builds the table of slots around a patch and returns its index. `row` is the patch's row if it is
+    /// stored on this rank.
     fn table(
         &mut self,
         level: usize,
@@ -216,7 +220,7 @@ impl<'a> SlotTableBuilder<'a> {
         self.tables.len() as i32 - 1
     }
 
-    /// Where the sums of a patch of the level stand; around one that is `refined` there are all.
+    /// Returns the slot of a patch of the level. All neighbours exist around a `refined` patch.
     fn own_place(&mut self, index: [i32; 3], row: Option<u32>, refined: bool) -> i32 {
         if self.topology.owner_at(self.level, index) == self.topology.rank() {
             return row.map_or(NOWHERE, |row| self.places.slots[row as usize]);
@@ -231,7 +235,7 @@ impl<'a> SlotTableBuilder<'a> {
         })
     }
 
-    /// Where the sums in a patch of the coarser level stand, which has children.
+    /// Returns the slot of the coarse sums of a refined coarse patch.
     fn family_place(&mut self, index: [i32; 3], row: Option<u32>) -> i32 {
         let Some(row) = row.filter(|&row| !self.topology.is_leaf(row)) else {
             return NOWHERE;

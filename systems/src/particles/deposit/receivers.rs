@@ -1,32 +1,32 @@
-//! The ranks that sums on a device go to.
+//! Destination ranks of device sums.
 
 use nestar_engine::device::{Device, DeviceError, ReusableBuffer};
 
-/// Ranks that get sums of a level, and of cells of the next coarser one: this one is the last, if it gets any by letter.
+/// Ranks that receive sums of a level or coarse sums; this rank comes last, if it is one of them.
 #[derive(Default)]
 pub struct DestinationRanks {
     /// The ranks.
     pub ranks: Vec<usize>,
-    /// How many slots those before each have, then all.
+    /// Prefix sum of the slots of each rank.
     pub firsts: Vec<u64>,
     /// Slots of other ranks.
     pub foreign: usize,
     on_device: ReceiverBuffers,
 }
 
-/// What a kernel reads of them.
+/// Device copies.
 #[derive(Default)]
 struct ReceiverBuffers {
-    /// Numbers of the receivers by slot, of other ranks' patches and of octets.
+    /// Index of the receiving rank by slot: of patches of other ranks, of octets.
     numbers: [ReusableBuffer<u32>; 2],
     firsts: ReusableBuffer<u64>,
 }
 
 impl DestinationRanks {
-    /// The ranks that have the patches and the octets of the places of rank `own`.
+    /// Finds the ranks that own the patches and octets of a slot table; `own` is this rank.
     ///
     /// # Errors
-    /// The device's memory does not suffice.
+    /// Device memory does not suffice.
     pub fn new(device: &Device, own: usize, owners: [Vec<usize>; 2]) -> Result<Self, DeviceError> {
         let mut ranks = owners.concat();
         ranks.sort_unstable_by_key(|&rank| (rank == own, rank));
@@ -60,7 +60,7 @@ impl DestinationRanks {
         })
     }
 
-    /// Addresses of the numbers by slot of other ranks' patches and of octets, and of how many slots those before have.
+    /// Returns the addresses of the rank indices of patches and octets, and of the prefix sum.
     pub fn addresses(&self) -> [u64; 3] {
         let ReceiverBuffers { numbers, firsts } = &self.on_device;
         [numbers[0].address(), numbers[1].address(), firsts.address()]

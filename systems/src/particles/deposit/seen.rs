@@ -1,21 +1,21 @@
-//! Particles at another time than theirs.
+//! Predicts particle positions at the time of a deposit.
 
 use super::super::columns::{PAGE, Page, ParticleReal};
 use nestar_device::Real;
 use nestar_kernels::particles::cloud::units_of;
 use nestar_kernels::particles::motion::{ahead, moved};
 
-/// What particles count in sums.
+/// Weight of particles in a deposit.
 #[derive(Clone, Copy, Debug)]
 pub enum DepositWeights {
-    /// Their mass, in so many units for a mass of 1.
+    /// The mass, with this number of quanta per unit mass.
     Masses(f64),
-    /// One each.
+    /// One per particle.
     Ones,
 }
 
 impl DepositWeights {
-    /// What a particle of a mass counts.
+    /// Returns the weight of a particle of a mass.
     #[inline(always)]
     pub fn of(self, mass: impl Real) -> u64 {
         match self {
@@ -25,22 +25,22 @@ impl DepositWeights {
     }
 }
 
-/// The particles of a list of a patch, as the sums of a level at a time see them.
+/// Prediction for the particles of a list, at the time of a deposit.
 pub struct PredictedPositions<R> {
-    /// From the time of the particles to that of the sums.
+    /// Deposit time minus particle time.
     pub dt: R,
-    /// Over the width of the patch, along each axis.
+    /// Inverse patch width along each axis.
     pub per_width: [R; 3],
-    /// The farthest way in widths of the patch: one cell of the level of the sums.
+    /// Longest displacement in patch widths: one cell of the level of the deposit.
     pub most: f64,
-    /// What each counts.
+    /// Weight of particles.
     pub weights: DepositWeights,
-    /// Where all have one mass, what that counts.
+    /// Weight of a particle if all have the same mass.
     pub one: u64,
 }
 
 impl<R: ParticleReal> PredictedPositions<R> {
-    /// Where a particle is then, and how many patches away.
+    /// Returns the predicted offset of particle `n` and the number of patches it has moved.
     #[inline(always)]
     pub fn place(&self, page: &Page<R>, n: usize) -> ([u64; 3], [i32; 3]) {
         let mut place = page.place_of(n);
@@ -59,7 +59,7 @@ impl<R: ParticleReal> PredictedPositions<R> {
         (place, step)
     }
 
-    /// The same of all rows of a page, axis by axis.
+    /// Predicts all particles of a page, axis by axis.
     #[inline(always)]
     pub fn places(&self, page: &Page<R>) -> ([[u64; PAGE]; 3], [[i32; PAGE]; 3]) {
         let (mut places, mut steps) = ([[0; PAGE]; 3], [[0; PAGE]; 3]);
@@ -80,7 +80,7 @@ impl<R: ParticleReal> PredictedPositions<R> {
         (places, steps)
     }
 
-    /// What it counts.
+    /// Returns the weight of particle `n`.
     #[inline(always)]
     pub fn weight(&self, page: &Page<R>, n: usize) -> u64 {
         match page.mass.get(n) {

@@ -1,23 +1,24 @@
-//! Sums that tasks side by side add to: each has a share of its own, and keeps what belongs to others until all are done.
+//! Parallel accumulation: each task owns a contiguous range of the sums and buffers contributions to other
+//! ranges.
 
 use super::block::PatchPart;
 use nestar_kernels::CELLS;
 use rayon::prelude::*;
 
-/// The sums of some slots, which one task writes.
+/// Range of the sums owned by one task.
 pub struct ThreadSums<'a> {
-    /// The first slot.
+    /// First slot.
     first: usize,
-    /// `[slot][cell]`.
+    /// Sums `[slot][cell]`.
     own: &'a mut [u64],
-    /// The first slots of all shares.
+    /// First slots of all ranges.
     firsts: &'a [usize],
-    /// For each share: cells, counted from the first of all slots, and what they get.
+    /// Buffered contributions to other ranges: global cell index and mass.
     others: Vec<Vec<(usize, u64)>>,
 }
 
 impl ThreadSums<'_> {
-    /// Adds what a block has in the cells of a slot.
+    /// Adds the part of a block to the cells of a slot.
     #[inline(always)]
     pub fn add(&mut self, slot: usize, part: &PatchPart) {
         let cells = slot.checked_sub(self.first).map(|own| own * CELLS);
@@ -33,7 +34,7 @@ impl ThreadSums<'_> {
     }
 }
 
-/// The sums, `[slot][cell]`, in shares that begin with some slots, the first with slot 0.
+/// Splits the sums, `[slot][cell]`, at the given slots.
 fn split<'a>(mut sums: &'a mut [u64], firsts: &[usize]) -> Vec<(usize, &'a mut [u64])> {
     let mut shares = Vec::with_capacity(firsts.len());
     for (n, &first) in firsts.iter().enumerate() {
@@ -46,7 +47,7 @@ fn split<'a>(mut sums: &'a mut [u64], firsts: &[usize]) -> Vec<(usize, &'a mut [
     shares
 }
 
-/// Does all work, each piece with the share of the sums that begins with its slot; slots do not fall, and the first is 0.
+/// Runs all tasks in parallel, each with the range of sums that begins with its slot. Slots ascend from 0.
 pub fn add_all<W: Send>(
     sums: &mut [u64],
     tasks: Vec<(usize, W)>,

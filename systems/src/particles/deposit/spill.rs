@@ -1,4 +1,4 @@
-//! Sums on a device that other ranks' patches get, and those that come from there.
+//! Exchanges device sums between ranks.
 
 use super::letters::{self, OF_PARENT, OWN};
 use super::on_device::{DeviceSums, THREADS};
@@ -10,23 +10,23 @@ use nestar_engine::mesh::Topology;
 use nestar_kernels::CELLS;
 use nestar_kernels::particles::device::{MergeSumsParameters, PackSumsParameters};
 
-/// Most words of the record of a slot.
+/// Longest record of a slot, in words.
 const RECORD: usize = letters::BITS + CELLS;
 
-/// Records of sums for a rank.
+/// Records of sums for one rank.
 pub struct RankSums {
     rank: usize,
-    /// The first word.
+    /// First word.
     first: usize,
     words: usize,
     records: Vec<SumHeader>,
 }
 
-/// What is told of a record: the index of a patch of the level, what it gets, and where the record begins among the words for its rank.
+/// Describes a record: patch index, kind, first word within the message.
 type SumHeader = [i32; 5];
 
 impl DeviceSums<'_> {
-    /// What other ranks' patches get, and of sums of the coarser level those from a slot on, by rank.
+    /// Packs the sums for other ranks, by rank; coarse sums from slot `first` on.
     fn spill(self, first: usize) -> Result<Vec<RankSums>, DeviceError> {
         let DestinationRanks { ranks, firsts, .. } = &self.places.receivers;
         let told = self.take_out(first)?;
@@ -48,7 +48,7 @@ impl DeviceSums<'_> {
         Ok(all.map(of_rank).collect())
     }
 
-    /// Makes the records; what the kernel tells of them.
+    /// Runs the packing kernel and returns what it reports.
     fn take_out(self, first: usize) -> Result<Vec<u64>, DeviceError> {
         let (kernels, places) = (self.kernels, self.places);
         let (receivers, others) = (&places.receivers, places.others.len());
@@ -91,7 +91,7 @@ impl DeviceSums<'_> {
         Ok(told)
     }
 
-    /// What a kernel has told of a record.
+    /// Decodes the report on a record.
     fn record(self, word: u64, first: usize) -> SumHeader {
         let (places, slot) = (self.places, word as u32 as usize);
         let ([x, y, z], what) = match slot.checked_sub(places.others.len()) {
@@ -101,7 +101,7 @@ impl DeviceSums<'_> {
         [x, y, z, what.into(), (word >> 32) as i32]
     }
 
-    /// What patches get, also own ones, as letters.
+    /// Returns all packed sums as messages, including those for own patches.
     pub(super) fn letters(self) -> Result<Vec<PatchMessage>, DeviceError> {
         let (spilled, mut letters) = (self.spill(0)?, Vec::new());
         let memory = self.kernels.memory();
@@ -124,7 +124,7 @@ impl DeviceSums<'_> {
         Ok(letters)
     }
 
-    /// Exchanges sums with the devices of other ranks. All ranks call this.
+    /// Exchanges sums with the devices of other ranks. Collective.
     pub(super) fn exchange(
         self,
         (topology, level): (&Topology, usize),
@@ -170,7 +170,7 @@ impl DeviceSums<'_> {
             .launch(&kernels.merge_sums, shape, &parameters)?)
     }
 
-    /// The slot that a record is for; those of the coarser level stand behind the others.
+    /// Returns the slot of a received record; slots of coarse sums follow the others.
     fn slot_of(
         self,
         topology: &Topology,

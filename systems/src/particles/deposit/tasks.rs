@@ -1,13 +1,14 @@
-//! Which patches are worked on together.
+//! Groups patches into tasks of similar cost.
 
 use super::super::species::{PatchParticles, count};
 use super::Deposit;
 
-/// Patches, each with its row, that lie in one patch of the level of the sums.
+/// Patches with their rows that lie in one patch of the level of the deposit.
 pub type PatchGroup<'a> = &'a mut [(u32, PatchParticles)];
 
 impl Deposit<'_> {
-    /// Groups of patches of `host` dealt to a few tasks for each thread, and the slots that their shares of the sums begin with.
+    /// Distributes groups of patches of level `host` to a few tasks per thread, each with the first slot of
+    /// its sums.
     pub(super) fn tasks<'b>(
         &self,
         host: usize,
@@ -35,7 +36,8 @@ impl Deposit<'_> {
         tasks
     }
 
-    /// Patches of `host` that follow each other and lie in one patch of this level, a few particles at a time.
+    /// Groups consecutive patches of level `host` in one patch of this level, with a limited number of
+    /// particles per group.
     pub(super) fn groups<'b>(
         &self,
         host: usize,

@@ -1,4 +1,4 @@
-//! The deal of a step on a device: particles go to their new places, of which some are those of others that have been dealt before.
+//! Scatters the particles of a step to their new rows on a device, in place.
 
 use super::kernels::{KernelBuffers, ListLaunch};
 use super::lists::DeviceParticles;
@@ -7,7 +7,7 @@ use super::step::{DeviceStep, SourceList};
 use nestar_engine::device::{DeviceError, LaunchShape};
 use nestar_kernels::particles::device::{CHUNK, DriftParameters, PageArray, PlaceStagedParameters};
 
-/// Particles of a source that are dealt at a time.
+/// Particles of a source list that are scattered by one launch.
 struct ScatterBatch {
     at: (usize, usize),
     parameters: DriftParameters,
@@ -15,7 +15,8 @@ struct ScatterBatch {
 }
 
 impl DeviceParticles {
-    /// Puts all particles to their places that stay on this rank; `starts` says where those of each row begin, in these stacks.
+    /// Scatters all particles that stay on this rank. `starts` is the exclusive scan of the counts per row in
+    /// these page arrays.
     pub(super) fn scatter(
         &self,
         (step, new): (&DeviceStep, &[Placement]),
@@ -48,7 +49,8 @@ impl DeviceParticles {
         self.place_staged(memory, staged, page_arrays)
     }
 
-    /// The turns of all sources in their order; `free` becomes the first turn in which the places of each row are free.
+    /// Returns the batches of all sources in order. `free` becomes the first batch in which the target rows
+    /// of each patch are free.
     fn batches(
         &self,
         (step, new): (&DeviceStep, &[Placement]),
@@ -69,7 +71,7 @@ impl DeviceParticles {
             for (n, patches) in new.plan.batches.iter().enumerate() {
                 let batch = batches.len() as u32;
                 let own = &rows[patches.clone()];
-                // what the first turn puts overwrites nothing
+                // the first batch overwrites nothing
                 for &row in own.iter().filter(|_| n > 0) {
                     free[list * step.rows() + row as usize] = batch;
                 }
@@ -91,7 +93,7 @@ impl DeviceParticles {
         batches
     }
 
-    /// Takes those to other memory whose places are not free when it is their turn; how many.
+    /// Stages particles whose target rows are not free at the time of their batch. Returns their number.
     fn stage(
         &self,
         memory: &mut KernelBuffers,
@@ -118,7 +120,7 @@ impl DeviceParticles {
                     staged: kernels.words.address().into(),
                     ..first.parameters
                 };
-                // all are looked at, few are taken
+                // all particles are read, few are staged
                 kernels.work(&kernels.stage, (listed, 1), &parameters)?;
             }
             let mut count = [0];
@@ -131,7 +133,7 @@ impl DeviceParticles {
         }
     }
 
-    /// Puts so many to their places that were set aside.
+    /// Moves staged particles to their rows.
     fn place_staged(
         &self,
         memory: &KernelBuffers,

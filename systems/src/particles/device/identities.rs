@@ -1,10 +1,10 @@
-//! Which particles are on a device.
+//! Lists the identities of particles on a device.
 
 use super::lists::DeviceParticles;
 use nestar_engine::device::DeviceError;
 
 impl DeviceParticles {
-    /// The identities of the particles of a patch.
+    /// Returns the identities of the particles of a patch.
     ///
     /// # Errors
     /// The device fails.
@@ -13,7 +13,7 @@ impl DeviceParticles {
         Ok(identities(&records, self.record_bytes()))
     }
 
-    /// The identities of all particles, each with its row.
+    /// Returns the identities of all particles with their rows.
     ///
     /// # Errors
     /// The device fails.
@@ -29,7 +29,7 @@ impl DeviceParticles {
     }
 }
 
-/// They come first in records of so many bytes.
+/// Extracts the identities, which come first in records of `width` bytes.
 fn identities(records: &[u8], width: usize) -> Vec<u64> {
     let first = records.chunks_exact(width).filter_map(<[u8]>::first_chunk);
     first.map(|id| u64::from_le_bytes(*id)).collect()

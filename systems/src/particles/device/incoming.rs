@@ -1,33 +1,33 @@
-//! What comes to the patches of a device's rank in the middle of a step: it stays records until a kernel puts it to the others.
+//! Arrivals: records that reach patches on a device during a step, before a kernel inserts them.
 
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::CHUNK;
 
-/// Records with their patches.
+/// Records with their destination patches.
 #[derive(Default)]
 pub struct Arrivals {
     pub(super) records: Vec<u8>,
     /// Bytes of a record.
     width: usize,
     pub(super) pieces: Vec<ArrivalSegment>,
-    /// Of records that have come from other ranks' devices.
+    /// Segments of records that came from devices of other ranks.
     pub(super) passed: Vec<ArrivalSegment>,
 }
 
-/// Records of a list of a patch, one behind the other.
+/// Contiguous records of a list of a patch.
 #[derive(Clone, Copy)]
 pub(super) struct ArrivalSegment {
     pub row: u32,
     pub list: usize,
-    /// The number among the lists of the step.
+    /// Index among the lists of the step.
     pub page_array: u32,
-    /// In bytes.
+    /// First byte.
     pub first: usize,
     pub count: usize,
 }
 
 impl ArrivalSegment {
-    /// The same in parts that a block of threads looks after; records have so many bytes.
+    /// Splits the segment into chunks for thread blocks.
     pub fn parts(self, width: usize) -> impl Iterator<Item = Self> {
         (0..self.count).step_by(CHUNK).map(move |n| Self {
             first: self.first + n * width,
@@ -38,7 +38,7 @@ impl ArrivalSegment {
 }
 
 impl Arrivals {
-    /// Takes records of so many bytes in, the last of which says on which list each belongs.
+    /// Adds records of `width` bytes. The last byte of a record is its list.
     pub fn put(&mut self, row: u32, records: &[u8], width: usize) {
         self.width = width;
         let mut first = self.records.len();
@@ -57,12 +57,13 @@ impl Arrivals {
         }
     }
 
-    /// Whether nothing comes.
+    /// Returns `true` if there are no arrivals.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty() && self.passed.is_empty()
     }
 
-    /// Numbers the lists of all pieces among those of a step, each given by the level of its patches; what is on none of them is taken out.
+    /// Assigns segments to the lists of a step, given by level and list. Returns the records that belong to
+    /// none of them, by row.
     pub(super) fn assign_lists(
         &mut self,
         topology: &Topology,
@@ -85,7 +86,7 @@ impl Arrivals {
         rest
     }
 
-    /// Adds what comes to the counts of rows, `[list][rows]`.
+    /// Adds the arrivals to the counts per row, `[list][rows]`.
     pub(super) fn count(&self, counts: &mut [u32], rows: usize) {
         for piece in self.pieces.iter().chain(&self.passed) {
             counts[piece.list * rows + piece.row as usize] += piece.count as u32;

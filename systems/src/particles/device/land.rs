@@ -1,4 +1,4 @@
-//! The end of the first half of a step on a device: particles go to their patches, with those that come from elsewhere.
+//! Drives a drift step of a species on a device: count, exchange, insert.
 
 use super::super::leavers::DriftResult;
 use super::super::species::Species;
@@ -12,10 +12,11 @@ use nestar_engine::device::{DeviceError, LaunchShape};
 use nestar_kernels::particles::device::{PageArray, UnpackParameters};
 
 impl Species {
-    /// The first half of a step on a device, but for what comes from elsewhere: until [`Species::land`] that is kept apart.
+    /// Starts the drift step: advances and counts the particles, and packs those that leave. Arrivals are
+    /// collected until [`Species::finish_device_step`].
     ///
     /// # Errors
-    /// As [`Species::settled`].
+    /// As [`Species::upload`].
     pub(in crate::particles) fn begin_device_step(
         &mut self,
         step: &DeviceStep,
@@ -29,11 +30,11 @@ impl Species {
         Ok(drifted)
     }
 
-    /// Sends particles to other ranks' devices, and takes what comes from there in; what comes to patches that kernels do not deal to is given
-    /// back. All ranks call this.
+    /// Exchanges particles with devices of other ranks. Returns arrivals for patches that are not on the
+    /// device. Collective.
     ///
     /// # Errors
-    /// The device fails, or its memory does not suffice; another rank has failed, or the transport has.
+    /// The device fails or its memory does not suffice; another rank or the transport has failed.
     pub(in crate::particles) fn exchange(
         &mut self,
         step: &DeviceStep,
@@ -46,7 +47,7 @@ impl Species {
         }
     }
 
-    /// Ends what [`Species::leave`] began.
+    /// Finishes the step that [`Species::begin_device_step`] started.
     ///
     /// # Errors
     /// As there.
@@ -65,8 +66,8 @@ impl Species {
 }
 
 impl DeviceParticles {
-    /// Deals particles to their patches after [`OnDevice::step`], with what comes from elsewhere; what goes to none of the lists that the step deals,
-    /// by row.
+    /// Scatters particles to their patches after [`DeviceParticles::step`] and inserts arrivals. Returns
+    /// arrivals for patches outside the lists of the step, by row.
     ///
     /// # Errors
     /// As there.
@@ -108,7 +109,8 @@ impl DeviceParticles {
         Ok(rest)
     }
 
-    /// Puts what comes behind what kernels have dealt to the stacks of a step: `behind` says where, for each row.
+    /// Inserts arrivals after the scattered particles of each row; `behind` gives the first free position of
+    /// each row.
     fn unpack(
         &self,
         step: &DeviceStep,

@@ -1,4 +1,5 @@
-//! What leaves the patches of a device's rank in a step: to held patches of other ranks from device to device, elsewhere as parcels.
+//! Packs outgoing particles: device messages for stored patches of other ranks, host batches for all other
+//! destinations.
 
 use super::kernels::ListLaunch;
 use super::lists::{DeviceParticles, pieces};
@@ -13,27 +14,28 @@ use nestar_kernels::mesh::OUTSIDE;
 use nestar_kernels::particles::device::{DriftParameters, PageArray, ParticleList, SEND};
 use std::ops::Range;
 
-/// Particles that go to a held patch of another rank.
+/// Particles that go to a stored patch of another rank.
 struct OutgoingByRank {
-    /// The other rank.
+    /// Destination rank.
     peer: usize,
-    /// Where they will be listed.
+    /// Destination list.
     list: usize,
     row: u32,
     place: RowSpan,
 }
 
-/// Where leavers stand in their stack.
+/// Outgoing particles and their order in the outgoing page array.
 struct DeviceOutgoing {
-    /// Those that go to held patches of other ranks, by rank, then by list.
+    /// Particles for stored patches of other ranks, ordered by rank and list.
     by_rank: Vec<OutgoingByRank>,
-    /// Those before go to held patches.
+    /// Number of particles for stored patches; the others follow.
     tagged: usize,
     all: usize,
 }
 
 impl DeviceOutgoing {
-    /// Takes the counts of what leaves out of those of all rows, `[list][rows + 1]`; where each of them begins is put into `starts`.
+    /// Moves the counts of outgoing particles out of `counts`, `[list][rows + 1]`, and writes their exclusive
+    /// scan to `starts`.
     fn of(step: &DeviceStep, counts: &mut [u32], starts: &mut [u32]) -> Self {
         let (topology, rows) = (step.topology, step.rows());
         let mut by_rank = Vec::new();
@@ -68,14 +70,14 @@ impl DeviceOutgoing {
         }
     }
 
-    /// Those that go to one list of one rank.
+    /// Groups the particles by rank and list.
     fn alike(&self) -> impl Iterator<Item = &[OutgoingByRank]> {
         let alike = |a: &OutgoingByRank, b: &OutgoingByRank| (a.peer, a.list) == (b.peer, b.list);
         self.by_rank.chunk_by(alike)
     }
 }
 
-/// Where they stand, one behind the other.
+/// Returns the contiguous range of particles of a group.
 fn range(by_rank: &[OutgoingByRank]) -> Range<usize> {
     let end = |by_rank: &OutgoingByRank| (by_rank.place.first + by_rank.place.count) as usize;
     let first = by_rank
@@ -84,12 +86,12 @@ fn range(by_rank: &[OutgoingByRank]) -> Range<usize> {
     first..by_rank.last().map_or(first, end)
 }
 
-/// What a message says of the particles for a patch: level, index, list, how many.
+/// Announces the particles for a patch: level, index, list, count.
 pub(super) type MessageHeader = [i32; 6];
 
 impl DeviceParticles {
-    /// Takes what goes to patches that this rank's kernels do not deal to out of the counts, and its particles: as parcels, and as messages to other
-    /// ranks' devices.
+    /// Packs particles that leave this rank's device lists and removes them from the counts. Returns host
+    /// batches and device messages.
     pub(super) fn extract_outgoing(
         &mut self,
         step: &DeviceStep,
@@ -118,7 +120,7 @@ impl DeviceParticles {
         Ok((parcels, messages))
     }
 
-    /// Finds the patches beside which there is more than own leaves.
+    /// Finds the patches with neighbours other than own leaves.
     fn find_border(&mut self, step: &DeviceStep) {
         let topology = step.topology;
         let (revision, border) = &mut self.border;
@@ -138,7 +140,8 @@ impl DeviceParticles {
         }
     }
 
-    /// Puts them into their stack; the tags of those that go to no held patch.
+    /// Scatters outgoing particles to their page array. Returns the tags of those without a stored
+    /// destination patch.
     fn scatter_outgoing(
         &self,
         step: &DeviceStep,
@@ -177,7 +180,7 @@ impl DeviceParticles {
         Ok(tags)
     }
 
-    /// Those that go to held patches as parcels, all of a list and patch together.
+    /// Packs particles for stored patches into host batches, one per list and patch.
     fn parcels(
         &self,
         topology: &Topology,
@@ -200,7 +203,7 @@ impl DeviceParticles {
         Ok(parcels)
     }
 
-    /// The same as a message to each rank, which keeps until the next step.
+    /// Packs particles for stored patches into one message per rank, valid until the next step.
     fn messages(
         &self,
         topology: &Topology,
@@ -241,7 +244,7 @@ impl DeviceParticles {
         Ok(messages)
     }
 
-    /// Those that go elsewhere, which follow each other where they come from one patch and go in one direction.
+    /// Packs particles without a stored destination patch, grouped by origin and direction.
     fn batches_elsewhere(
         &self,
         topology: &Topology,
@@ -273,7 +276,7 @@ impl DeviceParticles {
     }
 }
 
-/// What a message says of them.
+/// Returns the message header of the particles for a patch.
 fn message_header(
     topology: &Topology,
     OutgoingByRank {
@@ -286,7 +289,7 @@ fn message_header(
 }
 
 impl ListLaunch {
-    /// The same particles, but for those of other pieces.
+    /// Replaces the chunks of a launch.
     fn of_pieces(self, address: Address<u32>, pieces: &[u32]) -> Self {
         let counts = pieces.iter().skip(2).step_by(3);
         Self {

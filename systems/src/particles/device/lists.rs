@@ -1,4 +1,4 @@
-//! Which particles stand where on a device.
+//! Stores the particles of a species on a device: one page array per level and list.
 
 use super::super::columns::{PAGE, ParticleColumns};
 use super::super::rows::{PagePool, ParticlePages, PatchParticles};
@@ -12,7 +12,7 @@ use nestar_kernels::particles::device::{
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// The particles of a patch by the level that moves them, and the level of the patch.
+/// Rows of the particles of a patch, by list, and the level of the patch.
 #[derive(Clone, Copy, Default)]
 pub(in crate::particles) struct PatchSpans {
     pub level: usize,
@@ -25,18 +25,18 @@ impl PatchSpans {
     }
 }
 
-/// Pages of the particles of a level's patches that one level moves.
+/// Page array of one list of a level.
 #[derive(Default)]
 pub(in crate::particles) struct PageBuffer {
     pub(super) words: Option<Growable<u64>>,
-    /// The first row of the pages in use.
+    /// First row in use.
     pub first: usize,
     /// Rows in use.
     pub used: usize,
     pub(super) chunks: ReusableBuffer<u32>,
-    /// A block for each piece; none: particles have been taken out since they were listed.
+    /// Launch shape, one block per chunk; `None` if the chunks are out of date.
     pub(super) shape: Option<LaunchShape>,
-    /// The largest velocity along the axes, then acceleration, where known.
+    /// Largest velocity, then acceleration, along each axis; `None` if unknown.
     pub largest: Option<[f64; 6]>,
 }
 
@@ -50,33 +50,33 @@ impl PageBuffer {
             })
     }
 
-    /// Forgets all particles, and keeps the memory.
+    /// Forgets all particles and keeps the memory.
     pub(super) fn empty(&mut self) {
         (self.first, self.used) = (0, 0);
         (self.shape, self.largest) = (None, None);
     }
 }
 
-/// The particles of a species that are on a device.
+/// Particles of a species on a device.
 pub struct DeviceParticles {
     pub(in crate::particles) kernels: Arc<ParticleKernels>,
-    /// Says how they move.
+    /// Kernel that moves the particles.
     pub(super) mover: Kernel,
     pub(in crate::particles) columns: ParticleColumns,
-    /// `[level of the patches][list]`.
+    /// Page arrays, `[level][list]`.
     pub(in crate::particles) buffers: Vec<[PageBuffer; 2]>,
-    /// By row.
+    /// Rows of the particles of each patch.
     pub(in crate::particles) patches: Vec<PatchSpans>,
-    /// Where those stand whose patches will be gone.
+    /// Rows of the particles of patches that are about to be removed.
     pub(super) detached: Vec<PatchSpans>,
-    /// By row, whether there is more than own leaves beside it, with the revision of the tables.
+    /// Rows with neighbours other than own leaves, and the revision of the topology tables.
     pub(super) border: (u64, Vec<bool>),
-    /// Lists of up to so many particles have room for all of them twice.
+    /// Lists of up to this number of particles have memory for all of them twice.
     pub(in crate::particles) double_buffer_limit: usize,
 }
 
 impl DeviceParticles {
-    /// No particles, on so many levels; of the kernels the second says how they move.
+    /// Creates an empty store; the second kernel moves the particles.
     #[must_use]
     pub fn new(
         (kernels, mover): (Arc<ParticleKernels>, Kernel),
@@ -95,24 +95,24 @@ impl DeviceParticles {
         }
     }
 
-    /// The kernels.
+    /// Returns the kernels.
     #[must_use]
     pub fn kernels(&self) -> &Arc<ParticleKernels> {
         &self.kernels
     }
 
-    /// Makes room for so many rows of the hierarchy.
+    /// Resizes the table of patches to the rows of the hierarchy.
     pub fn follow(&mut self, rows: usize) {
         self.patches.resize(rows, PatchSpans::default());
     }
 
-    /// Particles of a patch.
+    /// Counts the particles of a patch.
     #[must_use]
     pub fn count(&self, row: u32) -> usize {
         self.patches[row as usize].count()
     }
 
-    /// Pages that begin at an address.
+    /// Returns the page array at an address.
     pub(super) fn page_array_at(&self, address: u64) -> PageArray {
         PageArray {
             words: address.into(),
@@ -120,7 +120,7 @@ impl DeviceParticles {
         }
     }
 
-    /// Pages for so many particles in memory that is kept, whatever stood there.
+    /// Returns a page array in a reusable buffer; its contents are undefined.
     pub(super) fn pages(
         &self,
         kept: &mut ReusableBuffer<u64>,
@@ -131,7 +131,7 @@ impl DeviceParticles {
         Ok(self.page_array_at(words.address()))
     }
 
-    /// ParticleColumns of numbers.
+    /// Number of columns besides the identity.
     pub(in crate::particles) fn numbers(&self) -> i32 {
         self.columns.widths().count() as i32 - 1
     }
@@ -147,7 +147,7 @@ impl DeviceParticles {
         }
     }
 
-    /// The particles in patches of a level that are on a list, for kernels.
+    /// Returns a list of a level with its launch shape.
     pub(in crate::particles) fn list(
         &mut self,
         (topology, tables): (&Topology, HierarchyTables),
@@ -185,15 +185,15 @@ impl DeviceParticles {
         })
     }
 
-    /// Whether there may be particles in patches of a level that are on a list.
+    /// Returns `true` if a list of a level may have particles.
     pub(in crate::particles) fn holds(&self, level: usize, list: usize) -> bool {
         self.buffers[level][list].used > 0
     }
 
-    /// Takes particles out of the host's pages to a list of a level.
+    /// Uploads particles from host pages to a list of a level.
     ///
     /// # Errors
-    /// The device fails, or its memory does not suffice.
+    /// The device fails or its memory does not suffice.
     pub fn insert_from_host(
         &mut self,
         topology: &Topology,
@@ -219,7 +219,7 @@ impl DeviceParticles {
         Ok(())
     }
 
-    /// Puts what comes in pages, each with its row, behind what the rows have in a stack.
+    /// Inserts host pages after the particles of their rows.
     fn insert_pages<'a>(
         &self,
         memory: &mut KernelBuffers,
@@ -259,10 +259,10 @@ impl DeviceParticles {
     }
 }
 
-/// Pages that go to a device at a time, up to some hundred megabytes.
+/// Pages uploaded at a time, some hundred megabytes.
 const PORTION: usize = 1 << 15;
 
-/// The particles of a row in pieces of about one size that a block looks after: row, first, how many.
+/// Splits the particles of a row into chunks of similar size: row, first, count.
 pub(super) fn pieces((row, span): (u32, RowSpan)) -> impl Iterator<Item = u32> {
     let number = span.count.div_ceil(CHUNK as u32);
     let each = span.count.div_ceil(number.max(1)).next_multiple_of(32);

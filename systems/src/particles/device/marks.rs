@@ -1,4 +1,4 @@
-//! Criteria of particles on a device.
+//! Marks cells for refinement on a device.
 
 use super::super::deposit::Deposit;
 use super::super::refine::Limits;
@@ -11,15 +11,15 @@ use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::device::LaunchShape;
 use nestar_kernels::particles::device::MarkParameters;
 
-/// Threads of a block that looks at a patch.
+/// Threads per block.
 const THREADS: u32 = 128;
 
 impl ParticleKernels {
-    /// Marks cells of a level by what its cells have of all species; `marks` is the address of the marks. The rows of which an octant has more than is
-    /// kept.
+    /// Marks cells of a level by the deposit of all species; `marks` is the address of the marks. Returns the
+    /// rows whose children must be kept.
     ///
     /// # Errors
-    /// The device fails; another rank has failed, or the transport has.
+    /// The device fails; another rank or the transport has failed.
     pub fn mark(
         &self,
         (deposit, limits): (&Deposit, &Limits),

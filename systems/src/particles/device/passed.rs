@@ -1,4 +1,4 @@
-//! What comes from other ranks' devices in a step.
+//! Exchanges particles between devices of ranks.
 
 use super::incoming::{ArrivalSegment, Arrivals};
 use super::leaving::MessageHeader;
@@ -9,7 +9,8 @@ use nestar_engine::data::MigrationBatch;
 use nestar_engine::device::DeviceError;
 
 impl DeviceParticles {
-    /// Sends messages, and takes in what comes; as parcels what comes to patches that kernels do not deal to.
+    /// Sends messages and takes in those of other ranks. Returns particles for patches that are not on the
+    /// device as host batches.
     pub(super) fn exchange(
         &self,
         step: &DeviceStep,

@@ -1,4 +1,4 @@
-//! The second half of a step on a device.
+//! Gathers forces and applies the closing kick on a device.
 
 use super::kernels::{BESIDE, BLOCK, LEAST, ListLaunch};
 use super::lists::DeviceParticles;
@@ -13,21 +13,21 @@ use nestar_kernels::PATCH;
 use nestar_kernels::particles::device::CloudShape;
 use nestar_kernels::particles::field_kernels::KickParameters;
 
-/// What the closing kick of a level is made of.
+/// Input of the closing kick of a level.
 pub struct KickContext<'a> {
-    /// The hierarchy.
+    /// Hierarchy.
     pub topology: &'a Topology,
-    /// The same on the device.
+    /// Topology tables on the device.
     pub tables: &'a DeviceTopology,
-    /// How particles move.
+    /// Integration parameters.
     pub motion: &'a Motion,
-    /// Accelerations on the level.
+    /// Acceleration on the level.
     pub field: &'a FieldView<'a, Acceleration>,
     /// Time of the kick.
     pub time: f64,
     /// Length of the kick.
     pub half: f64,
-    /// Whether it has been made by the accelerations that the particles have, and these are found anew.
+    /// `true` to correct an earlier kick: only the change of the acceleration is applied.
     pub correct: bool,
 }
 
@@ -52,7 +52,7 @@ impl KickContext<'_> {
 }
 
 impl DeviceParticles {
-    /// Kicks the particles that a level moves, and leaves their accelerations with them.
+    /// Kicks the particles that a level moves and stores their accelerations.
     ///
     /// # Errors
     /// The device fails.
@@ -81,7 +81,8 @@ impl DeviceParticles {
         Ok(())
     }
 
-    /// By the states of the next coarser level: those beside borders in the level's own patches, or all that it moves in patches of that one.
+    /// Kicks by the states of the next coarser level: particles in the boundary zone of own patches, or
+    /// particles in coarse patches.
     fn kick_from_coarser(
         &self,
         context: &KickContext,
@@ -90,7 +91,7 @@ impl DeviceParticles {
     ) -> Result<(), DeviceError> {
         let states = context.field.coarser_on_device(context.time);
         if context.correct && states.len() > 1 {
-            // the coarser level is at another time: it knows nothing new
+            // the coarser level is at another time and has nothing to correct
             return Ok(());
         }
         let below = context.field.level() - 1;
@@ -127,7 +128,7 @@ impl DeviceParticles {
         let cells = if parameters.state == 0 { BESIDE } else { BLOCK };
         from.shape.shared = cells * (context.field.components() * self.columns.number) as u32;
         from.shape.threads = from.shape.threads.max(LEAST);
-        // places, velocities twice, accelerations
+        // offsets, velocities twice, accelerations
         let bytes = 12 * self.columns.number;
         self.kernels.work(&self.mover, (&from, bytes), parameters)
     }

@@ -1,4 +1,4 @@
-//! Records of particles that leave a device.
+//! Downloads particles from a device as records.
 
 use super::lists::{DeviceParticles, PatchSpans};
 use super::turns::RowSpan;
@@ -6,20 +6,20 @@ use nestar_engine::device::{DeviceError, LaunchShape};
 use nestar_kernels::particles::device::{PackParameters, PageArray};
 use std::ops::Range;
 
-/// Bytes of records that come at a time, unless a patch has more.
+/// Bytes downloaded at a time, unless a patch has more.
 const AT_ONCE: usize = 1 << 28;
 
 impl DeviceParticles {
-    /// Records of the particles of patches, each followed by its list.
+    /// Returns the records of the particles of patches, each followed by its list.
     ///
     /// # Errors
-    /// The device fails, or its memory does not suffice.
+    /// The device fails or its memory does not suffice.
     pub fn records(&self, rows: &[u32]) -> Result<Vec<Vec<u8>>, DeviceError> {
         let homes: Vec<PatchSpans> = rows.iter().map(|&row| self.patches[row as usize]).collect();
         self.records_of(&homes)
     }
 
-    /// The same of the patches that particles stand for in homes.
+    /// Returns the records of the particles at these rows.
     pub(super) fn records_of(&self, mut homes: &[PatchSpans]) -> Result<Vec<Vec<u8>>, DeviceError> {
         let mut all = Vec::with_capacity(homes.len());
         while !homes.is_empty() {
@@ -35,7 +35,7 @@ impl DeviceParticles {
         Ok(all)
     }
 
-    /// The same, all with one copy from the device.
+    /// Appends records with a single download.
     fn append_records(
         &self,
         homes: &[PatchSpans],
@@ -71,7 +71,7 @@ impl DeviceParticles {
         Ok(())
     }
 
-    /// Records of particles of a stack, each followed by a mark.
+    /// Returns the records of a range of a page array, each followed by a mark.
     pub(in crate::particles) fn packed(
         &self,
         page_array: PageArray,
@@ -81,7 +81,7 @@ impl DeviceParticles {
         self.packed_in_part((page_array, range), (mark, self.numbers()))
     }
 
-    /// The same with so many numbers behind the identity.
+    /// Returns records with only the first `numbers` columns after the identity.
     fn packed_in_part(
         &self,
         (page_array, range): (PageArray, Range<usize>),
@@ -106,7 +106,7 @@ impl DeviceParticles {
         self.columns.bytes() + 1
     }
 
-    /// Puts the records of particles of a stack, some at least, one behind the other from an address on.
+    /// Packs a non-empty range of a page array to an address.
     pub(super) fn pack(
         &self,
         (page_array, range): (PageArray, Range<usize>),
@@ -126,7 +126,7 @@ impl DeviceParticles {
         kernels.device.launch(&kernels.pack, shape, &parameters)
     }
 
-    /// Calls `give` with the records of all particles, by row and list, and forgets them.
+    /// Passes the records of all particles to `give`, by row and list, and forgets the particles.
     ///
     /// # Errors
     /// The device fails.
@@ -148,7 +148,7 @@ impl DeviceParticles {
         Ok(())
     }
 
-    /// Records of all particles on a list of a level, with so many numbers behind the identity.
+    /// Returns the records of a list of a level, with the first `numbers` columns after the identity.
     pub(super) fn records_on(
         &self,
         (level, list): (usize, usize),
@@ -159,7 +159,7 @@ impl DeviceParticles {
         self.packed_in_part((held.page_array(self.columns), rows), (list, numbers))
     }
 
-    /// Calls `give` with each row that has particles on a list of a level, and which of the list's these are.
+    /// Passes each row with particles on a list of a level to `give`, with their range in the list.
     pub(super) fn each_on(
         &self,
         (level, list): (usize, usize),

@@ -1,4 +1,4 @@
-//! Memory of lists: new places for their particles, what they need more, and what they give back.
+//! Manages the memory of lists: reserves new rows, commits them, and returns unused memory.
 
 use super::super::columns::{PAGE, ParticleColumns};
 use super::lists::{DeviceParticles, PageBuffer};
@@ -7,20 +7,20 @@ use nestar_engine::device::{DeviceError, Growable};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::PageArray;
 
-/// New places of a list, in memory of their own or in that of the list.
+/// New rows of a list, in its own memory or in separate memory.
 pub(super) struct Placement {
     pub plan: CompactionPlan,
     separate: Option<PageBuffer>,
 }
 
 impl PageBuffer {
-    /// Rows that it has memory for.
+    /// Capacity in rows.
     fn room(&self, columns: ParticleColumns) -> usize {
         let words = self.words.as_ref().map_or(0, Growable::len);
         words / columns.page_words() * PAGE
     }
 
-    /// Gives memory back that is more than it needs by far, and behind all particles.
+    /// Shrinks memory that is much larger than needed and free at its end.
     fn trim(
         &mut self,
         columns: ParticleColumns,
@@ -42,8 +42,8 @@ impl PageBuffer {
 }
 
 impl DeviceParticles {
-    /// Places for the particles of a list of a level, of which each row has so many; `counts` becomes where those of each row begin. Where it can be
-    /// they are in the memory of the list, in which patches then take turns.
+    /// Reserves rows for the given counts per row of the hierarchy, in place if possible. `counts` becomes
+    /// their exclusive scan.
     pub(super) fn reserve(
         &mut self,
         topology: &Topology,
@@ -63,7 +63,8 @@ impl DeviceParticles {
         }
     }
 
-    /// Places in the memory of a list, of which more is taken if need be; none: other memory has to be.
+    /// Plans an in-place compaction and grows the list if needed. Returns `None` if separate memory is
+    /// needed.
     fn plan(
         &mut self,
         rows: &[u32],
@@ -96,7 +97,7 @@ impl DeviceParticles {
         Ok(None)
     }
 
-    /// The same in memory of their own.
+    /// Reserves rows in separate memory.
     pub(super) fn reserve_separate(
         &self,
         rows: &[u32],
@@ -114,7 +115,7 @@ impl DeviceParticles {
         Ok(Placement { plan, separate })
     }
 
-    /// Where the new places of a list of a level are.
+    /// Returns the page array of the new rows.
     pub(super) fn page_array_of(
         &self,
         (level, list): (usize, usize),
@@ -124,7 +125,7 @@ impl DeviceParticles {
         held.page_array(self.columns)
     }
 
-    /// Takes new places over.
+    /// Makes reserved rows the rows of a list.
     pub(super) fn commit(
         &mut self,
         topology: &Topology,
@@ -145,7 +146,7 @@ impl DeviceParticles {
         held.trim(self.columns, self.double_buffer_limit)
     }
 
-    /// Gives the memory of lists back that have no particles.
+    /// Returns the memory of lists without particles.
     pub(super) fn trim(&mut self) -> Result<(), DeviceError> {
         let mut counts = vec![[0; 2]; self.buffers.len()];
         for home in &self.patches {
@@ -162,12 +163,12 @@ impl DeviceParticles {
     }
 }
 
-/// Of rows, in their order.
+/// Selects the counts of rows, in their order.
 fn of_rows(rows: &[u32], counts: &[u32]) -> Vec<u32> {
     rows.iter().map(|&row| counts[row as usize]).collect()
 }
 
-/// Says where the particles of each row begin by a plan.
+/// Writes the first row of each patch in a plan to `counts`.
 fn begin(rows: &[u32], counts: &mut [u32], plan: &CompactionPlan) {
     for (&row, span) in rows.iter().zip(&plan.spans) {
         counts[row as usize] = span.first;

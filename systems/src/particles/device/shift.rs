@@ -1,4 +1,4 @@
-//! Particles on a device that go to other columns as they are: to other leaves where patches are refined or go, and beside what comes in pages.
+//! Moves particles on a device when patches are refined or removed, and makes space for uploads.
 
 use super::kernels::KernelBuffers;
 use super::lists::{DeviceParticles, PatchSpans, pieces};
@@ -10,17 +10,18 @@ use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::{PageArray, RemapParameters, SAME_PATCH, TO_CHILDREN};
 use std::ops::Range;
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: u32 = 128;
 
-/// Pieces of the two lists of a level's patches that go elsewhere, as [`RemapParameters::pieces`], and how many particles they have.
+/// Chunks to be moved from both lists of a level, as [`RemapParameters::pieces`], and their number of
+/// particles.
 struct RemapPieces {
     level: usize,
     lists: [Vec<u32>; 2],
     particles: usize,
 }
 
-/// What comes to a list, and whether what the list has is with it.
+/// Particles that join a list, and whether they include those of the list.
 struct Joining(Placement, bool);
 
 impl RemapPieces {
@@ -32,7 +33,7 @@ impl RemapPieces {
         }
     }
 
-    /// Adds the particles of a patch on a way to a row.
+    /// Adds the particles of a patch, to be moved to a row.
     fn add(&mut self, home: &PatchSpans, row: u32, relation: i32) {
         for (list, span) in home.lists.iter().enumerate() {
             self.add_list(list, *span, (row, relation));
@@ -45,7 +46,7 @@ impl RemapPieces {
     }
 }
 
-/// Particles on a way to a row, as [`RemapParameters::pieces`].
+/// Splits particles into chunks with a target, as [`RemapParameters::pieces`].
 fn pieces_to(span: RowSpan, (row, relation): (u32, i32)) -> Vec<u32> {
     let pieces: Vec<u32> = pieces((row, span)).collect();
     let pieces = pieces.as_chunks().0.iter();
@@ -54,7 +55,7 @@ fn pieces_to(span: RowSpan, (row, relation): (u32, i32)) -> Vec<u32> {
 }
 
 impl DeviceParticles {
-    /// Keeps the particles of patches that will be gone apart, in this order.
+    /// Detaches the particles of patches that are about to be removed, in this order.
     pub fn detach(&mut self, rows: &[u32]) {
         for &row in rows {
             self.detached.push(self.patches[row as usize]);
@@ -62,10 +63,11 @@ impl DeviceParticles {
         }
     }
 
-    /// As [`RemapOnRegrid::reinsert`](nestar_engine::data::RemapOnRegrid::reinsert).
+    /// Moves particles of removed patches to their new leaves, and those of refined patches to the children.
+    /// Returns the records of particles without a leaf on this rank.
     ///
     /// # Errors
-    /// The device fails, or its memory does not suffice.
+    /// The device fails or its memory does not suffice.
     pub fn reinsert_detached(
         &mut self,
         topology: &Topology,
@@ -74,7 +76,7 @@ impl DeviceParticles {
     ) -> Result<Vec<Vec<u8>>, DeviceError> {
         let detached = std::mem::take(&mut self.detached);
         let detached: Vec<_> = detached.into_iter().zip(above).collect();
-        // what goes to no leaf here leaves nothing on the device
+        // particles without a leaf here leave the device
         let gone = detached.iter().map(|(home, above)| match above {
             None => *home,
             Some(_) => PatchSpans::default(),
@@ -99,7 +101,7 @@ impl DeviceParticles {
                     joining.push((at, self.gather_joining(topology, at, moves)?));
                 }
             }
-            // what both come from has stood until now
+            // the sources of both lists must stay in place until here
             for (at, Joining(joining, is_all)) in joining {
                 let new = match is_all {
                     true => joining,
@@ -112,7 +114,8 @@ impl DeviceParticles {
         Ok(records)
     }
 
-    /// What comes to a list on its ways, in memory of its own; with what the list has where that is less.
+    /// Gathers the particles that join a list in separate memory, together with those of the list where these
+    /// are fewer.
     fn gather_joining(
         &self,
         topology: &Topology,
@@ -149,7 +152,8 @@ impl DeviceParticles {
         Ok(Joining(new, is_all))
     }
 
-    /// New places for what a list of a level has, in turns, and what comes to it; behind that each row has room for `more`, and the cursors say where.
+    /// Compacts a list in place, appends joining particles, and leaves space for `more` particles per row.
+    /// Cursors point to this space.
     pub(super) fn append(
         &mut self,
         topology: &Topology,
@@ -195,7 +199,7 @@ impl DeviceParticles {
         Ok(new)
     }
 
-    /// Starts the kernel on all ways, whose pieces stand one list behind the other.
+    /// Launches the kernel on all chunks, list by list.
     fn remap_all(
         &self,
         memory: &KernelBuffers,
@@ -213,7 +217,7 @@ impl DeviceParticles {
         Ok(())
     }
 
-    /// Starts the kernel on some pieces.
+    /// Launches the kernel on a range of chunks.
     fn remap(
         &self,
         memory: &KernelBuffers,

@@ -1,4 +1,4 @@
-//! The first half of a step on a device.
+//! Advances particles on a device: opening kick, drift, and count per destination.
 
 use super::super::leavers::DriftResult;
 use super::super::units::Escaped;
@@ -11,63 +11,63 @@ use nestar_engine::mesh::Topology;
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::device::{DriftParameters, HierarchyTables, PageArray, SCATTER};
 
-/// Identities of what leaves the box in a step for which there is room at first.
+/// Initial capacity for identities of particles that leave the domain in a step.
 const ESCAPE_CAPACITY: usize = 4096;
 
-/// A step of a level.
+/// Drift step of a level.
 pub struct DeviceStep<'a> {
-    /// The hierarchy.
+    /// Hierarchy.
     pub topology: &'a Topology,
-    /// The same on the device.
+    /// Topology tables on the device.
     pub tables: HierarchyTables,
-    /// Of those tables.
+    /// Revision of the topology tables.
     pub revision: u64,
-    /// The level whose step it is.
+    /// Level of the step.
     pub level: usize,
     /// Length of the step.
     pub dt: f64,
-    /// Faces that reflect, as bits `2 * axis + side`.
+    /// Reflecting faces, as bits `2 * axis + side`.
     pub walls: u32,
-    /// Units of a mass of 1.
+    /// Mass quanta per unit mass.
     pub scale: f64,
-    /// The mass of each particle, where all have one.
+    /// Mass of each particle, if all have the same.
     pub mass: f64,
-    /// Whether entities may follow particles to other ranks: these go by the hosts.
+    /// `true` if entities follow particles to other ranks; particles then travel through the hosts.
     pub follow: bool,
 }
 
-/// Particles of a list that a step moves.
+/// List of particles that a step moves.
 pub struct SourceList {
     pub(super) parameters: DriftParameters,
     pub(super) listed: ListLaunch,
-    /// The level of the patches, and the list.
+    /// Level of the patches, and list.
     pub(super) at: (usize, usize),
 }
 
-/// A step between the count and the deal.
+/// State of a step between count and scatter.
 pub struct CountedStep {
-    /// How many each row gets, `[list][rows + 1]`.
+    /// Particles per row, `[list][rows + 1]`.
     pub(super) counts: Vec<u32>,
     pub(super) sources: Vec<SourceList>,
-    /// What goes to other ranks' devices.
+    /// Messages to devices of other ranks.
     pub(super) messages: Vec<DeviceMessage>,
 }
 
 impl DeviceStep<'_> {
-    /// The lists that the step moves, and deals to: the level of the patches, and which of theirs. Those of the level's own patches come first, so that
-    /// the places of what goes to children are free when the coarser level's patches have their turns.
+    /// Returns the lists that the step reads and writes, as level and list. Lists of the level itself come
+    /// first, so that rows in finer patches are free when coarse patches are scattered.
     pub(in crate::particles) fn lists(&self) -> Vec<(usize, usize)> {
         let mut lists = vec![(self.level, 0), (self.level, 1)];
         lists.extend(self.level.checked_sub(1).map(|below| (below, 1)));
         lists
     }
 
-    /// Counters of a list: for each row, and for what goes elsewhere.
+    /// Counters per list: one per row, and one for all other destinations.
     pub(in crate::particles) fn rows(&self) -> usize {
         self.topology.capacity() + 1
     }
 
-    /// Parameters for particles in patches of a level that stand on a list.
+    /// Returns kernel parameters for a list of a level.
     fn parameters(&self, from: &ListLaunch, (level, list): (usize, usize)) -> DriftParameters {
         let width = self.topology.domain.cell_width(level);
         DriftParameters {
@@ -99,11 +99,11 @@ impl DeviceStep<'_> {
 }
 
 impl DeviceParticles {
-    /// Kicks the particles that a level moves by half of its step and finds out where they go; what leaves the patches that kernels deal to is taken out.
-    /// [`OnDevice::land`] deals the others.
+    /// Kicks particles by half a step and finds their destinations. Outgoing particles are packed;
+    /// [`DeviceParticles::insert`] scatters the others.
     ///
     /// # Errors
-    /// The device fails, or its memory does not suffice.
+    /// The device fails or its memory does not suffice.
     pub(super) fn step(
         &mut self,
         step: &DeviceStep,
@@ -138,7 +138,7 @@ impl DeviceParticles {
         Ok((drifted, Some(counted)))
     }
 
-    /// How many particles each row gets, `[list][rows + 1]`, and what leaves the box.
+    /// Counts the particles per row, `[list][rows + 1]`, and those that leave the domain.
     fn counted(
         &self,
         step: &DeviceStep,
@@ -146,7 +146,7 @@ impl DeviceParticles {
     ) -> Result<(Vec<u32>, DriftResult), DeviceError> {
         let counted = self.count_with_capacity(step, sources, ESCAPE_CAPACITY)?;
         match counted.1.lost.count as usize {
-            // more have left than expected: once more, with room for the identities of all
+            // more particles have left the domain than expected: repeat with space for all identities
             escaped if escaped > ESCAPE_CAPACITY => {
                 self.count_with_capacity(step, sources, escaped)
             }
@@ -154,7 +154,7 @@ impl DeviceParticles {
         }
     }
 
-    /// The same, with room for so many identities of what leaves.
+    /// Counts with space for `room` identities of particles that leave the domain.
     fn count_with_capacity(
         &self,
         step: &DeviceStep,
@@ -172,7 +172,7 @@ impl DeviceParticles {
         let mut before = 0u64;
         kernels.device.fill_zero(cursors, 0..counts.len())?;
         kernels.device.fill_zero(&kernels.words, 0..3)?;
-        // places, velocities and accelerations
+        // offsets, velocities and accelerations
         let bytes = 9 * self.columns.number;
         for SourceList {
             parameters,
@@ -183,7 +183,7 @@ impl DeviceParticles {
             parameters.cursors = cursors.address().into();
             parameters.lost = kernels.words.address().into();
             (parameters.escaped, parameters.room) = (escaped.address().into(), room as i64);
-            // kernels count from the first row of memory on
+            // kernels index from the first row of memory
             let first = before.wrapping_sub(self.buffers[at.0][at.1].first as u64);
             parameters.keys = keys.wrapping_add(first).into();
             parameters.places = places.wrapping_add(first.wrapping_mul(4)).into();

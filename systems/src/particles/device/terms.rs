@@ -1,4 +1,4 @@
-//! What particles on a device tell of all of them: the largest, and sums.
+//! Reduces over particles on a device: maxima and exact sums.
 
 use super::super::diagnostics::{ReductionContext, TermSums};
 use super::lists::DeviceParticles;
@@ -11,7 +11,7 @@ use nestar_kernels::particles::device::{MaximumParameters, TermsParameters};
 use nestar_kernels::particles::terms::TERMS;
 
 impl DeviceParticles {
-    /// The largest velocity along each axis, then acceleration, of the particles in patches of a level that are on a list.
+    /// Returns the largest velocity, then acceleration, along each axis, for a list of a level.
     ///
     /// # Errors
     /// The device fails.
@@ -47,7 +47,8 @@ impl DeviceParticles {
         Ok(*self.buffers[level][list].largest.insert(words.map(number)))
     }
 
-    /// TermsParameters of all particles, of which all have one mass or each its own: the largest sizes, or sums, where it is said what a term of 1 counts.
+    /// Reduces the conserved quantities of all particles: the largest magnitudes, or the sums if `scales`
+    /// gives the fixed-point units.
     ///
     /// # Errors
     /// The device fails.

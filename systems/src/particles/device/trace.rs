@@ -1,4 +1,4 @@
-//! Where gas takes tracers on a device.
+//! Moves tracers on a device.
 
 use super::super::around::BLOCK;
 use super::kernels::{LEAST, ListLaunch};
@@ -15,27 +15,27 @@ use nestar_kernels::particles::field_kernels::{
     AdvectParameters, CHILD, JUMP, JumpParameters, STOP,
 };
 
-/// Bytes of shared memory that the gather may declare itself, at most.
+/// Shared memory that the gather may declare itself, bytes.
 const DECLARED: usize = 1024;
-/// Blocks on a multiprocessor where a block gathers into global memory.
+/// Blocks per multiprocessor if blocks gather into global memory.
 const GATHERING: u32 = 2;
 
-/// A step of a level, for tracers.
+/// Step of a level for tracers.
 pub struct TracerStep<'a> {
-    /// The hierarchy, and the same on the device.
+    /// Hierarchy, and its topology tables on the device.
     pub place: (&'a Topology, &'a DeviceTopology),
-    /// The step.
+    /// Step.
     pub clock: &'a LevelClock,
     /// Gas on the level.
     pub gas: &'a FieldView<'a, Gas>,
 }
 
 impl DeviceParticles {
-    /// Gives the particles that a level moves the mean velocities of its step; of its own patches also those that wait for the finer level, which
-    /// will say anew.
+    /// Sets the velocities of tracers to their mean over the step. Deferred tracers in own patches are
+    /// included; the finer level overwrites theirs.
     ///
     /// # Errors
-    /// The device fails, or its memory does not suffice.
+    /// The device fails or its memory does not suffice.
     pub fn advect(&mut self, tracer_step: &TracerStep) -> Result<(), DeviceError> {
         let (level, time) = (tracer_step.clock.level, tracer_step.clock.time);
         let own = tracer_step.gas.states_on_device();
@@ -51,7 +51,7 @@ impl DeviceParticles {
         }
     }
 
-    /// The same of a list of the patches of a level, by states of gas on that.
+    /// Advects a list of a level by the states of gas on that level.
     fn advect_list(
         &mut self,
         tracer_step: &TracerStep,
@@ -88,7 +88,8 @@ impl DeviceParticles {
         )
     }
 
-    /// Starts the kernel: on all pieces at once where blocks have room for what they gather, else on as many as work at a time.
+    /// Launches the kernel: on all chunks at once if shared memory suffices, else on as many as run
+    /// concurrently.
     fn launch_advect(
         &self,
         from: ListLaunch,
@@ -108,20 +109,20 @@ impl DeviceParticles {
             let blocks = memory.blocks.provide(&kernels.device, words)?;
             parameters.blocks = blocks.address().into();
         }
-        // places and velocities
+        // offsets and velocities
         let bytes = 9 * self.columns.number;
         self.mover
             .count_work(from.particles, from.particles * bytes);
         for first in (0..all).step_by(most as usize) {
             shape.blocks = most.min(all - first);
-            // three words say where a piece is
+            // a chunk has three words
             parameters.from.chunks = (from.list.chunks.number() + 12 * u64::from(first)).into();
             kernels.device.launch(&self.mover, shape, &parameters)?;
         }
         Ok(())
     }
 
-    /// Lets the particles that a level moves draw where its step takes them: by mass fluxes, which stand in a bank.
+    /// Draws the jumps of Monte Carlo tracers from the mass fluxes of the step.
     ///
     /// # Errors
     /// The device fails.
@@ -151,7 +152,7 @@ impl DeviceParticles {
                 stream: stream.at_step(tracer_step.clock.step),
                 number: 2 * level as u32,
             };
-            // places and velocities, read and written
+            // offsets and velocities, read and written
             let bytes = 8 + 12 * self.columns.number;
             self.kernels
                 .work(&self.mover, (&from, bytes), &parameters)?;
@@ -159,8 +160,8 @@ impl DeviceParticles {
         Ok(())
     }
 
-    /// Lets the particles in some patches of a level, which are new, draw which of the cells that a coarser one has become they take: by gas, and
-    /// with this number of the stream.
+    /// Assigns Monte Carlo tracers in new patches to one of the eight cells that replace theirs, with random
+    /// number `number` of the stream.
     ///
     /// # Errors
     /// The device fails.
@@ -192,7 +193,7 @@ impl DeviceParticles {
             stream,
             number,
         };
-        // identities, and places, read and written
+        // identities and offsets, read and written
         kernels.work(
             &self.mover,
             (&from, 8 + 6 * self.columns.number),

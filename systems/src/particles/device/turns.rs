@@ -1,27 +1,28 @@
-//! New places of particles in the memory in which they stand: patches take turns, so that what one turn puts overwrites what turns before have read.
+//! Plans an in-place compaction: patches are moved in batches that overwrite only memory that earlier batches
+//! have read.
 
 use std::ops::Range;
 
-/// Where particles of a patch stand.
+/// Rows of the particles of a patch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::particles) struct RowSpan {
     pub first: u32,
     pub count: u32,
 }
 
-/// Most turns before a list gets more memory, since each is a launch.
+/// Most batches before a list gets more memory, since each batch is a launch.
 const MAX_BATCHES: usize = 12;
-/// Up to so many particles there is room for all of them twice, and one turn suffices, or two.
+/// Lists of up to this number of particles are double-buffered, and take one or two batches.
 pub(super) const DOUBLE_BUFFER_LIMIT: usize = 1 << 21;
 
 /// Memory of a list of particles.
 #[derive(Clone, Copy)]
 pub(super) struct Capacity {
-    /// Rows.
+    /// Capacity in rows.
     pub rows: usize,
-    /// Lists of up to so many particles have room for all of them twice.
+    /// Lists of up to this number of particles are double-buffered.
     pub double_buffer_limit: usize,
-    /// Whether any number of turns will do, rather than more memory.
+    /// `true` to accept any number of batches instead of more memory.
     pub low_memory: bool,
 }
 
@@ -33,7 +34,7 @@ impl Capacity {
         }
     }
 
-    /// Turns that so many particles may take.
+    /// Most batches for this number of particles.
     fn batches(self, particles: usize) -> usize {
         match self.low_memory {
             true => usize::MAX,
@@ -43,35 +44,35 @@ impl Capacity {
     }
 }
 
-/// Rows that so many particles need beside their own to take few turns, a few of them one.
+/// Returns the headroom in rows that keeps the number of batches small; short lists get the full size.
 pub(super) fn headroom(particles: usize, double_buffer_limit: usize) -> usize {
     (particles / 5).max(particles.min(double_buffer_limit))
 }
 
-/// Where the particles of a list's patches come to stand, and which patches have their turns together, in the order of the patches.
+/// Plan of an in-place compaction: new rows of the particles of each patch, and batches of patches.
 #[derive(Debug)]
 pub(super) struct CompactionPlan {
-    /// Their new places.
+    /// New rows of each patch.
     pub spans: Vec<RowSpan>,
-    /// Patches of each turn.
+    /// Patches of each batch.
     pub batches: Vec<Range<usize>>,
-    /// The first row of memory in use.
+    /// First row in use.
     pub first: usize,
-    /// Particles.
+    /// Number of particles.
     pub used: usize,
-    /// Rows of memory that it takes.
+    /// Capacity needed, in rows.
     pub room: usize,
 }
 
 impl CompactionPlan {
-    /// So many particles of each patch in memory of their own, all in one turn.
+    /// Plans one batch into separate memory.
     pub fn separate(counts: &[u32]) -> Self {
         let all = std::iter::once(0..counts.len());
         Self::from(0, counts, all.collect())
     }
 
-    /// So many particles of each patch in the memory where they stand, of which there may have to be more. None: they stand in another order than the
-    /// patches.
+    /// Plans batches within the memory of the particles, which may have to grow. Returns `None` if the
+    /// particles are not in the order of the patches.
     pub fn in_place(old: &[RowSpan], counts: &[u32], room: Capacity) -> Option<Self> {
         let used = counts.iter().map(|&count| count as usize).sum();
         let (begins, ends) = bounds(old)?;
@@ -102,14 +103,14 @@ impl CompactionPlan {
         }
     }
 
-    /// The same if patches can take turns from the first to the last one.
+    /// Splits the patches into batches from first to last, if possible.
     fn forward(mut self, begins: &[usize], most: usize) -> Option<Self> {
         let end = |n: usize| (self.spans[n].first + self.spans[n].count) as usize;
         self.batches = batches(begins.len(), most, |from, last| end(last) <= begins[from])?;
         Some(self)
     }
 
-    /// The same from the last to the first one.
+    /// Splits the patches into batches from last to first, if possible.
     fn backward(mut self, ends: &[usize], most: usize) -> Option<Self> {
         let mirrored = |n: usize| ends.len() - 1 - n;
         let begin = |n: usize| self.spans[mirrored(n)].first as usize;
@@ -123,8 +124,8 @@ impl CompactionPlan {
     }
 }
 
-/// For each patch where the first particles stand of it and those behind it, and where the last ones end of it and those before it; none: patches
-/// stand in another order.
+/// Returns, per patch, the first old row of this and all later patches, and the end of the rows of this and
+/// all earlier ones. Returns `None` if the patches are not in order.
 fn bounds(old: &[RowSpan]) -> Option<(Vec<usize>, Vec<usize>)> {
     let mut end = 0;
     let mut ends = Vec::with_capacity(old.len());
@@ -148,7 +149,8 @@ fn bounds(old: &[RowSpan]) -> Option<(Vec<usize>, Vec<usize>)> {
     Some((begins, ends))
 }
 
-/// The least end of all new places with which each patch has room for itself, from the last one on.
+/// Returns the smallest end of the new rows such that each patch fits above its old rows, from the last patch
+/// on.
 fn highest(ends: &[usize], counts: &[u32]) -> usize {
     let (mut behind, mut highest) = (0, 0);
     for (end, &count) in ends.iter().zip(counts).rev() {
@@ -158,7 +160,8 @@ fn highest(ends: &[usize], counts: &[u32]) -> usize {
     highest
 }
 
-/// Takes as many of so many patches into each turn as fit; none: one does not fit at all, or it takes more turns than `most`.
+/// Fills each batch with as many patches as fit. Returns `None` if a patch does not fit, or if more than
+/// `most` batches are needed.
 fn batches(
     count: usize,
     most: usize,
@@ -180,7 +183,7 @@ fn batches(
 mod tests {
     use super::*;
 
-    /// Deals as kernels do: a turn reads all of its patches before it writes.
+    /// Moves particles as the kernels do: a batch reads all of its patches before it writes.
     fn check(
         old: &[RowSpan],
         counts: &[u32],
@@ -217,7 +220,7 @@ mod tests {
             for patch in turn.clone() {
                 let RowSpan { first, count } = plan.spans[patch];
                 assert_eq!(count, counts[patch]);
-                // what is written bears no patch's number
+                // a value that is no patch number
                 rows[first as usize..][..count as usize].fill(Some(usize::MAX));
             }
         }

@@ -1,4 +1,4 @@
-//! Where the particles of a run begin, in place of themselves: for criteria that ask before there are any.
+//! Locates the initial particles before they are created, for refinement criteria of a dry run.
 
 use super::super::MassQuantum;
 use super::super::columns::ParticleReal;
@@ -11,34 +11,34 @@ use nestar_engine::{Error, in_precision};
 use nestar_kernels::{CELLS, PATCH};
 use rayon::prelude::*;
 
-/// The places of all particles while the hierarchy that a run begins with is looked at part by part.
+/// Cells of all initial particles, while the initial hierarchy is estimated part by part.
 #[derive(Resource, Default)]
 pub struct InitialCells {
-    /// Whether a criterion asks.
+    /// `true` if a criterion needs them.
     wanted: bool,
-    /// Whether they have been found.
+    /// `true` if they have been located.
     found: bool,
-    /// The finest level that is asked about.
+    /// Finest level with criteria.
     finest: usize,
-    /// Cells of that level by their keys along the Z curve, ascending, and the mass of each particle there.
+    /// Cells of that level as Morton keys, ascending, with the mass of each particle.
     places: Vec<(u128, f64)>,
 }
 
 impl InitialCells {
-    /// From now on somebody asks.
+    /// Requests the cells for a criterion.
     pub fn request(&mut self) {
         self.wanted = true;
     }
 
-    /// The particles themselves are there.
+    /// Forgets the cells when the particles exist.
     pub fn clear(&mut self) {
         (self.found, self.places) = (false, Vec::new());
     }
 
-    /// Finds all particles, the first time, and the unit of their mass.
+    /// Locates all particles on the first call, and sets the mass quantum.
     ///
     /// # Errors
-    /// As when they are made.
+    /// As when the particles are created.
     pub(super) fn locate(
         &mut self,
         topology: &Topology,
@@ -68,7 +68,7 @@ impl InitialCells {
         below_quantum.map_or(Ok(()), |why| Err(Error::Setup(why)))
     }
 
-    /// Adds the particles of a species, each of mass `one`, or of its own.
+    /// Adds the particles of a species; `one` is the mass of each, if all have the same.
     fn add<R: ParticleReal>(
         &mut self,
         maker: &RecordBuilder,
@@ -91,14 +91,14 @@ impl InitialCells {
         Ok(())
     }
 
-    /// The key of the cell at a place.
+    /// Returns the Morton key of the cell at a position.
     fn key(&self, (index, place): PatchPosition) -> u128 {
         let cells = PATCH.ilog2() + self.finest as u32;
         let cell = |axis: usize| (index[axis] as u64) << cells | place[axis] >> (64 - cells);
         key([0, 1, 2].map(cell))
     }
 
-    /// What particles count in the cells of the patches of a level that are at hand, `[row][cell]`; all of a particle in its cell.
+    /// Deposits each particle in its cell, in patches of a level, `[row][cell]`.
     pub fn in_cells(&self, topology: &Topology, weights: DepositWeights, level: usize) -> Vec<u64> {
         let rows = topology.rows(level);
         let mut sums = vec![0; rows.len() * CELLS];
@@ -115,7 +115,7 @@ impl InitialCells {
     }
 }
 
-/// The bits of three numbers in turn, those of the first lowest.
+/// Interleaves the bits of three numbers (Morton key); those of the first are lowest.
 fn key(of: [u64; 3]) -> u128 {
     let bits = (0..42u32).take_while(|bit| of.iter().any(|number| number >> bit > 0));
     bits.fold(0, |key, bit| {
@@ -124,7 +124,7 @@ fn key(of: [u64; 3]) -> u128 {
     })
 }
 
-/// The cell of a patch with a key.
+/// Returns the cell of a patch with a Morton key.
 fn cell(key: usize) -> usize {
     let along = |axis: usize| {
         (0..3)

@@ -1,4 +1,5 @@
-//! What runs begin with. A particle is a function of its number, from which its identity follows, so that ranks make any share of them.
+//! Creates the initial particles. Each particle is a function of its number, so that ranks can create any
+//! part of them.
 
 mod ahead;
 mod bodies;
@@ -44,41 +45,41 @@ use std::ops::Range;
 use std::sync::Arc;
 pub use table::TableInitial;
 
-/// What a species begins with.
+/// Source of the initial particles of a species.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum InitialParticlesConfig {
-    /// Nothing: plugins make its particles.
+    /// No particles; plugins create them.
     None {},
-    /// Bodies one by one.
+    /// Bodies, listed one by one.
     Bodies {
         /// The bodies; the first has identity 0.
         bodies: Vec<Body>,
     },
-    /// Particles at the points of a lattice, displaced from them.
+    /// Particles on a lattice, with displacements.
     Lattice(LatticeInitial),
-    /// Particles at random, by formulas.
+    /// Random particles, given by formulas.
     Random(RandomInitial),
-    /// A component of particles of spheres in equilibrium.
+    /// Particles of spheres in equilibrium.
     Sphere(SphereInitial),
-    /// The rows of a file.
+    /// Particles from a file.
     Table(TableInitial),
 }
 
-/// What sources know of a species.
+/// Properties of a species that its source needs.
 pub(super) struct SpeciesInfo<'a> {
-    /// Its name.
+    /// Name.
     pub name: &'a str,
-    /// The mass of each particle, where the deck says one.
+    /// Mass of each particle, if given in the deck.
     pub mass: Option<f64>,
     /// Names of the scalars.
     pub scalars: &'a [String],
 }
 
-/// What makes the particles of a species.
+/// Creates the source of a species.
 ///
 /// # Errors
-/// Formulas, numbers and files that do not fit; a mass that two places give.
+/// A formula, a number or a file is invalid; the mass is given twice or not at all.
 pub(super) fn source(
     sim: &mut Engine,
     species: &SpeciesInfo,
@@ -121,7 +122,7 @@ pub(super) fn source(
     Ok(source)
 }
 
-/// That nobody says the mass of particles that the table `path` makes.
+/// Returns the error about a missing mass in the table `path`.
 fn massless(deck: &Deck, path: &str, species: &str) -> DeckError {
     let why = format!(
         "`{path}.mass` is missing: give it, or the mass of each particle, `particles.species.{species}.mass`, which is 0 for those that attract \
@@ -130,26 +131,27 @@ fn massless(deck: &Deck, path: &str, species: &str) -> DeckError {
     deck.error_at(path, why)
 }
 
-/// What makes the particles of each species.
+/// Sources of all species.
 pub(super) type ParticleSources = Vec<Arc<dyn ParticleSource>>;
 
-/// What makes each species.
+/// Sources of the initial particles of all species.
 #[derive(Resource)]
 pub(super) struct InitialSources(pub ParticleSources);
 
-/// Enters the system that makes the particles.
+/// Registers the system that creates the particles.
 pub(super) fn register(sim: &mut Engine, sources: ParticleSources) {
     sim.world.insert_resource(InitialSources(sources));
     sim.world.init_resource::<InitialCells>();
     sim.system_in(Initialise::State, begin);
 }
 
-/// Particles that a thread makes at a time.
+/// Particles created by a thread at a time.
 const BATCH: u64 = 1 << 14;
-/// Particles that a rank makes before they go to their patches: on the way there they take twice the memory that they take in the end.
+/// Particles created by a rank before they are delivered; during delivery they need twice their memory.
 const PORTION: u64 = 1 << 19;
 
-/// The identities that `rank` of `size` makes, in portions of at most so many: as many portions on all ranks.
+/// Returns the particle numbers of a rank, in portions of at most `most`. All ranks have the same number of
+/// portions.
 fn portions((rank, size): (u64, u64), count: u64, most: u64) -> impl Iterator<Item = Range<u64>> {
     let share = move |rank: u64| (u128::from(count) * u128::from(rank) / u128::from(size)) as u64;
     let (start, end) = (share(rank), share(rank + 1));
@@ -157,7 +159,7 @@ fn portions((rank, size): (u64, u64), count: u64, most: u64) -> impl Iterator<It
     firsts.map(move |first| end.min(start + first)..end.min(start + first + most))
 }
 
-/// Makes all particles when the root level is filled; from there they go on to finer levels.
+/// Creates all particles when the root level is filled; from there they move to finer levels.
 fn begin(
     rows: LevelRows,
     topology: Res<Topology>,
@@ -182,7 +184,7 @@ fn begin(
         let maker = RecordBuilder::of(species, &**source, &topology.domain);
         for ids in portions(rank, source.count(), PORTION) {
             let made = in_precision!(species.precision(), R => maker.all::<R>(ids));
-            // all ranks deliver, and end where one of them cannot
+            // all ranks deliver, and all stop if one fails
             let wrong = others.first_error(made.as_ref().err().cloned())?;
             if let Some(why) = wrong {
                 return Err(Error::Setup(why));
@@ -193,7 +195,7 @@ fn begin(
     units.choose(&mut species, &others)
 }
 
-/// Makes the particles of a species.
+/// Builds the records of a species.
 struct RecordBuilder<'a> {
     name: String,
     columns: ParticleColumns,
@@ -201,7 +203,7 @@ struct RecordBuilder<'a> {
     source: &'a dyn ParticleSource,
 }
 
-/// Records, one behind the other, and the number of the root patch of each.
+/// Contiguous records, and the number of the root patch of each.
 #[derive(Default)]
 struct RecordBatch {
     patches: Vec<u64>,
@@ -218,7 +220,7 @@ impl<'a> RecordBuilder<'a> {
         }
     }
 
-    /// The particles with these identities, patch by patch.
+    /// Creates the particles with these numbers, sorted by root patch.
     fn all<R: ParticleReal>(&self, ids: Range<u64>) -> Result<Vec<MigrationBatch>, String> {
         let batches: Vec<u64> = (ids.start..ids.end).step_by(BATCH as usize).collect();
         let made = batches.par_iter().map(|&first| {
@@ -252,21 +254,21 @@ impl<'a> RecordBuilder<'a> {
         Ok(of_patch.par_iter().map(parcel).collect())
     }
 
-    /// The number of a root patch.
+    /// Returns the number of a root patch.
     fn number(&self, index: [i32; 3]) -> u64 {
         let [x, y, z] = index.map(|i| i as u64);
         let [along_x, along_y, _] = self.domain.root.map(|n| n as u64);
         x + along_x * (y + along_y * z)
     }
 
-    /// The root patch with a number.
+    /// Returns the root patch of a number.
     fn index(&self, number: u64) -> [i32; 3] {
         let [along_x, along_y, _] = self.domain.root.map(|n| n as u64);
         let (x, rest) = (number % along_x, number / along_x);
         [x, rest % along_y, rest / along_y].map(|i| i as i32)
     }
 
-    /// Refuses numbers that are none in the precision of the run.
+    /// Checks that all attributes are finite in the precision of the run.
     fn check<R: ParticleReal>(
         &self,
         id: u64,
@@ -277,7 +279,7 @@ impl<'a> RecordBuilder<'a> {
         let numbers = velocity.iter().chain(scalars);
         let finite = numbers.chain([&mass, &square]).all(is_finite);
         let vanishes = mass > 0.0 && R::lit(mass).to_f64() == 0.0;
-        // of those that share one mass it is told where the species is
+        // a mass of the whole species is checked with the species
         let and_mass = if self.columns.masses {
             format!(", the mass {mass}")
         } else {
@@ -295,7 +297,7 @@ impl<'a> RecordBuilder<'a> {
         }
     }
 
-    /// Makes a particle, and finds its root patch and its place there.
+    /// Creates a particle and finds its root patch and its offset.
     fn placed<R: ParticleReal>(
         &self,
         id: u64,
@@ -325,7 +327,7 @@ impl<'a> RecordBuilder<'a> {
         ))
     }
 
-    /// Makes a particle's record.
+    /// Appends the record of a particle.
     fn one<R: ParticleReal>(&self, id: u64, records: &mut RecordBatch) -> Result<(), String> {
         let Some((made, (index, place))) = self.placed::<R>(id)? else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! ParticleColumns of numbers from Parquet files. No other file names the library that reads them.
+//! Reads columns of numbers from Parquet files. This is the only user of the `parquet` crate.
 
 use super::quiet::catch_panic;
 use parquet::basic::{ConvertedType, LogicalType, Type};
@@ -12,10 +12,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What every Parquet file begins with, and an encrypted one.
+/// First bytes of a Parquet file and of an encrypted one.
 const MARKS: [[u8; 4]; 2] = [*b"PAR1", *b"PARE"];
 
-/// Whether a file is one of Parquet, or wants to be.
+/// Returns `true` if a file is a Parquet file by content or name.
 pub(super) fn is_parquet(path: &Path) -> bool {
     let mut first = [0; 4];
     let marked = File::open(path).and_then(|mut file| file.read_exact(&mut first));
@@ -23,16 +23,16 @@ pub(super) fn is_parquet(path: &Path) -> bool {
     named || (marked.is_ok() && MARKS.contains(&first))
 }
 
-/// A Parquet file, of which nothing but its end has been read.
+/// Parquet file whose metadata have been read.
 pub(super) struct ParquetFile {
     path: PathBuf,
-    /// The name of each column; of one inside of a list or a structure, those around it before it, with points between.
+    /// Full names of the columns; nested columns have the names of their parents, separated by dots.
     names: Vec<String>,
     rows: usize,
 }
 
 impl ParquetFile {
-    /// Reads names and numbers of rows.
+    /// Opens a file and reads its metadata.
     ///
     /// # Errors
     /// The file cannot be read, or has no rows or columns.
@@ -53,18 +53,17 @@ impl ParquetFile {
         &self.names
     }
 
-    /// ParticleColumns, each of all rows. Integers above 2^53 are rounded.
+    /// Reads columns. Integers above 2^53 are rounded.
     ///
     /// # Errors
-    /// A column that is no plain column of numbers, a value that is missing or no finite number, with its row, which counts from 1; a file
-    /// that is damaged.
+    /// A column is not a plain column of numbers, a value is missing or not finite, or the file is damaged.
     pub(super) fn columns(&self, names: &[&str]) -> Result<Vec<Vec<f64>>, String> {
         let columns = names.par_iter().map(|name| self.sound(name));
-        // the first that is wrong is told, whichever is read first
+        // report the first error in the order of the columns
         columns.collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// A column; the library panics at some damages of files.
+    /// Reads a column; the library may panic on damaged files.
     fn sound(&self, name: &str) -> Result<Vec<f64>, String> {
         let read = catch_panic(|| self.column(name));
         read.unwrap_or_else(|| {
@@ -107,28 +106,30 @@ impl ParquetFile {
     }
 }
 
-/// What reads a file.
+/// Opens a file with the library.
 fn reader(path: &Path) -> Result<SerializedFileReader<File>, String> {
     let wrong =
         |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", path.display());
     let file = File::open(path).map_err(|error| wrong(&error))?;
-    // the library panics at some damages of files
+    // the library may panic on damaged files
     let read = catch_panic(|| SerializedFileReader::new(file));
     let read = read.ok_or_else(|| wrong(&"the file is damaged"))?;
     read.map_err(|error| wrong(&error))
 }
 
-/// The numbers of a column.
+/// Type of the numbers of a column.
 struct NumberType {
-    /// Whether its integers have no sign.
+    /// `true` for unsigned integers.
     unsigned: bool,
-    /// Whether values may be missing.
+    /// `true` if values may be missing.
     optional: bool,
 }
 
 impl NumberType {
+    /// Determines the type of a column.
+    ///
     /// # Errors
-    /// The values are no numbers, or several a row.
+    /// The values are not numbers, or a row has several.
     fn of(column: &ColumnDescriptor) -> Result<Self, String> {
         if column.max_rep_level() > 0 || column.path().parts().len() > 1 {
             let why =
@@ -158,7 +159,7 @@ impl NumberType {
         }
     }
 
-    /// Appends the values of a row group, with which there are so many; more than one beyond are not read.
+    /// Appends the values of a row group up to the total `rows`; at most one further value is read.
     fn append(&self, chunk: ColumnReader, values: (&mut Vec<f64>, usize)) -> Result<(), String> {
         let unsigned = self.unsigned;
         match chunk {
@@ -214,7 +215,7 @@ impl NumberType {
     }
 }
 
-/// What a message says of an error of the library.
+/// Returns the message for an error of the library.
 fn told(error: &ParquetError) -> String {
     let brotli = "feature at compile time: brotli";
     match error.to_string() {
@@ -225,10 +226,10 @@ fn told(error: &ParquetError) -> String {
     }
 }
 
-/// Values that are read at a time.
+/// Values read at a time.
 const BATCH: usize = 1 << 14;
 
-/// Whether integers by their older name have no sign; none where they are no plain numbers.
+/// Returns `true` for unsigned integers by their converted type, or `None` for other types.
 fn integers(converted: ConvertedType) -> Option<bool> {
     use ConvertedType as By;
     match converted {
@@ -238,7 +239,7 @@ fn integers(converted: ConvertedType) -> Option<bool> {
     }
 }
 
-/// The type of a column, as messages call it.
+/// Returns the name of the type of a column for messages.
 fn said(column: &ColumnDescriptor) -> String {
     match (column.logical_type_ref(), column.converted_type()) {
         (Some(logical), _) => format!("{logical:?}"),
@@ -247,7 +248,7 @@ fn said(column: &ColumnDescriptor) -> String {
     }
 }
 
-/// Writes tables, for tests.
+/// Writes tables for tests.
 #[cfg(test)]
 pub(super) mod written {
     use parquet::column::writer::ColumnWriter;
@@ -259,7 +260,7 @@ pub(super) mod written {
     use std::path::Path;
     use std::sync::Arc;
 
-    /// Values of a column; none where they are missing.
+    /// Values of a column; `None` if missing.
     pub type Values = Vec<Option<f64>>;
 
     fn put(column: &mut ColumnWriter, values: &[Option<f64>]) {
@@ -283,7 +284,7 @@ pub(super) mod written {
         written.unwrap();
     }
 
-    /// Writes a table of columns, such as `required double x`, in row groups of so many rows.
+    /// Writes a table with columns such as `required double x`, in row groups of `group` rows.
     pub fn save(path: &Path, codec: &str, group: usize, table: &[(&str, Values)]) {
         let columns: String = table
             .iter()

@@ -1,11 +1,11 @@
-//! What is read from Parquet files.
+//! Tests of Parquet files.
 
 use super::parquet::written::{Values, save};
 use super::tests::{Folder, refused};
 use super::{DeckError, InitialParticle};
 use std::fs::{read, write};
 
-/// Numbers of a column, all different, and the same in single precision.
+/// Numbers of a column, all different and exact in single precision.
 fn numbers(column: usize, rows: usize) -> Values {
     let number = |row| f64::from((1.0 / (1 + row + 7 * column) as f64 - 0.1) as f32);
     (0..rows).map(|row| Some(number(row))).collect()
@@ -21,7 +21,7 @@ fn bits(made: &[InitialParticle]) -> Vec<[u64; 8]> {
     made.iter().map(one).collect()
 }
 
-/// ParticleColumns of a table, the last one of whole numbers, and the same as text.
+/// Columns of a table, the last of integers, and the same table as text.
 fn table(rows: usize) -> (Vec<Values>, String) {
     let mut columns: Vec<Values> = (0..7).map(|n| numbers(n, rows)).collect();
     columns.push((0..rows).map(|row| Some(row as f64 - 3.0)).collect());
@@ -73,7 +73,7 @@ fn a_table_of_parquet_is_that_of_text() {
     }
 }
 
-/// The table of places in the folder, with a column besides.
+/// Writes the table of positions with one more column.
 fn beside(folder: &Folder, column: &str, values: Values) {
     let rows = values.len();
     let mut table: Vec<_> = ["required float x", "required float y", "required float z"]
@@ -104,7 +104,7 @@ fn wrong_columns_are_named_with_their_rows() {
         folder.rows_of("b", "mass = \"2*m\"", None),
         &["a.mass", "`m`"],
     );
-    // what nobody asks for may be anything
+    // a column that is not used may have any type
     assert_eq!(folder.rows_of("b", "", Some(1.0)).unwrap().len(), 5);
     beside(&folder, "required float x", four(Some(3.0)));
     refused(rows(&folder), &["two columns", "`x`"]);
@@ -162,7 +162,7 @@ fn damaged_files_are_refused() {
             let mut bad = good.clone();
             bad[n] ^= flip;
             write(&path, bad).unwrap();
-            // numbers may be others, but there are as many
+            // the numbers may be wrong, but none is missing
             match rows(&folder) {
                 Ok(found) => assert_eq!(found.len(), expected.len(), "{n}"),
                 Err(_) => told += 1,

@@ -1,4 +1,4 @@
-//! Where particles begin: root patches, and places in them.
+//! Converts initial positions to root patches and offsets.
 
 use super::super::columns::ParticleReal;
 use super::ParticleSource;
@@ -6,17 +6,17 @@ use nestar_engine::mesh::Domain;
 use nestar_kernels::PATCH;
 use rayon::prelude::*;
 
-/// Units of a place in the width of a patch: 2^64.
+/// Units of an offset per patch width: 2^64.
 const WIDTH: f64 = 18_446_744_073_709_551_616.0;
 
-/// The index of a root patch, and a place there in units of 2^-64 of its width.
+/// Index of a root patch, and the offset in units of 2^-64 of its width.
 pub(super) type PatchPosition = ([i32; 3], [u64; 3]);
 
-/// Widths of a periodic domain beyond which nothing that matters is left of a place within it.
+/// Largest distance from a periodic domain in domain widths; beyond it a position has no significant digits.
 const FARTHEST: f64 = 1e6;
 
-/// The root patch that contains a point and its place there; none outside the domain, where that is not periodic, and none too far from a
-/// periodic one.
+/// Returns the root patch of a position and the offset in it. Returns `None` outside a domain that is not
+/// periodic, or too far from a periodic one.
 pub(super) fn place<R: ParticleReal>(domain: &Domain, position: [f64; 3]) -> Option<PatchPosition> {
     let (mut index, mut place) = ([0; 3], [0; 3]);
     for axis in 0..3 {
@@ -29,7 +29,7 @@ pub(super) fn place<R: ParticleReal>(domain: &Domain, position: [f64; 3]) -> Opt
             }
             along -= patches * (along / patches).floor();
         }
-        // also where that rounds up
+        // also if the division rounds up
         if along >= patches && (domain.periodic[axis] || position[axis] <= right) {
             along = patches.next_down();
         }
@@ -43,9 +43,7 @@ pub(super) fn place<R: ParticleReal>(domain: &Domain, position: [f64; 3]) -> Opt
     Some((index, place))
 }
 
-/// Where those are that there are of `most` of the particles of a source, evenly chosen among them: see [`ParticleSet::initial_positions`].
-///
-/// [`ParticleSet::initial_positions`]: nestar_engine::data::ParticleSet::initial_positions
+/// Returns the positions of at most `most` particles, evenly sampled from a source, for the cost estimate.
 pub(in crate::particles) fn initial_positions(
     source: &dyn ParticleSource,
     domain: &Domain,

@@ -1,16 +1,17 @@
-//! Panics of a library that are an answer: nobody is told of them.
+//! Catches panics of a library without printing them.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
 thread_local! {
-    /// Whether panics of this thread are caught and say nothing.
+    /// `true` while panics of this thread are caught silently.
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What `work` gives; nothing where it panics, without the line that a panic leaves. The hook that writes such lines is replaced once, by one
-/// that asks the thread: what other threads have to say is told, now and later. `work` must not wait for other tasks of a pool.
+/// Runs `work` and returns its result, or `None` if it panics. Nothing is printed. The panic hook is replaced
+/// once by one that checks the thread; panics of other threads are printed as usual. `work` must not wait for
+/// other tasks of a thread pool.
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -41,7 +42,7 @@ mod tests {
         assert!(std::panic::catch_unwind(|| panic!("after it")).is_err());
     }
 
-    /// In a process of its own, whose messages nobody takes.
+    /// Runs in its own process, whose output is captured.
     #[test]
     fn a_panic_that_is_caught_leaves_no_line() {
         let itself = std::env::current_exe().expect("a test runs");

@@ -8,34 +8,35 @@ use nestar_device::random::{Stream, uniforms};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A sphere, or several.
+/// One sphere or several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum SphereNames {
-    /// One.
+    /// Name of one sphere.
     One(String),
-    /// Several: identities run on from one to the next.
+    /// Names of several spheres, whose particles have consecutive identities.
     Several(Vec<String>),
 }
 
-/// The particles of a component of one sphere of the table `[spheres]` or of several. All have one mass, that of the component in these
-/// spheres over `count`: the species says none. A sphere has its mass but for half a particle.
+/// Particles of one component of spheres of the table `[spheres]`. All particles have the same mass: the
+/// total mass of the component over `count`. The number of particles of each sphere is proportional to its
+/// mass, rounded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SphereInitial {
     /// Name of the sphere, or a list of names.
     pub sphere: SphereNames,
-    /// Name of the component, such as `dark`.
+    /// Name of the component, for example `dark`.
     pub component: String,
-    /// How many particles, in all of these spheres together: they share them by mass.
+    /// Number of particles in all of these spheres together.
     #[schemars(extend("minimum" = 1))]
     pub count: u64,
-    /// Another seed, other particles.
+    /// Seed of the random numbers.
     #[serde(default)]
     pub seed: u32,
 }
 
-/// The component in each sphere.
+/// Source of particles of spheres.
 pub(super) struct SphereSource {
     parts: Vec<SpherePart>,
     mass: f64,
@@ -43,7 +44,7 @@ pub(super) struct SphereSource {
 }
 
 struct SpherePart {
-    /// The identity behind its last particle.
+    /// Identity after its last particle.
     end: u64,
     name: String,
     sphere: Sphere,
@@ -51,7 +52,7 @@ struct SpherePart {
 }
 
 impl SphereInitial {
-    /// The spheres of the deck, and the names of those with these particles.
+    /// Returns the spheres of the deck and the selected names.
     fn checked<'a>(
         &'a self,
         deck: &Deck,
@@ -89,10 +90,10 @@ impl SphereInitial {
         }
     }
 
-    /// The particles of the table `path` of the deck.
+    /// Samples the component of the deck table `path`.
     ///
     /// # Errors
-    /// No such sphere or component, or one without an equilibrium.
+    /// A sphere or component is unknown or has no equilibrium.
     pub(super) fn parts(
         &self,
         deck: &Deck,

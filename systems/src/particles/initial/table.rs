@@ -11,35 +11,37 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The rows of a file: formulas of its columns by their names (`column_1`, `column_2` … where they are no names) and of `row`, its number from 0
-/// unless a column is called so, with the deck's constants, such as those of units. Each rank reads the whole file.
+/// Particles from the rows of a file. Formulas may use the columns by name (`column_1`, `column_2`, ... if a
+/// name is not valid), the row number `row` from 0, and the deck's constants, for example those of units.
+/// Each rank reads the whole file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TableInitial {
-    /// A text file with columns of numbers, from the folder of the deck: a line a row, cells between commas, semicolons or blanks, names in the
-    /// first row; `#` begins a comment, and `1D-3` is `1e-3`. Or a Parquet file, with columns of float, double, int32 or int64. Or a folder, a group of Zarr
-    /// arrays with a value for each row: columns of their names, and of an array `v` of three values a row the columns `v_x`, `v_y`, `v_z`.
+    /// File name, relative to the folder of the deck. A text file has one row per line with numbers separated
+    /// by commas, semicolons or blanks, names in the first row, and comments after `#`; `1D-3` means `1e-3`.
+    /// A Parquet file has columns of float, double, int32 or int64. A folder is a Zarr group of arrays with
+    /// one value per row; an array `v` with three values per row gives the columns `v_x`, `v_y` and `v_z`.
     pub file: String,
-    /// PatchPosition along x, y, z, formulas.
+    /// Position along x, y, z, formulas.
     #[serde(default = "places")]
     #[schemars(extend("unit" = "length"))]
     pub position: [String; 3],
-    /// Identity of the particle, a formula: a whole number from 0 to 2^53, another one for each; absent: the column id, or the number of the row
-    /// where the file has none.
+    /// Identity, a formula: a unique integer from 0 to 2^53. Default: the column `id`, or the row number if
+    /// there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Velocity along x, y, z, formulas; absent: the columns vx, vy, vz, or at rest where the file has none of them.
+    /// Velocity along x, y, z, formulas. Default: the columns `vx`, `vy`, `vz`, or 0 if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("unit" = "length/time"))]
     pub velocity: Option<[String; 3]>,
-    /// Mass of the particle, a formula; absent: the column mass. Of no meaning where the species says the mass of each.
+    /// Mass, a formula. Default: the column `mass`. Not allowed if the species gives the mass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("unit" = "mass"))]
     pub mass: Option<String>,
-    /// Which rows are particles, a formula: those for which it is not 0.
+    /// Condition, a formula: a row is a particle if it is not 0.
     #[serde(default = "one")]
     pub keep: String,
-    /// Scalars of the particle by name, formulas; absent: the column of that name, or 0 where there is none.
+    /// Scalars by name, formulas. Default: the column of the same name, or 0 if there is none.
     #[serde(default)]
     pub scalars: BTreeMap<String, String>,
 }
@@ -48,23 +50,23 @@ fn places() -> [String; 3] {
     ["x", "y", "z"].map(String::from)
 }
 
-/// The number of a row in formulas.
+/// Name of the row number in formulas.
 const ROW: &str = "row";
-/// Identities are below this: up to it each whole number is a number of 64 bits.
+/// Upper limit of identities: integers below it are exact in double precision.
 const MOST: f64 = (1u64 << 53) as f64;
 
-/// The rows.
+/// Source of particles from a table.
 pub(super) struct TableSource {
-    /// The columns that formulas use.
+    /// Columns used by formulas.
     columns: Vec<Vec<f64>>,
     file: String,
     count: usize,
-    /// Identities by row, where they are not its number.
+    /// Identities by row; empty if they are the row numbers.
     identities: Vec<u64>,
     formulas: Formulas,
 }
 
-/// What is made of a row.
+/// Formulas of a row.
 struct Formulas {
     position: [Formula; 3],
     id: Option<Formula>,
@@ -82,11 +84,11 @@ impl Formulas {
     }
 }
 
-/// A table.
+/// Input file.
 enum File {
     Text(TableFile),
     Parquet(ParquetFile),
-    /// A group of arrays, with the names of its columns.
+    /// Zarr group with the names of its columns.
     Zarr(PathBuf, Vec<String>),
 }
 
@@ -112,7 +114,7 @@ impl File {
         }
     }
 
-    /// ParticleColumns, one after the other.
+    /// Reads columns.
     fn columns(&self, names: &[&str]) -> Result<Vec<Vec<f64>>, String> {
         match self {
             Self::Parquet(file) => file.columns(names),
@@ -128,14 +130,15 @@ impl File {
 }
 
 impl File {
-    /// The columns that formulas use of `all`, those of the file and perhaps [`ROW`] behind them; and how many rows there are.
+    /// Reads the columns that formulas use, of `all` columns including [`ROW`]. Returns them and the number
+    /// of rows.
     fn used(&self, all: &[&str], used: &[&str]) -> Result<(Vec<Vec<f64>>, usize), String> {
         let own = self.names().iter().zip(all);
         let own = own.filter(|(_, known)| used.contains(known));
         let mut own: Vec<&str> = own.map(|(name, _)| &**name).collect();
         let kept = own.len();
         if own.is_empty() {
-            // it says how many rows there are
+            // gives the number of rows
             own.push(&self.names()[0]);
         }
         let mut columns = self.columns(&own)?;
@@ -148,7 +151,7 @@ impl File {
     }
 }
 
-/// Names of columns in formulas.
+/// Returns the names of columns in formulas.
 fn names(file: &File) -> Result<Vec<String>, String> {
     let is_name = |name: &str| {
         let mut letters = name.chars();
@@ -173,10 +176,10 @@ fn names(file: &File) -> Result<Vec<String>, String> {
 }
 
 impl TableInitial {
-    /// The rows of the table `path` of the deck.
+    /// Reads the table of the deck table `path`.
     ///
     /// # Errors
-    /// What is wrong in the file, with line and column, and with formulas; a mass that nobody says.
+    /// The file or a formula is invalid, with line and column; the mass is missing.
     pub(super) fn rows(
         &self,
         deck: &Deck,
@@ -196,7 +199,7 @@ impl TableInitial {
             all.push(ROW);
         }
         let formulas = whole.compiled(deck, path, species.scalars, &all)?;
-        // again with the columns alone that they use, which are kept
+        // compile again with the used columns only, which are kept in memory
         let used: Vec<&str> = (all.iter().copied())
             .filter(|name| formulas.use_column(name))
             .collect();
@@ -214,7 +217,7 @@ impl TableInitial {
         Ok(rows)
     }
 
-    /// With formulas for all that a particle has, of the columns `names`.
+    /// Fills in default formulas for all attributes, given the column names.
     fn filled(
         &self,
         names: &[String],
@@ -280,10 +283,10 @@ impl TableSource {
         self.columns.iter().map(|column| column[row]).collect()
     }
 
-    /// The identities of all rows; none where they are the rows' numbers.
+    /// Returns the identities of all rows; empty if they are the row numbers.
     ///
     /// # Errors
-    /// One is none, or two particles have the same.
+    /// An identity is invalid or not unique.
     fn identified(&self) -> Result<Vec<u64>, String> {
         let Some(id) = &self.formulas.id else {
             return Ok(Vec::new());

@@ -1,10 +1,10 @@
-//! Identities of the rows of tables.
+//! Tests of identities from tables.
 
 use super::ParticleSource;
 use super::tests::{Folder, refused};
 use nestar_deck::DeckError;
 
-/// The identities of the particles of a table with one of them a row.
+/// Returns the identities of the particles of a table.
 fn identities(folder: &Folder, table: &str) -> Result<Vec<u64>, DeckError> {
     let rows = folder.source("bodies.csv", table, Some(0.0))?;
     let kept = (0..rows.count()).filter(|&n| rows.make(n).unwrap().is_some());
@@ -48,7 +48,7 @@ fn identities_that_are_none_are_told_with_their_rows() {
             &["bodies.csv", told, "id = \"row\"", "deck.toml"],
         );
     }
-    // who is left out needs none
+    // rows that are not kept need no identity
     let folder = Folder::new("left-out", "x y z id\n1 2 3 3\n2 2 3 3\n");
     assert_eq!(identities(&folder, "keep = \"x > 1\"").unwrap(), [3]);
 }

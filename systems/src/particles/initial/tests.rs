@@ -1,4 +1,4 @@
-//! What sources make.
+//! Tests of particle sources.
 
 use super::lattice::LatticeInitial;
 use super::random::RandomInitial;
@@ -30,7 +30,7 @@ pub(super) fn refused<T>(found: Result<T, DeckError>, words: &[&str]) {
     }
 }
 
-/// A species with these scalars, whose particles have masses of their own.
+/// A species with these scalars and individual masses.
 fn about(scalars: &[String]) -> SpeciesInfo<'_> {
     SpeciesInfo {
         name: "star",
@@ -81,7 +81,7 @@ fn formulas_have_random_numbers_of_their_own() {
         assert!((p.scalars[1] - (x * x + y * y + z * z).sqrt()).abs() < 1e-9 * p.scalars[1]);
         assert_eq!(p.scalars[0], 0.0);
     }
-    // a particle is a function of seed and identity alone
+    // a particle depends on the seed and the identity only
     let other = Stream { seed: 2, ..STREAM };
     let others = random.draws(&deck, "a", &about(&names), other).unwrap();
     assert_eq!(draws.make(17), draws.make(17));
@@ -271,7 +271,7 @@ fn a_group_of_zarr_arrays_is_a_table() {
         std::fs::write(array.join("zarr.json"), text).unwrap();
     };
     write("age", "[2]", "0", &[8.0, 9.0]);
-    // ages are whole numbers
+    // ages are integers
     let [file, types] = ["age/c/0", "age/zarr.json"].map(|name| group.join(name));
     let whole: Vec<u8> = [8i64, 9].iter().flat_map(|n| n.to_le_bytes()).collect();
     std::fs::write(file, whole).unwrap();

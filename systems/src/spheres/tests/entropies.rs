@@ -1,4 +1,4 @@
-//! Gas with a power law of entropy, and the rest of all mass.
+//! Tests of gas with a power law of entropy, and of the remainder of the total mass.
 
 use super::*;
 
@@ -27,7 +27,8 @@ fn gas(law: Entropy) -> Profile {
 
 const LAWS: [[f64; 2]; 4] = [[0.0, 1.1], [0.05, 1.1], [0.2, 2.0], [0.0, 0.0]];
 
-/// The pressure, from the integral of the weight of the density, has the entropy; and its slope is that weight.
+/// The pressure, integrated from the weight of the density, has the given entropy, and its slope is that
+/// weight.
 #[test]
 fn the_gas_rests_and_has_the_entropy() {
     for [core, slope] in LAWS {
@@ -39,7 +40,7 @@ fn the_gas_rests_and_has_the_entropy() {
         let exact = |r: f64| core + (r / 1.55).powf(slope);
         let [mut off, mut residual] = [0.0f64; 2];
         for n in 0..200 {
-            // further in the pressure hardly changes
+            // further in the pressure is nearly constant
             let r = 1e-2 * 170f64.powf(f64::from(n) / 199.0);
             off = off.max((entropy(r) / exact(r) / (entropy(1.5) / exact(1.5)) - 1.0).abs());
             // of fourth order
@@ -105,7 +106,7 @@ fn slopes_belong_to_the_density() {
     }
 }
 
-/// Particles of the rest are in equilibrium in the whole potential: the virial theorem without noise.
+/// Particles of the remainder are in equilibrium in the total potential: virial theorem without noise.
 #[test]
 fn the_rest_has_an_equilibrium() {
     const SIDE: u32 = 200;
