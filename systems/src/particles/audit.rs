@@ -72,7 +72,7 @@ impl ParticleAudit<'_> {
         let LevelClock {
             level, step, end, ..
         } = *self.clock;
-        format!("step {step} of level {level}, to time {end}")
+        format!("step {step} of level {level} to time {end}")
     }
 }
 
@@ -80,15 +80,15 @@ impl ParticleAudit<'_> {
 fn other(species: &str, known: Inventory, found: Inventory, when: &str) -> String {
     let (known, found, what) = match known.count == found.count {
         false => (known.count, found.count, "particles"),
-        true => (known.units, found.units, "units of mass"),
+        true => (known.units, found.units, "mass quanta"),
     };
     let (off, way) = (
         known.abs_diff(found),
         ["few", "many"][usize::from(found > known)],
     );
     format!(
-        "{when}: particles.species.{species} has {found} {what} with those that have left the box, {off} too {way}; a plugin that makes or takes \
-         particles calls `Species::recount`"
+        "{when}: particles.species.{species} has {found} {what}, including those that have left the domain, {off} \
+         too {way}; a plugin that creates or removes particles must call `Species::recount`"
     )
 }
 
@@ -127,7 +127,7 @@ pub(super) fn check_aligned(
     let level = *aligned.levels().start();
     let time = levels.time(level);
     watch.check_all(&others, || {
-        format!("where levels from {level} on stand at time {time}")
+        format!("after synchronisation of levels {level} and finer at time {time}")
     })
 }
 
@@ -163,7 +163,7 @@ pub(super) fn check_level(
     };
     match expected {
         Some(expected) if expected != found => Err(Error::Audit(AuditError(format!(
-            "the cells of level {level} have {found} units of particles' mass, {expected} are theirs"
+            "the cells of level {level} contain {found} mass quanta of particles instead of {expected}"
         )))),
         _ => Ok(()),
     }

@@ -52,7 +52,7 @@ const TAKEN: [&str; 7] = [
 /// Name that selects all species.
 const ALL: &str = "all";
 /// Rule for names, used in messages.
-const PLAIN: &str = "letters a to z, digits and `_`, 100 at most, make one";
+const PLAIN: &str = "use at most 100 letters a to z, digits and `_`";
 /// Longest name; snapshots have files with these names.
 const LONGEST: usize = 100;
 
@@ -68,14 +68,14 @@ fn needless(own: &SpeciesConfig) -> Option<(String, &'static str)> {
     let initial = |key: String| format!(".initial.{key}");
     if let Some(key) = own.initial.key_of_mass() {
         let why = match (traces, own.mass) {
-            (true, _) => "what gas takes along has no mass: leave it out",
-            (_, Some(_)) => "`mass` of the species is that of each particle: leave one of them out",
+            (true, _) => "a tracer of gas has no mass: remove it",
+            (_, Some(_)) => "the species gives the `mass` of each particle: leave one of them out",
             (false, None) => return None,
         };
         return Some((initial(key), why));
     }
     let key = own.initial.key_of_velocity().filter(|_| traces)?;
-    let why = "gas takes these particles along with its own velocity: leave it out";
+    let why = "tracers move with the gas and have no velocity of their own: remove it";
     Some((initial(key), why))
 }
 
@@ -90,12 +90,12 @@ pub(super) fn check(
         Err(sim.deck.error_at(&key, why).into())
     };
     if !is_plain(name) {
-        let why = format!("{name:?} is no name of a species: {PLAIN}");
+        let why = format!("{name:?} is not a valid species name: {PLAIN}");
         let error = sim.deck.error_at_key("particles.species", name, why);
         return Err(error.into());
     }
     if name == ALL {
-        let why = format!("{name:?} stands for all species in pictures: choose another name");
+        let why = format!("{name:?} selects all species in plots: choose another name");
         return refuse("", why);
     }
     needless(own).map_or(Ok(()), |(key, why)| refuse(&key, why.into()))?;
@@ -104,7 +104,9 @@ pub(super) fn check(
         .into_iter()
         .find(|other| format!("{other}_lost") == name)
     {
-        let why = format!("the diagnostics of {other:?} have columns of this name: choose another");
+        let why = format!(
+            "the diagnostics of {other:?} have columns with this name: choose another name"
+        );
         return refuse("", why);
     }
     if own.mass.is_some_and(|mass| !mass.is_finite()) {
@@ -125,9 +127,9 @@ fn frozen(sim: &Engine, own: &SpeciesConfig) -> Option<(&'static str, &'static s
     let gas = sim.world.get_resource::<GasModel>()?;
     let why = match own.moved_by {
         _ if !gas.frozen => return None,
-        MovedBy::MassFluxes => "gas that is frozen takes nothing along",
+        MovedBy::MassFluxes => "frozen gas has no mass fluxes",
         MovedBy::Gas if sim.settings.time.max_step.is_infinite() => {
-            "gas that is frozen limits no step, which it takes these particles along for: add `time.max_step`"
+            "frozen gas does not limit the time step of these tracers: add `time.max_step`"
         }
         _ => return None,
     };
@@ -138,12 +140,12 @@ fn frozen(sim: &Engine, own: &SpeciesConfig) -> Option<(&'static str, &'static s
 fn refused(names: &[String]) -> Option<String> {
     let (scalar, before) = names.split_last()?;
     if !is_plain(scalar) {
-        return Some(format!("{scalar:?} is no name: {PLAIN}"));
+        return Some(format!("{scalar:?} is not a valid name: {PLAIN}"));
     }
     // components of vectors are columns of tables as well, such as `position_x`
     let ends = ["_x", "_y", "_z"].iter();
     let vectors = ends.filter_map(|end| scalar.strip_suffix(end));
     let mut words = vectors.chain([&**scalar]);
     let taken = words.any(|word| TAKEN.contains(&word)) || before.contains(scalar);
-    taken.then(|| format!("{scalar:?} is a name of something else that each particle has"))
+    taken.then(|| format!("{scalar:?} is the name of another particle attribute"))
 }

@@ -378,8 +378,9 @@ pub(super) fn drift(
         let name = &species.name;
         let wrong = drifted.fault.map(|id| {
             format!(
-                "particle {id} of particles.species.{name} would move by more than a patch in a step of {} of level {}, or to no finite place: \
-                 its velocity or acceleration is no number or too large",
+                "particle {id} of particles.species.{name} would move by more than one patch in a step of {} of \
+                 level {}, or to a position that is not finite: its velocity or acceleration is too large or not \
+                 a number",
                 clock.dt, clock.level
             )
         });

@@ -99,7 +99,7 @@ impl Species {
         match wrong {
             false => Ok(true),
             true => Err(DeviceError::Setup(format!(
-                "a plugin gives particle {id} of particles.species.{} a mass that is no finite number from 0 on",
+                "a plugin gives particle {id} of particles.species.{} a mass that is negative or not finite",
                 self.name
             ))),
         }

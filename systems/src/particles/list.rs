@@ -35,7 +35,7 @@ impl SpeciesMap {
         let found = self.0.iter().find(|species| species.name == name);
         found.ok_or_else(|| {
             let known: Vec<&str> = self.0.iter().map(|species| &*species.name).collect();
-            Error::Setup(format!("there is no species {name:?}; there are {known:?}"))
+            Error::Setup(format!("unknown species {name:?}; the deck has {known:?}"))
         })
     }
 }

@@ -195,9 +195,9 @@ fn one_species(
     if traces && mass != Some(0.0) {
         let key = format!("particles.species.{name}.moved_by");
         let why = match own.mass {
-            Some(_) => "what gas takes along has no mass: leave `mass` out",
+            Some(_) => "a tracer of gas has no mass: remove `mass`",
             None => {
-                "what gas takes along has no mass, and this kind of `initial` gives mass: take another kind"
+                "a tracer of gas has no mass, but this kind of `initial` gives one: choose another kind"
             }
         };
         return Err(sim.deck.error_at(&key, why).into());

@@ -22,10 +22,11 @@ impl Species {
             Precision::Double => (DataType::F64, DataType::U64),
         };
         let id = what("id", "1", [0; 3], "identity, unique in the species");
-        let within = "place in the patch, whose width is 2^32 (uint32) or 2^64 (uint64)";
+        let within =
+            "offset in the patch, in units of 2^-32 (uint32) or 2^-64 (uint64) of its width";
         let within = what("offset", "1", [0; 3], within);
         let velocity = what("velocity", "length/time", [1, 0, -1], "velocity");
-        let text = "acceleration that the next kick begins with";
+        let text = "acceleration at the last closing kick, used by the next opening kick";
         let acceleration = what("acceleration", "length/time**2", [1, 0, -2], text);
         let mut kept = vec![
             (id, DataType::U64, false),
@@ -36,7 +37,7 @@ impl Species {
         kept.extend(self.pool.columns.masses.then(|| (mass(), number, false)));
         let scalars = self.scalars.iter();
         kept.extend(scalars.map(|name| (Component::scalar(name), number, false)));
-        let mark = "1 where the next finer level moves the particle, else 0";
+        let mark = "1 if the next finer level moves the particle, else 0";
         let mark = what("moved_by_finer", "1", [0; 3], mark);
         kept.push((mark, DataType::U8, false));
         kept

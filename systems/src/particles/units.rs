@@ -74,9 +74,10 @@ impl MassQuantum {
         let is_light = |(_, mass): &(&str, f64)| *mass > 0.0 && mass * self.scale < 1.0;
         let (name, mass) = lightest.find(is_light)?;
         Some(format!(
-            "particles.species.{name} has a particle of the mass {mass:e}, less than {:e}, the unit in which masses attract, which follows from the \
-             number of all particles and the mass of the heaviest: it would attract nothing. Make it heavier, by `mass` or by `initial`, or the \
-             heaviest lighter; with the mass 0 it is meant to attract nothing",
+            "particles.species.{name} has a particle of the mass {mass:e}, below the mass quantum {:e}, which \
+             follows from the number of particles and the largest mass. It would be no source of gravity: \
+             increase its mass (`mass` or `initial`), reduce the largest mass, or set its mass to 0 if this is \
+             intended",
             1.0 / self.scale
         ))
     }
@@ -88,7 +89,7 @@ impl MassQuantum {
     pub fn set_quantum(&mut self, number: u64, largest: f64) -> Result<(), Error> {
         let most = number as f64 * largest;
         if !most.is_finite() {
-            let why = "the particles have more mass in sum than a number can hold: choose a larger unit of mass";
+            let why = "the total mass of the particles overflows: choose a larger unit of mass";
             return Err(Error::Setup(why.into()));
         }
         self.scale = scale_of(most);
@@ -109,8 +110,9 @@ impl MassQuantum {
         if !others.any(is_unknown)? && others.sum(parts)? < 1 << 32 {
             return self.check_lightest(all, &masses, others);
         }
-        let why = "the particles have much more mass than they had when the unit of their mass was chosen: a continued run keeps `mass` of its \
-                   species, a plugin makes particles in the phase `Initialise` of the root level, and makes them at most twice as heavy in sum";
+        let why = "the particles have much more mass than when the mass quantum was set: keep `mass` of the species in a \
+                   restart, let plugins create particles in the phase `Initialise` of the root level, and at most double \
+                   the total mass";
         Err(Error::Setup(why.into()))
     }
 
@@ -236,8 +238,8 @@ impl PluginState for MassQuantum {
 
     /// Species that are not in the saved state have no escaped particles.
     fn load(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let cut = "it is cut off";
-        let (scale, rest) = bytes.split_first_chunk().ok_or("there is nothing")?;
+        let cut = "it is truncated";
+        let (scale, rest) = bytes.split_first_chunk().ok_or("it is empty")?;
         let (has_accelerations, mut rest) = rest.split_first().ok_or(cut)?;
         (self.scale, self.has_accelerations) =
             (f64::from_le_bytes(*scale), *has_accelerations == 1);

@@ -84,7 +84,7 @@ impl ProfileConfig {
                     (Some(cut), _) => profile.cut("cut", cut, decay),
                     (None, Some(_)) => Err(SphereError::parameter(
                         "decay",
-                        "needs a cut, beyond which the density decays: add `cut` or leave it out",
+                        "needs `cut`, the radius beyond which the density decays: add it, or remove `decay`",
                     )),
                     (None, None) => Ok(profile),
                 }
@@ -101,7 +101,7 @@ impl ProfileConfig {
             } => Profile::table(radius, density),
             Self::Rest {} => Err(SphereError::parameter(
                 "kind",
-                "`rest` is for one component of `particles` of a sphere with `total`",
+                "`rest` is only for one component of `particles` of a sphere with `total`",
             )),
         }
     }

@@ -114,7 +114,7 @@ impl<P: Radial + Clone> EntropyGas<P> {
         if error.abs() < 1e-9 {
             return Ok(());
         }
-        let why = "cannot be reached: choose units in which masses and radii are nearer to 1";
+        let why = "cannot be reached: choose units in which masses and radii are closer to 1";
         Err(SphereError::parameter("entropy.share", why))
     }
 
@@ -196,16 +196,13 @@ fn check(law: &Entropy, end: f64) -> Result<(), SphereError> {
     in_range("entropy.radius", law.radius)?;
     for (key, value) in [("entropy.slope", law.slope), ("entropy.core", law.core)] {
         if !value.is_finite() || value < 0.0 {
-            return refuse(
-                key,
-                format!("must be a finite number, not below 0, not {value}"),
-            );
+            return refuse(key, format!("must be finite and not negative, not {value}"));
         }
     }
     if law.slope >= law.gamma && law.core == 0.0 {
         let (slope, gamma) = (law.slope, law.gamma);
         let why = format!(
-            "must be below gamma, {gamma}, not {slope}: give `entropy.core` for a steeper one"
+            "must be below gamma ({gamma}), not {slope}; a steeper slope needs `entropy.core`"
         );
         return refuse("entropy.slope", why);
     }
@@ -216,7 +213,7 @@ fn check(law: &Entropy, end: f64) -> Result<(), SphereError> {
     let end = in_range("radius", end)?;
     if end < law.radius {
         let why = format!(
-            "must not be below `entropy.radius`, {}, within which the share of the gas is known, and is {end}",
+            "must not be below `entropy.radius` ({}), within which the gas fraction is given; it is {end}",
             law.radius
         );
         return refuse("radius", why);

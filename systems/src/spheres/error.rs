@@ -47,24 +47,24 @@ impl fmt::Display for SphereError {
             Self::Parameter { key, why } => write!(f, "{key} {why}"),
             Self::Negative { radius } => write!(
                 f,
-                "the profile has no equilibrium with isotropic velocities: the distribution function is negative for orbits that \
-                 reach to the radius {radius:.4e}; make the density steeper around it (smooth a table, lengthen a decay) or the \
-                 other mass less concentrated"
+                "the profile has no equilibrium with isotropic velocities: the distribution function is negative \
+                 for orbits out to the radius {radius:.4e}; make the density steeper there (smooth a table, \
+                 lengthen a decay) or the other mass less concentrated"
             ),
             Self::NothingLeft { radius } => write!(
                 f,
-                "nothing of the total density is left at the radius {radius:.4e}: the gas and the other parts are as dense there; let the gas \
-                 have a smaller `share` or end at a smaller `radius`, cut the other parts, or lengthen the decay of the total"
+                "the gas and the other components exceed the total density at the radius {radius:.4e}: reduce \
+                 `share` or `radius` of the gas, cut the other components, or lengthen the decay of the total"
             ),
             Self::Unresolved { radius } => write!(
                 f,
-                "the potential does not change measurably around the radius {radius:.4e}: make the other mass less dominant or the \
-                 profile less extended"
+                "double precision cannot resolve the potential around the radius {radius:.4e}: make the other \
+                 mass less dominant or the profile less extended"
             ),
             Self::OutOfRange => write!(
                 f,
-                "its densities, pressures or potentials are too large or too small for double precision: choose units in which masses, \
-                 radii and `gravity.constant` are nearer to 1"
+                "densities, pressures or potentials overflow or underflow in double precision: choose units in \
+                 which masses, radii and `gravity.constant` are closer to 1"
             ),
         }
     }
@@ -82,7 +82,7 @@ pub(super) fn positive(key: &str, value: f64) -> Result<f64, SphereError> {
     }
     Err(SphereError::parameter(
         key,
-        format!("must be a finite number above 0, not {value}"),
+        format!("must be finite and above 0, not {value}"),
     ))
 }
 

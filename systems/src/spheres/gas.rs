@@ -34,7 +34,7 @@ impl HydrostaticGas {
         let pressure = positive("pressure", pressure)?;
         let (radius, core) = (in_range("radius", radius)?, profile.core());
         if radius <= core {
-            let why = format!("must be above {core:.3e}, where the gas begins, not {radius}");
+            let why = format!("must be above {core:.3e}, the core radius of the gas, not {radius}");
             return Err(SphereError::parameter("radius", why));
         }
         let rate = |r: f64| profile.density(r) * matter.pull(r);

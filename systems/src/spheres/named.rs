@@ -48,7 +48,8 @@ impl Plugin for Spheres {
             };
         }
         let Some(gravity) = sim.world.get_resource::<GravitationalConstant>() else {
-            let why = "[spheres] needs a table [gravity]: their parts are held by self-gravity";
+            let why =
+                "[spheres] needs a table [gravity]: spheres are in equilibrium by self-gravity";
             return Err(deck.error_at("spheres", why).into());
         };
         let gamma = sim.world.get_resource::<GasModel>().map(|gas| gas.gamma);
@@ -70,7 +71,7 @@ fn at(deck: &Deck, path: &str) -> impl Fn(SphereError) -> DeckError {
         };
         let why = match &error {
             SphereError::Parameter { why, .. } => why.clone(),
-            other => format!("cannot be: {other}"),
+            other => format!("is impossible: {other}"),
         };
         deck.error_at(&key, format!("`{key}` {why}"))
     }
@@ -122,21 +123,21 @@ impl NamedSpheres {
             let placed = [("centre", own.centre), ("velocity", own.velocity)];
             if let Some((key, _)) = placed.iter().find(|(_, given)| given.is_some()) {
                 let path = format!("spheres.{name}.{key}");
-                let why = format!("`{path}` is what [encounter] says of this sphere: leave it out");
+                let why = format!("`{path}` follows from [encounter]: leave it out");
                 return Err(deck.error_at(&path, why));
             }
         }
         let [first, second] = &encounter.spheres;
         if first == second {
-            let why = "`encounter.spheres` must name two spheres";
+            let why = "`encounter.spheres` must name two spheres that differ";
             return Err(deck.error_at("encounter.spheres", why));
         }
         let mass_ratio = masses[1] / masses[0];
         if !mass_ratio.is_finite() || mass_ratio <= 0.0 {
             let [one, other] = masses;
             let why = format!(
-                "`encounter.spheres` must name spheres with masses above 0 that can be compared, not {one} and {other}: see their `truncation` \
-                 and `gas.radius`"
+                "`encounter.spheres` must name spheres with positive masses whose ratio is finite, not {one} and \
+                 {other}: check their `truncation` and `gas.radius`"
             );
             return Err(deck.error_at("encounter.spheres", why));
         }
@@ -238,15 +239,14 @@ impl GasParameters {
             }
             (None, Some(law)) => law,
             _ => {
-                let why = format!("`{path}` needs one of `profile` and `entropy`");
+                let why = format!("`{path}` needs exactly one of `profile` and `entropy`");
                 return Err(deck.error_at(path, why));
             }
         };
         let Some(total) = total else {
             let key = format!("{path}.entropy");
-            let why = format!(
-                "`{key}` needs the `total` of its sphere, in whose potential the gas rests"
-            );
+            let why =
+                format!("`{key}` needs the `total` of its sphere, which determines the potential");
             return Err(deck.error_at(&key, why));
         };
         let law = Entropy {
@@ -314,7 +314,7 @@ impl NamedSphere {
         let (Some((name, _)), None) = (rests.next(), rests.next()) else {
             let key = format!("{path}.total");
             let why = format!(
-                "`{key}` needs one component of `{path}.particles` that is the rest: `{{ kind = \"rest\" }}`"
+                "`{key}` needs exactly one component of `{path}.particles` with `{{ kind = \"rest\" }}`"
             );
             return Err(deck.error_at(&key, why));
         };

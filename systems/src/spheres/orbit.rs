@@ -38,7 +38,7 @@ impl Orbit {
         let ratio = positive("mass_ratio", self.mass_ratio)?;
         let (speed, impact) = (self.speed, self.impact_parameter);
         if !speed.is_finite() || speed < 0.0 {
-            let why = format!("must be a finite number, not below 0, not {speed}");
+            let why = format!("must be finite and not negative, not {speed}");
             return Err(SphereError::parameter("speed", why));
         }
         if !(0.0..=separation).contains(&impact) {

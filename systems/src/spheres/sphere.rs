@@ -58,7 +58,7 @@ impl Sphere {
             return Err(SphereError::parameter(
                 "truncation",
                 format!(
-                    "must be a radius above {core:.3e}, where the profile begins, not {truncation}"
+                    "must be above {core:.3e}, the core radius of the profile, not {truncation}"
                 ),
             ));
         }

@@ -49,7 +49,8 @@ impl DensityTable {
         table.inner.1 = table.local(from).steepness;
         if table.inner.1 >= 2.5 {
             let why = format!(
-                "must begin with a slope d ln density / d ln radius above -2.5, for a centre of little mass; it is {:.3}: add radii further in",
+                "must begin with a slope d ln density / d ln radius above -2.5, so that the central mass is \
+                 small; it is {:.3}: add radii further in",
                 -table.inner.1
             );
             return Err(SphereError::parameter("density[0]", why));
@@ -57,7 +58,8 @@ impl DensityTable {
         let end = table.local(radius[last]).steepness;
         if end <= 3.0 {
             let why = format!(
-                "must end with a slope d ln density / d ln radius below -3, for a finite mass; it is {:.3}: add radii further out",
+                "must end with a slope d ln density / d ln radius below -3, so that the mass is finite; it is \
+                 {:.3}: add radii further out",
                 -end
             );
             return Err(SphereError::parameter(format!("density[{last}]"), why));
@@ -170,7 +172,7 @@ fn check(radius: &[f64], density: &[f64]) -> Result<(), SphereError> {
         positive(&format!("density[{n}]"), density[n])?;
         if n > 0 && radius[n] <= radius[n - 1] {
             let why = format!(
-                "must be above the one before it, {}, not {}",
+                "must be above the previous one, {}, not {}",
                 radius[n - 1],
                 radius[n]
             );

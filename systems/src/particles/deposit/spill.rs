@@ -189,7 +189,7 @@ impl DeviceSums<'_> {
         });
         let why = || {
             format!(
-                "sums come for the patch {:?} of level {level}, which is not there",
+                "received sums for the missing patch {:?} of level {level}",
                 [x, y, z]
             )
         };

@@ -190,7 +190,7 @@ impl ParticleKernels {
         particles: usize,
     ) -> Result<bool, DeviceError> {
         if particles > u32::MAX as usize {
-            let why = format!("{particles} particles in one list are more than 2^32");
+            let why = format!("{particles} particles in one list exceed the limit of 2^32");
             return Err(DeviceError::Range(why));
         }
         let wanted = particles.div_ceil(PAGE) * columns.page_words();

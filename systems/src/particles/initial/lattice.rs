@@ -73,7 +73,7 @@ impl LatticeInitial {
         let points = self.points.map(u64::from);
         let in_plane = points[0] * points[1];
         if in_plane.checked_mul(points[2]).is_none() {
-            let why = "more points than 64 bits can count";
+            let why = "the number of points exceeds 64 bits";
             return Err(deck.error_at(&format!("{path}.points"), why));
         }
         Ok(LatticeSource {

@@ -114,9 +114,7 @@ pub(super) fn source(
     };
     if source.mass().is_some() && species.mass.is_some() {
         let key = format!("particles.species.{name}.mass");
-        let why = format!(
-            "`{key}` follows from the mass and the number of particles that `initial` names: leave it out"
-        );
+        let why = format!("`{key}` follows from `initial`: remove it");
         return Err(sim.deck.error_at(&key, why).into());
     }
     Ok(source)
@@ -125,8 +123,8 @@ pub(super) fn source(
 /// Returns the error about a missing mass in the table `path`.
 fn massless(deck: &Deck, path: &str, species: &str) -> DeckError {
     let why = format!(
-        "`{path}.mass` is missing: give it, or the mass of each particle, `particles.species.{species}.mass`, which is 0 for those that attract \
-         nothing"
+        "`{path}.mass` is missing: give it, or the mass of each particle, `particles.species.{species}.mass` (0 \
+         for particles that are no source of gravity)"
     );
     deck.error_at(path, why)
 }
@@ -288,8 +286,9 @@ impl<'a> RecordBuilder<'a> {
         match finite && mass >= 0.0 && !vanishes {
             true => Ok(()),
             false => Err(format!(
-                "particle {} of particles.species.{}{} has the velocity {velocity:?}{and_mass} and the scalars {scalars:?}: they, and \
-                 the square of the velocity, must be numbers that are finite in the precision of the run, and a mass must be 0 or one above it",
+                "particle {} of particles.species.{}{} has the velocity {velocity:?}{and_mass} and the scalars \
+                 {scalars:?}: these values and the square of the velocity must be finite in the precision of the \
+                 run, and the mass must not be negative or underflow to 0",
                 self.source.identity(id),
                 self.name,
                 self.source.origin(id)
@@ -315,7 +314,7 @@ impl<'a> RecordBuilder<'a> {
         }
         let (left, right) = (self.domain.left_edge, self.domain.right_edge);
         let wraps = match self.domain.periodic.contains(&true) {
-            true => " (periodic axes wrap places up to a million widths away)",
+            true => " (periodic axes wrap positions up to a million widths away)",
             false => "",
         };
         Err(format!(

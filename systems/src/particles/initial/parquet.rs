@@ -78,7 +78,7 @@ impl ParquetFile {
         let refuse = |why: String| format!("{}: column {name:?} {why}", self.path.display());
         let damaged = |error: ParquetError| refuse(told(&error));
         let at = self.names.iter().position(|known| known == name);
-        let at = at.ok_or_else(|| refuse("is not there".into()))?;
+        let at = at.ok_or_else(|| refuse("does not exist".into()))?;
         let reader = reader(&self.path)?;
         let descriptor = reader.metadata().file_metadata().schema_descr().column(at);
         let kind = NumberType::of(&descriptor).map_err(refuse)?;
@@ -91,7 +91,7 @@ impl ParquetFile {
             let chunk = group.get_column_reader(at).map_err(damaged)?;
             kind.append(chunk, (&mut values, rows)).map_err(refuse)?;
             if values.len() != rows {
-                let why = "has other rows than its file says: the file is damaged";
+                let why = "has another number of rows than its metadata: the file is damaged";
                 return Err(refuse(why.into()));
             }
         }
@@ -132,8 +132,7 @@ impl NumberType {
     /// The values are not numbers, or a row has several.
     fn of(column: &ColumnDescriptor) -> Result<Self, String> {
         if column.max_rep_level() > 0 || column.path().parts().len() > 1 {
-            let why =
-                "is a part of a list or a structure: write each component as a column of its own";
+            let why = "is part of a list or structure: write each component as a separate column";
             return Err(why.into());
         }
         let (converted, logical) = (column.converted_type(), column.logical_type_ref());
@@ -153,7 +152,7 @@ impl NumberType {
                 optional: column.max_def_level() > 0,
             }),
             None => Err(format!(
-                "has values of the type {}: write numbers as float, double, int32 or int64, or use no such column",
+                "has values of type {}: write numbers as float, double, int32 or int64, or do not use this column",
                 said(column)
             )),
         }
@@ -175,7 +174,7 @@ impl NumberType {
             ColumnReader::Int64ColumnReader(chunk) => {
                 self.read(chunk, |value| value as f64, values)
             }
-            _ => Err("has values of another type than its file says: the file is damaged".into()),
+            _ => Err("has values of another type than its metadata: the file is damaged".into()),
         }
     }
 
@@ -194,9 +193,8 @@ impl NumberType {
             let (count, ..) = read.map_err(|error| told(&error))?;
             if let Some(n) = levels.iter().position(|&level| level == 0) {
                 let row = values.len() + n + 1;
-                let why =
-                    "is missing (null): give every row one, or leave such rows out of the file";
-                return Err(format!("has a value, in row {row}, that {why}"));
+                let why = "is missing (null): fill it, or remove the row from the file";
+                return Err(format!("has a value in row {row} that {why}"));
             }
             if count == 0 {
                 break;
@@ -206,7 +204,7 @@ impl NumberType {
                 if !value.is_finite() {
                     let row = values.len();
                     return Err(format!(
-                        "has the value {value} in row {row}: expected a number"
+                        "has the value {value} in row {row}: expected a finite number"
                     ));
                 }
             }
@@ -220,7 +218,7 @@ fn told(error: &ParquetError) -> String {
     let brotli = "feature at compile time: brotli";
     match error.to_string() {
         text if text.contains(brotli) => {
-            "is compressed by brotli: write it with snappy, zstd, gzip or LZ4".into()
+            "uses brotli compression: write it with snappy, zstd, gzip or LZ4".into()
         }
         text => format!("cannot be read: {text}"),
     }

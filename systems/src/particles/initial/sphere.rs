@@ -66,7 +66,7 @@ impl SphereInitial {
         let Some(spheres) = spheres else {
             return refuse(
                 "sphere",
-                "names a sphere of a table [spheres], which the deck does not have",
+                "names a sphere, but the deck has no table [spheres]",
             );
         };
         let names = match &self.sphere {
@@ -74,14 +74,11 @@ impl SphereInitial {
             SphereNames::Several(names) => names,
         };
         if names.is_empty() {
-            return refuse("sphere", "must name a sphere at least");
+            return refuse("sphere", "must name at least one sphere");
         }
         let twice = (1..names.len()).find(|&n| names[..n].contains(&names[n]));
         if let Some(n) = twice {
-            let why = format!(
-                "names {:?} twice: each sphere has its particles once",
-                names[n]
-            );
+            let why = format!("names {:?} twice", names[n]);
             return refuse(&format!("sphere[{n}]"), &why);
         }
         match self.count {
@@ -152,7 +149,8 @@ impl ParticleSource for SphereSource {
         let part = self.parts.iter().find(|part| id < part.end);
         part.map_or_else(String::new, |SpherePart { name, sphere, .. }| {
             format!(
-                ": spheres.{name} has particles up to the radius {:.6}, which `spheres.{name}.truncation` makes smaller; or take a larger domain",
+                ": spheres.{name} has particles up to the radius {:.6}; reduce `spheres.{name}.truncation` or \
+                 enlarge the domain",
                 sphere.edge()
             )
         })

@@ -168,7 +168,7 @@ fn names(file: &File) -> Result<Vec<String>, String> {
     match twice {
         None => Ok(names),
         Some(n) => Err(format!(
-            "two columns are called `{}` in formulas, {:?} the last of them: rename one in the file",
+            "two columns have the name `{}` in formulas (the second is {:?} in the file): rename one",
             names[n],
             file.names()[n]
         )),
@@ -234,7 +234,7 @@ impl TableInitial {
         if whole.mass.is_none() {
             let massive = species.mass.is_none();
             if massive && !has("mass") {
-                let why = "is missing, and the file has no column mass: give a formula, or the mass of the species";
+                let why = "is missing, and the file has no column mass: give a formula, or `mass` of the species";
                 return Err(wrong("mass", why));
             }
             whole.mass = Some(if massive { "mass" } else { "0" }.into());
@@ -291,13 +291,13 @@ impl TableSource {
         let Some(id) = &self.formulas.id else {
             return Ok(Vec::new());
         };
-        let anew = "with `id = \"row\"` identities count anew";
+        let anew = "`id = \"row\"` numbers the particles by row";
         let identities = (0..self.count).into_par_iter().map(|row| {
             let id = id.eval(&self.values(row));
             match (0.0..MOST).contains(&id) && id.fract() == 0.0 {
                 true => Ok(id as u64),
                 false => Err(format!(
-                    "row {} has the identity {id}: whole numbers from 0 to 2^53 are needed; {anew}",
+                    "row {} has the identity {id}: it must be an integer from 0 to 2^53; {anew}",
                     row + 1
                 )),
             }
@@ -310,7 +310,7 @@ impl TableSource {
         match kept.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             None => Ok(identities),
             Some(pair) => Err(format!(
-                "rows {} and {} have the identity {}, and particles of a species have different ones; {anew}",
+                "rows {} and {} have the identity {}, which must be unique in the species; {anew}",
                 pair[0].1 + 1,
                 pair[1].1 + 1,
                 pair[0].0
