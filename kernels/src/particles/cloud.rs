@@ -13,9 +13,9 @@ pub const HALF_CELL: u64 = 1 << 60;
 /// Returns the first cell along an axis that a cloud covers, from -1 to 7.
 #[device]
 #[must_use]
-pub fn lowest(place: u64, width: i32) -> i32 {
-    let cell = (place >> 61) as i32;
-    let upper = place & HALF_CELL != 0;
+pub fn lowest(offset: u64, width: i32) -> i32 {
+    let cell = (offset >> 61) as i32;
+    let upper = offset & HALF_CELL != 0;
     if width == 1 || (width == 2 && upper) {
         cell
     } else {
@@ -27,11 +27,11 @@ pub fn lowest(place: u64, width: i32) -> i32 {
 /// counts from the centre of the first covered cell.
 #[device]
 #[must_use]
-pub fn share(place: u64, width: i32) -> u32 {
+pub fn share(offset: u64, width: i32) -> u32 {
     let shifted = if width == 2 {
-        place.wrapping_sub(HALF_CELL)
+        offset.wrapping_sub(HALF_CELL)
     } else {
-        place
+        offset
     };
     ((shifted << 3) >> 32) as u32
 }
@@ -117,10 +117,10 @@ mod tests {
 
     #[test]
     fn parts_add_up_to_the_mass() {
-        for (place, mass) in edges().flat_map(|p| masses().map(|m| (p, m))) {
+        for (offset, mass) in edges().flat_map(|p| masses().map(|m| (p, m))) {
             for width in 1..=3 {
-                let parts = parts(mass, share(place, width), width);
-                assert_eq!(parts.iter().sum::<u64>(), mass, "{place:x} {mass} {width}");
+                let parts = parts(mass, share(offset, width), width);
+                assert_eq!(parts.iter().sum::<u64>(), mass, "{offset:x} {mass} {width}");
             }
         }
     }
@@ -128,16 +128,16 @@ mod tests {
     /// Compares with the definition in 128-bit arithmetic.
     #[test]
     fn a_cloud_lies_about_its_particle() {
-        for place in edges() {
-            let wide = i128::from(place);
+        for offset in edges() {
+            let wide = i128::from(offset);
             // CIC: the lower cell is the last one whose centre is at or below the offset
             let below = (wide - (1 << 60)).div_euclid(1 << 61);
-            assert_eq!(i128::from(lowest(place, 2)), below, "{place:x}");
+            assert_eq!(i128::from(lowest(offset, 2)), below, "{offset:x}");
             let past = (wide - (1 << 60)).rem_euclid(1 << 61);
-            assert_eq!(i128::from(share(place, 2)), past >> 29, "{place:x}");
-            assert_eq!(lowest(place, 1), (place >> 61) as i32);
-            assert_eq!(lowest(place, 3), (place >> 61) as i32 - 1);
-            assert_eq!(i128::from(share(place, 3)), wide.rem_euclid(1 << 61) >> 29);
+            assert_eq!(i128::from(share(offset, 2)), past >> 29, "{offset:x}");
+            assert_eq!(lowest(offset, 1), (offset >> 61) as i32);
+            assert_eq!(lowest(offset, 3), (offset >> 61) as i32 - 1);
+            assert_eq!(i128::from(share(offset, 3)), wide.rem_euclid(1 << 61) >> 29);
         }
     }
 
@@ -153,15 +153,15 @@ mod tests {
 
     #[test]
     fn weights_are_the_parts_of_a_mass() {
-        for place in edges() {
+        for offset in edges() {
             for width in 1..=3 {
-                let share = share(place, width);
+                let share = share(offset, width);
                 let parts = parts(1 << 62, share, width).map(|part| part as f64 / 2f64.powi(62));
                 let weights = weights::<f64>(share, width);
                 for (part, weight) in parts.iter().zip(weights) {
                     assert!(
                         (part - weight).abs() < 1e-15,
-                        "{place:x}: {parts:?} {weights:?}"
+                        "{offset:x}: {parts:?} {weights:?}"
                     );
                 }
                 assert!((parts[0] - weights[0]).abs() < 1e-15);
@@ -171,11 +171,11 @@ mod tests {
 
     #[test]
     fn a_mirrored_place_has_a_mirrored_cloud() {
-        for place in edges() {
+        for offset in edges() {
             for width in [1, 3] {
-                assert_eq!(lowest(!place, width), 8 - width - lowest(place, width));
-                let [a, b, c] = parts(1 << 60, share(place, width), width);
-                let mut mirrored = parts(1 << 60, share(!place, width), width);
+                assert_eq!(lowest(!offset, width), 8 - width - lowest(offset, width));
+                let [a, b, c] = parts(1 << 60, share(offset, width), width);
+                let mut mirrored = parts(1 << 60, share(!offset, width), width);
                 mirrored[..width as usize].reverse();
                 assert_eq!([a, b, c], mirrored);
             }

@@ -4,12 +4,12 @@ namespace particles {
 
 // Deposits the cloud of a particle in a block. The offset is in a patch `finer` levels finer, `patch` patches
 // from the first of the block.
-template<int WIDTH> RS_FN void add_cloud(u64* block, const u64* place, const int* patch, int finer, u64 mass) {
+template<int WIDTH> RS_FN void add_cloud(u64* block, const u64* offset, const int* patch, int finer, u64 mass) {
   int at[3][WIDTH];
   unsigned share[3];
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    const int first = mesh::PATCH * patch[axis] + cloud::lowest(place[axis], WIDTH);
-    share[axis] = cloud::share(place[axis], WIDTH);
+    const int first = mesh::PATCH * patch[axis] + cloud::lowest(offset[axis], WIDTH);
+    share[axis] = cloud::share(offset[axis], WIDTH);
     RS_UNROLL for (int k = 0; k < WIDTH; ++k) at[axis][k] = ((first + k) >> finer) + AROUND;
   }
   const auto along_z = cloud::parts(mass, share[2], WIDTH);
@@ -24,25 +24,25 @@ template<int WIDTH> RS_FN void add_cloud(u64* block, const u64* place, const int
   }
 }
 
-RS_FN void add_any(int width, u64* block, const u64* place, const int* patch, int finer, u64 mass) {
-  if (width == 2) add_cloud<2>(block, place, patch, finer, mass);
-  else if (width == 1) add_cloud<1>(block, place, patch, finer, mass);
-  else add_cloud<3>(block, place, patch, finer, mass);
+RS_FN void add_any(int width, u64* block, const u64* offset, const int* patch, int finer, u64 mass) {
+  if (width == 2) add_cloud<2>(block, offset, patch, finer, mass);
+  else if (width == 1) add_cloud<1>(block, offset, patch, finer, mass);
+  else add_cloud<3>(block, offset, patch, finer, mass);
 }
 
 // Predicts a particle at the time of the deposit: its offset, and the number of patches it has moved.
-RS_FN void predict_position(const args::DepositParameters& p, const PageView& from, i64 n, u64* place, int* step) {
+RS_FN void predict_position(const args::DepositParameters& p, const PageView& from, i64 n, u64* offset, int* step) {
   const REAL dt = (REAL)p.dt;
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    place[axis] = whole(from.place(axis, n));
+    offset[axis] = widen(from.offset(axis, n));
     step[axis] = 0;
     if (dt == REAL(0)) continue;
     const REAL v = from.number(VELOCITY + axis, n), a = from.number(ACCELERATION + axis, n);
     double by = (double)motion::ahead<REAL>(v, a, dt, (REAL)p.per_width[axis]);
     by = by < -p.most ? -p.most : by > p.most ? p.most : by;
     const int patches = (int)by;
-    const auto to = motion::moved(place[axis], by - (double)patches, BITS);
-    place[axis] = to._0;
+    const auto to = motion::moved(offset[axis], by - (double)patches, BITS);
+    offset[axis] = to._0;
     step[axis] = patches + to._1;
   }
 }
@@ -57,7 +57,7 @@ struct Targets {
 // Returns the slots for particles of a row whose block is `up` levels above it.
 RS_FN Targets targets(const args::DepositParameters& p, int row, int up, bool wide) {
   const int* shared = wide ? p.shared_wide : p.shared;
-  if (shared != nullptr && shared[row] >= 0) return Targets{nullptr, p.places + 27 * (i64)shared[row]};
+  if (shared != nullptr && shared[row] >= 0) return Targets{nullptr, p.slot_tables + 27 * (i64)shared[row]};
   for (int n = 0; n < up; ++n) row = p.from.tables.parent[row];
   return Targets{around(p.from.tables, row), nullptr};
 }
@@ -92,12 +92,12 @@ RS_FN void scatter(const args::DepositParameters& p, const u64* block, const Tar
 }
 
 RS_FN void add_particle(const args::DepositParameters& p, const BoundaryZone& zone, const PageView& from, int row, i64 n, u64* own, u64* coarser) {
-  u64 place[3];
+  u64 offset[3];
   int step[3], cell[3], patch[3], finer = p.finer;
-  predict_position(p, from, n, place, step);
+  predict_position(p, from, n, offset, step);
   const int* index = p.from.tables.index + 4 * (i64)row;
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    cell[axis] = mesh::PATCH * step[axis] + (int)(place[axis] >> 61);
+    cell[axis] = mesh::PATCH * step[axis] + (int)(offset[axis] >> 61);
     patch[axis] = (index[axis] & ((1 << finer) - 1)) + step[axis];
   }
   const u64 mass = p.scale == 0.0 ? (u64)1 : p.from.masses ? cloud::units_of<REAL>(from.number(MASS, n), p.scale) : p.one;
@@ -108,12 +108,12 @@ RS_FN void add_particle(const args::DepositParameters& p, const BoundaryZone& zo
     // a cloud as wide as coarse cells
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
       const int side = index[axis] & 1;
-      place[axis] = motion::in_parent(place[axis], (unsigned)((side + step[axis]) & 1));
+      offset[axis] = motion::in_parent(offset[axis], (unsigned)((side + step[axis]) & 1));
       patch[axis] = (finer > 0 ? patch[axis] : side + step[axis]) >> 1;
     }
     finer = finer > 0 ? finer - 1 : 0;
   }
-  add_any(p.clouds.width, block, place, patch, finer, mass);
+  add_any(p.clouds.width, block, offset, patch, finer, mass);
 }
 
 // Counts the set bits below bit `n`.
@@ -190,8 +190,8 @@ KERNEL(particles_pack_sums, particles::args::PackSumsParameters) {
   if (all == 0) return;
   EACH(n, 1) {
     const unsigned receiver = slot < p.count ? p.receivers[slot] : p.wide_receivers[slot - p.count];
-    const u64 before = launch::atomic_add(p.told + receiver, ((u64)(BITS_OF_RECORD + all) << 32) + 1);
-    p.told[p.ranks + p.firsts[receiver] + (before & 0xffffffffu)] = (before >> 32 << 32) + (u64)slot;
+    const u64 before = launch::atomic_add(p.report + receiver, ((u64)(BITS_OF_RECORD + all) << 32) + 1);
+    p.report[p.ranks + p.firsts[receiver] + (before & 0xffffffffu)] = (before >> 32 << 32) + (u64)slot;
     place = p.firsts[receiver] * RECORD + (before >> 32);
   }
   launch::barrier();

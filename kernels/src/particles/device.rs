@@ -145,7 +145,7 @@ pub struct DriftParameters {
     /// Destination key of each particle within its chunk.
     pub keys: Address<u8>,
     /// Position of each particle among those with the same destination patch.
-    pub places: Address<u32>,
+    pub positions: Address<u32>,
 }
 
 /// [`DriftParameters::what`]: particles whose rows are free.
@@ -227,7 +227,7 @@ pub struct InsertPagesParameters {
     /// Consecutive pages of 32 particles.
     pub pages: Address<u64>,
     /// `[page][2]`: row, count.
-    pub homes: Address<u32>,
+    pub page_rows: Address<u32>,
     /// Destination.
     pub to: PageArray,
     /// Next position of each row, `[row]`.
@@ -316,7 +316,7 @@ pub struct DepositParameters {
     pub shared_wide: Address<i32>,
     /// `[table][27]`: slots around the patch of the sums; -2 outside the domain, otherwise negative if there
     /// is none.
-    pub places: Address<i32>,
+    pub slot_tables: Address<i32>,
     /// Sums of the level, `[slot][512]`.
     pub sums: Address<u64>,
     /// Coarse sums in covered cells, to be distributed to this level; null if clouds cannot be wide.
@@ -360,7 +360,7 @@ pub struct PackSumsParameters {
     pub out: Address<u64>,
     /// By receiving rank: number of records + 2^32 * words. Then by slot: slot + 2^32 * first word of its
     /// record.
-    pub told: Address<u64>,
+    pub report: Address<u64>,
 }
 
 /// Parameters of `particles_merge_sums`: adds sums of other ranks.

@@ -4,16 +4,16 @@ namespace particles {
 
 // Gathers a vector from a patch with G ghost layers; `second` selects the second vector field where there are
 // two.
-template<int G, int WIDTH> RS_FN void gather_cloud(const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
+template<int G, int WIDTH> RS_FN void gather_cloud(const REAL* block, const u64* offset, const int* step, bool second, REAL* sums) {
   constexpr int N = mesh::PATCH + 2 * G, VALUES = N * N * N;
   const REAL* values = block + (second && field::COMPONENTS > 3 ? 3 * VALUES : 0);
   rs::arr<REAL, 3> along[3];
   int start = 0;
   RS_UNROLL for (int axis = 2; axis >= 0; --axis) {
-    int cell = mesh::PATCH * step[axis] + cloud::lowest(place[axis], WIDTH) + G;
+    int cell = mesh::PATCH * step[axis] + cloud::lowest(offset[axis], WIDTH) + G;
     cell = cell < 0 ? 0 : cell > N - WIDTH ? N - WIDTH : cell;
     start = N * start + cell;
-    along[axis] = cloud::weights<REAL>(cloud::share(place[axis], WIDTH), WIDTH);
+    along[axis] = cloud::weights<REAL>(cloud::share(offset[axis], WIDTH), WIDTH);
   }
   RS_UNROLL for (int component = 0; component < 3; ++component) {
     REAL sum = REAL(0);
@@ -31,10 +31,10 @@ template<int G, int WIDTH> RS_FN void gather_cloud(const REAL* block, const u64*
   }
 }
 
-template<int G> RS_FN void gather_any(int width, const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
-  if (width == 2) gather_cloud<G, 2>(block, place, step, second, sums);
-  else if (width == 1) gather_cloud<G, 1>(block, place, step, second, sums);
-  else gather_cloud<G, 3>(block, place, step, second, sums);
+template<int G> RS_FN void gather_any(int width, const REAL* block, const u64* offset, const int* step, bool second, REAL* sums) {
+  if (width == 2) gather_cloud<G, 2>(block, offset, step, second, sums);
+  else if (width == 1) gather_cloud<G, 1>(block, offset, step, second, sums);
+  else gather_cloud<G, 3>(block, offset, step, second, sums);
 }
 
 }  // namespace particles

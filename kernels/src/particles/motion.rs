@@ -7,7 +7,7 @@ use nestar_device::{Real, device};
 /// displacement is rounded to 2^-`bits` widths (32 or 64 bits) and clamped below one width.
 #[device]
 #[must_use]
-pub fn moved(place: u64, by: f64, bits: u32) -> (u64, i32) {
+pub fn moved(offset: u64, by: f64, bits: u32) -> (u64, i32) {
     let shift = 64 - bits;
     let scale = if bits == 64 {
         1.844_674_407_370_955_2e19
@@ -16,11 +16,11 @@ pub fn moved(place: u64, by: f64, bits: u32) -> (u64, i32) {
     };
     let steps = ((by.abs() * scale + 0.5) as u64).min(0xffff_ffff_ffff_ffff >> shift) << shift;
     if by < 0.0 {
-        let to = place.wrapping_sub(steps);
-        (to, if to > place { -1 } else { 0 })
+        let to = offset.wrapping_sub(steps);
+        (to, if to > offset { -1 } else { 0 })
     } else {
-        let to = place.wrapping_add(steps);
-        (to, if to < place { 1 } else { 0 })
+        let to = offset.wrapping_add(steps);
+        (to, if to < offset { 1 } else { 0 })
     }
 }
 
@@ -28,15 +28,15 @@ pub fn moved(place: u64, by: f64, bits: u32) -> (u64, i32) {
 /// upper.
 #[device]
 #[must_use]
-pub fn in_child(place: u64) -> (u64, u32) {
-    (place << 1, (place >> 63) as u32)
+pub fn in_child(offset: u64) -> (u64, u32) {
+    (offset << 1, (offset >> 63) as u32)
 }
 
 /// Converts an offset in the lower (0) or upper (1) child to the parent.
 #[device]
 #[must_use]
-pub fn in_parent(place: u64, child: u32) -> u64 {
-    place >> 1 | (child as u64) << 63
+pub fn in_parent(offset: u64, child: u32) -> u64 {
+    offset >> 1 | (child as u64) << 63
 }
 
 /// Returns the velocity after an acceleration over a time `dt`.
@@ -59,13 +59,13 @@ mod tests {
     use super::*;
 
     /// Returns the absolute offset in units of 2^-64 widths, including patches.
-    fn absolute((place, patches): (u64, i32)) -> i128 {
-        (i128::from(patches) << 64) + i128::from(place)
+    fn absolute((offset, patches): (u64, i32)) -> i128 {
+        (i128::from(patches) << 64) + i128::from(offset)
     }
 
     #[test]
     fn places_move_by_whole_steps() {
-        let places = [
+        let offsets = [
             0,
             1 << 32,
             1 << 63,
@@ -82,25 +82,25 @@ mod tests {
             1e-20,
             0.3333333333333333,
         ];
-        for (place, way) in places.into_iter().flat_map(|p| ways.map(|w| (p, w))) {
+        for (offset, way) in offsets.into_iter().flat_map(|p| ways.map(|w| (p, w))) {
             for bits in [32, 64] {
                 let unit = 2f64.powi(bits as i32);
                 let steps = ((way * unit + 0.5).floor() as i128) << (64 - bits);
-                let there = absolute(moved(place, way, bits)) - i128::from(place);
-                let back = absolute(moved(place, -way, bits)) - i128::from(place);
-                assert_eq!(there, steps, "{place:x} {way} {bits}");
-                assert_eq!(back, -steps, "{place:x} {way} {bits}");
+                let there = absolute(moved(offset, way, bits)) - i128::from(offset);
+                let back = absolute(moved(offset, -way, bits)) - i128::from(offset);
+                assert_eq!(there, steps, "{offset:x} {way} {bits}");
+                assert_eq!(back, -steps, "{offset:x} {way} {bits}");
             }
         }
     }
 
     #[test]
     fn a_way_there_and_back_ends_where_it_began() {
-        for place in [0u64, 77 << 32, u64::MAX << 32] {
+        for offset in [0u64, 77 << 32, u64::MAX << 32] {
             for way in [0.3, 1e-9, 0.99] {
-                let (there, out) = moved(place, way, 32);
+                let (there, out) = moved(offset, way, 32);
                 let (back, home) = moved(there, -way, 32);
-                assert_eq!((back, out + home), (place, 0));
+                assert_eq!((back, out + home), (offset, 0));
             }
         }
     }
@@ -118,11 +118,11 @@ mod tests {
 
     #[test]
     fn children_and_parents_know_the_same_place() {
-        for place in [0u64, 1, 1 << 63, u64::MAX, 0x1234_5678_9abc_def0] {
-            let (within, child) = in_child(place);
-            assert_eq!(in_parent(within, child), place);
-            let (up, up_child) = in_child(in_parent(place, 1));
-            assert_eq!((up | 1, up_child), (place | 1, 1));
+        for offset in [0u64, 1, 1 << 63, u64::MAX, 0x1234_5678_9abc_def0] {
+            let (within, child) = in_child(offset);
+            assert_eq!(in_parent(within, child), offset);
+            let (up, up_child) = in_child(in_parent(offset, 1));
+            assert_eq!((up | 1, up_child), (offset | 1, 1));
         }
     }
 

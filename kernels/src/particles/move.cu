@@ -4,14 +4,14 @@ namespace particles {
 
 // Data of a particle for a step. All loads come first, so that they overlap.
 struct Particle {
-  Place place[3];
+  Offset offset[3];
   REAL velocity[3], acceleration[3];
 };
 
 RS_FN Particle particle(const PageView& from, i64 n) {
   Particle particle;
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    particle.place[axis] = from.place(axis, n);
+    particle.offset[axis] = from.offset(axis, n);
     particle.velocity[axis] = from.number(VELOCITY + axis, n);
     particle.acceleration[axis] = from.number(ACCELERATION + axis, n);
   }
@@ -23,7 +23,7 @@ RS_FN Particle particle(const PageView& from, i64 n) {
 struct DriftOutcome {
   int d;
   bool deferred, out, lost;
-  u64 place[3];
+  u64 offset[3];
   REAL velocity[3];
 };
 
@@ -32,8 +32,8 @@ RS_FN bool is_beyond(const int* near, int axis, int step) { return near[directio
 RS_FN bool reflects(const args::DriftParameters& p, int axis, bool upper) { return p.walls >> (2 * axis + upper) & 1; }
 
 // Returns whether an offset is in the outermost cell before an open face.
-RS_FN bool is_outermost(const args::DriftParameters& p, const int* near, int axis, u64 place) {
-  const unsigned cell = (unsigned)(place >> 61);
+RS_FN bool is_outermost(const args::DriftParameters& p, const int* near, int axis, u64 offset) {
+  const unsigned cell = (unsigned)(offset >> 61);
   if (cell != 0 && cell != 7) return false;
   return !reflects(p, axis, cell == 7) && is_beyond(near, axis, cell == 7 ? 1 : -1);
 }
@@ -42,8 +42,8 @@ RS_FN DriftOutcome advance(const args::DriftParameters& p, const int* near, cons
   DriftOutcome outcome{mesh::SELF, false, false, false, {}, {}};
   int step[3] = {0, 0, 0};
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    const u64 place = whole(particle.place[axis]);
-    outcome.place[axis] = place;
+    const u64 offset = widen(particle.offset[axis]);
+    outcome.offset[axis] = offset;
     outcome.velocity[axis] = particle.velocity[axis];
     REAL after = motion::kicked<REAL>(particle.velocity[axis], particle.acceleration[axis], (REAL)p.half);
     const double by = (double)(after * (REAL)p.rate[axis]);
@@ -51,12 +51,12 @@ RS_FN DriftOutcome advance(const args::DriftParameters& p, const int* near, cons
       outcome.lost = true;
       continue;
     }
-    const auto to = motion::moved(place, by, BITS);
+    const auto to = motion::moved(offset, by, BITS);
     u64 there = to._0;
     step[axis] = to._1;
     if (step[axis] != 0 && is_beyond(near, axis, step[axis])) {
       if (reflects(p, axis, step[axis] > 0)) {
-        there = whole(kept(~there));
+        there = widen(narrow(~there));
         after = -after;
         step[axis] = 0;
       } else {
@@ -64,7 +64,7 @@ RS_FN DriftOutcome advance(const args::DriftParameters& p, const int* near, cons
       }
     }
     outcome.out = outcome.out || (step[axis] == 0 && is_outermost(p, near, axis, there));
-    outcome.place[axis] = there;
+    outcome.offset[axis] = there;
     outcome.velocity[axis] = after;
   }
   if (outcome.lost || outcome.out) return outcome;
@@ -73,7 +73,7 @@ RS_FN DriftOutcome advance(const args::DriftParameters& p, const int* near, cons
     // unchanged: the finer level moves the particle
     outcome.deferred = true;
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-      outcome.place[axis] = whole(particle.place[axis]);
+      outcome.offset[axis] = widen(particle.offset[axis]);
       outcome.velocity[axis] = particle.velocity[axis];
     }
   }
@@ -122,12 +122,12 @@ RS_FN Destination destination_in_child(const args::DriftParameters& p, int row, 
   int child = tables.first_child[beside];
   if (child < 0) return elsewhere(p);
   for (int axis = 0; axis < 3; ++axis) {
-    const auto in = motion::in_child(outcome.place[axis]);
+    const auto in = motion::in_child(outcome.offset[axis]);
     within[axis] = in._0;
     child += (int)in._1 << axis;
   }
   if (!is_leaf(tables, child)) return elsewhere(p);
-  for (int axis = 0; axis < 3; ++axis) outcome.place[axis] = within[axis];
+  for (int axis = 0; axis < 3; ++axis) outcome.offset[axis] = within[axis];
   return destination_in_row(p, 0, child, 0);
 }
 
@@ -167,9 +167,9 @@ RS_FN void put(const args::DriftParameters& p, const PageView& from, i64 n, cons
   for (int c = MASS; c < p.from.numbers; ++c) to.number(c, at) = from.number(c, n);
   to.id(at) = id;
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    u64 place = outcome.place[axis];
-    if (destination.parent_of >= 0) place = motion::in_parent(place, (unsigned)(destination.parent_of >> axis & 1));
-    to.place(axis, at) = kept(place);
+    u64 offset = outcome.offset[axis];
+    if (destination.parent_of >= 0) offset = motion::in_parent(offset, (unsigned)(destination.parent_of >> axis & 1));
+    to.offset(axis, at) = narrow(offset);
     to.number(VELOCITY + axis, at) = outcome.velocity[axis];
     to.number(ACCELERATION + axis, at) = acceleration[axis];
   }
@@ -195,7 +195,7 @@ RS_FN void find(const args::DriftParameters& p, const Chunk& chunk, const bool* 
 // Returns the child that contains a particle.
 RS_FN int child_of(const PageView& from, i64 n) {
   int child = 0;
-  RS_UNROLL for (int axis = 0; axis < 3; ++axis) child |= (int)motion::in_child(whole(from.place(axis, n)))._1 << axis;
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) child |= (int)motion::in_child(widen(from.offset(axis, n)))._1 << axis;
   return child;
 }
 RS_FN i64 reserve_slot_in_child(const PageView& from, i64 n, const unsigned* first, unsigned* counts) {
@@ -229,7 +229,7 @@ KERNEL_BOUNDS(particles_count, particles::args::DriftParameters, 256, 6) {
       if (place < p.room) p.escaped[place] = from.id(n);
       launch::atomic_add(p.lost + 1, units);
     } else if (key == SINGLE) {
-      p.places[n] = launch::atomic_add(p.cursors + destination_in_child(p, chunk.row, outcome).cursor, 1u);
+      p.positions[n] = launch::atomic_add(p.cursors + destination_in_child(p, chunk.row, outcome).cursor, 1u);
     } else {
       place_in[k] = (unsigned short)reserve_slot(&counts[key], key == mesh::SELF);
     }
@@ -237,7 +237,7 @@ KERNEL_BOUNDS(particles_count, particles::args::DriftParameters, 256, 6) {
   launch::barrier();
   EACH(key, KEYS) if (counts[key] > 0) first[key] = launch::atomic_add(p.cursors + destination_of(p, chunk.row, key).cursor, counts[key]);
   launch::barrier();
-  EACH(k, chunk.count) if (key_in[k] < KEYS) p.places[chunk.first + k] = first[key_in[k]] + place_in[k];
+  EACH(k, chunk.count) if (key_in[k] < KEYS) p.positions[chunk.first + k] = first[key_in[k]] + place_in[k];
 }
 
 // Scatters the particles: `cursors` holds the first position of each patch.
@@ -259,7 +259,7 @@ KERNEL_BOUNDS(particles_scatter, particles::args::DriftParameters, 256, 6) {
     const i64 n = chunk.first + k;
     const Particle particle = particles::particle(from, n);
     const int key = p.keys[n];
-    const unsigned place = p.places[n];
+    const unsigned place = p.positions[n];
     if (key == DISCARDED) continue;
     DriftOutcome outcome = advance(p, near, particle);
     const Destination destination = key == SINGLE ? destination_in_child(p, chunk.row, outcome) : destinations[key];
@@ -303,7 +303,7 @@ KERNEL(particles_stage, particles::args::DriftParameters) {
     if (staged >= p.room) continue;
     const int key = p.keys[n];
     const Particle particle = particles::particle(from, n);
-    p.tags[staged] = (u64)destinations[key].page_array << 32 | (first[key] + p.places[n]);
+    p.tags[staged] = (u64)destinations[key].page_array << 32 | (first[key] + p.positions[n]);
     put(p, from, n, destinations[key], advance(p, around(p.from.tables, chunk.row), particle), particle.acceleration, (unsigned)staged, chunk.row);
   }
 }
@@ -340,10 +340,10 @@ KERNEL(particles_remap, particles::args::RemapParameters) {
     copy(from, n, to, at, p.numbers);
     if (way == args::SAME_PATCH) continue;
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-      u64 place = whole(from.place(axis, n));
-      if (beneath) place = motion::in_child(place)._0;
-      else place = motion::in_parent(place, (unsigned)(way >> axis & 1));
-      to.place(axis, at) = kept(place);
+      u64 offset = widen(from.offset(axis, n));
+      if (beneath) offset = motion::in_child(offset)._0;
+      else offset = motion::in_parent(offset, (unsigned)(way >> axis & 1));
+      to.offset(axis, at) = narrow(offset);
     }
   }
 }

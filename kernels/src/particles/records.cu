@@ -4,9 +4,9 @@
 KERNEL(particles_insert_pages, particles::args::InsertPagesParameters) {
   using namespace particles;
   SHARED unsigned first;
-  const unsigned* home = p.homes + 2 * (i64)launch::block();
-  const int count = (int)home[1];
-  if (launch::thread() == 0) first = launch::atomic_add(p.cursors + home[0], home[1]);
+  const unsigned* page_row = p.page_rows + 2 * (i64)launch::block();
+  const int count = (int)page_row[1];
+  if (launch::thread() == 0) first = launch::atomic_add(p.cursors + page_row[0], page_row[1]);
   launch::barrier();
   const u64* page = p.pages + (i64)launch::block() * p.page_words;
   const REAL* numbers = (const REAL*)(page + PAGE);

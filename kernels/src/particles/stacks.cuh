@@ -15,19 +15,19 @@ constexpr unsigned PAGE = 32;
 constexpr int VELOCITY = 3, ACCELERATION = 6, MASS = 9;
 
 // Fixed-point type of offsets: the upper bits.
-template<class R> struct Kept;
-template<> struct Kept<float> {
+template<class R> struct FixedPoint;
+template<> struct FixedPoint<float> {
   typedef unsigned t;
   static constexpr unsigned BITS = 32;
 };
-template<> struct Kept<double> {
+template<> struct FixedPoint<double> {
   typedef u64 t;
   static constexpr unsigned BITS = 64;
 };
-typedef Kept<REAL>::t Place;
-constexpr unsigned BITS = Kept<REAL>::BITS;
-RS_FN u64 whole(Place place) { return (u64)place << (64 - BITS); }
-RS_FN Place kept(u64 place) { return (Place)(place >> (64 - BITS)); }
+typedef FixedPoint<REAL>::t Offset;
+constexpr unsigned BITS = FixedPoint<REAL>::BITS;
+RS_FN u64 widen(Offset offset) { return (u64)offset << (64 - BITS); }
+RS_FN Offset narrow(u64 offset) { return (Offset)(offset >> (64 - BITS)); }
 
 // View of pages of 32 particles.
 struct PageView {
@@ -35,7 +35,7 @@ struct PageView {
   i64 page;
   RS_MEMBER u64& id(i64 n) const { return ((u64*)page_of(n))[in_page(n)]; }
   RS_MEMBER REAL& number(int column, i64 n) const { return ((REAL*)(page_of(n) + 8 * PAGE))[column * PAGE + in_page(n)]; }
-  RS_MEMBER Place& place(int axis, i64 n) const { return ((Place*)(page_of(n) + 8 * PAGE))[axis * PAGE + in_page(n)]; }
+  RS_MEMBER Offset& offset(int axis, i64 n) const { return ((Offset*)(page_of(n) + 8 * PAGE))[axis * PAGE + in_page(n)]; }
   RS_MEMBER unsigned char* page_of(i64 n) const { return words + (u64)n / PAGE * page; }
   RS_MEMBER unsigned in_page(i64 n) const { return (unsigned)n % PAGE; }
 };

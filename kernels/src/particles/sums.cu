@@ -34,7 +34,7 @@ KERNEL(particles_terms, particles::args::TermsParameters) {
     const i64 n = chunk.first + k;
     rs::arr<double, 3> x, v;
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-      x[axis] = terms::position(whole(from.place(axis, n)), index[axis], p.left[axis], p.width[axis]);
+      x[axis] = terms::position(widen(from.offset(axis, n)), index[axis], p.left[axis], p.width[axis]);
       v[axis] = (double)from.number(VELOCITY + axis, n);
     }
     const double mass = p.from.masses ? (double)from.number(MASS, n) : p.mass;

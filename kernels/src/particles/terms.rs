@@ -25,8 +25,8 @@ pub fn terms(mass: f64, x: [f64; 3], v: [f64; 3]) -> [f64; 7] {
 /// the edge of the domain.
 #[device]
 #[must_use]
-pub fn position(place: u64, index: i32, left: f64, width: f64) -> f64 {
-    left + (index as f64 + place as f64 * 5.421_010_862_427_522e-20) * width
+pub fn position(offset: u64, index: i32, left: f64, width: f64) -> f64 {
+    left + (index as f64 + offset as f64 * 5.421_010_862_427_522e-20) * width
 }
 
 /// Rounds a number below 2^63 in magnitude to the nearest integer, halves away from 0. Returns the bits of an

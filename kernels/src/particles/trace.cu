@@ -18,11 +18,11 @@ struct Velocities {
 };
 
 // Interpolates the gas velocity in space and between the states before and after.
-RS_FN void flow(const AdvectParameters& p, const REAL* block, const u64* place, const int* step, double weight, REAL* v) {
-  gather_cloud<AROUND, WIDE>(block, place, step, false, v);
+RS_FN void flow(const AdvectParameters& p, const REAL* block, const u64* offset, const int* step, double weight, REAL* v) {
+  gather_cloud<AROUND, WIDE>(block, offset, step, false, v);
   if (!p.both) return;
   REAL after[3];
-  gather_cloud<AROUND, WIDE>(block + 3 * BLOCK, place, step, false, after);
+  gather_cloud<AROUND, WIDE>(block + 3 * BLOCK, offset, step, false, after);
   RS_UNROLL for (int axis = 0; axis < 3; ++axis)
     v[axis] = ::nestar_kernels::mesh::prolong::between<REAL>(v[axis], after[axis], (REAL)weight);
 }
@@ -53,9 +53,9 @@ RS_FN void draw(const JumpParameters& p, const PageView& of, i64 n, int row) {
   const auto within = random::of_id(p.stream, id, p.number + 1);
   int at[3];
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    const u64 place = whole(of.place(axis, n));
-    at[axis] = (int)(place >> 61);
-    of.place(axis, n) = kept(tracers::random_in_cell(place, within.d[axis], within.d[3]));
+    const u64 offset = widen(of.offset(axis, n));
+    at[axis] = (int)(offset >> 61);
+    of.offset(axis, n) = narrow(tracers::random_in_cell(offset, within.d[axis], within.d[3]));
     of.number(VELOCITY + axis, n) = REAL(0);
   }
   const auto drawn = random::uniforms<double>(random::of_id(p.stream, id, p.number));
@@ -67,17 +67,17 @@ RS_FN void draw(const JumpParameters& p, const PageView& of, i64 n, int row) {
 
 // Assigns a tracer in a new patch to one of the eight cells that replace its coarse cell.
 RS_FN void divide(const JumpParameters& p, const PageView& of, i64 n, int row) {
-  u64 place[3];
-  RS_UNROLL for (int axis = 0; axis < 3; ++axis) place[axis] = whole(of.place(axis, n));
+  u64 offset[3];
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) offset[axis] = widen(of.offset(axis, n));
   rs::arr<double, 8> masses;
   for (int child = 0; child < 8; ++child) {
     int at[3];
-    RS_UNROLL for (int axis = 0; axis < 3; ++axis) at[axis] = 2 * (int)(place[axis] >> 62) + (child >> axis & 1);
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) at[axis] = 2 * (int)(offset[axis] >> 62) + (child >> axis & 1);
     masses.d[child] = density(p, row, at);
   }
   const auto drawn = random::uniforms<double>(random::of_id(p.stream, of.id(n), p.number));
   const int child = tracers::child_drawn(masses, drawn.d[0]);
-  RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.place(axis, n) = kept(tracers::in_half(place[axis], (unsigned)(child >> axis & 1)));
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.offset(axis, n) = narrow(tracers::in_half(offset[axis], (unsigned)(child >> axis & 1)));
 }
 
 // Stops a tracer, unless it enters a finer neighbour patch.
@@ -86,7 +86,7 @@ RS_FN void stop(const JumpParameters& p, const PageView& of, i64 n, int row) {
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
     const bool down = of.number(VELOCITY + axis, n) < REAL(0);
     const int beside = near[direction_along(axis, down ? -1 : 1)];
-    const bool is_last = (int)(whole(of.place(axis, n)) >> 61) == (down ? 0 : mesh::PATCH - 1);
+    const bool is_last = (int)(widen(of.offset(axis, n)) >> 61) == (down ? 0 : mesh::PATCH - 1);
     if (!is_last || beside < 0 || is_leaf(p.from.tables, beside)) of.number(VELOCITY + axis, n) = REAL(0);
   }
 }
@@ -103,13 +103,13 @@ KERNEL_BOUNDS(particles_advect, particles::AdvectParameters, 256, 2) {
   const PageView of = page_view(p.from.page_array);
   EACH(k, chunk.count) {
     const i64 n = chunk.first + k;
-    u64 place[3], there[3];
+    u64 offset[3], there[3];
     int step[3] = {0, 0, 0};
     REAL first[3], second[3];
-    RS_UNROLL for (int axis = 0; axis < 3; ++axis) place[axis] = whole(of.place(axis, n));
-    flow(p, block, place, step, p.weights[0], first);
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) offset[axis] = widen(of.offset(axis, n));
+    flow(p, block, offset, step, p.weights[0], first);
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-      const auto to = motion::moved(place[axis], tracers::cut_to_cell<REAL>(first[axis], (REAL)p.rate[axis]), 64);
+      const auto to = motion::moved(offset[axis], tracers::cut_to_cell<REAL>(first[axis], (REAL)p.rate[axis]), 64);
       there[axis] = to._0;
       step[axis] = to._1;
     }

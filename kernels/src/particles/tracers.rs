@@ -73,17 +73,17 @@ pub fn child_drawn(masses: [f64; 8], drawn: f64) -> i32 {
 /// Moves an offset to the lower (0) or upper (1) of the two cells along an axis that replace a coarse cell.
 #[device]
 #[must_use]
-pub fn in_half(place: u64, upper: u32) -> u64 {
-    place & 0xdfff_ffff_ffff_ffffu64 | (upper as u64) << 61
+pub fn in_half(offset: u64, upper: u32) -> u64 {
+    offset & 0xdfff_ffff_ffff_ffffu64 | (upper as u64) << 61
 }
 
 /// Returns a random offset in the same cell, from two random words.
 #[device]
 #[must_use]
-pub fn random_in_cell(place: u64, high: u32, low: u32) -> u64 {
+pub fn random_in_cell(offset: u64, high: u32, low: u32) -> u64 {
     let within = 0x1fff_ffff_ffff_ffffu64;
     let drawn = (high as u64) << 32 | low as u64;
-    place & (0xe000_0000_0000_0000u64) | drawn & within
+    offset & (0xe000_0000_0000_0000u64) | drawn & within
 }
 
 #[cfg(test)]
@@ -123,10 +123,10 @@ mod tests {
     #[test]
     fn a_place_drawn_anew_is_in_its_cell() {
         for cell in 0..8u64 {
-            let place = cell << 61 | 12345;
-            let drawn = random_in_cell(place, u32::MAX, 7);
+            let offset = cell << 61 | 12345;
+            let drawn = random_in_cell(offset, u32::MAX, 7);
             assert_eq!((drawn >> 61, drawn as u32), (cell, 7));
-            assert_eq!(random_in_cell(place, 0, 0), cell << 61);
+            assert_eq!(random_in_cell(offset, 0, 0), cell << 61);
         }
     }
 }

@@ -25,7 +25,7 @@ impl<R: ParticleReal> VectorWindow<R> {
     #[inline(always)]
     pub fn at<const W: usize, const L: usize>(
         &self,
-        (place, step): ([u64; 3], [i32; 3]),
+        (offset, step): ([u64; 3], [i32; 3]),
         second: bool,
     ) -> [R; 3] {
         let (side, cloud) = (PATCH + 2 * L, W as i32);
@@ -36,9 +36,9 @@ impl<R: ParticleReal> VectorWindow<R> {
         };
         let (mut start, mut along) = (first * block, [[R::lit(0.0); 3]; 3]);
         for (axis, stride) in [1, side, side * side].into_iter().enumerate() {
-            let cell = PATCH as i32 * step[axis] + lowest(place[axis], cloud) + L as i32;
+            let cell = PATCH as i32 * step[axis] + lowest(offset[axis], cloud) + L as i32;
             start += cell.clamp(0, side as i32 - cloud) as usize * stride;
-            along[axis] = weights::<R>(share(place[axis], cloud), cloud);
+            along[axis] = weights::<R>(share(offset[axis], cloud), cloud);
         }
         gather_cloud::<R, W, L>(&self.values, start, along)
     }
@@ -89,9 +89,9 @@ impl<R: ParticleReal, const W: usize, const L: usize> PageClouds<R, W, L> {
         let (mut start, mut along) = ([0; PAGE], [[[R::lit(0.0); PAGE]; W]; 3]);
         for (axis, stride) in [1, side, side * side].into_iter().enumerate() {
             for n in 0..PAGE {
-                let place = R::whole(page.place[axis][n]);
-                start[n] += (lowest(place, cloud) + L as i32) as u32 * stride;
-                let weights = weights::<R>(share(place, cloud), cloud);
+                let offset = R::widen(page.offset[axis][n]);
+                start[n] += (lowest(offset, cloud) + L as i32) as u32 * stride;
+                let weights = weights::<R>(share(offset, cloud), cloud);
                 for k in 0..W {
                     along[axis][k][n] = weights[k];
                 }
@@ -136,7 +136,7 @@ pub fn reached<R: ParticleReal, const W: usize>(page: &Page<R>, count: usize) ->
     }
     for (axis, [below, beside, above]) in BESIDE.into_iter().enumerate() {
         for n in 0..PAGE {
-            let first = lowest(R::whole(page.place[axis][n]), W as i32);
+            let first = lowest(R::widen(page.offset[axis][n]), W as i32);
             let below = if first < 0 { below } else { 0 };
             let above = if first + W as i32 > PATCH as i32 {
                 above
@@ -170,14 +170,14 @@ mod tests {
         };
         let (clouds, mut all) = (PageClouds::<f32, 2, 1>::of(&page), 0);
         for n in 0..PAGE {
-            let place = page.place_of(n);
-            let expected = around.at::<2, 1>((place, [0; 3]), false);
+            let offset = page.offset_of(n);
+            let expected = around.at::<2, 1>((offset, [0; 3]), false);
             assert_eq!(clouds.gather_cloud(&around.values, n), expected);
             // corners of the cloud, half a cell away
             for corner in 0..8 {
                 let half = [0, 1, 2].map(|axis| 1 - 2 * (corner >> axis & 1));
                 let step = [0, 1, 2].map(|axis| {
-                    (i128::from(place[axis]) + half[axis] * (1 << 60)).div_euclid(1 << 64) as i32
+                    (i128::from(offset[axis]) + half[axis] * (1 << 60)).div_euclid(1 << 64) as i32
                 });
                 all |= 1 << nestar_kernels::mesh::direction(step);
             }

@@ -41,23 +41,23 @@ impl ParticleAudit<'_> {
     /// # Errors
     /// The check fails; the device or another rank has failed.
     fn check_all(&mut self, others: &Comm, when: impl Fn() -> String) -> Result<(), Error> {
-        let place = ReductionContext {
+        let context = ReductionContext {
             topology: &self.topology,
             tables: self.tables.as_deref(),
             scale: self.units.scale,
         };
         for (species, lost) in self.all.0.iter_mut().zip(&self.units.lost) {
             let found = Inventory {
-                count: others.sum(place.number(species))? + lost.count,
-                units: others.sum(place.units(species)?)? + lost.mass,
+                count: others.sum(context.number(species))? + lost.count,
+                units: others.sum(context.units(species)?)? + lost.mass,
             };
-            let anew = others.any(species.audited.is_none())?;
+            let is_unknown = others.any(species.audited.is_none())?;
             let known = match species.audited {
-                Some(known) if !anew => known,
+                Some(known) if !is_unknown => known,
                 _ => *species.audited.insert(found),
             };
             if known != found {
-                return Err(Error::Audit(AuditError(other(
+                return Err(Error::Audit(AuditError(change_message(
                     &species.name,
                     known,
                     found,
@@ -77,7 +77,7 @@ impl ParticleAudit<'_> {
 }
 
 /// Returns the message about a species whose count or mass has changed.
-fn other(species: &str, known: Inventory, found: Inventory, when: &str) -> String {
+fn change_message(species: &str, known: Inventory, found: Inventory, when: &str) -> String {
     let (known, found, what) = match known.count == found.count {
         false => (known.count, found.count, "particles"),
         true => (known.units, found.units, "mass quanta"),
@@ -96,18 +96,18 @@ fn other(species: &str, known: Inventory, found: Inventory, when: &str) -> Strin
 ///
 /// # Errors
 /// As [`ParticleAudit::check_all`].
-pub(super) fn check_before_drift(mut watch: ParticleAudit, others: Comm) -> Result<(), Error> {
-    let step = watch.step();
-    watch.check_all(&others, || format!("before {step}"))
+pub(super) fn check_before_drift(mut audit: ParticleAudit, others: Comm) -> Result<(), Error> {
+    let step = audit.step();
+    audit.check_all(&others, || format!("before {step}"))
 }
 
 /// Checks particles after a level has drifted.
 ///
 /// # Errors
 /// As [`ParticleAudit::check_all`].
-pub(super) fn check_after_drift(mut watch: ParticleAudit, others: Comm) -> Result<(), Error> {
-    let step = watch.step();
-    watch.check_all(&others, || format!("after the drift of {step}"))
+pub(super) fn check_after_drift(mut audit: ParticleAudit, others: Comm) -> Result<(), Error> {
+    let step = audit.step();
+    audit.check_all(&others, || format!("after the drift of {step}"))
 }
 
 /// Checks particles when levels are synchronised.
@@ -116,17 +116,17 @@ pub(super) fn check_after_drift(mut watch: ParticleAudit, others: Comm) -> Resul
 /// As [`ParticleAudit::check_all`].
 pub(super) fn check_aligned(
     (aligned, levels): (Res<AlignedLevels>, Res<Levels>),
-    mut watch: ParticleAudit,
+    mut audit: ParticleAudit,
     others: Comm,
 ) -> Result<(), Error> {
     // no inventory is known before the first step, and a dry run has no particles
-    let mut all = watch.all.0.iter();
+    let mut all = audit.all.0.iter();
     if others.any(all.any(|species| species.audited.is_none()))? {
         return Ok(());
     }
     let level = *aligned.levels().start();
     let time = levels.time(level);
-    watch.check_all(&others, || {
+    audit.check_all(&others, || {
         format!("after synchronisation of levels {level} and finer at time {time}")
     })
 }

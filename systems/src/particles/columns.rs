@@ -8,20 +8,20 @@ pub const PAGE: usize = 32;
 /// Floating-point type of particle data and the matching fixed-point type of offsets.
 pub trait ParticleReal: Element {
     /// Fixed-point offset in the patch along an axis.
-    type Place: bytemuck::Pod + Ord + Send + Sync;
+    type Offset: bytemuck::Pod + Ord + Send + Sync;
     /// Bits of an offset.
     const BITS: u32;
     /// Converts an offset to units of 2^-64 patch widths.
-    fn whole(place: Self::Place) -> u64;
+    fn widen(offset: Self::Offset) -> u64;
     /// Keeps the upper bits of an offset in units of 2^-64 patch widths.
-    fn kept(place: u64) -> Self::Place;
+    fn narrow(offset: u64) -> Self::Offset;
     /// Moves an offset as [`moved`](nestar_kernels::particles::motion::moved) does, for displacements below
     /// one patch width. It has no branch, so that loops over pages vectorise.
-    fn moved(place: Self::Place, by: f64) -> (Self::Place, i32);
+    fn moved(offset: Self::Offset, by: f64) -> (Self::Offset, i32);
     /// Maps the absolute value of a number to an integer of the same order; NaN is the largest.
-    fn ordered(number: Self) -> Self::Place;
+    fn ordered(number: Self) -> Self::Offset;
     /// Inverts [`ParticleReal::ordered`].
-    fn size(ordered: Self::Place) -> Self;
+    fn size(ordered: Self::Offset) -> Self;
 }
 
 /// Truncates a number from 0 to below 2^32 to an integer in the lower half of the result. The conversion
@@ -32,20 +32,20 @@ fn cut(number: f64) -> u64 {
 }
 
 impl ParticleReal for f32 {
-    type Place = u32;
+    type Offset = u32;
     const BITS: u32 = 32;
-    fn whole(place: u32) -> u64 {
-        u64::from(place) << 32
+    fn widen(offset: u32) -> u64 {
+        u64::from(offset) << 32
     }
-    fn kept(place: u64) -> u32 {
-        (place >> 32) as u32
+    fn narrow(offset: u64) -> u32 {
+        (offset >> 32) as u32
     }
     #[inline(always)]
-    fn moved(place: u32, by: f64) -> (u32, i32) {
+    fn moved(offset: u32, by: f64) -> (u32, i32) {
         let steps = cut(by.abs() * 4_294_967_296.0 + 0.5) as u32;
-        let (below, above) = (place.wrapping_sub(steps), place.wrapping_add(steps));
+        let (below, above) = (offset.wrapping_sub(steps), offset.wrapping_add(steps));
         let back = by < 0.0;
-        let step = i32::from(!back & (above < place)) - i32::from(back & (below > place));
+        let step = i32::from(!back & (above < offset)) - i32::from(back & (below > offset));
         (if back { below } else { above }, step)
     }
     #[inline(always)]
@@ -58,22 +58,22 @@ impl ParticleReal for f32 {
 }
 
 impl ParticleReal for f64 {
-    type Place = u64;
+    type Offset = u64;
     const BITS: u32 = 64;
-    fn whole(place: u64) -> u64 {
-        place
+    fn widen(offset: u64) -> u64 {
+        offset
     }
-    fn kept(place: u64) -> u64 {
-        place
+    fn narrow(offset: u64) -> u64 {
+        offset
     }
     #[inline(always)]
-    fn moved(place: u64, by: f64) -> (u64, i32) {
+    fn moved(offset: u64, by: f64) -> (u64, i32) {
         let ways = by.abs() * 18_446_744_073_709_551_616.0 + 0.5;
         let upper = (ways / 4_294_967_296.0).trunc();
         let steps = cut(upper) << 32 | cut(ways - upper * 4_294_967_296.0);
-        let (below, above) = (place.wrapping_sub(steps), place.wrapping_add(steps));
+        let (below, above) = (offset.wrapping_sub(steps), offset.wrapping_add(steps));
         let back = by < 0.0;
-        let step = i32::from(!back & (above < place)) - i32::from(back & (below > place));
+        let step = i32::from(!back & (above < offset)) - i32::from(back & (below > offset));
         (if back { below } else { above }, step)
     }
     #[inline(always)]
@@ -122,7 +122,7 @@ pub struct Page<'a, R: ParticleReal> {
     /// Identities, unique in the species for the whole run.
     pub id: &'a mut [u64; PAGE],
     /// Offsets in the patch, by axis.
-    pub place: [&'a mut [R::Place; PAGE]; 3],
+    pub offset: [&'a mut [R::Offset; PAGE]; 3],
     /// Velocities, code units.
     pub velocity: [&'a mut [R; PAGE]; 3],
     /// Accelerations at the time of the particle, code units.
@@ -137,12 +137,12 @@ impl<'a, R: ParticleReal> Page<'a, R> {
     pub fn of(words: &'a mut [u64], columns: ParticleColumns) -> Self {
         let mut rest = words;
         let id = column(&mut rest);
-        let mut places = || column(&mut rest);
-        let place = [places(), places(), places()];
+        let mut offsets = || column(&mut rest);
+        let offset = [offsets(), offsets(), offsets()];
         let mut numbers = || column(&mut rest);
         Self {
             id,
-            place,
+            offset,
             velocity: [numbers(), numbers(), numbers()],
             acceleration: [numbers(), numbers(), numbers()],
             mass: match columns.masses {
@@ -154,9 +154,9 @@ impl<'a, R: ParticleReal> Page<'a, R> {
 
     /// Returns the offset of particle `n` in units of 2^-64 patch widths.
     #[inline(always)]
-    pub fn place_of(&self, n: usize) -> [u64; 3] {
-        let [x, y, z] = &self.place;
-        [R::whole(x[n]), R::whole(y[n]), R::whole(z[n])]
+    pub fn offset_of(&self, n: usize) -> [u64; 3] {
+        let [x, y, z] = &self.offset;
+        [R::widen(x[n]), R::widen(y[n]), R::widen(z[n])]
     }
 
     /// Returns a vector of particle `n`.
@@ -182,7 +182,7 @@ mod tests {
     /// Offsets and displacements below one patch width.
     fn cases() -> impl Iterator<Item = (u64, f64)> {
         let random = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (n << 41);
-        let places = [0, 1 << 32, 1 << 63, u64::MAX, 0x1234_5678_9abc_def0];
+        let offsets = [0, 1 << 32, 1 << 63, u64::MAX, 0x1234_5678_9abc_def0];
         let ways = [
             0.0,
             -0.0,
@@ -193,7 +193,7 @@ mod tests {
             0.5,
             1.0 - f64::EPSILON,
         ];
-        let edges = places.into_iter().flat_map(move |p| ways.map(|w| (p, w)));
+        let edges = offsets.into_iter().flat_map(move |p| ways.map(|w| (p, w)));
         let others = (0..20_000).map(move |n| {
             let way = random(n + 1) as f64 / 1.9e19 / (1u64 << (n % 60)) as f64;
             (random(7 * n), way)
@@ -203,15 +203,15 @@ mod tests {
 
     #[test]
     fn places_move_without_a_branch_as_with_one() {
-        for (place, by) in cases() {
+        for (offset, by) in cases() {
             assert_eq!(
-                <f64 as ParticleReal>::moved(place, by),
-                moved(place, by, 64),
-                "{place:x} {by:e}"
+                <f64 as ParticleReal>::moved(offset, by),
+                moved(offset, by, 64),
+                "{offset:x} {by:e}"
             );
-            let (short, by) = (<f32 as ParticleReal>::kept(place), f64::from(by as f32));
+            let (short, by) = (<f32 as ParticleReal>::narrow(offset), f64::from(by as f32));
             let (to, step) = <f32 as ParticleReal>::moved(short, by);
-            let there = (<f32 as ParticleReal>::whole(to), step);
+            let there = (<f32 as ParticleReal>::widen(to), step);
             if by.abs() < 1.0 {
                 assert_eq!(
                     there,

@@ -58,8 +58,8 @@ fn counts(world: &mut World, n: usize) -> Result<Vec<f64>, RanksError> {
     world.resource_scope(|world, mut all: Mut<SpeciesMap>| {
         let (units, ranks) = (world.resource::<MassQuantum>(), world.resource::<Ranks>());
         let (species, lost) = (&mut all.0[n], units.lost[n]);
-        let place = ReductionContext::of(world);
-        let mut sums = [place.number(species), place.units(species)?];
+        let context = ReductionContext::of(world);
+        let mut sums = [context.number(species), context.units(species)?];
         ranks.communicator().reduce(Reduction::Sum, &mut sums)?;
         let mass = |units_of_mass: u64| match units.scale {
             0.0 => 0.0,
@@ -77,12 +77,12 @@ fn counts(world: &mut World, n: usize) -> Result<Vec<f64>, RanksError> {
 /// Returns the sums over all particles.
 fn sums(world: &mut World) -> Result<Vec<f64>, RanksError> {
     world.resource_scope(|world, mut all: Mut<SpeciesMap>| {
-        let (place, ranks) = (ReductionContext::of(world), world.resource::<Ranks>());
-        let number = all.0.iter().map(|species| place.number(species)).sum();
+        let (context, ranks) = (ReductionContext::of(world), world.resource::<Ranks>());
+        let number = all.0.iter().map(|species| context.number(species)).sum();
         let (mut number, mut most) = ([number], [0u64; TERMS]);
         ranks.communicator().reduce(Reduction::Sum, &mut number)?;
         for species in &mut all.0 {
-            let own = place.terms(species, None)?;
+            let own = context.terms(species, None)?;
             (0..TERMS).for_each(|k| most[k] = most[k].max(own[k]));
         }
         // non-negative numbers have the order of their bits, and NaN comes last
@@ -91,7 +91,7 @@ fn sums(world: &mut World) -> Result<Vec<f64>, RanksError> {
         let scales = most.map(|most| scale_of(f64::from_bits(most), bits));
         let mut sums = [0u64; TERMS];
         for species in &mut all.0 {
-            let own = place.terms(species, Some(scales))?;
+            let own = context.terms(species, Some(scales))?;
             (0..TERMS).for_each(|k| sums[k] = sums[k].wrapping_add(own[k]));
         }
         ranks.communicator().reduce(Reduction::Sum, &mut sums)?;
@@ -183,9 +183,9 @@ impl<'a> ReductionContext<'a> {
             .flat_map(|rows| rows.read_pages::<R>(columns))
         {
             for n in 0..count {
-                let (place, mut x) = (page.place_of(n), [0.0; 3]);
+                let (offset, mut x) = (page.offset_of(n), [0.0; 3]);
                 for a in 0..3 {
-                    x[a] = position(place[a], index[a], left[a], PATCH as f64 * width[a]);
+                    x[a] = position(offset[a], index[a], left[a], PATCH as f64 * width[a]);
                 }
                 let v = Page::vector(&page.velocity, n).map(Real::to_f64);
                 let mass = page.mass.get(n).map_or(species.mass, |mass| mass.to_f64());

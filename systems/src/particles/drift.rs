@@ -57,7 +57,7 @@ struct Drift<'a, R> {
 
 /// Drifted particles of a page, before boundaries are applied.
 struct PageMoves<R: ParticleReal> {
-    place: [[R::Place; PAGE]; 3],
+    offset: [[R::Offset; PAGE]; 3],
     velocity: [[R; PAGE]; 3],
     /// Destination directions (0 to 26); at least [`FAULT`] if the position is not finite.
     directions: [u32; PAGE],
@@ -89,7 +89,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
     #[inline(always)]
     fn moves(&self, page: &Page<R>) -> PageMoves<R> {
         let mut moves = PageMoves {
-            place: [*page.place[0], *page.place[1], *page.place[2]],
+            offset: [*page.offset[0], *page.offset[1], *page.offset[2]],
             velocity: [*page.velocity[0], *page.velocity[1], *page.velocity[2]],
             directions: [0; PAGE],
         };
@@ -103,8 +103,8 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         for (axis, stride) in [1, 3, 9].into_iter().enumerate() {
             for n in 0..PAGE {
                 let by = (moves.velocity[axis][n] * self.rate[axis]).to_f64();
-                let (place, step) = R::moved(moves.place[axis][n], by);
-                moves.place[axis][n] = place;
+                let (offset, step) = R::moved(moves.offset[axis][n], by);
+                moves.offset[axis][n] = offset;
                 let fault = if by.abs() < 1.0 { 0 } else { FAULT };
                 moves.directions[n] += (step + 1) as u32 * stride + fault;
             }
@@ -126,7 +126,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         };
         if matches!(destination, Destination::Deferred | Destination::Invalid) {
             for axis in 0..3 {
-                moves.place[axis][n] = page.place[axis][n];
+                moves.offset[axis][n] = page.offset[axis][n];
                 moves.velocity[axis][n] = page.velocity[axis][n];
             }
         }
@@ -142,18 +142,18 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
     ) -> Destination {
         let mut is_out = false;
         for axis in 0..3 {
-            let (place, velocity) = (&mut moves.place[axis][n], &mut moves.velocity[axis][n]);
+            let (offset, velocity) = (&mut moves.offset[axis][n], &mut moves.velocity[axis][n]);
             if step[axis] != 0 && is_beyond(around, axis, step[axis]) {
                 match self.walls[axis][usize::from(step[axis] > 0)] {
                     true => {
-                        *place = R::kept(!R::whole(*place));
+                        *offset = R::narrow(!R::widen(*offset));
                         *velocity = -*velocity;
                         step[axis] = 0;
                     }
                     false => is_out = true,
                 }
             }
-            is_out |= step[axis] == 0 && self.is_outermost(around, axis, R::whole(*place));
+            is_out |= step[axis] == 0 && self.is_outermost(around, axis, R::widen(*offset));
         }
         let d = direction(step);
         let beside = u32::try_from(around[d]);
@@ -169,8 +169,8 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
 
     /// Returns `true` if a place is in the outermost cell before an open face: a part of the cloud would be
     /// outside the domain.
-    fn is_outermost(&self, around: &[i32; 27], axis: usize, place: u64) -> bool {
-        let step = match place >> 61 {
+    fn is_outermost(&self, around: &[i32; 27], axis: usize, offset: u64) -> bool {
+        let step = match offset >> 61 {
             0 => -1,
             7 => 1,
             _ => return false,
@@ -190,8 +190,8 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         } else {
             self.drift_pages((species, row), ahead, None, &mut outgoing);
         }
-        let (place, list) = ((self.level, row), u8::from(!self.own));
-        outgoing.address(self.topology, place, pool.columns.bytes(), list);
+        let (patch, list) = ((self.level, row), u8::from(!self.own));
+        outgoing.address(self.topology, patch, pool.columns.bytes(), list);
         outgoing
     }
 
@@ -266,7 +266,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
                 going.extend(goes.then_some((PAGE * number + n, destination)));
             }
             for axis in 0..3 {
-                *page.place[axis] = moves.place[axis];
+                *page.offset[axis] = moves.offset[axis];
                 *page.velocity[axis] = moves.velocity[axis];
             }
         }

@@ -41,7 +41,7 @@ fn chances<R: ParticleReal>(cell: usize, density: &[R], mass: &[R], rates: [f64;
     for axis in 0..3 {
         let mut upper = at;
         upper[axis] += 1;
-        let face = |place| mass[axis * FACES + face_index(axis, place)].to_f64() * rates[axis];
+        let face = |cell| mass[axis * FACES + face_index(axis, cell)].to_f64() * rates[axis];
         (through[2 * axis], through[2 * axis + 1]) = (face(at), face(upper));
     }
     tracers::chances(density[cell].to_f64(), through)
@@ -64,10 +64,10 @@ impl Jumps<'_> {
                 let mut cell = 0;
                 let within = of_id(&stream, page.id[n], level + 1);
                 for axis in (0..3).rev() {
-                    let place = R::whole(page.place[axis][n]);
-                    cell = PATCH * cell + (place >> 61) as usize;
-                    page.place[axis][n] =
-                        R::kept(tracers::random_in_cell(place, within[axis], within[3]));
+                    let offset = R::widen(page.offset[axis][n]);
+                    cell = PATCH * cell + (offset >> 61) as usize;
+                    page.offset[axis][n] =
+                        R::narrow(tracers::random_in_cell(offset, within[axis], within[3]));
                     page.velocity[axis][n] = R::lit(0.0);
                 }
                 let [drawn, _] = uniforms::<f64>(of_id(&stream, page.id[n], level));
@@ -92,7 +92,7 @@ impl Jumps<'_> {
                     let (v, mut way) = (page.velocity[axis][n].to_f64(), [0; 3]);
                     way[axis] = if v < 0.0 { -1 } else { 1 };
                     let last = if v < 0.0 { 0 } else { PATCH as u64 - 1 };
-                    if R::whole(page.place[axis][n]) >> 61 != last || !finer(way) {
+                    if R::widen(page.offset[axis][n]) >> 61 != last || !finer(way) {
                         page.velocity[axis][n] = R::lit(0.0);
                     }
                 }
@@ -144,16 +144,16 @@ fn divide_rows<R: ParticleReal>(
 ) {
     for (page, count) in rows.pages::<R>(species.pool.columns) {
         for n in 0..count {
-            let place = page.place_of(n);
+            let offset = page.offset_of(n);
             let masses = std::array::from_fn(|child| {
-                let along = |axis: usize| 2 * (place[axis] >> 62) as usize + (child >> axis & 1);
+                let along = |axis: usize| 2 * (offset[axis] >> 62) as usize + (child >> axis & 1);
                 density[along(0) + PATCH * (along(1) + PATCH * along(2))].to_f64()
             });
             let [drawn, _] = uniforms::<f64>(of_id(&stream, page.id[n], number));
             let child = tracers::child_drawn(masses, drawn);
             for axis in 0..3 {
                 let upper = (child >> axis & 1) as u32;
-                page.place[axis][n] = R::kept(tracers::in_half(place[axis], upper));
+                page.offset[axis][n] = R::narrow(tracers::in_half(offset[axis], upper));
             }
         }
     }
@@ -216,7 +216,7 @@ pub(super) fn jump(
         let stream = species.stream;
         if let Some((lists, tables)) = species.upload(&topology, tables)?.zip(tables) {
             let tracer_step = TracerStep {
-                place: (&topology, tables),
+                context: (&topology, tables),
                 clock: &clock,
                 gas: &gas,
             };

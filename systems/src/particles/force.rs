@@ -40,15 +40,15 @@ impl<R: ParticleReal> CoarserStates<R> {
     /// coarser level deposits the particle with a cloud of this width.
     fn at<const W: usize>(
         &self,
-        (place, velocity): ([u64; 3], [R; 3]),
+        (offset, velocity): ([u64; 3], [R; 3]),
         own: bool,
         has_coarse_cloud: impl Fn([u64; 3], [i32; 3]) -> bool,
     ) -> [R; 3] {
         let state = |around: &VectorWindow<R>| {
-            let (mut there, mut step) = (place, [0; 3]);
+            let (mut there, mut step) = (offset, [0; 3]);
             for axis in 0..3 {
                 let by = velocity[axis] * (around.ahead * self.per_width[axis]);
-                (there[axis], step[axis]) = moved(place[axis], by.to_f64(), 64);
+                (there[axis], step[axis]) = moved(offset[axis], by.to_f64(), 64);
             }
             let gathered = around.at::<W, REACH>((there, step), own);
             (gathered, has_coarse_cloud(there, step))
@@ -65,8 +65,8 @@ impl<R: ParticleReal> CoarserStates<R> {
 }
 
 /// Returns the cell of a child, counted from its first cell, for an offset in or near the parent.
-fn cell_in_child(place: [u64; 3], step: [i32; 3], sides: [u32; 3]) -> [i32; 3] {
-    let halves = place.map(|place| (place >> 60) as i32);
+fn cell_in_child(offset: [u64; 3], step: [i32; 3], sides: [u32; 3]) -> [i32; 3] {
+    let halves = offset.map(|offset| (offset >> 60) as i32);
     let side = PATCH as i32;
     [0, 1, 2].map(|a| halves[a] + 2 * side * step[a] - side * sides[a] as i32)
 }
@@ -140,18 +140,18 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
         let (own, parent, zone) = (&*own, parent.as_ref(), &zone);
         self.kick(columns, rows, |_| {
             move |page: &Page<R>, n| {
-                let place = page.place_of(n);
-                let cell = cell_of(place, [0; 3]);
+                let offset = page.offset_of(n);
+                let cell = cell_of(offset, [0; 3]);
                 let Some(parent) = parent.filter(|_| zone.is_inner(cell)) else {
-                    return own.at::<W, REACH>((place, [0; 3]), zone.is_outer(cell));
+                    return own.at::<W, REACH>((offset, [0; 3]), zone.is_outer(cell));
                 };
                 if self.is_redundant(parent) {
                     return Page::vector(&page.acceleration, n);
                 }
-                let wide = [0, 1, 2].map(|axis| in_parent(place[axis], sides[axis]));
+                let wide = [0, 1, 2].map(|axis| in_parent(offset[axis], sides[axis]));
                 let moving = (wide, Page::vector(&page.velocity, n));
-                parent.at::<W>(moving, true, |place, step| {
-                    zone.is_inner(cell_in_child(place, step, sides))
+                parent.at::<W>(moving, true, |offset, step| {
+                    zone.is_inner(cell_in_child(offset, step, sides))
                 })
             }
         });
@@ -172,9 +172,9 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
         let (zone, around) = (&zone, &around);
         self.kick(columns, rows, |_| {
             move |page: &Page<R>, n| {
-                let place = page.place_of(n);
-                let outer = zone.is_outer(cell_of(place, [0; 3]));
-                let moving = (place, Page::vector(&page.velocity, n));
+                let offset = page.offset_of(n);
+                let outer = zone.is_outer(cell_of(offset, [0; 3]));
+                let moving = (offset, Page::vector(&page.velocity, n));
                 around.at::<W>(moving, outer, |_, _| true)
             }
         });

@@ -7,7 +7,7 @@ use super::rows::ParticlePages;
 const SIDES: usize = 8;
 
 /// Largest magnitudes of velocities, then accelerations, by axis and lane, as ordered integers.
-pub struct MaxMagnitudes<R: ParticleReal>([[R::Place; SIDES]; 6]);
+pub struct MaxMagnitudes<R: ParticleReal>([[R::Offset; SIDES]; 6]);
 
 impl<R: ParticleReal> Default for MaxMagnitudes<R> {
     fn default() -> Self {
@@ -36,14 +36,14 @@ impl<R: ParticleReal> MaxMagnitudes<R> {
     /// Returns the magnitudes; NaN if there is one.
     pub fn sizes(self) -> [f64; 6] {
         let none = R::ordered(R::lit(0.0));
-        let largest = |sides: [R::Place; SIDES]| sides.into_iter().fold(none, Ord::max);
+        let largest = |sides: [R::Offset; SIDES]| sides.into_iter().fold(none, Ord::max);
         self.0.map(|sides| R::size(largest(sides)).to_f64())
     }
 }
 
 /// Includes the first numbers of a column, lane by lane, so that the loop vectorises.
 #[inline(always)]
-fn enlarge<R: ParticleReal>(sides: &mut [R::Place; SIDES], values: &[R; PAGE], count: usize) {
+fn enlarge<R: ParticleReal>(sides: &mut [R::Offset; SIDES], values: &[R; PAGE], count: usize) {
     let none = R::ordered(R::lit(0.0));
     for first in (0..PAGE).step_by(SIDES) {
         for (n, side) in sides.iter_mut().enumerate() {

@@ -60,7 +60,7 @@ impl Species {
 
     /// Returns the position of the particle of a record, code length.
     pub(super) fn position(&self, record: &[u8], patch: &PatchPlace) -> [f64; 3] {
-        patch.at([0, 1, 2].map(|axis| place(&record[self.place_in(axis)])))
+        patch.at([0, 1, 2].map(|axis| offset(&record[self.offset_in(axis)])))
     }
 
     /// Decodes the record of a particle in the patch of a row.
@@ -109,7 +109,7 @@ impl Species {
 }
 
 /// Returns the offset in patch widths.
-fn place(bytes: &[u8]) -> f64 {
+fn offset(bytes: &[u8]) -> f64 {
     match bytes.first_chunk() {
         // below the upper edge also if the conversion rounds up
         Some(eight) => (u64::from_le_bytes(*eight) as f64 / power_of_two(64)).min(1f64.next_down()),

@@ -84,7 +84,7 @@ impl Motion {
 
     /// Returns `time` minus the time of the particles that each level moves, with one more entry of 0.
     fn time_offsets(&self, levels: &Levels, time: f64) -> Vec<f64> {
-        let offset = |(level, stand): (usize, &f64)| time - stand.max(levels.time(level));
+        let offset = |(level, moved_to): (usize, &f64)| time - moved_to.max(levels.time(level));
         let mut time_offsets: Vec<f64> = self.times.iter().enumerate().map(offset).collect();
         time_offsets.push(0.0);
         time_offsets

@@ -16,18 +16,18 @@ use rayon::prelude::*;
 
 impl Species {
     /// Returns the columns of a record in order: meaning, type, and `true` for vectors.
-    fn kept(&self) -> Vec<(Component, DataType, bool)> {
+    fn record_columns(&self) -> Vec<(Component, DataType, bool)> {
         let (number, offset) = match self.precision {
             Precision::Single => (DataType::F32, DataType::U32),
             Precision::Double => (DataType::F64, DataType::U64),
         };
-        let id = what("id", "1", [0; 3], "identity, unique in the species");
+        let id = describe("id", "1", [0; 3], "identity, unique in the species");
         let within =
             "offset in the patch, in units of 2^-32 (uint32) or 2^-64 (uint64) of its width";
-        let within = what("offset", "1", [0; 3], within);
-        let velocity = what("velocity", "length/time", [1, 0, -1], "velocity");
+        let within = describe("offset", "1", [0; 3], within);
+        let velocity = describe("velocity", "length/time", [1, 0, -1], "velocity");
         let text = "acceleration at the last closing kick, used by the next opening kick";
-        let acceleration = what("acceleration", "length/time**2", [1, 0, -2], text);
+        let acceleration = describe("acceleration", "length/time**2", [1, 0, -2], text);
         let mut kept = vec![
             (id, DataType::U64, false),
             (within, offset, true),
@@ -38,24 +38,24 @@ impl Species {
         let scalars = self.scalars.iter();
         kept.extend(scalars.map(|name| (Component::scalar(name), number, false)));
         let mark = "1 if the next finer level moves the particle, else 0";
-        let mark = what("moved_by_finer", "1", [0; 3], mark);
+        let mark = describe("moved_by_finer", "1", [0; 3], mark);
         kept.push((mark, DataType::U8, false));
         kept
     }
 
     /// Changes the offset along an axis in a record, in units of 2^-64 patch widths.
     fn move_in(&self, record: &mut [u8], axis: usize, change: impl FnOnce(u64) -> u64) {
-        let kept = &mut record[self.place_in(axis)];
+        let kept = &mut record[self.offset_in(axis)];
         let mut bytes = [0; 8];
         let (_, upper) = bytes.split_at_mut(8 - kept.len());
         upper.copy_from_slice(kept);
-        let place = change(u64::from_le_bytes(bytes)).to_le_bytes();
-        kept.copy_from_slice(&place[8 - kept.len()..]);
+        let offset = change(u64::from_le_bytes(bytes)).to_le_bytes();
+        kept.copy_from_slice(&offset[8 - kept.len()..]);
     }
 }
 
 /// Describes a column.
-fn what(name: &str, units: &str, dimension: [i32; 3], long_name: &str) -> Component {
+fn describe(name: &str, units: &str, dimension: [i32; 3], long_name: &str) -> Component {
     Component {
         units: units.into(),
         dimension,
@@ -65,7 +65,7 @@ fn what(name: &str, units: &str, dimension: [i32; 3], long_name: &str) -> Compon
 }
 
 fn mass() -> Component {
-    what("mass", "mass", [0, 1, 0], "mass")
+    describe("mass", "mass", [0, 1, 0], "mass")
 }
 
 /// Appends the particles of records to a patch.
@@ -97,8 +97,8 @@ impl ParticleSet for Species {
 
     fn columns(&self) -> Vec<ParticleColumn> {
         let (mut columns, mut end) = (Vec::new(), 0);
-        for (what, data_type, is_vector) in self.kept() {
-            let column = ParticleColumn::stored(what, data_type, end);
+        for (describe, data_type, is_vector) in self.record_columns() {
+            let column = ParticleColumn::stored(describe, data_type, end);
             let column = if is_vector { column.vector() } else { column };
             end += column.bytes();
             columns.push(column);
@@ -106,7 +106,7 @@ impl ParticleSet for Species {
         if !self.pool.columns.masses {
             columns.push(ParticleColumn::derived(mass()));
         }
-        let position = what("position", "length", [1, 0, 0], "position");
+        let position = describe("position", "length", [1, 0, 0], "position");
         columns.push(ParticleColumn::derived(position).vector());
         columns
     }
@@ -270,8 +270,8 @@ impl ParticleSet for Species {
     fn to_child(&self, record: &mut [u8]) -> usize {
         let mut child = 0;
         for axis in 0..3 {
-            self.move_in(record, axis, |place| {
-                let (within, upper) = in_child(place);
+            self.move_in(record, axis, |offset| {
+                let (within, upper) = in_child(offset);
                 child |= (upper as usize) << axis;
                 within
             });
@@ -284,7 +284,7 @@ impl ParticleSet for Species {
     fn to_parent(&self, child: usize, record: &mut [u8]) {
         for axis in 0..3 {
             let side = (child >> axis & 1) as u32;
-            self.move_in(record, axis, |place| in_parent(place, side));
+            self.move_in(record, axis, |offset| in_parent(offset, side));
         }
         // the finer level moves a particle that leaves its patch until levels are synchronised
         record[self.record_bytes() - 1] = 1;

@@ -222,7 +222,7 @@ impl Species {
     }
 
     /// Returns the bytes of the offset along an axis in a record.
-    pub(super) fn place_in(&self, axis: usize) -> std::ops::Range<usize> {
+    pub(super) fn offset_in(&self, axis: usize) -> std::ops::Range<usize> {
         let number = self.pool.columns.number;
         8 + axis * number..8 + (axis + 1) * number
     }

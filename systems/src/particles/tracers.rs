@@ -65,8 +65,8 @@ impl<R: ParticleReal> GasVelocity<R> {
 
     /// Interpolates the velocity at a position and a time.
     #[inline(always)]
-    fn at(&self, place: [u64; 3], step: [i32; 3], time: f64) -> [R; 3] {
-        let of = |around: &VectorWindow<R>| around.at::<CLOUD, REACH>((place, step), false);
+    fn at(&self, offset: [u64; 3], step: [i32; 3], time: f64) -> [R; 3] {
+        let of = |around: &VectorWindow<R>| around.at::<CLOUD, REACH>((offset, step), false);
         match &self.0[..] {
             [(old, before), (new, after)] => {
                 let weight = R::lit((time - old) / (new - old));
@@ -90,7 +90,7 @@ impl<R: ParticleReal> HeunStep<'_, R> {
     fn patch(&self, species: &Species, rows: &mut ParticlePages, flow: &GasVelocity<R>) {
         for (page, count) in rows.pages::<R>(species.pool.columns) {
             for n in 0..count {
-                let velocity = self.mean(page.place_of(n), flow);
+                let velocity = self.mean(page.offset_of(n), flow);
                 for axis in 0..3 {
                     page.velocity[axis][n] = velocity[axis];
                 }
@@ -99,12 +99,12 @@ impl<R: ParticleReal> HeunStep<'_, R> {
     }
 
     #[inline(always)]
-    fn mean(&self, place: [u64; 3], flow: &GasVelocity<R>) -> [R; 3] {
-        let first = flow.at(place, [0; 3], self.clock.time);
-        let (mut there, mut step) = (place, [0; 3]);
+    fn mean(&self, offset: [u64; 3], flow: &GasVelocity<R>) -> [R; 3] {
+        let first = flow.at(offset, [0; 3], self.clock.time);
+        let (mut there, mut step) = (offset, [0; 3]);
         for axis in 0..3 {
             let by = cut_to_cell(first[axis], self.rate[axis]);
-            (there[axis], step[axis]) = moved(place[axis], by, 64);
+            (there[axis], step[axis]) = moved(offset[axis], by, 64);
         }
         let second = flow.at(there, step, self.clock.end);
         [0, 1, 2].map(|a| R::lit(0.5) * (first[a] + second[a]))
@@ -123,7 +123,7 @@ fn advect(
     for species in all.moved_by(MovedBy::Gas) {
         if let Some((lists, tables)) = species.upload(&topology, tables)?.zip(tables) {
             lists.advect(&TracerStep {
-                place: (&topology, tables),
+                context: (&topology, tables),
                 clock: &clock,
                 gas: &gas,
             })?;

@@ -243,17 +243,17 @@ impl PluginState for MassQuantum {
         let (has_accelerations, mut rest) = rest.split_first().ok_or(cut)?;
         (self.scale, self.has_accelerations) =
             (f64::from_le_bytes(*scale), *has_accelerations == 1);
-        while let Some((length, behind)) = rest.split_first_chunk() {
+        while let Some((length, tail)) = rest.split_first_chunk() {
             let length = u64::from_le_bytes(*length) as usize;
-            let (name, behind) = behind.split_at_checked(length).ok_or(cut)?;
-            let (count, behind) = behind.split_first_chunk().ok_or(cut)?;
-            let (mass, behind) = behind.split_first_chunk().ok_or(cut)?;
+            let (name, tail) = tail.split_at_checked(length).ok_or(cut)?;
+            let (count, tail) = tail.split_first_chunk().ok_or(cut)?;
+            let (mass, tail) = tail.split_first_chunk().ok_or(cut)?;
             let [count, mass] = [count, mass].map(|word| u64::from_le_bytes(*word));
             let own = self.names.iter().position(|own| own.as_bytes() == name);
             if let Some(own) = own {
                 self.lost[own] = Escaped { count, mass };
             }
-            rest = behind;
+            rest = tail;
         }
         match rest.is_empty() {
             true => Ok(()),

@@ -20,8 +20,8 @@ pub struct BoundaryZone {
 /// original patch.
 #[must_use]
 #[inline(always)]
-pub fn cell_of(place: [u64; 3], step: [i32; 3]) -> [i32; 3] {
-    [0, 1, 2].map(|axis| PATCH as i32 * step[axis] + (place[axis] >> 61) as i32)
+pub fn cell_of(offset: [u64; 3], step: [i32; 3]) -> [i32; 3] {
+    [0, 1, 2].map(|axis| PATCH as i32 * step[axis] + (offset[axis] >> 61) as i32)
 }
 
 impl BoundaryZone {

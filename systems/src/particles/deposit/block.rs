@@ -97,14 +97,14 @@ impl CloudBlock {
     #[inline(always)]
     pub fn add_cloud<const W: usize>(
         &mut self,
-        (place, patch, finer): ([u64; 3], [i32; 3], usize),
+        (offset, patch, finer): ([u64; 3], [i32; 3], usize),
         mass: u64,
     ) {
         let at = [0, 1, 2].map(|axis| {
-            let first = self.begins(patch[axis], finer, axis) + lowest(place[axis], W as i32);
+            let first = self.begins(patch[axis], finer, axis) + lowest(offset[axis], W as i32);
             Self::covered::<W>(first, finer, axis)
         });
-        let shares = place.map(|place| share(place, W as i32));
+        let shares = offset.map(|offset| share(offset, W as i32));
         self.add(at, shares, mass);
     }
 
@@ -117,19 +117,19 @@ impl CloudBlock {
         seen: &PredictedPositions<R>,
         (page, count): (&Page<R>, usize),
     ) {
-        let (places, steps) = seen.places(page);
+        let (offsets, steps) = seen.offsets(page);
         let (mut at, mut shares) = ([[[0; PAGE]; W]; 3], [[0; PAGE]; 3]);
         for axis in 0..3 {
             let begins = self.begins(patch[axis], finer, axis);
             let width = PATCH as i32;
             for n in 0..PAGE {
-                let place = places[axis][n];
-                let first = begins + width * steps[axis][n] + lowest(place, W as i32);
+                let offset = offsets[axis][n];
+                let first = begins + width * steps[axis][n] + lowest(offset, W as i32);
                 let covered = Self::covered::<W>(first, finer, axis);
                 for k in 0..W {
                     at[axis][k][n] = covered[k];
                 }
-                shares[axis][n] = share(place, W as i32);
+                shares[axis][n] = share(offset, W as i32);
             }
         }
         for n in 0..count {

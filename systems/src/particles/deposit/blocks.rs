@@ -30,7 +30,7 @@ impl CloudBlocks {
             return self.own.add_clouds::<R, W>(patch, seen, (page, count));
         }
         for n in 0..count {
-            let cloud = (seen.place(page, n), seen.weight(page, n));
+            let cloud = (seen.offset(page, n), seen.weight(page, n));
             self.add_beside::<W>(cloud, (zone, index));
         }
     }
@@ -40,22 +40,22 @@ impl CloudBlocks {
     #[inline(always)]
     fn add_beside<const W: usize>(
         &mut self,
-        ((mut place, step), mass): (([u64; 3], [i32; 3]), u64),
+        ((mut offset, step), mass): (([u64; 3], [i32; 3]), u64),
         (zone, index): (&BoundaryZone, [i32; 3]),
     ) {
         let mut patch = [index[0] + step[0], index[1] + step[1], index[2] + step[2]];
-        if !zone.is_inner(cell_of(place, step)) {
-            return self.own.add_cloud::<W>((place, patch, self.finer), mass);
+        if !zone.is_inner(cell_of(offset, step)) {
+            return self.own.add_cloud::<W>((offset, patch, self.finer), mass);
         }
         for axis in 0..3 {
-            place[axis] = in_parent(place[axis], (patch[axis] & 1) as u32);
+            offset[axis] = in_parent(offset[axis], (patch[axis] & 1) as u32);
             patch[axis] >>= 1;
         }
         match &mut self.coarser {
-            Some(block) => block.add_cloud::<W>((place, patch, 0), mass),
+            Some(block) => block.add_cloud::<W>((offset, patch, 0), mass),
             None => self
                 .own
-                .add_cloud::<W>((place, patch, self.finer - 1), mass),
+                .add_cloud::<W>((offset, patch, self.finer - 1), mass),
         }
     }
 }

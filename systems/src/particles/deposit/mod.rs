@@ -197,12 +197,12 @@ impl<'a> Deposit<'a> {
             let seen = self.prediction::<R>(species, host, list);
             for (page, count) in rows.read_pages::<R>(species.pool.columns) {
                 for n in 0..count {
-                    let (place, step) = seen.place(&page, n);
-                    if zone.is_inner(cell_of(place, step)) {
+                    let (offset, step) = seen.offset(&page, n);
+                    if zone.is_inner(cell_of(offset, step)) {
                         continue;
                     }
                     let patch = [index[0] + step[0], index[1] + step[1], index[2] + step[2]];
-                    block.add_cloud::<W>((place, patch, 0), seen.weight(&page, n));
+                    block.add_cloud::<W>((offset, patch, 0), seen.weight(&page, n));
                 }
             }
         }

@@ -24,7 +24,7 @@ pub(super) const THREADS: u32 = 256;
 pub(super) struct DeviceSums<'a> {
     pub kernels: &'a ParticleKernels,
     tables: &'a DeviceTopology,
-    pub places: &'a SlotTable,
+    pub slot_table: &'a SlotTable,
     /// Addresses of the sums of the level and of the next coarser one.
     pub addresses: [u64; 2],
 }
@@ -32,27 +32,31 @@ pub(super) struct DeviceSums<'a> {
 impl ParticleKernels {
     /// Returns the slot table of a level and clears the sums. Hand it back with
     /// [`ParticleKernels::keep_places`].
-    fn places(&self, tables: &DeviceTopology, deposit: &Deposit) -> Result<SlotTable, DeviceError> {
+    fn slot_table(
+        &self,
+        tables: &DeviceTopology,
+        deposit: &Deposit,
+    ) -> Result<SlotTable, DeviceError> {
         let mut memory = self.memory();
         let (topology, level) = (deposit.topology, deposit.level);
-        let known = memory.places.remove(&level);
+        let known = memory.slot_tables.remove(&level);
         let known = known.filter(|(revision, _)| *revision == tables.revision());
-        let places = match known {
-            Some((_, places)) => places,
+        let slot_table = match known {
+            Some((_, slot_table)) => slot_table,
             None => SlotTable::new(&self.device, topology, level)?,
         };
-        let cells = places.count() * CELLS;
+        let cells = slot_table.count() * CELLS;
         let sums = memory.sums.provide(&self.device, cells)?;
         self.device.fill_zero(sums, 0..cells)?;
-        let cells = places.families.len() * CELLS;
+        let cells = slot_table.octets.len() * CELLS;
         let wide = memory.wide.provide(&self.device, cells)?;
         self.device.fill_zero(wide, 0..cells)?;
-        Ok(places)
+        Ok(slot_table)
     }
 
     /// Keeps the slot table of a level for the next deposit, with the revision of the topology tables.
-    fn keep_places(&self, level: usize, places: (u64, SlotTable)) {
-        self.memory().places.insert(level, places);
+    fn keep_slot_table(&self, level: usize, slot_table: (u64, SlotTable)) {
+        self.memory().slot_tables.insert(level, slot_table);
     }
 }
 
@@ -90,8 +94,8 @@ impl Deposit<'_> {
         all: &mut SpeciesMap,
         (kernels, tables): (&ParticleKernels, &DeviceTopology),
     ) -> Result<(), DeviceError> {
-        let places = kernels.places(tables, self)?;
-        let sums = self.add_species_on_device(all, (kernels, tables, &places))?;
+        let slot_table = kernels.slot_table(tables, self)?;
+        let sums = self.add_species_on_device(all, (kernels, tables, &slot_table))?;
         let letters = sums.letters()?;
         self.letters
             .lock()
@@ -102,7 +106,7 @@ impl Deposit<'_> {
         for (&row, sums) in rows.iter().zip(sums.chunks_exact(CELLS)) {
             self.add(row, sums);
         }
-        kernels.keep_places(self.level, (tables.revision(), places));
+        kernels.keep_slot_table(self.level, (tables.revision(), slot_table));
         Ok(())
     }
 
@@ -119,13 +123,13 @@ impl Deposit<'_> {
         (density, others): (Option<(u64, f64)>, &Comm),
     ) -> Result<(), Error> {
         let (topology, level) = (self.topology, self.level);
-        let places = kernels.places(tables, self)?;
-        let sums = self.add_species_on_device(all, (kernels, tables, &places))?;
+        let slot_table = kernels.slot_table(tables, self)?;
+        let sums = self.add_species_on_device(all, (kernels, tables, &slot_table))?;
         if topology.is_shared() {
             sums.exchange((topology, level), others)?;
         }
         sums.finish(topology, level, density.unwrap_or_default())?;
-        kernels.keep_places(level, (tables.revision(), places));
+        kernels.keep_slot_table(level, (tables.revision(), slot_table));
         Ok(())
     }
 
@@ -133,7 +137,7 @@ impl Deposit<'_> {
     fn add_species_on_device<'a>(
         &self,
         all: &mut SpeciesMap,
-        (kernels, tables, places): (&'a ParticleKernels, &'a DeviceTopology, &'a SlotTable),
+        (kernels, tables, slot_table): (&'a ParticleKernels, &'a DeviceTopology, &'a SlotTable),
     ) -> Result<DeviceSums<'a>, DeviceError> {
         let memory = kernels.memory();
         let addresses = [memory.sums.address(), memory.wide.address()];
@@ -141,7 +145,7 @@ impl Deposit<'_> {
         let sums = DeviceSums {
             kernels,
             tables,
-            places,
+            slot_table,
             addresses,
         };
         let weights = self.clouds.weights;
@@ -164,7 +168,7 @@ impl DeviceSums<'_> {
         level: usize,
         (density, per_unit): (u64, f64),
     ) -> Result<(), DeviceError> {
-        let [slots, ..] = self.places.addresses();
+        let [slots, ..] = self.slot_table.addresses();
         let finish = DensityParameters::<Number> {
             rows: self.tables.rows(level).into(),
             tables: device::tables(self.tables),
@@ -238,7 +242,7 @@ impl DeviceSums<'_> {
         from: &ListLaunch,
         (host, list, one): (usize, usize, u64),
     ) -> particles::device::DepositParameters {
-        let [slots, shared, shared_wide, places] = self.places.addresses();
+        let [slots, shared, shared_wide, slot_tables] = self.slot_table.addresses();
         let (level, clouds, [sums, wide]) = (deposit.level, &deposit.clouds, self.addresses);
         // clouds as wide as coarse cells are possible
         let wider = level > 0 && host <= level;
@@ -252,7 +256,7 @@ impl DeviceSums<'_> {
             slots: slots.into(),
             shared: shared.into(),
             shared_wide: shared_wide.into(),
-            places: places.into(),
+            slot_tables: slot_tables.into(),
             sums: sums.into(),
             wide: if wider { wide.into() } else { Address::NONE },
             per_width: width.map(|width| 1.0 / (PATCH as f64 * width)),

@@ -23,9 +23,9 @@ pub struct SlotTable {
     /// Patches of other ranks that may receive mass; their slots follow those of own patches.
     pub others: Vec<[i32; 3]>,
     /// Own octets.
-    pub octets: usize,
+    pub own_octets: usize,
     /// First patch of each octet that may receive coarse sums: own octets, then those of other ranks.
-    pub families: Vec<[i32; 3]>,
+    pub octets: Vec<[i32; 3]>,
     /// The ranks that own them.
     pub receivers: DestinationRanks,
     on_device: SlotBuffers,
@@ -45,24 +45,26 @@ impl SlotTable {
     /// # Errors
     /// Device memory does not suffice.
     pub fn new(device: &Device, topology: &Topology, level: usize) -> Result<Self, DeviceError> {
-        let mut maker = SlotTableBuilder::new(topology, level);
+        let mut builder = SlotTableBuilder::new(topology, level);
         let mut on_device = SlotBuffers::default();
-        on_device.slots.set(device, &maker.places.slots)?;
+        on_device.slots.set(device, &builder.table.slots)?;
         if topology.is_shared() {
-            let shared = [maker.own_sums(), maker.coarser_sums()];
+            let shared = [builder.own_sums(), builder.coarser_sums()];
             for (kept, shared) in on_device.shared.iter_mut().zip(shared) {
                 kept.set(device, &shared)?;
             }
-            on_device.tables.set(device, maker.tables.as_flattened())?;
+            on_device
+                .tables
+                .set(device, builder.tables.as_flattened())?;
         }
-        let mut places = maker.places;
-        let owners = [&places.others, &places.families].map(|slots| {
+        let mut table = builder.table;
+        let owners = [&table.others, &table.octets].map(|slots| {
             let owners = slots.iter().map(|&index| topology.owner_at(level, index));
             owners.collect()
         });
-        places.receivers = DestinationRanks::new(device, topology.rank(), owners)?;
-        places.on_device = on_device;
-        Ok(places)
+        table.receivers = DestinationRanks::new(device, topology.rank(), owners)?;
+        table.on_device = on_device;
+        Ok(table)
     }
 
     /// Returns the addresses of the slots, of the table indices for fine and coarse sums, and of the tables.
@@ -90,7 +92,7 @@ impl SlotTable {
 struct SlotTableBuilder<'a> {
     topology: &'a Topology,
     level: usize,
-    places: SlotTable,
+    table: SlotTable,
     tables: Vec<[i32; 27]>,
     /// Slots of other ranks by patch index: of the level, of its octets.
     foreign: [BTreeMap<[i32; 3], i32>; 2],
@@ -99,26 +101,26 @@ struct SlotTableBuilder<'a> {
 impl<'a> SlotTableBuilder<'a> {
     /// Starts with the slots of own patches.
     fn new(topology: &'a Topology, level: usize) -> Self {
-        let mut places = SlotTable {
+        let mut table = SlotTable {
             slots: vec![NOWHERE; topology.capacity()],
             own: topology.rows(level).len(),
             ..SlotTable::default()
         };
         for (slot, &row) in topology.rows(level).iter().enumerate() {
-            places.slots[row as usize] = slot as i32;
+            table.slots[row as usize] = slot as i32;
             if let Some(parent) = topology.parent(row)
-                && places.slots[parent as usize] == NOWHERE
+                && table.slots[parent as usize] == NOWHERE
             {
-                places.slots[parent as usize] = places.families.len() as i32;
+                table.slots[parent as usize] = table.octets.len() as i32;
                 let first = topology.index(row).map(|i| i & !1);
-                places.families.push(first);
+                table.octets.push(first);
             }
         }
-        places.octets = places.families.len();
+        table.own_octets = table.octets.len();
         Self {
             topology,
             level,
-            places,
+            table,
             tables: Vec::new(),
             foreign: Default::default(),
         }
@@ -139,8 +141,8 @@ impl<'a> SlotTableBuilder<'a> {
                     None => *known.entry(index).or_insert_with(|| {
                         let centre = (host == self.level).then_some(row);
                         let refined = centre.is_none_or(|row| !topology.is_leaf(row));
-                        self.table(self.level, (index, centre), |maker, index, row| {
-                            maker.own_place(index, row, refined)
+                        self.table(self.level, (index, centre), |builder, index, row| {
+                            builder.own_slot(index, row, refined)
                         })
                     }),
                 };
@@ -160,7 +162,7 @@ impl<'a> SlotTableBuilder<'a> {
         for &row in topology.rows(below) {
             if !self.is_interior_below(row) {
                 let centre = (topology.index(row), Some(row));
-                numbers[row as usize] = self.table(below, centre, Self::family_place);
+                numbers[row as usize] = self.table(below, centre, Self::octet_slot);
             }
         }
         for &row in topology.rows(self.level) {
@@ -170,7 +172,7 @@ impl<'a> SlotTableBuilder<'a> {
                 Some(parent) => numbers[parent as usize],
                 None => *known
                     .entry(index)
-                    .or_insert_with(|| self.table(below, (index, None), Self::family_place)),
+                    .or_insert_with(|| self.table(below, (index, None), Self::octet_slot)),
             };
         }
         numbers
@@ -206,7 +208,7 @@ impl<'a> SlotTableBuilder<'a> {
         &mut self,
         level: usize,
         (index, row): ([i32; 3], Option<u32>),
-        place: impl Fn(&mut Self, [i32; 3], Option<u32>) -> i32,
+        slot: impl Fn(&mut Self, [i32; 3], Option<u32>) -> i32,
     ) -> i32 {
         let topology = self.topology;
         let table = std::array::from_fn(|d| {
@@ -214,40 +216,40 @@ impl<'a> SlotTableBuilder<'a> {
                 return OUTSIDE;
             };
             let beside = row.and_then(|row| u32::try_from(topology.neighbours(row)[d]).ok());
-            place(self, there, beside.or_else(|| topology.find(level, there)))
+            slot(self, there, beside.or_else(|| topology.find(level, there)))
         });
         self.tables.push(table);
         self.tables.len() as i32 - 1
     }
 
     /// Returns the slot of a patch of the level. All neighbours exist around a `refined` patch.
-    fn own_place(&mut self, index: [i32; 3], row: Option<u32>, refined: bool) -> i32 {
+    fn own_slot(&mut self, index: [i32; 3], row: Option<u32>, refined: bool) -> i32 {
         if self.topology.owner_at(self.level, index) == self.topology.rank() {
-            return row.map_or(NOWHERE, |row| self.places.slots[row as usize]);
+            return row.map_or(NOWHERE, |row| self.table.slots[row as usize]);
         }
         if !refined && row.is_none() {
             return NOWHERE;
         }
-        let (foreign, others) = (&mut self.foreign[0], &mut self.places.others);
+        let (foreign, others) = (&mut self.foreign[0], &mut self.table.others);
         *foreign.entry(index).or_insert_with(|| {
             others.push(index);
-            (self.places.own + others.len()) as i32 - 1
+            (self.table.own + others.len()) as i32 - 1
         })
     }
 
     /// Returns the slot of the coarse sums of a refined coarse patch.
-    fn family_place(&mut self, index: [i32; 3], row: Option<u32>) -> i32 {
+    fn octet_slot(&mut self, index: [i32; 3], row: Option<u32>) -> i32 {
         let Some(row) = row.filter(|&row| !self.topology.is_leaf(row)) else {
             return NOWHERE;
         };
         let first = index.map(|i| 2 * i);
         if self.topology.owner_at(self.level, first) == self.topology.rank() {
-            return self.places.slots[row as usize];
+            return self.table.slots[row as usize];
         }
-        let families = &mut self.places.families;
+        let octets = &mut self.table.octets;
         *self.foreign[1].entry(first).or_insert_with(|| {
-            families.push(first);
-            families.len() as i32 - 1
+            octets.push(first);
+            octets.len() as i32 - 1
         })
     }
 }

@@ -42,42 +42,42 @@ pub struct PredictedPositions<R> {
 impl<R: ParticleReal> PredictedPositions<R> {
     /// Returns the predicted offset of particle `n` and the number of patches it has moved.
     #[inline(always)]
-    pub fn place(&self, page: &Page<R>, n: usize) -> ([u64; 3], [i32; 3]) {
-        let mut place = page.place_of(n);
+    pub fn offset(&self, page: &Page<R>, n: usize) -> ([u64; 3], [i32; 3]) {
+        let mut offset = page.offset_of(n);
         let mut step = [0; 3];
         if self.dt == R::lit(0.0) {
-            return (place, step);
+            return (offset, step);
         }
         for axis in 0..3 {
             let (v, a) = (page.velocity[axis][n], page.acceleration[axis][n]);
             let by = ahead(v, a, self.dt, self.per_width[axis]).to_f64();
             let by = by.clamp(-self.most, self.most);
             let whole = by.trunc();
-            let (to, carry) = moved(place[axis], by - whole, R::BITS);
-            (place[axis], step[axis]) = (to, whole as i32 + carry);
+            let (to, carry) = moved(offset[axis], by - whole, R::BITS);
+            (offset[axis], step[axis]) = (to, whole as i32 + carry);
         }
-        (place, step)
+        (offset, step)
     }
 
     /// Predicts all particles of a page, axis by axis.
     #[inline(always)]
-    pub fn places(&self, page: &Page<R>) -> ([[u64; PAGE]; 3], [[i32; PAGE]; 3]) {
-        let (mut places, mut steps) = ([[0; PAGE]; 3], [[0; PAGE]; 3]);
+    pub fn offsets(&self, page: &Page<R>) -> ([[u64; PAGE]; 3], [[i32; PAGE]; 3]) {
+        let (mut offsets, mut steps) = ([[0; PAGE]; 3], [[0; PAGE]; 3]);
         if self.dt == R::lit(0.0) {
             for axis in 0..3 {
                 for n in 0..PAGE {
-                    places[axis][n] = R::whole(page.place[axis][n]);
+                    offsets[axis][n] = R::widen(page.offset[axis][n]);
                 }
             }
-            return (places, steps);
+            return (offsets, steps);
         }
         for n in 0..PAGE {
-            let (place, step) = self.place(page, n);
+            let (offset, step) = self.offset(page, n);
             for axis in 0..3 {
-                (places[axis][n], steps[axis][n]) = (place[axis], step[axis]);
+                (offsets[axis][n], steps[axis][n]) = (offset[axis], step[axis]);
             }
         }
-        (places, steps)
+        (offsets, steps)
     }
 
     /// Returns the weight of particle `n`.

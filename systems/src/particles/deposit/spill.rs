@@ -27,10 +27,10 @@ type SumHeader = [i32; 5];
 
 impl DeviceSums<'_> {
     /// Packs the sums for other ranks, by rank; coarse sums from slot `first` on.
-    fn spill(self, first: usize) -> Result<Vec<RankSums>, DeviceError> {
-        let DestinationRanks { ranks, firsts, .. } = &self.places.receivers;
-        let told = self.take_out(first)?;
-        let (totals, listed) = told.split_at(ranks.len().min(told.len()));
+    fn pack(self, first: usize) -> Result<Vec<RankSums>, DeviceError> {
+        let DestinationRanks { ranks, firsts, .. } = &self.slot_table.receivers;
+        let report = self.run_pack_kernel(first)?;
+        let (totals, listed) = report.split_at(ranks.len().min(report.len()));
         let of_rank = |(n, &total): (usize, &u64)| {
             let start = firsts[n] as usize;
             let listed = &listed[start..][..total as u32 as usize];
@@ -49,10 +49,10 @@ impl DeviceSums<'_> {
     }
 
     /// Runs the packing kernel and returns what it reports.
-    fn take_out(self, first: usize) -> Result<Vec<u64>, DeviceError> {
-        let (kernels, places) = (self.kernels, self.places);
-        let (receivers, others) = (&places.receivers, places.others.len());
-        let slots = others + places.families.len() - first;
+    fn run_pack_kernel(self, first: usize) -> Result<Vec<u64>, DeviceError> {
+        let (kernels, slot_table) = (self.kernels, self.slot_table);
+        let (receivers, others) = (&slot_table.receivers, slot_table.others.len());
+        let slots = others + slot_table.octets.len() - first;
         if slots == 0 {
             return Ok(Vec::new());
         }
@@ -61,18 +61,18 @@ impl DeviceSums<'_> {
             0 => receivers.firsts[ranks] as usize,
             _ => receivers.foreign,
         };
-        let mut told = vec![0; ranks + room];
+        let mut report = vec![0; ranks + room];
         let mut memory = kernels.memory();
         let out = memory
-            .spilled
+            .packed_sums
             .provide(&kernels.device, room * RECORD)?
             .address();
-        let on_device = memory.told.provide(&kernels.device, told.len())?;
+        let on_device = memory.report.provide(&kernels.device, report.len())?;
         kernels.device.fill_zero(on_device, 0..ranks)?;
         let of_slot = |address: u64, slot: usize, bytes: usize| address + (slot * bytes) as u64;
         let [numbers, wide_numbers, firsts] = receivers.addresses();
         let parameters = PackSumsParameters {
-            sums: of_slot(self.addresses[0], places.own, 8 * CELLS).into(),
+            sums: of_slot(self.addresses[0], slot_table.own, 8 * CELLS).into(),
             wide: of_slot(self.addresses[1], first, 8 * CELLS).into(),
             count: others as i64,
             receivers: numbers.into(),
@@ -80,40 +80,40 @@ impl DeviceSums<'_> {
             firsts: firsts.into(),
             ranks: ranks as i32,
             out: out.into(),
-            told: on_device.address().into(),
+            report: on_device.address().into(),
         };
         kernels.device.launch(
             &kernels.pack_sums,
             LaunchShape::of(slots, THREADS),
             &parameters,
         )?;
-        kernels.device.download(on_device, 0, &mut told)?;
-        Ok(told)
+        kernels.device.download(on_device, 0, &mut report)?;
+        Ok(report)
     }
 
     /// Decodes the report on a record.
     fn record(self, word: u64, first: usize) -> SumHeader {
-        let (places, slot) = (self.places, word as u32 as usize);
-        let ([x, y, z], what) = match slot.checked_sub(places.others.len()) {
-            None => (places.others[slot], OWN),
-            Some(family) => (places.families[first + family], OF_PARENT),
+        let (slot_table, slot) = (self.slot_table, word as u32 as usize);
+        let ([x, y, z], what) = match slot.checked_sub(slot_table.others.len()) {
+            None => (slot_table.others[slot], OWN),
+            Some(family) => (slot_table.octets[first + family], OF_PARENT),
         };
         [x, y, z, what.into(), (word >> 32) as i32]
     }
 
     /// Returns all packed sums as messages, including those for own patches.
     pub(super) fn letters(self) -> Result<Vec<PatchMessage>, DeviceError> {
-        let (spilled, mut letters) = (self.spill(0)?, Vec::new());
+        let (packed, mut letters) = (self.pack(0)?, Vec::new());
         let memory = self.kernels.memory();
         for RankSums {
             first,
             words,
             records,
             ..
-        } in spilled
+        } in packed
         {
             let mut all = vec![0; words];
-            if let Some(out) = memory.spilled.buffer() {
+            if let Some(out) = memory.packed_sums.buffer() {
                 self.kernels.device.download(out, first, &mut all)?;
             }
             letters.extend(records.into_iter().map(|[x, y, z, what, place]| {
@@ -130,24 +130,24 @@ impl DeviceSums<'_> {
         (topology, level): (&Topology, usize),
         others: &Comm,
     ) -> Result<(), Error> {
-        let (kernels, places) = (self.kernels, self.places);
-        let spilled = self.spill(places.octets)?;
+        let (kernels, slot_table) = (self.kernels, self.slot_table);
+        let packed = self.pack(slot_table.own_octets)?;
         let memory = &mut *kernels.memory();
-        let message = |spilled: &RankSums| DeviceMessage {
-            peer: spilled.rank,
-            header: bytemuck::cast_slice(&spilled.records).to_vec(),
-            address: memory.spilled.address() + 8 * spilled.first as u64,
-            bytes: 8 * spilled.words,
+        let message = |packed: &RankSums| DeviceMessage {
+            peer: packed.rank,
+            header: bytemuck::cast_slice(&packed.records).to_vec(),
+            address: memory.packed_sums.address() + 8 * packed.first as u64,
+            bytes: 8 * packed.words,
         };
-        let sends: Vec<DeviceMessage> = spilled.iter().map(message).collect();
-        let joined = &mut memory.joined;
-        let come = others.exchange_device_messages(&sends, |bytes| {
-            let room = joined.provide(&kernels.device, bytes.div_ceil(8))?;
+        let sends: Vec<DeviceMessage> = packed.iter().map(message).collect();
+        let received = &mut memory.received_sums;
+        let messages = others.exchange_device_messages(&sends, |bytes| {
+            let room = received.provide(&kernels.device, bytes.div_ceil(8))?;
             Ok(room.address())
         })?;
         let mut records: Vec<[u64; 2]> = Vec::new();
-        for message in come {
-            let first = (message.address - joined.address()) / 8;
+        for message in messages {
+            let first = (message.address - received.address()) / 8;
             for record in bytemuck::pod_collect_to_vec::<u8, SumHeader>(&message.header) {
                 let slot = self.slot_of(topology, level, record)?;
                 records.push([first + u64::from(record[4] as u32), slot]);
@@ -158,11 +158,11 @@ impl DeviceSums<'_> {
         }
         memory.starts.set(&kernels.device, records.as_flattened())?;
         let parameters = MergeSumsParameters {
-            words: joined.address().into(),
+            words: received.address().into(),
             records: memory.starts.address().into(),
             sums: self.addresses[0].into(),
             wide: self.addresses[1].into(),
-            count: places.count() as i64,
+            count: slot_table.count() as i64,
         };
         let shape = LaunchShape::of(records.len(), THREADS);
         Ok(kernels
@@ -177,15 +177,15 @@ impl DeviceSums<'_> {
         level: usize,
         [x, y, z, what, _]: SumHeader,
     ) -> Result<u64, RanksError> {
-        let places = self.places;
+        let slot_table = self.slot_table;
         let row = topology
             .find(level, [x, y, z])
             .filter(|&row| topology.is_owned(row));
         let slot = row.and_then(|row| match what as u8 {
             OF_PARENT => topology
                 .parent(row)
-                .map(|parent| places.count() as i32 + places.slots[parent as usize]),
-            _ => Some(places.slots[row as usize]),
+                .map(|parent| slot_table.count() as i32 + slot_table.slots[parent as usize]),
+            _ => Some(slot_table.slots[row as usize]),
         });
         let why = || {
             format!(

@@ -11,7 +11,7 @@ use nestar_kernels::particles::device::{CHUNK, DriftParameters, PageArray, Place
 struct ScatterBatch {
     at: (usize, usize),
     parameters: DriftParameters,
-    listed: ListLaunch,
+    launch: ListLaunch,
 }
 
 impl DeviceParticles {
@@ -41,10 +41,10 @@ impl DeviceParticles {
         }
         let bytes = 2 * self.columns.bytes();
         for ScatterBatch {
-            parameters, listed, ..
+            parameters, launch, ..
         } in &batches
         {
-            kernels.work(&kernels.scatter, (listed, bytes), parameters)?;
+            kernels.work(&kernels.scatter, (launch, bytes), parameters)?;
         }
         self.place_staged(memory, staged, page_arrays)
     }
@@ -77,16 +77,16 @@ impl DeviceParticles {
                 }
                 let count = |&row: &u32| self.patches[row as usize].lists[list].count as usize;
                 let pieces = firsts[patches.start]..firsts[patches.end];
-                let listed = source.listed.part(pieces, own.iter().map(count).sum());
+                let launch = source.launch.part(pieces, own.iter().map(count).sum());
                 let parameters = DriftParameters {
-                    from: listed.list,
+                    from: launch.list,
                     batch,
                     ..source.parameters
                 };
                 batches.push(ScatterBatch {
                     at,
                     parameters,
-                    listed,
+                    launch,
                 });
             }
         }
@@ -101,19 +101,19 @@ impl DeviceParticles {
         batches: &[ScatterBatch],
     ) -> Result<usize, DeviceError> {
         let kernels = &*self.kernels;
-        let particles: usize = batches.iter().map(|batch| batch.listed.particles).sum();
+        let particles: usize = batches.iter().map(|batch| batch.launch.particles).sum();
         let mut room = particles / 64 + self.double_buffer_limit.min(1024);
         loop {
             let page_array = self.pages(&mut memory.staged, room)?;
             let tags = memory.tags.provide(&kernels.device, room)?.address();
             kernels.device.fill_zero(&kernels.words, 0..1)?;
-            for SourceList { listed, at, .. } in sources {
+            for SourceList { launch, at, .. } in sources {
                 let of_source = |batch: &&ScatterBatch| batch.at == *at;
                 let Some(first) = batches.iter().find(of_source) else {
                     continue;
                 };
                 let parameters = DriftParameters {
-                    from: listed.list,
+                    from: launch.list,
                     to: [page_array; 4],
                     tags: tags.into(),
                     room: room as i64,
@@ -121,7 +121,7 @@ impl DeviceParticles {
                     ..first.parameters
                 };
                 // all particles are read, few are staged
-                kernels.work(&kernels.stage, (listed, 1), &parameters)?;
+                kernels.work(&kernels.stage, (launch, 1), &parameters)?;
             }
             let mut count = [0];
             kernels.device.download(&kernels.words, 0, &mut count)?;

@@ -11,7 +11,7 @@ pub struct Arrivals {
     width: usize,
     pub(super) pieces: Vec<ArrivalSegment>,
     /// Segments of records that came from devices of other ranks.
-    pub(super) passed: Vec<ArrivalSegment>,
+    pub(super) received: Vec<ArrivalSegment>,
 }
 
 /// Contiguous records of a list of a patch.
@@ -44,22 +44,22 @@ impl Arrivals {
         let mut first = self.records.len();
         self.records.extend_from_slice(records);
         let all: Vec<&[u8]> = records.chunks_exact(width).collect();
-        for alike in all.chunk_by(|a, b| a[width - 1] == b[width - 1]) {
+        for segment in all.chunk_by(|a, b| a[width - 1] == b[width - 1]) {
             let piece = ArrivalSegment {
                 row,
-                list: usize::from(alike[0][width - 1] > 0),
+                list: usize::from(segment[0][width - 1] > 0),
                 page_array: 0,
                 first,
-                count: alike.len(),
+                count: segment.len(),
             };
             self.pieces.extend(piece.parts(width));
-            first += alike.len() * width;
+            first += segment.len() * width;
         }
     }
 
     /// Returns `true` if there are no arrivals.
     pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty() && self.passed.is_empty()
+        self.pieces.is_empty() && self.received.is_empty()
     }
 
     /// Assigns segments to the lists of a step, given by level and list. Returns the records that belong to
@@ -88,7 +88,7 @@ impl Arrivals {
 
     /// Adds the arrivals to the counts per row, `[list][rows]`.
     pub(super) fn count(&self, counts: &mut [u32], rows: usize) {
-        for piece in self.pieces.iter().chain(&self.passed) {
+        for piece in self.pieces.iter().chain(&self.received) {
             counts[piece.list * rows + piece.row as usize] += piece.count as u32;
         }
     }

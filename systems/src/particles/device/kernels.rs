@@ -54,8 +54,8 @@ pub(in crate::particles) struct KernelBuffers {
     pub cursors: ReusableBuffer<u32>,
     /// See [`DriftParameters::keys`](nestar_kernels::particles::device::DriftParameters::keys).
     pub keys: ReusableBuffer<u8>,
-    /// See [`DriftParameters::places`](nestar_kernels::particles::device::DriftParameters::places).
-    pub among: ReusableBuffer<u32>,
+    /// See [`DriftParameters::positions`](nestar_kernels::particles::device::DriftParameters::positions).
+    pub positions: ReusableBuffer<u32>,
     pub tags: ReusableBuffer<u64>,
     /// See
     /// [`DriftParameters::free_from_batch`](nestar_kernels::particles::device::DriftParameters::free_from_batch).
@@ -69,18 +69,18 @@ pub(in crate::particles) struct KernelBuffers {
     pub records: ReusableBuffer<u8>,
     /// Records sent to and received from devices of other ranks.
     pub sent: ReusableBuffer<u8>,
-    pub passed: ReusableBuffer<u8>,
+    pub received: ReusableBuffer<u8>,
     pub pages: ReusableBuffer<u64>,
-    pub homes: ReusableBuffer<u32>,
+    pub page_rows: ReusableBuffer<u32>,
     /// Slot tables by level, each with the revision of the topology tables it is valid for.
-    pub places: BTreeMap<usize, (u64, SlotTable)>,
+    pub slot_tables: BTreeMap<usize, (u64, SlotTable)>,
     pub sums: ReusableBuffer<u64>,
     pub wide: ReusableBuffer<u64>,
     /// Sums sent to and received from other ranks.
-    pub spilled: ReusableBuffer<u64>,
-    pub joined: ReusableBuffer<u64>,
+    pub packed_sums: ReusableBuffer<u64>,
+    pub received_sums: ReusableBuffer<u64>,
     /// What the packing kernel reports about them.
-    pub told: ReusableBuffer<u64>,
+    pub report: ReusableBuffer<u64>,
     /// First bytes of arrival segments.
     pub starts: ReusableBuffer<u64>,
     pub pieces: ReusableBuffer<u32>,

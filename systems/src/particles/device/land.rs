@@ -86,7 +86,7 @@ impl DeviceParticles {
         if sources.is_empty() && arrivals.is_empty() {
             return Ok(rest);
         }
-        let mut behind = counts.clone();
+        let mut ends = counts.clone();
         arrivals.count(&mut counts, step.rows());
         let mut new = Vec::new();
         for at @ (_, list) in step.lists() {
@@ -98,33 +98,32 @@ impl DeviceParticles {
             *page_array = self.page_array_of(at, new);
         }
         self.scatter((step, &new), (&counts, page_arrays), &sources)?;
-        behind
-            .iter_mut()
+        ends.iter_mut()
             .zip(&counts)
             .for_each(|(n, first)| *n += first);
-        self.unpack(step, (&arrivals, &behind), page_arrays)?;
+        self.unpack(step, (&arrivals, &ends), page_arrays)?;
         for (at, new) in step.lists().into_iter().zip(new) {
             self.commit(step.topology, at, new)?;
         }
         Ok(rest)
     }
 
-    /// Inserts arrivals after the scattered particles of each row; `behind` gives the first free position of
+    /// Inserts arrivals after the scattered particles of each row; `ends` gives the first free position of
     /// each row.
     fn unpack(
         &self,
         step: &DeviceStep,
-        (arrivals, behind): (&Arrivals, &[u32]),
+        (arrivals, ends): (&Arrivals, &[u32]),
         to: [PageArray; 4],
     ) -> Result<(), DeviceError> {
         if arrivals.is_empty() {
             return Ok(());
         }
         let (kernels, memory) = (&*self.kernels, &mut *self.kernels.memory());
-        memory.cursors.set(&kernels.device, behind)?;
+        memory.cursors.set(&kernels.device, ends)?;
         memory.records.set(&kernels.device, &arrivals.records)?;
-        let passed = (memory.passed.address(), &arrivals.passed);
-        for (records, pieces) in [(memory.records.address(), &arrivals.pieces), passed] {
+        let received = (memory.received.address(), &arrivals.received);
+        for (records, pieces) in [(memory.records.address(), &arrivals.pieces), received] {
             if pieces.is_empty() {
                 continue;
             }

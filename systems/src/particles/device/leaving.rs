@@ -71,9 +71,9 @@ impl DeviceOutgoing {
     }
 
     /// Groups the particles by rank and list.
-    fn alike(&self) -> impl Iterator<Item = &[OutgoingByRank]> {
-        let alike = |a: &OutgoingByRank, b: &OutgoingByRank| (a.peer, a.list) == (b.peer, b.list);
-        self.by_rank.chunk_by(alike)
+    fn groups(&self) -> impl Iterator<Item = &[OutgoingByRank]> {
+        let is_same = |a: &OutgoingByRank, b: &OutgoingByRank| (a.peer, a.list) == (b.peer, b.list);
+        self.by_rank.chunk_by(is_same)
     }
 }
 
@@ -163,7 +163,7 @@ impl DeviceParticles {
                 continue;
             }
             kept.set(&kernels.device, &chunks)?;
-            let on = source.listed.of_pieces(kept.address().into(), &chunks);
+            let on = source.launch.of_pieces(kept.address().into(), &chunks);
             let parameters = DriftParameters {
                 from: on.list,
                 to: [out; 4],
@@ -188,10 +188,10 @@ impl DeviceParticles {
         from: PageArray,
     ) -> Result<Vec<MigrationBatch>, DeviceError> {
         let (width, mut parcels) = (self.record_bytes(), Vec::new());
-        for alike in outgoing.alike() {
-            let records = self.packed(from, range(alike), alike[0].list)?;
+        for group in outgoing.groups() {
+            let records = self.packed(from, range(group), group[0].list)?;
             let mut rest = &records[..];
-            for OutgoingByRank { row, place, .. } in alike {
+            for OutgoingByRank { row, place, .. } in group {
                 let records = rest.split_off(..place.count as usize * width);
                 parcels.extend(topology.level(*row).map(|level| MigrationBatch {
                     level,
@@ -215,8 +215,8 @@ impl DeviceParticles {
         let room = outgoing.tagged * width + 8 * outgoing.by_rank.len();
         let out = memory.sent.provide(&kernels.device, room.max(1))?;
         let (mut messages, mut next) = (Vec::<DeviceMessage>::new(), out.address());
-        for alike in outgoing.alike() {
-            let peer = alike[0].peer;
+        for group in outgoing.groups() {
+            let peer = group[0].peer;
             if messages.last().is_none_or(|last| last.peer != peer) {
                 next = next.next_multiple_of(8);
                 messages.push(DeviceMessage {
@@ -226,13 +226,13 @@ impl DeviceParticles {
                     bytes: 0,
                 });
             }
-            let parameters = (alike[0].list, self.numbers());
-            self.pack((from, range(alike)), parameters, next)?;
-            let bytes = range(alike).len() * width;
+            let parameters = (group[0].list, self.numbers());
+            self.pack((from, range(group)), parameters, next)?;
+            let bytes = range(group).len() * width;
             next += bytes as u64;
             if let Some(message) = messages.last_mut() {
                 message.bytes += bytes;
-                let headers = alike
+                let headers = group
                     .iter()
                     .map(|by_rank| message_header(topology, by_rank));
                 let headers: Vec<MessageHeader> = headers.collect();
@@ -253,12 +253,12 @@ impl DeviceParticles {
     ) -> Result<Vec<MigrationBatch>, DeviceError> {
         let mut records = self.packed(out, outgoing.tagged..outgoing.all, 0)?;
         let (mut parcels, mut rest) = (Vec::new(), &mut records[..]);
-        for alike in tags.chunk_by(|a, b| a == b) {
+        for group in tags.chunk_by(|a, b| a == b) {
             let width = self.record_bytes();
-            let (own, others) = rest.split_at_mut(alike.len() * width);
-            let (row, d) = ((alike[0] / 64) as u32, (alike[0] % 32) as usize);
+            let (own, others) = rest.split_at_mut(group.len() * width);
+            let (row, d) = ((group[0] / 64) as u32, (group[0] % 32) as usize);
             for record in own.chunks_exact_mut(width) {
-                record[width - 1] = u8::from(alike[0] & 32 != 0);
+                record[width - 1] = u8::from(group[0] & 32 != 0);
             }
             if let Some(level) = topology.level(row)
                 && let Some(index) = topology.place_beside(level, topology.index(row), offset(d))

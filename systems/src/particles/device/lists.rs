@@ -138,11 +138,11 @@ impl DeviceParticles {
 
     /// Forgets the particles of a patch.
     pub fn forget(&mut self, row: u32) {
-        let home = &mut self.patches[row as usize];
-        for (list, span) in home.lists.iter_mut().enumerate() {
+        let patch = &mut self.patches[row as usize];
+        for (list, span) in patch.lists.iter_mut().enumerate() {
             if std::mem::take(span).count > 0 {
-                let held = &mut self.buffers[home.level][list];
-                (held.shape, held.largest) = (None, None);
+                let buffer = &mut self.buffers[patch.level][list];
+                (buffer.shape, buffer.largest) = (None, None);
             }
         }
     }
@@ -155,25 +155,25 @@ impl DeviceParticles {
         list: usize,
     ) -> Result<ListLaunch, DeviceError> {
         let (numbers, masses) = (self.numbers(), self.columns.masses);
-        let held = &mut self.buffers[level][list];
-        let shape = match held.shape {
+        let buffer = &mut self.buffers[level][list];
+        let shape = match buffer.shape {
             Some(shape) => shape,
             None => {
-                let homes = &self.patches;
+                let patches = &self.patches;
                 let spans = topology.rows(level).iter();
-                let spans = spans.map(|&row| (row, homes[row as usize].lists[list]));
+                let spans = spans.map(|&row| (row, patches[row as usize].lists[list]));
                 let chunks: Vec<u32> = spans.flat_map(pieces).collect();
-                held.chunks.set(&self.kernels.device, &chunks)?;
+                buffer.chunks.set(&self.kernels.device, &chunks)?;
                 let count = chunks.len() / 3;
-                let each = (held.used / count.max(1)).next_power_of_two() as u32;
-                *held
+                let each = (buffer.used / count.max(1)).next_power_of_two() as u32;
+                *buffer
                     .shape
                     .insert(LaunchShape::of(count, each.clamp(64, 256)))
             }
         };
         let list = ParticleList {
-            page_array: held.page_array(self.columns),
-            chunks: held.chunks.address().into(),
+            page_array: buffer.page_array(self.columns),
+            chunks: buffer.chunks.address().into(),
             tables,
             numbers,
             masses,
@@ -181,7 +181,7 @@ impl DeviceParticles {
         Ok(ListLaunch {
             list,
             shape,
-            particles: held.used,
+            particles: buffer.used,
         })
     }
 
@@ -228,13 +228,13 @@ impl DeviceParticles {
     ) -> Result<(), DeviceError> {
         let (kernels, width) = (&*self.kernels, self.columns.page_words());
         let mut pages = coming.flat_map(|(row, rows)| {
-            let held = move |n: usize| (rows.count() - n * PAGE).min(PAGE) as u32;
+            let count_in = move |n: usize| (rows.count() - n * PAGE).min(PAGE) as u32;
             let pages = rows.words().enumerate();
-            pages.map(move |(n, page)| ([row, held(n)], page))
+            pages.map(move |(n, page)| ([row, count_in(n)], page))
         });
         let mut words = Vec::new();
         loop {
-            let (homes, portion): (Vec<_>, Vec<_>) = pages.by_ref().take(PORTION).unzip();
+            let (page_rows, portion): (Vec<_>, Vec<_>) = pages.by_ref().take(PORTION).unzip();
             if portion.is_empty() {
                 return Ok(());
             }
@@ -242,16 +242,18 @@ impl DeviceParticles {
             let each = words.par_chunks_exact_mut(width).zip(portion);
             each.for_each(|(words, page)| words.copy_from_slice(page));
             memory.pages.set(&kernels.device, &words)?;
-            memory.homes.set(&kernels.device, homes.as_flattened())?;
+            memory
+                .page_rows
+                .set(&kernels.device, page_rows.as_flattened())?;
             let insert_pages = InsertPagesParameters {
                 pages: memory.pages.address().into(),
-                homes: memory.homes.address().into(),
+                page_rows: memory.page_rows.address().into(),
                 to,
                 cursors: memory.cursors.address().into(),
                 page_words: width as i32,
                 numbers: self.numbers(),
             };
-            let shape = LaunchShape::of(homes.len(), PAGE as u32);
+            let shape = LaunchShape::of(page_rows.len(), PAGE as u32);
             kernels
                 .device
                 .launch(&kernels.insert_pages, shape, &insert_pages)?;

@@ -29,8 +29,8 @@ impl ParticleKernels {
         deposit.add_on_device(all, (self, tables), (None, others))?;
         let rows = deposit.topology.rows(deposit.level);
         let mut memory = self.memory();
-        let places = memory.places.get(&deposit.level);
-        let slots = places.map_or(0, |(_, places)| places.addresses()[0]);
+        let slot_table = memory.slot_tables.get(&deposit.level);
+        let slots = slot_table.map_or(0, |(_, slot_table)| slot_table.addresses()[0]);
         let asks = limits.per_octant < f64::INFINITY;
         let kept = match asks {
             true => memory.kept.provide(&self.device, rows.len())?.address(),

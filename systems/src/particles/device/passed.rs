@@ -19,13 +19,13 @@ impl DeviceParticles {
     ) -> Result<Vec<MigrationBatch>, DeviceError> {
         let (kernels, width) = (&*self.kernels, self.record_bytes());
         let memory = &mut *kernels.memory();
-        let (passed, device) = (&mut memory.passed, &kernels.device);
-        let come = others.exchange_device_messages(&counted.messages, |bytes| {
-            passed.provide(device, bytes).map(|room| room.address())
+        let (received, device) = (&mut memory.received, &kernels.device);
+        let messages = others.exchange_device_messages(&counted.messages, |bytes| {
+            received.provide(device, bytes).map(|room| room.address())
         })?;
         let (lists, mut parcels) = (step.lists(), Vec::new());
-        for message in come {
-            let mut next = (message.address - passed.address()) as usize;
+        for message in messages {
+            let mut next = (message.address - received.address()) as usize;
             let headers: Vec<MessageHeader> = bytemuck::pod_collect_to_vec(&message.header);
             for [level, x, y, z, list, count] in headers {
                 let (level, index, list) = (level as usize, [x, y, z], list as usize);
@@ -42,12 +42,12 @@ impl DeviceParticles {
                         first,
                         count,
                     };
-                    arrivals.passed.extend(piece.parts(width));
+                    arrivals.received.extend(piece.parts(width));
                     continue;
                 }
                 let mut records = vec![0; count * width];
-                if let Some(passed) = passed.buffer() {
-                    device.download(passed, first, &mut records)?;
+                if let Some(received) = received.buffer() {
+                    device.download(received, first, &mut records)?;
                 }
                 parcels.push(MigrationBatch {
                     level,

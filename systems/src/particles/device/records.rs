@@ -15,22 +15,25 @@ impl DeviceParticles {
     /// # Errors
     /// The device fails or its memory does not suffice.
     pub fn records(&self, rows: &[u32]) -> Result<Vec<Vec<u8>>, DeviceError> {
-        let homes: Vec<PatchSpans> = rows.iter().map(|&row| self.patches[row as usize]).collect();
-        self.records_of(&homes)
+        let patches: Vec<PatchSpans> = rows.iter().map(|&row| self.patches[row as usize]).collect();
+        self.records_of(&patches)
     }
 
     /// Returns the records of the particles at these rows.
-    pub(super) fn records_of(&self, mut homes: &[PatchSpans]) -> Result<Vec<Vec<u8>>, DeviceError> {
-        let mut all = Vec::with_capacity(homes.len());
-        while !homes.is_empty() {
+    pub(super) fn records_of(
+        &self,
+        mut patches: &[PatchSpans],
+    ) -> Result<Vec<Vec<u8>>, DeviceError> {
+        let mut all = Vec::with_capacity(patches.len());
+        while !patches.is_empty() {
             let mut bytes = 0;
-            let fits = homes.iter().take_while(|home| {
-                bytes += home.count() * self.record_bytes();
+            let fits = patches.iter().take_while(|patch| {
+                bytes += patch.count() * self.record_bytes();
                 bytes <= AT_ONCE
             });
-            let (next, later) = homes.split_at(fits.count().max(1));
+            let (next, later) = patches.split_at(fits.count().max(1));
             self.append_records(next, &mut all)?;
-            homes = later;
+            patches = later;
         }
         Ok(all)
     }
@@ -38,20 +41,20 @@ impl DeviceParticles {
     /// Appends records with a single download.
     fn append_records(
         &self,
-        homes: &[PatchSpans],
+        patches: &[PatchSpans],
         all: &mut Vec<Vec<u8>>,
     ) -> Result<(), DeviceError> {
         let (kernels, width) = (&*self.kernels, self.record_bytes());
-        let particles: usize = homes.iter().map(PatchSpans::count).sum();
+        let particles: usize = patches.iter().map(PatchSpans::count).sum();
         let mut bytes = vec![0; particles * width];
         if particles > 0 {
             let mut memory = kernels.memory();
             let out = memory.records.provide(&kernels.device, bytes.len())?;
             let mut next = out.address();
-            for home in homes {
-                for (list, span) in home.lists.iter().enumerate().filter(|(_, s)| s.count > 0) {
+            for patch in patches {
+                for (list, span) in patch.lists.iter().enumerate().filter(|(_, s)| s.count > 0) {
                     let (first, count) = (span.first as usize, span.count as usize);
-                    let page_array = self.buffers[home.level][list].page_array(self.columns);
+                    let page_array = self.buffers[patch.level][list].page_array(self.columns);
                     self.pack(
                         (page_array, first..first + count),
                         (list, self.numbers()),
@@ -63,8 +66,8 @@ impl DeviceParticles {
             kernels.device.download(out, 0, &mut bytes)?;
         }
         let mut rest = &bytes[..];
-        all.extend(homes.iter().map(|home| {
-            let (own, others) = rest.split_at(home.count() * width);
+        all.extend(patches.iter().map(|patch| {
+            let (own, others) = rest.split_at(patch.count() * width);
             rest = others;
             own.to_vec()
         }));
@@ -142,8 +145,8 @@ impl DeviceParticles {
                 );
             });
             self.buffers[level][list].empty();
-            let of_level = self.patches.iter_mut().filter(|home| home.level == level);
-            of_level.for_each(|home| home.lists[list] = RowSpan::default());
+            let of_level = self.patches.iter_mut().filter(|patch| patch.level == level);
+            of_level.for_each(|patch| patch.lists[list] = RowSpan::default());
         }
         Ok(())
     }
@@ -154,9 +157,9 @@ impl DeviceParticles {
         (level, list): (usize, usize),
         numbers: i32,
     ) -> Result<Vec<u8>, DeviceError> {
-        let held = &self.buffers[level][list];
-        let rows = held.first..held.first + held.used;
-        self.packed_in_part((held.page_array(self.columns), rows), (list, numbers))
+        let buffer = &self.buffers[level][list];
+        let rows = buffer.first..buffer.first + buffer.used;
+        self.packed_in_part((buffer.page_array(self.columns), rows), (list, numbers))
     }
 
     /// Passes each row with particles on a list of a level to `give`, with their range in the list.
@@ -166,9 +169,9 @@ impl DeviceParticles {
         mut give: impl FnMut(usize, Range<usize>),
     ) {
         let begin = self.buffers[level][list].first;
-        for (row, home) in self.patches.iter().enumerate() {
-            let RowSpan { first, count } = home.lists[list];
-            if home.level == level && count > 0 {
+        for (row, patch) in self.patches.iter().enumerate() {
+            let RowSpan { first, count } = patch.lists[list];
+            if patch.level == level && count > 0 {
                 let first = first as usize - begin;
                 give(row, first..first + count as usize);
             }

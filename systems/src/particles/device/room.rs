@@ -15,7 +15,7 @@ pub(super) struct Placement {
 
 impl PageBuffer {
     /// Capacity in rows.
-    fn room(&self, columns: ParticleColumns) -> usize {
+    fn capacity(&self, columns: ParticleColumns) -> usize {
         let words = self.words.as_ref().map_or(0, Growable::len);
         words / columns.page_words() * PAGE
     }
@@ -27,7 +27,7 @@ impl PageBuffer {
         double_buffer_limit: usize,
     ) -> Result<(), DeviceError> {
         let (rows, wanted) = (
-            self.room(columns),
+            self.capacity(columns),
             self.used + headroom(self.used, double_buffer_limit),
         );
         match &mut self.words {
@@ -76,18 +76,18 @@ impl DeviceParticles {
             .iter()
             .map(|&row| self.patches[row as usize].lists[list]);
         let old: Vec<RowSpan> = old.collect();
-        let held = &mut self.buffers[level][list];
-        let rows = held.room(columns);
+        let buffer = &mut self.buffers[level][list];
+        let rows = buffer.capacity(columns);
         for low_memory in [false, true] {
-            let room = Capacity {
+            let capacity = Capacity {
                 rows,
                 double_buffer_limit,
                 low_memory,
             };
-            let Some(plan) = CompactionPlan::in_place(&old, counts, room) else {
+            let Some(plan) = CompactionPlan::in_place(&old, counts, capacity) else {
                 break;
             };
-            match self.kernels.grow(columns, &mut held.words, plan.room) {
+            match self.kernels.grow(columns, &mut buffer.words, plan.capacity) {
                 Ok(true) => return Ok(Some(plan)),
                 Ok(false) => break,
                 Err(DeviceError::Memory { .. }) if !low_memory => (),
@@ -105,13 +105,13 @@ impl DeviceParticles {
     ) -> Result<Placement, DeviceError> {
         let plan = CompactionPlan::separate(&of_rows(rows, counts));
         begin(rows, counts, &plan);
-        let mut held = PageBuffer {
+        let mut buffer = PageBuffer {
             used: plan.used,
             ..PageBuffer::default()
         };
         self.kernels
-            .grow(self.columns, &mut held.words, plan.room)?;
-        let separate = Some(held);
+            .grow(self.columns, &mut buffer.words, plan.capacity)?;
+        let separate = Some(buffer);
         Ok(Placement { plan, separate })
     }
 
@@ -121,8 +121,8 @@ impl DeviceParticles {
         (level, list): (usize, usize),
         new: &Placement,
     ) -> PageArray {
-        let held = new.separate.as_ref().unwrap_or(&self.buffers[level][list]);
-        held.page_array(self.columns)
+        let buffer = new.separate.as_ref().unwrap_or(&self.buffers[level][list]);
+        buffer.page_array(self.columns)
     }
 
     /// Makes reserved rows the rows of a list.
@@ -133,31 +133,31 @@ impl DeviceParticles {
         Placement { plan, separate }: Placement,
     ) -> Result<(), DeviceError> {
         for (&row, span) in topology.rows(level).iter().zip(plan.spans) {
-            let home = &mut self.patches[row as usize];
-            home.level = level;
-            home.lists[list] = span;
+            let patch = &mut self.patches[row as usize];
+            patch.level = level;
+            patch.lists[list] = span;
         }
-        let held = &mut self.buffers[level][list];
+        let buffer = &mut self.buffers[level][list];
         if let Some(separate) = separate {
-            held.words = separate.words;
+            buffer.words = separate.words;
         }
-        (held.first, held.used) = (plan.first, plan.used);
-        (held.shape, held.largest) = (None, None);
-        held.trim(self.columns, self.double_buffer_limit)
+        (buffer.first, buffer.used) = (plan.first, plan.used);
+        (buffer.shape, buffer.largest) = (None, None);
+        buffer.trim(self.columns, self.double_buffer_limit)
     }
 
     /// Returns the memory of lists without particles.
     pub(super) fn trim(&mut self) -> Result<(), DeviceError> {
         let mut counts = vec![[0; 2]; self.buffers.len()];
-        for home in &self.patches {
-            for (count, span) in counts[home.level].iter_mut().zip(home.lists) {
+        for patch in &self.patches {
+            for (count, span) in counts[patch.level].iter_mut().zip(patch.lists) {
                 *count += span.count as usize;
             }
         }
         let all = self.buffers.iter_mut().flatten();
-        for (held, _) in all.zip(counts.as_flattened()).filter(|(_, n)| **n == 0) {
-            held.empty();
-            held.trim(self.columns, self.double_buffer_limit)?;
+        for (buffer, _) in all.zip(counts.as_flattened()).filter(|(_, n)| **n == 0) {
+            buffer.empty();
+            buffer.trim(self.columns, self.double_buffer_limit)?;
         }
         Ok(())
     }

@@ -34,8 +34,8 @@ impl RemapPieces {
     }
 
     /// Adds the particles of a patch, to be moved to a row.
-    fn add(&mut self, home: &PatchSpans, row: u32, relation: i32) {
-        for (list, span) in home.lists.iter().enumerate() {
+    fn add(&mut self, patch: &PatchSpans, row: u32, relation: i32) {
+        for (list, span) in patch.lists.iter().enumerate() {
             self.add_list(list, *span, (row, relation));
         }
     }
@@ -77,16 +77,19 @@ impl DeviceParticles {
         let detached = std::mem::take(&mut self.detached);
         let detached: Vec<_> = detached.into_iter().zip(above).collect();
         // particles without a leaf here leave the device
-        let gone = detached.iter().map(|(home, above)| match above {
-            None => *home,
+        let gone = detached.iter().map(|(patch, above)| match above {
+            None => *patch,
             Some(_) => PatchSpans::default(),
         });
         let records = self.records_of(&gone.collect::<Vec<_>>())?;
         for level in 0..self.buffers.len() - 1 {
             let mut up = RemapPieces::from(level + 1);
-            for (home, above) in detached.iter().filter(|(home, _)| home.level == level + 1) {
+            for (patch, above) in detached
+                .iter()
+                .filter(|(patch, _)| patch.level == level + 1)
+            {
                 if let Some((row, child)) = **above {
-                    up.add(home, row, child as i32);
+                    up.add(patch, row, child as i32);
                 }
             }
             let mut down = RemapPieces::from(level);
@@ -184,8 +187,8 @@ impl DeviceParticles {
         let (to, memory) = (self.page_array_of(at, &new), &mut *self.kernels.memory());
         memory.pieces.set(&self.kernels.device, &all)?;
         memory.cursors.set(&self.kernels.device, &counts)?;
-        for turn in &new.plan.batches {
-            self.remap(memory, old, starts[turn.start]..starts[turn.end], to)?;
+        for batch in &new.plan.batches {
+            self.remap(memory, old, starts[batch.start]..starts[batch.end], to)?;
         }
         if let Some(joining) = &joining {
             let own = starts[rows.len()];

@@ -39,7 +39,7 @@ pub struct DeviceStep<'a> {
 /// List of particles that a step moves.
 pub struct SourceList {
     pub(super) parameters: DriftParameters,
-    pub(super) listed: ListLaunch,
+    pub(super) launch: ListLaunch,
     /// Level of the patches, and list.
     pub(super) at: (usize, usize),
 }
@@ -93,7 +93,7 @@ impl DeviceStep<'_> {
             list: list as i32,
             staged: Address::NONE,
             keys: 0.into(),
-            places: 0.into(),
+            positions: 0.into(),
         }
     }
 }
@@ -112,11 +112,11 @@ impl DeviceParticles {
         let mut sources = Vec::new();
         for at @ (host, list) in step.lists() {
             if self.holds(host, list) {
-                let listed = self.list(place, host, list)?;
-                let parameters = step.parameters(&listed, at);
+                let launch = self.list(place, host, list)?;
+                let parameters = step.parameters(&launch, at);
                 sources.push(SourceList {
                     parameters,
-                    listed,
+                    launch,
                     at,
                 });
             }
@@ -166,9 +166,12 @@ impl DeviceParticles {
         let mut counts = vec![0; 2 * step.rows()];
         let cursors = memory.cursors.provide(&kernels.device, counts.len())?;
         let escaped = memory.escaped.provide(&kernels.device, room)?;
-        let particles = sources.iter().map(|source| source.listed.particles).sum();
+        let particles = sources.iter().map(|source| source.launch.particles).sum();
         let keys = memory.keys.provide(&kernels.device, particles)?.address();
-        let places = memory.among.provide(&kernels.device, particles)?.address();
+        let positions = memory
+            .positions
+            .provide(&kernels.device, particles)?
+            .address();
         let mut before = 0u64;
         kernels.device.fill_zero(cursors, 0..counts.len())?;
         kernels.device.fill_zero(&kernels.words, 0..3)?;
@@ -176,7 +179,7 @@ impl DeviceParticles {
         let bytes = 9 * self.columns.number;
         for SourceList {
             parameters,
-            listed,
+            launch,
             at,
         } in sources
         {
@@ -186,9 +189,9 @@ impl DeviceParticles {
             // kernels index from the first row of memory
             let first = before.wrapping_sub(self.buffers[at.0][at.1].first as u64);
             parameters.keys = keys.wrapping_add(first).into();
-            parameters.places = places.wrapping_add(first.wrapping_mul(4)).into();
-            before += listed.particles as u64;
-            kernels.work(&kernels.count, (listed, bytes), parameters)?;
+            parameters.positions = positions.wrapping_add(first.wrapping_mul(4)).into();
+            before += launch.particles as u64;
+            kernels.work(&kernels.count, (launch, bytes), parameters)?;
         }
         let mut words = [0; 3];
         kernels.device.download(cursors, 0, &mut counts)?;

@@ -23,7 +23,7 @@ const GATHERING: u32 = 2;
 /// Step of a level for tracers.
 pub struct TracerStep<'a> {
     /// Hierarchy, and its topology tables on the device.
-    pub place: (&'a Topology, &'a DeviceTopology),
+    pub context: (&'a Topology, &'a DeviceTopology),
     /// Step.
     pub clock: &'a LevelClock,
     /// Gas on the level.
@@ -64,7 +64,7 @@ impl DeviceParticles {
         if !self.holds(host, list) {
             return Ok(());
         }
-        let (topology, tables) = tracer_step.place;
+        let (topology, tables) = tracer_step.context;
         let from = self.list((topology, super::tables(tables)), host, list)?;
         self.buffers[host][list].largest = None;
         let clock = tracer_step.clock;
@@ -133,7 +133,7 @@ impl DeviceParticles {
         stream: Stream,
     ) -> Result<(), DeviceError> {
         let level = tracer_step.clock.level;
-        let (topology, tables) = tracer_step.place;
+        let (topology, tables) = tracer_step.context;
         let hosts = [Some(level), Some(level), level.checked_sub(1)];
         for (host, list) in hosts.into_iter().zip([0, 1, 1]) {
             let Some(host) = host.filter(|&host| self.holds(host, list)) else {
@@ -171,10 +171,10 @@ impl DeviceParticles {
         (gas, rows): (&FieldView<Gas>, &[u32]),
         (stream, number): (Stream, u32),
     ) -> Result<(), DeviceError> {
-        let homes = rows
+        let patches = rows
             .iter()
             .map(|&row| (row, self.patches[row as usize].lists[0]));
-        let all: Vec<u32> = homes.flat_map(pieces).collect();
+        let all: Vec<u32> = patches.flat_map(pieces).collect();
         if all.is_empty() {
             return Ok(());
         }

@@ -61,7 +61,7 @@ pub(super) struct CompactionPlan {
     /// Number of particles.
     pub used: usize,
     /// Capacity needed, in rows.
-    pub room: usize,
+    pub capacity: usize,
 }
 
 impl CompactionPlan {
@@ -73,15 +73,15 @@ impl CompactionPlan {
 
     /// Plans batches within the memory of the particles, which may have to grow. Returns `None` if the
     /// particles are not in the order of the patches.
-    pub fn in_place(old: &[RowSpan], counts: &[u32], room: Capacity) -> Option<Self> {
+    pub fn in_place(old: &[RowSpan], counts: &[u32], capacity: Capacity) -> Option<Self> {
         let used = counts.iter().map(|&count| count as usize).sum();
         let (begins, ends) = bounds(old)?;
-        let most = room.batches(used);
+        let most = capacity.batches(used);
         let plan = Self::from(0, counts, Vec::new());
         plan.forward(&begins, most).or_else(|| {
             let top = |rows| Self::from(rows - used, counts, Vec::new());
-            let here = (room.rows >= used).then(|| top(room.rows).backward(&ends, most));
-            let more = highest(&ends, counts) + room.headroom(used);
+            let here = (capacity.rows >= used).then(|| top(capacity.rows).backward(&ends, most));
+            let more = smallest_end(&ends, counts) + capacity.headroom(used);
             here.flatten()
                 .or_else(|| top(more).backward(&ends, usize::MAX))
         })
@@ -99,7 +99,7 @@ impl CompactionPlan {
             batches,
             first,
             used: next - first,
-            room: next,
+            capacity: next,
         }
     }
 
@@ -118,7 +118,7 @@ impl CompactionPlan {
         let batches = batches(ends.len(), most, fits)?;
         let batches = batches
             .into_iter()
-            .map(|turn| ends.len() - turn.end..ends.len() - turn.start);
+            .map(|batch| ends.len() - batch.end..ends.len() - batch.start);
         self.batches = batches.collect();
         Some(self)
     }
@@ -151,13 +151,13 @@ fn bounds(old: &[RowSpan]) -> Option<(Vec<usize>, Vec<usize>)> {
 
 /// Returns the smallest end of the new rows such that each patch fits above its old rows, from the last patch
 /// on.
-fn highest(ends: &[usize], counts: &[u32]) -> usize {
-    let (mut behind, mut highest) = (0, 0);
+fn smallest_end(ends: &[usize], counts: &[u32]) -> usize {
+    let (mut later, mut smallest_end) = (0, 0);
     for (end, &count) in ends.iter().zip(counts).rev() {
-        behind += count as usize;
-        highest = highest.max(end + behind);
+        later += count as usize;
+        smallest_end = smallest_end.max(end + later);
     }
-    highest
+    smallest_end
 }
 
 /// Fills each batch with as many patches as fit. Returns `None` if a patch does not fit, or if more than
@@ -201,15 +201,15 @@ mod tests {
         )
     }
 
-    fn check_in(old: &[RowSpan], counts: &[u32], room: Capacity) -> CompactionPlan {
-        let plan = CompactionPlan::in_place(old, counts, room).expect("a plan");
-        let mut rows = vec![None; plan.room.max(room.rows)];
+    fn check_in(old: &[RowSpan], counts: &[u32], capacity: Capacity) -> CompactionPlan {
+        let plan = CompactionPlan::in_place(old, counts, capacity).expect("a plan");
+        let mut rows = vec![None; plan.capacity.max(capacity.rows)];
         for (patch, span) in old.iter().enumerate() {
             let own = &mut rows[span.first as usize..][..span.count as usize];
             own.fill(Some(patch));
         }
-        for turn in &plan.batches {
-            for patch in turn.clone() {
+        for batch in &plan.batches {
+            for patch in batch.clone() {
                 let RowSpan { first, count } = old[patch];
                 let own = &rows[first as usize..][..count as usize];
                 assert!(
@@ -217,7 +217,7 @@ mod tests {
                     "{patch} {plan:?}"
                 );
             }
-            for patch in turn.clone() {
+            for patch in batch.clone() {
                 let RowSpan { first, count } = plan.spans[patch];
                 assert_eq!(count, counts[patch]);
                 // a value that is no patch number
@@ -240,21 +240,21 @@ mod tests {
         let patches = 300;
         let mut counts: Vec<u32> = (0..patches).map(|n| random(n) as u32 % 6_000).collect();
         let plan = CompactionPlan::separate(&counts);
-        let (mut old, mut room) = (plan.spans, plan.room);
+        let (mut old, mut capacity) = (plan.spans, plan.capacity);
         for step in 0..40 {
             for (n, count) in counts.iter_mut().enumerate() {
                 let change = random(step * patches + n as u64 + 7) as i64 % 600 - 297;
                 *count = (i64::from(*count) + change).max(0) as u32;
             }
-            let plan = check(&old, &counts, room, 0);
+            let plan = check(&old, &counts, capacity, 0);
             assert!(plan.batches.len() <= 2 * MAX_BATCHES);
             assert!(
-                plan.room.max(room) <= plan.used * 4 / 3,
+                plan.capacity.max(capacity) <= plan.used * 4 / 3,
                 "{step} {} {}",
-                plan.room,
+                plan.capacity,
                 plan.used
             );
-            (old, room) = (plan.spans, room.max(plan.room));
+            (old, capacity) = (plan.spans, capacity.max(plan.capacity));
         }
     }
 
@@ -265,11 +265,16 @@ mod tests {
         let up = check(
             &old.spans,
             &[5, 60, 1, 0, 501],
-            old.room,
+            old.capacity,
             DOUBLE_BUFFER_LIMIT,
         );
-        assert_eq!((up.batches.len(), up.first), (1, up.room - 567));
-        let down = check(&up.spans, &[7, 58, 1, 0, 501], up.room, DOUBLE_BUFFER_LIMIT);
+        assert_eq!((up.batches.len(), up.first), (1, up.capacity - 567));
+        let down = check(
+            &up.spans,
+            &[7, 58, 1, 0, 501],
+            up.capacity,
+            DOUBLE_BUFFER_LIMIT,
+        );
         assert_eq!((down.batches.len(), down.first), (1, 0));
     }
 
@@ -280,13 +285,13 @@ mod tests {
         let plan = check(
             &old.spans,
             &[3_000_000, 20, 10],
-            old.room,
+            old.capacity,
             DOUBLE_BUFFER_LIMIT,
         );
         check(
             &plan.spans,
             &[1, 0, 4_000_000],
-            plan.room,
+            plan.capacity,
             DOUBLE_BUFFER_LIMIT,
         );
     }
@@ -295,28 +300,27 @@ mod tests {
     fn scarce_memory_takes_more_turns() {
         let counts: Vec<u32> = (0..500).map(|n| random(n) as u32 % 90).collect();
         let old = CompactionPlan::separate(&counts);
-        let double_buffer_limit = counts.iter().rev().copied().collect::<Vec<_>>();
-        let room = |low_memory| Capacity {
-            rows: old.room,
+        let reversed = counts.iter().rev().copied().collect::<Vec<_>>();
+        let with = |low_memory| Capacity {
+            rows: old.capacity,
             double_buffer_limit: 0,
             low_memory,
         };
-        let [ample, scarce] =
-            [false, true].map(|is| check_in(&old.spans, &double_buffer_limit, room(is)));
-        assert!(scarce.room < ample.room && scarce.batches.len() > ample.batches.len());
-        assert!(scarce.room < old.room + 2000, "{}", scarce.room);
+        let [ample, scarce] = [false, true].map(|is| check_in(&old.spans, &reversed, with(is)));
+        assert!(scarce.capacity < ample.capacity && scarce.batches.len() > ample.batches.len());
+        assert!(scarce.capacity < old.capacity + 2000, "{}", scarce.capacity);
     }
 
     #[test]
     fn another_order_wants_other_memory() {
         let swapped = [7, 0].map(|first| RowSpan { first, count: 7 });
-        let room = Capacity {
+        let capacity = Capacity {
             rows: 100,
             double_buffer_limit: DOUBLE_BUFFER_LIMIT,
             low_memory: false,
         };
-        assert!(CompactionPlan::in_place(&swapped, &[7, 7], room).is_none());
+        assert!(CompactionPlan::in_place(&swapped, &[7, 7], capacity).is_none());
         let plan = check(&[RowSpan::default(); 2], &[7, 7], 0, DOUBLE_BUFFER_LIMIT);
-        assert_eq!((plan.batches.len(), plan.room), (1, 14));
+        assert_eq!((plan.batches.len(), plan.capacity), (1, 14));
     }
 }

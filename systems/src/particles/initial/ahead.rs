@@ -21,7 +21,7 @@ pub struct InitialCells {
     /// Finest level with criteria.
     finest: usize,
     /// Cells of that level as Morton keys, ascending, with the mass of each particle.
-    places: Vec<(u128, f64)>,
+    offsets: Vec<(u128, f64)>,
 }
 
 impl InitialCells {
@@ -32,7 +32,7 @@ impl InitialCells {
 
     /// Forgets the cells when the particles exist.
     pub fn clear(&mut self) {
-        (self.found, self.places) = (false, Vec::new());
+        (self.found, self.offsets) = (false, Vec::new());
     }
 
     /// Locates all particles on the first call, and sets the mass quantum.
@@ -51,19 +51,19 @@ impl InitialCells {
         (self.found, self.finest) = (true, topology.max_level.saturating_sub(1));
         let mut lightest = Vec::new();
         for (species, source) in species.0.iter().zip(&sources.0) {
-            let before = self.places.len();
+            let before = self.offsets.len();
             let maker = RecordBuilder::of(species, &**source, &topology.domain);
             let one = (!species.pool.columns.masses).then_some(species.mass);
             in_precision!(species.precision(), R => {
                 self.add::<R>(&maker, one).map_err(Error::Setup)?;
             });
-            let own = self.places[before..].iter().map(|(_, mass)| *mass);
+            let own = self.offsets[before..].iter().map(|(_, mass)| *mass);
             let least = own.filter(|mass| *mass > 0.0).fold(f64::INFINITY, f64::min);
             lightest.push((&*species.name, least));
         }
-        self.places.par_sort_unstable_by_key(|(key, _)| *key);
-        let largest = self.places.iter().map(|(_, mass)| *mass);
-        units.set_quantum(self.places.len() as u64, largest.fold(0.0, f64::max))?;
+        self.offsets.par_sort_unstable_by_key(|(key, _)| *key);
+        let largest = self.offsets.iter().map(|(_, mass)| *mass);
+        units.set_quantum(self.offsets.len() as u64, largest.fold(0.0, f64::max))?;
         let below_quantum = units.below_quantum(lightest.into_iter());
         below_quantum.map_or(Ok(()), |why| Err(Error::Setup(why)))
     }
@@ -80,21 +80,21 @@ impl InitialCells {
             let ids = first..count.min(first + BATCH);
             let placed = ids.filter_map(|id| maker.placed::<R>(id).transpose());
             let key = |made: Result<(super::InitialParticle, PatchPosition), String>| {
-                let (made, place) = made?;
+                let (made, offset) = made?;
                 let mass = one.unwrap_or_else(|| R::lit(made.mass).to_f64());
-                Ok((self.key(place), mass))
+                Ok((self.key(offset), mass))
             };
             placed.map(key).collect::<Result<Vec<_>, String>>()
         });
         let made: Vec<_> = made.collect::<Result<_, String>>()?;
-        self.places.extend(made.into_iter().flatten());
+        self.offsets.extend(made.into_iter().flatten());
         Ok(())
     }
 
     /// Returns the Morton key of the cell at a position.
-    fn key(&self, (index, place): PatchPosition) -> u128 {
+    fn key(&self, (index, offset): PatchPosition) -> u128 {
         let cells = PATCH.ilog2() + self.finest as u32;
-        let cell = |axis: usize| (index[axis] as u64) << cells | place[axis] >> (64 - cells);
+        let cell = |axis: usize| (index[axis] as u64) << cells | offset[axis] >> (64 - cells);
         key([0, 1, 2].map(cell))
     }
 
@@ -106,8 +106,8 @@ impl InitialCells {
         let patches = sums.par_chunks_exact_mut(CELLS).zip(rows);
         patches.for_each(|(sums, &row)| {
             let first = key(topology.index(row).map(|i| i as u64)) * CELLS as u128;
-            let before = |key: u128| self.places.partition_point(|(own, _)| *own < key << finer);
-            for (key, mass) in &self.places[before(first)..before(first + CELLS as u128)] {
+            let before = |key: u128| self.offsets.partition_point(|(own, _)| *own < key << finer);
+            for (key, mass) in &self.offsets[before(first)..before(first + CELLS as u128)] {
                 sums[cell((key >> finer) as usize % CELLS)] += weights.of(*mass);
             }
         });

@@ -35,7 +35,7 @@ use nestar_engine::data::{LevelRows, MigrationBatch};
 use nestar_engine::mesh::{Domain, Topology};
 use nestar_engine::{Engine, Error, in_precision};
 pub(super) use places::initial_positions;
-use places::{PatchPosition, place};
+use places::{PatchPosition, locate};
 pub use random::RandomInitial;
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -309,8 +309,8 @@ impl<'a> RecordBuilder<'a> {
         };
         made.scalars.resize(self.columns.scalars, 0.0);
         self.check::<R>(id, (&made.velocity, made.mass, &made.scalars))?;
-        if let Some(place) = place::<R>(self.domain, made.position) {
-            return Ok(Some((made, place)));
+        if let Some(offset) = locate::<R>(self.domain, made.position) {
+            return Ok(Some((made, offset)));
         }
         let (left, right) = (self.domain.left_edge, self.domain.right_edge);
         let wraps = match self.domain.periodic.contains(&true) {
@@ -328,14 +328,14 @@ impl<'a> RecordBuilder<'a> {
 
     /// Appends the record of a particle.
     fn one<R: ParticleReal>(&self, id: u64, records: &mut RecordBatch) -> Result<(), String> {
-        let Some((made, (index, place))) = self.placed::<R>(id)? else {
+        let Some((made, (index, offset))) = self.placed::<R>(id)? else {
             return Ok(());
         };
         records.patches.push(self.number(index));
         let record = &mut records.bytes;
         record.extend(self.source.identity(id).to_le_bytes());
-        for place in place {
-            record.extend_from_slice(bytemuck::bytes_of(&R::kept(place)));
+        for offset in offsets {
+            record.extend_from_slice(bytemuck::bytes_of(&R::narrow(offset)));
         }
         let masses = self.columns.masses.then_some(made.mass);
         let numbers = made.velocity.into_iter().chain([0.0; 3]).chain(masses);

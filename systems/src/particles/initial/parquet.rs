@@ -58,13 +58,13 @@ impl ParquetFile {
     /// # Errors
     /// A column is not a plain column of numbers, a value is missing or not finite, or the file is damaged.
     pub(super) fn columns(&self, names: &[&str]) -> Result<Vec<Vec<f64>>, String> {
-        let columns = names.par_iter().map(|name| self.sound(name));
+        let columns = names.par_iter().map(|name| self.column_checked(name));
         // report the first error in the order of the columns
         columns.collect::<Vec<_>>().into_iter().collect()
     }
 
     /// Reads a column; the library may panic on damaged files.
-    fn sound(&self, name: &str) -> Result<Vec<f64>, String> {
+    fn column_checked(&self, name: &str) -> Result<Vec<f64>, String> {
         let read = catch_panic(|| self.column(name));
         read.unwrap_or_else(|| {
             let path = self.path.display();
@@ -76,7 +76,7 @@ impl ParquetFile {
 
     fn column(&self, name: &str) -> Result<Vec<f64>, String> {
         let refuse = |why: String| format!("{}: column {name:?} {why}", self.path.display());
-        let damaged = |error: ParquetError| refuse(told(&error));
+        let damaged = |error: ParquetError| refuse(message(&error));
         let at = self.names.iter().position(|known| known == name);
         let at = at.ok_or_else(|| refuse("does not exist".into()))?;
         let reader = reader(&self.path)?;
@@ -153,7 +153,7 @@ impl NumberType {
             }),
             None => Err(format!(
                 "has values of type {}: write numbers as float, double, int32 or int64, or do not use this column",
-                said(column)
+                type_name(column)
             )),
         }
     }
@@ -190,7 +190,7 @@ impl NumberType {
             let most = BATCH.min(rows + 1 - values.len());
             let known = self.optional.then_some(&mut levels);
             let read = chunk.read_records(most, known, None, &mut some);
-            let (count, ..) = read.map_err(|error| told(&error))?;
+            let (count, ..) = read.map_err(|error| message(&error))?;
             if let Some(n) = levels.iter().position(|&level| level == 0) {
                 let row = values.len() + n + 1;
                 let why = "is missing (null): fill it, or remove the row from the file";
@@ -214,7 +214,7 @@ impl NumberType {
 }
 
 /// Returns the message for an error of the library.
-fn told(error: &ParquetError) -> String {
+fn message(error: &ParquetError) -> String {
     let brotli = "feature at compile time: brotli";
     match error.to_string() {
         text if text.contains(brotli) => {
@@ -238,7 +238,7 @@ fn integers(converted: ConvertedType) -> Option<bool> {
 }
 
 /// Returns the name of the type of a column for messages.
-fn said(column: &ColumnDescriptor) -> String {
+fn type_name(column: &ColumnDescriptor) -> String {
     match (column.logical_type_ref(), column.converted_type()) {
         (Some(logical), _) => format!("{logical:?}"),
         (None, ConvertedType::NONE) => column.physical_type().to_string(),

@@ -17,8 +17,11 @@ const FARTHEST: f64 = 1e6;
 
 /// Returns the root patch of a position and the offset in it. Returns `None` outside a domain that is not
 /// periodic, or too far from a periodic one.
-pub(super) fn place<R: ParticleReal>(domain: &Domain, position: [f64; 3]) -> Option<PatchPosition> {
-    let (mut index, mut place) = ([0; 3], [0; 3]);
+pub(super) fn locate<R: ParticleReal>(
+    domain: &Domain,
+    position: [f64; 3],
+) -> Option<PatchPosition> {
+    let (mut index, mut offset) = ([0; 3], [0; 3]);
     for axis in 0..3 {
         let (left, right) = (domain.left_edge[axis], domain.right_edge[axis]);
         let patches = f64::from(domain.root[axis]);
@@ -38,9 +41,9 @@ pub(super) fn place<R: ParticleReal>(domain: &Domain, position: [f64; 3]) -> Opt
         }
         let whole = along.floor();
         index[axis] = whole as i32;
-        place[axis] = R::whole(R::kept(((along - whole) * WIDTH) as u64));
+        offset[axis] = R::widen(R::narrow(((along - whole) * WIDTH) as u64));
     }
-    Some((index, place))
+    Some((index, offset))
 }
 
 /// Returns the positions of at most `most` particles, evenly sampled from a source, for the cost estimate.
@@ -54,9 +57,9 @@ pub(in crate::particles) fn initial_positions(
     let width = domain.cell_width(0).map(|width| width * PATCH as f64);
     let found = (0..most).into_par_iter().filter_map(|n| {
         let made = source.make(id(n)).ok()??;
-        let (index, place) = place::<f64>(domain, made.position)?;
+        let (index, offset) = locate::<f64>(domain, made.position)?;
         Some([0, 1, 2].map(|axis| {
-            let along = f64::from(index[axis]) + place[axis] as f64 / WIDTH;
+            let along = f64::from(index[axis]) + offset[axis] as f64 / WIDTH;
             domain.left_edge[axis] + along * width[axis]
         }))
     });

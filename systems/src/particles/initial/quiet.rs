@@ -15,10 +15,10 @@ thread_local! {
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
-        let tell = take_hook();
+        let print = take_hook();
         set_hook(Box::new(move |panic| {
             if !QUIET.get() {
-                tell(panic);
+                print(panic);
             }
         }));
     });
@@ -51,12 +51,12 @@ mod tests {
             .args(["--exact", name, "--nocapture"])
             .output();
         let run = run.expect("it runs");
-        let told = String::from_utf8_lossy(&run.stderr);
+        let output = String::from_utf8_lossy(&run.stderr);
         assert!(run.status.success(), "{told}");
         assert!(
-            told.contains("of somebody else") && told.contains("after it"),
+            output.contains("of somebody else") && output.contains("after it"),
             "{told}"
         );
-        assert!(!told.contains("of the library"), "{told}");
+        assert!(!output.contains("of the library"), "{told}");
     }
 }

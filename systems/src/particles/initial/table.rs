@@ -291,13 +291,13 @@ impl TableSource {
         let Some(id) = &self.formulas.id else {
             return Ok(Vec::new());
         };
-        let anew = "`id = \"row\"` numbers the particles by row";
+        let hint = "`id = \"row\"` numbers the particles by row";
         let identities = (0..self.count).into_par_iter().map(|row| {
             let id = id.eval(&self.values(row));
             match (0.0..MOST).contains(&id) && id.fract() == 0.0 {
                 true => Ok(id as u64),
                 false => Err(format!(
-                    "row {} has the identity {id}: it must be an integer from 0 to 2^53; {anew}",
+                    "row {} has the identity {id}: it must be an integer from 0 to 2^53; {hint}",
                     row + 1
                 )),
             }
@@ -310,7 +310,7 @@ impl TableSource {
         match kept.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             None => Ok(identities),
             Some(pair) => Err(format!(
-                "rows {} and {} have the identity {}, which must be unique in the species; {anew}",
+                "rows {} and {} have the identity {}, which must be unique in the species; {hint}",
                 pair[0].1 + 1,
                 pair[1].1 + 1,
                 pair[0].0
