@@ -1,4 +1,4 @@
-// Mass deposit, as in the host code. Include after cells.cuh.
+// Mass deposit, as in the host code. Include after boundary_zone.cuh.
 
 namespace particles {
 

@@ -11,13 +11,13 @@ pub const CHUNK: usize = 4096;
 
 /// Source of the kernels that need no field.
 pub const PARTICLES: &str = concat!(
-    include_str!("stacks.cuh"),
-    include_str!("move.cu"),
+    include_str!("pages.cuh"),
+    include_str!("drift.cu"),
     include_str!("records.cu"),
-    include_str!("sums.cu"),
-    include_str!("cells.cuh"),
+    include_str!("reductions.cu"),
+    include_str!("boundary_zone.cuh"),
     include_str!("deposit.cu"),
-    include_str!("marks.cu")
+    include_str!("refinement.cu")
 );
 
 /// Returns all structures and the functions that the kernels call.

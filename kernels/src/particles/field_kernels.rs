@@ -8,18 +8,18 @@ use nestar_device::{Address, Item, device};
 
 /// Source of the kernel that gathers accelerations, for the program of the acceleration field.
 pub const KICK_SOURCE: &str = concat!(
-    include_str!("stacks.cuh"),
-    include_str!("cells.cuh"),
-    include_str!("feel.cuh"),
-    include_str!("pull.cu")
+    include_str!("pages.cuh"),
+    include_str!("boundary_zone.cuh"),
+    include_str!("gather.cuh"),
+    include_str!("kick.cu")
 );
 
 /// Source of the tracer kernels, for the program of the gas field.
 pub const TRACER_SOURCE: &str = concat!(
-    include_str!("stacks.cuh"),
-    include_str!("cells.cuh"),
-    include_str!("feel.cuh"),
-    include_str!("trace.cu")
+    include_str!("pages.cuh"),
+    include_str!("boundary_zone.cuh"),
+    include_str!("gather.cuh"),
+    include_str!("tracers.cu")
 );
 
 /// Returns all structures and the functions that the kernels call.

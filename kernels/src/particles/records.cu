@@ -1,4 +1,4 @@
-// Inserts and packs particles, as pages or records. Include after stacks.cuh.
+// Inserts and packs particles, as pages or records. Include after pages.cuh.
 
 // Inserts host pages, one page per block.
 KERNEL(particles_insert_pages, particles::args::InsertPagesParameters) {

@@ -1,10 +1,10 @@
 //! Audits particles (`run.audit`): checks that particle counts and deposited mass are conserved to the last
 //! quantum.
 
-use super::columns::ParticleReal;
 use super::diagnostics::ReductionContext;
+use super::mass_quantum::MassQuantum;
+use super::pages::ParticleReal;
 use super::species::{Inventory, Species, SpeciesMap};
-use super::units::MassQuantum;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_engine::comm::Comm;

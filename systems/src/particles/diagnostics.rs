@@ -1,9 +1,9 @@
 //! Particle columns of the diagnostics. Sums are exact integers, independent of the order and of the number
 //! of ranks.
 
-use super::columns::{Page, ParticleReal};
+use super::mass_quantum::{MassQuantum, power_of_two};
+use super::pages::{Page, ParticleReal};
 use super::species::{PatchParticles, Species, SpeciesMap};
-use super::units::{MassQuantum, power_of_two};
 use crate::fields::{ParticleDensity, Potential};
 use crate::register::Register;
 use bevy_ecs::prelude::*;

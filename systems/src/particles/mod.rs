@@ -5,37 +5,28 @@
 //! change levels). Positions are fixed-point offsets in patches and mass is deposited in fixed point, so that
 //! results do not depend on the order of particles.
 
-mod around;
 mod audit;
-mod check;
-mod columns;
+mod boundary_zone;
 mod config;
 mod deposit;
 mod device;
 mod diagnostics;
 mod drift;
-mod fluxes;
-mod force;
-mod individuals;
 pub mod initial;
-mod largest;
-mod leavers;
-mod limits;
-mod list;
-mod made;
-mod moved_by;
+mod kick;
+mod mass_quantum;
+mod pages;
+mod particle;
 mod records;
-mod refine;
-mod rows;
+mod refinement;
 mod source;
 mod species;
+mod time_step;
 mod tracers;
-mod units;
-mod zone;
 
+pub use config::MovedBy;
 pub use config::{Cloud, EntityPolicy, ParticlesConfig, RefineConfig, SpeciesConfig};
-pub use list::Particle;
-pub use moved_by::MovedBy;
+pub use particle::Particle;
 pub use species::{Species, SpeciesMap};
 
 use crate::declare::Declare;
@@ -43,13 +34,13 @@ use crate::fields::{Acceleration, Gas};
 use crate::order::{Advance, Aligned, Limit, Ready};
 use bevy_ecs::prelude::*;
 use device::ParticleKernels;
+use mass_quantum::{Escaped, MassQuantum};
 use nestar_engine::comm::Ranks;
 use nestar_engine::data::Pool;
 use nestar_engine::mesh::Levels;
 use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error, Plugin};
 use std::sync::Arc;
-use units::{Escaped, MassQuantum};
 
 /// Plugin that reads the table `[particles]`, if present. Add it after self-gravity.
 pub struct Particles;
@@ -135,20 +126,20 @@ impl Plugin for Particles {
         moves(sim);
         if falls {
             source::register(sim)?;
-            sim.system_in(Ready::Recompute, force::initialise)
+            sim.system_in(Ready::Recompute, kick::initialise)
                 .manages_own_halo::<Acceleration>();
-            sim.system_in(Advance::Correct, force::close);
-            sim.system_in(Aligned::Correct, force::correct)
+            sim.system_in(Advance::Correct, kick::close);
+            sim.system_in(Aligned::Correct, kick::correct)
                 .manages_own_halo::<Acceleration>();
         }
         diagnostics::register(sim, falls);
-        refine::register(sim, config.refine)
+        refinement::register(sim, config.refine)
     }
 }
 
 /// Registers the systems that limit the time step and move particles, with the audits before and after.
 fn moves(sim: &mut Engine) {
-    sim.system_in(Limit::Propose, limits::limit);
+    sim.system_in(Limit::Propose, time_step::limit);
     let audits = sim.world.resource::<Settings>().run.audit;
     if audits {
         sim.system_in(Aligned::Solve, audit::check_aligned);
@@ -168,7 +159,7 @@ fn species(
 ) -> Result<(Vec<Species>, initial::ParticleSources), Error> {
     let (mut species, mut sources) = (Vec::new(), Vec::new());
     for (name, own) in &config.species {
-        check::check(sim, config, (name, own))?;
+        config::check(sim, config, (name, own))?;
         let (made, source) = one_species(sim, (name, own), config.weight)?;
         species.push(made);
         sources.push(source);

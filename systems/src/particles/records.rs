@@ -1,9 +1,9 @@
 //! Converts particles to and from records, the form in which the engine moves them between patches, ranks and
 //! snapshots.
 
-use super::columns::PAGE;
 use super::initial::initial_positions;
-use super::rows::PagePool;
+use super::pages::PAGE;
+use super::pages::PagePool;
 use super::species::{PatchParticles, Species, count};
 use nestar_engine::data::{
     Component, CoveringLeaf, DataType, ParticleColumn, ParticleSet, PatchPlace, Precision,

@@ -2,10 +2,10 @@
 
 use super::Motion;
 use super::audit::{self, CoveredUnits};
-use super::columns::ParticleReal;
 use super::deposit::{Deposit, all_are_on_device};
+use super::mass_quantum::MassQuantum;
+use super::pages::ParticleReal;
 use super::species::SpeciesMap;
-use super::units::MassQuantum;
 use crate::fields::{Matter, ParticleDensity};
 use crate::register::GravitySources;
 use bevy_ecs::prelude::*;

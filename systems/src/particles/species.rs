@@ -1,11 +1,10 @@
 //! Describes a species of particles and owns its data.
 
-use super::columns::ParticleColumns;
+use super::config::MovedBy;
 use super::device::{Arrivals, DeviceParticles, ParticleKernels};
-use super::made::ParticleSource;
-use super::moved_by::MovedBy;
-use super::rows::PagePool;
-pub use super::rows::PatchParticles;
+use super::initial::ParticleSource;
+pub use super::pages::PatchParticles;
+use super::pages::{PagePool, ParticleColumns};
 use nestar_device::random::Stream;
 use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::data::{ParticleGroup, ParticleSet, Precision};
@@ -288,7 +287,7 @@ impl ParticleGroup for SpeciesMap {
 
 #[cfg(test)]
 mod tests {
-    use super::super::columns::PAGE;
+    use super::super::pages::PAGE;
     use super::{ParticleSet, Precision, Species};
 
     #[test]

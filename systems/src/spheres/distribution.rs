@@ -1,8 +1,8 @@
 //! Distribution functions by Eddington inversion.
 
-use super::curve::{RadialFunction, RadialGrid};
 use super::error::SphereError;
-use super::matter::MassModel;
+use super::mass_model::MassModel;
+use super::radial_function::{RadialFunction, RadialGrid};
 use std::f64::consts::PI;
 
 /// Relative tolerance for negative values of the distribution function caused by interpolation.

@@ -1,7 +1,7 @@
 //! Gas with a power law of entropy in hydrostatic equilibrium in a given potential.
 
-use super::curve::{CELLS, LocalDensity, Radial, RadialFunction, RadialGrid};
 use super::error::{SphereError, in_range, positive};
+use super::radial_function::{CELLS, LocalDensity, Radial, RadialFunction, RadialGrid};
 use nestar_device::math::{exp, ln, pow};
 use std::f64::consts::PI;
 

@@ -1,9 +1,9 @@
 //! Gas in hydrostatic equilibrium.
 
-use super::curve::{CELLS, RadialFunction, RadialGrid};
 use super::error::{SphereError, in_range, positive};
-use super::matter::MassModel;
+use super::mass_model::MassModel;
 use super::profile::Profile;
+use super::radial_function::{CELLS, RadialFunction, RadialGrid};
 use nestar_device::math::ln;
 
 /// Sphere of gas at rest in hydrostatic equilibrium, in the potential of itself and other mass. It ends at a

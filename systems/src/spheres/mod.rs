@@ -6,30 +6,30 @@
 //! same bits on every machine. [`NamedSpheres`] holds the spheres of a deck.
 
 mod config;
-mod curve;
+mod density_table;
 mod distribution;
 mod entropy;
 mod error;
 mod gas;
-mod matter;
-mod named;
+mod mass_model;
+mod named_spheres;
 mod orbit;
 mod profile;
-mod rest;
-mod speeds;
+mod radial_function;
+mod remainder;
+mod speed_distribution;
 mod sphere;
-mod table;
-mod tables;
 
-pub use config::ProfileConfig;
+pub use config::{
+    Ambient, EncounterConfig, EntropyConfig, GasConfig, ProfileConfig, SphereConfig, SpheresConfig,
+};
 pub use entropy::Entropy;
 pub use error::SphereError;
 pub use gas::HydrostaticGas;
-pub use named::{NamedSpheres, Spheres};
+pub use named_spheres::{NamedSpheres, Spheres};
 pub use orbit::{Centre, Orbit};
 pub use profile::Profile;
 pub use sphere::{Sphere, UNIFORMS};
-pub use tables::{Ambient, EncounterConfig, EntropyConfig, GasConfig, SphereConfig, SpheresConfig};
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,10 @@
 //! Density profiles.
 
-use super::curve::{LocalDensity, Radial, RadialFunction, RadialGrid};
+use super::density_table::DensityTable;
 use super::entropy::{Entropy, EntropyGas};
 use super::error::{SphereError, in_range, positive};
-use super::rest::Remainder;
-use super::table::DensityTable;
+use super::radial_function::{LocalDensity, Radial, RadialFunction, RadialGrid};
+use super::remainder::Remainder;
 use nestar_device::math::{exp, ln};
 use std::f64::consts::PI;
 

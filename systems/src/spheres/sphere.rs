@@ -1,11 +1,11 @@
 //! Spheres of collisionless particles.
 
-use super::curve::{RadialFunction, RadialGrid};
 use super::distribution::Distribution;
 use super::error::SphereError;
-use super::matter::MassModel;
+use super::mass_model::MassModel;
 use super::profile::Profile;
-use super::speeds::SpeedDistribution;
+use super::radial_function::{RadialFunction, RadialGrid};
+use super::speed_distribution::SpeedDistribution;
 use nestar_device::math::{cos, exp, ln, pow, sin};
 use std::f64::consts::PI;
 

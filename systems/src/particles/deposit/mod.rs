@@ -5,38 +5,30 @@
 //! boundary zone. A level receives the part of the cloud that lies in its cells. Mass of a coarse cell is
 //! distributed evenly to the eight children.
 
-mod block;
-mod blocks;
-mod letters;
-mod on_device;
-mod places;
-mod receivers;
-mod seen;
-mod shares;
-mod spill;
-mod tasks;
+mod cloud_block;
+mod device;
+mod predicted;
+mod remote_sums;
+mod threads;
 
 use super::Motion;
-use super::columns::ParticleReal;
+use super::boundary_zone::{BoundaryZone, cell_of};
+use super::mass_quantum::power_of_two;
+use super::pages::ParticleReal;
 use super::species::{PatchParticles, Species};
-use super::units::power_of_two;
-use super::zone::{BoundaryZone, cell_of};
-use block::CloudBlock;
-use blocks::CloudBlocks;
-use letters::{OF_PARENT, OWN};
+use cloud_block::{CloudBlock, CloudBlocks};
+pub(super) use device::{SlotTable, all_are_on_device};
 use nestar_engine::comm::{Comm, PatchMessage, RanksError};
 use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::mesh::SELF;
 use nestar_kernels::{CELLS, PATCH};
-pub(super) use on_device::all_are_on_device;
-pub(super) use places::SlotTable;
+pub use predicted::DepositWeights;
+use predicted::PredictedPositions;
 use rayon::prelude::*;
-pub use seen::DepositWeights;
-use seen::PredictedPositions;
-use shares::ThreadSums;
+use remote_sums::{OF_PARENT, OWN};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use tasks::PatchGroup;
+use threads::{PatchGroup, ThreadSums};
 
 /// Cloud parameters of a deposit.
 #[derive(Clone, Copy)]
@@ -262,7 +254,7 @@ impl<'a> Deposit<'a> {
 
     fn send(&self, index: [i32; 3], what: u8, cells: &[u64; CELLS]) {
         let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
-        letters.push(letters::encode(index, what, cells));
+        letters.push(remote_sums::encode(index, what, cells));
     }
 
     /// Adds mass to the cells of an own row.
@@ -331,16 +323,16 @@ impl<'a> Deposit<'a> {
             std::mem::take(&mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner));
         let mut dealt: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         for (row, bytes) in
-            others.send_to_patches(self.topology, self.level, letters::merge(letters))?
+            others.send_to_patches(self.topology, self.level, remote_sums::merge(letters))?
         {
-            let (what, words) = letters::decode(&bytes);
+            let (what, words) = remote_sums::decode(&bytes);
             match (what, self.slot(row)) {
                 // distribute the total over all ranks at once: remainders then do not depend on the number of
                 // ranks
                 (OF_PARENT, _) => {
-                    letters::add(&words, dealt.entry(row).or_insert_with(|| vec![0; CELLS]));
+                    remote_sums::add(&words, dealt.entry(row).or_insert_with(|| vec![0; CELLS]));
                 }
-                (_, Some(slot)) => letters::add(&words, &mut self.sums[slot * CELLS..]),
+                (_, Some(slot)) => remote_sums::add(&words, &mut self.sums[slot * CELLS..]),
                 _ => (),
             }
         }

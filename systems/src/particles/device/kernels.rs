@@ -1,8 +1,8 @@
 //! Particle kernels and the device buffers that they share.
 
-use super::super::columns::{PAGE, ParticleColumns};
+use super::super::config::MovedBy;
 use super::super::deposit::SlotTable;
-use super::super::moved_by::MovedBy;
+use super::super::pages::{PAGE, ParticleColumns};
 use nestar_device::Parameter;
 use nestar_engine::data::Precision;
 use nestar_engine::data::device::DevicePool;

@@ -1,9 +1,9 @@
 //! Stores the particles of a species on a device: one page array per level and list.
 
-use super::super::columns::{PAGE, ParticleColumns};
-use super::super::rows::{PagePool, ParticlePages, PatchParticles};
+use super::super::pages::{PAGE, ParticleColumns};
+use super::super::pages::{PagePool, ParticlePages, PatchParticles};
+use super::compaction::{DOUBLE_BUFFER_LIMIT, RowSpan};
 use super::kernels::{KernelBuffers, ListLaunch, ParticleKernels};
-use super::turns::{DOUBLE_BUFFER_LIMIT, RowSpan};
 use nestar_engine::device::{DeviceError, Growable, Kernel, LaunchShape, ReusableBuffer};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::{

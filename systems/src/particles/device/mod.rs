@@ -6,31 +6,25 @@
 //! Particles that arrive from elsewhere wait in host pages until a kernel needs them;
 //! [`Species::fetch`](super::Species::fetch) downloads all particles.
 
-mod deal;
-mod identities;
-mod incoming;
+mod capacity;
+mod compaction;
 mod kernels;
-mod land;
-mod leaving;
+mod kick;
 mod lists;
-mod marks;
-mod passed;
-mod pull;
+mod migrate;
+mod predict;
 mod records;
-mod room;
-mod shift;
-mod step;
-mod terms;
-mod trace;
-mod turns;
+mod reductions;
+mod regrid;
+mod tracers;
 
-pub use incoming::Arrivals;
 pub(super) use kernels::{BLOCK, LEAST, ListLaunch};
 pub use kernels::{ParticleKernels, mover};
+pub use kick::KickContext;
 pub use lists::DeviceParticles;
-pub use pull::KickContext;
-pub use step::DeviceStep;
-pub use trace::TracerStep;
+pub use migrate::Arrivals;
+pub use predict::DeviceStep;
+pub use tracers::TracerStep;
 
 use nestar_engine::data::device::DeviceTopology;
 use nestar_kernels::particles::device::HierarchyTables;

@@ -1,16 +1,15 @@
 //! Creates the initial particles. Each particle is a function of its number, so that ranks can create any
 //! part of them.
 
-mod ahead;
 mod bodies;
 mod formulas;
 mod lattice;
 mod parquet;
 #[cfg(test)]
 mod parquet_tests;
-mod places;
-mod quiet;
+mod positions;
 mod random;
+mod source;
 mod sphere;
 mod table;
 #[cfg(test)]
@@ -19,12 +18,10 @@ mod table_tests;
 mod tests;
 
 use super::MassQuantum;
-use super::columns::{ParticleColumns, ParticleReal};
-pub use super::made::{InitialParticle, ParticleSource};
+use super::pages::{ParticleColumns, ParticleReal};
 use super::species::{Species, SpeciesMap};
 use crate::order::Initialise;
 use crate::spheres::NamedSpheres;
-pub(super) use ahead::InitialCells;
 use bevy_ecs::prelude::*;
 use bodies::Body;
 pub(super) use formulas::zeros;
@@ -34,12 +31,13 @@ use nestar_engine::comm::{Comm, Ranks};
 use nestar_engine::data::{LevelRows, MigrationBatch};
 use nestar_engine::mesh::{Domain, Topology};
 use nestar_engine::{Engine, Error, in_precision};
-pub(super) use places::initial_positions;
-use places::{PatchPosition, locate};
+pub(super) use positions::{InitialCells, initial_positions};
+use positions::{PatchPosition, locate};
 pub use random::RandomInitial;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use source::{InitialParticle, ParticleSource};
 use sphere::SphereInitial;
 use std::ops::Range;
 use std::sync::Arc;
