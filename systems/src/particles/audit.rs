@@ -115,7 +115,8 @@ pub(super) fn check_after_drift(mut audit: ParticleAudit, others: Comm) -> Resul
 /// # Errors
 /// As [`ParticleAudit::check_all`].
 pub(super) fn check_aligned(
-    (aligned, levels): (Res<AlignedLevels>, Res<Levels>),
+    aligned: Res<AlignedLevels>,
+    levels: Res<Levels>,
     mut audit: ParticleAudit,
     others: Comm,
 ) -> Result<(), Error> {
@@ -131,7 +132,17 @@ pub(super) fn check_aligned(
     })
 }
 
-/// Checks the deposited mass of a level, `[own row][cell]`.
+/// Deposited mass of a level.
+pub(super) struct LevelDeposit<'a> {
+    pub topology: &'a Topology,
+    pub level: usize,
+    /// Mass quanta, `[own row][cell]`.
+    pub sums: &'a [u64],
+    /// Mass quanta per unit mass.
+    pub scale: f64,
+}
+
+/// Checks the deposited mass of a level.
 ///
 /// The root level must hold all mass. When levels are synchronised, a finer level must hold the mass that the
 /// coarser level has in the covered cells.
@@ -139,11 +150,18 @@ pub(super) fn check_aligned(
 /// # Errors
 /// The check fails; another rank has failed.
 pub(super) fn check_level(
-    (level, sums): (usize, &[u64]),
-    (topology, clock, others): (&Topology, &LevelClock, &Comm),
-    (all, scale): (&mut SpeciesMap, f64),
+    deposit: &LevelDeposit,
+    clock: &LevelClock,
+    all: &mut SpeciesMap,
     before: &mut CoveredUnits,
+    others: &Comm,
 ) -> Result<(), Error> {
+    let &LevelDeposit {
+        topology,
+        level,
+        sums,
+        scale,
+    } = deposit;
     let expected = match level {
         0 => {
             let own: Result<u64, DeviceError> =

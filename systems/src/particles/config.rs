@@ -251,7 +251,8 @@ fn needless(own: &SpeciesConfig) -> Option<(String, &'static str)> {
 pub(super) fn check(
     sim: &Engine,
     config: &ParticlesConfig,
-    (name, own): (&str, &SpeciesConfig),
+    name: &str,
+    own: &SpeciesConfig,
 ) -> Result<(), Error> {
     let refuse = |key: &str, why: String| {
         let key = format!("particles.species.{name}{key}");

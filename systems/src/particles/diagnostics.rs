@@ -158,7 +158,7 @@ impl<'a> ReductionContext<'a> {
         let rows = (0..=self.topology.finest()).flat_map(|level| self.topology.rows(level));
         let mut detached = species.take_patches(rows.copied());
         let shared = &*species;
-        let of_patch = |(row, patch): &mut (u32, PatchParticles)| in_precision!(shared.precision(), R => self.of_patch::<R>(shared, (*row, patch), scales));
+        let of_patch = |(row, patch): &mut (u32, PatchParticles)| in_precision!(shared.precision(), R => self.of_patch::<R>(shared, *row, patch, scales));
         let join = |a: TermSums, b: TermSums| joined(a, b, scales.is_none());
         let sums = detached.par_iter_mut().map(of_patch);
         let sums = sums.reduce(|| [0; TERMS + 1], join);
@@ -170,7 +170,8 @@ impl<'a> ReductionContext<'a> {
     fn of_patch<R: ParticleReal>(
         &self,
         species: &Species,
-        (row, patch): (u32, &mut PatchParticles),
+        row: u32,
+        patch: &mut PatchParticles,
         scales: Option<[f64; TERMS]>,
     ) -> TermSums {
         let domain = &self.topology.domain;

@@ -65,10 +65,12 @@ const FAULT: u32 = 32;
 
 impl<'a, R: ParticleReal> Drift<'a, R> {
     fn of(
-        (topology, level): (&'a Topology, usize),
+        topology: &'a Topology,
+        level: usize,
         dt: f64,
         own: bool,
-        (motion, scale): (&Motion, f64),
+        motion: &Motion,
+        scale: f64,
     ) -> Self {
         let width = topology.domain.cell_width(level).map(|width| 8.0 * width);
         Self {
@@ -115,11 +117,12 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         &self,
         around: &[i32; 27],
         page: &Page<R>,
-        (moves, n): (&mut PageMoves<R>, usize),
+        moves: &mut PageMoves<R>,
+        n: usize,
     ) -> Destination {
         let destination = match moves.directions[n] {
             FAULT.. => Destination::Invalid,
-            d => self.destination(around, offset(d as usize), (moves, n)),
+            d => self.destination(around, offset(d as usize), moves, n),
         };
         if matches!(destination, Destination::Deferred | Destination::Invalid) {
             for axis in 0..3 {
@@ -135,7 +138,8 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         &self,
         around: &[i32; 27],
         mut step: [i32; 3],
-        (moves, n): (&mut PageMoves<R>, usize),
+        moves: &mut PageMoves<R>,
+        n: usize,
     ) -> Destination {
         let mut is_out = false;
         for axis in 0..3 {
@@ -181,14 +185,14 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         if self.own {
             let mut back = ParticlePages::default();
             let waiting = Some((&mut back, false));
-            self.drift_pages((species, row), ahead, waiting, &mut outgoing);
-            self.drift_pages((species, row), here, Some((ahead, true)), &mut outgoing);
+            self.drift_pages(species, row, ahead, waiting, &mut outgoing);
+            self.drift_pages(species, row, here, Some((ahead, true)), &mut outgoing);
             back.append_to(pool, here);
         } else {
-            self.drift_pages((species, row), ahead, None, &mut outgoing);
+            self.drift_pages(species, row, ahead, None, &mut outgoing);
         }
-        let (patch, list) = ((self.level, row), u8::from(!self.own));
-        outgoing.address(self.topology, patch, pool.columns.bytes(), list);
+        let (bytes, list) = (pool.columns.bytes(), u8::from(!self.own));
+        outgoing.address(self.topology, self.level, row, bytes, list);
         outgoing
     }
 
@@ -196,7 +200,8 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
     /// `other`.
     fn drift_pages(
         &self,
-        (species, row): (&Species, u32),
+        species: &Species,
+        row: u32,
         rows: &mut ParticlePages,
         mut other: Option<(&mut ParticlePages, bool)>,
         outgoing: &mut Outgoing,
@@ -206,7 +211,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         }
         let pool = &species.pool;
         let takes = other.as_ref().map(|(_, takes)| *takes);
-        let going = self.move_pages((species, row), rows, takes, outgoing);
+        let going = self.move_pages(species, row, rows, takes, outgoing);
         outgoing.reserve(going.len(), pool.columns.bytes());
         // from the last to the first, since the last particle replaces a removed one
         for &(n, destination) in going.iter().rev() {
@@ -224,7 +229,8 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
     /// (`takes` is `true`) or stay (`false`).
     fn move_pages(
         &self,
-        (species, row): (&Species, u32),
+        species: &Species,
+        row: u32,
         rows: &mut ParticlePages,
         takes: Option<bool>,
         outgoing: &mut Outgoing,
@@ -243,7 +249,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
             while marks != 0 {
                 let n = marks.trailing_zeros() as usize;
                 marks &= marks - 1;
-                let destination = self.resolve(around, &page, (&mut moves, n));
+                let destination = self.resolve(around, &page, &mut moves, n);
                 let goes = match destination {
                     Destination::Stay => takes == Some(false),
                     Destination::Deferred => takes == Some(true),
@@ -280,7 +286,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
             .map(|(row, patch)| self.patch(shared, *row, patch));
         let outgoing = outgoing.collect();
         let list = usize::from(!self.own);
-        let drifted = exchange(self.topology, &shared.pool, (&mut patches, list), outgoing);
+        let drifted = exchange(self.topology, &shared.pool, &mut patches, list, outgoing);
         species.restore_patches(patches);
         drifted
     }
@@ -305,10 +311,13 @@ fn marks(directions: &[u32; PAGE]) -> u32 {
 
 /// Returns the drift step of a species on a device, if kernels move it.
 fn device_step<'a>(
-    (topology, tables): (&'a Topology, Option<&DeviceTopology>),
+    topology: &'a Topology,
+    tables: Option<&DeviceTopology>,
     clock: &LevelClock,
-    (motion, scale): (&Motion, f64),
-    (species, others): (&Species, &Comm),
+    motion: &Motion,
+    scale: f64,
+    species: &Species,
+    others: &Comm,
 ) -> Option<device::DeviceStep<'a>> {
     let tables = tables.filter(|_| species.is_on_device())?;
     let walls = motion.walls.as_flattened().iter().enumerate();
@@ -329,13 +338,14 @@ fn device_step<'a>(
 fn drift_on_host<R: ParticleReal>(
     topology: &Topology,
     clock: &LevelClock,
-    parameters: (&Motion, f64),
+    motion: &Motion,
+    scale: f64,
     species: &mut Species,
 ) -> DriftResult {
-    let own = Drift::<R>::of((topology, clock.level), clock.dt, true, parameters);
+    let own = Drift::<R>::of(topology, clock.level, clock.dt, true, motion, scale);
     let mut all = own.all(species);
     if let Some(below) = clock.level.checked_sub(1) {
-        let coarser = Drift::<R>::of((topology, below), clock.dt, false, parameters).all(species);
+        let coarser = Drift::<R>::of(topology, below, clock.dt, false, motion, scale).all(species);
         all.parcels.extend(coarser.parcels);
         all.lost.count += coarser.lost.count;
         all.lost.mass += coarser.lost.mass;
@@ -352,7 +362,8 @@ pub(super) fn drift(
     topology: Res<Topology>,
     clock: Res<LevelClock>,
     mut all: ResMut<SpeciesMap>,
-    (mut motion, mut units): (ResMut<Motion>, ResMut<MassQuantum>),
+    mut motion: ResMut<Motion>,
+    mut units: ResMut<MassQuantum>,
     mut others: Comm,
 ) -> Result<(), Error> {
     let mut lost = vec![Escaped::default(); all.0.len()];
@@ -361,12 +372,12 @@ pub(super) fn drift(
         if motion.shuffle && clock.level == 0 {
             species.shuffle()?;
         }
-        let parameters = (&*motion, units.scale);
-        let step = device_step((&topology, tables), &clock, parameters, (species, &others));
+        let scale = units.scale;
+        let step = device_step(&topology, tables, &clock, &motion, scale, species, &others);
         let (mut drifted, counted) = match tables.zip(step.as_ref()) {
             Some((tables, step)) => species.begin_device_step(step, tables)?,
             None => in_precision!(species.precision(), R => {
-                (drift_on_host::<R>(&topology, &clock, parameters, species), None)
+                (drift_on_host::<R>(&topology, &clock, &motion, scale, species), None)
             }),
         };
         lost[n] = drifted.lost;
@@ -453,13 +464,7 @@ impl Outgoing {
     }
 
     /// Packs particles for destinations other than own leaves of the level; `list` is their list.
-    pub fn address(
-        &mut self,
-        topology: &Topology,
-        (level, row): (usize, u32),
-        bytes: usize,
-        list: u8,
-    ) {
+    pub fn address(&mut self, topology: &Topology, level: usize, row: u32, bytes: usize, list: u8) {
         for d in (0..27).filter(|&d| self.directions >> d & 1 == 1) {
             let beside = u32::try_from(topology.neighbours(row)[d]);
             if beside.is_ok_and(|row| topology.is_owned(row) && topology.is_leaf(row)) {
@@ -484,7 +489,8 @@ impl Outgoing {
 pub(super) fn exchange(
     topology: &Topology,
     pool: &PagePool,
-    (patches, list): (&mut [(u32, PatchParticles)], usize),
+    patches: &mut [(u32, PatchParticles)],
+    list: usize,
     outgoing: Vec<Outgoing>,
 ) -> DriftResult {
     let bytes = pool.columns.bytes();

@@ -9,6 +9,7 @@ use super::species::{Species, SpeciesMap};
 use super::time_step::MaxMagnitudes;
 use crate::fields::Acceleration;
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 use nestar_device::Lane;
 use nestar_engine::comm::Comm;
 use nestar_engine::data::LevelRows;
@@ -42,7 +43,8 @@ impl<R: ParticleReal> VectorWindow<R> {
     #[inline(always)]
     pub fn at<const W: usize, const L: usize>(
         &self,
-        (offset, step): ([u64; 3], [i32; 3]),
+        offset: [u64; 3],
+        step: [i32; 3],
         second: bool,
     ) -> [R; 3] {
         let (side, cloud) = (PATCH + 2 * L, W as i32);
@@ -184,7 +186,8 @@ impl<R: ParticleReal> CoarserStates<R> {
     /// coarser level deposits the particle with a cloud of this width.
     fn at<const W: usize>(
         &self,
-        (offset, velocity): ([u64; 3], [R; 3]),
+        offset: [u64; 3],
+        velocity: [R; 3],
         own: bool,
         has_coarse_cloud: impl Fn([u64; 3], [i32; 3]) -> bool,
     ) -> [R; 3] {
@@ -194,7 +197,7 @@ impl<R: ParticleReal> CoarserStates<R> {
                 let by = velocity[axis] * (around.ahead * self.per_width[axis]);
                 (there[axis], step[axis]) = moved(offset[axis], by.to_f64(), 64);
             }
-            let gathered = around.at::<W, REACH>((there, step), own);
+            let gathered = around.at::<W, REACH>(there, step, own);
             (gathered, has_coarse_cloud(there, step))
         };
         match &self.states[..] {
@@ -259,7 +262,8 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
     fn kick_leaf<const W: usize>(
         &self,
         columns: ParticleColumns,
-        (row, rows): (u32, &mut ParticlePages),
+        row: u32,
+        rows: &mut ParticlePages,
         own: &mut VectorWindow<R>,
     ) -> Result<(), DeviceError> {
         let zone = BoundaryZone::of(self.topology, row, self.motion.zone);
@@ -287,14 +291,14 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
                 let offset = page.offset_of(n);
                 let cell = cell_of(offset, [0; 3]);
                 let Some(parent) = parent.filter(|_| zone.is_inner(cell)) else {
-                    return own.at::<W, REACH>((offset, [0; 3]), zone.is_outer(cell));
+                    return own.at::<W, REACH>(offset, [0; 3], zone.is_outer(cell));
                 };
                 if self.is_redundant(parent) {
                     return Page::vector(&page.acceleration, n);
                 }
                 let wide = [0, 1, 2].map(|axis| in_parent(offset[axis], sides[axis]));
-                let moving = (wide, Page::vector(&page.velocity, n));
-                parent.at::<W>(moving, true, |offset, step| {
+                let velocity = Page::vector(&page.velocity, n);
+                parent.at::<W>(wide, velocity, true, |offset, step| {
                     zone.is_inner(cell_in_child(offset, step, sides))
                 })
             }
@@ -306,7 +310,8 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
     fn kick_coarser_leaf<const W: usize>(
         &self,
         columns: ParticleColumns,
-        (row, rows): (u32, &mut ParticlePages),
+        row: u32,
+        rows: &mut ParticlePages,
     ) -> Result<(), DeviceError> {
         let zone = BoundaryZone::of(self.topology, row, self.motion.zone);
         let around = self.coarser_states(row)?;
@@ -318,8 +323,8 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
             move |page: &Page<R>, n| {
                 let offset = page.offset_of(n);
                 let outer = zone.is_outer(cell_of(offset, [0; 3]));
-                let moving = (offset, Page::vector(&page.velocity, n));
-                around.at::<W>(moving, outer, |_, _| true)
+                let velocity = Page::vector(&page.velocity, n);
+                around.at::<W>(offset, velocity, outer, |_, _| true)
             }
         });
         Ok(())
@@ -376,11 +381,9 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
                 .map_init(block, |block, (row, patch)| {
                     let [here, ahead] = patch;
                     match own {
-                        true if here.count() > 0 => {
-                            self.kick_leaf::<W>(columns, (*row, here), block)
-                        }
+                        true if here.count() > 0 => self.kick_leaf::<W>(columns, *row, here, block),
                         false if ahead.count() > 0 => {
-                            self.kick_coarser_leaf::<W>(columns, (*row, ahead))
+                            self.kick_coarser_leaf::<W>(columns, *row, ahead)
                         }
                         _ => Ok(()),
                     }
@@ -397,9 +400,12 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
 /// time.
 fn kick(
     species: &mut Species,
-    (topology, motion): (&Topology, &Motion),
+    topology: &Topology,
+    motion: &Motion,
     field: &FieldView<Acceleration>,
-    (time, half, correct): (f64, f64, bool),
+    time: f64,
+    half: f64,
+    correct: bool,
 ) -> Result<(), DeviceError> {
     let tables = field.place().tables;
     if let Some((lists, tables)) = species.upload(topology, tables)?.zip(tables) {
@@ -441,8 +447,8 @@ pub(super) fn close(
 ) -> Result<(), Error> {
     let field = field.get(REACH)?;
     for species in species.falling() {
-        let times = (clock.end, 0.5 * clock.dt, false);
-        kick(species, (&topology, &motion), &field, times)?;
+        let half = 0.5 * clock.dt;
+        kick(species, &topology, &motion, &field, clock.end, half, false)?;
     }
     Ok(())
 }
@@ -450,7 +456,9 @@ pub(super) fn close(
 /// Corrects the closing kicks when levels are synchronised. At a closing kick a level does not yet know the
 /// contribution of finer levels to its potential at that time, and uses that of the step before.
 pub(super) fn correct(
-    (topology, levels, motion): (Res<Topology>, Res<Levels>, Res<Motion>),
+    topology: Res<Topology>,
+    levels: Res<Levels>,
+    motion: Res<Motion>,
     aligned: Res<AlignedLevels>,
     mut species: ResMut<SpeciesMap>,
     mut field: Write<Acceleration, REACH>,
@@ -469,17 +477,29 @@ pub(super) fn correct(
             .clock(level.saturating_sub(1).max(aligned.coarsest))
             .dt;
         for species in species.falling() {
-            let times = (levels.time(level), 0.5 * since, true);
-            kick(species, (&topology, &motion), &field, times)?;
+            let (time, half) = (levels.time(level), 0.5 * since);
+            kick(species, &topology, &motion, &field, time, half, true)?;
         }
     }
     Ok(())
 }
 
+/// Times and parameters of the first kick.
+#[derive(SystemParam)]
+pub(super) struct InitialKick<'w> {
+    topology: Res<'w, Topology>,
+    levels: Res<'w, Levels>,
+    motion: Res<'w, Motion>,
+}
+
 /// Computes the accelerations of all particles before the first step, unless they were restored.
 pub(super) fn initialise(
     rows: LevelRows,
-    (topology, levels, motion): (Res<Topology>, Res<Levels>, Res<Motion>),
+    InitialKick {
+        topology,
+        levels,
+        motion,
+    }: InitialKick,
     mut species: ResMut<SpeciesMap>,
     mut units: ResMut<MassQuantum>,
     mut field: Write<Acceleration, REACH>,
@@ -498,8 +518,8 @@ pub(super) fn initialise(
     for level in 0..=finest {
         let field = field.get_on(level, REACH)?;
         for species in species.falling() {
-            let times = (levels.time(level), 0.0, false);
-            kick(species, (&topology, &motion), &field, times)?;
+            let time = levels.time(level);
+            kick(species, &topology, &motion, &field, time, 0.0, false)?;
         }
     }
     Ok(())
@@ -527,7 +547,7 @@ mod tests {
         let (clouds, mut all) = (PageClouds::<f32, 2, 1>::of(&page), 0);
         for n in 0..PAGE {
             let offset = page.offset_of(n);
-            let expected = around.at::<2, 1>((offset, [0; 3]), false);
+            let expected = around.at::<2, 1>(offset, [0; 3], false);
             assert_eq!(clouds.gather_cloud(&around.values, n), expected);
             // corners of the cloud, half a cell away
             for corner in 0..8 {

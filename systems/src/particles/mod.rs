@@ -159,8 +159,8 @@ fn species(
 ) -> Result<(Vec<Species>, initial::ParticleSources), Error> {
     let (mut species, mut sources) = (Vec::new(), Vec::new());
     for (name, own) in &config.species {
-        config::check(sim, config, (name, own))?;
-        let (made, source) = one_species(sim, (name, own), config.weight)?;
+        config::check(sim, config, name, own)?;
+        let (made, source) = one_species(sim, name, own, config.weight)?;
         species.push(made);
         sources.push(source);
     }
@@ -170,7 +170,8 @@ fn species(
 /// Creates a species and its source.
 fn one_species(
     sim: &mut Engine,
-    (name, own): (&str, &SpeciesConfig),
+    name: &str,
+    own: &SpeciesConfig,
     weight: f64,
 ) -> Result<(Species, Arc<dyn initial::ParticleSource>), Error> {
     let traces = own.moved_by != MovedBy::Fall;
@@ -229,7 +230,7 @@ fn go_to_device(sim: &Engine, all: &mut [Species]) -> Result<(), Error> {
             None => kernels.insert(Arc::new(ParticleKernels::new(pool)?)),
         };
         let mover = device::mover(pool, what)?;
-        moved.for_each(|species| species.go_to_device((shared, &mover), sim.levels()));
+        moved.for_each(|species| species.go_to_device(shared, &mover, sim.levels()));
     }
     Ok(())
 }

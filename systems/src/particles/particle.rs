@@ -52,7 +52,7 @@ impl Species {
             for &row in topology.rows(level) {
                 let records = self.copy(row)?;
                 let records = records.chunks_exact(self.record_bytes());
-                all.extend(records.map(|record| self.decode(topology, (level, row), record)));
+                all.extend(records.map(|record| self.decode(topology, level, row, record)));
             }
         }
         all.sort_unstable_by_key(|particle| particle.id);
@@ -68,7 +68,8 @@ impl Species {
     pub(super) fn decode(
         &self,
         topology: &Topology,
-        (level, row): (usize, u32),
+        level: usize,
+        row: u32,
         record: &[u8],
     ) -> Particle {
         let patch = PatchPlace {
@@ -184,7 +185,7 @@ impl Species {
         let (level, records) = (topology.level(row).unwrap_or_default(), self.copy(row)?);
         let mut records = records.chunks_exact(self.record_bytes());
         let record = records.find(|record| self.identity(record) == Some(id));
-        Ok(record.map(|record| self.decode(topology, (level, row), record)))
+        Ok(record.map(|record| self.decode(topology, level, row, record)))
     }
 
     /// Changes the particle with an identity, as [`SpeciesMap::change`].
@@ -205,7 +206,7 @@ impl Species {
         let mut records = self.take(row)?;
         let mut all = records.chunks_exact_mut(length);
         if let Some(record) = all.find(|record| self.identity(record) == Some(id)) {
-            let before = self.decode(topology, (level, row), record);
+            let before = self.decode(topology, level, row, record);
             let mut particle = before.clone();
             change(&mut particle);
             wrong = particle.mass.is_nan() || particle.mass < 0.0 || particle.mass.is_infinite();
@@ -285,13 +286,13 @@ mod tests {
             );
             topology.create_root();
             let mut record: Vec<u8> = (0..species.record_bytes()).map(|n| n as u8).collect();
-            let before = species.decode(&topology, (0, 0), &record);
+            let before = species.decode(&topology, 0, 0, &record);
             let mut particle = before.clone();
             particle.velocity = [1.5, -2.0, 0.25];
             particle.mass = 3.0;
             particle.scalars = vec![0.5, -8.0];
             species.encode(&particle, &mut record);
-            assert_eq!(species.decode(&topology, (0, 0), &record), particle);
+            assert_eq!(species.decode(&topology, 0, 0, &record), particle);
             species.encode(&before, &mut record);
             assert!(record.iter().enumerate().all(|(n, byte)| *byte == n as u8));
         }

@@ -8,6 +8,7 @@ use super::mass_quantum::MassQuantum;
 use super::species::SpeciesMap;
 use crate::register::Register;
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 use nestar_device::{Address, Lane, Number, Real, device};
 use nestar_engine::comm::Comm;
 use nestar_engine::data::device::DeviceTopology;
@@ -61,11 +62,23 @@ fn unmarked<R: Real>(_mark: R) -> R {
     0.0
 }
 
+/// Input of the refinement by particles.
+#[derive(SystemParam)]
+struct RefinementInput<'w> {
+    refine: Res<'w, Refine>,
+    units: Res<'w, MassQuantum>,
+    initial: Res<'w, InitialCells>,
+}
+
 /// Flags cells of the current level, including those of refined patches, since finer levels are synchronised.
 fn mark(
     rows: LevelRows,
     topology: Res<Topology>,
-    (refine, units, ahead): (Res<Refine>, Res<MassQuantum>, Res<InitialCells>),
+    RefinementInput {
+        refine,
+        units,
+        initial,
+    }: RefinementInput,
     mut species: ResMut<SpeciesMap>,
     mut marks: Write<ParticleMarks>,
     mut requests: ResMut<RefineRequests>,
@@ -85,7 +98,7 @@ fn mark(
             let deposit = Deposit::in_cells(&topology, limits.weights, level);
             let view = marks.change_on(level);
             let to = view.device().bank(view.banks()[0]);
-            let kept = kernels.mark((&deposit, limits), (&mut species, tables, &others), to)?;
+            let kept = kernels.mark(&deposit, limits, &mut species, tables, &others, to)?;
             kept.into_iter().for_each(|row| requests.keep(row));
         }
         return Ok(());
@@ -93,7 +106,7 @@ fn mark(
     let mut wanted = vec![false; topology.rows(level).len() * CELLS];
     for limits in &limits {
         let sums = match rows.is_estimate() {
-            true => ahead.in_cells(&topology, limits.weights, level),
+            true => initial.in_cells(&topology, limits.weights, level),
             false => {
                 let mut deposit = Deposit::in_cells(&topology, limits.weights, level);
                 deposit.add_all(&mut species, tables)?;
@@ -184,11 +197,14 @@ impl ParticleKernels {
     /// The device fails; another rank or the transport has failed.
     pub fn mark(
         &self,
-        (deposit, limits): (&Deposit, &Limits),
-        (all, tables, others): (&mut SpeciesMap, &DeviceTopology, &Comm),
+        deposit: &Deposit,
+        limits: &Limits,
+        all: &mut SpeciesMap,
+        tables: &DeviceTopology,
+        others: &Comm,
         marks: u64,
     ) -> Result<Vec<u32>, Error> {
-        deposit.add_on_device(all, (self, tables), (None, others))?;
+        deposit.add_on_device(all, self, tables, None, others)?;
         let rows = deposit.topology.rows(deposit.level);
         let mut memory = self.memory();
         let slot_table = memory.slot_tables.get(&deposit.level);

@@ -1,7 +1,7 @@
 //! Describes a species of particles and owns its data.
 
 use super::config::MovedBy;
-use super::device::{Arrivals, DeviceParticles, ParticleKernels};
+use super::device::{Arrivals, DeviceParticles, ListId, ParticleKernels};
 use super::initial::ParticleSource;
 pub use super::pages::PatchParticles;
 use super::pages::{PagePool, ParticleColumns};
@@ -109,11 +109,17 @@ impl Species {
     /// Moves the species to a device. The second kernel moves the particles.
     pub(super) fn go_to_device(
         &mut self,
-        kernels: (&Arc<ParticleKernels>, &Kernel),
+        kernels: &Arc<ParticleKernels>,
+        mover: &Kernel,
         levels: usize,
     ) {
-        let kernels = (kernels.0.clone(), kernels.1.clone());
-        self.on_device = Some(DeviceParticles::new(kernels, self.pool.columns, levels));
+        let (kernels, mover) = (kernels.clone(), mover.clone());
+        self.on_device = Some(DeviceParticles::new(
+            kernels,
+            mover,
+            self.pool.columns,
+            levels,
+        ));
     }
 
     /// Returns `true` if kernels move the particles.
@@ -136,8 +142,8 @@ impl Species {
             return Ok(None);
         };
         if take(&mut self.needs_upload) {
-            for at in (0..=topology.finest()).flat_map(|level| [(level, 0), (level, 1)]) {
-                lists.insert_from_host(topology, at, (&mut self.patches, &self.pool))?;
+            for at in (0..=topology.finest()).flat_map(ListId::both) {
+                lists.insert_from_host(topology, at, &mut self.patches, &self.pool)?;
             }
         }
         Ok(Some(lists))

@@ -1,7 +1,7 @@
 //! Limits the time step by the velocities and accelerations of particles.
 
 use super::Motion;
-use super::device::DeviceParticles;
+use super::device::{DeviceParticles, ListId};
 use super::pages::{PAGE, Page, ParticleColumns, ParticlePages, ParticleReal};
 use super::species::{PatchParticles, Species, SpeciesMap};
 use bevy_ecs::prelude::*;
@@ -60,7 +60,7 @@ pub(super) fn limit(
     let tables = rows.view().tables;
     for species in all.falling() {
         if let Some((lists, tables)) = species.upload(&topology, tables)?.zip(tables) {
-            fastest = fastest.with(on_device(lists, (&topology, tables), rows.level(), width)?);
+            fastest = fastest.with(on_device(lists, &topology, tables, rows.level(), width)?);
             continue;
         }
         in_precision!(species.precision(), R => {
@@ -78,14 +78,15 @@ pub(super) fn limit(
 /// Returns the rates of a level for particles on a device.
 fn on_device(
     lists: &mut DeviceParticles,
-    place: (&Topology, &DeviceTopology),
+    topology: &Topology,
+    tables: &DeviceTopology,
     level: usize,
     width: [f64; 3],
 ) -> Result<MaxRates, DeviceError> {
     let mut fastest = MaxRates::default();
-    for host in level.saturating_sub(1)..=place.0.finest() {
+    for host in level.saturating_sub(1)..=topology.finest() {
         for list in [0, 1].into_iter().filter(|list| host + list >= level) {
-            let largest = lists.largest(place, (host, list))?;
+            let largest = lists.largest(topology, tables, ListId { level: host, list })?;
             fastest = fastest.with(MaxRates::of(largest, width));
         }
     }

@@ -79,7 +79,7 @@ impl<R: ParticleReal> GasVelocity<R> {
     /// Interpolates the velocity at a position and a time.
     #[inline(always)]
     fn at(&self, offset: [u64; 3], step: [i32; 3], time: f64) -> [R; 3] {
-        let of = |around: &VectorWindow<R>| around.at::<CLOUD, REACH>((offset, step), false);
+        let of = |around: &VectorWindow<R>| around.at::<CLOUD, REACH>(offset, step, false);
         match &self.0[..] {
             [(old, before), (new, after)] => {
                 let weight = R::lit((time - old) / (new - old));
@@ -218,7 +218,8 @@ impl Jumps<'_> {
     fn own<R: ParticleReal>(
         &self,
         species: &Species,
-        (rows, density): (&mut ParticlePages, &[R]),
+        rows: &mut ParticlePages,
+        density: &[R],
         mass: &[R],
         width: [f64; 3],
     ) {
@@ -279,7 +280,7 @@ impl Jumps<'_> {
         let jump = |(row, patch): &mut (u32, PatchParticles)| {
             let (gas, mass) = (gas.host::<R>(&[*row])?, mass.host::<R>(&[*row])?);
             for rows in patch {
-                self.own(shared, (rows, &gas[..CELLS]), &mass, width);
+                self.own(shared, rows, &gas[..CELLS], &mass, width);
             }
             Ok(())
         };
@@ -305,8 +306,10 @@ const CHILDREN: u32 = 128;
 /// Assigns the tracers of a new patch to the child cells.
 fn divide_rows<R: ParticleReal>(
     species: &Species,
-    (rows, density): (&mut ParticlePages, &[R]),
-    (stream, number): (Stream, u32),
+    rows: &mut ParticlePages,
+    density: &[R],
+    stream: Stream,
+    number: u32,
 ) {
     for (page, count) in rows.pages::<R>(species.pool.columns) {
         for n in 0..count {
@@ -327,14 +330,16 @@ fn divide_rows<R: ParticleReal>(
 
 fn divide_species<R: ParticleReal>(
     species: &mut Species,
-    (gas, rows): (&FieldView<Gas>, &[u32]),
-    draws: (Stream, u32),
+    gas: &FieldView<Gas>,
+    rows: &[u32],
+    stream: Stream,
+    number: u32,
 ) -> Result<(), DeviceError> {
     let mut detached = species.take_patches(rows.iter().copied());
     let shared = &*species;
     let divide = |(row, [here, _]): &mut (u32, PatchParticles)| {
         let gas = gas.host::<R>(&[*row])?;
-        divide_rows(shared, (here, &gas[..CELLS]), draws);
+        divide_rows(shared, here, &gas[..CELLS], stream, number);
         Ok(())
     };
     let divided: Result<(), DeviceError> = detached.par_iter_mut().map(divide).collect();
@@ -345,7 +350,9 @@ fn divide_species<R: ParticleReal>(
 /// Assigns tracers in new patches to child cells by mass; the refinement has placed them by their positions,
 /// which have no meaning.
 pub(super) fn assign_children(
-    (topology, clock, new): (Res<Topology>, Res<LevelClock>, Res<NewRows>),
+    topology: Res<Topology>,
+    clock: Res<LevelClock>,
+    new: Res<NewRows>,
     mut all: ResMut<SpeciesMap>,
     gas: Read<Gas>,
 ) -> Result<(), Error> {
@@ -356,21 +363,23 @@ pub(super) fn assign_children(
     let tables = gas.place().tables;
     for species in all.moved_by(MovedBy::MassFluxes) {
         let stream = species.stream.at_step(clock.step);
-        let draws = (stream, CHILDREN + new.level as u32);
+        let number = CHILDREN + new.level as u32;
         if let Some((lists, tables)) = species.upload(&topology, tables)?.zip(tables) {
-            lists.assign_children((&topology, tables), (&gas, &new.rows), draws)?;
+            lists.assign_children(&topology, tables, &gas, &new.rows, stream, number)?;
             continue;
         }
-        in_precision!(species.precision(), R => divide_species::<R>(species, (&gas, &new.rows), draws)?);
+        in_precision!(species.precision(), R => divide_species::<R>(species, &gas, &new.rows, stream, number)?);
     }
     Ok(())
 }
 
 /// Draws the jumps of the tracers that the current level moves.
 pub(super) fn jump(
-    (topology, clock): (Res<Topology>, Res<LevelClock>),
+    topology: Res<Topology>,
+    clock: Res<LevelClock>,
     mut all: ResMut<SpeciesMap>,
-    (gas, mass): (Read<Gas>, Read<MassFlux>),
+    gas: Read<Gas>,
+    mass: Read<MassFlux>,
 ) -> Result<(), Error> {
     let (gas, mass) = (gas.own(), mass.own());
     let jumps = Jumps {

@@ -99,7 +99,9 @@ impl CloudBlock {
     #[inline(always)]
     pub fn add_cloud<const W: usize>(
         &mut self,
-        (offset, patch, finer): ([u64; 3], [i32; 3], usize),
+        offset: [u64; 3],
+        patch: [i32; 3],
+        finer: usize,
         mass: u64,
     ) {
         let at = [0, 1, 2].map(|axis| {
@@ -115,9 +117,11 @@ impl CloudBlock {
     #[inline(always)]
     pub fn add_clouds<R: ParticleReal, const W: usize>(
         &mut self,
-        (patch, finer): ([i32; 3], usize),
+        patch: [i32; 3],
+        finer: usize,
         seen: &PredictedPositions<R>,
-        (page, count): (&Page<R>, usize),
+        page: &Page<R>,
+        count: usize,
     ) {
         let (offsets, steps) = seen.offsets(page);
         let (mut at, mut shares) = ([[[0; PAGE]; W]; 3], [[0; PAGE]; 3]);
@@ -243,16 +247,18 @@ impl CloudBlocks {
     pub fn add<R: ParticleReal, const W: usize>(
         &mut self,
         seen: &PredictedPositions<R>,
-        (page, count): (&Page<R>, usize),
-        (zone, index): (&BoundaryZone, [i32; 3]),
+        page: &Page<R>,
+        count: usize,
+        zone: &BoundaryZone,
+        index: [i32; 3],
     ) {
         if !zone.has_inner() {
-            let patch = (index, self.finer);
-            return self.own.add_clouds::<R, W>(patch, seen, (page, count));
+            let finer = self.finer;
+            return self.own.add_clouds::<R, W>(index, finer, seen, page, count);
         }
         for n in 0..count {
-            let cloud = (seen.offset(page, n), seen.weight(page, n));
-            self.add_beside::<W>(cloud, (zone, index));
+            let mass = seen.weight(page, n);
+            self.add_beside::<W>(seen.offset(page, n), mass, zone, index);
         }
     }
 
@@ -261,22 +267,22 @@ impl CloudBlocks {
     #[inline(always)]
     fn add_beside<const W: usize>(
         &mut self,
-        ((mut offset, step), mass): (([u64; 3], [i32; 3]), u64),
-        (zone, index): (&BoundaryZone, [i32; 3]),
+        (mut offset, step): ([u64; 3], [i32; 3]),
+        mass: u64,
+        zone: &BoundaryZone,
+        index: [i32; 3],
     ) {
         let mut patch = [index[0] + step[0], index[1] + step[1], index[2] + step[2]];
         if !zone.is_inner(cell_of(offset, step)) {
-            return self.own.add_cloud::<W>((offset, patch, self.finer), mass);
+            return self.own.add_cloud::<W>(offset, patch, self.finer, mass);
         }
         for axis in 0..3 {
             offset[axis] = in_parent(offset[axis], (patch[axis] & 1) as u32);
             patch[axis] >>= 1;
         }
         match &mut self.coarser {
-            Some(block) => block.add_cloud::<W>((offset, patch, 0), mass),
-            None => self
-                .own
-                .add_cloud::<W>((offset, patch, self.finer - 1), mass),
+            Some(block) => block.add_cloud::<W>(offset, patch, 0, mass),
+            None => self.own.add_cloud::<W>(offset, patch, self.finer - 1, mass),
         }
     }
 }

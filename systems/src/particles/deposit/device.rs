@@ -4,7 +4,9 @@
 //! patches, kernels find the slots through the topology tables. Elsewhere the host builds explicit tables of 27 slots,
 //! because not every receiving patch is stored on this rank.
 
-use super::super::device::{self, BLOCK, DeviceParticles, LEAST, ListLaunch, ParticleKernels};
+use super::super::device::{
+    self, BLOCK, DeviceParticles, LEAST, ListId, ListLaunch, ParticleKernels,
+};
 use super::super::mass_quantum::power_of_two;
 use super::super::species::{Species, SpeciesMap};
 use super::remote_sums::DestinationRanks;
@@ -60,8 +62,9 @@ impl ParticleKernels {
     }
 
     /// Keeps the slot table of a level for the next deposit, with the revision of the topology tables.
-    fn keep_slot_table(&self, level: usize, slot_table: (u64, SlotTable)) {
-        self.memory().slot_tables.insert(level, slot_table);
+    fn keep_slot_table(&self, level: usize, revision: u64, slot_table: SlotTable) {
+        let mut memory = self.memory();
+        memory.slot_tables.insert(level, (revision, slot_table));
     }
 }
 
@@ -77,7 +80,7 @@ impl Deposit<'_> {
     ) -> Result<(), DeviceError> {
         self.provide();
         if let Some((kernels, tables)) = all.kernels().zip(tables) {
-            self.fetch_from_device(all, (&kernels, tables))?;
+            self.fetch_from_device(all, &kernels, tables)?;
         }
         let weights = self.clouds.weights;
         for species in &mut all.0 {
@@ -97,10 +100,11 @@ impl Deposit<'_> {
     fn fetch_from_device(
         &mut self,
         all: &mut SpeciesMap,
-        (kernels, tables): (&ParticleKernels, &DeviceTopology),
+        kernels: &ParticleKernels,
+        tables: &DeviceTopology,
     ) -> Result<(), DeviceError> {
         let slot_table = kernels.slot_table(tables, self)?;
-        let sums = self.add_species_on_device(all, (kernels, tables, &slot_table))?;
+        let sums = self.add_species_on_device(all, kernels, tables, &slot_table)?;
         let letters = sums.letters()?;
         self.letters
             .lock()
@@ -111,7 +115,7 @@ impl Deposit<'_> {
         for (&row, sums) in rows.iter().zip(sums.chunks_exact(CELLS)) {
             self.add(row, sums);
         }
-        kernels.keep_slot_table(self.level, (tables.revision(), slot_table));
+        kernels.keep_slot_table(self.level, tables.revision(), slot_table);
         Ok(())
     }
 
@@ -124,17 +128,20 @@ impl Deposit<'_> {
     pub fn add_on_device(
         &self,
         all: &mut SpeciesMap,
-        (kernels, tables): (&ParticleKernels, &DeviceTopology),
-        (density, others): (Option<(u64, f64)>, &Comm),
+        kernels: &ParticleKernels,
+        tables: &DeviceTopology,
+        density: Option<(u64, f64)>,
+        others: &Comm,
     ) -> Result<(), Error> {
         let (topology, level) = (self.topology, self.level);
         let slot_table = kernels.slot_table(tables, self)?;
-        let sums = self.add_species_on_device(all, (kernels, tables, &slot_table))?;
+        let sums = self.add_species_on_device(all, kernels, tables, &slot_table)?;
         if topology.is_shared() {
-            sums.exchange((topology, level), others)?;
+            sums.exchange(topology, level, others)?;
         }
-        sums.finish(topology, level, density.unwrap_or_default())?;
-        kernels.keep_slot_table(level, (tables.revision(), slot_table));
+        let (density, per_unit) = density.unwrap_or_default();
+        sums.finish(topology, level, density, per_unit)?;
+        kernels.keep_slot_table(level, tables.revision(), slot_table);
         Ok(())
     }
 
@@ -142,7 +149,9 @@ impl Deposit<'_> {
     fn add_species_on_device<'a>(
         &self,
         all: &mut SpeciesMap,
-        (kernels, tables, slot_table): (&'a ParticleKernels, &'a DeviceTopology, &'a SlotTable),
+        kernels: &'a ParticleKernels,
+        tables: &'a DeviceTopology,
+        slot_table: &'a SlotTable,
     ) -> Result<DeviceSums<'a>, DeviceError> {
         let memory = kernels.memory();
         let addresses = [memory.sums.address(), memory.wide.address()];
@@ -171,7 +180,8 @@ impl DeviceSums<'_> {
         self,
         topology: &Topology,
         level: usize,
-        (density, per_unit): (u64, f64),
+        density: u64,
+        per_unit: f64,
     ) -> Result<(), DeviceError> {
         let [slots, ..] = self.slot_table.addresses();
         let finish = DensityParameters::<Number> {
@@ -218,12 +228,12 @@ impl DeviceParticles {
     fn add(&mut self, deposit: &Deposit, on: DeviceSums, one: u64) -> Result<(), DeviceError> {
         let (topology, level) = (deposit.topology, deposit.level);
         let hosts = level.saturating_sub(1)..=topology.finest();
-        for (host, list) in hosts.flat_map(|host| [(host, 0), (host, 1)]) {
+        for ListId { level: host, list } in hosts.flat_map(ListId::both) {
             if !self.holds(host, list) {
                 continue;
             }
-            let mut from = self.list((topology, device::tables(on.tables)), host, list)?;
-            let parameters = on.parameters(deposit, &from, (host, list, one));
+            let mut from = self.list(topology, device::tables(on.tables), host, list)?;
+            let parameters = on.parameters(deposit, &from, host, list, one);
             let wider = level > 0 && host <= level;
             let blocks = if wider { 2 } else { 1 };
             from.shape.shared = blocks * BLOCK * size_of::<u64>() as u32;
@@ -232,7 +242,7 @@ impl DeviceParticles {
             let columns = if parameters.dt == 0.0 { 3 } else { 9 };
             let bytes = (columns + usize::from(self.columns.masses)) * self.columns.number;
             let kernel = &self.kernels.deposit;
-            self.kernels.work(kernel, (&from, bytes), &parameters)?;
+            self.kernels.work(kernel, &from, bytes, &parameters)?;
         }
         Ok(())
     }
@@ -245,7 +255,9 @@ impl DeviceSums<'_> {
         self,
         deposit: &Deposit,
         from: &ListLaunch,
-        (host, list, one): (usize, usize, u64),
+        host: usize,
+        list: usize,
+        one: u64,
     ) -> particles::device::DepositParameters {
         let [slots, shared, shared_wide, slot_tables] = self.slot_table.addresses();
         let (level, clouds, [sums, wide]) = (deposit.level, &deposit.clouds, self.addresses);
@@ -410,7 +422,7 @@ impl<'a> SlotTableBuilder<'a> {
                     None => *known.entry(index).or_insert_with(|| {
                         let centre = (host == self.level).then_some(row);
                         let refined = centre.is_none_or(|row| !topology.is_leaf(row));
-                        self.table(self.level, (index, centre), |builder, index, row| {
+                        self.table(self.level, index, centre, |builder, index, row| {
                             builder.own_slot(index, row, refined)
                         })
                     }),
@@ -430,8 +442,8 @@ impl<'a> SlotTableBuilder<'a> {
         };
         for &row in topology.rows(below) {
             if !self.is_interior_below(row) {
-                let centre = (topology.index(row), Some(row));
-                numbers[row as usize] = self.table(below, centre, Self::octet_slot);
+                let index = topology.index(row);
+                numbers[row as usize] = self.table(below, index, Some(row), Self::octet_slot);
             }
         }
         for &row in topology.rows(self.level) {
@@ -441,7 +453,7 @@ impl<'a> SlotTableBuilder<'a> {
                 Some(parent) => numbers[parent as usize],
                 None => *known
                     .entry(index)
-                    .or_insert_with(|| self.table(below, (index, None), Self::octet_slot)),
+                    .or_insert_with(|| self.table(below, index, None, Self::octet_slot)),
             };
         }
         numbers
@@ -476,7 +488,8 @@ impl<'a> SlotTableBuilder<'a> {
     fn table(
         &mut self,
         level: usize,
-        (index, row): ([i32; 3], Option<u32>),
+        index: [i32; 3],
+        row: Option<u32>,
         slot: impl Fn(&mut Self, [i32; 3], Option<u32>) -> i32,
     ) -> i32 {
         let topology = self.topology;

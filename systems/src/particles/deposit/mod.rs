@@ -61,7 +61,8 @@ impl<'a> Deposit<'a> {
     /// Starts a deposit of mass.
     pub fn new(
         topology: &'a Topology,
-        (motion, scale): (&'a Motion, f64),
+        motion: &'a Motion,
+        scale: f64,
         level: usize,
         time_offsets: Vec<f64>,
     ) -> Self {
@@ -141,7 +142,8 @@ impl<'a> Deposit<'a> {
     /// patch of this level.
     fn deposit_groups<R: ParticleReal, const W: usize>(
         &self,
-        (species, host): (&Species, usize),
+        species: &Species,
+        host: usize,
         groups: Vec<PatchGroup>,
         share: &mut ThreadSums,
     ) {
@@ -163,7 +165,7 @@ impl<'a> Deposit<'a> {
                 for (list, rows) in patch.iter_mut().enumerate() {
                     let seen = self.prediction::<R>(species, host, list);
                     for (page, count) in rows.read_pages::<R>(species.pool.columns) {
-                        blocks.add::<R, W>(&seen, (&page, count), (&zone, index));
+                        blocks.add::<R, W>(&seen, &page, count, &zone, index);
                     }
                 }
             }
@@ -194,7 +196,7 @@ impl<'a> Deposit<'a> {
                         continue;
                     }
                     let patch = [index[0] + step[0], index[1] + step[1], index[2] + step[2]];
-                    block.add_cloud::<W>((offset, patch, 0), seen.weight(&page, n));
+                    block.add_cloud::<W>(offset, patch, 0, seen.weight(&page, n));
                 }
             }
         }
@@ -296,8 +298,8 @@ impl<'a> Deposit<'a> {
                     .for_each(|(row, patch)| self.deposit_coarser::<R, W>(shared, *row, patch));
             } else {
                 let tasks = self.tasks(host, self.groups(host, &mut detached));
-                shares::add_all(&mut sums, tasks, |groups, share| {
-                    self.deposit_groups::<R, W>((shared, host), groups, share);
+                threads::add_all(&mut sums, tasks, |groups, share| {
+                    self.deposit_groups::<R, W>(shared, host, groups, share);
                 });
             }
             species.restore_patches(detached);

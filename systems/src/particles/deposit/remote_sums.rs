@@ -256,7 +256,8 @@ impl DeviceSums<'_> {
     /// Exchanges sums with the devices of other ranks. Collective.
     pub(super) fn exchange(
         self,
-        (topology, level): (&Topology, usize),
+        topology: &Topology,
+        level: usize,
         others: &Comm,
     ) -> Result<(), Error> {
         let (kernels, slot_table) = (self.kernels, self.slot_table);

@@ -2,7 +2,7 @@
 
 use super::super::pages::{PAGE, ParticleColumns};
 use super::compaction::{Capacity, CompactionPlan, DOUBLE_BUFFER_LIMIT, RowSpan, headroom};
-use super::lists::{DeviceParticles, PageBuffer};
+use super::lists::{DeviceParticles, ListId, PageBuffer};
 use nestar_engine::device::{DeviceError, Growable};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::PageArray;
@@ -47,10 +47,10 @@ impl DeviceParticles {
     pub(super) fn reserve(
         &mut self,
         topology: &Topology,
-        at: (usize, usize),
+        at: ListId,
         counts: &mut [u32],
     ) -> Result<Placement, DeviceError> {
-        let rows = topology.rows(at.0);
+        let rows = topology.rows(at.level);
         match self.plan(rows, at, &of_rows(rows, counts))? {
             Some(plan) => {
                 begin(rows, counts, &plan);
@@ -68,7 +68,7 @@ impl DeviceParticles {
     fn plan(
         &mut self,
         rows: &[u32],
-        (level, list): (usize, usize),
+        ListId { level, list }: ListId,
         counts: &[u32],
     ) -> Result<Option<CompactionPlan>, DeviceError> {
         let (columns, double_buffer_limit) = (self.columns, self.double_buffer_limit);
@@ -118,7 +118,7 @@ impl DeviceParticles {
     /// Returns the page array of the new rows.
     pub(super) fn page_array_of(
         &self,
-        (level, list): (usize, usize),
+        ListId { level, list }: ListId,
         new: &Placement,
     ) -> PageArray {
         let buffer = new.separate.as_ref().unwrap_or(&self.buffers[level][list]);
@@ -129,7 +129,7 @@ impl DeviceParticles {
     pub(super) fn commit(
         &mut self,
         topology: &Topology,
-        (level, list): (usize, usize),
+        ListId { level, list }: ListId,
         Placement { plan, separate }: Placement,
     ) -> Result<(), DeviceError> {
         for (&row, span) in topology.rows(level).iter().zip(plan.spans) {

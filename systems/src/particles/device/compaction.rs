@@ -3,7 +3,7 @@
 
 use super::capacity::Placement;
 use super::kernels::{KernelBuffers, ListLaunch};
-use super::lists::DeviceParticles;
+use super::lists::{DeviceParticles, ListId};
 use super::predict::{DeviceStep, SourceList};
 use nestar_engine::device::{DeviceError, LaunchShape};
 use nestar_kernels::particles::device::{CHUNK, DriftParameters, PageArray, PlaceStagedParameters};
@@ -187,7 +187,7 @@ fn batches(
 
 /// Particles of a source list that are scattered by one launch.
 struct ScatterBatch {
-    at: (usize, usize),
+    at: ListId,
     parameters: DriftParameters,
     launch: ListLaunch,
 }
@@ -197,15 +197,17 @@ impl DeviceParticles {
     /// these page arrays.
     pub(super) fn scatter(
         &self,
-        (step, new): (&DeviceStep, &[Placement]),
-        (starts, page_arrays): (&[u32], [PageArray; 4]),
+        step: &DeviceStep,
+        new: &[Placement],
+        starts: &[u32],
+        page_arrays: [PageArray; 4],
         sources: &[SourceList],
     ) -> Result<(), DeviceError> {
         let kernels = &*self.kernels;
         let memory = &mut *kernels.memory();
         memory.cursors.set(&kernels.device, starts)?;
         let mut free = vec![0; starts.len()];
-        let mut batches = self.batches((step, new), sources, &mut free);
+        let mut batches = self.batches(step, new, sources, &mut free);
         for ScatterBatch { parameters, .. } in &mut batches {
             (parameters.to, parameters.cursors) = (page_arrays, memory.cursors.address().into());
         }
@@ -222,7 +224,7 @@ impl DeviceParticles {
             parameters, launch, ..
         } in &batches
         {
-            kernels.work(&kernels.scatter, (launch, bytes), parameters)?;
+            kernels.work(&kernels.scatter, launch, bytes, parameters)?;
         }
         self.place_staged(memory, staged, page_arrays)
     }
@@ -231,12 +233,14 @@ impl DeviceParticles {
     /// of each patch are free.
     fn batches(
         &self,
-        (step, new): (&DeviceStep, &[Placement]),
+        step: &DeviceStep,
+        new: &[Placement],
         sources: &[SourceList],
         free: &mut [u32],
     ) -> Vec<ScatterBatch> {
         let mut batches = Vec::new();
-        for (at @ (level, list), new) in step.lists().into_iter().zip(new) {
+        for (at, new) in step.lists().into_iter().zip(new) {
+            let ListId { level, list } = at;
             let Some(source) = sources.iter().find(|source| source.at == at) else {
                 continue;
             };
@@ -299,7 +303,7 @@ impl DeviceParticles {
                     ..first.parameters
                 };
                 // all particles are read, few are staged
-                kernels.work(&kernels.stage, (launch, 1), &parameters)?;
+                kernels.work(&kernels.stage, launch, 1, &parameters)?;
             }
             let mut count = [0];
             kernels.device.download(&kernels.words, 0, &mut count)?;

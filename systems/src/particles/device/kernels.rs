@@ -174,7 +174,8 @@ impl ParticleKernels {
     pub(in crate::particles) fn work<P: Parameter>(
         &self,
         kernel: &Kernel,
-        (on, bytes): (&ListLaunch, usize),
+        on: &ListLaunch,
+        bytes: usize,
         parameters: &P,
     ) -> Result<(), DeviceError> {
         kernel.count_work(on.particles, on.particles * bytes);

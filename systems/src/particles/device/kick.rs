@@ -58,9 +58,9 @@ impl DeviceParticles {
     /// The device fails.
     pub fn kick(&mut self, context: &KickContext) -> Result<(), DeviceError> {
         let level = context.field.level();
-        let place = (context.topology, super::tables(context.tables));
+        let (topology, tables) = (context.topology, super::tables(context.tables));
         if self.holds(level, 0) {
-            let own = self.list(place, level, 0)?;
+            let own = self.list(topology, tables, level, 0)?;
             self.launch_kick(
                 context,
                 &own,
@@ -74,7 +74,7 @@ impl DeviceParticles {
         if let Some(below) = level.checked_sub(1)
             && self.holds(below, 1)
         {
-            let ahead = self.list(place, below, 1)?;
+            let ahead = self.list(topology, tables, below, 1)?;
             self.kick_from_coarser(context, &ahead, false)?;
             self.buffers[below][1].largest = None;
         }
@@ -130,6 +130,6 @@ impl DeviceParticles {
         from.shape.threads = from.shape.threads.max(LEAST);
         // offsets, velocities twice, accelerations
         let bytes = 12 * self.columns.number;
-        self.kernels.work(&self.mover, (&from, bytes), parameters)
+        self.kernels.work(&self.mover, &from, bytes, parameters)
     }
 }

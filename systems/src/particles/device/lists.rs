@@ -12,6 +12,22 @@ use nestar_kernels::particles::device::{
 use rayon::prelude::*;
 use std::sync::Arc;
 
+/// Identifies a list of particles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::particles) struct ListId {
+    /// Level of the patches.
+    pub level: usize,
+    /// 0 for particles that the level of the patches moves, 1 for those that the next finer level moves.
+    pub list: usize,
+}
+
+impl ListId {
+    /// Returns both lists of a level.
+    pub fn both(level: usize) -> [Self; 2] {
+        [0, 1].map(|list| Self { level, list })
+    }
+}
+
 /// Rows of the particles of a patch, by list, and the level of the patch.
 #[derive(Clone, Copy, Default)]
 pub(in crate::particles) struct PatchSpans {
@@ -79,7 +95,8 @@ impl DeviceParticles {
     /// Creates an empty store; the second kernel moves the particles.
     #[must_use]
     pub fn new(
-        (kernels, mover): (Arc<ParticleKernels>, Kernel),
+        kernels: Arc<ParticleKernels>,
+        mover: Kernel,
         columns: ParticleColumns,
         levels: usize,
     ) -> Self {
@@ -150,7 +167,8 @@ impl DeviceParticles {
     /// Returns a list of a level with its launch shape.
     pub(in crate::particles) fn list(
         &mut self,
-        (topology, tables): (&Topology, HierarchyTables),
+        topology: &Topology,
+        tables: HierarchyTables,
         level: usize,
         list: usize,
     ) -> Result<ListLaunch, DeviceError> {
@@ -197,15 +215,16 @@ impl DeviceParticles {
     pub fn insert_from_host(
         &mut self,
         topology: &Topology,
-        (level, list): (usize, usize),
-        (pages, pool): (&mut [PatchParticles], &PagePool),
+        ListId { level, list }: ListId,
+        pages: &mut [PatchParticles],
+        pool: &PagePool,
     ) -> Result<(), DeviceError> {
         let rows = topology.rows(level);
         let coming = |row: u32| pages[row as usize][list].count();
         if rows.iter().all(|&row| coming(row) == 0) {
             return Ok(());
         }
-        let at = (level, list);
+        let at = ListId { level, list };
         let new = self.append(topology, at, None, |row| coming(row) as u32)?;
         let kernels = self.kernels.clone();
         let mut memory = kernels.memory();

@@ -4,7 +4,7 @@ use super::super::drift::DriftResult;
 use super::super::species::Species;
 use super::compaction::RowSpan;
 use super::kernels::ListLaunch;
-use super::lists::{DeviceParticles, pieces};
+use super::lists::{DeviceParticles, ListId, pieces};
 use super::predict::{CountedStep, DeviceStep, SourceList};
 use nestar_device::Address;
 use nestar_engine::comm::{Comm, DeviceMessage};
@@ -49,7 +49,7 @@ impl Species {
         others: &Comm,
     ) -> Result<Vec<MigrationBatch>, DeviceError> {
         match self.on_device.as_ref().zip(self.arrivals.as_mut()) {
-            Some((lists, arrivals)) => lists.exchange(step, (counted, arrivals), others),
+            Some((lists, arrivals)) => lists.exchange(step, counted, arrivals, others),
             None => Ok(Vec::new()),
         }
     }
@@ -96,19 +96,19 @@ impl DeviceParticles {
         let mut ends = counts.clone();
         arrivals.count(&mut counts, step.rows());
         let mut new = Vec::new();
-        for at @ (_, list) in step.lists() {
-            let counts = &mut counts[list * step.rows()..][..step.rows()];
+        for at in step.lists() {
+            let counts = &mut counts[at.list * step.rows()..][..step.rows()];
             new.push(self.reserve(step.topology, at, counts)?);
         }
         let mut page_arrays = [PageArray::default(); 4];
         for ((page_array, at), new) in page_arrays.iter_mut().zip(step.lists()).zip(&new) {
             *page_array = self.page_array_of(at, new);
         }
-        self.scatter((step, &new), (&counts, page_arrays), &sources)?;
+        self.scatter(step, &new, &counts, page_arrays, &sources)?;
         ends.iter_mut()
             .zip(&counts)
             .for_each(|(n, first)| *n += first);
-        self.unpack(step, (&arrivals, &ends), page_arrays)?;
+        self.unpack(step, &arrivals, &ends, page_arrays)?;
         for (at, new) in step.lists().into_iter().zip(new) {
             self.commit(step.topology, at, new)?;
         }
@@ -120,7 +120,8 @@ impl DeviceParticles {
     fn unpack(
         &self,
         step: &DeviceStep,
-        (arrivals, ends): (&Arrivals, &[u32]),
+        arrivals: &Arrivals,
+        ends: &[u32],
         to: [PageArray; 4],
     ) -> Result<(), DeviceError> {
         if arrivals.is_empty() {
@@ -246,7 +247,7 @@ impl DeviceParticles {
         }
         self.find_border(step);
         let page_array = self.pages(&mut self.kernels.memory().outgoing, outgoing.all)?;
-        let tags = self.scatter_outgoing(step, (&outgoing, &starts), (sources, page_array))?;
+        let tags = self.scatter_outgoing(step, &outgoing, &starts, sources, page_array)?;
         let (mut parcels, messages) = match step.follow {
             true => (
                 self.parcels(step.topology, &outgoing, page_array)?,
@@ -257,7 +258,7 @@ impl DeviceParticles {
                 self.messages(step.topology, &outgoing, page_array)?,
             ),
         };
-        parcels.extend(self.batches_elsewhere(step.topology, (&outgoing, &tags), page_array)?);
+        parcels.extend(self.batches_elsewhere(step.topology, &outgoing, &tags, page_array)?);
         Ok((parcels, messages))
     }
 
@@ -286,8 +287,10 @@ impl DeviceParticles {
     fn scatter_outgoing(
         &self,
         step: &DeviceStep,
-        (outgoing, starts): (&DeviceOutgoing, &[u32]),
-        (sources, out): (&[SourceList], PageArray),
+        outgoing: &DeviceOutgoing,
+        starts: &[u32],
+        sources: &[SourceList],
+        out: PageArray,
     ) -> Result<Vec<u64>, DeviceError> {
         let kernels = &*self.kernels;
         let memory = &mut *kernels.memory();
@@ -295,7 +298,7 @@ impl DeviceParticles {
         let mut tags = vec![0; outgoing.all - outgoing.tagged];
         let tagged = memory.tags.provide(&kernels.device, tags.len().max(1))?;
         for (source, kept) in sources.iter().zip(&mut memory.borders) {
-            let (level, list) = source.at;
+            let ListId { level, list } = source.at;
             let rows = step.topology.rows(level).iter();
             let rows = rows.filter(|&&row| self.border.1[row as usize]);
             let spans = rows.map(|&row| (row, self.patches[row as usize].lists[list]));
@@ -315,7 +318,7 @@ impl DeviceParticles {
                 ..source.parameters
             };
             let bytes = 9 * self.columns.number;
-            kernels.work(&kernels.scatter, (&on, bytes), &parameters)?;
+            kernels.work(&kernels.scatter, &on, bytes, &parameters)?;
         }
         kernels.device.download(tagged, 0, &mut tags)?;
         Ok(tags)
@@ -367,8 +370,7 @@ impl DeviceParticles {
                     bytes: 0,
                 });
             }
-            let parameters = (group[0].list, self.numbers());
-            self.pack((from, range(group)), parameters, next)?;
+            self.pack(from, range(group), group[0].list, self.numbers(), next)?;
             let bytes = range(group).len() * width;
             next += bytes as u64;
             if let Some(message) = messages.last_mut() {
@@ -389,7 +391,8 @@ impl DeviceParticles {
     fn batches_elsewhere(
         &self,
         topology: &Topology,
-        (outgoing, tags): (&DeviceOutgoing, &[u64]),
+        outgoing: &DeviceOutgoing,
+        tags: &[u64],
         out: PageArray,
     ) -> Result<Vec<MigrationBatch>, DeviceError> {
         let mut records = self.packed(out, outgoing.tagged..outgoing.all, 0)?;
@@ -453,7 +456,8 @@ impl DeviceParticles {
     pub(super) fn exchange(
         &self,
         step: &DeviceStep,
-        (counted, arrivals): (&CountedStep, &mut Arrivals),
+        counted: &CountedStep,
+        arrivals: &mut Arrivals,
         others: &Comm,
     ) -> Result<Vec<MigrationBatch>, DeviceError> {
         let (kernels, width) = (&*self.kernels, self.record_bytes());
@@ -472,7 +476,7 @@ impl DeviceParticles {
                 next += count * width;
                 let row = step.topology.find(level, index);
                 let row = row.filter(|&row| step.topology.is_leaf(row));
-                let page_array = lists.iter().position(|&at| at == (level, list));
+                let page_array = lists.iter().position(|&at| at == ListId { level, list });
                 if let Some((row, page_array)) = row.zip(page_array) {
                     let piece = ArrivalSegment {
                         row,
@@ -563,7 +567,7 @@ impl Arrivals {
     pub(super) fn assign_lists(
         &mut self,
         topology: &Topology,
-        lists: &[(usize, usize)],
+        lists: &[ListId],
     ) -> Vec<(u32, Vec<u8>)> {
         let mut rest = Vec::new();
         let (records, width) = (&self.records, self.width);
@@ -571,7 +575,7 @@ impl Arrivals {
             let level = topology.level(piece.row);
             let at = lists
                 .iter()
-                .position(|&(host, list)| Some(host) == level && list == piece.list);
+                .position(|at| Some(at.level) == level && at.list == piece.list);
             piece.page_array = at.unwrap_or_default() as u32;
             if at.is_none() {
                 let records = &records[piece.first..][..piece.count * width];

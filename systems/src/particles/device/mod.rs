@@ -22,6 +22,7 @@ pub(super) use kernels::{BLOCK, LEAST, ListLaunch};
 pub use kernels::{ParticleKernels, mover};
 pub use kick::KickContext;
 pub use lists::DeviceParticles;
+pub(super) use lists::ListId;
 pub use migrate::Arrivals;
 pub use predict::DeviceStep;
 pub use tracers::TracerStep;

@@ -3,7 +3,7 @@
 use super::super::drift::DriftResult;
 use super::super::mass_quantum::Escaped;
 use super::kernels::ListLaunch;
-use super::lists::DeviceParticles;
+use super::lists::{DeviceParticles, ListId};
 use nestar_device::Address;
 use nestar_engine::comm::DeviceMessage;
 use nestar_engine::device::DeviceError;
@@ -41,7 +41,7 @@ pub struct SourceList {
     pub(super) parameters: DriftParameters,
     pub(super) launch: ListLaunch,
     /// Level of the patches, and list.
-    pub(super) at: (usize, usize),
+    pub(super) at: ListId,
 }
 
 /// State of a step between count and scatter.
@@ -54,11 +54,12 @@ pub struct CountedStep {
 }
 
 impl DeviceStep<'_> {
-    /// Returns the lists that the step reads and writes, as level and list. Lists of the level itself come
+    /// Returns the lists that the step reads and writes. Lists of the level itself come
     /// first, so that rows in finer patches are free when coarse patches are scattered.
-    pub(in crate::particles) fn lists(&self) -> Vec<(usize, usize)> {
-        let mut lists = vec![(self.level, 0), (self.level, 1)];
-        lists.extend(self.level.checked_sub(1).map(|below| (below, 1)));
+    pub(in crate::particles) fn lists(&self) -> Vec<ListId> {
+        let mut lists = ListId::both(self.level).to_vec();
+        let below = self.level.checked_sub(1);
+        lists.extend(below.map(|level| ListId { level, list: 1 }));
         lists
     }
 
@@ -68,7 +69,7 @@ impl DeviceStep<'_> {
     }
 
     /// Returns kernel parameters for a list of a level.
-    fn parameters(&self, from: &ListLaunch, (level, list): (usize, usize)) -> DriftParameters {
+    fn parameters(&self, from: &ListLaunch, ListId { level, list }: ListId) -> DriftParameters {
         let width = self.topology.domain.cell_width(level);
         DriftParameters {
             from: from.list,
@@ -108,11 +109,10 @@ impl DeviceParticles {
         &mut self,
         step: &DeviceStep,
     ) -> Result<(DriftResult, Option<CountedStep>), DeviceError> {
-        let place = (step.topology, step.tables);
         let mut sources = Vec::new();
-        for at @ (host, list) in step.lists() {
-            if self.holds(host, list) {
-                let launch = self.list(place, host, list)?;
+        for at in step.lists() {
+            if self.holds(at.level, at.list) {
+                let launch = self.list(step.topology, step.tables, at.level, at.list)?;
                 let parameters = step.parameters(&launch, at);
                 sources.push(SourceList {
                     parameters,
@@ -187,11 +187,11 @@ impl DeviceParticles {
             parameters.lost = kernels.words.address().into();
             (parameters.escaped, parameters.room) = (escaped.address().into(), room as i64);
             // kernels index from the first row of memory
-            let first = before.wrapping_sub(self.buffers[at.0][at.1].first as u64);
+            let first = before.wrapping_sub(self.buffers[at.level][at.list].first as u64);
             parameters.keys = keys.wrapping_add(first).into();
             parameters.positions = positions.wrapping_add(first.wrapping_mul(4)).into();
             before += launch.particles as u64;
-            kernels.work(&kernels.count, (launch, bytes), parameters)?;
+            kernels.work(&kernels.count, launch, bytes, parameters)?;
         }
         let mut words = [0; 3];
         kernels.device.download(cursors, 0, &mut counts)?;

@@ -1,7 +1,7 @@
 //! Downloads particles from a device as records.
 
 use super::compaction::RowSpan;
-use super::lists::{DeviceParticles, PatchSpans};
+use super::lists::{DeviceParticles, ListId, PatchSpans};
 use nestar_engine::device::{DeviceError, LaunchShape};
 use nestar_kernels::particles::device::{PackParameters, PageArray};
 use std::ops::Range;
@@ -55,11 +55,7 @@ impl DeviceParticles {
                 for (list, span) in patch.lists.iter().enumerate().filter(|(_, s)| s.count > 0) {
                     let (first, count) = (span.first as usize, span.count as usize);
                     let page_array = self.buffers[patch.level][list].page_array(self.columns);
-                    self.pack(
-                        (page_array, first..first + count),
-                        (list, self.numbers()),
-                        next,
-                    )?;
+                    self.pack(page_array, first..first + count, list, self.numbers(), next)?;
                     next += (count * width) as u64;
                 }
             }
@@ -81,14 +77,16 @@ impl DeviceParticles {
         range: Range<usize>,
         mark: usize,
     ) -> Result<Vec<u8>, DeviceError> {
-        self.packed_in_part((page_array, range), (mark, self.numbers()))
+        self.packed_in_part(page_array, range, mark, self.numbers())
     }
 
     /// Returns records with only the first `numbers` columns after the identity.
     fn packed_in_part(
         &self,
-        (page_array, range): (PageArray, Range<usize>),
-        (mark, numbers): (usize, i32),
+        page_array: PageArray,
+        range: Range<usize>,
+        mark: usize,
+        numbers: i32,
     ) -> Result<Vec<u8>, DeviceError> {
         let kernels = &*self.kernels;
         let width = 8 + numbers as usize * self.columns.number + 1;
@@ -97,7 +95,7 @@ impl DeviceParticles {
         for portion in bytes.chunks_mut(AT_ONCE / width * width) {
             let end = next + portion.len() / width;
             let out = memory.records.provide(&kernels.device, portion.len())?;
-            self.pack((page_array, next..end), (mark, numbers), out.address())?;
+            self.pack(page_array, next..end, mark, numbers, out.address())?;
             kernels.device.download(out, 0, portion)?;
             next = end;
         }
@@ -112,8 +110,10 @@ impl DeviceParticles {
     /// Packs a non-empty range of a page array to an address.
     pub(super) fn pack(
         &self,
-        (page_array, range): (PageArray, Range<usize>),
-        (mark, numbers): (usize, i32),
+        page_array: PageArray,
+        range: Range<usize>,
+        mark: usize,
+        numbers: i32,
         out: u64,
     ) -> Result<(), DeviceError> {
         let parameters = PackParameters {
@@ -134,10 +134,11 @@ impl DeviceParticles {
     /// # Errors
     /// The device fails.
     pub fn fetch(&mut self, mut give: impl FnMut(usize, usize, &[u8])) -> Result<(), DeviceError> {
-        for (level, list) in (0..self.buffers.len()).flat_map(|level| [(level, 0), (level, 1)]) {
+        for at in (0..self.buffers.len()).flat_map(ListId::both) {
+            let ListId { level, list } = at;
             let width = self.record_bytes();
-            let records = self.records_on((level, list), self.numbers())?;
-            self.each_on((level, list), |row, of_row| {
+            let records = self.records_on(at, self.numbers())?;
+            self.each_on(at, |row, of_row| {
                 give(
                     row,
                     list,
@@ -154,18 +155,18 @@ impl DeviceParticles {
     /// Returns the records of a list of a level, with the first `numbers` columns after the identity.
     pub(super) fn records_on(
         &self,
-        (level, list): (usize, usize),
+        ListId { level, list }: ListId,
         numbers: i32,
     ) -> Result<Vec<u8>, DeviceError> {
         let buffer = &self.buffers[level][list];
         let rows = buffer.first..buffer.first + buffer.used;
-        self.packed_in_part((buffer.page_array(self.columns), rows), (list, numbers))
+        self.packed_in_part(buffer.page_array(self.columns), rows, list, numbers)
     }
 
     /// Passes each row with particles on a list of a level to `give`, with their range in the list.
     pub(super) fn each_on(
         &self,
-        (level, list): (usize, usize),
+        ListId { level, list }: ListId,
         mut give: impl FnMut(usize, Range<usize>),
     ) {
         let begin = self.buffers[level][list].first;
@@ -195,7 +196,7 @@ impl DeviceParticles {
     /// The device fails.
     pub fn identities(&self) -> Result<Vec<(u64, u32)>, DeviceError> {
         let mut all = Vec::new();
-        for at in (0..self.buffers.len()).flat_map(|level| [(level, 0), (level, 1)]) {
+        for at in (0..self.buffers.len()).flat_map(ListId::both) {
             let identities = identities(&self.records_on(at, 0)?, 8 + 1);
             self.each_on(at, |row, of_row| {
                 all.extend(identities[of_row].iter().map(|&id| (id, row as u32)));

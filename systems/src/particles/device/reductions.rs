@@ -1,7 +1,7 @@
 //! Reduces over particles on a device: maxima and exact sums.
 
 use super::super::diagnostics::{ReductionContext, TermSums};
-use super::lists::DeviceParticles;
+use super::lists::{DeviceParticles, ListId};
 use nestar_engine::data::Precision;
 use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::device::DeviceError;
@@ -17,8 +17,9 @@ impl DeviceParticles {
     /// The device fails.
     pub fn largest(
         &mut self,
-        place: (&Topology, &DeviceTopology),
-        (level, list): (usize, usize),
+        topology: &Topology,
+        tables: &DeviceTopology,
+        ListId { level, list }: ListId,
     ) -> Result<[f64; 6], DeviceError> {
         if !self.holds(level, list) {
             return Ok([0.0; 6]);
@@ -27,7 +28,7 @@ impl DeviceParticles {
             return Ok(known);
         }
         let kernels = self.kernels.clone();
-        let from = self.list((place.0, super::tables(place.1)), level, list)?;
+        let from = self.list(topology, super::tables(tables), level, list)?;
         kernels.device.fill_zero(&kernels.words, 0..6)?;
         let parameters = MaximumParameters {
             from: from.list,
@@ -35,7 +36,8 @@ impl DeviceParticles {
         };
         kernels.work(
             &kernels.maximum,
-            (&from, 6 * self.columns.number),
+            &from,
+            6 * self.columns.number,
             &parameters,
         )?;
         let mut words = [0; 6];
@@ -54,31 +56,30 @@ impl DeviceParticles {
     /// The device fails.
     pub fn terms(
         &mut self,
-        place: &ReductionContext,
+        context: &ReductionContext,
         mass: f64,
         scales: Option<[f64; TERMS]>,
     ) -> Result<TermSums, DeviceError> {
         let kernels = self.kernels.clone();
-        let (topology, domain) = (place.topology, &place.topology.domain);
+        let (topology, domain) = (context.topology, &context.topology.domain);
         kernels.device.fill_zero(&kernels.words, 0..8)?;
-        let all = (0..self.buffers.len()).flat_map(|level| [(level, 0), (level, 1)]);
-        for (level, list) in all {
-            let Some(tables) = place.tables.filter(|_| self.holds(level, list)) else {
+        for ListId { level, list } in (0..self.buffers.len()).flat_map(ListId::both) {
+            let Some(tables) = context.tables.filter(|_| self.holds(level, list)) else {
                 continue;
             };
-            let from = self.list((topology, super::tables(tables)), level, list)?;
+            let from = self.list(topology, super::tables(tables), level, list)?;
             let parameters = TermsParameters {
                 from: from.list,
                 out: kernels.words.address().into(),
                 left: domain.left_edge,
                 width: domain.cell_width(level).map(|width| PATCH as f64 * width),
                 scales: scales.unwrap_or_default(),
-                scale: place.scale,
+                scale: context.scale,
                 mass,
                 sizes: scales.is_none(),
             };
             let bytes = (6 + usize::from(self.columns.masses)) * self.columns.number;
-            kernels.work(&kernels.terms, (&from, bytes), &parameters)?;
+            kernels.work(&kernels.terms, &from, bytes, &parameters)?;
         }
         let mut sums = [0; TERMS + 1];
         kernels.device.download(&kernels.words, 0, &mut sums)?;

@@ -3,7 +3,7 @@
 use super::capacity::Placement;
 use super::compaction::RowSpan;
 use super::kernels::KernelBuffers;
-use super::lists::{DeviceParticles, PatchSpans, pieces};
+use super::lists::{DeviceParticles, ListId, PatchSpans, pieces};
 use nestar_engine::data::{CoveringLeaf, RefinedPatch};
 use nestar_engine::device::{DeviceError, LaunchShape};
 use nestar_engine::mesh::Topology;
@@ -36,18 +36,18 @@ impl RemapPieces {
     /// Adds the particles of a patch, to be moved to a row.
     fn add(&mut self, patch: &PatchSpans, row: u32, relation: i32) {
         for (list, span) in patch.lists.iter().enumerate() {
-            self.add_list(list, *span, (row, relation));
+            self.add_list(list, *span, row, relation);
         }
     }
 
-    fn add_list(&mut self, list: usize, span: RowSpan, to: (u32, i32)) {
-        self.lists[list].extend(pieces_to(span, to));
+    fn add_list(&mut self, list: usize, span: RowSpan, row: u32, relation: i32) {
+        self.lists[list].extend(pieces_to(span, row, relation));
         self.particles += span.count as usize;
     }
 }
 
 /// Splits particles into chunks with a target, as [`RemapParameters::pieces`].
-fn pieces_to(span: RowSpan, (row, relation): (u32, i32)) -> Vec<u32> {
+fn pieces_to(span: RowSpan, row: u32, relation: i32) -> Vec<u32> {
     let pieces: Vec<u32> = pieces((row, span)).collect();
     let pieces = pieces.as_chunks().0.iter();
     let pieces = pieces.map(|&[row, first, count]| [row, relation as u32, first, count]);
@@ -98,8 +98,13 @@ impl DeviceParticles {
                 down.add(&self.patches[row as usize], first, TO_CHILDREN);
                 self.forget(row);
             }
+            let coarse = ListId { level, list: 1 };
+            let fine = ListId {
+                level: level + 1,
+                list: 0,
+            };
             let mut joining = Vec::new();
-            for (at, moves) in [((level, 1), up), ((level + 1, 0), down)] {
+            for (at, moves) in [(coarse, up), (fine, down)] {
                 if moves.particles > 0 {
                     joining.push((at, self.gather_joining(topology, at, moves)?));
                 }
@@ -122,7 +127,7 @@ impl DeviceParticles {
     fn gather_joining(
         &self,
         topology: &Topology,
-        (level, list): (usize, usize),
+        ListId { level, list }: ListId,
         moves: RemapPieces,
     ) -> Result<Joining, DeviceError> {
         let rows = topology.rows(level);
@@ -131,7 +136,8 @@ impl DeviceParticles {
             own.add_list(
                 list,
                 self.patches[row as usize].lists[list],
-                (row, SAME_PATCH),
+                row,
+                SAME_PATCH,
             );
         }
         let is_all = moves.particles >= own.particles;
@@ -151,7 +157,11 @@ impl DeviceParticles {
         }
         let new = self.reserve_separate(rows, &mut counts)?;
         memory.cursors.set(device, &counts)?;
-        self.remap_all(memory, &all, self.page_array_of((level, list), &new))?;
+        self.remap_all(
+            memory,
+            &all,
+            self.page_array_of(ListId { level, list }, &new),
+        )?;
         Ok(Joining(new, is_all))
     }
 
@@ -160,11 +170,11 @@ impl DeviceParticles {
     pub(super) fn append(
         &mut self,
         topology: &Topology,
-        (level, list): (usize, usize),
+        ListId { level, list }: ListId,
         joining: Option<Placement>,
         more: impl Fn(u32) -> u32,
     ) -> Result<Placement, DeviceError> {
-        let (at, rows) = ((level, list), topology.rows(level));
+        let (at, rows) = (ListId { level, list }, topology.rows(level));
         let spans = rows
             .iter()
             .map(|&row| self.patches[row as usize].lists[list]);
@@ -173,13 +183,13 @@ impl DeviceParticles {
         let mut starts = vec![0];
         for (&row, span) in rows.iter().zip(&spans) {
             counts[row as usize] = span.count + more(row);
-            all.extend(pieces_to(*span, (row, SAME_PATCH)));
+            all.extend(pieces_to(*span, row, SAME_PATCH));
             starts.push(all.len() / 4);
         }
         if let Some(joining) = &joining {
             for (&row, span) in rows.iter().zip(&joining.plan.spans) {
                 counts[row as usize] += span.count;
-                all.extend(pieces_to(*span, (row, SAME_PATCH)));
+                all.extend(pieces_to(*span, row, SAME_PATCH));
             }
         }
         let old = self.buffers[level][list].page_array(self.columns);

@@ -2,7 +2,7 @@
 
 use super::super::kick::BLOCK;
 use super::kernels::{LEAST, ListLaunch};
-use super::lists::{DeviceParticles, pieces};
+use super::lists::{DeviceParticles, ListId, pieces};
 use crate::fields::Gas;
 use nestar_device::random::Stream;
 use nestar_device::{Address, Number};
@@ -39,12 +39,16 @@ impl DeviceParticles {
     pub fn advect(&mut self, tracer_step: &TracerStep) -> Result<(), DeviceError> {
         let (level, time) = (tracer_step.clock.level, tracer_step.clock.time);
         let own = tracer_step.gas.states_on_device();
-        self.advect_list(tracer_step, (level, 0), &own)?;
-        self.advect_list(tracer_step, (level, 1), &own)?;
+        for at in ListId::both(level) {
+            self.advect_list(tracer_step, at, &own)?;
+        }
         match level.checked_sub(1) {
             Some(below) => self.advect_list(
                 tracer_step,
-                (below, 1),
+                ListId {
+                    level: below,
+                    list: 1,
+                },
                 &tracer_step.gas.coarser_on_device(time),
             ),
             None => Ok(()),
@@ -55,7 +59,7 @@ impl DeviceParticles {
     fn advect_list(
         &mut self,
         tracer_step: &TracerStep,
-        (host, list): (usize, usize),
+        ListId { level: host, list }: ListId,
         states: &[(f64, DeviceView)],
     ) -> Result<(), DeviceError> {
         let ([(old, before), ..], [.., (new, after)]) = (states, states) else {
@@ -65,7 +69,7 @@ impl DeviceParticles {
             return Ok(());
         }
         let (topology, tables) = tracer_step.context;
-        let from = self.list((topology, super::tables(tables)), host, list)?;
+        let from = self.list(topology, super::tables(tables), host, list)?;
         self.buffers[host][list].largest = None;
         let clock = tracer_step.clock;
         let width = topology.domain.cell_width(host);
@@ -139,7 +143,7 @@ impl DeviceParticles {
             let Some(host) = host.filter(|&host| self.holds(host, list)) else {
                 continue;
             };
-            let from = self.list((topology, super::tables(tables)), host, list)?;
+            let from = self.list(topology, super::tables(tables), host, list)?;
             self.buffers[host][list].largest = None;
             let (dt, width) = (tracer_step.clock.dt, topology.domain.cell_width(level));
             let parameters = JumpParameters {
@@ -154,8 +158,7 @@ impl DeviceParticles {
             };
             // offsets and velocities, read and written
             let bytes = 8 + 12 * self.columns.number;
-            self.kernels
-                .work(&self.mover, (&from, bytes), &parameters)?;
+            self.kernels.work(&self.mover, &from, bytes, &parameters)?;
         }
         Ok(())
     }
@@ -167,9 +170,12 @@ impl DeviceParticles {
     /// The device fails.
     pub fn assign_children(
         &mut self,
-        (topology, tables): (&Topology, &DeviceTopology),
-        (gas, rows): (&FieldView<Gas>, &[u32]),
-        (stream, number): (Stream, u32),
+        topology: &Topology,
+        tables: &DeviceTopology,
+        gas: &FieldView<Gas>,
+        rows: &[u32],
+        stream: Stream,
+        number: u32,
     ) -> Result<(), DeviceError> {
         let patches = rows
             .iter()
@@ -178,7 +184,7 @@ impl DeviceParticles {
         if all.is_empty() {
             return Ok(());
         }
-        let mut from = self.list((topology, super::tables(tables)), gas.level(), 0)?;
+        let mut from = self.list(topology, super::tables(tables), gas.level(), 0)?;
         let (kernels, memory) = (&*self.kernels, &mut *self.kernels.memory());
         memory.pieces.set(&kernels.device, &all)?;
         from.list.chunks = memory.pieces.address().into();
@@ -194,10 +200,6 @@ impl DeviceParticles {
             number,
         };
         // identities and offsets, read and written
-        kernels.work(
-            &self.mover,
-            (&from, 8 + 6 * self.columns.number),
-            &parameters,
-        )
+        kernels.work(&self.mover, &from, 8 + 6 * self.columns.number, &parameters)
     }
 }

@@ -148,7 +148,7 @@ const PORTION: u64 = 1 << 19;
 
 /// Returns the particle numbers of a rank, in portions of at most `most`. All ranks have the same number of
 /// portions.
-fn portions((rank, size): (u64, u64), count: u64, most: u64) -> impl Iterator<Item = Range<u64>> {
+fn portions(rank: u64, size: u64, count: u64, most: u64) -> impl Iterator<Item = Range<u64>> {
     let share = move |rank: u64| (u128::from(count) * u128::from(rank) / u128::from(size)) as u64;
     let (start, end) = (share(rank), share(rank + 1));
     let firsts = (0..count.div_ceil(size)).step_by(most as usize);
@@ -167,18 +167,18 @@ fn begin(
     mut others: Comm,
 ) -> Result<(), Error> {
     if rows.is_estimate() {
-        return ahead.locate(&topology, (&species, &sources), &mut units);
+        return ahead.locate(&topology, &species, &sources, &mut units);
     }
     if rows.level() > 0 {
         return Ok(());
     }
     ahead.clear();
-    let rank = (ranks.rank() as u64, ranks.size() as u64);
+    let (rank, size) = (ranks.rank() as u64, ranks.size() as u64);
     units.reset();
     for (species, source) in species.0.iter_mut().zip(&sources.0) {
         species.recount();
         let maker = RecordBuilder::of(species, &**source, &topology.domain);
-        for ids in portions(rank, source.count(), PORTION) {
+        for ids in portions(rank, size, source.count(), PORTION) {
             let made = in_precision!(species.precision(), R => maker.all::<R>(ids));
             // all ranks deliver, and all stop if one fails
             let wrong = others.first_error(made.as_ref().err().cloned())?;
@@ -268,7 +268,9 @@ impl<'a> RecordBuilder<'a> {
     fn check<R: ParticleReal>(
         &self,
         id: u64,
-        (velocity, mass, scalars): (&[f64; 3], f64, &[f64]),
+        velocity: &[f64; 3],
+        mass: f64,
+        scalars: &[f64],
     ) -> Result<(), String> {
         let is_finite = |number: &f64| R::lit(*number).to_f64().is_finite();
         let square = velocity.iter().map(|v| v * v).sum::<f64>();
@@ -306,7 +308,7 @@ impl<'a> RecordBuilder<'a> {
             return Ok(None);
         };
         made.scalars.resize(self.columns.scalars, 0.0);
-        self.check::<R>(id, (&made.velocity, made.mass, &made.scalars))?;
+        self.check::<R>(id, &made.velocity, made.mass, &made.scalars)?;
         if let Some(offset) = locate::<R>(self.domain, made.position) {
             return Ok(Some((made, offset)));
         }
@@ -326,7 +328,7 @@ impl<'a> RecordBuilder<'a> {
 
     /// Appends the record of a particle.
     fn one<R: ParticleReal>(&self, id: u64, records: &mut RecordBatch) -> Result<(), String> {
-        let Some((made, (index, offset))) = self.placed::<R>(id)? else {
+        let Some((made, (index, offsets))) = self.placed::<R>(id)? else {
             return Ok(());
         };
         records.patches.push(self.number(index));

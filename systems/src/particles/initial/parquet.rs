@@ -115,7 +115,7 @@ impl ParquetFile {
             let group = reader.get_row_group(group).map_err(damaged)?;
             let rows = values.len() + usize::try_from(group.metadata().num_rows()).unwrap_or(0);
             let chunk = group.get_column_reader(at).map_err(damaged)?;
-            kind.append(chunk, (&mut values, rows)).map_err(refuse)?;
+            kind.append(chunk, &mut values, rows).map_err(refuse)?;
             if values.len() != rows {
                 let why = "has another number of rows than its metadata: the file is damaged";
                 return Err(refuse(why.into()));
@@ -185,20 +185,27 @@ impl NumberType {
     }
 
     /// Appends the values of a row group up to the total `rows`; at most one further value is read.
-    fn append(&self, chunk: ColumnReader, values: (&mut Vec<f64>, usize)) -> Result<(), String> {
+    fn append(
+        &self,
+        chunk: ColumnReader,
+        values: &mut Vec<f64>,
+        rows: usize,
+    ) -> Result<(), String> {
         let unsigned = self.unsigned;
         match chunk {
-            ColumnReader::FloatColumnReader(chunk) => self.read(chunk, f64::from, values),
-            ColumnReader::DoubleColumnReader(chunk) => self.read(chunk, |value| value, values),
-            ColumnReader::Int32ColumnReader(chunk) if unsigned => {
-                self.read(chunk, |value| f64::from(value as u32), values)
+            ColumnReader::FloatColumnReader(chunk) => self.read(chunk, f64::from, values, rows),
+            ColumnReader::DoubleColumnReader(chunk) => {
+                self.read(chunk, |value| value, values, rows)
             }
-            ColumnReader::Int32ColumnReader(chunk) => self.read(chunk, f64::from, values),
+            ColumnReader::Int32ColumnReader(chunk) if unsigned => {
+                self.read(chunk, |value| f64::from(value as u32), values, rows)
+            }
+            ColumnReader::Int32ColumnReader(chunk) => self.read(chunk, f64::from, values, rows),
             ColumnReader::Int64ColumnReader(chunk) if unsigned => {
-                self.read(chunk, |value| value as u64 as f64, values)
+                self.read(chunk, |value| value as u64 as f64, values, rows)
             }
             ColumnReader::Int64ColumnReader(chunk) => {
-                self.read(chunk, |value| value as f64, values)
+                self.read(chunk, |value| value as f64, values, rows)
             }
             _ => Err("has values of another type than its metadata: the file is damaged".into()),
         }
@@ -208,7 +215,8 @@ impl NumberType {
         &self,
         mut chunk: ColumnReaderImpl<T>,
         number: impl Fn(T::T) -> f64,
-        (values, rows): (&mut Vec<f64>, usize),
+        values: &mut Vec<f64>,
+        rows: usize,
     ) -> Result<(), String> {
         let (mut some, mut levels) = (Vec::new(), Vec::new());
         while values.len() <= rows {
@@ -322,7 +330,7 @@ pub(super) mod written {
         let mut file = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(how)).unwrap();
         for first in (0..table[0].1.len()).step_by(group) {
             let mut rows = file.next_row_group().unwrap();
-            for (_, values) in table {
+            for (_, values, rows) in table {
                 let mut column = rows.next_column().unwrap().unwrap();
                 let last = values.len().min(first + group);
                 put(column.untyped(), &values[first..last]);
@@ -358,11 +366,11 @@ mod tests {
             .output();
         let run = run.expect("it runs");
         let output = String::from_utf8_lossy(&run.stderr);
-        assert!(run.status.success(), "{told}");
+        assert!(run.status.success(), "{output}");
         assert!(
             output.contains("of somebody else") && output.contains("after it"),
-            "{told}"
+            "{output}"
         );
-        assert!(!output.contains("of the library"), "{told}");
+        assert!(!output.contains("of the library"), "{output}");
     }
 }

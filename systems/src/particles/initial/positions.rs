@@ -102,7 +102,8 @@ impl InitialCells {
     pub(super) fn locate(
         &mut self,
         topology: &Topology,
-        (species, sources): (&SpeciesMap, &InitialSources),
+        species: &SpeciesMap,
+        sources: &InitialSources,
         units: &mut MassQuantum,
     ) -> Result<(), Error> {
         if !self.wanted || self.found {

@@ -356,7 +356,7 @@ fn rows_of_tables_are_named_and_columns_have_one_name() {
 #[test]
 fn ranks_make_each_particle_once_in_as_many_portions() {
     for (size, count, most) in [(1, 10, 4), (3, 11, 2), (5, 4, 3), (4, 0, 1), (2, 8, 100)] {
-        let of = |rank| super::portions((rank, size), count, most).collect::<Vec<_>>();
+        let of = |rank| super::portions(rank, size, count, most).collect::<Vec<_>>();
         let all: Vec<_> = (0..size).map(of).collect();
         assert!(all.iter().all(|portions| portions.len() == all[0].len()));
         let portions = all.iter().flatten();
