@@ -13,7 +13,7 @@ pub const HALF_CELL: u64 = 1 << 60;
 /// Returns the first cell along an axis that a cloud covers, from -1 to 7.
 #[device]
 #[must_use]
-pub fn lowest(offset: u64, width: i32) -> i32 {
+pub fn first_cell(offset: u64, width: i32) -> i32 {
     let cell = (offset >> 61) as i32;
     let upper = offset & HALF_CELL != 0;
     if width == 1 || (width == 2 && upper) {
@@ -55,15 +55,15 @@ pub fn parts(mass: u64, share: u32, width: i32) -> [u64; 3] {
         let upper = split(mass, share);
         return [mass - upper, upper, 0];
     }
-    let lower = split(mass, half_square(!share));
-    let upper = split(mass, half_square(share));
+    let lower = split(mass, half_of_square(!share));
+    let upper = split(mass, half_of_square(share));
     [lower, mass - lower - upper, upper]
 }
 
 /// Returns half the square of a share.
 #[device]
 #[must_use]
-pub fn half_square(share: u32) -> u32 {
+pub fn half_of_square(share: u32) -> u32 {
     ((share as u64 * share as u64) >> 33) as u32
 }
 
@@ -80,8 +80,8 @@ pub fn weights<R: Real>(share: u32, width: i32) -> [R; 3] {
         let up = R::from_u32(share) * unit;
         return [1.0 - up, up, 0.0];
     }
-    let lower = R::from_u32(half_square(!share)) * unit;
-    let upper = R::from_u32(half_square(share)) * unit;
+    let lower = R::from_u32(half_of_square(!share)) * unit;
+    let upper = R::from_u32(half_of_square(share)) * unit;
     [lower, 1.0 - lower - upper, upper]
 }
 
@@ -127,16 +127,16 @@ mod tests {
 
     /// Compares with the definition in 128-bit arithmetic.
     #[test]
-    fn a_cloud_lies_about_its_particle() {
+    fn clouds_match_their_definition() {
         for offset in edges() {
             let wide = i128::from(offset);
             // CIC: the lower cell is the last one whose centre is at or below the offset
             let below = (wide - (1 << 60)).div_euclid(1 << 61);
-            assert_eq!(i128::from(lowest(offset, 2)), below, "{offset:x}");
+            assert_eq!(i128::from(first_cell(offset, 2)), below, "{offset:x}");
             let past = (wide - (1 << 60)).rem_euclid(1 << 61);
             assert_eq!(i128::from(share(offset, 2)), past >> 29, "{offset:x}");
-            assert_eq!(lowest(offset, 1), (offset >> 61) as i32);
-            assert_eq!(lowest(offset, 3), (offset >> 61) as i32 - 1);
+            assert_eq!(first_cell(offset, 1), (offset >> 61) as i32);
+            assert_eq!(first_cell(offset, 3), (offset >> 61) as i32 - 1);
             assert_eq!(i128::from(share(offset, 3)), wide.rem_euclid(1 << 61) >> 29);
         }
     }
@@ -173,7 +173,10 @@ mod tests {
     fn a_mirrored_place_has_a_mirrored_cloud() {
         for offset in edges() {
             for width in [1, 3] {
-                assert_eq!(lowest(!offset, width), 8 - width - lowest(offset, width));
+                assert_eq!(
+                    first_cell(!offset, width),
+                    8 - width - first_cell(offset, width)
+                );
                 let [a, b, c] = parts(1 << 60, share(offset, width), width);
                 let mut mirrored = parts(1 << 60, share(!offset, width), width);
                 mirrored[..width as usize].reverse();
@@ -183,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn masses_become_units() {
+    fn masses_are_rounded_down_to_quanta() {
         assert_eq!(units_of(1.5f32, 4.0), 6);
         assert_eq!(units_of(0.9999f64, 1.0), 0);
         assert_eq!(units_of(f64::NAN, 1.0), 0);

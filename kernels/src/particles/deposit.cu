@@ -8,7 +8,7 @@ template<int WIDTH> RS_FN void add_cloud(u64* block, const u64* offset, const in
   int at[3][WIDTH];
   unsigned share[3];
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    const int first = mesh::PATCH * patch[axis] + cloud::lowest(offset[axis], WIDTH);
+    const int first = mesh::PATCH * patch[axis] + cloud::first_cell(offset[axis], WIDTH);
     share[axis] = cloud::share(offset[axis], WIDTH);
     RS_UNROLL for (int k = 0; k < WIDTH; ++k) at[axis][k] = ((first + k) >> finer) + AROUND;
   }
@@ -38,7 +38,7 @@ RS_FN void predict_position(const args::DepositParameters& p, const PageView& fr
     step[axis] = 0;
     if (dt == REAL(0)) continue;
     const REAL v = from.number(VELOCITY + axis, n), a = from.number(ACCELERATION + axis, n);
-    double by = (double)motion::ahead<REAL>(v, a, dt, (REAL)p.per_width[axis]);
+    double by = (double)motion::displacement<REAL>(v, a, dt, (REAL)p.per_width[axis]);
     by = by < -p.most ? -p.most : by > p.most ? p.most : by;
     const int patches = (int)by;
     const auto to = motion::moved(offset[axis], by - (double)patches, BITS);
@@ -47,8 +47,8 @@ RS_FN void predict_position(const args::DepositParameters& p, const PageView& fr
   }
 }
 
-// Slots of the sums around a block: those of the rows around its centre, or of a host table where some
-// neighbours are not own patches.
+// Slots of the sums around a block. They are found by the rows around its centre, or in a host table where
+// some neighbours are not own patches.
 struct Targets {
   const int *rows, *slots;
   RS_MEMBER bool is_outside(int d) const { return (slots != nullptr ? slots : rows)[d] == mesh::OUTSIDE; }

@@ -48,9 +48,9 @@ pub fn items() -> Vec<&'static Item> {
     items
 }
 
-/// Pages of 32 particles. A page stores its columns one after the other, 32 values each: identities of 8
-/// bytes, then numbers of the run's precision: offset, velocity and acceleration along x, y, z, the mass if
-/// each particle has its own, scalars. Offsets are as wide as numbers.
+/// Pages of 32 particles. A page stores its columns one after the other, 32 values each. The columns are an
+/// identity of 8 bytes, then numbers of the run's precision: offset, velocity and acceleration along x, y, z,
+/// the mass if each particle has its own, and scalars. Offsets are as wide as numbers.
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PageArray {
@@ -86,7 +86,7 @@ pub struct ParticleList {
     pub tables: HierarchyTables,
     /// Columns besides the identity, at least 9.
     pub numbers: i32,
-    /// Whether each particle has its own mass.
+    /// `true` if each particle has its own mass.
     pub masses: bool,
 }
 
@@ -97,8 +97,8 @@ pub struct ParticleList {
 pub struct DriftParameters {
     /// Particles.
     pub from: ParticleList,
-    /// Destinations: list 0 and list 1 of the level that moves the particles, list 1 of the next coarser
-    /// level, and the outgoing particles.
+    /// Destinations in this order: lists 0 and 1 of the level that moves the particles, list 1 of the next
+    /// coarser level, outgoing particles.
     pub to: [PageArray; 4],
     /// `[list][rows + 1]`: particles per row or first row of each patch. The last entry is for particles
     /// without a stored destination.
@@ -130,7 +130,7 @@ pub struct DriftParameters {
     pub walls: u32,
     /// List and page array of particles that stay in their patch.
     pub stay: [i32; 2],
-    /// Whether the patches are on the level that moves the particles.
+    /// `true` if the patches are on the level that moves the particles.
     pub own: bool,
     /// Particles to be scattered: [`SCATTER`] or [`SEND`].
     pub what: i32,
@@ -285,7 +285,7 @@ pub struct TermsParameters {
     pub scale: f64,
     /// Mass of each particle, if all have the same.
     pub mass: f64,
-    /// Whether to return the largest magnitudes instead of sums.
+    /// `true` to return the largest magnitudes instead of sums.
     pub sizes: bool,
 }
 
@@ -333,7 +333,7 @@ pub struct DepositParameters {
     pub one: u64,
     /// Number of levels by which the particles' patches are finer.
     pub finer: i32,
-    /// Whether they are patches of the next coarser level.
+    /// `true` if they are patches of the next coarser level.
     pub beside: bool,
 }
 

@@ -18,7 +18,7 @@ RS_FN Particle particle(const PageView& from, i64 n) {
   return particle;
 }
 
-// Result of the drift: the particle is in the neighbour patch `d`, is deferred, has left the domain, or has
+// Result of the drift. The particle is in the neighbour patch `d`, is deferred, has left the domain, or has
 // no finite position.
 struct DriftOutcome {
   int d;

@@ -42,19 +42,19 @@ pub struct KickParameters<R> {
     pub view: GatherView<R>,
     /// Clouds.
     pub clouds: CloudShape,
-    /// State in the view: 0 the particles' own level; of the coarser level 1 the state before its step, 2
-    /// after it, 3 the only one.
+    /// State in the view. 0: the particles' own level; 1, 2: the coarser level before and after its step; 3:
+    /// its only state.
     pub state: i32,
-    /// Whether the view is centred on the parents of the particles' patches.
+    /// `true` if the view is centred on the parents of the particles' patches.
     pub parent: bool,
     /// Weight of the later state.
     pub weight: f64,
     /// Length of the kick.
     pub half: f64,
-    /// Whether to correct an earlier kick: only the change of the acceleration is applied.
+    /// `true` to correct an earlier kick: only the change of the acceleration is applied.
     pub correct: bool,
     /// Times of the states minus the time of the particles.
-    pub ahead: [f64; 2],
+    pub time_offsets: [f64; 2],
     /// Inverse patch width of the coarser level.
     pub per_width: [f64; 3],
 }
@@ -70,7 +70,7 @@ pub struct AdvectParameters<R> {
     pub before: GatherView<R>,
     /// Gas after the step.
     pub after: GatherView<R>,
-    /// Whether the states differ.
+    /// `true` if the states differ.
     pub both: bool,
     /// Buffers of gathered gas, `[block][values]`; null if shared memory is used.
     pub blocks: Address<R>,

@@ -10,7 +10,7 @@ template<int G, int WIDTH> RS_FN void gather_cloud(const REAL* block, const u64*
   rs::arr<REAL, 3> along[3];
   int start = 0;
   RS_UNROLL for (int axis = 2; axis >= 0; --axis) {
-    int cell = mesh::PATCH * step[axis] + cloud::lowest(offset[axis], WIDTH) + G;
+    int cell = mesh::PATCH * step[axis] + cloud::first_cell(offset[axis], WIDTH) + G;
     cell = cell < 0 ? 0 : cell > N - WIDTH ? N - WIDTH : cell;
     start = N * start + cell;
     along[axis] = cloud::weights<REAL>(cloud::share(offset[axis], WIDTH), WIDTH);

@@ -20,10 +20,10 @@ struct PredictedPosition {
   int step[3];
 };
 
-RS_FN PredictedPosition predict(const KickParameters& p, const PageView& of, i64 n, const u64* offset, double ahead) {
+RS_FN PredictedPosition predict(const KickParameters& p, const PageView& of, i64 n, const u64* offset, double time_offset) {
   PredictedPosition there{};
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    const REAL by = of.number(VELOCITY + axis, n) * ((REAL)ahead * (REAL)p.per_width[axis]);
+    const REAL by = of.number(VELOCITY + axis, n) * ((REAL)time_offset * (REAL)p.per_width[axis]);
     const auto to = motion::moved(offset[axis], (double)by, 64);
     there.offset[axis] = to._0;
     there.step[axis] = to._1;
@@ -46,7 +46,7 @@ RS_FN bool has_coarse_cloud(const KickParameters& p, const BoundaryZone& zone, i
 RS_FN void kick_from_coarser(const KickParameters& p, const BoundaryZone& zone, const REAL* block, int row, i64 n, const u64* offset, const REAL* v, bool second) {
   const PageView of = page_view(p.from.page_array);
   const bool late = p.state == 2;
-  const PredictedPosition now = predict(p, of, n, offset, late ? p.ahead[1] : p.ahead[0]);
+  const PredictedPosition now = predict(p, of, n, offset, late ? p.time_offsets[1] : p.time_offsets[0]);
   REAL a[3];
   gather_any<AROUND>(p.clouds.width, block, now.offset, now.step, second, a);
   if (p.state == 1) {
@@ -54,7 +54,7 @@ RS_FN void kick_from_coarser(const KickParameters& p, const BoundaryZone& zone, 
     return;
   }
   if (late) {
-    const bool before = has_coarse_cloud(p, zone, row, predict(p, of, n, offset, p.ahead[0])), after = has_coarse_cloud(p, zone, row, now);
+    const bool before = has_coarse_cloud(p, zone, row, predict(p, of, n, offset, p.time_offsets[0])), after = has_coarse_cloud(p, zone, row, now);
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
       const REAL old = of.number(ACCELERATION + axis, n);
       a[axis] = before == after ? old + (REAL)p.weight * (a[axis] - old) : before ? old : a[axis];

@@ -50,7 +50,7 @@ pub fn kicked<R: Real>(velocity: R, acceleration: R, dt: R) -> R {
 /// third order in time.
 #[device]
 #[must_use]
-pub fn ahead<R: Real>(velocity: R, acceleration: R, dt: R, per_length: R) -> R {
+pub fn displacement<R: Real>(velocity: R, acceleration: R, dt: R, per_length: R) -> R {
     (velocity + acceleration * (0.5 * dt)) * (dt * per_length)
 }
 
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn places_move_by_whole_steps() {
+    fn offsets_move_by_whole_units() {
         let offsets = [
             0,
             1 << 32,
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_there_and_back_ends_where_it_began() {
+    fn moves_are_reversible() {
         for offset in [0u64, 77 << 32, u64::MAX << 32] {
             for way in [0.3, 1e-9, 0.99] {
                 let (there, out) = moved(offset, way, 32);
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn too_long_ways_stay_beside_their_patch() {
+    fn displacements_are_clamped_to_one_patch() {
         for way in [1.0, 5.0, 1e300, f64::INFINITY] {
             for bits in [32, 64] {
                 assert_eq!(moved(1 << 40, way, bits).1, 1);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn children_and_parents_know_the_same_place() {
+    fn child_and_parent_offsets_agree() {
         for offset in [0u64, 1, 1 << 63, u64::MAX, 0x1234_5678_9abc_def0] {
             let (within, child) = in_child(offset);
             assert_eq!(in_parent(within, child), offset);
@@ -129,10 +129,13 @@ mod tests {
     #[test]
     fn constant_acceleration_is_exact() {
         assert_eq!(
-            ahead(3.0f64, 2.0, 0.5, 4.0),
+            displacement(3.0f64, 2.0, 0.5, 4.0),
             4.0 * (3.0 * 0.5 + 2.0 * 0.125)
         );
-        assert_eq!(ahead(3.0f64, 2.0, -0.5, 1.0), -3.0 * 0.5 + 2.0 * 0.125);
+        assert_eq!(
+            displacement(3.0f64, 2.0, -0.5, 1.0),
+            -3.0 * 0.5 + 2.0 * 0.125
+        );
         assert_eq!(kicked(1.0f32, 2.0, 0.25), 1.5);
     }
 }

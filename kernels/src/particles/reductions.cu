@@ -44,7 +44,7 @@ KERNEL(particles_terms, particles::args::TermsParameters) {
         const u64 bits = rs::to_bits(rs::abs(values.d[t]));
         own[t] = bits > own[t] ? bits : own[t];
       } else {
-        own[t] += terms::nearest(values.d[t] * p.scales[t]);
+        own[t] += terms::round_to_integer(values.d[t] * p.scales[t]);
       }
     }
     own[7] += cloud::units_of<double>(mass, p.scale);

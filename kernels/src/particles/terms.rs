@@ -21,8 +21,8 @@ pub fn terms(mass: f64, x: [f64; 3], v: [f64; 3]) -> [f64; 7] {
     ]
 }
 
-/// Returns the position along an axis, code length, for an offset in a patch of the given width; `left` is
-/// the edge of the domain.
+/// Returns the position along an axis, code length, for an offset in a patch. `width` is the patch width,
+/// `left` the edge of the domain.
 #[device]
 #[must_use]
 pub fn position(offset: u64, index: i32, left: f64, width: f64) -> f64 {
@@ -33,7 +33,7 @@ pub fn position(offset: u64, index: i32, left: f64, width: f64) -> f64 {
 /// `i64`; 0 for NaN.
 #[device]
 #[must_use]
-pub fn nearest(x: f64) -> u64 {
+pub fn round_to_integer(x: f64) -> u64 {
     let size = (x.abs() + 0.5) as u64;
     if x < 0.0 {
         0u64.wrapping_sub(size)
@@ -59,12 +59,12 @@ mod tests {
             (2f64.powi(62), 1 << 62),
             (-(2f64.powi(62)), -(1 << 62)),
         ] {
-            assert_eq!(nearest(x) as i64, whole, "{x}");
+            assert_eq!(round_to_integer(x) as i64, whole, "{x}");
         }
     }
 
     #[test]
-    fn a_particle_turns_about_the_origin() {
+    fn angular_momentum_is_about_the_origin() {
         let terms = terms(2.0, [1.0, 0.0, 0.0], [0.0, 3.0, 0.0]);
         assert_eq!(terms, [9.0, 0.0, 6.0, 0.0, 0.0, 0.0, 6.0]);
         assert_eq!(position(1 << 63, 3, -1.0, 0.5), 0.75);

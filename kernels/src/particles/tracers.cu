@@ -33,7 +33,7 @@ RS_FN double density(const JumpParameters& p, int row, const int* at) {
 }
 
 // Returns the probabilities that a tracer in a cell leaves through each face.
-RS_FN rs::arr<double, 6> chances(const JumpParameters& p, int row, const int* at) {
+RS_FN rs::arr<double, 6> jump_probabilities(const JumpParameters& p, int row, const int* at) {
   constexpr int FACES = 9 * mesh::FACE;
   const REAL* mass = p.mass + (i64)row * (3 * FACES);
   rs::arr<double, 6> through;
@@ -44,11 +44,11 @@ RS_FN rs::arr<double, 6> chances(const JumpParameters& p, int row, const int* at
     through.d[2 * axis] = (double)mass[axis * FACES + lower] * p.rates[axis];
     through.d[2 * axis + 1] = (double)mass[axis * FACES + upper] * p.rates[axis];
   }
-  return tracers::chances(density(p, row, at), through);
+  return tracers::jump_probabilities(density(p, row, at), through);
 }
 
 // Draws the jump of a tracer, and a new position in its cell.
-RS_FN void draw(const JumpParameters& p, const PageView& of, i64 n, int row) {
+RS_FN void draw_jump(const JumpParameters& p, const PageView& of, i64 n, int row) {
   const u64 id = of.id(n);
   const auto within = random::of_id(p.stream, id, p.number + 1);
   int at[3];
@@ -59,14 +59,14 @@ RS_FN void draw(const JumpParameters& p, const PageView& of, i64 n, int row) {
     of.number(VELOCITY + axis, n) = REAL(0);
   }
   const auto drawn = random::uniforms<double>(random::of_id(p.stream, id, p.number));
-  const int face = tracers::face_drawn(chances(p, row, at), drawn.d[0]);
+  const int face = tracers::draw_face(jump_probabilities(p, row, at), drawn.d[0]);
   if (face == 6) return;
   const double speed = p.speeds[face >> 1];
   of.number(VELOCITY + (face >> 1), n) = (REAL)(face & 1 ? speed : -speed);
 }
 
 // Assigns a tracer in a new patch to one of the eight cells that replace its coarse cell.
-RS_FN void divide(const JumpParameters& p, const PageView& of, i64 n, int row) {
+RS_FN void assign_child(const JumpParameters& p, const PageView& of, i64 n, int row) {
   u64 offset[3];
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) offset[axis] = widen(of.offset(axis, n));
   rs::arr<double, 8> masses;
@@ -76,7 +76,7 @@ RS_FN void divide(const JumpParameters& p, const PageView& of, i64 n, int row) {
     masses.d[child] = density(p, row, at);
   }
   const auto drawn = random::uniforms<double>(random::of_id(p.stream, of.id(n), p.number));
-  const int child = tracers::child_drawn(masses, drawn.d[0]);
+  const int child = tracers::draw_child(masses, drawn.d[0]);
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.offset(axis, n) = narrow(tracers::in_half(offset[axis], (unsigned)(child >> axis & 1)));
 }
 
@@ -124,8 +124,8 @@ KERNEL(particles_jump, particles::JumpParameters) {
   const Chunk chunk = particles::chunk(p.from);
   const PageView of = page_view(p.from.page_array);
   EACH(k, chunk.count) {
-    if (p.what == field_kernels::JUMP) draw(p, of, chunk.first + k, chunk.row);
-    else if (p.what == field_kernels::CHILD) divide(p, of, chunk.first + k, chunk.row);
+    if (p.what == field_kernels::JUMP) draw_jump(p, of, chunk.first + k, chunk.row);
+    else if (p.what == field_kernels::CHILD) assign_child(p, of, chunk.first + k, chunk.row);
     else stop(p, of, chunk.first + k, chunk.row);
   }
 }

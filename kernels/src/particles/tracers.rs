@@ -17,7 +17,7 @@ pub fn cut_to_cell<R: Real>(velocity: R, rate: R) -> f64 {
 /// cell volume.
 #[device]
 #[must_use]
-pub fn chances(after: f64, through: [f64; 6]) -> [f64; 6] {
+pub fn jump_probabilities(after: f64, through: [f64; 6]) -> [f64; 6] {
     let mut out = [0.0; 6];
     let mut before = after;
     for axis in 0..3 {
@@ -40,7 +40,7 @@ pub fn chances(after: f64, through: [f64; 6]) -> [f64; 6] {
 /// Returns the face through which a tracer leaves for a random number between 0 and 1, or 6 for none.
 #[device]
 #[must_use]
-pub fn face_drawn(chances: [f64; 6], drawn: f64) -> i32 {
+pub fn draw_face(chances: [f64; 6], drawn: f64) -> i32 {
     let mut left = drawn;
     for face in 0..6 {
         left -= chances[face as usize];
@@ -51,11 +51,11 @@ pub fn face_drawn(chances: [f64; 6], drawn: f64) -> i32 {
     6
 }
 
-/// Returns the child cell (bits z y x) of a tracer for a random number between 0 and 1, with probabilities
+/// Returns the child cell (bits z y x) of a tracer for a random number between 0 and 1. The probabilities are
 /// proportional to the masses.
 #[device]
 #[must_use]
-pub fn child_drawn(masses: [f64; 8], drawn: f64) -> i32 {
+pub fn draw_child(masses: [f64; 8], drawn: f64) -> i32 {
     let mut total = 0.0;
     for child in 0..8 {
         total += masses[child as usize];
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ways_are_cut_to_a_cell() {
+    fn displacements_are_limited_to_a_cell() {
         let cut = |velocity: f64| cut_to_cell(velocity, 0.5);
         assert_eq!([0.1, 0.3, 1e300].map(cut), [0.05, 0.125, 0.125]);
         assert_eq!([-0.1, -0.3, -1e300].map(cut), [-0.05, -0.125, -0.125]);
@@ -99,20 +99,20 @@ mod tests {
     }
 
     #[test]
-    fn chances_are_shares_of_what_the_cell_had() {
+    fn probabilities_are_fractions_of_the_initial_mass() {
         // density 2 after the step; 1 left at x-, 0.5 left at y+, 0.5 entered at z-: 3 before
-        let chances = chances(2.0, [-1.0, 0.0, 0.0, 0.5, 0.5, 0.0]);
+        let chances = jump_probabilities(2.0, [-1.0, 0.0, 0.0, 0.5, 0.5, 0.0]);
         assert_eq!(chances, [1.0 / 3.0, 0.0, 0.0, 0.5 / 3.0, 0.0, 0.0]);
-        assert_eq!(super::chances(-2.0, [0.0; 6]), [0.0; 6]);
-        let faces = [0.0, 0.33, 0.34, 0.49, 0.51, 0.99].map(|drawn| face_drawn(chances, drawn));
+        assert_eq!(super::jump_probabilities(-2.0, [0.0; 6]), [0.0; 6]);
+        let faces = [0.0, 0.33, 0.34, 0.49, 0.51, 0.99].map(|drawn| draw_face(chances, drawn));
         assert_eq!(faces, [0, 0, 3, 3, 6, 6]);
     }
 
     #[test]
-    fn a_child_is_drawn_by_its_share() {
+    fn children_are_drawn_by_mass() {
         let masses = [1.0, 0.0, 2.0, 1.0, 0.5, 0.5, 1.0, 2.0];
         let children = [0.0, 0.12, 0.13, 0.37, 0.38, 0.61, 0.63, 0.7, 1.0]
-            .map(|drawn| child_drawn(masses, drawn));
+            .map(|drawn| draw_child(masses, drawn));
         assert_eq!(children, [0, 0, 2, 2, 3, 5, 6, 6, 7]);
         for cell in 0..8u64 {
             let halves = [0, 1].map(|upper| in_half(cell << 61 | 12345, upper));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_drawn_anew_is_in_its_cell() {
+    fn random_offsets_stay_in_their_cell() {
         for cell in 0..8u64 {
             let offset = cell << 61 | 12345;
             let drawn = random_in_cell(offset, u32::MAX, 7);

@@ -16,7 +16,7 @@ pub struct BoundaryZone {
     outer: Vec<[i32; 3]>,
 }
 
-/// Returns the cell of an offset in the patch that is `step` patches away, relative to the first cell of the
+/// Returns the cell of an offset in the patch `step` patches away. Cells count from the first cell of the
 /// original patch.
 #[must_use]
 #[inline(always)]
@@ -59,8 +59,8 @@ impl BoundaryZone {
             .any(|&step| is_near(step, 2 * self.cells, cell))
     }
 
-    /// Returns `true` if a cell is near a finer level, so that slopes in a cloud would reach into it: one
-    /// cell farther than on the fine side.
+    /// Returns `true` if a cell is so near a finer level that slopes in a cloud would reach into it. This is
+    /// one cell farther than on the fine side.
     #[must_use]
     #[inline(always)]
     pub fn is_outer(&self, cell: [i32; 3]) -> bool {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layers_lie_towards_the_border() {
+    fn layers_are_next_to_the_boundary() {
         for (x, z) in (-2..10).flat_map(|x| (-2..10).map(move |z| (x, z))) {
             assert_eq!(
                 is_near([-1, 0, 1], 2, [x, 5, z]),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn places_have_cells() {
+    fn offsets_have_cells() {
         assert_eq!(cell_of([0, 1 << 61, u64::MAX], [0; 3]), [0, 1, 7]);
         assert_eq!(cell_of([0, 1 << 61, u64::MAX], [1, 0, -1]), [8, 1, -1]);
     }

@@ -16,7 +16,7 @@ use nestar_engine::mesh::Topology;
 use nestar_engine::{Engine, in_precision};
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::cloud::units_of;
-use nestar_kernels::particles::terms::{TERMS, nearest, position, terms};
+use nestar_kernels::particles::terms::{TERMS, position, round_to_integer, terms};
 use rayon::prelude::*;
 
 /// Names of the sums over all particles: see [`terms`].
@@ -193,7 +193,7 @@ impl<'a> ReductionContext<'a> {
                 let (terms, mut own) = (terms(mass, x, v), [0; TERMS + 1]);
                 for k in 0..TERMS {
                     own[k] = match &scales {
-                        Some(scales) => nearest(terms[k] * scales[k]),
+                        Some(scales) => round_to_integer(terms[k] * scales[k]),
                         None => terms[k].abs().to_bits(),
                     };
                 }

@@ -168,8 +168,8 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         }
     }
 
-    /// Returns `true` if a place is in the outermost cell before an open face: a part of the cloud would be
-    /// outside the domain.
+    /// Returns `true` if an offset is in the outermost cell before an open face, so that a part of the cloud
+    /// would be outside the domain.
     fn is_outermost(&self, around: &[i32; 27], axis: usize, offset: u64) -> bool {
         let step = match offset >> 61 {
             0 => -1,
@@ -180,16 +180,16 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
     }
 
     /// Drifts the particles of a patch.
-    fn patch(&self, species: &Species, row: u32, [here, ahead]: &mut PatchParticles) -> Outgoing {
+    fn patch(&self, species: &Species, row: u32, [here, fine]: &mut PatchParticles) -> Outgoing {
         let (pool, mut outgoing) = (&species.pool, Outgoing::default());
         if self.own {
             let mut back = ParticlePages::default();
             let waiting = Some((&mut back, false));
-            self.drift_pages(species, row, ahead, waiting, &mut outgoing);
-            self.drift_pages(species, row, here, Some((ahead, true)), &mut outgoing);
+            self.drift_pages(species, row, fine, waiting, &mut outgoing);
+            self.drift_pages(species, row, here, Some((fine, true)), &mut outgoing);
             back.append_to(pool, here);
         } else {
-            self.drift_pages(species, row, ahead, None, &mut outgoing);
+            self.drift_pages(species, row, fine, None, &mut outgoing);
         }
         let (bytes, list) = (pool.columns.bytes(), u8::from(!self.own));
         outgoing.address(self.topology, self.level, row, bytes, list);

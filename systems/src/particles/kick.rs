@@ -18,7 +18,7 @@ use nestar_engine::mesh::{LevelClock, Levels, Topology};
 use nestar_engine::step::{AlignedLevels, FieldView, Read, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::PATCH;
-use nestar_kernels::particles::cloud::{lowest, share, weights};
+use nestar_kernels::particles::cloud::{first_cell, share, weights};
 use nestar_kernels::particles::motion::{in_parent, kicked, moved};
 use rayon::prelude::*;
 
@@ -34,12 +34,12 @@ pub struct VectorWindow<R> {
     /// The values: one vector field, or two.
     pub values: Vec<R>,
     /// Time of the values minus time of the particles.
-    pub ahead: R,
+    pub time_offset: R,
 }
 
 impl<R: ParticleReal> VectorWindow<R> {
-    /// Gathers a vector at an offset up to one cell outside the patch, with a cloud `W` cells wide and `L`
-    /// ghost layers. `second` selects the second vector field where there are two.
+    /// Gathers a vector at an offset up to one cell outside the patch. The cloud is `W` cells wide; the block
+    /// has `L` ghost layers. `second` selects the second vector field where there are two.
     #[inline(always)]
     pub fn at<const W: usize, const L: usize>(
         &self,
@@ -55,7 +55,7 @@ impl<R: ParticleReal> VectorWindow<R> {
         };
         let (mut start, mut along) = (first * block, [[R::lit(0.0); 3]; 3]);
         for (axis, stride) in [1, side, side * side].into_iter().enumerate() {
-            let cell = PATCH as i32 * step[axis] + lowest(offset[axis], cloud) + L as i32;
+            let cell = PATCH as i32 * step[axis] + first_cell(offset[axis], cloud) + L as i32;
             start += cell.clamp(0, side as i32 - cloud) as usize * stride;
             along[axis] = weights::<R>(share(offset[axis], cloud), cloud);
         }
@@ -109,7 +109,7 @@ impl<R: ParticleReal, const W: usize, const L: usize> PageClouds<R, W, L> {
         for (axis, stride) in [1, side, side * side].into_iter().enumerate() {
             for n in 0..PAGE {
                 let offset = R::widen(page.offset[axis][n]);
-                start[n] += (lowest(offset, cloud) + L as i32) as u32 * stride;
+                start[n] += (first_cell(offset, cloud) + L as i32) as u32 * stride;
                 let weights = weights::<R>(share(offset, cloud), cloud);
                 for k in 0..W {
                     along[axis][k][n] = weights[k];
@@ -155,7 +155,7 @@ pub fn reached<R: ParticleReal, const W: usize>(page: &Page<R>, count: usize) ->
     }
     for (axis, [below, beside, above]) in BESIDE.into_iter().enumerate() {
         for n in 0..PAGE {
-            let first = lowest(R::widen(page.offset[axis][n]), W as i32);
+            let first = first_cell(R::widen(page.offset[axis][n]), W as i32);
             let below = if first < 0 { below } else { 0 };
             let above = if first + W as i32 > PATCH as i32 {
                 above
@@ -194,7 +194,7 @@ impl<R: ParticleReal> CoarserStates<R> {
         let state = |around: &VectorWindow<R>| {
             let (mut there, mut step) = (offset, [0; 3]);
             for axis in 0..3 {
-                let by = velocity[axis] * (around.ahead * self.per_width[axis]);
+                let by = velocity[axis] * (around.time_offset * self.per_width[axis]);
                 (there[axis], step[axis]) = moved(offset[axis], by.to_f64(), 64);
             }
             let gathered = around.at::<W, REACH>(there, step, own);
@@ -249,7 +249,7 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
         let width = self.topology.domain.cell_width(level);
         let around = |(time, values): (f64, Vec<R>)| VectorWindow {
             values,
-            ahead: R::lit(if alone { 0.0 } else { time - self.time }),
+            time_offset: R::lit(if alone { 0.0 } else { time - self.time }),
         };
         Ok(CoarserStates {
             states: states.into_iter().map(around).collect(),
@@ -371,7 +371,7 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
         let columns = species.pool.columns;
         let block = || VectorWindow {
             values: Vec::new(),
-            ahead: R::lit(0.0),
+            time_offset: R::lit(0.0),
         };
         for (level, own) in [(Some(level), true), (level.checked_sub(1), false)] {
             let rows = level.map_or(&[][..], |level| self.topology.rows(level));
@@ -379,11 +379,11 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
             let kicked = detached
                 .par_iter_mut()
                 .map_init(block, |block, (row, patch)| {
-                    let [here, ahead] = patch;
+                    let [here, fine] = patch;
                     match own {
                         true if here.count() > 0 => self.kick_leaf::<W>(columns, *row, here, block),
-                        false if ahead.count() > 0 => {
-                            self.kick_coarser_leaf::<W>(columns, *row, ahead)
+                        false if fine.count() > 0 => {
+                            self.kick_coarser_leaf::<W>(columns, *row, fine)
                         }
                         _ => Ok(()),
                     }
@@ -396,8 +396,7 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
     }
 }
 
-/// Kicks the particles of a species that a level moves, on the host or on a device, by the accelerations at a
-/// time.
+/// Kicks the particles of a species that a level moves, on the host or on a device.
 fn kick(
     species: &mut Species,
     topology: &Topology,
@@ -454,7 +453,7 @@ pub(super) fn close(
 }
 
 /// Corrects the closing kicks when levels are synchronised. At a closing kick a level does not yet know the
-/// contribution of finer levels to its potential at that time, and uses that of the step before.
+/// contribution of finer levels to its potential. It uses that of the step before.
 pub(super) fn correct(
     topology: Res<Topology>,
     levels: Res<Levels>,
@@ -542,7 +541,7 @@ mod tests {
         let page = Page::<f32>::of(&mut words, columns);
         let around = VectorWindow {
             values: (0..3000).map(|n| (random(n) >> 40) as f32).collect(),
-            ahead: 0.0,
+            time_offset: 0.0,
         };
         let (clouds, mut all) = (PageClouds::<f32, 2, 1>::of(&page), 0);
         for n in 0..PAGE {

@@ -20,8 +20,8 @@ pub struct Escaped {
 /// Mass quantum and other state of the run.
 #[derive(Resource, Clone, Debug, Default, PartialEq)]
 pub struct MassQuantum {
-    /// Quanta per unit mass: a power of two such that all particles together have fewer than 2^62 quanta; 0
-    /// if no particle has mass.
+    /// Quanta per unit mass, a power of two, or 0 if no particle has mass. All particles together have fewer
+    /// than 2^62 quanta.
     pub scale: f64,
     /// `true` if the accelerations of the particles are known.
     pub has_accelerations: bool,
@@ -99,8 +99,8 @@ impl MassQuantum {
     /// Checks that the current total mass fits and that no mass is below the quantum. Collective.
     ///
     /// # Errors
-    /// A restart has changed masses, or a plugin has created particles after the quantum was set or changed
-    /// masses too much; another rank or the transport has failed.
+    /// A restart has changed masses, or a plugin has created particles after the quantum was set or has
+    /// changed masses too much. Another rank or the transport has failed.
     pub fn check_total(&self, all: &mut SpeciesMap, others: &Comm) -> Result<(), Error> {
         let masses = Masses::of(all)?;
         let own = masses.sum;
@@ -220,8 +220,8 @@ impl Masses {
     }
 }
 
-/// Saves the quantum, the flag of known accelerations, and for each species the length of its name, the name,
-/// and the escaped particles.
+/// Saved state: the quantum, the flag of known accelerations, and for each species the length of its name,
+/// the name, and the escaped particles.
 impl PluginState for MassQuantum {
     const VERSION: u32 = 2;
 
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_mass_fits_into_a_word() {
+    fn the_total_mass_fits_into_a_word() {
         for most in [1.0, 0.3, 1e-30, 7e40, 1.999_999, 2.0] {
             let units = most * scale_of(most);
             assert!(
@@ -279,18 +279,18 @@ mod tests {
     }
 
     #[test]
-    fn a_mass_below_the_unit_is_named() {
+    fn a_mass_below_the_quantum_is_reported() {
         let units = MassQuantum {
             scale: scale_of(2.0),
             ..MassQuantum::default()
         };
-        let told = |lightest: [f64; 2]| {
+        let message = |lightest: [f64; 2]| {
             let species = ["dark", "dust"].into_iter().zip(lightest);
             units.below_quantum(species).unwrap_or_default()
         };
         let unit = 1.0 / units.scale;
-        assert_eq!(told([1.0, unit]) + &told([f64::INFINITY, 0.0]), "");
-        let why = told([1.0, 0.9 * unit]);
+        assert_eq!(message([1.0, unit]) + &message([f64::INFINITY, 0.0]), "");
+        let why = message([1.0, 0.9 * unit]);
         let names = [
             "species.dust",
             &format!("{:e}", 0.9 * unit),
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_comes_back_to_the_bit() {
+    fn the_saved_state_is_restored_exactly() {
         let lost = Escaped {
             count: 3,
             mass: 1 << 50,

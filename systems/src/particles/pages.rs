@@ -217,8 +217,8 @@ pub struct ParticlePages {
     largest: Option<[f64; 6]>,
 }
 
-/// Particles of a patch by the level that moves them: list 0 by the level of the patch, list 1 by the next
-/// finer level, for particles that are entering or have left finer patches.
+/// Particles of a patch by the level that moves them. The level of the patch moves list 0. The next finer
+/// level moves list 1, particles that are entering or have left finer patches.
 pub type PatchParticles = [ParticlePages; 2];
 
 impl ParticlePages {
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn places_move_without_a_branch_as_with_one() {
+    fn branchless_moves_agree_with_the_kernel() {
         for (offset, by) in cases() {
             assert_eq!(
                 <f64 as ParticleReal>::moved(offset, by),

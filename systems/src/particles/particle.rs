@@ -271,7 +271,7 @@ mod tests {
     use nestar_engine::data::Precision;
 
     #[test]
-    fn what_is_changed_of_a_particle_is_read_again() {
+    fn changed_attributes_are_decoded_again() {
         for precision in [Precision::Single, Precision::Double] {
             let scalars = vec!["metals".to_string(), "birth".into()];
             let species = Species::new("stars", precision, None, scalars);

@@ -76,8 +76,7 @@ fn push_all(patch: &mut PatchParticles, pool: &PagePool, records: &[u8]) {
     }
 }
 
-/// A record holds the values of the columns and a byte that is 1 if the next finer level moves the particle,
-/// else 0.
+/// A record holds the values of the columns and a byte: 1 if the next finer level moves the particle, else 0.
 impl ParticleSet for Species {
     fn name(&self) -> &str {
         &self.name
@@ -319,7 +318,7 @@ mod tests {
     use super::{ParticleSet, Precision, Species};
 
     #[test]
-    fn many_patches_are_filled_and_emptied_side_by_side() {
+    fn many_patches_are_filled_and_emptied_in_parallel() {
         let mut species = Species::new("dark", Precision::Double, None, vec![]);
         species.resize_rows(8).expect("there is memory");
         let bytes = species.record_bytes();

@@ -64,7 +64,7 @@ struct DepositInput<'w, 's> {
     is_checked: Local<'s, bool>,
 }
 
-/// Adds the particle density of a level to the total density, at the time of the level or at the end of its
+/// Adds the particle density of a level to the total density, at the time of the level or the end of its
 /// step.
 fn add_particle_density(
     In(level): In<usize>,
@@ -133,8 +133,8 @@ fn add_particle_density(
     Ok(())
 }
 
-/// Returns `true` if the density of the latest step is still valid: the level is the finest, and nothing has
-/// changed since.
+/// Returns `true` if the density of the latest step is still valid: the level is the finest and unchanged
+/// since.
 fn is_current(topology: &Topology, levels: &Levels, motion: &Motion, level: usize) -> bool {
     let is_fresh = |level: usize| levels.clock(level).since_regrid == 0;
     let lost_children = level < topology.max_level && is_fresh(level);

@@ -297,7 +297,7 @@ mod tests {
     use super::{ParticleSet, Precision, Species};
 
     #[test]
-    fn the_memory_of_particles_is_foreseen() {
+    fn the_memory_estimate_of_particles_is_accurate() {
         for (precision, patches, most) in
             [(Precision::Double, 300, 700), (Precision::Single, 2000, 9)]
         {
@@ -313,9 +313,9 @@ mod tests {
             }
             let page = 8 * species.pool.columns.page_words() + 16;
             let taken = (pages * page + patches * 64) as f64;
-            let foreseen = species.memory(count as u64, patches as u64) as f64;
+            let estimate = species.memory(count as u64, patches as u64) as f64;
             assert!(
-                (0.6..1.4).contains(&(foreseen / taken)),
+                (0.6..1.4).contains(&(estimate / taken)),
                 "{foreseen} {taken}"
             );
         }

@@ -1,19 +1,17 @@
 //! Moves massless tracers with the gas: by its velocity, or at random with its mass flux.
 //!
-//! Velocity tracers: massless particles that are advected with the gas velocity.
+//! Velocity tracers are advected with the gas velocity. The drift uses the mean velocity of the step by
+//! Heun's method: half the gas velocity at the old position before the step, plus half that at the predicted
+//! position after it.
 //!
-//! The drift uses the mean velocity of the step by Heun's method: half the gas velocity at the old position
-//! before the step, plus half the velocity at the predicted position after the step.
-//!
-//! Monte Carlo tracers: massless particles that jump between cells with the mass flux of the gas.
-//!
-//! A tracer leaves its cell through a face with the probability that a mass element of the cell does (Genel
-//! et al. 2013, MNRAS 435, 1426, section 2.2; Cadiou, Dubois & Pichon 2019, A&A 621, A96). Tracers therefore
-//! follow the gas mass up to Poisson noise, whereas velocity tracers accumulate in dense gas. Positions
-//! within a cell have no meaning and are drawn at random in each step. A tracer that enters a finer patch
-//! through a coarse flux does so in steps of the finer level; one that leaves a finer patch waits for the
-//! next step of the coarser level. When a patch is refined, each tracer draws one of the eight new cells with
-//! a probability proportional to their masses.
+//! Monte Carlo tracers jump between cells with the mass flux of the gas. A tracer leaves its cell through a
+//! face with the probability that a mass element of the cell does (Genel et al. 2013, MNRAS 435, 1426,
+//! section 2.2; Cadiou, Dubois & Pichon 2019, A&A 621, A96). Tracers therefore follow the gas mass up to
+//! Poisson noise, whereas velocity tracers accumulate in dense gas. Positions within a cell have no meaning
+//! and are drawn at random in each step. A tracer that enters a finer patch through a coarse flux does so in
+//! steps of the finer level. One that leaves a finer patch waits for the next step of the coarser level. When
+//! a patch is refined, each tracer draws one of the eight new cells with a probability proportional to their
+//! masses.
 
 use super::config::MovedBy;
 use super::device::TracerStep;
@@ -42,9 +40,9 @@ const CLOUD: usize = 2;
 /// Registers the systems of tracers, if there are any: before the drift, and after refinement.
 pub(super) fn register(sim: &mut Engine) {
     let mut all = sim.world.resource_mut::<SpeciesMap>();
-    let [leads, draws] =
+    let [advects, draws] =
         [MovedBy::Gas, MovedBy::MassFluxes].map(|what| all.moved_by(what).next().is_some());
-    if leads {
+    if advects {
         sim.system_in(Advance::Predict, advect);
     }
     if draws {
@@ -70,8 +68,14 @@ impl<R: ParticleReal> GasVelocity<R> {
                     .collect()
             };
             let values = momenta.flat_map(velocity).collect();
-            let ahead = R::lit(0.0);
-            (time, VectorWindow { values, ahead })
+            let time_offset = R::lit(0.0);
+            (
+                time,
+                VectorWindow {
+                    values,
+                    time_offset,
+                },
+            )
         };
         Self(states.into_iter().map(velocities).collect())
     }
@@ -163,7 +167,7 @@ fn advect_species<R: ParticleReal>(
         };
         let mut detached = species.take_patches(topology.rows(host).iter().copied());
         let shared = &*species;
-        let led = detached
+        let advected = detached
             .par_iter_mut()
             .map(|(row, patch): &mut (u32, PatchParticles)| {
                 // in own patches also deferred tracers: the finer level overwrites their velocities
@@ -185,9 +189,9 @@ fn advect_species<R: ParticleReal>(
                     .for_each(|rows| lead.patch(shared, rows, &flow));
                 Ok(())
             });
-        let led: Result<(), DeviceError> = led.collect();
+        let advected: Result<(), DeviceError> = advected.collect();
         species.restore_patches(detached);
-        led?;
+        advected?;
     }
     Ok(())
 }
@@ -201,7 +205,12 @@ struct Jumps<'a> {
 /// Returns the probabilities that a tracer in a cell leaves through the faces x-, x+, y-, y+, z-, z+. `mass`
 /// holds the fluxes through the faces of the patch, `density` the density after the step, and `rates` the
 /// step over the cell widths.
-fn chances<R: ParticleReal>(cell: usize, density: &[R], mass: &[R], rates: [f64; 3]) -> [f64; 6] {
+fn jump_probabilities<R: ParticleReal>(
+    cell: usize,
+    density: &[R],
+    mass: &[R],
+    rates: [f64; 3],
+) -> [f64; 6] {
     let at = [cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH)];
     let mut through = [0.0; 6];
     for axis in 0..3 {
@@ -210,12 +219,12 @@ fn chances<R: ParticleReal>(cell: usize, density: &[R], mass: &[R], rates: [f64;
         let face = |cell| mass[axis * FACES + face_index(axis, cell)].to_f64() * rates[axis];
         (through[2 * axis], through[2 * axis + 1]) = (face(at), face(upper));
     }
-    tracers::chances(density[cell].to_f64(), through)
+    tracers::jump_probabilities(density[cell].to_f64(), through)
 }
 
 impl Jumps<'_> {
     /// Draws the jumps of tracers in an own patch of the level.
-    fn own<R: ParticleReal>(
+    fn draw_jumps<R: ParticleReal>(
         &self,
         species: &Species,
         rows: &mut ParticlePages,
@@ -238,7 +247,8 @@ impl Jumps<'_> {
                     page.velocity[axis][n] = R::lit(0.0);
                 }
                 let [drawn, _] = uniforms::<f64>(of_id(&stream, page.id[n], level));
-                let face = tracers::face_drawn(chances(cell, density, mass, rates), drawn);
+                let face =
+                    tracers::draw_face(jump_probabilities(cell, density, mass, rates), drawn);
                 if let Some(velocity) = page.velocity.get_mut(face as usize / 2) {
                     let speed = width[face as usize / 2] / self.clock.dt;
                     velocity[n] = R::lit(if face % 2 == 0 { -speed } else { speed });
@@ -248,7 +258,12 @@ impl Jumps<'_> {
     }
 
     /// Stops tracers in a patch of the next coarser level, except those that enter a finer neighbour patch.
-    fn in_coarser<R: ParticleReal>(&self, species: &Species, row: u32, rows: &mut ParticlePages) {
+    fn stop_in_coarser_patch<R: ParticleReal>(
+        &self,
+        species: &Species,
+        row: u32,
+        rows: &mut ParticlePages,
+    ) {
         let finer = |way: [i32; 3]| {
             let beside = u32::try_from(self.topology.neighbours(row)[direction(way)]);
             beside.is_ok_and(|beside| !self.topology.is_leaf(beside))
@@ -280,7 +295,7 @@ impl Jumps<'_> {
         let jump = |(row, patch): &mut (u32, PatchParticles)| {
             let (gas, mass) = (gas.host::<R>(&[*row])?, mass.host::<R>(&[*row])?);
             for rows in patch {
-                self.own(shared, rows, &gas[..CELLS], &mass, width);
+                self.draw_jumps(shared, rows, &gas[..CELLS], &mass, width);
             }
             Ok(())
         };
@@ -294,7 +309,7 @@ impl Jumps<'_> {
         let shared = &*species;
         detached
             .par_iter_mut()
-            .for_each(|(row, [_, ahead])| self.in_coarser::<R>(shared, *row, ahead));
+            .for_each(|(row, [_, fine])| self.stop_in_coarser_patch::<R>(shared, *row, fine));
         species.restore_patches(detached);
         Ok(())
     }
@@ -304,7 +319,7 @@ impl Jumps<'_> {
 const CHILDREN: u32 = 128;
 
 /// Assigns the tracers of a new patch to the child cells.
-fn divide_rows<R: ParticleReal>(
+fn assign_rows<R: ParticleReal>(
     species: &Species,
     rows: &mut ParticlePages,
     density: &[R],
@@ -319,7 +334,7 @@ fn divide_rows<R: ParticleReal>(
                 density[along(0) + PATCH * (along(1) + PATCH * along(2))].to_f64()
             });
             let [drawn, _] = uniforms::<f64>(of_id(&stream, page.id[n], number));
-            let child = tracers::child_drawn(masses, drawn);
+            let child = tracers::draw_child(masses, drawn);
             for axis in 0..3 {
                 let upper = (child >> axis & 1) as u32;
                 page.offset[axis][n] = R::narrow(tracers::in_half(offset[axis], upper));
@@ -328,7 +343,7 @@ fn divide_rows<R: ParticleReal>(
     }
 }
 
-fn divide_species<R: ParticleReal>(
+fn assign_species<R: ParticleReal>(
     species: &mut Species,
     gas: &FieldView<Gas>,
     rows: &[u32],
@@ -337,14 +352,14 @@ fn divide_species<R: ParticleReal>(
 ) -> Result<(), DeviceError> {
     let mut detached = species.take_patches(rows.iter().copied());
     let shared = &*species;
-    let divide = |(row, [here, _]): &mut (u32, PatchParticles)| {
+    let assign = |(row, [here, _]): &mut (u32, PatchParticles)| {
         let gas = gas.host::<R>(&[*row])?;
-        divide_rows(shared, here, &gas[..CELLS], stream, number);
+        assign_rows(shared, here, &gas[..CELLS], stream, number);
         Ok(())
     };
-    let divided: Result<(), DeviceError> = detached.par_iter_mut().map(divide).collect();
+    let assigned: Result<(), DeviceError> = detached.par_iter_mut().map(assign).collect();
     species.restore_patches(detached);
-    divided
+    assigned
 }
 
 /// Assigns tracers in new patches to child cells by mass; the refinement has placed them by their positions,
@@ -368,7 +383,7 @@ pub(super) fn assign_children(
             lists.assign_children(&topology, tables, &gas, &new.rows, stream, number)?;
             continue;
         }
-        in_precision!(species.precision(), R => divide_species::<R>(species, &gas, &new.rows, stream, number)?);
+        in_precision!(species.precision(), R => assign_species::<R>(species, &gas, &new.rows, stream, number)?);
     }
     Ok(())
 }

@@ -114,8 +114,8 @@ impl DensityTable {
 }
 
 impl CentralSlope {
-    /// Chooses a core if the steepness falls towards the centre at least as fast as the radius, a cusp if it
-    /// falls more slowly, and a power law if it does not fall.
+    /// Chooses the inner slope. A steepness that falls towards the centre at least as fast as the radius
+    /// gives a core, a slower fall a cusp, and no fall a power law.
     fn of(first: LocalDensity) -> Self {
         let ratio = first.steepening / first.steepness;
         let share = if ratio > 0.0 { ratio.min(1.0) } else { 0.0 };

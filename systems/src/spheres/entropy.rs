@@ -83,8 +83,8 @@ impl<P: Radial + Clone> EntropyGas<P> {
         Ok(gas)
     }
 
-    /// Finds the scale that gives the wanted gas mass, by the secant method for the logarithms of scale and
-    /// mass; the slope is between 1 and `gamma/(gamma - 1)`.
+    /// Finds the scale that gives the wanted gas mass. The secant method works on the logarithms of scale and
+    /// mass, whose slope is between 1 and `gamma/(gamma - 1)`.
     fn find_scale(&mut self, grid: RadialGrid, outer: f64) -> Result<(), SphereError> {
         let mut slope = self.law.gamma / (self.law.gamma - 1.0);
         let radius = self.law.radius;

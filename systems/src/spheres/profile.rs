@@ -39,8 +39,9 @@ enum ProfileKind {
     Rest(Box<Remainder<Profile>>),
 }
 
-/// Beyond a radius the density continues as `(r/radius)^power exp(-(r - radius)/decay)` with the same value
-/// and slope (Springel & White, MNRAS 307, 162 (1999), equations 4 and 5).
+/// Exponential decay of the density beyond a radius. It continues as `(r/radius)^power exp(-(r -
+/// radius)/decay)` with the same value and slope (Springel & White, MNRAS 307, 162 (1999), equations 4 and
+/// 5).
 #[derive(Clone, Debug, PartialEq)]
 struct Cut {
     radius: f64,
@@ -76,9 +77,9 @@ impl Profile {
         }))
     }
 
-    /// Navarro-Frenk-White halo (ApJ 490, 493 (1997)): density proportional to `1/(s (1 + s)^2)` with `s = r
-    /// concentration/r200`, and the mass `m200` within `r200`. Beyond `r200` the density decays exponentially
-    /// with the length `decay`, by default 0.3 `r200`. A much shorter decay has no equilibrium.
+    /// Navarro-Frenk-White halo (ApJ 490, 493 (1997)) with the mass `m200` within `r200`. The density is
+    /// proportional to `1/(s (1 + s)^2)` with `s = r concentration/r200`. Beyond `r200` it decays
+    /// exponentially with the length `decay`, by default 0.3 `r200`. A much shorter decay has no equilibrium.
     ///
     /// # Errors
     /// A parameter is outside 1e-60 to 1e60.
@@ -101,8 +102,9 @@ impl Profile {
     /// density is a power law; within the first radius its slope tends to that of a core or a cusp.
     ///
     /// # Errors
-    /// There are fewer than 4 radii or another number of densities, values are not finite and positive, radii
-    /// do not increase, or the slope is -2.5 or steeper at the first radius or -3 or shallower at the last.
+    /// There are fewer than 4 radii or another number of densities, or values are not finite and positive.
+    /// Radii do not increase, or the slope is -2.5 or steeper at the first radius or -3 or shallower at the
+    /// last.
     pub fn table(radius: &[f64], density: &[f64]) -> Result<Self, SphereError> {
         let table = DensityTable::new(radius, density)?;
         Ok(Self::whole(ProfileKind::Table(Box::new(table))))

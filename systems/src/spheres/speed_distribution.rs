@@ -8,14 +8,14 @@ const CELLS: usize = 256;
 /// slower.
 const MIDDLE: f64 = 2.0;
 
-/// Cumulative distribution of speeds at a radius, in units of the one-dimensional velocity dispersion, from
+/// Cumulative distribution of speeds at a radius, in units of the one-dimensional velocity dispersion. It is
 /// the integral of `x^2 f(Psi (1 - x^2/most^2))`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SpeedDistribution {
     /// Escape speed.
     most: f64,
-    /// Entry `s` between 0 and 1 has the speed `most s/(s + spread (1 - s))`, which leaves few entries for a
-    /// long tail.
+    /// Spread of the table: entry `s` between 0 and 1 has the speed `most s/(s + spread (1 - s))`. A long
+    /// tail then has few entries.
     spread: f64,
     /// Fraction of slower particles at uniform `s`.
     shares: Vec<f64>,

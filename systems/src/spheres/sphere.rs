@@ -125,8 +125,8 @@ impl Sphere {
     }
 
     /// Samples the position and velocity of a particle relative to the centre from six uniform numbers in [0,
-    /// 1): one for the radius, two for the direction of the position, one for the speed and two for the
-    /// direction of the velocity.
+    /// 1). One is for the radius, two are for the direction of the position, one for the speed, and two for
+    /// the direction of the velocity.
     #[must_use]
     pub fn sample(&self, uniforms: [f64; UNIFORMS]) -> ([f64; 3], [f64; 3]) {
         let [share, place @ .., slower, height, angle] = uniforms;
@@ -169,8 +169,8 @@ impl Sphere {
     }
 }
 
-/// Returns the square of the one-dimensional dispersion: the integral of `rho G M/r^2` from a radius outwards
-/// over the density (Binney & Tremaine 2008, equation 4.215 without anisotropy).
+/// Returns the square of the one-dimensional dispersion (Binney & Tremaine 2008, equation 4.215 without
+/// anisotropy): the integral of `rho G M/r^2` from a radius outwards over the density.
 fn dispersion(matter: MassModel, grid: RadialGrid) -> RadialFunction {
     let rate = |r: f64| matter.own.density(r) * matter.pull(r);
     let end = grid.radius(grid.cells);

@@ -4,12 +4,12 @@ use super::super::boundary_zone::{BoundaryZone, cell_of};
 use super::super::pages::{PAGE, Page, ParticleReal};
 use super::predicted::PredictedPositions;
 use nestar_engine::mesh::{Topology, offset};
-use nestar_kernels::particles::cloud::{lowest, parts, share};
+use nestar_kernels::particles::cloud::{first_cell, parts, share};
 use nestar_kernels::particles::motion::in_parent;
 use nestar_kernels::{CELLS, PATCH};
 
-/// Cells of a block along an axis: a patch and two ghost layers on each side, since particles are predicted
-/// up to one cell outside their patch.
+/// Cells of a block along an axis: a patch and two ghost layers on each side. Particles are predicted up to
+/// one cell outside their patch.
 const SIDE: usize = PATCH + 4;
 const BLOCK: usize = SIDE * SIDE * SIDE;
 /// First cell of a block relative to that of the patch.
@@ -87,8 +87,8 @@ impl CloudBlock {
         std::array::from_fn(|k| (((first + k as i32) >> finer) - FIRST) as u32 * stride)
     }
 
-    /// Returns the first cell of a patch along an axis relative to that of the block's patch, on a level that
-    /// is `finer` levels finer.
+    /// Returns the first cell of a patch along an axis, on a level that is `finer` levels finer. Cells count
+    /// from the first one of the block's patch.
     #[inline(always)]
     fn begins(&self, patch: i32, finer: usize, axis: usize) -> i32 {
         PATCH as i32 * (patch - (self.index[axis] << finer))
@@ -105,7 +105,7 @@ impl CloudBlock {
         mass: u64,
     ) {
         let at = [0, 1, 2].map(|axis| {
-            let first = self.begins(patch[axis], finer, axis) + lowest(offset[axis], W as i32);
+            let first = self.begins(patch[axis], finer, axis) + first_cell(offset[axis], W as i32);
             Self::covered::<W>(first, finer, axis)
         });
         let shares = offset.map(|offset| share(offset, W as i32));
@@ -130,7 +130,7 @@ impl CloudBlock {
             let width = PATCH as i32;
             for n in 0..PAGE {
                 let offset = offsets[axis][n];
-                let first = begins + width * steps[axis][n] + lowest(offset, W as i32);
+                let first = begins + width * steps[axis][n] + first_cell(offset, W as i32);
                 let covered = Self::covered::<W>(first, finer, axis);
                 for k in 0..W {
                     at[axis][k][n] = covered[k];

@@ -105,11 +105,11 @@ impl Deposit<'_> {
     ) -> Result<(), DeviceError> {
         let slot_table = kernels.slot_table(tables, self)?;
         let sums = self.add_species_on_device(all, kernels, tables, &slot_table)?;
-        let letters = sums.letters()?;
-        self.letters
+        let messages = sums.messages()?;
+        self.messages
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .extend(letters);
+            .extend(messages);
         let rows = self.topology.rows(self.level);
         let sums = read(kernels, rows.len())?;
         for (&row, sums) in rows.iter().zip(sums.chunks_exact(CELLS)) {

@@ -51,7 +51,7 @@ pub(super) struct Deposit<'a> {
     slots: Vec<u32>,
     /// Sums `[slot][cell]`; empty while they are on a device.
     sums: Vec<u64>,
-    letters: Mutex<Vec<PatchMessage>>,
+    messages: Mutex<Vec<PatchMessage>>,
 }
 
 /// Marks a row of another rank.
@@ -102,7 +102,7 @@ impl<'a> Deposit<'a> {
             time_offsets,
             slots,
             sums: Vec::new(),
-            letters: Mutex::default(),
+            messages: Mutex::default(),
         }
     }
 
@@ -255,8 +255,8 @@ impl<'a> Deposit<'a> {
     }
 
     fn send(&self, index: [i32; 3], what: u8, cells: &[u64; CELLS]) {
-        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
-        letters.push(remote_sums::encode(index, what, cells));
+        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        messages.push(remote_sums::encode(index, what, cells));
     }
 
     /// Adds mass to the cells of an own row.
@@ -321,11 +321,11 @@ impl<'a> Deposit<'a> {
     /// # Errors
     /// Another rank or the transport has failed.
     pub fn finish(mut self, others: &Comm) -> Result<Vec<u64>, RanksError> {
-        let letters =
-            std::mem::take(&mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner));
+        let messages =
+            std::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner));
         let mut dealt: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         for (row, bytes) in
-            others.send_to_patches(self.topology, self.level, remote_sums::merge(letters))?
+            others.send_to_patches(self.topology, self.level, remote_sums::merge(messages))?
         {
             let (what, words) = remote_sums::decode(&bytes);
             match (what, self.slot(row)) {

@@ -3,7 +3,7 @@
 use super::super::pages::{PAGE, Page, ParticleReal};
 use nestar_device::Real;
 use nestar_kernels::particles::cloud::units_of;
-use nestar_kernels::particles::motion::{ahead, moved};
+use nestar_kernels::particles::motion::{displacement, moved};
 
 /// Weight of particles in a deposit.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ impl<R: ParticleReal> PredictedPositions<R> {
         }
         for axis in 0..3 {
             let (v, a) = (page.velocity[axis][n], page.acceleration[axis][n]);
-            let by = ahead(v, a, self.dt, self.per_width[axis]).to_f64();
+            let by = displacement(v, a, self.dt, self.per_width[axis]).to_f64();
             let by = by.clamp(-self.most, self.most);
             let whole = by.trunc();
             let (to, carry) = moved(offset[axis], by - whole, R::BITS);

@@ -62,9 +62,9 @@ pub fn add(words: &[u64], cells: &mut [u64]) {
 
 /// Merges messages with the same patch and kind. Sums are merged before they are distributed to children, so
 /// that rounding does not depend on their origin.
-pub fn merge(letters: Vec<PatchMessage>) -> Vec<PatchMessage> {
+pub fn merge(messages: Vec<PatchMessage>) -> Vec<PatchMessage> {
     let mut all: BTreeMap<([i32; 3], u8), Vec<u64>> = BTreeMap::new();
-    for (index, bytes) in letters {
+    for (index, bytes) in messages {
         let (what, words) = decode(&bytes);
         let cells = all.entry((index, what)).or_insert_with(|| vec![0; CELLS]);
         add(&words, cells);
@@ -231,8 +231,8 @@ impl DeviceSums<'_> {
     }
 
     /// Returns all packed sums as messages, including those for own patches.
-    pub(super) fn letters(self) -> Result<Vec<PatchMessage>, DeviceError> {
-        let (packed, mut letters) = (self.pack(0)?, Vec::new());
+    pub(super) fn messages(self) -> Result<Vec<PatchMessage>, DeviceError> {
+        let (packed, mut messages) = (self.pack(0)?, Vec::new());
         let memory = self.kernels.memory();
         for RankSums {
             first,
@@ -245,12 +245,12 @@ impl DeviceSums<'_> {
             if let Some(out) = memory.packed_sums.buffer() {
                 self.kernels.device.download(out, first, &mut all)?;
             }
-            letters.extend(records.into_iter().map(|[x, y, z, what, place]| {
+            messages.extend(records.into_iter().map(|[x, y, z, what, place]| {
                 let words = &all[place as u32 as usize..];
                 from_words([x, y, z], what as u8, &words[..word_count(words)])
             }));
         }
-        Ok(letters)
+        Ok(messages)
     }
 
     /// Exchanges sums with the devices of other ranks. Collective.
@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_hold_what_cells_have() {
+    fn messages_hold_the_sums_of_cells() {
         let mut cells = vec![0; CELLS];
         for cell in [0, 63, 64, 200, 511] {
             cells[cell] = 7 + cell as u64;

@@ -130,8 +130,8 @@ impl CompactionPlan {
     }
 }
 
-/// Returns, per patch, the first old row of this and all later patches, and the end of the rows of this and
-/// all earlier ones. Returns `None` if the patches are not in order.
+/// Returns two bounds per patch: the first old row of this and all later patches, and the end of this and all
+/// earlier ones. Returns `None` if the patches are not in order.
 fn bounds(old: &[RowSpan]) -> Option<(Vec<usize>, Vec<usize>)> {
     let mut end = 0;
     let mut ends = Vec::with_capacity(old.len());
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_overwritten_before_it_is_read_step_after_step() {
+    fn repeated_compactions_overwrite_only_memory_already_read() {
         let patches = 300;
         let mut counts: Vec<u32> = (0..patches).map(|n| random(n) as u32 % 6_000).collect();
         let plan = CompactionPlan::separate(&counts);
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn few_particles_take_one_turn() {
+    fn double_buffered_lists_take_one_batch() {
         let counts = [0, 64, 3, 0, 500];
         let old = CompactionPlan::separate(&counts);
         let up = check(
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_that_takes_nearly_all_finds_room() {
+    fn a_patch_with_nearly_all_particles_fits() {
         let counts = [10, 3_000_000, 20];
         let old = CompactionPlan::separate(&counts);
         let plan = check(
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn scarce_memory_takes_more_turns() {
+    fn low_memory_takes_more_batches() {
         let counts: Vec<u32> = (0..500).map(|n| random(n) as u32 % 90).collect();
         let old = CompactionPlan::separate(&counts);
         let reversed = counts.iter().rev().copied().collect::<Vec<_>>();
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn another_order_wants_other_memory() {
+    fn another_order_of_patches_needs_separate_memory() {
         let swapped = [7, 0].map(|first| RowSpan { first, count: 7 });
         let capacity = Capacity {
             rows: 100,

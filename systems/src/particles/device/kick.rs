@@ -45,7 +45,7 @@ impl KickContext<'_> {
             weight: 1.0,
             half: self.half,
             correct: self.correct,
-            ahead: [0.0; 2],
+            time_offsets: [0.0; 2],
             per_width: [0.0; 3],
         }
     }
@@ -74,8 +74,8 @@ impl DeviceParticles {
         if let Some(below) = level.checked_sub(1)
             && self.holds(below, 1)
         {
-            let ahead = self.list(topology, tables, below, 1)?;
-            self.kick_from_coarser(context, &ahead, false)?;
+            let fine = self.list(topology, tables, below, 1)?;
+            self.kick_from_coarser(context, &fine, false)?;
             self.buffers[below][1].largest = None;
         }
         Ok(())
@@ -96,7 +96,7 @@ impl DeviceParticles {
         }
         let below = context.field.level() - 1;
         let width = context.topology.domain.cell_width(below);
-        let (weight, ahead) = match states[..] {
+        let (weight, time_offsets) = match states[..] {
             [(old, _), (new, _)] => {
                 let weight = (context.time - old) / (new - old);
                 (weight, [old - context.time, new - context.time])
@@ -109,7 +109,7 @@ impl DeviceParticles {
                 state: if alone { 3 } else { 1 + n as i32 },
                 parent,
                 weight,
-                ahead,
+                time_offsets,
                 per_width: width.map(|width| 1.0 / (PATCH as f64 * width)),
                 ..context.parameters(from, view)
             };

@@ -163,8 +163,8 @@ impl DeviceParticles {
         Ok(())
     }
 
-    /// Assigns Monte Carlo tracers in new patches to one of the eight cells that replace theirs, with random
-    /// number `number` of the stream.
+    /// Assigns Monte Carlo tracers in new patches to one of the eight cells that replace theirs. `number` is
+    /// the index of the random number in the stream.
     ///
     /// # Errors
     /// The device fails.

@@ -163,16 +163,16 @@ fn begin(
     sources: Res<InitialSources>,
     mut species: ResMut<SpeciesMap>,
     mut units: ResMut<MassQuantum>,
-    mut ahead: ResMut<InitialCells>,
+    mut cells: ResMut<InitialCells>,
     mut others: Comm,
 ) -> Result<(), Error> {
     if rows.is_estimate() {
-        return ahead.locate(&topology, &species, &sources, &mut units);
+        return cells.locate(&topology, &species, &sources, &mut units);
     }
     if rows.level() > 0 {
         return Ok(());
     }
-    ahead.clear();
+    cells.clear();
     let (rank, size) = (ranks.rank() as u64, ranks.size() as u64);
     units.reset();
     for (species, source) in species.0.iter_mut().zip(&sources.0) {

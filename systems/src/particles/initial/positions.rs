@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_know_cells() {
+    fn morton_keys_match_cells() {
         for n in 0..CELLS {
             let at = [n % 8, n / 8 % 8, n / 64].map(|i| i as u64);
             assert_eq!(cell(key(at) as usize), n);

@@ -20,7 +20,7 @@ const OF_PLACES: usize = 10;
 const UNIFORM_BLOCKS: usize = 3;
 
 /// Random particles given by formulas. Each particle has its own random numbers, which depend only on the
-/// seed and the identity: `u0` to `u5` are uniform between 0 and 1, `g0` to `g2` are normal deviates with
+/// seed and the identity. `u0` to `u5` are uniform between 0 and 1; `g0` to `g2` are normal deviates with
 /// mean 0 and variance 1. Formulas may also use the identity `id` and, except in `position`, the position
 /// `x`, `y`, `z` and its distance `r` from the origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

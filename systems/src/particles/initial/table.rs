@@ -17,10 +17,11 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TableInitial {
-    /// File name, relative to the folder of the deck. A text file has one row per line with numbers separated
-    /// by commas, semicolons or blanks, names in the first row, and comments after `#`; `1D-3` means `1e-3`.
-    /// A Parquet file has columns of float, double, int32 or int64. A folder is a Zarr group of arrays with
-    /// one value per row; an array `v` with three values per row gives the columns `v_x`, `v_y` and `v_z`.
+    /// File name, relative to the folder of the deck. A text file has one row per line, with numbers
+    /// separated by commas, semicolons or blanks, and names in the first row. Comments follow `#`, and `1D-3`
+    /// means `1e-3`. A Parquet file has columns of float, double, int32 or int64. A folder is a Zarr group of
+    /// arrays with one value per row. An array `v` with three values per row gives the columns `v_x`, `v_y`
+    /// and `v_z`.
     pub file: String,
     /// Position along x, y, z, formulas.
     #[serde(default = "places")]
