@@ -98,9 +98,9 @@ pub(in crate::particles) struct KernelBuffers {
 /// As [`ParticleKernels::new`].
 pub fn mover(pool: &DevicePool, what: MovedBy) -> Result<Kernel, DeviceError> {
     let (name, text, kernel) = match what {
-        MovedBy::Fall => ("pull", KICK_SOURCE, "particles_kick"),
-        MovedBy::Gas => ("trace", TRACER_SOURCE, "particles_advect"),
-        MovedBy::MassFluxes => ("trace", TRACER_SOURCE, "particles_jump"),
+        MovedBy::Fall => ("particle_kick", KICK_SOURCE, "particles_kick"),
+        MovedBy::Gas => ("tracers", TRACER_SOURCE, "particles_advect"),
+        MovedBy::MassFluxes => ("tracers", TRACER_SOURCE, "particles_jump"),
     };
     let program = pool.program(&field_kernels::items(), &[text]);
     pool.device().compile(name, &program)?.kernel(kernel)

@@ -13,8 +13,6 @@ mod source;
 mod sphere;
 mod table;
 #[cfg(test)]
-mod table_tests;
-#[cfg(test)]
 mod tests;
 
 use super::MassQuantum;

@@ -358,7 +358,7 @@ mod tests {
 
     /// Runs in its own process, whose output is captured.
     #[test]
-    fn a_panic_that_is_caught_leaves_no_line() {
+    fn a_caught_panic_prints_nothing() {
         let itself = std::env::current_exe().expect("a test runs");
         let name = "particles::initial::parquet::tests::panics";
         let run = Command::new(itself)

@@ -54,7 +54,7 @@ const WAYS: [(&str, usize, &str, &str); 5] = [
 ];
 
 #[test]
-fn a_table_of_parquet_is_that_of_text() {
+fn parquet_and_text_tables_agree() {
     let (columns, text) = table(50_001);
     let folder = Folder::new("parquet", &text);
     let expected = bits(&folder.rows_of("bodies.csv", "", None).unwrap());
@@ -88,7 +88,7 @@ fn rows(folder: &Folder) -> Result<Vec<InitialParticle>, DeckError> {
 }
 
 #[test]
-fn wrong_columns_are_named_with_their_rows() {
+fn wrong_columns_are_reported_with_their_rows() {
     let folder = Folder::new("parquet-wrong", "");
     let four = |value| vec![Some(0.0), Some(1.0), Some(2.0), value, Some(4.0)];
     beside(&folder, "required double mass", four(Some(f64::NAN)));
@@ -129,7 +129,7 @@ fn wrong_columns_are_named_with_their_rows() {
 }
 
 #[test]
-fn integers_without_sign_have_none() {
+fn unsigned_integers_stay_positive() {
     let folder = Folder::new("parquet-unsigned", "");
     for (column, mass) in [
         ("required int32 mass (INTEGER(32,false))", 4_294_967_295.0),
@@ -156,7 +156,7 @@ fn damaged_files_are_refused() {
         refused(short, &["deck.toml:4", "b.parquet cannot be read"]);
     }
     let expected = bits(&rows(&folder).unwrap());
-    let mut told = 0;
+    let mut message = 0;
     for n in 0..good.len() {
         for flip in [1, 0x80, 0xff] {
             let mut bad = good.clone();
@@ -165,9 +165,9 @@ fn damaged_files_are_refused() {
             // the numbers may be wrong, but none is missing
             match rows(&folder) {
                 Ok(found) => assert_eq!(found.len(), expected.len(), "{n}"),
-                Err(_) => told += 1,
+                Err(_) => message += 1,
             }
         }
     }
-    assert!(told > good.len(), "{told} of {}", 3 * good.len());
+    assert!(message > good.len(), "{message} of {}", 3 * good.len());
 }

@@ -37,7 +37,7 @@ fn refused<T>(found: Result<T, DeckError>, words: &[&str]) {
 }
 
 #[test]
-fn parts_are_held_by_all_mass_of_their_sphere() {
+fn components_are_in_equilibrium_with_the_total_mass() {
     let deck = Deck::parse("deck.toml", PAIR).unwrap();
     let spheres = of(PAIR).unwrap();
     let (stars, centre) = spheres.particles(&deck, "here", ["main", "stars"]).unwrap();
@@ -167,7 +167,7 @@ pressure = 1e-4
 "#;
 
 #[test]
-fn the_rest_of_a_total_is_a_component() {
+fn the_remainder_of_a_total_is_a_component() {
     let deck = Deck::parse("deck.toml", CLUSTER).unwrap();
     let spheres = of(CLUSTER).unwrap();
     let total = Profile::nfw(6.0, 1.55, 4.5, None).unwrap();

@@ -30,7 +30,7 @@ const LAWS: [[f64; 2]; 4] = [[0.0, 1.1], [0.05, 1.1], [0.2, 2.0], [0.0, 0.0]];
 /// The pressure, integrated from the weight of the density, has the given entropy, and its slope is that
 /// weight.
 #[test]
-fn the_gas_rests_and_has_the_entropy() {
+fn the_gas_is_hydrostatic_and_has_the_entropy() {
     for [core, slope] in LAWS {
         let total = total();
         let gas = gas(law(core, slope));
@@ -57,7 +57,7 @@ fn the_gas_rests_and_has_the_entropy() {
 }
 
 #[test]
-fn masses_are_the_shares() {
+fn gas_masses_match_the_fractions() {
     for [core, slope] in LAWS {
         let (total, gas) = (total(), gas(law(core, slope)));
         let share = gas.mass(1.55) / total.mass(1.55);
@@ -108,7 +108,7 @@ fn slopes_belong_to_the_density() {
 
 /// Particles of the remainder are in equilibrium in the total potential: virial theorem without noise.
 #[test]
-fn the_rest_has_an_equilibrium() {
+fn the_remainder_has_an_equilibrium() {
     const SIDE: u32 = 200;
     let (total, gas) = (total(), gas(law(0.0, 1.1)));
     let dark = Profile::rest(&total, std::slice::from_ref(&gas)).unwrap();

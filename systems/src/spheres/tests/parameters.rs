@@ -96,7 +96,7 @@ fn numbers_beyond_double_precision_are_refused() {
 }
 
 #[test]
-fn spheres_of_all_sizes_are_alike() {
+fn spheres_scale_with_their_size() {
     for radius in [1e-60, 1e60] {
         let profile = Profile::plummer(1.0, radius).unwrap();
         let sphere = Sphere::new(&profile, &[], 1.0, f64::INFINITY).unwrap();

@@ -182,7 +182,7 @@ fn extremes_are_finite() {
 
 /// The same bits on every machine.
 #[test]
-fn samples_have_these_bits() {
+fn samples_are_bitwise_reproducible() {
     let mut digest: u64 = 0;
     // the table of this module uses functions of the platform
     for case in all().iter().filter(|case| case.name != "table") {
