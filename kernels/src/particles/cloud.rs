@@ -85,11 +85,11 @@ pub fn weights<R: Real>(share: u32, width: i32) -> [R; 3] {
     [lower, 1.0 - lower - upper, upper]
 }
 
-/// Converts a mass to quanta, rounded down; `scale` is the number of quanta per unit mass.
+/// Converts a mass to quanta, rounded down; `quanta_per_mass` is the number of quanta per unit mass.
 #[device]
 #[must_use]
-pub fn units_of<R: Real>(mass: R, scale: f64) -> u64 {
-    (mass.to_f64() * scale) as u64
+pub fn quanta_of<R: Real>(mass: R, quanta_per_mass: f64) -> u64 {
+    (mass.to_f64() * quanta_per_mass) as u64
 }
 
 #[cfg(test)]
@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn masses_are_rounded_down_to_quanta() {
-        assert_eq!(units_of(1.5f32, 4.0), 6);
-        assert_eq!(units_of(0.9999f64, 1.0), 0);
-        assert_eq!(units_of(f64::NAN, 1.0), 0);
+        assert_eq!(quanta_of(1.5f32, 4.0), 6);
+        assert_eq!(quanta_of(0.9999f64, 1.0), 0);
+        assert_eq!(quanta_of(f64::NAN, 1.0), 0);
     }
 }

@@ -100,7 +100,7 @@ RS_FN void add_particle(const args::DepositParameters& p, const BoundaryZone& zo
     cell[axis] = mesh::PATCH * step[axis] + (int)(offset[axis] >> 61);
     patch[axis] = (index[axis] & ((1 << finer) - 1)) + step[axis];
   }
-  const u64 mass = p.scale == 0.0 ? (u64)1 : p.from.masses ? cloud::units_of<REAL>(from.number(MASS, n), p.scale) : p.one;
+  const u64 mass = p.quanta_per_mass == 0.0 ? (u64)1 : p.from.masses ? cloud::quanta_of<REAL>(from.number(MASS, n), p.quanta_per_mass) : p.one;
   const bool inner = is_inner(zone, cell);
   u64* block = p.beside || (inner && finer == 0) ? coarser : own;
   if (p.beside && inner) return;

@@ -121,7 +121,7 @@ pub struct DriftParameters {
     /// Half the step.
     pub half: f64,
     /// Mass quanta per unit mass.
-    pub scale: f64,
+    pub quanta_per_mass: f64,
     /// Mass of each particle, if all have the same.
     pub mass: f64,
     /// Rows of the hierarchy.
@@ -282,7 +282,7 @@ pub struct TermsParameters {
     /// Fixed-point units per unit of each term.
     pub scales: [f64; 7],
     /// Mass quanta per unit mass.
-    pub scale: f64,
+    pub quanta_per_mass: f64,
     /// Mass of each particle, if all have the same.
     pub mass: f64,
     /// `true` to return the largest magnitudes instead of sums.
@@ -328,7 +328,7 @@ pub struct DepositParameters {
     /// Longest displacement in patch widths.
     pub most: f64,
     /// Mass quanta per unit mass; 0 counts particles.
-    pub scale: f64,
+    pub quanta_per_mass: f64,
     /// Weight of a particle, if all have the same mass.
     pub one: u64,
     /// Number of levels by which the particles' patches are finer.

@@ -224,10 +224,10 @@ KERNEL_BOUNDS(particles_count, particles::args::DriftParameters, 256, 6) {
     if (outcome.lost) {
       launch::atomic_max(p.lost + 2, from.id(n) + 1);
     } else if (outcome.out) {
-      const u64 units = p.from.masses ? cloud::units_of<REAL>(from.number(MASS, n), p.scale) : cloud::units_of<double>(p.mass, p.scale);
+      const u64 quanta = p.from.masses ? cloud::quanta_of<REAL>(from.number(MASS, n), p.quanta_per_mass) : cloud::quanta_of<double>(p.mass, p.quanta_per_mass);
       const i64 place = (i64)launch::atomic_add(p.lost, (u64)1);
       if (place < p.room) p.escaped[place] = from.id(n);
-      launch::atomic_add(p.lost + 1, units);
+      launch::atomic_add(p.lost + 1, quanta);
     } else if (key == SINGLE) {
       p.positions[n] = launch::atomic_add(p.cursors + destination_in_child(p, chunk.row, outcome).cursor, 1u);
     } else {

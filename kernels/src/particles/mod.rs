@@ -21,7 +21,7 @@ pub fn device_items() -> Vec<&'static Item> {
         cloud::half_of_square::ITEM,
         cloud::parts::ITEM,
         cloud::weights::ITEM,
-        cloud::units_of::ITEM,
+        cloud::quanta_of::ITEM,
         motion::moved::ITEM,
         motion::in_child::ITEM,
         motion::in_parent::ITEM,

@@ -47,7 +47,7 @@ KERNEL(particles_terms, particles::args::TermsParameters) {
         own[t] += terms::round_to_integer(values.d[t] * p.scales[t]);
       }
     }
-    own[7] += cloud::units_of<double>(mass, p.scale);
+    own[7] += cloud::quanta_of<double>(mass, p.quanta_per_mass);
   }
   RS_UNROLL for (int t = 0; t < 8; ++t) {
     if (p.sizes && t < 7) launch::atomic_max(&all[t], own[t]);

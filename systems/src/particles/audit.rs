@@ -13,15 +13,15 @@ use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::{AuditError, LevelClock, Levels, Topology};
 use nestar_engine::step::AlignedLevels;
 use nestar_engine::{Error, in_precision};
-use nestar_kernels::particles::cloud::units_of;
+use nestar_kernels::particles::cloud::quanta_of;
 use nestar_kernels::{CELLS, PATCH};
 
 /// Deposited mass of the previous level in the cells that the next level covers.
 #[derive(Resource, Default)]
-pub(super) struct CoveredUnits {
+pub(super) struct CoveredQuanta {
     level: usize,
     time: f64,
-    units: u64,
+    quanta: u64,
 }
 
 /// Data read by the audit of all particles.
@@ -30,7 +30,7 @@ pub(super) struct ParticleAudit<'w> {
     topology: Res<'w, Topology>,
     tables: Option<Res<'w, DeviceTopology>>,
     clock: Res<'w, LevelClock>,
-    units: Res<'w, MassQuantum>,
+    quantum: Res<'w, MassQuantum>,
     all: ResMut<'w, SpeciesMap>,
 }
 
@@ -44,12 +44,12 @@ impl ParticleAudit<'_> {
         let context = ReductionContext {
             topology: &self.topology,
             tables: self.tables.as_deref(),
-            scale: self.units.scale,
+            quanta_per_mass: self.quantum.quanta_per_mass,
         };
-        for (species, lost) in self.all.0.iter_mut().zip(&self.units.lost) {
+        for (species, lost) in self.all.0.iter_mut().zip(&self.quantum.lost) {
             let found = Inventory {
                 count: others.sum(context.number(species))? + lost.count,
-                units: others.sum(context.units(species)?)? + lost.mass,
+                quanta: others.sum(context.quanta(species)?)? + lost.mass,
             };
             let is_unknown = others.any(species.audited.is_none())?;
             let known = match species.audited {
@@ -80,7 +80,7 @@ impl ParticleAudit<'_> {
 fn change_message(species: &str, known: Inventory, found: Inventory, when: &str) -> String {
     let (known, found, what) = match known.count == found.count {
         false => (known.count, found.count, "particles"),
-        true => (known.units, found.units, "mass quanta"),
+        true => (known.quanta, found.quanta, "mass quanta"),
     };
     let (off, way) = (
         known.abs_diff(found),
@@ -139,7 +139,7 @@ pub(super) struct LevelDeposit<'a> {
     /// Mass quanta, `[own row][cell]`.
     pub sums: &'a [u64],
     /// Mass quanta per unit mass.
-    pub scale: f64,
+    pub quanta_per_mass: f64,
 }
 
 /// Checks the deposited mass of a level.
@@ -153,31 +153,34 @@ pub(super) fn check_level(
     deposit: &LevelDeposit,
     clock: &LevelClock,
     all: &mut SpeciesMap,
-    before: &mut CoveredUnits,
+    before: &mut CoveredQuanta,
     others: &Comm,
 ) -> Result<(), Error> {
     let &LevelDeposit {
         topology,
         level,
         sums,
-        scale,
+        quanta_per_mass,
     } = deposit;
     let expected = match level {
         0 => {
-            let own: Result<u64, DeviceError> =
-                all.0.iter_mut().map(|species| units(species, scale)).sum();
+            let own: Result<u64, DeviceError> = all
+                .0
+                .iter_mut()
+                .map(|species| quanta(species, quanta_per_mass))
+                .sum();
             Some(others.sum(own?)?)
         }
         _ if clock.level < level && (before.level, before.time) == (level - 1, clock.end) => {
-            Some(before.units)
+            Some(before.quanta)
         }
         _ => None,
     };
     let found = others.sum(sums.iter().sum())?;
-    *before = CoveredUnits {
+    *before = CoveredQuanta {
         level,
         time: clock.end,
-        units: others.sum(covered(topology, level, sums))?,
+        quanta: others.sum(covered(topology, level, sums))?,
     };
     match expected {
         Some(expected) if expected != found => Err(Error::Audit(AuditError(format!(
@@ -199,16 +202,19 @@ fn covered(topology: &Topology, level: usize, sums: &[u64]) -> u64 {
 ///
 /// # Errors
 /// The device fails.
-pub(super) fn units(species: &mut Species, scale: f64) -> Result<u64, DeviceError> {
+pub(super) fn quanta(species: &mut Species, quanta_per_mass: f64) -> Result<u64, DeviceError> {
     if !species.has_mass() {
         return Ok(0);
     }
     species.fetch()?;
-    Ok(in_precision!(species.precision(), R => units_in::<R>(species, scale)))
+    Ok(in_precision!(species.precision(), R => quanta_in::<R>(species, quanta_per_mass)))
 }
 
-fn units_in<R: ParticleReal>(species: &mut Species, scale: f64) -> u64 {
-    let (columns, one) = (species.pool.columns, units_of(species.mass, scale));
+fn quanta_in<R: ParticleReal>(species: &mut Species, quanta_per_mass: f64) -> u64 {
+    let (columns, one) = (
+        species.pool.columns,
+        quanta_of(species.mass, quanta_per_mass),
+    );
     let mut sum = 0;
     species.for_each_patch(|_, patch| {
         for (page, count) in patch
@@ -218,7 +224,7 @@ fn units_in<R: ParticleReal>(species: &mut Species, scale: f64) -> u64 {
             sum += match columns.masses {
                 true => page.mass[..count]
                     .iter()
-                    .map(|&mass| units_of(mass, scale))
+                    .map(|&mass| quanta_of(mass, quanta_per_mass))
                     .sum(),
                 false => one * count as u64,
             };

@@ -15,7 +15,7 @@ use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::Topology;
 use nestar_engine::{Engine, in_precision};
 use nestar_kernels::PATCH;
-use nestar_kernels::particles::cloud::units_of;
+use nestar_kernels::particles::cloud::quanta_of;
 use nestar_kernels::particles::terms::{TERMS, position, round_to_integer, terms};
 use rayon::prelude::*;
 
@@ -56,14 +56,14 @@ pub(super) fn register(sim: &mut Engine, falls: bool) {
 /// Returns the count and mass of a species, and what has left the domain.
 fn counts(world: &mut World, n: usize) -> Result<Vec<f64>, RanksError> {
     world.resource_scope(|world, mut all: Mut<SpeciesMap>| {
-        let (units, ranks) = (world.resource::<MassQuantum>(), world.resource::<Ranks>());
-        let (species, lost) = (&mut all.0[n], units.lost[n]);
+        let (quantum, ranks) = (world.resource::<MassQuantum>(), world.resource::<Ranks>());
+        let (species, lost) = (&mut all.0[n], quantum.lost[n]);
         let context = ReductionContext::of(world);
-        let mut sums = [context.number(species), context.units(species)?];
+        let mut sums = [context.number(species), context.quanta(species)?];
         ranks.communicator().reduce(Reduction::Sum, &mut sums)?;
-        let mass = |units_of_mass: u64| match units.scale {
+        let mass = |quanta: u64| match quantum.quanta_per_mass {
             0.0 => 0.0,
-            scale => units_of_mass as f64 / scale,
+            quanta_per_mass => quanta as f64 / quanta_per_mass,
         };
         Ok(vec![
             sums[0] as f64,
@@ -115,7 +115,7 @@ pub(super) struct ReductionContext<'a> {
     pub topology: &'a Topology,
     pub tables: Option<&'a DeviceTopology>,
     /// Mass quanta per unit mass.
-    pub scale: f64,
+    pub quanta_per_mass: f64,
 }
 
 /// Bits of the largest magnitudes of the terms, or their integer sums; then the mass in quanta.
@@ -126,7 +126,7 @@ impl<'a> ReductionContext<'a> {
         Self {
             topology: world.resource::<Topology>(),
             tables: world.get_resource::<DeviceTopology>(),
-            scale: world.resource::<MassQuantum>().scale,
+            quanta_per_mass: world.resource::<MassQuantum>().quanta_per_mass,
         }
     }
 
@@ -137,10 +137,10 @@ impl<'a> ReductionContext<'a> {
     }
 
     /// Returns the mass of a species on this rank, in quanta.
-    pub fn units(&self, species: &mut Species) -> Result<u64, DeviceError> {
+    pub fn quanta(&self, species: &mut Species) -> Result<u64, DeviceError> {
         match species.pool.columns.masses {
             true => Ok(self.terms(species, None)?[TERMS]),
-            false => Ok(self.number(species) * units_of(species.mass, self.scale)),
+            false => Ok(self.number(species) * quanta_of(species.mass, self.quanta_per_mass)),
         }
     }
 
@@ -197,7 +197,7 @@ impl<'a> ReductionContext<'a> {
                         None => terms[k].abs().to_bits(),
                     };
                 }
-                own[TERMS] = units_of(mass, self.scale);
+                own[TERMS] = quanta_of(mass, self.quanta_per_mass);
                 sums = joined(sums, own, scales.is_none());
             }
         }

@@ -16,7 +16,7 @@ use nestar_engine::data::{LevelRows, MigrationBatch};
 use nestar_engine::mesh::{LevelClock, Topology, offset};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::mesh::{OUTSIDE, SELF, direction};
-use nestar_kernels::particles::cloud::units_of;
+use nestar_kernels::particles::cloud::quanta_of;
 use nestar_kernels::particles::motion::kicked;
 use rayon::prelude::*;
 
@@ -45,7 +45,7 @@ struct Drift<'a, R> {
     /// Reflecting faces of the domain, `[axis][side]`.
     walls: [[bool; 2]; 3],
     /// Mass quanta per unit mass.
-    scale: f64,
+    quanta_per_mass: f64,
     /// Half the step.
     half: R,
     /// Step over patch width, by axis.
@@ -70,7 +70,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         dt: f64,
         own: bool,
         motion: &Motion,
-        scale: f64,
+        quanta_per_mass: f64,
     ) -> Self {
         let width = topology.domain.cell_width(level).map(|width| 8.0 * width);
         Self {
@@ -78,7 +78,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
             level,
             own,
             walls: motion.walls,
-            scale,
+            quanta_per_mass,
             half: R::lit(0.5 * dt),
             rate: width.map(|width| R::lit(dt / width)),
         }
@@ -258,7 +258,8 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
                         let own = page.mass.get(n).map(|mass| mass.to_f64());
                         outgoing.lost.count += 1;
                         outgoing.escaped.push(page.id[n]);
-                        outgoing.lost.mass += units_of(own.unwrap_or(species.mass), self.scale);
+                        outgoing.lost.mass +=
+                            quanta_of(own.unwrap_or(species.mass), self.quanta_per_mass);
                         true
                     }
                     Destination::Invalid => {
@@ -315,7 +316,7 @@ fn device_step<'a>(
     tables: Option<&DeviceTopology>,
     clock: &LevelClock,
     motion: &Motion,
-    scale: f64,
+    quanta_per_mass: f64,
     species: &Species,
     others: &Comm,
 ) -> Option<device::DeviceStep<'a>> {
@@ -328,7 +329,7 @@ fn device_step<'a>(
         level: clock.level,
         dt: clock.dt,
         walls: walls.map(|(n, &wall)| u32::from(wall) << n).sum(),
-        scale,
+        quanta_per_mass,
         mass: species.mass,
         follow: others.tracks_entities(species),
     })
@@ -339,13 +340,21 @@ fn drift_on_host<R: ParticleReal>(
     topology: &Topology,
     clock: &LevelClock,
     motion: &Motion,
-    scale: f64,
+    quanta_per_mass: f64,
     species: &mut Species,
 ) -> DriftResult {
-    let own = Drift::<R>::of(topology, clock.level, clock.dt, true, motion, scale);
+    let own = Drift::<R>::of(
+        topology,
+        clock.level,
+        clock.dt,
+        true,
+        motion,
+        quanta_per_mass,
+    );
     let mut all = own.all(species);
     if let Some(below) = clock.level.checked_sub(1) {
-        let coarser = Drift::<R>::of(topology, below, clock.dt, false, motion, scale).all(species);
+        let coarser =
+            Drift::<R>::of(topology, below, clock.dt, false, motion, quanta_per_mass).all(species);
         all.parcels.extend(coarser.parcels);
         all.lost.count += coarser.lost.count;
         all.lost.mass += coarser.lost.mass;
@@ -363,7 +372,7 @@ pub(super) fn drift(
     clock: Res<LevelClock>,
     mut all: ResMut<SpeciesMap>,
     mut motion: ResMut<Motion>,
-    mut units: ResMut<MassQuantum>,
+    mut quantum: ResMut<MassQuantum>,
     mut others: Comm,
 ) -> Result<(), Error> {
     let mut lost = vec![Escaped::default(); all.0.len()];
@@ -372,12 +381,20 @@ pub(super) fn drift(
         if motion.shuffle && clock.level == 0 {
             species.shuffle()?;
         }
-        let scale = units.scale;
-        let step = device_step(&topology, tables, &clock, &motion, scale, species, &others);
+        let quanta_per_mass = quantum.quanta_per_mass;
+        let step = device_step(
+            &topology,
+            tables,
+            &clock,
+            &motion,
+            quanta_per_mass,
+            species,
+            &others,
+        );
         let (mut drifted, counted) = match tables.zip(step.as_ref()) {
             Some((tables, step)) => species.begin_device_step(step, tables)?,
             None => in_precision!(species.precision(), R => {
-                (drift_on_host::<R>(&topology, &clock, &motion, scale, species), None)
+                (drift_on_host::<R>(&topology, &clock, &motion, quanta_per_mass, species), None)
             }),
         };
         lost[n] = drifted.lost;
@@ -406,7 +423,7 @@ pub(super) fn drift(
         }
     }
     motion.set_time(rows.level(), clock.end);
-    Ok(units.add_escaped(&lost, &others)?)
+    Ok(quantum.add_escaped(&lost, &others)?)
 }
 
 /// Result of the drift of a level.

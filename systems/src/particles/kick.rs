@@ -500,7 +500,7 @@ pub(super) fn initialise(
         motion,
     }: InitialKick,
     mut species: ResMut<SpeciesMap>,
-    mut units: ResMut<MassQuantum>,
+    mut quantum: ResMut<MassQuantum>,
     mut field: Write<Acceleration, REACH>,
     mut others: Comm,
 ) -> Result<(), Error> {
@@ -511,7 +511,7 @@ pub(super) fn initialise(
     for level in 0..=finest {
         field.refresh_on(&mut others, level)?;
     }
-    if std::mem::replace(&mut units.has_accelerations, true) {
+    if std::mem::replace(&mut quantum.has_accelerations, true) {
         return Ok(());
     }
     for level in 0..=finest {

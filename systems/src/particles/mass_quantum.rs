@@ -22,7 +22,7 @@ pub struct Escaped {
 pub struct MassQuantum {
     /// Quanta per unit mass, a power of two, or 0 if no particle has mass. All particles together have fewer
     /// than 2^62 quanta.
-    pub scale: f64,
+    pub quanta_per_mass: f64,
     /// `true` if the accelerations of the particles are known.
     pub has_accelerations: bool,
     /// Escaped particles by species.
@@ -71,14 +71,14 @@ impl MassQuantum {
         &self,
         mut lightest: impl Iterator<Item = (&'a str, f64)>,
     ) -> Option<String> {
-        let is_light = |(_, mass): &(&str, f64)| *mass > 0.0 && mass * self.scale < 1.0;
+        let is_light = |(_, mass): &(&str, f64)| *mass > 0.0 && mass * self.quanta_per_mass < 1.0;
         let (name, mass) = lightest.find(is_light)?;
         Some(format!(
             "particles.species.{name} has a particle of the mass {mass:e}, below the mass quantum {:e}, which \
              follows from the number of particles and the largest mass. It would be no source of gravity: \
              increase its mass (`mass` or `initial`), reduce the largest mass, or set its mass to 0 if this is \
              intended",
-            1.0 / self.scale
+            1.0 / self.quanta_per_mass
         ))
     }
 
@@ -92,7 +92,7 @@ impl MassQuantum {
             let why = "the total mass of the particles overflows: choose a larger unit of mass";
             return Err(Error::Setup(why.into()));
         }
-        self.scale = scale_of(most);
+        self.quanta_per_mass = scale_of(most);
         Ok(())
     }
 
@@ -105,8 +105,8 @@ impl MassQuantum {
         let masses = Masses::of(all)?;
         let own = masses.sum;
         // in fractions of the limit, so that the sum over ranks fits
-        let parts = (own * self.scale / power_of_two(30)).min(power_of_two(40)) as u64;
-        let is_unknown = self.scale == 0.0 && own > 0.0;
+        let parts = (own * self.quanta_per_mass / power_of_two(30)).min(power_of_two(40)) as u64;
+        let is_unknown = self.quanta_per_mass == 0.0 && own > 0.0;
         if !others.any(is_unknown)? && others.sum(parts)? < 1 << 32 {
             return self.check_lightest(all, &masses, others);
         }
@@ -127,7 +127,7 @@ impl MassQuantum {
         }
         let mass_gain: f64 = all.0.iter().map(|species| species.mass_gain).sum();
         let least = power_of_two(60) / others.size() as f64;
-        if !others.any(mass_gain * self.scale > least)? {
+        if !others.any(mass_gain * self.quanta_per_mass > least)? {
             return Ok(());
         }
         all.0.iter_mut().for_each(|species| species.mass_gain = 0.0);
@@ -226,7 +226,7 @@ impl PluginState for MassQuantum {
     const VERSION: u32 = 2;
 
     fn save(&self) -> Vec<u8> {
-        let mut bytes = self.scale.to_le_bytes().to_vec();
+        let mut bytes = self.quanta_per_mass.to_le_bytes().to_vec();
         bytes.push(u8::from(self.has_accelerations));
         for (name, lost) in self.names.iter().zip(&self.lost) {
             bytes.extend((name.len() as u64).to_le_bytes());
@@ -239,10 +239,12 @@ impl PluginState for MassQuantum {
     /// Species that are not in the saved state have no escaped particles.
     fn load(&mut self, bytes: &[u8]) -> Result<(), String> {
         let cut = "it is truncated";
-        let (scale, rest) = bytes.split_first_chunk().ok_or("it is empty")?;
+        let (quanta_per_mass, rest) = bytes.split_first_chunk().ok_or("it is empty")?;
         let (has_accelerations, mut rest) = rest.split_first().ok_or(cut)?;
-        (self.scale, self.has_accelerations) =
-            (f64::from_le_bytes(*scale), *has_accelerations == 1);
+        (self.quanta_per_mass, self.has_accelerations) = (
+            f64::from_le_bytes(*quanta_per_mass),
+            *has_accelerations == 1,
+        );
         while let Some((length, tail)) = rest.split_first_chunk() {
             let length = u64::from_le_bytes(*length) as usize;
             let (name, tail) = tail.split_at_checked(length).ok_or(cut)?;
@@ -280,15 +282,15 @@ mod tests {
 
     #[test]
     fn a_mass_below_the_quantum_is_reported() {
-        let units = MassQuantum {
-            scale: scale_of(2.0),
+        let quantum = MassQuantum {
+            quanta_per_mass: scale_of(2.0),
             ..MassQuantum::default()
         };
         let message = |lightest: [f64; 2]| {
             let species = ["dark", "dust"].into_iter().zip(lightest);
-            units.below_quantum(species).unwrap_or_default()
+            quantum.below_quantum(species).unwrap_or_default()
         };
-        let unit = 1.0 / units.scale;
+        let unit = 1.0 / quantum.quanta_per_mass;
         assert_eq!(message([1.0, unit]) + &message([f64::INFINITY, 0.0]), "");
         let why = message([1.0, 0.9 * unit]);
         let names = [
@@ -306,7 +308,7 @@ mod tests {
             mass: 1 << 50,
         };
         let state = MassQuantum {
-            scale: power_of_two(40),
+            quanta_per_mass: power_of_two(40),
             has_accelerations: true,
             lost: vec![lost, Escaped::default()],
             names: ["dark", "stars"].map(String::from).to_vec(),

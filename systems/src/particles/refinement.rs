@@ -66,7 +66,7 @@ fn unmarked<R: Real>(_mark: R) -> R {
 #[derive(SystemParam)]
 struct RefinementInput<'w> {
     refine: Res<'w, Refine>,
-    units: Res<'w, MassQuantum>,
+    quantum: Res<'w, MassQuantum>,
     initial: Res<'w, InitialCells>,
 }
 
@@ -76,7 +76,7 @@ fn mark(
     topology: Res<Topology>,
     RefinementInput {
         refine,
-        units,
+        quantum,
         initial,
     }: RefinementInput,
     mut species: ResMut<SpeciesMap>,
@@ -86,7 +86,7 @@ fn mark(
 ) -> Result<(), Error> {
     let level = rows.level();
     marks.map_cells::<unmarked>(&rows, &[]);
-    let limits = Limits::of(&refine.0, level, units.scale);
+    let limits = Limits::of(&refine.0, level, quantum.quanta_per_mass);
     let tables = rows.view().tables;
     if let Some((kernels, tables)) = species.kernels().zip(tables)
         && !rows.is_estimate()
@@ -136,13 +136,17 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Returns the limits of a level; `scale` is the number of mass quanta per unit mass.
-    fn of(config: &RefineConfig, level: usize, scale: f64) -> Vec<Self> {
+    /// Returns the limits of a level; `quanta_per_mass` is the number of mass quanta per unit mass.
+    fn of(config: &RefineConfig, level: usize, quanta_per_mass: f64) -> Vec<Self> {
         let at = |limit: &Option<crate::declare::PerLevel<f64>>| {
             let limit = limit.as_ref().and_then(|limit| limit.at(level));
             limit.unwrap_or(f64::INFINITY)
         };
-        let mass = if scale > 0.0 { scale } else { f64::INFINITY };
+        let mass = if quanta_per_mass > 0.0 {
+            quanta_per_mass
+        } else {
+            f64::INFINITY
+        };
         let numbers = Self {
             weights: DepositWeights::Ones,
             per_cell: at(&config.per_cell),
@@ -150,7 +154,7 @@ impl Limits {
             per_octant: at(&config.kept_per_patch),
         };
         let masses = Self {
-            weights: DepositWeights::Masses(scale),
+            weights: DepositWeights::Masses(quanta_per_mass),
             per_cell: at(&config.mass_per_cell) * mass,
             per_patch: f64::INFINITY,
             per_octant: f64::INFINITY,

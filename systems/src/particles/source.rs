@@ -1,7 +1,7 @@
 //! Adds the particle density to the source of gravity.
 
 use super::Motion;
-use super::audit::{self, CoveredUnits, LevelDeposit};
+use super::audit::{self, CoveredQuanta, LevelDeposit};
 use super::deposit::{Deposit, all_are_on_device};
 use super::mass_quantum::MassQuantum;
 use super::pages::ParticleReal;
@@ -46,7 +46,7 @@ fn spec() -> FieldSpec {
 /// Registers the particle density and the system that computes it.
 pub(super) fn register(sim: &mut Engine) -> Result<(), Error> {
     sim.register_field::<ParticleDensity>(spec())?;
-    sim.world.insert_resource(CoveredUnits::default());
+    sim.world.insert_resource(CoveredQuanta::default());
     sim.gravity_source(add_particle_density);
     Ok(())
 }
@@ -58,9 +58,9 @@ struct DepositInput<'w, 's> {
     clock: Res<'w, LevelClock>,
     levels: Res<'w, Levels>,
     motion: Res<'w, Motion>,
-    units: Res<'w, MassQuantum>,
+    quantum: Res<'w, MassQuantum>,
     settings: Res<'w, Settings>,
-    covered: ResMut<'w, CoveredUnits>,
+    covered: ResMut<'w, CoveredQuanta>,
     is_checked: Local<'s, bool>,
 }
 
@@ -76,12 +76,12 @@ fn add_particle_density(
     others: Comm,
 ) -> Result<(), Error> {
     if !rows.is_estimate() && !std::mem::replace(&mut *input.is_checked, true) {
-        input.units.check_total(&mut species, &others)?;
+        input.quantum.check_total(&mut species, &others)?;
     }
     if !rows.is_estimate() {
-        input.units.check_growth(&mut species, &others)?;
+        input.quantum.check_growth(&mut species, &others)?;
     }
-    if rows.is_estimate() || input.units.scale == 0.0 {
+    if rows.is_estimate() || input.quantum.quanta_per_mass == 0.0 {
         return Ok(());
     }
     rows.visit(level);
@@ -93,11 +93,11 @@ fn add_particle_density(
     let mut deposit = Deposit::new(
         &input.topology,
         &input.motion,
-        input.units.scale,
+        input.quantum.quanta_per_mass,
         level,
         time_offsets,
     );
-    let per_unit = 1.0 / (input.units.scale * input.topology.domain.cell_volume(level));
+    let per_unit = 1.0 / (input.quantum.quanta_per_mass * input.topology.domain.cell_volume(level));
     let tables = rows.view().tables;
     if let Some(on) = species.kernels().zip(tables)
         && all_are_on_device(&species, deposit.clouds.weights)
@@ -116,7 +116,7 @@ fn add_particle_density(
             topology: &input.topology,
             level,
             sums: &sums,
-            scale: input.units.scale,
+            quanta_per_mass: input.quantum.quanta_per_mass,
         };
         audit::check_level(
             &deposit,

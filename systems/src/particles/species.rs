@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct Inventory {
     pub count: u64,
     /// Mass in quanta.
-    pub units: u64,
+    pub quanta: u64,
 }
 
 /// A species of particles.

@@ -279,8 +279,8 @@ impl DeviceSums<'_> {
             per_width: width.map(|width| 1.0 / (PATCH as f64 * width)),
             dt: deposit.time_offsets[host + list],
             most: power_of_two(host as i32 - level as i32) / PATCH as f64,
-            scale: match clouds.weights {
-                DepositWeights::Masses(scale) => scale,
+            quanta_per_mass: match clouds.weights {
+                DepositWeights::Masses(quanta_per_mass) => quanta_per_mass,
                 DepositWeights::Ones => 0.0,
             },
             one,

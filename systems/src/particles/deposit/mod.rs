@@ -62,14 +62,14 @@ impl<'a> Deposit<'a> {
     pub fn new(
         topology: &'a Topology,
         motion: &'a Motion,
-        scale: f64,
+        quanta_per_mass: f64,
         level: usize,
         time_offsets: Vec<f64>,
     ) -> Self {
         let clouds = DepositClouds {
             width: motion.cloud,
             zone: motion.zone,
-            weights: DepositWeights::Masses(scale),
+            weights: DepositWeights::Masses(quanta_per_mass),
         };
         Self::of(topology, clouds, level, time_offsets)
     }

@@ -2,7 +2,7 @@
 
 use super::super::pages::{PAGE, Page, ParticleReal};
 use nestar_device::Real;
-use nestar_kernels::particles::cloud::units_of;
+use nestar_kernels::particles::cloud::quanta_of;
 use nestar_kernels::particles::motion::{displacement, moved};
 
 /// Weight of particles in a deposit.
@@ -19,7 +19,7 @@ impl DepositWeights {
     #[inline(always)]
     pub fn of(self, mass: impl Real) -> u64 {
         match self {
-            Self::Masses(scale) => units_of(mass, scale),
+            Self::Masses(quanta_per_mass) => quanta_of(mass, quanta_per_mass),
             Self::Ones => 1,
         }
     }

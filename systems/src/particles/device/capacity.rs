@@ -8,7 +8,7 @@ use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::PageArray;
 
 /// New rows of a list, in its own memory or in separate memory.
-pub(super) struct Placement {
+pub(super) struct ReservedRows {
     pub plan: CompactionPlan,
     separate: Option<PageBuffer>,
 }
@@ -49,12 +49,12 @@ impl DeviceParticles {
         topology: &Topology,
         at: ListId,
         counts: &mut [u32],
-    ) -> Result<Placement, DeviceError> {
+    ) -> Result<ReservedRows, DeviceError> {
         let rows = topology.rows(at.level);
         match self.plan(rows, at, &of_rows(rows, counts))? {
             Some(plan) => {
                 begin(rows, counts, &plan);
-                Ok(Placement {
+                Ok(ReservedRows {
                     plan,
                     separate: None,
                 })
@@ -102,7 +102,7 @@ impl DeviceParticles {
         &self,
         rows: &[u32],
         counts: &mut [u32],
-    ) -> Result<Placement, DeviceError> {
+    ) -> Result<ReservedRows, DeviceError> {
         let plan = CompactionPlan::separate(&of_rows(rows, counts));
         begin(rows, counts, &plan);
         let mut buffer = PageBuffer {
@@ -112,14 +112,14 @@ impl DeviceParticles {
         self.kernels
             .grow(self.columns, &mut buffer.words, plan.capacity)?;
         let separate = Some(buffer);
-        Ok(Placement { plan, separate })
+        Ok(ReservedRows { plan, separate })
     }
 
     /// Returns the page array of the new rows.
     pub(super) fn page_array_of(
         &self,
         ListId { level, list }: ListId,
-        new: &Placement,
+        new: &ReservedRows,
     ) -> PageArray {
         let buffer = new.separate.as_ref().unwrap_or(&self.buffers[level][list]);
         buffer.page_array(self.columns)
@@ -130,7 +130,7 @@ impl DeviceParticles {
         &mut self,
         topology: &Topology,
         ListId { level, list }: ListId,
-        Placement { plan, separate }: Placement,
+        ReservedRows { plan, separate }: ReservedRows,
     ) -> Result<(), DeviceError> {
         for (&row, span) in topology.rows(level).iter().zip(plan.spans) {
             let patch = &mut self.patches[row as usize];

@@ -1,7 +1,7 @@
 //! Redistributes particles by an in-place compaction: patches are moved in batches that overwrite only memory that
 //! earlier batches have read.
 
-use super::capacity::Placement;
+use super::capacity::ReservedRows;
 use super::kernels::{KernelBuffers, ListLaunch};
 use super::lists::{DeviceParticles, ListId};
 use super::predict::{DeviceStep, SourceList};
@@ -198,7 +198,7 @@ impl DeviceParticles {
     pub(super) fn scatter(
         &self,
         step: &DeviceStep,
-        new: &[Placement],
+        new: &[ReservedRows],
         starts: &[u32],
         page_arrays: [PageArray; 4],
         sources: &[SourceList],
@@ -234,7 +234,7 @@ impl DeviceParticles {
     fn batches(
         &self,
         step: &DeviceStep,
-        new: &[Placement],
+        new: &[ReservedRows],
         sources: &[SourceList],
         free: &mut [u32],
     ) -> Vec<ScatterBatch> {

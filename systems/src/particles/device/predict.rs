@@ -29,7 +29,7 @@ pub struct DeviceStep<'a> {
     /// Reflecting faces, as bits `2 * axis + side`.
     pub walls: u32,
     /// Mass quanta per unit mass.
-    pub scale: f64,
+    pub quanta_per_mass: f64,
     /// Mass of each particle, if all have the same.
     pub mass: f64,
     /// `true` if entities follow particles to other ranks; particles then travel through the hosts.
@@ -82,7 +82,7 @@ impl DeviceStep<'_> {
             room: 0,
             rate: width.map(|width| self.dt / (PATCH as f64 * width)),
             half: 0.5 * self.dt,
-            scale: self.scale,
+            quanta_per_mass: self.quanta_per_mass,
             mass: self.mass,
             rows: self.topology.capacity() as i64,
             walls: self.walls,

@@ -74,7 +74,7 @@ impl DeviceParticles {
                 left: domain.left_edge,
                 width: domain.cell_width(level).map(|width| PATCH as f64 * width),
                 scales: scales.unwrap_or_default(),
-                scale: context.scale,
+                quanta_per_mass: context.quanta_per_mass,
                 mass,
                 sizes: scales.is_none(),
             };

@@ -1,6 +1,6 @@
 //! Moves particles on a device when patches are refined or removed, and makes space for uploads.
 
-use super::capacity::Placement;
+use super::capacity::ReservedRows;
 use super::compaction::RowSpan;
 use super::kernels::KernelBuffers;
 use super::lists::{DeviceParticles, ListId, PatchSpans, pieces};
@@ -22,7 +22,7 @@ struct RemapPieces {
 }
 
 /// Particles that join a list, and whether they include those of the list.
-struct Joining(Placement, bool);
+struct Joining(ReservedRows, bool);
 
 impl RemapPieces {
     fn from(level: usize) -> Self {
@@ -171,9 +171,9 @@ impl DeviceParticles {
         &mut self,
         topology: &Topology,
         ListId { level, list }: ListId,
-        joining: Option<Placement>,
+        joining: Option<ReservedRows>,
         more: impl Fn(u32) -> u32,
-    ) -> Result<Placement, DeviceError> {
+    ) -> Result<ReservedRows, DeviceError> {
         let (at, rows) = (ListId { level, list }, topology.rows(level));
         let spans = rows
             .iter()

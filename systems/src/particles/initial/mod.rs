@@ -160,19 +160,19 @@ fn begin(
     ranks: Res<Ranks>,
     sources: Res<InitialSources>,
     mut species: ResMut<SpeciesMap>,
-    mut units: ResMut<MassQuantum>,
+    mut quantum: ResMut<MassQuantum>,
     mut cells: ResMut<InitialCells>,
     mut others: Comm,
 ) -> Result<(), Error> {
     if rows.is_estimate() {
-        return cells.locate(&topology, &species, &sources, &mut units);
+        return cells.locate(&topology, &species, &sources, &mut quantum);
     }
     if rows.level() > 0 {
         return Ok(());
     }
     cells.clear();
     let (rank, size) = (ranks.rank() as u64, ranks.size() as u64);
-    units.reset();
+    quantum.reset();
     for (species, source) in species.0.iter_mut().zip(&sources.0) {
         species.recount();
         let maker = RecordBuilder::of(species, &**source, &topology.domain);
@@ -186,7 +186,7 @@ fn begin(
             others.migrate(&topology, species, made.unwrap_or_default())?;
         }
     }
-    units.choose(&mut species, &others)
+    quantum.choose(&mut species, &others)
 }
 
 /// Builds the records of a species.

@@ -293,7 +293,7 @@ pub(super) mod written {
     use std::sync::Arc;
 
     /// Values of a column; `None` if missing.
-    pub type Values = Vec<Option<f64>>;
+    pub type ColumnValues = Vec<Option<f64>>;
 
     fn put(column: &mut ColumnWriter, values: &[Option<f64>]) {
         let levels: Vec<i16> = values.iter().map(|v| i16::from(v.is_some())).collect();
@@ -317,7 +317,7 @@ pub(super) mod written {
     }
 
     /// Writes a table with columns such as `required double x`, in row groups of `group` rows.
-    pub fn save(path: &Path, codec: &str, group: usize, table: &[(&str, Values)]) {
+    pub fn save(path: &Path, codec: &str, group: usize, table: &[(&str, ColumnValues)]) {
         let columns: String = table
             .iter()
             .map(|(column, _)| format!("{column}{}", if column.ends_with('}') { "" } else { ";" }))

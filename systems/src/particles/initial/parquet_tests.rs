@@ -1,12 +1,12 @@
 //! Tests of Parquet files.
 
-use super::parquet::written::{Values, save};
+use super::parquet::written::{ColumnValues, save};
 use super::tests::{Folder, refused};
 use super::{DeckError, InitialParticle};
 use std::fs::{read, write};
 
 /// Numbers of a column, all different and exact in single precision.
-fn numbers(column: usize, rows: usize) -> Values {
+fn numbers(column: usize, rows: usize) -> ColumnValues {
     let number = |row| f64::from((1.0 / (1 + row + 7 * column) as f64 - 0.1) as f32);
     (0..rows).map(|row| Some(number(row))).collect()
 }
@@ -22,8 +22,8 @@ fn bits(made: &[InitialParticle]) -> Vec<[u64; 8]> {
 }
 
 /// Columns of a table, the last of integers, and the same table as text.
-fn table(rows: usize) -> (Vec<Values>, String) {
-    let mut columns: Vec<Values> = (0..7).map(|n| numbers(n, rows)).collect();
+fn table(rows: usize) -> (Vec<ColumnValues>, String) {
+    let mut columns: Vec<ColumnValues> = (0..7).map(|n| numbers(n, rows)).collect();
     columns.push((0..rows).map(|row| Some(row as f64 - 3.0)).collect());
     let mut text = format!("{} age\n", NAMES.join(" "));
     for row in 0..rows {
@@ -74,7 +74,7 @@ fn parquet_and_text_tables_agree() {
 }
 
 /// Writes the table of positions with one more column.
-fn beside(folder: &Folder, column: &str, values: Values) {
+fn beside(folder: &Folder, column: &str, values: ColumnValues) {
     let rows = values.len();
     let mut table: Vec<_> = ["required float x", "required float y", "required float z"]
         .map(|name| (name, numbers(1, rows)))

@@ -104,7 +104,7 @@ impl InitialCells {
         topology: &Topology,
         species: &SpeciesMap,
         sources: &InitialSources,
-        units: &mut MassQuantum,
+        quantum: &mut MassQuantum,
     ) -> Result<(), Error> {
         if !self.wanted || self.found {
             return Ok(());
@@ -124,8 +124,8 @@ impl InitialCells {
         }
         self.offsets.par_sort_unstable_by_key(|(key, _)| *key);
         let largest = self.offsets.iter().map(|(_, mass)| *mass);
-        units.set_quantum(self.offsets.len() as u64, largest.fold(0.0, f64::max))?;
-        let below_quantum = units.below_quantum(lightest.into_iter());
+        quantum.set_quantum(self.offsets.len() as u64, largest.fold(0.0, f64::max))?;
+        let below_quantum = quantum.below_quantum(lightest.into_iter());
         below_quantum.map_or(Ok(()), |why| Err(Error::Setup(why)))
     }
 
