@@ -35,6 +35,15 @@ enum Destination {
     Invalid,
 }
 
+/// Particles of a patch that change their list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Transfer {
+    /// Particles that would enter a finer patch.
+    Deferred,
+    /// Particles that stay in their patch.
+    Staying,
+}
+
 /// Drift of the particles in patches of one level: the level of the step, or the next coarser one.
 struct Drift<'a, R> {
     topology: &'a Topology,
@@ -184,9 +193,10 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         let (pool, mut outgoing) = (&species.pool, Outgoing::default());
         if self.own {
             let mut back = ParticlePages::default();
-            let waiting = Some((&mut back, false));
-            self.drift_pages(species, row, fine, waiting, &mut outgoing);
-            self.drift_pages(species, row, here, Some((fine, true)), &mut outgoing);
+            let staying = Some((&mut back, Transfer::Staying));
+            self.drift_pages(species, row, fine, staying, &mut outgoing);
+            let deferred = Some((fine, Transfer::Deferred));
+            self.drift_pages(species, row, here, deferred, &mut outgoing);
             back.append_to(pool, here);
         } else {
             self.drift_pages(species, row, fine, None, &mut outgoing);
@@ -196,25 +206,24 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         outgoing
     }
 
-    /// Drifts the particles of one list of a patch. Deferred (`true`) or staying (`false`) particles go to
-    /// `other`.
+    /// Drifts the particles of one list of a patch. `other` receives those that change the list.
     fn drift_pages(
         &self,
         species: &Species,
         row: u32,
         rows: &mut ParticlePages,
-        mut other: Option<(&mut ParticlePages, bool)>,
+        mut other: Option<(&mut ParticlePages, Transfer)>,
         outgoing: &mut Outgoing,
     ) {
         if rows.count() == 0 {
             return;
         }
         let pool = &species.pool;
-        let takes = other.as_ref().map(|(_, takes)| *takes);
-        let going = self.move_pages(species, row, rows, takes, outgoing);
-        outgoing.reserve(going.len(), pool.columns.bytes());
+        let transfer = other.as_ref().map(|(_, transfer)| *transfer);
+        let departing = self.move_pages(species, row, rows, transfer, outgoing);
+        outgoing.reserve(departing.len(), pool.columns.bytes());
         // from the last to the first, since the last particle replaces a removed one
-        for &(n, destination) in going.iter().rev() {
+        for &(n, destination) in departing.iter().rev() {
             match (destination, &mut other) {
                 (Destination::Patch(d), _) => outgoing.take(pool, rows, n, d),
                 (Destination::Stay | Destination::Deferred, Some((other, _))) => {
@@ -225,19 +234,18 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         }
     }
 
-    /// Drifts particles in their pages. Returns those that leave the patch, and those that are deferred
-    /// (`takes` is `true`) or stay (`false`).
+    /// Drifts particles in their pages. Returns those that leave the patch or change the list.
     fn move_pages(
         &self,
         species: &Species,
         row: u32,
         rows: &mut ParticlePages,
-        takes: Option<bool>,
+        transfer: Option<Transfer>,
         outgoing: &mut Outgoing,
     ) -> Vec<(usize, Destination)> {
         let around = self.topology.neighbours(row);
-        let all = takes == Some(false) || around.contains(&OUTSIDE);
-        let mut going = Vec::with_capacity(PAGE);
+        let all = transfer == Some(Transfer::Staying) || around.contains(&OUTSIDE);
+        let mut departing = Vec::with_capacity(PAGE);
         for (number, (page, count)) in rows.pages::<R>(species.pool.columns).enumerate() {
             let mut moves = self.moves(&page);
             let mut marks = if all {
@@ -251,8 +259,8 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
                 marks &= marks - 1;
                 let destination = self.resolve(around, &page, &mut moves, n);
                 let goes = match destination {
-                    Destination::Stay => takes == Some(false),
-                    Destination::Deferred => takes == Some(true),
+                    Destination::Stay => transfer == Some(Transfer::Staying),
+                    Destination::Deferred => transfer == Some(Transfer::Deferred),
                     Destination::Patch(_) => true,
                     Destination::Escape => {
                         let own = page.mass.get(n).map(|mass| mass.to_f64());
@@ -267,14 +275,14 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
                         false
                     }
                 };
-                going.extend(goes.then_some((PAGE * number + n, destination)));
+                departing.extend(goes.then_some((PAGE * number + n, destination)));
             }
             for axis in 0..3 {
                 *page.offset[axis] = moves.offset[axis];
                 *page.velocity[axis] = moves.velocity[axis];
             }
         }
-        going
+        departing
     }
 
     /// Drifts the particles of all patches of the level.
