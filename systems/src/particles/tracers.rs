@@ -405,12 +405,12 @@ pub(super) fn jump(
     for species in all.moved_by(MovedBy::MassFluxes) {
         let stream = species.stream;
         if let Some((lists, tables)) = species.upload(&topology, tables)?.zip(tables) {
-            let tracer_step = TracerStep {
+            let step = TracerStep {
                 context: (&topology, tables),
                 clock: &clock,
                 gas: &gas,
             };
-            lists.jump(&tracer_step, mass.on_device().level, stream)?;
+            lists.jump(&step, mass.on_device().level, stream)?;
             continue;
         }
         in_precision!(species.precision(), R => jumps.species::<R>(species, &gas, &mass)?);

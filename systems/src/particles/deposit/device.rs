@@ -233,16 +233,16 @@ impl DeviceParticles {
                 continue;
             }
             let mut from = self.list(topology, device::tables(on.tables), host, list)?;
-            let parameters = on.parameters(deposit, &from, host, list, one);
+            let args = on.args(deposit, &from, host, list, one);
             let wider = level > 0 && host <= level;
             let blocks = if wider { 2 } else { 1 };
             from.shape.shared = blocks * BLOCK * size_of::<u64>() as u32;
             from.shape.threads = from.shape.threads.max(LEAST);
             // predicted positions also need velocities and accelerations
-            let columns = if parameters.dt == 0.0 { 3 } else { 9 };
+            let columns = if args.dt == 0.0 { 3 } else { 9 };
             let bytes = (columns + usize::from(self.columns.masses)) * self.columns.number;
             let kernel = &self.kernels.deposit;
-            self.kernels.work(kernel, &from, bytes, &parameters)?;
+            self.kernels.work(kernel, &from, bytes, &args)?;
         }
         Ok(())
     }
@@ -251,7 +251,7 @@ impl DeviceParticles {
 impl DeviceSums<'_> {
     /// Returns kernel parameters for a list of particles in patches of level `host`. `one` is the weight of a
     /// particle if all have the same mass.
-    fn parameters(
+    fn args(
         self,
         deposit: &Deposit,
         from: &ListLaunch,

@@ -200,7 +200,7 @@ impl DeviceSums<'_> {
         kernels.device.fill_zero(on_device, 0..ranks)?;
         let of_slot = |address: u64, slot: usize, bytes: usize| address + (slot * bytes) as u64;
         let [numbers, wide_numbers, firsts] = receivers.addresses();
-        let parameters = PackSumsParameters {
+        let args = PackSumsParameters {
             sums: of_slot(self.addresses[0], slot_table.own, 8 * CELLS).into(),
             wide: of_slot(self.addresses[1], first, 8 * CELLS).into(),
             count: others as i64,
@@ -211,11 +211,9 @@ impl DeviceSums<'_> {
             out: out.into(),
             report: on_device.address().into(),
         };
-        kernels.device.launch(
-            &kernels.pack_sums,
-            LaunchShape::of(slots, THREADS),
-            &parameters,
-        )?;
+        kernels
+            .device
+            .launch(&kernels.pack_sums, LaunchShape::of(slots, THREADS), &args)?;
         kernels.device.download(on_device, 0, &mut report)?;
         Ok(report)
     }
@@ -287,7 +285,7 @@ impl DeviceSums<'_> {
             return Ok(());
         }
         memory.starts.set(&kernels.device, records.as_flattened())?;
-        let parameters = MergeSumsParameters {
+        let args = MergeSumsParameters {
             words: received.address().into(),
             records: memory.starts.address().into(),
             sums: self.addresses[0].into(),
@@ -295,9 +293,7 @@ impl DeviceSums<'_> {
             count: slot_table.count() as i64,
         };
         let shape = LaunchShape::of(records.len(), THREADS);
-        Ok(kernels
-            .device
-            .launch(&kernels.merge_sums, shape, &parameters)?)
+        Ok(kernels.device.launch(&kernels.merge_sums, shape, &args)?)
     }
 
     /// Returns the slot of a received record; slots of coarse sums follow the others.

@@ -188,7 +188,7 @@ fn batches(
 /// Particles of a source list that are scattered by one launch.
 struct ScatterBatch {
     at: ListId,
-    parameters: DriftParameters,
+    args: DriftParameters,
     launch: ListLaunch,
 }
 
@@ -208,23 +208,20 @@ impl DeviceParticles {
         memory.cursors.set(&kernels.device, starts)?;
         let mut free = vec![0; starts.len()];
         let mut batches = self.batches(step, new, sources, &mut free);
-        for ScatterBatch { parameters, .. } in &mut batches {
-            (parameters.to, parameters.cursors) = (page_arrays, memory.cursors.address().into());
+        for ScatterBatch { args, .. } in &mut batches {
+            (args.to, args.cursors) = (page_arrays, memory.cursors.address().into());
         }
         let mut staged = 0;
         if free.iter().any(|&batch| batch > 0) {
             memory.free_from_batch.set(&kernels.device, &free)?;
-            for ScatterBatch { parameters, .. } in &mut batches {
-                parameters.free_from_batch = memory.free_from_batch.address().into();
+            for ScatterBatch { args, .. } in &mut batches {
+                args.free_from_batch = memory.free_from_batch.address().into();
             }
             staged = self.stage(memory, sources, &batches)?;
         }
         let bytes = 2 * self.columns.bytes();
-        for ScatterBatch {
-            parameters, launch, ..
-        } in &batches
-        {
-            kernels.work(&kernels.scatter, launch, bytes, parameters)?;
+        for ScatterBatch { args, launch, .. } in &batches {
+            kernels.work(&kernels.scatter, launch, bytes, args)?;
         }
         self.place_staged(memory, staged, page_arrays)
     }
@@ -260,16 +257,12 @@ impl DeviceParticles {
                 let count = |&row: &u32| self.patches[row as usize].lists[list].count as usize;
                 let pieces = firsts[patches.start]..firsts[patches.end];
                 let launch = source.launch.part(pieces, own.iter().map(count).sum());
-                let parameters = DriftParameters {
+                let args = DriftParameters {
                     from: launch.list,
                     batch,
-                    ..source.parameters
+                    ..source.args
                 };
-                batches.push(ScatterBatch {
-                    at,
-                    parameters,
-                    launch,
-                });
+                batches.push(ScatterBatch { at, args, launch });
             }
         }
         batches
@@ -294,16 +287,16 @@ impl DeviceParticles {
                 let Some(first) = batches.iter().find(of_source) else {
                     continue;
                 };
-                let parameters = DriftParameters {
+                let args = DriftParameters {
                     from: launch.list,
                     to: [page_array; 4],
                     tags: tags.into(),
                     room: room as i64,
                     staged: kernels.words.address().into(),
-                    ..first.parameters
+                    ..first.args
                 };
                 // all particles are read, few are staged
-                kernels.work(&kernels.stage, launch, 1, &parameters)?;
+                kernels.work(&kernels.stage, launch, 1, &args)?;
             }
             let mut count = [0];
             kernels.device.download(&kernels.words, 0, &mut count)?;
@@ -323,7 +316,7 @@ impl DeviceParticles {
         to: [PageArray; 4],
     ) -> Result<(), DeviceError> {
         let kernels = &*self.kernels;
-        let parameters = PlaceStagedParameters {
+        let args = PlaceStagedParameters {
             from: self.page_array_at(memory.staged.address()),
             tags: memory.tags.address().into(),
             to,
@@ -331,9 +324,7 @@ impl DeviceParticles {
             numbers: self.numbers(),
         };
         let shape = LaunchShape::of(count.div_ceil(128).min(1 << 14), 128);
-        kernels
-            .device
-            .launch(&kernels.place_staged, shape, &parameters)
+        kernels.device.launch(&kernels.place_staged, shape, &args)
     }
 }
 

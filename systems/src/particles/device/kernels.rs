@@ -176,10 +176,10 @@ impl ParticleKernels {
         kernel: &Kernel,
         on: &ListLaunch,
         bytes: usize,
-        parameters: &P,
+        args: &P,
     ) -> Result<(), DeviceError> {
         kernel.count_work(on.particles, on.particles * bytes);
-        self.device.launch(kernel, on.shape, parameters)
+        self.device.launch(kernel, on.shape, args)
     }
 
     /// Grows a list to this number of particles without moving its contents. Returns `false` if the reserved

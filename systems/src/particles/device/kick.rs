@@ -32,7 +32,7 @@ pub struct KickContext<'a> {
 }
 
 impl KickContext<'_> {
-    fn parameters(&self, from: &ListLaunch, view: DeviceView) -> KickParameters<Number> {
+    fn args(&self, from: &ListLaunch, view: DeviceView) -> KickParameters<Number> {
         KickParameters {
             from: from.list,
             view,
@@ -64,7 +64,7 @@ impl DeviceParticles {
             self.launch_kick(
                 context,
                 &own,
-                &context.parameters(&own, context.field.on_device()),
+                &context.args(&own, context.field.on_device()),
             )?;
             if level > 0 && context.motion.zone > 0 {
                 self.kick_from_coarser(context, &own, true)?;
@@ -105,15 +105,15 @@ impl DeviceParticles {
         };
         let alone = states.len() == 1;
         for (n, (_, view)) in states.into_iter().enumerate() {
-            let parameters = KickParameters {
+            let args = KickParameters {
                 state: if alone { 3 } else { 1 + n as i32 },
                 parent,
                 weight,
                 time_offsets,
                 per_width: width.map(|width| 1.0 / (PATCH as f64 * width)),
-                ..context.parameters(from, view)
+                ..context.args(from, view)
             };
-            self.launch_kick(context, from, &parameters)?;
+            self.launch_kick(context, from, &args)?;
         }
         Ok(())
     }
@@ -122,14 +122,14 @@ impl DeviceParticles {
         &self,
         context: &KickContext,
         from: &ListLaunch,
-        parameters: &KickParameters<Number>,
+        args: &KickParameters<Number>,
     ) -> Result<(), DeviceError> {
         let mut from = *from;
-        let cells = if parameters.state == 0 { BESIDE } else { BLOCK };
+        let cells = if args.state == 0 { BESIDE } else { BLOCK };
         from.shape.shared = cells * (context.field.components() * self.columns.number) as u32;
         from.shape.threads = from.shape.threads.max(LEAST);
         // offsets, velocities twice, accelerations
         let bytes = 12 * self.columns.number;
-        self.kernels.work(&self.mover, &from, bytes, parameters)
+        self.kernels.work(&self.mover, &from, bytes, args)
     }
 }

@@ -140,7 +140,7 @@ impl DeviceParticles {
             let firsts: Vec<u64> = pieces.iter().map(|piece| piece.first as u64).collect();
             memory.starts.set(&kernels.device, &firsts)?;
             memory.pieces.set(&kernels.device, words.as_flattened())?;
-            let parameters = UnpackParameters {
+            let args = UnpackParameters {
                 records: records.into(),
                 firsts: memory.starts.address().into(),
                 pieces: memory.pieces.address().into(),
@@ -150,7 +150,7 @@ impl DeviceParticles {
                 numbers: self.numbers(),
             };
             let shape = LaunchShape::of(words.len(), 128);
-            kernels.device.launch(&kernels.unpack, shape, &parameters)?;
+            kernels.device.launch(&kernels.unpack, shape, &args)?;
         }
         Ok(())
     }
@@ -308,17 +308,17 @@ impl DeviceParticles {
             }
             kept.set(&kernels.device, &chunks)?;
             let on = source.launch.of_pieces(kept.address().into(), &chunks);
-            let parameters = DriftParameters {
+            let args = DriftParameters {
                 from: on.list,
                 to: [out; 4],
                 cursors: memory.cursors.address().into(),
                 tags: tagged.address().into(),
                 tagged: outgoing.tagged as i64,
                 what: SEND,
-                ..source.parameters
+                ..source.args
             };
             let bytes = 9 * self.columns.number;
-            kernels.work(&kernels.scatter, &on, bytes, &parameters)?;
+            kernels.work(&kernels.scatter, &on, bytes, &args)?;
         }
         kernels.device.download(tagged, 0, &mut tags)?;
         Ok(tags)

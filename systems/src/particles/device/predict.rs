@@ -38,7 +38,7 @@ pub struct DeviceStep<'a> {
 
 /// List of particles that a step moves.
 pub struct SourceList {
-    pub(super) parameters: DriftParameters,
+    pub(super) args: DriftParameters,
     pub(super) launch: ListLaunch,
     /// Level of the patches, and list.
     pub(super) at: ListId,
@@ -69,7 +69,7 @@ impl DeviceStep<'_> {
     }
 
     /// Returns kernel parameters for a list of a level.
-    fn parameters(&self, from: &ListLaunch, ListId { level, list }: ListId) -> DriftParameters {
+    fn args(&self, from: &ListLaunch, ListId { level, list }: ListId) -> DriftParameters {
         let width = self.topology.domain.cell_width(level);
         DriftParameters {
             from: from.list,
@@ -113,12 +113,8 @@ impl DeviceParticles {
         for at in step.lists() {
             if self.holds(at.level, at.list) {
                 let launch = self.list(step.topology, step.tables, at.level, at.list)?;
-                let parameters = step.parameters(&launch, at);
-                sources.push(SourceList {
-                    parameters,
-                    launch,
-                    at,
-                });
+                let args = step.args(&launch, at);
+                sources.push(SourceList { args, launch, at });
             }
         }
         let (mut counts, mut drifted) = match sources.is_empty() {
@@ -177,21 +173,16 @@ impl DeviceParticles {
         kernels.device.fill_zero(&kernels.words, 0..3)?;
         // offsets, velocities and accelerations
         let bytes = 9 * self.columns.number;
-        for SourceList {
-            parameters,
-            launch,
-            at,
-        } in sources
-        {
-            parameters.cursors = cursors.address().into();
-            parameters.lost = kernels.words.address().into();
-            (parameters.escaped, parameters.room) = (escaped.address().into(), room as i64);
+        for SourceList { args, launch, at } in sources {
+            args.cursors = cursors.address().into();
+            args.lost = kernels.words.address().into();
+            (args.escaped, args.room) = (escaped.address().into(), room as i64);
             // kernels index from the first row of memory
             let first = before.wrapping_sub(self.buffers[at.level][at.list].first as u64);
-            parameters.keys = keys.wrapping_add(first).into();
-            parameters.positions = positions.wrapping_add(first.wrapping_mul(4)).into();
+            args.keys = keys.wrapping_add(first).into();
+            args.positions = positions.wrapping_add(first.wrapping_mul(4)).into();
             before += launch.particles as u64;
-            kernels.work(&kernels.count, launch, bytes, parameters)?;
+            kernels.work(&kernels.count, launch, bytes, args)?;
         }
         let mut words = [0; 3];
         kernels.device.download(cursors, 0, &mut counts)?;

@@ -116,7 +116,7 @@ impl DeviceParticles {
         numbers: i32,
         out: u64,
     ) -> Result<(), DeviceError> {
-        let parameters = PackParameters {
+        let args = PackParameters {
             page_array,
             out: out.into(),
             first: range.start as i64,
@@ -126,7 +126,7 @@ impl DeviceParticles {
         };
         let shape = LaunchShape::of(range.len().div_ceil(128).min(1 << 14), 128);
         let kernels = &*self.kernels;
-        kernels.device.launch(&kernels.pack, shape, &parameters)
+        kernels.device.launch(&kernels.pack, shape, &args)
     }
 
     /// Passes the records of all particles to `give`, by row and list, and forgets the particles.

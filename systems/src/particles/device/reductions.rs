@@ -30,16 +30,11 @@ impl DeviceParticles {
         let kernels = self.kernels.clone();
         let from = self.list(topology, super::tables(tables), level, list)?;
         kernels.device.fill_zero(&kernels.words, 0..6)?;
-        let parameters = MaximumParameters {
+        let args = MaximumParameters {
             from: from.list,
             largest: kernels.words.address().into(),
         };
-        kernels.work(
-            &kernels.maximum,
-            &from,
-            6 * self.columns.number,
-            &parameters,
-        )?;
+        kernels.work(&kernels.maximum, &from, 6 * self.columns.number, &args)?;
         let mut words = [0; 6];
         kernels.device.download(&kernels.words, 0, &mut words)?;
         let number = |bits: u64| match kernels.precision {
@@ -68,7 +63,7 @@ impl DeviceParticles {
                 continue;
             };
             let from = self.list(topology, super::tables(tables), level, list)?;
-            let parameters = TermsParameters {
+            let args = TermsParameters {
                 from: from.list,
                 out: kernels.words.address().into(),
                 left: domain.left_edge,
@@ -79,7 +74,7 @@ impl DeviceParticles {
                 sizes: scales.is_none(),
             };
             let bytes = (6 + usize::from(self.columns.masses)) * self.columns.number;
-            kernels.work(&kernels.terms, &from, bytes, &parameters)?;
+            kernels.work(&kernels.terms, &from, bytes, &args)?;
         }
         let mut sums = [0; TERMS + 1];
         kernels.device.download(&kernels.words, 0, &mut sums)?;

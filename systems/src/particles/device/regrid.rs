@@ -238,7 +238,7 @@ impl DeviceParticles {
         pieces: Range<usize>,
         to: PageArray,
     ) -> Result<(), DeviceError> {
-        let parameters = RemapParameters {
+        let args = RemapParameters {
             from,
             pieces: (memory.pieces.address() + 16 * pieces.start as u64).into(),
             to,
@@ -249,7 +249,7 @@ impl DeviceParticles {
         kernels.device.launch(
             &kernels.remap,
             LaunchShape::of(pieces.len(), THREADS),
-            &parameters,
+            &args,
         )
     }
 }

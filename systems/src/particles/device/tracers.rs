@@ -36,20 +36,20 @@ impl DeviceParticles {
     ///
     /// # Errors
     /// The device fails or its memory does not suffice.
-    pub fn advect(&mut self, tracer_step: &TracerStep) -> Result<(), DeviceError> {
-        let (level, time) = (tracer_step.clock.level, tracer_step.clock.time);
-        let own = tracer_step.gas.states_on_device();
+    pub fn advect(&mut self, step: &TracerStep) -> Result<(), DeviceError> {
+        let (level, time) = (step.clock.level, step.clock.time);
+        let own = step.gas.states_on_device();
         for at in ListId::both(level) {
-            self.advect_list(tracer_step, at, &own)?;
+            self.advect_list(step, at, &own)?;
         }
         match level.checked_sub(1) {
             Some(below) => self.advect_list(
-                tracer_step,
+                step,
                 ListId {
                     level: below,
                     list: 1,
                 },
-                &tracer_step.gas.coarser_on_device(time),
+                &step.gas.coarser_on_device(time),
             ),
             None => Ok(()),
         }
@@ -58,7 +58,7 @@ impl DeviceParticles {
     /// Advects a list of a level by the states of gas on that level.
     fn advect_list(
         &mut self,
-        tracer_step: &TracerStep,
+        step: &TracerStep,
         ListId { level: host, list }: ListId,
         states: &[(f64, DeviceView)],
     ) -> Result<(), DeviceError> {
@@ -68,10 +68,10 @@ impl DeviceParticles {
         if !self.holds(host, list) {
             return Ok(());
         }
-        let (topology, tables) = tracer_step.context;
+        let (topology, tables) = step.context;
         let from = self.list(topology, super::tables(tables), host, list)?;
         self.buffers[host][list].largest = None;
-        let clock = tracer_step.clock;
+        let clock = step.clock;
         let width = topology.domain.cell_width(host);
         let weight = |time: f64| match states.len() {
             1 => 1.0,
@@ -85,7 +85,7 @@ impl DeviceParticles {
                 after: *after,
                 both: states.len() > 1,
                 blocks: Address::NONE,
-                values: ((3 + tracer_step.gas.components()) * BLOCK) as i64,
+                values: ((3 + step.gas.components()) * BLOCK) as i64,
                 weights: [clock.time, clock.end].map(weight),
                 rate: width.map(|width| clock.dt / (PATCH as f64 * width)),
             },
@@ -97,11 +97,11 @@ impl DeviceParticles {
     fn launch_advect(
         &self,
         from: ListLaunch,
-        mut parameters: AdvectParameters<Number>,
+        mut args: AdvectParameters<Number>,
     ) -> Result<(), DeviceError> {
         let kernels = &*self.kernels;
         let limits = kernels.device.limits();
-        let block = parameters.values as usize * self.columns.number;
+        let block = args.values as usize * self.columns.number;
         let (mut shape, mut memory) = (from.shape, kernels.memory());
         let (all, mut most) = (shape.blocks, shape.blocks.max(1));
         shape.threads = shape.threads.max(LEAST);
@@ -111,7 +111,7 @@ impl DeviceParticles {
             most = most.min(GATHERING * limits.multiprocessors);
             let words = most as usize * block.div_ceil(8);
             let blocks = memory.blocks.provide(&kernels.device, words)?;
-            parameters.blocks = blocks.address().into();
+            args.blocks = blocks.address().into();
         }
         // offsets and velocities
         let bytes = 9 * self.columns.number;
@@ -120,8 +120,8 @@ impl DeviceParticles {
         for first in (0..all).step_by(most as usize) {
             shape.blocks = most.min(all - first);
             // a chunk has three words
-            parameters.from.chunks = (from.list.chunks.number() + 12 * u64::from(first)).into();
-            kernels.device.launch(&self.mover, shape, &parameters)?;
+            args.from.chunks = (from.list.chunks.number() + 12 * u64::from(first)).into();
+            kernels.device.launch(&self.mover, shape, &args)?;
         }
         Ok(())
     }
@@ -132,12 +132,12 @@ impl DeviceParticles {
     /// The device fails.
     pub fn jump(
         &mut self,
-        tracer_step: &TracerStep,
+        step: &TracerStep,
         mass: Address<Number>,
         stream: Stream,
     ) -> Result<(), DeviceError> {
-        let level = tracer_step.clock.level;
-        let (topology, tables) = tracer_step.context;
+        let level = step.clock.level;
+        let (topology, tables) = step.context;
         let hosts = [Some(level), Some(level), level.checked_sub(1)];
         for (host, list) in hosts.into_iter().zip([0, 1, 1]) {
             let Some(host) = host.filter(|&host| self.holds(host, list)) else {
@@ -145,20 +145,20 @@ impl DeviceParticles {
             };
             let from = self.list(topology, super::tables(tables), host, list)?;
             self.buffers[host][list].largest = None;
-            let (dt, width) = (tracer_step.clock.dt, topology.domain.cell_width(level));
-            let parameters = JumpParameters {
+            let (dt, width) = (step.clock.dt, topology.domain.cell_width(level));
+            let args = JumpParameters {
                 from: from.list,
                 what: if host == level { JUMP } else { STOP },
-                gas: tracer_step.gas.on_device().level,
+                gas: step.gas.on_device().level,
                 mass,
                 rates: width.map(|width| dt / width),
                 speeds: width.map(|width| width / dt),
-                stream: stream.at_step(tracer_step.clock.step),
+                stream: stream.at_step(step.clock.step),
                 number: 2 * level as u32,
             };
             // offsets and velocities, read and written
             let bytes = 8 + 12 * self.columns.number;
-            self.kernels.work(&self.mover, &from, bytes, &parameters)?;
+            self.kernels.work(&self.mover, &from, bytes, &args)?;
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ impl DeviceParticles {
         memory.pieces.set(&kernels.device, &all)?;
         from.list.chunks = memory.pieces.address().into();
         from.shape = LaunchShape::of(all.len() / 3, from.shape.threads);
-        let parameters = JumpParameters {
+        let args = JumpParameters {
             from: from.list,
             what: CHILD,
             gas: gas.on_device().level,
@@ -200,6 +200,6 @@ impl DeviceParticles {
             number,
         };
         // identities and offsets, read and written
-        kernels.work(&self.mover, &from, 8 + 6 * self.columns.number, &parameters)
+        kernels.work(&self.mover, &from, 8 + 6 * self.columns.number, &args)
     }
 }
