@@ -177,7 +177,7 @@ pub enum MovedBy {
 impl InitialParticlesConfig {
     /// Returns the first key below `initial` that gives a mass.
     fn key_of_mass(&self) -> Option<String> {
-        let says = match self {
+        let given = match self {
             Self::Lattice(LatticeInitial { mass, .. }) => mass,
             Self::Random(RandomInitial { mass, .. }) => mass,
             Self::Table(TableInitial { mass, .. }) => mass,
@@ -187,12 +187,12 @@ impl InitialParticlesConfig {
             }
             Self::None {} | Self::Sphere(_) => return None,
         };
-        says.as_ref().map(|_| "mass".into())
+        given.as_ref().map(|_| "mass".into())
     }
 
     /// Returns the first key below `initial` that gives a velocity other than 0.
     fn key_of_velocity(&self) -> Option<String> {
-        let says = match self {
+        let given = match self {
             Self::Lattice(LatticeInitial { velocity, .. })
             | Self::Random(RandomInitial { velocity, .. }) => *velocity != zeros(),
             Self::Table(TableInitial { velocity, .. }) => velocity.is_some(),
@@ -202,12 +202,12 @@ impl InitialParticlesConfig {
             }
             Self::None {} | Self::Sphere(_) => false,
         };
-        says.then(|| "velocity".into())
+        given.then(|| "velocity".into())
     }
 }
 
 /// Names of built-in particle attributes, which scalars must not use.
-const TAKEN: [&str; 7] = [
+const RESERVED: [&str; 7] = [
     "id",
     "offset",
     "position",
@@ -218,20 +218,20 @@ const TAKEN: [&str; 7] = [
 ];
 
 /// Name that selects all species.
-const ALL: &str = "all";
+const ALL_SPECIES: &str = "all";
 /// Rule for names, used in messages.
-const PLAIN: &str = "use at most 100 letters a to z, digits and `_`";
+const NAME_RULE: &str = "use at most 100 letters a to z, digits and `_`";
 /// Longest name; snapshots have files with these names.
-const LONGEST: usize = 100;
+const MAX_LENGTH: usize = 100;
 
 /// Returns `true` if a word is a valid name in snapshots.
-fn is_plain(word: &str) -> bool {
+fn is_valid_name(word: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    (1..=LONGEST).contains(&word.len()) && word.chars().all(fits)
+    (1..=MAX_LENGTH).contains(&word.len()) && word.chars().all(fits)
 }
 
 /// Returns a key that contradicts another one or has no effect, with the reason.
-fn needless(own: &SpeciesConfig) -> Option<(String, &'static str)> {
+fn key_without_effect(own: &SpeciesConfig) -> Option<(String, &'static str)> {
     let traces = own.moved_by != MovedBy::Fall;
     let initial = |key: String| format!(".initial.{key}");
     if let Some(key) = own.initial.key_of_mass() {
@@ -258,16 +258,16 @@ pub(super) fn check(
         let key = format!("particles.species.{name}{key}");
         Err(sim.deck.error_at(&key, why).into())
     };
-    if !is_plain(name) {
-        let why = format!("{name:?} is not a valid species name: {PLAIN}");
+    if !is_valid_name(name) {
+        let why = format!("{name:?} is not a valid species name: {NAME_RULE}");
         let error = sim.deck.error_at_key("particles.species", name, why);
         return Err(error.into());
     }
-    if name == ALL {
+    if name == ALL_SPECIES {
         let why = format!("{name:?} selects all species in plots: choose another name");
         return refuse("", why);
     }
-    needless(own).map_or(Ok(()), |(key, why)| refuse(&key, why.into()))?;
+    key_without_effect(own).map_or(Ok(()), |(key, why)| refuse(&key, why.into()))?;
     let others = config.species.keys();
     if let Some(other) = others
         .into_iter()
@@ -281,18 +281,21 @@ pub(super) fn check(
     if own.mass.is_some_and(|mass| !mass.is_finite()) {
         return refuse(".mass", "must be a finite number".into());
     }
-    if let Some((key, why)) = frozen(sim, own) {
+    if let Some((key, why)) = unsupported_with_frozen_gas(sim, own) {
         return refuse(key, why.into());
     }
     let mut before = (0..own.scalars.len()).map(|n| &own.scalars[..=n]);
-    match before.find_map(refused) {
+    match before.find_map(invalid_scalar) {
         Some(why) => refuse(".scalars", why),
         None => Ok(()),
     }
 }
 
 /// Returns the key that is not supported with frozen gas, with the reason.
-fn frozen(sim: &Engine, own: &SpeciesConfig) -> Option<(&'static str, &'static str)> {
+fn unsupported_with_frozen_gas(
+    sim: &Engine,
+    own: &SpeciesConfig,
+) -> Option<(&'static str, &'static str)> {
     let gas = sim.world.get_resource::<GasModel>()?;
     let why = match own.moved_by {
         _ if !gas.frozen => return None,
@@ -306,15 +309,15 @@ fn frozen(sim: &Engine, own: &SpeciesConfig) -> Option<(&'static str, &'static s
 }
 
 /// Returns why the last of several scalar names is invalid.
-fn refused(names: &[String]) -> Option<String> {
+fn invalid_scalar(names: &[String]) -> Option<String> {
     let (scalar, before) = names.split_last()?;
-    if !is_plain(scalar) {
-        return Some(format!("{scalar:?} is not a valid name: {PLAIN}"));
+    if !is_valid_name(scalar) {
+        return Some(format!("{scalar:?} is not a valid name: {NAME_RULE}"));
     }
     // components of vectors are columns of tables as well, such as `position_x`
     let ends = ["_x", "_y", "_z"].iter();
     let vectors = ends.filter_map(|end| scalar.strip_suffix(end));
     let mut words = vectors.chain([&**scalar]);
-    let taken = words.any(|word| TAKEN.contains(&word)) || before.contains(scalar);
+    let taken = words.any(|word| RESERVED.contains(&word)) || before.contains(scalar);
     taken.then(|| format!("{scalar:?} is the name of another particle attribute"))
 }

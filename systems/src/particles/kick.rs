@@ -244,12 +244,12 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
             [(old, _), (new, _)] => (self.time - old) / (new - old),
             _ => 1.0,
         };
-        let alone = states.len() == 1;
+        let is_only_state = states.len() == 1;
         let level = self.field.level() - 1;
         let width = self.topology.domain.cell_width(level);
         let around = |(time, values): (f64, Vec<R>)| VectorWindow {
             values,
-            time_offset: R::lit(if alone { 0.0 } else { time - self.time }),
+            time_offset: R::lit(if is_only_state { 0.0 } else { time - self.time }),
         };
         Ok(CoarserStates {
             states: states.into_iter().map(around).collect(),

@@ -123,7 +123,7 @@ impl Plugin for Particles {
             },
         )?;
         initial::register(sim, sources);
-        moves(sim);
+        register_motion(sim);
         if falls {
             source::register(sim)?;
             sim.system_in(Ready::Recompute, kick::initialise)
@@ -138,7 +138,7 @@ impl Plugin for Particles {
 }
 
 /// Registers the systems that limit the time step and move particles, with the audits before and after.
-fn moves(sim: &mut Engine) {
+fn register_motion(sim: &mut Engine) {
     sim.system_in(Limit::Propose, time_step::limit);
     let audits = sim.world.resource::<Settings>().run.audit;
     if audits {
@@ -160,7 +160,7 @@ fn species(
     let (mut species, mut sources) = (Vec::new(), Vec::new());
     for (name, own) in &config.species {
         config::check(sim, config, name, own)?;
-        let (made, source) = one_species(sim, name, own, config.weight)?;
+        let (made, source) = new_species(sim, name, own, config.weight)?;
         species.push(made);
         sources.push(source);
     }
@@ -168,7 +168,7 @@ fn species(
 }
 
 /// Creates a species and its source.
-fn one_species(
+fn new_species(
     sim: &mut Engine,
     name: &str,
     own: &SpeciesConfig,
@@ -176,10 +176,10 @@ fn one_species(
 ) -> Result<(Species, Arc<dyn initial::ParticleSource>), Error> {
     let traces = own.moved_by != MovedBy::Fall;
     // tracers need no mass in the deck
-    let needless = traces && !matches!(own.initial, initial::InitialParticlesConfig::Sphere(_));
+    let is_massless = traces && !matches!(own.initial, initial::InitialParticlesConfig::Sphere(_));
     let about = initial::SpeciesInfo {
         name,
-        mass: own.mass.or(needless.then_some(0.0)),
+        mass: own.mass.or(is_massless.then_some(0.0)),
         scalars: &own.scalars,
     };
     let source = initial::source(sim, &about, &own.initial)?;

@@ -186,7 +186,7 @@ impl ParticleSet for Species {
         self.patches.resize_with(rows, PatchParticles::default);
         self.on_device
             .iter_mut()
-            .for_each(|lists| lists.follow(rows));
+            .for_each(|lists| lists.resize_rows(rows));
         Ok(())
     }
 

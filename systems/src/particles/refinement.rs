@@ -213,8 +213,8 @@ impl ParticleKernels {
         let mut memory = self.memory();
         let slot_table = memory.slot_tables.get(&deposit.level);
         let slots = slot_table.map_or(0, |(_, slot_table)| slot_table.addresses()[0]);
-        let asks = limits.per_octant < f64::INFINITY;
-        let kept = match asks {
+        let needs_kept = limits.per_octant < f64::INFINITY;
+        let kept = match needs_kept {
             true => memory.kept.provide(&self.device, rows.len())?.address(),
             false => 0,
         };
@@ -225,17 +225,21 @@ impl ParticleKernels {
             per_cell: limits.per_cell,
             per_patch: limits.per_patch,
             marks: marks.into(),
-            kept: if asks { kept.into() } else { Address::NONE },
+            kept: if needs_kept {
+                kept.into()
+            } else {
+                Address::NONE
+            },
             per_octant: limits.per_octant,
         };
         self.device
             .launch(&self.mark, LaunchShape::of(rows.len(), THREADS), &mark)?;
-        let mut keeps = vec![0; if asks { rows.len() } else { 0 }];
-        if let Some(buffer) = memory.kept.buffer().filter(|_| asks) {
-            self.device.download(buffer, 0, &mut keeps)?;
+        let mut flags = vec![0; if needs_kept { rows.len() } else { 0 }];
+        if let Some(buffer) = memory.kept.buffer().filter(|_| needs_kept) {
+            self.device.download(buffer, 0, &mut flags)?;
         }
-        let keeps = rows.iter().zip(keeps).filter(|(_, keeps)| *keeps > 0);
-        Ok(keeps.map(|(&row, _)| row).collect())
+        let flags = rows.iter().zip(flags).filter(|(_, flags)| *flags > 0);
+        Ok(flags.map(|(&row, _)| row).collect())
     }
 }
 

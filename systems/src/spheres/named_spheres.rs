@@ -103,13 +103,13 @@ impl NamedSpheres {
         let mut all = Self { gravity, spheres };
         if deck.has("encounter") {
             let encounter: EncounterConfig = deck.table("encounter")?;
-            all.meet(deck, &config, &encounter)?;
+            all.place_encounter(deck, &config, &encounter)?;
         }
         Ok(all)
     }
 
     /// Places two spheres on their orbit.
-    fn meet(
+    fn place_encounter(
         &mut self,
         deck: &Deck,
         config: &SpheresConfig,

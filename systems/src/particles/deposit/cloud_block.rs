@@ -35,13 +35,13 @@ impl CloudBlock {
     }
 
     /// Clears the block and moves it to another patch.
-    pub fn begin(&mut self, index: [i32; 3]) {
+    pub fn reset(&mut self, index: [i32; 3]) {
         self.index = index;
         self.sums.fill(0);
     }
 
     /// Reflects mass beyond the domain faces back into the domain.
-    pub fn fold(&mut self, topology: &Topology, level: usize) {
+    pub fn reflect(&mut self, topology: &Topology, level: usize) {
         for (axis, stride) in [1, SIDE, SIDE * SIDE].into_iter().enumerate() {
             for side in [-1, 1] {
                 let mut step = [0; 3];
@@ -90,7 +90,7 @@ impl CloudBlock {
     /// Returns the first cell of a patch along an axis, on a level that is `finer` levels finer. Cells count
     /// from the first one of the block's patch.
     #[inline(always)]
-    fn begins(&self, patch: i32, finer: usize, axis: usize) -> i32 {
+    fn first_of_patch(&self, patch: i32, finer: usize, axis: usize) -> i32 {
         PATCH as i32 * (patch - (self.index[axis] << finer))
     }
 
@@ -105,7 +105,8 @@ impl CloudBlock {
         mass: u64,
     ) {
         let at = [0, 1, 2].map(|axis| {
-            let first = self.begins(patch[axis], finer, axis) + first_cell(offset[axis], W as i32);
+            let first =
+                self.first_of_patch(patch[axis], finer, axis) + first_cell(offset[axis], W as i32);
             Self::covered::<W>(first, finer, axis)
         });
         let shares = offset.map(|offset| share(offset, W as i32));
@@ -126,11 +127,11 @@ impl CloudBlock {
         let (offsets, steps) = seen.offsets(page);
         let (mut at, mut shares) = ([[[0; PAGE]; W]; 3], [[0; PAGE]; 3]);
         for axis in 0..3 {
-            let begins = self.begins(patch[axis], finer, axis);
+            let first_of_patch = self.first_of_patch(patch[axis], finer, axis);
             let width = PATCH as i32;
             for n in 0..PAGE {
                 let offset = offsets[axis][n];
-                let first = begins + width * steps[axis][n] + first_cell(offset, W as i32);
+                let first = first_of_patch + width * steps[axis][n] + first_cell(offset, W as i32);
                 let covered = Self::covered::<W>(first, finer, axis);
                 for k in 0..W {
                     at[axis][k][n] = covered[k];

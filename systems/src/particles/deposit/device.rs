@@ -78,7 +78,7 @@ impl Deposit<'_> {
         all: &mut SpeciesMap,
         tables: Option<&DeviceTopology>,
     ) -> Result<(), DeviceError> {
-        self.provide();
+        self.allocate();
         if let Some((kernels, tables)) = all.kernels().zip(tables) {
             self.fetch_from_device(all, &kernels, tables)?;
         }

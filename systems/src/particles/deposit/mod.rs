@@ -107,7 +107,7 @@ impl<'a> Deposit<'a> {
     }
 
     /// Allocates the sums on the host.
-    fn provide(&mut self) {
+    fn allocate(&mut self) {
         let rows = self.topology.rows(self.level).len();
         self.sums.resize(rows * CELLS, 0);
     }
@@ -134,7 +134,7 @@ impl<'a> Deposit<'a> {
     fn layers(&self, width: usize, host: usize) -> usize {
         let moves = self.time_offsets[host..host + 2]
             .iter()
-            .any(|&lag| lag != 0.0);
+            .any(|&dt| dt != 0.0);
         width / 2 + usize::from(moves)
     }
 
@@ -155,7 +155,7 @@ impl<'a> Deposit<'a> {
         };
         for patches in groups {
             let index = self.topology.index(patches[0].0);
-            blocks.own.begin(index.map(|i| i >> finer));
+            blocks.own.reset(index.map(|i| i >> finer));
             for (row, patch) in patches {
                 let zone = BoundaryZone::of(self.topology, *row, self.clouds.zone);
                 let index = self.topology.index(*row);
@@ -206,7 +206,7 @@ impl<'a> Deposit<'a> {
     /// Adds a block to the sums of existing patches. All neighbours exist around a refined patch.
     fn scatter(&self, block: &mut CloudBlock, refined: bool, share: &mut ThreadSums) {
         let (topology, level) = (self.topology, self.level);
-        block.fold(topology, level);
+        block.reflect(topology, level);
         let here = topology.find(level, block.index);
         let here = here.filter(|&row| topology.is_owned(row));
         for d in 0..27 {
@@ -234,7 +234,7 @@ impl<'a> Deposit<'a> {
     /// Sends mass in covered coarse cells to the patches that cover them.
     fn send_to_children(&self, mut block: CloudBlock) {
         let below = self.level - 1;
-        block.fold(self.topology, below);
+        block.reflect(self.topology, below);
         for d in 0..27 {
             let part = block.part(d);
             let index = self.topology.place_beside(below, block.index, offset(d));
@@ -271,15 +271,15 @@ impl<'a> Deposit<'a> {
     fn distribute_to_children(&mut self, first: u32, cells: &[u64]) {
         for child in 0..8u32 {
             let corner = [0, 1, 2].map(|a| (child >> a & 1) as usize * PATCH / 2);
-            let dealt = |cell: usize| {
+            let child_sum = |cell: usize| {
                 let at = [cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH)];
                 let [x, y, z] = [0, 1, 2].map(|a| corner[a] + at[a] / 2);
                 let mass = cells[x + PATCH * (y + PATCH * z)];
-                let eighth = (at[0] & 1) + 2 * (at[1] & 1) + 4 * (at[2] & 1);
-                mass / 8 + u64::from((eighth as u64) < mass % 8)
+                let octant = (at[0] & 1) + 2 * (at[1] & 1) + 4 * (at[2] & 1);
+                mass / 8 + u64::from((octant as u64) < mass % 8)
             };
-            let dealt: Vec<u64> = (0..CELLS).map(dealt).collect();
-            self.add(first + child, &dealt);
+            let child_sums: Vec<u64> = (0..CELLS).map(child_sum).collect();
+            self.add(first + child, &child_sums);
         }
     }
 
@@ -289,7 +289,7 @@ impl<'a> Deposit<'a> {
         for host in self.level.saturating_sub(1)..=self.topology.finest() {
             let rows = self.topology.rows(host).iter().copied();
             let beside = host < self.level;
-            let rows = rows.filter(|&row| !beside || self.meets_finer(row));
+            let rows = rows.filter(|&row| !beside || self.has_refined_neighbour(row));
             let mut detached = species.take_patches(rows);
             let shared = &*species;
             if beside {
@@ -308,7 +308,7 @@ impl<'a> Deposit<'a> {
     }
 
     /// Returns `true` if a leaf has a refined neighbour.
-    fn meets_finer(&self, row: u32) -> bool {
+    fn has_refined_neighbour(&self, row: u32) -> bool {
         let around = self.topology.neighbours(row).iter().enumerate();
         self.topology.is_leaf(row)
             && around.filter(|(d, _)| *d != SELF).any(|(_, &beside)| {
@@ -323,7 +323,7 @@ impl<'a> Deposit<'a> {
     pub fn finish(mut self, others: &Comm) -> Result<Vec<u64>, RanksError> {
         let messages =
             std::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut dealt: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        let mut coarse_sums: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         for (row, bytes) in
             others.send_to_patches(self.topology, self.level, remote_sums::merge(messages))?
         {
@@ -332,13 +332,16 @@ impl<'a> Deposit<'a> {
                 // distribute the total over all ranks at once: remainders then do not depend on the number of
                 // ranks
                 (OF_PARENT, _) => {
-                    remote_sums::add(&words, dealt.entry(row).or_insert_with(|| vec![0; CELLS]));
+                    remote_sums::add(
+                        &words,
+                        coarse_sums.entry(row).or_insert_with(|| vec![0; CELLS]),
+                    );
                 }
                 (_, Some(slot)) => remote_sums::add(&words, &mut self.sums[slot * CELLS..]),
                 _ => (),
             }
         }
-        dealt
+        coarse_sums
             .iter()
             .for_each(|(&row, cells)| self.distribute_to_children(row, cells));
         Ok(self.sums)

@@ -53,7 +53,7 @@ impl DeviceParticles {
         let rows = topology.rows(at.level);
         match self.plan(rows, at, &of_rows(rows, counts))? {
             Some(plan) => {
-                begin(rows, counts, &plan);
+                write_starts(rows, counts, &plan);
                 Ok(ReservedRows {
                     plan,
                     separate: None,
@@ -104,7 +104,7 @@ impl DeviceParticles {
         counts: &mut [u32],
     ) -> Result<ReservedRows, DeviceError> {
         let plan = CompactionPlan::separate(&of_rows(rows, counts));
-        begin(rows, counts, &plan);
+        write_starts(rows, counts, &plan);
         let mut buffer = PageBuffer {
             used: plan.used,
             ..PageBuffer::default()
@@ -169,7 +169,7 @@ fn of_rows(rows: &[u32], counts: &[u32]) -> Vec<u32> {
 }
 
 /// Writes the first row of each patch in a plan to `counts`.
-fn begin(rows: &[u32], counts: &mut [u32], plan: &CompactionPlan) {
+fn write_starts(rows: &[u32], counts: &mut [u32], plan: &CompactionPlan) {
     for (&row, span) in rows.iter().zip(&plan.spans) {
         counts[row as usize] = span.first;
     }

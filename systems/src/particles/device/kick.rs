@@ -103,10 +103,10 @@ impl DeviceParticles {
             }
             _ => (1.0, [0.0; 2]),
         };
-        let alone = states.len() == 1;
+        let is_only_state = states.len() == 1;
         for (n, (_, view)) in states.into_iter().enumerate() {
             let args = KickParameters {
-                state: if alone { 3 } else { 1 + n as i32 },
+                state: if is_only_state { 3 } else { 1 + n as i32 },
                 parent,
                 weight,
                 time_offsets,

@@ -119,7 +119,7 @@ impl DeviceParticles {
     }
 
     /// Resizes the table of patches to the rows of the hierarchy.
-    pub fn follow(&mut self, rows: usize) {
+    pub fn resize_rows(&mut self, rows: usize) {
         self.patches.resize(rows, PatchSpans::default());
     }
 

@@ -297,7 +297,7 @@ impl DeviceParticles {
         memory.cursors.set(&kernels.device, starts)?;
         let mut tags = vec![0; outgoing.all - outgoing.tagged];
         let tagged = memory.tags.provide(&kernels.device, tags.len().max(1))?;
-        for (source, kept) in sources.iter().zip(&mut memory.borders) {
+        for (source, chunks_buffer) in sources.iter().zip(&mut memory.borders) {
             let ListId { level, list } = source.at;
             let rows = step.topology.rows(level).iter();
             let rows = rows.filter(|&&row| self.border.1[row as usize]);
@@ -306,8 +306,10 @@ impl DeviceParticles {
             if chunks.is_empty() {
                 continue;
             }
-            kept.set(&kernels.device, &chunks)?;
-            let on = source.launch.of_pieces(kept.address().into(), &chunks);
+            chunks_buffer.set(&kernels.device, &chunks)?;
+            let on = source
+                .launch
+                .of_pieces(chunks_buffer.address().into(), &chunks);
             let args = DriftParameters {
                 from: on.list,
                 to: [out; 4],

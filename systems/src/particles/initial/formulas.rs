@@ -1,6 +1,6 @@
 //! Formulas of the deck for particle attributes.
 
-use super::{InitialParticle, SpeciesInfo, massless};
+use super::{InitialParticle, SpeciesInfo, missing_mass};
 use nestar_deck::{Deck, DeckError, Formula};
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub(super) fn mass_of<'a>(
     match own {
         Some(mass) => Ok(mass),
         None if species.mass.is_some() => Ok("0"),
-        None => Err(massless(deck, path, species.name)),
+        None => Err(missing_mass(deck, path, species.name)),
     }
 }
 

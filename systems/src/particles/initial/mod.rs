@@ -89,7 +89,7 @@ pub(super) fn source(
         InitialParticlesConfig::Bodies { bodies } => {
             let lacks = bodies.iter().position(|body| body.mass.is_none());
             if let Some(n) = lacks.filter(|_| species.mass.is_none()) {
-                return Err(massless(&sim.deck, &format!("{path}.bodies[{n}]"), name).into());
+                return Err(missing_mass(&sim.deck, &format!("{path}.bodies[{n}]"), name).into());
             }
             Arc::new(bodies::BodySource::new(&sim.deck, path, species, bodies)?)
         }
@@ -117,7 +117,7 @@ pub(super) fn source(
 }
 
 /// Returns the error about a missing mass in the table `path`.
-fn massless(deck: &Deck, path: &str, species: &str) -> DeckError {
+fn missing_mass(deck: &Deck, path: &str, species: &str) -> DeckError {
     let why = format!(
         "`{path}.mass` is missing: give it, or the mass of each particle, `particles.species.{species}.mass` (0 \
          for particles that are no source of gravity)"
@@ -136,7 +136,7 @@ pub(super) struct InitialSources(pub ParticleSources);
 pub(super) fn register(sim: &mut Engine, sources: ParticleSources) {
     sim.world.insert_resource(InitialSources(sources));
     sim.world.init_resource::<InitialCells>();
-    sim.system_in(Initialise::State, begin);
+    sim.system_in(Initialise::State, create);
 }
 
 /// Particles created by a thread at a time.
@@ -154,7 +154,7 @@ fn portions(rank: u64, size: u64, count: u64, most: u64) -> impl Iterator<Item =
 }
 
 /// Creates all particles when the root level is filled; from there they move to finer levels.
-fn begin(
+fn create(
     rows: LevelRows,
     topology: Res<Topology>,
     ranks: Res<Ranks>,

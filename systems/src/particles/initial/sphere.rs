@@ -53,7 +53,7 @@ struct SpherePart {
 
 impl SphereInitial {
     /// Returns the spheres of the deck and the selected names.
-    fn checked<'a>(
+    fn check<'a>(
         &'a self,
         deck: &Deck,
         path: &str,
@@ -98,7 +98,7 @@ impl SphereInitial {
         spheres: Option<&NamedSpheres>,
         stream: Stream,
     ) -> Result<SphereSource, DeckError> {
-        let (spheres, names) = self.checked(deck, path, spheres)?;
+        let (spheres, names) = self.check(deck, path, spheres)?;
         let found = names
             .iter()
             .map(|name| spheres.particles(deck, path, [name, &self.component]));

@@ -24,7 +24,7 @@ pub struct TableInitial {
     /// and `v_z`.
     pub file: String,
     /// Position along x, y, z, formulas.
-    #[serde(default = "places")]
+    #[serde(default = "default_position")]
     #[schemars(extend("unit" = "length"))]
     pub position: [String; 3],
     /// Identity, a formula: a unique integer from 0 to 2^53. Default: the column `id`, or the row number if
@@ -47,7 +47,7 @@ pub struct TableInitial {
     pub scalars: BTreeMap<String, String>,
 }
 
-fn places() -> [String; 3] {
+fn default_position() -> [String; 3] {
     ["x", "y", "z"].map(String::from)
 }
 
@@ -75,7 +75,7 @@ struct Formulas {
 }
 
 impl Formulas {
-    fn use_column(&self, name: &str) -> bool {
+    fn uses_column(&self, name: &str) -> bool {
         let mut all = self
             .position
             .iter()
@@ -133,9 +133,13 @@ impl File {
 impl File {
     /// Reads the columns that formulas use, of `all` columns including [`ROW`]. Returns them and the number
     /// of rows.
-    fn used(&self, all: &[&str], used: &[&str]) -> Result<(Vec<Vec<f64>>, usize), String> {
+    fn used_columns(
+        &self,
+        all: &[&str],
+        used_columns: &[&str],
+    ) -> Result<(Vec<Vec<f64>>, usize), String> {
         let own = self.names().iter().zip(all);
-        let own = own.filter(|(_, known)| used.contains(known));
+        let own = own.filter(|(_, known)| used_columns.contains(known));
         let mut own: Vec<&str> = own.map(|(name, _)| &**name).collect();
         let kept = own.len();
         if own.is_empty() {
@@ -145,7 +149,7 @@ impl File {
         let mut columns = self.columns(&own)?;
         let count = columns[0].len();
         columns.truncate(kept);
-        if used.len() > kept {
+        if used_columns.len() > kept {
             columns.push((0..count).map(|row| row as f64).collect());
         }
         Ok((columns, count))
@@ -191,7 +195,7 @@ impl TableInitial {
         let at = |error: String| deck.error_at(&format!("{path}.file"), error);
         let file = File::open(folder.join(&self.file)).map_err(at)?;
         let names = names(&file).map_err(at)?;
-        let whole = self.filled(&names, species, |key, why| {
+        let whole = self.with_defaults(&names, species, |key, why| {
             let path = format!("{path}.{key}");
             deck.error_at(path.as_str(), format!("`{path}` {why}"))
         })?;
@@ -199,27 +203,27 @@ impl TableInitial {
         if !all.contains(&ROW) {
             all.push(ROW);
         }
-        let formulas = whole.compiled(deck, path, species.scalars, &all)?;
+        let formulas = whole.compile_formulas(deck, path, species.scalars, &all)?;
         // compile again with the used columns only, which are kept in memory
-        let used: Vec<&str> = (all.iter().copied())
-            .filter(|name| formulas.use_column(name))
+        let used_columns: Vec<&str> = (all.iter().copied())
+            .filter(|name| formulas.uses_column(name))
             .collect();
-        let (columns, count) = file.used(&all, &used).map_err(at)?;
+        let (columns, count) = file.used_columns(&all, &used_columns).map_err(at)?;
         let mut rows = TableSource {
             columns,
             file: self.file.clone(),
             count,
             identities: Vec::new(),
-            formulas: whole.compiled(deck, path, species.scalars, &used)?,
+            formulas: whole.compile_formulas(deck, path, species.scalars, &used_columns)?,
         };
         let wrong =
             |why: String| deck.error_at(&format!("{path}.id"), format!("{}: {why}", self.file));
-        rows.identities = rows.identified().map_err(wrong)?;
+        rows.identities = rows.read_identities().map_err(wrong)?;
         Ok(rows)
     }
 
     /// Fills in default formulas for all attributes, given the column names.
-    fn filled(
+    fn with_defaults(
         &self,
         names: &[String],
         species: &SpeciesInfo,
@@ -250,7 +254,7 @@ impl TableInitial {
         Ok(whole)
     }
 
-    fn compiled(
+    fn compile_formulas(
         &self,
         deck: &Deck,
         path: &str,
@@ -288,7 +292,7 @@ impl TableSource {
     ///
     /// # Errors
     /// An identity is invalid or not unique.
-    fn identified(&self) -> Result<Vec<u64>, String> {
+    fn read_identities(&self) -> Result<Vec<u64>, String> {
         let Some(id) = &self.formulas.id else {
             return Ok(Vec::new());
         };
