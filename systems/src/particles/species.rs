@@ -316,7 +316,7 @@ mod tests {
             let estimate = species.memory(count as u64, patches as u64) as f64;
             assert!(
                 (0.6..1.4).contains(&(estimate / taken)),
-                "{foreseen} {taken}"
+                "{estimate} {taken}"
             );
         }
         assert_eq!(

@@ -330,7 +330,7 @@ pub(super) mod written {
         let mut file = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(how)).unwrap();
         for first in (0..table[0].1.len()).step_by(group) {
             let mut rows = file.next_row_group().unwrap();
-            for (_, values, rows) in table {
+            for (_, values) in table {
                 let mut column = rows.next_column().unwrap().unwrap();
                 let last = values.len().min(first + group);
                 put(column.untyped(), &values[first..last]);
