@@ -123,7 +123,7 @@ fn densities_without_equilibrium_are_refused() {
         panic!("{error}")
     };
     assert!(radius < 1.0, "{radius}");
-    assert!(error.to_string().contains("reach to the radius"), "{error}");
+    assert!(error.to_string().contains("out to the radius"), "{error}");
     let shell = Profile::table(
         &[0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0],
         &[0.1, 0.1, 0.1, 0.1, 0.2, 1.0, 0.01, 1e-4, 1e-6],
