@@ -4,6 +4,10 @@
 //! the potential, second half kick (Schive et al. 2018, section 2.4, except for the times at which particles
 //! change levels). Positions are fixed-point offsets in patches and mass is deposited in fixed point, so that
 //! results do not depend on the order of particles.
+//!
+//! A level step runs `time_step.rs` (limit), `tracers.rs` (velocities of tracers), `drift.rs` (opening kick and drift),
+//! `source.rs` (density for gravity) and `kick.rs` (closing kick). Data are in `species.rs`, `pages.rs` and `records.rs`,
+//! or in the folder `device`.
 
 mod audit;
 mod boundary_zone;

@@ -4,6 +4,9 @@
 //! Each particle has one cloud, as wide as a cell of its own level, or of the next coarser level in the
 //! boundary zone. A level receives the part of the cloud that lies in its cells. Mass of a coarse cell is
 //! distributed evenly to the eight children.
+//!
+//! `cloud_block.rs` deposits clouds around a patch, `predicted.rs` predicts positions, `threads.rs` runs tasks in
+//! parallel, `remote_sums.rs` exchanges sums, and `device.rs` deposits on a device.
 
 mod cloud_block;
 mod device;

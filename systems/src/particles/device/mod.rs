@@ -5,6 +5,10 @@
 //! little spare memory is needed. The host knows the number and the rows of the particles of each patch.
 //! Particles that arrive from elsewhere wait in host pages until a kernel needs them;
 //! [`Species::fetch`](super::Species::fetch) downloads all particles.
+//!
+//! [`DeviceParticles`] is defined in `lists.rs`. A drift step calls `predict.rs` (kick, drift, count), `migrate.rs`
+//! (outgoing particles and arrivals), `capacity.rs` (new rows) and `compaction.rs` (scatter). `kick.rs` and
+//! `tracers.rs` move particles, `regrid.rs` follows refinement, `records.rs` downloads, and `reductions.rs` reduces.
 
 mod capacity;
 mod compaction;
