@@ -21,6 +21,7 @@ use super::species::{Species, SpeciesMap};
 use crate::order::Initialise;
 use crate::spheres::NamedSpheres;
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 use bodies::Body;
 pub(super) use formulas::zeros;
 pub use lattice::LatticeInitial;
@@ -153,12 +154,22 @@ fn portions(rank: u64, size: u64, count: u64, most: u64) -> impl Iterator<Item =
     firsts.map(move |first| end.min(start + first)..end.min(start + first + most))
 }
 
+/// Input of the creation of particles.
+#[derive(SystemParam)]
+struct InitialInput<'w> {
+    topology: Res<'w, Topology>,
+    ranks: Res<'w, Ranks>,
+    sources: Res<'w, InitialSources>,
+}
+
 /// Creates all particles when the root level is filled; from there they move to finer levels.
 fn create(
     rows: LevelRows,
-    topology: Res<Topology>,
-    ranks: Res<Ranks>,
-    sources: Res<InitialSources>,
+    InitialInput {
+        topology,
+        ranks,
+        sources,
+    }: InitialInput,
     mut species: ResMut<SpeciesMap>,
     mut quantum: ResMut<MassQuantum>,
     mut cells: ResMut<InitialCells>,
