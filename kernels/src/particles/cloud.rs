@@ -1,20 +1,21 @@
-//! The cloud of a particle: which cells it covers along an axis, and how much of it lies in each (Hockney & Eastwood 1988, section 5-3).
+//! Cloud shapes: the cells that a particle covers along an axis, and the fraction in each (Hockney & Eastwood
+//! 1988, section 5-3).
 //!
-//! A place along an axis counts 2^-64 of the width of its patch, so that the upper three bits are the cell. A cloud is 1, 2 or 3 cells wide:
-//! all of it in the cell (NGP), a box as wide as a cell (CIC), a triangle (TSC).
+//! An offset counts 2^-64 patch widths, so that the upper three bits are the cell. Clouds are 1, 2 or 3 cells
+//! wide: nearest grid point (NGP), cloud in cell (CIC), triangular-shaped cloud (TSC).
 
 use nestar_device::{Real, device};
 
-/// Half a cell as a place.
+/// Half a cell as an offset.
 #[device]
 pub const HALF_CELL: u64 = 1 << 60;
 
-/// The first cell along an axis that a cloud covers, -1 to 7, counted from the patch's first.
+/// Returns the first cell along an axis that a cloud covers, from -1 to 7.
 #[device]
 #[must_use]
-pub fn lowest(place: u64, width: i32) -> i32 {
-    let cell = (place >> 61) as i32;
-    let upper = place & HALF_CELL != 0;
+pub fn first_cell(offset: u64, width: i32) -> i32 {
+    let cell = (offset >> 61) as i32;
+    let upper = offset & HALF_CELL != 0;
     if width == 1 || (width == 2 && upper) {
         cell
     } else {
@@ -22,20 +23,20 @@ pub fn lowest(place: u64, width: i32) -> i32 {
     }
 }
 
-/// How far a particle is along an axis, in units of 2^-32 of a cell: from the centre of the first cell that it covers to that of the second
-/// where the cloud is 2 cells wide, else from the lower to the upper face of its cell.
+/// Returns the position of a particle within its cell, in units of 2^-32 cells. For clouds 2 cells wide it
+/// counts from the centre of the first covered cell.
 #[device]
 #[must_use]
-pub fn share(place: u64, width: i32) -> u32 {
+pub fn share(offset: u64, width: i32) -> u32 {
     let shifted = if width == 2 {
-        place.wrapping_sub(HALF_CELL)
+        offset.wrapping_sub(HALF_CELL)
     } else {
-        place
+        offset
     };
     ((shifted << 3) >> 32) as u32
 }
 
-/// `share` of a mass, in units of 2^-32 and rounded down: exactly floor(mass * share / 2^32), for masses below 2^63.
+/// Returns floor(mass * share / 2^32) exactly, for masses below 2^63.
 #[device]
 #[must_use]
 pub fn split(mass: u64, share: u32) -> u64 {
@@ -43,7 +44,7 @@ pub fn split(mass: u64, share: u32) -> u64 {
     (mass >> 32) * share + (((mass & 0xffff_ffff) * share) >> 32)
 }
 
-/// A mass in the cells that a cloud covers along an axis. The parts add up to it to the last unit.
+/// Splits a mass among the cells that a cloud covers along an axis. The parts add up to the mass exactly.
 #[device]
 #[must_use]
 pub fn parts(mass: u64, share: u32, width: i32) -> [u64; 3] {
@@ -54,20 +55,20 @@ pub fn parts(mass: u64, share: u32, width: i32) -> [u64; 3] {
         let upper = split(mass, share);
         return [mass - upper, upper, 0];
     }
-    let lower = split(mass, half_square(!share));
-    let upper = split(mass, half_square(share));
+    let lower = split(mass, half_of_square(!share));
+    let upper = split(mass, half_of_square(share));
     [lower, mass - lower - upper, upper]
 }
 
-/// Half the square of a share.
+/// Returns half the square of a share.
 #[device]
 #[must_use]
-pub fn half_square(share: u32) -> u32 {
+pub fn half_of_square(share: u32) -> u32 {
     ((share as u64 * share as u64) >> 33) as u32
 }
 
-/// The same shares as numbers, which sum to 1: what a value of a cell counts for a particle there. They are those of [`parts`] to the last bit of a
-/// share, so that a particle on a uniform level does not feel itself.
+/// Returns the fractions of [`parts`] as floating-point weights that sum to 1. They agree to the last bit of
+/// a share, so that a particle on a uniform level has no self-force.
 #[device]
 #[must_use]
 pub fn weights<R: Real>(share: u32, width: i32) -> [R; 3] {
@@ -79,23 +80,23 @@ pub fn weights<R: Real>(share: u32, width: i32) -> [R; 3] {
         let up = R::from_u32(share) * unit;
         return [1.0 - up, up, 0.0];
     }
-    let lower = R::from_u32(half_square(!share)) * unit;
-    let upper = R::from_u32(half_square(share)) * unit;
+    let lower = R::from_u32(half_of_square(!share)) * unit;
+    let upper = R::from_u32(half_of_square(share)) * unit;
     [lower, 1.0 - lower - upper, upper]
 }
 
-/// A mass in whole units, rounded down; `scale` units are a mass of 1.
+/// Converts a mass to quanta, rounded down; `quanta_per_mass` is the number of quanta per unit mass.
 #[device]
 #[must_use]
-pub fn units_of<R: Real>(mass: R, scale: f64) -> u64 {
-    (mass.to_f64() * scale) as u64
+pub fn quanta_of<R: Real>(mass: R, quanta_per_mass: f64) -> u64 {
+    (mass.to_f64() * quanta_per_mass) as u64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Places where something changes: faces, centres, one unit before and after each.
+    /// Offsets at which something changes: faces, centres, one unit before and after each.
     fn edges() -> impl Iterator<Item = u64> {
         let marks = (0..16).map(|half| half << 60);
         marks.flat_map(|mark: u64| [mark.wrapping_sub(1), mark, mark + 1, mark + (1 << 31)])
@@ -116,27 +117,27 @@ mod tests {
 
     #[test]
     fn parts_add_up_to_the_mass() {
-        for (place, mass) in edges().flat_map(|p| masses().map(|m| (p, m))) {
+        for (offset, mass) in edges().flat_map(|p| masses().map(|m| (p, m))) {
             for width in 1..=3 {
-                let parts = parts(mass, share(place, width), width);
-                assert_eq!(parts.iter().sum::<u64>(), mass, "{place:x} {mass} {width}");
+                let parts = parts(mass, share(offset, width), width);
+                assert_eq!(parts.iter().sum::<u64>(), mass, "{offset:x} {mass} {width}");
             }
         }
     }
 
-    /// Against 128-bit arithmetic from the definition.
+    /// Compares with the definition in 128-bit arithmetic.
     #[test]
-    fn a_cloud_lies_about_its_particle() {
-        for place in edges() {
-            let wide = i128::from(place);
-            // CIC: the lower cell is the one whose centre lies at or below the place
+    fn clouds_match_their_definition() {
+        for offset in edges() {
+            let wide = i128::from(offset);
+            // CIC: the lower cell is the last one whose centre is at or below the offset
             let below = (wide - (1 << 60)).div_euclid(1 << 61);
-            assert_eq!(i128::from(lowest(place, 2)), below, "{place:x}");
+            assert_eq!(i128::from(first_cell(offset, 2)), below, "{offset:x}");
             let past = (wide - (1 << 60)).rem_euclid(1 << 61);
-            assert_eq!(i128::from(share(place, 2)), past >> 29, "{place:x}");
-            assert_eq!(lowest(place, 1), (place >> 61) as i32);
-            assert_eq!(lowest(place, 3), (place >> 61) as i32 - 1);
-            assert_eq!(i128::from(share(place, 3)), wide.rem_euclid(1 << 61) >> 29);
+            assert_eq!(i128::from(share(offset, 2)), past >> 29, "{offset:x}");
+            assert_eq!(first_cell(offset, 1), (offset >> 61) as i32);
+            assert_eq!(first_cell(offset, 3), (offset >> 61) as i32 - 1);
+            assert_eq!(i128::from(share(offset, 3)), wide.rem_euclid(1 << 61) >> 29);
         }
     }
 
@@ -152,15 +153,15 @@ mod tests {
 
     #[test]
     fn weights_are_the_parts_of_a_mass() {
-        for place in edges() {
+        for offset in edges() {
             for width in 1..=3 {
-                let share = share(place, width);
+                let share = share(offset, width);
                 let parts = parts(1 << 62, share, width).map(|part| part as f64 / 2f64.powi(62));
                 let weights = weights::<f64>(share, width);
                 for (part, weight) in parts.iter().zip(weights) {
                     assert!(
                         (part - weight).abs() < 1e-15,
-                        "{place:x}: {parts:?} {weights:?}"
+                        "{offset:x}: {parts:?} {weights:?}"
                     );
                 }
                 assert!((parts[0] - weights[0]).abs() < 1e-15);
@@ -170,11 +171,14 @@ mod tests {
 
     #[test]
     fn a_mirrored_place_has_a_mirrored_cloud() {
-        for place in edges() {
+        for offset in edges() {
             for width in [1, 3] {
-                assert_eq!(lowest(!place, width), 8 - width - lowest(place, width));
-                let [a, b, c] = parts(1 << 60, share(place, width), width);
-                let mut mirrored = parts(1 << 60, share(!place, width), width);
+                assert_eq!(
+                    first_cell(!offset, width),
+                    8 - width - first_cell(offset, width)
+                );
+                let [a, b, c] = parts(1 << 60, share(offset, width), width);
+                let mut mirrored = parts(1 << 60, share(!offset, width), width);
                 mirrored[..width as usize].reverse();
                 assert_eq!([a, b, c], mirrored);
             }
@@ -182,9 +186,9 @@ mod tests {
     }
 
     #[test]
-    fn masses_become_units() {
-        assert_eq!(units_of(1.5f32, 4.0), 6);
-        assert_eq!(units_of(0.9999f64, 1.0), 0);
-        assert_eq!(units_of(f64::NAN, 1.0), 0);
+    fn masses_are_rounded_down_to_quanta() {
+        assert_eq!(quanta_of(1.5f32, 4.0), 6);
+        assert_eq!(quanta_of(0.9999f64, 1.0), 0);
+        assert_eq!(quanta_of(f64::NAN, 1.0), 0);
     }
 }

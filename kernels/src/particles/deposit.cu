@@ -1,14 +1,15 @@
-// The mass of particles in the cells of a level: the twin of the deposit of the species. Follows cells.cuh.
+// Mass deposit, as in the host code. Include after boundary_zone.cuh.
 
 namespace particles {
 
-// Adds the cloud of a particle to a block about a patch; the place is in a patch so many levels finer, `patch` patches from the block's first.
-template<int WIDTH> RS_FN void add_cloud(u64* block, const u64* place, const int* patch, int finer, u64 mass) {
+// Deposits the cloud of a particle in a block. The offset is in a patch `finer` levels finer, `patch` patches
+// from the first of the block.
+template<int WIDTH> RS_FN void add_cloud(u64* block, const u64* offset, const int* patch, int finer, u64 mass) {
   int at[3][WIDTH];
   unsigned share[3];
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    const int first = mesh::PATCH * patch[axis] + cloud::lowest(place[axis], WIDTH);
-    share[axis] = cloud::share(place[axis], WIDTH);
+    const int first = mesh::PATCH * patch[axis] + cloud::first_cell(offset[axis], WIDTH);
+    share[axis] = cloud::share(offset[axis], WIDTH);
     RS_UNROLL for (int k = 0; k < WIDTH; ++k) at[axis][k] = ((first + k) >> finer) + AROUND;
   }
   const auto along_z = cloud::parts(mass, share[2], WIDTH);
@@ -23,52 +24,52 @@ template<int WIDTH> RS_FN void add_cloud(u64* block, const u64* place, const int
   }
 }
 
-RS_FN void add_any(int width, u64* block, const u64* place, const int* patch, int finer, u64 mass) {
-  if (width == 2) add_cloud<2>(block, place, patch, finer, mass);
-  else if (width == 1) add_cloud<1>(block, place, patch, finer, mass);
-  else add_cloud<3>(block, place, patch, finer, mass);
+RS_FN void add_any(int width, u64* block, const u64* offset, const int* patch, int finer, u64 mass) {
+  if (width == 2) add_cloud<2>(block, offset, patch, finer, mass);
+  else if (width == 1) add_cloud<1>(block, offset, patch, finer, mass);
+  else add_cloud<3>(block, offset, patch, finer, mass);
 }
 
-// Where a particle is at the time of the sums: the place, and how many patches away.
-RS_FN void predict_position(const args::DepositParameters& p, const PageView& from, i64 n, u64* place, int* step) {
+// Predicts a particle at the time of the deposit: its offset, and the number of patches it has moved.
+RS_FN void predict_position(const args::DepositParameters& p, const PageView& from, i64 n, u64* offset, int* step) {
   const REAL dt = (REAL)p.dt;
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    place[axis] = whole(from.place(axis, n));
+    offset[axis] = widen(from.offset(axis, n));
     step[axis] = 0;
     if (dt == REAL(0)) continue;
     const REAL v = from.number(VELOCITY + axis, n), a = from.number(ACCELERATION + axis, n);
-    double by = (double)motion::ahead<REAL>(v, a, dt, (REAL)p.per_width[axis]);
+    double by = (double)motion::displacement<REAL>(v, a, dt, (REAL)p.per_width[axis]);
     by = by < -p.most ? -p.most : by > p.most ? p.most : by;
     const int patches = (int)by;
-    const auto to = motion::moved(place[axis], by - (double)patches, BITS);
-    place[axis] = to._0;
+    const auto to = motion::moved(offset[axis], by - (double)patches, BITS);
+    offset[axis] = to._0;
     step[axis] = patches + to._1;
   }
 }
 
-// Where the sums of the patches around a block stand: in the slots of the rows around its centre, or, where some of them are not this
-// rank's, in those of a table that the host has made.
+// Slots of the sums around a block. They are found by the rows around its centre, or in a host table where
+// some neighbours are not own patches.
 struct Targets {
   const int *rows, *slots;
   RS_MEMBER bool is_outside(int d) const { return (slots != nullptr ? slots : rows)[d] == mesh::OUTSIDE; }
 };
 
-// Those of particles of a row whose block lies so many levels above it.
+// Returns the slots for particles of a row whose block is `up` levels above it.
 RS_FN Targets targets(const args::DepositParameters& p, int row, int up, bool wide) {
   const int* shared = wide ? p.shared_wide : p.shared;
-  if (shared != nullptr && shared[row] >= 0) return Targets{nullptr, p.places + 27 * (i64)shared[row]};
+  if (shared != nullptr && shared[row] >= 0) return Targets{nullptr, p.slot_tables + 27 * (i64)shared[row]};
   for (int n = 0; n < up; ++n) row = p.from.tables.parent[row];
   return Targets{around(p.from.tables, row), nullptr};
 }
 
-// The slot in a direction, below 0 if there is none; sums of the coarser level are those in cells that have children.
+// Returns the slot in a direction, negative if there is none. Coarse sums exist for refined patches only.
 RS_FN int slot_of(const args::DepositParameters& p, const Targets& to, int d, bool wide) {
   if (to.slots != nullptr) return to.slots[d];
   const int row = to.rows[d];
   return row < 0 || (wide && is_leaf(p.from.tables, row)) ? -1 : p.slots[row];
 }
 
-// Adds a block about a patch to the sums of the patches around it; to those in cells that have children, of the coarser level.
+// Adds a block to the sums of the surrounding patches; coarse blocks only to refined patches.
 RS_FN void scatter(const args::DepositParameters& p, const u64* block, const Targets& to, bool wide) {
   EACH(n, BLOCK) {
     const u64 mass = block[n];
@@ -77,7 +78,7 @@ RS_FN void scatter(const args::DepositParameters& p, const u64* block, const Tar
     for (int axis = 0; axis < 3; ++axis) {
       step[axis] = at[axis] < 0 ? -1 : at[axis] >= mesh::PATCH ? 1 : 0;
       if (step[axis] != 0 && to.is_outside(direction_along(axis, step[axis]))) {
-        // as a mirror would
+        // reflect at the domain face
         at[axis] = step[axis] < 0 ? -1 - at[axis] : 2 * mesh::PATCH - 1 - at[axis];
         step[axis] = 0;
       }
@@ -91,31 +92,31 @@ RS_FN void scatter(const args::DepositParameters& p, const u64* block, const Tar
 }
 
 RS_FN void add_particle(const args::DepositParameters& p, const BoundaryZone& zone, const PageView& from, int row, i64 n, u64* own, u64* coarser) {
-  u64 place[3];
+  u64 offset[3];
   int step[3], cell[3], patch[3], finer = p.finer;
-  predict_position(p, from, n, place, step);
+  predict_position(p, from, n, offset, step);
   const int* index = p.from.tables.index + 4 * (i64)row;
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    cell[axis] = mesh::PATCH * step[axis] + (int)(place[axis] >> 61);
+    cell[axis] = mesh::PATCH * step[axis] + (int)(offset[axis] >> 61);
     patch[axis] = (index[axis] & ((1 << finer) - 1)) + step[axis];
   }
-  const u64 mass = p.scale == 0.0 ? (u64)1 : p.from.masses ? cloud::units_of<REAL>(from.number(MASS, n), p.scale) : p.one;
+  const u64 mass = p.quanta_per_mass == 0.0 ? (u64)1 : p.from.masses ? cloud::quanta_of<REAL>(from.number(MASS, n), p.quanta_per_mass) : p.one;
   const bool inner = is_inner(zone, cell);
   u64* block = p.beside || (inner && finer == 0) ? coarser : own;
   if (p.beside && inner) return;
   if (inner) {
-    // as wide a cloud as the coarser level's
+    // a cloud as wide as coarse cells
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
       const int side = index[axis] & 1;
-      place[axis] = motion::in_parent(place[axis], (unsigned)((side + step[axis]) & 1));
+      offset[axis] = motion::in_parent(offset[axis], (unsigned)((side + step[axis]) & 1));
       patch[axis] = (finer > 0 ? patch[axis] : side + step[axis]) >> 1;
     }
     finer = finer > 0 ? finer - 1 : 0;
   }
-  add_any(p.clouds.width, block, place, patch, finer, mass);
+  add_any(p.clouds.width, block, offset, patch, finer, mass);
 }
 
-// How many bits stand before one.
+// Counts the set bits below bit `n`.
 RS_FN int rank_of(const unsigned* bits, int n) {
   int count = 0;
   for (int w = 0; 32 * w < n; ++w) {
@@ -131,7 +132,7 @@ RS_FN int rank_of(const unsigned* bits, int n) {
 
 KERNEL_BOUNDS(particles_deposit, particles::args::DepositParameters, 256, 6) {
   using namespace particles;
-  // sums about the patch; behind them those in cells of the coarser level, where clouds may be as wide as these
+  // fine sums, then coarse sums for clouds as wide as coarse cells
   u64 *own = launch::shared<u64>(), *coarser = own + BLOCK;
   const Chunk chunk = particles::chunk(p.from);
   const args::HierarchyTables& tables = p.from.tables;
@@ -169,12 +170,12 @@ KERNEL(particles_density, particles::args::DensityParameters<field::REAL>) {
   }
 }
 
-// Words of the record of a slot that has sums in all cells.
+// Longest record of a slot, in words.
 namespace particles {
 constexpr int BITS_OF_RECORD = 8, RECORD = BITS_OF_RECORD + mesh::CELLS;
 }
 
-// Takes the sums that other ranks' patches get out: of each slot that has any a record of a bit for each cell and the sums that are not 0.
+// Packs the sums for other ranks: for each slot with any mass, one bit per cell and the non-zero sums.
 KERNEL(particles_pack_sums, particles::args::PackSumsParameters) {
   using namespace particles;
   SHARED unsigned cells[16];
@@ -189,8 +190,8 @@ KERNEL(particles_pack_sums, particles::args::PackSumsParameters) {
   if (all == 0) return;
   EACH(n, 1) {
     const unsigned receiver = slot < p.count ? p.receivers[slot] : p.wide_receivers[slot - p.count];
-    const u64 before = launch::atomic_add(p.told + receiver, ((u64)(BITS_OF_RECORD + all) << 32) + 1);
-    p.told[p.ranks + p.firsts[receiver] + (before & 0xffffffffu)] = (before >> 32 << 32) + (u64)slot;
+    const u64 before = launch::atomic_add(p.report + receiver, ((u64)(BITS_OF_RECORD + all) << 32) + 1);
+    p.report[p.ranks + p.firsts[receiver] + (before & 0xffffffffu)] = (before >> 32 << 32) + (u64)slot;
     place = p.firsts[receiver] * RECORD + (before >> 32);
   }
   launch::barrier();
@@ -199,7 +200,7 @@ KERNEL(particles_pack_sums, particles::args::PackSumsParameters) {
   EACH(cell, mesh::CELLS) if (sums[cell] != 0) out[BITS_OF_RECORD + rank_of(cells, cell)] = sums[cell];
 }
 
-// Adds sums that come from other ranks as such records, a record in each block; those of the coarser level have slots behind the others.
+// Adds packed sums of other ranks, one record per block; slots of coarse sums follow the others.
 KERNEL(particles_merge_sums, particles::args::MergeSumsParameters) {
   using namespace particles;
   SHARED unsigned cells[16];

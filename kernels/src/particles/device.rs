@@ -1,26 +1,26 @@
-//! What kernels of particles take: columns on a device, and what happens to them.
+//! Parameters of the particle kernels.
 //!
-//! The particles of the patches of a level that one level moves stand in a [`PageArray`], patch by patch. Whoever moves them deals them to new
-//! places: a first kernel counts how many each patch gets, a second one puts them there. New places may be those of particles that have been dealt
-//! before, for the patches take their turns. Nothing is sorted, and the order in a patch means nothing.
+//! Particles of one list of a level are stored in a [`PageArray`], ordered by patch. A step counts the
+//! particles per destination patch and scatters them to new rows, in place: patches are processed in batches
+//! that overwrite only rows already read. The order within a patch has no meaning.
 
 use nestar_device::{Address, Item, device};
 
-/// Most particles that a block of threads looks after.
+/// Largest number of particles per thread block.
 pub const CHUNK: usize = 4096;
 
-/// The kernels that all particles share, whatever moves them: they read no field.
+/// Source of the kernels that need no field.
 pub const PARTICLES: &str = concat!(
-    include_str!("stacks.cuh"),
-    include_str!("move.cu"),
+    include_str!("pages.cuh"),
+    include_str!("drift.cu"),
     include_str!("records.cu"),
-    include_str!("sums.cu"),
-    include_str!("cells.cuh"),
+    include_str!("reductions.cu"),
+    include_str!("boundary_zone.cuh"),
     include_str!("deposit.cu"),
-    include_str!("marks.cu")
+    include_str!("refinement.cu")
 );
 
-/// Every structure, and what the kernels call.
+/// Returns all structures and the functions that the kernels call.
 #[must_use]
 pub fn items() -> Vec<&'static Item> {
     let mut items = super::device_items();
@@ -48,19 +48,19 @@ pub fn items() -> Vec<&'static Item> {
     items
 }
 
-/// Pages of 32 particles. The columns of a page follow each other, 32 values each: identities of 8 bytes, then numbers of the run's precision, which
-/// are the place, the velocity and the acceleration along x, y, z, the mass if each has its own, scalars. A place along an axis takes as many bytes
-/// as a number.
+/// Pages of 32 particles. A page stores its columns one after the other, 32 values each. The columns are an
+/// identity of 8 bytes, then numbers of the run's precision: offset, velocity and acceleration along x, y, z,
+/// the mass if each particle has its own, and scalars. Offsets are as wide as numbers.
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PageArray {
-    /// The first page.
+    /// First page.
     pub words: Address<u8>,
-    /// Bytes of a page; 0: there is none.
+    /// Bytes of a page; 0 if there are no pages.
     pub page: i64,
 }
 
-/// The hierarchy, by row, as [`GatherView`](crate::mesh::parameters::GatherView) has it.
+/// Topology tables by row, as in [`View`](crate::mesh::parameters::View).
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HierarchyTables {
@@ -70,325 +70,336 @@ pub struct HierarchyTables {
     pub parent: Address<i32>,
     /// First children.
     pub first_child: Address<i32>,
-    /// Index on the level in patches, and the level, `[row][4]`.
+    /// Patch index on the level, and the level, `[row][4]`.
     pub index: Address<i32>,
 }
 
-/// Particles of the patches of a level that one level moves, in pieces of at most [`CHUNK`] that lie in one patch each.
+/// One list of a level, in chunks of at most [`CHUNK`] particles of one patch.
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ParticleList {
-    /// Their columns.
+    /// Particles.
     pub page_array: PageArray,
-    /// `[chunk][3]`: the row, the first particle, how many.
+    /// `[chunk][3]`: row, first particle, count.
     pub chunks: Address<u32>,
-    /// The hierarchy.
+    /// Topology tables.
     pub tables: HierarchyTables,
-    /// PageView of numbers: 9 and more.
+    /// Columns besides the identity, at least 9.
     pub numbers: i32,
-    /// Whether each has a mass of its own.
+    /// `true` if each particle has its own mass.
     pub masses: bool,
 }
 
-/// Of the kernels `particles_count`, `particles_scatter` and `particles_stage`: the first half of a step of particles.
+/// Parameters of `particles_count`, `particles_scatter` and `particles_stage`: kick, drift and
+/// redistribution.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct DriftParameters {
-    /// The particles.
+    /// Particles.
     pub from: ParticleList,
-    /// Where they go: in patches of the level that moves them; those that wait there for the next finer level; in patches of the next coarser
-    /// level; those that go to other ranks' patches, and elsewhere.
+    /// Destinations in this order: lists 0 and 1 of the level that moves the particles, list 1 of the next
+    /// coarser level, outgoing particles.
     pub to: [PageArray; 4],
-    /// `[list][rows + 1]`: how many a row gets, or where the next one goes; behind the rows, those that go elsewhere.
+    /// `[list][rows + 1]`: particles per row or first row of each patch. The last entry is for particles
+    /// without a stored destination.
     pub cursors: Address<u32>,
-    /// Of those that go elsewhere: row * 64 + 32 * list + direction. Of those that are set aside: their stack * 2^32 + their place there.
+    /// Outgoing particles without a stored destination: row * 64 + 32 * list + direction. Staged particles:
+    /// page array * 2^32 + position there.
     pub tags: Address<u64>,
-    /// Where those begin in their stack: before them stands what goes to held patches of other ranks.
+    /// First outgoing particle without a stored destination; those for stored patches of other ranks come
+    /// before.
     pub tagged: i64,
-    /// What leaves the box: how many, their mass in units; and the identity, plus 1, of one that has no finite place.
+    /// Particles that leave the domain: count, mass in quanta, and 1 + the identity of a particle without a
+    /// finite position.
     pub lost: Address<u64>,
-    /// The identities of what leaves the box, as far as there is room.
+    /// Identities of particles that leave the domain, up to `room`.
     pub escaped: Address<u64>,
-    /// Room for identities, or for those that are set aside.
+    /// Capacity for identities or staged particles.
     pub room: i64,
-    /// The step over the width of a patch along each axis.
+    /// Step over patch width along each axis.
     pub rate: [f64; 3],
-    /// Half of the step.
+    /// Half the step.
     pub half: f64,
-    /// Units of a mass of 1.
-    pub scale: f64,
-    /// The mass of each, where all have one.
+    /// Mass quanta per unit mass.
+    pub quanta_per_mass: f64,
+    /// Mass of each particle, if all have the same.
     pub mass: f64,
     /// Rows of the hierarchy.
     pub rows: i64,
-    /// Faces that reflect, as bits `2 * axis + side`.
+    /// Reflecting faces, as bits `2 * axis + side`.
     pub walls: u32,
-    /// The list of those that stay in their patch, and the stack.
+    /// List and page array of particles that stay in their patch.
     pub stay: [i32; 2],
-    /// Whether the patches are of the level that moves the particles.
+    /// `true` if the patches are on the level that moves the particles.
     pub own: bool,
-    /// Which particles are dealt: [`DEAL`] or [`LEAVE`].
+    /// Particles to be scattered: [`SCATTER`] or [`SEND`].
     pub what: i32,
-    /// As `cursors`: the first turn in which the places of a row are free, or nothing: all are.
+    /// As `cursors`: first batch in which the rows of a patch are free; null if all are free.
     pub free_from_batch: Address<u32>,
-    /// The turn that it is; of the kernel `particles_stage`, which works on all turns of a list, the first of them.
+    /// Current batch; for `particles_stage`, the first batch of the list.
     pub batch: u32,
-    /// The list that the particles stand on.
+    /// List of the particles.
     pub list: i32,
-    /// How many have been set aside.
+    /// Number of staged particles.
     pub staged: Address<u64>,
-    /// Of each particle, which of the homes of its piece it goes to.
+    /// Destination key of each particle within its chunk.
     pub keys: Address<u8>,
-    /// Its place among those that go to the same patch.
-    pub places: Address<u32>,
+    /// Position of each particle among those with the same destination patch.
+    pub positions: Address<u32>,
 }
 
-/// [`DriftParameters::what`]: those whose places are free.
+/// [`DriftParameters::what`]: particles whose rows are free.
 #[device]
 pub const SCATTER: i32 = 0;
-/// Those that go to other ranks' patches, and elsewhere.
+/// [`DriftParameters::what`]: particles that leave this rank's lists.
 #[device]
 pub const SEND: i32 = 1;
-/// Those whose places are not free yet, which the kernel `particles_stage` deals: all stacks stand for one in which they wait.
+/// Particles whose rows are not free yet; `particles_stage` writes them to the side buffer, which all page
+/// arrays then refer to.
 #[device]
 pub const STAGE: i32 = 2;
 
-/// Of the kernel `particles_place_staged`: puts those to their places that were set aside.
+/// Parameters of `particles_place_staged`: moves staged particles to their rows.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct PlaceStagedParameters {
-    /// The particles.
+    /// Staged particles.
     pub from: PageArray,
     /// As [`DriftParameters::tags`].
     pub tags: Address<u64>,
-    /// Where they go.
+    /// Destinations.
     pub to: [PageArray; 4],
-    /// How many.
+    /// Number of particles.
     pub count: i64,
-    /// PageView of numbers.
+    /// Columns besides the identity.
     pub numbers: i32,
 }
 
-/// The way of particles that stay in their patch; ways from 0 to 7 lead to the parent, from that child.
+/// Relation of particles that stay in their patch; relations 0 to 7 move from that child to the parent.
 #[device]
 pub const SAME_PATCH: i32 = 8;
-/// The way to the children.
+/// Relation of particles that move to the children.
 #[device]
 pub const TO_CHILDREN: i32 = 9;
 
-/// Of the kernel `particles_remap`: a way of particles to another stack as they are, in their patch, its parent or its children.
+/// Parameters of `particles_remap`: moves particles unchanged to their patch, its parent or its children in
+/// another page array.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct RemapParameters {
-    /// Their columns.
+    /// Particles.
     pub from: PageArray,
-    /// `[piece][4]`: the row that they go to, or the first of the eight children's; the way, [`STAY`] and others; the first particle; how many.
+    /// `[piece][4]`: destination row (or the first child), relation ([`SAME_PATCH`] and others), first
+    /// particle, count.
     pub pieces: Address<u32>,
-    /// Where they go; without pages: they are counted alone.
+    /// Destination; without pages the particles are only counted.
     pub to: PageArray,
-    /// `[row]`: where the next one of a row goes, or how many come.
+    /// `[row]`: next position, or number of particles.
     pub cursors: Address<u32>,
-    /// PageView of numbers.
+    /// Columns besides the identity.
     pub numbers: i32,
 }
 
-/// Of the kernel `particles_unpack`: particles that come as records.
+/// Parameters of `particles_unpack`: inserts records.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct UnpackParameters {
-    /// The records.
+    /// Records.
     pub records: Address<u8>,
-    /// Where the records of a piece begin, in bytes, `[piece]`.
+    /// First byte of each segment, `[piece]`.
     pub firsts: Address<u64>,
-    /// `[piece][4]`: row, list, the number of the stack, how many.
+    /// `[piece][4]`: row, list, page array, count.
     pub pieces: Address<u32>,
-    /// Where they go.
+    /// Destinations.
     pub to: [PageArray; 4],
     /// As [`DriftParameters::cursors`].
     pub cursors: Address<u32>,
     /// Rows of the hierarchy.
     pub rows: i64,
-    /// PageView of numbers.
+    /// Columns besides the identity.
     pub numbers: i32,
 }
 
-/// Of the kernel `particles_insert_pages`: particles that come in pages of the host.
+/// Parameters of `particles_insert_pages`: inserts host pages.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct InsertPagesParameters {
-    /// Pages one after the other, 32 particles each.
+    /// Consecutive pages of 32 particles.
     pub pages: Address<u64>,
-    /// `[page][2]`: row, how many.
-    pub homes: Address<u32>,
-    /// Where they go.
+    /// `[page][2]`: row, count.
+    pub page_rows: Address<u32>,
+    /// Destination.
     pub to: PageArray,
-    /// Where the next one of a row goes, `[row]`.
+    /// Next position of each row, `[row]`.
     pub cursors: Address<u32>,
     /// Words of a page.
     pub page_words: i32,
-    /// PageView of numbers.
+    /// Columns besides the identity.
     pub numbers: i32,
 }
 
-/// Of the kernel `particles_pack`: records of a patch for the host, the values of the columns one after the other and a mark.
+/// Parameters of `particles_pack`: packs records for the host, each with the values of the columns and a
+/// mark.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct PackParameters {
-    /// The columns.
+    /// Particles.
     pub page_array: PageArray,
-    /// The records.
+    /// Records.
     pub out: Address<u8>,
-    /// The first particle.
+    /// First particle.
     pub first: i64,
-    /// How many.
+    /// Number of particles.
     pub count: i64,
-    /// PageView of numbers.
+    /// Columns besides the identity.
     pub numbers: i32,
-    /// The last byte of each record.
+    /// Last byte of each record.
     pub mark: i32,
 }
 
-/// Of the kernel `particles_maximum`.
+/// Parameters of `particles_maximum`.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct MaximumParameters {
-    /// The particles.
+    /// Particles.
     pub from: ParticleList,
     /// Bits of the largest velocity along x, y, z, then of the largest acceleration.
     pub largest: Address<u64>,
 }
 
-/// Of the kernel `particles_terms`: what particles add to sums over all of them.
+/// Parameters of `particles_terms`: reduces the conserved quantities of particles.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct TermsParameters {
-    /// The particles.
+    /// Particles.
     pub from: ParticleList,
-    /// Bits of the largest sizes of the terms, or the sums of whole numbers; and of masses in units.
+    /// Bits of the largest magnitudes or integer sums of the terms; then the mass in quanta.
     pub out: Address<u64>,
     /// Lower edge of the domain.
     pub left: [f64; 3],
     /// Width of a patch.
     pub width: [f64; 3],
-    /// What a term of 1 counts in sums.
+    /// Fixed-point units per unit of each term.
     pub scales: [f64; 7],
-    /// Units of a mass of 1.
-    pub scale: f64,
-    /// The mass of each, where all have one.
+    /// Mass quanta per unit mass.
+    pub quanta_per_mass: f64,
+    /// Mass of each particle, if all have the same.
     pub mass: f64,
-    /// Whether the largest sizes of terms are wanted, and not their sums.
+    /// `true` to return the largest magnitudes instead of sums.
     pub sizes: bool,
 }
 
-/// How wide clouds are, and where they are wider.
+/// Cloud width, and width of the boundary zone.
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CloudShape {
-    /// Cells that they cover along an axis.
+    /// Cells that a cloud covers along an axis.
     pub width: i32,
-    /// Cells of the coarser level beside borders between levels.
+    /// Width of the boundary zone in coarse cells.
     pub zone: i32,
 }
 
-/// Of the kernel `particles_deposit`: adds particles to sums of a level.
+/// Parameters of `particles_deposit`: adds particles to the sums of a level.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct DepositParameters {
-    /// The particles: of the level, a finer one, or the next coarser one.
+    /// Particles of the level, a finer one, or the next coarser one.
     pub from: ParticleList,
-    /// Their clouds.
+    /// Clouds.
     pub clouds: CloudShape,
-    /// Where the sums of a row stand, in its own level's; below 0: nowhere.
+    /// Slot of each row among the sums of its own level; negative if there is none.
     pub slots: Address<i32>,
-    /// By row: the number of a table of places for what particles of the row add to the sums; below 0, or without this: the slots of the
-    /// rows around are good.
+    /// By row: table of slots for the fine sums. If negative or null, the slots of the surrounding rows are
+    /// used.
     pub shared: Address<i32>,
     /// The same for sums of the next coarser level.
     pub shared_wide: Address<i32>,
-    /// `[table][27]`: slots of what lies around the patch of the sums; -2 beyond the domain, else below 0 where nothing is.
-    pub places: Address<i32>,
+    /// `[table][27]`: slots around the patch of the sums; -2 outside the domain, otherwise negative if there
+    /// is none.
+    pub slot_tables: Address<i32>,
     /// Sums of the level, `[slot][512]`.
     pub sums: Address<u64>,
-    /// Sums in covered cells of the next coarser level, to be dealt to this one; none where no cloud is so wide.
+    /// Coarse sums in covered cells, to be distributed to this level; null if clouds cannot be wide.
     pub wide: Address<u64>,
-    /// Over the width of the particles' patches.
+    /// Inverse width of the particles' patches.
     pub per_width: [f64; 3],
-    /// From the time of the particles to that of the sums.
+    /// Deposit time minus particle time.
     pub dt: f64,
-    /// The farthest way in widths of the patch.
+    /// Longest displacement in patch widths.
     pub most: f64,
-    /// Units of a mass of 1; 0: each counts 1.
-    pub scale: f64,
-    /// Where all have one mass, what that counts.
+    /// Mass quanta per unit mass; 0 counts particles.
+    pub quanta_per_mass: f64,
+    /// Weight of a particle, if all have the same mass.
     pub one: u64,
-    /// How many levels finer the particles' patches are.
+    /// Number of levels by which the particles' patches are finer.
     pub finer: i32,
-    /// Whether they are those of the next coarser level.
+    /// `true` if they are patches of the next coarser level.
     pub beside: bool,
 }
 
-/// Of the kernel `particles_pack_sums`: takes sums out for other ranks.
+/// Parameters of `particles_pack_sums`: packs sums for other ranks.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct PackSumsParameters {
-    /// Sums of the level, `[slot][512]`, from the first slot that is taken out.
+    /// Sums of the level, `[slot][512]`, from the first packed slot on.
     pub sums: Address<u64>,
-    /// The same of the coarser level.
+    /// Coarse sums.
     pub wide: Address<u64>,
-    /// Slots of the level; behind them are those of the coarser level.
+    /// Slots of the level; those of coarse sums follow.
     pub count: i64,
-    /// The number of the rank that gets them among the receivers, by slot of the level.
+    /// Index of the receiving rank, by slot of the level.
     pub receivers: Address<u32>,
-    /// The same of the coarser level.
+    /// The same for coarse sums.
     pub wide_receivers: Address<u32>,
-    /// How many slots receivers before have, by receiver.
+    /// Prefix sum of slots by receiving rank.
     pub firsts: Address<u64>,
-    /// Receivers.
+    /// Number of receiving ranks.
     pub ranks: i32,
-    /// Records of a receiver one after the other, with room for all of its slots: 512 bits, the sums of the cells whose bits are set.
+    /// Records by receiving rank, with capacity for all of its slots: 512 bits, then the sums of the marked
+    /// cells.
     pub out: Address<u64>,
-    /// By receiver, how many records it gets and 2^32 times their words; then by slot as receivers have them, of each record the slot and 2^32
-    /// times where it begins among the receiver's words.
-    pub told: Address<u64>,
+    /// By receiving rank: number of records + 2^32 * words. Then by slot: slot + 2^32 * first word of its
+    /// record.
+    pub report: Address<u64>,
 }
 
-/// Of the kernel `particles_merge_sums`: adds sums of other ranks.
+/// Parameters of `particles_merge_sums`: adds sums of other ranks.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct MergeSumsParameters {
     /// Records, as [`PackSumsParameters::out`].
     pub words: Address<u64>,
-    /// Where a record begins, in words, and the slot, `[record][2]`.
+    /// First word and slot of each record, `[record][2]`.
     pub records: Address<u64>,
     /// Sums of the level, `[slot][512]`.
     pub sums: Address<u64>,
-    /// Those of the coarser level.
+    /// Coarse sums.
     pub wide: Address<u64>,
-    /// Slots of the level: larger numbers are of the coarser one.
+    /// Slots of the level; larger numbers are coarse sums.
     pub count: i64,
 }
 
-/// Of the kernel `particles_density`: deals sums of the coarser level, and makes densities of the sums.
+/// Parameters of `particles_density`: distributes coarse sums to children and converts sums to densities.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct DensityParameters<R> {
     /// Rows of the level.
     pub rows: Address<i32>,
-    /// The hierarchy.
+    /// Topology tables.
     pub tables: HierarchyTables,
     /// As [`DepositParameters::slots`].
     pub slots: Address<i32>,
     /// As [`DepositParameters::sums`].
     pub sums: Address<u64>,
-    /// As [`DepositParameters::wide`]; none on the root level.
+    /// As [`DepositParameters::wide`]; null on the root level.
     pub wide: Address<u64>,
-    /// Density of a unit in a cell.
+    /// Density of one quantum in a cell.
     pub per_unit: f64,
-    /// The densities, `[row][512]`, or nothing.
+    /// Densities, `[row][512]`, or null.
     pub density: Address<R>,
 }
 
-/// Of the kernel `particles_mark`: marks cells by sums of the level.
+/// Parameters of `particles_mark`: flags cells by the sums of the level.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct MarkParameters<R> {
@@ -398,14 +409,14 @@ pub struct MarkParameters<R> {
     pub slots: Address<i32>,
     /// As [`DepositParameters::sums`].
     pub sums: Address<u64>,
-    /// Cells with a larger sum are marked.
+    /// Limit per cell.
     pub per_cell: f64,
-    /// All cells of patches with a larger sum are.
+    /// Limit per patch; above it all cells are flagged.
     pub per_patch: f64,
-    /// The marks, `[row][512]`: 1 where one is set, else as it was.
+    /// Flags, `[row][512]`: 1 in flagged cells, else unchanged.
     pub marks: Address<R>,
-    /// For each of the rows 1 if one of its octants has a larger sum than `per_octant`, else 0; or nothing.
+    /// `[row]`: 1 if an octant exceeds `per_octant`, else 0; or null.
     pub kept: Address<u32>,
-    /// See `kept`.
+    /// Limit per octant, above which children are kept.
     pub per_octant: f64,
 }

@@ -1,4 +1,4 @@
-//! What the kernels take that say how particles move: those that pull what falls, and those that let gas take tracers along.
+//! Parameters of particle kernels that read a field: the closing kick and the motion of tracers.
 
 use super::device::{self, CloudShape, ParticleList};
 use crate::mesh::parameters::GatherView;
@@ -6,23 +6,23 @@ use crate::mesh::prolong::between;
 use nestar_device::random::{Stream, of_id, uniforms};
 use nestar_device::{Address, Item, device};
 
-/// The kernel that accelerates what falls, of the program of accelerations.
+/// Source of the kernel that gathers accelerations, for the program of the acceleration field.
 pub const KICK_SOURCE: &str = concat!(
-    include_str!("stacks.cuh"),
-    include_str!("cells.cuh"),
-    include_str!("feel.cuh"),
-    include_str!("pull.cu")
+    include_str!("pages.cuh"),
+    include_str!("boundary_zone.cuh"),
+    include_str!("gather.cuh"),
+    include_str!("kick.cu")
 );
 
-/// The kernels that say where gas takes tracers, of the program of gas.
+/// Source of the tracer kernels, for the program of the gas field.
 pub const TRACER_SOURCE: &str = concat!(
-    include_str!("stacks.cuh"),
-    include_str!("cells.cuh"),
-    include_str!("feel.cuh"),
-    include_str!("trace.cu")
+    include_str!("pages.cuh"),
+    include_str!("boundary_zone.cuh"),
+    include_str!("gather.cuh"),
+    include_str!("tracers.cu")
 );
 
-/// Every structure, and what the kernels call.
+/// Returns all structures and the functions that the kernels call.
 #[must_use]
 pub fn items() -> Vec<&'static Item> {
     let mut items = device::items();
@@ -32,83 +32,84 @@ pub fn items() -> Vec<&'static Item> {
     items
 }
 
-/// Of the kernel `particles_kick`: what accelerates particles, and the closing kick.
+/// Parameters of `particles_kick`: gathers accelerations and applies the closing kick.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct KickParameters<R> {
-    /// The particles.
+    /// Particles.
     pub from: ParticleList,
-    /// Accelerations on the particles' level, or on the next coarser one.
+    /// Accelerations on the particles' level or on the next coarser one.
     pub view: GatherView<R>,
-    /// The clouds.
+    /// Clouds.
     pub clouds: CloudShape,
-    /// What the view shows: 0 the particles' own level now; of the coarser level 1 its state before, 2 after, 3 the only one.
+    /// State in the view. 0: the particles' own level; 1, 2: the coarser level before and after its step; 3:
+    /// its only state.
     pub state: i32,
-    /// Whether it shows the surroundings of the parents of the particles' patches.
+    /// `true` if the view is centred on the parents of the particles' patches.
     pub parent: bool,
     /// Weight of the later state.
     pub weight: f64,
     /// Length of the kick.
     pub half: f64,
-    /// Whether it has been made by the accelerations that the particles have, and these are found anew.
+    /// `true` to correct an earlier kick: only the change of the acceleration is applied.
     pub correct: bool,
-    /// From the time of the particles to those of the states.
-    pub ahead: [f64; 2],
-    /// Over the width of a patch of the coarser level.
+    /// Times of the states minus the time of the particles.
+    pub time_offsets: [f64; 2],
+    /// Inverse patch width of the coarser level.
     pub per_width: [f64; 3],
 }
 
-/// Of the kernel `particles_advect`: gives tracers the mean velocities of a step, by Heun's rule.
+/// Parameters of `particles_advect`: sets the velocities of tracers to their mean over the step, by Heun's
+/// method.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct AdvectParameters<R> {
-    /// The particles.
+    /// Particles.
     pub from: ParticleList,
-    /// Gas on the level of their patches before the step of that level, or now.
+    /// Gas on the level of their patches before the step of that level, or the only state.
     pub before: GatherView<R>,
-    /// The same after it.
+    /// Gas after the step.
     pub after: GatherView<R>,
-    /// Whether the two differ.
+    /// `true` if the states differ.
     pub both: bool,
-    /// Where blocks gather gas, `[block][values]`; none: in shared memory.
+    /// Buffers of gathered gas, `[block][values]`; null if shared memory is used.
     pub blocks: Address<R>,
-    /// Values that a block gathers.
+    /// Values gathered by a block.
     pub values: i64,
-    /// Weights of the later state at the begin and at the end of the particles' step.
+    /// Weights of the later state at the start and at the end of the particles' step.
     pub weights: [f64; 2],
-    /// The step over the width of a patch along each axis.
+    /// Step over patch width along each axis.
     pub rate: [f64; 3],
 }
 
-/// What tracers by chance do: those in a patch of the next coarser level than that which moves them stop, but for those on their way into a
-/// finer patch.
+/// Task of `particles_jump`: stop tracers in coarse patches, except those that enter a finer neighbour patch.
 #[device]
 pub const STOP: i32 = 0;
-/// They draw their way in a step.
+/// Task of `particles_jump`: draw the jumps of a step.
 #[device]
 pub const JUMP: i32 = 1;
-/// Those in a new patch draw which of the cells that a coarser one has become they take.
+/// Task of `particles_jump`: assign tracers of a new patch to child cells.
 #[device]
 pub const CHILD: i32 = 2;
 
-/// Of the kernel `particles_jump`: lets tracers draw where mass takes them.
+/// Parameters of `particles_jump`: draws the jumps of Monte Carlo tracers.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct JumpParameters<R> {
-    /// The particles.
+    /// Particles.
     pub from: ParticleList,
-    /// [`STOP`], [`WAY`] or [`CHILD`].
+    /// [`STOP`], [`JUMP`] or [`CHILD`].
     pub what: i32,
-    /// The bank of the gas behind the step.
+    /// Gas after the step.
     pub gas: Address<R>,
-    /// Of a way: the mass fluxes of the step, `[row][axis][576]`.
+    /// Mass fluxes of the step, `[row][axis][576]`; for [`JUMP`] only.
     pub mass: Address<R>,
-    /// The step over the width of a cell along each axis.
+    /// Step over cell width along each axis.
     pub rates: [f64; 3],
-    /// A cell in a step along each axis.
+    /// Cell width over step along each axis.
     pub speeds: [f64; 3],
-    /// The random numbers of the step.
+    /// Random numbers of the step.
     pub stream: Stream,
-    /// Which of them say the way, and the next ones the place; or which say the cell.
+    /// Index of the random numbers: of the jump, followed by those of the offset; or of the child cell.
     pub number: u32,
 }

@@ -1,4 +1,5 @@
-//! Particles: places as whole numbers, clouds that are split without a remainder, and motions, the same on every machine.
+//! Particle kernels: fixed-point offsets, exact mass splitting and motion, with the same bits on every
+//! machine.
 
 pub mod cloud;
 pub mod device;
@@ -9,31 +10,31 @@ pub mod tracers;
 
 use nestar_device::Item;
 
-/// Every device item.
+/// Returns all device items.
 #[must_use]
 pub fn device_items() -> Vec<&'static Item> {
     vec![
         cloud::HALF_CELL::ITEM,
-        cloud::lowest::ITEM,
+        cloud::first_cell::ITEM,
         cloud::share::ITEM,
         cloud::split::ITEM,
-        cloud::half_square::ITEM,
+        cloud::half_of_square::ITEM,
         cloud::parts::ITEM,
         cloud::weights::ITEM,
-        cloud::units_of::ITEM,
+        cloud::quanta_of::ITEM,
         motion::moved::ITEM,
         motion::in_child::ITEM,
         motion::in_parent::ITEM,
         motion::kicked::ITEM,
-        motion::ahead::ITEM,
+        motion::displacement::ITEM,
         tracers::cut_to_cell::ITEM,
-        tracers::chances::ITEM,
-        tracers::face_drawn::ITEM,
-        tracers::child_drawn::ITEM,
+        tracers::jump_probabilities::ITEM,
+        tracers::draw_face::ITEM,
+        tracers::draw_child::ITEM,
         tracers::in_half::ITEM,
         tracers::random_in_cell::ITEM,
         terms::terms::ITEM,
         terms::position::ITEM,
-        terms::nearest::ITEM,
+        terms::round_to_integer::ITEM,
     ]
 }

@@ -1,12 +1,12 @@
-// Particles that come from the host or other ranks, or go there: in pages, or as records. Follows stacks.cuh.
+// Inserts and packs particles, as pages or records. Include after pages.cuh.
 
-// Puts particles there that come from the host, a page in each block.
+// Inserts host pages, one page per block.
 KERNEL(particles_insert_pages, particles::args::InsertPagesParameters) {
   using namespace particles;
   SHARED unsigned first;
-  const unsigned* home = p.homes + 2 * (i64)launch::block();
-  const int count = (int)home[1];
-  if (launch::thread() == 0) first = launch::atomic_add(p.cursors + home[0], home[1]);
+  const unsigned* page_row = p.page_rows + 2 * (i64)launch::block();
+  const int count = (int)page_row[1];
+  if (launch::thread() == 0) first = launch::atomic_add(p.cursors + page_row[0], page_row[1]);
   launch::barrier();
   const u64* page = p.pages + (i64)launch::block() * p.page_words;
   const REAL* numbers = (const REAL*)(page + PAGE);
@@ -17,7 +17,7 @@ KERNEL(particles_insert_pages, particles::args::InsertPagesParameters) {
   }
 }
 
-// Puts particles there that come as records, a piece of them in each block.
+// Inserts records, one segment per block.
 KERNEL(particles_unpack, particles::args::UnpackParameters) {
   using namespace particles;
   SHARED unsigned first;
@@ -42,7 +42,7 @@ KERNEL(particles_unpack, particles::args::UnpackParameters) {
   }
 }
 
-// Records for the host.
+// Packs records.
 KERNEL(particles_pack, particles::args::PackParameters) {
   using namespace particles;
   const PageView from = page_view(p.page_array);

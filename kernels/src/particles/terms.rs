@@ -1,11 +1,11 @@
-//! What particles add to sums over all of them. Sums are made of whole numbers: the same in any order.
+//! Contributions of a particle to conserved quantities. Sums are integers, independent of the order.
 
 use nestar_device::device;
 
-/// Numbers that a particle adds: see [`terms`].
+/// Number of terms of a particle: see [`terms`].
 pub const TERMS: usize = 7;
 
-/// Kinetic energy, momentum along x, y, z, and angular momentum about the origin, of a particle of a mass, at a place, with a velocity.
+/// Returns the kinetic energy, the momentum along x, y, z, and the angular momentum about the origin.
 #[device]
 #[must_use]
 pub fn terms(mass: f64, x: [f64; 3], v: [f64; 3]) -> [f64; 7] {
@@ -21,17 +21,19 @@ pub fn terms(mass: f64, x: [f64; 3], v: [f64; 3]) -> [f64; 7] {
     ]
 }
 
-/// Where a place along an axis is, in code length: in the patch at an index, of a width, in a domain that begins at `left`.
+/// Returns the position along an axis, code length, for an offset in a patch. `width` is the patch width,
+/// `left` the edge of the domain.
 #[device]
 #[must_use]
-pub fn position(place: u64, index: i32, left: f64, width: f64) -> f64 {
-    left + (index as f64 + place as f64 * 5.421_010_862_427_522e-20) * width
+pub fn position(offset: u64, index: i32, left: f64, width: f64) -> f64 {
+    left + (index as f64 + offset as f64 * 5.421_010_862_427_522e-20) * width
 }
 
-/// The whole number nearest to one below 2^63 in size, halves away from 0, as the bits of an `i64`; 0 for what is no number.
+/// Rounds a number below 2^63 in magnitude to the nearest integer, halves away from 0. Returns the bits of an
+/// `i64`; 0 for NaN.
 #[device]
 #[must_use]
-pub fn nearest(x: f64) -> u64 {
+pub fn round_to_integer(x: f64) -> u64 {
     let size = (x.abs() + 0.5) as u64;
     if x < 0.0 {
         0u64.wrapping_sub(size)
@@ -57,12 +59,12 @@ mod tests {
             (2f64.powi(62), 1 << 62),
             (-(2f64.powi(62)), -(1 << 62)),
         ] {
-            assert_eq!(nearest(x) as i64, whole, "{x}");
+            assert_eq!(round_to_integer(x) as i64, whole, "{x}");
         }
     }
 
     #[test]
-    fn a_particle_turns_about_the_origin() {
+    fn angular_momentum_is_about_the_origin() {
         let terms = terms(2.0, [1.0, 0.0, 0.0], [0.0, 3.0, 0.0]);
         assert_eq!(terms, [9.0, 0.0, 6.0, 0.0, 0.0, 0.0, 6.0]);
         assert_eq!(position(1 << 63, 3, -1.0, 0.5), 0.75);

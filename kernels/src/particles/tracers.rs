@@ -1,9 +1,9 @@
-//! How gas takes massless particles along: by its velocities, or by chance as its mass flows.
+//! Motion of massless tracers: with the gas velocity, or at random with the mass flux.
 
 use nestar_device::{Real, device};
 
-/// The way along an axis in widths of the patch, by a velocity of which 1 makes `rate` widths: cut to a cell, as far as copies of cells around
-/// a patch reach. What is no number stays none.
+/// Returns the displacement along an axis in patch widths, for a velocity and the step over patch width. It
+/// is limited to one cell, the reach of ghost cells. NaN is kept.
 #[device]
 #[must_use]
 pub fn cut_to_cell<R: Real>(velocity: R, rate: R) -> f64 {
@@ -12,11 +12,12 @@ pub fn cut_to_cell<R: Real>(velocity: R, rate: R) -> f64 {
     if below < -0.125f64 { -0.125f64 } else { below }
 }
 
-/// With which probability a tracer leaves its cell in a step through the faces x-, x+, y-, y+, z-, z+: `after` is the density behind the step,
-/// and `through` what flows through each face, upwards, as a density of the cell.
+/// Returns the probabilities that a tracer leaves its cell through the faces x-, x+, y-, y+, z-, z+. `after`
+/// is the density after the step; `through` is the mass that crosses each face in the positive direction, per
+/// cell volume.
 #[device]
 #[must_use]
-pub fn chances(after: f64, through: [f64; 6]) -> [f64; 6] {
+pub fn jump_probabilities(after: f64, through: [f64; 6]) -> [f64; 6] {
     let mut out = [0.0; 6];
     let mut before = after;
     for axis in 0..3 {
@@ -36,10 +37,10 @@ pub fn chances(after: f64, through: [f64; 6]) -> [f64; 6] {
     out
 }
 
-/// The face through which a tracer leaves that has drawn a number between 0 and 1; 6: through none.
+/// Returns the face through which a tracer leaves for a random number between 0 and 1, or 6 for none.
 #[device]
 #[must_use]
-pub fn face_drawn(chances: [f64; 6], drawn: f64) -> i32 {
+pub fn draw_face(chances: [f64; 6], drawn: f64) -> i32 {
     let mut left = drawn;
     for face in 0..6 {
         left -= chances[face as usize];
@@ -50,11 +51,11 @@ pub fn face_drawn(chances: [f64; 6], drawn: f64) -> i32 {
     6
 }
 
-/// Which of the eight cells that a coarser one has become a tracer takes, as bits z y x, that has drawn a number between 0 and 1: each with
-/// the chance that is its share of the mass.
+/// Returns the child cell (bits z y x) of a tracer for a random number between 0 and 1. The probabilities are
+/// proportional to the masses.
 #[device]
 #[must_use]
-pub fn child_drawn(masses: [f64; 8], drawn: f64) -> i32 {
+pub fn draw_child(masses: [f64; 8], drawn: f64) -> i32 {
     let mut total = 0.0;
     for child in 0..8 {
         total += masses[child as usize];
@@ -69,20 +70,20 @@ pub fn child_drawn(masses: [f64; 8], drawn: f64) -> i32 {
     7
 }
 
-/// The same place in the lower (0) or upper (1) one of the two cells along an axis that a coarser cell has become.
+/// Moves an offset to the lower (0) or upper (1) of the two cells along an axis that replace a coarse cell.
 #[device]
 #[must_use]
-pub fn in_half(place: u64, upper: u32) -> u64 {
-    place & 0xdfff_ffff_ffff_ffffu64 | (upper as u64) << 61
+pub fn in_half(offset: u64, upper: u32) -> u64 {
+    offset & 0xdfff_ffff_ffff_ffffu64 | (upper as u64) << 61
 }
 
-/// Another place in the same cell, of which two random words say where.
+/// Returns a random offset in the same cell, from two random words.
 #[device]
 #[must_use]
-pub fn random_in_cell(place: u64, high: u32, low: u32) -> u64 {
+pub fn random_in_cell(offset: u64, high: u32, low: u32) -> u64 {
     let within = 0x1fff_ffff_ffff_ffffu64;
     let drawn = (high as u64) << 32 | low as u64;
-    place & (0xe000_0000_0000_0000u64) | drawn & within
+    offset & (0xe000_0000_0000_0000u64) | drawn & within
 }
 
 #[cfg(test)]
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ways_are_cut_to_a_cell() {
+    fn displacements_are_limited_to_a_cell() {
         let cut = |velocity: f64| cut_to_cell(velocity, 0.5);
         assert_eq!([0.1, 0.3, 1e300].map(cut), [0.05, 0.125, 0.125]);
         assert_eq!([-0.1, -0.3, -1e300].map(cut), [-0.05, -0.125, -0.125]);
@@ -98,20 +99,20 @@ mod tests {
     }
 
     #[test]
-    fn chances_are_shares_of_what_the_cell_had() {
-        // 2 behind the step, 1 out at x-, 0.5 out at y+, 0.5 in at z-: there were 3
-        let chances = chances(2.0, [-1.0, 0.0, 0.0, 0.5, 0.5, 0.0]);
+    fn probabilities_are_fractions_of_the_initial_mass() {
+        // density 2 after the step; 1 left at x-, 0.5 left at y+, 0.5 entered at z-: 3 before
+        let chances = jump_probabilities(2.0, [-1.0, 0.0, 0.0, 0.5, 0.5, 0.0]);
         assert_eq!(chances, [1.0 / 3.0, 0.0, 0.0, 0.5 / 3.0, 0.0, 0.0]);
-        assert_eq!(super::chances(-2.0, [0.0; 6]), [0.0; 6]);
-        let faces = [0.0, 0.33, 0.34, 0.49, 0.51, 0.99].map(|drawn| face_drawn(chances, drawn));
+        assert_eq!(super::jump_probabilities(-2.0, [0.0; 6]), [0.0; 6]);
+        let faces = [0.0, 0.33, 0.34, 0.49, 0.51, 0.99].map(|drawn| draw_face(chances, drawn));
         assert_eq!(faces, [0, 0, 3, 3, 6, 6]);
     }
 
     #[test]
-    fn a_child_is_drawn_by_its_share() {
+    fn children_are_drawn_by_mass() {
         let masses = [1.0, 0.0, 2.0, 1.0, 0.5, 0.5, 1.0, 2.0];
         let children = [0.0, 0.12, 0.13, 0.37, 0.38, 0.61, 0.63, 0.7, 1.0]
-            .map(|drawn| child_drawn(masses, drawn));
+            .map(|drawn| draw_child(masses, drawn));
         assert_eq!(children, [0, 0, 2, 2, 3, 5, 6, 6, 7]);
         for cell in 0..8u64 {
             let halves = [0, 1].map(|upper| in_half(cell << 61 | 12345, upper));
@@ -120,12 +121,12 @@ mod tests {
     }
 
     #[test]
-    fn a_place_drawn_anew_is_in_its_cell() {
+    fn random_offsets_stay_in_their_cell() {
         for cell in 0..8u64 {
-            let place = cell << 61 | 12345;
-            let drawn = random_in_cell(place, u32::MAX, 7);
+            let offset = cell << 61 | 12345;
+            let drawn = random_in_cell(offset, u32::MAX, 7);
             assert_eq!((drawn >> 61, drawn as u32), (cell, 7));
-            assert_eq!(random_in_cell(place, 0, 0), cell << 61);
+            assert_eq!(random_in_cell(offset, 0, 0), cell << 61);
         }
     }
 }

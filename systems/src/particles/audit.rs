@@ -1,9 +1,10 @@
-//! What `run.audit` says of particles: none is lost, and of deposits not a unit of mass is lost or counted twice.
+//! Audits particles (`run.audit`): checks that particle counts and deposited mass are conserved to the last
+//! quantum.
 
-use super::columns::ParticleReal;
 use super::diagnostics::ReductionContext;
+use super::mass_quantum::MassQuantum;
+use super::pages::ParticleReal;
 use super::species::{Inventory, Species, SpeciesMap};
-use super::units::MassQuantum;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_engine::comm::Comm;
@@ -12,51 +13,51 @@ use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::{AuditError, LevelClock, Levels, Topology};
 use nestar_engine::step::AlignedLevels;
 use nestar_engine::{Error, in_precision};
-use nestar_kernels::particles::cloud::units_of;
+use nestar_kernels::particles::cloud::quanta_of;
 use nestar_kernels::{CELLS, PATCH};
 
-/// What the level before had in the cells that the next one covers.
+/// Deposited mass of the previous level in the cells that the next level covers.
 #[derive(Resource, Default)]
-pub(super) struct CoveredUnits {
+pub(super) struct CoveredQuanta {
     level: usize,
     time: f64,
-    units: u64,
+    quanta: u64,
 }
 
-/// What the watch over all particles looks at.
+/// Data read by the audit of all particles.
 #[derive(SystemParam)]
 pub(super) struct ParticleAudit<'w> {
     topology: Res<'w, Topology>,
     tables: Option<Res<'w, DeviceTopology>>,
     clock: Res<'w, LevelClock>,
-    units: Res<'w, MassQuantum>,
+    quantum: Res<'w, MassQuantum>,
     all: ResMut<'w, SpeciesMap>,
 }
 
 impl ParticleAudit<'_> {
-    /// Checks that species have as many particles and as much mass as at the last time, but for what has left through the faces of the box;
-    /// `when` says in words at what time.
+    /// Checks that no species has gained or lost particles or mass since the last check, except through the
+    /// domain faces. `when` describes the time for the message.
     ///
     /// # Errors
-    /// They have not; the device or another rank has failed.
+    /// The check fails; the device or another rank has failed.
     fn check_all(&mut self, others: &Comm, when: impl Fn() -> String) -> Result<(), Error> {
-        let place = ReductionContext {
+        let context = ReductionContext {
             topology: &self.topology,
             tables: self.tables.as_deref(),
-            scale: self.units.scale,
+            quanta_per_mass: self.quantum.quanta_per_mass,
         };
-        for (species, lost) in self.all.0.iter_mut().zip(&self.units.lost) {
+        for (species, lost) in self.all.0.iter_mut().zip(&self.quantum.lost) {
             let found = Inventory {
-                count: others.sum(place.number(species))? + lost.count,
-                units: others.sum(place.units(species)?)? + lost.mass,
+                count: others.sum(context.number(species))? + lost.count,
+                quanta: others.sum(context.quanta(species)?)? + lost.mass,
             };
-            let anew = others.any(species.audited.is_none())?;
+            let is_unknown = others.any(species.audited.is_none())?;
             let known = match species.audited {
-                Some(known) if !anew => known,
+                Some(known) if !is_unknown => known,
                 _ => *species.audited.insert(found),
             };
             if known != found {
-                return Err(Error::Audit(AuditError(other(
+                return Err(Error::Audit(AuditError(change_message(
                     &species.name,
                     known,
                     found,
@@ -71,102 +72,125 @@ impl ParticleAudit<'_> {
         let LevelClock {
             level, step, end, ..
         } = *self.clock;
-        format!("step {step} of level {level}, to time {end}")
+        format!("step {step} of level {level} to time {end}")
     }
 }
 
-/// That a species has not what it had.
-fn other(species: &str, known: Inventory, found: Inventory, when: &str) -> String {
+/// Returns the message about a species whose count or mass has changed.
+fn change_message(species: &str, known: Inventory, found: Inventory, when: &str) -> String {
     let (known, found, what) = match known.count == found.count {
         false => (known.count, found.count, "particles"),
-        true => (known.units, found.units, "units of mass"),
+        true => (known.quanta, found.quanta, "mass quanta"),
     };
     let (off, way) = (
         known.abs_diff(found),
         ["few", "many"][usize::from(found > known)],
     );
     format!(
-        "{when}: particles.species.{species} has {found} {what} with those that have left the box, {off} too {way}; a plugin that makes or takes \
-         particles calls `Species::recount`"
+        "{when}: particles.species.{species} has {found} {what}, including those that have left the domain, {off} \
+         too {way}; a plugin that creates or removes particles must call `Species::recount`"
     )
 }
 
-/// The look before a level moves particles: what has gone since the last one, was lost by what works between steps.
+/// Checks particles before a level drifts: a loss here happened between steps.
 ///
 /// # Errors
-/// As [`Watch::look`].
-pub(super) fn check_before_drift(mut watch: ParticleAudit, others: Comm) -> Result<(), Error> {
-    let step = watch.step();
-    watch.check_all(&others, || format!("before {step}"))
+/// As [`ParticleAudit::check_all`].
+pub(super) fn check_before_drift(mut audit: ParticleAudit, others: Comm) -> Result<(), Error> {
+    let step = audit.step();
+    audit.check_all(&others, || format!("before {step}"))
 }
 
-/// The look after that.
+/// Checks particles after a level has drifted.
 ///
 /// # Errors
-/// As [`Watch::look`].
-pub(super) fn check_after_drift(mut watch: ParticleAudit, others: Comm) -> Result<(), Error> {
-    let step = watch.step();
-    watch.check_all(&others, || format!("after the drift of {step}"))
+/// As [`ParticleAudit::check_all`].
+pub(super) fn check_after_drift(mut audit: ParticleAudit, others: Comm) -> Result<(), Error> {
+    let step = audit.step();
+    audit.check_all(&others, || format!("after the drift of {step}"))
 }
 
-/// The look where levels have reached one time.
+/// Checks particles when levels are synchronised.
 ///
 /// # Errors
-/// As [`Watch::look`].
+/// As [`ParticleAudit::check_all`].
 pub(super) fn check_aligned(
-    (aligned, levels): (Res<AlignedLevels>, Res<Levels>),
-    mut watch: ParticleAudit,
+    aligned: Res<AlignedLevels>,
+    levels: Res<Levels>,
+    mut audit: ParticleAudit,
     others: Comm,
 ) -> Result<(), Error> {
-    // before the first step nothing is known, and a beginning that is only looked at has no particles
-    let mut all = watch.all.0.iter();
+    // no inventory is known before the first step, and a dry run has no particles
+    let mut all = audit.all.0.iter();
     if others.any(all.any(|species| species.audited.is_none()))? {
         return Ok(());
     }
     let level = *aligned.levels().start();
     let time = levels.time(level);
-    watch.check_all(&others, || {
-        format!("where levels from {level} on stand at time {time}")
+    audit.check_all(&others, || {
+        format!("after synchronisation of levels {level} and finer at time {time}")
     })
 }
 
-/// Checks the sums of a level, `[own row][cell]`: those of the root level are all the mass there is; where levels stand at one time, those of
-/// a finer level are what the coarser one has in the cells that it covers.
+/// Deposited mass of a level.
+pub(super) struct LevelDeposit<'a> {
+    pub topology: &'a Topology,
+    pub level: usize,
+    /// Mass quanta, `[own row][cell]`.
+    pub sums: &'a [u64],
+    /// Mass quanta per unit mass.
+    pub quanta_per_mass: f64,
+}
+
+/// Checks the deposited mass of a level.
+///
+/// The root level must hold all mass. When levels are synchronised, a finer level must hold the mass that the
+/// coarser level has in the covered cells.
 ///
 /// # Errors
-/// They are not; another rank has failed.
+/// The check fails; another rank has failed.
 pub(super) fn check_level(
-    (level, sums): (usize, &[u64]),
-    (topology, clock, others): (&Topology, &LevelClock, &Comm),
-    (all, scale): (&mut SpeciesMap, f64),
-    before: &mut CoveredUnits,
+    deposit: &LevelDeposit,
+    clock: &LevelClock,
+    all: &mut SpeciesMap,
+    before: &mut CoveredQuanta,
+    others: &Comm,
 ) -> Result<(), Error> {
+    let &LevelDeposit {
+        topology,
+        level,
+        sums,
+        quanta_per_mass,
+    } = deposit;
     let expected = match level {
         0 => {
-            let own: Result<u64, DeviceError> =
-                all.0.iter_mut().map(|species| units(species, scale)).sum();
+            let own: Result<u64, DeviceError> = all
+                .0
+                .iter_mut()
+                .map(|species| quanta(species, quanta_per_mass))
+                .sum();
             Some(others.sum(own?)?)
         }
         _ if clock.level < level && (before.level, before.time) == (level - 1, clock.end) => {
-            Some(before.units)
+            Some(before.quanta)
         }
         _ => None,
     };
     let found = others.sum(sums.iter().sum())?;
-    *before = CoveredUnits {
+    *before = CoveredQuanta {
         level,
         time: clock.end,
-        units: others.sum(covered(topology, level, sums))?,
+        quanta: others.sum(covered(topology, level, sums))?,
     };
     match expected {
         Some(expected) if expected != found => Err(Error::Audit(AuditError(format!(
-            "the cells of level {level} have {found} units of particles' mass, {expected} are theirs"
+            "the cells of level {level} contain {found} mass quanta of particles instead of {expected}"
         )))),
         _ => Ok(()),
     }
 }
 
-/// Units in cells that have children.
+/// Sums the mass quanta in cells that have children.
 fn covered(topology: &Topology, level: usize, sums: &[u64]) -> u64 {
     debug_assert_eq!(CELLS, PATCH * PATCH * PATCH);
     let rows = topology.rows(level).iter().zip(sums.chunks_exact(CELLS));
@@ -174,20 +198,23 @@ fn covered(topology: &Topology, level: usize, sums: &[u64]) -> u64 {
     refined.flat_map(|(_, cells)| cells).sum()
 }
 
-/// Units of all particles of a species.
+/// Returns the mass of all particles of a species on this rank, in quanta.
 ///
 /// # Errors
 /// The device fails.
-pub(super) fn units(species: &mut Species, scale: f64) -> Result<u64, DeviceError> {
+pub(super) fn quanta(species: &mut Species, quanta_per_mass: f64) -> Result<u64, DeviceError> {
     if !species.has_mass() {
         return Ok(0);
     }
     species.fetch()?;
-    Ok(in_precision!(species.precision(), R => units_in::<R>(species, scale)))
+    Ok(in_precision!(species.precision(), R => quanta_in::<R>(species, quanta_per_mass)))
 }
 
-fn units_in<R: ParticleReal>(species: &mut Species, scale: f64) -> u64 {
-    let (columns, one) = (species.pool.columns, units_of(species.mass, scale));
+fn quanta_in<R: ParticleReal>(species: &mut Species, quanta_per_mass: f64) -> u64 {
+    let (columns, one) = (
+        species.pool.columns,
+        quanta_of(species.mass, quanta_per_mass),
+    );
     let mut sum = 0;
     species.for_each_patch(|_, patch| {
         for (page, count) in patch
@@ -197,7 +224,7 @@ fn units_in<R: ParticleReal>(species: &mut Species, scale: f64) -> u64 {
             sum += match columns.masses {
                 true => page.mass[..count]
                     .iter()
-                    .map(|&mass| units_of(mass, scale))
+                    .map(|&mass| quanta_of(mass, quanta_per_mass))
                     .sum(),
                 false => one * count as u64,
             };

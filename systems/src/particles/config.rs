@@ -1,26 +1,27 @@
-//! The table `[particles]`.
+//! The table `[particles]` and its checks.
 
-use super::initial::InitialParticlesConfig;
-use super::moved_by::MovedBy;
+use super::initial::{InitialParticlesConfig, LatticeInitial, RandomInitial, TableInitial, zeros};
 use crate::declare::PerLevel;
+use crate::fields::GasModel;
+use nestar_engine::{Engine, Error};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How wide the cloud is as which a particle attracts and is attracted.
+/// Shape of the cloud with which a particle deposits mass and gathers forces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cloud {
-    /// All of it in its cell: the roughest and fastest.
+    /// Nearest grid point: the whole particle in one cell; fastest and least accurate.
     Ngp,
-    /// A box as wide as a cell: for many particles.
+    /// Cloud in cell: a box one cell wide; for many particles.
     Cic,
-    /// A triangle, three cells wide: for few particles that matter.
+    /// Triangular-shaped cloud: three cells wide; for few particles.
     Tsc,
 }
 
 impl Cloud {
-    /// Cells that it covers along an axis.
+    /// Returns the cells that the cloud covers along an axis.
     #[must_use]
     pub fn width(self) -> i32 {
         match self {
@@ -31,32 +32,35 @@ impl Cloud {
     }
 }
 
-/// Particles: dark matter, stars and whatever else falls freely. They move by kick, drift and kick, each with the steps of the level
-/// that contains it, attract and are attracted as clouds that keep their mass to the last bit, and leave the box through faces that are
-/// neither periodic nor reflecting.
+/// Collisionless particles (dark matter, stars, planets) and tracers of gas.
+///
+/// Particles are integrated with kick-drift-kick at the step of the level that contains them. Mass is
+/// deposited and forces are gathered with the same cloud, and the deposited mass is conserved to the last
+/// bit. Particles leave the domain through faces that are neither periodic nor reflecting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ParticlesConfig {
-    /// How wide their clouds are.
+    /// Cloud shape for mass deposit and force gather.
     pub cloud: Cloud,
-    /// Most widths of a cell that a particle moves along an axis in a step of its level.
+    /// Largest number of cells that a particle may cross along an axis in one step of its level.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     pub courant: f64,
-    /// Root of the most widths of a cell through which a particle is accelerated in a step: dt <= factor * sqrt(width / |a|); 0: no limit.
+    /// Factor f of the acceleration limit dt <= f * sqrt(cell width / |a|); 0 disables the limit.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub acceleration: f64,
-    /// Cells of the coarser level on either side of a border between levels in which particles have clouds as wide as those cells, and feel the
-    /// coarser level's own potential: they do not feel themselves. With 0 they do.
+    /// Width of the coarse-fine boundary zone, in coarse cells on either side of the boundary. Particles in
+    /// the zone have clouds as wide as coarse cells and gather the potential of the coarse level, which
+    /// removes their self-force; 0 disables the zone.
     #[schemars(range(min = 0, max = 2))]
     pub zone: u32,
-    /// How many cells a step of a particle costs as much as: ranks share patches out by it.
+    /// Cost of one particle step in units of one cell update, for load balancing.
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub weight: f64,
-    /// Where particles want a finer mesh.
+    /// Refinement by particles.
     pub refine: RefineConfig,
-    /// Whether particles change places in memory at each root step, which must not change anything: a test of this program.
+    /// Permutes the particles in memory at each root step. Results must not change; this is a self-test.
     pub shuffle: bool,
-    /// The species, by name.
+    /// Species by name.
     pub species: BTreeMap<String, SpeciesConfig>,
 }
 
@@ -76,7 +80,7 @@ impl Default for ParticlesConfig {
 }
 
 impl ParticlesConfig {
-    /// Whether something moves any of the species; without species they fall, which plugins make.
+    /// Returns `true` if a species is moved this way. Without species, plugins create particles that fall.
     #[must_use]
     pub fn moves(&self, what: MovedBy) -> bool {
         let mut species = self.species.values();
@@ -85,55 +89,58 @@ impl ParticlesConfig {
     }
 }
 
-/// Where particles of all species want a finer mesh: numbers, or lists with one number for each level from 0; none refines a level behind its
-/// list's end. The flag buffer of the deck is added.
+/// Refinement by particles of all species. Each key is a number, or a list with one number per level from 0;
+/// levels beyond the end of a list are not refined. The deck's flag buffer is added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RefineConfig {
-    /// Patches, 8^3 cells, with more particles than this, all of the patch.
+    /// Refines patches (8^3 cells) that contain more particles than this.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0))]
     pub per_patch: Option<PerLevel<f64>>,
-    /// The eight children of a patch of this level stay while one of them has more particles than this; it refines nothing.
+    /// Keeps the eight children of a patch while one of them contains more particles than this. Does not
+    /// refine.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0))]
     pub kept_per_patch: Option<PerLevel<f64>>,
-    /// Cells with more particles than this.
+    /// Refines cells that contain more particles than this.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0))]
     pub per_cell: Option<PerLevel<f64>>,
-    /// Cells with particles of more mass than this.
+    /// Refines cells that contain more particle mass than this.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0, "unit" = "mass"))]
     pub mass_per_cell: Option<PerLevel<f64>>,
 }
 
-/// A kind of particle.
+/// Particle species.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpeciesConfig {
-    /// Mass of each particle; absent: each has its own, which the initial state says. Particles without mass are attracted and attract nothing.
+    /// Mass of each particle. If absent, each particle has its own mass, given by `initial`. Particles with
+    /// mass 0 feel gravity but are no source of it.
     #[serde(default)]
     #[schemars(range(min = 0.0), extend("unit" = "mass"))]
     pub mass: Option<f64>,
-    /// What moves its particles.
+    /// What moves the particles.
     #[serde(default)]
     pub moved_by: MovedBy,
-    /// Another seed, other ways of what moves by chance.
+    /// Seed of the random displacements of `mass-fluxes` tracers.
     #[serde(default)]
     pub seed: u32,
-    /// Names of further numbers that each particle keeps.
+    /// Names of additional numbers stored for each particle.
     #[serde(default)]
     pub scalars: Vec<String>,
-    /// Which of its particles are entities, to which plugins attach components; absent: each, if a rank begins with no more than 10 million.
+    /// Which particles are entities, to which plugins can attach components. Default: `each` if a rank starts
+    /// with at most 10 million particles, else `on-demand`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entities: Option<EntityPolicy>,
-    /// What the run begins with.
+    /// Initial particles.
     pub initial: InitialParticlesConfig,
 }
 
 impl SpeciesConfig {
-    /// Whether each particle is an entity where a rank begins with so many.
+    /// Returns `true` if each particle is an entity, given the initial number of particles on a rank.
     #[must_use]
     pub fn are_entities(&self, on_a_rank: u64) -> bool {
         match self.entities {
@@ -147,8 +154,170 @@ impl SpeciesConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EntityPolicy {
-    /// Each, from the beginning on: about 80 bytes of memory more.
+    /// Each particle from the start; takes about 80 bytes more per particle.
     Each,
-    /// Those that a plugin asks for.
+    /// Only the particles that a plugin asks for.
     OnDemand,
+}
+
+/// What moves particles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MovedBy {
+    /// Gravity: collisionless particles.
+    #[default]
+    Fall,
+    /// The velocity of the gas: massless tracers that follow streamlines.
+    Gas,
+    /// The mass fluxes of the gas: massless Monte Carlo tracers, which jump between cells with the mass flux.
+    /// They sample the gas mass at all times, up to Poisson noise. Positions within a cell have no meaning.
+    MassFluxes,
+}
+
+impl InitialParticlesConfig {
+    /// Returns the first key below `initial` that gives a mass.
+    fn key_of_mass(&self) -> Option<String> {
+        let given = match self {
+            Self::Lattice(LatticeInitial { mass, .. }) => mass,
+            Self::Random(RandomInitial { mass, .. }) => mass,
+            Self::Table(TableInitial { mass, .. }) => mass,
+            Self::Bodies { bodies } => {
+                let n = bodies.iter().position(|body| body.mass.is_some())?;
+                return Some(format!("bodies[{n}].mass"));
+            }
+            Self::None {} | Self::Sphere(_) => return None,
+        };
+        given.as_ref().map(|_| "mass".into())
+    }
+
+    /// Returns the first key below `initial` that gives a velocity other than 0.
+    fn key_of_velocity(&self) -> Option<String> {
+        let given = match self {
+            Self::Lattice(LatticeInitial { velocity, .. })
+            | Self::Random(RandomInitial { velocity, .. }) => *velocity != zeros(),
+            Self::Table(TableInitial { velocity, .. }) => velocity.is_some(),
+            Self::Bodies { bodies } => {
+                let n = bodies.iter().position(|body| body.velocity != [0.0; 3])?;
+                return Some(format!("bodies[{n}].velocity"));
+            }
+            Self::None {} | Self::Sphere(_) => false,
+        };
+        given.then(|| "velocity".into())
+    }
+}
+
+/// Names of built-in particle attributes, which scalars must not use.
+const RESERVED: [&str; 7] = [
+    "id",
+    "offset",
+    "position",
+    "velocity",
+    "acceleration",
+    "mass",
+    "moved_by_finer",
+];
+
+/// Name that selects all species.
+const ALL_SPECIES: &str = "all";
+/// Rule for names, used in messages.
+const NAME_RULE: &str = "use at most 100 letters a to z, digits and `_`";
+/// Longest name; snapshots have files with these names.
+const MAX_LENGTH: usize = 100;
+
+/// Returns `true` if a word is a valid name in snapshots.
+fn is_valid_name(word: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (1..=MAX_LENGTH).contains(&word.len()) && word.chars().all(fits)
+}
+
+/// Returns a key that contradicts another one or has no effect, with the reason.
+fn key_without_effect(own: &SpeciesConfig) -> Option<(String, &'static str)> {
+    let traces = own.moved_by != MovedBy::Fall;
+    let initial = |key: String| format!(".initial.{key}");
+    if let Some(key) = own.initial.key_of_mass() {
+        let why = match (traces, own.mass) {
+            (true, _) => "a tracer of gas has no mass: remove it",
+            (_, Some(_)) => "the species gives the `mass` of each particle: leave one of them out",
+            (false, None) => return None,
+        };
+        return Some((initial(key), why));
+    }
+    let key = own.initial.key_of_velocity().filter(|_| traces)?;
+    let why = "tracers move with the gas and have no velocity of their own: remove it";
+    Some((initial(key), why))
+}
+
+/// Refuses a species with an invalid or duplicate name, an invalid mass, or keys without effect.
+pub(super) fn check(
+    sim: &Engine,
+    config: &ParticlesConfig,
+    name: &str,
+    own: &SpeciesConfig,
+) -> Result<(), Error> {
+    let refuse = |key: &str, why: String| {
+        let key = format!("particles.species.{name}{key}");
+        Err(sim.deck.error_at(&key, why).into())
+    };
+    if !is_valid_name(name) {
+        let why = format!("{name:?} is not a valid species name: {NAME_RULE}");
+        let error = sim.deck.error_at_key("particles.species", name, why);
+        return Err(error.into());
+    }
+    if name == ALL_SPECIES {
+        let why = format!("{name:?} selects all species in plots: choose another name");
+        return refuse("", why);
+    }
+    key_without_effect(own).map_or(Ok(()), |(key, why)| refuse(&key, why.into()))?;
+    let others = config.species.keys();
+    if let Some(other) = others
+        .into_iter()
+        .find(|other| format!("{other}_lost") == name)
+    {
+        let why = format!(
+            "the diagnostics of {other:?} have columns with this name: choose another name"
+        );
+        return refuse("", why);
+    }
+    if own.mass.is_some_and(|mass| !mass.is_finite()) {
+        return refuse(".mass", "must be a finite number".into());
+    }
+    if let Some((key, why)) = unsupported_with_frozen_gas(sim, own) {
+        return refuse(key, why.into());
+    }
+    let mut before = (0..own.scalars.len()).map(|n| &own.scalars[..=n]);
+    match before.find_map(invalid_scalar) {
+        Some(why) => refuse(".scalars", why),
+        None => Ok(()),
+    }
+}
+
+/// Returns the key that is not supported with frozen gas, with the reason.
+fn unsupported_with_frozen_gas(
+    sim: &Engine,
+    own: &SpeciesConfig,
+) -> Option<(&'static str, &'static str)> {
+    let gas = sim.world.get_resource::<GasModel>()?;
+    let why = match own.moved_by {
+        _ if !gas.frozen => return None,
+        MovedBy::MassFluxes => "frozen gas has no mass fluxes",
+        MovedBy::Gas if sim.settings.time.max_step.is_infinite() => {
+            "frozen gas does not limit the time step of these tracers: add `time.max_step`"
+        }
+        _ => return None,
+    };
+    Some((".moved_by", why))
+}
+
+/// Returns why the last of several scalar names is invalid.
+fn invalid_scalar(names: &[String]) -> Option<String> {
+    let (scalar, before) = names.split_last()?;
+    if !is_valid_name(scalar) {
+        return Some(format!("{scalar:?} is not a valid name: {NAME_RULE}"));
+    }
+    // components of vectors are columns of tables as well, such as `position_x`
+    let ends = ["_x", "_y", "_z"].iter();
+    let vectors = ends.filter_map(|end| scalar.strip_suffix(end));
+    let mut words = vectors.chain([&**scalar]);
+    let taken = words.any(|word| RESERVED.contains(&word)) || before.contains(scalar);
+    taken.then(|| format!("{scalar:?} is the name of another particle attribute"))
 }

@@ -1,8 +1,9 @@
-//! What the diagnostics say of particles. Sums are those of whole numbers: the same in any order, on any number of ranks.
+//! Particle columns of the diagnostics. Sums are exact integers, independent of the order and of the number
+//! of ranks.
 
-use super::columns::{Page, ParticleReal};
+use super::mass_quantum::{MassQuantum, power_of_two};
+use super::pages::{Page, ParticleReal};
 use super::species::{PatchParticles, Species, SpeciesMap};
-use super::units::{MassQuantum, power_of_two};
 use crate::fields::{ParticleDensity, Potential};
 use crate::register::Register;
 use bevy_ecs::prelude::*;
@@ -14,11 +15,11 @@ use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::Topology;
 use nestar_engine::{Engine, in_precision};
 use nestar_kernels::PATCH;
-use nestar_kernels::particles::cloud::units_of;
-use nestar_kernels::particles::terms::{TERMS, nearest, position, terms};
+use nestar_kernels::particles::cloud::quanta_of;
+use nestar_kernels::particles::terms::{TERMS, position, round_to_integer, terms};
 use rayon::prelude::*;
 
-/// Names of what is summed up over all particles: see [`terms`].
+/// Names of the sums over all particles: see [`terms`].
 const NAMES: [&str; TERMS] = [
     "particles_energy_kinetic",
     "particles_momentum_x",
@@ -29,14 +30,14 @@ const NAMES: [&str; TERMS] = [
     "particles_angular_momentum_z",
 ];
 
-/// Gravitational energy of a volume: half the mass of its particles times the potential.
+/// Gravitational energy density: half the particle density times the potential.
 #[device]
 fn gravitational<R: Real>(u: (R, R)) -> R {
     let (density, potential) = u;
     0.5 * density * potential
 }
 
-/// Adds the columns; particles that fall have a gravitational energy.
+/// Registers the columns. `falls` adds the gravitational energy.
 pub(super) fn register(sim: &mut Engine, falls: bool) {
     let species = sim.world.resource::<SpeciesMap>().0.iter();
     let names: Vec<String> = species.map(|species| species.name.clone()).collect();
@@ -52,17 +53,17 @@ pub(super) fn register(sim: &mut Engine, falls: bool) {
     }
 }
 
-/// Particles of a species and their mass, and what has left the box of both.
+/// Returns the count and mass of a species, and what has left the domain.
 fn counts(world: &mut World, n: usize) -> Result<Vec<f64>, RanksError> {
     world.resource_scope(|world, mut all: Mut<SpeciesMap>| {
-        let (units, ranks) = (world.resource::<MassQuantum>(), world.resource::<Ranks>());
-        let (species, lost) = (&mut all.0[n], units.lost[n]);
-        let place = ReductionContext::of(world);
-        let mut sums = [place.number(species), place.units(species)?];
+        let (quantum, ranks) = (world.resource::<MassQuantum>(), world.resource::<Ranks>());
+        let (species, lost) = (&mut all.0[n], quantum.lost[n]);
+        let context = ReductionContext::of(world);
+        let mut sums = [context.number(species), context.quanta(species)?];
         ranks.communicator().reduce(Reduction::Sum, &mut sums)?;
-        let mass = |units_of_mass: u64| match units.scale {
+        let mass = |quanta: u64| match quantum.quanta_per_mass {
             0.0 => 0.0,
-            scale => units_of_mass as f64 / scale,
+            quanta_per_mass => quanta as f64 / quanta_per_mass,
         };
         Ok(vec![
             sums[0] as f64,
@@ -73,24 +74,24 @@ fn counts(world: &mut World, n: usize) -> Result<Vec<f64>, RanksError> {
     })
 }
 
-/// The sums over all particles.
+/// Returns the sums over all particles.
 fn sums(world: &mut World) -> Result<Vec<f64>, RanksError> {
     world.resource_scope(|world, mut all: Mut<SpeciesMap>| {
-        let (place, ranks) = (ReductionContext::of(world), world.resource::<Ranks>());
-        let number = all.0.iter().map(|species| place.number(species)).sum();
+        let (context, ranks) = (ReductionContext::of(world), world.resource::<Ranks>());
+        let number = all.0.iter().map(|species| context.number(species)).sum();
         let (mut number, mut most) = ([number], [0u64; TERMS]);
         ranks.communicator().reduce(Reduction::Sum, &mut number)?;
         for species in &mut all.0 {
-            let own = place.terms(species, None)?;
+            let own = context.terms(species, None)?;
             (0..TERMS).for_each(|k| most[k] = most[k].max(own[k]));
         }
-        // numbers that are not below 0 are ordered as their bits, and what is no number is behind them
+        // non-negative numbers have the order of their bits, and NaN comes last
         ranks.communicator().reduce(Reduction::Max, &mut most)?;
         let bits = 62 - (u64::BITS - number[0].leading_zeros()) as i32;
         let scales = most.map(|most| scale_of(f64::from_bits(most), bits));
         let mut sums = [0u64; TERMS];
         for species in &mut all.0 {
-            let own = place.terms(species, Some(scales))?;
+            let own = context.terms(species, Some(scales))?;
             (0..TERMS).for_each(|k| sums[k] = sums[k].wrapping_add(own[k]));
         }
         ranks.communicator().reduce(Reduction::Sum, &mut sums)?;
@@ -103,21 +104,21 @@ fn sums(world: &mut World) -> Result<Vec<f64>, RanksError> {
     })
 }
 
-/// A power of two that takes numbers up to `most` to whole ones of so many bits.
+/// Returns the power of two that scales numbers up to `most` to integers of `bits` bits.
 fn scale_of(most: f64, bits: i32) -> f64 {
     let exponent = (most.to_bits() >> 52) as i32 - 1023;
     power_of_two(bits - 1 - exponent)
 }
 
-/// Where particles are.
+/// Hierarchy and units of a reduction over particles.
 pub(super) struct ReductionContext<'a> {
     pub topology: &'a Topology,
     pub tables: Option<&'a DeviceTopology>,
-    /// Units of a mass of 1.
-    pub scale: f64,
+    /// Mass quanta per unit mass.
+    pub quanta_per_mass: f64,
 }
 
-/// Terms of particles: bits of their largest sizes, or sums of whole numbers; then their mass in units.
+/// Bits of the largest magnitudes of the terms, or their integer sums; then the mass in quanta.
 pub(super) type TermSums = [u64; TERMS + 1];
 
 impl<'a> ReductionContext<'a> {
@@ -125,25 +126,26 @@ impl<'a> ReductionContext<'a> {
         Self {
             topology: world.resource::<Topology>(),
             tables: world.get_resource::<DeviceTopology>(),
-            scale: world.resource::<MassQuantum>().scale,
+            quanta_per_mass: world.resource::<MassQuantum>().quanta_per_mass,
         }
     }
 
-    /// Particles of a species on this rank.
+    /// Returns the particles of a species on this rank.
     pub fn number(&self, species: &Species) -> u64 {
         let rows = 0..self.topology.capacity() as u32;
         rows.map(|row| species.count(row) as u64).sum()
     }
 
-    /// Their mass in units.
-    pub fn units(&self, species: &mut Species) -> Result<u64, DeviceError> {
+    /// Returns the mass of a species on this rank, in quanta.
+    pub fn quanta(&self, species: &mut Species) -> Result<u64, DeviceError> {
         match species.pool.columns.masses {
             true => Ok(self.terms(species, None)?[TERMS]),
-            false => Ok(self.number(species) * units_of(species.mass, self.scale)),
+            false => Ok(self.number(species) * quanta_of(species.mass, self.quanta_per_mass)),
         }
     }
 
-    /// The terms of a species: their sums, where it is said what a term of 1 counts.
+    /// Reduces the terms of a species: the largest magnitudes, or the sums if `scales` gives the fixed-point
+    /// units.
     fn terms(
         &self,
         species: &mut Species,
@@ -156,7 +158,7 @@ impl<'a> ReductionContext<'a> {
         let rows = (0..=self.topology.finest()).flat_map(|level| self.topology.rows(level));
         let mut detached = species.take_patches(rows.copied());
         let shared = &*species;
-        let of_patch = |(row, patch): &mut (u32, PatchParticles)| in_precision!(shared.precision(), R => self.of_patch::<R>(shared, (*row, patch), scales));
+        let of_patch = |(row, patch): &mut (u32, PatchParticles)| in_precision!(shared.precision(), R => self.of_patch::<R>(shared, *row, patch, scales));
         let join = |a: TermSums, b: TermSums| joined(a, b, scales.is_none());
         let sums = detached.par_iter_mut().map(of_patch);
         let sums = sums.reduce(|| [0; TERMS + 1], join);
@@ -164,11 +166,12 @@ impl<'a> ReductionContext<'a> {
         Ok(sums)
     }
 
-    /// Of the particles of a patch.
+    /// Reduces the terms of the particles of a patch.
     fn of_patch<R: ParticleReal>(
         &self,
         species: &Species,
-        (row, patch): (u32, &mut PatchParticles),
+        row: u32,
+        patch: &mut PatchParticles,
         scales: Option<[f64; TERMS]>,
     ) -> TermSums {
         let domain = &self.topology.domain;
@@ -181,20 +184,20 @@ impl<'a> ReductionContext<'a> {
             .flat_map(|rows| rows.read_pages::<R>(columns))
         {
             for n in 0..count {
-                let (place, mut x) = (page.place_of(n), [0.0; 3]);
+                let (offset, mut x) = (page.offset_of(n), [0.0; 3]);
                 for a in 0..3 {
-                    x[a] = position(place[a], index[a], left[a], PATCH as f64 * width[a]);
+                    x[a] = position(offset[a], index[a], left[a], PATCH as f64 * width[a]);
                 }
                 let v = Page::vector(&page.velocity, n).map(Real::to_f64);
                 let mass = page.mass.get(n).map_or(species.mass, |mass| mass.to_f64());
                 let (terms, mut own) = (terms(mass, x, v), [0; TERMS + 1]);
                 for k in 0..TERMS {
                     own[k] = match &scales {
-                        Some(scales) => nearest(terms[k] * scales[k]),
+                        Some(scales) => round_to_integer(terms[k] * scales[k]),
                         None => terms[k].abs().to_bits(),
                     };
                 }
-                own[TERMS] = units_of(mass, self.scale);
+                own[TERMS] = quanta_of(mass, self.quanta_per_mass);
                 sums = joined(sums, own, scales.is_none());
             }
         }
@@ -202,7 +205,7 @@ impl<'a> ReductionContext<'a> {
     }
 }
 
-/// The larger sizes, or the sums; the sums of units.
+/// Combines two reductions: maxima if `sizes`, else sums. Masses are always summed.
 #[inline(always)]
 fn joined(mut a: TermSums, b: TermSums, sizes: bool) -> TermSums {
     for k in 0..=TERMS {

@@ -1,76 +1,85 @@
-//! The first half of a step: kick and drift, and where particles go that leave their patch.
+//! Predicts particles: half a kick, drift, and the destination of each particle that leaves its patch.
 //!
-//! A level moves the particles in its own leaves, and those in leaves of the next coarser level that are on their way to or from finer
-//! patches. Which level moves a particle changes only here, where the step of a level begins and the finer levels stand at the same time:
-//! who would come into a finer patch by this step is left to the finer level, whose steps are shorter.
+//! A level moves the particles in its own leaves, and those in leaves of the next coarser level that are
+//! entering or have left finer patches. A particle changes its level only here, at the start of a step of the
+//! coarser level, when both levels are synchronised. A particle that would enter a finer patch in this step
+//! is deferred to the finer level, which has shorter steps.
 
-use super::Motion;
-use super::columns::{PAGE, Page, ParticleReal};
-use super::device;
-use super::leavers::{DriftResult, Outgoing, exchange};
-use super::rows::ParticlePages;
+use super::mass_quantum::{Escaped, MassQuantum};
+use super::pages::{PAGE, Page, PagePool, ParticlePages, ParticleReal};
 use super::species::{PatchParticles, Species, SpeciesMap};
-use super::units::{Escaped, MassQuantum};
+use super::{Motion, device};
 use bevy_ecs::prelude::*;
 use nestar_engine::comm::Comm;
-use nestar_engine::data::LevelRows;
 use nestar_engine::data::device::DeviceTopology;
+use nestar_engine::data::{LevelRows, MigrationBatch};
 use nestar_engine::mesh::{LevelClock, Topology, offset};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::mesh::{OUTSIDE, SELF, direction};
-use nestar_kernels::particles::cloud::units_of;
+use nestar_kernels::particles::cloud::quanta_of;
 use nestar_kernels::particles::motion::kicked;
 use rayon::prelude::*;
 
-/// Where a particle goes.
+/// Destination of a particle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Destination {
-    /// It stays in its patch.
+    /// Stays in its patch.
     Stay,
-    /// To the patch in this direction of a table of 27.
+    /// Moves to the neighbour patch in this direction (0 to 26).
     Patch(usize),
-    /// Into a finer patch, to which the finer level moves it: it is as it was.
+    /// Would enter a finer patch; unchanged, since the finer level moves it.
     Deferred,
-    /// Out of the box.
+    /// Leaves the domain.
     Escape,
-    /// It has no finite place.
+    /// Has no finite position.
     Invalid,
 }
 
-/// A step of a level over the particles of its own patches, or of those that it moves in patches of the next coarser level.
+/// Particles of a patch that change their list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Transfer {
+    /// Particles that would enter a finer patch.
+    Deferred,
+    /// Particles that stay in their patch.
+    Staying,
+}
+
+/// Drift of the particles in patches of one level: the level of the step, or the next coarser one.
 struct Drift<'a, R> {
     topology: &'a Topology,
-    /// The level of the patches.
+    /// Level of the patches.
     level: usize,
-    /// Whether that is the level whose step it is.
+    /// `true` if this is the level of the step.
     own: bool,
-    /// Which faces reflect, `[axis][side]`.
+    /// Reflecting faces of the domain, `[axis][side]`.
     walls: [[bool; 2]; 3],
-    /// Units of a mass of 1.
-    scale: f64,
-    /// Half of the step.
+    /// Mass quanta per unit mass.
+    quanta_per_mass: f64,
+    /// Half the step.
     half: R,
-    /// The step over the width of a patch along each axis.
+    /// Step over patch width, by axis.
     rate: [R; 3],
 }
 
-/// Where a step takes the particles of a page, if nothing is in their way.
+/// Drifted particles of a page, before boundaries are applied.
 struct PageMoves<R: ParticleReal> {
-    place: [[R::Place; PAGE]; 3],
+    offset: [[R::Offset; PAGE]; 3],
     velocity: [[R; PAGE]; 3],
-    /// Directions in a table of 27; at least [`FAULT`] where there is no finite place.
+    /// Destination directions (0 to 26); at least [`FAULT`] if the position is not finite.
     directions: [u32; PAGE],
 }
 
-/// More than any direction.
+/// Larger than any direction.
 const FAULT: u32 = 32;
 
 impl<'a, R: ParticleReal> Drift<'a, R> {
     fn of(
-        (topology, level): (&'a Topology, usize),
+        topology: &'a Topology,
+        level: usize,
         dt: f64,
         own: bool,
-        (motion, scale): (&Motion, f64),
+        motion: &Motion,
+        quanta_per_mass: f64,
     ) -> Self {
         let width = topology.domain.cell_width(level).map(|width| 8.0 * width);
         Self {
@@ -78,21 +87,21 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
             level,
             own,
             walls: motion.walls,
-            scale,
+            quanta_per_mass,
             half: R::lit(0.5 * dt),
             rate: width.map(|width| R::lit(dt / width)),
         }
     }
 
-    /// Kicks and moves the particles of a page, all rows alike and without a branch, so that vectors of them go together.
+    /// Kicks and drifts a page without a branch, so that the loops vectorise.
     #[inline(always)]
     fn moves(&self, page: &Page<R>) -> PageMoves<R> {
         let mut moves = PageMoves {
-            place: [*page.place[0], *page.place[1], *page.place[2]],
+            offset: [*page.offset[0], *page.offset[1], *page.offset[2]],
             velocity: [*page.velocity[0], *page.velocity[1], *page.velocity[2]],
             directions: [0; PAGE],
         };
-        // all columns first: what is not in the cache comes at once
+        // read all columns first, so that cache misses overlap
         for axis in 0..3 {
             for n in 0..PAGE {
                 let velocity = &mut moves.velocity[axis][n];
@@ -102,8 +111,8 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         for (axis, stride) in [1, 3, 9].into_iter().enumerate() {
             for n in 0..PAGE {
                 let by = (moves.velocity[axis][n] * self.rate[axis]).to_f64();
-                let (place, step) = R::moved(moves.place[axis][n], by);
-                moves.place[axis][n] = place;
+                let (offset, step) = R::moved(moves.offset[axis][n], by);
+                moves.offset[axis][n] = offset;
                 let fault = if by.abs() < 1.0 { 0 } else { FAULT };
                 moves.directions[n] += (step + 1) as u32 * stride + fault;
             }
@@ -111,47 +120,50 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         moves
     }
 
-    /// Where a particle of a page goes, whose move is mended: at walls it turns around, and one that goes to a finer patch stays as it was.
+    /// Finds the destination of particle `n` and corrects its move: reflects it at walls and undoes the move
+    /// if it is deferred.
     fn resolve(
         &self,
         around: &[i32; 27],
         page: &Page<R>,
-        (moves, n): (&mut PageMoves<R>, usize),
+        moves: &mut PageMoves<R>,
+        n: usize,
     ) -> Destination {
         let destination = match moves.directions[n] {
             FAULT.. => Destination::Invalid,
-            d => self.destination(around, offset(d as usize), (moves, n)),
+            d => self.destination(around, offset(d as usize), moves, n),
         };
         if matches!(destination, Destination::Deferred | Destination::Invalid) {
             for axis in 0..3 {
-                moves.place[axis][n] = page.place[axis][n];
+                moves.offset[axis][n] = page.offset[axis][n];
                 moves.velocity[axis][n] = page.velocity[axis][n];
             }
         }
         destination
     }
 
-    /// Where one goes that has a finite place so many patches away.
+    /// Finds the destination of a particle that has moved by `step` patches.
     fn destination(
         &self,
         around: &[i32; 27],
         mut step: [i32; 3],
-        (moves, n): (&mut PageMoves<R>, usize),
+        moves: &mut PageMoves<R>,
+        n: usize,
     ) -> Destination {
         let mut is_out = false;
         for axis in 0..3 {
-            let (place, velocity) = (&mut moves.place[axis][n], &mut moves.velocity[axis][n]);
+            let (offset, velocity) = (&mut moves.offset[axis][n], &mut moves.velocity[axis][n]);
             if step[axis] != 0 && is_beyond(around, axis, step[axis]) {
                 match self.walls[axis][usize::from(step[axis] > 0)] {
                     true => {
-                        *place = R::kept(!R::whole(*place));
+                        *offset = R::narrow(!R::widen(*offset));
                         *velocity = -*velocity;
                         step[axis] = 0;
                     }
                     false => is_out = true,
                 }
             }
-            is_out |= step[axis] == 0 && self.is_outermost(around, axis, R::whole(*place));
+            is_out |= step[axis] == 0 && self.is_outermost(around, axis, R::widen(*offset));
         }
         let d = direction(step);
         let beside = u32::try_from(around[d]);
@@ -165,9 +177,10 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         }
     }
 
-    /// Whether a place is in the outermost cell before a face that lets particles out: a part of the cloud would be beyond it.
-    fn is_outermost(&self, around: &[i32; 27], axis: usize, place: u64) -> bool {
-        let step = match place >> 61 {
+    /// Returns `true` if an offset is in the outermost cell before an open face, so that a part of the cloud
+    /// would be outside the domain.
+    fn is_outermost(&self, around: &[i32; 27], axis: usize, offset: u64) -> bool {
+        let step = match offset >> 61 {
             0 => -1,
             7 => 1,
             _ => return false,
@@ -175,40 +188,42 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         !self.walls[axis][usize::from(step > 0)] && is_beyond(around, axis, step)
     }
 
-    /// The step of a patch.
-    fn patch(&self, species: &Species, row: u32, [here, ahead]: &mut PatchParticles) -> Outgoing {
+    /// Drifts the particles of a patch.
+    fn patch(&self, species: &Species, row: u32, [here, fine]: &mut PatchParticles) -> Outgoing {
         let (pool, mut outgoing) = (&species.pool, Outgoing::default());
         if self.own {
             let mut back = ParticlePages::default();
-            let waiting = Some((&mut back, false));
-            self.drift_pages((species, row), ahead, waiting, &mut outgoing);
-            self.drift_pages((species, row), here, Some((ahead, true)), &mut outgoing);
+            let staying = Some((&mut back, Transfer::Staying));
+            self.drift_pages(species, row, fine, staying, &mut outgoing);
+            let deferred = Some((fine, Transfer::Deferred));
+            self.drift_pages(species, row, here, deferred, &mut outgoing);
             back.append_to(pool, here);
         } else {
-            self.drift_pages((species, row), ahead, None, &mut outgoing);
+            self.drift_pages(species, row, fine, None, &mut outgoing);
         }
-        let (place, list) = ((self.level, row), u8::from(!self.own));
-        outgoing.address(self.topology, place, pool.columns.bytes(), list);
+        let (bytes, list) = (pool.columns.bytes(), u8::from(!self.own));
+        outgoing.address(self.topology, self.level, row, bytes, list);
         outgoing
     }
 
-    /// Moves particles of a patch. To `other` go those that wait (`true`) or those that stay (`false`).
+    /// Drifts the particles of one list of a patch. `other` receives those that change the list.
     fn drift_pages(
         &self,
-        (species, row): (&Species, u32),
+        species: &Species,
+        row: u32,
         rows: &mut ParticlePages,
-        mut other: Option<(&mut ParticlePages, bool)>,
+        mut other: Option<(&mut ParticlePages, Transfer)>,
         outgoing: &mut Outgoing,
     ) {
         if rows.count() == 0 {
             return;
         }
         let pool = &species.pool;
-        let takes = other.as_ref().map(|(_, takes)| *takes);
-        let going = self.move_pages((species, row), rows, takes, outgoing);
-        outgoing.reserve(going.len(), pool.columns.bytes());
-        // from the last to the first: the row of one that goes is taken by one that stays
-        for &(n, destination) in going.iter().rev() {
+        let transfer = other.as_ref().map(|(_, transfer)| *transfer);
+        let departing = self.move_pages(species, row, rows, transfer, outgoing);
+        outgoing.reserve(departing.len(), pool.columns.bytes());
+        // from the last to the first, since the last particle replaces a removed one
+        for &(n, destination) in departing.iter().rev() {
             match (destination, &mut other) {
                 (Destination::Patch(d), _) => outgoing.take(pool, rows, n, d),
                 (Destination::Stay | Destination::Deferred, Some((other, _))) => {
@@ -219,18 +234,18 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         }
     }
 
-    /// Kicks and moves particles of a patch in their pages; which ones go where: those that leave the patch, and those that wait (`takes`) or
-    /// stay (not).
+    /// Drifts particles in their pages. Returns those that leave the patch or change the list.
     fn move_pages(
         &self,
-        (species, row): (&Species, u32),
+        species: &Species,
+        row: u32,
         rows: &mut ParticlePages,
-        takes: Option<bool>,
+        transfer: Option<Transfer>,
         outgoing: &mut Outgoing,
     ) -> Vec<(usize, Destination)> {
         let around = self.topology.neighbours(row);
-        let all = takes == Some(false) || around.contains(&OUTSIDE);
-        let mut going = Vec::with_capacity(PAGE);
+        let all = transfer == Some(Transfer::Staying) || around.contains(&OUTSIDE);
+        let mut departing = Vec::with_capacity(PAGE);
         for (number, (page, count)) in rows.pages::<R>(species.pool.columns).enumerate() {
             let mut moves = self.moves(&page);
             let mut marks = if all {
@@ -242,16 +257,17 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
             while marks != 0 {
                 let n = marks.trailing_zeros() as usize;
                 marks &= marks - 1;
-                let destination = self.resolve(around, &page, (&mut moves, n));
+                let destination = self.resolve(around, &page, &mut moves, n);
                 let goes = match destination {
-                    Destination::Stay => takes == Some(false),
-                    Destination::Deferred => takes == Some(true),
+                    Destination::Stay => transfer == Some(Transfer::Staying),
+                    Destination::Deferred => transfer == Some(Transfer::Deferred),
                     Destination::Patch(_) => true,
                     Destination::Escape => {
                         let own = page.mass.get(n).map(|mass| mass.to_f64());
                         outgoing.lost.count += 1;
                         outgoing.escaped.push(page.id[n]);
-                        outgoing.lost.mass += units_of(own.unwrap_or(species.mass), self.scale);
+                        outgoing.lost.mass +=
+                            quanta_of(own.unwrap_or(species.mass), self.quanta_per_mass);
                         true
                     }
                     Destination::Invalid => {
@@ -259,17 +275,17 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
                         false
                     }
                 };
-                going.extend(goes.then_some((PAGE * number + n, destination)));
+                departing.extend(goes.then_some((PAGE * number + n, destination)));
             }
             for axis in 0..3 {
-                *page.place[axis] = moves.place[axis];
+                *page.offset[axis] = moves.offset[axis];
                 *page.velocity[axis] = moves.velocity[axis];
             }
         }
-        going
+        departing
     }
 
-    /// The step of all patches of the level.
+    /// Drifts the particles of all patches of the level.
     fn all(&self, species: &mut Species) -> DriftResult {
         let rows = self.topology.rows(self.level);
         let mut patches = species.take_all_patches(rows.iter().copied());
@@ -279,20 +295,20 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
             .map(|(row, patch)| self.patch(shared, *row, patch));
         let outgoing = outgoing.collect();
         let list = usize::from(!self.own);
-        let drifted = exchange(self.topology, &shared.pool, (&mut patches, list), outgoing);
+        let drifted = exchange(self.topology, &shared.pool, &mut patches, list, outgoing);
         species.restore_patches(patches);
         drifted
     }
 }
 
-/// Whether a step along an axis leaves the domain.
+/// Returns `true` if a step along an axis leaves the domain.
 fn is_beyond(around: &[i32; 27], axis: usize, step: i32) -> bool {
     let mut destination = [0; 3];
     destination[axis] = step;
     around[direction(destination)] == OUTSIDE
 }
 
-/// The rows of a page that do not just stay, as bits.
+/// Returns the particles of a page that do not stay, as bits.
 #[inline(always)]
 fn marks(directions: &[u32; PAGE]) -> u32 {
     let mut marks = 0;
@@ -302,12 +318,15 @@ fn marks(directions: &[u32; PAGE]) -> u32 {
     marks
 }
 
-/// The step of a level over the particles of a species, where kernels move them.
+/// Returns the drift step of a species on a device, if kernels move it.
 fn device_step<'a>(
-    (topology, tables): (&'a Topology, Option<&DeviceTopology>),
+    topology: &'a Topology,
+    tables: Option<&DeviceTopology>,
     clock: &LevelClock,
-    (motion, scale): (&Motion, f64),
-    (species, others): (&Species, &Comm),
+    motion: &Motion,
+    quanta_per_mass: f64,
+    species: &Species,
+    others: &Comm,
 ) -> Option<device::DeviceStep<'a>> {
     let tables = tables.filter(|_| species.is_on_device())?;
     let walls = motion.walls.as_flattened().iter().enumerate();
@@ -318,23 +337,32 @@ fn device_step<'a>(
         level: clock.level,
         dt: clock.dt,
         walls: walls.map(|(n, &wall)| u32::from(wall) << n).sum(),
-        scale,
+        quanta_per_mass,
         mass: species.mass,
         follow: others.tracks_entities(species),
     })
 }
 
-/// The same of particles that the host moves, wherever they are.
+/// Drifts a species on the host.
 fn drift_on_host<R: ParticleReal>(
     topology: &Topology,
     clock: &LevelClock,
-    parameters: (&Motion, f64),
+    motion: &Motion,
+    quanta_per_mass: f64,
     species: &mut Species,
 ) -> DriftResult {
-    let own = Drift::<R>::of((topology, clock.level), clock.dt, true, parameters);
+    let own = Drift::<R>::of(
+        topology,
+        clock.level,
+        clock.dt,
+        true,
+        motion,
+        quanta_per_mass,
+    );
     let mut all = own.all(species);
     if let Some(below) = clock.level.checked_sub(1) {
-        let coarser = Drift::<R>::of((topology, below), clock.dt, false, parameters).all(species);
+        let coarser =
+            Drift::<R>::of(topology, below, clock.dt, false, motion, quanta_per_mass).all(species);
         all.parcels.extend(coarser.parcels);
         all.lost.count += coarser.lost.count;
         all.lost.mass += coarser.lost.mass;
@@ -344,13 +372,15 @@ fn drift_on_host<R: ParticleReal>(
     all
 }
 
-/// Kicks the particles that the level at hand moves by half of its step, and moves them to the end of it.
+/// Applies the opening half kick to the particles that the current level moves and drifts them to the end of
+/// the step.
 pub(super) fn drift(
     rows: LevelRows,
     topology: Res<Topology>,
     clock: Res<LevelClock>,
     mut all: ResMut<SpeciesMap>,
-    (mut motion, mut units): (ResMut<Motion>, ResMut<MassQuantum>),
+    mut motion: ResMut<Motion>,
+    mut quantum: ResMut<MassQuantum>,
     mut others: Comm,
 ) -> Result<(), Error> {
     let mut lost = vec![Escaped::default(); all.0.len()];
@@ -359,12 +389,20 @@ pub(super) fn drift(
         if motion.shuffle && clock.level == 0 {
             species.shuffle()?;
         }
-        let parameters = (&*motion, units.scale);
-        let step = device_step((&topology, tables), &clock, parameters, (species, &others));
+        let quanta_per_mass = quantum.quanta_per_mass;
+        let step = device_step(
+            &topology,
+            tables,
+            &clock,
+            &motion,
+            quanta_per_mass,
+            species,
+            &others,
+        );
         let (mut drifted, counted) = match tables.zip(step.as_ref()) {
             Some((tables, step)) => species.begin_device_step(step, tables)?,
             None => in_precision!(species.precision(), R => {
-                (drift_on_host::<R>(&topology, &clock, parameters, species), None)
+                (drift_on_host::<R>(&topology, &clock, &motion, quanta_per_mass, species), None)
             }),
         };
         lost[n] = drifted.lost;
@@ -373,8 +411,9 @@ pub(super) fn drift(
         let name = &species.name;
         let wrong = drifted.fault.map(|id| {
             format!(
-                "particle {id} of particles.species.{name} would move by more than a patch in a step of {} of level {}, or to no finite place: \
-                 its velocity or acceleration is no number or too large",
+                "particle {id} of particles.species.{name} would move by more than one patch in a step of {} of \
+                 level {}, or to a position that is not finite: its velocity or acceleration is too large or not \
+                 a number",
                 clock.dt, clock.level
             )
         });
@@ -392,5 +431,113 @@ pub(super) fn drift(
         }
     }
     motion.set_time(rows.level(), clock.end);
-    Ok(units.add_escaped(&lost, &others)?)
+    Ok(quantum.add_escaped(&lost, &others)?)
+}
+
+/// Result of the drift of a level.
+#[derive(Default)]
+pub(super) struct DriftResult {
+    pub parcels: Vec<MigrationBatch>,
+    pub lost: Escaped,
+    /// Identities of particles that have left the domain.
+    pub escaped: Vec<u64>,
+    /// Identity of a particle without a finite position.
+    pub fault: Option<u64>,
+}
+
+/// Outgoing particles of a patch, and those that have left the domain.
+#[derive(Default)]
+pub(super) struct Outgoing {
+    /// Direction (0 to 26) of each particle.
+    directions_of: Vec<u8>,
+    /// Contiguous records.
+    records: Vec<u8>,
+    /// Directions in use, as bits.
+    directions: u32,
+    /// Particles for destinations other than own leaves of the level.
+    parcels: Vec<MigrationBatch>,
+    pub lost: Escaped,
+    pub escaped: Vec<u64>,
+    /// Identity of a particle without a finite position.
+    pub fault: Option<u64>,
+}
+
+impl Outgoing {
+    /// Reserves memory for `number` further records.
+    pub fn reserve(&mut self, number: usize, bytes: usize) {
+        self.directions_of.reserve(number);
+        self.records.reserve(number * bytes);
+    }
+
+    /// Removes particle `n`, which moves in a direction.
+    pub fn take(&mut self, pool: &PagePool, rows: &mut ParticlePages, n: usize, direction: usize) {
+        self.directions_of.push(direction as u8);
+        self.directions |= 1 << direction;
+        rows.take(pool, n, &mut self.records);
+    }
+
+    /// Returns the records of particles that move in a direction.
+    fn to(&self, direction: usize, bytes: usize) -> impl Iterator<Item = &[u8]> {
+        let is_there = self.directions >> direction & 1 == 1;
+        let directions_of = if is_there {
+            &self.directions_of[..]
+        } else {
+            &[]
+        };
+        let records = directions_of.iter().zip(self.records.chunks_exact(bytes));
+        records.filter_map(move |(&way, record)| (way == direction as u8).then_some(record))
+    }
+
+    /// Packs particles for destinations other than own leaves of the level; `list` is their list.
+    pub fn address(&mut self, topology: &Topology, level: usize, row: u32, bytes: usize, list: u8) {
+        for d in (0..27).filter(|&d| self.directions >> d & 1 == 1) {
+            let beside = u32::try_from(topology.neighbours(row)[d]);
+            if beside.is_ok_and(|row| topology.is_owned(row) && topology.is_leaf(row)) {
+                continue;
+            }
+            let mut records = Vec::new();
+            for record in self.to(d, bytes) {
+                records.extend_from_slice(record);
+                records.push(list);
+            }
+            let place = topology.place_beside(level, topology.index(row), offset(d));
+            self.parcels.extend(place.map(|index| MigrationBatch {
+                level,
+                index,
+                records,
+            }));
+        }
+    }
+}
+
+/// Moves outgoing particles to the own leaves next to their patches. Returns all that goes elsewhere.
+pub(super) fn exchange(
+    topology: &Topology,
+    pool: &PagePool,
+    patches: &mut [(u32, PatchParticles)],
+    list: usize,
+    outgoing: Vec<Outgoing>,
+) -> DriftResult {
+    let bytes = pool.columns.bytes();
+    let mut by_row: Vec<Option<&Outgoing>> = vec![None; topology.capacity()];
+    for ((row, _), outgoing) in patches.iter().zip(&outgoing) {
+        by_row[*row as usize] = Some(outgoing).filter(|outgoing| outgoing.directions > 0);
+    }
+    patches.par_iter_mut().for_each(|(row, patch)| {
+        let around = topology.neighbours(*row).iter().enumerate();
+        for (d, &beside) in around.filter(|(d, _)| *d != SELF && topology.is_leaf(*row)) {
+            let from = usize::try_from(beside).ok().and_then(|row| by_row[row]);
+            let records = from.into_iter().flat_map(|from| from.to(26 - d, bytes));
+            records.for_each(|record| patch[list].push(pool, record));
+        }
+    });
+    let mut all = DriftResult::default();
+    for outgoing in outgoing {
+        all.lost.count += outgoing.lost.count;
+        all.lost.mass += outgoing.lost.mass;
+        all.escaped.extend(outgoing.escaped);
+        all.fault = all.fault.max(outgoing.fault);
+        all.parcels.extend(outgoing.parcels);
+    }
+    all
 }

@@ -1,40 +1,36 @@
-//! Particles: species whose members lie in the leaves of the hierarchy, attract and are attracted, and move with the steps of their level.
+//! Particles: collisionless particles with gravity, and massless tracers of gas.
 //!
-//! A step of a level kicks its particles by half of the step with the acceleration that they keep, moves them, adds their mass to what
-//! attracts, and kicks them again with the acceleration that follows (Schive et al. 2018, section 2.4, but for when particles change levels).
-//! Places are whole numbers relative to the patch, and mass is deposited in whole units: the order of particles means nothing.
+//! Each level integrates its particles with kick-drift-kick: half a kick, drift, mass deposit, solution of
+//! the potential, second half kick (Schive et al. 2018, section 2.4, except for the times at which particles
+//! change levels). Positions are fixed-point offsets in patches and mass is deposited in fixed point, so that
+//! results do not depend on the order of particles.
+//!
+//! A level step runs `time_step.rs` (limit), `tracers.rs` (velocities of tracers), `drift.rs` (opening kick and drift),
+//! `source.rs` (density for gravity) and `kick.rs` (closing kick). Data are in `species.rs`, `pages.rs` and `records.rs`,
+//! or in the folder `device`.
 
-mod around;
 mod audit;
-mod check;
-mod columns;
+mod boundary_zone;
 mod config;
 mod deposit;
 mod device;
 mod diagnostics;
 mod drift;
-mod fluxes;
-mod force;
-mod individuals;
 pub mod initial;
-mod largest;
-mod leavers;
-mod limits;
-mod list;
-mod made;
-mod moved_by;
+mod kick;
+mod mass_quantum;
+mod pages;
+mod particle;
 mod records;
-mod refine;
-mod rows;
+mod refinement;
 mod source;
 mod species;
+mod time_step;
 mod tracers;
-mod units;
-mod zone;
 
+pub use config::MovedBy;
 pub use config::{Cloud, EntityPolicy, ParticlesConfig, RefineConfig, SpeciesConfig};
-pub use list::Particle;
-pub use moved_by::MovedBy;
+pub use particle::Particle;
 pub use species::{Species, SpeciesMap};
 
 use crate::declare::Declare;
@@ -42,48 +38,48 @@ use crate::fields::{Acceleration, Gas};
 use crate::order::{Advance, Aligned, Limit, Ready};
 use bevy_ecs::prelude::*;
 use device::ParticleKernels;
+use mass_quantum::{Escaped, MassQuantum};
 use nestar_engine::comm::Ranks;
 use nestar_engine::data::Pool;
 use nestar_engine::mesh::Levels;
 use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error, Plugin};
 use std::sync::Arc;
-use units::{Escaped, MassQuantum};
 
-/// The plugin: reads the table `[particles]`, if the deck has it. Add it behind self-gravity.
+/// Plugin that reads the table `[particles]`, if present. Add it after self-gravity.
 pub struct Particles;
 
-/// How particles move.
+/// Parameters of the integration of particles.
 #[derive(Resource, Clone, Debug)]
 struct Motion {
     /// Cells that clouds cover along an axis.
     cloud: i32,
     courant: f64,
     acceleration: f64,
-    /// Cells of the coarser level beside borders between levels.
+    /// Width of the coarse-fine boundary zone in coarse cells.
     zone: usize,
-    /// Which faces of the domain reflect, `[axis][side]`.
+    /// Reflecting faces of the domain, `[axis][side]`.
     walls: [[bool; 2]; 3],
-    /// Whether particles change places in their patches at each step.
+    /// `true` to permute particles in their patches at each root step.
     shuffle: bool,
-    /// The time at which the particles stand that each level moves, where that is later than the level's.
+    /// Time of the particles that each level moves, if later than the time of the level.
     times: Vec<f64>,
 }
 
 impl Motion {
-    /// The particles that `level` moves stand at a time.
+    /// Sets the time of the particles that `level` moves.
     fn set_time(&mut self, level: usize, time: f64) {
         self.times[level] = time;
     }
 
-    /// Whether the particles that `level` moves have been moved to a time, the level's own.
+    /// Returns `true` if the particles that `level` moves have been moved to `time`.
     fn is_at(&self, level: usize, time: f64) -> bool {
         self.times[level] == time
     }
 
-    /// From the times of the particles that each level moves, and a level more, to a time.
+    /// Returns `time` minus the time of the particles that each level moves, with one more entry of 0.
     fn time_offsets(&self, levels: &Levels, time: f64) -> Vec<f64> {
-        let offset = |(level, stand): (usize, &f64)| time - stand.max(levels.time(level));
+        let offset = |(level, moved_to): (usize, &f64)| time - moved_to.max(levels.time(level));
         let mut time_offsets: Vec<f64> = self.times.iter().enumerate().map(offset).collect();
         time_offsets.push(0.0);
         time_offsets
@@ -131,23 +127,23 @@ impl Plugin for Particles {
             },
         )?;
         initial::register(sim, sources);
-        moves(sim);
+        register_motion(sim);
         if falls {
             source::register(sim)?;
-            sim.system_in(Ready::Recompute, force::initialise)
+            sim.system_in(Ready::Recompute, kick::initialise)
                 .manages_own_halo::<Acceleration>();
-            sim.system_in(Advance::Correct, force::close);
-            sim.system_in(Aligned::Correct, force::correct)
+            sim.system_in(Advance::Correct, kick::close);
+            sim.system_in(Aligned::Correct, kick::correct)
                 .manages_own_halo::<Acceleration>();
         }
         diagnostics::register(sim, falls);
-        refine::register(sim, config.refine)
+        refinement::register(sim, config.refine)
     }
 }
 
-/// Enters what limits the steps of particles and moves them, with the looks of the audit before and after.
-fn moves(sim: &mut Engine) {
-    sim.system_in(Limit::Propose, limits::limit);
+/// Registers the systems that limit the time step and move particles, with the audits before and after.
+fn register_motion(sim: &mut Engine) {
+    sim.system_in(Limit::Propose, time_step::limit);
     let audits = sim.world.resource::<Settings>().run.audit;
     if audits {
         sim.system_in(Aligned::Solve, audit::check_aligned);
@@ -160,33 +156,34 @@ fn moves(sim: &mut Engine) {
     }
 }
 
-/// The species of the deck, and what makes their particles.
+/// Creates the species of the deck and their sources.
 fn species(
     sim: &mut Engine,
     config: &ParticlesConfig,
 ) -> Result<(Vec<Species>, initial::ParticleSources), Error> {
     let (mut species, mut sources) = (Vec::new(), Vec::new());
     for (name, own) in &config.species {
-        check::check(sim, config, (name, own))?;
-        let (made, source) = one_species(sim, (name, own), config.weight)?;
+        config::check(sim, config, name, own)?;
+        let (made, source) = new_species(sim, name, own, config.weight)?;
         species.push(made);
         sources.push(source);
     }
     Ok((species, sources))
 }
 
-/// A species, and what makes its particles.
-fn one_species(
+/// Creates a species and its source.
+fn new_species(
     sim: &mut Engine,
-    (name, own): (&str, &SpeciesConfig),
+    name: &str,
+    own: &SpeciesConfig,
     weight: f64,
 ) -> Result<(Species, Arc<dyn initial::ParticleSource>), Error> {
     let traces = own.moved_by != MovedBy::Fall;
-    // nobody need say what tracers do not have
-    let needless = traces && !matches!(own.initial, initial::InitialParticlesConfig::Sphere(_));
+    // tracers need no mass in the deck
+    let is_massless = traces && !matches!(own.initial, initial::InitialParticlesConfig::Sphere(_));
     let about = initial::SpeciesInfo {
         name,
-        mass: own.mass.or(needless.then_some(0.0)),
+        mass: own.mass.or(is_massless.then_some(0.0)),
         scalars: &own.scalars,
     };
     let source = initial::source(sim, &about, &own.initial)?;
@@ -194,9 +191,9 @@ fn one_species(
     if traces && mass != Some(0.0) {
         let key = format!("particles.species.{name}.moved_by");
         let why = match own.mass {
-            Some(_) => "what gas takes along has no mass: leave `mass` out",
+            Some(_) => "a tracer of gas has no mass: remove `mass`",
             None => {
-                "what gas takes along has no mass, and this kind of `initial` gives mass: take another kind"
+                "a tracer of gas has no mass, but this kind of `initial` gives one: choose another kind"
             }
         };
         return Err(sim.deck.error_at(&key, why).into());
@@ -205,7 +202,7 @@ fn one_species(
     made.moved_by = own.moved_by;
     made.keys.push(format!("particles.species.{name}.mass"));
     if own.mass.is_none() && !traces {
-        // which says whether each has a mass of its own
+        // the kind of source decides whether each particle has its own mass
         made.keys
             .push(format!("particles.species.{name}.initial.kind"));
     }
@@ -219,7 +216,8 @@ fn one_species(
     Ok((made, source))
 }
 
-/// Lets kernels move all particles, where fields live on a device: by the program of the field that says how.
+/// Moves the species to the device if their fields are there; the field also determines the kernel that moves
+/// them.
 fn go_to_device(sim: &Engine, all: &mut [Species]) -> Result<(), Error> {
     let pool = |what: MovedBy| match what {
         MovedBy::Fall => Pool::<Acceleration>::of(&sim.world).on_device(),
@@ -236,7 +234,7 @@ fn go_to_device(sim: &Engine, all: &mut [Species]) -> Result<(), Error> {
             None => kernels.insert(Arc::new(ParticleKernels::new(pool)?)),
         };
         let mover = device::mover(pool, what)?;
-        moved.for_each(|species| species.go_to_device((shared, &mover), sim.levels()));
+        moved.for_each(|species| species.go_to_device(shared, &mover, sim.levels()));
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
-//! The records of particles, as which the engine takes them to other patches, ranks and snapshots.
+//! Converts particles to and from records, the form in which the engine moves them between patches, ranks and
+//! snapshots.
 
-use super::columns::PAGE;
 use super::initial::initial_positions;
-use super::rows::PagePool;
+use super::pages::PAGE;
+use super::pages::PagePool;
 use super::species::{PatchParticles, Species, count};
 use nestar_engine::data::{
     Component, CoveringLeaf, DataType, ParticleColumn, ParticleSet, PatchPlace, Precision,
@@ -14,18 +15,19 @@ use nestar_kernels::particles::motion::{in_child, in_parent};
 use rayon::prelude::*;
 
 impl Species {
-    /// What stands in a record, one behind the other: meaning, type, and whether it is a vector.
-    fn kept(&self) -> Vec<(Component, DataType, bool)> {
+    /// Returns the columns of a record in order: meaning, type, and `true` for vectors.
+    fn record_columns(&self) -> Vec<(Component, DataType, bool)> {
         let (number, offset) = match self.precision {
             Precision::Single => (DataType::F32, DataType::U32),
             Precision::Double => (DataType::F64, DataType::U64),
         };
-        let id = what("id", "1", [0; 3], "identity, unique in the species");
-        let within = "place in the patch, whose width is 2^32 (uint32) or 2^64 (uint64)";
-        let within = what("offset", "1", [0; 3], within);
-        let velocity = what("velocity", "length/time", [1, 0, -1], "velocity");
-        let text = "acceleration that the next kick begins with";
-        let acceleration = what("acceleration", "length/time**2", [1, 0, -2], text);
+        let id = describe("id", "1", [0; 3], "identity, unique in the species");
+        let within =
+            "offset in the patch, in units of 2^-32 (uint32) or 2^-64 (uint64) of its width";
+        let within = describe("offset", "1", [0; 3], within);
+        let velocity = describe("velocity", "length/time", [1, 0, -1], "velocity");
+        let text = "acceleration at the last closing kick, used by the next opening kick";
+        let acceleration = describe("acceleration", "length/time**2", [1, 0, -2], text);
         let mut kept = vec![
             (id, DataType::U64, false),
             (within, offset, true),
@@ -35,25 +37,25 @@ impl Species {
         kept.extend(self.pool.columns.masses.then(|| (mass(), number, false)));
         let scalars = self.scalars.iter();
         kept.extend(scalars.map(|name| (Component::scalar(name), number, false)));
-        let mark = "1 where the next finer level moves the particle, else 0";
-        let mark = what("moved_by_finer", "1", [0; 3], mark);
+        let mark = "1 if the next finer level moves the particle, else 0";
+        let mark = describe("moved_by_finer", "1", [0; 3], mark);
         kept.push((mark, DataType::U8, false));
         kept
     }
 
-    /// Changes the place along an axis in a record, in units of 2^-64.
+    /// Changes the offset along an axis in a record, in units of 2^-64 patch widths.
     fn move_in(&self, record: &mut [u8], axis: usize, change: impl FnOnce(u64) -> u64) {
-        let kept = &mut record[self.place_in(axis)];
+        let kept = &mut record[self.offset_in(axis)];
         let mut bytes = [0; 8];
         let (_, upper) = bytes.split_at_mut(8 - kept.len());
         upper.copy_from_slice(kept);
-        let place = change(u64::from_le_bytes(bytes)).to_le_bytes();
-        kept.copy_from_slice(&place[8 - kept.len()..]);
+        let offset = change(u64::from_le_bytes(bytes)).to_le_bytes();
+        kept.copy_from_slice(&offset[8 - kept.len()..]);
     }
 }
 
-/// What a column means.
-fn what(name: &str, units: &str, dimension: [i32; 3], long_name: &str) -> Component {
+/// Describes a column.
+fn describe(name: &str, units: &str, dimension: [i32; 3], long_name: &str) -> Component {
     Component {
         units: units.into(),
         dimension,
@@ -63,10 +65,10 @@ fn what(name: &str, units: &str, dimension: [i32; 3], long_name: &str) -> Compon
 }
 
 fn mass() -> Component {
-    what("mass", "mass", [0, 1, 0], "mass")
+    describe("mass", "mass", [0, 1, 0], "mass")
 }
 
-/// Adds the particles of records to a patch.
+/// Appends the particles of records to a patch.
 fn push_all(patch: &mut PatchParticles, pool: &PagePool, records: &[u8]) {
     let length = pool.columns.bytes();
     for record in records.chunks_exact(length + 1) {
@@ -74,7 +76,7 @@ fn push_all(patch: &mut PatchParticles, pool: &PagePool, records: &[u8]) {
     }
 }
 
-/// A record is the values of the columns and a byte: 1 where the next finer level moves the particle, else 0.
+/// A record holds the values of the columns and a byte: 1 if the next finer level moves the particle, else 0.
 impl ParticleSet for Species {
     fn name(&self) -> &str {
         &self.name
@@ -94,8 +96,8 @@ impl ParticleSet for Species {
 
     fn columns(&self) -> Vec<ParticleColumn> {
         let (mut columns, mut end) = (Vec::new(), 0);
-        for (what, data_type, is_vector) in self.kept() {
-            let column = ParticleColumn::stored(what, data_type, end);
+        for (describe, data_type, is_vector) in self.record_columns() {
+            let column = ParticleColumn::stored(describe, data_type, end);
             let column = if is_vector { column.vector() } else { column };
             end += column.bytes();
             columns.push(column);
@@ -103,7 +105,7 @@ impl ParticleSet for Species {
         if !self.pool.columns.masses {
             columns.push(ParticleColumn::derived(mass()));
         }
-        let position = what("position", "length", [1, 0, 0], "position");
+        let position = describe("position", "length", [1, 0, 0], "position");
         columns.push(ParticleColumn::derived(position).vector());
         columns
     }
@@ -184,7 +186,7 @@ impl ParticleSet for Species {
         self.patches.resize_with(rows, PatchParticles::default);
         self.on_device
             .iter_mut()
-            .for_each(|lists| lists.follow(rows));
+            .for_each(|lists| lists.resize_rows(rows));
         Ok(())
     }
 
@@ -267,13 +269,13 @@ impl ParticleSet for Species {
     fn to_child(&self, record: &mut [u8]) -> usize {
         let mut child = 0;
         for axis in 0..3 {
-            self.move_in(record, axis, |place| {
-                let (within, upper) = in_child(place);
+            self.move_in(record, axis, |offset| {
+                let (within, upper) = in_child(offset);
                 child |= (upper as usize) << axis;
                 within
             });
         }
-        // levels stand at one time where a patch is refined: the finer one moves its particles from then on
+        // levels are synchronised when a patch is refined: the finer one now moves the particle
         record[self.record_bytes() - 1] = 0;
         child
     }
@@ -281,14 +283,14 @@ impl ParticleSet for Species {
     fn to_parent(&self, child: usize, record: &mut [u8]) {
         for axis in 0..3 {
             let side = (child >> axis & 1) as u32;
-            self.move_in(record, axis, |place| in_parent(place, side));
+            self.move_in(record, axis, |offset| in_parent(offset, side));
         }
-        // whoever leaves a finer patch is moved by its level until levels meet
+        // the finer level moves a particle that leaves its patch until levels are synchronised
         record[self.record_bytes() - 1] = 1;
     }
 }
 
-/// Of those that stand on a device.
+/// Particles on a device.
 impl RemapOnRegrid for Species {
     fn detach(&mut self, rows: &[u32]) {
         self.forget_rows();
@@ -316,7 +318,7 @@ mod tests {
     use super::{ParticleSet, Precision, Species};
 
     #[test]
-    fn many_patches_are_filled_and_emptied_side_by_side() {
+    fn many_patches_are_filled_and_emptied_in_parallel() {
         let mut species = Species::new("dark", Precision::Double, None, vec![]);
         species.resize_rows(8).expect("there is memory");
         let bytes = species.record_bytes();

@@ -1,14 +1,15 @@
-//! Particles add_particle_density: their density, which self-gravity adds to that of the gas.
+//! Adds the particle density to the source of gravity.
 
 use super::Motion;
-use super::audit::{self, CoveredUnits};
-use super::columns::ParticleReal;
+use super::audit::{self, CoveredQuanta, LevelDeposit};
 use super::deposit::{Deposit, all_are_on_device};
+use super::mass_quantum::MassQuantum;
+use super::pages::ParticleReal;
 use super::species::SpeciesMap;
-use super::units::MassQuantum;
 use crate::fields::{Matter, ParticleDensity};
 use crate::register::GravitySources;
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 use nestar_device::{Real, device};
 use nestar_engine::comm::Comm;
 use nestar_engine::data::{Component, FieldSpec, LevelRows, Prolong, Restrict};
@@ -19,7 +20,7 @@ use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
 use rayon::prelude::*;
 
-/// The density of all matter with that of particles.
+/// Total density including particles.
 #[device]
 fn with_particles<R: Real>(u: (R, R)) -> R {
     let (matter, particles) = u;
@@ -42,79 +43,110 @@ fn spec() -> FieldSpec {
     }
 }
 
-/// Enters the field and what fills it.
+/// Registers the particle density and the system that computes it.
 pub(super) fn register(sim: &mut Engine) -> Result<(), Error> {
     sim.register_field::<ParticleDensity>(spec())?;
-    sim.world.insert_resource(CoveredUnits::default());
+    sim.world.insert_resource(CoveredQuanta::default());
     sim.gravity_source(add_particle_density);
     Ok(())
 }
 
-/// Adds the density of particles on a level to that of all matter, at the time that the level has reached or reaches by its step.
+/// Input of the particle density.
+#[derive(SystemParam)]
+struct DepositInput<'w, 's> {
+    topology: Res<'w, Topology>,
+    clock: Res<'w, LevelClock>,
+    levels: Res<'w, Levels>,
+    motion: Res<'w, Motion>,
+    quantum: Res<'w, MassQuantum>,
+    settings: Res<'w, Settings>,
+    covered: ResMut<'w, CoveredQuanta>,
+    is_checked: Local<'s, bool>,
+}
+
+/// Adds the particle density of a level to the total density, at the time of the level or the end of its
+/// step.
 fn add_particle_density(
     In(level): In<usize>,
     mut rows: LevelRows,
-    (topology, clock, levels): (Res<Topology>, Res<LevelClock>, Res<Levels>),
-    (motion, units): (Res<Motion>, Res<MassQuantum>),
+    mut input: DepositInput,
     mut species: ResMut<SpeciesMap>,
     mut density: Write<ParticleDensity>,
     mut matter: Write<Matter>,
     others: Comm,
-    (settings, mut covered, mut is_checked): (Res<Settings>, ResMut<CoveredUnits>, Local<bool>),
 ) -> Result<(), Error> {
-    if !rows.is_estimate() && !std::mem::replace(&mut *is_checked, true) {
-        units.check_total(&mut species, &others)?;
+    if !rows.is_estimate() && !std::mem::replace(&mut *input.is_checked, true) {
+        input.quantum.check_total(&mut species, &others)?;
     }
     if !rows.is_estimate() {
-        units.check_growth(&mut species, &others)?;
+        input.quantum.check_growth(&mut species, &others)?;
     }
-    if rows.is_estimate() || units.scale == 0.0 {
+    if rows.is_estimate() || input.quantum.quanta_per_mass == 0.0 {
         return Ok(());
     }
     rows.visit(level);
-    if is_current((&topology, &levels), &motion, level) {
+    if is_current(&input.topology, &input.levels, &input.motion, level) {
         matter.map_with::<with_particles>(&rows, &[&density], &[]);
         return Ok(());
     }
-    let time_offsets = motion.time_offsets(&levels, clock.end);
-    let mut deposit = Deposit::new(&topology, (&motion, units.scale), level, time_offsets);
-    let per_unit = 1.0 / (units.scale * topology.domain.cell_volume(level));
+    let time_offsets = input.motion.time_offsets(&input.levels, input.clock.end);
+    let mut deposit = Deposit::new(
+        &input.topology,
+        &input.motion,
+        input.quantum.quanta_per_mass,
+        level,
+        time_offsets,
+    );
+    let per_unit = 1.0 / (input.quantum.quanta_per_mass * input.topology.domain.cell_volume(level));
     let tables = rows.view().tables;
     if let Some(on) = species.kernels().zip(tables)
         && all_are_on_device(&species, deposit.clouds.weights)
-        && !settings.run.audit
+        && !input.settings.run.audit
     {
         let view = density.change_on(level);
         let to = (view.device().bank(view.banks()[0]), per_unit);
-        deposit.add_on_device(&mut species, (&on.0, on.1), (Some(to), &others))?;
+        deposit.add_on_device(&mut species, &on.0, on.1, Some(to), &others)?;
         matter.map_with::<with_particles>(&rows, &[&density], &[]);
         return Ok(());
     }
     deposit.add_all(&mut species, tables)?;
     let sums = deposit.finish(&others)?;
-    if settings.run.audit {
-        let (of, all) = ((level, &sums[..]), (&mut *species, units.scale));
-        audit::check_level(of, (&topology, &clock, &others), all, &mut covered)?;
+    if input.settings.run.audit {
+        let deposit = LevelDeposit {
+            topology: &input.topology,
+            level,
+            sums: &sums,
+            quanta_per_mass: input.quantum.quanta_per_mass,
+        };
+        audit::check_level(
+            &deposit,
+            &input.clock,
+            &mut species,
+            &mut input.covered,
+            &others,
+        )?;
     }
     in_precision!(density.precision(), R => {
-        store_densities::<R>(&mut density, (level, topology.rows(level)), &sums, per_unit)?;
+        store_densities::<R>(&mut density, level, input.topology.rows(level), &sums, per_unit)?;
     });
     matter.map_with::<with_particles>(&rows, &[&density], &[]);
     Ok(())
 }
 
-/// Whether the sums of a level are those of its latest step: it is the finest, and nothing has changed since.
-fn is_current((topology, levels): (&Topology, &Levels), motion: &Motion, level: usize) -> bool {
+/// Returns `true` if the density of the latest step is still valid: the level is the finest and unchanged
+/// since.
+fn is_current(topology: &Topology, levels: &Levels, motion: &Motion, level: usize) -> bool {
     let is_fresh = |level: usize| levels.clock(level).since_regrid == 0;
     let lost_children = level < topology.max_level && is_fresh(level);
     let regridded = lost_children || (level > 0 && is_fresh(level - 1));
     level == topology.finest() && !regridded && motion.is_at(level, levels.time(level))
 }
 
-/// Puts densities into the rows of a level: sums of units, `[row][cell]`.
+/// Converts mass quanta, `[row][cell]`, to densities of a level.
 fn store_densities<R: ParticleReal>(
     density: &mut Write<ParticleDensity>,
-    (level, rows): (usize, &[u32]),
+    level: usize,
+    rows: &[u32],
     sums: &[u64],
     per_unit: f64,
 ) -> Result<(), DeviceError> {
@@ -127,7 +159,7 @@ fn store_densities<R: ParticleReal>(
     let present = view.present::<R>();
     let all = rows.par_iter().zip(sums.par_chunks_exact(CELLS));
     all.with_min_len(16).for_each(|(&row, sums)| {
-        // SAFETY: each row is visited once, and nobody else holds the field.
+        // SAFETY: each row is visited once, and nothing else accesses the field.
         let densities = unsafe { present.row_mut(row) };
         densities
             .iter_mut()

@@ -1,11 +1,10 @@
-//! A species: what its particles have, and where they are.
+//! Describes a species of particles and owns its data.
 
-use super::columns::ParticleColumns;
-use super::device::{Arrivals, DeviceParticles, ParticleKernels};
-use super::made::ParticleSource;
-use super::moved_by::MovedBy;
-use super::rows::PagePool;
-pub use super::rows::PatchParticles;
+use super::config::MovedBy;
+use super::device::{Arrivals, DeviceParticles, ListId, ParticleKernels};
+use super::initial::ParticleSource;
+pub use super::pages::PatchParticles;
+use super::pages::{PagePool, ParticleColumns};
 use nestar_device::random::Stream;
 use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::data::{ParticleGroup, ParticleSet, Precision};
@@ -14,58 +13,58 @@ use nestar_engine::mesh::Topology;
 use std::mem::take;
 use std::sync::{Arc, OnceLock};
 
-/// What all ranks have of a species, and what has left the box.
+/// Particles of a species on all ranks, plus those that have left the domain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Inventory {
     pub count: u64,
-    /// Units of mass.
-    pub units: u64,
+    /// Mass in quanta.
+    pub quanta: u64,
 }
 
-/// A kind of particle.
+/// A species of particles.
 pub struct Species {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The mass of each, where all have one.
+    /// Mass of each particle, if all have the same.
     pub mass: f64,
     /// What moves its particles.
     pub moved_by: MovedBy,
-    /// The numbers that particles draw which move by chance.
+    /// Random numbers of Monte Carlo tracers.
     pub stream: Stream,
     /// Names of the scalars.
     pub scalars: Vec<String>,
-    /// How many the run begins with at most.
+    /// Upper limit of the initial number of particles.
     pub expected: u64,
-    /// What makes those that the run begins with.
+    /// Source of the initial particles.
     pub(super) source: Option<Arc<dyn ParticleSource>>,
-    /// How many cells a step of one is as much work as.
+    /// Cost of a particle step in cell updates.
     pub weight: f64,
-    /// Keys of the deck that say what the records mean.
+    /// Deck keys that determine the layout of records.
     pub(super) keys: Vec<String>,
-    /// Pages.
+    /// Pool of pages.
     pub pool: PagePool,
     pub(super) precision: Precision,
     pub(super) patches: Vec<PatchParticles>,
-    /// Where kernels move the particles: those that are there, beside what stands in pages.
+    /// Particles on a device, if kernels move them; further ones may wait in host pages.
     pub(super) on_device: Option<DeviceParticles>,
-    /// What comes in the middle of a step of theirs.
+    /// Arrivals during a drift step on the device.
     pub(super) arrivals: Option<Arrivals>,
-    /// Whether pages may hold any that a device should have.
+    /// `true` if host pages may have particles to be uploaded.
     pub(super) needs_upload: bool,
-    /// Whether each particle is an entity.
+    /// `true` if each particle is an entity.
     pub(super) entities: bool,
-    /// The row of each particle by identity, ascending; made when somebody asks for one after particles have gone from patch to patch.
+    /// Index of particles: identity and row, ascending; built on demand after particles have moved.
     pub(super) rows: OnceLock<Vec<(u64, u32)>>,
-    /// By how much plugins have made particles heavier since somebody looked whether their mass fits.
+    /// Mass added by plugins since the last check of the total mass.
     pub(super) mass_gain: f64,
-    /// The identities of those that have left the box since the engine asked for them.
+    /// Identities of particles that have left the domain since the engine last asked.
     pub(super) escaped: Vec<u64>,
-    /// What the audit last found.
+    /// Result of the last audit.
     pub(super) audited: Option<Inventory>,
 }
 
 impl Species {
-    /// A species without particles.
+    /// Creates a species without particles.
     #[must_use]
     pub fn new(name: &str, precision: Precision, mass: Option<f64>, scalars: Vec<String>) -> Self {
         let columns = ParticleColumns {
@@ -101,32 +100,39 @@ impl Species {
         }
     }
 
-    /// Tells the audit (`run.audit`) that a plugin has made or taken particles, as [`Species::change`] tells it of masses: it takes them as they are from its next
-    /// look on. One rank that calls this suffices.
+    /// Tells the audit (`run.audit`) that a plugin has created or removed particles; the next audit takes the
+    /// new numbers. [`Species::change`] calls it for changed masses. A call on one rank is enough.
     pub fn recount(&mut self) {
         self.audited = None;
     }
 
-    /// Lets kernels move the particles, on a hierarchy of so many levels; the second of them says how.
+    /// Moves the species to a device. The second kernel moves the particles.
     pub(super) fn go_to_device(
         &mut self,
-        kernels: (&Arc<ParticleKernels>, &Kernel),
+        kernels: &Arc<ParticleKernels>,
+        mover: &Kernel,
         levels: usize,
     ) {
-        let kernels = (kernels.0.clone(), kernels.1.clone());
-        self.on_device = Some(DeviceParticles::new(kernels, self.pool.columns, levels));
+        let (kernels, mover) = (kernels.clone(), mover.clone());
+        self.on_device = Some(DeviceParticles::new(
+            kernels,
+            mover,
+            self.pool.columns,
+            levels,
+        ));
     }
 
-    /// Whether kernels move the particles.
+    /// Returns `true` if kernels move the particles.
     #[must_use]
     pub fn is_on_device(&self) -> bool {
         self.on_device.is_some()
     }
 
-    /// The particles on a device, all of them, where kernels move them; `tables` is there if fields live on one.
+    /// Uploads waiting particles and returns the device store, or `None` if the host moves the particles.
+    /// `tables` is present if fields are on a device.
     ///
     /// # Errors
-    /// The device fails, or its memory does not suffice.
+    /// The device fails or its memory does not suffice.
     pub(super) fn upload(
         &mut self,
         topology: &Topology,
@@ -136,14 +142,14 @@ impl Species {
             return Ok(None);
         };
         if take(&mut self.needs_upload) {
-            for at in (0..=topology.finest()).flat_map(|level| [(level, 0), (level, 1)]) {
-                lists.insert_from_host(topology, at, (&mut self.patches, &self.pool))?;
+            for at in (0..=topology.finest()).flat_map(ListId::both) {
+                lists.insert_from_host(topology, at, &mut self.patches, &self.pool)?;
             }
         }
         Ok(Some(lists))
     }
 
-    /// Takes all particles to the host's pages, where systems that ask for them find them; kernels take them back.
+    /// Downloads all particles to host pages; kernels upload them again when needed.
     ///
     /// # Errors
     /// The device fails.
@@ -165,13 +171,14 @@ impl Species {
         self.precision
     }
 
-    /// Whether its particles attract.
+    /// Returns `true` if its particles have mass.
     #[must_use]
     pub fn has_mass(&self) -> bool {
         self.mass > 0.0 || self.pool.columns.masses
     }
 
-    /// Calls `work` with each row that has particles in pages: all, after [`Species::fetch`].
+    /// Calls `work` for each patch with particles in host pages; these are all particles after
+    /// [`Species::fetch`].
     pub fn for_each_patch(&mut self, mut work: impl FnMut(u32, &mut PatchParticles)) {
         self.forget_rows();
         let patches = self.patches.iter_mut().enumerate();
@@ -180,13 +187,13 @@ impl Species {
         }
     }
 
-    /// Lets particles change places in their patches; kernels that move them get them back in the new order.
+    /// Permutes the particles in their patches, on the host or on a device.
     ///
     /// # Errors
     /// The device fails.
     pub fn shuffle(&mut self) -> Result<(), DeviceError> {
         self.fetch()?;
-        // and few of them have their turns together
+        // also exercises compaction in many batches
         self.on_device
             .iter_mut()
             .for_each(|lists| lists.double_buffer_limit = 0);
@@ -196,14 +203,14 @@ impl Species {
         Ok(())
     }
 
-    /// Takes the particles of some patches out, to work on them side by side; patches without any are left out.
+    /// Takes the particles of patches out for parallel work; empty patches are left out.
     pub fn take_patches(&mut self, rows: impl Iterator<Item = u32>) -> Vec<(u32, PatchParticles)> {
         let mut detached = self.take_all_patches(rows);
         detached.retain(|(_, patch)| count(patch) > 0);
         detached
     }
 
-    /// The same of patches with or without any.
+    /// Takes the particles of patches out, including empty patches.
     pub fn take_all_patches(
         &mut self,
         rows: impl Iterator<Item = u32>,
@@ -212,32 +219,32 @@ impl Species {
             .collect()
     }
 
-    /// Puts them back.
+    /// Puts the particles of patches back.
     pub fn restore_patches(&mut self, detached: Vec<(u32, PatchParticles)>) {
         for (row, patch) in detached {
             self.patches[row as usize] = patch;
         }
     }
 
-    /// Where the places stand in a record, by axis.
-    pub(super) fn place_in(&self, axis: usize) -> std::ops::Range<usize> {
+    /// Returns the bytes of the offset along an axis in a record.
+    pub(super) fn offset_in(&self, axis: usize) -> std::ops::Range<usize> {
         let number = self.pool.columns.number;
         8 + axis * number..8 + (axis + 1) * number
     }
 }
 
-/// Particles of a patch.
+/// Returns the number of particles of a patch.
 #[must_use]
 pub fn count(patch: &PatchParticles) -> usize {
     patch[0].count() + patch[1].count()
 }
 
-/// All species, by number, and the number that the first one has among all items of the run.
+/// All species by number, and the number of the first one among all particle sets of the run.
 #[derive(bevy_ecs::prelude::Resource, Default)]
 pub struct SpeciesMap(pub Vec<Species>, pub(super) usize);
 
 impl SpeciesMap {
-    /// What kernels move particles, if any.
+    /// Returns the kernels, if particles are on a device.
     pub(super) fn kernels(&self) -> Option<Arc<ParticleKernels>> {
         let mut lists = self
             .0
@@ -246,7 +253,7 @@ impl SpeciesMap {
         lists.next().map(|lists| lists.kernels().clone())
     }
 
-    /// Takes all particles to the host's pages.
+    /// Downloads all particles to host pages.
     ///
     /// # Errors
     /// The device fails.
@@ -254,12 +261,12 @@ impl SpeciesMap {
         self.0.iter_mut().try_for_each(Species::fetch)
     }
 
-    /// Those that fall.
+    /// Returns the species that gravity moves.
     pub fn falling(&mut self) -> impl Iterator<Item = &mut Species> {
         self.moved_by(MovedBy::Fall)
     }
 
-    /// Those that something moves.
+    /// Returns the species that are moved this way.
     pub fn moved_by(&mut self, what: MovedBy) -> impl Iterator<Item = &mut Species> {
         let all = self.0.iter_mut();
         all.filter(move |species| species.moved_by == what)
@@ -286,11 +293,11 @@ impl ParticleGroup for SpeciesMap {
 
 #[cfg(test)]
 mod tests {
-    use super::super::columns::PAGE;
+    use super::super::pages::PAGE;
     use super::{ParticleSet, Precision, Species};
 
     #[test]
-    fn the_memory_of_particles_is_foreseen() {
+    fn the_memory_estimate_of_particles_is_accurate() {
         for (precision, patches, most) in
             [(Precision::Double, 300, 700), (Precision::Single, 2000, 9)]
         {
@@ -298,7 +305,7 @@ mod tests {
             species.resize_rows(patches).unwrap();
             let (mut count, mut pages) = (0, 0);
             for row in 0..patches {
-                // numbers of all kinds, by a multiplication without common factors
+                // distinct counts, by multiplication with a coprime number
                 let particles = row * 7919 % (most + 1);
                 let records = vec![0; particles * species.record_bytes()];
                 species.put(row as u32, &records).unwrap();
@@ -306,10 +313,10 @@ mod tests {
             }
             let page = 8 * species.pool.columns.page_words() + 16;
             let taken = (pages * page + patches * 64) as f64;
-            let foreseen = species.memory(count as u64, patches as u64) as f64;
+            let estimate = species.memory(count as u64, patches as u64) as f64;
             assert!(
-                (0.6..1.4).contains(&(foreseen / taken)),
-                "{foreseen} {taken}"
+                (0.6..1.4).contains(&(estimate / taken)),
+                "{estimate} {taken}"
             );
         }
         assert_eq!(

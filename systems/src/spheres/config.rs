@@ -1,74 +1,199 @@
-//! Profiles as decks give them.
+//! The tables `[spheres]` and `[encounter]`, and density profiles in decks.
 
 use super::error::SphereError;
 use super::profile::Profile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-/// The density of a sphere as a function of radius.
+/// Spheres in equilibrium (clusters, galaxies, haloes) by name. Species of particles use them with `initial =
+/// { kind = "sphere" }`, and `scenario = "spheres"` creates their gas. Each sphere is in equilibrium by the
+/// self-gravity of its own components, as if isolated; the deck must have a table `[gravity]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct SpheresConfig(pub BTreeMap<String, SphereConfig>);
+
+/// A sphere with one or more components of particles, and gas.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SphereConfig {
+    /// Position of the centre. Default: the origin, or as given by `[encounter]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("unit" = "length"))]
+    pub centre: Option<[f64; 3]>,
+    /// Velocity of the centre. Default: at rest, or as given by `[encounter]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("unit" = "length/time"))]
+    pub velocity: Option<[f64; 3]>,
+    /// Total density of particles and gas. Default: the sum of the components. With `total`, one component of
+    /// particles must be `{ kind = "rest" }`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<ProfileConfig>,
+    /// Components of particles by name, for example `dark` or `stars`.
+    #[serde(default)]
+    pub particles: BTreeMap<String, ProfileConfig>,
+    /// Radius beyond which particles are left out; the others move as if these were present. Default: no
+    /// truncation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
+    pub truncation: Option<f64>,
+    /// Gas. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gas: Option<GasConfig>,
+}
+
+/// Gas in hydrostatic equilibrium, given by its density or, in a sphere with `total`, by its entropy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GasConfig {
+    /// Density profile. Default: follows from `entropy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileConfig>,
+    /// Entropy law. Default: follows from `profile`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<EntropyConfig>,
+    /// Outer radius of the gas, where its pressure is `ambient.pressure`; not below `entropy.radius`.
+    /// Particles also feel the gas profile beyond it.
+    #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
+    pub radius: f64,
+}
+
+/// Power law of entropy: `pressure/density^gamma` is proportional to `core + (r/radius)^slope`, with a factor
+/// that follows from the gas mass.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EntropyConfig {
+    /// Gas mass over total mass, both within `radius`.
+    #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = 1.0))]
+    pub share: f64,
+    /// Radius of the power law and of `share`.
+    #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
+    pub radius: f64,
+    /// Exponent.
+    #[serde(default = "slope")]
+    #[schemars(range(min = 0.0))]
+    pub slope: f64,
+    /// Entropy at the centre relative to that of the power law at `radius`.
+    #[serde(default)]
+    #[schemars(range(min = 0.0))]
+    pub core: f64,
+}
+
+fn slope() -> f64 {
+    1.1
+}
+
+/// Encounter of two spheres, which approach each other along x in the centre-of-mass frame. The first sphere
+/// starts at negative x and, with an impact parameter, at negative y.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EncounterConfig {
+    /// Names of the spheres.
+    pub spheres: [String; 2],
+    /// Distance of the centres.
+    #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
+    pub separation: f64,
+    /// Relative speed of the centres.
+    #[schemars(range(min = 0.0), extend("unit" = "length/time"))]
+    pub speed: f64,
+    /// Impact parameter, at most the separation.
+    #[serde(default)]
+    #[schemars(range(min = 0.0), extend("unit" = "length"))]
+    pub impact_parameter: f64,
+}
+
+/// Uniform medium at rest around the gas of the spheres of the table `[spheres]`. Where spheres overlap,
+/// their densities, momenta and pressure excesses over the medium are added. A passive scalar with the name
+/// of a sphere is the mass fraction of its gas.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ambient {
+    /// Density of the medium.
+    #[schemars(extend("unit" = "mass/length**3", "exclusiveMinimum" = 0.0))]
+    pub density: f64,
+    /// Pressure of the medium, and of the gas of spheres at its outer radius.
+    #[schemars(extend("unit" = "mass/(length*time**2)", "exclusiveMinimum" = 0.0))]
+    pub pressure: f64,
+    /// Gauss-Legendre points per axis and cell for cell averages; 1 uses the cell centre.
+    #[schemars(range(min = 1, max = 4))]
+    pub samples: usize,
+}
+
+impl Default for Ambient {
+    fn default() -> Self {
+        Self {
+            density: 1e-6,
+            pressure: 1e-6,
+            samples: 2,
+        }
+    }
+}
+
+/// Density of a sphere as a function of radius.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ProfileConfig {
-    /// Plummer's sphere, with a core: density proportional to `(1 + r^2/radius^2)^(-5/2)`.
+    /// Plummer sphere with a core: density proportional to `(1 + r^2/radius^2)^(-5/2)`.
     Plummer {
-        /// Mass of the whole sphere.
+        /// Total mass.
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "mass"))]
         mass: f64,
         /// Scale radius.
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
         radius: f64,
     },
-    /// Hernquist's sphere, with a cusp: density proportional to `1/(r (r + radius)^3)`.
+    /// Hernquist sphere with a cusp: density proportional to `1/(r (r + radius)^3)`.
     Hernquist {
-        /// Mass of the whole sphere without a cut.
+        /// Total mass without a cut.
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "mass"))]
         mass: f64,
         /// Scale radius.
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
         radius: f64,
-        /// Radius beyond which the density decays exponentially; without one it falls as the fourth power for ever.
+        /// Radius beyond which the density decays exponentially. Default: no cut, a tail proportional to
+        /// r^-4.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
         cut: Option<f64>,
-        /// Length of the decay beyond the cut; 0.3 of the cut's radius unless given.
+        /// Decay length beyond the cut. Default: 0.3 of the cut radius.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
         decay: Option<f64>,
     },
-    /// The halo of Navarro, Frenk & White, which decays exponentially beyond `r200`.
+    /// Navarro-Frenk-White halo with an exponential decay beyond `r200`.
     Nfw {
         /// Mass within `r200`.
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "mass"))]
         m200: f64,
-        /// Radius at which the mean density is 200 times the critical one.
+        /// Radius within which the mean density is 200 times the critical density.
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
         r200: f64,
         /// `r200` over the scale radius.
         #[schemars(extend("exclusiveMinimum" = 0.0))]
         concentration: f64,
-        /// Length of the decay beyond `r200`; 0.3 `r200` unless given.
+        /// Decay length beyond `r200`. Default: 0.3 `r200`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
         decay: Option<f64>,
     },
-    /// Densities at radii, between which the logarithm of density is a smooth function of that of radius.
+    /// Tabulated densities, interpolated by a cubic spline of ln density over ln radius.
     Table {
-        /// Radii, at least 4, above 0, each above the one before.
+        /// Radii, at least 4, positive and increasing.
         #[schemars(extend("unit" = "length"))]
         radius: Vec<f64>,
-        /// Density at each radius, above 0; it has to end steeper than the third power of radius.
+        /// Density at each radius, positive. At the last radius the density must fall more steeply than r^-3.
         #[schemars(extend("unit" = "mass/length**3"))]
         density: Vec<f64>,
     },
-    /// What the sphere's `total` has beside its gas and its other particles; for one component of particles.
+    /// The sphere's `total` minus its gas and its other particles; for one component of particles.
     Rest {},
 }
 
 impl ProfileConfig {
-    /// The profile.
+    /// Creates the profile.
     ///
     /// # Errors
-    /// A parameter outside of its range, by its key; a rest, which is no profile by itself.
+    /// A parameter is out of range, or the profile is `rest`, which needs a `total`.
     pub fn profile(&self) -> Result<Profile, SphereError> {
         match *self {
             Self::Plummer { mass, radius } => Profile::plummer(mass, radius),
@@ -83,7 +208,7 @@ impl ProfileConfig {
                     (Some(cut), _) => profile.cut("cut", cut, decay),
                     (None, Some(_)) => Err(SphereError::parameter(
                         "decay",
-                        "needs a cut, beyond which the density decays: add `cut` or leave it out",
+                        "needs `cut`, the radius beyond which the density decays: add it, or remove `decay`",
                     )),
                     (None, None) => Ok(profile),
                 }
@@ -100,7 +225,7 @@ impl ProfileConfig {
             } => Profile::table(radius, density),
             Self::Rest {} => Err(SphereError::parameter(
                 "kind",
-                "`rest` is for one component of `particles` of a sphere with `total`",
+                "`rest` is only for one component of `particles` of a sphere with `total`",
             )),
         }
     }

@@ -1,42 +1,42 @@
-//! Distribution functions by Eddington's inversion.
+//! Distribution functions by Eddington inversion.
 
-use super::curve::{RadialFunction, RadialGrid};
 use super::error::SphereError;
-use super::matter::MassModel;
+use super::mass_model::MassModel;
+use super::radial_function::{RadialFunction, RadialGrid};
 use std::f64::consts::PI;
 
-/// Share of the integrand's size, and of the density, by which the distribution may fall below 0 by errors of interpolation.
+/// Relative tolerance for negative values of the distribution function caused by interpolation.
 const ROUND_OFF: f64 = 1e-6;
 
-/// The isotropic distribution of a component over the energy of its orbits: `f(E)`, mass per volume of phase space, `E` the potential with
-/// its sign turned less the kinetic energy.
+/// Isotropic distribution function `f(E)` of a component: mass per phase-space volume, with `E` minus the
+/// total energy per unit mass.
 ///
-/// Eddington, MNRAS 76, 572 (1916), as in Binney & Tremaine, Galactic Dynamics (2008), equation 4.46b:
-/// `f(E) = [int_0^E (d2 rho/d Psi2) dPsi/sqrt(E - Psi) + (d rho/d Psi)(0)/sqrt(E)]/(sqrt(8) pi^2)`.
+/// Eddington, MNRAS 76, 572 (1916), as in Binney & Tremaine, Galactic Dynamics (2008), equation 4.46b: `f(E)
+/// = [int_0^E (d2 rho/d Psi2) dPsi/sqrt(E - Psi) + (d rho/d Psi)(0)/sqrt(E)]/(sqrt(8) pi^2)`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Distribution {
-    /// The energy of the innermost node and the distribution there.
+    /// Energy of the innermost node, and the distribution function there.
     most: [f64; 2],
-    /// The distribution between the nodes, from the innermost outwards.
+    /// Distribution function between the nodes, from the innermost outwards.
     cells: Vec<CubicSegment>,
 }
 
-/// A function of potential or energy between two nodes.
+/// Cubic polynomial of potential or energy between two nodes.
 #[derive(Clone, Debug, PartialEq)]
 struct CubicSegment {
-    /// Value of the argument at the outer node.
+    /// Argument at the outer node.
     outer: f64,
-    /// One over the difference to the inner node.
+    /// Inverse difference to the inner node.
     scale: f64,
-    /// A cubic in what the argument is above `outer`, times `scale`; lowest power first.
+    /// Coefficients in `(argument - outer) * scale`, lowest power first.
     cubic: [f64; 4],
 }
 
 impl Distribution {
-    /// The distribution of a component at the energies of a grid's potentials.
+    /// Computes the distribution function at the energies of a grid's potentials.
     ///
     /// # Errors
-    /// It is negative, or the potential does not change from node to node.
+    /// The distribution function is negative, or the potential does not decrease from node to node.
     pub fn new(
         matter: MassModel,
         grid: RadialGrid,
@@ -49,7 +49,7 @@ impl Distribution {
         }
         let bends: Vec<f64> = grid.nodes().map(|n| bend(matter, grid.radius(n))).collect();
         let cells = CubicSegment::all(&energies, &bends);
-        // what lies beyond the last node contributes as if all of it were at infinity
+        // mass beyond the last node contributes as if at infinity
         let rest = first(matter, grid.radius(grid.cells));
         let constant = 8f64.sqrt() * PI * PI;
         let node = |n: usize| {
@@ -57,7 +57,7 @@ impl Distribution {
             let [sum, size] = integral(&cells[n..], energy, energies[n]);
             let value = (sum + rest / energy.sqrt()) / constant;
             let radius = grid.radius(n);
-            // velocities at the centre of all orbits that are bound as tightly: what the lack amounts to there
+            // maximal speed at the centre on orbits of this energy: bounds the missing density there
             let speed = (2.0 * (energies[0] - energy)).sqrt();
             let lack = -value * 4.0 / 3.0 * PI * speed * speed * speed;
             let lacks = lack > ROUND_OFF * matter.own.density(radius)
@@ -74,12 +74,13 @@ impl Distribution {
         })
     }
 
-    /// The distribution at an energy.
+    /// Returns the distribution function at an energy.
     pub fn at(&self, energy: f64) -> f64 {
         self.from(&mut 0, energy)
     }
 
-    /// The distribution at an energy. The search begins in cell `start`, which has to be at or above it, and leaves there where it ended.
+    /// Returns the distribution function at an energy. The search starts at cell `start`, which must be at or
+    /// above the energy, and updates it.
     pub fn from(&self, start: &mut usize, energy: f64) -> f64 {
         let [most, value] = self.most;
         if energy >= most {
@@ -90,21 +91,21 @@ impl Distribution {
         }
         let cell = &self.cells[(*start).min(self.cells.len() - 1)];
         if energy < cell.outer {
-            // beyond the last node, where next to no particle is
+            // beyond the last node, where almost no particles are
             return cell.at(cell.outer).max(0.0) * (energy / cell.outer).max(0.0);
         }
-        // a cubic may overshoot where the distribution all but vanishes
+        // the cubic may overshoot where the function nearly vanishes
         cell.at(energy).max(0.0)
     }
 }
 
-/// `d rho/d Psi`, Psi the potential with its sign turned.
+/// Returns `d rho/d Psi`, with `Psi` minus the potential.
 fn first(matter: MassModel, r: f64) -> f64 {
     let local = matter.own.local(r);
     local.density * local.steepness / matter.pull(r)
 }
 
-/// `d2 rho/d Psi2`, from the derivative of `d rho/d Psi` by `ln r`.
+/// Returns `d2 rho/d Psi2`, from the derivative of `d rho/d Psi` by `ln r`.
 fn bend(matter: MassModel, r: f64) -> f64 {
     let local = matter.own.local(r);
     let (n, pull) = (local.steepness, matter.pull(r));
@@ -112,14 +113,15 @@ fn bend(matter: MassModel, r: f64) -> f64 {
     local.density * change / (pull * pull)
 }
 
-/// The integral over cells, the first of which begins at the potential `inner`, and that of the integrand's size.
+/// Integrates over segments, the first of which begins at the potential `inner`. Returns the integral and
+/// that of the integrand's magnitude.
 fn integral(cells: &[CubicSegment], energy: f64, inner: f64) -> [f64; 2] {
-    /// Half the distance of the two points of the rule of Gauss and Legendre over that of the ends.
+    /// Half the distance of the points of the two-point Gauss-Legendre rule, relative to the interval.
     const POINT: f64 = 0.28867513459481287;
     let [mut sum, mut size] = [0.0; 2];
     let mut from = (energy - inner).sqrt();
     for cell in cells {
-        // in u = sqrt(energy - Psi), which takes the root from the integrand
+        // substitution u = sqrt(energy - Psi), which removes the root from the integrand
         let to = (energy - cell.outer).sqrt();
         let (middle, half) = (0.5 * (from + to), POINT * (to - from));
         let [low, high] = [middle - half, middle + half].map(|u| cell.at(energy - u * u));
@@ -132,14 +134,14 @@ fn integral(cells: &[CubicSegment], energy: f64, inner: f64) -> [f64; 2] {
 }
 
 impl CubicSegment {
-    /// The cells between all nodes, whose arguments decrease.
+    /// Interpolates between all nodes; the arguments decrease.
     fn all(arguments: &[f64], values: &[f64]) -> Vec<Self> {
         (1..arguments.len())
             .map(|n| Self::new(n - 1, arguments, values))
             .collect()
     }
 
-    /// The cubic through the four nodes around the one between nodes `n` and `n + 1`.
+    /// Interpolates the four nodes around the interval from node `n` to `n + 1`.
     fn new(n: usize, arguments: &[f64], values: &[f64]) -> Self {
         let outer = arguments[n + 1];
         let scale = 1.0 / (arguments[n] - outer);

@@ -1,55 +1,57 @@
-//! Gas whose entropy is a power of radius, in hydrostatic equilibrium in a given potential.
+//! Gas with a power law of entropy in hydrostatic equilibrium in a given potential.
 
-use super::curve::{CELLS, LocalDensity, Radial, RadialFunction, RadialGrid};
 use super::error::{SphereError, in_range, positive};
+use super::radial_function::{CELLS, LocalDensity, Radial, RadialFunction, RadialGrid};
 use nestar_device::math::{exp, ln, pow};
 use std::f64::consts::PI;
 
-/// Most steps of the search for the scale of entropy; some ten are enough.
+/// Most steps of the secant method for the entropy scale; about ten are enough.
 const STEPS: usize = 60;
-/// How fast the share of the gas ceases to change beyond the radius where the gas ends, by the logarithm of radius.
+/// Rate at which the gas fraction becomes constant beyond the end of the gas, per unit of ln radius.
 const SETTLE: f64 = 4.0;
 
-/// What is known of the gas.
+/// Parameters of the gas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entropy {
-    /// Radius of the power law, length, above 0: `P/density^gamma` is proportional to `core + (r/radius)^slope`.
+    /// Radius of the power law, length, above 0: `P/density^gamma` is proportional to `core +
+    /// (r/radius)^slope`.
     pub radius: f64,
-    /// The power, not below 0.
+    /// Exponent, not negative.
     pub slope: f64,
-    /// What the centre has, not below 0.
+    /// Value at the centre, not negative.
     pub core: f64,
-    /// Mass of the gas over all mass, both within `radius`: above 0 and below 1.
+    /// Gas mass over total mass, both within `radius`; between 0 and 1.
     pub share: f64,
     /// Ratio of specific heats, above 1.
     pub gamma: f64,
 }
 
-/// Gas with that entropy (ZuHone, ApJ 728, 54 (2011), section 2.1).
+/// Gas with this entropy (ZuHone, ApJ 728, 54 (2011), section 2.1).
 ///
-/// With `u = P^((gamma - 1)/gamma)` the equation of equilibrium, `dP/dr = -density g`, is `du/dr = -(gamma - 1)/gamma K^(-1/gamma) g`: an
-/// integral. The scale of the entropy K follows from the mass.
+/// With `u = P^((gamma - 1)/gamma)` hydrostatic equilibrium, `dP/dr = -density g`, becomes `du/dr = -(gamma -
+/// 1)/gamma K^(-1/gamma) g`, which is integrated. The scale of the entropy `K` follows from the gas mass.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct EntropyGas<P> {
     total: P,
     gravity: f64,
     law: Entropy,
-    /// Where it ends.
+    /// Radius at which the gas ends.
     end: f64,
-    /// `K^(-1/gamma)` over that of the law.
+    /// `K^(-1/gamma)` relative to the power law.
     scale: f64,
-    /// u.
+    /// The function `u`.
     state: RadialFunction,
     mass: RadialFunction,
-    /// Beyond the end: logarithms of radius and share of the density, and the derivative of the latter by the former.
+    /// At the end: ln radius, ln gas fraction of the density, and the derivative of the latter by the former.
     tail: [f64; 3],
 }
 
 impl<P: Radial + Clone> EntropyGas<P> {
-    /// The gas in the potential of `total`, all mass, that has the pressure `pressure` at the radius `end`. `gravity` is Newton's constant.
+    /// Creates the gas in the potential of the mass `total`, with the pressure `pressure` at the radius
+    /// `end`. `gravity` is Newton's constant.
     ///
     /// # Errors
-    /// A parameter outside of its range; numbers too large or small for the search for the scale of entropy.
+    /// A parameter is out of range, or the search for the entropy scale fails.
     pub fn new(
         total: &P,
         law: Entropy,
@@ -81,8 +83,8 @@ impl<P: Radial + Clone> EntropyGas<P> {
         Ok(gas)
     }
 
-    /// Seeks the scale with which the gas has its share: the secant's rule for the logarithms of scale and mass, whose slope is between 1 and
-    /// `gamma/(gamma - 1)`.
+    /// Finds the scale that gives the wanted gas mass. The secant method works on the logarithms of scale and
+    /// mass, whose slope is between 1 and `gamma/(gamma - 1)`.
     fn find_scale(&mut self, grid: RadialGrid, outer: f64) -> Result<(), SphereError> {
         let mut slope = self.law.gamma / (self.law.gamma - 1.0);
         let radius = self.law.radius;
@@ -102,7 +104,7 @@ impl<P: Radial + Clone> EntropyGas<P> {
             if step.abs() < 1e-14 * place.abs().max(1.0) || next == error {
                 break;
             }
-            // of a slope that is round-off there is nothing to learn
+            // ignore slopes dominated by round-off
             let found = (next - error) / step;
             if found.is_finite() && found >= 0.5 {
                 slope = found;
@@ -112,18 +114,18 @@ impl<P: Radial + Clone> EntropyGas<P> {
         if error.abs() < 1e-9 {
             return Ok(());
         }
-        let why = "cannot be reached: choose units in which masses and radii are nearer to 1";
+        let why = "cannot be reached: choose units in which masses and radii are closer to 1";
         Err(SphereError::parameter("entropy.share", why))
     }
 
-    /// `core + (r/radius)^slope`, and its logarithmic slope.
+    /// Returns `core + (r/radius)^slope` and its logarithmic slope.
     fn entropy(&self, r: f64) -> [f64; 2] {
         let power = pow(r / self.law.radius, self.law.slope);
         let sum = self.law.core + power;
         [sum, self.law.slope * power / sum]
     }
 
-    /// `-du/d ln r`.
+    /// Returns `-du/d ln r`.
     fn rate(&self, r: f64) -> f64 {
         let gamma = self.law.gamma;
         let [entropy, _] = self.entropy(r);
@@ -142,7 +144,7 @@ impl<P: Radial + Clone> EntropyGas<P> {
         RadialFunction::outwards(grid, within, shell)
     }
 
-    /// The density, up to the end.
+    /// Returns the density within the end.
     fn within(&self, r: f64) -> LocalDensity {
         let gamma = self.law.gamma;
         let ([entropy, slope], u) = (self.entropy(r), self.state.at(ln(r)));
@@ -157,7 +159,7 @@ impl<P: Radial + Clone> EntropyGas<P> {
         }
     }
 
-    /// The density, and beyond the end one whose share of all mass soon ceases to change.
+    /// Returns the density. Beyond the end its fraction of the total density becomes constant.
     pub fn local(&self, r: f64) -> LocalDensity {
         if r <= self.end {
             return self.within(r);
@@ -172,7 +174,7 @@ impl<P: Radial + Clone> EntropyGas<P> {
         }
     }
 
-    /// The mass within a radius.
+    /// Returns the mass within a radius.
     pub fn mass(&self, r: f64) -> f64 {
         let inner = self.total.core();
         if r < inner {
@@ -182,28 +184,25 @@ impl<P: Radial + Clone> EntropyGas<P> {
         self.mass.at(ln(r))
     }
 
-    /// The radius beyond which there is next to no mass.
+    /// Returns the radius beyond which the mass is negligible.
     pub fn reach(&self) -> f64 {
         self.total.reach()
     }
 }
 
-/// Whether the numbers are in their ranges.
+/// Checks the ranges of the parameters.
 fn check(law: &Entropy, end: f64) -> Result<(), SphereError> {
     let refuse = |key: &str, why: String| Err(SphereError::parameter(key, why));
     in_range("entropy.radius", law.radius)?;
     for (key, value) in [("entropy.slope", law.slope), ("entropy.core", law.core)] {
         if !value.is_finite() || value < 0.0 {
-            return refuse(
-                key,
-                format!("must be a finite number, not below 0, not {value}"),
-            );
+            return refuse(key, format!("must be finite and not negative, not {value}"));
         }
     }
     if law.slope >= law.gamma && law.core == 0.0 {
         let (slope, gamma) = (law.slope, law.gamma);
         let why = format!(
-            "must be below gamma, {gamma}, not {slope}: give `entropy.core` for a steeper one"
+            "must be below gamma ({gamma}), not {slope}; a steeper slope needs `entropy.core`"
         );
         return refuse("entropy.slope", why);
     }
@@ -214,7 +213,7 @@ fn check(law: &Entropy, end: f64) -> Result<(), SphereError> {
     let end = in_range("radius", end)?;
     if end < law.radius {
         let why = format!(
-            "must not be below `entropy.radius`, {}, within which the share of the gas is known, and is {end}",
+            "must not be below `entropy.radius` ({}), within which the gas fraction is given; it is {end}",
             law.radius
         );
         return refuse("radius", why);

@@ -1,34 +1,34 @@
-//! What is wrong with a sphere.
+//! Errors of spheres.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// Why there is no such sphere.
+/// Reason why a sphere cannot be built.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SphereError {
-    /// A parameter has no meaning.
+    /// A parameter is invalid.
     Parameter {
-        /// Its key, as in the deck, with the index for an entry of a list.
+        /// Key in the deck, with the index for an entry of a list.
         key: String,
-        /// What it has to be, and what it is.
+        /// Allowed range and actual value.
         why: String,
     },
-    /// No isotropic distribution of orbits has this density.
+    /// The density has no isotropic distribution function.
     Negative {
-        /// The radius that the orbits of the energy in question just reach.
+        /// Outer radius of the orbits of the critical energy.
         radius: f64,
     },
-    /// Other parts have all of the mass somewhere, so that there is no rest.
+    /// The other components exceed the total density.
     NothingLeft {
-        /// Where, the innermost such radius.
+        /// Innermost such radius.
         radius: f64,
     },
-    /// The potential cannot be resolved in double precision.
+    /// Double precision cannot resolve the potential.
     Unresolved {
-        /// Where, the innermost such radius.
+        /// Innermost such radius.
         radius: f64,
     },
-    /// Densities or potentials are no numbers of double precision.
+    /// Densities or potentials overflow or underflow.
     OutOfRange,
 }
 
@@ -47,24 +47,24 @@ impl fmt::Display for SphereError {
             Self::Parameter { key, why } => write!(f, "{key} {why}"),
             Self::Negative { radius } => write!(
                 f,
-                "the profile has no equilibrium with isotropic velocities: the distribution function is negative for orbits that \
-                 reach to the radius {radius:.4e}; make the density steeper around it (smooth a table, lengthen a decay) or the \
-                 other mass less concentrated"
+                "the profile has no equilibrium with isotropic velocities: the distribution function is negative \
+                 for orbits out to the radius {radius:.4e}; make the density steeper there (smooth a table, \
+                 lengthen a decay) or the other mass less concentrated"
             ),
             Self::NothingLeft { radius } => write!(
                 f,
-                "nothing of the total density is left at the radius {radius:.4e}: the gas and the other parts are as dense there; let the gas \
-                 have a smaller `share` or end at a smaller `radius`, cut the other parts, or lengthen the decay of the total"
+                "the gas and the other components exceed the total density at the radius {radius:.4e}: reduce \
+                 `share` or `radius` of the gas, cut the other components, or lengthen the decay of the total"
             ),
             Self::Unresolved { radius } => write!(
                 f,
-                "the potential does not change measurably around the radius {radius:.4e}: make the other mass less dominant or the \
-                 profile less extended"
+                "double precision cannot resolve the potential around the radius {radius:.4e}: make the other \
+                 mass less dominant or the profile less extended"
             ),
             Self::OutOfRange => write!(
                 f,
-                "its densities, pressures or potentials are too large or too small for double precision: choose units in which masses, \
-                 radii and `gravity.constant` are nearer to 1"
+                "densities, pressures or potentials overflow or underflow in double precision: choose units in \
+                 which masses, radii and `gravity.constant` are closer to 1"
             ),
         }
     }
@@ -72,21 +72,21 @@ impl fmt::Display for SphereError {
 
 impl std::error::Error for SphereError {}
 
-/// Where masses, lengths and Newton's constant lie: cubes and ratios of them are numbers of double precision.
+/// Range of masses, lengths and Newton's constant; cubes and ratios then fit in double precision.
 const RANGE: RangeInclusive<f64> = 1e-60..=1e60;
 
-/// The value of a parameter, if it is a positive finite number.
+/// Checks that a parameter is positive and finite.
 pub(super) fn positive(key: &str, value: f64) -> Result<f64, SphereError> {
     if value.is_finite() && value > 0.0 {
         return Ok(value);
     }
     Err(SphereError::parameter(
         key,
-        format!("must be a finite number above 0, not {value}"),
+        format!("must be finite and above 0, not {value}"),
     ))
 }
 
-/// The value of a mass, a length or Newton's constant, if it is in their range.
+/// Checks that a mass, a length or Newton's constant is in range.
 pub(super) fn in_range(key: &str, value: f64) -> Result<f64, SphereError> {
     if RANGE.contains(&positive(key, value)?) {
         return Ok(value);

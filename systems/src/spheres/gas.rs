@@ -1,29 +1,28 @@
 //! Gas in hydrostatic equilibrium.
 
-use super::curve::{CELLS, RadialFunction, RadialGrid};
 use super::error::{SphereError, in_range, positive};
-use super::matter::MassModel;
+use super::mass_model::MassModel;
 use super::profile::Profile;
+use super::radial_function::{CELLS, RadialFunction, RadialGrid};
 use nestar_device::math::ln;
 
-/// A sphere of gas at rest, whose pressure holds it in the potential of itself and other mass, up to a radius where the pressure is given;
-/// from there on density and pressure stay what they are.
+/// Sphere of gas at rest in hydrostatic equilibrium, in the potential of itself and other mass. It ends at a
+/// radius with a given pressure; beyond it density and pressure are constant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HydrostaticGas {
     profile: Profile,
-    /// Where it begins and ends.
+    /// Inner and outer radius.
     core: f64,
     radius: f64,
     pressure: RadialFunction,
 }
 
 impl HydrostaticGas {
-    /// The gas of this profile, attracted by itself and by `others`, up to `radius`, where its pressure is `pressure`. `gravity` is Newton's
-    /// constant.
+    /// Creates gas with a density profile that ends at `radius` with the pressure `pressure`. It is attracted
+    /// by itself and by `others`; `gravity` is Newton's constant.
     ///
     /// # Errors
-    /// A gravity, radius or pressure that is not a finite number above 0; a radius within which there is next to no gas; numbers beyond double
-    /// precision.
+    /// A parameter is not positive and finite, there is almost no gas within the radius, or numbers overflow.
     pub fn new(
         profile: &Profile,
         others: &[Profile],
@@ -35,7 +34,7 @@ impl HydrostaticGas {
         let pressure = positive("pressure", pressure)?;
         let (radius, core) = (in_range("radius", radius)?, profile.core());
         if radius <= core {
-            let why = format!("must be above {core:.3e}, where the gas begins, not {radius}");
+            let why = format!("must be above {core:.3e}, the core radius of the gas, not {radius}");
             return Err(SphereError::parameter("radius", why));
         }
         let rate = |r: f64| profile.density(r) * matter.pull(r);
@@ -52,19 +51,20 @@ impl HydrostaticGas {
         })
     }
 
-    /// Where it ends, length.
+    /// Outer radius, length.
     #[must_use]
     pub fn radius(&self) -> f64 {
         self.radius
     }
 
-    /// The density at a radius, mass/length^3. Within the innermost 1e-12 of the mass it stays the same.
+    /// Returns the density at a radius, mass/length^3; constant within the radius of the innermost 1e-12 of
+    /// the mass.
     #[must_use]
     pub fn density(&self, r: f64) -> f64 {
         self.profile.density(r.clamp(self.core, self.radius))
     }
 
-    /// The pressure at a radius: the integral of `density G M/r^2` from there outwards, and the outer pressure.
+    /// Returns the pressure at a radius: the outer pressure plus the integral of `density G M/r^2`.
     #[must_use]
     pub fn pressure(&self, r: f64) -> f64 {
         self.pressure.at(ln(r))

@@ -1,35 +1,35 @@
-//! Spheres in equilibrium: particles without collisions and hydrostatic gas, around a centre.
+//! Spheres in equilibrium: collisionless particles and hydrostatic gas around a centre.
 //!
-//! A [`Profile`] is a density as a function of radius. A [`Sphere`] is a component of particles with such a density, whose velocities
-//! keep it in equilibrium in the potential of itself and other mass; a [`Gas`] is a component whose pressure does. An [`Orbit`] puts
-//! two of them in motion around each other. Everything is in code units, and the same bits on every machine.
-//! [`NamedSpheres`] has those of a deck.
+//! A [`Profile`] is a density as a function of radius. A [`Sphere`] is a component of particles with
+//! isotropic velocities in equilibrium in the total potential; [`HydrostaticGas`] is a component supported by
+//! pressure. An [`Orbit`] lets two spheres encounter each other. All values are in code units and have the
+//! same bits on every machine. [`NamedSpheres`] holds the spheres of a deck.
 
 mod config;
-mod curve;
+mod density_table;
 mod distribution;
 mod entropy;
 mod error;
 mod gas;
-mod matter;
-mod named;
+mod mass_model;
+mod named_spheres;
 mod orbit;
 mod profile;
-mod rest;
-mod speeds;
+mod radial_function;
+mod remainder;
+mod speed_distribution;
 mod sphere;
-mod table;
-mod tables;
 
-pub use config::ProfileConfig;
+pub use config::{
+    Ambient, EncounterConfig, EntropyConfig, GasConfig, ProfileConfig, SphereConfig, SpheresConfig,
+};
 pub use entropy::Entropy;
 pub use error::SphereError;
 pub use gas::HydrostaticGas;
-pub use named::{NamedSpheres, Spheres};
+pub use named_spheres::{NamedSpheres, Spheres};
 pub use orbit::{Centre, Orbit};
 pub use profile::Profile;
 pub use sphere::{Sphere, UNIFORMS};
-pub use tables::{Ambient, EncounterConfig, EntropyConfig, GasConfig, SphereConfig, SpheresConfig};
 
 #[cfg(test)]
 mod tests;

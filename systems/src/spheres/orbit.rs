@@ -1,44 +1,44 @@
-//! Orbits of pairs.
+//! Orbits of two spheres.
 
 use super::error::{SphereError, positive};
 use serde::{Deserialize, Serialize};
 
-/// Where two spheres begin, and how fast: they approach each other along x.
+/// Initial separation and velocity of two spheres that approach each other along x.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Orbit {
-    /// Distance of the two centres, length, above 0.
+    /// Distance of the centres, length, above 0.
     pub separation: f64,
-    /// Relative speed of the two centres, length/time, not below 0.
+    /// Relative speed of the centres, length/time, not negative.
     pub speed: f64,
-    /// Distance at which the centres would pass without gravity, length, from 0 to the separation; along y.
+    /// Impact parameter along y, length, from 0 to the separation.
     #[serde(default)]
     pub impact_parameter: f64,
     /// Mass of the second sphere over that of the first, above 0.
     pub mass_ratio: f64,
 }
 
-/// The centre of a sphere.
+/// Centre of a sphere.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Centre {
-    /// Where it is, length.
+    /// Position, length.
     pub position: [f64; 3],
-    /// How fast it moves, length/time.
+    /// Velocity, length/time.
     pub velocity: [f64; 3],
 }
 
 impl Orbit {
-    /// The first and the second centre, in the frame in which the centre of mass rests at the origin. The first has negative x and y and
-    /// moves along x, the second against it.
+    /// Returns both centres in the centre-of-mass frame. The first sphere starts at negative x and y and
+    /// moves towards positive x.
     ///
     /// # Errors
-    /// A parameter outside of its range.
+    /// A parameter is out of range.
     pub fn centres(&self) -> Result<[Centre; 2], SphereError> {
         let separation = positive("separation", self.separation)?;
         let ratio = positive("mass_ratio", self.mass_ratio)?;
         let (speed, impact) = (self.speed, self.impact_parameter);
         if !speed.is_finite() || speed < 0.0 {
-            let why = format!("must be a finite number, not below 0, not {speed}");
+            let why = format!("must be finite and not negative, not {speed}");
             return Err(SphereError::parameter("speed", why));
         }
         if !(0.0..=separation).contains(&impact) {

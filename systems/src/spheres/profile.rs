@@ -1,25 +1,25 @@
-//! Densities as functions of radius.
+//! Density profiles.
 
-use super::curve::{LocalDensity, Radial, RadialFunction, RadialGrid};
+use super::density_table::DensityTable;
 use super::entropy::{Entropy, EntropyGas};
 use super::error::{SphereError, in_range, positive};
-use super::rest::Remainder;
-use super::table::DensityTable;
+use super::radial_function::{LocalDensity, Radial, RadialFunction, RadialGrid};
+use super::remainder::Remainder;
 use nestar_device::math::{exp, ln};
 use std::f64::consts::PI;
 
-/// Scale radii to which a profile with a power-law tail is followed.
+/// Outer limit of profiles with a power-law tail, in scale radii.
 const FAR: f64 = 1e5;
-/// Radii of a table to which its tail is followed.
+/// Outer limit of tabulated profiles, in units of the last radius.
 const FAR_TABLE: f64 = 1e3;
-/// Share of a cut's radius that is its decay, unless told.
+/// Default decay length, relative to the radius of the cut.
 const DECAY: f64 = 0.3;
-/// Share of the mass that is the core's.
+/// Fraction of the mass within the core.
 const CORE: f64 = 1e-12;
 /// Intervals of the tabulated mass beyond a cut.
 const CELLS: usize = 1024;
 
-/// A density as a function of the distance from a centre, with its derivatives and the mass within it.
+/// Density as a function of radius, with its derivatives and the enclosed mass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     shape: ProfileKind,
@@ -28,7 +28,7 @@ pub struct Profile {
     factor: f64,
 }
 
-/// Densities by their kind; `density` is the scale of density.
+/// Kinds of profiles; `density` is the scale density.
 #[derive(Clone, Debug, PartialEq)]
 enum ProfileKind {
     Plummer { density: f64, radius: f64 },
@@ -39,8 +39,9 @@ enum ProfileKind {
     Rest(Box<Remainder<Profile>>),
 }
 
-/// Beyond a radius the density goes on as `(r/radius)^power exp(-(r - radius)/decay)` with the same value and slope (Springel & White,
-/// MNRAS 307, 162 (1999), equations 4 and 5).
+/// Exponential decay of the density beyond a radius. It continues as `(r/radius)^power exp(-(r -
+/// radius)/decay)` with the same value and slope (Springel & White, MNRAS 307, 162 (1999), equations 4 and
+/// 5).
 #[derive(Clone, Debug, PartialEq)]
 struct Cut {
     radius: f64,
@@ -52,10 +53,10 @@ struct Cut {
 }
 
 impl Profile {
-    /// The sphere of Plummer (MNRAS 71, 460 (1911)): density `3 mass/(4 pi radius^3) (1 + r^2/radius^2)^(-5/2)`.
+    /// Plummer sphere (MNRAS 71, 460 (1911)): density `3 mass/(4 pi radius^3) (1 + r^2/radius^2)^(-5/2)`.
     ///
     /// # Errors
-    /// A parameter that is not from 1e-60 to 1e60.
+    /// A parameter is outside 1e-60 to 1e60.
     pub fn plummer(mass: f64, radius: f64) -> Result<Self, SphereError> {
         let (mass, radius) = (in_range("mass", mass)?, in_range("radius", radius)?);
         Ok(Self::whole(ProfileKind::Plummer {
@@ -64,10 +65,10 @@ impl Profile {
         }))
     }
 
-    /// The sphere of Hernquist (ApJ 356, 359 (1990), equation 2): density `mass radius/(2 pi r (r + radius)^3)`.
+    /// Hernquist sphere (ApJ 356, 359 (1990), equation 2): density `mass radius/(2 pi r (r + radius)^3)`.
     ///
     /// # Errors
-    /// A parameter that is not from 1e-60 to 1e60.
+    /// A parameter is outside 1e-60 to 1e60.
     pub fn hernquist(mass: f64, radius: f64) -> Result<Self, SphereError> {
         let (mass, radius) = (in_range("mass", mass)?, in_range("radius", radius)?);
         Ok(Self::whole(ProfileKind::Hernquist {
@@ -76,12 +77,12 @@ impl Profile {
         }))
     }
 
-    /// The halo of Navarro, Frenk & White (ApJ 490, 493 (1997)): density `1/(s (1 + s)^2)` times a constant, `s` the radius over
-    /// `r200/concentration`, with the mass `m200` within `r200`; beyond `r200` it decays exponentially with the length `decay`, of 0.3
-    /// `r200` where there is none. A decay much shorter has no equilibrium.
+    /// Navarro-Frenk-White halo (ApJ 490, 493 (1997)) with the mass `m200` within `r200`. The density is
+    /// proportional to `1/(s (1 + s)^2)` with `s = r concentration/r200`. Beyond `r200` it decays
+    /// exponentially with the length `decay`, by default 0.3 `r200`. A much shorter decay has no equilibrium.
     ///
     /// # Errors
-    /// A parameter that is not from 1e-60 to 1e60.
+    /// A parameter is outside 1e-60 to 1e60.
     pub fn nfw(
         m200: f64,
         r200: f64,
@@ -97,22 +98,24 @@ impl Profile {
         Self::whole(ProfileKind::Nfw { density, radius }).cut("r200", cut, decay)
     }
 
-    /// A table of densities at radii that increase: the cubic spline of `ln density` over `ln radius`. Beyond the last radius the density goes on
-    /// as a power of radius, and within the first one its slope towards that of a core or a cusp.
+    /// Tabulated densities: a cubic spline of `ln density` over `ln radius`. Beyond the last radius the
+    /// density is a power law; within the first radius its slope tends to that of a core or a cusp.
     ///
     /// # Errors
-    /// Fewer than 4 radii, another count of densities, numbers that are not finite or above 0, radii that do not increase, a slope of -2.5 or
-    /// steeper at the first radius or one of -3 or shallower at the last.
+    /// There are fewer than 4 radii or another number of densities, or values are not finite and positive.
+    /// Radii do not increase, or the slope is -2.5 or steeper at the first radius or -3 or shallower at the
+    /// last.
     pub fn table(radius: &[f64], density: &[f64]) -> Result<Self, SphereError> {
         let table = DensityTable::new(radius, density)?;
         Ok(Self::whole(ProfileKind::Table(Box::new(table))))
     }
 
-    /// Gas with the entropy `law` that rests in the potential of `total`, all mass, and has the pressure `pressure` where it ends, at the radius
-    /// `end`. Beyond, its share of the density goes on with the same slope and soon ceases to change. `gravity` is Newton's constant.
+    /// Gas with the entropy `law` in hydrostatic equilibrium in the potential of `total`, with the pressure
+    /// `pressure` at its outer radius `end`. Beyond it the gas fraction of the density continues with the
+    /// same slope and becomes constant. `gravity` is Newton's constant.
     ///
     /// # Errors
-    /// A parameter outside of its range.
+    /// A parameter is out of range.
     pub fn entropy(
         total: &Profile,
         law: Entropy,
@@ -123,10 +126,10 @@ impl Profile {
         Ok(Self::whole(ProfileKind::Entropy(Box::new(gas))))
     }
 
-    /// What `total` has beside `parts`.
+    /// The density `total` minus that of `parts`.
     ///
     /// # Errors
-    /// The parts have all of the density, or more, somewhere.
+    /// The parts reach or exceed the total density somewhere.
     pub fn rest(total: &Profile, parts: &[Profile]) -> Result<Self, SphereError> {
         let rest = Remainder::new(total, parts)?;
         Ok(Self::whole(ProfileKind::Rest(Box::new(rest))))
@@ -140,17 +143,17 @@ impl Profile {
         }
     }
 
-    /// This profile, cut at a radius: beyond it the density decays exponentially with the length `decay`, of 0.3 `radius` where there is
-    /// none, its value and slope being continuous. `key` is what errors call the radius.
+    /// Cuts the profile at a radius. Beyond it the density decays exponentially with the length `decay`, by
+    /// default 0.3 `radius`; value and slope are continuous. `key` names the radius in errors.
     ///
     /// # Errors
-    /// A radius or decay that is not from 1e-60 to 1e60.
+    /// A radius or decay length is outside 1e-60 to 1e60.
     pub fn cut(mut self, key: &str, radius: f64, decay: Option<f64>) -> Result<Self, SphereError> {
         let radius = in_range(key, radius)?;
         let decay = in_range("decay", decay.unwrap_or(DECAY * radius))?;
         let local = self.shape.local(radius);
         let power = radius / decay - local.steepness;
-        // by then the density has fallen by e^60 at least
+        // there the density has fallen by at least e^60
         let far = 3.0 * radius + 60.0 * decay;
         let mut cut = Cut {
             radius,
@@ -166,22 +169,22 @@ impl Profile {
         Ok(self)
     }
 
-    /// This profile with all densities multiplied: a gas that follows the dark matter, say.
+    /// Multiplies all densities by a factor, for example for gas that follows dark matter.
     ///
     /// # Errors
-    /// A factor that is not a finite number above 0.
+    /// The factor is not positive and finite.
     pub fn scaled(mut self, factor: f64) -> Result<Self, SphereError> {
         self.factor *= positive("factor", factor)?;
         Ok(self)
     }
 
-    /// The density at a radius above 0, mass/length^3.
+    /// Returns the density at a radius above 0, mass/length^3.
     #[must_use]
     pub fn density(&self, r: f64) -> f64 {
         self.local(r).density
     }
 
-    /// The density at a radius above 0, and its first and second derivative by radius.
+    /// Returns the density at a radius above 0 and its first and second derivative by radius.
     #[must_use]
     pub fn derivatives(&self, r: f64) -> [f64; 3] {
         let LocalDensity {
@@ -193,7 +196,7 @@ impl Profile {
         [density, -n * density / r, second]
     }
 
-    /// The mass within a radius, from 0.
+    /// Returns the mass within a radius, from 0.
     #[must_use]
     pub fn mass(&self, r: f64) -> f64 {
         if r <= 0.0 {
@@ -206,7 +209,7 @@ impl Profile {
             }
     }
 
-    /// The density and its logarithmic slopes.
+    /// Returns the density and its logarithmic slopes.
     pub(super) fn local(&self, r: f64) -> LocalDensity {
         let local = match &self.cut {
             Some(cut) if r > cut.radius => cut.local(r),
@@ -218,7 +221,7 @@ impl Profile {
         }
     }
 
-    /// The radius beyond which there is next to no mass.
+    /// Returns the radius beyond which the mass is negligible.
     pub(super) fn reach(&self) -> f64 {
         match (&self.cut, &self.shape) {
             (Some(cut), _) => 3.0 * cut.radius + 60.0 * cut.decay,
@@ -234,7 +237,7 @@ impl Profile {
         }
     }
 
-    /// The radius within which there is next to no mass: 1e-12 of it.
+    /// Returns the radius that contains 1e-12 of the mass.
     pub(super) fn core(&self) -> f64 {
         let reach = self.reach();
         let mass = CORE * self.mass(reach);
@@ -328,7 +331,7 @@ impl ProfileKind {
 
 impl Cut {
     fn local(&self, r: f64) -> LocalDensity {
-        // one exponent: the two factors alone may over- and underflow
+        // a single exponential, since separate factors may overflow and underflow
         let change = self.power * ln(r / self.radius) - (r - self.radius) / self.decay;
         LocalDensity {
             density: self.density * exp(change),
@@ -338,12 +341,12 @@ impl Cut {
     }
 }
 
-/// `ln(1 + s) - s/(1 + s)`, also for small `s`, where the two nearly cancel.
+/// Returns `ln(1 + s) - s/(1 + s)`, accurate also for small `s`, where the terms nearly cancel.
 fn nfw_mass(s: f64) -> f64 {
     if s > 0.02 {
         return ln(1.0 + s) - s / (1.0 + s);
     }
-    // the sum over k from 2 of (k - 1)/k s^k with alternating signs, by Horner's rule
+    // alternating series: the sum over k from 2 of (k - 1)/k s^k, by Horner's rule
     let sum = (2..=12).rev().fold(0.0, |sum, k: i32| {
         let k = f64::from(k);
         (k - 1.0) / k - s * sum

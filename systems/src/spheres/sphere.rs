@@ -1,48 +1,50 @@
-//! Spheres of particles without collisions.
+//! Spheres of collisionless particles.
 
-use super::curve::{RadialFunction, RadialGrid};
 use super::distribution::Distribution;
 use super::error::SphereError;
-use super::matter::MassModel;
+use super::mass_model::MassModel;
 use super::profile::Profile;
-use super::speeds::SpeedDistribution;
+use super::radial_function::{RadialFunction, RadialGrid};
+use super::speed_distribution::SpeedDistribution;
 use nestar_device::math::{cos, exp, ln, pow, sin};
 use std::f64::consts::PI;
 
-/// Random numbers that a particle takes.
+/// Random numbers per particle.
 pub const UNIFORMS: usize = 6;
-/// Nodes of the grid for each radius with a table of speeds.
+/// Grid nodes per radius with a table of speeds.
 const EVERY: usize = 8;
 
-/// A component of particles in equilibrium, with isotropic velocities, in the potential of itself and other mass.
+/// Component of particles in equilibrium with isotropic velocities, in the potential of itself and other
+/// mass.
 ///
-/// Its distribution function is that of the whole profile. A truncation only leaves out the particles beyond it, so that those near it are
-/// in equilibrium with what was left out.
+/// The distribution function is that of the whole profile. A truncation only removes the particles beyond it;
+/// the others move as if these were present.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sphere {
     truncation: f64,
     /// Mass within the truncation.
     mass: f64,
-    /// Inverse of the power of radius that the mass within the first node grows with.
+    /// Inverse exponent of the mass within the first node as a power of radius.
     inner_power: f64,
     grid: RadialGrid,
     /// Mass within each node.
     masses: Vec<f64>,
-    /// Potential with its sign turned.
+    /// Minus the potential.
     potential: RadialFunction,
-    /// Square of the velocity dispersion of one axis.
+    /// Square of the one-dimensional velocity dispersion.
     dispersion: RadialFunction,
     distribution: Distribution,
-    /// Speeds at some nodes.
+    /// Speed distributions at every few nodes.
     speeds: Vec<SpeedDistribution>,
 }
 
 impl Sphere {
-    /// The component of this profile, attracted by itself and by `others`. `gravity` is Newton's constant; no particle is beyond the radius
-    /// `truncation`, which may be infinite: a profile with a power-law tail then ends at 1e5 scale radii, where it has next to no mass.
+    /// Creates the component of a profile that is attracted by itself and by `others`. `gravity` is Newton's
+    /// constant. No particle is beyond `truncation`, which may be infinite; power-law tails end at 1e5 scale
+    /// radii.
     ///
     /// # Errors
-    /// A gravity or truncation that is not above 0; a distribution function that is negative somewhere; numbers beyond double precision.
+    /// A parameter is not positive, the distribution function is negative, or numbers overflow.
     pub fn new(
         profile: &Profile,
         others: &[Profile],
@@ -56,7 +58,7 @@ impl Sphere {
             return Err(SphereError::parameter(
                 "truncation",
                 format!(
-                    "must be a radius above {core:.3e}, where the profile begins, not {truncation}"
+                    "must be above {core:.3e}, the core radius of the profile, not {truncation}"
                 ),
             ));
         }
@@ -87,32 +89,33 @@ impl Sphere {
         })
     }
 
-    /// The mass within the truncation, which the particles share.
+    /// Mass within the truncation, shared by the particles.
     #[must_use]
     pub fn mass(&self) -> f64 {
         self.mass
     }
 
-    /// The radius beyond which there is no particle.
+    /// Radius beyond which there are no particles.
     #[must_use]
     pub fn edge(&self) -> f64 {
         self.truncation
     }
 
-    /// The potential of all mass at a radius, 0 at infinity and negative elsewhere, velocity^2.
+    /// Returns the potential of all mass at a radius, velocity^2; 0 at infinity.
     #[must_use]
     pub fn potential(&self, r: f64) -> f64 {
         -self.potential.at(ln(r))
     }
 
-    /// The velocity dispersion of one axis at a radius, from the equation of Jeans for the whole profile.
+    /// Returns the one-dimensional velocity dispersion at a radius, from the Jeans equation of the whole
+    /// profile.
     #[must_use]
     pub fn dispersion(&self, r: f64) -> f64 {
         self.dispersion.at(ln(r)).sqrt()
     }
 
-    /// The distribution function, mass/(length velocity)^3, at the energy of a unit of mass, potential and kinetic energy with the sign
-    /// turned: above 0 for bound orbits.
+    /// Returns the distribution function, mass/(length velocity)^3, at minus the total energy per unit mass;
+    /// positive energies are bound.
     #[must_use]
     pub fn distribution(&self, energy: f64) -> f64 {
         if energy <= 0.0 {
@@ -121,8 +124,9 @@ impl Sphere {
         self.distribution.at(energy)
     }
 
-    /// The position and velocity of a particle, relative to the centre, for six independent uniform numbers from 0 (inclusive) to 1
-    /// (exclusive): one for the radius, two for the direction of the position, one for the speed and two for the direction of the velocity.
+    /// Samples the position and velocity of a particle relative to the centre from six uniform numbers in [0,
+    /// 1). One is for the radius, two are for the direction of the position, one for the speed, and two for
+    /// the direction of the velocity.
     #[must_use]
     pub fn sample(&self, uniforms: [f64; UNIFORMS]) -> ([f64; 3], [f64; 3]) {
         let [share, place @ .., slower, height, angle] = uniforms;
@@ -135,7 +139,7 @@ impl Sphere {
         )
     }
 
-    /// The radius that contains a share of the mass.
+    /// Returns the radius that contains a fraction of the mass.
     fn radius(&self, share: f64) -> f64 {
         let mass = share * self.mass;
         let above = self.masses.partition_point(|&m| m <= mass);
@@ -152,7 +156,7 @@ impl Sphere {
         exp(self.grid.ln_radius(n as f64 + t)).min(self.truncation)
     }
 
-    /// The speed at a radius that a share of the particles there do not reach.
+    /// Returns the speed below which a fraction of the particles at a radius are.
     fn speed(&self, r: f64, share: f64) -> f64 {
         let ln_r = ln(r);
         let place = self.grid.place(ln_r) / EVERY as f64;
@@ -165,12 +169,12 @@ impl Sphere {
     }
 }
 
-/// The square of the dispersion of one axis, the integral of `rho G M/r^2` from a radius outwards over the density there (Binney & Tremaine
-/// 2008, equation 4.215 without anisotropy).
+/// Returns the square of the one-dimensional dispersion (Binney & Tremaine 2008, equation 4.215 without
+/// anisotropy): the integral of `rho G M/r^2` from a radius outwards over the density.
 fn dispersion(matter: MassModel, grid: RadialGrid) -> RadialFunction {
     let rate = |r: f64| matter.own.density(r) * matter.pull(r);
     let end = grid.radius(grid.cells);
-    // the density goes on as a power of radius, and the mass hardly grows
+    // beyond the end the density is a power law and the mass nearly constant
     let outer = rate(end) / (1.0 + matter.own.local(end).steepness);
     let pressure = RadialFunction::inwards(grid, outer, rate);
     RadialFunction::through(grid, |n| {
@@ -181,7 +185,7 @@ fn dispersion(matter: MassModel, grid: RadialGrid) -> RadialFunction {
     })
 }
 
-/// A direction for two uniform numbers: by Archimedes' theorem each coordinate is uniform.
+/// Returns a random direction from two uniform numbers; each coordinate is uniform (Archimedes).
 fn direction(height: f64, angle: f64) -> [f64; 3] {
     let z = 2.0 * height - 1.0;
     let across = (1.0 - z * z).sqrt();

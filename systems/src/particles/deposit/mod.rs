@@ -1,85 +1,83 @@
-//! The mass of particles in the cells of a level, as whole units: sums are the same in any order, and no unit is lost.
+//! Deposits particle mass on a level in fixed point: the result does not depend on the order, and no quantum
+//! is lost.
 //!
-//! A particle has one cloud, as wide as a cell of its own level, or of the next coarser one beside that. What a level gets of it is what its
-//! cells contain of that cloud. Parts of wider clouds that lie in cells of the level are dealt to them evenly.
+//! Each particle has one cloud, as wide as a cell of its own level, or of the next coarser level in the
+//! boundary zone. A level receives the part of the cloud that lies in its cells. Mass of a coarse cell is
+//! distributed evenly to the eight children.
+//!
+//! `cloud_block.rs` deposits clouds around a patch, `predicted.rs` predicts positions, `threads.rs` runs tasks in
+//! parallel, `remote_sums.rs` exchanges sums, and `device.rs` deposits on a device.
 
-mod block;
-mod blocks;
-mod letters;
-mod on_device;
-mod places;
-mod receivers;
-mod seen;
-mod shares;
-mod spill;
-mod tasks;
+mod cloud_block;
+mod device;
+mod predicted;
+mod remote_sums;
+mod threads;
 
 use super::Motion;
-use super::columns::ParticleReal;
+use super::boundary_zone::{BoundaryZone, cell_of};
+use super::mass_quantum::power_of_two;
+use super::pages::ParticleReal;
 use super::species::{PatchParticles, Species};
-use super::units::power_of_two;
-use super::zone::{BoundaryZone, cell_of};
-use block::CloudBlock;
-use blocks::CloudBlocks;
-use letters::{OF_PARENT, OWN};
+use cloud_block::{CloudBlock, CloudBlocks};
+pub(super) use device::{SlotTable, all_are_on_device};
 use nestar_engine::comm::{Comm, PatchMessage, RanksError};
 use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::mesh::SELF;
 use nestar_kernels::{CELLS, PATCH};
-pub(super) use on_device::all_are_on_device;
-pub(super) use places::SlotTable;
+pub use predicted::DepositWeights;
+use predicted::PredictedPositions;
 use rayon::prelude::*;
-pub use seen::DepositWeights;
-use seen::PredictedPositions;
-use shares::ThreadSums;
+use remote_sums::{OF_PARENT, OWN};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use tasks::PatchGroup;
+use threads::{PatchGroup, ThreadSums};
 
-/// The clouds of particles.
+/// Cloud parameters of a deposit.
 #[derive(Clone, Copy)]
 pub(super) struct DepositClouds {
-    /// Cells that they cover along an axis.
+    /// Cells that a cloud covers along an axis.
     pub width: i32,
-    /// Cells of the coarser level beside borders between levels.
+    /// Width of the coarse-fine boundary zone in coarse cells.
     pub zone: usize,
     pub weights: DepositWeights,
 }
 
-/// The sums of a level at a time.
+/// Deposit on one level at one time.
 pub(super) struct Deposit<'a> {
     pub topology: &'a Topology,
     pub clouds: DepositClouds,
     pub level: usize,
-    /// The time of the particles that each level moves, less that of the sums.
+    /// Deposit time minus the time of the particles, by the level that moves them.
     pub time_offsets: Vec<f64>,
-    /// Where the sums of a row stand, by row.
+    /// Index of the sums of each row, or `NONE`.
     slots: Vec<u32>,
-    /// `[slot][cell]`; nothing while the sums are on a device.
+    /// Sums `[slot][cell]`; empty while they are on a device.
     sums: Vec<u64>,
-    letters: Mutex<Vec<PatchMessage>>,
+    messages: Mutex<Vec<PatchMessage>>,
 }
 
-/// A row that is not this rank's.
+/// Marks a row of another rank.
 const NONE: u32 = u32::MAX;
 
 impl<'a> Deposit<'a> {
-    /// Empty sums of the mass of a level in units, of clouds.
+    /// Starts a deposit of mass.
     pub fn new(
         topology: &'a Topology,
-        (motion, scale): (&'a Motion, f64),
+        motion: &'a Motion,
+        quanta_per_mass: f64,
         level: usize,
         time_offsets: Vec<f64>,
     ) -> Self {
         let clouds = DepositClouds {
             width: motion.cloud,
             zone: motion.zone,
-            weights: DepositWeights::Masses(scale),
+            weights: DepositWeights::Masses(quanta_per_mass),
         };
         Self::of(topology, clouds, level, time_offsets)
     }
 
-    /// Empty sums of a level that stands with all finer ones, all of a particle in its cell.
+    /// Starts a deposit of each particle in its cell, on synchronised levels.
     pub fn in_cells(topology: &'a Topology, weights: DepositWeights, level: usize) -> Self {
         let clouds = DepositClouds {
             width: 1,
@@ -107,17 +105,17 @@ impl<'a> Deposit<'a> {
             time_offsets,
             slots,
             sums: Vec::new(),
-            letters: Mutex::default(),
+            messages: Mutex::default(),
         }
     }
 
-    /// Makes room for sums on the host, if there is none yet.
-    fn provide(&mut self) {
+    /// Allocates the sums on the host.
+    fn allocate(&mut self) {
         let rows = self.topology.rows(self.level).len();
         self.sums.resize(rows * CELLS, 0);
     }
 
-    /// How the particles are seen that level `host` has, or the next finer one moves there.
+    /// Returns the prediction for particles of a list in patches of level `host`.
     fn prediction<R: ParticleReal>(
         &self,
         species: &Species,
@@ -135,18 +133,20 @@ impl<'a> Deposit<'a> {
         }
     }
 
-    /// Layers of cells around a patch that clouds of a width reach, of particles that level `host` has.
+    /// Returns the ghost layers that clouds of particles on level `host` can reach.
     fn layers(&self, width: usize, host: usize) -> usize {
         let moves = self.time_offsets[host..host + 2]
             .iter()
-            .any(|&lag| lag != 0.0);
+            .any(|&dt| dt != 0.0);
         width / 2 + usize::from(moves)
     }
 
-    /// Adds the particles of patches of `host`, this level or a finer one: groups of them that each lie in one patch of this level.
+    /// Deposits particles in patches of level `host` (this level or a finer one). Each group lies in one
+    /// patch of this level.
     fn deposit_groups<R: ParticleReal, const W: usize>(
         &self,
-        (species, host): (&Species, usize),
+        species: &Species,
+        host: usize,
         groups: Vec<PatchGroup>,
         share: &mut ThreadSums,
     ) {
@@ -158,7 +158,7 @@ impl<'a> Deposit<'a> {
         };
         for patches in groups {
             let index = self.topology.index(patches[0].0);
-            blocks.own.begin(index.map(|i| i >> finer));
+            blocks.own.reset(index.map(|i| i >> finer));
             for (row, patch) in patches {
                 let zone = BoundaryZone::of(self.topology, *row, self.clouds.zone);
                 let index = self.topology.index(*row);
@@ -168,7 +168,7 @@ impl<'a> Deposit<'a> {
                 for (list, rows) in patch.iter_mut().enumerate() {
                     let seen = self.prediction::<R>(species, host, list);
                     for (page, count) in rows.read_pages::<R>(species.pool.columns) {
-                        blocks.add::<R, W>(&seen, (&page, count), (&zone, index));
+                        blocks.add::<R, W>(&seen, &page, count, &zone, index);
                     }
                 }
             }
@@ -179,7 +179,7 @@ impl<'a> Deposit<'a> {
         }
     }
 
-    /// Adds what the clouds of particles in leaves of the next coarser level have in cells of this one.
+    /// Deposits the part of clouds in leaves of the next coarser level that lies in cells of this level.
     fn deposit_coarser<R: ParticleReal, const W: usize>(
         &self,
         species: &Species,
@@ -194,22 +194,22 @@ impl<'a> Deposit<'a> {
             let seen = self.prediction::<R>(species, host, list);
             for (page, count) in rows.read_pages::<R>(species.pool.columns) {
                 for n in 0..count {
-                    let (place, step) = seen.place(&page, n);
-                    if zone.is_inner(cell_of(place, step)) {
+                    let (offset, step) = seen.offset(&page, n);
+                    if zone.is_inner(cell_of(offset, step)) {
                         continue;
                     }
                     let patch = [index[0] + step[0], index[1] + step[1], index[2] + step[2]];
-                    block.add_cloud::<W>((place, patch, 0), seen.weight(&page, n));
+                    block.add_cloud::<W>(offset, patch, 0, seen.weight(&page, n));
                 }
             }
         }
         self.send_to_children(block);
     }
 
-    /// Adds a block of this level to the patches that there are; around a patch that is refined there are all.
+    /// Adds a block to the sums of existing patches. All neighbours exist around a refined patch.
     fn scatter(&self, block: &mut CloudBlock, refined: bool, share: &mut ThreadSums) {
         let (topology, level) = (self.topology, self.level);
-        block.fold(topology, level);
+        block.reflect(topology, level);
         let here = topology.find(level, block.index);
         let here = here.filter(|&row| topology.is_owned(row));
         for d in 0..27 {
@@ -234,10 +234,10 @@ impl<'a> Deposit<'a> {
         }
     }
 
-    /// Takes what a block of the coarser level has in cells that this level covers to this level's patches.
+    /// Sends mass in covered coarse cells to the patches that cover them.
     fn send_to_children(&self, mut block: CloudBlock) {
         let below = self.level - 1;
-        block.fold(self.topology, below);
+        block.reflect(self.topology, below);
         for d in 0..27 {
             let part = block.part(d);
             let index = self.topology.place_beside(below, block.index, offset(d));
@@ -251,15 +251,15 @@ impl<'a> Deposit<'a> {
         }
     }
 
-    /// Where the sums of an own row stand.
+    /// Returns the index of the sums of an own row.
     fn slot(&self, row: u32) -> Option<usize> {
         let slot = self.slots[row as usize];
         (slot != NONE).then_some(slot as usize)
     }
 
     fn send(&self, index: [i32; 3], what: u8, cells: &[u64; CELLS]) {
-        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
-        letters.push(letters::encode(index, what, cells));
+        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        messages.push(remote_sums::encode(index, what, cells));
     }
 
     /// Adds mass to the cells of an own row.
@@ -269,30 +269,30 @@ impl<'a> Deposit<'a> {
         sums.for_each(|(sum, &mass)| *sum += mass);
     }
 
-    /// Deals mass in the cells of a patch to the cells of its children, of which `first` is the first: eighths, and what is left over to the first
-    /// ones.
+    /// Distributes mass in the cells of a patch to its eight children: an eighth each, the remainder to the
+    /// first ones.
     fn distribute_to_children(&mut self, first: u32, cells: &[u64]) {
         for child in 0..8u32 {
             let corner = [0, 1, 2].map(|a| (child >> a & 1) as usize * PATCH / 2);
-            let dealt = |cell: usize| {
+            let child_sum = |cell: usize| {
                 let at = [cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH)];
                 let [x, y, z] = [0, 1, 2].map(|a| corner[a] + at[a] / 2);
                 let mass = cells[x + PATCH * (y + PATCH * z)];
-                let eighth = (at[0] & 1) + 2 * (at[1] & 1) + 4 * (at[2] & 1);
-                mass / 8 + u64::from((eighth as u64) < mass % 8)
+                let octant = (at[0] & 1) + 2 * (at[1] & 1) + 4 * (at[2] & 1);
+                mass / 8 + u64::from((octant as u64) < mass % 8)
             };
-            let dealt: Vec<u64> = (0..CELLS).map(dealt).collect();
-            self.add(first + child, &dealt);
+            let child_sums: Vec<u64> = (0..CELLS).map(child_sum).collect();
+            self.add(first + child, &child_sums);
         }
     }
 
-    /// Adds a species, whose clouds are `W` cells wide.
+    /// Deposits a species with clouds `W` cells wide.
     fn add_species<R: ParticleReal, const W: usize>(&mut self, species: &mut Species) {
         let mut sums = std::mem::take(&mut self.sums);
         for host in self.level.saturating_sub(1)..=self.topology.finest() {
             let rows = self.topology.rows(host).iter().copied();
             let beside = host < self.level;
-            let rows = rows.filter(|&row| !beside || self.meets_finer(row));
+            let rows = rows.filter(|&row| !beside || self.has_refined_neighbour(row));
             let mut detached = species.take_patches(rows);
             let shared = &*species;
             if beside {
@@ -301,8 +301,8 @@ impl<'a> Deposit<'a> {
                     .for_each(|(row, patch)| self.deposit_coarser::<R, W>(shared, *row, patch));
             } else {
                 let tasks = self.tasks(host, self.groups(host, &mut detached));
-                shares::add_all(&mut sums, tasks, |groups, share| {
-                    self.deposit_groups::<R, W>((shared, host), groups, share);
+                threads::add_all(&mut sums, tasks, |groups, share| {
+                    self.deposit_groups::<R, W>(shared, host, groups, share);
                 });
             }
             species.restore_patches(detached);
@@ -310,8 +310,8 @@ impl<'a> Deposit<'a> {
         self.sums = sums;
     }
 
-    /// Whether a leaf has a finer patch beside it.
-    fn meets_finer(&self, row: u32) -> bool {
+    /// Returns `true` if a leaf has a refined neighbour.
+    fn has_refined_neighbour(&self, row: u32) -> bool {
         let around = self.topology.neighbours(row).iter().enumerate();
         self.topology.is_leaf(row)
             && around.filter(|(d, _)| *d != SELF).any(|(_, &beside)| {
@@ -319,28 +319,32 @@ impl<'a> Deposit<'a> {
             })
     }
 
-    /// Sends what other ranks' patches get, and adds what has come; the sums of own rows, `[row][cell]`. All ranks call this.
+    /// Exchanges mass between ranks and returns the sums of own rows, `[row][cell]`. Collective.
     ///
     /// # Errors
-    /// Another rank has failed, or the transport has.
+    /// Another rank or the transport has failed.
     pub fn finish(mut self, others: &Comm) -> Result<Vec<u64>, RanksError> {
-        let letters =
-            std::mem::take(&mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut dealt: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        let messages =
+            std::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut coarse_sums: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         for (row, bytes) in
-            others.send_to_patches(self.topology, self.level, letters::merge(letters))?
+            others.send_to_patches(self.topology, self.level, remote_sums::merge(messages))?
         {
-            let (what, words) = letters::decode(&bytes);
+            let (what, words) = remote_sums::decode(&bytes);
             match (what, self.slot(row)) {
-                // the sums of all ranks are dealt at once: what is left over goes to the same cells on any number of ranks
+                // distribute the total over all ranks at once: remainders then do not depend on the number of
+                // ranks
                 (OF_PARENT, _) => {
-                    letters::add(&words, dealt.entry(row).or_insert_with(|| vec![0; CELLS]));
+                    remote_sums::add(
+                        &words,
+                        coarse_sums.entry(row).or_insert_with(|| vec![0; CELLS]),
+                    );
                 }
-                (_, Some(slot)) => letters::add(&words, &mut self.sums[slot * CELLS..]),
+                (_, Some(slot)) => remote_sums::add(&words, &mut self.sums[slot * CELLS..]),
                 _ => (),
             }
         }
-        dealt
+        coarse_sums
             .iter()
             .for_each(|(&row, cells)| self.distribute_to_children(row, cells));
         Ok(self.sums)

@@ -1,8 +1,8 @@
-//! The kernels of particles, and the memory that they share.
+//! Particle kernels and the device buffers that they share.
 
-use super::super::columns::{PAGE, ParticleColumns};
+use super::super::config::MovedBy;
 use super::super::deposit::SlotTable;
-use super::super::moved_by::MovedBy;
+use super::super::pages::{PAGE, ParticleColumns};
 use nestar_device::Parameter;
 use nestar_engine::data::Precision;
 use nestar_engine::data::device::DevicePool;
@@ -15,16 +15,16 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Words that a list has addresses for at least: 1 GiB.
+/// Smallest reserved address range of a list in words: 1 GiB.
 const LEAST_RESERVED: usize = 1 << 27;
-/// Cells of a block about a patch with what clouds reach around it.
+/// Cells of a block with two ghost layers.
 pub(in crate::particles) const BLOCK: u32 = 12 * 12 * 12;
-/// The same of what particles within the patch feel.
+/// Cells of a block with one ghost layer, enough for particles inside the patch.
 pub(in crate::particles) const BESIDE: u32 = 10 * 10 * 10;
-/// Fewest threads of a block that works on one.
+/// Smallest number of threads of a block that loads such cells.
 pub(in crate::particles) const LEAST: u32 = 128;
 
-/// Every kernel that all species share, ready to launch.
+/// Kernels shared by all species, ready to launch.
 pub struct ParticleKernels {
     pub(in crate::particles) device: Device,
     pub(in crate::particles) precision: Precision,
@@ -43,79 +43,81 @@ pub struct ParticleKernels {
     pub(in crate::particles) merge_sums: Kernel,
     pub(in crate::particles) density: Kernel,
     pub(in crate::particles) mark: Kernel,
-    /// What kernels tell the host.
+    /// Words that kernels report to the host.
     pub(in crate::particles) words: Buffer<u64>,
     pub(in crate::particles) memory: Mutex<KernelBuffers>,
 }
 
-/// What one kernel leaves for the next.
+/// Buffers that kernels pass to each other.
 #[derive(Default)]
 pub(in crate::particles) struct KernelBuffers {
     pub cursors: ReusableBuffer<u32>,
-    /// Of the particles that take part in a step: see [`DriftParameters::keys`](nestar_kernels::particles::device::DriftParameters::keys).
+    /// See [`DriftParameters::keys`](nestar_kernels::particles::device::DriftParameters::keys).
     pub keys: ReusableBuffer<u8>,
-    /// See [`DriftParameters::places`](nestar_kernels::particles::device::DriftParameters::places).
-    pub among: ReusableBuffer<u32>,
+    /// See [`DriftParameters::positions`](nestar_kernels::particles::device::DriftParameters::positions).
+    pub positions: ReusableBuffer<u32>,
     pub tags: ReusableBuffer<u64>,
-    /// See [`DriftParameters::free_from`](nestar_kernels::particles::device::DriftParameters::free_from).
+    /// See
+    /// [`DriftParameters::free_from_batch`](nestar_kernels::particles::device::DriftParameters::free_from_batch).
     pub free_from_batch: ReusableBuffer<u32>,
     /// Pages of particles that leave the rank.
     pub outgoing: ReusableBuffer<u64>,
-    /// Pages of particles that are set aside, until their places are free.
+    /// Pages of staged particles.
     pub staged: ReusableBuffer<u64>,
-    /// Identities of what leaves the box.
+    /// Identities of particles that leave the domain.
     pub escaped: ReusableBuffer<u64>,
     pub records: ReusableBuffer<u8>,
-    /// Records for other ranks' devices, and from them.
+    /// Records sent to and received from devices of other ranks.
     pub sent: ReusableBuffer<u8>,
-    pub passed: ReusableBuffer<u8>,
+    pub received: ReusableBuffer<u8>,
     pub pages: ReusableBuffer<u64>,
-    pub homes: ReusableBuffer<u32>,
-    /// Where sums stand, by level, each with the revision of the tables that they are good for.
-    pub places: BTreeMap<usize, (u64, SlotTable)>,
+    pub page_rows: ReusableBuffer<u32>,
+    /// Slot tables by level, each with the revision of the topology tables it is valid for.
+    pub slot_tables: BTreeMap<usize, (u64, SlotTable)>,
     pub sums: ReusableBuffer<u64>,
     pub wide: ReusableBuffer<u64>,
-    /// Sums for other ranks, and from them.
-    pub spilled: ReusableBuffer<u64>,
-    pub joined: ReusableBuffer<u64>,
-    /// What a kernel tells of them.
-    pub told: ReusableBuffer<u64>,
-    /// Where pieces of what comes begin.
+    /// Sums sent to and received from other ranks.
+    pub packed_sums: ReusableBuffer<u64>,
+    pub received_sums: ReusableBuffer<u64>,
+    /// What the packing kernel reports about them.
+    pub report: ReusableBuffer<u64>,
+    /// First bytes of arrival segments.
     pub starts: ReusableBuffer<u64>,
     pub pieces: ReusableBuffer<u32>,
-    /// Pieces with particles that may leave this rank, by source.
+    /// Chunks with particles that may leave this rank, by source list.
     pub borders: [ReusableBuffer<u32>; 3],
     pub kept: ReusableBuffer<u32>,
-    /// What blocks gather that has no room in shared memory.
+    /// Gathered cells of blocks that exceed shared memory.
     pub blocks: ReusableBuffer<u64>,
 }
 
-/// The kernel that says how particles move, of the program of the field that it reads: accelerations or gas.
+/// Compiles the kernel that moves particles of a kind, in the program of the field that it reads
+/// (acceleration or gas).
 ///
 /// # Errors
-/// As [`Kernels::new`].
+/// As [`ParticleKernels::new`].
 pub fn mover(pool: &DevicePool, what: MovedBy) -> Result<Kernel, DeviceError> {
     let (name, text, kernel) = match what {
-        MovedBy::Fall => ("pull", KICK_SOURCE, "particles_kick"),
-        MovedBy::Gas => ("trace", TRACER_SOURCE, "particles_advect"),
-        MovedBy::MassFluxes => ("trace", TRACER_SOURCE, "particles_jump"),
+        MovedBy::Fall => ("particle_kick", KICK_SOURCE, "particles_kick"),
+        MovedBy::Gas => ("tracers", TRACER_SOURCE, "particles_advect"),
+        MovedBy::MassFluxes => ("tracers", TRACER_SOURCE, "particles_jump"),
     };
     let program = pool.program(&field_kernels::items(), &[text]);
     pool.device().compile(name, &program)?.kernel(kernel)
 }
 
-/// Particles that kernels work on, and how.
+/// List of particles with the launch shape of its kernels.
 #[derive(Clone, Copy)]
 pub(in crate::particles) struct ListLaunch {
     pub list: ParticleList,
-    /// A block for each piece.
+    /// One block per chunk.
     pub shape: LaunchShape,
-    /// How many.
+    /// Number of particles.
     pub particles: usize,
 }
 
 impl ListLaunch {
-    /// Some of its pieces, with so many particles.
+    /// Restricts the launch to a range of chunks with this number of particles.
     pub fn part(self, pieces: Range<usize>, particles: usize) -> Self {
         let first = self.list.chunks.number() + 12 * pieces.start as u64;
         Self {
@@ -133,10 +135,10 @@ impl ListLaunch {
 }
 
 impl ParticleKernels {
-    /// Compiles them for the device and the precision of a pool.
+    /// Compiles the kernels for the device and precision of a pool.
     ///
     /// # Errors
-    /// The compiler's messages; memory that does not suffice.
+    /// The compiler fails; memory does not suffice.
     pub fn new(pool: &DevicePool) -> Result<Self, DeviceError> {
         let device = pool.device().clone();
         let module = device.compile("particles", &pool.program(&items(), &[PARTICLES]))?;
@@ -168,18 +170,20 @@ impl ParticleKernels {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a kernel on the pieces of a list; it has to read and write so many bytes of each particle.
+    /// Launches a kernel on a list. `bytes` is the memory traffic per particle.
     pub(in crate::particles) fn work<P: Parameter>(
         &self,
         kernel: &Kernel,
-        (on, bytes): (&ListLaunch, usize),
-        parameters: &P,
+        on: &ListLaunch,
+        bytes: usize,
+        args: &P,
     ) -> Result<(), DeviceError> {
         kernel.count_work(on.particles, on.particles * bytes);
-        self.device.launch(kernel, on.shape, parameters)
+        self.device.launch(kernel, on.shape, args)
     }
 
-    /// Makes room for so many particles at least; what stands there stays where it is. Whether there are addresses for so many.
+    /// Grows a list to this number of particles without moving its contents. Returns `false` if the reserved
+    /// address range is too small.
     pub(in crate::particles) fn grow(
         &self,
         columns: ParticleColumns,
@@ -187,7 +191,7 @@ impl ParticleKernels {
         particles: usize,
     ) -> Result<bool, DeviceError> {
         if particles > u32::MAX as usize {
-            let why = format!("{particles} particles in one list are more than 2^32");
+            let why = format!("{particles} particles in one list exceed the limit of 2^32");
             return Err(DeviceError::Range(why));
         }
         let wanted = particles.div_ceil(PAGE) * columns.page_words();

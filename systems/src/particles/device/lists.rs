@@ -1,9 +1,9 @@
-//! Which particles stand where on a device.
+//! Stores the particles of a species on a device: one page array per level and list.
 
-use super::super::columns::{PAGE, ParticleColumns};
-use super::super::rows::{PagePool, ParticlePages, PatchParticles};
+use super::super::pages::{PAGE, ParticleColumns};
+use super::super::pages::{PagePool, ParticlePages, PatchParticles};
+use super::compaction::{DOUBLE_BUFFER_LIMIT, RowSpan};
 use super::kernels::{KernelBuffers, ListLaunch, ParticleKernels};
-use super::turns::{DOUBLE_BUFFER_LIMIT, RowSpan};
 use nestar_engine::device::{DeviceError, Growable, Kernel, LaunchShape, ReusableBuffer};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::{
@@ -12,7 +12,23 @@ use nestar_kernels::particles::device::{
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// The particles of a patch by the level that moves them, and the level of the patch.
+/// Identifies a list of particles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::particles) struct ListId {
+    /// Level of the patches.
+    pub level: usize,
+    /// 0 for particles that the level of the patches moves, 1 for those that the next finer level moves.
+    pub list: usize,
+}
+
+impl ListId {
+    /// Returns both lists of a level.
+    pub fn both(level: usize) -> [Self; 2] {
+        [0, 1].map(|list| Self { level, list })
+    }
+}
+
+/// Rows of the particles of a patch, by list, and the level of the patch.
 #[derive(Clone, Copy, Default)]
 pub(in crate::particles) struct PatchSpans {
     pub level: usize,
@@ -25,18 +41,18 @@ impl PatchSpans {
     }
 }
 
-/// Pages of the particles of a level's patches that one level moves.
+/// Page array of one list of a level.
 #[derive(Default)]
 pub(in crate::particles) struct PageBuffer {
     pub(super) words: Option<Growable<u64>>,
-    /// The first row of the pages in use.
+    /// First row in use.
     pub first: usize,
     /// Rows in use.
     pub used: usize,
     pub(super) chunks: ReusableBuffer<u32>,
-    /// A block for each piece; none: particles have been taken out since they were listed.
+    /// Launch shape, one block per chunk; `None` if the chunks are out of date.
     pub(super) shape: Option<LaunchShape>,
-    /// The largest velocity along the axes, then acceleration, where known.
+    /// Largest velocity, then acceleration, along each axis; `None` if unknown.
     pub largest: Option<[f64; 6]>,
 }
 
@@ -50,36 +66,37 @@ impl PageBuffer {
             })
     }
 
-    /// Forgets all particles, and keeps the memory.
+    /// Forgets all particles and keeps the memory.
     pub(super) fn empty(&mut self) {
         (self.first, self.used) = (0, 0);
         (self.shape, self.largest) = (None, None);
     }
 }
 
-/// The particles of a species that are on a device.
+/// Particles of a species on a device.
 pub struct DeviceParticles {
     pub(in crate::particles) kernels: Arc<ParticleKernels>,
-    /// Says how they move.
+    /// Kernel that moves the particles.
     pub(super) mover: Kernel,
     pub(in crate::particles) columns: ParticleColumns,
-    /// `[level of the patches][list]`.
+    /// Page arrays, `[level][list]`.
     pub(in crate::particles) buffers: Vec<[PageBuffer; 2]>,
-    /// By row.
+    /// Rows of the particles of each patch.
     pub(in crate::particles) patches: Vec<PatchSpans>,
-    /// Where those stand whose patches will be gone.
+    /// Rows of the particles of patches that are about to be removed.
     pub(super) detached: Vec<PatchSpans>,
-    /// By row, whether there is more than own leaves beside it, with the revision of the tables.
+    /// Rows with neighbours other than own leaves, and the revision of the topology tables.
     pub(super) border: (u64, Vec<bool>),
-    /// Lists of up to so many particles have room for all of them twice.
+    /// Lists of up to this number of particles have memory for all of them twice.
     pub(in crate::particles) double_buffer_limit: usize,
 }
 
 impl DeviceParticles {
-    /// No particles, on so many levels; of the kernels the second says how they move.
+    /// Creates an empty store; the second kernel moves the particles.
     #[must_use]
     pub fn new(
-        (kernels, mover): (Arc<ParticleKernels>, Kernel),
+        kernels: Arc<ParticleKernels>,
+        mover: Kernel,
         columns: ParticleColumns,
         levels: usize,
     ) -> Self {
@@ -95,24 +112,24 @@ impl DeviceParticles {
         }
     }
 
-    /// The kernels.
+    /// Returns the kernels.
     #[must_use]
     pub fn kernels(&self) -> &Arc<ParticleKernels> {
         &self.kernels
     }
 
-    /// Makes room for so many rows of the hierarchy.
-    pub fn follow(&mut self, rows: usize) {
+    /// Resizes the table of patches to the rows of the hierarchy.
+    pub fn resize_rows(&mut self, rows: usize) {
         self.patches.resize(rows, PatchSpans::default());
     }
 
-    /// Particles of a patch.
+    /// Counts the particles of a patch.
     #[must_use]
     pub fn count(&self, row: u32) -> usize {
         self.patches[row as usize].count()
     }
 
-    /// Pages that begin at an address.
+    /// Returns the page array at an address.
     pub(super) fn page_array_at(&self, address: u64) -> PageArray {
         PageArray {
             words: address.into(),
@@ -120,7 +137,7 @@ impl DeviceParticles {
         }
     }
 
-    /// Pages for so many particles in memory that is kept, whatever stood there.
+    /// Returns a page array in a reusable buffer; its contents are undefined.
     pub(super) fn pages(
         &self,
         kept: &mut ReusableBuffer<u64>,
@@ -131,49 +148,50 @@ impl DeviceParticles {
         Ok(self.page_array_at(words.address()))
     }
 
-    /// ParticleColumns of numbers.
+    /// Number of columns besides the identity.
     pub(in crate::particles) fn numbers(&self) -> i32 {
         self.columns.widths().count() as i32 - 1
     }
 
     /// Forgets the particles of a patch.
     pub fn forget(&mut self, row: u32) {
-        let home = &mut self.patches[row as usize];
-        for (list, span) in home.lists.iter_mut().enumerate() {
+        let patch = &mut self.patches[row as usize];
+        for (list, span) in patch.lists.iter_mut().enumerate() {
             if std::mem::take(span).count > 0 {
-                let held = &mut self.buffers[home.level][list];
-                (held.shape, held.largest) = (None, None);
+                let buffer = &mut self.buffers[patch.level][list];
+                (buffer.shape, buffer.largest) = (None, None);
             }
         }
     }
 
-    /// The particles in patches of a level that are on a list, for kernels.
+    /// Returns a list of a level with its launch shape.
     pub(in crate::particles) fn list(
         &mut self,
-        (topology, tables): (&Topology, HierarchyTables),
+        topology: &Topology,
+        tables: HierarchyTables,
         level: usize,
         list: usize,
     ) -> Result<ListLaunch, DeviceError> {
         let (numbers, masses) = (self.numbers(), self.columns.masses);
-        let held = &mut self.buffers[level][list];
-        let shape = match held.shape {
+        let buffer = &mut self.buffers[level][list];
+        let shape = match buffer.shape {
             Some(shape) => shape,
             None => {
-                let homes = &self.patches;
+                let patches = &self.patches;
                 let spans = topology.rows(level).iter();
-                let spans = spans.map(|&row| (row, homes[row as usize].lists[list]));
+                let spans = spans.map(|&row| (row, patches[row as usize].lists[list]));
                 let chunks: Vec<u32> = spans.flat_map(pieces).collect();
-                held.chunks.set(&self.kernels.device, &chunks)?;
+                buffer.chunks.set(&self.kernels.device, &chunks)?;
                 let count = chunks.len() / 3;
-                let each = (held.used / count.max(1)).next_power_of_two() as u32;
-                *held
+                let each = (buffer.used / count.max(1)).next_power_of_two() as u32;
+                *buffer
                     .shape
                     .insert(LaunchShape::of(count, each.clamp(64, 256)))
             }
         };
         let list = ParticleList {
-            page_array: held.page_array(self.columns),
-            chunks: held.chunks.address().into(),
+            page_array: buffer.page_array(self.columns),
+            chunks: buffer.chunks.address().into(),
             tables,
             numbers,
             masses,
@@ -181,31 +199,32 @@ impl DeviceParticles {
         Ok(ListLaunch {
             list,
             shape,
-            particles: held.used,
+            particles: buffer.used,
         })
     }
 
-    /// Whether there may be particles in patches of a level that are on a list.
+    /// Returns `true` if a list of a level may have particles.
     pub(in crate::particles) fn holds(&self, level: usize, list: usize) -> bool {
         self.buffers[level][list].used > 0
     }
 
-    /// Takes particles out of the host's pages to a list of a level.
+    /// Uploads particles from host pages to a list of a level.
     ///
     /// # Errors
-    /// The device fails, or its memory does not suffice.
+    /// The device fails or its memory does not suffice.
     pub fn insert_from_host(
         &mut self,
         topology: &Topology,
-        (level, list): (usize, usize),
-        (pages, pool): (&mut [PatchParticles], &PagePool),
+        ListId { level, list }: ListId,
+        pages: &mut [PatchParticles],
+        pool: &PagePool,
     ) -> Result<(), DeviceError> {
         let rows = topology.rows(level);
         let coming = |row: u32| pages[row as usize][list].count();
         if rows.iter().all(|&row| coming(row) == 0) {
             return Ok(());
         }
-        let at = (level, list);
+        let at = ListId { level, list };
         let new = self.append(topology, at, None, |row| coming(row) as u32)?;
         let kernels = self.kernels.clone();
         let mut memory = kernels.memory();
@@ -219,7 +238,7 @@ impl DeviceParticles {
         Ok(())
     }
 
-    /// Puts what comes in pages, each with its row, behind what the rows have in a stack.
+    /// Inserts host pages after the particles of their rows.
     fn insert_pages<'a>(
         &self,
         memory: &mut KernelBuffers,
@@ -228,13 +247,13 @@ impl DeviceParticles {
     ) -> Result<(), DeviceError> {
         let (kernels, width) = (&*self.kernels, self.columns.page_words());
         let mut pages = coming.flat_map(|(row, rows)| {
-            let held = move |n: usize| (rows.count() - n * PAGE).min(PAGE) as u32;
+            let count_in = move |n: usize| (rows.count() - n * PAGE).min(PAGE) as u32;
             let pages = rows.words().enumerate();
-            pages.map(move |(n, page)| ([row, held(n)], page))
+            pages.map(move |(n, page)| ([row, count_in(n)], page))
         });
         let mut words = Vec::new();
         loop {
-            let (homes, portion): (Vec<_>, Vec<_>) = pages.by_ref().take(PORTION).unzip();
+            let (page_rows, portion): (Vec<_>, Vec<_>) = pages.by_ref().take(PORTION).unzip();
             if portion.is_empty() {
                 return Ok(());
             }
@@ -242,16 +261,18 @@ impl DeviceParticles {
             let each = words.par_chunks_exact_mut(width).zip(portion);
             each.for_each(|(words, page)| words.copy_from_slice(page));
             memory.pages.set(&kernels.device, &words)?;
-            memory.homes.set(&kernels.device, homes.as_flattened())?;
+            memory
+                .page_rows
+                .set(&kernels.device, page_rows.as_flattened())?;
             let insert_pages = InsertPagesParameters {
                 pages: memory.pages.address().into(),
-                homes: memory.homes.address().into(),
+                page_rows: memory.page_rows.address().into(),
                 to,
                 cursors: memory.cursors.address().into(),
                 page_words: width as i32,
                 numbers: self.numbers(),
             };
-            let shape = LaunchShape::of(homes.len(), PAGE as u32);
+            let shape = LaunchShape::of(page_rows.len(), PAGE as u32);
             kernels
                 .device
                 .launch(&kernels.insert_pages, shape, &insert_pages)?;
@@ -259,10 +280,10 @@ impl DeviceParticles {
     }
 }
 
-/// Pages that go to a device at a time, up to some hundred megabytes.
+/// Pages uploaded at a time, some hundred megabytes.
 const PORTION: usize = 1 << 15;
 
-/// The particles of a row in pieces of about one size that a block looks after: row, first, how many.
+/// Splits the particles of a row into chunks of similar size: row, first, count.
 pub(super) fn pieces((row, span): (u32, RowSpan)) -> impl Iterator<Item = u32> {
     let number = span.count.div_ceil(CHUNK as u32);
     let each = span.count.div_ceil(number.max(1)).next_multiple_of(32);

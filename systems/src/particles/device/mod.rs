@@ -1,40 +1,40 @@
-//! Particles on a device: pages of all particles of a level's patches that one level moves, patch by patch.
+//! Particles on a device: one page array per level and list, ordered by patch.
 //!
-//! Who moves them deals them to new places, in no order that means anything: up and down in one memory in turns, so that it holds little more than
-//! they need. The host knows how many each patch has, and where they stand.
-//! What comes from elsewhere waits in the host's pages until a kernel asks for particles, and the host gets them back by
-//! [`Species::fetch`](super::Species::fetch).
+//! Each step redistributes particles in three passes: count per patch, exclusive scan on the host, scatter.
+//! The scatter is done in place, in batches of patches that overwrite only memory already read, so that
+//! little spare memory is needed. The host knows the number and the rows of the particles of each patch.
+//! Particles that arrive from elsewhere wait in host pages until a kernel needs them;
+//! [`Species::fetch`](super::Species::fetch) downloads all particles.
+//!
+//! [`DeviceParticles`] is defined in `lists.rs`. A drift step calls `predict.rs` (kick, drift, count), `migrate.rs`
+//! (outgoing particles and arrivals), `capacity.rs` (new rows) and `compaction.rs` (scatter). `kick.rs` and
+//! `tracers.rs` move particles, `regrid.rs` follows refinement, `records.rs` downloads, and `reductions.rs` reduces.
 
-mod deal;
-mod identities;
-mod incoming;
+mod capacity;
+mod compaction;
 mod kernels;
-mod land;
-mod leaving;
+mod kick;
 mod lists;
-mod marks;
-mod passed;
-mod pull;
+mod migrate;
+mod predict;
 mod records;
-mod room;
-mod shift;
-mod step;
-mod terms;
-mod trace;
-mod turns;
+mod reductions;
+mod regrid;
+mod tracers;
 
-pub use incoming::Arrivals;
 pub(super) use kernels::{BLOCK, LEAST, ListLaunch};
 pub use kernels::{ParticleKernels, mover};
+pub use kick::KickContext;
 pub use lists::DeviceParticles;
-pub use pull::KickContext;
-pub use step::DeviceStep;
-pub use trace::TracerStep;
+pub(super) use lists::ListId;
+pub use migrate::Arrivals;
+pub use predict::DeviceStep;
+pub use tracers::TracerStep;
 
 use nestar_engine::data::device::DeviceTopology;
 use nestar_kernels::particles::device::HierarchyTables;
 
-/// The hierarchy, for kernels.
+/// Returns the topology tables for kernels.
 pub fn tables(tables: &DeviceTopology) -> HierarchyTables {
     HierarchyTables {
         neighbours: tables.neighbours().into(),

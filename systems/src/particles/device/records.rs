@@ -1,91 +1,92 @@
-//! Records of particles that leave a device.
+//! Downloads particles from a device as records.
 
-use super::lists::{DeviceParticles, PatchSpans};
-use super::turns::RowSpan;
+use super::compaction::RowSpan;
+use super::lists::{DeviceParticles, ListId, PatchSpans};
 use nestar_engine::device::{DeviceError, LaunchShape};
 use nestar_kernels::particles::device::{PackParameters, PageArray};
 use std::ops::Range;
 
-/// Bytes of records that come at a time, unless a patch has more.
+/// Bytes downloaded at a time, unless a patch has more.
 const AT_ONCE: usize = 1 << 28;
 
 impl DeviceParticles {
-    /// Records of the particles of patches, each followed by its list.
+    /// Returns the records of the particles of patches, each followed by its list.
     ///
     /// # Errors
-    /// The device fails, or its memory does not suffice.
+    /// The device fails or its memory does not suffice.
     pub fn records(&self, rows: &[u32]) -> Result<Vec<Vec<u8>>, DeviceError> {
-        let homes: Vec<PatchSpans> = rows.iter().map(|&row| self.patches[row as usize]).collect();
-        self.records_of(&homes)
+        let patches: Vec<PatchSpans> = rows.iter().map(|&row| self.patches[row as usize]).collect();
+        self.records_of(&patches)
     }
 
-    /// The same of the patches that particles stand for in homes.
-    pub(super) fn records_of(&self, mut homes: &[PatchSpans]) -> Result<Vec<Vec<u8>>, DeviceError> {
-        let mut all = Vec::with_capacity(homes.len());
-        while !homes.is_empty() {
+    /// Returns the records of the particles at these rows.
+    pub(super) fn records_of(
+        &self,
+        mut patches: &[PatchSpans],
+    ) -> Result<Vec<Vec<u8>>, DeviceError> {
+        let mut all = Vec::with_capacity(patches.len());
+        while !patches.is_empty() {
             let mut bytes = 0;
-            let fits = homes.iter().take_while(|home| {
-                bytes += home.count() * self.record_bytes();
+            let fits = patches.iter().take_while(|patch| {
+                bytes += patch.count() * self.record_bytes();
                 bytes <= AT_ONCE
             });
-            let (next, later) = homes.split_at(fits.count().max(1));
+            let (next, later) = patches.split_at(fits.count().max(1));
             self.append_records(next, &mut all)?;
-            homes = later;
+            patches = later;
         }
         Ok(all)
     }
 
-    /// The same, all with one copy from the device.
+    /// Appends records with a single download.
     fn append_records(
         &self,
-        homes: &[PatchSpans],
+        patches: &[PatchSpans],
         all: &mut Vec<Vec<u8>>,
     ) -> Result<(), DeviceError> {
         let (kernels, width) = (&*self.kernels, self.record_bytes());
-        let particles: usize = homes.iter().map(PatchSpans::count).sum();
+        let particles: usize = patches.iter().map(PatchSpans::count).sum();
         let mut bytes = vec![0; particles * width];
         if particles > 0 {
             let mut memory = kernels.memory();
             let out = memory.records.provide(&kernels.device, bytes.len())?;
             let mut next = out.address();
-            for home in homes {
-                for (list, span) in home.lists.iter().enumerate().filter(|(_, s)| s.count > 0) {
+            for patch in patches {
+                for (list, span) in patch.lists.iter().enumerate().filter(|(_, s)| s.count > 0) {
                     let (first, count) = (span.first as usize, span.count as usize);
-                    let page_array = self.buffers[home.level][list].page_array(self.columns);
-                    self.pack(
-                        (page_array, first..first + count),
-                        (list, self.numbers()),
-                        next,
-                    )?;
+                    let page_array = self.buffers[patch.level][list].page_array(self.columns);
+                    self.pack(page_array, first..first + count, list, self.numbers(), next)?;
                     next += (count * width) as u64;
                 }
             }
             kernels.device.download(out, 0, &mut bytes)?;
         }
         let mut rest = &bytes[..];
-        all.extend(homes.iter().map(|home| {
-            let (own, others) = rest.split_at(home.count() * width);
+        all.extend(patches.iter().map(|patch| {
+            let (own, others) = rest.split_at(patch.count() * width);
             rest = others;
             own.to_vec()
         }));
         Ok(())
     }
 
-    /// Records of particles of a stack, each followed by a mark.
+    /// Returns the records of a range of a page array, each followed by a mark.
     pub(in crate::particles) fn packed(
         &self,
         page_array: PageArray,
         range: Range<usize>,
         mark: usize,
     ) -> Result<Vec<u8>, DeviceError> {
-        self.packed_in_part((page_array, range), (mark, self.numbers()))
+        self.packed_in_part(page_array, range, mark, self.numbers())
     }
 
-    /// The same with so many numbers behind the identity.
+    /// Returns records with only the first `numbers` columns after the identity.
     fn packed_in_part(
         &self,
-        (page_array, range): (PageArray, Range<usize>),
-        (mark, numbers): (usize, i32),
+        page_array: PageArray,
+        range: Range<usize>,
+        mark: usize,
+        numbers: i32,
     ) -> Result<Vec<u8>, DeviceError> {
         let kernels = &*self.kernels;
         let width = 8 + numbers as usize * self.columns.number + 1;
@@ -94,7 +95,7 @@ impl DeviceParticles {
         for portion in bytes.chunks_mut(AT_ONCE / width * width) {
             let end = next + portion.len() / width;
             let out = memory.records.provide(&kernels.device, portion.len())?;
-            self.pack((page_array, next..end), (mark, numbers), out.address())?;
+            self.pack(page_array, next..end, mark, numbers, out.address())?;
             kernels.device.download(out, 0, portion)?;
             next = end;
         }
@@ -106,14 +107,16 @@ impl DeviceParticles {
         self.columns.bytes() + 1
     }
 
-    /// Puts the records of particles of a stack, some at least, one behind the other from an address on.
+    /// Packs a non-empty range of a page array to an address.
     pub(super) fn pack(
         &self,
-        (page_array, range): (PageArray, Range<usize>),
-        (mark, numbers): (usize, i32),
+        page_array: PageArray,
+        range: Range<usize>,
+        mark: usize,
+        numbers: i32,
         out: u64,
     ) -> Result<(), DeviceError> {
-        let parameters = PackParameters {
+        let args = PackParameters {
             page_array,
             out: out.into(),
             first: range.start as i64,
@@ -123,18 +126,19 @@ impl DeviceParticles {
         };
         let shape = LaunchShape::of(range.len().div_ceil(128).min(1 << 14), 128);
         let kernels = &*self.kernels;
-        kernels.device.launch(&kernels.pack, shape, &parameters)
+        kernels.device.launch(&kernels.pack, shape, &args)
     }
 
-    /// Calls `give` with the records of all particles, by row and list, and forgets them.
+    /// Passes the records of all particles to `give`, by row and list, and forgets the particles.
     ///
     /// # Errors
     /// The device fails.
     pub fn fetch(&mut self, mut give: impl FnMut(usize, usize, &[u8])) -> Result<(), DeviceError> {
-        for (level, list) in (0..self.buffers.len()).flat_map(|level| [(level, 0), (level, 1)]) {
+        for at in (0..self.buffers.len()).flat_map(ListId::both) {
+            let ListId { level, list } = at;
             let width = self.record_bytes();
-            let records = self.records_on((level, list), self.numbers())?;
-            self.each_on((level, list), |row, of_row| {
+            let records = self.records_on(at, self.numbers())?;
+            self.each_on(at, |row, of_row| {
                 give(
                     row,
                     list,
@@ -142,36 +146,68 @@ impl DeviceParticles {
                 );
             });
             self.buffers[level][list].empty();
-            let of_level = self.patches.iter_mut().filter(|home| home.level == level);
-            of_level.for_each(|home| home.lists[list] = RowSpan::default());
+            let of_level = self.patches.iter_mut().filter(|patch| patch.level == level);
+            of_level.for_each(|patch| patch.lists[list] = RowSpan::default());
         }
         Ok(())
     }
 
-    /// Records of all particles on a list of a level, with so many numbers behind the identity.
+    /// Returns the records of a list of a level, with the first `numbers` columns after the identity.
     pub(super) fn records_on(
         &self,
-        (level, list): (usize, usize),
+        ListId { level, list }: ListId,
         numbers: i32,
     ) -> Result<Vec<u8>, DeviceError> {
-        let held = &self.buffers[level][list];
-        let rows = held.first..held.first + held.used;
-        self.packed_in_part((held.page_array(self.columns), rows), (list, numbers))
+        let buffer = &self.buffers[level][list];
+        let rows = buffer.first..buffer.first + buffer.used;
+        self.packed_in_part(buffer.page_array(self.columns), rows, list, numbers)
     }
 
-    /// Calls `give` with each row that has particles on a list of a level, and which of the list's these are.
+    /// Passes each row with particles on a list of a level to `give`, with their range in the list.
     pub(super) fn each_on(
         &self,
-        (level, list): (usize, usize),
+        ListId { level, list }: ListId,
         mut give: impl FnMut(usize, Range<usize>),
     ) {
         let begin = self.buffers[level][list].first;
-        for (row, home) in self.patches.iter().enumerate() {
-            let RowSpan { first, count } = home.lists[list];
-            if home.level == level && count > 0 {
+        for (row, patch) in self.patches.iter().enumerate() {
+            let RowSpan { first, count } = patch.lists[list];
+            if patch.level == level && count > 0 {
                 let first = first as usize - begin;
                 give(row, first..first + count as usize);
             }
         }
     }
+}
+
+impl DeviceParticles {
+    /// Returns the identities of the particles of a patch.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn identities_of(&self, row: u32) -> Result<Vec<u64>, DeviceError> {
+        let records = self.records(&[row])?.concat();
+        Ok(identities(&records, self.record_bytes()))
+    }
+
+    /// Returns the identities of all particles with their rows.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn identities(&self) -> Result<Vec<(u64, u32)>, DeviceError> {
+        let mut all = Vec::new();
+        for at in (0..self.buffers.len()).flat_map(ListId::both) {
+            let identities = identities(&self.records_on(at, 0)?, 8 + 1);
+            self.each_on(at, |row, of_row| {
+                all.extend(identities[of_row].iter().map(|&id| (id, row as u32)));
+            });
+        }
+        Ok(all)
+    }
+}
+
+/// Extracts the identities, which come first in records of `width` bytes.
+fn identities(records: &[u8], width: usize) -> Vec<u64> {
+    let first = records.chunks_exact(width).filter_map(<[u8]>::first_chunk);
+    first.map(|id| u64::from_le_bytes(*id)).collect()
 }

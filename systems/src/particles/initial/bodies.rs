@@ -1,4 +1,4 @@
-//! Bodies one by one.
+//! Particles listed one by one in the deck.
 
 use super::{InitialParticle, ParticleSource, SpeciesInfo};
 use nestar_deck::{Deck, DeckError};
@@ -10,31 +10,31 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Body {
-    /// Where it is.
+    /// Position.
     #[schemars(extend("unit" = "length"))]
     pub position: [f64; 3],
-    /// How fast it moves.
+    /// Velocity.
     #[serde(default)]
     #[schemars(extend("unit" = "length/time"))]
     pub velocity: [f64; 3],
-    /// Its mass, unless the species says the mass of each.
+    /// Mass, unless the species gives the mass of each particle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0, "unit" = "mass"))]
     pub mass: Option<f64>,
-    /// Its scalars by name; 0 where absent.
+    /// Scalars by name; default 0.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scalars: BTreeMap<String, f64>,
 }
 
-/// The bodies.
+/// Source of listed bodies.
 #[derive(Default)]
 pub(super) struct BodySource(Vec<InitialParticle>);
 
 impl BodySource {
-    /// Those of the table `path` of the deck.
+    /// Reads the bodies of the deck table `path`.
     ///
     /// # Errors
-    /// A scalar that the species does not have.
+    /// A scalar is unknown.
     pub fn new(
         deck: &Deck,
         path: &str,

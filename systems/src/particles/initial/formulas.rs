@@ -1,28 +1,28 @@
-//! What formulas of the deck say of a particle.
+//! Formulas of the deck for particle attributes.
 
-use super::{InitialParticle, SpeciesInfo, massless};
+use super::{InitialParticle, SpeciesInfo, missing_mass};
 use nestar_deck::{Deck, DeckError, Formula};
 use std::collections::BTreeMap;
 
-/// The default of a formula: nothing.
+/// Default of a formula: 0.
 pub(super) fn zero() -> String {
     "0".into()
 }
 
-/// The default of three formulas.
+/// Default of three formulas: 0.
 pub(in crate::particles) fn zeros() -> [String; 3] {
     [zero(), zero(), zero()]
 }
 
-/// The default of a condition: always.
+/// Default of a condition: true.
 pub(super) fn one() -> String {
     "1".into()
 }
 
-/// The formula of the mass in the table `path`: 0 where the species has one for all.
+/// Returns the mass formula of the table `path`, or 0 if the species gives the mass.
 ///
 /// # Errors
-/// Nobody says the mass.
+/// The mass is missing.
 pub(super) fn mass_of<'a>(
     deck: &Deck,
     path: &str,
@@ -32,41 +32,41 @@ pub(super) fn mass_of<'a>(
     match own {
         Some(mass) => Ok(mass),
         None if species.mass.is_some() => Ok("0"),
-        None => Err(massless(deck, path, species.name)),
+        None => Err(missing_mass(deck, path, species.name)),
     }
 }
 
 /// Compiles the formulas of a table.
 pub(super) struct Compile<'a> {
     pub deck: &'a Deck,
-    /// The table.
+    /// Path of the table.
     pub path: &'a str,
     pub variables: &'a [&'a str],
 }
 
 impl Compile<'_> {
-    /// The formula of a key.
+    /// Compiles the formula of a key.
     ///
     /// # Errors
-    /// It is none.
+    /// The formula is invalid.
     pub fn one(&self, key: &str, text: &str) -> Result<Formula, DeckError> {
         let path = format!("{}.{key}", self.path);
         self.deck.formula(&path, text, self.variables)
     }
 
-    /// The three formulas of a key.
+    /// Compiles the three formulas of a key.
     ///
     /// # Errors
-    /// One of them is none.
+    /// A formula is invalid.
     pub fn three(&self, key: &str, texts: &[String; 3]) -> Result<[Formula; 3], DeckError> {
         let [x, y, z] = [0, 1, 2].map(|axis| self.one(&format!("{key}[{axis}]"), &texts[axis]));
         Ok([x?, y?, z?])
     }
 
-    /// The formulas of the scalars of a species, in its order: 0 where there is none.
+    /// Compiles the formulas of the scalars, in the order of the species; default 0.
     ///
     /// # Errors
-    /// One of them is none, or of a scalar that the species does not have.
+    /// A formula is invalid, or a scalar is unknown.
     pub fn scalars(
         &self,
         names: &[String],
@@ -85,28 +85,28 @@ impl Compile<'_> {
     }
 }
 
-/// What a particle has beside its place.
+/// Formulas of the attributes of a particle other than its position.
 pub(super) struct AttributeFormulas {
     pub velocity: [Formula; 3],
     pub mass: Formula,
-    /// The table that `keep` is a key of.
+    /// Path of the table with the key `keep`.
     pub path: String,
-    /// Not 0 where there is a particle.
+    /// The particle is created if this is not 0.
     pub keep: Formula,
     pub scalars: Vec<Formula>,
 }
 
 impl AttributeFormulas {
-    /// All of them.
+    /// Returns all formulas.
     pub fn formulas(&self) -> impl Iterator<Item = &Formula> {
         let one = [&self.mass, &self.keep];
         self.velocity.iter().chain(one).chain(&self.scalars)
     }
 
-    /// The particle with these values of the variables, if there is one.
+    /// Evaluates the formulas. Returns `None` if the particle is not kept.
     ///
     /// # Errors
-    /// `keep` is not a number there.
+    /// `keep` is not a number.
     pub fn made(
         &self,
         values: &[f64],

@@ -1,4 +1,4 @@
-//! Particles at the points of a lattice.
+//! Particles on a lattice.
 
 use super::formulas::{AttributeFormulas, Compile, mass_of, one, zeros};
 use super::{InitialParticle, ParticleSource, SpeciesInfo};
@@ -12,15 +12,16 @@ use std::collections::BTreeMap;
 /// Variables of the formulas: the lattice point, its distance from the origin, and the identity.
 const VARIABLES: [&str; 5] = ["x", "y", "z", "r", "id"];
 
-/// A lattice that fills the domain evenly, its points in the middles of its cells; the identity counts along x first. Formulas may name the
-/// point x, y, z, its distance r from the origin and `id`.
+/// Particles on a regular lattice in the domain, one at the centre of each lattice cell, displaced by
+/// formulas. Formulas may use the lattice point `x`, `y`, `z`, its distance `r` from the origin, and the
+/// identity `id`, which counts along x first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LatticeInitial {
-    /// Points along x, y, z.
+    /// Lattice points along x, y, z.
     #[schemars(extend("minimum" = 1))]
     pub points: [u32; 3],
-    /// Way from the point to the particle along x, y, z, formulas.
+    /// Displacement from the lattice point along x, y, z, formulas.
     #[serde(default = "zeros")]
     #[schemars(extend("unit" = "length"))]
     pub displacement: [String; 3],
@@ -28,19 +29,19 @@ pub struct LatticeInitial {
     #[serde(default = "zeros")]
     #[schemars(extend("unit" = "length/time"))]
     pub velocity: [String; 3],
-    /// Mass of the particle, a formula; of no meaning where the species says the mass of each.
+    /// Mass, a formula; not allowed if the species gives the mass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("unit" = "mass"))]
     pub mass: Option<String>,
-    /// Which points have a particle, a formula: those where it is not 0. Identities still count all points.
+    /// Condition, a formula: a point has a particle where it is not 0. Identities count all points.
     #[serde(default = "one")]
     pub keep: String,
-    /// Scalars of the particle by name, formulas; 0 where absent.
+    /// Scalars by name, formulas; default 0.
     #[serde(default)]
     pub scalars: BTreeMap<String, String>,
 }
 
-/// The points, and what is at each.
+/// Source of lattice particles.
 pub(super) struct LatticeSource {
     points: [u64; 3],
     left: [f64; 3],
@@ -50,10 +51,10 @@ pub(super) struct LatticeSource {
 }
 
 impl LatticeInitial {
-    /// The points of the lattice at `path` of the deck, for a species.
+    /// Compiles the lattice of the deck table `path` for a species.
     ///
     /// # Errors
-    /// A formula that is none; a mass that nobody says.
+    /// A formula is invalid or the mass is missing.
     pub(super) fn points(
         &self,
         deck: &Deck,
@@ -72,7 +73,7 @@ impl LatticeInitial {
         let points = self.points.map(u64::from);
         let in_plane = points[0] * points[1];
         if in_plane.checked_mul(points[2]).is_none() {
-            let why = "more points than 64 bits can count";
+            let why = "the number of points exceeds 64 bits";
             return Err(deck.error_at(&format!("{path}.points"), why));
         }
         Ok(LatticeSource {

@@ -1,30 +1,27 @@
-//! What runs begin with. A particle is a function of its number, from which its identity follows, so that ranks make any share of them.
+//! Creates the initial particles. Each particle is a function of its number, so that ranks can create any
+//! part of them.
 
-mod ahead;
 mod bodies;
 mod formulas;
 mod lattice;
 mod parquet;
 #[cfg(test)]
 mod parquet_tests;
-mod places;
-mod quiet;
+mod positions;
 mod random;
+mod source;
 mod sphere;
 mod table;
-#[cfg(test)]
-mod table_tests;
 #[cfg(test)]
 mod tests;
 
 use super::MassQuantum;
-use super::columns::{ParticleColumns, ParticleReal};
-pub use super::made::{InitialParticle, ParticleSource};
+use super::pages::{ParticleColumns, ParticleReal};
 use super::species::{Species, SpeciesMap};
 use crate::order::Initialise;
 use crate::spheres::NamedSpheres;
-pub(super) use ahead::InitialCells;
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 use bodies::Body;
 pub(super) use formulas::zeros;
 pub use lattice::LatticeInitial;
@@ -33,52 +30,53 @@ use nestar_engine::comm::{Comm, Ranks};
 use nestar_engine::data::{LevelRows, MigrationBatch};
 use nestar_engine::mesh::{Domain, Topology};
 use nestar_engine::{Engine, Error, in_precision};
-pub(super) use places::initial_positions;
-use places::{PatchPosition, place};
+pub(super) use positions::{InitialCells, initial_positions};
+use positions::{PatchPosition, locate};
 pub use random::RandomInitial;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use source::{InitialParticle, ParticleSource};
 use sphere::SphereInitial;
 use std::ops::Range;
 use std::sync::Arc;
 pub use table::TableInitial;
 
-/// What a species begins with.
+/// Source of the initial particles of a species.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum InitialParticlesConfig {
-    /// Nothing: plugins make its particles.
+    /// No particles; plugins create them.
     None {},
-    /// Bodies one by one.
+    /// Bodies, listed one by one.
     Bodies {
         /// The bodies; the first has identity 0.
         bodies: Vec<Body>,
     },
-    /// Particles at the points of a lattice, displaced from them.
+    /// Particles on a lattice, with displacements.
     Lattice(LatticeInitial),
-    /// Particles at random, by formulas.
+    /// Random particles, given by formulas.
     Random(RandomInitial),
-    /// A component of particles of spheres in equilibrium.
+    /// Particles of spheres in equilibrium.
     Sphere(SphereInitial),
-    /// The rows of a file.
+    /// Particles from a file.
     Table(TableInitial),
 }
 
-/// What sources know of a species.
+/// Properties of a species that its source needs.
 pub(super) struct SpeciesInfo<'a> {
-    /// Its name.
+    /// Name.
     pub name: &'a str,
-    /// The mass of each particle, where the deck says one.
+    /// Mass of each particle, if given in the deck.
     pub mass: Option<f64>,
     /// Names of the scalars.
     pub scalars: &'a [String],
 }
 
-/// What makes the particles of a species.
+/// Creates the source of a species.
 ///
 /// # Errors
-/// Formulas, numbers and files that do not fit; a mass that two places give.
+/// A formula, a number or a file is invalid; the mass is given twice or not at all.
 pub(super) fn source(
     sim: &mut Engine,
     species: &SpeciesInfo,
@@ -92,7 +90,7 @@ pub(super) fn source(
         InitialParticlesConfig::Bodies { bodies } => {
             let lacks = bodies.iter().position(|body| body.mass.is_none());
             if let Some(n) = lacks.filter(|_| species.mass.is_none()) {
-                return Err(massless(&sim.deck, &format!("{path}.bodies[{n}]"), name).into());
+                return Err(missing_mass(&sim.deck, &format!("{path}.bodies[{n}]"), name).into());
             }
             Arc::new(bodies::BodySource::new(&sim.deck, path, species, bodies)?)
         }
@@ -113,76 +111,85 @@ pub(super) fn source(
     };
     if source.mass().is_some() && species.mass.is_some() {
         let key = format!("particles.species.{name}.mass");
-        let why = format!(
-            "`{key}` follows from the mass and the number of particles that `initial` names: leave it out"
-        );
+        let why = format!("`{key}` follows from `initial`: remove it");
         return Err(sim.deck.error_at(&key, why).into());
     }
     Ok(source)
 }
 
-/// That nobody says the mass of particles that the table `path` makes.
-fn massless(deck: &Deck, path: &str, species: &str) -> DeckError {
+/// Returns the error about a missing mass in the table `path`.
+fn missing_mass(deck: &Deck, path: &str, species: &str) -> DeckError {
     let why = format!(
-        "`{path}.mass` is missing: give it, or the mass of each particle, `particles.species.{species}.mass`, which is 0 for those that attract \
-         nothing"
+        "`{path}.mass` is missing: give it, or the mass of each particle, `particles.species.{species}.mass` (0 \
+         for particles that are no source of gravity)"
     );
     deck.error_at(path, why)
 }
 
-/// What makes the particles of each species.
+/// Sources of all species.
 pub(super) type ParticleSources = Vec<Arc<dyn ParticleSource>>;
 
-/// What makes each species.
+/// Sources of the initial particles of all species.
 #[derive(Resource)]
 pub(super) struct InitialSources(pub ParticleSources);
 
-/// Enters the system that makes the particles.
+/// Registers the system that creates the particles.
 pub(super) fn register(sim: &mut Engine, sources: ParticleSources) {
     sim.world.insert_resource(InitialSources(sources));
     sim.world.init_resource::<InitialCells>();
-    sim.system_in(Initialise::State, begin);
+    sim.system_in(Initialise::State, create);
 }
 
-/// Particles that a thread makes at a time.
+/// Particles created by a thread at a time.
 const BATCH: u64 = 1 << 14;
-/// Particles that a rank makes before they go to their patches: on the way there they take twice the memory that they take in the end.
+/// Particles created by a rank before they are delivered; during delivery they need twice their memory.
 const PORTION: u64 = 1 << 19;
 
-/// The identities that `rank` of `size` makes, in portions of at most so many: as many portions on all ranks.
-fn portions((rank, size): (u64, u64), count: u64, most: u64) -> impl Iterator<Item = Range<u64>> {
+/// Returns the particle numbers of a rank, in portions of at most `most`. All ranks have the same number of
+/// portions.
+fn portions(rank: u64, size: u64, count: u64, most: u64) -> impl Iterator<Item = Range<u64>> {
     let share = move |rank: u64| (u128::from(count) * u128::from(rank) / u128::from(size)) as u64;
     let (start, end) = (share(rank), share(rank + 1));
     let firsts = (0..count.div_ceil(size)).step_by(most as usize);
     firsts.map(move |first| end.min(start + first)..end.min(start + first + most))
 }
 
-/// Makes all particles when the root level is filled; from there they go on to finer levels.
-fn begin(
+/// Input of the creation of particles.
+#[derive(SystemParam)]
+struct InitialInput<'w> {
+    topology: Res<'w, Topology>,
+    ranks: Res<'w, Ranks>,
+    sources: Res<'w, InitialSources>,
+}
+
+/// Creates all particles when the root level is filled; from there they move to finer levels.
+fn create(
     rows: LevelRows,
-    topology: Res<Topology>,
-    ranks: Res<Ranks>,
-    sources: Res<InitialSources>,
+    InitialInput {
+        topology,
+        ranks,
+        sources,
+    }: InitialInput,
     mut species: ResMut<SpeciesMap>,
-    mut units: ResMut<MassQuantum>,
-    mut ahead: ResMut<InitialCells>,
+    mut quantum: ResMut<MassQuantum>,
+    mut cells: ResMut<InitialCells>,
     mut others: Comm,
 ) -> Result<(), Error> {
     if rows.is_estimate() {
-        return ahead.locate(&topology, (&species, &sources), &mut units);
+        return cells.locate(&topology, &species, &sources, &mut quantum);
     }
     if rows.level() > 0 {
         return Ok(());
     }
-    ahead.clear();
-    let rank = (ranks.rank() as u64, ranks.size() as u64);
-    units.reset();
+    cells.clear();
+    let (rank, size) = (ranks.rank() as u64, ranks.size() as u64);
+    quantum.reset();
     for (species, source) in species.0.iter_mut().zip(&sources.0) {
         species.recount();
         let maker = RecordBuilder::of(species, &**source, &topology.domain);
-        for ids in portions(rank, source.count(), PORTION) {
+        for ids in portions(rank, size, source.count(), PORTION) {
             let made = in_precision!(species.precision(), R => maker.all::<R>(ids));
-            // all ranks deliver, and end where one of them cannot
+            // all ranks deliver, and all stop if one fails
             let wrong = others.first_error(made.as_ref().err().cloned())?;
             if let Some(why) = wrong {
                 return Err(Error::Setup(why));
@@ -190,10 +197,10 @@ fn begin(
             others.migrate(&topology, species, made.unwrap_or_default())?;
         }
     }
-    units.choose(&mut species, &others)
+    quantum.choose(&mut species, &others)
 }
 
-/// Makes the particles of a species.
+/// Builds the records of a species.
 struct RecordBuilder<'a> {
     name: String,
     columns: ParticleColumns,
@@ -201,7 +208,7 @@ struct RecordBuilder<'a> {
     source: &'a dyn ParticleSource,
 }
 
-/// Records, one behind the other, and the number of the root patch of each.
+/// Contiguous records, and the number of the root patch of each.
 #[derive(Default)]
 struct RecordBatch {
     patches: Vec<u64>,
@@ -218,7 +225,7 @@ impl<'a> RecordBuilder<'a> {
         }
     }
 
-    /// The particles with these identities, patch by patch.
+    /// Creates the particles with these numbers, sorted by root patch.
     fn all<R: ParticleReal>(&self, ids: Range<u64>) -> Result<Vec<MigrationBatch>, String> {
         let batches: Vec<u64> = (ids.start..ids.end).step_by(BATCH as usize).collect();
         let made = batches.par_iter().map(|&first| {
@@ -252,32 +259,34 @@ impl<'a> RecordBuilder<'a> {
         Ok(of_patch.par_iter().map(parcel).collect())
     }
 
-    /// The number of a root patch.
+    /// Returns the number of a root patch.
     fn number(&self, index: [i32; 3]) -> u64 {
         let [x, y, z] = index.map(|i| i as u64);
         let [along_x, along_y, _] = self.domain.root.map(|n| n as u64);
         x + along_x * (y + along_y * z)
     }
 
-    /// The root patch with a number.
+    /// Returns the root patch of a number.
     fn index(&self, number: u64) -> [i32; 3] {
         let [along_x, along_y, _] = self.domain.root.map(|n| n as u64);
         let (x, rest) = (number % along_x, number / along_x);
         [x, rest % along_y, rest / along_y].map(|i| i as i32)
     }
 
-    /// Refuses numbers that are none in the precision of the run.
+    /// Checks that all attributes are finite in the precision of the run.
     fn check<R: ParticleReal>(
         &self,
         id: u64,
-        (velocity, mass, scalars): (&[f64; 3], f64, &[f64]),
+        velocity: &[f64; 3],
+        mass: f64,
+        scalars: &[f64],
     ) -> Result<(), String> {
         let is_finite = |number: &f64| R::lit(*number).to_f64().is_finite();
         let square = velocity.iter().map(|v| v * v).sum::<f64>();
         let numbers = velocity.iter().chain(scalars);
         let finite = numbers.chain([&mass, &square]).all(is_finite);
         let vanishes = mass > 0.0 && R::lit(mass).to_f64() == 0.0;
-        // of those that share one mass it is told where the species is
+        // a mass of the whole species is checked with the species
         let and_mass = if self.columns.masses {
             format!(", the mass {mass}")
         } else {
@@ -286,8 +295,9 @@ impl<'a> RecordBuilder<'a> {
         match finite && mass >= 0.0 && !vanishes {
             true => Ok(()),
             false => Err(format!(
-                "particle {} of particles.species.{}{} has the velocity {velocity:?}{and_mass} and the scalars {scalars:?}: they, and \
-                 the square of the velocity, must be numbers that are finite in the precision of the run, and a mass must be 0 or one above it",
+                "particle {} of particles.species.{}{} has the velocity {velocity:?}{and_mass} and the scalars \
+                 {scalars:?}: these values and the square of the velocity must be finite in the precision of the \
+                 run, and the mass must not be negative or underflow to 0",
                 self.source.identity(id),
                 self.name,
                 self.source.origin(id)
@@ -295,7 +305,7 @@ impl<'a> RecordBuilder<'a> {
         }
     }
 
-    /// Makes a particle, and finds its root patch and its place there.
+    /// Creates a particle and finds its root patch and its offset.
     fn placed<R: ParticleReal>(
         &self,
         id: u64,
@@ -307,13 +317,13 @@ impl<'a> RecordBuilder<'a> {
             return Ok(None);
         };
         made.scalars.resize(self.columns.scalars, 0.0);
-        self.check::<R>(id, (&made.velocity, made.mass, &made.scalars))?;
-        if let Some(place) = place::<R>(self.domain, made.position) {
-            return Ok(Some((made, place)));
+        self.check::<R>(id, &made.velocity, made.mass, &made.scalars)?;
+        if let Some(offset) = locate::<R>(self.domain, made.position) {
+            return Ok(Some((made, offset)));
         }
         let (left, right) = (self.domain.left_edge, self.domain.right_edge);
         let wraps = match self.domain.periodic.contains(&true) {
-            true => " (periodic axes wrap places up to a million widths away)",
+            true => " (periodic axes wrap positions up to a million widths away)",
             false => "",
         };
         Err(format!(
@@ -325,16 +335,16 @@ impl<'a> RecordBuilder<'a> {
         ))
     }
 
-    /// Makes a particle's record.
+    /// Appends the record of a particle.
     fn one<R: ParticleReal>(&self, id: u64, records: &mut RecordBatch) -> Result<(), String> {
-        let Some((made, (index, place))) = self.placed::<R>(id)? else {
+        let Some((made, (index, offsets))) = self.placed::<R>(id)? else {
             return Ok(());
         };
         records.patches.push(self.number(index));
         let record = &mut records.bytes;
         record.extend(self.source.identity(id).to_le_bytes());
-        for place in place {
-            record.extend_from_slice(bytemuck::bytes_of(&R::kept(place)));
+        for offset in offsets {
+            record.extend_from_slice(bytemuck::bytes_of(&R::narrow(offset)));
         }
         let masses = self.columns.masses.then_some(made.mass);
         let numbers = made.velocity.into_iter().chain([0.0; 3]).chain(masses);

@@ -1,6 +1,5 @@
-//! ParticleColumns of numbers from Parquet files. No other file names the library that reads them.
+//! Reads columns of numbers from Parquet files. This is the only user of the `parquet` crate.
 
-use super::quiet::catch_panic;
 use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
@@ -8,14 +7,41 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 use rayon::prelude::*;
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
-/// What every Parquet file begins with, and an encrypted one.
+thread_local! {
+    /// `true` while panics of this thread are caught silently.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work` and returns its result, or `None` if it panics. Nothing is printed. The panic hook is replaced
+/// once by one that checks the thread; panics of other threads are printed as usual. `work` must not wait for
+/// other tasks of a thread pool.
+pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let print = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !QUIET.get() {
+                print(panic);
+            }
+        }));
+    });
+    let before = QUIET.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    QUIET.set(before);
+    done.ok()
+}
+
+/// First bytes of a Parquet file and of an encrypted one.
 const MARKS: [[u8; 4]; 2] = [*b"PAR1", *b"PARE"];
 
-/// Whether a file is one of Parquet, or wants to be.
+/// Returns `true` if a file is a Parquet file by content or name.
 pub(super) fn is_parquet(path: &Path) -> bool {
     let mut first = [0; 4];
     let marked = File::open(path).and_then(|mut file| file.read_exact(&mut first));
@@ -23,16 +49,16 @@ pub(super) fn is_parquet(path: &Path) -> bool {
     named || (marked.is_ok() && MARKS.contains(&first))
 }
 
-/// A Parquet file, of which nothing but its end has been read.
+/// Parquet file whose metadata have been read.
 pub(super) struct ParquetFile {
     path: PathBuf,
-    /// The name of each column; of one inside of a list or a structure, those around it before it, with points between.
+    /// Full names of the columns; nested columns have the names of their parents, separated by dots.
     names: Vec<String>,
     rows: usize,
 }
 
 impl ParquetFile {
-    /// Reads names and numbers of rows.
+    /// Opens a file and reads its metadata.
     ///
     /// # Errors
     /// The file cannot be read, or has no rows or columns.
@@ -53,19 +79,18 @@ impl ParquetFile {
         &self.names
     }
 
-    /// ParticleColumns, each of all rows. Integers above 2^53 are rounded.
+    /// Reads columns. Integers above 2^53 are rounded.
     ///
     /// # Errors
-    /// A column that is no plain column of numbers, a value that is missing or no finite number, with its row, which counts from 1; a file
-    /// that is damaged.
+    /// A column is not a plain column of numbers, a value is missing or not finite, or the file is damaged.
     pub(super) fn columns(&self, names: &[&str]) -> Result<Vec<Vec<f64>>, String> {
-        let columns = names.par_iter().map(|name| self.sound(name));
-        // the first that is wrong is told, whichever is read first
+        let columns = names.par_iter().map(|name| self.column_checked(name));
+        // report the first error in the order of the columns
         columns.collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// A column; the library panics at some damages of files.
-    fn sound(&self, name: &str) -> Result<Vec<f64>, String> {
+    /// Reads a column; the library may panic on damaged files.
+    fn column_checked(&self, name: &str) -> Result<Vec<f64>, String> {
         let read = catch_panic(|| self.column(name));
         read.unwrap_or_else(|| {
             let path = self.path.display();
@@ -77,9 +102,9 @@ impl ParquetFile {
 
     fn column(&self, name: &str) -> Result<Vec<f64>, String> {
         let refuse = |why: String| format!("{}: column {name:?} {why}", self.path.display());
-        let damaged = |error: ParquetError| refuse(told(&error));
+        let damaged = |error: ParquetError| refuse(message(&error));
         let at = self.names.iter().position(|known| known == name);
-        let at = at.ok_or_else(|| refuse("is not there".into()))?;
+        let at = at.ok_or_else(|| refuse("does not exist".into()))?;
         let reader = reader(&self.path)?;
         let descriptor = reader.metadata().file_metadata().schema_descr().column(at);
         let kind = NumberType::of(&descriptor).map_err(refuse)?;
@@ -90,9 +115,9 @@ impl ParquetFile {
             let group = reader.get_row_group(group).map_err(damaged)?;
             let rows = values.len() + usize::try_from(group.metadata().num_rows()).unwrap_or(0);
             let chunk = group.get_column_reader(at).map_err(damaged)?;
-            kind.append(chunk, (&mut values, rows)).map_err(refuse)?;
+            kind.append(chunk, &mut values, rows).map_err(refuse)?;
             if values.len() != rows {
-                let why = "has other rows than its file says: the file is damaged";
+                let why = "has another number of rows than its metadata: the file is damaged";
                 return Err(refuse(why.into()));
             }
         }
@@ -107,32 +132,33 @@ impl ParquetFile {
     }
 }
 
-/// What reads a file.
+/// Opens a file with the library.
 fn reader(path: &Path) -> Result<SerializedFileReader<File>, String> {
     let wrong =
         |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", path.display());
     let file = File::open(path).map_err(|error| wrong(&error))?;
-    // the library panics at some damages of files
+    // the library may panic on damaged files
     let read = catch_panic(|| SerializedFileReader::new(file));
     let read = read.ok_or_else(|| wrong(&"the file is damaged"))?;
     read.map_err(|error| wrong(&error))
 }
 
-/// The numbers of a column.
+/// Type of the numbers of a column.
 struct NumberType {
-    /// Whether its integers have no sign.
+    /// `true` for unsigned integers.
     unsigned: bool,
-    /// Whether values may be missing.
+    /// `true` if values may be missing.
     optional: bool,
 }
 
 impl NumberType {
+    /// Determines the type of a column.
+    ///
     /// # Errors
-    /// The values are no numbers, or several a row.
+    /// The values are not numbers, or a row has several.
     fn of(column: &ColumnDescriptor) -> Result<Self, String> {
         if column.max_rep_level() > 0 || column.path().parts().len() > 1 {
-            let why =
-                "is a part of a list or a structure: write each component as a column of its own";
+            let why = "is part of a list or structure: write each component as a separate column";
             return Err(why.into());
         }
         let (converted, logical) = (column.converted_type(), column.logical_type_ref());
@@ -152,29 +178,36 @@ impl NumberType {
                 optional: column.max_def_level() > 0,
             }),
             None => Err(format!(
-                "has values of the type {}: write numbers as float, double, int32 or int64, or use no such column",
-                said(column)
+                "has values of type {}: write numbers as float, double, int32 or int64, or do not use this column",
+                type_name(column)
             )),
         }
     }
 
-    /// Appends the values of a row group, with which there are so many; more than one beyond are not read.
-    fn append(&self, chunk: ColumnReader, values: (&mut Vec<f64>, usize)) -> Result<(), String> {
+    /// Appends the values of a row group up to the total `rows`; at most one further value is read.
+    fn append(
+        &self,
+        chunk: ColumnReader,
+        values: &mut Vec<f64>,
+        rows: usize,
+    ) -> Result<(), String> {
         let unsigned = self.unsigned;
         match chunk {
-            ColumnReader::FloatColumnReader(chunk) => self.read(chunk, f64::from, values),
-            ColumnReader::DoubleColumnReader(chunk) => self.read(chunk, |value| value, values),
-            ColumnReader::Int32ColumnReader(chunk) if unsigned => {
-                self.read(chunk, |value| f64::from(value as u32), values)
+            ColumnReader::FloatColumnReader(chunk) => self.read(chunk, f64::from, values, rows),
+            ColumnReader::DoubleColumnReader(chunk) => {
+                self.read(chunk, |value| value, values, rows)
             }
-            ColumnReader::Int32ColumnReader(chunk) => self.read(chunk, f64::from, values),
+            ColumnReader::Int32ColumnReader(chunk) if unsigned => {
+                self.read(chunk, |value| f64::from(value as u32), values, rows)
+            }
+            ColumnReader::Int32ColumnReader(chunk) => self.read(chunk, f64::from, values, rows),
             ColumnReader::Int64ColumnReader(chunk) if unsigned => {
-                self.read(chunk, |value| value as u64 as f64, values)
+                self.read(chunk, |value| value as u64 as f64, values, rows)
             }
             ColumnReader::Int64ColumnReader(chunk) => {
-                self.read(chunk, |value| value as f64, values)
+                self.read(chunk, |value| value as f64, values, rows)
             }
-            _ => Err("has values of another type than its file says: the file is damaged".into()),
+            _ => Err("has values of another type than its metadata: the file is damaged".into()),
         }
     }
 
@@ -182,7 +215,8 @@ impl NumberType {
         &self,
         mut chunk: ColumnReaderImpl<T>,
         number: impl Fn(T::T) -> f64,
-        (values, rows): (&mut Vec<f64>, usize),
+        values: &mut Vec<f64>,
+        rows: usize,
     ) -> Result<(), String> {
         let (mut some, mut levels) = (Vec::new(), Vec::new());
         while values.len() <= rows {
@@ -190,12 +224,11 @@ impl NumberType {
             let most = BATCH.min(rows + 1 - values.len());
             let known = self.optional.then_some(&mut levels);
             let read = chunk.read_records(most, known, None, &mut some);
-            let (count, ..) = read.map_err(|error| told(&error))?;
+            let (count, ..) = read.map_err(|error| message(&error))?;
             if let Some(n) = levels.iter().position(|&level| level == 0) {
                 let row = values.len() + n + 1;
-                let why =
-                    "is missing (null): give every row one, or leave such rows out of the file";
-                return Err(format!("has a value, in row {row}, that {why}"));
+                let why = "is missing (null): fill it, or remove the row from the file";
+                return Err(format!("has a value in row {row} that {why}"));
             }
             if count == 0 {
                 break;
@@ -205,7 +238,7 @@ impl NumberType {
                 if !value.is_finite() {
                     let row = values.len();
                     return Err(format!(
-                        "has the value {value} in row {row}: expected a number"
+                        "has the value {value} in row {row}: expected a finite number"
                     ));
                 }
             }
@@ -214,21 +247,21 @@ impl NumberType {
     }
 }
 
-/// What a message says of an error of the library.
-fn told(error: &ParquetError) -> String {
+/// Returns the message for an error of the library.
+fn message(error: &ParquetError) -> String {
     let brotli = "feature at compile time: brotli";
     match error.to_string() {
         text if text.contains(brotli) => {
-            "is compressed by brotli: write it with snappy, zstd, gzip or LZ4".into()
+            "uses brotli compression: write it with snappy, zstd, gzip or LZ4".into()
         }
         text => format!("cannot be read: {text}"),
     }
 }
 
-/// Values that are read at a time.
+/// Values read at a time.
 const BATCH: usize = 1 << 14;
 
-/// Whether integers by their older name have no sign; none where they are no plain numbers.
+/// Returns `true` for unsigned integers by their converted type, or `None` for other types.
 fn integers(converted: ConvertedType) -> Option<bool> {
     use ConvertedType as By;
     match converted {
@@ -238,8 +271,8 @@ fn integers(converted: ConvertedType) -> Option<bool> {
     }
 }
 
-/// The type of a column, as messages call it.
-fn said(column: &ColumnDescriptor) -> String {
+/// Returns the name of the type of a column for messages.
+fn type_name(column: &ColumnDescriptor) -> String {
     match (column.logical_type_ref(), column.converted_type()) {
         (Some(logical), _) => format!("{logical:?}"),
         (None, ConvertedType::NONE) => column.physical_type().to_string(),
@@ -247,7 +280,7 @@ fn said(column: &ColumnDescriptor) -> String {
     }
 }
 
-/// Writes tables, for tests.
+/// Writes tables for tests.
 #[cfg(test)]
 pub(super) mod written {
     use parquet::column::writer::ColumnWriter;
@@ -259,8 +292,8 @@ pub(super) mod written {
     use std::path::Path;
     use std::sync::Arc;
 
-    /// Values of a column; none where they are missing.
-    pub type Values = Vec<Option<f64>>;
+    /// Values of a column; `None` if missing.
+    pub type ColumnValues = Vec<Option<f64>>;
 
     fn put(column: &mut ColumnWriter, values: &[Option<f64>]) {
         let levels: Vec<i16> = values.iter().map(|v| i16::from(v.is_some())).collect();
@@ -283,8 +316,8 @@ pub(super) mod written {
         written.unwrap();
     }
 
-    /// Writes a table of columns, such as `required double x`, in row groups of so many rows.
-    pub fn save(path: &Path, codec: &str, group: usize, table: &[(&str, Values)]) {
+    /// Writes a table with columns such as `required double x`, in row groups of `group` rows.
+    pub fn save(path: &Path, codec: &str, group: usize, table: &[(&str, ColumnValues)]) {
         let columns: String = table
             .iter()
             .map(|(column, _)| format!("{column}{}", if column.ends_with('}') { "" } else { ";" }))
@@ -306,5 +339,38 @@ pub(super) mod written {
             rows.close().unwrap();
         }
         file.close().unwrap();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::catch_panic;
+    use std::process::Command;
+
+    #[test]
+    fn panics() {
+        assert_eq!(catch_panic(|| 1), Some(1));
+        assert_eq!(catch_panic(|| -> u32 { panic!("of the library") }), None);
+        let other = std::thread::spawn(|| panic!("of somebody else"));
+        assert!(catch_panic(|| other.join().is_err()).is_some_and(|failed| failed));
+        assert!(std::panic::catch_unwind(|| panic!("after it")).is_err());
+    }
+
+    /// Runs in its own process, whose output is captured.
+    #[test]
+    fn a_caught_panic_prints_nothing() {
+        let itself = std::env::current_exe().expect("a test runs");
+        let name = "particles::initial::parquet::tests::panics";
+        let run = Command::new(itself)
+            .args(["--exact", name, "--nocapture"])
+            .output();
+        let run = run.expect("it runs");
+        let output = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.success(), "{output}");
+        assert!(
+            output.contains("of somebody else") && output.contains("after it"),
+            "{output}"
+        );
+        assert!(!output.contains("of the library"), "{output}");
     }
 }

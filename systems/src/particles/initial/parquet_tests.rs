@@ -1,12 +1,12 @@
-//! What is read from Parquet files.
+//! Tests of Parquet files.
 
-use super::parquet::written::{Values, save};
+use super::parquet::written::{ColumnValues, save};
 use super::tests::{Folder, refused};
 use super::{DeckError, InitialParticle};
 use std::fs::{read, write};
 
-/// Numbers of a column, all different, and the same in single precision.
-fn numbers(column: usize, rows: usize) -> Values {
+/// Numbers of a column, all different and exact in single precision.
+fn numbers(column: usize, rows: usize) -> ColumnValues {
     let number = |row| f64::from((1.0 / (1 + row + 7 * column) as f64 - 0.1) as f32);
     (0..rows).map(|row| Some(number(row))).collect()
 }
@@ -21,9 +21,9 @@ fn bits(made: &[InitialParticle]) -> Vec<[u64; 8]> {
     made.iter().map(one).collect()
 }
 
-/// ParticleColumns of a table, the last one of whole numbers, and the same as text.
-fn table(rows: usize) -> (Vec<Values>, String) {
-    let mut columns: Vec<Values> = (0..7).map(|n| numbers(n, rows)).collect();
+/// Columns of a table, the last of integers, and the same table as text.
+fn table(rows: usize) -> (Vec<ColumnValues>, String) {
+    let mut columns: Vec<ColumnValues> = (0..7).map(|n| numbers(n, rows)).collect();
     columns.push((0..rows).map(|row| Some(row as f64 - 3.0)).collect());
     let mut text = format!("{} age\n", NAMES.join(" "));
     for row in 0..rows {
@@ -54,7 +54,7 @@ const WAYS: [(&str, usize, &str, &str); 5] = [
 ];
 
 #[test]
-fn a_table_of_parquet_is_that_of_text() {
+fn parquet_and_text_tables_agree() {
     let (columns, text) = table(50_001);
     let folder = Folder::new("parquet", &text);
     let expected = bits(&folder.rows_of("bodies.csv", "", None).unwrap());
@@ -73,8 +73,8 @@ fn a_table_of_parquet_is_that_of_text() {
     }
 }
 
-/// The table of places in the folder, with a column besides.
-fn beside(folder: &Folder, column: &str, values: Values) {
+/// Writes the table of positions with one more column.
+fn beside(folder: &Folder, column: &str, values: ColumnValues) {
     let rows = values.len();
     let mut table: Vec<_> = ["required float x", "required float y", "required float z"]
         .map(|name| (name, numbers(1, rows)))
@@ -88,7 +88,7 @@ fn rows(folder: &Folder) -> Result<Vec<InitialParticle>, DeckError> {
 }
 
 #[test]
-fn wrong_columns_are_named_with_their_rows() {
+fn wrong_columns_are_reported_with_their_rows() {
     let folder = Folder::new("parquet-wrong", "");
     let four = |value| vec![Some(0.0), Some(1.0), Some(2.0), value, Some(4.0)];
     beside(&folder, "required double mass", four(Some(f64::NAN)));
@@ -104,7 +104,7 @@ fn wrong_columns_are_named_with_their_rows() {
         folder.rows_of("b", "mass = \"2*m\"", None),
         &["a.mass", "`m`"],
     );
-    // what nobody asks for may be anything
+    // a column that is not used may have any type
     assert_eq!(folder.rows_of("b", "", Some(1.0)).unwrap().len(), 5);
     beside(&folder, "required float x", four(Some(3.0)));
     refused(rows(&folder), &["two columns", "`x`"]);
@@ -129,7 +129,7 @@ fn wrong_columns_are_named_with_their_rows() {
 }
 
 #[test]
-fn integers_without_sign_have_none() {
+fn unsigned_integers_stay_positive() {
     let folder = Folder::new("parquet-unsigned", "");
     for (column, mass) in [
         ("required int32 mass (INTEGER(32,false))", 4_294_967_295.0),
@@ -156,18 +156,18 @@ fn damaged_files_are_refused() {
         refused(short, &["deck.toml:4", "b.parquet cannot be read"]);
     }
     let expected = bits(&rows(&folder).unwrap());
-    let mut told = 0;
+    let mut message = 0;
     for n in 0..good.len() {
         for flip in [1, 0x80, 0xff] {
             let mut bad = good.clone();
             bad[n] ^= flip;
             write(&path, bad).unwrap();
-            // numbers may be others, but there are as many
+            // the numbers may be wrong, but none is missing
             match rows(&folder) {
                 Ok(found) => assert_eq!(found.len(), expected.len(), "{n}"),
-                Err(_) => told += 1,
+                Err(_) => message += 1,
             }
         }
     }
-    assert!(told > good.len(), "{told} of {}", 3 * good.len());
+    assert!(message > good.len(), "{message} of {}", 3 * good.len());
 }

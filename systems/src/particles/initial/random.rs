@@ -1,4 +1,4 @@
-//! Particles at random.
+//! Random particles.
 
 use super::formulas::{AttributeFormulas, Compile, mass_of, one, zeros};
 use super::{InitialParticle, ParticleSource, SpeciesInfo};
@@ -9,47 +9,50 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Variables of all formulas: the identity, six uniform numbers, and three normal deviates; those but the place's have the place, too.
+/// Variables: the identity, six uniform and three normal deviates; all but the position formulas also have
+/// the position.
 const VARIABLES: [&str; 14] = [
     "id", "u0", "u1", "u2", "u3", "u4", "u5", "g0", "g1", "g2", "x", "y", "z", "r",
 ];
-/// How many of them the formulas of the place have.
+/// Variables of the position formulas.
 const OF_PLACES: usize = 10;
-/// Blocks of random words with two numbers each: uniform ones, and from there on normal ones.
+/// Blocks of random words that give uniform numbers, two each; the following blocks give normal ones.
 const UNIFORM_BLOCKS: usize = 3;
 
-/// Particles whose formulas have random numbers of their own, independent of each other, the same for a seed and an identity wherever and
-/// with how many others a particle is made: `u0` to `u5` are uniform between 0 and 1, `g0` to `g2` normal with mean 0 and variance
-/// 1. There is `id`, too; and the place x, y, z and its distance r from the origin in all formulas but those of the place.
+/// Random particles given by formulas. Each particle has its own random numbers, which depend only on the
+/// seed and the identity. `u0` to `u5` are uniform between 0 and 1; `g0` to `g2` are normal deviates with
+/// mean 0 and variance 1. Formulas may also use the identity `id` and, except in `position`, the position
+/// `x`, `y`, `z` and its distance `r` from the origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RandomInitial {
-    /// How many particles.
+    /// Number of particles.
     #[schemars(extend("minimum" = 0))]
     pub count: u64,
-    /// Another seed, other particles.
+    /// Seed of the random numbers.
     #[serde(default)]
     pub seed: u32,
-    /// PatchPosition along x, y, z, formulas.
+    /// Position along x, y, z, formulas.
     #[schemars(extend("unit" = "length"))]
     pub position: [String; 3],
     /// Velocity along x, y, z, formulas.
     #[serde(default = "zeros")]
     #[schemars(extend("unit" = "length/time"))]
     pub velocity: [String; 3],
-    /// Mass of the particle, a formula; of no meaning where the species says the mass of each.
+    /// Mass, a formula; not allowed if the species gives the mass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("unit" = "mass"))]
     pub mass: Option<String>,
-    /// Which particles there are, a formula: those for which it is not 0. `count` and identities still count all.
+    /// Condition, a formula: a particle is created if it is not 0. `count` and identities count all
+    /// particles.
     #[serde(default = "one")]
     pub keep: String,
-    /// Scalars of the particle by name, formulas; 0 where absent.
+    /// Scalars by name, formulas; default 0.
     #[serde(default)]
     pub scalars: BTreeMap<String, String>,
 }
 
-/// The particles.
+/// Source of random particles.
 pub(super) struct RandomSource {
     count: u64,
     stream: Stream,
@@ -58,10 +61,10 @@ pub(super) struct RandomSource {
 }
 
 impl RandomInitial {
-    /// The particles of the table `path` of the deck, for a species.
+    /// Compiles the formulas of the deck table `path` for a species.
     ///
     /// # Errors
-    /// A formula that is none; a mass that nobody says.
+    /// A formula is invalid or the mass is missing.
     pub(super) fn draws(
         &self,
         deck: &Deck,
@@ -90,7 +93,7 @@ impl RandomInitial {
     }
 }
 
-/// The first numbers of a particle, two of each block of random words.
+/// Returns the first random numbers of a particle, two from each block of random words.
 pub(super) fn numbers<const N: usize>(
     stream: &Stream,
     id: u64,

@@ -8,34 +8,35 @@ use nestar_device::random::{Stream, uniforms};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A sphere, or several.
+/// One sphere or several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum SphereNames {
-    /// One.
+    /// Name of one sphere.
     One(String),
-    /// Several: identities run on from one to the next.
+    /// Names of several spheres, whose particles have consecutive identities.
     Several(Vec<String>),
 }
 
-/// The particles of a component of one sphere of the table `[spheres]` or of several. All have one mass, that of the component in these
-/// spheres over `count`: the species says none. A sphere has its mass but for half a particle.
+/// Particles of one component of spheres of the table `[spheres]`. All particles have the same mass: the
+/// total mass of the component over `count`. The number of particles of each sphere is proportional to its
+/// mass, rounded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SphereInitial {
     /// Name of the sphere, or a list of names.
     pub sphere: SphereNames,
-    /// Name of the component, such as `dark`.
+    /// Name of the component, for example `dark`.
     pub component: String,
-    /// How many particles, in all of these spheres together: they share them by mass.
+    /// Number of particles in all of these spheres together.
     #[schemars(extend("minimum" = 1))]
     pub count: u64,
-    /// Another seed, other particles.
+    /// Seed of the random numbers.
     #[serde(default)]
     pub seed: u32,
 }
 
-/// The component in each sphere.
+/// Source of particles of spheres.
 pub(super) struct SphereSource {
     parts: Vec<SpherePart>,
     mass: f64,
@@ -43,7 +44,7 @@ pub(super) struct SphereSource {
 }
 
 struct SpherePart {
-    /// The identity behind its last particle.
+    /// Identity after its last particle.
     end: u64,
     name: String,
     sphere: Sphere,
@@ -51,8 +52,8 @@ struct SpherePart {
 }
 
 impl SphereInitial {
-    /// The spheres of the deck, and the names of those with these particles.
-    fn checked<'a>(
+    /// Returns the spheres of the deck and the selected names.
+    fn check<'a>(
         &'a self,
         deck: &Deck,
         path: &str,
@@ -65,7 +66,7 @@ impl SphereInitial {
         let Some(spheres) = spheres else {
             return refuse(
                 "sphere",
-                "names a sphere of a table [spheres], which the deck does not have",
+                "names a sphere, but the deck has no table [spheres]",
             );
         };
         let names = match &self.sphere {
@@ -73,14 +74,11 @@ impl SphereInitial {
             SphereNames::Several(names) => names,
         };
         if names.is_empty() {
-            return refuse("sphere", "must name a sphere at least");
+            return refuse("sphere", "must name at least one sphere");
         }
         let twice = (1..names.len()).find(|&n| names[..n].contains(&names[n]));
         if let Some(n) = twice {
-            let why = format!(
-                "names {:?} twice: each sphere has its particles once",
-                names[n]
-            );
+            let why = format!("names {:?} twice", names[n]);
             return refuse(&format!("sphere[{n}]"), &why);
         }
         match self.count {
@@ -89,10 +87,10 @@ impl SphereInitial {
         }
     }
 
-    /// The particles of the table `path` of the deck.
+    /// Samples the component of the deck table `path`.
     ///
     /// # Errors
-    /// No such sphere or component, or one without an equilibrium.
+    /// A sphere or component is unknown or has no equilibrium.
     pub(super) fn parts(
         &self,
         deck: &Deck,
@@ -100,7 +98,7 @@ impl SphereInitial {
         spheres: Option<&NamedSpheres>,
         stream: Stream,
     ) -> Result<SphereSource, DeckError> {
-        let (spheres, names) = self.checked(deck, path, spheres)?;
+        let (spheres, names) = self.check(deck, path, spheres)?;
         let found = names
             .iter()
             .map(|name| spheres.particles(deck, path, [name, &self.component]));
@@ -151,7 +149,8 @@ impl ParticleSource for SphereSource {
         let part = self.parts.iter().find(|part| id < part.end);
         part.map_or_else(String::new, |SpherePart { name, sphere, .. }| {
             format!(
-                ": spheres.{name} has particles up to the radius {:.6}, which `spheres.{name}.truncation` makes smaller; or take a larger domain",
+                ": spheres.{name} has particles up to the radius {:.6}; reduce `spheres.{name}.truncation` or \
+                 enlarge the domain",
                 sphere.edge()
             )
         })

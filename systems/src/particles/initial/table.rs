@@ -11,60 +11,63 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The rows of a file: formulas of its columns by their names (`column_1`, `column_2` … where they are no names) and of `row`, its number from 0
-/// unless a column is called so, with the deck's constants, such as those of units. Each rank reads the whole file.
+/// Particles from the rows of a file. Formulas may use the columns by name (`column_1`, `column_2`, ... if a
+/// name is not valid), the row number `row` from 0, and the deck's constants, for example those of units.
+/// Each rank reads the whole file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TableInitial {
-    /// A text file with columns of numbers, from the folder of the deck: a line a row, cells between commas, semicolons or blanks, names in the
-    /// first row; `#` begins a comment, and `1D-3` is `1e-3`. Or a Parquet file, with columns of float, double, int32 or int64. Or a folder, a group of Zarr
-    /// arrays with a value for each row: columns of their names, and of an array `v` of three values a row the columns `v_x`, `v_y`, `v_z`.
+    /// File name, relative to the folder of the deck. A text file has one row per line, with numbers
+    /// separated by commas, semicolons or blanks, and names in the first row. Comments follow `#`, and `1D-3`
+    /// means `1e-3`. A Parquet file has columns of float, double, int32 or int64. A folder is a Zarr group of
+    /// arrays with one value per row. An array `v` with three values per row gives the columns `v_x`, `v_y`
+    /// and `v_z`.
     pub file: String,
-    /// PatchPosition along x, y, z, formulas.
-    #[serde(default = "places")]
+    /// Position along x, y, z, formulas.
+    #[serde(default = "default_position")]
     #[schemars(extend("unit" = "length"))]
     pub position: [String; 3],
-    /// Identity of the particle, a formula: a whole number from 0 to 2^53, another one for each; absent: the column id, or the number of the row
-    /// where the file has none.
+    /// Identity, a formula: a unique integer from 0 to 2^53. Default: the column `id`, or the row number if
+    /// there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Velocity along x, y, z, formulas; absent: the columns vx, vy, vz, or at rest where the file has none of them.
+    /// Velocity along x, y, z, formulas. Default: the columns `vx`, `vy`, `vz`, or 0 if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("unit" = "length/time"))]
     pub velocity: Option<[String; 3]>,
-    /// Mass of the particle, a formula; absent: the column mass. Of no meaning where the species says the mass of each.
+    /// Mass, a formula. Default: the column `mass`. Not allowed if the species gives the mass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("unit" = "mass"))]
     pub mass: Option<String>,
-    /// Which rows are particles, a formula: those for which it is not 0.
+    /// Condition, a formula: a row is a particle if it is not 0.
     #[serde(default = "one")]
     pub keep: String,
-    /// Scalars of the particle by name, formulas; absent: the column of that name, or 0 where there is none.
+    /// Scalars by name, formulas. Default: the column of the same name, or 0 if there is none.
     #[serde(default)]
     pub scalars: BTreeMap<String, String>,
 }
 
-fn places() -> [String; 3] {
+fn default_position() -> [String; 3] {
     ["x", "y", "z"].map(String::from)
 }
 
-/// The number of a row in formulas.
+/// Name of the row number in formulas.
 const ROW: &str = "row";
-/// Identities are below this: up to it each whole number is a number of 64 bits.
+/// Upper limit of identities: integers below it are exact in double precision.
 const MOST: f64 = (1u64 << 53) as f64;
 
-/// The rows.
+/// Source of particles from a table.
 pub(super) struct TableSource {
-    /// The columns that formulas use.
+    /// Columns used by formulas.
     columns: Vec<Vec<f64>>,
     file: String,
     count: usize,
-    /// Identities by row, where they are not its number.
+    /// Identities by row; empty if they are the row numbers.
     identities: Vec<u64>,
     formulas: Formulas,
 }
 
-/// What is made of a row.
+/// Formulas of a row.
 struct Formulas {
     position: [Formula; 3],
     id: Option<Formula>,
@@ -72,7 +75,7 @@ struct Formulas {
 }
 
 impl Formulas {
-    fn use_column(&self, name: &str) -> bool {
+    fn uses_column(&self, name: &str) -> bool {
         let mut all = self
             .position
             .iter()
@@ -82,11 +85,11 @@ impl Formulas {
     }
 }
 
-/// A table.
+/// Input file.
 enum File {
     Text(TableFile),
     Parquet(ParquetFile),
-    /// A group of arrays, with the names of its columns.
+    /// Zarr group with the names of its columns.
     Zarr(PathBuf, Vec<String>),
 }
 
@@ -112,7 +115,7 @@ impl File {
         }
     }
 
-    /// ParticleColumns, one after the other.
+    /// Reads columns.
     fn columns(&self, names: &[&str]) -> Result<Vec<Vec<f64>>, String> {
         match self {
             Self::Parquet(file) => file.columns(names),
@@ -128,27 +131,32 @@ impl File {
 }
 
 impl File {
-    /// The columns that formulas use of `all`, those of the file and perhaps [`ROW`] behind them; and how many rows there are.
-    fn used(&self, all: &[&str], used: &[&str]) -> Result<(Vec<Vec<f64>>, usize), String> {
+    /// Reads the columns that formulas use, of `all` columns including [`ROW`]. Returns them and the number
+    /// of rows.
+    fn used_columns(
+        &self,
+        all: &[&str],
+        used_columns: &[&str],
+    ) -> Result<(Vec<Vec<f64>>, usize), String> {
         let own = self.names().iter().zip(all);
-        let own = own.filter(|(_, known)| used.contains(known));
+        let own = own.filter(|(_, known)| used_columns.contains(known));
         let mut own: Vec<&str> = own.map(|(name, _)| &**name).collect();
         let kept = own.len();
         if own.is_empty() {
-            // it says how many rows there are
+            // gives the number of rows
             own.push(&self.names()[0]);
         }
         let mut columns = self.columns(&own)?;
         let count = columns[0].len();
         columns.truncate(kept);
-        if used.len() > kept {
+        if used_columns.len() > kept {
             columns.push((0..count).map(|row| row as f64).collect());
         }
         Ok((columns, count))
     }
 }
 
-/// Names of columns in formulas.
+/// Returns the names of columns in formulas.
 fn names(file: &File) -> Result<Vec<String>, String> {
     let is_name = |name: &str| {
         let mut letters = name.chars();
@@ -165,7 +173,7 @@ fn names(file: &File) -> Result<Vec<String>, String> {
     match twice {
         None => Ok(names),
         Some(n) => Err(format!(
-            "two columns are called `{}` in formulas, {:?} the last of them: rename one in the file",
+            "two columns have the name `{}` in formulas (the second is {:?} in the file): rename one",
             names[n],
             file.names()[n]
         )),
@@ -173,10 +181,10 @@ fn names(file: &File) -> Result<Vec<String>, String> {
 }
 
 impl TableInitial {
-    /// The rows of the table `path` of the deck.
+    /// Reads the table of the deck table `path`.
     ///
     /// # Errors
-    /// What is wrong in the file, with line and column, and with formulas; a mass that nobody says.
+    /// The file or a formula is invalid, with line and column; the mass is missing.
     pub(super) fn rows(
         &self,
         deck: &Deck,
@@ -187,7 +195,7 @@ impl TableInitial {
         let at = |error: String| deck.error_at(&format!("{path}.file"), error);
         let file = File::open(folder.join(&self.file)).map_err(at)?;
         let names = names(&file).map_err(at)?;
-        let whole = self.filled(&names, species, |key, why| {
+        let whole = self.with_defaults(&names, species, |key, why| {
             let path = format!("{path}.{key}");
             deck.error_at(path.as_str(), format!("`{path}` {why}"))
         })?;
@@ -195,27 +203,27 @@ impl TableInitial {
         if !all.contains(&ROW) {
             all.push(ROW);
         }
-        let formulas = whole.compiled(deck, path, species.scalars, &all)?;
-        // again with the columns alone that they use, which are kept
-        let used: Vec<&str> = (all.iter().copied())
-            .filter(|name| formulas.use_column(name))
+        let formulas = whole.compile_formulas(deck, path, species.scalars, &all)?;
+        // compile again with the used columns only, which are kept in memory
+        let used_columns: Vec<&str> = (all.iter().copied())
+            .filter(|name| formulas.uses_column(name))
             .collect();
-        let (columns, count) = file.used(&all, &used).map_err(at)?;
+        let (columns, count) = file.used_columns(&all, &used_columns).map_err(at)?;
         let mut rows = TableSource {
             columns,
             file: self.file.clone(),
             count,
             identities: Vec::new(),
-            formulas: whole.compiled(deck, path, species.scalars, &used)?,
+            formulas: whole.compile_formulas(deck, path, species.scalars, &used_columns)?,
         };
         let wrong =
             |why: String| deck.error_at(&format!("{path}.id"), format!("{}: {why}", self.file));
-        rows.identities = rows.identified().map_err(wrong)?;
+        rows.identities = rows.read_identities().map_err(wrong)?;
         Ok(rows)
     }
 
-    /// With formulas for all that a particle has, of the columns `names`.
-    fn filled(
+    /// Fills in default formulas for all attributes, given the column names.
+    fn with_defaults(
         &self,
         names: &[String],
         species: &SpeciesInfo,
@@ -231,7 +239,7 @@ impl TableInitial {
         if whole.mass.is_none() {
             let massive = species.mass.is_none();
             if massive && !has("mass") {
-                let why = "is missing, and the file has no column mass: give a formula, or the mass of the species";
+                let why = "is missing, and the file has no column mass: give a formula, or `mass` of the species";
                 return Err(wrong("mass", why));
             }
             whole.mass = Some(if massive { "mass" } else { "0" }.into());
@@ -246,7 +254,7 @@ impl TableInitial {
         Ok(whole)
     }
 
-    fn compiled(
+    fn compile_formulas(
         &self,
         deck: &Deck,
         path: &str,
@@ -280,21 +288,21 @@ impl TableSource {
         self.columns.iter().map(|column| column[row]).collect()
     }
 
-    /// The identities of all rows; none where they are the rows' numbers.
+    /// Returns the identities of all rows; empty if they are the row numbers.
     ///
     /// # Errors
-    /// One is none, or two particles have the same.
-    fn identified(&self) -> Result<Vec<u64>, String> {
+    /// An identity is invalid or not unique.
+    fn read_identities(&self) -> Result<Vec<u64>, String> {
         let Some(id) = &self.formulas.id else {
             return Ok(Vec::new());
         };
-        let anew = "with `id = \"row\"` identities count anew";
+        let hint = "`id = \"row\"` numbers the particles by row";
         let identities = (0..self.count).into_par_iter().map(|row| {
             let id = id.eval(&self.values(row));
             match (0.0..MOST).contains(&id) && id.fract() == 0.0 {
                 true => Ok(id as u64),
                 false => Err(format!(
-                    "row {} has the identity {id}: whole numbers from 0 to 2^53 are needed; {anew}",
+                    "row {} has the identity {id}: it must be an integer from 0 to 2^53; {hint}",
                     row + 1
                 )),
             }
@@ -307,7 +315,7 @@ impl TableSource {
         match kept.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             None => Ok(identities),
             Some(pair) => Err(format!(
-                "rows {} and {} have the identity {}, and particles of a species have different ones; {anew}",
+                "rows {} and {} have the identity {}, which must be unique in the species; {hint}",
                 pair[0].1 + 1,
                 pair[1].1 + 1,
                 pair[0].0

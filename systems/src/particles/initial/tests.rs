@@ -1,4 +1,4 @@
-//! What sources make.
+//! Tests of particle sources.
 
 use super::lattice::LatticeInitial;
 use super::random::RandomInitial;
@@ -30,7 +30,7 @@ pub(super) fn refused<T>(found: Result<T, DeckError>, words: &[&str]) {
     }
 }
 
-/// A species with these scalars, whose particles have masses of their own.
+/// A species with these scalars and individual masses.
 fn about(scalars: &[String]) -> SpeciesInfo<'_> {
     SpeciesInfo {
         name: "star",
@@ -81,7 +81,7 @@ fn formulas_have_random_numbers_of_their_own() {
         assert!((p.scalars[1] - (x * x + y * y + z * z).sqrt()).abs() < 1e-9 * p.scalars[1]);
         assert_eq!(p.scalars[0], 0.0);
     }
-    // a particle is a function of seed and identity alone
+    // a particle depends on the seed and the identity only
     let other = Stream { seed: 2, ..STREAM };
     let others = random.draws(&deck, "a", &about(&names), other).unwrap();
     assert_eq!(draws.make(17), draws.make(17));
@@ -203,7 +203,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn tables_give_a_particle_a_row() {
+fn tables_give_one_particle_per_row() {
     let folder = Folder::new(
         "rows",
         "x, y, z, vx, vy, vz, mass, age # Mpc, km/s\n1, 2, 3, 4, 5, 6, 7, 8\n-1, -2, -3, 0, 0, 0, 1, 0\n",
@@ -234,7 +234,7 @@ fn tables_give_a_particle_a_row() {
 }
 
 #[test]
-fn wrong_tables_are_told_with_their_places() {
+fn wrong_tables_are_reported_with_line_and_column() {
     let folder = Folder::new("wrong", "x y z\n1 2 3\n4 five 6\n");
     refused(
         folder.rows("", Some(1.0)),
@@ -271,7 +271,7 @@ fn a_group_of_zarr_arrays_is_a_table() {
         std::fs::write(array.join("zarr.json"), text).unwrap();
     };
     write("age", "[2]", "0", &[8.0, 9.0]);
-    // ages are whole numbers
+    // ages are integers
     let [file, types] = ["age/c/0", "age/zarr.json"].map(|name| group.join(name));
     let whole: Vec<u8> = [8i64, 9].iter().flat_map(|n| n.to_le_bytes()).collect();
     std::fs::write(file, whole).unwrap();
@@ -306,7 +306,7 @@ fn a_group_of_zarr_arrays_is_a_table() {
 }
 
 #[test]
-fn particles_whose_mass_nobody_says_are_refused() {
+fn particles_without_mass_are_refused() {
     let text = "[a]\ncount = 3\nposition = [\"u0\", \"u1\", \"u2\"]\n[b]\npoints = [2, 2, 2]";
     let mut deck = deck(text);
     let random: RandomInitial = deck.table("a").unwrap();
@@ -331,7 +331,7 @@ fn particles_whose_mass_nobody_says_are_refused() {
 }
 
 #[test]
-fn what_is_no_number_keeps_no_particle() {
+fn a_condition_that_is_not_a_number_is_refused() {
     let text =
         "[a]\ncount = 3\nposition = [\"id\", \"1\", \"2\"]\nmass = \"1\"\nkeep = \"sqrt(1.5 - x)\"";
     let mut deck = deck(text);
@@ -346,7 +346,7 @@ fn what_is_no_number_keeps_no_particle() {
 }
 
 #[test]
-fn rows_of_tables_are_named_and_columns_have_one_name() {
+fn columns_have_unique_names() {
     let folder = Folder::new("names", "x y z column_2\n1 2 3 4\n");
     assert!(folder.rows("", Some(1.0)).is_ok());
     let folder = Folder::new("twice", "x,y[1],z,column_2\n1,2,3,4\n");
@@ -354,9 +354,9 @@ fn rows_of_tables_are_named_and_columns_have_one_name() {
 }
 
 #[test]
-fn ranks_make_each_particle_once_in_as_many_portions() {
+fn ranks_create_each_particle_once_in_equally_many_portions() {
     for (size, count, most) in [(1, 10, 4), (3, 11, 2), (5, 4, 3), (4, 0, 1), (2, 8, 100)] {
-        let of = |rank| super::portions((rank, size), count, most).collect::<Vec<_>>();
+        let of = |rank| super::portions(rank, size, count, most).collect::<Vec<_>>();
         let all: Vec<_> = (0..size).map(of).collect();
         assert!(all.iter().all(|portions| portions.len() == all[0].len()));
         let portions = all.iter().flatten();
@@ -368,4 +368,53 @@ fn ranks_make_each_particle_once_in_as_many_portions() {
         let ids: Vec<u64> = portions.cloned().flatten().collect();
         assert_eq!(ids, (0..count).collect::<Vec<_>>(), "{size} {count} {most}");
     }
+}
+
+/// Returns the identities of the particles of a table.
+fn identities(folder: &Folder, table: &str) -> Result<Vec<u64>, DeckError> {
+    let rows = folder.source("bodies.csv", table, Some(0.0))?;
+    let kept = (0..rows.count()).filter(|&n| rows.make(n).unwrap().is_some());
+    Ok(kept.map(|n| rows.identity(n)).collect())
+}
+
+#[test]
+fn the_column_id_gives_identities() {
+    let folder = Folder::new(
+        "id",
+        "x y z id\n1 2 3 9007199254740991\n1 2 3 0\n1 2 3 40\n",
+    );
+    assert_eq!(identities(&folder, "").unwrap(), [(1 << 53) - 1, 0, 40]);
+    assert_eq!(identities(&folder, "id = \"row\"").unwrap(), [0, 1, 2]);
+    assert_eq!(
+        identities(&folder, "id = \"2*row + x\"").unwrap(),
+        [1, 3, 5]
+    );
+    let late = "keep = \"row > 0\"\nposition = [\"row\", \"0\", \"0\"]";
+    assert_eq!(identities(&folder, late).unwrap(), [0, 40]);
+    refused(
+        identities(&folder, "id = \"i\""),
+        &["deck.toml:5", "a.id", "`i`"],
+    );
+    let folder = Folder::new("no-id", "x y z row\n1 2 3 7\n1 2 3 9\n");
+    assert_eq!(identities(&folder, "").unwrap(), [0, 1]);
+    assert_eq!(identities(&folder, "id = \"row\"").unwrap(), [7, 9]);
+}
+
+#[test]
+fn invalid_identities_are_reported_with_their_rows() {
+    for (number, message) in [
+        ("-1", "has the identity -1"),
+        ("0.5", "has the identity 0.5"),
+        ("9007199254740993", "has the identity 9007199254740992"),
+        ("3", "rows 1 and 2 have the identity 3"),
+    ] {
+        let folder = Folder::new("wrong-id", &format!("x y z id\n1 2 3 3\n2 2 3 {number}\n"));
+        refused(
+            identities(&folder, ""),
+            &["bodies.csv", message, "id = \"row\"", "deck.toml"],
+        );
+    }
+    // rows that are not kept need no identity
+    let folder = Folder::new("left-out", "x y z id\n1 2 3 3\n2 2 3 3\n");
+    assert_eq!(identities(&folder, "keep = \"x > 1\"").unwrap(), [3]);
 }

@@ -1,4 +1,4 @@
-//! Spheres of decks.
+//! Tests of spheres in decks.
 
 use super::*;
 use nestar_deck::{Deck, DeckError};
@@ -37,7 +37,7 @@ fn refused<T>(found: Result<T, DeckError>, words: &[&str]) {
 }
 
 #[test]
-fn parts_are_held_by_all_mass_of_their_sphere() {
+fn components_are_in_equilibrium_with_the_total_mass() {
     let deck = Deck::parse("deck.toml", PAIR).unwrap();
     let spheres = of(PAIR).unwrap();
     let (stars, centre) = spheres.particles(&deck, "here", ["main", "stars"]).unwrap();
@@ -62,7 +62,7 @@ fn parts_are_held_by_all_mass_of_their_sphere() {
     assert!((held.pressure(2.0) - 1e-3).abs() < 1e-12 && held.pressure(0.1) > 0.1);
 }
 
-/// The centre of mass rests at the origin.
+/// The centre of mass is at rest at the origin.
 #[test]
 fn pairs_share_their_motion_by_mass() {
     let deck = Deck::parse("deck.toml", PAIR).unwrap();
@@ -146,7 +146,7 @@ fn wrong_tables_are_refused_with_their_places() {
         core.particles(&deck, "here", ["main", "stars"]),
         &["spheres.main.particles.stars", "equilibrium"],
     );
-    // masses that cannot be compared are told by keys that there are
+    // masses that cannot be compared are reported with existing keys
     refused(
         of(&PAIR
             .replace("gas  ", "#")
@@ -167,7 +167,7 @@ pressure = 1e-4
 "#;
 
 #[test]
-fn the_rest_of_a_total_is_a_component() {
+fn the_remainder_of_a_total_is_a_component() {
     let deck = Deck::parse("deck.toml", CLUSTER).unwrap();
     let spheres = of(CLUSTER).unwrap();
     let total = Profile::nfw(6.0, 1.55, 4.5, None).unwrap();
@@ -180,7 +180,7 @@ fn the_rest_of_a_total_is_a_component() {
     let [(_, held, _)] = &spheres.gas(&deck, 1e-4).unwrap()[..] else {
         panic!("one gas");
     };
-    // the pressure that holds the density has the entropy of the law
+    // the pressure that supports the density must have the entropy of the law
     let factor = |r: f64| held.pressure(r) / held.density(r).powf(GAMMA) / r.powf(1.1);
     assert!((factor(0.1) / factor(1.5) - 1.0).abs() < 1e-7);
 }

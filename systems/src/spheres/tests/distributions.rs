@@ -1,9 +1,10 @@
-//! Distribution functions and profiles.
+//! Tests of distribution functions and profiles.
 
 use super::*;
 use std::f64::consts::PI;
 
-/// The largest relative error of a sphere's distribution function for energies from 0.01 to 0.98 of the most.
+/// Returns the largest relative error of a distribution function for energies from 0.01 to 0.98 of the
+/// maximum.
 fn error(name: &str, sphere: &Sphere, most: f64, exact: impl Fn(f64) -> f64) -> f64 {
     let one = |n: u32| {
         let energy = 0.01 + 0.97 * f64::from(n) / 2000.0;
@@ -38,7 +39,7 @@ fn distributions_are_the_closed_forms() {
     assert!(error("Hernquist", of("Hernquist"), 1.0, hernquist) < 1e-6);
 }
 
-/// Scales as gravity^(-3/2) mass^(-1/2) radius^(-3/2) over the energy's gravity mass/radius.
+/// Scales as gravity^(-3/2) mass^(-1/2) radius^(-3/2) at fixed energy over gravity mass/radius.
 #[test]
 fn distributions_scale_with_the_units() {
     let (gravity, mass, radius) = (43.0, 6e14, 0.3);
@@ -56,7 +57,7 @@ fn distributions_scale_with_the_units() {
     );
 }
 
-/// The distribution over velocities is the density again: independent of closed forms, and with other mass.
+/// The integral over velocities is the density, independent of closed forms and with other mass.
 #[test]
 fn distributions_integrate_to_the_density() {
     for Case {
@@ -105,14 +106,14 @@ fn derivatives_and_masses_belong_to_the_density() {
     }
     let nfw = Profile::nfw(3.0, 10.0, 4.0, None).unwrap();
     assert!((nfw.mass(10.0) / 3.0 - 1.0).abs() < 1e-12);
-    // value and slope go on beyond the cut, and the two ways to the mass of the centre meet
+    // value and slope are continuous at the cut, and both ways to compute the central mass agree
     let [inner, outer] = [10.0 - 1e-9, 10.0 + 1e-9].map(|r| nfw.derivatives(r));
     assert!((inner[0] / outer[0] - 1.0).abs() < 1e-8 && (inner[1] / outer[1] - 1.0).abs() < 1e-8);
     let [low, high] = [0.05 * (1.0 - 1e-9), 0.05 * (1.0 + 1e-9)].map(|r| nfw.mass(r));
     assert!((high / low - 1.0).abs() < 1e-8);
 }
 
-/// A core around a compact heavy mass needs more slow particles than there can be.
+/// A core around a compact heavy mass would need a negative distribution function.
 #[test]
 fn densities_without_equilibrium_are_refused() {
     let core = Profile::plummer(1.0, 1.0).unwrap();
@@ -122,7 +123,7 @@ fn densities_without_equilibrium_are_refused() {
         panic!("{error}")
     };
     assert!(radius < 1.0, "{radius}");
-    assert!(error.to_string().contains("reach to the radius"), "{error}");
+    assert!(error.to_string().contains("out to the radius"), "{error}");
     let shell = Profile::table(
         &[0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0],
         &[0.1, 0.1, 0.1, 0.1, 0.2, 1.0, 0.01, 1e-4, 1e-6],

@@ -1,4 +1,4 @@
-//! Gas with a power law of entropy, and the rest of all mass.
+//! Tests of gas with a power law of entropy, and of the remainder of the total mass.
 
 use super::*;
 
@@ -27,9 +27,10 @@ fn gas(law: Entropy) -> Profile {
 
 const LAWS: [[f64; 2]; 4] = [[0.0, 1.1], [0.05, 1.1], [0.2, 2.0], [0.0, 0.0]];
 
-/// The pressure, from the integral of the weight of the density, has the entropy; and its slope is that weight.
+/// The pressure, integrated from the weight of the density, has the given entropy, and its slope is that
+/// weight.
 #[test]
-fn the_gas_rests_and_has_the_entropy() {
+fn the_gas_is_hydrostatic_and_has_the_entropy() {
     for [core, slope] in LAWS {
         let total = total();
         let gas = gas(law(core, slope));
@@ -39,7 +40,7 @@ fn the_gas_rests_and_has_the_entropy() {
         let exact = |r: f64| core + (r / 1.55).powf(slope);
         let [mut off, mut residual] = [0.0f64; 2];
         for n in 0..200 {
-            // further in the pressure hardly changes
+            // further in the pressure is nearly constant
             let r = 1e-2 * 170f64.powf(f64::from(n) / 199.0);
             off = off.max((entropy(r) / exact(r) / (entropy(1.5) / exact(1.5)) - 1.0).abs());
             // of fourth order
@@ -56,7 +57,7 @@ fn the_gas_rests_and_has_the_entropy() {
 }
 
 #[test]
-fn masses_are_the_shares() {
+fn gas_masses_match_the_fractions() {
     for [core, slope] in LAWS {
         let (total, gas) = (total(), gas(law(core, slope)));
         let share = gas.mass(1.55) / total.mass(1.55);
@@ -105,9 +106,9 @@ fn slopes_belong_to_the_density() {
     }
 }
 
-/// Particles of the rest are in equilibrium in the whole potential: the virial theorem without noise.
+/// Particles of the remainder are in equilibrium in the total potential: virial theorem without noise.
 #[test]
-fn the_rest_has_an_equilibrium() {
+fn the_remainder_has_an_equilibrium() {
     const SIDE: u32 = 200;
     let (total, gas) = (total(), gas(law(0.0, 1.1)));
     let dark = Profile::rest(&total, std::slice::from_ref(&gas)).unwrap();

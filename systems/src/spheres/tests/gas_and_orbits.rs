@@ -1,9 +1,10 @@
-//! Gas in hydrostatic equilibrium, and orbits.
+//! Tests of hydrostatic gas and of orbits.
 
 use super::*;
 use std::f64::consts::PI;
 
-/// Of the density of Plummer in its own potential: `gravity mass^2/(8 pi radius^4) (1 + r^2/radius^2)^(-3)`, the polytrope of index 5.
+/// A Plummer density in its own potential has the pressure `gravity mass^2/(8 pi radius^4) (1 +
+/// r^2/radius^2)^(-3)`, the polytrope of index 5.
 #[test]
 fn the_pressure_of_plummers_sphere_is_exact() {
     let (gravity, mass, radius) = (4.3, 2.0, 0.7);
@@ -22,12 +23,12 @@ fn the_pressure_of_plummers_sphere_is_exact() {
     // constant within 1e-4 radii
     assert!(largest < 5e-8, "{largest}");
     assert!((gas.pressure(0.0) / exact(0.0) - 1.0).abs() < 1e-7);
-    // the surroundings
+    // the surrounding medium
     assert_eq!(gas.density(50.0), profile.density(20.0));
     assert!((gas.pressure(50.0) / exact(20.0) - 1.0).abs() < 1e-12);
 }
 
-/// The pressure falls by the weight of the gas in the potential of all mass, whatever the profile.
+/// The pressure gradient balances the weight of the gas in the total potential, for every profile.
 #[test]
 fn the_pressure_holds_the_gas() {
     let halo = Profile::nfw(0.9, 10.0, 10.0, None).unwrap();

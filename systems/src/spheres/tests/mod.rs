@@ -1,4 +1,4 @@
-//! Spheres against closed forms, the equations of equilibrium and their own samples.
+//! Compares spheres with closed forms, equations of equilibrium and their own samples.
 
 mod decks;
 mod distributions;
@@ -11,7 +11,7 @@ use super::*;
 use nestar_device::random::{Stream, of_id, uniforms};
 use std::sync::OnceLock;
 
-/// Positions and velocities of particles.
+/// Samples positions and velocities of particles.
 fn draw(sphere: &Sphere, count: u64) -> Vec<([f64; 3], [f64; 3])> {
     let stream = Stream {
         seed: 1,
@@ -29,7 +29,7 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-/// A sphere that the tests are about: gravity 1, mass about 1, radius 1.
+/// A test sphere with gravity 1, mass about 1 and radius 1.
 struct Case {
     name: &'static str,
     profile: Profile,
@@ -65,7 +65,7 @@ fn all() -> &'static [Case] {
     })
 }
 
-/// The profile as a table.
+/// Tabulates a profile.
 fn tabulated(profile: &Profile, points: usize, low: f64, high: f64) -> Profile {
     let share = |n: usize| n as f64 / (points - 1) as f64;
     let radius: Vec<f64> = (0..points)
@@ -75,7 +75,7 @@ fn tabulated(profile: &Profile, points: usize, low: f64, high: f64) -> Profile {
     Profile::table(&radius, &density).unwrap()
 }
 
-/// The integral over the logarithm of radius, by Simpson's rule.
+/// Integrates over the logarithm of radius by Simpson's rule.
 fn integral(low: f64, high: f64, f: impl Fn(f64) -> f64) -> f64 {
     const STEPS: usize = 4000;
     let h = (high / low).ln() / STEPS as f64;

@@ -1,4 +1,4 @@
-//! Parameters, and what is said of wrong ones.
+//! Tests of parameters and messages.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn decks_name_the_profiles() {
     assert_eq!(orbit.impact_parameter, 0.0);
 }
 
-/// The key that an error names.
+/// Returns the key that an error names.
 fn key<T>(result: Result<T, SphereError>) -> String {
     match result {
         Err(SphereError::Parameter { key, .. }) => key,
@@ -70,7 +70,7 @@ fn wrong_parameters_are_named() {
     assert_eq!(key(lone.profile()), "decay");
 }
 
-/// Squares of 1e-300 are 0: such a sphere once was refused for its orbits at the radius NaN.
+/// Squares of 1e-300 underflow to 0; such a sphere was once refused with the radius NaN.
 #[test]
 fn numbers_beyond_double_precision_are_refused() {
     for wrong in [1e-300, 1e-61, 1e61, 1e300] {
@@ -85,7 +85,7 @@ fn numbers_beyond_double_precision_are_refused() {
     }
     let told = Profile::plummer(1.0, 1e-300).unwrap_err().to_string();
     assert!(told.contains("from 1e-60 to 1e60, not 1e-300"), "{told}");
-    // what is in its range may not be so together
+    // values in range may overflow in combination
     for [mass, radius] in [[1e60, 1e-60], [1e-60, 1e60]] {
         let profile = Profile::plummer(mass, radius).unwrap();
         let sphere = Sphere::new(&profile, &[], 1.0, f64::INFINITY);
@@ -96,7 +96,7 @@ fn numbers_beyond_double_precision_are_refused() {
 }
 
 #[test]
-fn spheres_of_all_sizes_are_alike() {
+fn spheres_scale_with_their_size() {
     for radius in [1e-60, 1e60] {
         let profile = Profile::plummer(1.0, radius).unwrap();
         let sphere = Sphere::new(&profile, &[], 1.0, f64::INFINITY).unwrap();

@@ -1,11 +1,12 @@
-//! Samples of spheres.
+//! Tests of sampled particles.
 
 use super::*;
 use std::f64::consts::PI;
 
 const COUNT: u64 = 100_000;
 
-/// The virial theorem, Jeans' equation and the mass profile, with a hundred thousand particles each: with a million the virial theorem holds within 2e-3, where the noise is 1e-3.
+/// Virial theorem, Jeans equation and mass profile with 1e5 particles each. With 1e6 particles the virial
+/// theorem holds within 2e-3, at a noise of 1e-3.
 #[test]
 fn samples_are_in_equilibrium() {
     for Case {
@@ -29,7 +30,7 @@ fn samples_are_in_equilibrium() {
     }
 }
 
-/// Twice the kinetic energy over the virial of the forces.
+/// Returns twice the kinetic energy over the virial of the forces.
 fn virial(particles: &[([f64; 3], [f64; 3])], mass: impl Fn(f64) -> f64) -> f64 {
     let [mut twice_kinetic, mut virial] = [0.0; 2];
     for (x, v) in particles {
@@ -40,7 +41,7 @@ fn virial(particles: &[([f64; 3], [f64; 3])], mass: impl Fn(f64) -> f64) -> f64 
     twice_kinetic / virial
 }
 
-/// The variance of the velocity along each spherical axis against the integral of `rho G M/r^2`, in shells.
+/// Compares the velocity variance along each spherical axis with the integral of `rho G M/r^2`, in shells.
 fn jeans(
     name: &str,
     profile: &Profile,
@@ -48,17 +49,17 @@ fn jeans(
     mass: impl Fn(f64) -> f64,
 ) {
     for r in [0.1_f64, 0.3, 1.0, 3.0] {
-        // over the shell, whose pressure is weighted by mass
+        // mass-weighted over the shell
         let pressure = |r: f64| integral(r, 1e3, |r| profile.density(r) * mass(r) / r);
         let (low, high) = (r / 1.1, r * 1.1);
         let shell = |r: f64| 4.0 * PI * r.powi(3);
         let mut exact = 0.0;
-        // Simpson's rule with two intervals in ln r is enough for so thin a shell
+        // Simpson's rule with two intervals in ln r suffices for such a thin shell
         for (r, weight) in [(low, 1.0), (r, 4.0), (high, 1.0)] {
             exact += weight * shell(r) * pressure(r);
         }
         exact *= (high / low).ln() / 6.0 / (profile.mass(high) - profile.mass(low));
-        // number, and the first two moments of the squares along the radius and across it
+        // number, and the first two moments of the squares along and across the radius
         let mut sums = [0.0; 5];
         for (x, v) in particles {
             let distance = dot(*x, *x).sqrt();
@@ -83,7 +84,7 @@ fn jeans(
     }
 }
 
-/// The share of particles within radii against the mass there.
+/// Compares the fraction of particles within radii with the enclosed mass.
 fn masses(name: &str, sphere: &Sphere, profile: &Profile, particles: &[([f64; 3], [f64; 3])]) {
     let mut radii: Vec<f64> = particles.iter().map(|(x, _)| dot(*x, *x).sqrt()).collect();
     radii.sort_by(f64::total_cmp);
@@ -91,11 +92,11 @@ fn masses(name: &str, sphere: &Sphere, profile: &Profile, particles: &[([f64; 3]
         |(n, &r): (usize, &f64)| (n as f64 / COUNT as f64 - profile.mass(r) / sphere.mass()).abs();
     let largest = radii.iter().enumerate().map(off).fold(0.0, f64::max);
     println!("{name}: mass profile off by {largest:.1e}");
-    // Kolmogorov's test at one in a thousand
+    // Kolmogorov test at a significance of 0.001
     assert!(largest < 6.2e-3, "{name}: {largest}");
 }
 
-/// The virial theorem without noise: uniform numbers from a lattice in the plane of radius and speed.
+/// Virial theorem without noise: lattice points in radius and speed instead of random numbers.
 #[test]
 fn samples_have_no_bias() {
     const SIDE: u32 = 400;
@@ -142,7 +143,7 @@ fn directions_are_isotropic_and_independent() {
     }
 }
 
-/// A truncation leaves out particles, and changes nothing else.
+/// A truncation removes particles and changes nothing else.
 #[test]
 fn truncations_leave_out_the_particles_beyond() {
     let profile = Profile::hernquist(1.0, 1.0).unwrap();
@@ -157,7 +158,7 @@ fn truncations_leave_out_the_particles_beyond() {
     }
 }
 
-/// The extremes of uniform numbers give finite particles within the truncation.
+/// Extreme uniform numbers give finite particles within the truncation.
 #[test]
 fn extremes_are_finite() {
     let least = [0.0, f64::MIN_POSITIVE, 1e-17];
@@ -181,9 +182,9 @@ fn extremes_are_finite() {
 
 /// The same bits on every machine.
 #[test]
-fn samples_have_these_bits() {
+fn samples_are_bitwise_reproducible() {
     let mut digest: u64 = 0;
-    // the table of this module has the bits of the platform's functions
+    // the table of this module uses functions of the platform
     for case in all().iter().filter(|case| case.name != "table") {
         for (x, v) in draw(&case.sphere, 1000) {
             for number in x.into_iter().chain(v) {

@@ -104,8 +104,8 @@ fn the_audit_reports_particles_lost_by_a_plugin() {
             (2, 5),
             "particles.species.stars has 513 particles",
         ),
-        (Mishap::Heavier, "dark", (2, 3), "units of mass"),
-        (Mishap::Heavier, "dark", (0, 2), "units of mass"),
+        (Mishap::Heavier, "dark", (2, 3), "mass quanta"),
+        (Mishap::Heavier, "dark", (0, 2), "mass quanta"),
     ] {
         let plan = Plan {
             what,
@@ -127,7 +127,7 @@ fn the_audit_reports_particles_lost_by_a_plugin() {
                 why.contains(expected) && why.contains(species) && off,
                 "{plan:?}: {why}"
             );
-            let places = ["before step", "where levels from"];
+            let places = ["before step", "after synchronisation of levels"];
             let place = places.iter().any(|place| why.contains(place));
             assert!(place && why.contains("time"), "{plan:?}: {why}");
         }

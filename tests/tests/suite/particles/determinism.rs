@@ -95,7 +95,8 @@ fn a_particle_mass_below_the_quantum_is_refused() {
     let options = (0..2).map(|_| quietly_into(&scratch.run(), false));
     for ended in run_on_ranks_of(build, options.collect()) {
         let why = ended.expect_err("refused").to_string();
-        let told = "particles.species.stars has a particle of the mass 1e-30, less than";
+        let told =
+            "particles.species.stars has a particle of the mass 1e-30, below the mass quantum";
         assert!(why.contains(told), "{why}");
     }
 }

@@ -58,7 +58,7 @@ fn meaningless_keys_are_refused_with_their_line() {
             "a",
             "moved_by = \"mass-fluxes\"",
             format!("{random}, velocity = [\"1\", \"0\", \"0\"]"),
-            "its own velocity",
+            "velocity of their own",
         ),
         (
             "a",
@@ -66,18 +66,18 @@ fn meaningless_keys_are_refused_with_their_line() {
             format!("{body}, scalars = {{ age = 1.0 }} }}]"),
             "`age` in [particles.species.a.initial.bodies[0].scalars]",
         ),
-        ("all", "mass = 1.0", random.into(), "stands for all species"),
+        ("all", "mass = 1.0", random.into(), "selects all species"),
         (
             "\"a b\"",
             "mass = 1.0",
             random.into(),
-            "test:12:20: \"a b\" is no name of a species",
+            "test:12:20: \"a b\" is not a valid species name",
         ),
         (
             "\"a.b\"",
             "mass = 1.0",
             random.into(),
-            "test:12:20: \"a.b\" is no name of a species",
+            "test:12:20: \"a.b\" is not a valid species name",
         ),
         (
             "a",
@@ -129,7 +129,7 @@ frozen = true
 initial = { kind = "sphere", sphere = "ball", component = "stars", count = 100 }
 "#;
     let why = refusal_of(text);
-    let told = "up to the radius 20.000000, which `spheres.ball.truncation` makes smaller";
+    let told = "up to the radius 20.000000; reduce `spheres.ball.truncation`";
     assert!(why.contains(told), "{why}");
 }
 

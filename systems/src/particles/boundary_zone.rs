@@ -1,0 +1,116 @@
+//! Finds the cells in the coarse-fine boundary zone: up to `zone` coarse cells from a boundary between
+//! levels.
+
+use nestar_engine::mesh::{Topology, offset};
+use nestar_kernels::PATCH;
+use nestar_kernels::mesh::{COARSER, SELF};
+
+/// Boundary zone of a patch.
+#[derive(Clone, Debug, Default)]
+pub struct BoundaryZone {
+    /// Width in coarse cells on either side.
+    cells: i32,
+    /// Directions of coarser neighbours.
+    inner: Vec<[i32; 3]>,
+    /// Directions of finer neighbours.
+    outer: Vec<[i32; 3]>,
+}
+
+/// Returns the cell of an offset in the patch `step` patches away. Cells count from the first cell of the
+/// original patch.
+#[must_use]
+#[inline(always)]
+pub fn cell_of(offset: [u64; 3], step: [i32; 3]) -> [i32; 3] {
+    [0, 1, 2].map(|axis| PATCH as i32 * step[axis] + (offset[axis] >> 61) as i32)
+}
+
+impl BoundaryZone {
+    /// Finds the boundary zone of an own leaf; `cells` is its width in coarse cells.
+    #[must_use]
+    pub fn of(topology: &Topology, row: u32, cells: usize) -> Self {
+        let mut zone = Self {
+            cells: cells as i32,
+            ..Self::default()
+        };
+        if cells == 0 {
+            return zone;
+        }
+        let is_finer =
+            |beside: i32| u32::try_from(beside).is_ok_and(|beside| !topology.is_leaf(beside));
+        for (d, &beside) in topology.neighbours(row).iter().enumerate() {
+            if d == SELF {
+                continue;
+            } else if beside == COARSER {
+                zone.inner.push(offset(d));
+            } else if is_finer(beside) {
+                zone.outer.push(offset(d));
+            }
+        }
+        zone
+    }
+
+    /// Returns `true` if a cloud in the cell is as wide as a coarse cell. The cell may be up to one coarse
+    /// cell outside the patch; only boundaries of this patch count.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_inner(&self, cell: [i32; 3]) -> bool {
+        self.inner
+            .iter()
+            .any(|&step| is_near(step, 2 * self.cells, cell))
+    }
+
+    /// Returns `true` if a cell is so near a finer level that slopes in a cloud would reach into it. This is
+    /// one cell farther than on the fine side.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_outer(&self, cell: [i32; 3]) -> bool {
+        self.outer
+            .iter()
+            .any(|&step| is_near(step, self.cells + 1, cell))
+    }
+
+    /// Returns `true` if the patch has a boundary zone.
+    #[must_use]
+    pub fn has_any(&self) -> bool {
+        self.has_inner() || !self.outer.is_empty()
+    }
+
+    /// Returns `true` if any cloud in the patch is as wide as a coarse cell.
+    #[must_use]
+    pub fn has_inner(&self) -> bool {
+        !self.inner.is_empty()
+    }
+}
+
+/// Returns `true` if a cell is within `layers` cells of the neighbour in direction `step`, or outside the
+/// patch on that side.
+#[inline(always)]
+fn is_near(step: [i32; 3], layers: i32, cell: [i32; 3]) -> bool {
+    (0..3).all(|axis| match step[axis] {
+        -1 => cell[axis] < layers,
+        1 => cell[axis] >= PATCH as i32 - layers,
+        _ => true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_are_next_to_the_boundary() {
+        for (x, z) in (-2..10).flat_map(|x| (-2..10).map(move |z| (x, z))) {
+            assert_eq!(
+                is_near([-1, 0, 1], 2, [x, 5, z]),
+                x < 2 && z >= 6,
+                "{x} {z}"
+            );
+        }
+    }
+
+    #[test]
+    fn offsets_have_cells() {
+        assert_eq!(cell_of([0, 1 << 61, u64::MAX], [0; 3]), [0, 1, 7]);
+        assert_eq!(cell_of([0, 1 << 61, u64::MAX], [1, 0, -1]), [8, 1, -1]);
+    }
+}

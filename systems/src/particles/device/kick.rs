@@ -1,0 +1,135 @@
+//! Gathers forces and applies the closing kick on a device.
+
+use super::kernels::{BESIDE, BLOCK, LEAST, ListLaunch};
+use super::lists::DeviceParticles;
+use crate::fields::Acceleration;
+use crate::particles::Motion;
+use nestar_device::Number;
+use nestar_engine::data::device::{DeviceTopology, DeviceView};
+use nestar_engine::device::DeviceError;
+use nestar_engine::mesh::Topology;
+use nestar_engine::step::FieldView;
+use nestar_kernels::PATCH;
+use nestar_kernels::particles::device::CloudShape;
+use nestar_kernels::particles::field_kernels::KickParameters;
+
+/// Input of the closing kick of a level.
+pub struct KickContext<'a> {
+    /// Hierarchy.
+    pub topology: &'a Topology,
+    /// Topology tables on the device.
+    pub tables: &'a DeviceTopology,
+    /// Integration parameters.
+    pub motion: &'a Motion,
+    /// Acceleration on the level.
+    pub field: &'a FieldView<'a, Acceleration>,
+    /// Time of the kick.
+    pub time: f64,
+    /// Length of the kick.
+    pub half: f64,
+    /// `true` to correct an earlier kick: only the change of the acceleration is applied.
+    pub correct: bool,
+}
+
+impl KickContext<'_> {
+    fn args(&self, from: &ListLaunch, view: DeviceView) -> KickParameters<Number> {
+        KickParameters {
+            from: from.list,
+            view,
+            clouds: CloudShape {
+                width: self.motion.cloud,
+                zone: self.motion.zone as i32,
+            },
+            state: 0,
+            parent: false,
+            weight: 1.0,
+            half: self.half,
+            correct: self.correct,
+            time_offsets: [0.0; 2],
+            per_width: [0.0; 3],
+        }
+    }
+}
+
+impl DeviceParticles {
+    /// Kicks the particles that a level moves and stores their accelerations.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn kick(&mut self, context: &KickContext) -> Result<(), DeviceError> {
+        let level = context.field.level();
+        let (topology, tables) = (context.topology, super::tables(context.tables));
+        if self.holds(level, 0) {
+            let own = self.list(topology, tables, level, 0)?;
+            self.launch_kick(
+                context,
+                &own,
+                &context.args(&own, context.field.on_device()),
+            )?;
+            if level > 0 && context.motion.zone > 0 {
+                self.kick_from_coarser(context, &own, true)?;
+            }
+            self.buffers[level][0].largest = None;
+        }
+        if let Some(below) = level.checked_sub(1)
+            && self.holds(below, 1)
+        {
+            let fine = self.list(topology, tables, below, 1)?;
+            self.kick_from_coarser(context, &fine, false)?;
+            self.buffers[below][1].largest = None;
+        }
+        Ok(())
+    }
+
+    /// Kicks by the states of the next coarser level: particles in the boundary zone of own patches, or
+    /// particles in coarse patches.
+    fn kick_from_coarser(
+        &self,
+        context: &KickContext,
+        from: &ListLaunch,
+        parent: bool,
+    ) -> Result<(), DeviceError> {
+        let states = context.field.coarser_on_device(context.time);
+        if context.correct && states.len() > 1 {
+            // the coarser level is at another time and has nothing to correct
+            return Ok(());
+        }
+        let below = context.field.level() - 1;
+        let width = context.topology.domain.cell_width(below);
+        let (weight, time_offsets) = match states[..] {
+            [(old, _), (new, _)] => {
+                let weight = (context.time - old) / (new - old);
+                (weight, [old - context.time, new - context.time])
+            }
+            _ => (1.0, [0.0; 2]),
+        };
+        let is_only_state = states.len() == 1;
+        for (n, (_, view)) in states.into_iter().enumerate() {
+            let args = KickParameters {
+                state: if is_only_state { 3 } else { 1 + n as i32 },
+                parent,
+                weight,
+                time_offsets,
+                per_width: width.map(|width| 1.0 / (PATCH as f64 * width)),
+                ..context.args(from, view)
+            };
+            self.launch_kick(context, from, &args)?;
+        }
+        Ok(())
+    }
+
+    fn launch_kick(
+        &self,
+        context: &KickContext,
+        from: &ListLaunch,
+        args: &KickParameters<Number>,
+    ) -> Result<(), DeviceError> {
+        let mut from = *from;
+        let cells = if args.state == 0 { BESIDE } else { BLOCK };
+        from.shape.shared = cells * (context.field.components() * self.columns.number) as u32;
+        from.shape.threads = from.shape.threads.max(LEAST);
+        // offsets, velocities twice, accelerations
+        let bytes = 12 * self.columns.number;
+        self.kernels.work(&self.mover, &from, bytes, args)
+    }
+}

@@ -1,0 +1,562 @@
+//! Gathers forces at the end of a step with the cloud of the deposit, and applies the closing kick.
+
+use super::Motion;
+use super::boundary_zone::{BoundaryZone, cell_of};
+use super::device::KickContext;
+use super::mass_quantum::MassQuantum;
+use super::pages::{PAGE, Page, ParticleColumns, ParticlePages, ParticleReal};
+use super::species::{Species, SpeciesMap};
+use super::time_step::MaxMagnitudes;
+use crate::fields::Acceleration;
+use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
+use nestar_device::Lane;
+use nestar_engine::comm::Comm;
+use nestar_engine::data::LevelRows;
+use nestar_engine::device::DeviceError;
+use nestar_engine::mesh::{LevelClock, Levels, Topology};
+use nestar_engine::step::{AlignedLevels, FieldView, Read, Write};
+use nestar_engine::{Error, in_precision};
+use nestar_kernels::PATCH;
+use nestar_kernels::particles::cloud::{first_cell, share, weights};
+use nestar_kernels::particles::motion::{in_parent, kicked, moved};
+use rayon::prelude::*;
+
+/// Ghost layers that clouds can reach, including particles predicted up to one cell outside their patch.
+pub const REACH: usize = 2;
+/// Cells of a block along an axis.
+const SIDE: usize = PATCH + 2 * REACH;
+/// Cells of a block.
+pub const BLOCK: usize = SIDE * SIDE * SIDE;
+
+/// Vectors (accelerations or velocities) in a patch and its ghost cells, `[component][z][y][x]`.
+pub struct VectorWindow<R> {
+    /// The values: one vector field, or two.
+    pub values: Vec<R>,
+    /// Time of the values minus time of the particles.
+    pub time_offset: R,
+}
+
+impl<R: ParticleReal> VectorWindow<R> {
+    /// Gathers a vector at an offset up to one cell outside the patch. The cloud is `W` cells wide; the block
+    /// has `L` ghost layers. `second` selects the second vector field where there are two.
+    #[inline(always)]
+    pub fn at<const W: usize, const L: usize>(
+        &self,
+        offset: [u64; 3],
+        step: [i32; 3],
+        second: bool,
+    ) -> [R; 3] {
+        let (side, cloud) = (PATCH + 2 * L, W as i32);
+        let block = side * side * side;
+        let first = match second && self.values.len() > 3 * block {
+            true => 3,
+            false => 0,
+        };
+        let (mut start, mut along) = (first * block, [[R::lit(0.0); 3]; 3]);
+        for (axis, stride) in [1, side, side * side].into_iter().enumerate() {
+            let cell = PATCH as i32 * step[axis] + first_cell(offset[axis], cloud) + L as i32;
+            start += cell.clamp(0, side as i32 - cloud) as usize * stride;
+            along[axis] = weights::<R>(share(offset[axis], cloud), cloud);
+        }
+        gather_cloud::<R, W, L>(&self.values, start, along)
+    }
+}
+
+/// Sums vectors over the `W^3` cells of a cloud, weighted along each axis. The block has `L` ghost layers;
+/// `start` is the index of the first cell of the cloud.
+#[inline(always)]
+fn gather_cloud<R: ParticleReal, const W: usize, const L: usize>(
+    values: &[R],
+    start: usize,
+    along: [[R; 3]; 3],
+) -> [R; 3] {
+    let side = PATCH + 2 * L;
+    let mut sums = [R::lit(0.0); 3];
+    for (component, sum) in sums.iter_mut().enumerate() {
+        let cells = (W - 1) * (side * side + side) + W;
+        let values = &values[component * side * side * side + start..][..cells];
+        for k in 0..W {
+            let mut plane = R::lit(0.0);
+            for j in 0..W {
+                let line = &values[side * (j + side * k)..][..W];
+                let mut row = R::lit(0.0);
+                for i in 0..W {
+                    row += along[0][i] * line[i];
+                }
+                plane += along[1][j] * row;
+            }
+            *sum += along[2][k] * plane;
+        }
+    }
+    sums
+}
+
+/// Clouds of all particles of a page in a block with `L` ghost layers. Computed for the whole page so that
+/// the loops vectorise.
+pub struct PageClouds<R, const W: usize, const L: usize> {
+    start: [u32; PAGE],
+    /// Weights of the cells along each axis.
+    along: [[[R; PAGE]; W]; 3],
+}
+
+impl<R: ParticleReal, const W: usize, const L: usize> PageClouds<R, W, L> {
+    /// Computes the clouds of a page.
+    #[inline(always)]
+    pub fn of(page: &Page<R>) -> Self {
+        let (side, cloud) = ((PATCH + 2 * L) as u32, W as i32);
+        let (mut start, mut along) = ([0; PAGE], [[[R::lit(0.0); PAGE]; W]; 3]);
+        for (axis, stride) in [1, side, side * side].into_iter().enumerate() {
+            for n in 0..PAGE {
+                let offset = R::widen(page.offset[axis][n]);
+                start[n] += (first_cell(offset, cloud) + L as i32) as u32 * stride;
+                let weights = weights::<R>(share(offset, cloud), cloud);
+                for k in 0..W {
+                    along[axis][k][n] = weights[k];
+                }
+            }
+        }
+        Self { start, along }
+    }
+
+    /// Gathers a vector to particle `n`.
+    #[inline(always)]
+    pub fn gather_cloud(&self, values: &[R], n: usize) -> [R; 3] {
+        let mut along = [[R::lit(0.0); 3]; 3];
+        for axis in 0..3 {
+            for k in 0..W {
+                along[axis][k] = self.along[axis][k][n];
+            }
+        }
+        gather_cloud::<R, W, L>(values, self.start[n] as usize, along)
+    }
+}
+
+/// Masks of the 27 neighbour directions below, level with and above the patch, by axis.
+const BESIDE: [[u32; 3]; 3] = {
+    let mut masks = [[0; 3]; 3];
+    let mut d = 0;
+    while d < 27 {
+        masks[0][d % 3] |= 1 << d;
+        masks[1][d / 3 % 3] |= 1 << d;
+        masks[2][d / 9] |= 1 << d;
+        d += 1;
+    }
+    masks
+};
+
+/// Returns the neighbour directions (bits of 27) that the clouds of the first `count` particles of a page
+/// reach.
+#[inline(always)]
+pub fn reached<R: ParticleReal, const W: usize>(page: &Page<R>, count: usize) -> u32 {
+    let mut each = [0; PAGE];
+    for n in 0..PAGE {
+        each[n] = if n < count { u32::MAX } else { 0 };
+    }
+    for (axis, [below, beside, above]) in BESIDE.into_iter().enumerate() {
+        for n in 0..PAGE {
+            let first = first_cell(R::widen(page.offset[axis][n]), W as i32);
+            let below = if first < 0 { below } else { 0 };
+            let above = if first + W as i32 > PATCH as i32 {
+                above
+            } else {
+                0
+            };
+            each[n] &= below | beside | above;
+        }
+    }
+    each.into_iter().fold(0, |all, own| all | own)
+}
+
+/// Accelerations of the coarser level before and after its step, or only at the time of the particles.
+///
+/// The acceleration of a particle is interpolated in time between the values that its cloud gathers at its
+/// own position at both times. The coarse density then has the cloud at the position of the gather. One
+/// common position would be offset from the cloud, which causes a self-force.
+struct CoarserStates<R> {
+    states: Vec<VectorWindow<R>>,
+    /// Weight of the later state.
+    weight: R,
+    /// Inverse patch width of the coarser level.
+    per_width: [R; 3],
+}
+
+impl<R: ParticleReal> CoarserStates<R> {
+    /// Gathers the acceleration of a moving particle. `has_coarse_cloud` tells at which of its positions the
+    /// coarser level deposits the particle with a cloud of this width.
+    fn at<const W: usize>(
+        &self,
+        offset: [u64; 3],
+        velocity: [R; 3],
+        own: bool,
+        has_coarse_cloud: impl Fn([u64; 3], [i32; 3]) -> bool,
+    ) -> [R; 3] {
+        let state = |around: &VectorWindow<R>| {
+            let (mut there, mut step) = (offset, [0; 3]);
+            for axis in 0..3 {
+                let by = velocity[axis] * (around.time_offset * self.per_width[axis]);
+                (there[axis], step[axis]) = moved(offset[axis], by.to_f64(), 64);
+            }
+            let gathered = around.at::<W, REACH>(there, step, own);
+            (gathered, has_coarse_cloud(there, step))
+        };
+        match &self.states[..] {
+            [old, new] => match (state(old), state(new)) {
+                ((_, false), (new, true)) => new,
+                ((old, true), (_, false)) => old,
+                ((old, _), (new, _)) => [0, 1, 2].map(|a| old[a] + self.weight * (new[a] - old[a])),
+            },
+            states => state(&states[0]).0,
+        }
+    }
+}
+
+/// Returns the cell of a child, counted from its first cell, for an offset in or near the parent.
+fn cell_in_child(offset: [u64; 3], step: [i32; 3], sides: [u32; 3]) -> [i32; 3] {
+    let halves = offset.map(|offset| (offset >> 60) as i32);
+    let side = PATCH as i32;
+    [0, 1, 2].map(|a| halves[a] + 2 * side * step[a] - side * sides[a] as i32)
+}
+
+/// Gathers forces and kicks the particles of a level.
+struct ClosingKick<'a, R: ParticleReal> {
+    topology: &'a Topology,
+    motion: &'a Motion,
+    field: &'a FieldView<'a, Acceleration>,
+    /// Time of the closing kick.
+    time: f64,
+    /// Length of the kick: half the step.
+    half: R,
+    /// `true` to correct an earlier kick: only the change of the acceleration is applied.
+    correct: bool,
+}
+
+impl<R: ParticleReal> ClosingKick<'_, R> {
+    /// Returns `true` if the coarser level is at another time and has nothing to correct.
+    fn is_redundant(&self, around: &CoarserStates<R>) -> bool {
+        self.correct && around.states.len() > 1
+    }
+
+    /// Reads the accelerations around a patch of the coarser level.
+    fn coarser_states(&self, row: u32) -> Result<CoarserStates<R>, DeviceError> {
+        let states = self.field.coarser_windows::<R>(row, REACH, self.time)?;
+        let weight = match states[..] {
+            [(old, _), (new, _)] => (self.time - old) / (new - old),
+            _ => 1.0,
+        };
+        let is_only_state = states.len() == 1;
+        let level = self.field.level() - 1;
+        let width = self.topology.domain.cell_width(level);
+        let around = |(time, values): (f64, Vec<R>)| VectorWindow {
+            values,
+            time_offset: R::lit(if is_only_state { 0.0 } else { time - self.time }),
+        };
+        Ok(CoarserStates {
+            states: states.into_iter().map(around).collect(),
+            weight: R::lit(weight),
+            per_width: width.map(|width| R::lit(1.0 / (PATCH as f64 * width))),
+        })
+    }
+
+    /// Kicks the particles of an own leaf and stores their accelerations; clouds are `W` cells wide.
+    fn kick_leaf<const W: usize>(
+        &self,
+        columns: ParticleColumns,
+        row: u32,
+        rows: &mut ParticlePages,
+        own: &mut VectorWindow<R>,
+    ) -> Result<(), DeviceError> {
+        let zone = BoundaryZone::of(self.topology, row, self.motion.zone);
+        let around = self.topology.neighbours(row);
+        if !zone.has_any() && around.iter().all(|&beside| beside >= 0) {
+            let pages = rows.read_pages::<R>(columns);
+            let wanted = pages.fold(0, |all, (page, count)| all | reached::<R, W>(&page, count));
+            self.field.window(row, (1, wanted), &mut own.values)?;
+            let own = &*own;
+            self.kick(columns, rows, |page| {
+                let clouds = PageClouds::<R, W, 1>::of(page);
+                move |_: &Page<R>, n| clouds.gather_cloud(&own.values, n)
+            });
+            return Ok(());
+        }
+        self.field.window(row, (REACH, u32::MAX), &mut own.values)?;
+        let parent = match self.topology.parent(row) {
+            Some(parent) if zone.has_inner() => Some(self.coarser_states(parent)?),
+            _ => None,
+        };
+        let sides = self.topology.index(row).map(|i| (i & 1) as u32);
+        let (own, parent, zone) = (&*own, parent.as_ref(), &zone);
+        self.kick(columns, rows, |_| {
+            move |page: &Page<R>, n| {
+                let offset = page.offset_of(n);
+                let cell = cell_of(offset, [0; 3]);
+                let Some(parent) = parent.filter(|_| zone.is_inner(cell)) else {
+                    return own.at::<W, REACH>(offset, [0; 3], zone.is_outer(cell));
+                };
+                if self.is_redundant(parent) {
+                    return Page::vector(&page.acceleration, n);
+                }
+                let wide = [0, 1, 2].map(|axis| in_parent(offset[axis], sides[axis]));
+                let velocity = Page::vector(&page.velocity, n);
+                parent.at::<W>(wide, velocity, true, |offset, step| {
+                    zone.is_inner(cell_in_child(offset, step, sides))
+                })
+            }
+        });
+        Ok(())
+    }
+
+    /// Kicks the particles that the level moves in a leaf of the coarser level.
+    fn kick_coarser_leaf<const W: usize>(
+        &self,
+        columns: ParticleColumns,
+        row: u32,
+        rows: &mut ParticlePages,
+    ) -> Result<(), DeviceError> {
+        let zone = BoundaryZone::of(self.topology, row, self.motion.zone);
+        let around = self.coarser_states(row)?;
+        if self.is_redundant(&around) {
+            return Ok(());
+        }
+        let (zone, around) = (&zone, &around);
+        self.kick(columns, rows, |_| {
+            move |page: &Page<R>, n| {
+                let offset = page.offset_of(n);
+                let outer = zone.is_outer(cell_of(offset, [0; 3]));
+                let velocity = Page::vector(&page.velocity, n);
+                around.at::<W>(offset, velocity, outer, |_, _| true)
+            }
+        });
+        Ok(())
+    }
+
+    /// Kicks particles page by page with the accelerations that `gathered` returns, and caches the largest
+    /// velocities.
+    #[inline(always)]
+    fn kick<F: Fn(&Page<R>, usize) -> [R; 3]>(
+        &self,
+        columns: ParticleColumns,
+        rows: &mut ParticlePages,
+        gathered: impl Fn(&Page<R>) -> F,
+    ) {
+        let mut largest = MaxMagnitudes::default();
+        for (page, count) in rows.pages::<R>(columns) {
+            let (gathered, mut all) = (gathered(&page), [[R::lit(0.0); PAGE]; 3]);
+            for n in 0..count {
+                let a = gathered(&page, n);
+                for axis in 0..3 {
+                    all[axis][n] = a[axis];
+                }
+            }
+            // whole pages, so that the loops vectorise
+            for (axis, a) in all.iter().enumerate() {
+                for n in 0..PAGE {
+                    let kept = if self.correct {
+                        page.acceleration[axis][n]
+                    } else {
+                        R::lit(0.0)
+                    };
+                    let velocity = &mut page.velocity[axis][n];
+                    *velocity = kicked(*velocity, a[n] - kept, self.half);
+                }
+                *page.acceleration[axis] = *a;
+            }
+            largest.include(&page, count);
+        }
+        rows.cache_largest(largest.sizes());
+    }
+
+    /// Kicks all particles that the level moves; clouds are `W` cells wide.
+    fn all<const W: usize>(&self, species: &mut Species, level: usize) -> Result<(), DeviceError> {
+        let columns = species.pool.columns;
+        let block = || VectorWindow {
+            values: Vec::new(),
+            time_offset: R::lit(0.0),
+        };
+        for (level, own) in [(Some(level), true), (level.checked_sub(1), false)] {
+            let rows = level.map_or(&[][..], |level| self.topology.rows(level));
+            let mut detached = species.take_patches(rows.iter().copied());
+            let kicked = detached
+                .par_iter_mut()
+                .map_init(block, |block, (row, patch)| {
+                    let [here, fine] = patch;
+                    match own {
+                        true if here.count() > 0 => self.kick_leaf::<W>(columns, *row, here, block),
+                        false if fine.count() > 0 => {
+                            self.kick_coarser_leaf::<W>(columns, *row, fine)
+                        }
+                        _ => Ok(()),
+                    }
+                });
+            let kicked: Result<(), DeviceError> = kicked.collect();
+            species.restore_patches(detached);
+            kicked?;
+        }
+        Ok(())
+    }
+}
+
+/// Kicks the particles of a species that a level moves, on the host or on a device.
+fn kick(
+    species: &mut Species,
+    topology: &Topology,
+    motion: &Motion,
+    field: &FieldView<Acceleration>,
+    time: f64,
+    half: f64,
+    correct: bool,
+) -> Result<(), DeviceError> {
+    let tables = field.place().tables;
+    if let Some((lists, tables)) = species.upload(topology, tables)?.zip(tables) {
+        return lists.kick(&KickContext {
+            topology,
+            tables,
+            motion,
+            field,
+            time,
+            half,
+            correct,
+        });
+    }
+    in_precision!(species.precision(), R => {
+        let force = ClosingKick::<R> {
+            topology,
+            motion,
+            field,
+            time,
+            half: R::lit(half),
+            correct,
+        };
+        let level = field.level();
+        match motion.cloud {
+            1 => force.all::<1>(species, level),
+            2 => force.all::<2>(species, level),
+            _ => force.all::<3>(species, level),
+        }
+    })
+}
+
+/// Applies the closing kick to the particles that the current level moves.
+pub(super) fn close(
+    topology: Res<Topology>,
+    clock: Res<LevelClock>,
+    motion: Res<Motion>,
+    mut species: ResMut<SpeciesMap>,
+    field: Read<Acceleration, REACH>,
+) -> Result<(), Error> {
+    let field = field.get(REACH)?;
+    for species in species.falling() {
+        let half = 0.5 * clock.dt;
+        kick(species, &topology, &motion, &field, clock.end, half, false)?;
+    }
+    Ok(())
+}
+
+/// Corrects the closing kicks when levels are synchronised. At a closing kick a level does not yet know the
+/// contribution of finer levels to its potential. It uses that of the step before.
+pub(super) fn correct(
+    topology: Res<Topology>,
+    levels: Res<Levels>,
+    motion: Res<Motion>,
+    aligned: Res<AlignedLevels>,
+    mut species: ResMut<SpeciesMap>,
+    mut field: Write<Acceleration, REACH>,
+    mut others: Comm,
+) -> Result<(), Error> {
+    if aligned.coarsest >= aligned.finest {
+        return Ok(());
+    }
+    for level in aligned.levels() {
+        field.refresh_on(&mut others, level)?;
+    }
+    for level in aligned.levels() {
+        let field = field.get_on(level, REACH)?;
+        // an error of the potential around a level grows through the step of the coarser one
+        let since = levels
+            .clock(level.saturating_sub(1).max(aligned.coarsest))
+            .dt;
+        for species in species.falling() {
+            let (time, half) = (levels.time(level), 0.5 * since);
+            kick(species, &topology, &motion, &field, time, half, true)?;
+        }
+    }
+    Ok(())
+}
+
+/// Times and parameters of the first kick.
+#[derive(SystemParam)]
+pub(super) struct InitialKick<'w> {
+    topology: Res<'w, Topology>,
+    levels: Res<'w, Levels>,
+    motion: Res<'w, Motion>,
+}
+
+/// Computes the accelerations of all particles before the first step, unless they were restored.
+pub(super) fn initialise(
+    rows: LevelRows,
+    InitialKick {
+        topology,
+        levels,
+        motion,
+    }: InitialKick,
+    mut species: ResMut<SpeciesMap>,
+    mut quantum: ResMut<MassQuantum>,
+    mut field: Write<Acceleration, REACH>,
+    mut others: Comm,
+) -> Result<(), Error> {
+    let finest = rows.finest();
+    if rows.is_estimate() || rows.level() < finest {
+        return Ok(());
+    }
+    for level in 0..=finest {
+        field.refresh_on(&mut others, level)?;
+    }
+    if std::mem::replace(&mut quantum.has_accelerations, true) {
+        return Ok(());
+    }
+    for level in 0..=finest {
+        let field = field.get_on(level, REACH)?;
+        for species in species.falling() {
+            let time = levels.time(level);
+            kick(species, &topology, &motion, &field, time, 0.0, false)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pages::ParticleColumns;
+    use super::*;
+
+    #[test]
+    fn clouds_of_a_page_are_those_of_its_particles() {
+        let columns = ParticleColumns {
+            number: 4,
+            masses: false,
+            scalars: 0,
+        };
+        let random = |n: u64| (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        let mut words: Vec<u64> = (0..columns.page_words() as u64).map(random).collect();
+        let page = Page::<f32>::of(&mut words, columns);
+        let around = VectorWindow {
+            values: (0..3000).map(|n| (random(n) >> 40) as f32).collect(),
+            time_offset: 0.0,
+        };
+        let (clouds, mut all) = (PageClouds::<f32, 2, 1>::of(&page), 0);
+        for n in 0..PAGE {
+            let offset = page.offset_of(n);
+            let expected = around.at::<2, 1>(offset, [0; 3], false);
+            assert_eq!(clouds.gather_cloud(&around.values, n), expected);
+            // corners of the cloud, half a cell away
+            for corner in 0..8 {
+                let half = [0, 1, 2].map(|axis| 1 - 2 * (corner >> axis & 1));
+                let step = [0, 1, 2].map(|axis| {
+                    (i128::from(offset[axis]) + half[axis] * (1 << 60)).div_euclid(1 << 64) as i32
+                });
+                all |= 1 << nestar_kernels::mesh::direction(step);
+            }
+            assert_eq!(reached::<f32, 2>(&page, n + 1), all, "{n}");
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Spheres of a deck.
+
+use super::config::ProfileConfig;
+use super::config::{Ambient, EncounterConfig, GasConfig, SphereConfig, SpheresConfig};
+use super::entropy::Entropy;
+use super::error::SphereError;
+use super::gas::HydrostaticGas;
+use super::orbit::{Centre, Orbit};
+use super::profile::Profile;
+use super::sphere::Sphere;
+use crate::fields::{GasModel, GravitationalConstant};
+use bevy_ecs::prelude::Resource;
+use nestar_deck::{Deck, DeckError};
+use nestar_engine::{Engine, Error, Plugin};
+use std::collections::BTreeMap;
+
+/// Plugin that reads the tables `[spheres]` and `[encounter]` into the resource [`NamedSpheres`]. Add it
+/// after self-gravity and before the plugins that use the spheres.
+pub struct Spheres;
+
+/// Spheres of the table `[spheres]` by name; present if the deck has this table.
+#[derive(Resource, Clone, Debug, PartialEq)]
+pub struct NamedSpheres {
+    gravity: f64,
+    pub(super) spheres: BTreeMap<String, NamedSphere>,
+}
+
+/// A sphere with its centre.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct NamedSphere {
+    centre: Centre,
+    truncation: f64,
+    particles: BTreeMap<String, Profile>,
+    /// Density profile and outer radius of the gas.
+    pub(super) gas: Option<(Profile, f64)>,
+}
+
+impl Plugin for Spheres {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        let deck = &mut sim.deck;
+        if !deck.has("spheres") {
+            return match deck.has("encounter") {
+                true => {
+                    let why = "[encounter] needs a table [spheres]";
+                    Err(deck.error_at("encounter", why).into())
+                }
+                false => Ok(()),
+            };
+        }
+        let Some(gravity) = sim.world.get_resource::<GravitationalConstant>() else {
+            let why =
+                "[spheres] needs a table [gravity]: spheres are in equilibrium by self-gravity";
+            return Err(deck.error_at("spheres", why).into());
+        };
+        let gamma = sim.world.get_resource::<GasModel>().map(|gas| gas.gamma);
+        let spheres = NamedSpheres::of(deck, gravity.0, gamma.unwrap_or(5.0 / 3.0))?;
+        sim.world.insert_resource(spheres);
+        Ok(())
+    }
+}
+
+/// Returns a function that locates errors of a sphere in the table at `path`.
+fn at(deck: &Deck, path: &str) -> impl Fn(SphereError) -> DeckError {
+    move |error| {
+        let key = match &error {
+            SphereError::Parameter { key, .. } if key == "gravity" => "gravity.constant".into(),
+            SphereError::Parameter { key, .. } if key == "gamma" => "hydro.gamma".into(),
+            SphereError::Parameter { key, .. } if key.starts_with("ambient.") => key.clone(),
+            SphereError::Parameter { key, .. } => format!("{path}.{key}"),
+            _ => path.to_string(),
+        };
+        let why = match &error {
+            SphereError::Parameter { why, .. } => why.clone(),
+            other => format!("is impossible: {other}"),
+        };
+        deck.error_at(&key, format!("`{key}` {why}"))
+    }
+}
+
+impl NamedSpheres {
+    /// Reads the tables of a deck, including `[ambient]` if the pressure of the medium matters. `gravity` is
+    /// Newton's constant, `gamma` the ratio of specific heats.
+    ///
+    /// # Errors
+    /// A table is invalid.
+    pub fn of(deck: &mut Deck, gravity: f64, gamma: f64) -> Result<Self, DeckError> {
+        let config: SpheresConfig = deck.table("spheres")?;
+        let laws = config.0.values().flat_map(|own| &own.gas);
+        let pressure = match laws.into_iter().any(|gas| gas.entropy.is_some()) {
+            true => deck.table::<Ambient>("ambient")?.pressure,
+            false => 0.0,
+        };
+        let laws = GasParameters {
+            gravity,
+            gamma,
+            pressure,
+        };
+        let mut spheres = BTreeMap::new();
+        for (name, own) in &config.0 {
+            let named = NamedSphere::of(deck, &format!("spheres.{name}"), own, laws)?;
+            spheres.insert(name.clone(), named);
+        }
+        let mut all = Self { gravity, spheres };
+        if deck.has("encounter") {
+            let encounter: EncounterConfig = deck.table("encounter")?;
+            all.place_encounter(deck, &config, &encounter)?;
+        }
+        Ok(all)
+    }
+
+    /// Places two spheres on their orbit.
+    fn place_encounter(
+        &mut self,
+        deck: &Deck,
+        config: &SpheresConfig,
+        encounter: &EncounterConfig,
+    ) -> Result<(), DeckError> {
+        let mut masses = [0.0; 2];
+        for (n, name) in encounter.spheres.iter().enumerate() {
+            let named = self.named(deck, &format!("encounter.spheres[{n}]"), name)?;
+            masses[n] = named.mass();
+            let own = &config.0[name];
+            let placed = [("centre", own.centre), ("velocity", own.velocity)];
+            if let Some((key, _)) = placed.iter().find(|(_, given)| given.is_some()) {
+                let path = format!("spheres.{name}.{key}");
+                let why = format!("`{path}` follows from [encounter]: leave it out");
+                return Err(deck.error_at(&path, why));
+            }
+        }
+        let [first, second] = &encounter.spheres;
+        if first == second {
+            let why = "`encounter.spheres` must name two spheres that differ";
+            return Err(deck.error_at("encounter.spheres", why));
+        }
+        let mass_ratio = masses[1] / masses[0];
+        if !mass_ratio.is_finite() || mass_ratio <= 0.0 {
+            let [one, other] = masses;
+            let why = format!(
+                "`encounter.spheres` must name spheres with positive masses whose ratio is finite, not {one} and \
+                 {other}: check their `truncation` and `gas.radius`"
+            );
+            return Err(deck.error_at("encounter.spheres", why));
+        }
+        let orbit = Orbit {
+            separation: encounter.separation,
+            speed: encounter.speed,
+            impact_parameter: encounter.impact_parameter,
+            mass_ratio,
+        };
+        let centres = orbit.centres().map_err(at(deck, "encounter"))?;
+        for (name, centre) in encounter.spheres.iter().zip(centres) {
+            if let Some(named) = self.spheres.get_mut(name) {
+                named.centre = centre;
+            }
+        }
+        Ok(())
+    }
+
+    fn named(&self, deck: &Deck, path: &str, name: &str) -> Result<&NamedSphere, DeckError> {
+        let known = || self.spheres.keys().map(String::as_str).collect::<Vec<_>>();
+        let found = self.spheres.get(name);
+        found.ok_or_else(|| deck.unknown_word_at(path, name, &known()))
+    }
+
+    /// Returns a component of particles of a sphere, and the sphere's centre. `path` is the table that asks
+    /// for it, with the keys `sphere` and `component`.
+    ///
+    /// # Errors
+    /// The sphere or the component is unknown, or it has no equilibrium.
+    pub fn particles(
+        &self,
+        deck: &Deck,
+        path: &str,
+        [name, component]: [&str; 2],
+    ) -> Result<(Sphere, Centre), DeckError> {
+        let named = self.named(deck, &format!("{path}.sphere"), name)?;
+        let Some(profile) = named.particles.get(component) else {
+            let known: Vec<&str> = named.particles.keys().map(String::as_str).collect();
+            return Err(deck.unknown_word_at(&format!("{path}.component"), component, &known));
+        };
+        let others = named.parts().filter(|part| !std::ptr::eq(*part, profile));
+        let others: Vec<Profile> = others.cloned().collect();
+        let table = format!("spheres.{name}");
+        let own = format!("{table}.particles.{component}");
+        let wrong = |error| match &error {
+            SphereError::Parameter { key, .. } if key == "truncation" => at(deck, &table)(error),
+            _ => at(deck, &own)(error),
+        };
+        let sphere = Sphere::new(profile, &others, self.gravity, named.truncation);
+        Ok((sphere.map_err(wrong)?, named.centre))
+    }
+
+    /// Returns the gas of all spheres with gas, by name, in a medium of this pressure.
+    ///
+    /// # Errors
+    /// The gas ends inside its core, or the pressure is not positive.
+    pub fn gas(
+        &self,
+        deck: &Deck,
+        pressure: f64,
+    ) -> Result<Vec<(String, HydrostaticGas, Centre)>, DeckError> {
+        let mut all = Vec::new();
+        for (name, named) in &self.spheres {
+            let Some((profile, radius)) = &named.gas else {
+                continue;
+            };
+            let others: Vec<Profile> = named.particles.values().cloned().collect();
+            let gas = HydrostaticGas::new(profile, &others, self.gravity, *radius, pressure);
+            let gas = gas.map_err(at(deck, &format!("spheres.{name}.gas")))?;
+            all.push((name.clone(), gas, named.centre));
+        }
+        Ok(all)
+    }
+}
+
+/// Parameters of the gas of spheres.
+#[derive(Clone, Copy)]
+struct GasParameters {
+    gravity: f64,
+    gamma: f64,
+    /// Pressure of the surrounding medium.
+    pressure: f64,
+}
+
+impl GasParameters {
+    /// Returns the density profile of the gas of the table `path` in a sphere with the total mass `total`.
+    fn gas(
+        self,
+        deck: &Deck,
+        path: &str,
+        own: &GasConfig,
+        total: Option<&Profile>,
+    ) -> Result<Profile, DeckError> {
+        let law = match (&own.profile, own.entropy) {
+            (Some(profile), None) => {
+                return profile
+                    .profile()
+                    .map_err(at(deck, &format!("{path}.profile")));
+            }
+            (None, Some(law)) => law,
+            _ => {
+                let why = format!("`{path}` needs exactly one of `profile` and `entropy`");
+                return Err(deck.error_at(path, why));
+            }
+        };
+        let Some(total) = total else {
+            let key = format!("{path}.entropy");
+            let why =
+                format!("`{key}` needs the `total` of its sphere, which determines the potential");
+            return Err(deck.error_at(&key, why));
+        };
+        let law = Entropy {
+            radius: law.radius,
+            slope: law.slope,
+            core: law.core,
+            share: law.share,
+            gamma: self.gamma,
+        };
+        let gas = Profile::entropy(total, law, self.gravity, [own.radius, self.pressure]);
+        gas.map_err(at(deck, path))
+    }
+}
+
+impl NamedSphere {
+    fn of(
+        deck: &Deck,
+        path: &str,
+        own: &SphereConfig,
+        laws: GasParameters,
+    ) -> Result<Self, DeckError> {
+        if own.particles.is_empty() && own.gas.is_none() {
+            let why = format!("`{path}` is empty: it needs `particles`, `gas` or both");
+            return Err(deck.error_at(path, why));
+        }
+        let total = own.total.as_ref().map(ProfileConfig::profile).transpose();
+        let total = total.map_err(at(deck, &format!("{path}.total")))?;
+        let of_gas = |gas: &GasConfig| {
+            let profile = laws.gas(deck, &format!("{path}.gas"), gas, total.as_ref());
+            profile.map(|profile| (profile, gas.radius))
+        };
+        let mut named = Self {
+            centre: Centre {
+                position: own.centre.unwrap_or_default(),
+                velocity: own.velocity.unwrap_or_default(),
+            },
+            truncation: own.truncation.unwrap_or(f64::INFINITY),
+            particles: BTreeMap::new(),
+            gas: own.gas.as_ref().map(of_gas).transpose()?,
+        };
+        for (component, config) in &own.particles {
+            if total.is_some() && *config == (ProfileConfig::Rest {}) {
+                continue;
+            }
+            let path = format!("{path}.particles.{component}");
+            let profile = config.profile().map_err(at(deck, &path))?;
+            named.particles.insert(component.clone(), profile);
+        }
+        if let Some(total) = total {
+            named.add_rest(deck, path, own, &total)?;
+        }
+        Ok(named)
+    }
+
+    /// Adds the component that is the remainder of the total mass.
+    fn add_rest(
+        &mut self,
+        deck: &Deck,
+        path: &str,
+        own: &SphereConfig,
+        total: &Profile,
+    ) -> Result<(), DeckError> {
+        let is_rest = |config: &ProfileConfig| matches!(config, ProfileConfig::Rest {});
+        let mut rests = own.particles.iter().filter(|(_, config)| is_rest(config));
+        let (Some((name, _)), None) = (rests.next(), rests.next()) else {
+            let key = format!("{path}.total");
+            let why = format!(
+                "`{key}` needs exactly one component of `{path}.particles` with `{{ kind = \"rest\" }}`"
+            );
+            return Err(deck.error_at(&key, why));
+        };
+        let parts: Vec<Profile> = self.parts().cloned().collect();
+        let left = Profile::rest(total, &parts);
+        let left = left.map_err(at(deck, &format!("{path}.particles.{name}")))?;
+        self.particles.insert(name.clone(), left);
+        Ok(())
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Profile> {
+        let gas = self.gas.iter().map(|(profile, _)| profile);
+        self.particles.values().chain(gas)
+    }
+
+    /// Returns the mass of particles and gas within their outer radii.
+    fn mass(&self) -> f64 {
+        let within = |(profile, radius): (&Profile, f64)| profile.mass(radius.min(profile.reach()));
+        let particles = self.particles.values().map(|p| (p, self.truncation));
+        let gas = self.gas.iter().map(|(profile, radius)| (profile, *radius));
+        particles.chain(gas).map(within).sum()
+    }
+}
