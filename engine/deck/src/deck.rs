@@ -1,9 +1,9 @@
 //! Decks: reading, overrides, and the tables taken by the parts of the program.
 
 mod code_units;
+mod function_tables;
 mod missing_file;
-mod tabulated;
-mod unclaimed;
+mod unused_keys;
 
 use std::path::Path;
 use std::sync::Arc;

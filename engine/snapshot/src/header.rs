@@ -42,9 +42,9 @@ pub struct Cosmology {
     pub scale_factor: f64,
     /// Hubble constant today in units of 100 km/s/Mpc.
     pub hubble: f64,
-    /// Matter density in units of the critical density today.
+    /// Dimensionless matter parameter today.
     pub omega_matter: f64,
-    /// Dark-energy density in units of the critical density today.
+    /// Dimensionless dark-energy parameter today.
     pub omega_lambda: f64,
 }
 

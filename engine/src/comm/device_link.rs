@@ -6,7 +6,7 @@
 //! A watchdog supervises direct links. If the link or another rank of this process fails, it aborts pending transfers,
 //! and all ranks end with a message. `NESTAR_NCCL=0` in the environment of any rank disables direct links.
 
-mod host_staged;
+mod host_staging;
 #[cfg(test)]
 mod tests;
 mod watchdog;
@@ -15,7 +15,7 @@ use super::{Message, MessageBuffer, Messages, PendingExchange, Ranks, RanksError
 use crate::device::parallel::lock;
 use crate::device::{Device, DeviceError, DeviceKind, DeviceLink, LinkId, LinkTransport, Segment};
 use bevy_ecs::prelude::Resource;
-use host_staged::HostStagedLink;
+use host_staging::HostStagedLink;
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};

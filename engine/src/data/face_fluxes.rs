@@ -4,7 +4,7 @@ use super::field_spec::{Components, Element};
 use super::pool::{Field, Pool, gather_block};
 use super::storage::TypedPool;
 use super::update::{FluxJob, RowTarget};
-use nestar_device::{CellState, Face, FaceFn, Precise};
+use nestar_device::{BlockFace, CellState, Face, FaceFn, Precise};
 use nestar_kernels::mesh::FaceRule;
 use nestar_kernels::mesh::block::{LevelGeometry, place_of};
 use nestar_kernels::mesh::fluxes::{FACE, FACES, advanced, cell_behind, face_index};
@@ -158,7 +158,12 @@ fn fluxes_of_patch<M: FaceFn<Result<R>: CellState<R>>, R: Element>(
             let [i, j] = [n % lengths[0], n / lengths[0] % lengths[1]];
             let at = [i, j, n / (lengths[0] * lengths[1])];
             let face = place.of(patch, axis, at);
-            let flux = M::call((&*cells, at, axis), &face, given);
+            let beside = BlockFace {
+                block: &*cells,
+                above: at,
+                axis,
+            };
+            let flux = M::call(beside, &face, given);
             flux.write(&mut |_, c, value| fluxes[c * FACES + n] = value, 0, 0);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::DeviceError;
 use super::counters::AtomicKernelCounters;
-use super::link::{LinkId, LinkTransport};
+use super::link_transport::{LinkId, LinkTransport};
 use std::sync::Arc;
 
 /// Memory of a device.

@@ -67,7 +67,7 @@ impl Reads<'_> {
         match self {
             Self::FaceStencil(_) => {
                 let given =
-                    quote!(beside: (&[#real], [usize; 3], usize), face: &#runtime::Face<#real>);
+                    quote!(beside: #runtime::BlockFace<'_, #real>, face: &#runtime::Face<#real>);
                 (quote!(FaceFn), given, quote!(face,))
             }
             _ => {

@@ -105,16 +105,27 @@ pub struct FaceStencil<'a, R, S = R, const REACH: usize = 1> {
     state: PhantomData<S>,
 }
 
+/// A face of a gathered block.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockFace<'a, R> {
+    /// The block, as in [`Stencil::new`].
+    pub block: &'a [R],
+    /// The cell on the upper side, which may lie one cell outside the patch.
+    pub above: [usize; 3],
+    /// The axis normal to the face.
+    pub axis: usize,
+}
+
 impl<'a, R: Copy, S: CellState<R>, const REACH: usize> FaceStencil<'a, R, S, REACH> {
-    /// Creates the stencil of a face normal to `axis`: `block` as in [`Stencil::new`], and the cell on the upper side, which may lie one
-    /// cell outside the patch.
+    /// Creates the stencil of a face.
     #[inline(always)]
-    pub fn new((block, [i, j, k], axis): (&'a [R], [usize; 3], usize)) -> Self {
+    pub fn new(face: BlockFace<'a, R>) -> Self {
         let n = 8 + 2 * REACH;
+        let [i, j, k] = face.above.map(|index| index + REACH);
         Self {
-            block,
-            above: (i + REACH) + n * ((j + REACH) + n * (k + REACH)),
-            step: n.pow(axis as u32),
+            block: face.block,
+            above: i + n * (j + n * k),
+            step: n.pow(face.axis as u32),
             state: PhantomData,
         }
     }
@@ -171,9 +182,9 @@ pub trait FaceFn: 'static {
     const DOC: &'static str;
     /// Number of cells on either side of the face that the function reads.
     const REACH: usize;
-    /// Calls the function with the arguments of [`FaceStencil::new`].
+    /// Calls the function with the states beside a face.
     fn call<R: Real>(
-        beside: (&[R], [usize; 3], usize),
+        beside: BlockFace<'_, R>,
         face: &Face<R>,
         p: &<Self::Parameters as Precise>::In<R>,
     ) -> Self::Result<R>;

@@ -41,7 +41,7 @@ mod real;
 pub mod simd;
 mod table;
 
-pub use cell_fn::{CellFn, CellInputs, Face, FaceFn, FaceStencil, Place, Stencil};
+pub use cell_fn::{BlockFace, CellFn, CellInputs, Face, FaceFn, FaceStencil, Place, Stencil};
 pub use cell_state::CellState;
 pub use ghost::{Ghost, InnerCells, MAX_INNER_CELLS};
 pub use item::{

@@ -1,7 +1,7 @@
 //! Checks that cell functions can be launched: `CellFn` on the CPU and as CUDA text.
 use nestar_device::{
-    CellFn, CellInputs, CellState, Face, FaceFn, FaceStencil, Parameter, Place, Precise, Real,
-    Stencil, Table, device, interpolate, program,
+    BlockFace, CellFn, CellInputs, CellState, Face, FaceFn, FaceStencil, Parameter, Place, Precise,
+    Real, Stencil, Table, device, interpolate, program,
 };
 
 /// A state to map.
@@ -116,7 +116,12 @@ fn functions_read_beside_a_face_and_in_tables() {
         width: 0.5,
     };
     let mut single = given.precise::<f32>();
-    let flown = <flow as FaceFn>::call((&block, [8, 8, 8], 1), &face, &single);
+    let beside = BlockFace {
+        block: &block[..],
+        above: [8, 8, 8],
+        axis: 1,
+    };
+    let flown = <flow as FaceFn>::call(beside, &face, &single);
     assert_eq!(flown, 2.0 * 36.0 / 0.5 + 0.1f32);
     assert_eq!(<flow as FaceFn>::REACH, 2);
     single.bind(&mut |values| values.len() as u64 + 40);

@@ -1,5 +1,6 @@
 //! Potential around an isolated domain, from the solver of the root level; part of the state of a run.
 
+use super::exterior_layout::{across, face_value_count, rank_range, value_count};
 use super::kernels::GravityKernels;
 use super::multipole::MultipoleExpansion;
 use super::root_fft::PaddedPatch;
@@ -21,7 +22,6 @@ use nestar_kernels::multigrid::moments::coordinate;
 use rayon::prelude::*;
 use std::any::Any;
 use std::marker::PhantomData;
-use std::ops::Range;
 
 /// Potential around an isolated domain before and after the latest step of the root level.
 #[derive(Resource)]
@@ -370,27 +370,6 @@ impl<P: Field> PluginState for ExteriorPotential<P> {
 
 /// Number of values that a thread evaluates at once.
 const CHUNK: usize = 512;
-
-/// Returns the extent of a face along the other two axes, with the margin.
-fn across(cells: [i32; 3], face: usize) -> [i32; 2] {
-    [1, 2].map(|n| cells[(face / 2 + n) % 3] + 2 * MARGIN as i32)
-}
-
-/// Returns the number of values of a face.
-fn face_value_count(cells: [i32; 3], face: usize) -> usize {
-    let [a, b] = across(cells, face);
-    TABLE_LAYERS_WITH_MARGIN * (a * b) as usize
-}
-
-/// Returns the number of values around a domain of root cells.
-pub(super) fn value_count(cells: [i32; 3]) -> usize {
-    (0..6).map(|face| face_value_count(cells, face)).sum()
-}
-
-/// Returns the range of values that a rank evaluates.
-pub(super) fn rank_range(values: usize, rank: usize, size: usize) -> Range<usize> {
-    values * rank / size..values * (rank + 1) / size
-}
 
 /// Returns the first layer of a face.
 fn first_layer(cells: [i32; 3], face: usize) -> i32 {

@@ -13,6 +13,7 @@ mod diagnostics;
 mod direct_solver;
 mod energy_by_flux;
 mod estimate;
+mod exterior_layout;
 mod exterior_potential;
 mod fine_correction;
 mod gas_kick;

@@ -1,6 +1,6 @@
 //! Kernels of the root level on a device, except those of its coarsest grid.
 
-use super::exterior_potential::{rank_range, value_count};
+use super::exterior_layout::{rank_range, value_count};
 use super::multipole::MultipoleExpansion;
 use nestar_device::{Address, Number, Parameter};
 use nestar_engine::Error;

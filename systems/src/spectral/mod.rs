@@ -1,4 +1,4 @@
-//! Fourier transforms of the root grid, for whoever wants them: real numbers in double precision, planes over ranks.
+//! Fourier transforms of the root grid: real numbers in double precision, with planes distributed over ranks.
 //!
 //! A [`Filter`] multiplies every mode of a box of numbers by a factor and returns to space; with [`Shape::padded`] that is a
 //! convolution without periodic images. rustfft's generic algorithms transform several rows side by side in vector registers. The

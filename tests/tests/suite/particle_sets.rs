@@ -53,7 +53,7 @@ impl Mote {
     }
 }
 
-/// By row: the motes of the patch, in any order; and how many cells one is as much work as.
+/// Test particles of each row, in any order, and the work of one in cells.
 #[derive(Resource, Default)]
 struct Motes(Vec<Vec<Mote>>, f64);
 
@@ -203,7 +203,7 @@ fn fly(
     Ok(ranks.migrate(&topology, &mut *motes, parcels)?)
 }
 
-/// Where the motes of a rank are in the box, in units of 2^-32 of a root patch's width, and on which level; all of them in leaves.
+/// Where the test particles of a rank are in the box, in units of 2^-32 of a root patch's width, and on which level; all of them in leaves.
 fn places(stepper: &mut Stepper) -> Vec<(u64, [u64; 3], usize)> {
     let world = &stepper.0.engine().world;
     let (topology, motes) = (world.resource::<Topology>(), world.resource::<Motes>());

@@ -8,6 +8,6 @@ mod errors;
 mod formulas;
 mod locations;
 mod tables;
-mod unclaimed;
 mod units;
+mod unused_keys;
 mod variants;

@@ -1,5 +1,5 @@
 //! Tests the translation of single constructs, and the messages and positions of errors.
-mod refused;
+mod refusals;
 
 use super::*;
 use crate::code::CppPart;

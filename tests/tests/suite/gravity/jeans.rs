@@ -5,7 +5,7 @@ use std::f64::consts::{PI, TAU};
 
 const AMPLITUDE: f64 = 1e-6;
 
-/// A wave with so many lengths along the axes of a box of `cells`, of equal cells and one unit along x. An unstable one begins as the mode
+/// A wave with the given numbers of wavelengths along the axes of a box of `cells`, of equal cells and one unit along x. An unstable one begins as the mode
 /// that grows and goes on for the time in which it grows by e, a stable one at rest and for a period. The logarithm of the amplitude at the
 /// end over that at the start.
 fn growth(cells: [u32; 3], waves: [f64; 3], unstable: bool, settings: &[&str]) -> f64 {

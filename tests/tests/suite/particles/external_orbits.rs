@@ -83,7 +83,7 @@ fn crossings(before: &[Particle], now: &[Particle]) -> usize {
 }
 
 /// Errors of the places and of the relative energies of swinging particles: medians, in the mean over all eighths of a time 2 pi from the second
-/// one on, of which each has so many root steps; changes of levels.
+/// one on, each with the given number of root steps; changes of levels.
 fn swing(steps: usize) -> ([f64; 2], usize) {
     let eighth = 0.25 * std::f64::consts::PI;
     let step = eighth / steps as f64;

@@ -61,7 +61,7 @@ pub struct Hydro {
     pub floor: Option<f64>,
     /// Steps without refinement.
     pub quiet_steps: u32,
-    /// Report each mended cell.
+    /// Report each repaired cell.
     pub verbose: bool,
 }
 
