@@ -19,6 +19,7 @@ mod drift;
 pub mod initial;
 mod kick;
 mod mass_quantum;
+mod mover;
 mod pages;
 mod particle;
 mod records;
@@ -28,8 +29,8 @@ mod species;
 mod time_step;
 mod tracers;
 
-pub use config::MovedBy;
 pub use config::{Cloud, EntityPolicy, ParticlesConfig, RefineConfig, SpeciesConfig};
+pub use mover::MovedBy;
 pub use particle::Particle;
 pub use species::{Species, SpeciesMap};
 
