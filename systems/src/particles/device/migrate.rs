@@ -1,6 +1,6 @@
 //! Moves particles between patches, ranks and devices: packs outgoing ones, exchanges them, and inserts arrivals.
 
-use super::super::drift::DriftResult;
+use super::super::patch_exchange::DriftResult;
 use super::super::species::Species;
 use super::compaction::RowSpan;
 use super::kernels::ListLaunch;
