@@ -1,6 +1,7 @@
 //! The table `[particles]` and its checks.
 
 use super::initial::{InitialParticlesConfig, LatticeInitial, RandomInitial, TableInitial, zeros};
+use super::mover::MovedBy;
 use crate::declare::PerLevel;
 use crate::fields::GasModel;
 use nestar_engine::{Engine, Error};
@@ -158,20 +159,6 @@ pub enum EntityPolicy {
     Each,
     /// Only the particles that a plugin asks for.
     OnDemand,
-}
-
-/// What moves particles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum MovedBy {
-    /// Gravity: collisionless particles.
-    #[default]
-    Fall,
-    /// The velocity of the gas: massless tracers that follow streamlines.
-    Gas,
-    /// The mass fluxes of the gas: massless Monte Carlo tracers, which jump between cells with the mass flux.
-    /// They sample the gas mass at all times, up to Poisson noise. Positions within a cell have no meaning.
-    MassFluxes,
 }
 
 impl InitialParticlesConfig {

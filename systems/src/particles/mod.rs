@@ -5,9 +5,9 @@
 //! change levels). Positions are fixed-point offsets in patches and mass is deposited in fixed point, so that
 //! results do not depend on the order of particles.
 //!
-//! A level step runs `time_step.rs` (limit), `tracers.rs` (velocities of tracers), `drift.rs` (opening kick and drift),
-//! `source.rs` (density for gravity) and `kick.rs` (closing kick). Data are in `species.rs`, `pages.rs` and `records.rs`,
-//! or in the folder `device`.
+//! A level step runs `time_step.rs` (limit), `tracers.rs` (velocities of tracers), `drift.rs` (opening kick and drift,
+//! followed by `patch_exchange.rs`), `source.rs` (density for gravity) and `kick.rs` (closing kick). Data are in
+//! `species.rs`, `pages.rs` and `records.rs`, or in the folder `device`.
 
 mod audit;
 mod boundary_zone;
@@ -19,8 +19,10 @@ mod drift;
 pub mod initial;
 mod kick;
 mod mass_quantum;
+mod mover;
 mod pages;
 mod particle;
+mod patch_exchange;
 mod records;
 mod refinement;
 mod source;
@@ -28,8 +30,8 @@ mod species;
 mod time_step;
 mod tracers;
 
-pub use config::MovedBy;
 pub use config::{Cloud, EntityPolicy, ParticlesConfig, RefineConfig, SpeciesConfig};
+pub use mover::MovedBy;
 pub use particle::Particle;
 pub use species::{Species, SpeciesMap};
 

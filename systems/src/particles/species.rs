@@ -1,8 +1,8 @@
 //! Describes a species of particles and owns its data.
 
-use super::config::MovedBy;
 use super::device::{Arrivals, DeviceParticles, ListId, ParticleKernels};
 use super::initial::ParticleSource;
+use super::mover::MovedBy;
 pub use super::pages::PatchParticles;
 use super::pages::{PagePool, ParticleColumns};
 use nestar_device::random::Stream;

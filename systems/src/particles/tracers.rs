@@ -13,9 +13,9 @@
 //! a patch is refined, each tracer draws one of the eight new cells with a probability proportional to their
 //! masses.
 
-use super::config::MovedBy;
 use super::device::TracerStep;
 use super::kick::{BLOCK, REACH, VectorWindow};
+use super::mover::MovedBy;
 use super::pages::{ParticlePages, ParticleReal};
 use super::species::{PatchParticles, Species, SpeciesMap};
 use crate::fields::{Gas, MassFlux};

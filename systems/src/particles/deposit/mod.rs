@@ -5,13 +5,15 @@
 //! boundary zone. A level receives the part of the cloud that lies in its cells. Mass of a coarse cell is
 //! distributed evenly to the eight children.
 //!
-//! `cloud_block.rs` deposits clouds around a patch, `predicted.rs` predicts positions, `threads.rs` runs tasks in
-//! parallel, `remote_sums.rs` exchanges sums, and `device.rs` deposits on a device.
+//! `cloud_block.rs` deposits clouds around a patch, `position_prediction.rs` predicts positions, `threads.rs` runs
+//! tasks in parallel, and `remote_sums.rs` exchanges sums. `device.rs` deposits on a device, in the slots of
+//! `slot_table.rs`.
 
 mod cloud_block;
 mod device;
-mod predicted;
+mod position_prediction;
 mod remote_sums;
+mod slot_table;
 mod threads;
 
 use super::Motion;
@@ -20,15 +22,16 @@ use super::mass_quantum::power_of_two;
 use super::pages::ParticleReal;
 use super::species::{PatchParticles, Species};
 use cloud_block::{CloudBlock, CloudBlocks};
-pub(super) use device::{SlotTable, all_are_on_device};
+pub(super) use device::all_are_on_device;
 use nestar_engine::comm::{Comm, PatchMessage, RanksError};
 use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::mesh::SELF;
 use nestar_kernels::{CELLS, PATCH};
-pub use predicted::DepositWeights;
-use predicted::PredictedPositions;
+pub use position_prediction::DepositWeights;
+use position_prediction::PredictedPositions;
 use rayon::prelude::*;
 use remote_sums::{OF_PARENT, OWN};
+pub(super) use slot_table::SlotTable;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use threads::{PatchGroup, ThreadSums};

@@ -1,7 +1,7 @@
 //! Manages the memory of lists: reserves new rows, commits them, and returns unused memory.
 
 use super::super::pages::{PAGE, ParticleColumns};
-use super::compaction::{Capacity, CompactionPlan, DOUBLE_BUFFER_LIMIT, RowSpan, headroom};
+use super::compaction_plan::{Capacity, CompactionPlan, DOUBLE_BUFFER_LIMIT, RowSpan, headroom};
 use super::lists::{DeviceParticles, ListId, PageBuffer};
 use nestar_engine::device::{DeviceError, Growable};
 use nestar_engine::mesh::Topology;

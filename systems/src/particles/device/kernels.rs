@@ -1,7 +1,7 @@
 //! Particle kernels and the device buffers that they share.
 
-use super::super::config::MovedBy;
 use super::super::deposit::SlotTable;
+use super::super::mover::MovedBy;
 use super::super::pages::{PAGE, ParticleColumns};
 use nestar_device::Parameter;
 use nestar_engine::data::Precision;

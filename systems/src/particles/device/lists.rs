@@ -2,7 +2,7 @@
 
 use super::super::pages::{PAGE, ParticleColumns};
 use super::super::pages::{PagePool, ParticlePages, PatchParticles};
-use super::compaction::{DOUBLE_BUFFER_LIMIT, RowSpan};
+use super::compaction_plan::{DOUBLE_BUFFER_LIMIT, RowSpan};
 use super::kernels::{KernelBuffers, ListLaunch, ParticleKernels};
 use nestar_engine::device::{DeviceError, Growable, Kernel, LaunchShape, ReusableBuffer};
 use nestar_engine::mesh::Topology;

@@ -7,11 +7,14 @@
 //! [`Species::fetch`](super::Species::fetch) downloads all particles.
 //!
 //! [`DeviceParticles`] is defined in `lists.rs`. A drift step calls `predict.rs` (kick, drift, count), `migrate.rs`
-//! (outgoing particles and arrivals), `capacity.rs` (new rows) and `compaction.rs` (scatter). `kick.rs` and
-//! `tracers.rs` move particles, `regrid.rs` follows refinement, `records.rs` downloads, and `reductions.rs` reduces.
+//! (outgoing particles and `arrivals.rs`), `capacity.rs` (new rows, by `compaction_plan.rs`) and `compaction.rs`
+//! (scatter). `kick.rs` and `tracers.rs` move particles, `regrid.rs` follows refinement, `records.rs` downloads, and
+//! `reductions.rs` reduces.
 
+mod arrivals;
 mod capacity;
 mod compaction;
+mod compaction_plan;
 mod kernels;
 mod kick;
 mod lists;
@@ -22,12 +25,12 @@ mod reductions;
 mod regrid;
 mod tracers;
 
+pub use arrivals::Arrivals;
 pub(super) use kernels::{BLOCK, LEAST, ListLaunch};
 pub use kernels::{ParticleKernels, mover};
 pub use kick::KickContext;
 pub use lists::DeviceParticles;
 pub(super) use lists::ListId;
-pub use migrate::Arrivals;
 pub use predict::DeviceStep;
 pub use tracers::TracerStep;
 

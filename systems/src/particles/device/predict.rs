@@ -1,7 +1,7 @@
 //! Advances particles on a device: opening kick, drift, and count per destination.
 
-use super::super::drift::DriftResult;
 use super::super::mass_quantum::Escaped;
+use super::super::patch_exchange::DriftResult;
 use super::kernels::ListLaunch;
 use super::lists::{DeviceParticles, ListId};
 use nestar_device::Address;

@@ -1,6 +1,6 @@
 //! Downloads particles from a device as records.
 
-use super::compaction::RowSpan;
+use super::compaction_plan::RowSpan;
 use super::lists::{DeviceParticles, ListId, PatchSpans};
 use nestar_engine::device::{DeviceError, LaunchShape};
 use nestar_kernels::particles::device::{PackParameters, PageArray};

@@ -1,7 +1,7 @@
 //! Moves particles on a device when patches are refined or removed, and makes space for uploads.
 
 use super::capacity::ReservedRows;
-use super::compaction::RowSpan;
+use super::compaction_plan::RowSpan;
 use super::kernels::KernelBuffers;
 use super::lists::{DeviceParticles, ListId, PatchSpans, pieces};
 use nestar_engine::data::{CoveringLeaf, RefinedPatch};
