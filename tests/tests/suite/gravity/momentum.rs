@@ -137,7 +137,7 @@ refine = [{ criterion = "threshold", field = "max(abs(x-0.5), abs(y-0.5), abs(z-
 initial_cycles = 10
 "#;
 
-/// The mean and the largest error of the acceleration, over the largest there is, with so many root cells along an axis.
+/// Mean and largest error of the acceleration, relative to the largest acceleration, with `n` root cells along an axis.
 fn force_errors(n: usize, settings: &[&str]) -> [f64; 2] {
     let cells = format!("constants.n={n}");
     let mut run = Stepper::new(WAVE, &[&[cells.as_str()], settings].concat());

@@ -82,8 +82,8 @@ fn crossings(before: &[Particle], now: &[Particle]) -> usize {
         .count()
 }
 
-/// Errors of the places and of the relative energies of swinging particles: medians, in the mean over all eighths of a time 2 pi from the second
-/// one on, of which each has so many root steps; changes of levels.
+/// Errors of positions and of relative energies of oscillating particles: medians, averaged over the eighths of a time 2 pi from the
+/// second on, each of `steps` root steps; and the number of level changes.
 fn swing(steps: usize) -> ([f64; 2], usize) {
     let eighth = 0.25 * std::f64::consts::PI;
     let step = eighth / steps as f64;

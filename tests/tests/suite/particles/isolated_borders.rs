@@ -29,8 +29,8 @@ fn at_rest(cloud: &str, settings: &[&str], place: [f64; 3]) -> Stepper {
     Stepper::new(SPACE, &[&BOX, settings, &[&*cloud, &*body]].concat())
 }
 
-/// The level of a body at rest so many root cells from faces of the box, and its acceleration over that by a neighbour of its mass at two cells of
-/// this level.
+/// Level of a particle at rest at a given position, and its self-acceleration relative to that by a neighbour of its mass at a distance
+/// of two cells of this level.
 fn felt(cloud: &str, settings: &[&str], place: [f64; 3]) -> (usize, f64) {
     let star = particles(&mut at_rest(cloud, settings, place), "star").swap_remove(0);
     let two_cells = 2.0 * 0.5_f64.powi(star.level as i32);
