@@ -64,7 +64,7 @@ fn energy(particle: &Particle) -> f64 {
     0.5 * (along(0) + along(1) + along(2))
 }
 
-/// How far a swinging particle is from its place at a time.
+/// Distance of an oscillating particle from its exact position at a time.
 fn away(begun: &Particle, found: &Particle, time: f64) -> f64 {
     let away = |a: usize| {
         let rate = SQUARES[a].sqrt();

@@ -74,7 +74,7 @@ fn a_particle_two_root_cells_from_an_isolated_border_has_no_self_force_on_any_le
     }
 }
 
-/// What is known to be wrong, and how much: more than elsewhere, less than a neighbour at three cells.
+/// Known self-force near the border: larger than elsewhere, smaller than the force of a neighbour at three cells.
 #[test]
 fn the_self_force_nearer_to_an_isolated_border_on_finer_levels_is_bounded() {
     for (n, settings) in IN_THE_CORNER.iter().enumerate() {
