@@ -45,7 +45,7 @@ pub struct JeansState {
     pub acceleration: [f64; 3],
 }
 
-/// Wave vector with the given numbers of wavelengths along the sides of a periodic box; oblique if more than one is not 0.
+/// Wave vector with `waves` wavelengths along the sides of a periodic box; oblique where more than one of them is not 0.
 #[must_use]
 pub fn wave_vector(waves: [i32; 3], lengths: [f64; 3]) -> [f64; 3] {
     std::array::from_fn(|a| 2.0 * PI * f64::from(waves[a]) / lengths[a])

@@ -11,7 +11,7 @@ fn tube(axis: usize, cells: usize, sides: [Side; 2], end: f64, settings: &[&str]
     tube_run(axis, cells, sides, end, settings).state()
 }
 
-/// The same with the run that has ended.
+/// The same, and the finished run.
 fn tube_run(
     axis: usize,
     cells: usize,
@@ -59,7 +59,7 @@ fn tube_run(
     stepper
 }
 
-/// The cells of a tube in order; all cells beside each other must have the same bits.
+/// The cells of a tube in order; cells of one cross-section must be bitwise equal.
 fn profile(state: &State, axis: usize) -> Vec<[u64; 3]> {
     let mut cells = std::collections::BTreeMap::new();
     state.each_leaf_cell(|_, x, _, u| {

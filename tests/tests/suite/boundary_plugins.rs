@@ -7,7 +7,7 @@ use nestar_tests::norms::totals;
 use nestar_tests::ranks::{joined, on_ranks_of};
 use nestar_tests::{State, Stepper};
 
-/// Leans towards the gas further in, by distance, place and time; the velocity across the face is turned round.
+/// Blends towards the gas further inside by distance, position and time; reverses the velocity across the face.
 #[device]
 #[derive(Clone, Copy)]
 struct Lean<R> {
@@ -31,7 +31,7 @@ fn leaning<R: Real>(ghost: Ghost<R, Conserved<R>>, at: &Place<R>, p: &Lean<R>) -
     u
 }
 
-/// Without energy where the gas is dense.
+/// Returns zero energy where the gas is dense.
 #[device]
 fn cold<R: Real>(ghost: Ghost<R, Conserved<R>, 1>, most: R) -> Conserved<R> {
     let mut u = ghost.at(0);
@@ -63,11 +63,11 @@ fn spread<R: Real>(u: &FaceStencil<R>, face: &Face<R>) -> R {
     0.01 * (u.at(-1) - u.at(0)) / face.width
 }
 
-/// Registers the words of the gas; decks may use them.
+/// Registers the boundaries of the gas, for use in decks.
 #[derive(Clone)]
 struct GasWords;
 
-/// The dust and its word.
+/// The dust and its boundary.
 #[derive(Clone)]
 struct DustWords;
 
@@ -113,12 +113,12 @@ impl Plugin for DustWords {
     }
 }
 
-/// A program that knows the words of the gas.
+/// A program with the boundaries of the gas.
 pub fn program() -> App {
     App::default().always(GasWords)
 }
 
-/// One that has dust too.
+/// A program with dust as well.
 fn with_dust() -> App {
     program().always(DustWords)
 }
@@ -153,7 +153,7 @@ fn plugin_boundaries_are_identical_on_ranks_and_devices() {
     }
 }
 
-/// Dust is lost through faces that are clean for it, and there the gas flows out as ever.
+/// Dust is lost through faces that are clean for it; the gas flows out there as usual.
 #[test]
 fn a_plugin_boundary_applies_to_fields_that_have_its_rule() {
     let state = |boundary: &str| {

@@ -16,7 +16,7 @@ struct Mixed<R: Real> {
     species: [R; 11],
 }
 
-/// What is left of a step, and the first of the species meanwhile.
+/// The remaining part of a step, and the current value of the first species.
 #[device]
 #[derive(Clone, Copy)]
 struct Waits<R: Real> {
@@ -64,7 +64,7 @@ fn turn<R: Real>(
     }
 }
 
-/// A field that the function reads beside.
+/// A second field that the function reads.
 struct Beside;
 
 impl Field for Beside {
@@ -195,7 +195,7 @@ impl Field for Patient {
     const NAME: &'static str = "patient";
 }
 
-/// Waits for five calls, and gives 1 then; what is handed on meanwhile is never 1.
+/// Asks for five calls, then returns 1; the carried values are never 1 before.
 #[device]
 fn wait<R: Real>(both: (R, R)) -> Subcycle<R, R, R> {
     let (u, calls) = both;
@@ -223,7 +223,7 @@ impl Plugin for Crowd {
     }
 }
 
-/// Counters of the queue were not atomic once, and no test had blocks that ran side by side: a test has one thread, which runs them one
+/// Regression: counters of the queue were not atomic, and no test ran blocks side by side, because a test has one thread, which runs them one
 /// after the other.
 #[test]
 fn no_cell_is_lost_when_many_blocks_append_to_the_queue() {

@@ -53,7 +53,7 @@ pub fn zone(u: &[f64], hydrogen: f64, kelvin: f64) -> [f64; 3] {
     ]
 }
 
-/// What the box ends with.
+/// The final state of the box.
 fn cooled(settings: &[&str], end: f64) -> [f64; 3] {
     let end_at = format!("time.end={end}");
     let settings = [settings, &[SMALL, &end_at]].concat();
@@ -227,7 +227,7 @@ fn the_cooling_limit_takes_a_fraction_of_the_cooling_time() {
     assert!(steps("chemistry.courant=0.02") > 10);
 }
 
-/// What heating has given to the box, in erg per hydrogen nucleus and second.
+/// Heating rate of the box, in erg per hydrogen nucleus and second.
 fn heated(settings: &[&str]) -> f64 {
     let settings = [settings, &[SMALL, "time.end=0.3", "time.max_step=0.1"]].concat();
     let mut run = Stepper::new(BOX, &settings);
@@ -290,7 +290,7 @@ fn the_cooling_limit_holds_where_heating_balances_cooling() {
     assert_eq!(step.limiter, "chemistry");
 }
 
-/// Gas that moves at Mach 100 cools and recombines as gas at rest, also where its heat is the last digits of the energy.
+/// Gas that moves at Mach 100 cools and recombines like gas at rest, although its heat is in the last digits of the energy.
 #[test]
 fn cold_gas_that_moves_fast_cools_as_gas_at_rest() {
     let rest = ["time.max_step=0.75", "run.precision=single"];

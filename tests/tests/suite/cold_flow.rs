@@ -6,7 +6,7 @@ use nestar_tests::Stepper;
 use nestar_tests::norms::{magnitudes, totals};
 use nestar_tests::state::State;
 
-/// A stream along `axis` through nested boxes, which swings across on its way, at the given speed in gas with a sound speed of one.
+/// A stream along `axis` through nested boxes with a transverse oscillation, at the given speed; the sound speed is one.
 fn stream(axis: usize, speed: f64, levels: usize) -> String {
     let names = |n: usize| ["x", "y", "z"][(axis + n) % 3];
     let turned = |values: [f64; 3]| {
@@ -45,7 +45,7 @@ scalars = ["dye"]
     )
 }
 
-/// Drifts of all components but the energy; the corrections must be too hard for some cells.
+/// Drifts of all components except the energy; some flux corrections must be too large for their cells.
 fn loses_nothing(deck: &str, steps: usize, settings: &[&str], tolerance: f64) {
     let mut stepper = Stepper::new(deck, settings);
     let scale = magnitudes(&stepper.state());
@@ -68,7 +68,7 @@ fn loses_nothing(deck: &str, steps: usize, settings: &[&str], tolerance: f64) {
     assert!(mended.corrections > 0, "the case is too easy");
 }
 
-/// Three levels at Mach 1000. Corrections whose pressure came out negative were left out: 3e-6 of the mass in 40 steps.
+/// Three levels at Mach 1000. Regression: corrections with a negative pressure were omitted, which lost 3e-6 of the mass in 40 steps.
 #[test]
 fn fast_streams_conserve_mass_and_momentum() {
     loses_nothing(&stream(0, 1000.0, 2), 20, &[], 1e-13);
@@ -123,7 +123,7 @@ fn range(state: &State) -> [f64; 2] {
     range
 }
 
-/// Least and largest pressure of a run, looked at after every fourth step.
+/// Least and largest pressure of a run, sampled after every fourth step.
 fn range_of_run(settings: &[&str]) -> [f64; 2] {
     let mut stepper = Stepper::new(SHEAR, settings);
     let mut all = [f64::MAX, f64::MIN];
@@ -138,7 +138,7 @@ fn range_of_run(settings: &[&str]) -> [f64; 2] {
     }
 }
 
-/// With conserved variables interpolated one by one the pressure fell to 0.70, where the coarse mesh alone has 0.80 at least.
+/// Regression: interpolating conserved variables separately lowered the pressure to 0.70; the coarse mesh alone has at least 0.80.
 #[test]
 fn a_shear_keeps_its_pressure_through_coarse_fine_faces() {
     let uniform = range_of_run(&["mesh.refine=[]", "mesh.max_level=0"]);

@@ -34,7 +34,7 @@ fn conduct<R: Real>(u: &FaceStencil<R>, face: &Face<R>, p: &Conductivity<R>) -> 
     k * (u.at(-1) - u.at(0)) / face.width
 }
 
-/// Energy of the gas, down its slope as a monotonised difference over four cells sees it.
+/// Flux of energy down the gradient, by a monotonised difference over four cells.
 #[device]
 fn conduct_gas<R: Real>(
     u: &FaceStencil<R, Conserved<R>, 2>,

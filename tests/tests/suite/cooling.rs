@@ -10,7 +10,7 @@ const BOX: &str = include_str!("../../../scenarios/cooling-box.toml");
 const SHOCK: &str = include_str!("../../../scenarios/radiative-shock.toml");
 const CLOUDS: &str = include_str!("../../../scenarios/koyama-inutsuka.toml");
 
-/// Energy of the gas, and what the account of cooling has: radiated, heated, floored.
+/// Energy of the gas, and the cooling totals: radiated, heated, added by the floor.
 pub fn energies(run: &mut Stepper) -> [f64; 4] {
     let gas = run.0.with(|sim| totals(sim))[4];
     let [radiated, heated, floored] =
@@ -62,7 +62,7 @@ fn a_box_of_gas_cools_by_the_exact_solution() {
     }
 }
 
-/// Gas out of balance, with heating by a formula, and some of it below the floor.
+/// Gas out of equilibrium, with heating by a formula, partly below the temperature floor.
 const UNEVEN: [&str; 3] = [
     "cooling.floor_k=300",
     "cooling.heating='2e-26*(1 + 0.5*sin(2*pi*x/20))'",
@@ -155,7 +155,7 @@ fn a_radiative_shock_has_the_length_of_the_steady_flow() {
     assert!(error.abs() < 0.02 && count > 390.0, "{error} of {count}");
 }
 
-/// Refines cells by how long they take to cool, and where that changes.
+/// Refines cells by their cooling time and its gradient.
 const BY_TIME: &str = "mesh.refine=[{criterion='formula', when='cooling_time < 2'}, \
                        {criterion='gradient', field='cooling_time', threshold=0.5}]";
 
@@ -207,7 +207,7 @@ fn cooling_clouds_are_identical_on_ranks_and_devices_and_after_a_restart() {
     same_bits(&App::default(), CLOUDS, &settings, 2).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// Why the box is refused with these settings.
+/// Returns the error of the box with these settings.
 fn refused(settings: &[&str]) -> String {
     let sim = App::default().simulation(deck(BOX, settings));
     sim.map(|_| ()).expect_err("refused").to_string()

@@ -51,7 +51,7 @@ pub fn reduced(path: &Path, cells: u32) -> Simulation {
     read(path, &settings)
 }
 
-/// Runs a reduced deck; a line with its patches, conserved totals and digest.
+/// Runs a reduced deck; returns its patches, conserved totals and digest as text.
 fn line(path: &Path) -> String {
     let scratch = Scratch::new();
     let mut sim = reduced(path, 32);

@@ -32,7 +32,7 @@ fn eastward<R: Real>(density: R, at: &Place<R>) -> R {
     at.centre[0] + 100.0 * R::from_i32(at.level) + 0.0 * density
 }
 
-/// Names a number that depends on the place.
+/// Registers a derived input that depends on the position.
 #[derive(Clone)]
 struct East;
 
@@ -68,7 +68,7 @@ fn values(snapshot: &Snapshot, level: &LevelHeader, name: &str) -> Vec<f64> {
     read.unwrap_or_else(|e| panic!("{e}")).to_f64()
 }
 
-/// Compares the arrays of a snapshot with what pictures make of the state in it.
+/// Compares the arrays of a snapshot with the derived fields that pictures compute from its state.
 fn check_values(snapshot: &Snapshot, single: bool) {
     let names = [
         "density",

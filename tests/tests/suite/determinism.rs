@@ -51,7 +51,7 @@ fn threads_do_not_matter_with_shared_steps() {
     same_for(&[3], &["time.levels=shared"]);
 }
 
-/// A difference must not escape the comparison: a flow that differs by one part in 10^15 is seen.
+/// The comparison detects a flow that differs by one part in 10^15.
 #[test]
 fn the_comparison_sees_the_last_bit() {
     let mut changed = Stepper::new(BLAST, &[HALF]).state();

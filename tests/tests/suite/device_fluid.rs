@@ -35,7 +35,7 @@ fn field(double: bool, components: usize, dual: bool) -> FieldText {
     }
 }
 
-/// A patch of gas with jumps, some of them violent.
+/// A patch of gas with jumps, some of them strong.
 fn random_patch<R: HydroReal>(components: usize, violent: bool) -> Vec<R> {
     let mut seed = 88172645463325252u64;
     let mut random = || {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A snapshot at the start and at every root step, with as little memory to wait in as may be.
+/// A snapshot at the start and at every root step, with the least buffer memory possible.
 const OUTPUT: [&str; 5] = [
     HALF,
     "output.initial=true",
@@ -20,12 +20,12 @@ const OUTPUT: [&str; 5] = [
     "time.max_steps=4",
 ];
 
-/// What happens to the run beside its steps.
+/// Events during the run.
 struct Events {
-    /// Step after which it is asked to stop.
+    /// Step after which a stop is requested.
     stop_after: u64,
     stop: Arc<AtomicBool>,
-    /// Step after which there is no place for snapshots any more, and the directory.
+    /// Step after which snapshots cannot be written any more, and the directory.
     spoil_after: u64,
     directory: PathBuf,
 }
@@ -44,7 +44,7 @@ impl Observer for Events {
     }
 }
 
-/// Runs on the emulated device; how it went, and how often rows were packed.
+/// Runs on the emulated device; returns the result, and how often rows were packed.
 fn run(
     directory: &Path,
     settings: &[&str],

@@ -21,7 +21,7 @@ pub fn emulation() -> bool {
     opened.is_ok()
 }
 
-/// Where a run is compared with one rank on the CPU: devices with numbers of ranks, those of the CPU first.
+/// Devices and numbers of ranks that are compared with one rank on the CPU; those of the CPU first.
 pub fn places(cpu: &[usize], device: &[usize]) -> Vec<(&'static str, usize)> {
     let device = if emulation() { device } else { &[] };
     let on = |device, sizes: &[usize]| sizes.iter().map(move |&n| (device, n)).collect::<Vec<_>>();
@@ -113,7 +113,7 @@ fn corrected_and_retried_steps_are_identical_on_the_device() {
     assert!(!easy, "the case is too easy");
 }
 
-/// A run begun on the CPU goes on on a device, and the other way round.
+/// A run started on the CPU resumes on a device, and vice versa.
 #[test]
 fn a_run_may_change_its_device() {
     if !emulation() {
@@ -140,7 +140,7 @@ fn a_run_may_change_its_device() {
     }
 }
 
-/// A formula of an inflow face that is undefined is named with its place, as on the CPU.
+/// An undefined inflow formula is reported with its position, as on the CPU.
 #[test]
 fn an_undefined_inflow_gives_the_same_error_on_cpu_and_device() {
     if !emulation() {
@@ -169,7 +169,7 @@ fn an_undefined_inflow_gives_the_same_error_on_cpu_and_device() {
     );
 }
 
-/// Linear drag, of a user's own.
+/// Linear drag as a user plugin.
 #[device]
 fn drag<R: Real>(u: Conserved<R>, rate: R, dt: R) -> Conserved<R> {
     let keep = exp(-rate * dt);
@@ -196,7 +196,7 @@ impl Plugin for Drag {
     }
 }
 
-/// A source term of a user's own runs where the pool lives, with no text for the device written.
+/// A user source term runs on the device of the data, without device code written by hand.
 #[test]
 fn a_user_source_term_is_identical_on_the_device() {
     if !emulation() {

@@ -85,7 +85,7 @@ fn cold_gas_is_identical_on_ranks_and_devices() {
     }
 }
 
-/// A warm clump that falls together in cold gas that moves fast: gravity gives what is due to both energies.
+/// A warm clump that collapses in cold, fast gas: gravity changes both energies correctly.
 #[test]
 fn falling_cold_gas_is_identical_on_devices() {
     if !emulation() {
@@ -102,7 +102,7 @@ fn falling_cold_gas_is_identical_on_devices() {
     }
 }
 
-/// Heating by a tenth of what there is, while gas moves at Mach 300 and is pushed: not a part in a thousand is lost.
+/// Heating by a tenth of the internal energy of accelerated gas at Mach 300: less than one part in a thousand is lost.
 #[test]
 fn sources_heat_cold_gas() {
     let settings = [

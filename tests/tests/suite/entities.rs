@@ -69,7 +69,7 @@ fn a_query_finds_the_patches_of_a_level() {
     }
 }
 
-/// What is attached to which patches when the hierarchy is ready; on a restart only what the snapshot gives.
+/// Components attached to patches when the hierarchy is ready; on a restart only those of the snapshot.
 struct Attach<C, F> {
     attaches: bool,
     component: F,
@@ -114,7 +114,7 @@ where
     }
 }
 
-/// Refinement that the criteria want at the start only.
+/// Refinement that criteria request at the start only.
 const FADING: [&str; 4] = [
     "mesh.max_level=1",
     "mesh.refine=[{ criterion = \"formula\", when = \"x < 0.5 - 1e3*t\" }]",
@@ -210,7 +210,7 @@ fn a_closed_region_is_refined_up_to_its_level_only() {
     assert_eq!(state.difference(&joined(states)), None);
 }
 
-/// A hierarchy that stays as it is, whose patches with small x cost ten times those with large x.
+/// A static hierarchy, whose patches with small x cost ten times those with large x.
 const STATIC: [&str; 4] = [
     "mesh.max_level=1",
     "mesh.refine=[{ criterion = \"sphere\", centre = [0.5, 0.5, 0.5], radius = 0.4, level = 1 }]",
@@ -222,7 +222,7 @@ fn cost(level: u8, index: [i32; 3]) -> Option<Cost> {
     (level == 1 && index[0] < 4).then_some(Cost(10.0))
 }
 
-/// The cost of own patches of level 1 by their place, and by their components.
+/// The cost of the rank's patches of level 1 by position, and by their components.
 fn costs(stepper: &mut Stepper) -> (f64, f64) {
     let world = &stepper.0.engine().world;
     let topology = world.resource::<Topology>();

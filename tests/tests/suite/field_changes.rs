@@ -39,7 +39,7 @@ fn gas(directory: &Path) -> Vec<Vec<Vec<u64>>> {
     names.map(|name| bits(directory, name)).collect()
 }
 
-/// A run of two steps in a directory of its own.
+/// A run of two steps in a new directory.
 fn begun(scratch: &Scratch, name: &str, settings: &[&str]) -> std::path::PathBuf {
     let directory = scratch.path().join(name);
     let settings = [&FIRST, settings].concat();
@@ -202,7 +202,7 @@ fn scalars_are_dropped_and_renamed() {
     assert_eq!(bits(&directory, "scalar_ink"), bits(&whole, "scalar_dye"));
 }
 
-/// A deck in which scalars are added is enough: no override repeats the list.
+/// A deck that lists the added scalars suffices: no override repeats the list.
 #[test]
 fn a_deck_that_names_what_it_adds_needs_no_override() {
     let scratch = Scratch::new();

@@ -19,9 +19,9 @@ use std::collections::BTreeSet;
 struct Flow;
 /// Vectors on edges, recomputed in each step where no means of finer ones exist.
 struct Swirl;
-/// A number that a step makes from two scratch banks.
+/// A value computed by a step from two scratch banks.
 struct Wave;
-/// Not stored: what a step leaves for the next one.
+/// Not saved: a value that a step leaves for the next one.
 struct Notes;
 
 macro_rules! fields {
@@ -71,7 +71,7 @@ fn number(level: usize, component: usize, place: [i64; 3]) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// What values of a field may depend on: level, component, place on the level, where the domain's two sides are one.
+/// Values of a field as a function of level, component and position on the level, periodic in the domain.
 type Rule<'a, R> = &'a dyn Fn(usize, [i64; 3], R) -> R;
 
 /// Changes the values of a level, each by its component, its place and itself.
@@ -214,7 +214,7 @@ fn stepper(settings: &[&str]) -> Stepper {
     Stepper::of(build(settings, Ranks::default()).unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// Where the components of the flow begin in the values of a patch: behind the gas and a scalar.
+/// Offset of the flow's components in the values of a patch: after the gas and a scalar.
 const FLOW: usize = 6 * 512;
 
 /// Values of a side of a patch: component `axis` of the flow on its first or last plane.
@@ -230,7 +230,7 @@ fn plane(patch: &Patch, axis: usize, upper: bool) -> Vec<u64> {
     (0..64).map(at).collect()
 }
 
-/// Patches that share faces hold the same bits there, and the constant is the constant; the number of sides that are shared.
+/// Checks that patches are bitwise equal on shared faces, and that the constant is unchanged; returns the number of shared sides.
 fn check_faces(state: &State, single: bool) -> usize {
     let third = if single {
         f64::from(1.0f32 / 3.0)

@@ -14,7 +14,7 @@ use nestar_tests::{Scratch, Stepper, build};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Gas torn apart and blown up so hard that a high-order step overshoots.
+/// Strong rarefaction and explosion that make a high-order step unphysical.
 const HARD: &[&str] = &[
     "initial.density=if((x-0.5)^2 + (y-0.5)^2 + (z-0.5)^2 < 0.05, 10, 0.01)",
     "initial.pressure=if((x-0.5)^2 + (y-0.5)^2 + (z-0.5)^2 < 0.002, 1e4, 1e-4)",
@@ -70,7 +70,7 @@ fn corrections_do_not_depend_on_threads() {
     assert!(one.1 > 0 && (one.1, one.2) == (three.1, three.2));
 }
 
-/// Spoils one cell of level 0 behind the limit of the third root step: the energy becomes negative.
+/// Makes the energy of one cell of level 0 negative after the limit of the third root step.
 struct Spoil;
 
 impl Plugin for Spoil {
@@ -154,7 +154,7 @@ impl Plugin for Refuse {
     }
 }
 
-/// A rejected step is tried as often as the deck says, leaves no trace, and then stops the run.
+/// A rejected step is retried as often as the deck says, changes nothing, and then stops the run.
 #[test]
 fn a_step_that_is_always_rejected_stops_the_run() {
     let text = BLAST.replace("[time]", "[time]\nretries = 3");

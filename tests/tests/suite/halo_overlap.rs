@@ -42,7 +42,7 @@ fn compare(expected: &State, found: Vec<State>, what: &str) {
     }
 }
 
-/// Spoils the copies that are out of date before the step of the gas begins: who reads one before it has come finds it out.
+/// Overwrites stale halo patches before the step of the gas, so that reading one before its exchange is detected.
 struct Spoil;
 
 fn spoil(world: &mut World) {
@@ -66,7 +66,7 @@ impl Plugin for Spoil {
     }
 }
 
-/// Whether the step of any level begins with its interior.
+/// Returns `true` if the step of any level begins with its interior.
 fn splits(stepper: &mut Stepper) -> bool {
     let world = &stepper.0.engine().world;
     let (halos, topology) = (world.resource::<Halos>(), world.resource::<Topology>());

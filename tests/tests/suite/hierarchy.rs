@@ -101,7 +101,7 @@ fn random_hierarchies_pass_the_audit_at_every_step() {
     }
 }
 
-/// Whether each cell of a level-0 grid of `n` cells an axis lies in a refined patch.
+/// For each cell of a level-0 grid of `n` cells an axis: `true` if it lies in a refined patch.
 fn refined_cells(topology: &Topology, level: usize) -> impl Fn([i32; 3]) -> bool + use<> {
     let refined: std::collections::BTreeSet<[i32; 3]> = topology
         .rows(level)
@@ -262,7 +262,7 @@ fn covered_cells_hold_averages_of_finer_cells() {
     assert!(covered > 10_000);
 }
 
-/// A feature that crosses the box many times needs no more rows than the most patches there were at one time.
+/// A feature that crosses the box many times needs no more rows than the largest number of patches at one time.
 #[test]
 fn rows_are_recycled() {
     let region = r#"mesh.refine=[{ criterion = "formula", when = "abs(x - 0.5 - 0.4*sin(40*t)) < 0.05 and abs(y - 0.5) < 0.2" }]"#;
@@ -327,7 +327,7 @@ fn every_number_of_levels_runs() {
     }
 }
 
-/// Notes the weight of the newer coarse bank in the ghosts of level 1, before each of its steps.
+/// Records the weight of the newer coarse bank in the ghosts of level 1, before each of its steps.
 struct Weights(Arc<Mutex<Vec<f64>>>);
 
 impl Plugin for Weights {
@@ -367,8 +367,8 @@ fn coarse_ghosts_are_interpolated_in_time() {
     }
 }
 
-/// A point that asks for the finest of six levels gets it at the start, although each level between has to be made by wishes
-/// that are handed down level by level.
+/// A point that requests the finest of six levels gets it at the start, although each level between is made by requests
+/// that propagate level by level.
 #[test]
 fn a_point_is_refined_to_the_finest_level_at_the_start() {
     let point = "mesh.refine=[{criterion=\"sphere\",centre=[0.31,0.47,0.71],radius=0.000001}]";

@@ -16,7 +16,7 @@ const SEDOV: &str = r#"
     refine = [{ criterion = "sphere", centre = [0.0, 0.0, 0.0], radius = 0.1 }]
 "#;
 
-/// Makes the initial state as a program does that steps a simulation itself.
+/// Makes the initial state like a program that drives its own steps.
 fn begun(deck: &str, settings: &[&str]) -> Result<State, Error> {
     Ok(Stepper::begin(build(deck, settings))?.state())
 }
@@ -86,7 +86,7 @@ fn an_explosion_is_injected_on_root_grids_refined_ones_and_between_mirrors() {
     }
 }
 
-/// Centre of what differs from the state in the corner of the domain.
+/// Centre of the region that differs from the state in the corner of the domain.
 fn centre(state: &State) -> [f64; 3] {
     let (mut sum, mut weight) = ([0.0; 3], 0.0);
     state.each_leaf_cell(|_, x, volume, u| {

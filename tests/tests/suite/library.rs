@@ -37,7 +37,7 @@ fn start(directory: &Path, resume: &[(&str, &str)]) -> Child {
         .expect("the program starts")
 }
 
-/// Waits for the program, which succeeds and tells all `words`.
+/// Waits for the program; checks that it succeeds and prints all `words`.
 fn tells(program: Child, words: &[&str]) {
     let output = program.wait_with_output().expect("the program ends");
     let told = String::from_utf8_lossy(&output.stderr);

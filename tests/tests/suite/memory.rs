@@ -240,7 +240,7 @@ fn the_rows_of_ranks_are_predicted() {
     }
 }
 
-/// What fits is counted in the same way everywhere.
+/// The patches that fit are counted identically on all devices.
 #[test]
 fn a_memory_limit_caps_device_and_cpu_identically() {
     if let Err(why) = devices::open() {

@@ -17,7 +17,7 @@ fn zero<R: Real>(u: Conserved<R>) -> R {
     }
 }
 
-/// A limit that is no number where the gas is dense.
+/// A limit that is NaN where the gas is dense.
 #[device]
 fn not_a_number<R: Real>(u: Conserved<R>) -> R {
     let none = if u.density > 1.05 {
@@ -74,7 +74,7 @@ impl Plugin for By {
     }
 }
 
-/// What refuses a plugin before the first step.
+/// Returns the error of a plugin before the first step.
 fn refused(build: fn(&mut Engine)) -> String {
     let app = App::default().always(By(build));
     let sim = app.simulation(deck(BLAST, &["mesh.max_level=0"]));
@@ -156,7 +156,7 @@ fn diluted<R: Real>(u: Conserved<R>, by: R, power: R) -> R {
 
 #[test]
 fn a_wrong_number_of_parameters_is_refused_with_what_the_function_takes() {
-    /// Gives this many.
+    /// Returns this number of values.
     #[derive(Clone)]
     struct Gives(usize);
     impl Plugin for Gives {
@@ -254,10 +254,10 @@ fn scalars_are_not_readable_while_they_are_declared() {
     );
 }
 
-/// What it registers depends on a key without a default.
+/// Its registrations depend on a key without a default.
 #[deck]
 struct Wall {
-    /// Word of the boundary.
+    /// Name of the boundary.
     word: String,
 }
 

@@ -39,7 +39,7 @@ fn steep<R: Real>(u: &Stencil<R, Conserved<R>>) -> bool {
     u.at(1, 0, 0).density > 2.0 * u.at(-1, 0, 0).density
 }
 
-/// A function for everything that runs in a step.
+/// One function of each kind that runs in a step.
 #[derive(Clone)]
 struct Warm;
 
@@ -55,7 +55,7 @@ impl Plugin for Warm {
     }
 }
 
-/// Each is called by what it is and by its function or name.
+/// Each is listed by its kind and by its function or name.
 #[test]
 fn the_order_of_a_step_names_the_functions_of_plugins() {
     let app = App::default().always(Warm);

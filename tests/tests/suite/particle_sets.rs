@@ -17,12 +17,12 @@ use nestar_tests::{Scratch, Stepper};
 
 /// Position of a test particle in its patch, in units of 2^-32 of the patch's width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Mote {
+struct TestParticle {
     id: u64,
     at: [u32; 3],
 }
 
-impl Mote {
+impl TestParticle {
     const BYTES: usize = 20;
 
     fn to_bytes(self) -> impl Iterator<Item = u8> {
@@ -46,20 +46,20 @@ impl Mote {
     }
 
     /// Distance in a root step along an axis, in units of 2^-32 of a root patch's width: up to half of that. Whole multiples of 4096
-    /// stay exact where a mote goes from a finer patch to a coarser one.
+    /// stay exact where a particle goes from a finer patch to a coarser one.
     fn speed(self, axis: usize) -> i64 {
         let hash = (self.id + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 + 2 * axis as u64);
         ((hash >> 40) as i64 - (1 << 23)) << 8 & !0xfff
     }
 }
 
-/// Test particles of each row, in any order, and the work of one in cells.
+/// Test particles of the patches by row, in any order, and the work of one in cells.
 #[derive(Resource, Default)]
-struct Motes(Vec<Vec<Mote>>, f64);
+struct TestParticles(Vec<Vec<TestParticle>>, f64);
 
-impl ParticleSet for Motes {
+impl ParticleSet for TestParticles {
     fn name(&self) -> &'static str {
-        "motes"
+        "test_particles"
     }
 
     fn version(&self) -> u32 {
@@ -67,7 +67,7 @@ impl ParticleSet for Motes {
     }
 
     fn record_bytes(&self) -> usize {
-        Mote::BYTES
+        TestParticle::BYTES
     }
 
     fn weight(&self) -> f64 {
@@ -84,37 +84,47 @@ impl ParticleSet for Motes {
     }
 
     fn copy(&self, row: u32) -> Result<Vec<u8>, DeviceError> {
-        let mut motes = self.0[row as usize].clone();
-        motes.sort_unstable();
-        Ok(motes.into_iter().flat_map(Mote::to_bytes).collect())
+        let mut test_particles = self.0[row as usize].clone();
+        test_particles.sort_unstable();
+        Ok(test_particles
+            .into_iter()
+            .flat_map(TestParticle::to_bytes)
+            .collect())
     }
 
     fn take(&mut self, row: u32) -> Result<Vec<u8>, DeviceError> {
-        let motes = std::mem::take(&mut self.0[row as usize]);
-        Ok(motes.into_iter().flat_map(Mote::to_bytes).collect())
+        let test_particles = std::mem::take(&mut self.0[row as usize]);
+        Ok(test_particles
+            .into_iter()
+            .flat_map(TestParticle::to_bytes)
+            .collect())
     }
 
     fn put(&mut self, row: u32, records: &[u8]) -> Result<(), DeviceError> {
-        self.0[row as usize].extend(records.chunks_exact(Mote::BYTES).map(Mote::of));
+        self.0[row as usize].extend(
+            records
+                .chunks_exact(TestParticle::BYTES)
+                .map(TestParticle::of),
+        );
         Ok(())
     }
 
     fn to_child(&self, record: &mut [u8]) -> usize {
-        let mut mote = Mote::of(record);
+        let mut particle = TestParticle::of(record);
         let child = (0..3)
-            .map(|axis| (mote.at[axis] >> 31 << axis) as usize)
+            .map(|axis| (particle.at[axis] >> 31 << axis) as usize)
             .sum();
-        mote.at = mote.at.map(|at| at << 1);
-        mote.write(record);
+        particle.at = particle.at.map(|at| at << 1);
+        particle.write(record);
         child
     }
 
     fn to_parent(&self, child: usize, record: &mut [u8]) {
-        let mut mote = Mote::of(record);
+        let mut particle = TestParticle::of(record);
         for axis in 0..3 {
-            mote.at[axis] = mote.at[axis] >> 1 | (child as u32 >> axis & 1) << 31;
+            particle.at[axis] = particle.at[axis] >> 1 | (child as u32 >> axis & 1) << 31;
         }
-        mote.write(record);
+        particle.write(record);
     }
 }
 
@@ -122,7 +132,7 @@ struct Flight;
 
 impl Plugin for Flight {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.register_items(Motes::default())?;
+        sim.register_items(TestParticles::default())?;
         sim.system_in(Initialise::State, begin);
         sim.system_in(Advance::Sources, fly);
         Ok(())
@@ -132,46 +142,50 @@ impl Plugin for Flight {
 /// Root patches along the axes, as powers of two.
 const ROOT: [u32; 3] = [2, 1, 2];
 /// Initial number of test particles in each root patch.
-const MOTES: u64 = 4;
+const PER_PATCH: u64 = 4;
 /// Number of test particles.
-const ALL: u64 = MOTES << 5;
+const ALL: u64 = PER_PATCH << 5;
 
-/// Initial position of a test particle: its root patch is the `id / MOTES`-th.
+/// Initial position of a test particle: its root patch is the `id / PER_PATCH`-th.
 fn first(id: u64) -> [u64; 3] {
     [0, 1, 2].map(|axis| {
         let hash = (id + 7).wrapping_mul(0xd129_0b26_88d4_7f1d + 2 * axis as u64);
         let below: u32 = ROOT[..axis].iter().sum();
-        let patch = ((id / MOTES) >> below) & ((1 << ROOT[axis]) - 1);
+        let patch = ((id / PER_PATCH) >> below) & ((1 << ROOT[axis]) - 1);
         patch << 32 | (hash >> 32 & 0xffff_f000)
     })
 }
 
-fn begin(topology: Res<Topology>, clock: Res<LevelClock>, mut motes: ResMut<Motes>) {
+fn begin(
+    topology: Res<Topology>,
+    clock: Res<LevelClock>,
+    mut test_particles: ResMut<TestParticles>,
+) {
     if clock.level > 0 {
         return;
     }
     for &row in topology.rows(0) {
-        motes.0[row as usize] = motes_of(topology.index(row));
+        test_particles.0[row as usize] = particles_of(topology.index(row));
     }
 }
 
 /// Those that begin in a root patch.
-fn motes_of(index: [i32; 3]) -> Vec<Mote> {
+fn particles_of(index: [i32; 3]) -> Vec<TestParticle> {
     let [x, y, z] = index.map(|i| i as u64);
     let patch = x | y << ROOT[0] | z << (ROOT[0] + ROOT[1]);
-    let ids = patch * MOTES..(patch + 1) * MOTES;
-    let mote = |id| Mote {
+    let ids = patch * PER_PATCH..(patch + 1) * PER_PATCH;
+    let particle = |id| TestParticle {
         id,
         at: first(id).map(|at| at as u32),
     };
-    ids.map(mote).collect()
+    ids.map(particle).collect()
 }
 
 /// Moves the test particles of all levels once per root step; those that leave their patches migrate.
 fn fly(
     topology: Res<Topology>,
     clock: Res<LevelClock>,
-    mut motes: ResMut<Motes>,
+    mut test_particles: ResMut<TestParticles>,
     mut ranks: Comm,
 ) -> Result<(), Error> {
     if clock.level > 0 {
@@ -181,16 +195,16 @@ fn fly(
     for level in 0..=topology.finest() {
         for &row in topology.rows(level) {
             let index = topology.index(row);
-            for mut mote in std::mem::take(&mut motes.0[row as usize]) {
+            for mut particle in std::mem::take(&mut test_particles.0[row as usize]) {
                 let mut to = index;
                 for axis in 0..3 {
-                    let at = i64::from(mote.at[axis]) + (mote.speed(axis) << level);
-                    mote.at[axis] = at as u32;
+                    let at = i64::from(particle.at[axis]) + (particle.speed(axis) << level);
+                    particle.at[axis] = at as u32;
                     to[axis] = (to[axis] + (at >> 32) as i32).rem_euclid(1 << ROOT[axis] << level);
                 }
-                let records = mote.to_bytes().collect();
+                let records = particle.to_bytes().collect();
                 match to == index {
-                    true => motes.put(row, &mote.to_bytes().collect::<Vec<u8>>())?,
+                    true => test_particles.put(row, &particle.to_bytes().collect::<Vec<u8>>())?,
                     false => parcels.push(MigrationBatch {
                         level,
                         index: to,
@@ -200,28 +214,33 @@ fn fly(
             }
         }
     }
-    Ok(ranks.migrate(&topology, &mut *motes, parcels)?)
+    Ok(ranks.migrate(&topology, &mut *test_particles, parcels)?)
 }
 
-/// Where the test particles of a rank are in the box, in units of 2^-32 of a root patch's width, and on which level; all of them in leaves.
+/// Positions of the test particles of a rank, in units of 2^-32 of a root patch's width, and their levels; all are in leaves.
 fn places(stepper: &mut Stepper) -> Vec<(u64, [u64; 3], usize)> {
     let world = &stepper.0.engine().world;
-    let (topology, motes) = (world.resource::<Topology>(), world.resource::<Motes>());
+    let (topology, test_particles) = (
+        world.resource::<Topology>(),
+        world.resource::<TestParticles>(),
+    );
     let mut found = Vec::new();
-    for (row, motes) in motes
+    for (row, test_particles) in test_particles
         .0
         .iter()
         .enumerate()
-        .filter(|(_, motes)| !motes.is_empty())
+        .filter(|(_, test_particles)| !test_particles.is_empty())
     {
         let row = row as u32;
-        let level = topology.level(row).expect("a row with motes is in use");
+        let level = topology
+            .level(row)
+            .expect("a row with test_particles is in use");
         assert!(topology.is_leaf(row) && topology.is_owned(row), "row {row}");
-        for mote in motes {
+        for particle in test_particles {
             let index = topology.index(row);
             let at = [0, 1, 2]
-                .map(|axis| ((index[axis] as u64) << 32 | u64::from(mote.at[axis])) >> level);
-            found.push((mote.id, at, level));
+                .map(|axis| ((index[axis] as u64) << 32 | u64::from(particle.at[axis])) >> level);
+            found.push((particle.id, at, level));
         }
     }
     found
@@ -256,16 +275,19 @@ fn items_are_where_they_belong_whatever_the_patches_do() {
             all.sort_unstable();
             assert_eq!(all.len() as u64, ALL, "{ranks} ranks, step {step}");
             for (n, (id, at, level)) in all.into_iter().enumerate() {
-                let mote = Mote { id, at: [0; 3] };
+                let particle = TestParticle { id, at: [0; 3] };
                 let moved = |axis: usize| {
-                    let at = first(id)[axis] as i64 + step as i64 * mote.speed(axis);
+                    let at = first(id)[axis] as i64 + step as i64 * particle.speed(axis);
                     at.rem_euclid(1 << ROOT[axis] << 32) as u64
                 };
                 assert_eq!((n as u64, [0, 1, 2].map(moved)), (id, at), "step {step}");
                 levels[level] += 1;
             }
         }
-        assert!(levels.into_iter().all(|motes| motes > 50), "{levels:?}");
+        assert!(
+            levels.into_iter().all(|test_particles| test_particles > 50),
+            "{levels:?}"
+        );
     }
 }
 
@@ -282,12 +304,12 @@ fn items_are_stored_and_restored_on_any_number_of_ranks() {
     run(&whole, 1, false, "time.max_steps=4", "run.device=cpu");
     let expected = digests(&whole.run());
     let snapshot = Snapshot::open(&whole.run().join("snapshots/000001.zarr")).expect("a snapshot");
-    let records = snapshot.read_particles("items/motes", "record", 0..ALL);
-    let records = records.expect("the motes are there");
+    let records = snapshot.read_particles("items/test_particles", "record", 0..ALL);
+    let records = records.expect("the test_particles are there");
     let ids: std::collections::BTreeSet<u64> = records
         .bytes()
-        .chunks_exact(Mote::BYTES)
-        .map(|record| Mote::of(record).id)
+        .chunks_exact(TestParticle::BYTES)
+        .map(|record| TestParticle::of(record).id)
         .collect();
     assert!(ids.into_iter().eq(0..ALL), "each once");
     let mut cases = vec![(2, 3, "run.device=cpu"), (4, 2, "run.device=cpu")];
@@ -305,7 +327,7 @@ fn items_are_stored_and_restored_on_any_number_of_ranks() {
     let without = run_with(&whole.run(), true, 1, &settings, Ok);
     let message = without.expect_err("refused").to_string();
     assert!(
-        message.contains("holds the item `motes` (version 1), which no plugin"),
+        message.contains("holds the item `test_particles` (version 1), which no plugin"),
         "{message}"
     );
 }
@@ -316,14 +338,18 @@ fn items_that_do_not_fit_are_refused_by_name() {
     let twice = nestar_tests::build(BLAST, &[]).add(Flight);
     let twice = refused(twice.and_then(|sim| sim.add(Flight)));
     assert!(
-        twice.contains("particles `motes`: other particles"),
+        twice.contains("particles `test_particles`: other particles"),
         "{twice}"
     );
 }
 
 /// Sends something out of the box.
-fn lose(topology: Res<Topology>, mut motes: ResMut<Motes>, mut ranks: Comm) -> Result<(), Error> {
-    let records = Mote { id: 0, at: [0; 3] }.to_bytes().collect();
+fn lose(
+    topology: Res<Topology>,
+    mut test_particles: ResMut<TestParticles>,
+    mut ranks: Comm,
+) -> Result<(), Error> {
+    let records = TestParticle { id: 0, at: [0; 3] }.to_bytes().collect();
     let parcel = MigrationBatch {
         level: 1,
         index: [0, -1, 0],
@@ -333,14 +359,14 @@ fn lose(topology: Res<Topology>, mut motes: ResMut<Motes>, mut ranks: Comm) -> R
         0 => vec![parcel],
         _ => Vec::new(),
     };
-    Ok(ranks.migrate(&topology, &mut *motes, parcels)?)
+    Ok(ranks.migrate(&topology, &mut *test_particles, parcels)?)
 }
 
 struct Losing;
 
 impl Plugin for Losing {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.register_items(Motes::default())?;
+        sim.register_items(TestParticles::default())?;
         sim.system_in(Advance::Sources, lose);
         Ok(())
     }
@@ -355,7 +381,7 @@ fn items_that_are_sent_out_of_the_domain_end_the_run_on_all_ranks() {
             sim.add(Losing)
         });
         let message = ended.expect_err("refused").to_string();
-        let wanted = "particles `motes` were sent to the patch [0, -1, 0] of level 1";
+        let wanted = "particles `test_particles` were sent to the patch [0, -1, 0] of level 1";
         assert!(message.contains(wanted), "{ranks} ranks: {message}");
     }
 }

@@ -45,7 +45,7 @@ fn radiation_from_a_file_equals_radiation_from_the_deck() {
     assert_eq!([ends[0]; 3], ends);
 }
 
-/// Why a deck is refused.
+/// Returns the error of a deck.
 fn refused(settings: &[&str]) -> String {
     let sim = App::default().simulation(deck(IONS, settings));
     sim.map(|_| ()).expect_err("refused").to_string()

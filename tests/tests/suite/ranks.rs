@@ -58,7 +58,7 @@ fn same(text: &str, settings: &[&str], steps: usize, sizes: &[usize]) -> Vec<End
     last
 }
 
-/// Gas torn apart and blown up so hard that a high-order step overshoots.
+/// Strong rarefaction and explosion that make a high-order step unphysical.
 const HARD: &[&str] = &[
     "initial.density=if((x-0.5)^2 + (y-0.5)^2 + (z-0.5)^2 < 0.05, 10, 0.01)",
     "initial.pressure=if((x-0.5)^2 + (y-0.5)^2 + (z-0.5)^2 < 0.002, 1e4, 1e-4)",

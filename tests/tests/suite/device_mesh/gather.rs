@@ -50,7 +50,7 @@ fn on_host<R: Element>(view: &GhostView<R>, rows: &[u32], ghosts: usize) -> Vec<
     blocks
 }
 
-/// With work space the interpolation is distributed by components.
+/// With work space the threads divide the interpolation by components.
 fn on_device<R: Element>(twins: &Twins, level: usize, ghosts: usize, shared: bool) -> Vec<R> {
     let (pool, tables) = (twins.pools()[1], twins.tables());
     let kernels = KERNELS.replace("GATHERED", &Gathered.path());

@@ -31,7 +31,7 @@ impl Field for Fluid {
     const NAME: &'static str = "fluid";
 }
 
-/// What a test runs on.
+/// The configuration of a test.
 #[derive(Clone, Copy)]
 pub struct Case {
     /// Root cells along each axis.
@@ -148,7 +148,7 @@ impl Twins {
         twins
     }
 
-    /// Does the same to both.
+    /// Applies the same change to both.
     pub fn each(&mut self, change: impl Fn(&mut Engine)) {
         for sim in &mut self.sims {
             change(sim);
@@ -173,7 +173,7 @@ impl Twins {
         registry.all()[0]
     }
 
-    /// Refines and coarsens one patch in `rarity`, as far as nesting allows, and fills what is new.
+    /// Refines and coarsens one patch in `rarity`, as far as nesting allows, and fills new patches.
     fn regrid(&mut self, level: usize, rarity: u64) {
         let rows = self.topology().rows(level).to_vec();
         // a patch that asks for anything asks for itself and some of its neighbours
@@ -199,7 +199,7 @@ impl Twins {
         });
     }
 
-    /// A random state: smooth, with jumps, and some cells whose neighbours' interpolation must fail.
+    /// A random state: smooth, with jumps, and with cells whose neighbours cannot be interpolated.
     fn state(&mut self) -> [f64; COMPONENTS] {
         let random = &mut self.random;
         let violent = random.below(12) == 0;
@@ -276,7 +276,7 @@ impl Twins {
         });
     }
 
-    /// The present state of a level in both worlds is the same; returns it.
+    /// Checks that the current state of a level is bitwise equal in both worlds; returns it.
     pub fn same<R: Element>(&self, level: usize, what: &str) -> Vec<R> {
         let rows = self.topology().rows(level);
         let [host, device] = self.pools().map(|pool| pool.host::<R>(level, rows));
@@ -293,7 +293,7 @@ impl Twins {
     }
 }
 
-/// Compares bit by bit.
+/// Compares bitwise.
 pub fn compare<R: Element>(host: &[R], device: &[R], place: impl Fn(usize) -> String) {
     assert_eq!(host.len(), device.len(), "{}", place(0));
     let differs = |(a, b): (&R, &R)| a.bits() != b.bits();

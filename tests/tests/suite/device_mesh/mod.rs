@@ -55,7 +55,7 @@ type Test<'a> = &'a dyn Fn(&Case, &Device);
 
 /// Runs a test, which is given for double and single precision, on every case and the emulated device: the second case in both
 /// precisions, the others in one, as a case has its own kernels in each. Skips, with a printed reason and `false`, where the
-/// device is not to be had.
+/// device is not available.
 fn on_all(double: Test, single: Test) -> bool {
     let device = devices::open();
     match &device {
@@ -73,7 +73,7 @@ fn on_all(double: Test, single: Test) -> bool {
     device.is_ok()
 }
 
-/// The tables on the device are the host's.
+/// Checks that the tables on the device equal those of the host.
 fn same_tables(twins: &Twins) {
     let (topology, tables) = (twins.topology(), twins.tables());
     for level in 0..LEVELS {
@@ -183,7 +183,7 @@ fn uploads_and_downloads_are_identical() {
     on_all(&moving::<f64>, &moving::<f32>);
 }
 
-/// Drag on the gas; the scalar is left alone.
+/// Drag on the gas; the scalar is unchanged.
 #[device]
 fn slow<R: Real>(u: Conserved<R>, rate: R, dt: R) -> Conserved<R> {
     let keep = 1.0 / (1.0 + rate * dt);
@@ -216,7 +216,7 @@ fn maps_of_cells_are_the_same() {
     on_all(&mapping::<f64>, &mapping::<f32>);
 }
 
-/// What a function may be given: numbers in both precisions, integers, arrays.
+/// All kinds of function parameters: numbers in both precisions, integers, arrays.
 #[device]
 struct Reaction<R> {
     rates: [R; 2],
@@ -224,7 +224,7 @@ struct Reaction<R> {
     rounds: i32,
 }
 
-/// Gas with its scalar, at its place.
+/// Gas with its scalar, and the position.
 #[device]
 #[derive(Clone, Copy)]
 struct Dyed<R: Real> {
@@ -232,7 +232,7 @@ struct Dyed<R: Real> {
     dye: R,
 }
 
-/// Changes the scalar by everything that a function may know.
+/// Changes the scalar by every value that a function may read.
 #[device]
 fn react<R: Real>(u: Dyed<R>, at: &Place<R>, p: &Reaction<R>) -> Dyed<R> {
     let mut v = u;

@@ -88,7 +88,7 @@ fn energy(run: &mut Stepper) -> f64 {
     sum + column(run, "energy_external")
 }
 
-/// The energy that a smooth sloshing of the gas in a wavy potential loses or gains, relative to what it converts.
+/// Energy error of gas that oscillates smoothly in a wavy potential, relative to the energy converted.
 fn drift(n: u32) -> f64 {
     let text = format!(
         r#"
@@ -209,7 +209,7 @@ fn a_run_with_external_forces_resumes_from_its_snapshot() {
     }
 }
 
-/// What changes with time is evaluated when a level has reached it, and on new patches: at any time it is what the formulas say.
+/// Time-dependent fields are evaluated at each level's time and on new patches: they equal their formulas at any time.
 #[test]
 fn the_external_field_equals_its_formula_on_all_levels() {
     let settings = [
@@ -269,7 +269,7 @@ fn falling_matter_crosses_at_most_one_cell_per_step() {
     assert_ne!(report(&["external.limit=0"]).limiter, "external");
 }
 
-/// What the beginning of a run says, on every device the same.
+/// The messages at the start of a run, equal on every device.
 fn message(settings: &[&str]) -> String {
     let mut messages = places(&[1], &[1]).into_iter().map(|(device, _)| {
         let settings = [settings, &[HALF, device]].concat();

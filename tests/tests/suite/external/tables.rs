@@ -57,7 +57,7 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     differences.fold(0.0, f64::max)
 }
 
-/// A potential from a file, and from the mass within radii, take the gas where a finer table does: with an error that falls with the
+/// A potential from a file, or from the mass inside radii, moves the gas like a finer table: with an error that falls with the
 /// third power of the rows' distance and more.
 #[test]
 fn potentials_from_tables_converge() {

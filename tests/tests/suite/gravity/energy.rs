@@ -40,7 +40,7 @@ fn total_energy_on_a_uniform_mesh_is_conserved_to_round_off() {
     assert!(single < 1e-3, "{single:e}");
 }
 
-/// Where levels meet, and where fluxes are corrected there, something is lost.
+/// Energy is lost at coarse-fine boundaries and by flux corrections.
 #[test]
 fn total_energy_with_refinement_is_nearly_conserved() {
     // new patches do not have the energy of the coarse cells in their place

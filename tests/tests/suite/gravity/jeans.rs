@@ -5,9 +5,9 @@ use std::f64::consts::{PI, TAU};
 
 const AMPLITUDE: f64 = 1e-6;
 
-/// A wave with the given numbers of wavelengths along the axes of a box of `cells`, of equal cells and one unit along x. An unstable one begins as the mode
-/// that grows and goes on for the time in which it grows by e, a stable one at rest and for a period. The logarithm of the amplitude at the
-/// end over that at the start.
+/// Runs a wave with the given numbers of wavelengths along the axes of a box of `cells` cubic cells, one unit long in x. An
+/// unstable wave starts as the growing mode and runs for one e-folding time, a stable one starts at rest and runs for a period.
+/// Returns the logarithm of the ratio of the final to the initial amplitude.
 fn growth(cells: [u32; 3], waves: [f64; 3], unstable: bool, settings: &[&str]) -> f64 {
     let (gamma, pressure) = (5.0 / 3.0, 0.6);
     let wave = waves.map(|n| TAU * n);

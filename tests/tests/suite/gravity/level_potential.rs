@@ -21,7 +21,7 @@ use std::f64::consts::PI;
 const SINGLE: &str = "run.precision=single";
 const ONE_WAY: &str = "gravity.coupling=\"one-way\"";
 
-/// Asks for it.
+/// The setting that selects it.
 #[derive(Clone)]
 struct Asks;
 

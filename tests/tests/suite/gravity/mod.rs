@@ -51,7 +51,7 @@ const ANGLE: &str = r#"mesh.refine=[{criterion="threshold", field="if(x < 0.5, 1
 /// The root level by cycles.
 const MULTIGRID: &str = r#"gravity.root="multigrid""#;
 
-/// Gas and potential alone: what ranks tell each other of the solver's work is their affair.
+/// Gas and potential alone: the work counters of the solver may differ between ranks.
 fn stored(mut state: State) -> State {
     state.components = 6;
     let patches = state.levels.iter_mut().flat_map(|level| level.values_mut());
@@ -88,7 +88,7 @@ fn the_potential_of_a_multigrid_root_is_identical_on_ranks_and_devices() {
     }
 }
 
-/// Two steps with these settings on one rank, which those of several ranks and devices are held against.
+/// Two steps with these settings on one rank, the reference for several ranks and devices.
 fn same_everywhere(settings: &[&str]) -> State {
     let alone = lump(1, settings);
     assert!(alone.counts()[2] > 0, "the case has no levels");
@@ -156,7 +156,7 @@ fn residual(sweeps: usize, cycles: usize) -> f64 {
     residuals.fold(0.0, |most, (_, value)| value.max(most))
 }
 
-/// Cycles over all levels bring the residual down by the factors of the method's analysis, to round-off.
+/// Cycles over all levels reduce the residual by the factors of the method's analysis, to round-off.
 #[test]
 fn multigrid_cycles_converge_at_the_expected_rates() {
     for (sweeps, rate) in [(1, 0.215), (2, 0.105)] {
@@ -224,7 +224,7 @@ impl Plugin for Twin {
     }
 }
 
-/// Matter of a plugin attracts as gas does: twice as much of it, or twice Newton's constant, to the bit.
+/// Matter of a plugin attracts like gas: twice the matter equals twice Newton's constant, bitwise.
 #[test]
 fn density_of_a_plugin_is_a_source_of_gravity() {
     let states = |settings: &[&str], dark: bool| {

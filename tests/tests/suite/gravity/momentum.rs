@@ -24,7 +24,7 @@ fn forces(run: &mut Stepper) -> f64 {
     sum
 }
 
-/// How the total momentum along any axis changes over some steps of a run, over what all forces give in that time.
+/// Change of the total momentum along any axis over some steps, relative to the sum of absolute forces in that time.
 fn drift_of(mut run: Stepper, steps: usize) -> f64 {
     let momentum = |run: &mut Stepper| run.0.with(|sim| totals(sim))[1..4].to_vec();
     let (before, scale) = (momentum(&mut run), forces(&mut run));
@@ -37,7 +37,7 @@ fn drift(settings: &[&str], steps: usize) -> f64 {
     drift_of(Stepper::new(LUMP, settings), steps)
 }
 
-/// A potential that is not quite the solution pushes the whole box, unless forces are divergences.
+/// An inexact potential accelerates the whole box, unless the force is a divergence.
 #[test]
 fn momentum_on_a_uniform_mesh_is_conserved_to_round_off() {
     let common = [UNIFORM, MULTIGRID, "gravity.root_cycles=1"];
@@ -137,7 +137,7 @@ refine = [{ criterion = "threshold", field = "max(abs(x-0.5), abs(y-0.5), abs(z-
 initial_cycles = 10
 "#;
 
-/// The mean and the largest error of the acceleration, over the largest there is, with the given number of root cells along an axis.
+/// Mean and largest error of the acceleration, relative to the largest acceleration, with `n` root cells along an axis.
 fn force_errors(n: usize, settings: &[&str]) -> [f64; 2] {
     let cells = format!("constants.n={n}");
     let mut run = Stepper::new(WAVE, &[&[cells.as_str()], settings].concat());

@@ -5,7 +5,7 @@ use crate::device_runs::places;
 use nestar::prelude::*;
 use nestar_tests::{Stepper, build};
 
-/// Dark matter that is no number in one cell of a level.
+/// Dark matter whose density is NaN in one cell of a level.
 struct Hole {
     level: i32,
 }
@@ -62,7 +62,7 @@ fn a_nan_density_is_reported_with_its_cell() {
     }
 }
 
-/// Sums that overflow leave no potential though every density is a number.
+/// Sums that overflow make the potential non-finite although every density is finite.
 #[test]
 fn a_nan_potential_is_reported_with_its_cell() {
     for (device, _) in places(&[1], &[1]) {

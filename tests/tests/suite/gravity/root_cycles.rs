@@ -47,7 +47,7 @@ multipole_order = 1
 const OUTFLOW: &str = r#"domain.boundary="outflow""#;
 const FFT: &str = r#"gravity.root="fft""#;
 
-/// What cycles over the root level leave of its residual.
+/// Residual reduction by cycles over the root level.
 fn rate(settings: &[&str]) -> f64 {
     let [before, after] = [1, 3].map(|cycles| {
         let cycles = format!("gravity.initial_cycles={cycles}");
@@ -113,7 +113,7 @@ fn at_faces(order: usize, at: f64) -> f64 {
     difference(CLOUDS, [&[order, at], &[FFT, at]], outermost)
 }
 
-/// At order 8 what the root's cells lack is as large: the expansion is that of space, not of a lattice.
+/// At order 8 the discretisation error is as large: the expansion is that of continuous space, not of the lattice.
 #[test]
 fn the_multipole_expansion_converges_with_its_order() {
     for (at, most) in [(0.0, [0.03, 6e-3, 1.6e-3]), (0.15, [0.03, 1.2e-2, 3e-3])] {

@@ -37,7 +37,7 @@ initial_cycles = {cycles}
     residuals.map(|(_, value)| *value).sum()
 }
 
-/// What a cycle leaves of the residual.
+/// Residual reduction per cycle.
 fn rate(across: u32, sweeps: u32) -> f64 {
     level(across, 4, sweeps) / level(across, 3, sweeps)
 }

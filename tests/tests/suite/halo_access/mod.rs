@@ -20,7 +20,7 @@ use potential::{Gravity, Potential};
 
 const STEPS: usize = 2;
 
-/// The state after some steps on one rank and on as many as `sizes` says: the same bits.
+/// Checks that the state after some steps is bitwise equal on one rank and on the numbers of ranks in `sizes`.
 fn same_on_ranks<P: Plugin + Send>(
     plugin: impl Fn() -> P + Sync,
     settings: &[&str],
@@ -41,7 +41,7 @@ fn same_on_ranks<P: Plugin + Send>(
     alone
 }
 
-/// A field of a user's own with several sweeps a step and ghost cells between levels.
+/// A user field with several sweeps per step and ghost cells between levels.
 #[test]
 fn sweeps_of_a_user_field_are_identical_on_ranks_and_devices() {
     for precision in ["run.precision=double", "run.precision=single"] {
@@ -227,7 +227,7 @@ impl<F: Fn(&mut Engine)> Plugin for Adds<F> {
     }
 }
 
-/// Sweeps twice, and forgets that the first sweep has made the copies old.
+/// Sweeps twice without a halo exchange after the first sweep.
 fn forgetful(mut potential: Write<Potential, 1>) -> Result<(), Error> {
     for _ in 0..2 {
         potential.get(1)?;
@@ -290,7 +290,7 @@ fn reading_beyond_the_declared_halo_width_reports_the_width_needed() {
     Stepper::of(sim.unwrap_or_else(|e| panic!("{e}"))).steps(1);
 }
 
-/// What is wrong with a simulation before its first step.
+/// Returns the error of a simulation before its first step.
 fn refused(add: impl Fn(&mut Engine) + Send) -> String {
     let sim = build(BLAST, &[]).add(Adds(add));
     let mut sim = sim.unwrap_or_else(|e| panic!("{e}"));
@@ -345,7 +345,7 @@ fn a_gather_reaches_no_further_than_was_asked_for() {
     Stepper::of(sim.unwrap_or_else(|e| panic!("{e}"))).steps(1);
 }
 
-/// What the ranks of a run say of which one fails while the state is made ready and the others wait for it in `system`.
+/// Messages of the ranks of a run in which one fails during preparation and the others wait for it in `system`.
 fn told_by_waiting<M>(
     system: impl bevy_ecs::system::IntoSystem<(), Result<(), Error>, M> + Clone + Send + Sync + 'static,
 ) -> Vec<String>
@@ -372,7 +372,7 @@ where
     told.collect()
 }
 
-/// A rank that fails while the state is made ready ends the others, which wait for its copies, or in the middle of a system.
+/// A rank that fails during preparation stops the others, which wait for its halo patches or inside a system.
 #[test]
 fn an_error_before_a_collective_stops_all_ranks() {
     let stopped = "rank 1 failed: the lamp is out";

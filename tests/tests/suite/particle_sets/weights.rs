@@ -1,6 +1,6 @@
 //! Weights of plugin particles in the partition.
 
-use super::{BUSY, MOTES, Motes, motes_of, places};
+use super::{BUSY, PER_PATCH, TestParticles, particles_of, places};
 use crate::device_runs::emulation;
 use bevy_ecs::prelude::*;
 use nestar::engine::mesh::Topology;
@@ -15,16 +15,20 @@ struct Corner {
 
 impl Plugin for Corner {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.register_items(Motes(Vec::new(), self.weight))?;
+        sim.register_items(TestParticles(Vec::new(), self.weight))?;
         sim.system_in(Initialise::State, begin_in_corner);
         Ok(())
     }
 }
 
-fn begin_in_corner(topology: Res<Topology>, clock: Res<LevelClock>, mut motes: ResMut<Motes>) {
+fn begin_in_corner(
+    topology: Res<Topology>,
+    clock: Res<LevelClock>,
+    mut test_particles: ResMut<TestParticles>,
+) {
     let rows = topology.rows(0).iter().filter(|_| clock.level == 0);
     for &row in rows.filter(|&&row| topology.index(row).iter().all(|&i| i < 2)) {
-        motes.0[row as usize] = motes_of(topology.index(row));
+        test_particles.0[row as usize] = particles_of(topology.index(row));
     }
 }
 
@@ -40,15 +44,15 @@ fn the_partition_uses_the_weights_of_a_plugins_particles() {
                 |ranks| Simulation::with_ranks(deck(BLAST, &settings), ranks)?.add(corner());
             on_ranks_of(2, build, |stepper| {
                 stepper.steps(3);
-                let motes = places(stepper).len();
+                let test_particles = places(stepper).len();
                 let topology = stepper.0.engine().world.resource::<Topology>();
                 let levels = 0..=topology.finest();
                 let patches: usize = levels.map(|level| topology.rows(level).len()).sum();
-                (patches, motes)
+                (patches, test_particles)
             })
         };
         let [light, heavy] = [0.0, 1e5].map(shares);
-        let all = MOTES as usize * 8;
+        let all = PER_PATCH as usize * 8;
         for shares in [&light, &heavy] {
             assert_eq!(shares[0].1 + shares[1].1, all, "{light:?} {heavy:?}");
         }

@@ -14,7 +14,7 @@ use nestar_tests::decks::deck;
 use nestar_tests::ranks::run_on_ranks_of;
 use nestar_tests::runs::quietly_into;
 
-/// What happens to a particle.
+/// A fault of a particle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mishap {
     Lost,
@@ -23,7 +23,7 @@ enum Mishap {
     Exchanged,
 }
 
-/// Happens to a particle of a species on rank 0, in the step of a level.
+/// Applies the fault to a particle of a species on rank 0, in the step of a level.
 #[derive(Resource, Clone, Copy, Debug)]
 struct Plan {
     what: Mishap,
@@ -71,7 +71,7 @@ fn happen(
     Ok(())
 }
 
-/// How a run ends in which that happens.
+/// Returns the error of a run with the fault.
 fn ended(plan: Plan, ranks: usize, settings: &[&str]) -> Result<(), String> {
     let settings = [&["time.max_steps=3", "output.final=false"], settings].concat();
     let scratch = Scratch::new();

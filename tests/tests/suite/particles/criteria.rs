@@ -103,7 +103,7 @@ fn patches_with_many_particles_are_refined_and_no_others() {
     }
 }
 
-/// What is kept goes when it is empty enough, and nothing is refined that would be kept.
+/// Refined patches are removed once they are empty enough, and patches that would only be kept are not refined.
 #[test]
 fn patches_stay_refined_while_they_hold_particles() {
     let many = "particles.refine.per_patch=[60]";

@@ -8,7 +8,7 @@ use nestar_tests::ranks::{on_ranks, run_on_ranks_of};
 use nestar_tests::runs::{digests, quietly_into};
 use nestar_tests::{Scratch, Stepper};
 
-/// Particles with masses of their own that stream and fall through refined boxes which move.
+/// Particles with individual masses that stream and fall through moving refined boxes.
 pub(super) const CLUMP: &str = r#"
 scenario = "formula"
 
@@ -54,7 +54,7 @@ audit = true
 
 const SHORT: &[&str] = &["time.max_steps=5"];
 
-/// What all ranks have after some steps.
+/// The state of all ranks after some steps.
 fn after(ranks: usize, steps: usize, settings: &[&str]) -> Vec<Vec<u64>> {
     let settings = [SHORT, settings].concat();
     let found = on_ranks(ranks, CLUMP, &settings, |stepper| {

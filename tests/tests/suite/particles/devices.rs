@@ -55,7 +55,7 @@ fn same(deck: &str, ranks: usize, settings: &[&str]) -> Columns {
 
 const OPEN: &str = "domain.boundary=outflow";
 const SOON: &str = "time.max_steps=3";
-/// Parts of the hierarchy follow what it costs.
+/// The partition follows the cost.
 const EVEN: &str = "run.imbalance=1.01";
 
 #[test]

@@ -14,7 +14,7 @@ use nestar_tests::ranks::{on_ranks_of, run_on_ranks_of};
 use nestar_tests::runs::{digests, quietly_into};
 use nestar_tests::{Scratch, Stepper};
 
-/// What some particles have met.
+/// The history of some particles.
 #[derive(Component, Clone, Debug, PartialEq)]
 struct Diary {
     /// Steps of the root level.

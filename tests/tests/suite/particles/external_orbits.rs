@@ -64,7 +64,7 @@ fn energy(particle: &Particle) -> f64 {
     0.5 * (along(0) + along(1) + along(2))
 }
 
-/// How far a swinging particle is from its place at a time.
+/// Distance of an oscillating particle from its exact position at a time.
 fn away(begun: &Particle, found: &Particle, time: f64) -> f64 {
     let away = |a: usize| {
         let rate = SQUARES[a].sqrt();
@@ -82,8 +82,8 @@ fn crossings(before: &[Particle], now: &[Particle]) -> usize {
         .count()
 }
 
-/// Errors of the places and of the relative energies of swinging particles: medians, in the mean over all eighths of a time 2 pi from the second
-/// one on, each with the given number of root steps; changes of levels.
+/// Errors of positions and of relative energies of oscillating particles: medians, averaged over the eighths of a time 2 pi from the
+/// second on, each of `steps` root steps; and the number of level changes.
 fn swing(steps: usize) -> ([f64; 2], usize) {
     let eighth = 0.25 * std::f64::consts::PI;
     let step = eighth / steps as f64;

@@ -110,7 +110,7 @@ fn a_particle_at_rest_has_no_self_force() {
     }
 }
 
-/// What is felt at the end of each step of each level.
+/// The force at the end of each step of each level.
 #[derive(Resource, Default)]
 struct Felt(Vec<Particle>);
 
@@ -134,7 +134,7 @@ fn watch(
     Ok(())
 }
 
-/// The largest forces that a body feels on its way along a diagonal, into all levels and out of them, half a cell of its level a step: at the ends
+/// The largest self-forces on a body that moves along a diagonal into all levels and out of them, half a cell of its level per step: at the ends
 /// of the steps of its levels, and where all levels meet.
 fn felt_on_the_way(settings: &[&str]) -> [f64; 2] {
     let bodies = bodies(&[([-0.63, -0.61, -0.64], [1.0, 0.97, 1.02])]);

@@ -29,8 +29,8 @@ fn at_rest(cloud: &str, settings: &[&str], place: [f64; 3]) -> Stepper {
     Stepper::new(SPACE, &[&BOX, settings, &[&*cloud, &*body]].concat())
 }
 
-/// The level of a body at rest at given distances, in root cells, from faces of the box, and its acceleration over that by a neighbour of its mass at two cells of
-/// this level.
+/// Level of a particle at rest at a given position, and its self-acceleration relative to that by a neighbour of its mass at a distance
+/// of two cells of this level.
 fn felt(cloud: &str, settings: &[&str], place: [f64; 3]) -> (usize, f64) {
     let star = particles(&mut at_rest(cloud, settings, place), "star").swap_remove(0);
     let two_cells = 2.0 * 0.5_f64.powi(star.level as i32);
@@ -74,7 +74,7 @@ fn a_particle_two_root_cells_from_an_isolated_border_has_no_self_force_on_any_le
     }
 }
 
-/// What is known to be wrong, and how much: more than elsewhere, less than a neighbour at three cells.
+/// Known self-force near the border: larger than elsewhere, smaller than the force of a neighbour at three cells.
 #[test]
 fn the_self_force_nearer_to_an_isolated_border_on_finer_levels_is_bounded() {
     for (n, settings) in IN_THE_CORNER.iter().enumerate() {

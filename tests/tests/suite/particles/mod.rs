@@ -30,7 +30,7 @@ pub(crate) fn particles(stepper: &mut Stepper, species: &str) -> Vec<Particle> {
     particles.expect("particles are at hand")
 }
 
-/// The bits of what is known of a particle.
+/// The bits of all values of a particle.
 pub(crate) fn bits(particle: &Particle) -> Vec<u64> {
     let Particle {
         id,

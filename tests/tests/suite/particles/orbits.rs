@@ -47,7 +47,7 @@ mass    = 0.5
 initial = { kind = "bodies", bodies = [{ position = [0.513, 0.007, 0.021], velocity = [0, "half_speed", 0] }, { position = [-0.487, 0.007, 0.021], velocity = [0, "-half_speed", 0] }] }
 "#;
 
-/// What an orbit keeps: energy over reduced mass, angular momentum along z over it, momentum.
+/// Conserved quantities of an orbit: energy and angular momentum along z per reduced mass, momentum.
 #[derive(Clone, Copy, Debug)]
 struct Orbit {
     energy: f64,
@@ -140,7 +140,7 @@ fn two_bodies_stay_on_the_exact_orbit_through_level_boundaries() {
     are_below(changes(&["mesh.max_level=1"], 1), [0.002, 0.004, 0.005]);
 }
 
-/// In a larger box, as the pair is pushed a little by each crossing, and feels the border of the box when it comes near.
+/// In a larger box, because each crossing accelerates the pair slightly, and the border of the box acts on it nearby.
 #[test]
 #[ignore = "fifteen minutes: ten orbits on two levels"]
 fn two_bodies_keep_their_orbit_through_faces_of_levels_for_long() {

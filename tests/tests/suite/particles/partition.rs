@@ -63,7 +63,7 @@ fn shares(ranks: usize, settings: &[&str]) -> Vec<[usize; 3]> {
     })
 }
 
-/// What a rank has to do, in patches without particles.
+/// The work of a rank, in patches without particles.
 fn cost([patches, held, _]: &[usize; 3], weight: f64) -> f64 {
     *patches as f64 + weight * *held as f64 / 512.0
 }
@@ -100,7 +100,7 @@ fn a_clump_of_particles_shifts_the_partition() {
     }
 }
 
-/// What changes a clump of particles to one that flies through a uniform box, a quarter of it wide.
+/// Settings for a clump of particles that moves through a uniform box and is a quarter of it wide.
 const QUARTER: [&str; 4] = [
     "mesh={}",
     "particles.weight=10",

@@ -19,12 +19,12 @@ end = 1.0
 [hydro]
 "#;
 
-/// Why a species is refused, with or before its particles.
+/// Returns the error of a species, with or before its particles.
 fn refusal(species: &str) -> String {
     refusal_of(&format!("{PLAIN}{species}"))
 }
 
-/// Why a deck is refused.
+/// Returns the error of a deck.
 fn refusal_of(text: &str) -> String {
     let built = Simulation::with_ranks(deck(text, &[]), Ranks::new(SingleRank));
     let begun = built.and_then(Stepper::begin);

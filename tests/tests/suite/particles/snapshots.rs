@@ -43,7 +43,7 @@ fn last(scratch: &Scratch) -> PathBuf {
     latest.expect("with a snapshot").1
 }
 
-/// The digest of the last snapshot after runs on some ranks up to some steps.
+/// The digest of the last snapshot after consecutive runs with the given ranks and step counts.
 fn after(runs: &[(usize, usize)], settings: &[&str]) -> String {
     let scratch = Scratch::new();
     for (n, run) in runs.iter().enumerate() {

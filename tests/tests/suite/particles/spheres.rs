@@ -4,7 +4,7 @@ use super::particles;
 use nestar::systems::particles::Particle;
 use nestar_tests::{State, Stepper};
 
-/// A sphere of Plummer, mass and radius 1, a tenth of it gas, that moves as a whole.
+/// A moving Plummer sphere of mass and radius 1, a tenth of it gas.
 const BALL: &str = r#"
 scenario = "spheres"
 
