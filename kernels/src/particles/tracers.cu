@@ -5,7 +5,7 @@ namespace particles {
 namespace tracers = ::nestar_kernels::particles::tracers;
 namespace random = ::nestar_device::random;
 typedef ::nestar_kernels::particles::field_kernels::AdvectParameters<REAL> AdvectParameters;
-namespace field_kernels = ::nestar_kernels::particles::movers;
+namespace field_kernels = ::nestar_kernels::particles::field_kernels;
 typedef field_kernels::JumpParameters<REAL> JumpParameters;
 // Width in cells of the cloud that interpolates velocities.
 constexpr int WIDE = 2;
