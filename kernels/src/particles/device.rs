@@ -60,7 +60,7 @@ pub struct PageArray {
     pub page: i64,
 }
 
-/// Topology tables by row, as in [`View`](crate::mesh::parameters::View).
+/// Topology tables by row, as in [`GatherView`](crate::mesh::parameters::GatherView).
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HierarchyTables {

@@ -354,7 +354,7 @@ fn tables_of_zarr_arrays_are_read_at_a_redshift_and_metallicity() {
     let rich = end(&[&[&table[..], "cooling.redshift=0"], &carried[..]].concat());
     assert!((rich / plain - 1.0).abs() < 1e-9, "{rich} for {plain}");
     let early = refused(&[&table, "cooling.redshift=4"]);
-    assert!(early.contains("from redshift 0 to 3"), "{early}");
+    assert!(early.contains("covers redshifts 0 to 3"), "{early}");
     write_table(&group, |n| if n == 4 { 3.0 } else { 0.6 });
     let falls = refused(&[&table]);
     assert!(falls.contains("must rise with temperature"), "{falls}");
@@ -368,7 +368,7 @@ fn invalid_zarr_arrays_are_refused() {
     let table = format!("cooling.table={}", group.display());
     write_array(&group, "redshift", &[2], &[1.0, 3.0]);
     let late = refused(&[&table]);
-    assert!(late.contains("from redshift 1 to 3"), "{late}");
+    assert!(late.contains("covers redshifts 1 to 3"), "{late}");
     write_array(&group, "cooling_metals", &[1], &[0.0]);
     let strange = refused(&[&table]);
     assert!(

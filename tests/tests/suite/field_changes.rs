@@ -246,10 +246,7 @@ fn meaningless_field_changes_are_refused_by_name() {
             &["run.added.scalar_dye=0"],
             &["the snapshot has `scalar_dye`"],
         ),
-        (
-            &["run.dropped=[\"density\"]"],
-            &["a field of this run has `density`"],
-        ),
+        (&["run.dropped=[\"density\"]"], &["this run has `density`"]),
         (&["run.dropped=[\"scalar_ink\"]"], &["scalar_ink"]),
         (
             &[

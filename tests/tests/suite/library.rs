@@ -65,7 +65,7 @@ fn a_library_program_reports_progress_stops_on_a_signal_and_resumes_identically(
     let told = [
         "step ",
         "interrupted at step",
-        "the method `resume`",
+        "calling `resume`",
         "interrupted: true",
     ];
     tells(program, &told);

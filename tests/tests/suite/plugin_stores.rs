@@ -322,5 +322,8 @@ fn operations_of_pools_are_refused_for_other_stores_by_name() {
         },
         1,
     );
-    assert!(averaged.contains("averages its rows itself"), "{averaged}");
+    assert!(
+        averaged.contains("must fill and average its rows itself"),
+        "{averaged}"
+    );
 }

@@ -123,7 +123,7 @@ fn invalid_scalar_sets_are_refused_by_name() {
     );
     refused(
         &["hydro.scalar_sets=[[\"ball\", \"rest\"], [\"dye\", \"ball\"]]"],
-        &["\"ball\" belongs to a set"],
+        &["\"ball\" already belongs to a set"],
     );
     refused(&["hydro.scalar_sets=[[\"ball\"]]"], &["at least two"]);
     refused(

@@ -149,12 +149,12 @@ fn errors_have_their_location() {
         (
             "n      = 4",
             "n      = 4\npi = 3",
-            "`constants.pi`: a constant's name",
+            "`constants.pi`: the name of a constant must",
         ),
         (
             "n      = 4",
             "n      = 4\n\"a b\" = 3",
-            "`constants.a b`: a constant's name",
+            "`constants.a b`: the name of a constant must",
         ),
         (
             "n      = 4",

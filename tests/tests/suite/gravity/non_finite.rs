@@ -56,8 +56,8 @@ fn a_nan_density_is_reported_with_its_cell() {
     let devices = devices.map(|(device, _)| [device, "run.precision=double"]);
     for [device, precision] in cases.into_iter().chain(devices) {
         let found = message(1, &[OUTFLOW, precision, device]);
-        let words = "the density of the matter that attracts is NaN in cell [5, 2, 4] of patch [1, 2, 1] on level 1 at (x, y, z) = \
-                     [0.421875, 0.578125, 0.390625], t = 0: look at";
+        let words = "the total density of matter is NaN in cell [5, 2, 4] of patch [1, 2, 1] on level 1 at (x, y, z) = \
+                     [0.421875, 0.578125, 0.390625], t = 0: check";
         assert!(found.contains(words), "{device}: {found}");
     }
 }

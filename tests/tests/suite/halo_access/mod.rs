@@ -263,7 +263,7 @@ fn reading_a_stale_halo_reports_field_level_and_system() {
     });
     let words = [
         "::forgetful`",
-        "1 layers",
+        "1 halo layers",
         "`potential`",
         "level 0, present bank",
         "0 are up to date",

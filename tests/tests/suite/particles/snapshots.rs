@@ -198,7 +198,7 @@ fn missing_or_mismatched_particle_arrays_are_reported() {
     };
     let text = edited("\"particles/dark/velocity\"", "\"particles/dark/speed\"");
     assert!(
-        text.contains("particles/dark: there is no array `velocity`") && text.contains("speed"),
+        text.contains("particles/dark: the array `velocity`") && text.contains("speed"),
         "{text}"
     );
     let text = edited("\"level_1/particles_dark\"", "\"level_1/particles_dust\"");
@@ -278,8 +278,8 @@ fn added_and_dropped_particle_scalars_are_reported() {
     let added = run_to(&plain, (2, 2), true, &aged);
     let text = added.expect_err("refused").to_string();
     let parts = [
-        "particles/dark: there is no array `age`",
-        "nothing says",
+        "particles/dark: the array `age`",
+        "has no initial value",
         "velocity",
         "change `particles.species.dark.scalars`",
     ];

@@ -218,7 +218,7 @@ fn tracer_kernels_move_and_migrate_tracers_without_the_host() {
         let world = &stepper.0.engine().world;
         let device = world.resource::<ComputeDevice>().device.clone();
         let kernels = device.expect("there is one").counters().kernels;
-        ["lead", "draw", "shift", "arrive"].map(|name| {
+        ["advect", "jump", "remap", "insert_pages"].map(|name| {
             let name = format!("particles_{name}");
             let own = kernels.iter().filter(|kernel| kernel.name == name);
             own.map(|kernel| kernel.launches).sum::<u64>()
@@ -235,8 +235,8 @@ fn tracer_kernels_move_and_migrate_tracers_without_the_host() {
     stepper.steps(4);
     assert_ne!(begun, patches(&mut stepper), "patches have come and gone");
     let after = launches(&mut stepper);
-    let [lead, draw, shift, arrive] = [0, 1, 2, 3].map(|n| after[n] - before[n]);
-    assert!(lead > 10 && draw > 10 && shift > 0, "{after:?}");
+    let [advect, jump, remap, insert] = [0, 1, 2, 3].map(|n| after[n] - before[n]);
+    assert!(advect > 10 && jump > 10 && remap > 0, "{after:?}");
     // what comes in pages of the host costs two of the one and one of the other
-    assert!(4 * arrive < shift, "{before:?} {after:?}");
+    assert!(4 * insert < remap, "{before:?} {after:?}");
 }

@@ -43,7 +43,7 @@ fn torn(place: &Place, name: &str, more: &[&str]) -> String {
     let path = format!("is saved in {name}/capture.toml: ");
     outcome
         .has_status(1)
-        .complains(&[&path, "the command `replay` repeats its step"]);
+        .complains(&[&path, "the command `replay` repeats the step"]);
     place.read(&format!("{name}/capture.toml"))
 }
 
@@ -255,7 +255,7 @@ fn a_cell_that_is_not_done_is_kept_and_is_called_again_with_the_same_bits() {
             "react_6\"",
             "react_8\"",
             2,
-            "is no function of this program and deck",
+            "this program and deck have no sub-cycled function",
         ),
         ("\nstate = [1.0", "\nstate = [2.0", 1, "differs in its bits"),
     ] {
