@@ -144,7 +144,7 @@ fn files_that_are_not_captures_are_errors() {
         (
             capture.replace("layers = ", "layers = 1"),
             2,
-            "its values are not those",
+            "the number of values does not match",
         ),
         (
             capture.replace("time = ", "tim = "),
