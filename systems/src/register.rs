@@ -65,7 +65,7 @@ pub trait Register {
     }
 
     /// Adds a sub-cycled source: `M` is called repeatedly in a cell until it is done, once per step, after the gas is
-    /// advanced. It returns an [`Subcycle`](nestar_kernels::mesh::subcycle::Subcycle) or an
+    /// advanced. It returns a [`Subcycle`](nestar_kernels::mesh::subcycle::Subcycle) or an
     /// [`Outcome`](nestar_kernels::mesh::subcycle::Outcome) and may carry values from call to call. Values that it
     /// returns for summation are added to the account of `attempts`.
     ///

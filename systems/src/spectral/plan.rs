@@ -8,7 +8,7 @@ use rustfft::algorithm::butterflies::{
     Butterfly1, Butterfly2, Butterfly3, Butterfly4, Butterfly5, Butterfly6, Butterfly7, Butterfly8,
     Butterfly9, Butterfly11, Butterfly13, Butterfly17, Butterfly19, Butterfly23,
 };
-use rustfft::algorithm::{MixedRadixSmall, RadersAlgorithm, Radix3, Radix4};
+use rustfft::algorithm::{MixedRadix, MixedRadixSmall, RadersAlgorithm, Radix3, Radix4};
 use rustfft::{Direction, Fft, FftDirection, Length};
 use std::sync::Arc;
 
@@ -61,7 +61,14 @@ fn planned(length: usize, direction: FftDirection) -> Plan {
             planned(prime, direction),
             planned(length / prime, direction),
         );
-        return Arc::new(MixedRadixSmall::new(small, large));
+        // the small form has no scratch memory for its parts, which Rader's algorithm needs
+        let fits = |part: &Plan| {
+            part.get_outofplace_scratch_len() == 0 && part.get_inplace_scratch_len() <= part.len()
+        };
+        return match fits(&small) && fits(&large) {
+            true => Arc::new(MixedRadixSmall::new(small, large)),
+            false => Arc::new(MixedRadix::new(small, large)),
+        };
     }
     Arc::new(RadersAlgorithm::new(planned(prime - 1, direction)))
 }

@@ -104,6 +104,23 @@ fn rows_of_any_length_are_transformed() {
     }
 }
 
+/// A user may choose any multiple of 8 cells, also composite lengths whose primes need Rader's algorithm, such as 3 x 31.
+#[test]
+fn every_length_has_a_plan() {
+    let multiples = (520..=4096).step_by(8);
+    for length in (1..=512).chain(multiples) {
+        let at = 3 % length;
+        let mut rows = Batch::new(length);
+        rows.set(at, 5, [1.0, 0.0]);
+        let rows = forward(&rows, length);
+        for k in 0..length {
+            let ([re, im], (c, s)) = (rows.get(k, 5), root_of_unity(at * k, length));
+            let error = (re - c).abs().max((im - s).abs());
+            assert!(error < 2e-14, "{length} {k}: {error}");
+        }
+    }
+}
+
 #[test]
 fn a_row_has_the_bits_that_it_has_alone() {
     for length in [24, 56, 120, 128, 296] {
