@@ -4,7 +4,7 @@
 //! [`Pool`](super::Pool) implements it, and plugins may add others.
 
 use super::Precision;
-use super::device::DeviceTopology;
+use super::device::topology::DeviceTopology;
 use super::field_spec::FieldSpec;
 use crate::device::{Device, DeviceError, DeviceSpan};
 use crate::mesh::{Levels, NewRows, Topology};

@@ -4,7 +4,7 @@ pub(super) mod cells;
 mod operators;
 mod registers;
 mod subcycle;
-mod topology;
+pub(crate) mod topology;
 mod transfer;
 
 pub use registers::RegisterView;
