@@ -146,7 +146,7 @@ fn assemble<'a>(
     order::configure(&mut sim);
     for (name, plugin) in &plugins {
         set_owner(&mut sim, name);
-        plugin.declare(&mut sim)?;
+        sim.in_plugin(name, |sim| plugin.declare(sim))?;
     }
     set_owner(&mut sim, "");
     SelfGravity.declare(&mut sim)?;
@@ -161,15 +161,15 @@ fn assemble<'a>(
     sim.add(Sources)?;
     sim.add(Accelerations)?;
     sim.add(ExternalForces)?;
-    SelfGravity.build(&mut sim)?;
-    Cooling.build(&mut sim)?;
+    sim.in_plugin("SelfGravity", |sim| SelfGravity.build(sim))?;
+    sim.in_plugin("Cooling", |sim| Cooling.build(sim))?;
     sim.add(Spheres)?;
-    Particles.build(&mut sim)?;
+    sim.in_plugin("Particles", |sim| Particles.build(sim))?;
     sim.add(scenario)?;
-    Chemistry.build(&mut sim)?;
+    sim.in_plugin("Chemistry", |sim| Chemistry.build(sim))?;
     for (name, plugin) in &plugins {
         set_owner(&mut sim, name);
-        plugin.build(&mut sim)?;
+        sim.in_plugin(name, |sim| plugin.build(sim))?;
     }
     set_owner(&mut sim, "");
     Ok(sim)

@@ -33,7 +33,7 @@ impl Plugin for Hole {
             matter.map_of::<hole, _, 0>(&rows, &gas, &[], &[level]);
             Ok(())
         };
-        sim.gravity_source(source);
+        sim.gravity_source("hole", source);
         Ok(())
     }
 }
