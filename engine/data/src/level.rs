@@ -66,18 +66,21 @@ impl LevelRows<'_, '_> {
 
     /// Returns the level.
     #[must_use]
+    #[inline]
     pub fn level(&self) -> usize {
         self.visited.unwrap_or(self.clock.level)
     }
 
     /// Returns the rows of the level in Hilbert order.
     #[must_use]
+    #[inline]
     pub fn rows(&self) -> &[u32] {
         self.topology.rows(self.level())
     }
 
     /// Returns the level with its clock.
     #[must_use]
+    #[inline]
     pub fn view(&self) -> LevelView<'_> {
         self.view_of(self.level())
     }
@@ -170,6 +173,7 @@ pub struct LevelView<'a> {
 impl<'a> LevelView<'a> {
     /// Returns the rows of the level in Hilbert order.
     #[must_use]
+    #[inline]
     pub fn rows(&self) -> &'a [u32] {
         self.topology.rows(self.clock.level)
     }

@@ -28,6 +28,7 @@ pub struct ParticleId {
 impl ParticleId {
     /// Creates the identifier of particle `id` of kind number `kind`.
     #[must_use]
+    #[inline]
     pub fn new(kind: usize, id: u64) -> Self {
         Self {
             kind: kind as u32,
@@ -37,12 +38,14 @@ impl ParticleId {
 
     /// Returns the number of its kind, in the order of registration.
     #[must_use]
+    #[inline]
     pub fn kind(&self) -> usize {
         self.kind as usize
     }
 
     /// Returns the identity of the particle, unique in its kind.
     #[must_use]
+    #[inline]
     pub fn id(&self) -> u64 {
         u64::from(self.id[0]) << 32 | u64::from(self.id[1])
     }

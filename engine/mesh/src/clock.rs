@@ -41,12 +41,14 @@ impl Levels {
 
     /// Returns the simulation time of `level`.
     #[must_use]
+    #[inline]
     pub fn time(&self, level: usize) -> f64 {
         self.clocks[level].time
     }
 
     /// Returns the clock of `level`.
     #[must_use]
+    #[inline]
     pub fn clock(&self, level: usize) -> Clock {
         self.clocks[level]
     }

@@ -5,6 +5,7 @@
 /// The curve with one more bit visits the eight children of each point consecutively, so that patches of a level are
 /// ordered by their parents. J. Skilling, AIP Conf. Proc. 707, 381 (2004).
 #[must_use]
+#[inline]
 pub fn hilbert_key(index: [u32; 3], bits: u32) -> u64 {
     let mut x = index;
     untangle(&mut x, bits);
@@ -28,6 +29,7 @@ pub fn hilbert_key(index: [u32; 3], bits: u32) -> u64 {
 
 /// Returns the point at position `key` of the curve with `2^bits` points per axis: the inverse of [`hilbert_key`].
 #[must_use]
+#[inline]
 pub fn hilbert_index(key: u64, bits: u32) -> [u32; 3] {
     let mut x = [0u32; 3];
     for b in 0..bits {
@@ -78,6 +80,7 @@ fn untangle(x: &mut [u32; 3], bits: u32) {
 
 /// Returns the number of bits per axis of the keys of level `level`, for a root grid of `root` patches.
 #[must_use]
+#[inline]
 pub fn bits_for(root: [i32; 3], level: usize) -> u32 {
     let widest = root.iter().copied().max().unwrap_or(1).max(1) as u32;
     // at least one bit, so that a single root patch has a curve

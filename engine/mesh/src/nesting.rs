@@ -60,32 +60,38 @@ impl RefineRequests {
     }
 
     /// Adds sectors requested by patch `row`.
+    #[inline]
     pub fn add(&mut self, row: u32, sectors: u32) {
         self.sectors[row as usize] |= sectors;
     }
 
     /// Keeps existing children of `row` in the next decision about its level, without requesting refinement.
     /// Criteria with hysteresis use it to prevent patches from being created and removed repeatedly.
+    #[inline]
     pub fn keep(&mut self, row: u32) {
         self.keeps[row as usize] = true;
     }
 
     /// Returns the sectors requested by patch `row`.
+    #[inline]
     pub fn sectors(&self, row: u32) -> u32 {
         self.sectors[row as usize]
     }
 
     /// Sets the sectors requested by the halo patch `row`.
+    #[inline]
     pub fn replace(&mut self, row: u32, sectors: u32) {
         self.sectors[row as usize] = sectors;
     }
 
     /// Returns `true` if existing grandchildren need the children of patch `row`.
+    #[inline]
     pub fn is_required(&self, row: u32) -> bool {
         get(&self.required[row as usize])
     }
 
     /// Adds a mark from another rank.
+    #[inline]
     pub fn require_if(&self, row: u32, marked: bool) {
         if marked {
             set(&self.required[row as usize], true);
@@ -93,11 +99,13 @@ impl RefineRequests {
     }
 
     /// Returns `true` if finer patches request the refinement of patch `row`.
+    #[inline]
     pub fn is_requested(&self, row: u32) -> bool {
         get(&self.requested[row as usize])
     }
 
     /// Adds a request from another rank.
+    #[inline]
     pub fn request_if(&self, row: u32, marked: bool) {
         if marked {
             set(&self.requested[row as usize], true);
@@ -105,6 +113,7 @@ impl RefineRequests {
     }
 
     /// Returns the patches of an octet whose refinement is requested by finer patches, as bits z y x.
+    #[inline]
     pub fn requested(&self, octet: &Octet) -> u8 {
         let marked = octet.rows(u8::MAX).filter(|&row| self.is_requested(row));
         marked.map(|row| 1 << (row - octet.first)).sum()

@@ -41,12 +41,14 @@ impl HilbertPartition {
 
     /// Returns the rank that owns the patch at `key` of `level`.
     #[must_use]
+    #[inline]
     pub fn owner(&self, level: usize, key: u64) -> usize {
         self.levels[level].partition_point(|&start| start <= key) - 1
     }
 
     /// Returns the keys of `level` that `rank` owns.
     #[must_use]
+    #[inline]
     pub fn keys(&self, level: usize, rank: usize) -> Range<u64> {
         let starts = &self.levels[level];
         starts[rank]..starts.get(rank + 1).copied().unwrap_or(u64::MAX)

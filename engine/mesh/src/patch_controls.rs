@@ -18,6 +18,7 @@ impl Cost {
     pub const ONE: u64 = (CELLS as u64) << 6;
 
     /// Returns the work of a patch; invalid costs count as the smallest.
+    #[inline]
     pub fn work(self) -> u64 {
         (self.0.clamp(0.0, 1e6) * Self::ONE as f64).round().max(1.0) as u64
     }

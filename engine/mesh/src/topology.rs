@@ -27,6 +27,7 @@ pub struct Domain {
 impl Domain {
     /// Returns the number of cells of the domain on `level` along each axis.
     #[must_use]
+    #[inline]
     pub fn cells(&self, level: usize) -> [i32; 3] {
         self.root.map(|n| (n * PATCH as i32) << level)
     }
@@ -108,6 +109,7 @@ impl Topology {
 
     /// Returns the number of rows of the tables, used or free: the size of all pools.
     #[must_use]
+    #[inline]
     pub fn capacity(&self) -> usize {
         self.level.len()
     }
@@ -128,6 +130,7 @@ impl Topology {
 
     /// Returns the rows of `level` on this rank in Hilbert order; empty for levels that do not exist.
     #[must_use]
+    #[inline]
     pub fn rows(&self, level: usize) -> &[u32] {
         self.levels.get(level).map_or(&[], Vec::as_slice)
     }
@@ -147,18 +150,21 @@ impl Topology {
 
     /// Returns the level of a row; `None` for a free row.
     #[must_use]
+    #[inline]
     pub fn level(&self, row: u32) -> Option<usize> {
         usize::try_from(self.level[row as usize]).ok()
     }
 
     /// Returns the position of a patch on its level, in patches.
     #[must_use]
+    #[inline]
     pub fn index(&self, row: u32) -> [i32; 3] {
         self.index[row as usize]
     }
 
     /// Returns the row of the parent, if it is stored here.
     #[must_use]
+    #[inline]
     pub fn parent(&self, row: u32) -> Option<u32> {
         u32::try_from(self.parent[row as usize]).ok()
     }
@@ -166,24 +172,28 @@ impl Topology {
     /// Returns the first of the eight consecutive rows of the children, if they are stored here.
     /// The children are ordered by octant, bits z y x.
     #[must_use]
+    #[inline]
     pub fn first_child(&self, row: u32) -> Option<u32> {
         u32::try_from(self.first_child[row as usize]).ok()
     }
 
     /// Returns `true` if a patch has no children.
     #[must_use]
+    #[inline]
     pub fn is_leaf(&self, row: u32) -> bool {
         self.first_child[row as usize] == LEAF
     }
 
     /// Returns the 27 neighbours (rows or codes) with the patch itself in the middle; see `nestar_kernels::mesh`.
     #[must_use]
+    #[inline]
     pub fn neighbours(&self, row: u32) -> &[i32; 27] {
         &self.neighbours[row as usize]
     }
 
     /// Returns the entity of a patch.
     #[must_use]
+    #[inline]
     pub fn entity(&self, row: u32) -> Entity {
         self.entity[row as usize]
     }
@@ -208,6 +218,7 @@ impl Topology {
 
     /// Returns the position of a patch on the Hilbert curve of its level.
     #[must_use]
+    #[inline]
     pub fn key(&self, row: u32) -> u64 {
         let level = self.level[row as usize].max(0) as usize;
         hilbert_key(
@@ -218,11 +229,13 @@ impl Topology {
 
     /// Returns the first cell of a patch in the global index space of its level.
     #[must_use]
+    #[inline]
     pub fn origin(&self, row: u32) -> [i32; 3] {
         self.index(row).map(|i| i * PATCH as i32)
     }
 
     /// Sets the entity of patch `row`.
+    #[inline]
     pub fn set_entity(&mut self, row: u32, entity: Entity) {
         self.entity[row as usize] = entity;
     }

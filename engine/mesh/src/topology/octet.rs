@@ -48,6 +48,7 @@ impl Octet {
     }
 
     /// Returns the rows of the patches in `mask`.
+    #[inline]
     pub fn rows(&self, mask: u8) -> impl Iterator<Item = u32> + use<> {
         let first = self.first;
         (0..8)
@@ -56,6 +57,7 @@ impl Octet {
     }
 
     /// Returns `true` if such patches of other ranks may be near.
+    #[inline]
     pub fn is_near(&self, patches: NeighbourLevel) -> bool {
         self.near & patches as u8 != 0
     }

@@ -51,6 +51,7 @@ impl Topology {
 
     /// Returns `true` if other ranks own parts of the hierarchy.
     #[must_use]
+    #[inline]
     pub fn is_shared(&self) -> bool {
         self.sharing.is_some()
     }
@@ -85,12 +86,14 @@ impl Topology {
 
     /// Returns the number of this rank.
     #[must_use]
+    #[inline]
     pub fn rank(&self) -> usize {
         self.sharing.as_ref().map_or(0, |sharing| sharing.rank)
     }
 
     /// Returns the number of patches of `level` on all ranks.
     #[must_use]
+    #[inline]
     pub fn count(&self, level: usize) -> usize {
         match &self.sharing {
             None => self.rows(level).len(),
@@ -124,6 +127,7 @@ impl Topology {
 
     /// Returns the rows of the halo patches of `level`; empty on a single rank.
     #[must_use]
+    #[inline]
     pub fn copies(&self, level: usize) -> &[u32] {
         let level = self.sharing.as_ref().and_then(|s| s.levels.get(level));
         level.map_or(&[], |level| &level.copies)
@@ -131,6 +135,7 @@ impl Topology {
 
     /// Returns the octets of `level` stored here, by key; empty on a single rank.
     #[must_use]
+    #[inline]
     pub fn octets(&self, level: usize) -> &[Octet] {
         let level = self.sharing.as_ref().and_then(|s| s.levels.get(level));
         level.map_or(&[], |level| &level.octets)
@@ -138,6 +143,7 @@ impl Topology {
 
     /// Returns the octet with `key`, if it is stored here.
     #[must_use]
+    #[inline]
     pub fn octet(&self, level: usize, key: u64) -> Option<&Octet> {
         let octets = self.octets(level);
         let found = octets.binary_search_by_key(&key, |octet| octet.key);
@@ -146,6 +152,7 @@ impl Topology {
 
     /// Returns the rank that owns the patch of a used row.
     #[must_use]
+    #[inline]
     pub fn owner(&self, row: u32) -> usize {
         let sharing = self.sharing.as_ref();
         sharing.map_or(0, |sharing| sharing.owner[row as usize] as usize)
@@ -153,6 +160,7 @@ impl Topology {
 
     /// Returns `true` if this rank owns the patch of a used row.
     #[must_use]
+    #[inline]
     pub fn is_owned(&self, row: u32) -> bool {
         let sharing = self.sharing.as_ref();
         sharing.is_none_or(|s| s.owner[row as usize] as usize == s.rank)
@@ -160,6 +168,7 @@ impl Topology {
 
     /// Returns the rank that owns the patch at `index` of `level`, stored here or not; 0 on a single rank.
     #[must_use]
+    #[inline]
     pub fn owner_at(&self, level: usize, index: [i32; 3]) -> usize {
         let (sharing, key) = (self.sharing.as_ref(), || self.key_at(level, index));
         sharing.map_or(0, |sharing| sharing.cuts.owner(level, key()))
@@ -167,12 +176,14 @@ impl Topology {
 
     /// Returns the Hilbert key of the patch at `index` of `level`.
     #[must_use]
+    #[inline]
     pub fn key_at(&self, level: usize, index: [i32; 3]) -> u64 {
         hilbert_key(index.map(|i| i as u32), bits_for(self.domain.root, level))
     }
 
     /// Returns the half index of the octet with `key` of `level`: the index of its parent.
     #[must_use]
+    #[inline]
     pub fn octet_place(&self, level: usize, key: u64) -> [i32; 3] {
         hilbert_index(key, bits_for(self.domain.root, level) - 1).map(|i| i as i32)
     }
@@ -389,6 +400,7 @@ impl Topology {
 
     /// Returns the mask of patches of an octet with children on any rank.
     #[must_use]
+    #[inline]
     pub fn refined(&self, octet: &Octet) -> u8 {
         let has = |c: u32| u8::from(self.first_child[(octet.first + c) as usize] != LEAF) << c;
         (0..8).map(has).sum()

@@ -1,14 +1,9 @@
-//! Dependencies between the files of a crate, and the layers inside the engine.
+//! Cyclic dependencies between the files of a crate.
 use super::Violation;
 use super::source::{Named, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Crate with internal layers.
-const ENGINE: &str = "engine/src/";
-/// Its modules, lowest layer first; a module may only use modules of lower layers.
-const FLOORS: [&str; 6] = ["mesh", "device", "data", "comm", "step", "run"];
-
-/// Checks that files of a crate have no cyclic dependencies, and the layers of the engine.
+/// Checks that files of a crate have no cyclic dependencies.
 pub fn check(sources: &[Source], found: &mut Vec<Violation>) {
     let mut crates: BTreeMap<&str, Modules> = BTreeMap::new();
     for source in sources {
@@ -17,15 +12,11 @@ pub fn check(sources: &[Source], found: &mut Vec<Violation>) {
             modules.insert(module(inside), source);
         }
     }
-    for (root, mut modules) in crates {
+    for mut modules in crates.into_values() {
         if let Some(program) = split_program(&mut modules) {
             circles(&program, &arrows(&program), found);
         }
-        let arrows = arrows(&modules);
-        if root == ENGINE {
-            floors(&modules, &arrows, found);
-        }
-        circles(&modules, &arrows, found);
+        circles(&modules, &arrows(&modules), found);
     }
 }
 
@@ -49,7 +40,7 @@ fn split(file: &str) -> Option<(&str, &str)> {
         .then_some((&file[..file.len() - inside.len()], inside))
 }
 
-/// Returns the module path of a file: `mesh::nesting` for `mesh/nesting.rs`, `mesh` for `mesh/mod.rs`.
+/// Returns the module path of a file: `halo::split` for `halo/split.rs`, `halo` for `halo/mod.rs`.
 fn module(inside: &str) -> Vec<String> {
     let inside = inside.strip_suffix(".rs").unwrap_or(inside);
     inside
@@ -57,31 +48,6 @@ fn module(inside: &str) -> Vec<String> {
         .filter(|part| !matches!(*part, "mod" | "lib"))
         .map(str::to_string)
         .collect()
-}
-
-/// Checks that each file belongs to a layer and uses only lower layers.
-fn floors(modules: &Modules, arrows: &Arrows, found: &mut Vec<Violation>) {
-    for (module, source) in modules.iter().filter(|(module, _)| !module.is_empty()) {
-        if floor(module).is_none() {
-            let message = format!("belongs to none of the layers {}", FLOORS.join(" <- "));
-            found.push(Violation::of(&source.file, 0, message));
-        }
-    }
-    for ((from, to), line) in arrows {
-        if let (Some(a), Some(b)) = (floor(from), floor(to))
-            && b > a
-        {
-            let (a, b) = (FLOORS[a], FLOORS[b]);
-            let to = &modules[to].file;
-            let message = format!("`{a}` may not use the higher layer `{b}` ({to})");
-            found.push(Violation::of(&modules[from].file, *line, message));
-        }
-    }
-}
-
-fn floor(module: &[String]) -> Option<usize> {
-    let name = module.first()?;
-    FLOORS.iter().position(|floor| floor == name)
 }
 
 type Modules<'a> = BTreeMap<Vec<String>, &'a Source>;
@@ -149,16 +115,10 @@ fn definer(
     None
 }
 
-/// Reports dependencies that are part of a cycle, except those already reported as upward dependencies.
+/// Reports dependencies that are part of a cycle.
 fn circles(modules: &Modules, arrows: &Arrows, found: &mut Vec<Violation>) {
-    let falls = |(from, to): &(Vec<String>, Vec<String>)| floor(to) <= floor(from);
-    let arrows: Arrows = arrows
-        .iter()
-        .filter(|(arrow, _)| falls(arrow))
-        .map(|(arrow, line)| (arrow.clone(), *line))
-        .collect();
-    for ((from, to), line) in &arrows {
-        if reached(&arrows, to).contains(from) {
+    for ((from, to), line) in arrows {
+        if reached(arrows, to).contains(from) {
             let to = &modules[to].file;
             let message = format!("uses {to}, which uses this file: a cyclic dependency");
             found.push(Violation::of(&modules[from].file, *line, message));
