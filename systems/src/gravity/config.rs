@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coupling {
-    /// Poisson's equation is solved on all levels together: coarse levels include what finer levels resolve.
+    /// Poisson's equation is solved on all levels together: the potential of coarse levels includes the contribution of
+    /// finer levels.
     TwoWay,
-    /// A finer level takes boundary values from the coarser one and gives nothing back: cheaper, but less accurate.
+    /// A finer level takes boundary values from the coarser one, without an effect on it: cheaper, but less accurate.
     OneWay,
 }
 
@@ -46,8 +47,8 @@ pub enum RootMethod {
 pub enum GravityEnergy {
     /// By mass fluxes: the gas gains what its gravitational energy loses, from the mass flux through each cell face and
     /// the potentials on both sides. On a uniform mesh the sum of both energies is conserved to round-off; at level
-    /// boundaries a little is lost. The difference from the change of the kinetic energy goes to the internal energy,
-    /// which loses at most half of its value in a step. "kicks" is used instead for gas whose internal energy is below
+    /// boundaries there is a small error. The difference between this gain and the change of the kinetic energy goes to
+    /// the internal energy, which loses at most half of its value in a step. "kicks" is used instead for gas whose internal energy is below
     /// a thousandth of its kinetic energy. With `force = "gradient"` it is also used in steps that had to be shortened.
     Fluxes,
     /// By kicks: the gas gains the change of its kinetic energy, and the internal energy stays constant.
@@ -91,8 +92,8 @@ pub struct GravityConfig {
     /// has not changed. Each cycle uses `sweeps_aligned` relaxation sweeps.
     #[schemars(range(min = 1, max = 100))]
     pub root_cycles: usize,
-    /// Order of the multipole expansion in an isolated domain (only with `root = "multigrid"`). A higher order is worse
-    /// if matter is farther from the centre of mass than a face is, as in long boxes. The run stops if the highest
+    /// Order of the multipole expansion in an isolated domain (only with `root = "multigrid"`). Higher orders are less
+    /// accurate if matter is farther from the centre of mass than a face is, as in long boxes. The run stops if the highest
     /// orders are as large as the monopole.
     #[schemars(range(min = 1, max = 12))]
     pub multipole_order: usize,
@@ -106,8 +107,8 @@ pub struct GravityConfig {
     /// limit.
     #[schemars(range(min = 0.0))]
     pub limit: f64,
-    /// Number of multigrid cycles per step of a level. Default: 1, or 4 if particles (or others that need accelerations
-    /// at points) are present: a residual of their own potential exerts a force on them.
+    /// Number of multigrid cycles per step of a level. Default: 1, or 4 if particles are present, because a residual of
+    /// their own potential exerts a force on them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 20))]
     pub cycles: Option<usize>,
@@ -116,7 +117,7 @@ pub struct GravityConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 8))]
     pub sweeps: Option<usize>,
-    /// Number of such sweeps at synchronisation points and after a regrid.
+    /// Number of relaxation sweeps in each cycle when levels are synchronised, and after a regrid.
     #[schemars(range(min = 1, max = 8))]
     pub sweeps_aligned: usize,
     /// Number of cycles over all levels before the first step.
