@@ -63,13 +63,12 @@ pub enum GravityForce {
     Gradient,
     /// By the divergence of the gravitational stress, from the gradients of the potential before and after a step. The
     /// total momentum is conserved to round-off, also on several levels: in a periodic domain, and in an isolated one
-    /// with `root = "fft"` if no finer level touches the faces. Do not change this key at a restart: the first step
-    /// after it would get a wrong kick. The method is of second order for any `order`, which then applies only to the
-    /// predicted kick within a step. In cells at level boundaries it is of first order. The truncation error there and
-    /// the residual of Poisson's equation act as forces that do not scale with the density. Gas with less than a
-    /// hundredth of the density of the attracting matter is therefore accelerated spuriously until the time step
-    /// vanishes, in single precision also by round-off; use "gradient" for such gas. The gas must be the only matter
-    /// that attracts.
+    /// with `root = "fft"` if no finer level touches the faces. The gas must be the only matter that attracts.
+    /// Do not change this key at a restart: the first step after it would have a wrong kick. The method is of second
+    /// order, and of first order in cells at level boundaries; `order` applies only to the predicted kick within a step.
+    /// Truncation errors, the residual of Poisson's equation and, in single precision, round-off act as forces that do not
+    /// scale with the density. They accelerate gas with less than a hundredth of the density of the attracting matter until the time step vanishes;
+    /// use "gradient" for such gas.
     Stress,
 }
 

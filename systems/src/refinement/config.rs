@@ -29,8 +29,8 @@ impl From<ProlongationWord> for SlopeLimiter {
     }
 }
 
-/// A refinement criterion. `field` is the name of a field (density, momentum_x, energy, pressure, temperature, entropy,
-/// sound_speed, velocity_x, speed, mach, scalar_NAME, fraction_NAME) or a formula of such names and x, y, z, r, t.
+/// A refinement criterion. `field` is the name of a field (`nestar list fields`), or a formula of such names and x, y, z,
+/// r, t.
 /// Thresholds are numbers or lists with one number per level, from level 0; the criterion does not refine levels beyond
 /// the end of the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -58,8 +58,10 @@ pub(super) fn with_roots_of<T>(length: usize, plan: impl FnOnce() -> T) -> T {
     plan
 }
 
-/// Returns the orders of the roots that a plan for rows of `length` numbers needs: four times the length, such that sines are
-/// cosines too, and the same for the lengths to which Rader's algorithm reduces primes
+/// Returns the orders of the roots that a plan for rows of `length` numbers needs.
+///
+/// They are four times the length, such that sines are cosines too, and the same for the lengths to which Rader's algorithm
+/// reduces primes
 /// (C. M. Rader, Proc. IEEE 56, 1107 (1968)).
 fn orders(length: usize) -> Vec<usize> {
     let mut lengths = vec![length.max(1)];
