@@ -66,9 +66,9 @@ pub enum GravityForce {
     /// with `root = "fft"` if no finer level touches the faces. The gas must be the only matter that attracts.
     /// Do not change this key at a restart: the first step after it would have a wrong kick. The method is of second
     /// order, and of first order in cells at level boundaries; `order` applies only to the predicted kick within a step.
-    /// Truncation errors, the residual of Poisson's equation and, in single precision, round-off act as forces that do not
-    /// scale with the density. They accelerate gas with less than a hundredth of the density of the attracting matter until the time step vanishes;
-    /// use "gradient" for such gas.
+    /// Truncation errors, the residual of Poisson's equation and, in single precision, round-off act as forces that do
+    /// not scale with the density. They accelerate gas with less than a hundredth of the density of the attracting
+    /// matter until the time step vanishes; use "gradient" for such gas.
     Stress,
 }
 
