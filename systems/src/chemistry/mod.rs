@@ -16,8 +16,8 @@ use crate::fields::quantities::vocabulary_of_rates;
 use crate::fields::rates::heating;
 use crate::fields::{Gas, GasModel, InitialScalars};
 use crate::order::Synchronise;
-use crate::register::{Register, add_map};
-use crate::subcycling::{Subcycling, subcycle_in};
+use crate::register::{Register, add_update};
+use crate::subcycling::Subcycling;
 use crate::units::{BOLTZMANN, Units};
 use cells::{
     ChemistryParameters, electrons_6, electrons_9, electrons_12, ionise_6, ionise_9, ionise_12,
@@ -276,9 +276,11 @@ where
     };
     if config.courant > 0.0 {
         let share = share(config.courant);
-        match numbers.clone() {
+        match numbers {
             None => sim.limit::<Gas, L>("chemistry", share),
-            Some(numbers) => sim.limit_by::<Gas, B>("chemistry", numbers, share),
+            Some(numbers) => sim
+                .with_numbers(numbers)
+                .limit::<Gas, B>("chemistry", share),
         }
     }
     if config.length_cells > 0.0 {
@@ -308,15 +310,22 @@ where
     if config.initial == InitialSpecies::Equilibrium {
         sim.initial::<Gas, I>(cells.clone());
     }
-    add_map::<Gas, E>("elements", sim.parts(), Synchronise::Correct, cells.clone());
+    add_update::<Gas, E>(
+        "elements",
+        sim.selection(),
+        Synchronise::Correct,
+        cells.clone(),
+    );
     // the sub-steps of calls double, from one on
     let calls = config.max_substeps.next_power_of_two().ilog2() as usize + 2;
     let attempts = Subcycling::of(calls)
         .account("chemistry", &ENERGIES)
         .weight(weight);
     let cells = cells.clone();
-    match numbers.clone() {
+    match numbers {
         None => sim.subcycle::<Gas, M>(attempts, cells),
-        numbers => subcycle_in::<Gas, B>(sim.parts(), attempts, numbers, cells),
+        Some(numbers) => sim
+            .with_numbers(numbers)
+            .subcycle::<Gas, B>(attempts, cells),
     }
 }

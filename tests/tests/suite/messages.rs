@@ -116,7 +116,16 @@ fn limits_that_are_not_positive_are_named() {
 fn functions_that_do_not_match_their_field_are_refused_before_the_run() {
     let reads = "reads 5 components of field 0, which has 1";
     let none = "works on the field `dust`, which no plugin registers";
-    let cases: [(By, &str); 7] = [
+    let cases: [(By, &str); 10] = [
+        (
+            By(|sim| sim.source::<Gas, with_dust>([])),
+            "`with_dust` reads 1 components of field 1, which has 0",
+        ),
+        (
+            By(|sim| dust(sim).source::<(Dust, Gas), with_dust>([])),
+            "`with_dust` reads 5 components of field 0, which has 1",
+        ),
+        (By(|sim| sim.source::<(Gas, Dust), with_dust>([])), none),
         (By(|sim| dust(sim).source::<Dust, slower>([])), reads),
         (By(|sim| dust(sim).limit::<Dust, mass>("mass", [])), reads),
         (By(|sim| dust(sim).criterion::<Dust, dense>([])), reads),
@@ -127,7 +136,7 @@ fn functions_that_do_not_match_their_field_are_refused_before_the_run() {
             reads,
         ),
         (
-            By(|sim| dust(sim).fluxes::<Dust, down>([])),
+            By(|sim| dust(sim).flux::<Dust, down>([])),
             "`down` gives fluxes of `dust`, which has no flux registers: declare `correct: Correct::Fluxes`",
         ),
         (By(|sim| sim.source::<Dust, nothing>([])), none),
@@ -147,6 +156,12 @@ fn functions_that_do_not_match_their_field_are_refused_before_the_run() {
 #[device]
 fn even<R: Real>(old: R) -> R {
     0.0 * old + 1.0
+}
+
+#[device]
+fn with_dust<R: Real>(u: (Conserved<R>, R)) -> Conserved<R> {
+    let (gas, _) = u;
+    gas
 }
 
 #[device]
