@@ -11,7 +11,7 @@ pub use config::{
 };
 pub use radiation::{RadiationColumns, RadiationConfig};
 
-use crate::declare::Declare;
+use crate::declare::{Declare, GasFrame};
 use crate::fields::quantities::vocabulary_of_rates;
 use crate::fields::rates::heating;
 use crate::fields::{Gas, GasModel, InitialScalars};
@@ -74,20 +74,21 @@ impl Plugin for Chemistry {
         let hot = [config.hydrogen_fraction, kelvin];
         let hydrogen = &hot[..1];
         let (t, e) = ("temperature_k", "electrons_per_hydrogen");
+        let rest = GasFrame::Rest;
         match config.species {
             6 => {
-                sim.derived_at_rest::<temperature_6>(t, "K", names, &hot)?;
-                sim.derived_at_rest::<electrons_6>(e, "1", names, hydrogen)?;
+                sim.derived::<temperature_6>(t, "K", rest, names, &hot)?;
+                sim.derived::<electrons_6>(e, "1", rest, names, hydrogen)?;
                 name_time::<cooling_time_6>(sim, names, config)
             }
             9 => {
-                sim.derived_at_rest::<temperature_9>(t, "K", names, &hot)?;
-                sim.derived_at_rest::<electrons_9>(e, "1", names, hydrogen)?;
+                sim.derived::<temperature_9>(t, "K", rest, names, &hot)?;
+                sim.derived::<electrons_9>(e, "1", rest, names, hydrogen)?;
                 name_time::<cooling_time_9>(sim, names, config)
             }
             _ => {
-                sim.derived_at_rest::<temperature_12>(t, "K", names, &hot)?;
-                sim.derived_at_rest::<electrons_12>(e, "1", names, hydrogen)?;
+                sim.derived::<temperature_12>(t, "K", rest, names, &hot)?;
+                sim.derived::<electrons_12>(e, "1", rest, names, hydrogen)?;
                 name_time::<cooling_time_12>(sim, names, config)
             }
         }
@@ -171,7 +172,7 @@ fn name_time<T: CellValue<Parameters = ChemistryParameters<f64>>>(
         let ChemistrySetup { cells, .. } = cell_parameters(sim, config, model)?;
         Ok((QuantityFn::with::<T>(cells), names))
     };
-    sim.derived_when_made("cooling_time", "time", T::DOC, choose)
+    sim.derived_when_built("cooling_time", "time", T::DOC, choose)
 }
 
 /// Adds the shortest cooling time to the diagnostics.

@@ -71,7 +71,7 @@ impl Plugin for Cooling {
             sim.deck.fill("hydro.mean_molecular_weight", weight);
         }
         let [name, _] = names_of_time(&sim.deck);
-        sim.derived_when_made(name, "time", cooling_time::DOC, |sim, model| {
+        sim.derived_when_built(name, "time", cooling_time::DOC, |sim, model| {
             one_weight(&mut sim.deck, model)?;
             let given = given(sim, model)?;
             let cooler = given.cooler.clone();

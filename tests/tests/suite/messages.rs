@@ -176,7 +176,8 @@ fn a_wrong_number_of_parameters_is_refused_with_what_the_function_takes() {
     struct Gives(usize);
     impl Plugin for Gives {
         fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
-            sim.derived::<diluted>("thin", "1", &[], &[2.0, 1.5, 3.0][..self.0])
+            let given = &[2.0, 1.5, 3.0][..self.0];
+            sim.derived::<diluted>("thin", "1", GasFrame::Grid, &[], given)
         }
         fn build(&self, _: &mut Engine) -> Result<(), Error> {
             Ok(())
