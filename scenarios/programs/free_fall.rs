@@ -64,13 +64,13 @@ impl Plugin for FreeFall {
             gamma: sim.world.resource::<GasModel>().gamma,
         };
         sim.limit::<Gas, growth_time>("free fall", p);
-        let mut with = sim.with_scalars(&SPECIES[..count as usize - 1])?;
-        let (sim, components) = with.parts();
+        let species = &SPECIES[..count as usize - 1];
+        let components = sim.with_scalars(species)?.components;
         let fall = move |mut rows: LevelRows, mut gas: Write<Gas>| {
             rows.choose(components);
             match count {
-                12 => gas.map_cells::<fall_12>(&rows, &p),
-                _ => gas.map_cells::<fall_9>(&rows, &p),
+                12 => gas.update::<fall_12>(&rows, (), &p),
+                _ => gas.update::<fall_9>(&rows, (), &p),
             }
         };
         // after hydrodynamics, before the reactions

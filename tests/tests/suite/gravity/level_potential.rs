@@ -27,7 +27,7 @@ struct Asks;
 
 impl Plugin for Asks {
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.own_potential()
+        sim.request::<OwnPotential>()
     }
 
     fn build(&self, _: &mut Engine) -> Result<(), Error> {
@@ -55,14 +55,14 @@ struct Reads;
 
 impl Plugin for Reads {
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.own_potential()
+        sim.request::<OwnPotential>()
     }
 
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         sim.register_field::<Slope>(FieldSpec::cells(&["slope"]))?;
         sim.initial::<Slope, nothing>([]);
         let read = |rows: LevelRows, own: Read<OwnPotential, 2>, mut slopes: Write<Slope>| {
-            slopes.map_of::<slope, _, 2>(&rows, &own, &[], &[]);
+            slopes.update::<slope>(&rows, Around(&own), &[]);
         };
         sim.system_in(Advance::Correct, read);
         Ok(())
@@ -88,7 +88,7 @@ impl Plugin for Rock {
              mut matter: Write<Matter>|
              -> Result<(), Error> {
                 rows.visit(level);
-                matter.map_cells::<rock>(&rows, &[]);
+                matter.update::<rock>(&rows, (), &[]);
                 Ok(())
             },
         );
