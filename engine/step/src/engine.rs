@@ -160,7 +160,7 @@ impl Engine {
 
     /// Adds a tuple of systems to a set of a phase, as [`Engine::system_in`]; they run one after the other.
     pub fn chain_in<S: StepSet, M>(&mut self, set: S, systems: impl SystemChain<M>) {
-        systems.add_to(self, set);
+        systems.add_to(&mut self.driver.schedules, &mut self.world, set);
     }
 
     /// Returns the schedule of a phase; used where the order of its sets is defined.

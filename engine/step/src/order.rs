@@ -17,7 +17,7 @@ pub use system::{IntoSystemReference, SystemOptions, SystemOutcome, SystemRefere
 use super::access::FieldAccesses;
 use super::faults::no_fault;
 use super::resources::Resources;
-use super::{AlignedLevels, Engine, Phase, StepSet};
+use super::{AlignedLevels, Phase, StepSet};
 use bevy_ecs::component::ComponentId;
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::{
@@ -530,8 +530,8 @@ impl Schedules {
 
 /// Systems that run one after the other: a tuple of two to four.
 pub trait SystemChain<M> {
-    /// Adds the systems to a set of `sim`.
-    fn add_to<S: StepSet>(self, sim: &mut Engine, set: S);
+    /// Adds the systems to a set.
+    fn add_to<S: StepSet>(self, schedules: &mut Schedules, world: &mut World, set: S);
 }
 
 macro_rules! chains {
@@ -541,11 +541,11 @@ macro_rules! chains {
             $($system: IntoSystem<(), $outcome, $marker>, $outcome: SystemOutcome),+
         {
             #[allow(non_snake_case, reason = "the names of the types name the systems as well")]
-            fn add_to<Set: StepSet>(self, sim: &mut Engine, set: Set) {
+            fn add_to<Set: StepSet>(self, schedules: &mut Schedules, world: &mut World, set: Set) {
                 let ($($system,)+) = self;
                 let mut previous: Option<OrderNode> = None;
                 $(
-                    let mut options = sim.system_in(set, $system);
+                    let mut options = schedules.add(world, set, $system);
                     let node = options.node();
                     if let Some(previous) = previous.replace(node) {
                         options.after(previous);

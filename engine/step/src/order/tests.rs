@@ -1,6 +1,6 @@
 //! Orders that plugins state, orders that follow from the plugins, and orders that are missing.
 
-use super::SystemNamed;
+use super::{SystemChain, SystemNamed};
 use crate::{Phase, Schedules, StepSet};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::IntoSystem;
@@ -101,6 +101,16 @@ fn stated_orders_hold_and_other_systems_keep_the_order_of_registration() {
         schedules.add(world, Work, mix).before(heat).after(cool);
     });
     let wanted = ["idle", "cool", "mix", "heat", "rest"].map(String::from);
+    assert_eq!(found, Ok(wanted.to_vec()));
+}
+
+#[test]
+fn a_chain_runs_one_system_after_the_other() {
+    let found = order(|schedules, world| {
+        schedules.add(world, Work, rest);
+        (mix, cool, heat).add_to(schedules, world, Work);
+    });
+    let wanted = ["rest", "mix", "cool", "heat"].map(String::from);
     assert_eq!(found, Ok(wanted.to_vec()));
 }
 
