@@ -3,10 +3,10 @@
 
 use crate::fields::GasModel;
 use crate::order::{Advance, Flag, Initialise, Limit, Split};
+use crate::selection::Selection;
 use crate::subcycling::{Subcycling, add_subcycle};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
-use nestar_device::CellFn;
 use nestar_engine::comm::{ColumnInputs, DiagnosticColumns, Reduce};
 use nestar_engine::data::{
     CellMap, CellMark, CellSubcycle, CellValue, Components, DerivedInputs, FaceMap, Field,
@@ -265,27 +265,6 @@ impl Register for Engine {
             components: Components::default(),
             numbers: None,
         }
-    }
-}
-
-/// A simulation with the components and derived inputs that functions read; see [`Register::with_scalars`].
-pub struct Selection<'a> {
-    /// Simulation.
-    pub sim: &'a mut Engine,
-    /// Components of the first field that form the first state, for [`LevelRows::choose`].
-    pub components: Components,
-    /// Derived inputs that form the second state.
-    pub numbers: Option<Arc<DerivedInputs>>,
-}
-
-impl Selection<'_> {
-    /// Checks, once all plugins are built, that a function can read the fields and the derived inputs.
-    fn check<F: Fields, M: CellFn>(&mut self) {
-        let (components, numbers) = (self.components, self.numbers.clone());
-        self.sim
-            .check_fields::<F>(M::ITEM.name, move |field, others| {
-                field.fits::<M>(&components, &others.with_numbers(numbers.as_deref()))
-            });
     }
 }
 
