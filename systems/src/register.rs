@@ -114,13 +114,17 @@ pub trait Register {
             field.flux::<M>(&rows, &parameters);
         };
         let Selection {
-            sim, components, ..
+            sim,
+            components,
+            numbers,
         } = self.selection();
         let flow = IntoSystem::into_system(flow).with_name(format!("fluxes {}", M::ITEM.name));
         sim.system_in(Advance::Sources, flow)
             .halo_width::<F>(M::REACH);
-        sim.check_fields::<F>(M::ITEM.name, move |field, _| {
-            field.fits_flux::<M>(&components)
+        let name = M::ITEM.name;
+        sim.check_fields::<F>(name, move |field, _| match numbers {
+            Some(_) => Err(format!("`{name}` gives fluxes and reads no derived inputs")),
+            None => field.fits_flux::<M>(&components),
         });
         catalogue_entry::<F>(sim, "fluxes", M::ITEM.name, M::DOC);
     }
