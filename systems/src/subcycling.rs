@@ -1,7 +1,7 @@
 //! Sub-cycled sources: functions that are called repeatedly in a cell until they are done, such as stiff reactions.
 
 use crate::order::Advance;
-use crate::register::Selection;
+use crate::selection::Selection;
 use bevy_ecs::prelude::*;
 use nestar_device::CellState;
 use nestar_engine::comm::Ranks;
