@@ -1,7 +1,7 @@
 //! Programs: the physics and scenarios of Nestar plus the plugins and scenarios that an author adds.
 
 use crate::assemble::{NamedPlugin, SelectedPhysics, Simulation};
-use crate::tables::{BoundaryWords, ENCOUNTER, common_tables, inflow_table};
+use crate::tables::{BoundaryWords, common_tables, inflow_table, optional_tables};
 use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_engine::Error;
 use nestar_engine::Plugin;
@@ -59,7 +59,7 @@ type PluginFactory = Box<dyn Fn(&mut Deck) -> Result<Box<dyn Plugin>, DeckError>
 
 /// A plugin of the program and how to create it.
 pub(crate) struct PluginEntry {
-    /// Name of its table, or of its type.
+    /// Name of its table, or [`Plugin::name`].
     pub name: String,
     /// Its table; a plugin without a table is part of every run.
     pub table: Option<TableSchema>,
@@ -109,9 +109,8 @@ impl App {
     /// Adds a plugin that is part of every run.
     #[must_use]
     pub fn always<P: Plugin + Clone + Send + Sync + 'static>(mut self, plugin: P) -> Self {
-        let name = std::any::type_name::<P>().rsplit("::").next();
         self.plugins.push(PluginEntry {
-            name: name.unwrap_or_default().into(),
+            name: plugin.name().into(),
             table: None,
             make: Box::new(move |_| Ok(Box::new(plugin.clone()))),
         });
@@ -156,6 +155,7 @@ impl App {
         let parts = |deck: &mut Deck, root: &RootConfig| {
             Ok(SelectedPhysics {
                 plugins: self.plugins_of(deck)?,
+                names: self.plugins.iter().map(|entry| &*entry.name).collect(),
                 scenario: self.scenario_of(deck, root)?,
             })
         };
@@ -217,8 +217,8 @@ impl App {
             true => BoundaryWords::own(),
             false => BoundaryWords::Any,
         });
-        // an optional table with required keys is checked only if the deck has it
-        tables.retain(|table| table.name() != ENCOUNTER || deck.has(ENCOUNTER));
+        let optional = optional_tables();
+        tables.retain(|t| deck.has(t.name()) || !optional.iter().any(|name| name == t.name()));
         tables.extend(self.plugin_tables().filter(|t| deck.has(t.name())).cloned());
         let mut errors = Vec::new();
         if let Ok(root) = deck.clone().root::<RootConfig>() {
@@ -241,7 +241,8 @@ impl App {
         }
         check_inflow(deck, &mut tables, &mut errors);
         let others = self.plugin_tables().map(TableSchema::name);
-        let others = others.chain([ENCOUNTER]).filter(|name| !deck.has(name));
+        let optional = optional.iter().map(String::as_str);
+        let others = others.chain(optional).filter(|name| !deck.has(name));
         let others: Vec<&str> = others.collect();
         let checked = deck.check_among(&tables, &others);
         let errors = errors.into_iter().chain(checked.err());
