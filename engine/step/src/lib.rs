@@ -16,6 +16,7 @@ mod initial;
 pub mod limits;
 pub mod memory;
 mod order;
+mod plugin_order;
 pub mod regrid;
 mod replays;
 mod resources;
@@ -25,7 +26,7 @@ pub mod state;
 pub mod synchronise;
 mod view;
 
-pub use access::{Around, Fields, OtherFields, OtherHandles, Read, UpdateInputs, Write};
+pub use access::{Around, FunctionFields, OtherFields, OtherHandles, Read, UpdateInputs, Write};
 pub use budgets::{BudgetId, Budgets};
 pub use capture::Capture;
 pub use catalogue::{Catalogue, CatalogueEntry};
@@ -40,6 +41,7 @@ pub use order::{
     FieldUse, IntoSystemReference, Schedules, SystemChain, SystemNamed, SystemOptions,
     SystemOutcome, SystemReference, SystemSummary, short_name,
 };
+pub use plugin_order::{PluginPlace, plugin_order};
 pub use replays::Replays;
 pub use schedule::{AlignedLevels, Phase, StepSet, Synchronise};
 pub use settings::{KeptKeys, Remarks, RunFacts, Settings, tables};
