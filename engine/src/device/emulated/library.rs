@@ -3,7 +3,7 @@
 use crate::device::backend::{BackendKernel, LoadedCode};
 use crate::device::counters::AtomicKernelCounters;
 use crate::device::{DeviceError, KernelInfo, LaunchShape};
-use rayon::prelude::*;
+use crate::mesh::parallel;
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::path::Path;
@@ -148,9 +148,10 @@ impl BackendKernel for EmulatedKernel {
         let tasks = shape.blocks.min(8 * rayon::current_num_threads() as u32);
         let bound =
             |task: u32| (u64::from(shape.blocks) * u64::from(task) / u64::from(tasks)) as u32;
-        (0..tasks)
-            .into_par_iter()
-            .for_each(|task| self.run(bound(task), bound(task + 1), shape, parameters));
+        parallel::for_each_index(tasks as usize, 1, &|task| {
+            let task = task as u32;
+            self.run(bound(task), bound(task + 1), shape, parameters);
+        });
         if let Some(counters) = timer {
             counters.add_time(start.elapsed().as_nanos() as u64);
         }
