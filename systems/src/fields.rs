@@ -32,16 +32,18 @@ impl Field for Potential {
 }
 
 /// Gravitational potential of all matter on each level, without the contribution of finer levels. Its boundary values
-/// come from [`Potential`] on the next coarser level. Matter beside coarse-fine faces, deposited with the cell width of
-/// the coarser level, exerts almost no force on itself with it; [`Potential`] contains the finer level's representation
-/// of the same matter.
+/// come from [`Potential`] on the next coarser level. Matter near coarse-fine faces that is deposited with the cell width
+/// of the coarser level exerts almost no force on itself in this potential. [`Potential`] contains the finer level's
+/// representation of the same matter as well.
 ///
-/// It has two time levels, as [`Potential`]: a finer level reads it at its own time. It equals [`Potential`] on the
-/// finest level, and on all levels with `coupling = "one-way"`. Its ghost cells beside a coarser level hold the coarser
+/// Like [`Potential`], it has two time levels: a finer level reads it at its own time. It equals [`Potential`] on the
+/// finest level, and on all levels with `coupling = "one-way"`. Its ghost cells at a coarser level contain the coarser
 /// level's own potential, which is not its boundary condition; use [`Potential`] there.
 ///
 /// It exists if the deck has a table `[gravity]` and a plugin requests it with
-/// [`Declare::own_potential`](crate::declare::Declare::own_potential).
+/// [`Declare::request`](crate::declare::Declare::request). It costs one more multigrid cycle per step on levels with finer
+/// levels and one more solve of the root level; elsewhere it is a copy. It is at the end of the step of the level from
+/// [`Advance::Potential`](crate::order::Advance::Potential) on.
 pub struct OwnPotential;
 
 impl Field for OwnPotential {
@@ -55,7 +57,8 @@ pub struct OwnPotentialRequested;
 /// Acceleration of freely falling matter in the cells of each level, along x, y, z: by self-gravity, the table
 /// `[external]` and plugins. If a plugin requests [`OwnPotential`], three more components follow that use the own
 /// potential of each level. It has two time levels and exists if a plugin requests it with
-/// [`Declare::acceleration`](crate::declare::Declare::acceleration).
+/// [`Declare::request`](crate::declare::Declare::request). It is at the end of the step of the level from
+/// [`Advance::Couple`](crate::order::Advance::Couple) on.
 pub struct Acceleration;
 
 impl Field for Acceleration {
@@ -83,7 +86,9 @@ impl Field for ParticleDensity {
 }
 
 /// Mass flux of the gas through cell faces in the latest step, per area and time, along the positive axes. Exists if a
-/// plugin requests it with [`Declare::mass_fluxes`](crate::declare::Declare::mass_fluxes).
+/// plugin requests it with [`Declare::request`](crate::declare::Declare::request). Each step of the gas fills it for
+/// systems after [`Advance::Fluid`](crate::order::Advance::Fluid). It includes first-order fluxes of corrected cells, but
+/// not flux corrections at level boundaries, which come later.
 pub struct MassFlux;
 
 impl Field for MassFlux {
@@ -232,8 +237,8 @@ impl GasModel {
     }
 
     /// Returns the components of the gas in its rest frame, then those of scalars, as [`GasModel::component_numbers`].
-    /// With the dual-energy formalism the momentum is replaced by zero and the total energy by the internal energy; the
-    /// energy that a function returns is then the internal energy, and the total energy follows.
+    /// With the dual-energy formalism the momentum is replaced by zero and the total energy by the internal energy. A
+    /// function then returns the internal energy, from which the total energy follows.
     ///
     /// # Errors
     /// A name is not that of a scalar.

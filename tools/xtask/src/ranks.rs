@@ -22,7 +22,7 @@ pub fn test(root: &Path, arguments: &[String]) -> Outcome {
         "--release",
         "--workspace",
         "--features",
-        "nestar/mpi",
+        "nestar-cli/mpi",
     ];
     with_mpi(root, &[&tests[..], &["--test", "mpi"]].concat(), arguments)
 }
@@ -34,7 +34,7 @@ pub fn clippy(root: &Path) -> Outcome {
         "--release",
         "--workspace",
         "--features",
-        "nestar/mpi",
+        "nestar-cli/mpi",
     ];
     let targets = ["--lib", "--bins", "--test", "mpi", "--", "-D", "warnings"];
     with_mpi(root, &[&lints[..], &targets[..]].concat(), &[])
@@ -71,7 +71,7 @@ fn prepare(root: &Path) -> Result<Variables, String> {
     Ok(variables)
 }
 
-/// Where the package puts the library.
+/// Returns the folder in which the package has the library.
 fn libclang(folder: &Path) -> Result<PathBuf, String> {
     let versions = std::fs::read_dir(folder.join("lib"));
     let mut versions = versions.map_err(|e| format!("{}: {e}", folder.display()))?;
