@@ -3,15 +3,15 @@
 
 use crate::fields::GasModel;
 use crate::order::{Advance, Flag, Initialise, Limit, Split};
-use crate::subcycling::{Subcycling, subcycle_in};
+use crate::subcycling::{Subcycling, measure_costs, subcycle_in};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
 use nestar_engine::comm::{DiagnosticColumns, Reduce};
 use nestar_engine::data::{
     CellMap, CellMark, CellSubcycle, CellValue, Components, DerivedInputs, FaceMap, Field,
-    LevelRows,
+    LevelRows, Patches,
 };
-use nestar_engine::mesh::RefineRequests;
+use nestar_engine::mesh::RefinementFlags;
 use nestar_engine::step::{Catalogue, CatalogueEntry, Read, Settings, StepLimits, StepSet, Write};
 use nestar_engine::{Engine, Error};
 use std::sync::Arc;
@@ -80,6 +80,13 @@ pub trait Register {
         M::Parameters: Send + Sync,
     {
         subcycle_in::<F, M>(self.parts(), attempts, None, parameters)
+    }
+
+    /// Lets systems of `Advance` measure the work of patches for the partition. With several ranks the
+    /// [`Cost`](nestar_engine::mesh::Cost) of each patch is 1 at the start of a step of its level, and systems add their
+    /// work relative to that of the other physics. Returns `false` on one rank, where patches have no cost.
+    fn measure_costs(&mut self) -> bool {
+        measure_costs(self.parts().0)
     }
 
     /// Adds initial values: new patches of the initial hierarchy are set to the result of `M`, after the scenario has
@@ -156,12 +163,12 @@ pub trait Register {
         let flag = move |mut rows: LevelRows,
                          field: Read<F>,
                          settings: Res<Settings>,
-                         mut requests: ResMut<RefineRequests>| {
+                         mut patches: Patches<&mut RefinementFlags>| {
             rows.choose(components);
             let buffer = settings.mesh.flag_buffer[rows.level()] as usize;
             let marked = field.marked::<M>(&rows, buffer, &parameters);
-            for (&row, sectors) in rows.rows().iter().zip(marked) {
-                requests.add(row, sectors);
+            for ((_, mut flags), sectors) in patches.iter_mut().zip(marked) {
+                flags.refine_sectors(sectors);
             }
         };
         let flag = IntoSystem::into_system(flag).with_name(format!("criterion {}", M::ITEM.name));

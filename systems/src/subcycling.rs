@@ -1,11 +1,11 @@
 //! Sub-cycled sources: functions that are called repeatedly in a cell until they are done, such as stiff reactions.
 
 use crate::order::Advance;
+use crate::register::Register;
 use bevy_ecs::prelude::*;
 use nestar_device::CellState;
-use nestar_engine::comm::Ranks;
-use nestar_engine::data::{CellSubcycle, Components, DerivedInputs, Field, LevelRows};
-use nestar_engine::mesh::Costs;
+use nestar_engine::data::{CellSubcycle, Components, DerivedInputs, Field, LevelRows, Patches};
+use nestar_engine::mesh::{CELLS, Cost};
 use nestar_engine::step::{BudgetId, Budgets, Catalogue, Replays, RunCounters, Write};
 use nestar_engine::{Engine, Error};
 use nestar_kernels::mesh::subcycle::SubcycleResult;
@@ -59,16 +59,16 @@ where
 {
     let account = open::<M>(sim, attempts)?;
     let others = usize::from(numbers.is_some());
-    let part = (attempts.weight > 0.0).then(|| (sim.register_cost_part(), attempts.weight));
+    let weight = attempts.weight;
+    let measures = weight > 0.0 && sim.measure_costs();
     let parameters = Arc::new(parameters);
     let again = (components, numbers.clone());
     Replays::add::<F, M>(&mut sim.world, again, attempts.calls, parameters.clone());
     let attempt = move |mut rows: LevelRows,
                         mut field: Write<F>,
-                        ranks: Res<Ranks>,
                         mut accounts: ResMut<Budgets>,
                         mut counters: ResMut<RunCounters>,
-                        mut costs: Costs| {
+                        mut patches: Patches<&mut Cost>| {
         rows.choose(components);
         rows.name_sums(attempts.account.unwrap_or_default());
         let tally = match &numbers {
@@ -81,10 +81,10 @@ where
         if let Some(account) = account {
             accounts.add(account, &tally);
         }
-        if let Some((part, weight)) = part
-            && !ranks.is_single()
-        {
-            costs.weigh(rows.rows(), part, tally.work(), weight);
+        if measures {
+            for ((_, mut cost), &work) in patches.iter_mut().zip(tally.work()) {
+                cost.0 += weight * f64::from(work) / CELLS as f64;
+            }
         }
     };
     let attempt = IntoSystem::into_system(attempt).with_name(format!("attempts {}", M::ITEM.name));
@@ -95,6 +95,27 @@ where
     let catalogue = sim.world.resource_mut::<Catalogue>().into_inner();
     catalogue.add("attempts", M::ITEM.name, M::DOC).of(F::NAME);
     Ok(())
+}
+
+/// Indicates that costs are reset in each step.
+#[derive(Resource)]
+struct CostsAreReset;
+
+/// Registers the costs of patches as [`Register::measure_costs`].
+pub(crate) fn measure_costs(sim: &mut Engine) -> bool {
+    let measures = sim.register_measured_cost();
+    if measures && !sim.world.contains_resource::<CostsAreReset>() {
+        sim.world.insert_resource(CostsAreReset);
+        sim.system_in(Advance::Exchange, reset_costs);
+    }
+    measures
+}
+
+/// Resets the costs of the patches of a level; systems of its step add their work.
+fn reset_costs(mut patches: Patches<&mut Cost>) {
+    for (_, mut cost) in patches.iter_mut() {
+        *cost = Cost(1.0);
+    }
 }
 
 /// Opens the account for the sums of the function.

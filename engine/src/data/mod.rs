@@ -16,6 +16,7 @@ pub mod new_patches;
 pub mod operators;
 pub(crate) mod particle_entities;
 mod particle_set;
+pub(crate) mod patches;
 pub mod pool;
 mod quantities;
 pub mod reduce;
@@ -47,6 +48,7 @@ pub use particle_set::{
     CoveringLeaf, MigrationBatch, ParticleColumn, ParticleGroup, ParticleKinds, ParticleSet,
     ParticleSetRef, PatchPlace, RefinedPatch, RemapOnRegrid,
 };
+pub use patches::{PatchEntity, Patches};
 pub(crate) use pool::PoolResource;
 pub use pool::{Field, Pool};
 pub(crate) use reduce::pairwise;

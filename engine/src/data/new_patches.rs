@@ -5,7 +5,8 @@ use super::failure::FaultBox;
 use super::particle_set::ParticleKinds;
 use super::stores::Stores;
 use crate::mesh::{
-    Level, Levels, NewRows, Owner, Parent, PatchIndex, PatchRow, RefineRequests, Topology,
+    Level, Levels, NewRows, Owner, Parent, PatchIndex, PatchRow, RefineRequests, RefinementFlags,
+    Topology,
 };
 use bevy_ecs::prelude::*;
 
@@ -60,6 +61,7 @@ fn spawn(world: &mut World, rows: &[u32]) {
             PatchIndex(topology.index(row)),
             PatchRow(row),
             Owner(topology.rank() as u32),
+            RefinementFlags::default(),
         );
         let entity = match parent {
             Some(parent) => world.spawn((place, Parent(parent))).id(),

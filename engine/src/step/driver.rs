@@ -9,7 +9,8 @@ use super::{
 };
 use crate::comm::{self, Ranks};
 use crate::data::ParticleKinds;
-use crate::mesh::{CELLS, LevelClock, Levels, RefineRequests, Topology, audit};
+use crate::data::patches::take_refinement_flags;
+use crate::mesh::{CELLS, LevelClock, Levels, Topology, audit};
 use bevy_ecs::prelude::*;
 use std::time::Instant;
 
@@ -280,15 +281,14 @@ impl Driver {
         })
     }
 
-    /// Clears the refinement requests of `level` and runs its criteria.
+    /// Runs the criteria of `level` and takes their refinement requests.
     ///
     /// # Errors
     /// A criterion has reported a fault.
     pub fn flag(&mut self, world: &mut World, level: usize) -> Result<(), Error> {
-        world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
-            requests.clear(world.resource::<Topology>().rows(level));
-        });
-        self.run_phase(world, Phase::Flag, level, 0.0)
+        self.run_phase(world, Phase::Flag, level, 0.0)?;
+        take_refinement_flags(world);
+        Ok(())
     }
 
     fn regrid_is_due(&self, world: &World, level: usize) -> bool {

@@ -15,11 +15,11 @@ pub use nestar_device::{
 };
 pub use nestar_engine::comm::{Comm, Reduce};
 pub use nestar_engine::data::{
-    Correct, Field, FieldSpec, LevelRows, ParticleEntities, ParticleId, Pool, Precision,
+    Correct, Field, FieldSpec, LevelRows, ParticleEntities, ParticleId, Patches, Pool, Precision,
 };
 pub use nestar_engine::mesh::{
-    Cost, CostPart, Costs, Level, LevelClock, Observed, Owner, Parent, PatchComponent, PatchIndex,
-    PatchRow, Pinned, Topology,
+    Cost, Level, LevelClock, Observed, Owner, Parent, PatchComponent, PatchIndex, PatchRow, Pinned,
+    RefinementFlags, Topology,
 };
 pub use nestar_engine::step::{
     AlignedLevels, BudgetId, Budgets, FieldView, Read, StepLimits, Write,
