@@ -73,7 +73,7 @@ fn clear_acceleration(mut rows: LevelRows, mut field: Write<Acceleration>) -> Re
 fn clear(rows: &mut LevelRows, field: &mut Write<Acceleration>) {
     for triple in Acceleration::triples(field.own().components()) {
         rows.choose(triple);
-        field.map_cells::<none>(rows, &[]);
+        field.update::<none>(rows, (), &[]);
     }
 }
 

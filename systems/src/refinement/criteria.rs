@@ -5,6 +5,7 @@ use crate::fields::quantities::{compile, vocabulary};
 use crate::fields::{Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
+use nestar_engine::Error;
 use nestar_engine::data::criteria::{CellCriterion, CellQuantity, CriteriaList, CriterionFn};
 use nestar_engine::data::{LevelRows, Patches};
 use nestar_engine::mesh::RefinementFlags;
@@ -120,10 +121,12 @@ pub fn flag_by_criteria(
     criteria: Res<Criteria>,
     settings: Res<Settings>,
     mut patches: Patches<&mut RefinementFlags>,
-) {
+) -> Result<(), Error> {
     let buffer = settings.mesh.flag_buffer[rows.level()] as usize;
-    let marked = gas.marked_by(&rows, buffer, &criteria.0);
+    let gas = gas.get(criteria.0.reach())?;
+    let marked = gas.mark_by_list(&rows, buffer, &criteria.0);
     for ((_, mut flags), sectors) in patches.iter_mut().zip(marked) {
         flags.refine_sectors(sectors);
     }
+    Ok(())
 }
