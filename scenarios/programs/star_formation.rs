@@ -24,7 +24,9 @@ impl PatchComponent for Birth {
         self.0.to_le_bytes().to_vec()
     }
     fn load(bytes: &[u8]) -> Result<Self, String> {
-        Ok(Self(f64::from_le_bytes(bytes.try_into().map_err(|_| "no number")?)))
+        Ok(Self(f64::from_le_bytes(
+            bytes.try_into().map_err(|_| "no number")?,
+        )))
     }
     fn inherited(&self) -> Option<Self> {
         Some(*self)

@@ -1,7 +1,6 @@
 //! Sub-cycled sources: functions that are called repeatedly in a cell until they are done, such as stiff reactions.
 
 use crate::order::Advance;
-use crate::register::Register;
 use bevy_ecs::prelude::*;
 use nestar_device::CellState;
 use nestar_engine::data::{CellSubcycle, Components, DerivedInputs, Field, LevelRows, Patches};
@@ -60,7 +59,7 @@ where
     let account = open::<M>(sim, attempts)?;
     let others = usize::from(numbers.is_some());
     let weight = attempts.weight;
-    let measures = weight > 0.0 && sim.measure_costs();
+    let measures = weight > 0.0 && measure_costs(sim);
     let parameters = Arc::new(parameters);
     let again = (components, numbers.clone());
     Replays::add::<F, M>(&mut sim.world, again, attempts.calls, parameters.clone());
@@ -99,7 +98,7 @@ where
 #[derive(Resource)]
 struct CostsAreReset;
 
-/// Registers the costs of patches as [`Register::measure_costs`].
+/// Registers the costs of patches as [`measure_costs`](crate::register::Register::measure_costs).
 pub(crate) fn measure_costs(sim: &mut Engine) -> bool {
     let measures = sim.register_measured_cost();
     if measures && !sim.world.contains_resource::<CostsAreReset>() {

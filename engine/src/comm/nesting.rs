@@ -3,9 +3,7 @@
 use super::Ranks;
 use super::hierarchy::ExchangePlans;
 use crate::comm::RanksError;
-use crate::mesh::{
-    Changes, Level, PatchRow, Pinned, RefineRequests, RefinementFlags, Topology,
-};
+use crate::mesh::{Changes, Level, PatchRow, Pinned, RefineRequests, RefinementFlags, Topology};
 use bevy_ecs::prelude::*;
 
 /// Decides which own patches of `level` are refined and which lose their children.

@@ -34,7 +34,7 @@ impl PatchEntity {
     }
 }
 
-/// System parameter that iterates the own patches of a level in Hilbert order, with the components of a query.
+/// Iterates the own patches of a level in Hilbert order, with the components of a query, as a system parameter.
 ///
 /// `Q` and `F` are those of a [`Query`]; patches that do not match are left out. The level is that of the system, or the
 /// one given to [`Patches::visit`]. Results are the same on any number of ranks if the work on a patch depends only on
@@ -43,15 +43,19 @@ impl PatchEntity {
 /// ```
 /// # use bevy_ecs::prelude::*;
 /// # use nestar_engine::data::Patches;
-/// # use nestar_engine::mesh::{Cost, PatchIndex};
-/// fn favour_lower_half(mut patches: Patches<(&PatchIndex, &mut Cost)>) {
-///     for (patch, (index, mut cost)) in patches.iter_mut() {
-///         if index.0[2] == 0 {
-///             cost.0 += 1.0 + patch.row() as f64;
+/// # use nestar_engine::mesh::{PatchIndex, RefinementFlags};
+/// #[derive(Component)]
+/// struct Nursery;
+///
+/// fn refine(mut patches: Patches<(&PatchIndex, &mut RefinementFlags), With<Nursery>>) {
+///     for (patch, (index, mut flags)) in patches.iter_mut() {
+///         // `patch.row()` is its row in all fields
+///         if index.0[2] > 0 {
+///             flags.refine();
 ///         }
 ///     }
 /// }
-/// # bevy_ecs::system::assert_is_system(favour_lower_half);
+/// # bevy_ecs::system::assert_is_system(refine);
 /// ```
 #[derive(SystemParam)]
 pub struct Patches<'w, 's, Q: QueryData + 'static, F: QueryFilter + 'static = ()> {
@@ -144,10 +148,7 @@ pub(crate) fn take_refinement_flags(world: &mut World) {
     taken.expect("a world with patches has the parameters of the system");
 }
 
-fn take_flags(
-    mut patches: Patches<&mut RefinementFlags>,
-    mut requests: ResMut<RefineRequests>,
-) {
+fn take_flags(mut patches: Patches<&mut RefinementFlags>, mut requests: ResMut<RefineRequests>) {
     for (patch, mut flags) in patches.iter_mut() {
         requests.set_flags(patch.row(), *flags);
         flags.set_if_neq(RefinementFlags::default());

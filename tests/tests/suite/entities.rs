@@ -155,7 +155,8 @@ impl Plugin for Histories {
         let note = |mut patches: Patches<(&PatchIndex, &mut History), With<Level>>| {
             for (_, (index, mut history)) in patches.iter_mut() {
                 let [x, y, z] = index.0.map(|i| i as u64);
-                let mixed = (history.0 ^ (x + 64 * y + 4096 * z)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                let mixed =
+                    (history.0 ^ (x + 64 * y + 4096 * z)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 history.0 = mixed ^ mixed >> 29;
             }
         };
