@@ -1,9 +1,9 @@
 //! External gravity: potentials and accelerations by formulas of the deck.
 //!
-//! The formulas are evaluated into the field [`External`] on each level at its own time: once if they do not depend on
-//! time, otherwise at the end of each step. The gas is kicked for half a step before and half a step after its update,
-//! as by self-gravity. The acceleration is the finite difference of the potential over the cell width of the level,
-//! also outside the domain.
+//! The field [`External`] contains the values of the formulas on each level at its own time. They are evaluated once if
+//! they do not depend on time, otherwise at the end of each step. The gas is kicked for half a step before and half a
+//! step after its update, as by self-gravity. The acceleration is the finite difference of the potential on the cells
+//! of the level, also across the border of the domain.
 
 mod acceleration;
 mod config;

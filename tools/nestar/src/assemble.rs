@@ -87,9 +87,9 @@ impl Simulation {
     /// Runs the simulation with the given options.
     ///
     /// # Errors
-    /// See [`nestar_engine::Engine::run`].
+    /// See [`nestar_engine::run::run`].
     pub fn run_with(&mut self, options: RunOptions) -> Result<RunSummary, Error> {
-        self.with(|sim| sim.run(options))
+        self.with(|sim| nestar_engine::run::run(sim, options))
     }
 }
 

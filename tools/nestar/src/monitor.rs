@@ -30,7 +30,7 @@ impl Simulation {
     /// which [`Simulation::resume`] continues.
     ///
     /// # Errors
-    /// See [`nestar_engine::Engine::run`].
+    /// See [`nestar_engine::run::run`].
     pub fn run(&mut self) -> Result<RunSummary, Error> {
         self.run_as_program(false)
     }
@@ -38,7 +38,7 @@ impl Simulation {
     /// Continues from the latest snapshot in the output directory, or starts from the beginning if there is none.
     ///
     /// # Errors
-    /// See [`nestar_engine::Engine::run`].
+    /// See [`nestar_engine::run::run`].
     pub fn resume(&mut self) -> Result<RunSummary, Error> {
         self.run_as_program(true)
     }
@@ -63,7 +63,7 @@ impl Simulation {
     /// seconds.
     ///
     /// # Errors
-    /// Signals cannot be handled, or see [`nestar_engine::Engine::run`].
+    /// Signals cannot be handled, or see [`nestar_engine::run::run`].
     pub fn run_monitored(
         &mut self,
         reporter: &Reporter,
