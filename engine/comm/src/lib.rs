@@ -36,7 +36,7 @@ pub use migration::Displaced;
 pub use migration::PatchMessage;
 pub use placement::Placement;
 pub use threads::ThreadRank;
-pub use totals::{DiagnosticColumns, Reduce, cells_repaired_between_levels, totals};
+pub use totals::{ColumnInputs, DiagnosticColumns, Reduce, cells_repaired_between_levels, totals};
 
 use bevy_ecs::prelude::*;
 use std::collections::BTreeMap;

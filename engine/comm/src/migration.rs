@@ -317,7 +317,7 @@ impl Displaced {
     /// Delivers the particles to their leaves. Collective; an error on one rank ends all ranks.
     ///
     /// # Errors
-    /// As [`migrate`].
+    /// As `migrate`.
     pub fn reinsert(mut self, world: &mut World) -> Result<(), RanksError> {
         if world.contains_resource::<InitialEstimate>() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Changes a hierarchy that ranks share, as [`nestar_engine_mesh::regrid`] does on one rank, and moves patches between ranks.
+//! Changes a hierarchy that ranks share, and moves patches between ranks.
 
 use super::communicator::Message;
 use super::halo::{self, Halos, ReceivedRows};

@@ -8,7 +8,8 @@ use nestar_engine_data::device::DeviceTopology;
 use nestar_engine_data::level::LevelView;
 use nestar_engine_data::operators::MendedOnHost;
 use nestar_engine_data::{
-    CellValue, Components, Field, InputList, MeshContext, Pool, StoreRef, Stores, pairwise,
+    CellValue, Components, DerivedInputs, Field, InputList, MeshContext, Pool, StoreRef, Stores,
+    pairwise,
 };
 use nestar_engine_mesh::{Clock, LevelClock, Levels, Topology};
 use nestar_kernels::mesh::order::{order_key, value_of_key};
@@ -162,8 +163,15 @@ pub enum Reduce {
     Integral,
 }
 
-/// Returns the additional fields that a cell function reads.
-type ExtraFields = for<'a> fn(&'a World) -> InputList<'a>;
+/// Inputs of the function of a column.
+pub struct ColumnInputs {
+    /// Components of the first field that form the first state.
+    pub components: Components,
+    /// Returns the other fields.
+    pub others: for<'a> fn(&'a World) -> InputList<'a>,
+    /// Derived inputs in place of other fields.
+    pub numbers: Option<Arc<DerivedInputs>>,
+}
 
 /// Computes the values of columns.
 type ColumnValues = Arc<dyn Fn(&mut World) -> Result<Vec<f64>, RanksError> + Send + Sync>;
@@ -181,33 +189,26 @@ struct DiagnosticColumn {
 pub struct DiagnosticColumns(Vec<DiagnosticColumn>);
 
 impl DiagnosticColumns {
-    /// Adds a column: the function `M` of `components` of field `F`, reduced over all leaf cells.
+    /// Adds a column: the function `M` of field `F` and `inputs`, reduced over all leaf cells.
     pub fn add<F: Field, M: CellValue>(
         world: &mut World,
-        components: Components,
+        inputs: ColumnInputs,
         name: &'static str,
         reduce: Reduce,
         parameters: M::Parameters,
     ) where
         M::Parameters: Send + Sync,
     {
-        let others: ExtraFields = |_| InputList::default();
-        Self::add_with::<F, M>(world, components, others, name, reduce, parameters);
-    }
-
-    /// As [`DiagnosticColumns::add`], for a function that also reads field `G`.
-    pub fn add_of_two<F: Field, G: Field, M: CellValue>(
-        world: &mut World,
-        components: Components,
-        name: &'static str,
-        reduce: Reduce,
-        parameters: M::Parameters,
-    ) where
-        M::Parameters: Send + Sync,
-    {
-        let others: ExtraFields =
-            |world| InputList::of_fields([Some(Pool::<G>::of(world)), None, None]);
-        Self::add_with::<F, M>(world, components, others, name, reduce, parameters);
+        let mut fields = world.resource_mut::<Stores>();
+        fields.reads(F::NAME, M::REACH);
+        let values = move |world: &mut World| {
+            of_all_levels::<F, M>(world, &inputs, reduce, &parameters).map(|value| vec![value])
+        };
+        world.resource_mut::<Self>().0.push(DiagnosticColumn {
+            names: vec![name.into()],
+            reads: (M::REACH > 0).then_some(F::NAME),
+            values: Arc::new(values),
+        });
     }
 
     /// Adds a column for a number that a plugin keeps and that is equal on all ranks.
@@ -230,29 +231,6 @@ impl DiagnosticColumns {
         world.resource_mut::<Self>().0.push(DiagnosticColumn {
             names: names.into_iter().map(Into::into).collect(),
             reads: None,
-            values: Arc::new(values),
-        });
-    }
-
-    fn add_with<F: Field, M: CellValue>(
-        world: &mut World,
-        components: Components,
-        others: ExtraFields,
-        name: &'static str,
-        reduce: Reduce,
-        parameters: M::Parameters,
-    ) where
-        M::Parameters: Send + Sync,
-    {
-        let mut fields = world.resource_mut::<Stores>();
-        fields.reads(F::NAME, M::REACH);
-        let values = move |world: &mut World| {
-            of_all_levels::<F, M>(world, components, others, reduce, &parameters)
-                .map(|value| vec![value])
-        };
-        world.resource_mut::<Self>().0.push(DiagnosticColumn {
-            names: vec![name.into()],
-            reads: (M::REACH > 0).then_some(F::NAME),
             values: Arc::new(values),
         });
     }
@@ -287,13 +265,13 @@ impl DiagnosticColumns {
 
 fn of_all_levels<F: Field, M: CellValue>(
     world: &World,
-    components: Components,
-    others: ExtraFields,
+    inputs: &ColumnInputs,
     reduce: Reduce,
     parameters: &M::Parameters,
 ) -> Result<f64, RanksError> {
     let pool = Pool::<F>::of(world);
-    let others = others(world);
+    let components = inputs.components;
+    let inputs = (inputs.others)(world).with_numbers(inputs.numbers.as_deref());
     let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
     let (mut sum, mut key) = (0.0, order_key(f64::NEG_INFINITY));
     for level in 0..=topology.finest() {
@@ -304,11 +282,11 @@ fn of_all_levels<F: Field, M: CellValue>(
             tables: world.get_resource::<DeviceTopology>(),
         };
         if reduce == Reduce::Integral {
-            let sums = pool.patch_sums::<M>(&view, others, parameters)?;
+            let sums = pool.patch_sums::<M>(&view, inputs, parameters)?;
             sum += topology.domain.cell_volume(level) * pairwise_sum(&sums, ranks)?;
         } else {
             let negate = reduce == Reduce::Smallest;
-            key = key.max(pool.largest_key::<M>(&view, others, negate, parameters)?);
+            key = key.max(pool.largest_key::<M>(&view, inputs, negate, parameters)?);
         }
     }
     if reduce == Reduce::Integral {

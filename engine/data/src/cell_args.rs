@@ -102,43 +102,39 @@ impl<'a, M: CellFn> CellJob<'a, M> {
 
     /// Checks that the function fits the fields.
     pub fn check(&self, first: &dyn CellSource) {
-        let mut sources = std::iter::once(first).chain(self.inputs.fields());
-        assert!(
-            sources.all(|source| source.side() == PATCH),
-            "`{}` is a cell function, but a field has rows of fewer cells than a patch",
-            M::ITEM.name
-        );
-        let mut counts = [0; FIELDS];
-        counts[0] = first.count();
-        for (count, other) in counts[1..].iter_mut().zip(self.inputs.fields()) {
-            *count = other.count();
-        }
-        if let Some(numbers) = self.inputs.numbers {
-            counts[1] = numbers.count();
-        }
-        if let Some(count) = counts.get_mut(self.carried())
-            && self.carries > 0
-        {
-            *count = self.carries;
-        }
-        let most = self.inputs.numbers.map_or(MAX_GHOSTS, |_| 0);
-        let fits = check_fit::<M>(&self.level.components, counts, most);
+        let fits = check_fit::<M>(&self.level.components, first, &self.inputs, self.carries);
         fits.unwrap_or_else(|why| panic!("{why}"));
     }
 }
 
-/// Checks that a function fits fields with these numbers of components. It may read at most `most` cells far in the
-/// first field.
+/// Checks that a function fits its fields. `carries` numbers follow the inputs.
 ///
 /// # Errors
 /// The reason why it does not fit.
 pub(super) fn check_fit<M: CellFn>(
     chosen: &Components,
-    counts: [usize; FIELDS],
-    most: usize,
+    first: &dyn CellSource,
+    inputs: &InputList,
+    carries: usize,
 ) -> Result<(), String> {
-    let (wanted, name, reach) = (M::State::<f64>::COMPONENTS, M::ITEM.name, M::REACH);
-    for (field, (wanted, there)) in wanted.into_iter().zip(counts).enumerate() {
+    let name = M::ITEM.name;
+    let mut sources = std::iter::once(first).chain(inputs.fields());
+    if sources.any(|source| source.side() != PATCH) {
+        return Err(format!(
+            "`{name}` is a cell function, but a field has rows of fewer cells than a patch"
+        ));
+    }
+    if inputs.numbers.is_some() && inputs.fields().next().is_some() {
+        return Err(format!(
+            "`{name}` reads derived inputs and further fields, which is not supported"
+        ));
+    }
+    let numbers = inputs.numbers.map(DerivedInputs::count);
+    let counts = [first.count()].into_iter().chain(numbers);
+    let counts = counts.chain(inputs.fields().map(CellSource::count));
+    let mut counts = counts.chain([carries]);
+    for (field, wanted) in M::State::<f64>::COMPONENTS.into_iter().enumerate() {
+        let there = counts.next().unwrap_or(0);
         let wanted = match field {
             0 => chosen.wanted(wanted),
             _ => wanted,
@@ -149,14 +145,16 @@ pub(super) fn check_fit<M: CellFn>(
             ));
         }
     }
-    if reach > 0 && !chosen.lead() {
+    if M::REACH > 0 && !chosen.lead() {
         return Err(format!(
             "`{name}` reads neighbouring cells, so its state must be the leading components"
         ));
     }
-    match reach > most {
+    let most = numbers.map_or(MAX_GHOSTS, |_| 0);
+    match M::REACH > most {
         true => Err(format!(
-            "`{name}` reads {reach} cells far; at most {most} are supported"
+            "`{name}` reads {} cells far; at most {most} are supported",
+            M::REACH
         )),
         false => Ok(()),
     }

@@ -39,6 +39,12 @@ impl<'a> InputList<'a> {
         }
     }
 
+    /// Adds derived inputs, if there are any. They cannot be combined with fields.
+    #[must_use]
+    pub fn with_numbers(self, numbers: Option<&'a DerivedInputs>) -> Self {
+        Self { numbers, ..self }
+    }
+
     /// Returns the fields.
     pub(super) fn fields(&self) -> impl Iterator<Item = &'a dyn CellSource> + use<'a> {
         self.fields.into_iter().flatten()

@@ -1,13 +1,13 @@
 //! Cell functions that report failure or ask to be called again (sub-cycling).
 
-use super::cell_args::{CellJob, CellReader};
+use super::cell_args::{CellJob, CellReader, check_fit};
 use super::cell_totals::CellTotals;
 use super::criteria::DerivedInputs;
 use super::failure::{
     CalledCell, CellCallResult, CellCase, FailureCause, SumNames, VERSION, locate_cell, values_of,
 };
 use super::field_spec::Components;
-use super::function_inputs::FunctionInputs;
+use super::function_inputs::{FunctionInputs, InputList};
 use super::level::LevelRows;
 use super::pool::{Field, Pool};
 use super::quantities::Loops;
@@ -80,7 +80,8 @@ impl<F: Field> Pool<F> {
         job: &CellJob<M>,
         calls: usize,
     ) -> CellTotals {
-        self.check_subcycle(job);
+        let fits = self.fits_subcycle::<M>(&job.level.components, &job.inputs);
+        fits.unwrap_or_else(|why| panic!("{why}"));
         let calls = calls.max(1);
         let made = with_storage!(&self.storage,
             <R> => Ok(self.subcycle_rows::<M, R>(job, calls)),
@@ -106,21 +107,14 @@ impl<F: Field> Pool<F> {
         }
     }
 
-    fn check_subcycle<M: CellSubcycle>(&self, job: &CellJob<M>) {
-        job.check(self);
-        let fits = self.fits_subcycle::<M>(&job.level.components, job.carried() - 1);
-        fits.unwrap_or_else(|why| panic!("{why}"));
-    }
-
-    /// Checks that the function can read this field and `others` further states, and can write its result. A list of
-    /// derived inputs counts as one state.
+    /// Checks that the function can read this field and `inputs`, and can write its result.
     ///
     /// # Errors
     /// The reason why it cannot.
     pub fn fits_subcycle<M: CellSubcycle>(
         &self,
-        chosen: &super::Components,
-        others: usize,
+        chosen: &Components,
+        inputs: &InputList,
     ) -> Result<(), String> {
         let given = <ResultOf<M> as SubcycleResult<f64>>::State::COUNT;
         let (given, name, field) = (chosen.wanted(given), M::ITEM.name, F::NAME);
@@ -132,9 +126,9 @@ impl<F: Field> Pool<F> {
         }
         let [carried, _] = carried_and_summed::<M>();
         let taken = M::State::<f64>::COMPONENTS;
-        let fits = carried == 0 || taken.get(1 + others) == Some(&carried);
+        let fits = carried == 0 || taken.get(1 + inputs.count()) == Some(&carried);
         match fits && carried <= MAX_CARRIED {
-            true => Ok(()),
+            true => check_fit::<M>(chosen, self, inputs, carried),
             false => Err(format!(
                 "`{name}` carries {carried} numbers: the last state of its tuple must have as many, at most \
                  {MAX_CARRIED}"

@@ -8,6 +8,7 @@ mod derived_fields;
 pub mod device;
 mod face_fluxes;
 pub mod failure;
+mod field_list;
 pub mod field_spec;
 mod function_inputs;
 pub mod iterate;
@@ -35,6 +36,7 @@ pub use cell_totals::CellTotals;
 pub use criteria::DerivedInputs;
 pub use derived_fields::{DerivedField, DerivedFields};
 pub use failure::{CellCallResult, CellCase, FaultBox, ReportedFault};
+pub use field_list::FieldList;
 pub use field_spec::{
     BoundaryCondition, BoundaryRule, Component, Components, Correct, Element, FieldSpec, Prolong,
     Restrict,

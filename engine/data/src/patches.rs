@@ -262,7 +262,7 @@ mod tests {
             |index| index[0] % 4 == 1,
         );
         regrid(&mut world, 0, |index| index[0] == 3, |_| false);
-        assert_eq!(counts(&mut world), [24, 144, 192 + 96]);
+        assert_eq!(counts(&mut world), [24, 144, 192]);
     }
 
     #[test]

@@ -15,7 +15,6 @@ use crate::in_precision;
 use nestar_device::{CellFn, CellState, FaceFn, Real};
 use nestar_engine_device::DeviceError;
 use nestar_kernels::CELLS;
-use nestar_kernels::mesh::gather::MAX_GHOSTS;
 use nestar_kernels::mesh::{Rows, StateFunctions};
 use rayon::prelude::*;
 
@@ -133,12 +132,16 @@ impl<F: Field> Pool<F> {
         fits.unwrap_or_else(|why| panic!("{why}"));
     }
 
-    /// Checks that an update of this field alone can read it and write its result.
+    /// Checks that an update can read this field and `inputs` and write its result.
     ///
     /// # Errors
     /// The reason why it cannot.
-    pub fn fits_update<M: CellMap>(&self, chosen: &Components) -> Result<(), String> {
-        self.fits::<M>(chosen)?;
+    pub fn fits_update<M: CellMap>(
+        &self,
+        chosen: &Components,
+        inputs: &InputList,
+    ) -> Result<(), String> {
+        self.fits::<M>(chosen, inputs)?;
         self.fits_result::<M>(chosen)
     }
 
@@ -179,14 +182,12 @@ impl<F: Field> Pool<F> {
             device => device.provide_results(rows))
     }
 
-    /// Checks that a function can read this field alone.
+    /// Checks that a function can read this field and `inputs`.
     ///
     /// # Errors
     /// The reason why it cannot.
-    pub fn fits<M: CellFn>(&self, chosen: &Components) -> Result<(), String> {
-        let counts = [self.components(), 0, 0, 0];
-        check_fit::<M>(chosen, counts, MAX_GHOSTS)
-            .map_err(|why| format!("field `{}`: {why}", F::NAME))
+    pub fn fits<M: CellFn>(&self, chosen: &Components, inputs: &InputList) -> Result<(), String> {
+        check_fit::<M>(chosen, self, inputs, 0).map_err(|why| format!("field `{}`: {why}", F::NAME))
     }
 
     /// Updates all cells of the level by the fluxes `M` through their faces over one step.

@@ -3,8 +3,10 @@
 //! error.
 
 mod cells;
+mod other_fields;
 
 pub use cells::{Around, UpdateInputs};
+pub use other_fields::{Fields, OtherFields, OtherHandles};
 
 use super::view::FieldView;
 use super::{AccessError, Error};

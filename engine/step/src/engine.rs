@@ -8,6 +8,7 @@ mod registration;
 
 pub use preview::HierarchyPreview;
 
+use super::access::{Fields, OtherFields};
 use super::budgets::Budgets;
 use super::config::{MeshSettings, TimeSettings};
 use super::driver::DriverSettings;
@@ -31,8 +32,8 @@ use nestar_engine_data::PoolResource;
 use nestar_engine_data::device::DeviceTopology;
 use nestar_engine_data::operators::MendedOnHost;
 use nestar_engine_data::{
-    Correct, DerivedFields, FaultBox, Field, FieldSpec, ParticleEntityIndex, ParticleKinds, Pool,
-    Precision, Restrict, Stores, SubcycleQueues,
+    Correct, DerivedFields, FaultBox, Field, FieldSpec, InputList, ParticleEntityIndex,
+    ParticleKinds, Pool, Precision, Restrict, Stores, SubcycleQueues,
 };
 use nestar_engine_device::ComputeDevice;
 use nestar_engine_mesh::patch_component::PatchComponents;
@@ -329,22 +330,23 @@ impl Engine {
         checks.changed.push(Arc::new(check));
     }
 
-    /// Registers a check of field `F` for the function `name`, called once all plugins are built.
-    pub fn check_field<F: Field>(
+    /// Registers a check of the function `name` of the fields `L`, called once all plugins are built. `check` gets the
+    /// first field and the others.
+    pub fn check_fields<L: Fields>(
         &mut self,
         name: &'static str,
-        check: impl Fn(&Pool<F>) -> Result<(), String> + Send + Sync + 'static,
+        check: impl Fn(&Pool<L::First>, InputList) -> Result<(), String> + Send + Sync + 'static,
     ) {
         let mut checks = self.world.resource_mut::<StateChecks>();
         checks.registered.push(Arc::new(move |world| {
-            let Some(field) = world.get_resource::<PoolResource<F>>() else {
+            let missing = |field| {
                 let why = "which no plugin registers";
-                return Err(Error::Setup(format!(
-                    "`{name}` works on the field `{}`, {why}",
-                    F::NAME
-                )));
+                Error::Setup(format!("`{name}` works on the field `{field}`, {why}"))
             };
-            check(&field.0).map_err(Error::Setup)
+            let first = world.get_resource::<PoolResource<L::First>>();
+            let first = first.ok_or_else(|| missing(L::First::NAME))?;
+            let others = L::Others::of(world).map_err(missing)?;
+            check(&first.0, others).map_err(Error::Setup)
         }));
     }
 

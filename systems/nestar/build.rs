@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=../../systems/nestar/build.rs");
     let commit = commit().unwrap_or_else(|| "unknown".into());
     println!("cargo::rustc-env=NESTAR_COMMIT={commit}");
     // for the examples
@@ -14,7 +14,7 @@ fn main() {
 }
 
 /// Sources of the program, relative to the root of the checkout.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 8] = [
     "Cargo.toml",
     "Cargo.lock",
     "kernels",
@@ -22,7 +22,6 @@ const SOURCES: [&str; 9] = [
     "systems",
     "scenarios",
     "tools/nestar/src",
-    "tools/nestar/bench",
     "tools/plot/src",
 ];
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct NewArgs {
     /// Folder of the new crate; its last part is the name of the program
     folder: PathBuf,
-    /// Folder `tools/nestar` of the checkout of Nestar that the crate depends on; default: the checkout that this program was
+    /// Folder `systems/nestar` of the checkout of Nestar that the crate depends on; default: the checkout that this program was
     /// built from
     #[arg(long, value_name = "FOLDER", default_value = env!("CARGO_MANIFEST_DIR"))]
     nestar: PathBuf,
@@ -36,7 +36,7 @@ pub fn new(arguments: &NewArgs) -> Result<(), CommandError> {
     let nestar = std::path::absolute(&arguments.nestar).unwrap_or(arguments.nestar.clone());
     if !nestar.join("Cargo.toml").is_file() {
         let message = format!(
-            "no checkout of Nestar in {}: set --nestar to its folder tools/nestar",
+            "no checkout of Nestar in {}: set --nestar to its folder systems/nestar",
             nestar.display()
         );
         return Err(CommandError::new(INVALID_INPUT, message));

@@ -30,7 +30,7 @@ pub use nestar_kernels::mesh::nothing;
 pub use nestar_kernels::mesh::subcycle::{CONTINUE, DONE, FAILED, Outcome, RETRY, Subcycle};
 pub use nestar_scenarios::{Parameters, Setting};
 pub use nestar_systems::cooling::{CoolingLaws, CoolingRates};
-pub use nestar_systems::declare::Declare;
+pub use nestar_systems::declare::{Declare, GasFrame};
 pub use nestar_systems::fields::{External, ExternalState, Gas, GasModel, OwnPotential};
 pub use nestar_systems::gravity::{GravitySources, Matter};
 pub use nestar_systems::hydro::{InitialState, Primitive};
