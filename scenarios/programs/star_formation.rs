@@ -2,8 +2,9 @@
 //! `cargo run --release --example star_formation -- run scenarios/programs/star_formation.toml`.
 
 use nestar::engine::data::ParticleSet;
+use nestar::entities::*;
 use nestar::prelude::*;
-use nestar::systems::particles::SpeciesMap;
+use nestar::systems::{order::Flag, particles::SpeciesMap};
 
 /// Star formation in the root patches at the lower end of the x axis and their children.
 #[deck]
@@ -24,9 +25,8 @@ impl PatchComponent for Birth {
         self.0.to_le_bytes().to_vec()
     }
     fn load(bytes: &[u8]) -> Result<Self, String> {
-        Ok(Self(f64::from_le_bytes(
-            bytes.try_into().map_err(|_| "no number")?,
-        )))
+        let bytes = bytes.try_into().map_err(|_| "no number")?;
+        Ok(Self(f64::from_le_bytes(bytes)))
     }
     fn inherited(&self) -> Option<Self> {
         Some(*self)
@@ -39,16 +39,14 @@ fn form_stars(
     topology: Res<Topology>,
     species: Res<SpeciesMap>,
     patches: Patches<&Birth>,
-    born: Query<&Birth>,
     mut particles: ParticleEntities,
     mut commands: Commands,
 ) -> Result<(), Error> {
     let stars = species.named("stars")?;
     for (patch, _) in patches.iter() {
         for id in stars.identities(patch.row())? {
-            let star = particles.entity(&topology, stars, id)?;
-            if let Some(star) = star.filter(|star| !born.contains(*star)) {
-                commands.entity(star).insert(Birth(clock.end));
+            if let Some(star) = particles.entity(&topology, stars, id)? {
+                commands.entity(star).insert_if_new(Birth(clock.end));
             }
         }
     }

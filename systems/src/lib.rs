@@ -15,6 +15,7 @@ pub mod order;
 pub mod particles;
 pub mod refinement;
 pub mod register;
+pub mod selection;
 pub mod sources;
 pub mod spectral;
 pub mod spheres;

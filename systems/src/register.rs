@@ -3,10 +3,10 @@
 
 use crate::fields::GasModel;
 use crate::order::{Advance, Flag, Initialise, Limit, Split};
+use crate::selection::Selection;
 use crate::subcycling::{Subcycling, add_subcycle, measure_costs};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
-use nestar_device::CellFn;
 use nestar_engine::comm::{ColumnInputs, DiagnosticColumns, Reduce};
 use nestar_engine::data::{
     CellMap, CellMark, CellSubcycle, CellValue, Components, DerivedInputs, FaceMap, Field,
@@ -121,13 +121,17 @@ pub trait Register {
             field.flux::<M>(&rows, &parameters);
         };
         let Selection {
-            sim, components, ..
+            sim,
+            components,
+            numbers,
         } = self.selection();
         let flow = IntoSystem::into_system(flow).with_name(format!("fluxes {}", M::ITEM.name));
         sim.system_in(Advance::Sources, flow)
             .halo_width::<F>(M::REACH);
-        sim.check_fields::<F>(M::ITEM.name, move |field, _| {
-            field.fits_flux::<M>(&components)
+        let name = M::ITEM.name;
+        sim.check_fields::<F>(name, move |field, _| match numbers {
+            Some(_) => Err(format!("`{name}` gives fluxes and reads no derived inputs")),
+            None => field.fits_flux::<M>(&components),
         });
         catalogue_entry::<F>(sim, "fluxes", M::ITEM.name, M::DOC);
     }
@@ -272,27 +276,6 @@ impl Register for Engine {
             components: Components::default(),
             numbers: None,
         }
-    }
-}
-
-/// A simulation with the components and derived inputs that functions read; see [`Register::with_scalars`].
-pub struct Selection<'a> {
-    /// Simulation.
-    pub sim: &'a mut Engine,
-    /// Components of the first field that form the first state, for [`LevelRows::choose`].
-    pub components: Components,
-    /// Derived inputs that form the second state.
-    pub numbers: Option<Arc<DerivedInputs>>,
-}
-
-impl Selection<'_> {
-    /// Checks, once all plugins are built, that a function can read the fields and the derived inputs.
-    fn check<F: Fields, M: CellFn>(&mut self) {
-        let (components, numbers) = (self.components, self.numbers.clone());
-        self.sim
-            .check_fields::<F>(M::ITEM.name, move |field, others| {
-                field.fits::<M>(&components, &others.with_numbers(numbers.as_deref()))
-            });
     }
 }
 

@@ -1,10 +1,10 @@
 //! Sub-cycled sources: functions that are called repeatedly in a cell until they are done, such as stiff reactions.
 
 use crate::order::Advance;
-use crate::register::Selection;
+use crate::selection::Selection;
 use bevy_ecs::prelude::*;
 use nestar_device::CellState;
-use nestar_engine::data::{CellSubcycle, LevelRows, Patches};
+use nestar_engine::data::{CellSubcycle, Field, LevelRows, Patches};
 use nestar_engine::mesh::{CELLS, Cost};
 use nestar_engine::step::{
     BudgetId, Budgets, Catalogue, Fields, OtherFields, OtherHandles, Replays, RunCounters, Write,

@@ -28,7 +28,7 @@ fn pool<F: Field>(world: &World) -> Result<Option<&dyn CellSource>, &'static str
 impl OtherFields for () {
     type Handles = ();
 
-    fn read<'a>((): &'a ()) -> InputList<'a> {
+    fn read((): &()) -> InputList<'_> {
         InputList::default()
     }
 

@@ -2,7 +2,7 @@
 
 use super::{star_formation, stepper};
 use nestar::engine::mesh::Levels;
-use nestar::prelude::*;
+use nestar::entities::{Level, ParticleId, PatchIndex, Topology};
 use nestar::systems::particles::SpeciesMap;
 use star_formation::Birth;
 use std::collections::BTreeMap;
