@@ -3,7 +3,6 @@
 use crate::order::Advance;
 use bevy_ecs::prelude::*;
 use nestar_device::CellState;
-use nestar_engine::comm::Ranks;
 use nestar_engine::data::{CellSubcycle, Components, DerivedInputs, Field, LevelRows};
 use nestar_engine::mesh::Costs;
 use nestar_engine::step::{BudgetId, Budgets, Catalogue, Replays, RunCounters, Write};
@@ -65,7 +64,6 @@ where
     Replays::add::<F, M>(&mut sim.world, again, attempts.calls, parameters.clone());
     let attempt = move |mut rows: LevelRows,
                         mut field: Write<F>,
-                        ranks: Res<Ranks>,
                         mut accounts: ResMut<Budgets>,
                         mut counters: ResMut<RunCounters>,
                         mut costs: Costs| {
@@ -81,9 +79,7 @@ where
         if let Some(account) = account {
             accounts.add(account, &tally);
         }
-        if let Some((part, weight)) = part
-            && !ranks.is_single()
-        {
+        if let Some((part, weight)) = part {
             costs.weigh(rows.rows(), part, tally.work(), weight);
         }
     };

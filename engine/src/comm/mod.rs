@@ -83,6 +83,12 @@ impl Ranks {
         self.size() == 1
     }
 
+    /// Returns the number of this rank for messages; `None` if there is only one rank.
+    #[must_use]
+    pub fn rank_for_messages(&self) -> Option<usize> {
+        (!self.is_single()).then(|| self.rank())
+    }
+
     /// Returns `true` if `value` is true on any rank. Collective.
     ///
     /// # Errors
@@ -99,9 +105,6 @@ impl Ranks {
         &self,
         own: impl FnOnce() -> Vec<u8>,
     ) -> Result<Vec<Message>, RanksError> {
-        if self.is_single() {
-            return Ok(Vec::new());
-        }
         let (peer, tells) = (0, self.rank() > 0);
         let message = tells.then(|| Message { peer, bytes: own() });
         self.0.exchange(message.into_iter().collect())

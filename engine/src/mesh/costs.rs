@@ -69,8 +69,11 @@ impl Costs<'_, '_> {
     }
 
     /// Sets a contribution for `rows` from counts of work in their cells. One unit in a cell costs `weight` times the
-    /// other work of the cell.
+    /// other work of the cell. Does nothing if one rank owns all patches.
     pub fn weigh(&mut self, rows: &[u32], part: CostPart, counts: &[u32], weight: f64) {
+        if !self.topology.is_shared() {
+            return;
+        }
         for (&row, &count) in rows.iter().zip(counts) {
             self.set(row, part, weight * f64::from(count) / CELLS as f64);
         }

@@ -110,9 +110,6 @@ struct RunIdentity {
 /// The difference of a rank; another rank has failed.
 pub(super) fn require_same_run(sim: &Engine, options: &RunOptions) -> Result<(), Error> {
     let ranks = sim.world.resource::<Ranks>();
-    if ranks.is_single() {
-        return Ok(());
-    }
     let build = &options.build;
     let own = RunIdentity {
         program: format!("{} {}", build.version, build.commit),
