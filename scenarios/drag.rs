@@ -27,7 +27,7 @@ impl Plugin for Drag {
         sim.system_in(
             Advance::Sources,
             move |clock: Res<LevelClock>, rows: LevelRows, mut gas: Write<Gas>| {
-                gas.map_cells::<drag>(&rows, &[rate, clock.dt]); // runs on the CPU or GPU that holds the data
+                gas.update::<drag>(&rows, (), &[rate, clock.dt]); // runs on the CPU or GPU that holds the data
             },
         );
         Ok(())

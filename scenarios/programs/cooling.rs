@@ -85,8 +85,8 @@ impl Plugin for TableCooling {
         sim.limit::<Gas, cooling_time>("cooling", p.clone());
         sim.criterion::<Gas, cools_fast>(p.clone());
         let cool = move |rows: LevelRows, mut gas: Write<Gas>, mut radiated: Write<Radiated>| {
-            radiated.map_with::<radiate>(&rows, &[&gas], &p);
-            gas.map_cells::<cool>(&rows, &p);
+            radiated.update::<radiate>(&rows, &gas, &p);
+            gas.update::<cool>(&rows, (), &p);
         };
         sim.system_in(Split::Sources, cool);
         Ok(())

@@ -83,7 +83,7 @@ impl Plugin for Driving {
                 waves.advance(stream.at_step(clock.step), clock.dt, &driving);
             }
             let (waves, length) = (waves.0, driving.length);
-            gas.map_cells::<push>(&rows, &DrivingForce { waves, length });
+            gas.update::<push>(&rows, (), &DrivingForce { waves, length });
         };
         sim.system_in(Advance::Sources, drive);
         Ok(())

@@ -69,8 +69,8 @@ impl Plugin for FreeFall {
         let fall = move |mut rows: LevelRows, mut gas: Write<Gas>| {
             rows.choose(components);
             match count {
-                12 => gas.map_cells::<fall_12>(&rows, &p),
-                _ => gas.map_cells::<fall_9>(&rows, &p),
+                12 => gas.update::<fall_12>(&rows, (), &p),
+                _ => gas.update::<fall_9>(&rows, (), &p),
             }
         };
         // after hydrodynamics, before the reactions

@@ -59,11 +59,11 @@ impl Plugin for RelaxationGravity {
                           mut potential: Write<RelaxedPotential, 1>,
                           gas: Read<Gas>,
                           mut ranks: Comm| {
-            potential.sweep::<relax>(&rows, &mut ranks, sweeps, &[&gas], &p)
+            potential.sweep::<relax>(&rows, &gas, sweeps, &mut ranks, &p)
         };
         sim.system_in(Advance::Potential, solve);
         let fall = |rows: LevelRows, potential: Read<RelaxedPotential, 1>, mut gas: Write<Gas>| {
-            gas.map_of::<fall, _, 1>(&rows, &potential, &[], &[]);
+            gas.update::<fall>(&rows, Around(&potential), &[]);
         };
         sim.system_in(Advance::Couple, fall);
         Ok(())

@@ -5,7 +5,7 @@ use nestar_engine::comm::Ranks;
 use nestar_systems::gravity::root_fft::{RootKind, RootSolver};
 use std::time::Instant;
 
-/// Most memory that the process has had so far, MiB.
+/// Returns the peak memory of the process, MiB.
 fn peak() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

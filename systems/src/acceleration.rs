@@ -1,8 +1,10 @@
 //! The shared field [`Acceleration`], to which force plugins add and from which particles read.
 //!
-//! The field is cleared here. A force plugin adds systems that write to it, in `build`: to [`Advance::Couple`] for the
-//! current level, to [`Aligned::Solve`] for all aligned levels, and to [`Ready::Recompute`] for all levels when the
-//! finest level is current.
+//! This module clears the field. In `build`, a force plugin adds systems that add its acceleration:
+//!
+//! - to [`Advance::Couple`] for the current level,
+//! - to [`Aligned::Solve`] for all aligned levels,
+//! - to [`Ready::Recompute`] for all levels when the finest level is current.
 
 use crate::fields::{Acceleration, AccelerationRequested, OwnPotentialRequested};
 use crate::order::{Advance, Aligned, Ready};
@@ -73,7 +75,7 @@ fn clear_acceleration(mut rows: LevelRows, mut field: Write<Acceleration>) -> Re
 fn clear(rows: &mut LevelRows, field: &mut Write<Acceleration>) {
     for triple in Acceleration::triples(field.own().components()) {
         rows.choose(triple);
-        field.map_cells::<none>(rows, &[]);
+        field.update::<none>(rows, (), &[]);
     }
 }
 

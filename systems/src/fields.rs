@@ -32,12 +32,12 @@ impl Field for Potential {
 }
 
 /// Gravitational potential of all matter on each level, without the contribution of finer levels. Its boundary values
-/// come from [`Potential`] on the next coarser level. Matter beside coarse-fine faces, deposited with the cell width of
-/// the coarser level, exerts almost no force on itself with it; [`Potential`] contains the finer level's representation
-/// of the same matter.
+/// come from [`Potential`] on the next coarser level. Matter near coarse-fine faces that is deposited with the cell width
+/// of the coarser level exerts almost no force on itself in this potential. [`Potential`] contains the finer level's
+/// representation of the same matter as well.
 ///
-/// It has two time levels, as [`Potential`]: a finer level reads it at its own time. It equals [`Potential`] on the
-/// finest level, and on all levels with `coupling = "one-way"`. Its ghost cells beside a coarser level hold the coarser
+/// Like [`Potential`], it has two time levels: a finer level reads it at its own time. It equals [`Potential`] on the
+/// finest level, and on all levels with `coupling = "one-way"`. Its ghost cells at a coarser level contain the coarser
 /// level's own potential, which is not its boundary condition; use [`Potential`] there.
 ///
 /// It exists if the deck has a table `[gravity]` and a plugin requests it with
@@ -232,8 +232,8 @@ impl GasModel {
     }
 
     /// Returns the components of the gas in its rest frame, then those of scalars, as [`GasModel::component_numbers`].
-    /// With the dual-energy formalism the momentum is replaced by zero and the total energy by the internal energy; the
-    /// energy that a function returns is then the internal energy, and the total energy follows.
+    /// With the dual-energy formalism the momentum is replaced by zero and the total energy by the internal energy. A
+    /// function then returns the internal energy, from which the total energy follows.
     ///
     /// # Errors
     /// A name is not that of a scalar.

@@ -98,15 +98,13 @@ pub trait Register {
         M::Parameters: Send + Sync,
     {
         let flow = move |rows: LevelRows, mut field: Write<F>| {
-            field.fluxes::<M>(&rows, &parameters);
+            field.flux::<M>(&rows, &parameters);
         };
         let (sim, components) = self.parts();
         let flow = IntoSystem::into_system(flow).with_name(format!("fluxes {}", M::ITEM.name));
         sim.system_in(Advance::Sources, flow)
             .halo_width::<F>(M::REACH);
-        sim.check_field::<F>(M::ITEM.name, move |field| {
-            field.fits_fluxes::<M>(&components)
-        });
+        sim.check_field::<F>(M::ITEM.name, move |field| field.fits_flux::<M>(&components));
         catalogue_entry::<F>(sim, "fluxes", M::ITEM.name, M::DOC);
     }
 
@@ -119,7 +117,7 @@ pub trait Register {
         let (sim, components) = self.parts();
         let limit = move |mut rows: LevelRows, field: Read<F>, mut limits: ResMut<StepLimits>| {
             rows.choose(components);
-            limits.propose(name, field.smallest::<M>(&rows, &parameters));
+            limits.propose(name, field.reduce::<M>(&rows, (), &parameters));
         };
         let limit = IntoSystem::into_system(limit).with_name(format!("limit {name}"));
         sim.system_in(Limit::Propose, limit)
@@ -140,7 +138,7 @@ pub trait Register {
         let (sim, components) = self.parts();
         let limit = move |mut rows: LevelRows, field: Read<F>, mut limits: ResMut<StepLimits>| {
             rows.choose(components);
-            limits.propose(name, field.smallest_by::<M>(&rows, &numbers, &parameters));
+            limits.propose(name, field.reduce::<M>(&rows, &*numbers, &parameters));
         };
         let limit = IntoSystem::into_system(limit).with_name(format!("limit {name}"));
         sim.system_in(Limit::Propose, limit);
@@ -159,7 +157,7 @@ pub trait Register {
                          mut requests: ResMut<RefineRequests>| {
             rows.choose(components);
             let buffer = settings.mesh.flag_buffer[rows.level()] as usize;
-            let marked = field.marked::<M>(&rows, buffer, &parameters);
+            let marked = field.mark::<M>(&rows, (), buffer, &parameters);
             for (&row, sectors) in rows.rows().iter().zip(marked) {
                 requests.add(row, sectors);
             }
@@ -229,11 +227,13 @@ pub(crate) fn add_map<F: Field, M: CellMap>(
 {
     let map = move |mut rows: LevelRows, mut field: Write<F>| {
         rows.choose(components);
-        field.map_cells::<M>(&rows, &parameters);
+        field.update::<M>(&rows, (), &parameters);
     };
     let map = IntoSystem::into_system(map).with_name(format!("{kind} {}", M::ITEM.name));
     sim.system_in(set, map).halo_width::<F>(M::REACH);
-    sim.check_field::<F>(M::ITEM.name, move |field| field.fits_map::<M>(&components));
+    sim.check_field::<F>(M::ITEM.name, move |field| {
+        field.fits_update::<M>(&components)
+    });
     catalogue_entry::<F>(sim, kind, M::ITEM.name, M::DOC);
 }
 
@@ -292,7 +292,7 @@ pub trait GravitySources {
     /// ```text
     /// sim.gravity_source(|In(level): In<usize>, mut rows: LevelRows, dust: Read<Dust>, mut matter: Write<Matter>| {
     ///     rows.visit(level);
-    ///     matter.map_of::<add, _, 0>(&rows, &dust, &[], &[]);       // fn add<R: Real>(u: (R, R)) -> R { u.0 + u.1 }
+    ///     matter.update::<add>(&rows, &dust, &[]);       // fn add<R: Real>(u: (R, R)) -> R { u.0 + u.1 }
     ///     Ok(())
     /// });
     /// ```

@@ -70,10 +70,8 @@ where
         rows.choose(components);
         rows.name_sums(attempts.account.unwrap_or_default());
         let tally = match &numbers {
-            None => field.map_attempts_with::<M>(&rows, &[], attempts.calls, &parameters),
-            Some(numbers) => {
-                field.map_attempts_by::<M>(&rows, numbers, attempts.calls, &parameters)
-            }
+            None => field.iterate::<M>(&rows, (), attempts.calls, &parameters),
+            Some(numbers) => field.iterate::<M>(&rows, &**numbers, attempts.calls, &parameters),
         };
         counters.count_subcycles(&tally);
         if let Some(account) = account {

@@ -7,7 +7,7 @@ use crate::data::device::DeviceTopology;
 use crate::data::level::LevelView;
 use crate::data::operators::MendedOnHost;
 use crate::data::{
-    CellSource, CellValue, Components, Field, MeshContext, Pool, StoreRef, Stores, pairwise,
+    CellValue, Components, Field, InputList, MeshContext, Pool, StoreRef, Stores, pairwise,
 };
 use crate::mesh::{Clock, LevelClock, Levels, Topology};
 use bevy_ecs::prelude::*;
@@ -163,7 +163,7 @@ pub enum Reduce {
 }
 
 /// Returns the additional fields that a cell function reads.
-type ExtraFields = for<'a> fn(&'a World) -> Vec<&'a dyn CellSource>;
+type ExtraFields = for<'a> fn(&'a World) -> InputList<'a>;
 
 /// Computes the values of columns.
 type ColumnValues = Arc<dyn Fn(&mut World) -> Result<Vec<f64>, RanksError> + Send + Sync>;
@@ -191,7 +191,7 @@ impl DiagnosticColumns {
     ) where
         M::Parameters: Send + Sync,
     {
-        let others: ExtraFields = |_| Vec::new();
+        let others: ExtraFields = |_| InputList::default();
         Self::add_with::<F, M>(world, components, others, name, reduce, parameters);
     }
 
@@ -205,7 +205,8 @@ impl DiagnosticColumns {
     ) where
         M::Parameters: Send + Sync,
     {
-        let others: ExtraFields = |world| vec![Pool::<G>::of(world)];
+        let others: ExtraFields =
+            |world| InputList::of_fields([Some(Pool::<G>::of(world)), None, None]);
         Self::add_with::<F, M>(world, components, others, name, reduce, parameters);
     }
 
@@ -303,11 +304,11 @@ fn of_all_levels<F: Field, M: CellValue>(
             tables: world.get_resource::<DeviceTopology>(),
         };
         if reduce == Reduce::Integral {
-            let sums = pool.patch_sums::<M>(&view, &others, parameters)?;
+            let sums = pool.patch_sums::<M>(&view, others, parameters)?;
             sum += topology.domain.cell_volume(level) * pairwise_sum(&sums, ranks)?;
         } else {
             let negate = reduce == Reduce::Smallest;
-            key = key.max(pool.largest_key::<M>(&view, &others, negate, parameters)?);
+            key = key.max(pool.largest_key::<M>(&view, others, negate, parameters)?);
         }
     }
     if reduce == Reduce::Integral {

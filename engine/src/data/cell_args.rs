@@ -6,6 +6,7 @@
 
 use super::criteria::DerivedInputs;
 use super::field_spec::{Components, Element};
+use super::function_inputs::InputList;
 use super::level::LevelView;
 use super::pool::{Field, Pool, gather_block};
 use super::quantities::{CellCube, Loops};
@@ -73,10 +74,8 @@ impl<M> CellMark for M where M: CellFn<Result<f32> = bool> + CellFn<Result<f64> 
 /// A cell function with its inputs on one level.
 pub(super) struct CellJob<'a, M: CellFn> {
     pub level: LevelView<'a>,
-    /// The fields after the first.
-    pub others: &'a [&'a dyn CellSource],
-    /// Derived inputs that replace the second field.
-    pub numbers: Option<&'a DerivedInputs>,
+    /// The states after the first.
+    pub inputs: InputList<'a>,
     /// Parity of the index sum of the cells to update; `None` for all cells.
     pub colour: Option<usize>,
     /// Number of values carried between calls; they replace the field [`CellJob::carried`].
@@ -85,32 +84,25 @@ pub(super) struct CellJob<'a, M: CellFn> {
 }
 
 impl<'a, M: CellFn> CellJob<'a, M> {
-    /// Creates a job over all cells that reads one field.
-    pub fn new(level: LevelView<'a>, given: &'a M::Parameters) -> Self {
+    /// Creates a job over all cells.
+    pub fn new(level: LevelView<'a>, inputs: InputList<'a>, given: &'a M::Parameters) -> Self {
         Self {
             level,
-            others: &[],
-            numbers: None,
+            inputs,
             colour: None,
             carries: 0,
             given,
         }
     }
 
-    /// Adds derived inputs `numbers`, read as the state of the second field.
-    pub fn with(self, numbers: &'a DerivedInputs) -> Self {
-        let numbers = Some(numbers);
-        Self { numbers, ..self }
-    }
-
-    /// Returns the position of the carried numbers among the fields: after all others and the derived inputs.
+    /// Returns the position of the carried numbers among the fields: after all inputs.
     pub fn carried(&self) -> usize {
-        1 + self.others.len() + usize::from(self.numbers.is_some())
+        1 + self.inputs.count()
     }
 
     /// Checks that the function fits the fields.
     pub fn check(&self, first: &dyn CellSource) {
-        let mut sources = std::iter::once(first).chain(self.others.iter().copied());
+        let mut sources = std::iter::once(first).chain(self.inputs.fields());
         assert!(
             sources.all(|source| source.side() == PATCH),
             "`{}` is a cell function, but a field has rows of fewer cells than a patch",
@@ -118,10 +110,10 @@ impl<'a, M: CellFn> CellJob<'a, M> {
         );
         let mut counts = [0; FIELDS];
         counts[0] = first.count();
-        for (count, other) in counts[1..].iter_mut().zip(self.others) {
+        for (count, other) in counts[1..].iter_mut().zip(self.inputs.fields()) {
             *count = other.count();
         }
-        if let Some(numbers) = self.numbers {
+        if let Some(numbers) = self.inputs.numbers {
             counts[1] = numbers.count();
         }
         if let Some(count) = counts.get_mut(self.carried())
@@ -129,7 +121,7 @@ impl<'a, M: CellFn> CellJob<'a, M> {
         {
             *count = self.carries;
         }
-        let most = self.numbers.map_or(MAX_GHOSTS, |_| 0);
+        let most = self.inputs.numbers.map_or(MAX_GHOSTS, |_| 0);
         let fits = check_fit::<M>(&self.level.components, counts, most);
         fits.unwrap_or_else(|why| panic!("{why}"));
     }
@@ -201,13 +193,14 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
             let scratch = &first.typed::<R>().gather_scratch;
             (first.ghosts::<R>(topology, level, M::REACH), scratch)
         };
+        let mut others = job.inputs.fields();
         Self {
-            fields: std::array::from_fn(|n| match n.checked_sub(1) {
-                None => Some(rows(first)),
-                Some(n) => job.others.get(n).map(|source| rows(*source)),
+            fields: std::array::from_fn(|n| match n {
+                0 => Some(rows(first)),
+                _ => others.next().map(&rows),
             }),
             ghosts: (M::REACH > 0).then(gathers),
-            numbers: job.numbers,
+            numbers: job.inputs.numbers,
             states: first.typed::<R>().states,
             components: first.components(),
             chosen: job.level.components,

@@ -1,12 +1,13 @@
 //! Cell functions that report failure or ask to be called again (sub-cycling).
 
-use super::cell_args::{CellJob, CellReader, CellSource};
+use super::cell_args::{CellJob, CellReader};
 use super::cell_totals::CellTotals;
 use super::criteria::DerivedInputs;
 use super::failure::{
     CalledCell, CellCallResult, CellCase, FailureCause, SumNames, VERSION, locate_cell, values_of,
 };
 use super::field_spec::Components;
+use super::function_inputs::FunctionInputs;
 use super::level::LevelRows;
 use super::pool::{Field, Pool};
 use super::quantities::Loops;
@@ -44,75 +45,31 @@ pub(super) fn carried_and_summed<M: CellSubcycle>() -> [usize; 2] {
 }
 
 impl<F: Field> Pool<F> {
-    /// Updates every cell as [`Pool::map_cells`], with a function that reports failure or asks for another call.
-    /// Unfinished cells are called again with the state that the previous call returned, at most `calls` times in all.
-    /// A cell that fails, or that is still unfinished then, stops the run after the schedule. The message names level,
-    /// patch, cell and state.
+    /// Updates every cell as [`Pool::update`], with a function that reports failure or asks for another call
+    /// (sub-cycling). Unfinished cells are called again with the state that the previous call returned, at most `calls`
+    /// times in all. A cell that fails, or that is still unfinished then, stops the run after the schedule. The message
+    /// names level, patch, cell and state, and a formula among the inputs that is not a number.
     ///
-    /// # Panics
-    /// If the function reads or returns more components than the field has, or reads neighbouring cells.
-    pub fn map_attempts<M: CellSubcycle>(
-        &mut self,
-        rows: &LevelRows,
-        calls: usize,
-        parameters: &M::Parameters,
-    ) {
-        self.map_attempts_with::<M>(rows, &[], calls, parameters);
-    }
-
-    /// As [`Pool::map_attempts`] for a function that also reads the present states of other fields.
     /// Numbers carried between calls are the last state of the function's tuple: zero in the first call, discarded
     /// after the last. Summed numbers and the work per patch are returned as [`CellTotals`]. A finished cell whose
     /// summed numbers are not all finite has failed.
     ///
-    /// # Panics
-    /// As [`Pool::map_attempts`]; if the fields differ in device or precision; if more than 16 numbers are carried, or
-    /// they are not the last state of the tuple.
-    pub fn map_attempts_with<M: CellSubcycle>(
-        &mut self,
-        rows: &LevelRows,
-        others: &[&dyn CellSource],
-        calls: usize,
-        parameters: &M::Parameters,
-    ) -> CellTotals {
-        let job = CellJob::<M> {
-            others,
-            carries: carried_and_summed::<M>()[0],
-            ..CellJob::new(rows.view(), parameters)
-        };
-        self.subcycle_all(rows, &job, calls)
-    }
-
-    /// As [`Pool::map_attempts_by`] with one call per cell. If the function fails, the message names a formula that is
-    /// not a number.
+    /// Derived inputs may depend only on components that the function leaves unchanged: devices differ in the call for
+    /// which they are evaluated.
     ///
     /// # Panics
-    /// As [`Pool::map_attempts_by`].
-    pub fn map_by<M: CellSubcycle>(
+    /// As [`Pool::update`]; if the function reads neighbouring cells; if more than 16 numbers are carried, or they are
+    /// not the last state of the tuple.
+    pub fn iterate<M: CellSubcycle>(
         &mut self,
         rows: &LevelRows,
-        numbers: &DerivedInputs,
-        parameters: &M::Parameters,
-    ) -> CellTotals {
-        self.map_attempts_by::<M>(rows, numbers, 1, parameters)
-    }
-
-    /// As [`Pool::map_attempts_with`] for a function that reads the derived inputs `numbers` as its second state.
-    /// Carried numbers are the third state of the tuple. Derived inputs may depend only on components that the function
-    /// leaves unchanged: devices differ in the call for which they are evaluated.
-    ///
-    /// # Panics
-    /// As [`Pool::map_attempts_with`]; if the function reads more numbers than there are.
-    pub fn map_attempts_by<M: CellSubcycle>(
-        &mut self,
-        rows: &LevelRows,
-        numbers: &DerivedInputs,
+        inputs: impl FunctionInputs,
         calls: usize,
         parameters: &M::Parameters,
     ) -> CellTotals {
         let job = CellJob::<M> {
             carries: carried_and_summed::<M>()[0],
-            ..CellJob::new(rows.view(), parameters).with(numbers)
+            ..CellJob::new(rows.view(), inputs.list(), parameters)
         };
         self.subcycle_all(rows, &job, calls)
     }
@@ -153,11 +110,6 @@ impl<F: Field> Pool<F> {
         job.check(self);
         let fits = self.fits_subcycle::<M>(&job.level.components, job.carried() - 1);
         fits.unwrap_or_else(|why| panic!("{why}"));
-        assert!(
-            job.carries == carried_and_summed::<M>()[0],
-            "`{}` carries numbers: call it by `map_attempts_with`",
-            M::ITEM.name
-        );
     }
 
     /// Checks that the function can read this field and `others` further states, and can write its result. A list of
@@ -227,7 +179,7 @@ impl<F: Field> Pool<F> {
             let own = values.iter().skip(cell).step_by(CELLS);
             own.map(|x| Real::to_f64(*x)).collect()
         };
-        let others = job.others.iter().map(|other| {
+        let others = job.inputs.fields().map(|other| {
             let values = row_of::<R>(other.values(), other.present_bank(level), row, cell);
             values.map(of_cell)
         });

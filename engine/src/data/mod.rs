@@ -9,6 +9,7 @@ pub mod device;
 mod face_fluxes;
 pub mod failure;
 pub mod field_spec;
+mod function_inputs;
 pub mod iterate;
 pub(crate) mod level;
 mod list_text;
@@ -37,6 +38,7 @@ pub use field_spec::{
     BoundaryCondition, BoundaryRule, Component, Components, Correct, Element, FieldSpec, Prolong,
     Restrict,
 };
+pub use function_inputs::{FunctionInputs, InputList};
 pub use iterate::CellSubcycle;
 pub(crate) use level::{InitialEstimate, SubcycleQueues};
 pub use level::{LevelRows, LevelView};

@@ -1,8 +1,9 @@
 //! Reductions of cell functions over a level, with the same bits for any number of threads and on a device.
 
-use super::cell_args::{CellJob, CellMark, CellReader, CellSource, CellValue};
-use super::criteria::{CriteriaList, DerivedInputs};
+use super::cell_args::{CellJob, CellMark, CellReader, CellValue};
+use super::criteria::CriteriaList;
 use super::field_spec::Element;
+use super::function_inputs::{FunctionInputs, InputList};
 use super::level::{LevelRows, LevelView};
 use super::pool::{Field, Pool, gather_block};
 use super::quantities::{CellCube, Loops};
@@ -23,49 +24,33 @@ impl<F: Field> Pool<F> {
     /// NaN if any value is NaN, infinity without cells. A fault of a device stops the run after the schedule.
     ///
     /// # Panics
-    /// If the function reads more components than the field has.
-    pub fn smallest<M: CellValue>(&self, rows: &LevelRows, parameters: &M::Parameters) -> f64 {
-        let key = self.largest_key::<M>(&rows.view(), &[], true, parameters);
+    /// If the function reads more components than the fields have, or neighbouring cells together with derived inputs.
+    pub fn reduce<M: CellValue>(
+        &self,
+        rows: &LevelRows,
+        inputs: impl FunctionInputs,
+        parameters: &M::Parameters,
+    ) -> f64 {
+        let key = self.largest_key::<M>(&rows.view(), inputs.list(), true, parameters);
         let key = rows.checked(key, 0);
         self.check_gather_fault::<M>(rows);
         -value_of_key(key)
-    }
-
-    /// As [`Pool::smallest`] for a function that reads the derived inputs `numbers` as its second state.
-    ///
-    /// # Panics
-    /// As [`Pool::smallest`]; if the function reads more numbers than there are, or neighbouring cells.
-    pub fn smallest_by<M: CellValue>(
-        &self,
-        rows: &LevelRows,
-        numbers: &DerivedInputs,
-        parameters: &M::Parameters,
-    ) -> f64 {
-        let job = CellJob::<M>::new(rows.view(), parameters).with(numbers);
-        -value_of_key(rows.checked(self.largest_of(&job, true), 0))
     }
 
     /// Returns the largest order key of a value, or of its negative, on a level of this rank.
     pub(crate) fn largest_key<M: CellValue>(
         &self,
         level: &LevelView,
-        others: &[&dyn CellSource],
+        inputs: InputList,
         negate: bool,
         parameters: &M::Parameters,
     ) -> Result<u64, DeviceError> {
-        let job = CellJob::<M> {
-            others,
-            ..CellJob::new(*level, parameters)
-        };
-        self.largest_of(&job, negate)
-    }
-
-    fn largest_of<M: CellValue>(&self, job: &CellJob<M>, negate: bool) -> Result<u64, DeviceError> {
+        let job = CellJob::<M>::new(*level, inputs, parameters);
         job.check(self);
         let nothing = order_key(f64::NEG_INFINITY);
         let found = with_storage!(&self.storage,
-            <R> => self.keys::<M, R>(job, negate),
-            _ => self.launcher().largest(job, negate)?);
+            <R> => self.keys::<M, R>(&job, negate),
+            _ => self.launcher().largest(&job, negate)?);
         Ok(found.max(nothing))
     }
 
@@ -87,13 +72,10 @@ impl<F: Field> Pool<F> {
     pub(crate) fn patch_sums<M: CellValue>(
         &self,
         level: &LevelView,
-        others: &[&dyn CellSource],
+        inputs: InputList,
         parameters: &M::Parameters,
     ) -> Result<Vec<f64>, DeviceError> {
-        let job = CellJob::<M> {
-            others,
-            ..CellJob::new(*level, parameters)
-        };
+        let job = CellJob::<M>::new(*level, inputs, parameters);
         job.check(self);
         with_storage!(&self.storage,
             <R> => Ok(self.sums::<M, R>(&job)),
@@ -121,14 +103,16 @@ impl<F: Field> Pool<F> {
     /// a device stops the run after the schedule.
     ///
     /// # Panics
-    /// If the function reads more components than the field has.
-    pub fn marked<M: CellMark>(
+    /// As [`Pool::reduce`].
+    pub fn mark<M: CellMark>(
         &self,
         rows: &LevelRows,
+        inputs: impl FunctionInputs,
         buffer: usize,
         parameters: &M::Parameters,
     ) -> Vec<u32> {
-        let job = CellJob::<M>::new(rows.view(), parameters);
+        let inputs = inputs.list();
+        let job = CellJob::<M>::new(rows.view(), inputs, parameters);
         job.check(self);
         let marked = with_storage!(&self.storage,
             <R> => self.sectors::<M, R>(&job, buffer),
@@ -161,27 +145,27 @@ impl<F: Field> Pool<F> {
         }
     }
 
-    /// As [`Pool::marked`] for cells marked by any criterion of a list. A formula that is not a number stops the run
+    /// As [`Pool::mark`] for cells marked by any criterion of a list. A formula that is not a number stops the run
     /// after the schedule.
     ///
     /// # Panics
     /// If a function reads a component that the field does not have.
     #[must_use]
-    pub fn marked_by(&self, rows: &LevelRows, buffer: usize, marks: &CriteriaList) -> Vec<u32> {
+    pub fn mark_by_list(&self, rows: &LevelRows, buffer: usize, marks: &CriteriaList) -> Vec<u32> {
         if marks.list.is_empty() {
             return Vec::new();
         }
         with_storage!(&self.storage,
-        <R> => self.sectors_by::<R>(rows, buffer, marks),
+        <R> => self.sectors_by_list::<R>(rows, buffer, marks),
         _ => {
-            let found = self.launcher().sectors_by(&rows.view(), buffer, marks);
+            let found = self.launcher().sectors_by_list(&rows.view(), buffer, marks);
             let (sectors, fault) = rows.checked(found, (Vec::new(), None));
             fault.into_iter().for_each(|message| rows.faults().report(|| message));
             sectors
         })
     }
 
-    fn sectors_by<R: Loops>(
+    fn sectors_by_list<R: Loops>(
         &self,
         rows: &LevelRows,
         buffer: usize,

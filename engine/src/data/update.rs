@@ -5,6 +5,7 @@ use super::cell_args::{
 };
 use super::failure::{CalledCell, CellFault, FailureCause, locate_cell, values_of};
 use super::field_spec::{Components, Correct, Element};
+use super::function_inputs::{FunctionInputs, InputList};
 use super::level::{LevelRows, LevelView};
 use super::pool::{BankTime, Field, Pool};
 use super::quantities::{CellCube, Loops};
@@ -39,71 +40,51 @@ pub(super) struct FluxJob<'a, M: FaceFn> {
 
 impl<F: Field> Pool<F> {
     /// Updates every cell of the level by the function `M`, including covered cells. All results are computed from the
-    /// old states.
+    /// old states. The function reads this field, then `inputs`.
     /// An unphysical state stops the run after the schedule; the message names the place and the states before and
     /// after. Collective, also without rows. If the function reads neighbouring cells, the halo must be valid.
     ///
     /// # Panics
-    /// If the function reads or returns more components than the field has.
-    pub fn map_cells<M: CellMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
-        self.map_with::<M>(rows, &[], parameters);
-    }
-
-    /// As [`Pool::map_cells`] for a function that also reads the present states of other fields.
-    ///
-    /// # Panics
-    /// As [`Pool::map_cells`]; if the fields differ in device or precision.
-    pub fn map_with<M: CellMap>(
+    /// If the function reads or returns more components than the fields have; if the fields differ in device or
+    /// precision.
+    pub fn update<M: CellMap>(
         &mut self,
         rows: &LevelRows,
-        others: &[&dyn CellSource],
+        inputs: impl FunctionInputs,
         parameters: &M::Parameters,
     ) {
-        let job = CellJob::<M> {
-            others,
-            ..CellJob::new(rows.view(), parameters)
-        };
+        let job = CellJob::<M>::new(rows.view(), inputs.list(), parameters);
         self.map_own(rows, &job);
     }
 
-    /// As [`Pool::map_with`] for one colour of a red-black ordering: the parity of the index sum is `colour`.
-    pub(crate) fn map_colour<M: CellMap>(
+    /// As [`Pool::update`] for one colour of a red-black ordering: the parity of the index sum is `colour`.
+    pub(crate) fn update_colour<M: CellMap>(
         &mut self,
         rows: &LevelRows,
-        others: &[&dyn CellSource],
+        inputs: InputList,
         colour: usize,
         parameters: &M::Parameters,
     ) {
         let job = CellJob::<M> {
-            others,
             colour: Some(colour),
-            ..CellJob::new(rows.view(), parameters)
+            ..CellJob::new(rows.view(), inputs, parameters)
         };
         self.map_own(rows, &job);
     }
 
-    /// As [`Pool::map_with`] for a function whose first field is `source`, followed by this field and `others`.
+    /// As [`Pool::update`] for a function whose first state is that of `source`, whose neighbouring cells it may read;
+    /// its second state is that of this field. Results are not checked for unphysical states.
     ///
     /// # Panics
-    /// As [`Pool::map_with`]; with more than two `others`.
-    pub fn map_of<M: CellMap, G: Field>(
+    /// As [`Pool::update`]; if the states are not the leading components.
+    pub fn update_around<M: CellMap, G: Field>(
         &mut self,
         rows: &LevelRows,
         source: &Pool<G>,
-        others: &[&dyn CellSource],
         parameters: &M::Parameters,
     ) {
-        let (first, others) = (&*self as &dyn CellSource, others);
-        let all = match *others {
-            [] => [first; 3],
-            [a] => [first, a, a],
-            [a, b] => [first, a, b],
-            _ => panic!("`{}` reads too many fields", M::ITEM.name),
-        };
-        let job = CellJob::<M> {
-            others: &all[..=others.len()],
-            ..CellJob::new(rows.view(), parameters)
-        };
+        let own = InputList::of_fields([Some(&*self), None, None]);
+        let job = CellJob::<M>::new(rows.view(), own, parameters);
         assert!(
             job.level.components.lead(),
             "`{}` updates one field from another, so both states must be the leading components",
@@ -156,7 +137,7 @@ impl<F: Field> Pool<F> {
     ///
     /// # Errors
     /// The reason why it cannot.
-    pub fn fits_map<M: CellMap>(&self, chosen: &Components) -> Result<(), String> {
+    pub fn fits_update<M: CellMap>(&self, chosen: &Components) -> Result<(), String> {
         self.fits::<M>(chosen)?;
         self.fits_result::<M>(chosen)
     }
@@ -221,7 +202,7 @@ impl<F: Field> Pool<F> {
     /// # Panics
     /// If the field has no flux correction; if the function reads or returns more components than the field has; if the
     /// first fluxes of a step return fewer; if a field with two time levels has not been advanced.
-    pub fn fluxes<M: FaceMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
+    pub fn flux<M: FaceMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
         let level = rows.view();
         let job = FluxJob::<M> {
             level,
@@ -232,7 +213,7 @@ impl<F: Field> Pool<F> {
         rows.checked(self.provide_results(&level), ());
         let unphysical = with_storage!(&self.storage,
             typed => Ok(typed.update_by_fluxes(self, &job)),
-            _ => self.launcher().fluxes(&job));
+            _ => self.launcher().flux(&job));
         if let Some(item) = rows.checked(unphysical, None) {
             self.report_pending_result(rows, M::ITEM.name, M::Result::<f64>::COUNT, item);
         }
@@ -257,7 +238,7 @@ impl<F: Field> Pool<F> {
     }
 
     fn check_fluxes<M: FaceMap>(&self, job: &FluxJob<M>) {
-        let fits = self.fits_fluxes::<M>(&job.level.components);
+        let fits = self.fits_flux::<M>(&job.level.components);
         fits.unwrap_or_else(|why| panic!("{why}"));
         let (given, there, name) = (M::Result::<f64>::COUNT, self.components(), M::ITEM.name);
         assert!(
@@ -276,7 +257,7 @@ impl<F: Field> Pool<F> {
     ///
     /// # Errors
     /// The reason why it cannot.
-    pub fn fits_fluxes<M: FaceMap>(&self, chosen: &Components) -> Result<(), String> {
+    pub fn fits_flux<M: FaceMap>(&self, chosen: &Components) -> Result<(), String> {
         let (there, name) = (self.components(), M::ITEM.name);
         let (read, given) = (M::State::<f64>::COUNT, M::Result::<f64>::COUNT);
         let why = if self.spec.correct != Correct::Fluxes {
@@ -316,7 +297,7 @@ impl<F: Field> Pool<F> {
         let (row, cell) = locate_cell(job.level.rows(), called.item);
         let (patch, geometry) = (job.level.topology.index(row), job.level.geometry());
         let mut fields = vec![self.host::<R>(rows.level(), &[row])?];
-        if let Some(numbers) = job.numbers {
+        if let Some(numbers) = job.inputs.numbers {
             let (mut made, own) = (Vec::new(), CellCube::of_patch(&fields[0], patch, &geometry));
             numbers.fill(&own, &mut made);
             if let Some(message) = numbers.fault(&own, &made, cell) {
@@ -325,7 +306,7 @@ impl<F: Field> Pool<F> {
             }
             fields.push(made);
         }
-        for other in job.others {
+        for other in job.inputs.fields() {
             let bank = other.present_bank(rows.level());
             fields.push(row_of::<R>(other.values(), bank, row, cell)?);
         }

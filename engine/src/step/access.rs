@@ -4,6 +4,8 @@
 
 mod cells;
 
+pub use cells::{Around, UpdateInputs};
+
 use super::view::FieldView;
 use super::{AccessError, Error};
 use crate::comm::Comm;

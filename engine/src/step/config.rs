@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RootConfig {
-    /// Initial condition: the name of a registered scenario, `formula`, or `zarr`
+    /// Initial condition: the name of a scenario, `formula` or `zarr`.
     pub scenario: String,
 }
 
@@ -28,7 +28,7 @@ impl Default for RootConfig {
     }
 }
 
-/// Defines the simulation box
+/// Defines the simulation box.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DomainConfig {
@@ -161,13 +161,12 @@ pub struct RunConfig {
     /// Check the whole hierarchy after every regrid.
     pub audit: bool,
     /// Sub-cycle stiff sources on a device through a queue of unfinished cells. Otherwise each thread
-    /// sub-cycles one cell to its end. Results are bitwise identical, speed differs. CPUs use no queue.
+    /// sub-cycles one cell to its end. Results have the same bits. CPUs use no queue.
     pub queue: bool,
     /// Memory limit in MiB for fields, their tables and the initial particles; 0: all available memory. It
-    /// applies to the memory of the device if there is one. The limit is for all ranks together and counts
-    /// every patch once, without halo copies: its effect does not depend on the number of ranks. Use
-    /// `nestar check` to estimate the memory with halo copies. The memory of each machine or device is
-    /// checked in addition.
+    /// applies to the memory of the device if there is one. The limit is for all ranks together and excludes
+    /// halo patches, so that its effect does not depend on the number of ranks. `nestar check` estimates the
+    /// memory with halo patches. The memory of each machine or device is checked in addition.
     #[schemars(range(min = 0, max = 1_099_511_627_776_u64), extend("unit" = "MiB"))]
     pub memory_limit: u64,
     /// Reaction when requested patches exceed the available memory.
@@ -176,16 +175,16 @@ pub struct RunConfig {
     /// ranks.
     #[schemars(range(min = 1.0))]
     pub imbalance: f64,
-    /// Plugin states and patch components that a restart does not read from the snapshot. Those that no
-    /// plugin keeps any more are dropped, the others start from their initial value. Prefix ambiguous names
-    /// by their group in the snapshot, such as `state/driving`.
+    /// Plugin states and patch components that a restart does not read from the snapshot. They start from
+    /// their initial value, or are dropped if no plugin has them. Prefix ambiguous names by their group in
+    /// the snapshot, such as `state/driving`.
     pub reset_states: Vec<String>,
     /// Start from this snapshot (NNNNNN.zarr), or from the latest snapshot of this run directory, instead of
     /// the initial condition. Relative paths start at the deck's folder.
     pub start_from: String,
     /// Field components that a restart adds because the snapshot lacks them, such as `{ scalar_smoke = 0 }`.
     /// Values are a number or a formula of x, y, z and the components in the snapshot (`"0.1*scalar_dye"`),
-    /// evaluated in every cell, refined ones included. If a whole field is new, `"initial"` sets its initial
+    /// evaluated in every cell, also in covered cells. If a whole field is new, `"initial"` sets its initial
     /// condition.
     pub added: BTreeMap<String, AddedComponent>,
     /// Names in the snapshot that a restart ignores because the run does not have them. They are field

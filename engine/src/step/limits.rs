@@ -90,7 +90,7 @@ fn restored(bits: u64) -> f64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LevelSteps {
-    /// Each level takes its own step.
+    /// Each level takes the longest step that its own limits allow.
     Adaptive,
     /// Each level takes half the step of the next coarser level.
     Halved,

@@ -25,7 +25,7 @@ pub(crate) mod state;
 pub mod synchronise;
 mod view;
 
-pub use access::{Read, Write};
+pub use access::{Around, Read, UpdateInputs, Write};
 pub use budgets::{BudgetId, Budgets};
 pub use capture::Capture;
 pub use catalogue::{Catalogue, CatalogueEntry};

@@ -1,8 +1,9 @@
 //! Views of a field on a level, as systems use them.
 
+use crate::data::criteria::CriteriaList;
 use crate::data::device::{DevicePool, DeviceView};
 use crate::data::level::LevelView;
-use crate::data::{Element, Field, FieldSpec, FluxRegisters, Pool, Precision};
+use crate::data::{Element, Field, FieldSpec, FluxRegisters, LevelRows, Pool, Precision};
 use crate::device::DeviceError;
 use nestar_kernels::mesh::{GhostView, Rows};
 
@@ -38,6 +39,12 @@ impl<'a, F: Field> FieldView<'a, F> {
     #[must_use]
     pub fn components(&self) -> usize {
         self.pool.components()
+    }
+
+    /// Marks patches near the cells that a criterion of a list marks, as [`Pool::mark_by_list`].
+    #[must_use]
+    pub fn mark_by_list(&self, rows: &LevelRows, buffer: usize, marks: &CriteriaList) -> Vec<u32> {
+        self.pool.mark_by_list(rows, buffer, marks)
     }
 
     /// Returns the present state of an own row on the host, `[component][8][8][8]`.

@@ -86,8 +86,8 @@ pub struct ChemistryConfig {
     /// Photo-electric heating rate by dust in gas colder than 2e4 K; 8.5e-26 in the solar neighbourhood.
     #[schemars(extend("unit" = "erg/s/hydrogen nucleus"), range(min = 0.0))]
     pub photoelectric: f64,
-    /// Radiation background that depends on redshift, in addition to the rates below: a table, or a text file (`.csv`)
-    /// or Zarr group (`.zarr`) with the same columns, relative to the deck. It is evaluated at `redshift`.
+    /// Radiation background at `redshift`, in addition to the rates below: a table of rates by redshift, or a text file
+    /// (`.csv`) or Zarr group (`.zarr`) with the same columns, relative to the deck.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub radiation: Option<RadiationConfig>,
     /// Photo-ionisation rates of H, He and He+, uniform in space.

@@ -28,9 +28,9 @@ pub(super) struct CoolingLawMap(pub BTreeMap<String, Law>);
 /// Adds cooling laws.
 pub trait CoolingLaws {
     /// Adds a cooling law that decks select by `cooling.table = "name"`: `law` returns the rates for a number density
-    /// of hydrogen nuclei (cm^-3), a temperature (kelvin) and a metallicity (solar units). It is tabulated at the start
-    /// of a run, on the host in double precision, at the nodes set by `cooling.nodes`, `density_nodes` and
-    /// `densities_cm3`; cells on any device use the table. Call it in `Plugin::declare`.
+    /// of hydrogen nuclei (cm^-3), a temperature (kelvin) and a metallicity (solar units). The law is
+    /// tabulated at the start of a run, in double precision, at the nodes set by `cooling.nodes`, `density_nodes` and
+    /// `densities_cm3`. Cells use the table. Call it in `Plugin::declare`.
     ///
     /// # Errors
     /// The name is in use.

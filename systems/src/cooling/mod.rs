@@ -291,8 +291,8 @@ fn register(
         rows.choose(components);
         rows.name_sums(("cooling", &ENERGIES));
         let tally = match &numbers {
-            None => gas.map_attempts_with::<cool>(&rows, &[], 1, &cooler),
-            Some(numbers) => gas.map_by::<cool_by>(&rows, numbers, &cooler),
+            None => gas.iterate::<cool>(&rows, (), 1, &cooler),
+            Some(numbers) => gas.iterate::<cool_by>(&rows, &**numbers, 1, &cooler),
         };
         accounts.add(account, &tally);
     };

@@ -26,7 +26,7 @@ pub(super) fn register(sim: &mut Engine) {
 fn add_to_rows(rows: &mut LevelRows, outside: &Read<External>, field: &mut Write<Acceleration>) {
     for triple in Acceleration::triples(field.own().components()) {
         rows.choose(triple);
-        field.map_with::<with_external_acceleration>(rows, &[outside], &[]);
+        field.update::<with_external_acceleration>(rows, outside, &[]);
     }
 }
 

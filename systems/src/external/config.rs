@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExternalConfig {
-    /// Potential, a formula. The acceleration is its central difference over one and two cells. The formula must be
-    /// finite there, also outside the domain at walls and periodic faces.
+    /// Potential, a formula. The acceleration is its central difference over one and two cells. The formula must
+    /// therefore be finite up to two cells outside the domain.
     #[schemars(extend("unit" = "length**2/time**2"))]
     pub potential: String,
     /// Additional acceleration along x, a formula.
@@ -24,7 +24,7 @@ pub struct ExternalConfig {
     /// Order of the finite differences: 2 or 4.
     pub order: u8,
     /// Largest number of cell widths across which matter may be accelerated in a step, |a| dt^2 <= limit * width, by
-    /// the acceleration at the start of the step; 0: no limit. Use `time.max_step` for forces that set in suddenly.
+    /// the acceleration at the start of the step; 0: no limit. Use `time.max_step` for forces that begin suddenly.
     #[schemars(range(min = 0.0))]
     pub limit: f64,
 }

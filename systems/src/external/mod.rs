@@ -1,9 +1,9 @@
 //! External gravity: potentials and accelerations by formulas of the deck.
 //!
-//! The formulas are evaluated into the field [`External`] on each level at its own time: once if they do not depend on
-//! time, otherwise at the end of each step. The gas is kicked for half a step before and half a step after its update,
-//! as by self-gravity. The acceleration is the finite difference of the potential over the cell width of the level,
-//! also outside the domain.
+//! The field [`External`] contains the values of the formulas on each level at its own time. They are evaluated once if
+//! they do not depend on time, otherwise at the end of each step. The gas is kicked for half a step before and half a
+//! step after its update, as by self-gravity. The acceleration is the finite difference of the potential on the cells
+//! of the level, also across the border of the domain.
 
 mod acceleration;
 mod config;
@@ -139,7 +139,7 @@ impl Plugin for ExternalForces {
 fn register(sim: &mut Engine, numbers: &Arc<DerivedInputs>, depends_on_time: bool) {
     let own = numbers.clone();
     let begin = move |rows: LevelRows, mut field: Write<External>| {
-        field.map_by::<external>(&rows, &own, &[]);
+        field.iterate::<external>(&rows, &*own, 1, &[]);
     };
     let begin = IntoSystem::into_system(begin).with_name("formulas of [external] at the beginning");
     sim.system_in(Ready::Recompute, begin);
@@ -151,7 +151,7 @@ fn register(sim: &mut Engine, numbers: &Arc<DerivedInputs>, depends_on_time: boo
         for level in aligned.coarsest + 1..=aligned.finest {
             if levels.clock(level - 1).since_regrid == 0 {
                 rows.visit(level);
-                field.map_by::<external>(&rows, &own, &[]);
+                field.iterate::<external>(&rows, &*own, 1, &[]);
             }
         }
     };
@@ -161,7 +161,7 @@ fn register(sim: &mut Engine, numbers: &Arc<DerivedInputs>, depends_on_time: boo
         let own = numbers.clone();
         let advance = move |mut rows: LevelRows, mut field: Write<External>| {
             rows.at_end();
-            field.map_by::<external>(&rows, &own, &[]);
+            field.iterate::<external>(&rows, &*own, 1, &[]);
         };
         let advance = IntoSystem::into_system(advance).with_name("formulas of [external]");
         sim.system_in(Advance::Potential, advance);
@@ -169,5 +169,5 @@ fn register(sim: &mut Engine, numbers: &Arc<DerivedInputs>, depends_on_time: boo
 }
 
 fn kick(rows: LevelRows, field: Read<External>, mut gas: Write<Gas>) {
-    gas.map_with::<external_kick>(&rows, &[&field], &[]);
+    gas.update::<external_kick>(&rows, &field, &[]);
 }

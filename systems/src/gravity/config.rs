@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coupling {
-    /// Poisson's equation is solved on all levels together: coarse levels include what finer levels resolve.
+    /// Poisson's equation is solved on all levels together: the potential of coarse levels includes the contribution of
+    /// finer levels.
     TwoWay,
-    /// A finer level takes boundary values from the coarser one and gives nothing back: cheaper, but less accurate.
+    /// A finer level takes boundary values from the coarser one, without an effect on it: cheaper, but less accurate.
     OneWay,
 }
 
@@ -46,8 +47,8 @@ pub enum RootMethod {
 pub enum GravityEnergy {
     /// By mass fluxes: the gas gains what its gravitational energy loses, from the mass flux through each cell face and
     /// the potentials on both sides. On a uniform mesh the sum of both energies is conserved to round-off; at level
-    /// boundaries a little is lost. The difference from the change of the kinetic energy goes to the internal energy,
-    /// which loses at most half of its value in a step. "kicks" is used instead for gas whose internal energy is below
+    /// boundaries there is a small error. The difference between this gain and the change of the kinetic energy goes to
+    /// the internal energy, which loses at most half of its value in a step. "kicks" is used instead for gas whose internal energy is below
     /// a thousandth of its kinetic energy. With `force = "gradient"` it is also used in steps that had to be shortened.
     Fluxes,
     /// By kicks: the gas gains the change of its kinetic energy, and the internal energy stays constant.
@@ -62,13 +63,12 @@ pub enum GravityForce {
     Gradient,
     /// By the divergence of the gravitational stress, from the gradients of the potential before and after a step. The
     /// total momentum is conserved to round-off, also on several levels: in a periodic domain, and in an isolated one
-    /// with `root = "fft"` if no finer level touches the faces. Do not change this key at a restart: the first step
-    /// after it would get a wrong kick. The method is of second order for any `order`, which then applies only to the
-    /// predicted kick within a step. In cells at level boundaries it is of first order. The truncation error there and
-    /// the residual of Poisson's equation act as forces that do not scale with the density. Gas with less than a
-    /// hundredth of the density of the attracting matter is therefore accelerated spuriously until the time step
-    /// vanishes, in single precision also by round-off; use "gradient" for such gas. The gas must be the only matter
-    /// that attracts.
+    /// with `root = "fft"` if no finer level touches the faces. The gas must be the only matter that attracts.
+    /// Do not change this key at a restart: the first step after it would have a wrong kick. The method is of second
+    /// order, and of first order in cells at level boundaries; `order` applies only to the predicted kick within a step.
+    /// Truncation errors, the residual of Poisson's equation and, in single precision, round-off act as forces that do
+    /// not scale with the density. They accelerate gas with less than a hundredth of the density of the attracting
+    /// matter until the time step vanishes; use "gradient" for such gas.
     Stress,
 }
 
@@ -91,8 +91,8 @@ pub struct GravityConfig {
     /// has not changed. Each cycle uses `sweeps_aligned` relaxation sweeps.
     #[schemars(range(min = 1, max = 100))]
     pub root_cycles: usize,
-    /// Order of the multipole expansion in an isolated domain (only with `root = "multigrid"`). A higher order is worse
-    /// if matter is farther from the centre of mass than a face is, as in long boxes. The run stops if the highest
+    /// Order of the multipole expansion in an isolated domain (only with `root = "multigrid"`). Higher orders are less
+    /// accurate if matter is farther from the centre of mass than a face is, as in long boxes. The run stops if the highest
     /// orders are as large as the monopole.
     #[schemars(range(min = 1, max = 12))]
     pub multipole_order: usize,
@@ -106,8 +106,8 @@ pub struct GravityConfig {
     /// limit.
     #[schemars(range(min = 0.0))]
     pub limit: f64,
-    /// Number of multigrid cycles per step of a level. Default: 1, or 4 if particles (or others that need accelerations
-    /// at points) are present: a residual of their own potential exerts a force on them.
+    /// Number of multigrid cycles per step of a level. Default: 1, or 4 if particles are present, because a residual of
+    /// their own potential exerts a force on them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 20))]
     pub cycles: Option<usize>,
@@ -116,7 +116,7 @@ pub struct GravityConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 8))]
     pub sweeps: Option<usize>,
-    /// Number of such sweeps at synchronisation points and after a regrid.
+    /// Number of relaxation sweeps in each cycle when levels are synchronised, and after a regrid.
     #[schemars(range(min = 1, max = 8))]
     pub sweeps_aligned: usize,
     /// Number of cycles over all levels before the first step.

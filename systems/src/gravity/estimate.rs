@@ -110,8 +110,8 @@ fn cycle(sweeps: usize, patches: usize) -> usize {
     exchanges_above_coarsest(sweeps) + 2 * CoarsestSweeps::of(patches).sweeps
 }
 
-/// Returns that number without the grid of one cell per patch: two colours of each sweep before and after on 8^3, 4^3
-/// and 2^3 cells; one each for restriction and prolongation.
+/// Returns the number of exchanges of a cycle without the grid of one cell per patch. On each of the grids of 8^3, 4^3
+/// and 2^3 cells there is one for each colour of each sweep, and one each for restriction and prolongation.
 fn exchanges_above_coarsest(sweeps: usize) -> usize {
     3 * 4 * sweeps + 6
 }

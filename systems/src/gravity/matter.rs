@@ -29,7 +29,8 @@ pub(super) fn register(sim: &mut Engine) {
 
 /// Density of the gas.
 #[device]
-fn density<R: Real>(gas: Conserved<R>) -> R {
+fn density<R: Real>(u: (R, Conserved<R>)) -> R {
+    let (_, gas) = u;
     gas.density
 }
 
@@ -41,7 +42,7 @@ fn gas_density(
     mut matter: Write<Matter>,
 ) -> Result<(), Error> {
     rows.visit(level);
-    matter.map_of::<density, _, 0>(&rows, &gas, &[], &[]);
+    matter.update::<density>(&rows, &gas, &[]);
     Ok(())
 }
 

@@ -1,10 +1,10 @@
 //! Self-gravity: solves Poisson's equation on the adaptive, sub-cycled hierarchy and accelerates the gas.
 //!
-//! In each step of a level its potential at the end of the step is found by multigrid cycles. The initial guess is the
-//! potential before the step plus the prolonged change of the coarser level, which also gives the boundary values. At
-//! synchronisation points a cycle over all aligned levels (full approximation scheme) makes them consistent. Each
-//! coarser level then gets a fine-grid correction (`tau`), with which it has the solution of both levels until the next
-//! synchronisation. The root level is solved by Fourier transforms ([`root_fft`]) or by multigrid cycles.
+//! In each step of a level, multigrid cycles compute its potential at the end of the step. The initial guess is the
+//! potential before the step plus the prolonged change of the coarser level, which also gives the boundary values. When
+//! levels are synchronised, a cycle of the full approximation scheme runs over all of them. Each coarser level then
+//! stores the fine-grid correction (`tau`), the term that the finer level adds to its right-hand side. Steps until the
+//! next synchronisation include it. The root level is solved by Fourier transforms ([`root_fft`]) or by multigrid cycles.
 
 mod acceleration;
 mod boundary_warning;

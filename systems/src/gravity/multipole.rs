@@ -174,7 +174,7 @@ impl MultipoleExpansion {
     }
 }
 
-/// RemapOnRegrid moments to another point.
+/// Shifts moments to another point.
 fn shifted_moments(moments: &[f64], order: usize, to: [f64; 3]) -> Vec<f64> {
     let mut moments = moments.to_vec();
     for (axis, to) in to.into_iter().enumerate() {

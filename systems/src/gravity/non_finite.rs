@@ -41,8 +41,9 @@ impl fmt::Display for NonFiniteCell {
     }
 }
 
-/// Stops the run after the schedule and reports the first non-finite cell of this rank: of the density on the finest
-/// level concerned (coarser levels hold its averages), else of the potential on the coarsest one.
+/// Stops the run after the schedule and reports the first non-finite cell of this rank. A non-finite density is reported
+/// on the finest level that has one, because coarser levels contain its averages. Otherwise the potential is reported, on
+/// the coarsest such level.
 ///
 /// # Errors
 /// The device fails.

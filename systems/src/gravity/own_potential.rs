@@ -1,9 +1,9 @@
-//! Own potential of levels, without the fine-grid correction, for matter beside coarse-fine faces.
+//! Own potential of levels, without the fine-grid correction, for matter near coarse-fine faces.
 //!
 //! Such matter is deposited in cells of two widths. The potential of all levels together contains the difference of
-//! both deposits close to the matter itself, which exerts a force on it. Boundary values come from the potential of all
-//! levels, as the boundary of a level is far from its finer levels; from coarser levels alone they would correspond to
-//! matter in the middle of a coarse cell.
+//! both deposits, which exerts a force on the matter itself. Boundary values come from the potential of all levels,
+//! because the boundary of a level is far from its finer levels. Boundary values from coarser levels alone would
+//! correspond to matter in the middle of a coarse cell.
 
 use super::level_solver::{LevelSolver, LevelState};
 use super::systems::Gravity;

@@ -98,15 +98,15 @@ impl DualEnergyChoice {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DualEnergyConfig {
-    /// Used if the thermal energy is less than this fraction of the kinetic energy.
+    /// The separate internal energy is used if the thermal energy is less than this fraction of the kinetic energy.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub kinetic: f64,
-    /// Used also if the thermal energy is less than this factor times the density times the squared largest velocity
-    /// difference to a neighbouring cell.
+    /// It is also used if the thermal energy is less than this factor times `density * dv^2`, where dv is the largest
+    /// velocity difference to a neighbouring cell.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub gradient: f64,
-    /// Not used in shocks: where two cells hold more than this fraction of the velocity difference over four cells and
-    /// that difference is supersonic.
+    /// It is not used in shocks: where the velocity difference over four cells is supersonic, and more than this
+    /// fraction of it is between two of the cells.
     #[schemars(range(min = 0.5, max = 1.0))]
     pub jump: f64,
 }
@@ -154,11 +154,11 @@ pub struct HydroConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = 1000.0))]
     pub mean_molecular_weight: Option<f64>,
-    /// Dual-energy formalism: evolves the internal energy beside the total energy, so that cold supersonic gas keeps
-    /// its temperature. `true`, or thresholds such as `{ kinetic = 3e-2, gradient = 0.2, jump = 0.6 }`. Only with
+    /// Dual-energy formalism: integrates the internal energy in addition to the total energy, which avoids round-off
+    /// in the temperature of cold supersonic gas. `true`, or thresholds such as `{ kinetic = 3e-2, gradient = 0.2, jump = 0.6 }`. Only with
     /// `muscl-hancock`.
     pub dual_energy: DualEnergyChoice,
-    /// Keeps the gas at rest, for runs with particles only: the gas attracts, but is not advanced.
+    /// Does not advance the gas, for runs with particles only. The mass of the gas still attracts.
     pub frozen: bool,
 }
 

@@ -49,9 +49,9 @@ pub struct ParticlesConfig {
     /// Factor f of the acceleration limit dt <= f * sqrt(cell width / |a|); 0 disables the limit.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub acceleration: f64,
-    /// Width of the coarse-fine boundary zone, in coarse cells on either side of the boundary. Particles in
-    /// the zone have clouds as wide as coarse cells and gather the potential of the coarse level, which
-    /// removes their self-force; 0 disables the zone.
+    /// Width of the coarse-fine boundary zone, in coarse cells on either side of the boundary; 0: no zone.
+    /// Particles in the zone have clouds as wide as coarse cells and feel the potential of the coarse level,
+    /// which reduces their self-force.
     #[schemars(range(min = 0, max = 2))]
     pub zone: u32,
     /// Cost of one particle step in units of one cell update, for load balancing.
@@ -59,7 +59,7 @@ pub struct ParticlesConfig {
     pub weight: f64,
     /// Refinement by particles.
     pub refine: RefineConfig,
-    /// Permutes the particles in memory at each root step. Results must not change; this is a self-test.
+    /// Test of determinism: permutes the particles in memory at each root step, which must not change results.
     pub shuffle: bool,
     /// Species by name.
     pub species: BTreeMap<String, SpeciesConfig>,

@@ -1,4 +1,4 @@
-//! What moves the particles of a species.
+//! Forces and flows that move the particles of a species.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

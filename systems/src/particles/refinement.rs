@@ -85,7 +85,7 @@ fn mark(
     others: Comm,
 ) -> Result<(), Error> {
     let level = rows.level();
-    marks.map_cells::<unmarked>(&rows, &[]);
+    marks.update::<unmarked>(&rows, (), &[]);
     let limits = Limits::of(&refine.0, level, quantum.quanta_per_mass);
     let tables = rows.view().tables;
     if let Some((kernels, tables)) = species.kernels().zip(tables)

@@ -86,7 +86,7 @@ fn add_particle_density(
     }
     rows.visit(level);
     if is_current(&input.topology, &input.levels, &input.motion, level) {
-        matter.map_with::<with_particles>(&rows, &[&density], &[]);
+        matter.update::<with_particles>(&rows, &density, &[]);
         return Ok(());
     }
     let time_offsets = input.motion.time_offsets(&input.levels, input.clock.end);
@@ -106,7 +106,7 @@ fn add_particle_density(
         let view = density.change_on(level);
         let to = (view.device().bank(view.banks()[0]), per_unit);
         deposit.add_on_device(&mut species, &on.0, on.1, Some(to), &others)?;
-        matter.map_with::<with_particles>(&rows, &[&density], &[]);
+        matter.update::<with_particles>(&rows, &density, &[]);
         return Ok(());
     }
     deposit.add_all(&mut species, tables)?;
@@ -129,7 +129,7 @@ fn add_particle_density(
     in_precision!(density.precision(), R => {
         store_densities::<R>(&mut density, level, input.topology.rows(level), &sums, per_unit)?;
     });
-    matter.map_with::<with_particles>(&rows, &[&density], &[]);
+    matter.update::<with_particles>(&rows, &density, &[]);
     Ok(())
 }
 

@@ -1,8 +1,7 @@
 //! Moves massless tracers with the gas: by its velocity, or at random with its mass flux.
 //!
-//! Velocity tracers are advected with the gas velocity. The drift uses the mean velocity of the step by
-//! Heun's method: half the gas velocity at the old position before the step, plus half that at the predicted
-//! position after it.
+//! Velocity tracers are advected with the gas velocity by Heun's method. The drift uses the mean of two gas
+//! velocities: at the old position before the step, and at the predicted position after it.
 //!
 //! Monte Carlo tracers jump between cells with the mass flux of the gas. A tracer leaves its cell through a
 //! face with the probability that a mass element of the cell does (Genel et al. 2013, MNRAS 435, 1426,

@@ -29,10 +29,10 @@ impl From<ProlongationWord> for SlopeLimiter {
     }
 }
 
-/// A refinement criterion. `field` is the name of a field (density, momentum_x, energy, pressure, temperature, entropy,
-/// sound_speed, velocity_x, speed, mach, scalar_NAME, fraction_NAME) or a formula of such names and x, y, z, r, t.
-/// Thresholds are numbers or lists with one number per level, from level 0; levels after the end of the list are not
-/// refined by the criterion.
+/// A refinement criterion. `field` is the name of a field (`nestar list fields`), or a formula of such names and x, y, z,
+/// r, t.
+/// Thresholds are numbers or lists with one number per level, from level 0; the criterion does not refine levels beyond
+/// the end of the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "criterion", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Criterion {
@@ -50,25 +50,25 @@ pub enum Criterion {
     Gradient {
         /// Field or formula.
         field: String,
-        /// Largest relative difference that is not refined.
+        /// Relative difference above which cells are refined.
         #[schemars(extend("minimum" = 0.0))]
         threshold: PerLevel<f64>,
     },
-    /// Löhner's second-derivative estimate, as in FLASH.
+    /// Refines cells in which Löhner's (1987) estimate of the second derivative exceeds the threshold, as in FLASH.
     Lohner {
         /// Field or formula.
         field: String,
-        /// Largest estimate that is not refined, 0 to 1.
+        /// Estimate above which cells are refined, 0 to 1.
         #[schemars(extend("minimum" = 0.0, "maximum" = 1.0))]
         threshold: PerLevel<f64>,
-        /// Noise filter.
+        /// Coefficient of the noise filter; larger values ignore larger ripples.
         #[serde(default = "filter")]
         #[schemars(range(min = 0.0, max = 1.0))]
         filter: f64,
     },
     /// Refines cells in which |curl v| times the cell width exceeds the threshold times |v|.
     Vorticity {
-        /// Largest ratio that is not refined.
+        /// Ratio above which cells are refined.
         #[schemars(extend("minimum" = 0.0))]
         threshold: PerLevel<f64>,
     },
@@ -124,7 +124,7 @@ pub struct MeshConfig {
     /// Number of steps of a level between two regrids: a number, or one per level.
     #[schemars(extend("minimum" = 1))]
     pub regrid_interval: PerLevel<u32>,
-    /// Number of cells around a flagged cell that are refined with it, 0 to 8: a number, or one per level.
+    /// Width in cells of the buffer around a flagged cell that is refined too, 0 to 8: a number, or one per level.
     #[schemars(extend("minimum" = 0, "maximum" = 8, "unit" = "cell"))]
     pub flag_buffer: PerLevel<u32>,
     /// Slope limiter of the prolongation.

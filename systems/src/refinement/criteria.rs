@@ -5,6 +5,7 @@ use crate::fields::quantities::{compile, vocabulary};
 use crate::fields::{Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
+use nestar_engine::Error;
 use nestar_engine::data::LevelRows;
 use nestar_engine::data::criteria::{CellCriterion, CellQuantity, CriteriaList, CriterionFn};
 use nestar_engine::mesh::RefineRequests;
@@ -120,10 +121,12 @@ pub fn flag_by_criteria(
     criteria: Res<Criteria>,
     settings: Res<Settings>,
     mut requests: ResMut<RefineRequests>,
-) {
+) -> Result<(), Error> {
     let buffer = settings.mesh.flag_buffer[rows.level()] as usize;
-    let marked = gas.marked_by(&rows, buffer, &criteria.0);
+    let gas = gas.get(criteria.0.reach())?;
+    let marked = gas.mark_by_list(&rows, buffer, &criteria.0);
     for (&row, sectors) in rows.rows().iter().zip(marked) {
         requests.add(row, sectors);
     }
+    Ok(())
 }

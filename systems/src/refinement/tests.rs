@@ -132,7 +132,8 @@ fn sectors(sim: &mut Engine, list: &str, level: usize) -> Vec<u32> {
     let marked =
         |rows: LevelRows, gas: Read<Gas, 2>, settings: Res<Settings>, list: Res<Criteria>| {
             let buffer = settings.mesh.flag_buffer[rows.level()] as usize;
-            gas.marked_by(&rows, buffer, &list.0)
+            let gas = gas.get(list.0.reach()).unwrap();
+            gas.mark_by_list(&rows, buffer, &list.0)
         };
     sim.world.run_system_once(marked).unwrap()
 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// Accelerations and heating of the gas by formulas. Variables are those of refinement criteria: x, y, z, r, t (middle
 /// of the step), level, width, and quantities and scalars of the gas (density, pressure, temperature, velocity_x,
-/// speed, fraction_NAME …). The scheme is of second order in time for the dependence on place and time; gas quantities
-/// are taken from before the step.
+/// speed, fraction_NAME …). Formulas are evaluated at the middle of the step, with
+/// the gas quantities before the step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SourcesConfig {

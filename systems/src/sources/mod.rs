@@ -97,7 +97,7 @@ impl Plugin for Sources {
         let read = (Components::default(), Some(numbers.clone()));
         Replays::add::<Gas, sources>(&mut sim.world, read, 1, Arc::new([]));
         let act = move |rows: LevelRows, mut gas: Write<Gas>| {
-            gas.map_by::<sources>(&rows, &numbers, &[]);
+            gas.iterate::<sources>(&rows, &*numbers, 1, &[]);
         };
         let act = IntoSystem::into_system(act).with_name("formulas of [sources]");
         if config.split {

@@ -1,4 +1,4 @@
-//! Rows that are transformed side by side.
+//! Batches of rows that are transformed together.
 
 use super::lanes::{ComplexLanes, Lanes, WIDTH};
 use rustfft::num_traits::Zero;
@@ -9,7 +9,7 @@ pub const LANES: usize = 8;
 /// Vectors of numbers at one place of the rows.
 pub(super) const GROUPS: usize = LANES / WIDTH;
 
-/// [`LANES`] rows of complex numbers, each with the bits that it would get alone.
+/// A batch of [`LANES`] rows of complex numbers. Each row has the bits of a transform of this row alone.
 #[derive(Clone, Debug)]
 pub struct Batch {
     length: usize,
@@ -30,7 +30,7 @@ impl Batch {
         }
     }
 
-    /// Number `n` of row `lane`: real and imaginary part.
+    /// Returns the real and imaginary part of number `n` of row `lane`.
     #[must_use]
     pub fn get(&self, n: usize, lane: usize) -> [f64; 2] {
         let number = &self.numbers[lane / WIDTH * self.length + n];
@@ -60,17 +60,17 @@ impl Batch {
         }
     }
 
-    /// The numbers of one group of rows.
+    /// Returns the numbers of one group of rows.
     pub(super) fn group(&self, group: usize) -> &[ComplexLanes] {
         &self.numbers[group * self.length..][..self.length]
     }
 
-    /// The numbers of one group of rows.
+    /// Returns the numbers of one group of rows.
     pub(super) fn group_mut(&mut self, group: usize) -> &mut [ComplexLanes] {
         &mut self.numbers[group * self.length..][..self.length]
     }
 
-    /// The numbers of one group of rows, and `scratch` numbers of working memory.
+    /// Returns the numbers of one group of rows, and `scratch` numbers of working memory.
     pub(super) fn with_scratch(
         &mut self,
         group: usize,
@@ -113,7 +113,7 @@ impl Batch {
     }
 }
 
-/// The first numbers of a slice, followed by zeros.
+/// Returns the first numbers of a slice, followed by zeros.
 #[inline(always)]
 fn padded(from: &[f64]) -> Lanes {
     if let Some(lanes) = from.first_chunk() {
@@ -124,7 +124,7 @@ fn padded(from: &[f64]) -> Lanes {
     Lanes(lanes)
 }
 
-/// Copies as many lanes as `to` has room for.
+/// Copies the first lanes, up to the length of `to`.
 #[inline(always)]
 fn copy(from: &Lanes, to: &mut [f64]) {
     if let Some(to) = to.first_chunk_mut() {

@@ -24,7 +24,7 @@ impl Fft {
         }
     }
 
-    /// Numbers of a row.
+    /// Returns the length of a row.
     #[must_use]
     pub fn length(&self) -> usize {
         self.length

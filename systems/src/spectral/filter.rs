@@ -1,4 +1,4 @@
-//! All modes of a box times factors.
+//! Multiplies the modes of a distributed box by factors.
 
 use super::batch::{Batch, LANES};
 use super::fft::Fft;
@@ -12,9 +12,9 @@ use std::ops::Range;
 
 /// Multiplies the modes of a box by real factors.
 ///
-/// Ranks share the box by planes of z, and the modes by their wave number along x: planes are transformed along x, change
-/// hands, and each rank does the rest for its wave numbers one after another. Zeros of a [padded](Shape::padded) box are never
-/// stored beyond the plane of one wave number, nor transformed along x and y where a whole row is zero.
+/// The box is distributed over ranks by planes of z, and the modes by their wave number along x. Each rank transforms its planes
+/// along x. After a transposition it transforms the plane of each of its wave numbers along z and y. Zeros of a
+/// [padded](Shape::padded) box are stored for one wave number at a time only. Rows of zeros are not transformed.
 pub struct Filter {
     shape: Shape,
     rank: usize,
@@ -28,10 +28,10 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// A filter of boxes of one shape for the ranks that `ranks` connects.
+    /// Creates a filter for boxes of one shape, distributed over `ranks`.
     ///
     /// # Errors
-    /// The lengths do not hold the cells and their margin, or are odd along x.
+    /// The lengths are too small for the cells and their margin, or are odd along x.
     pub fn new(shape: Shape, ranks: &dyn Communicator) -> Result<Self, Error> {
         if let Some(fault) = shape.fault() {
             return Err(Error::Setup(fault));
@@ -49,41 +49,41 @@ impl Filter {
         })
     }
 
-    /// What is transformed.
+    /// Returns the shape of the boxes.
     #[must_use]
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// The planes of the box that a rank gives.
+    /// Returns the planes of the box that a rank passes to [`Filter::apply`].
     #[must_use]
     pub fn planes(&self, rank: usize) -> Range<usize> {
         self.planes.of(rank)
     }
 
-    /// The planes that a rank gets, counted from the first one of the margin.
+    /// Returns the planes that a rank receives, counted from the first plane of the margin.
     #[must_use]
     pub fn grown_planes(&self, rank: usize) -> Range<usize> {
         self.grown.of(rank)
     }
 
-    /// The wave numbers along x, of `0..=lengths[0] / 2`, for which this rank asks for factors.
+    /// Returns the wave numbers along x, within `0..=lengths[0] / 2`, for which this rank needs factors.
     #[must_use]
     pub fn waves(&self) -> Range<usize> {
         self.waves.of(self.rank)
     }
 
-    /// The box `values`, `[own plane][y][x]`, with all modes multiplied by `factor([kx, ky, kz])`; comes back as `[own grown
-    /// plane][y][x]`, with the margin along all axes. All ranks call it.
+    /// Multiplies all modes of the box `values`, `[own plane][y][x]`, by `factor([kx, ky, kz])`. Collective. The result is
+    /// `[own grown plane][y][x]`, with the margin along all axes.
     ///
-    /// Wave number `k` means exp(2 pi i k n / length), `0 <= k < length`; those along x end at half the length. The factor is real and
-    /// the same for `k` and `length - k` along y and z. A factor of 1 gives the box itself.
+    /// Wave number `k` is that of exp(2 pi i k n / length), with `0 <= k < length`; along x it ends at half the length. The factor
+    /// must be the same for `k` and `length - k` along y and z. A factor of 1 returns the box itself.
     ///
     /// # Errors
     /// Another rank has failed, or the transport has.
     ///
     /// # Panics
-    /// If there are not as many values as cells of the own planes.
+    /// If the number of values is not that of the cells in the own planes.
     pub fn apply(
         &self,
         ranks: &dyn Communicator,
@@ -127,7 +127,7 @@ impl Filter {
         modes
     }
 
-    /// Transforms along z and y, multiplies, transforms back: `[own kx][grown plane][real, imaginary][grown y]`.
+    /// Transforms along z and y, multiplies and transforms back: `[own kx][grown plane][real, imaginary][grown y]`.
     fn multiplied(&self, rows: &Rows, factor: impl Fn([usize; 3]) -> f64 + Sync) -> Vec<f64> {
         let [_, ny, nz] = self.shape.grown();
         let wave = nz * 2 * ny;
@@ -143,7 +143,7 @@ impl Filter {
         modes
     }
 
-    /// From the rows of `kx` to those of all wave numbers along z.
+    /// Transforms the rows of `kx` along z.
     fn along_z(&self, rows: &Rows, kx: usize, plane: &mut Plane) {
         let [_, ny, nz] = self.shape.cells;
         let [line, work] = &mut plane.z;
@@ -159,7 +159,7 @@ impl Filter {
         }
     }
 
-    /// Each row of the plane, along y, is transformed, multiplied and transformed back, which leaves its margin in it.
+    /// Transforms each row of the plane along y, multiplies it and transforms it back, including its margin.
     fn along_y(&self, factor: impl Fn(usize, usize) -> f64, plane: &mut Plane) {
         let (ny, margin) = (self.shape.cells[1], self.shape.margin);
         let [lx, ly, lz] = self.shape.lengths;
@@ -187,7 +187,7 @@ impl Filter {
         }
     }
 
-    /// From the rows of all wave numbers along z to those of the grown planes.
+    /// Transforms the rows of all wave numbers along z back to the grown planes.
     fn back_along_z(&self, plane: &mut Plane, modes: &mut [f64]) {
         let ny = self.shape.grown()[1];
         let [line, work] = &mut plane.z;
@@ -227,7 +227,7 @@ impl Filter {
     }
 }
 
-/// Place in a periodic row of number `n` of a box with a margin.
+/// Returns the index in a periodic row of number `n` of a box with a margin.
 fn before(n: usize, margin: usize, length: usize) -> usize {
     (n + length - margin) % length
 }
@@ -236,11 +236,11 @@ fn two(length: usize) -> [Batch; 2] {
     [Batch::new(length), Batch::new(length)]
 }
 
-/// Memory for one wave number along x.
+/// Working memory for one wave number along x.
 struct Plane {
     /// Rows along y, `[kz][real, imaginary][y]`.
     rows: Vec<f64>,
-    /// Numbers of such a row, real and imaginary parts together.
+    /// Length of such a row, with real and imaginary parts.
     width: usize,
     y: [Batch; 2],
     z: [Batch; 2],

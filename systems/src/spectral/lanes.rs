@@ -1,4 +1,4 @@
-//! Numbers of several rows side by side, which rustfft transforms like scalars.
+//! Vectors with one number of each of several rows, which rustfft transforms like scalars.
 
 use super::roots;
 use rustfft::num_complex;
@@ -10,7 +10,7 @@ use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 /// Rows of a vector register.
 pub(super) const WIDTH: usize = 4;
 
-/// One number of each of [`WIDTH`] rows. Each row gets the bits that it gets alone.
+/// A vector with one number of each of [`WIDTH`] rows. Each lane has the bits of scalar arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(align(32))]
 pub struct Lanes(pub [f64; WIDTH]);
@@ -70,7 +70,7 @@ impl FromPrimitive for Lanes {
     fn from_u64(n: u64) -> Option<Self> {
         Some(Self([n as f64; WIDTH]))
     }
-    /// Converts a constant of a plan. The result is exactly rounded, whatever the platform's sine and cosine gave.
+    /// Converts a constant of a plan. The result is exactly rounded and does not depend on the platform's sine and cosine.
     fn from_f64(x: f64) -> Option<Self> {
         Some(Self([roots::snapped(x); WIDTH]))
     }

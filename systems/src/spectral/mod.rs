@@ -1,9 +1,9 @@
 //! Fourier transforms of the root grid: real numbers in double precision, with planes distributed over ranks.
 //!
-//! A [`Filter`] multiplies every mode of a box of numbers by a factor and returns to space; with [`Shape::padded`] that is a
-//! convolution without periodic images. rustfft's generic algorithms transform several rows side by side in vector registers. The
-//! bits are the same on any number of threads and ranks and on any machine: plans do not depend on the processor, and twiddle
-//! factors are exactly rounded in place of those that the platform's sine and cosine give.
+//! A [`Filter`] transforms a box of numbers, multiplies every mode by a factor and transforms back. With [`Shape::padded`] this
+//! is a convolution without periodic images. rustfft's generic algorithms transform several rows at a time in vector registers.
+//! The bits are the same on any number of threads and ranks and on any machine: plans do not depend on the processor, and twiddle
+//! factors are exactly rounded.
 
 mod batch;
 mod fft;

@@ -7,9 +7,9 @@ use super::roots::root_of_unity;
 
 const HALF: Lanes = Lanes([0.5; WIDTH]);
 
-/// The transform of real rows of one even length: modes 0 to half the length.
+/// Transforms real rows of one even length to the modes from 0 to half the length.
 ///
-/// Numbers at even and at odd places are real and imaginary parts of a row of half the length (J. W. Cooley, P. A. W. Lewis &
+/// Numbers at even and odd indices are the real and imaginary parts of a complex row of half the length (J. W. Cooley, P. A. W. Lewis &
 /// P. D. Welch, J. Sound Vib. 12, 315 (1970)).
 pub struct RealFft {
     half: Fft,
@@ -18,7 +18,7 @@ pub struct RealFft {
 }
 
 impl RealFft {
-    /// The transform of rows of `length` real numbers.
+    /// Plans the transform of rows of `length` real numbers.
     ///
     /// # Panics
     /// If the length is odd.
@@ -39,13 +39,13 @@ impl RealFft {
         }
     }
 
-    /// Modes of a row, and least length of the batches.
+    /// Returns the number of modes of a row, which is also the smallest length of the batches.
     #[must_use]
     pub fn modes(&self) -> usize {
         self.roots.len()
     }
 
-    /// Transforms rows whose numbers `x[2 n]` and `x[2 n + 1]` are the real and imaginary part at place `n`. The modes are in `work`;
+    /// Transforms rows whose numbers `x[2 n]` and `x[2 n + 1]` are the real and imaginary part at index `n`. The modes are in `work`;
     /// the content of `rows` is lost.
     ///
     /// # Panics

@@ -1,12 +1,12 @@
-//! Roots of unity and lengths that transform fast.
+//! Exactly rounded roots of unity, and lengths of fast transforms.
 
 use nestar_device::math;
 use std::cell::RefCell;
 use std::f64::consts::PI;
 
-/// exp(-2 pi i k / n) as (real, imaginary) part, for any `k` and `n > 0`.
+/// Returns the real and imaginary part of exp(-2 pi i k / n), for any `k` and `n > 0`.
 ///
-/// Sine and cosine are taken between 0 and pi/4 only, so that roots that mirror each other have the same digits.
+/// Sine and cosine are evaluated between 0 and pi/4 only, so that roots that are mirror images have the same digits.
 #[must_use]
 pub fn root_of_unity(k: usize, n: usize) -> (f64, f64) {
     let quarters = 4 * (k % n);
@@ -25,7 +25,7 @@ pub fn root_of_unity(k: usize, n: usize) -> (f64, f64) {
     }
 }
 
-/// The smallest length from `least` on that has no prime factor above 5; an even one, if wanted.
+/// Returns the smallest length from `least` on that has no prime factor above 5, and that is even if `even` is set.
 #[must_use]
 pub fn smooth_length(least: usize, even: bool) -> usize {
     let is_smooth = |length: &usize| {
@@ -43,14 +43,14 @@ pub fn smooth_length(least: usize, even: bool) -> usize {
 }
 
 thread_local! {
-    /// Orders of the roots of unity that the plan in the making may ask for.
+    /// Orders of the roots of unity that the plan under construction may need.
     static ORDERS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Largest difference between a constant of a plan and the number that it stands for. Roots of unity of one order differ by more.
+/// Largest difference between a constant of a plan and its exact value. Roots of unity of one order differ by more.
 const CLOSE: f64 = 1e-14;
 
-/// Makes a plan for rows of `length` numbers, whose constants [`snapped`] recognises.
+/// Creates a plan for rows of `length` numbers, whose constants [`snapped`] recognises.
 pub(super) fn with_roots_of<T>(length: usize, plan: impl FnOnce() -> T) -> T {
     ORDERS.set(orders(length));
     let plan = plan();
@@ -58,8 +58,10 @@ pub(super) fn with_roots_of<T>(length: usize, plan: impl FnOnce() -> T) -> T {
     plan
 }
 
-/// Returns the orders of the roots that a plan for rows of `length` numbers asks for: four times the length, such that sines are
-/// cosines as well, and the same for the lengths by which Rader's algorithm transforms primes
+/// Returns the orders of the roots that a plan for rows of `length` numbers needs.
+///
+/// They are four times the length, such that sines are cosines too, and the same for the lengths to which Rader's algorithm
+/// reduces primes
 /// (C. M. Rader, Proc. IEEE 56, 1107 (1968)).
 fn orders(length: usize) -> Vec<usize> {
     let mut lengths = vec![length.max(1)];
@@ -92,10 +94,10 @@ fn prime_factors(length: usize) -> Vec<usize> {
     primes
 }
 
-/// Returns the number that a plan means by `x`: a multiple of a half, or the real part of a root of unity, exactly rounded.
+/// Returns the exactly rounded value of a constant `x` of a plan: a multiple of a half, or the real part of a root of unity.
 ///
 /// # Panics
-/// If there is none within 1e-14.
+/// If there is no such value within 1e-14.
 #[inline(always)]
 pub(super) fn snapped(x: f64) -> f64 {
     if x == 0.5 || x == 0.0 { x } else { nearest(x) }
@@ -127,7 +129,7 @@ thread_local! {
     pub(super) static PERTURBATION: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// Returns the number as a platform could have computed it whose sine and cosine are off by one unit in the last place at random.
+/// Returns the number with a random error of up to one unit in the last place, as from another platform's sine and cosine.
 #[cfg(test)]
 fn perturbed(x: f64) -> f64 {
     let seed = PERTURBATION.get();

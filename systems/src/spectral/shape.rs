@@ -1,20 +1,20 @@
-//! What is transformed.
+//! Shape of the box that is transformed.
 
 use super::roots::smooth_length;
 
-/// A box of numbers, the lengths of its transforms, and how far beyond the box the outcome is wanted.
+/// Describes a box of numbers, the lengths of its transforms, and the margin around the box in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Numbers along x, y and z; along x an even number.
     pub cells: [usize; 3],
-    /// Lengths of the transforms: where they exceed `cells`, zeros follow.
+    /// Lengths of the transforms. Where they exceed `cells`, rows are padded with zeros.
     pub lengths: [usize; 3],
-    /// Layers around the box that come back with it.
+    /// Layers around the box that the result includes.
     pub margin: usize,
 }
 
 impl Shape {
-    /// A periodic box.
+    /// Returns the shape of a periodic box.
     #[must_use]
     pub fn periodic(cells: [usize; 3]) -> Self {
         Self {
@@ -24,9 +24,11 @@ impl Shape {
         }
     }
 
-    /// A box with zeros behind it, such that any two cells, one of the box and one of the box with its margin, meet just once
-    /// (R. W. Hockney & J. W. Eastwood, Computer Simulation Using Particles, 1988, section 6-5-4): what is even in each
-    /// direction is convolved with the box without images.
+    /// Returns the shape of an isolated box, padded with zeros for a convolution without periodic images.
+    ///
+    /// The kernel of the convolution must be even along each axis. The lengths are large enough that the distance of a cell of
+    /// the box to a cell of the box with its margin occurs only once (R. W. Hockney & J. W. Eastwood, Computer Simulation
+    /// Using Particles, 1988, section 6-5-4).
     #[must_use]
     pub fn padded(cells: [usize; 3], margin: usize) -> Self {
         let least = |axis: usize| 2 * cells[axis] + (2 * margin).saturating_sub(2);
@@ -37,19 +39,19 @@ impl Shape {
         }
     }
 
-    /// Cells with the margin along x, y and z.
+    /// Returns the number of cells along x, y and z, including the margin.
     #[must_use]
     pub fn grown(&self) -> [usize; 3] {
         self.cells.map(|cells| cells + 2 * self.margin)
     }
 
-    /// Modes along x: those of real numbers, from 0 to half the length.
+    /// Returns the number of modes along x. Rows of real numbers have modes from 0 to half the length.
     #[must_use]
     pub fn waves(&self) -> usize {
         self.lengths[0] / 2 + 1
     }
 
-    /// What is wrong with it, if anything.
+    /// Returns a message if the shape is invalid.
     pub(super) fn fault(&self) -> Option<String> {
         let [cells, lengths] = [self.cells, self.lengths];
         let grown = self.grown();

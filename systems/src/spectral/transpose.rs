@@ -1,9 +1,9 @@
-//! Rows of numbers change hands: from ranks that share them by one index to ranks that share them by another.
+//! Transposes distributed rows: from a distribution over ranks by one index to a distribution by another index.
 
 use nestar_engine::comm::{Communicator, Message, Messages, RanksError};
 use std::ops::Range;
 
-/// How ranks share a range of numbers: each has a stretch, some may have none.
+/// Distribution of a range of indices over ranks: each rank has a contiguous part, which may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shares {
     /// Rank `r` has `starts[r]..starts[r + 1]`.
@@ -11,14 +11,14 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Stretches of `0..count` for `ranks` ranks, as equal as can be.
+    /// Distributes `0..count` over `ranks` ranks as evenly as possible.
     pub fn even(count: usize, ranks: usize) -> Self {
         Self {
             starts: (0..=ranks).map(|rank| count * rank / ranks).collect(),
         }
     }
 
-    /// The shares of `0..count + 2 margin`: who has the first or the last number gets the margin beside it, too.
+    /// Returns the distribution of `0..count + 2 margin`. The ranks with the first and the last index also get the margins.
     pub fn grown(&self, margin: usize) -> Self {
         let count = self.count();
         let moved = |&start: &usize| match start {
@@ -31,37 +31,38 @@ impl Shares {
         }
     }
 
-    /// Numbers of all ranks.
+    /// Returns the number of indices of all ranks.
     pub fn count(&self) -> usize {
         self.starts[self.ranks()]
     }
 
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// What a rank has.
+    /// Returns the indices of a rank.
     pub fn of(&self, rank: usize) -> Range<usize> {
         self.starts[rank]..self.starts[rank + 1]
     }
 
-    /// Who has a number.
+    /// Returns the rank that has an index.
     pub fn owner(&self, number: usize) -> usize {
         self.starts.partition_point(|&start| start <= number) - 1
     }
 }
 
-/// Rows `[outer][inner][width]`, of which this rank has all outer ones for a stretch of the inner ones.
+/// Rows `[outer][inner][width]`. This rank has all outer indices and a part of the inner indices.
 pub struct Rows {
     outer: Shares,
     inner: Range<usize>,
     width: usize,
-    /// By the rank that had them: `[outer of that rank][inner][width]`.
+    /// Rows by the rank that sent them: `[outer of that rank][inner][width]`.
     blocks: Vec<Vec<f64>>,
 }
 
 impl Rows {
-    /// One row.
+    /// Returns one row.
     pub fn row(&self, outer: usize, inner: usize) -> &[f64] {
         let owner = self.outer.owner(outer);
         let n = (outer - self.outer.of(owner).start) * self.inner.len() + inner - self.inner.start;
@@ -69,7 +70,7 @@ impl Rows {
     }
 }
 
-/// Takes rows `[own outer][all inner][width]` and gives rows of all outer numbers for the own inner ones. All ranks call it.
+/// Transposes rows `[own outer][all inner][width]` to rows of all outer and the own inner indices. Collective.
 ///
 /// # Errors
 /// Another rank has failed, or the transport has.
@@ -105,14 +106,14 @@ pub fn transposed(
     Ok(rows)
 }
 
-/// The rows of some inner numbers; `line` values belong to one outer number.
+/// Returns the rows of a range of inner indices. Each outer index has `line` values.
 fn packed(values: &[f64], line: usize, inner: Range<usize>, width: usize) -> Vec<f64> {
     let lines = values.chunks_exact(line);
     let stretch = |line: &[f64]| line[inner.start * width..inner.end * width].to_vec();
     lines.flat_map(stretch).collect()
 }
 
-/// Messages with all other ranks that are not empty.
+/// Returns the messages for all other ranks that are not empty.
 fn others(ranks: &dyn Communicator, content: impl Fn(usize) -> Vec<u8>) -> Vec<Message> {
     let peers = (0..ranks.size()).filter(|&peer| peer != ranks.rank());
     let messages = peers.map(|peer| Message {

@@ -32,8 +32,8 @@ pub struct SphereConfig {
     /// Components of particles by name, for example `dark` or `stars`.
     #[serde(default)]
     pub particles: BTreeMap<String, ProfileConfig>,
-    /// Radius beyond which particles are left out; the others move as if these were present. Default: no
-    /// truncation.
+    /// Radius beyond which no particles are created; the velocities of the others assume the full sphere.
+    /// Default: no truncation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
     pub truncation: Option<f64>,

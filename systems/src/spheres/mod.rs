@@ -2,7 +2,7 @@
 //!
 //! A [`Profile`] is a density as a function of radius. A [`Sphere`] is a component of particles with
 //! isotropic velocities in equilibrium in the total potential; [`HydrostaticGas`] is a component supported by
-//! pressure. An [`Orbit`] lets two spheres encounter each other. All values are in code units and have the
+//! pressure. An [`Orbit`] places two spheres relative to each other. All values are in code units and have the
 //! same bits on every machine. [`NamedSpheres`] holds the spheres of a deck.
 
 mod config;

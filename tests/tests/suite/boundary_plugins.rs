@@ -100,13 +100,13 @@ impl Plugin for DustWords {
         sim.system_in(
             Initialise::State,
             |rows: LevelRows, mut dust: Write<Dust>| {
-                dust.map_cells::<even>(&rows, &[]);
+                dust.update::<even>(&rows, (), &[]);
             },
         );
         sim.system_in(
             Advance::Sources,
             |rows: LevelRows, mut dust: Write<Dust, 1>| {
-                dust.fluxes::<spread>(&rows, &[]);
+                dust.flux::<spread>(&rows, &[]);
             },
         );
         Ok(())

@@ -107,7 +107,7 @@ impl Plugin for Turns {
                   beside: Read<Beside>,
                   mut accounts: ResMut<Budgets>| {
                 rows.choose(components);
-                let tally = gas.map_attempts_with::<turn>(&rows, &[&beside], 9, &p);
+                let tally = gas.iterate::<turn>(&rows, &beside, 9, &p);
                 accounts.add(account, &tally);
                 let work = tally.work().iter().sum();
                 given

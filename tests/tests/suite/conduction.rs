@@ -64,7 +64,7 @@ impl Plugin for Conduction {
         sim.system_in(
             Initialise::State,
             |rows: LevelRows, mut heat: Write<Heat>| {
-                heat.map_cells::<hot>(&rows, &[]);
+                heat.update::<hot>(&rows, (), &[]);
             },
         );
         let conductivity = Conductivity {
@@ -72,15 +72,14 @@ impl Plugin for Conduction {
             most: 0.99,
         };
         let heat = move |rows: LevelRows, mut heat: Write<Heat, 1>, mut ranks: Comm| {
-            heat.fluxes::<conduct>(&rows, &conductivity);
+            heat.flux::<conduct>(&rows, &conductivity);
             // what comes second in a step is added
             heat.refresh(&mut ranks)?;
-            heat.fluxes::<conduct>(&rows, &conductivity);
+            heat.flux::<conduct>(&rows, &conductivity);
             Ok::<(), Error>(())
         };
         sim.system_in(Advance::Sources, heat);
-        let gas =
-            |rows: LevelRows, mut gas: Write<Gas, 2>| gas.fluxes::<conduct_gas>(&rows, &[1e-4]);
+        let gas = |rows: LevelRows, mut gas: Write<Gas, 2>| gas.flux::<conduct_gas>(&rows, &[1e-4]);
         sim.system_in(Advance::Sources, gas);
         Ok(())
     }

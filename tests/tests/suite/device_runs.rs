@@ -189,7 +189,7 @@ struct Drag;
 impl Plugin for Drag {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let system = |clock: Res<LevelClock>, rows: LevelRows, mut gas: Write<Gas>| {
-            gas.map_cells::<drag>(&rows, &[10.0, clock.dt]);
+            gas.update::<drag>(&rows, (), &[10.0, clock.dt]);
         };
         sim.system_in(Advance::Sources, system);
         Ok(())

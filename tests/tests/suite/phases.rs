@@ -43,7 +43,7 @@ impl Plugin for Cooling {
             move |clock: Res<LevelClock>, rows: LevelRows, mut gas: Write<Gas>| {
                 let span = (clock.level, clock.time, clock.end);
                 log.lock().expect("the log is whole").push(span);
-                gas.map_cells::<cool>(&rows, &[0.5, clock.dt]);
+                gas.update::<cool>(&rows, (), &[0.5, clock.dt]);
             },
         );
         Ok(())

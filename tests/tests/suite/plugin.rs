@@ -65,7 +65,7 @@ impl Plugin for Cooling {
         sim.column::<Gas, internal_energy>("internal_energy", Reduce::Integral, []);
         sim.column::<Gas, cooling_time>("cooling_time", Reduce::Smallest, dust);
         let source = move |rows: LevelRows, mut gas: Write<Gas>| {
-            gas.map_cells::<cool>(&rows, &dust);
+            gas.update::<cool>(&rows, (), &dust);
         };
         sim.system_in(Advance::Sources, source);
         Ok(())

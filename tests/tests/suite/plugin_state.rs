@@ -49,7 +49,7 @@ impl<const VERSION: u32> Plugin for Heating<VERSION> {
              mut count: ResMut<Count<VERSION>>,
              mut gas: Write<Gas>| {
                 count.0 += 1;
-                gas.map_cells::<heat>(&rows, &[count.0 as f64, clock.dt]);
+                gas.update::<heat>(&rows, (), &[count.0 as f64, clock.dt]);
             },
         );
         Ok(())

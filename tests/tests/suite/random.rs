@@ -69,8 +69,9 @@ impl Plugin for Kicking {
         };
         let system = move |clock: Res<LevelClock>, rows: LevelRows, mut gas: Write<Gas>| {
             let random = random.at_step(clock.step);
-            gas.map_cells::<kick>(
+            gas.update::<kick>(
                 &rows,
+                (),
                 &Kicks {
                     random,
                     ..kicks.clone()

@@ -64,12 +64,12 @@ impl Plugin for Burns {
         sim.system_in(
             Initialise::State,
             |rows: LevelRows, mut fuel: Write<Fuel>| {
-                fuel.map_cells::<fill>(&rows, &[]);
+                fuel.update::<fill>(&rows, (), &[]);
             },
         );
         let step = move |rows: LevelRows, mut fuel: Write<Fuel>| {
-            fuel.map_cells::<begin>(&rows, &[]);
-            fuel.map_attempts::<burn>(&rows, calls, &[most]);
+            fuel.update::<begin>(&rows, (), &[]);
+            fuel.iterate::<burn>(&rows, (), calls, &[most]);
         };
         sim.system_in(Advance::Sources, step);
         Ok(())

@@ -22,7 +22,7 @@ pub use nestar_engine::mesh::{
     PatchRow, Pinned, Topology,
 };
 pub use nestar_engine::step::{
-    AlignedLevels, BudgetId, Budgets, FieldView, Read, StepLimits, Write,
+    AlignedLevels, Around, BudgetId, Budgets, FieldView, Read, StepLimits, Write,
 };
 pub use nestar_engine::{Engine, Error, Plugin, PluginState};
 pub use nestar_kernels::hydro::{Conserved, internal_energy, kinetic_energy, pressure};

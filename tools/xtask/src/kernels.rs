@@ -48,7 +48,7 @@ pub fn run(root: &Path) -> Outcome {
     failed.unwrap_or(Outcome::Passed)
 }
 
-/// A program that was built.
+/// Returns the command that starts a built program.
 fn program(root: &Path, name: &str) -> Command {
     let mut command = Command::new(target_directory(root).join("release").join(name));
     command.current_dir(root);
@@ -138,7 +138,7 @@ fn compile(root: &Path, interpreter: &Path, text: &Path) -> Result<(), String> {
     }
 }
 
-/// Number of fused multiply-add instructions in a PTX text.
+/// Counts the fused multiply-add instructions in a PTX text.
 fn fused(ptx: &str) -> usize {
     ptx.lines()
         .filter(|line| line.split("//").next().unwrap_or_default().contains("fma."))

@@ -23,7 +23,7 @@ cargo xtask COMMAND
   ranks [ARGS…]    prepares an MPI, then the tests of ranks that it connects
   fmt              formatting (cargo fmt --check)
   words            retired words, long sentences in documents, and files that are not named by nouns
-  layers           the house rules of ARCHITECTURE.md: who may name whom
+  layers           layering rules of ARCHITECTURE.md
   deny             licences, banned and doubled crates, sources (cargo-deny, which it installs where it can)
   clippy           lints for all targets, then the numerics lints for product code
   docs             rustdoc, warnings are errors
@@ -39,13 +39,13 @@ cargo xtask COMMAND
                    mesh kernels in Miri (nightly toolchain)
 ";
 
-/// What a step came to.
+/// Result of a step.
 pub enum Outcome {
     /// The step ran and found nothing wrong.
     Passed,
-    /// The step could not run here; why.
+    /// The step could not run here, with the reason.
     Skipped(String),
-    /// The step failed; why, in one line.
+    /// The step failed, with the reason in one line.
     Failed(String),
 }
 
@@ -110,7 +110,7 @@ fn run(command: &str, rest: &[String], root: &Path) -> Option<Outcome> {
     })
 }
 
-/// The workspace this helper was built from.
+/// Returns the folder of the workspace that this program was built from.
 fn workspace_root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest

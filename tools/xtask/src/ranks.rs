@@ -71,7 +71,7 @@ fn prepare(root: &Path) -> Result<Variables, String> {
     Ok(variables)
 }
 
-/// Where the package puts the library.
+/// Returns the folder in which the package has the library.
 fn libclang(folder: &Path) -> Result<PathBuf, String> {
     let versions = std::fs::read_dir(folder.join("lib"));
     let mut versions = versions.map_err(|e| format!("{}: {e}", folder.display()))?;

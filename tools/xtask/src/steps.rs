@@ -10,7 +10,7 @@ const NUMERICS_LINTS: &str = "tools/xtask/numerics";
 /// Names of the examples that the tests of the command line run, one a line. The tests refuse to run any other.
 const EXAMPLES: &str = include_str!("../../nestar/tests/cli/examples.txt");
 
-/// Every step, cheapest first; goes on after a failure and ends with one table.
+/// Runs all steps, the cheapest first. Continues after a failure and prints a table at the end.
 pub fn check(root: &Path) -> Outcome {
     type Step = (&'static str, fn(&Path) -> Outcome);
     let steps: [Step; 8] = [
@@ -48,7 +48,7 @@ pub fn check(root: &Path) -> Outcome {
     }
 }
 
-/// The contributor's test command. Without a usable Python the tests that need it print why they were skipped.
+/// Prepares and runs the tests. Without a usable Python the tests that need it print why they were skipped.
 pub fn test(root: &Path, arguments: &[String]) -> Outcome {
     if arguments.is_empty() && !has_compiler() {
         let why = "tests on the emulated device need a C++ compiler: install g++, or name one by NESTAR_CXX";
@@ -101,7 +101,7 @@ fn has_compiler() -> bool {
     })
 }
 
-/// What cargo is asked for: tests as the arguments say; or all, with those examples only that they run.
+/// Returns the arguments of cargo: those given; or all tests, with only the examples that they start.
 fn parts(arguments: &[String]) -> Vec<Vec<&str>> {
     const TEST: [&str; 4] = ["test", "--release", "--workspace", "--no-fail-fast"];
     if !arguments.is_empty() {
@@ -117,7 +117,7 @@ fn parts(arguments: &[String]) -> Vec<Vec<&str>> {
     ]
 }
 
-/// Formatting of every crate.
+/// Checks the formatting of every crate.
 pub fn format(root: &Path) -> Outcome {
     execute(cargo(root, &["fmt", "--all", "--check"]))
 }
@@ -144,14 +144,14 @@ pub fn clippy(root: &Path) -> Outcome {
     execute(command)
 }
 
-/// rustdoc of every crate.
+/// Builds the rustdoc of every crate.
 pub fn docs(root: &Path) -> Outcome {
     let mut command = cargo(root, &["doc", "--release", "--workspace", "--no-deps"]);
     command.env("RUSTDOCFLAGS", "-D warnings");
     execute(command)
 }
 
-/// The resolved order of a step.
+/// Prints the order of a step.
 pub fn order(root: &Path) -> Outcome {
     execute(cargo(
         root,

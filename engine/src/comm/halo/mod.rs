@@ -1,6 +1,6 @@
 //! Exchanges halo patches between ranks.
 //!
-//! What is exchanged is listed after each change of the hierarchy, on the device as well. If all ranks have a device,
+//! Exchange lists are built after each change of the hierarchy, also on the device. If all ranks have a device,
 //! kernels pack the values, the [`Connection`] moves them between devices, and kernels unpack them. Between regrids
 //! nothing is allocated and the host does not wait. Without devices, values are sent as messages of the communicator.
 

@@ -4,6 +4,7 @@ use super::DevicePool;
 use crate::data::cell_args::{CellJob, CellMap, CellMark, CellSource, CellValue};
 use crate::data::criteria::CriteriaList;
 use crate::data::field_spec::Element;
+use crate::data::function_inputs::InputList;
 use crate::data::level::LevelView;
 use crate::data::list_text::FAULT;
 use crate::data::pool::{BankTime, CellLauncher, Field, Pool};
@@ -34,7 +35,7 @@ const MARKS: Skeleton = (&[MARK], &["cells_mark"]);
 
 /// Returns the function of a job.
 fn of_job<'a, M: CellFn>(job: &CellJob<'a, M>) -> SkeletonFunction<'a> {
-    match job.numbers {
+    match job.inputs.numbers {
         Some(numbers) => SkeletonFunction::WithInputs(M::ITEM, numbers.text()),
         None => of_cell::<M>(),
     }
@@ -78,7 +79,7 @@ impl<F: Field> CellLauncher<'_, F> {
         job: &CellJob<M>,
         order: LaunchOptions,
     ) -> Result<(), DeviceError> {
-        let mut input = self.cell_input(&job.level, job.others, order);
+        let mut input = self.cell_input(&job.level, job.inputs, order);
         input.colour = job.colour.map_or(-1, |colour| colour as i32);
         self.launch_with(skeleton, n, job, job.level.rows().len(), input)
     }
@@ -94,7 +95,7 @@ impl<F: Field> CellLauncher<'_, F> {
     ) -> Result<(), DeviceError> {
         let (pool, function) = (self.pool.device(), of_job(job));
         let kernel = pool.kernel_for(function, skeleton, n)?;
-        if let Some(numbers) = job.numbers {
+        if let Some(numbers) = job.inputs.numbers {
             input.given = pool.structures(numbers.structures())?.into();
         }
         in_precision!(pool.precision(), R => {
@@ -106,11 +107,11 @@ impl<F: Field> CellLauncher<'_, F> {
     pub(super) fn cell_input(
         &self,
         level: &LevelView,
-        others: &[&dyn CellSource],
+        inputs: InputList,
         order: LaunchOptions,
     ) -> CellInput<Number> {
         let (tables, number) = (level.on_device(), level.clock.level);
-        let (fields, components) = self.read_fields(others, number);
+        let (fields, components) = self.read_fields(inputs, number);
         let count = level.rows().len();
         CellInput {
             fields,
@@ -144,14 +145,10 @@ impl<F: Field> CellLauncher<'_, F> {
         }
     }
 
-    /// Returns addresses and component counts of the present states of this field and of `others`.
-    fn read_fields(
-        &self,
-        others: &[&dyn CellSource],
-        level: usize,
-    ) -> ([Address<Number>; 4], [i32; 4]) {
+    /// Returns addresses and component counts of the present states of this field and of `inputs`.
+    fn read_fields(&self, inputs: InputList, level: usize) -> ([Address<Number>; 4], [i32; 4]) {
         let (mut fields, mut components) = ([Address::NONE; 4], [0; 4]);
-        let all = std::iter::once(self.pool as &dyn CellSource).chain(others.iter().copied());
+        let all = std::iter::once(self.pool as &dyn CellSource).chain(inputs.fields());
         for (n, source) in all.enumerate() {
             let Storage::Device(pool) = source.values() else {
                 panic!("all fields of a function are on the device");
@@ -162,7 +159,7 @@ impl<F: Field> CellLauncher<'_, F> {
         (fields, components)
     }
 
-    /// As `map_cells`. If the function reads neighbouring cells, results are buffered until all are computed.
+    /// As [`Pool::update`]. If the function reads neighbouring cells, results are buffered until all are computed.
     /// Returns the number of the first cell whose state would be unphysical.
     pub(in crate::data) fn map<M: CellMap>(
         &self,
@@ -214,7 +211,7 @@ impl<F: Field> CellLauncher<'_, F> {
         Ok(values.skip(cell).step_by(CELLS).map(R::to_f64).collect())
     }
 
-    /// As `map_of`.
+    /// As [`Pool::update_around`].
     pub(in crate::data) fn map_of<M: CellMap, G: Field>(
         &self,
         source: &Pool<G>,
@@ -235,8 +232,8 @@ impl<F: Field> CellLauncher<'_, F> {
         CellLauncher { pool: source }.launch_cells(MAPS, 0, job, order)
     }
 
-    /// As `fluxes`.
-    pub(in crate::data) fn fluxes<M: FaceMap>(
+    /// As [`Pool::flux`].
+    pub(in crate::data) fn flux<M: FaceMap>(
         &self,
         job: &FluxJob<M>,
     ) -> Result<Option<u32>, DeviceError> {
@@ -270,7 +267,7 @@ impl<F: Field> CellLauncher<'_, F> {
         given: P,
     ) -> FluxParameters<Number, P> {
         let clock = &job.level.clock;
-        let mut input = self.cell_input(&job.level, &[], order);
+        let mut input = self.cell_input(&job.level, InputList::default(), order);
         let (tables, topology) = (job.level.on_device(), job.level.topology);
         let before = self.pool.flux_state(clock.level, job.adds);
         input.view = self.pool.view_at(tables, topology, clock.level, before);
@@ -303,7 +300,7 @@ impl<F: Field> CellLauncher<'_, F> {
             out: words.address(),
             ..LaunchOptions::default()
         };
-        let mut input = self.cell_input(level, &[], order);
+        let mut input = self.cell_input(level, InputList::default(), order);
         input.view = self
             .pool
             .view_at(level.on_device(), level.topology, level.clock.level, at);
@@ -374,8 +371,8 @@ impl<F: Field> CellLauncher<'_, F> {
         Ok(bytemuck::cast_slice(&found)[..count].to_vec())
     }
 
-    /// As `marked_by`; also returns the message about a formula that is not a number.
-    pub(in crate::data) fn sectors_by(
+    /// As [`Pool::mark_by_list`]; also returns the message about a formula that is not a number.
+    pub(in crate::data) fn sectors_by_list(
         &self,
         level: &LevelView,
         buffer: usize,
@@ -390,7 +387,7 @@ impl<F: Field> CellLauncher<'_, F> {
             buffer: buffer as i32,
             ..LaunchOptions::default()
         };
-        let mut input = self.cell_input(level, &[], order);
+        let mut input = self.cell_input(level, InputList::default(), order);
         let address = |word: usize| words.address() + 8 * word as u64;
         // faults of rules and formulas are fetched together with the sectors
         input.view.fault = address(0).into();

@@ -127,7 +127,7 @@ struct LaunchedBatch<'a> {
 }
 
 impl<F: Field> CellLauncher<'_, F> {
-    /// As `map_attempts` with `calls` calls per cell; `queues` lists unfinished cells.
+    /// As [`Pool::iterate`](crate::data::Pool::iterate) with `calls` calls per cell; `queues` lists unfinished cells.
     /// With one call and no carried numbers, the host waits only once, for all batches.
     pub(in crate::data) fn subcycle<M: CellSubcycle>(
         &self,
@@ -233,7 +233,7 @@ impl<F: Field> CellLauncher<'_, F> {
         words: &Buffer<u64>,
     ) -> Result<CellInput<Number>, DeviceError> {
         let (pool, device) = (self.pool.device(), &self.pool.device().device);
-        let mut input = self.cell_input(&job.level, job.others, LaunchOptions::default());
+        let mut input = self.cell_input(&job.level, job.inputs, LaunchOptions::default());
         let carries = (job.carries > 0).then_some(job.carried());
         batch.set_addresses(&mut input, words.address(), carries);
         input.stale = pool.stale().into();

@@ -2,11 +2,10 @@
 
 use super::{FieldView, Read, Write, checked_view, fresh_before, view, view_on};
 use crate::comm::Comm;
-use crate::data::criteria::CriteriaList;
 use crate::data::storage::Storage;
 use crate::data::{
-    CellMap, CellMark, CellSource, CellSubcycle, CellTotals, CellValue, DerivedInputs, FaceMap,
-    Field, LevelRows, Pool, Precision,
+    CellMap, CellMark, CellSource, CellSubcycle, CellTotals, CellValue, FaceMap, Field,
+    FunctionInputs, LevelRows, Pool, Precision,
 };
 use crate::step::Error;
 use std::sync::atomic::Ordering::Relaxed;
@@ -81,54 +80,33 @@ macro_rules! reads {
                     .map(|view| view.pool)
             }
 
-            /// Computes a minimum as [`Pool::smallest`]. Functions that read neighbouring cells need a
-            /// declared halo.
+            /// Returns the smallest value of `M`, as [`Pool::reduce`]. A function that reads neighbouring cells
+            /// needs a declared halo.
             #[must_use]
-            pub fn smallest<M: CellValue>(
+            pub fn reduce<M: CellValue>(
                 &self,
                 rows: &LevelRows,
+                inputs: impl FunctionInputs,
                 parameters: &M::Parameters,
             ) -> f64 {
                 let pool = self.read_by(rows, M::REACH);
-                pool.map_or(f64::NAN, |pool| pool.smallest::<M>(rows, parameters))
+                pool.map_or(f64::NAN, |pool| pool.reduce::<M>(rows, inputs, parameters))
             }
 
-            /// Computes a minimum as [`Pool::smallest_by`].
+            /// Marks patches near the cells in which `M` is `true`, as [`Pool::mark`]. A function that reads
+            /// neighbouring cells needs a declared halo.
             #[must_use]
-            pub fn smallest_by<M: CellValue>(
+            pub fn mark<M: CellMark>(
                 &self,
                 rows: &LevelRows,
-                numbers: &DerivedInputs,
-                parameters: &M::Parameters,
-            ) -> f64 {
-                self.pool.0.smallest_by::<M>(rows, numbers, parameters)
-            }
-
-            /// Marks rows as [`Pool::marked`]. Functions that read neighbouring cells need a declared halo.
-            #[must_use]
-            pub fn marked<M: CellMark>(
-                &self,
-                rows: &LevelRows,
+                inputs: impl FunctionInputs,
                 buffer: usize,
                 parameters: &M::Parameters,
             ) -> Vec<u32> {
                 let pool = self.read_by(rows, M::REACH);
                 pool.map_or(Vec::new(), |pool| {
-                    pool.marked::<M>(rows, buffer, parameters)
+                    pool.mark::<M>(rows, inputs, buffer, parameters)
                 })
-            }
-
-            /// Marks rows as [`Pool::marked_by`]. Functions that read neighbouring cells need a declared
-            /// halo.
-            #[must_use]
-            pub fn marked_by(
-                &self,
-                rows: &LevelRows,
-                buffer: usize,
-                marks: &CriteriaList,
-            ) -> Vec<u32> {
-                let pool = self.read_by(rows, marks.reach());
-                pool.map_or(Vec::new(), |pool| pool.marked_by(rows, buffer, marks))
             }
         }
     };
@@ -137,88 +115,38 @@ reads!(Read);
 reads!(Write);
 
 impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
-    /// Updates cells as [`Pool::map_cells`]. Functions that read neighbouring cells need a declared halo.
-    pub fn map_cells<M: CellMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
-        self.map_with::<M>(rows, &[], parameters);
-    }
-
-    /// Updates cells as [`Pool::map_with`]; handles of other fields are sources too.
-    pub fn map_with<M: CellMap>(
+    /// Updates all cells by `M`, as [`Pool::update`]. The function reads this field, then `inputs`: `()`,
+    /// `&other`, `(&a, &b)`, derived inputs, or [`Around`] another field. A function that reads neighbouring
+    /// cells needs a declared halo.
+    pub fn update<M: CellMap>(
         &mut self,
         rows: &LevelRows,
-        others: &[&dyn CellSource],
+        inputs: impl UpdateInputs,
         parameters: &M::Parameters,
     ) {
-        if self.read_by(rows, M::REACH).is_some() {
-            self.pool.0.map_with::<M>(rows, others, parameters);
-        }
+        inputs.apply::<M, F, DEPTH>(self, rows, parameters);
     }
 
-    /// Updates cells as [`Pool::map_of`] from `source`, whose neighbouring cells may be read, this field and
-    /// `others`.
-    pub fn map_of<M: CellMap, G: Field, const REACH: usize>(
+    /// Calls `M` in every cell until it is done, at most `calls` times, as [`Pool::iterate`].
+    pub fn iterate<M: CellSubcycle>(
         &mut self,
         rows: &LevelRows,
-        source: &Read<G, REACH>,
-        others: &[&dyn CellSource],
-        parameters: &M::Parameters,
-    ) {
-        if let Some(source) = source.read_by(rows, M::REACH) {
-            self.pool.0.map_of::<M, G>(rows, source, others, parameters);
-        }
-    }
-
-    /// Sub-cycles cells as [`Pool::map_attempts`].
-    pub fn map_attempts<M: CellSubcycle>(
-        &mut self,
-        rows: &LevelRows,
-        calls: usize,
-        parameters: &M::Parameters,
-    ) {
-        self.pool.0.map_attempts::<M>(rows, calls, parameters);
-    }
-
-    /// Sub-cycles cells as [`Pool::map_attempts_with`]; handles of other fields are sources too.
-    pub fn map_attempts_with<M: CellSubcycle>(
-        &mut self,
-        rows: &LevelRows,
-        others: &[&dyn CellSource],
+        inputs: impl FunctionInputs,
         calls: usize,
         parameters: &M::Parameters,
     ) -> CellTotals {
         let pool = &mut self.pool.0;
-        pool.map_attempts_with::<M>(rows, others, calls, parameters)
+        pool.iterate::<M>(rows, inputs, calls, parameters)
     }
 
-    /// Sub-cycles cells as [`Pool::map_attempts_by`].
-    pub fn map_attempts_by<M: CellSubcycle>(
-        &mut self,
-        rows: &LevelRows,
-        numbers: &DerivedInputs,
-        calls: usize,
-        parameters: &M::Parameters,
-    ) -> CellTotals {
-        let pool = &mut self.pool.0;
-        pool.map_attempts_by::<M>(rows, numbers, calls, parameters)
-    }
-
-    /// Updates cells as [`Pool::map_by`].
-    pub fn map_by<M: CellSubcycle>(
-        &mut self,
-        rows: &LevelRows,
-        numbers: &DerivedInputs,
-        parameters: &M::Parameters,
-    ) -> CellTotals {
-        self.pool.0.map_by::<M>(rows, numbers, parameters)
-    }
-
-    /// Computes fluxes as [`Pool::fluxes`]. The halo that the function reads must be declared.
-    pub fn fluxes<M: FaceMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
+    /// Updates all cells by the fluxes `M` through their faces, as [`Pool::flux`]. The halo that the function
+    /// reads must be declared.
+    pub fn flux<M: FaceMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
         if self.read_by(rows, M::REACH).is_none() {
             return;
         }
         match fresh_before(&self.pool.0, &self.place, M::REACH) {
-            Ok(()) => self.pool.0.fluxes::<M>(rows, parameters),
+            Ok(()) => self.pool.0.flux::<M>(rows, parameters),
             Err(error) => rows.fail(error),
         }
     }
@@ -230,22 +158,69 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// As [`Write::refresh`].
     ///
     /// # Panics
-    /// As [`Pool::map_with`].
+    /// As [`Pool::update`].
     pub fn sweep<M: CellMap>(
         &mut self,
         rows: &LevelRows,
-        ranks: &mut Comm,
+        inputs: impl FunctionInputs,
         sweeps: usize,
-        others: &[&dyn CellSource],
+        ranks: &mut Comm,
         parameters: &M::Parameters,
     ) -> Result<(), Error> {
         for colour in [0, 1].repeat(sweeps) {
             self.refresh(ranks)?;
             self.get(M::REACH)?;
-            self.pool
-                .0
-                .map_colour::<M>(rows, others, colour, parameters);
+            let pool = &mut self.pool.0;
+            pool.update_colour::<M>(rows, inputs.list(), colour, parameters);
         }
         Ok(())
+    }
+}
+
+/// Inputs of an update: [`FunctionInputs`], or [`Around`] another field.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no input of an update",
+    label = "not an input",
+    note = "expected `()`, `&field`, `(&field, &field)`, `(&field, &field, &field)`, `Around(&field)`, or `&numbers` with `DerivedInputs`"
+)]
+pub trait UpdateInputs {
+    /// Updates `field` by `M`.
+    #[doc(hidden)]
+    fn apply<M: CellMap, F: Field, const DEPTH: usize>(
+        self,
+        field: &mut Write<F, DEPTH>,
+        rows: &LevelRows,
+        parameters: &M::Parameters,
+    );
+}
+
+impl<I: FunctionInputs> UpdateInputs for I {
+    fn apply<M: CellMap, F: Field, const DEPTH: usize>(
+        self,
+        field: &mut Write<F, DEPTH>,
+        rows: &LevelRows,
+        parameters: &M::Parameters,
+    ) {
+        if field.read_by(rows, M::REACH).is_some() {
+            field.pool.0.update::<M>(rows, self, parameters);
+        }
+    }
+}
+
+/// Another field whose neighbouring cells the function of an update reads. It is the first state of the
+/// function; the second one is the updated field. Unphysical results are not reported.
+pub struct Around<'a, 'w, 's, G: Field, const REACH: usize>(pub &'a Read<'w, 's, G, REACH>);
+
+impl<G: Field, const REACH: usize> UpdateInputs for Around<'_, '_, '_, G, REACH> {
+    fn apply<M: CellMap, F: Field, const DEPTH: usize>(
+        self,
+        field: &mut Write<F, DEPTH>,
+        rows: &LevelRows,
+        parameters: &M::Parameters,
+    ) {
+        if let Some(source) = self.0.read_by(rows, M::REACH) {
+            let pool = &mut field.pool.0;
+            pool.update_around::<M, G>(rows, source, parameters);
+        }
     }
 }

@@ -11,9 +11,9 @@ use std::borrow::Cow;
 pub enum BoundaryKind {
     /// The opposite face continues the domain.
     Periodic,
-    /// Zero gradient.
+    /// Zero gradient: the state of the nearest cell.
     Outflow,
-    /// A mirror.
+    /// A wall: mirror image with reversed normal velocity.
     Reflecting,
     /// A condition that a plugin has registered under this word.
     Registered(String),
@@ -26,8 +26,11 @@ impl BoundaryKind {
     /// The engine's own words with their documentation.
     pub const BUILT_IN: [(&'static str, &'static str); 3] = [
         ("periodic", "The domain continues at the opposite face."),
-        ("outflow", "Zero gradient."),
-        ("reflecting", "A mirror."),
+        ("outflow", "Zero gradient: the state of the nearest cell."),
+        (
+            "reflecting",
+            "A wall: mirror image with reversed normal velocity.",
+        ),
     ];
     /// Returns the condition that a word names.
     #[must_use]

@@ -149,7 +149,7 @@ impl Engine {
     }
 
     /// Opens a budget: running totals of named numbers over all leaf cells and ranks since the start of the
-    /// simulation. A system adds the result of [`map_attempts_with`](crate::step::Write::map_attempts_with)
+    /// simulation. A system adds the result of [`iterate`](crate::step::Write::iterate)
     /// by `budgets.add(id, &totals)` with a parameter `mut budgets: ResMut<Budgets>`. The totals become the
     /// diagnostics columns `NAME_NUMBER` and, per level, `NAME_NUMBER_LEVEL`. Snapshots store them. Sums are
     /// exact, so they do not depend on the number of ranks.

@@ -17,8 +17,8 @@ pub struct PaddedPatch {
 }
 
 impl PaddedPatch {
-    /// Returns the potential in a cell relative to the first cell of the patch, from -margin to 7 + margin; `None` if
-    /// the cell is neither in the patch nor outside the domain.
+    /// Returns the potential in a cell, whose index counts from the first cell of the patch (-margin to 7 + margin).
+    /// Returns `None` if the cell is neither in the patch nor outside the domain.
     #[must_use]
     pub fn at(&self, cell: [i32; 3]) -> Option<f64> {
         let mut place = 0;

@@ -2,8 +2,8 @@
 //! is lost.
 //!
 //! Each particle has one cloud, as wide as a cell of its own level, or of the next coarser level in the
-//! boundary zone. A level receives the part of the cloud that lies in its cells. Mass of a coarse cell is
-//! distributed evenly to the eight children.
+//! boundary zone. A level receives the part of the cloud that overlaps its cells. Mass deposited in a coarse
+//! cell is distributed evenly to its eight child cells.
 //!
 //! `cloud_block.rs` deposits clouds around a patch, `position_prediction.rs` predicts positions, `threads.rs` runs
 //! tasks in parallel, and `remote_sums.rs` exchanges sums. `device.rs` deposits on a device, in the slots of

@@ -9,7 +9,7 @@ pub(in crate::particles) struct RowSpan {
     pub count: u32,
 }
 
-/// Most batches before a list gets more memory, since each batch is a launch.
+/// Number of batches above which a list gets more memory, because each batch is a kernel launch.
 const MAX_BATCHES: usize = 12;
 /// Lists of up to this number of particles are double-buffered, and take one or two batches.
 pub(super) const DOUBLE_BUFFER_LIMIT: usize = 1 << 21;
@@ -33,7 +33,7 @@ impl Capacity {
         }
     }
 
-    /// Most batches for this number of particles.
+    /// Returns the largest number of batches for this number of particles.
     fn batches(self, particles: usize) -> usize {
         match self.low_memory {
             true => usize::MAX,

@@ -1,4 +1,4 @@
-//! Creates the initial particles. Each particle is a function of its number, so that ranks can create any
+//! Creates the initial particles. Each particle is a function of its number, so that each rank can create a
 //! part of them.
 
 mod bodies;

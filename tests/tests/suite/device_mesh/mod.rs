@@ -202,7 +202,7 @@ fn mapping<R: Element>(case: &Case, device: &Device) {
     twins.clock(1, 0.1);
     twins.each(|sim| {
         let map = |rows: LevelRows, mut pool: Write<Fluid>| {
-            pool.map_cells::<slow>(&rows, &[0.3, 0.1]);
+            pool.update::<slow>(&rows, (), &[0.3, 0.1]);
         };
         sim.world.run_system_once(map).expect("the system runs");
     });
@@ -277,14 +277,14 @@ fn functions_of_cells<R: Element>(case: &Case, device: &Device) {
         twins.clock(level, 0.1);
         twins.each(|sim| {
             let mark = |rows: LevelRows, pool: Read<Fluid>, mut found: ResMut<Found>| {
-                let sectors = pool.marked::<dye_above>(&rows, 3, &REACTION);
+                let sectors = pool.mark::<dye_above>(&rows, (), 3, &REACTION);
                 found.sectors.push(sectors);
             };
             let map = |rows: LevelRows, mut pool: Write<Fluid>| {
-                pool.map_cells::<react>(&rows, &REACTION);
+                pool.update::<react>(&rows, (), &REACTION);
             };
             let reduce = |rows: LevelRows, pool: Read<Fluid>, mut found: ResMut<Found>| {
-                let smallest = pool.smallest::<energy_of_dye>(&rows, &[0.7]);
+                let smallest = pool.reduce::<energy_of_dye>(&rows, (), &[0.7]);
                 found.smallest.push(smallest.to_bits());
             };
             sim.world.run_system_once(mark).expect("the system runs");

@@ -52,9 +52,9 @@ impl Plugin for Spreading<f64> {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let p = *self;
         sim.register_field::<Ink>(FieldSpec::cells(&["ink"]))?;
-        let fill = |rows: LevelRows, mut ink: Write<Ink>| ink.map_cells::<blot>(&rows, &[]);
+        let fill = |rows: LevelRows, mut ink: Write<Ink>| ink.update::<blot>(&rows, (), &[]);
         let step =
-            move |rows: LevelRows, mut ink: Write<Ink, 1>| ink.map_cells::<spread>(&rows, &p);
+            move |rows: LevelRows, mut ink: Write<Ink, 1>| ink.update::<spread>(&rows, (), &p);
         sim.system_in(Initialise::State, fill);
         sim.system_in(Advance::Sources, step);
         sim.limit::<Ink, longest_step>("ink", p);

@@ -62,7 +62,7 @@ impl Plugin for Reads {
         sim.register_field::<Slope>(FieldSpec::cells(&["slope"]))?;
         sim.initial::<Slope, nothing>([]);
         let read = |rows: LevelRows, own: Read<OwnPotential, 2>, mut slopes: Write<Slope>| {
-            slopes.map_of::<slope, _, 2>(&rows, &own, &[], &[]);
+            slopes.update::<slope>(&rows, Around(&own), &[]);
         };
         sim.system_in(Advance::Correct, read);
         Ok(())
@@ -87,7 +87,7 @@ impl Plugin for Rock {
              mut matter: Write<Matter>|
              -> Result<(), Error> {
                 rows.visit(level);
-                matter.map_cells::<rock>(&rows, &[]);
+                matter.update::<rock>(&rows, (), &[]);
                 Ok(())
             },
         );

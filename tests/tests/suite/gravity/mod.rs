@@ -201,8 +201,8 @@ fn invalid_tables_are_refused_with_their_keys() {
 struct Twin;
 
 #[device]
-fn add<R: Real>(u: (Conserved<R>, R)) -> R {
-    let (gas, there) = u;
+fn add<R: Real>(u: (R, Conserved<R>)) -> R {
+    let (there, gas) = u;
     there + gas.density
 }
 
@@ -213,7 +213,7 @@ fn twin(
     mut matter: Write<Matter>,
 ) -> Result<(), Error> {
     rows.visit(level);
-    matter.map_of::<add, _, 0>(&rows, &gas, &[], &[]);
+    matter.update::<add>(&rows, &gas, &[]);
     Ok(())
 }
 

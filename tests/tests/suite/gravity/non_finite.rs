@@ -11,8 +11,7 @@ struct Hole {
 }
 
 #[device]
-fn hole<R: Real>(u: (Conserved<R>, R), at: &Place<R>, level: R) -> R {
-    let (_, there) = u;
+fn hole<R: Real>(there: R, at: &Place<R>, level: R) -> R {
     let here = at.index[0] == 13 && at.index[1] == 18 && at.index[2] == 12;
     if here && R::from_i32(at.level) == level {
         R::NAN
@@ -26,11 +25,10 @@ impl Plugin for Hole {
         let level = f64::from(self.level);
         let source = move |In(of): In<usize>,
                            mut rows: LevelRows,
-                           gas: Read<Gas>,
                            mut matter: Write<Matter>|
               -> Result<(), Error> {
             rows.visit(of);
-            matter.map_of::<hole, _, 0>(&rows, &gas, &[], &[level]);
+            matter.update::<hole>(&rows, (), &[level]);
             Ok(())
         };
         sim.gravity_source(source);

@@ -100,7 +100,7 @@ fn diffuse<R: Real>(u: &Stencil<R, Dyed<R>>) -> Dyed<R> {
 }
 
 fn spread(rows: LevelRows, mut gas: Write<Gas, 1>) {
-    gas.map_cells::<diffuse>(&rows, &[]);
+    gas.update::<diffuse>(&rows, (), &[]);
 }
 
 impl Plugin for Spread {

@@ -66,7 +66,7 @@ impl Plugin for Gravity {
                           gas: Read<Gas>,
                           mut ranks: Comm|
               -> Result<(), Error> {
-            potential.sweep::<relax>(&rows, &mut ranks, sweeps, &[&gas], &[])
+            potential.sweep::<relax>(&rows, &gas, sweeps, &mut ranks, &[])
         };
         sim.system_in(Advance::Potential, solve);
         Ok(())

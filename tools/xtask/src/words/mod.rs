@@ -51,7 +51,7 @@ fn findings(root: &Path) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// The files that git tracks, and new ones that it does not ignore.
+/// Returns the files that git tracks, and new ones that it does not ignore.
 fn tracked(root: &Path) -> Result<Vec<String>, String> {
     let mut command = Command::new("git");
     command

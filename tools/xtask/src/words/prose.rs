@@ -105,7 +105,7 @@ fn sentences(paragraph: &str) -> Vec<&str> {
     found
 }
 
-/// Number of words of a sentence; a piece of code or a link's address is one.
+/// Counts the words of a sentence. A piece of code or the address of a link counts as one.
 fn words(sentence: &str) -> usize {
     let mut plain = String::new();
     for (n, part) in sentence.split('`').enumerate() {
