@@ -142,6 +142,9 @@ impl RunIdentity {
                 "{word} a run and rank 0 does not: give all ranks the same arguments"
             ));
         }
+        if self.deck == first.deck {
+            return None;
+        }
         let mut settings = between_ranks(&first.deck, &self.deck);
         let more = settings.len().saturating_sub(MAX_NAMED);
         settings.truncate(MAX_NAMED);
