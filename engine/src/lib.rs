@@ -3,14 +3,21 @@
 //! The engine contains no physics. A field is registered with its metadata, from which ghost exchange, refinement,
 //! restriction, flux correction, output and restart are derived.
 //!
-//! The modules are layers: each uses only those below, `mesh <- device <- data <- comm <- step <- run`. Files form no
-//! dependency cycles (`cargo xtask layers`).
+//! The engine consists of layers, one crate each. A layer uses only those below: `mesh <- device <- data <- comm <- step
+//! <- run`. This crate has them as modules.
 
-pub mod comm;
-pub mod data;
-pub mod device;
-pub mod mesh;
-pub mod run;
-pub mod step;
+#[doc(inline)]
+pub use nestar_engine_comm as comm;
+#[doc(inline)]
+pub use nestar_engine_data as data;
+#[doc(inline)]
+pub use nestar_engine_device as device;
+#[doc(inline)]
+pub use nestar_engine_mesh as mesh;
+#[doc(inline)]
+pub use nestar_engine_run as run;
+#[doc(inline)]
+pub use nestar_engine_step as step;
 
-pub use step::{Engine, Error, Plugin, PluginState};
+pub use nestar_engine_data::in_precision;
+pub use nestar_engine_step::{Engine, Error, Plugin, PluginState};

@@ -74,7 +74,8 @@ fn heat_left<R: Real>(u: Mixture<R>, of_fuel: R, of_ash: R) -> R {
 impl Plugin for Burning {
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
         sim.scalar_set(&[("fuel", 1.0), ("ash", 0.0), ("dust", 0.0)])?;
-        sim.derived::<heat_left>("heat_left", "length**2/time**2", &SPECIES, &self.heat)
+        let (name, units) = ("heat_left", "length**2/time**2");
+        sim.derived::<heat_left>(name, units, GasFrame::Grid, &SPECIES, &self.heat)
     }
 
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {

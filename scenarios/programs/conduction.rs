@@ -47,7 +47,7 @@ fn longest_step<R: Real>(_u: Conserved<R>, at: &Place<R>, diffusivity: R) -> R {
 
 impl Plugin for Conduction {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.fluxes::<Gas, conduct>([self.diffusivity]);
+        sim.flux::<Gas, conduct>([self.diffusivity]);
         sim.limit::<Gas, longest_step>("conduction", [self.diffusivity]);
         Ok(())
     }

@@ -64,8 +64,8 @@ impl Plugin for FreeFall {
             gamma: sim.world.resource::<GasModel>().gamma,
         };
         sim.limit::<Gas, growth_time>("free fall", p);
-        let mut with = sim.with_scalars(&SPECIES[..count as usize - 1])?;
-        let (sim, components) = with.parts();
+        let species = &SPECIES[..count as usize - 1];
+        let components = sim.with_scalars(species)?.components;
         let fall = move |mut rows: LevelRows, mut gas: Write<Gas>| {
             rows.choose(components);
             match count {

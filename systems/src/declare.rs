@@ -1,8 +1,8 @@
 //! Declarations of plugins before the gas is built: scalars, derived fields and optional fields.
 
 use crate::fields::{
-    AccelerationRequested, Derived, DerivedMaker, Gas, GasDeclarations, GasModel,
-    OwnPotentialRequested,
+    Acceleration, AccelerationRequested, Derived, Gas, GasDeclarations, GasModel, MassFlux,
+    OwnPotential, OwnPotentialRequested,
 };
 use bevy_ecs::prelude::*;
 use nestar_engine::data::criteria::{NamedQuantity, QuantityFn, parameters_of};
@@ -29,13 +29,13 @@ pub trait Declare {
     /// As [`Declare::scalars`].
     fn scalar_set(&mut self, scalars: &[(&str, f64)]) -> Result<(), Error>;
 
-    /// Declares a derived field, which criteria, formulas and plots can use by name: the function `M` of the gas and of
-    /// these scalars. `units` is `1` or, for example, `mass/length**3`; `nestar list` shows the documentation of `M`. A
-    /// derived field `temperature_k` or `number_density_cm3` replaces the built-in one, which assumes the constant mean
-    /// molecular weight of the table `[hydro]`.
+    /// Declares a derived field, which criteria, formulas and plots can use by name: the function `M` of the gas, as
+    /// seen in `frame`, and of these scalars. `units` is `1` or, for example, `mass/length**3`; `nestar list` shows the
+    /// documentation of `M`. A derived field `temperature_k` or `number_density_cm3` replaces the built-in one, which
+    /// assumes the constant mean molecular weight of the table `[hydro]`.
     ///
     /// # Errors
-    /// The gas is built already; `M` takes another number of parameters.
+    /// The gas is built already; `M` takes another number of parameters. Later: a duplicate name, an unknown scalar.
     ///
     /// # Panics
     /// If `M` reads several fields or a neighbourhood.
@@ -43,50 +43,20 @@ pub trait Declare {
         &mut self,
         name: &str,
         units: &str,
+        frame: GasFrame,
         scalars: &[&str],
         parameters: &[f64],
     ) -> Result<(), Error>
     where
-        M::Parameters: for<'a> TryFrom<&'a [f64]>,
-    {
-        let about = [name, units, M::DOC];
-        let derived = derived(about, QuantityFn::of::<M>(), scalars);
-        self.name_number(about, constant::<M>(derived, parameters)?)
-    }
+        M::Parameters: for<'a> TryFrom<&'a [f64]>;
 
-    /// Declares a derived field, as [`Declare::derived`], of the gas in its rest frame, as for functions added by
-    /// [`Register::at_rest`](crate::register::Register::at_rest).
-    ///
-    /// # Errors
-    /// As [`Declare::derived`].
-    ///
-    /// # Panics
-    /// As [`Declare::derived`].
-    fn derived_at_rest<M: CellValue>(
-        &mut self,
-        name: &str,
-        units: &str,
-        scalars: &[&str],
-        parameters: &[f64],
-    ) -> Result<(), Error>
-    where
-        M::Parameters: for<'a> TryFrom<&'a [f64]>,
-    {
-        let about = [name, units, M::DOC];
-        let derived = Derived {
-            at_rest: true,
-            ..derived(about, QuantityFn::of::<M>(), scalars)
-        };
-        self.name_number(about, constant::<M>(derived, parameters)?)
-    }
-
-    /// Declares a derived field, as [`Declare::derived_at_rest`], whose function, parameters and scalars are chosen by
+    /// Declares a derived field of the gas in its rest frame, whose function, parameters and scalars are chosen by
     /// `choose` when the gas is built. `QuantityFn::with::<M>(p)` is a function with a parameter structure, which may
     /// hold tables; `nestar list` shows `doc`.
     ///
     /// # Errors
     /// The gas is built already. Later: the errors of `choose`, a duplicate name, an unknown scalar.
-    fn derived_when_made(
+    fn derived_when_built(
         &mut self,
         name: &str,
         units: &str,
@@ -95,54 +65,52 @@ pub trait Declare {
         + Send
         + Sync
         + 'static,
-    ) -> Result<(), Error> {
-        let about = [name, units, doc];
-        let own = about.map(String::from);
-        let make = move |sim: &mut Engine, model: &GasModel| {
-            let (function, scalars) = choose(sim, model)?;
-            Ok(Derived {
-                at_rest: true,
-                ..derived(own.each_ref().map(String::as_str), function, scalars)
-            })
-        };
-        self.name_number(about, Box::new(make))
-    }
+    ) -> Result<(), Error>;
 
-    /// Declares a derived field with name, unit and description (`about`) that `make` builds when the gas is built. The
-    /// functions above call it.
-    ///
-    /// # Errors
-    /// The gas is built already. Later: the errors of `make`, a duplicate name, an unknown scalar.
-    fn name_number(&mut self, about: [&str; 3], make: DerivedMaker) -> Result<(), Error>;
-
-    /// Requests the field [`MassFlux`](crate::fields::MassFlux), which each step of the gas fills for systems after
-    /// [`Advance::Fluid`](crate::order::Advance::Fluid). It includes first-order fluxes of corrected cells, but not
-    /// flux corrections at level boundaries, which come later.
+    /// Requests an optional field: [`MassFlux`], [`OwnPotential`] or [`Acceleration`].
     ///
     /// # Errors
     /// The gas is built already.
-    fn mass_fluxes(&mut self) -> Result<(), Error>;
+    fn request<F: OptionalField>(&mut self) -> Result<(), Error>;
+}
 
-    /// Requests the field [`OwnPotential`](crate::fields::OwnPotential): the potential of each level without the
-    /// contribution of finer levels, for matter beside coarse-fine faces that must not act on itself. It is at the end
-    /// of the step of the level from [`Advance::Potential`](crate::order::Advance::Potential) on. It costs one more
-    /// multigrid cycle per step on levels with finer levels and one more solve of the root level; elsewhere it is a
-    /// copy. The field does not exist without a table `[gravity]`.
-    ///
-    /// # Errors
-    /// The gas is built already.
-    fn own_potential(&mut self) -> Result<(), Error>;
-
-    /// Requests the field [`Acceleration`](crate::fields::Acceleration). It is at the end of the step of the level from
-    /// [`Advance::Couple`](crate::order::Advance::Couple) on.
-    ///
-    /// # Errors
-    /// The gas is built already.
-    fn acceleration(&mut self) -> Result<(), Error>;
+/// Frame in which a function sees the gas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GasFrame {
+    /// Frame of the grid: momentum and total energy as stored.
+    Grid,
+    /// Rest frame of the gas, as for functions that [`Register::at_rest`](crate::register::Register::at_rest) selects.
+    Rest,
 }
 
 /// A function of the gas in its rest frame, and the scalars that it reads after the gas components.
 pub type ChosenFunction = (QuantityFn, &'static [&'static str]);
+
+/// A field that exists if a plugin requests it.
+pub trait OptionalField: Field {
+    /// Records the request.
+    #[doc(hidden)]
+    fn request(world: &mut World);
+}
+
+impl OptionalField for MassFlux {
+    fn request(world: &mut World) {
+        let mut declarations = world.get_resource_or_init::<GasDeclarations>();
+        declarations.mass_fluxes = true;
+    }
+}
+
+impl OptionalField for OwnPotential {
+    fn request(world: &mut World) {
+        world.insert_resource(OwnPotentialRequested);
+    }
+}
+
+impl OptionalField for Acceleration {
+    fn request(world: &mut World) {
+        world.insert_resource(AccelerationRequested);
+    }
+}
 
 /// Returns the declarations, which are open until the gas is built.
 fn declared(sim: &mut Engine) -> Result<Mut<'_, GasDeclarations>, Error> {
@@ -156,33 +124,47 @@ fn declared(sim: &mut Engine) -> Result<Mut<'_, GasDeclarations>, Error> {
     Ok(sim.world.get_resource_or_init::<GasDeclarations>())
 }
 
-/// Describes a derived field by a function of the gas and of scalars.
-fn derived([name, units, doc]: [&str; 3], function: QuantityFn, scalars: &[&str]) -> Derived {
-    Derived {
-        name: name.into(),
-        units: units.into(),
-        doc: doc.into(),
-        number: NamedQuantity {
-            function,
-            components: Vec::new(),
-            parameters: Vec::new(),
-        },
-        scalars: scalars.iter().map(ToString::to_string).collect(),
-        at_rest: false,
+/// Name, unit and description of a derived field.
+struct DerivedLabel {
+    name: String,
+    units: String,
+    doc: String,
+}
+
+impl DerivedLabel {
+    /// Describes the derived field by a function of the gas and of scalars.
+    fn of(self, function: QuantityFn, scalars: &[&str], frame: GasFrame) -> Derived {
+        Derived {
+            name: self.name,
+            units: self.units,
+            doc: self.doc,
+            number: NamedQuantity {
+                function,
+                components: Vec::new(),
+                parameters: Vec::new(),
+            },
+            scalars: scalars.iter().map(ToString::to_string).collect(),
+            at_rest: frame == GasFrame::Rest,
+        }
     }
 }
 
-/// Sets the parameters of a derived field, if the function takes them.
-fn constant<M: CellValue>(mut derived: Derived, parameters: &[f64]) -> Result<DerivedMaker, Error>
-where
-    M::Parameters: for<'a> TryFrom<&'a [f64]>,
-{
-    parameters_of::<M>(parameters).map_err(|why| {
-        let name = &derived.name;
-        Error::Setup(format!("the derived field {name:?} is invalid: {why}"))
-    })?;
-    derived.number.parameters = parameters.to_vec();
-    Ok(Box::new(|_, _| Ok(derived)))
+/// Adds a derived field that `make` builds when the gas is built.
+fn add_derived(
+    sim: &mut Engine,
+    label: DerivedLabel,
+    make: impl FnOnce(DerivedLabel, &mut Engine, &GasModel) -> Result<Derived, Error>
+    + Send
+    + Sync
+    + 'static,
+) -> Result<(), Error> {
+    declared(sim)?;
+    let mut catalogue = sim.world.resource_mut::<Catalogue>();
+    let entry = catalogue.add("derived field", &label.name, &label.doc);
+    entry.of(Gas::NAME).unit(&label.units);
+    let make = Box::new(move |sim: &mut Engine, model: &GasModel| make(label, sim, model));
+    declared(sim)?.derived.push(make);
+    Ok(())
 }
 
 impl Declare for Engine {
@@ -225,29 +207,58 @@ impl Declare for Engine {
         Ok(())
     }
 
-    fn mass_fluxes(&mut self) -> Result<(), Error> {
-        declared(self)?.mass_fluxes = true;
-        Ok(())
+    fn derived<M: CellValue>(
+        &mut self,
+        name: &str,
+        units: &str,
+        frame: GasFrame,
+        scalars: &[&str],
+        parameters: &[f64],
+    ) -> Result<(), Error>
+    where
+        M::Parameters: for<'a> TryFrom<&'a [f64]>,
+    {
+        parameters_of::<M>(parameters)
+            .map_err(|why| Error::Setup(format!("the derived field {name:?} is invalid: {why}")))?;
+        let label = DerivedLabel {
+            name: name.into(),
+            units: units.into(),
+            doc: M::DOC.into(),
+        };
+        let scalars: Vec<String> = scalars.iter().map(ToString::to_string).collect();
+        let parameters = parameters.to_vec();
+        add_derived(self, label, move |label, _, _| {
+            let scalars: Vec<&str> = scalars.iter().map(String::as_str).collect();
+            let mut derived = label.of(QuantityFn::of::<M>(), &scalars, frame);
+            derived.number.parameters = parameters;
+            Ok(derived)
+        })
     }
 
-    fn own_potential(&mut self) -> Result<(), Error> {
+    fn derived_when_built(
+        &mut self,
+        name: &str,
+        units: &str,
+        doc: &str,
+        choose: impl FnOnce(&mut Engine, &GasModel) -> Result<ChosenFunction, Error>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Result<(), Error> {
+        let label = DerivedLabel {
+            name: name.into(),
+            units: units.into(),
+            doc: doc.into(),
+        };
+        add_derived(self, label, |label, sim, model| {
+            let (function, scalars) = choose(sim, model)?;
+            Ok(label.of(function, scalars, GasFrame::Rest))
+        })
+    }
+
+    fn request<F: OptionalField>(&mut self) -> Result<(), Error> {
         declared(self)?;
-        self.world.insert_resource(OwnPotentialRequested);
-        Ok(())
-    }
-
-    fn acceleration(&mut self) -> Result<(), Error> {
-        declared(self)?;
-        self.world.insert_resource(AccelerationRequested);
-        Ok(())
-    }
-
-    fn name_number(&mut self, about: [&str; 3], make: DerivedMaker) -> Result<(), Error> {
-        declared(self)?.derived.push(make);
-        let [name, units, doc] = about;
-        let mut catalogue = self.world.resource_mut::<Catalogue>();
-        let entry = catalogue.add("derived field", name, doc);
-        entry.of(Gas::NAME).unit(units);
+        F::request(&mut self.world);
         Ok(())
     }
 }

@@ -41,7 +41,9 @@ impl Field for Potential {
 /// level's own potential, which is not its boundary condition; use [`Potential`] there.
 ///
 /// It exists if the deck has a table `[gravity]` and a plugin requests it with
-/// [`Declare::own_potential`](crate::declare::Declare::own_potential).
+/// [`Declare::request`](crate::declare::Declare::request). It costs one more multigrid cycle per step on levels with finer
+/// levels and one more solve of the root level; elsewhere it is a copy. It is at the end of the step of the level from
+/// [`Advance::Potential`](crate::order::Advance::Potential) on.
 pub struct OwnPotential;
 
 impl Field for OwnPotential {
@@ -55,7 +57,8 @@ pub struct OwnPotentialRequested;
 /// Acceleration of freely falling matter in the cells of each level, along x, y, z: by self-gravity, the table
 /// `[external]` and plugins. If a plugin requests [`OwnPotential`], three more components follow that use the own
 /// potential of each level. It has two time levels and exists if a plugin requests it with
-/// [`Declare::acceleration`](crate::declare::Declare::acceleration).
+/// [`Declare::request`](crate::declare::Declare::request). It is at the end of the step of the level from
+/// [`Advance::Couple`](crate::order::Advance::Couple) on.
 pub struct Acceleration;
 
 impl Field for Acceleration {
@@ -83,7 +86,9 @@ impl Field for ParticleDensity {
 }
 
 /// Mass flux of the gas through cell faces in the latest step, per area and time, along the positive axes. Exists if a
-/// plugin requests it with [`Declare::mass_fluxes`](crate::declare::Declare::mass_fluxes).
+/// plugin requests it with [`Declare::request`](crate::declare::Declare::request). Each step of the gas fills it for
+/// systems after [`Advance::Fluid`](crate::order::Advance::Fluid). It includes first-order fluxes of corrected cells, but
+/// not flux corrections at level boundaries, which come later.
 pub struct MassFlux;
 
 impl Field for MassFlux {

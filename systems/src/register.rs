@@ -3,35 +3,41 @@
 
 use crate::fields::GasModel;
 use crate::order::{Advance, Flag, Initialise, Limit, Split};
-use crate::subcycling::{Subcycling, subcycle_in};
+use crate::subcycling::{Subcycling, add_subcycle};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
-use nestar_engine::comm::{DiagnosticColumns, Reduce};
+use nestar_device::CellFn;
+use nestar_engine::comm::{ColumnInputs, DiagnosticColumns, Reduce};
 use nestar_engine::data::{
     CellMap, CellMark, CellSubcycle, CellValue, Components, DerivedInputs, FaceMap, Field,
-    LevelRows,
+    InputList, LevelRows,
 };
 use nestar_engine::mesh::RefineRequests;
-use nestar_engine::step::{Catalogue, CatalogueEntry, Read, Settings, StepLimits, StepSet, Write};
+use nestar_engine::step::{
+    Catalogue, CatalogueEntry, Fields, OtherFields, OtherHandles, Read, Settings, StepLimits,
+    StepSet, Write,
+};
 use nestar_engine::{Engine, Error};
 use std::sync::Arc;
 
-/// Adds `#[device]` functions of a cell or face to a simulation. The functions read field `F` on the host or device
-/// that holds it. Their parameters are constant for the whole run; place, time, width and step come with the cell.
-/// Functions of one set run in the order in which they were added.
+/// Adds `#[device]` functions of a cell or face to a simulation. The functions read the fields `F`, a field or a tuple of
+/// fields, on the host or device that holds them; they change or reduce the first one. Their parameters are constant for
+/// the whole run; place, time, width and step come with the cell. Functions of one set run in the order in which they
+/// were added.
 pub trait Register {
-    /// Returns the simulation and the components of a field that form the state of the functions.
-    fn parts(&mut self) -> (&mut Engine, Components);
+    /// Returns the simulation, and what the functions read besides the fields.
+    #[doc(hidden)]
+    fn selection(&mut self) -> Selection<'_>;
 
     /// Selects functions of the gas and of these scalars: their state has the five components of the gas, then the
     /// scalars in this order.
     ///
     /// # Errors
     /// The gas has no such scalar, or is not built yet.
-    fn with_scalars(&mut self, names: &[&str]) -> Result<WithScalars<'_>, Error> {
-        let (sim, _) = self.parts();
-        let components = gas(sim, "with_scalars")?.components(names)?;
-        Ok(WithScalars { sim, components })
+    fn with_scalars(&mut self, names: &[&str]) -> Result<Selection<'_>, Error> {
+        let mut selection = self.selection();
+        selection.components = gas(selection.sim, "with_scalars")?.components(names)?;
+        Ok(selection)
     }
 
     /// Selects functions, as [`Register::with_scalars`], that see the gas in its rest frame. With `hydro.dual_energy`
@@ -40,28 +46,35 @@ pub trait Register {
     ///
     /// # Errors
     /// As [`Register::with_scalars`].
-    fn at_rest(&mut self, names: &[&str]) -> Result<WithScalars<'_>, Error> {
-        let (sim, _) = self.parts();
-        let numbers = gas(sim, "at_rest")?.component_numbers_at_rest(names)?;
-        let components = Components::of(&numbers);
-        Ok(WithScalars { sim, components })
+    fn at_rest(&mut self, names: &[&str]) -> Result<Selection<'_>, Error> {
+        let mut selection = self.selection();
+        let numbers = gas(selection.sim, "at_rest")?.component_numbers_at_rest(names)?;
+        selection.components = Components::of(&numbers);
+        Ok(selection)
+    }
+
+    /// Selects functions that read `numbers` as their second state, in place of a second field.
+    fn with_numbers(&mut self, numbers: &Arc<DerivedInputs>) -> Selection<'_> {
+        let mut selection = self.selection();
+        selection.numbers = Some(numbers.clone());
+        selection
     }
 
     /// Adds a source: each cell is set to the result of `M` once per step, after the gas is advanced.
-    fn source<F: Field, M: CellMap>(&mut self, parameters: M::Parameters)
+    fn source<F: Fields, M: CellMap>(&mut self, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,
     {
-        add_map::<F, M>("source", self.parts(), Advance::Sources, parameters);
+        add_update::<F, M>("source", self.selection(), Advance::Sources, parameters);
     }
 
     /// Adds a split source: it acts over half a step before and half a step after the gas is advanced (Strang 1968),
     /// which is of second order in time.
-    fn split_source<F: Field, M: CellMap>(&mut self, parameters: M::Parameters)
+    fn split_source<F: Fields, M: CellMap>(&mut self, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,
     {
-        add_map::<F, M>("split source", self.parts(), Split::Sources, parameters);
+        add_update::<F, M>("split source", self.selection(), Split::Sources, parameters);
     }
 
     /// Adds a sub-cycled source: `M` is called repeatedly in a cell until it is done, once per step, after the gas is
@@ -71,7 +84,7 @@ pub trait Register {
     ///
     /// # Errors
     /// The account and `M` differ in the number of sums; the name of the account is in use.
-    fn subcycle<F: Field, M: CellSubcycle>(
+    fn subcycle<F: Fields, M: CellSubcycle>(
         &mut self,
         attempts: Subcycling,
         parameters: M::Parameters,
@@ -79,98 +92,93 @@ pub trait Register {
     where
         M::Parameters: Send + Sync,
     {
-        subcycle_in::<F, M>(self.parts(), attempts, None, parameters)
+        add_subcycle::<F, M>(self.selection(), attempts, parameters)
     }
 
     /// Adds initial values: new patches of the initial hierarchy are set to the result of `M`, after the scenario has
     /// set the gas.
-    fn initial<F: Field, M: CellMap>(&mut self, parameters: M::Parameters)
+    fn initial<F: Fields, M: CellMap>(&mut self, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,
     {
-        add_map::<F, M>("initial", self.parts(), Initialise::State, parameters);
+        add_update::<F, M>("initial", self.selection(), Initialise::State, parameters);
     }
 
     /// Adds fluxes through cell faces after the gas is advanced. They are conservative across levels: the field `F`
-    /// must be corrected by fluxes.
-    fn fluxes<F: Field, M: FaceMap>(&mut self, parameters: M::Parameters)
+    /// must be corrected by fluxes. The function reads the leading components of the field.
+    fn flux<F: Field, M: FaceMap>(&mut self, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,
     {
         let flow = move |rows: LevelRows, mut field: Write<F>| {
             field.flux::<M>(&rows, &parameters);
         };
-        let (sim, components) = self.parts();
+        let Selection {
+            sim, components, ..
+        } = self.selection();
         let flow = IntoSystem::into_system(flow).with_name(format!("fluxes {}", M::ITEM.name));
         sim.system_in(Advance::Sources, flow)
             .halo_width::<F>(M::REACH);
-        sim.check_field::<F>(M::ITEM.name, move |field| field.fits_flux::<M>(&components));
+        sim.check_fields::<F>(M::ITEM.name, move |field, _| {
+            field.fits_flux::<M>(&components)
+        });
         catalogue_entry::<F>(sim, "fluxes", M::ITEM.name, M::DOC);
     }
 
     /// Adds a time-step limit: the smallest value of `M` in the cells of a level, in units of time. The run log shows
     /// `name`.
-    fn limit<F: Field, M: CellValue>(&mut self, name: &'static str, parameters: M::Parameters)
+    fn limit<F: Fields, M: CellValue>(&mut self, name: &'static str, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,
     {
-        let (sim, components) = self.parts();
-        let limit = move |mut rows: LevelRows, field: Read<F>, mut limits: ResMut<StepLimits>| {
+        let mut selection = self.selection();
+        selection.check::<F, M>();
+        let (components, numbers) = (selection.components, selection.numbers.take());
+        let limit = move |mut rows: LevelRows,
+                          field: Read<F::First>,
+                          others: OtherHandles<F>,
+                          mut limits: ResMut<StepLimits>| {
             rows.choose(components);
-            limits.propose(name, field.reduce::<M>(&rows, (), &parameters));
+            let inputs = F::Others::read(&others).with_numbers(numbers.as_deref());
+            limits.propose(name, field.reduce::<M>(&rows, inputs, &parameters));
         };
         let limit = IntoSystem::into_system(limit).with_name(format!("limit {name}"));
+        let sim = selection.sim;
         sim.system_in(Limit::Propose, limit)
-            .halo_width::<F>(M::REACH);
-        sim.check_field::<F>(M::ITEM.name, move |field| field.fits::<M>(&components));
-        catalogue_entry::<F>(sim, "limit", name, M::DOC).unit("time");
-    }
-
-    /// Adds a limit, as [`Register::limit`], by a function that reads `numbers` as the state of a second field.
-    fn limit_by<F: Field, M: CellValue>(
-        &mut self,
-        name: &'static str,
-        numbers: Arc<DerivedInputs>,
-        parameters: M::Parameters,
-    ) where
-        M::Parameters: Send + Sync,
-    {
-        let (sim, components) = self.parts();
-        let limit = move |mut rows: LevelRows, field: Read<F>, mut limits: ResMut<StepLimits>| {
-            rows.choose(components);
-            limits.propose(name, field.reduce::<M>(&rows, &*numbers, &parameters));
-        };
-        let limit = IntoSystem::into_system(limit).with_name(format!("limit {name}"));
-        sim.system_in(Limit::Propose, limit);
-        catalogue_entry::<F>(sim, "limit", name, M::DOC).unit("time");
+            .halo_width::<F::First>(M::REACH);
+        catalogue_entry::<F::First>(sim, "limit", name, M::DOC).unit("time");
     }
 
     /// Adds a refinement criterion: cells for which `M` is `true` are refined, with the flag buffer of the deck.
-    fn criterion<F: Field, M: CellMark>(&mut self, parameters: M::Parameters)
+    fn criterion<F: Fields, M: CellMark>(&mut self, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,
     {
-        let (sim, components) = self.parts();
+        let mut selection = self.selection();
+        selection.check::<F, M>();
+        let (components, numbers) = (selection.components, selection.numbers.take());
         let flag = move |mut rows: LevelRows,
-                         field: Read<F>,
+                         field: Read<F::First>,
+                         others: OtherHandles<F>,
                          settings: Res<Settings>,
                          mut requests: ResMut<RefineRequests>| {
             rows.choose(components);
+            let inputs = F::Others::read(&others).with_numbers(numbers.as_deref());
             let buffer = settings.mesh.flag_buffer[rows.level()] as usize;
-            let marked = field.mark::<M>(&rows, (), buffer, &parameters);
+            let marked = field.mark::<M>(&rows, inputs, buffer, &parameters);
             for (&row, sectors) in rows.rows().iter().zip(marked) {
                 requests.add(row, sectors);
             }
         };
         let flag = IntoSystem::into_system(flag).with_name(format!("criterion {}", M::ITEM.name));
+        let sim = selection.sim;
         sim.system_in(Flag::Criteria, flag)
-            .halo_width::<F>(M::REACH);
-        sim.check_field::<F>(M::ITEM.name, move |field| field.fits::<M>(&components));
-        catalogue_entry::<F>(sim, "criterion", M::ITEM.name, M::DOC);
+            .halo_width::<F::First>(M::REACH);
+        catalogue_entry::<F::First>(sim, "criterion", M::ITEM.name, M::DOC);
     }
 
     /// Adds a column of the diagnostics: `M` in all leaf cells, reduced. `.unit("mass")` sets the unit that lists show.
-    fn column<F: Field, M: CellValue>(
+    fn column<F: Fields, M: CellValue>(
         &mut self,
         name: &'static str,
         reduce: Reduce,
@@ -179,32 +187,27 @@ pub trait Register {
     where
         M::Parameters: Send + Sync,
     {
-        let (sim, components) = self.parts();
-        DiagnosticColumns::add::<F, M>(&mut sim.world, components, name, reduce, parameters);
-        sim.check_field::<F>(M::ITEM.name, move |field| field.fits::<M>(&components));
-        catalogue_entry::<F>(sim, "column", name, M::DOC)
-    }
-
-    /// Adds a column, as [`Register::column`], by a function of the states of two fields.
-    fn column_of_two<F: Field, G: Field, M: CellValue>(
-        &mut self,
-        name: &'static str,
-        reduce: Reduce,
-        parameters: M::Parameters,
-    ) -> &mut CatalogueEntry
-    where
-        M::Parameters: Send + Sync,
-    {
-        let (sim, components) = self.parts();
-        DiagnosticColumns::add_of_two::<F, G, M>(
-            &mut sim.world,
+        let mut selection = self.selection();
+        selection.check::<F, M>();
+        let Selection {
+            sim,
             components,
-            name,
-            reduce,
-            parameters,
-        );
-        catalogue_entry::<F>(sim, "column", name, M::DOC)
+            numbers,
+        } = selection;
+        let inputs = ColumnInputs {
+            components,
+            others: others_of::<F>,
+            numbers,
+        };
+        DiagnosticColumns::add::<F::First, M>(&mut sim.world, inputs, name, reduce, parameters);
+        catalogue_entry::<F::First>(sim, "column", name, M::DOC)
     }
+}
+
+/// Returns all fields of a list but the first, in a world in which they exist.
+fn others_of<F: Fields>(world: &World) -> InputList<'_> {
+    let others = F::Others::of(world);
+    others.unwrap_or_else(|field| panic!("no plugin registers the field `{field}`"))
 }
 
 /// Returns the gas model, which exists when plugins are built.
@@ -216,25 +219,32 @@ fn gas<'a>(sim: &'a Engine, what: &str) -> Result<&'a GasModel, Error> {
     })
 }
 
-/// Adds a cell function to a set.
-pub(crate) fn add_map<F: Field, M: CellMap>(
+/// Adds an update by a cell function to a set.
+pub(crate) fn add_update<F: Fields, M: CellMap>(
     kind: &'static str,
-    (sim, components): (&mut Engine, Components),
+    selection: Selection,
     set: impl StepSet,
     parameters: M::Parameters,
 ) where
     M::Parameters: Send + Sync,
 {
-    let map = move |mut rows: LevelRows, mut field: Write<F>| {
+    let Selection {
+        sim,
+        components,
+        numbers,
+    } = selection;
+    let read = numbers.clone();
+    let update = move |mut rows: LevelRows, mut field: Write<F::First>, others: OtherHandles<F>| {
         rows.choose(components);
-        field.update::<M>(&rows, (), &parameters);
+        let inputs = F::Others::read(&others).with_numbers(read.as_deref());
+        field.update::<M>(&rows, inputs, &parameters);
     };
-    let map = IntoSystem::into_system(map).with_name(format!("{kind} {}", M::ITEM.name));
-    sim.system_in(set, map).halo_width::<F>(M::REACH);
-    sim.check_field::<F>(M::ITEM.name, move |field| {
-        field.fits_update::<M>(&components)
+    let update = IntoSystem::into_system(update).with_name(format!("{kind} {}", M::ITEM.name));
+    sim.system_in(set, update).halo_width::<F::First>(M::REACH);
+    sim.check_fields::<F>(M::ITEM.name, move |field, others| {
+        field.fits_update::<M>(&components, &others.with_numbers(numbers.as_deref()))
     });
-    catalogue_entry::<F>(sim, kind, M::ITEM.name, M::DOC);
+    catalogue_entry::<F::First>(sim, kind, M::ITEM.name, M::DOC);
 }
 
 /// Adds a function of field `F` to the catalogue.
@@ -249,20 +259,43 @@ fn catalogue_entry<'a, F: Field>(
 }
 
 impl Register for Engine {
-    fn parts(&mut self) -> (&mut Engine, Components) {
-        (self, Components::default())
+    fn selection(&mut self) -> Selection<'_> {
+        Selection {
+            sim: self,
+            components: Components::default(),
+            numbers: None,
+        }
     }
 }
 
-/// A simulation for functions of the gas with some of its scalars; see [`Register::with_scalars`].
-pub struct WithScalars<'a> {
-    sim: &'a mut Engine,
-    components: Components,
+/// A simulation with the components and derived inputs that functions read; see [`Register::with_scalars`].
+pub struct Selection<'a> {
+    /// Simulation.
+    pub sim: &'a mut Engine,
+    /// Components of the first field that form the first state, for [`LevelRows::choose`].
+    pub components: Components,
+    /// Derived inputs that form the second state.
+    pub numbers: Option<Arc<DerivedInputs>>,
 }
 
-impl Register for WithScalars<'_> {
-    fn parts(&mut self) -> (&mut Engine, Components) {
-        (self.sim, self.components)
+impl Selection<'_> {
+    /// Checks, once all plugins are built, that a function can read the fields and the derived inputs.
+    fn check<F: Fields, M: CellFn>(&mut self) {
+        let (components, numbers) = (self.components, self.numbers.clone());
+        self.sim
+            .check_fields::<F>(M::ITEM.name, move |field, others| {
+                field.fits::<M>(&components, &others.with_numbers(numbers.as_deref()))
+            });
+    }
+}
+
+impl Register for Selection<'_> {
+    fn selection(&mut self) -> Selection<'_> {
+        Selection {
+            sim: self.sim,
+            components: self.components,
+            numbers: self.numbers.clone(),
+        }
     }
 }
 

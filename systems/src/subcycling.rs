@@ -1,11 +1,14 @@
 //! Sub-cycled sources: functions that are called repeatedly in a cell until they are done, such as stiff reactions.
 
 use crate::order::Advance;
+use crate::register::Selection;
 use bevy_ecs::prelude::*;
 use nestar_device::CellState;
-use nestar_engine::data::{CellSubcycle, Components, DerivedInputs, Field, LevelRows};
+use nestar_engine::data::{CellSubcycle, Field, LevelRows};
 use nestar_engine::mesh::Costs;
-use nestar_engine::step::{BudgetId, Budgets, Catalogue, Replays, RunCounters, Write};
+use nestar_engine::step::{
+    BudgetId, Budgets, Catalogue, Fields, OtherFields, OtherHandles, Replays, RunCounters, Write,
+};
 use nestar_engine::{Engine, Error};
 use nestar_kernels::mesh::subcycle::SubcycleResult;
 use std::sync::Arc;
@@ -46,33 +49,36 @@ impl Subcycling {
     }
 }
 
-/// Adds a sub-cycled source; its function reads `numbers`, if there are any, as the state of a second field.
-pub(crate) fn subcycle_in<F: Field, M: CellSubcycle>(
-    (sim, components): (&mut Engine, Components),
+/// Adds a sub-cycled source.
+pub(crate) fn add_subcycle<F: Fields, M: CellSubcycle>(
+    selection: Selection,
     attempts: Subcycling,
-    numbers: Option<Arc<DerivedInputs>>,
     parameters: M::Parameters,
 ) -> Result<(), Error>
 where
     M::Parameters: Send + Sync,
 {
+    let Selection {
+        sim,
+        components,
+        numbers,
+    } = selection;
     let account = open::<M>(sim, attempts)?;
-    let others = usize::from(numbers.is_some());
     let part = (attempts.weight > 0.0).then(|| (sim.register_cost_part(), attempts.weight));
     let parameters = Arc::new(parameters);
     let again = (components, numbers.clone());
-    Replays::add::<F, M>(&mut sim.world, again, attempts.calls, parameters.clone());
+    Replays::add::<F::First, M>(&mut sim.world, again, attempts.calls, parameters.clone());
+    let read = numbers.clone();
     let attempt = move |mut rows: LevelRows,
-                        mut field: Write<F>,
+                        mut field: Write<F::First>,
+                        others: OtherHandles<F>,
                         mut accounts: ResMut<Budgets>,
                         mut counters: ResMut<RunCounters>,
                         mut costs: Costs| {
         rows.choose(components);
         rows.name_sums(attempts.account.unwrap_or_default());
-        let tally = match &numbers {
-            None => field.iterate::<M>(&rows, (), attempts.calls, &parameters),
-            Some(numbers) => field.iterate::<M>(&rows, &**numbers, attempts.calls, &parameters),
-        };
+        let inputs = F::Others::read(&others).with_numbers(read.as_deref());
+        let tally = field.iterate::<M>(&rows, inputs, attempts.calls, &parameters);
         counters.count_subcycles(&tally);
         if let Some(account) = account {
             accounts.add(account, &tally);
@@ -83,11 +89,13 @@ where
     };
     let attempt = IntoSystem::into_system(attempt).with_name(format!("attempts {}", M::ITEM.name));
     sim.system_in(Advance::Sources, attempt);
-    sim.check_field::<F>(M::ITEM.name, move |field| {
-        field.fits_subcycle::<M>(&components, others)
+    sim.check_fields::<F>(M::ITEM.name, move |field, others| {
+        field.fits_subcycle::<M>(&components, &others.with_numbers(numbers.as_deref()))
     });
     let catalogue = sim.world.resource_mut::<Catalogue>().into_inner();
-    catalogue.add("attempts", M::ITEM.name, M::DOC).of(F::NAME);
+    catalogue
+        .add("attempts", M::ITEM.name, M::DOC)
+        .of(F::First::NAME);
     Ok(())
 }
 

@@ -19,7 +19,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BENCH = ROOT / "tools/nestar/bench"
+BENCH = ROOT / "systems/nestar/bench"
 PRECISIONS = ["single", "double"]
 PARTS = ["cases", "slab", "snapshot", "digests"]
 MARKS = "<!-- scaling: begin -->", "<!-- scaling: end -->"

@@ -11,13 +11,13 @@ pub use config::{
 };
 pub use radiation::{RadiationColumns, RadiationConfig};
 
-use crate::declare::Declare;
+use crate::declare::{Declare, GasFrame};
 use crate::fields::quantities::vocabulary_of_rates;
 use crate::fields::rates::heating;
 use crate::fields::{Gas, GasModel, InitialScalars};
 use crate::order::Synchronise;
-use crate::register::{Register, add_map};
-use crate::subcycling::{Subcycling, subcycle_in};
+use crate::register::{Register, add_update};
+use crate::subcycling::Subcycling;
 use crate::units::{BOLTZMANN, Units};
 use cells::{
     ChemistryParameters, electrons_6, electrons_9, electrons_12, ionise_6, ionise_9, ionise_12,
@@ -74,20 +74,21 @@ impl Plugin for Chemistry {
         let hot = [config.hydrogen_fraction, kelvin];
         let hydrogen = &hot[..1];
         let (t, e) = ("temperature_k", "electrons_per_hydrogen");
+        let rest = GasFrame::Rest;
         match config.species {
             6 => {
-                sim.derived_at_rest::<temperature_6>(t, "K", names, &hot)?;
-                sim.derived_at_rest::<electrons_6>(e, "1", names, hydrogen)?;
+                sim.derived::<temperature_6>(t, "K", rest, names, &hot)?;
+                sim.derived::<electrons_6>(e, "1", rest, names, hydrogen)?;
                 name_time::<cooling_time_6>(sim, names, config)
             }
             9 => {
-                sim.derived_at_rest::<temperature_9>(t, "K", names, &hot)?;
-                sim.derived_at_rest::<electrons_9>(e, "1", names, hydrogen)?;
+                sim.derived::<temperature_9>(t, "K", rest, names, &hot)?;
+                sim.derived::<electrons_9>(e, "1", rest, names, hydrogen)?;
                 name_time::<cooling_time_9>(sim, names, config)
             }
             _ => {
-                sim.derived_at_rest::<temperature_12>(t, "K", names, &hot)?;
-                sim.derived_at_rest::<electrons_12>(e, "1", names, hydrogen)?;
+                sim.derived::<temperature_12>(t, "K", rest, names, &hot)?;
+                sim.derived::<electrons_12>(e, "1", rest, names, hydrogen)?;
                 name_time::<cooling_time_12>(sim, names, config)
             }
         }
@@ -171,7 +172,7 @@ fn name_time<T: CellValue<Parameters = ChemistryParameters<f64>>>(
         let ChemistrySetup { cells, .. } = cell_parameters(sim, config, model)?;
         Ok((QuantityFn::with::<T>(cells), names))
     };
-    sim.derived_when_made("cooling_time", "time", T::DOC, choose)
+    sim.derived_when_built("cooling_time", "time", T::DOC, choose)
 }
 
 /// Adds the shortest cooling time to the diagnostics.
@@ -276,9 +277,11 @@ where
     };
     if config.courant > 0.0 {
         let share = share(config.courant);
-        match numbers.clone() {
+        match numbers {
             None => sim.limit::<Gas, L>("chemistry", share),
-            Some(numbers) => sim.limit_by::<Gas, B>("chemistry", numbers, share),
+            Some(numbers) => sim
+                .with_numbers(numbers)
+                .limit::<Gas, B>("chemistry", share),
         }
     }
     if config.length_cells > 0.0 {
@@ -308,15 +311,22 @@ where
     if config.initial == InitialSpecies::Equilibrium {
         sim.initial::<Gas, I>(cells.clone());
     }
-    add_map::<Gas, E>("elements", sim.parts(), Synchronise::Correct, cells.clone());
+    add_update::<Gas, E>(
+        "elements",
+        sim.selection(),
+        Synchronise::Correct,
+        cells.clone(),
+    );
     // the sub-steps of calls double, from one on
     let calls = config.max_substeps.next_power_of_two().ilog2() as usize + 2;
     let attempts = Subcycling::of(calls)
         .account("chemistry", &ENERGIES)
         .weight(weight);
     let cells = cells.clone();
-    match numbers.clone() {
+    match numbers {
         None => sim.subcycle::<Gas, M>(attempts, cells),
-        numbers => subcycle_in::<Gas, B>(sim.parts(), attempts, numbers, cells),
+        Some(numbers) => sim
+            .with_numbers(numbers)
+            .subcycle::<Gas, B>(attempts, cells),
     }
 }

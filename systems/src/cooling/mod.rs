@@ -71,7 +71,7 @@ impl Plugin for Cooling {
             sim.deck.fill("hydro.mean_molecular_weight", weight);
         }
         let [name, _] = names_of_time(&sim.deck);
-        sim.derived_when_made(name, "time", cooling_time::DOC, |sim, model| {
+        sim.derived_when_built(name, "time", cooling_time::DOC, |sim, model| {
             one_weight(&mut sim.deck, model)?;
             let given = given(sim, model)?;
             let cooler = given.cooler.clone();
@@ -263,9 +263,11 @@ fn share(given: &CoolingSetup, of: f64) -> CoolingLimit<f64> {
 fn register_limit(sim: &mut Engine, given: &CoolingSetup, courant: f64) -> Result<(), Error> {
     let share = share(given, courant);
     let mut sim = sim.at_rest(&[])?;
-    match given.numbers.clone() {
+    match &given.numbers {
         None => sim.limit::<Gas, cooling_step>("cooling", share),
-        Some(numbers) => sim.limit_by::<Gas, cooling_step_by>("cooling", numbers, share),
+        Some(numbers) => sim
+            .with_numbers(numbers)
+            .limit::<Gas, cooling_step_by>("cooling", share),
     }
     Ok(())
 }
@@ -280,7 +282,7 @@ fn register(
     let CoolingSetup {
         cooler, numbers, ..
     } = given;
-    let (_, components) = sim.at_rest(&[])?.parts();
+    let components = sim.at_rest(&[])?.components;
     let cooler = Arc::new(cooler);
     let (again, world) = ((components, numbers.clone()), &mut sim.world);
     match numbers.is_none() {

@@ -129,7 +129,7 @@ impl Plugin for ExternalForces {
         if config.limit > 0.0 && is_nonzero && !frozen {
             sim.limit::<External, fall_time>("external", [config.limit]);
         }
-        sim.column_of_two::<Gas, External, energy>("energy_external", Reduce::Integral, [])
+        sim.column::<(Gas, External), energy>("energy_external", Reduce::Integral, [])
             .unit("mass*length**2/time**2");
         Ok(())
     }

@@ -48,7 +48,7 @@ fn angular_momentum<R: Real>(u: Conserved<R>, at: &Place<R>, axis: R) -> R {
 /// Adds the columns.
 pub(super) fn register(sim: &mut Engine) {
     let energy = "mass*length**2/time**2";
-    sim.column_of_two::<Gas, Potential, potential_energy>("energy_potential", Reduce::Integral, [])
+    sim.column::<(Gas, Potential), potential_energy>("energy_potential", Reduce::Integral, [])
         .unit(energy);
     sim.column::<Gas, kinetic>("energy_kinetic", Reduce::Integral, [])
         .unit(energy);

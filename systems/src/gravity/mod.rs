@@ -40,7 +40,8 @@ pub use exterior_potential::ExteriorPotential;
 
 use crate::declare::Declare;
 use crate::fields::{
-    AccelerationRequested, GasModel, GravitationalConstant, OwnPotentialRequested, Potential,
+    AccelerationRequested, GasModel, GravitationalConstant, MassFlux, OwnPotentialRequested,
+    Potential,
 };
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
 use crate::units::Units;
@@ -124,7 +125,7 @@ impl Plugin for SelfGravity {
         sim.world
             .insert_resource(GravitationalConstant(config.constant));
         match config.energy {
-            GravityEnergy::Fluxes => sim.mass_fluxes(),
+            GravityEnergy::Fluxes => sim.request::<MassFlux>(),
             GravityEnergy::Kicks => Ok(()),
         }
     }

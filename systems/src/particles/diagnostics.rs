@@ -48,7 +48,7 @@ pub(super) fn register(sim: &mut Engine, falls: bool) {
     DiagnosticColumns::add_numbers(&mut sim.world, NAMES, sums);
     if falls && sim.deck.has("gravity") {
         let name = "particles_energy_potential";
-        sim.column_of_two::<ParticleDensity, Potential, gravitational>(name, Reduce::Integral, [])
+        sim.column::<(ParticleDensity, Potential), gravitational>(name, Reduce::Integral, [])
             .unit("mass*length**2/time**2");
     }
 }

@@ -36,7 +36,7 @@ pub use particle::Particle;
 pub use species::{Species, SpeciesMap};
 
 use crate::declare::Declare;
-use crate::fields::{Acceleration, Gas};
+use crate::fields::{Acceleration, Gas, MassFlux, OwnPotential};
 use crate::order::{Advance, Aligned, Limit, Ready};
 use bevy_ecs::prelude::*;
 use device::ParticleKernels;
@@ -95,14 +95,14 @@ impl Plugin for Particles {
         }
         let config: ParticlesConfig = sim.deck.table("particles")?;
         if config.moves(MovedBy::MassFluxes) {
-            sim.mass_fluxes()?;
+            sim.request::<MassFlux>()?;
         }
         if !config.moves(MovedBy::Fall) {
             return Ok(());
         }
-        sim.acceleration()?;
+        sim.request::<Acceleration>()?;
         match config.zone > 0 && sim.levels() > 1 {
-            true => sim.own_potential(),
+            true => sim.request::<OwnPotential>(),
             false => Ok(()),
         }
     }

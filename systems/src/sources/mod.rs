@@ -92,7 +92,8 @@ impl Plugin for Sources {
         let model = sim.world.resource::<GasModel>();
         let numbers = Arc::new(config.numbers(&sim.deck, model)?);
         if config.limit > 0.0 && config.accelerates() {
-            sim.limit_by::<Gas, fall_time>("acceleration", numbers.clone(), [config.limit]);
+            sim.with_numbers(&numbers)
+                .limit::<Gas, fall_time>("acceleration", [config.limit]);
         }
         let read = (Components::default(), Some(numbers.clone()));
         Replays::add::<Gas, sources>(&mut sim.world, read, 1, Arc::new([]));

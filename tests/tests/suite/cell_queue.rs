@@ -93,7 +93,7 @@ impl Plugin for Turns {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         sim.register_field::<Beside>(FieldSpec::cells(&["beside"]))?;
         sim.initial::<Beside, fill>([]);
-        let (_, components) = sim.with_scalars(&SPECIES)?.parts();
+        let components = sim.with_scalars(&SPECIES)?.components;
         let account = sim.register_budget("turned", &["mass"])?;
         let (given, table) = (self.0.clone(), vec![2.0; 125_000]);
         let p = Rates {

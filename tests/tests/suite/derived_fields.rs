@@ -38,7 +38,7 @@ struct East;
 
 impl Plugin for East {
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.derived::<eastward>("eastward", "length", &[], &[])
+        sim.derived::<eastward>("eastward", "length", GasFrame::Grid, &[], &[])
     }
 
     fn build(&self, _: &mut Engine) -> Result<(), Error> {

@@ -23,6 +23,7 @@ mod external;
 mod field_changes;
 mod fields;
 mod first_order_fallback;
+mod function_inputs;
 mod gravity;
 mod halo_access;
 mod halo_overlap;

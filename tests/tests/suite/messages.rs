@@ -116,7 +116,16 @@ fn limits_that_are_not_positive_are_named() {
 fn functions_that_do_not_match_their_field_are_refused_before_the_run() {
     let reads = "reads 5 components of field 0, which has 1";
     let none = "works on the field `dust`, which no plugin registers";
-    let cases: [(By, &str); 7] = [
+    let cases: [(By, &str); 10] = [
+        (
+            By(|sim| sim.source::<Gas, with_dust>([])),
+            "`with_dust` reads 1 components of field 1, which has 0",
+        ),
+        (
+            By(|sim| dust(sim).source::<(Dust, Gas), with_dust>([])),
+            "`with_dust` reads 5 components of field 0, which has 1",
+        ),
+        (By(|sim| sim.source::<(Gas, Dust), with_dust>([])), none),
         (By(|sim| dust(sim).source::<Dust, slower>([])), reads),
         (By(|sim| dust(sim).limit::<Dust, mass>("mass", [])), reads),
         (By(|sim| dust(sim).criterion::<Dust, dense>([])), reads),
@@ -127,7 +136,7 @@ fn functions_that_do_not_match_their_field_are_refused_before_the_run() {
             reads,
         ),
         (
-            By(|sim| dust(sim).fluxes::<Dust, down>([])),
+            By(|sim| dust(sim).flux::<Dust, down>([])),
             "`down` gives fluxes of `dust`, which has no flux registers: declare `correct: Correct::Fluxes`",
         ),
         (By(|sim| sim.source::<Dust, nothing>([])), none),
@@ -150,6 +159,12 @@ fn even<R: Real>(old: R) -> R {
 }
 
 #[device]
+fn with_dust<R: Real>(u: (Conserved<R>, R)) -> Conserved<R> {
+    let (gas, _) = u;
+    gas
+}
+
+#[device]
 fn diluted<R: Real>(u: Conserved<R>, by: R, power: R) -> R {
     u.density / pow(by, power)
 }
@@ -161,7 +176,8 @@ fn a_wrong_number_of_parameters_is_refused_with_what_the_function_takes() {
     struct Gives(usize);
     impl Plugin for Gives {
         fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
-            sim.derived::<diluted>("thin", "1", &[], &[2.0, 1.5, 3.0][..self.0])
+            let given = &[2.0, 1.5, 3.0][..self.0];
+            sim.derived::<diluted>("thin", "1", GasFrame::Grid, &[], given)
         }
         fn build(&self, _: &mut Engine) -> Result<(), Error> {
             Ok(())

@@ -48,7 +48,7 @@ impl Plugin for Warm {
         sim.initial::<Gas, heat>([0.1]);
         sim.split_source::<Gas, heat>([1.0]);
         sim.source::<Gas, heat>([2.0]);
-        sim.fluxes::<Gas, down>([]);
+        sim.flux::<Gas, down>([]);
         sim.limit::<Gas, patience>("warming", []);
         sim.criterion::<Gas, steep>([]);
         Ok(())

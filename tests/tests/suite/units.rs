@@ -164,7 +164,7 @@ struct Molecules(f64);
 
 impl Plugin for Molecules {
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.derived::<molecular>("temperature_k", "K", &[], &[self.0])
+        sim.derived::<molecular>("temperature_k", "K", GasFrame::Grid, &[], &[self.0])
     }
 
     fn build(&self, _: &mut Engine) -> Result<(), Error> {

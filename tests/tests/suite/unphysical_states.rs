@@ -62,7 +62,7 @@ impl Plugin for Wrong {
             Self::Cell => sim.source::<Gas, drain>([]),
             Self::Split => sim.split_source::<Gas, drain>([]),
             Self::Around => sim.source::<Gas, drain_around>([]),
-            Self::Flux => sim.fluxes::<Gas, carry>([]),
+            Self::Flux => sim.flux::<Gas, carry>([]),
         }
         Ok(())
     }

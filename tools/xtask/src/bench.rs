@@ -14,7 +14,15 @@ const PATCH: [&str; 6] = [
     "patch_speed",
 ];
 /// Cases of `nestar bench`.
-const PROGRAM: [&str; 7] = ["run", "--quiet", "--release", "-p", "nestar", "--", "bench"];
+const PROGRAM: [&str; 7] = [
+    "run",
+    "--quiet",
+    "--release",
+    "-p",
+    "nestar-cli",
+    "--",
+    "bench",
+];
 
 /// Runs the benchmark of the patch solver, and `nestar bench` with `--device auto`.
 pub fn bench(root: &Path) -> Outcome {

@@ -22,7 +22,7 @@ pub fn test(root: &Path, arguments: &[String]) -> Outcome {
         "--release",
         "--workspace",
         "--features",
-        "nestar/mpi",
+        "nestar-cli/mpi",
     ];
     with_mpi(root, &[&tests[..], &["--test", "mpi"]].concat(), arguments)
 }
@@ -34,7 +34,7 @@ pub fn clippy(root: &Path) -> Outcome {
         "--release",
         "--workspace",
         "--features",
-        "nestar/mpi",
+        "nestar-cli/mpi",
     ];
     let targets = ["--lib", "--bins", "--test", "mpi", "--", "-D", "warnings"];
     with_mpi(root, &[&lints[..], &targets[..]].concat(), &[])

@@ -160,7 +160,7 @@ pub fn order(root: &Path) -> Outcome {
             "--quiet",
             "--release",
             "-p",
-            "nestar",
+            "nestar-cli",
             "--",
             "order",
             "scenarios/sedov.toml",

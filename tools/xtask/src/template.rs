@@ -36,7 +36,15 @@ pub fn template(root: &Path) -> Outcome {
 
 /// Runs `nestar new` of this checkout.
 fn made(root: &Path, krate: &Path) -> Outcome {
-    let new = ["run", "--quiet", "--release", "-p", "nestar", "--", "new"];
+    let new = [
+        "run",
+        "--quiet",
+        "--release",
+        "-p",
+        "nestar-cli",
+        "--",
+        "new",
+    ];
     let mut command = cargo(root, &new);
     command.arg(krate);
     execute(command)

@@ -26,7 +26,7 @@ pub fn torture(root: &Path, arguments: &[String]) -> Outcome {
         "build",
         "--release",
         "-p",
-        "nestar",
+        "nestar-cli",
         "-p",
         "nestar-tests",
         "--bins",

@@ -27,7 +27,7 @@ struct Asks;
 
 impl Plugin for Asks {
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.own_potential()
+        sim.request::<OwnPotential>()
     }
 
     fn build(&self, _: &mut Engine) -> Result<(), Error> {
@@ -55,7 +55,7 @@ struct Reads;
 
 impl Plugin for Reads {
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.own_potential()
+        sim.request::<OwnPotential>()
     }
 
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {

@@ -40,7 +40,7 @@ struct Names(&'static str);
 impl Plugin for Names {
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
         sim.scalars(&[("dye", 0.5), ("ink", 0.25)])?;
-        sim.derived::<dilution>(self.0, "1", &["ink"], &[2.0])
+        sim.derived::<dilution>(self.0, "1", GasFrame::Grid, &["ink"], &[2.0])
     }
 
     fn build(&self, _: &mut Engine) -> Result<(), Error> {

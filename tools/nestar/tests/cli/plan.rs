@@ -137,7 +137,9 @@ fn a_table_and_a_file_come_together() {
 /// GPU.
 #[test]
 fn gravity_and_particles_on_several_gpus_take_as_long_as_was_measured() {
-    let place = Place::with(include_str!("../../bench/plummer.toml"));
+    let place = Place::with(include_str!(
+        "../../../../systems/nestar/bench/plummer.toml"
+    ));
     for (ranks, sides, rates) in [
         (2, [2, 1], [1.381e9, 2.142e9]),
         (4, [2, 2], [1.381e9, 4.216e9]),

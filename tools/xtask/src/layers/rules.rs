@@ -2,9 +2,9 @@
 use super::Violation;
 use super::manifest::Manifest;
 use super::source::Source;
-use super::{floors, lengths};
+use super::{cycles, lengths};
 
-/// Layers of the workspace, lowest first; a layer may only use lower layers.
+/// Folders of the workspace, lowest layer first.
 const ROOMS: [&str; 6] = [
     "kernels",
     "engine",
@@ -64,12 +64,11 @@ const SERVICES: [&str; 2] = ["spectral", "spheres"];
 pub fn check(manifests: &[Manifest], sources: &[Source]) -> Vec<Violation> {
     let mut found = Vec::new();
     rooms(manifests, sources, &mut found);
-    directions(manifests, sources, &mut found);
     kernels(manifests, sources, &mut found);
     engine(sources, &mut found);
     physics(sources, &mut found);
     one_file(manifests, sources, &mut found);
-    floors::check(sources, &mut found);
+    cycles::check(sources, &mut found);
     lengths::check(sources, &mut found);
     found
 }
@@ -78,10 +77,10 @@ fn report(found: &mut Vec<Violation>, file: &str, line: usize, message: String) 
     found.push(Violation::of(file, line, message));
 }
 
-/// Returns the layer of a file.
-fn room(file: &str) -> Option<usize> {
+/// Returns `true` if a file belongs to a layer.
+fn has_room(file: &str) -> bool {
     let first = file.split('/').next().unwrap_or_default();
-    ROOMS.iter().position(|room| *room == first)
+    ROOMS.contains(&first)
 }
 
 /// Checks that each file belongs to a layer.
@@ -90,7 +89,7 @@ fn rooms(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violation>)
         .iter()
         .map(|m| &m.file)
         .chain(sources.iter().map(|s| &s.file));
-    for file in files.filter(|file| room(file).is_none()) {
+    for file in files.filter(|file| !has_room(file)) {
         report(
             found,
             file,
@@ -98,63 +97,6 @@ fn rooms(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violation>)
             format!(
                 "belongs to none of the layers {}: move it into one",
                 ROOMS.join(", ")
-            ),
-        );
-    }
-}
-
-/// Checks the order of the layers in manifests and code; tests may use everything.
-fn directions(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violation>) {
-    for manifest in manifests {
-        for (name, line) in &manifest.dependencies {
-            let Some(target) = manifests.iter().find(|m| m.name == *name) else {
-                continue;
-            };
-            direction(
-                &manifest.file,
-                &manifest.file,
-                &target.file,
-                name,
-                *line,
-                found,
-            );
-        }
-    }
-    for source in sources {
-        // an example in `scenarios` may be a target of the program's crate
-        let owner = manifests
-            .iter()
-            .find(|m| m.targets.contains(&source.file))
-            .map_or(&source.file, |m| &m.file);
-        for path in source.whole_paths() {
-            let name = &path.segments[0];
-            let Some(target) = manifests.iter().find(|m| m.crate_name() == *name) else {
-                continue;
-            };
-            direction(&source.file, owner, &target.file, name, path.line, found);
-        }
-    }
-}
-
-fn direction(
-    file: &str,
-    owner: &str,
-    target: &str,
-    name: &str,
-    line: usize,
-    found: &mut Vec<Violation>,
-) {
-    if let (Some(from), Some(to)) = (room(owner), room(target))
-        && to > from
-    {
-        let (from, to) = (ROOMS[from], ROOMS[to]);
-        report(
-            found,
-            file,
-            line,
-            format!(
-                "`{from}` may not use `{name}` of `{to}`: the order is {}",
-                ROOMS.join(" <- ")
             ),
         );
     }

@@ -1,0 +1,107 @@
+//! Fields and particle sets: declaration, storage, and the operations that the engine derives from the declaration.
+
+pub mod boundary;
+mod cell_args;
+mod cell_totals;
+pub mod criteria;
+mod derived_fields;
+pub mod device;
+mod face_fluxes;
+pub mod failure;
+mod field_list;
+pub mod field_spec;
+mod function_inputs;
+pub mod iterate;
+pub mod level;
+mod list_text;
+pub mod new_patches;
+pub mod operators;
+pub mod particle_entities;
+mod particle_set;
+pub mod pool;
+mod quantities;
+pub mod reduce;
+pub mod registers;
+pub mod staggered;
+pub mod storage;
+pub mod store;
+mod stores;
+pub mod transfer;
+pub mod update;
+
+pub use boundary::BoundaryFn;
+pub use cell_args::{CellMap, CellMark, CellSource, CellValue};
+pub use cell_totals::CellTotals;
+pub use criteria::DerivedInputs;
+pub use derived_fields::{DerivedField, DerivedFields};
+pub use failure::{CellCallResult, CellCase, FaultBox, ReportedFault};
+pub use field_list::FieldList;
+pub use field_spec::{
+    BoundaryCondition, BoundaryRule, Component, Components, Correct, Element, FieldSpec, Prolong,
+    Restrict,
+};
+pub use function_inputs::{FunctionInputs, InputList};
+pub use iterate::CellSubcycle;
+pub use level::{InitialEstimate, SubcycleQueues};
+pub use level::{LevelRows, LevelView};
+pub use nestar_snapshot::DataType;
+pub use particle_entities::{ENTITY_BYTES, ParticleEntities, ParticleEntityIndex, ParticleId};
+pub use particle_set::check_columns;
+pub use particle_set::{
+    CoveringLeaf, MigrationBatch, ParticleColumn, ParticleGroup, ParticleKinds, ParticleSet,
+    ParticleSetRef, PatchPlace, RefinedPatch, RemapOnRegrid,
+};
+pub use pool::PoolResource;
+pub use pool::{Field, Pool};
+pub use reduce::pairwise;
+pub use registers::{FineSide, FluxRegisters};
+pub use storage::RowSlabs;
+pub use store::{DevicePieces, LevelBank, MeshContext, Piece, RowShape, Store};
+pub use stores::{HaloLayers, StoreRef, Stores};
+pub use update::FaceMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Floating-point precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// 32 bits.
+    Single,
+    /// 64 bits.
+    Double,
+}
+
+impl Precision {
+    /// Returns the size of a value in bytes.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Single => 4,
+            Self::Double => 8,
+        }
+    }
+}
+
+/// Evaluates `$body` with `$R` for the type of values in `$precision`.
+///
+/// ```
+/// use nestar_engine_data::{Precision, in_precision};
+/// assert_eq!(in_precision!(Precision::Single, R => size_of::<R>()), 4);
+/// ```
+#[macro_export]
+macro_rules! in_precision {
+    ($precision:expr, $R:ident => $body:expr) => {
+        match $precision {
+            $crate::Precision::Single => {
+                type $R = f32;
+                $body
+            }
+            $crate::Precision::Double => {
+                type $R = f64;
+                $body
+            }
+        }
+    };
+}

@@ -1,0 +1,250 @@
+//! Generic operators on fields: allocation after a regrid, prolongation, restriction, flux correction.
+
+use super::field_spec::{Correct, Element, Prolong};
+use super::level::LevelView;
+use super::pool::{Field, Pool};
+use super::staggered;
+use super::storage::with_storage;
+use super::store::{MeshContext, Store};
+use bevy_ecs::prelude::*;
+use nestar_engine_device::DeviceError;
+use nestar_engine_mesh::{LevelClock, NewRows, Topology};
+use nestar_kernels::CELLS;
+use nestar_kernels::mesh::fluxes::{FACE, FineFlux, cell_behind, correction};
+use nestar_kernels::mesh::gather::prolong_patch;
+use nestar_kernels::mesh::parameters::RepairedCells;
+use nestar_kernels::mesh::restrict::restrict_octet;
+use nestar_kernels::mesh::{Centring, MAX_COMPONENTS, StateFunctions};
+use rayon::prelude::*;
+
+/// Adapts storage, times and registers to a regrid of `level`; `rows` are the new ones.
+///
+/// # Errors
+/// The memory of a device does not suffice.
+pub(super) fn on_regrid<F: Field>(
+    pool: &mut Pool<F>,
+    around: &MeshContext,
+    level: usize,
+    rows: &[u32],
+) -> Result<(), DeviceError> {
+    let (topology, time) = (around.topology, around.levels.time(level));
+    pool.grow(topology.capacity())?;
+    pool.touch(level, rows);
+    // the halo consists of other patches, and gathers read other coarse cells
+    for level in level.saturating_sub(1)..=level {
+        Store::invalidate_halos(pool, level);
+    }
+    if pool.time(level) != time || rows.len() == topology.rows(level).len() {
+        pool.set_time(level, time);
+    }
+    let corrected = pool.spec.correct == Correct::Fluxes;
+    with_storage!(&mut pool.storage,
+    typed => if corrected && !typed.is_partial() {
+        for pair in level.saturating_sub(1)..=level {
+            typed.registers.rebuild(topology, pair);
+        }
+    },
+    device => device.on_regrid(around.on_device(), topology, level)?);
+    Ok(())
+}
+
+/// Fills new rows by prolongation or with zeros. Old memory contents are never used, as they depend on the history of
+/// the rank.
+///
+/// # Errors
+/// The device fails.
+pub(super) fn fill<F: Field>(
+    pool: &mut Pool<F>,
+    around: &MeshContext,
+    new: &NewRows,
+) -> Result<(), DeviceError> {
+    if let Prolong::None = pool.spec.prolong {
+        return pool.clear(new.level, &new.rows);
+    }
+    with_storage!(&mut pool.storage,
+    <R> => prolong_rows::<F, R>(pool, around.topology, new),
+    _ => {
+        let tables = around.on_device();
+        let view = pool.view(tables, around.topology, new.level);
+        let bank = pool.current(new.level);
+        pool.device_mut().prolong(tables, view, bank, &new.marks)?;
+    });
+    pool.touch(new.level, &new.rows);
+    Ok(())
+}
+
+fn prolong_rows<F: Field, R: Element>(pool: &Pool<F>, topology: &Topology, new: &NewRows) {
+    if pool.spec.centring == Centring::Face {
+        return staggered::prolong_rows::<F, R>(pool, topology, new);
+    }
+    let view = pool.ghosts::<R>(topology, new.level, 1);
+    let components = pool.components();
+    let scratch = &pool.typed::<R>().gather_scratch;
+    new.rows.par_iter().for_each(|&row| {
+        // SAFETY: the rows are distinct, and the interpolation reads only rows of the coarser level.
+        unsafe { prolong_patch(&view, row, components, &mut scratch.get()) };
+    });
+}
+
+/// Replaces covered cells of `level` by averages of the finer level. Returns the number of averages repaired on the
+/// host. Collective.
+///
+/// # Errors
+/// The device fails.
+pub fn restrict<F: Field>(pool: &mut Pool<F>, around: &LevelView) -> Result<u64, DeviceError> {
+    let level = around.clock.level;
+    // collective, also without covered patches
+    pool.invalidate_present_halo(level);
+    with_storage!(&pool.storage,
+    <R> => Ok(restrict_level::<F, R>(pool, around.topology, level)),
+    device => {
+        if level < around.topology.max_level {
+            let banks = [pool.current(level), pool.current(level + 1)];
+            if device.restrict(around.on_device(), level, banks)? {
+                pool.mark_changed(level);
+            }
+        }
+        Ok(0)
+    })
+}
+
+fn restrict_level<F: Field, R: Element>(
+    pool: &mut Pool<F>,
+    topology: &Topology,
+    level: usize,
+) -> u64 {
+    let (coarse, fine) = (pool.present::<R>(level), pool.present::<R>(level + 1));
+    let (centring, rules) = (pool.spec.centring, pool.typed::<R>().states.as_ref());
+    // a parent on another rank is averaged in its halo copy, which is sent afterwards
+    let rows = topology
+        .rows(level)
+        .par_iter()
+        .chain(topology.copies(level));
+    let repaired = rows.map(|&row| match topology.first_child(row) {
+        // SAFETY: each coarse row is written by one task; fine rows are only read.
+        Some(first) if topology.is_owned(first) => unsafe {
+            restrict_octet(centring, &coarse, row, &fine, first, rules)
+        },
+        _ => 0,
+    });
+    let repaired = repaired.sum();
+    for &row in topology.rows(level) {
+        if !topology.is_leaf(row) {
+            pool.touch(level, &[row]);
+        }
+    }
+    repaired
+}
+
+/// Number of cells repaired on the host since the start of the run, because round-off made them unphysical.
+#[derive(Resource, Default)]
+pub struct MendedOnHost(pub RepairedCells);
+
+/// Replaces coarse fluxes by the sum of fine fluxes at coarse-fine faces (refluxing). Returns the number of cells
+/// repaired on the host. Collective.
+///
+/// # Errors
+/// The device fails.
+pub fn correct<F: Field>(pool: &mut Pool<F>, around: &LevelView) -> Result<u64, DeviceError> {
+    let clock = &around.clock;
+    // collective, also without coarse-fine faces
+    pool.invalidate_present_halo(clock.level);
+    with_storage!(&pool.storage,
+    <R> => Ok(correct_level::<F, R>(pool, around.topology, clock)),
+    device => {
+        if device.correct(around.on_device(), clock, pool.current(clock.level))? {
+            pool.mark_changed(clock.level);
+        }
+        Ok(0)
+    })
+}
+
+fn correct_level<F: Field, R: Element>(
+    pool: &mut Pool<F>,
+    topology: &Topology,
+    clock: &LevelClock,
+) -> u64 {
+    let typed = pool.typed::<R>();
+    let rows = typed.registers.corrected(clock.level);
+    let present = pool.present::<R>(clock.level);
+    let inverse_width = clock.cell_width.map(|w| R::lit(1.0 / w));
+    let (components, dt) = (pool.components(), R::lit(clock.dt));
+    let repaired = rows
+        .par_iter()
+        .map(|(row, slots)| {
+            let mut change = typed.correct_scratch.get();
+            change.fill(R::lit(0.0));
+            for slot in slots.clone() {
+                let (face, coarse) = typed.registers.coarse(clock.level, slot);
+                let fine = typed.registers.fine(topology, clock.level, *row, face);
+                let step = [dt, inverse_width[face / 2]];
+                collect(&mut change, components, face, coarse, &fine, step);
+            }
+            // SAFETY: each row is written by one task.
+            let values = unsafe { present.row_mut(*row) };
+            apply(values, &change, components, typed.states.as_ref())
+        })
+        .sum();
+    pool.touch_corrected(clock.level);
+    repaired
+}
+
+/// Adds the corrections of one face to `change`, `[axis][component][512]`.
+fn collect<R: Element>(
+    change: &mut [R],
+    components: usize,
+    face: usize,
+    coarse: &[R],
+    fine: &[FineFlux<R>; 4],
+    step: [R; 2],
+) {
+    for c in 0..components {
+        let out = &mut change[(face / 2 * components + c) * CELLS..][..CELLS];
+        for place in 0..FACE {
+            let (slow, fast) = (place / 8, place % 8);
+            out[cell_behind(face, slow, fast)] =
+                correction(face, coarse, fine, c, [slow, fast], step);
+        }
+    }
+}
+
+/// Adds the corrections of the three axes in a sum that does not depend on their order. Returns the number of repaired
+/// cells.
+/// A state made unphysical by round-off is repaired with the state before.
+fn apply<R: Element>(
+    values: &mut [R],
+    change: &[R],
+    components: usize,
+    rules: Option<&StateFunctions<R>>,
+) -> u64 {
+    let axis = components * CELLS;
+    let [mut state, mut before] = [[R::lit(0.0); MAX_COMPONENTS]; 2];
+    let mut repaired = 0;
+    for cell in 0..CELLS {
+        let mut changed = false;
+        for c in 0..components {
+            let at = c * CELLS + cell;
+            let sum =
+                nestar_device::math::sum3(change[at], change[axis + at], change[2 * axis + at]);
+            changed |= sum != R::lit(0.0);
+            before[c] = values[at];
+            state[c] = before[c] + sum;
+        }
+        if !changed {
+            continue;
+        }
+        let state = &mut state[..components];
+        if let Some(rules) = rules.filter(|rules| !(rules.physical)(state, 1)) {
+            (rules.primitive)(&mut before[..components], 1);
+            (rules.repair)(state, &before[..components]);
+            repaired += 1;
+        }
+        if let Some(dependents) = rules.and_then(|rules| rules.dependents) {
+            dependents.reconcile(state);
+        }
+        for c in 0..components {
+            values[c * CELLS + cell] = state[c];
+        }
+    }
+    repaired
+}

@@ -1,0 +1,269 @@
+//! Reductions of cell functions over a level, with the same bits for any number of threads and on a device.
+
+use super::cell_args::{CellJob, CellMark, CellReader, CellValue};
+use super::criteria::CriteriaList;
+use super::field_spec::Element;
+use super::function_inputs::{FunctionInputs, InputList};
+use super::level::{LevelRows, LevelView};
+use super::pool::{Field, Pool, gather_block};
+use super::quantities::{CellCube, Loops};
+use super::storage::with_storage;
+use super::store::MeshContext;
+use nestar_device::CellFn;
+use nestar_engine_device::DeviceError;
+use nestar_engine_mesh::Topology;
+use nestar_kernels::CELLS;
+use nestar_kernels::criteria::{CellFlags, LIST_BLOCK, LIST_GHOSTS, buffer_sectors};
+use nestar_kernels::mesh::fluxes::FACE;
+use nestar_kernels::mesh::order::{order_key, sum_of_lanes, value_of_key};
+use rayon::prelude::*;
+use std::ops::Range;
+
+impl<F: Field> Pool<F> {
+    /// Returns the smallest value of `M` in the cells of the level on this rank, including covered cells.
+    /// NaN if any value is NaN, infinity without cells. A fault of a device stops the run after the schedule.
+    ///
+    /// # Panics
+    /// If the function reads more components than the fields have, or neighbouring cells together with derived inputs.
+    pub fn reduce<M: CellValue>(
+        &self,
+        rows: &LevelRows,
+        inputs: impl FunctionInputs,
+        parameters: &M::Parameters,
+    ) -> f64 {
+        let key = self.largest_key::<M>(&rows.view(), inputs.list(), true, parameters);
+        let key = rows.checked(key, 0);
+        self.check_gather_fault::<M>(rows);
+        -value_of_key(key)
+    }
+
+    /// Returns the largest order key of a value, or of its negative, on a level of this rank.
+    pub fn largest_key<M: CellValue>(
+        &self,
+        level: &LevelView,
+        inputs: InputList,
+        negate: bool,
+        parameters: &M::Parameters,
+    ) -> Result<u64, DeviceError> {
+        let job = CellJob::<M>::new(*level, inputs, parameters);
+        job.check(self);
+        let nothing = order_key(f64::NEG_INFINITY);
+        let found = with_storage!(&self.storage,
+            <R> => self.keys::<M, R>(&job, negate),
+            _ => self.launcher().largest(&job, negate)?);
+        Ok(found.max(nothing))
+    }
+
+    fn keys<M: CellFn<Result<R> = R>, R: Loops>(&self, job: &CellJob<M>, negate: bool) -> u64 {
+        let reader = CellReader::<M, R>::new(self, job);
+        let of_row = |&row: &u32| {
+            let mut largest = 0;
+            let mut scratch = self.typed::<R>().cell_scratch.get();
+            reader.each(row, &mut scratch[0], |_, value| {
+                let value = value.to_f64();
+                largest = order_key(if negate { -value } else { value }).max(largest);
+            });
+            largest
+        };
+        job.level.rows().par_iter().map(of_row).max().unwrap_or(0)
+    }
+
+    /// Returns the sum over the cells of each patch of the level on this rank; 0 for refined patches.
+    pub fn patch_sums<M: CellValue>(
+        &self,
+        level: &LevelView,
+        inputs: InputList,
+        parameters: &M::Parameters,
+    ) -> Result<Vec<f64>, DeviceError> {
+        let job = CellJob::<M>::new(*level, inputs, parameters);
+        job.check(self);
+        with_storage!(&self.storage,
+            <R> => Ok(self.sums::<M, R>(&job)),
+            _ => self.launcher().sums(&job))
+    }
+
+    fn sums<M: CellFn<Result<R> = R>, R: Loops>(&self, job: &CellJob<M>) -> Vec<f64> {
+        let reader = CellReader::<M, R>::new(self, job);
+        let of_row = |&row: &u32| {
+            if !job.level.topology.is_leaf(row) {
+                return 0.0;
+            }
+            let mut lanes = [0.0; 8];
+            let mut scratch = self.typed::<R>().cell_scratch.get();
+            reader.each(row, &mut scratch[0], |cell, value| {
+                lanes[cell % 8] += value.to_f64();
+            });
+            sum_of_lanes(lanes)
+        };
+        job.level.rows().par_iter().map(of_row).collect()
+    }
+
+    /// Returns, for each patch of the level, a bit mask of nearby patches to refine.
+    /// These are the patches among the 27 around it within `buffer` cells (0 to 8) of a cell marked by `M`. A fault of
+    /// a device stops the run after the schedule.
+    ///
+    /// # Panics
+    /// As [`Pool::reduce`].
+    pub fn mark<M: CellMark>(
+        &self,
+        rows: &LevelRows,
+        inputs: impl FunctionInputs,
+        buffer: usize,
+        parameters: &M::Parameters,
+    ) -> Vec<u32> {
+        let inputs = inputs.list();
+        let job = CellJob::<M>::new(rows.view(), inputs, parameters);
+        job.check(self);
+        let marked = with_storage!(&self.storage,
+            <R> => self.sectors::<M, R>(&job, buffer),
+            _ => rows.checked(self.launcher().sectors(&job, buffer), Vec::new()));
+        self.check_gather_fault::<M>(rows);
+        marked
+    }
+
+    fn sectors<M: CellFn<Result<R> = bool>, R: Loops>(
+        &self,
+        job: &CellJob<M>,
+        buffer: usize,
+    ) -> Vec<u32> {
+        let reader = CellReader::<M, R>::new(self, job);
+        let of_row = |&row: &u32| {
+            let mut flags = CellFlags::NONE;
+            let mut scratch = self.typed::<R>().cell_scratch.get();
+            reader.each(row, &mut scratch[0], |cell, marked| {
+                flags.0[cell / FACE] |= u64::from(marked) << (cell % FACE);
+            });
+            buffer_sectors(&flags, buffer)
+        };
+        job.level.rows().par_iter().map(of_row).collect()
+    }
+
+    /// Reports a fault of a boundary rule on a device.
+    pub(super) fn check_gather_fault<M: CellFn>(&self, rows: &LevelRows) {
+        if M::REACH > 0 {
+            rows.check_gathered(&self.storage);
+        }
+    }
+
+    /// As [`Pool::mark`] for cells marked by any criterion of a list. A formula that is not a number stops the run
+    /// after the schedule.
+    ///
+    /// # Panics
+    /// If a function reads a component that the field does not have.
+    #[must_use]
+    pub fn mark_by_list(&self, rows: &LevelRows, buffer: usize, marks: &CriteriaList) -> Vec<u32> {
+        if marks.list.is_empty() {
+            return Vec::new();
+        }
+        with_storage!(&self.storage,
+        <R> => self.sectors_by_list::<R>(rows, buffer, marks),
+        _ => {
+            let found = self.launcher().sectors_by_list(&rows.view(), buffer, marks);
+            let (sectors, fault) = rows.checked(found, (Vec::new(), None));
+            fault.into_iter().for_each(|message| rows.faults().report(|| message));
+            sectors
+        })
+    }
+
+    fn sectors_by_list<R: Loops>(
+        &self,
+        rows: &LevelRows,
+        buffer: usize,
+        marks: &CriteriaList,
+    ) -> Vec<u32> {
+        let (view, typed) = (rows.view(), self.typed::<R>());
+        let (topology, level) = (view.topology, rows.level());
+        let geometry = &view.geometry();
+        let present = self.present::<R>(level);
+        let around = || self.ghosts::<R>(topology, level, LIST_GHOSTS);
+        let around = (!marks.stored.is_empty()).then(around);
+        let of_row = |&row: &u32| {
+            let mut scratch = typed.cell_scratch.get();
+            let [block, stored] = &mut *scratch;
+            let own = CellCube::of_patch(present.row(row), topology.index(row), geometry);
+            if let Some(around) = &around {
+                let shape = [self.components(), LIST_GHOSTS];
+                gather_block(
+                    around,
+                    row,
+                    u32::MAX,
+                    shape,
+                    block,
+                    &mut typed.gather_scratch.get(),
+                );
+                let values = &block[..];
+                marks.store_quantities(&own.with_ghosts(values), stored);
+            }
+            let values = &stored[..];
+            let stored = CellCube {
+                values,
+                stride: LIST_BLOCK,
+                ..own
+            };
+            buffer_sectors(&marks.flags(&own, &stored, rows.faults()), buffer)
+        };
+        view.rows().par_iter().map(of_row).collect()
+    }
+}
+
+/// Sums the leaf cells in ranges of the patches of a level on this rank, `[node][component]`, in double precision.
+///
+/// Within a patch, eight lanes are summed in parallel. The patches of a range are summed pairwise in Hilbert order.
+pub(super) fn node_sums<F: Field>(
+    pool: &Pool<F>,
+    around: &MeshContext,
+    level: usize,
+    nodes: &[Range<usize>],
+) -> Result<Vec<f64>, DeviceError> {
+    let topology = around.topology;
+    with_storage!(&pool.storage,
+        <R> => Ok(sum_nodes::<F, R>(pool, topology, level, nodes)),
+        device => device.node_sums(around.on_device(), level, pool.current(level), nodes))
+}
+
+/// [`node_sums`] for a pool on the host.
+fn sum_nodes<F: Field, R: Element>(
+    pool: &Pool<F>,
+    topology: &Topology,
+    level: usize,
+    nodes: &[Range<usize>],
+) -> Vec<f64> {
+    let components = pool.components();
+    let rows = topology.rows(level);
+    let values = pool.present::<R>(level);
+    let mut sums = vec![0.0; rows.len() * components];
+    sums.par_chunks_mut(components)
+        .zip(rows)
+        .for_each(|(sums, &row)| {
+            if topology.is_leaf(row) {
+                for (sum, component) in sums.iter_mut().zip(values.row(row).chunks_exact(CELLS)) {
+                    *sum = sum_cells(component);
+                }
+            }
+        });
+    let sum = |node: &Range<usize>, c| pairwise(&sums, c, components, node.start, node.end);
+    let of_node = |node| (0..components).map(move |c| sum(node, c));
+    nodes.iter().flat_map(of_node).collect()
+}
+
+fn sum_cells<R: Element>(values: &[R]) -> f64 {
+    let mut lanes = [0.0; 8];
+    for chunk in values.chunks_exact(8) {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane += value.to_f64();
+        }
+    }
+    sum_of_lanes(lanes)
+}
+
+/// Sums component `c` of the patches `from..to` pairwise.
+pub fn pairwise(sums: &[f64], c: usize, components: usize, from: usize, to: usize) -> f64 {
+    match to - from {
+        0 => 0.0,
+        1 => sums[from * components + c],
+        n => {
+            let middle = from + n / 2;
+            pairwise(sums, c, components, from, middle) + pairwise(sums, c, components, middle, to)
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Loads libraries of compiled kernels and runs the blocks of launches.
+
+use crate::backend::{BackendKernel, LoadedCode};
+use crate::counters::AtomicKernelCounters;
+use crate::{DeviceError, KernelInfo, LaunchShape};
+use rayon::prelude::*;
+use std::cell::Cell;
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A loaded library.
+pub(super) struct Library(*mut c_void);
+
+// SAFETY: handles of the dynamic linker may be used by all threads
+unsafe impl Send for Library {}
+// SAFETY: as above
+unsafe impl Sync for Library {}
+
+impl Library {
+    pub(super) fn load(path: &Path) -> Result<Self, DeviceError> {
+        let doing = || format!("cannot load {}", path.display());
+        let name = CString::new(path.as_os_str().as_encoded_bytes())
+            .map_err(|e| DeviceError::failed(doing(), e))?;
+        // SAFETY: the library consists of kernels and runs no code when it is loaded
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if handle.is_null() {
+            return Err(DeviceError::failed(doing(), linker_message()));
+        }
+        Ok(Self(handle))
+    }
+
+    fn symbol(&self, name: &str) -> Option<*mut c_void> {
+        let name = CString::new(name).ok()?;
+        // SAFETY: the handle is open
+        let address = unsafe { libc::dlsym(self.0, name.as_ptr()) };
+        (!address.is_null()).then_some(address)
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        // SAFETY: all kernels that use it were dropped
+        unsafe { libc::dlclose(self.0) };
+    }
+}
+
+/// Returns the last error message of the dynamic linker.
+fn linker_message() -> String {
+    // SAFETY: the text is valid until the next call of the linker on this thread
+    unsafe {
+        let text = libc::dlerror();
+        if text.is_null() {
+            return "no reason given".into();
+        }
+        CStr::from_ptr(text).to_string_lossy().into_owned()
+    }
+}
+
+/// Signature of a compiled `KERNEL`: parameters, first block, end of blocks, blocks of the launch, shared memory.
+type KernelEntry = unsafe extern "C" fn(*const c_void, c_int, c_int, c_int, *mut u8);
+
+impl LoadedCode for Library {
+    fn function(self: Arc<Self>, name: &str) -> Result<Box<dyn BackendKernel>, DeviceError> {
+        let entry = self.symbol(name).ok_or_else(|| {
+            DeviceError::Kernel(format!("there is no kernel {name} in the source"))
+        })?;
+        let size = self.symbol(&format!("{name}_parameter_bytes"));
+        // SAFETY: `KERNEL` defines both functions with these signatures
+        let (entry, parameters) = unsafe {
+            let entry = std::mem::transmute::<*mut c_void, KernelEntry>(entry);
+            let size =
+                size.map(|s| std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(s));
+            (entry, size.map(|size| size() as u32))
+        };
+        Ok(Box::new(EmulatedKernel {
+            entry,
+            parameters,
+            _library: self,
+        }))
+    }
+}
+
+/// A kernel of a library.
+struct EmulatedKernel {
+    entry: KernelEntry,
+    parameters: Option<u32>,
+    _library: Arc<Library>,
+}
+
+/// A cache line, which aligns shared memory.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u8; 64]);
+
+thread_local! {
+    /// Dynamic shared memory of the block that runs on this thread.
+    static SHARED: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+}
+
+impl EmulatedKernel {
+    /// Runs the blocks `first..end` one after the other.
+    fn run(&self, first: u32, end: u32, shape: LaunchShape, parameters: &[u8]) {
+        let mut shared = SHARED.take();
+        let lines = (shape.shared as usize).div_ceil(size_of::<Line>());
+        if shared.len() < lines {
+            shared.resize(lines, Line([0; 64]));
+        }
+        let parameters = parameters.as_ptr().cast();
+        let memory = shared.as_mut_ptr().cast();
+        // SAFETY: the parameters have the size that the kernel expects and outlive the call; the shared memory belongs
+        // to this thread; the caller of `Device::launch` guarantees the addresses in the parameters
+        unsafe {
+            (self.entry)(
+                parameters,
+                first as c_int,
+                end as c_int,
+                shape.blocks as c_int,
+                memory,
+            );
+        }
+        SHARED.set(shared);
+    }
+}
+
+impl BackendKernel for EmulatedKernel {
+    fn info(&self) -> KernelInfo {
+        KernelInfo {
+            threads: 1024,
+            parameters: self.parameters,
+            ..KernelInfo::default()
+        }
+    }
+
+    fn resident_blocks(&self, _threads: u32, _shared: u32) -> Result<u32, DeviceError> {
+        Ok(1)
+    }
+
+    fn launch(
+        &self,
+        shape: LaunchShape,
+        parameters: &[u8],
+        timer: Option<&Arc<AtomicKernelCounters>>,
+    ) -> Result<(), DeviceError> {
+        let start = Instant::now();
+        // Several tasks per thread, because blocks take unequal times.
+        let tasks = shape.blocks.min(8 * rayon::current_num_threads() as u32);
+        let bound =
+            |task: u32| (u64::from(shape.blocks) * u64::from(task) / u64::from(tasks)) as u32;
+        (0..tasks)
+            .into_par_iter()
+            .for_each(|task| self.run(bound(task), bound(task + 1), shape, parameters));
+        if let Some(counters) = timer {
+            counters.add_time(start.elapsed().as_nanos() as u64);
+        }
+        Ok(())
+    }
+}

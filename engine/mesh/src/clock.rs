@@ -1,0 +1,105 @@
+//! Clocks of the levels.
+
+use bevy_ecs::prelude::*;
+
+/// Clocks of all levels.
+#[derive(Resource, Clone, Debug, PartialEq)]
+pub struct Levels {
+    clocks: Vec<Clock>,
+}
+
+/// One level's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Clock {
+    /// Current simulation time.
+    pub time: f64,
+    /// Length of the latest step; 0 before the first.
+    pub dt: f64,
+    /// Number of steps.
+    pub steps: u64,
+    /// Number of steps since the latest regrid of the level.
+    pub since_regrid: u32,
+    /// Time reached by split sources: `time`, or later after rejected steps.
+    pub split: f64,
+}
+
+impl Levels {
+    /// Creates clocks of `levels` levels at `time`.
+    #[must_use]
+    pub fn new(levels: usize, time: f64) -> Self {
+        Self {
+            clocks: vec![
+                Clock {
+                    time,
+                    split: time,
+                    ..Clock::default()
+                };
+                levels
+            ],
+        }
+    }
+
+    /// Returns the simulation time of `level`.
+    #[must_use]
+    #[inline]
+    pub fn time(&self, level: usize) -> f64 {
+        self.clocks[level].time
+    }
+
+    /// Returns the clock of `level`.
+    #[must_use]
+    #[inline]
+    pub fn clock(&self, level: usize) -> Clock {
+        self.clocks[level]
+    }
+
+    /// Sets the clock of `level`, for a restart.
+    pub fn set(&mut self, level: usize, clock: Clock) {
+        self.clocks[level] = clock;
+    }
+
+    /// Sets the time of a new level to that of its parent level.
+    pub fn align_with_parent(&mut self, level: usize) {
+        let Clock { time, split, .. } = self.clocks[level - 1];
+        let clock = &mut self.clocks[level];
+        clock.time = time;
+        clock.split = clock.split.max(split);
+    }
+
+    /// Advances the clock of `level` by a step of length `dt` to `time`.
+    pub fn advance(&mut self, level: usize, dt: f64, time: f64) {
+        let clock = &mut self.clocks[level];
+        clock.time = time;
+        clock.split = clock.split.max(time);
+        clock.dt = dt;
+        clock.steps += 1;
+        clock.since_regrid += 1;
+    }
+
+    /// Records that split sources of `level` have reached `time`.
+    pub fn split(&mut self, level: usize, time: f64) {
+        self.clocks[level].split = time;
+    }
+
+    /// Records a regrid of the level.
+    pub fn regridded(&mut self, level: usize) {
+        self.clocks[level].since_regrid = 0;
+    }
+}
+
+/// The level of the running schedule, with its current step.
+#[derive(Resource, Clone, Copy, Debug, Default)]
+pub struct LevelClock {
+    /// The level.
+    pub level: usize,
+    /// Number of earlier steps of the level, including those before a restart.
+    pub step: u64,
+    /// Simulation time at the start of the step.
+    pub time: f64,
+    /// Length of the step.
+    pub dt: f64,
+    /// Simulation time at the end of the step. At a synchronisation point it equals that time exactly.
+    pub end: f64,
+    /// Width of a cell along each axis, code length.
+    pub cell_width: [f64; 3],
+}

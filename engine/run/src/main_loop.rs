@@ -1,0 +1,334 @@
+//! The main loop of a run: takes root steps until the end and writes output between them.
+
+use crate::diagnostics::{Diagnostics, resident_bytes};
+use crate::observed::Observations;
+use crate::output::Output;
+use crate::provenance::Roster;
+use crate::restart::Restored;
+use crate::{Progress, RunOptions, RunSummary};
+use crate::{captures, deck_differences, directory, restart};
+use nestar_engine_comm::Ranks;
+use nestar_engine_mesh::{Levels, Topology};
+use nestar_engine_step::agreement::on_first_rank;
+use nestar_engine_step::config::OutOfMemory;
+use nestar_engine_step::memory::{MemoryGuard, Shortage, shortage};
+use nestar_engine_step::{Engine, Error, Remarks, RunCounters, StepReport};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// Runs to the end of the simulation or until asked to stop. Collective: all ranks pass the same options,
+/// except for `stop` and the observer. The first rank owns the run's directory and reports notes; all
+/// ranks write snapshots.
+///
+/// # Errors
+/// Any [`Error`]; the latest complete snapshot stays usable. After a lack of memory the run continues
+/// from it with the bits of a run with enough memory. Errors in the run's directory are errors of all
+/// ranks. If a rank fails within a step, the other ranks wait until they are ended
+/// (`Communicator::abort`, `Launch::conclude`).
+pub fn run(sim: &mut Engine, mut options: RunOptions) -> Result<RunSummary, Error> {
+    sim.finish_setup()?;
+    deck_differences::require_same_run(sim, &options)?;
+    let directory = options.output.clone();
+    let directory = directory.unwrap_or_else(|| sim.settings.output.directory.clone().into());
+    let directory = directory::normalised(&directory)?;
+    let roster = Roster::gather(sim)?;
+    let ranks = sim.world.resource::<Ranks>().clone();
+    let _lock = directory::lock_for_run(&ranks, &roster, &directory)?;
+    let prepared = initialise_or_restore(sim, &directory, &mut options);
+    options.observer.started();
+    let restored = prepared?;
+    let restored = restored.as_ref().filter(|restored| !restored.is_new_run);
+    let mut output = Output::new(sim, &directory, &options.build, &roster, restored)?;
+    let mut diagnostics = Diagnostics::open(sim, &directory, restored)?;
+    let observations = Observations::open(sim, &directory, restored)?;
+    let notes = [diagnostics.note(), observations.note()];
+    report_notes(sim, notes.into_iter().flatten(), &mut options);
+    if restored.is_none() && sim.settings.output.initial {
+        output.snapshot(sim, &diagnostics)?;
+    }
+    let begin = sim.world.resource::<Levels>().time(0);
+    let mut recorder = RunRecorder {
+        output: &mut output,
+        diagnostics: &mut diagnostics,
+        observations,
+        begin,
+        start: Instant::now(),
+        in_process: roster.in_process,
+    };
+    let start = recorder.start;
+    let updates = sim.world.resource::<RunCounters>().cell_updates;
+    let ending = run_steps(sim, &mut options, &mut recorder, restored.is_none());
+    let ending = ending.map_err(|error| captures::save(sim, &directory, error))?;
+    finish_output(sim, &ending, &mut output, &diagnostics)?;
+    let interrupted = ending == RunEnd::Interrupted;
+    Ok(summary(sim, directory, updates, start, interrupted))
+}
+
+/// Reports the remarks of plugins and `notes` to the observer.
+fn report_notes(sim: &Engine, notes: impl Iterator<Item = String>, options: &mut RunOptions) {
+    let remarks = sim.world.resource::<Remarks>().0.iter().cloned();
+    for note in remarks.chain(notes) {
+        options.observer.note(&note);
+    }
+}
+
+/// Writes the last snapshot if requested and waits for it.
+fn finish_output(
+    sim: &Engine,
+    ending: &RunEnd,
+    output: &mut Output,
+    diagnostics: &Diagnostics,
+) -> Result<(), Error> {
+    let wanted = match ending {
+        RunEnd::Done => sim.settings.output.last,
+        RunEnd::Interrupted => true,
+        RunEnd::OutOfMemory(shortage) => shortage.is_at_root_step_end(),
+    };
+    if wanted && !output.is_current(sim) {
+        output.snapshot(sim, diagnostics)?;
+    }
+    output.wait()?;
+    match ending {
+        RunEnd::OutOfMemory(shortage) => Err(Error::Memory(Shortage {
+            resumable: output.has_snapshots(),
+            ..shortage.clone()
+        })),
+        _ => Ok(()),
+    }
+}
+
+/// Summarises the run since `start`, when `updates` cells had been updated.
+fn summary(
+    sim: &Engine,
+    directory: PathBuf,
+    updates: u64,
+    start: Instant,
+    interrupted: bool,
+) -> RunSummary {
+    let clock = sim.world.resource::<Levels>().clock(0);
+    RunSummary {
+        directory,
+        time: clock.time,
+        step: clock.steps,
+        cell_updates: sim.world.resource::<RunCounters>().cell_updates - updates,
+        wall: start.elapsed().as_secs_f64(),
+        interrupted,
+    }
+}
+
+/// Restores or initialises the state, and moves files of an earlier run away.
+fn initialise_or_restore(
+    sim: &mut Engine,
+    directory: &Path,
+    options: &mut RunOptions,
+) -> Result<Option<Restored>, Error> {
+    let ranks = sim.world.resource::<Ranks>().clone();
+    let mut note = |text: &str| {
+        if ranks.rank() == 0 {
+            options.observer.note(text);
+        }
+    };
+    if options.resume {
+        if let Some(restored) = restart::restore(sim, directory)? {
+            report_restored(&restored, "continues", note);
+            return Ok(Some(restored));
+        }
+        let place = directory.display();
+        note(&format!(
+            "no snapshot in {place}: starts from the beginning"
+        ));
+    }
+    // move an earlier run only when this one can start
+    let restored = restart::start(sim)?;
+    match &restored {
+        Some(restored) => report_restored(restored, "starts", &mut note),
+        None => sim.initialise()?,
+    }
+    let moved = on_first_rank(&ranks, || directory::move_earlier_run(directory))?;
+    if let Some(moved) = moved.flatten() {
+        note(&format!("an earlier run was moved to {}", moved.display()));
+    }
+    Ok(restored)
+}
+
+/// Reports the origin of a state and the settings that differ from it.
+fn report_restored(restored: &Restored, does: &str, mut note: impl FnMut(&str)) {
+    note(&format!("{does} from {}", restored.path.display()));
+    for change in &restored.changes {
+        note(&format!(
+            "note: this setting differs from the snapshot: {change}"
+        ));
+    }
+}
+
+/// Reasons to leave the loop over root steps.
+#[derive(PartialEq)]
+enum RunEnd {
+    /// The end of the simulation.
+    Done,
+    /// A stop request.
+    Interrupted,
+    /// Patches that do not fit into memory.
+    OutOfMemory(Shortage),
+}
+
+/// Holds the output files of a run and its starting point.
+struct RunRecorder<'a> {
+    pub output: &'a mut Output,
+    pub diagnostics: &'a mut Diagnostics,
+    pub observations: Observations,
+    /// Simulation time at which this process started.
+    pub begin: f64,
+    pub start: Instant,
+    /// Number of ranks in this process.
+    pub in_process: u64,
+}
+
+impl RunRecorder<'_> {
+    /// Writes the diagnostics row of the starting state. Collective; write errors are reported with the next
+    /// flags.
+    pub fn write_first_row(&mut self, sim: &mut Engine) -> Result<(), Error> {
+        let report = StepReport {
+            dt: 0.0,
+            limiter: "initial",
+        };
+        let progress = progress(sim, &report, 0.0, self);
+        self.write_diagnostics(sim, &progress)
+    }
+
+    /// Writes the rows of a root step. Collective; write errors are reported with the next flags.
+    fn write_row(&mut self, sim: &mut Engine, progress: &Progress) -> Result<(), Error> {
+        self.write_diagnostics(sim, progress)?;
+        let observed = self.observations.append(sim, progress)?;
+        self.output.note(observed);
+        Ok(())
+    }
+
+    fn write_diagnostics(&mut self, sim: &mut Engine, progress: &Progress) -> Result<(), Error> {
+        // ranks in threads of one process share its memory
+        let own = resident_bytes() / self.in_process.max(1);
+        let memory = sim.world.resource::<Ranks>().sum(own)?;
+        let seconds = self.output.seconds();
+        let row = self.diagnostics.row(sim, progress, memory, seconds)?;
+        let appended = self.diagnostics.append(&row);
+        self.output.note(appended);
+        Ok(())
+    }
+}
+
+/// Takes root steps until the run ends; `begins` is `true` for a new run. Ranks exchange their flags once
+/// per root step, so that they take the same decisions.
+fn run_steps(
+    sim: &mut Engine,
+    options: &mut RunOptions,
+    recorder: &mut RunRecorder,
+    begins: bool,
+) -> Result<RunEnd, Error> {
+    let end = sim.settings.time.end;
+    let most = sim.settings.time.max_steps;
+    let (mut reported, mut stepped) = (false, false);
+    sim.driver.run_pending_regrid(&mut sim.world)?;
+    if begins {
+        recorder.write_first_row(sim)?;
+    }
+    let mut patches = sim.world.resource::<Topology>().patches();
+    loop {
+        let flags = recorder
+            .output
+            .exchange_flags(options.stop.load(Ordering::Relaxed))?;
+        if let Some(shortage) = sim.world.resource::<MemoryGuard>().shortage.clone() {
+            return Ok(RunEnd::OutOfMemory(shortage));
+        }
+        let now = sim.world.resource::<Topology>().patches();
+        let before = std::mem::replace(&mut patches, now);
+        if stepped {
+            snapshot_if_due(sim, options, recorder, flags.due, before)?;
+        }
+        report_cap(sim, options, &mut reported);
+        let clock = sim.world.resource::<Levels>().clock(0);
+        if clock.time >= end || (most > 0 && clock.steps >= most) {
+            return Ok(RunEnd::Done);
+        }
+        if flags.stop {
+            return Ok(RunEnd::Interrupted);
+        }
+        let step_start = Instant::now();
+        let before = sim.world.resource::<RunCounters>().cell_updates;
+        let until = recorder.output.until(end);
+        let report = sim.driver.root_step(&mut sim.world, until)?;
+        let seconds = step_start.elapsed().as_secs_f64();
+        let updates = sim.world.resource::<RunCounters>().cell_updates - before;
+        let progress = progress(sim, &report, updates as f64 / seconds, recorder);
+        recorder.write_row(sim, &progress)?;
+        options.observer.step(&progress);
+        stepped = true;
+    }
+}
+
+/// Writes a snapshot after a root step if necessary. It is due, the latest one was removed, or memory is
+/// nearly exhausted. `before` is the number of patches one root step earlier.
+fn snapshot_if_due(
+    sim: &Engine,
+    options: &mut RunOptions,
+    recorder: &mut RunRecorder,
+    due: bool,
+    before: usize,
+) -> Result<(), Error> {
+    if let Some(path) = recorder.output.removed_snapshot() {
+        let path = path.display();
+        let note = format!("note: the latest snapshot {path} was removed: writes another");
+        options.observer.note(&note);
+    }
+    let due = due || recorder.output.is_due(sim);
+    if due || memory_is_tight(sim, before)? && !recorder.output.is_current(sim) {
+        recorder.output.snapshot(sim, recorder.diagnostics)?;
+    }
+    Ok(())
+}
+
+/// Returns `true` if memory may forbid a regrid within the next root step, judged by the growth since
+/// `before` patches. The present state is then saved, because the next one would differ from that of a
+/// run with more memory. Collective.
+fn memory_is_tight(sim: &Engine, before: usize) -> Result<bool, Error> {
+    let patches = sim.world.resource::<Topology>().patches();
+    let stops = sim.settings.run.out_of_memory == OutOfMemory::Stop;
+    if !stops || patches <= before {
+        return Ok(false);
+    }
+    let foreseen = patches + 2 * (patches - before);
+    Ok(shortage(&sim.world, foreseen, 1)?.is_some())
+}
+
+/// Reports once, on the first rank, that memory prevents refinement.
+fn report_cap(sim: &Engine, options: &mut RunOptions, reported: &mut bool) {
+    let guard = sim.world.resource::<MemoryGuard>();
+    let first = sim.world.resource::<Ranks>().rank() == 0;
+    if let Some(cap) = guard.first_cap.as_ref().filter(|_| first && !*reported) {
+        *reported = true;
+        let note = format!(
+            "note: goes on with the patches that fit: {}",
+            cap.description()
+        );
+        options.observer.note(&note);
+    }
+}
+
+fn progress(sim: &Engine, report: &StepReport, rate: f64, recorder: &RunRecorder) -> Progress {
+    let clock = sim.world.resource::<Levels>().clock(0);
+    let topology = sim.world.resource::<Topology>();
+    Progress {
+        step: clock.steps,
+        time: clock.time,
+        end: sim.settings.time.end,
+        begin: recorder.begin,
+        dt: report.dt,
+        limiter: report.limiter,
+        patches: (0..=sim.settings.mesh.max_level)
+            .map(|level| topology.count(level))
+            .collect(),
+        capped: sim.world.resource::<MemoryGuard>().capped,
+        rate,
+        wall: recorder.start.elapsed().as_secs_f64(),
+    }
+}

@@ -1,0 +1,233 @@
+//! Configuration structs of the deck tables that belong to the engine.
+
+mod faces;
+
+pub(crate) use faces::LIST;
+pub use faces::{AxisBoundaries, AxisBoundary, Boundary, BoundaryKind};
+
+use super::limits::LevelSteps;
+use nestar_engine_data::Precision;
+use nestar_engine_device::DeviceChoice;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Selects the initial condition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RootConfig {
+    /// Initial condition: the name of a scenario, `formula` or `zarr`.
+    pub scenario: String,
+}
+
+impl Default for RootConfig {
+    fn default() -> Self {
+        Self {
+            scenario: "formula".into(),
+        }
+    }
+}
+
+/// Defines the simulation box.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DomainConfig {
+    /// Root-grid cells along x, y, z; each a multiple of 8.
+    #[schemars(inner(range(min = 8, max = 65536)))]
+    pub cells: [u32; 3],
+    /// Lower edge along x, y, z.
+    #[schemars(extend("unit" = "length"))]
+    pub left_edge: [f64; 3],
+    /// Upper edge along x, y, z.
+    #[schemars(extend("unit" = "length"))]
+    pub right_edge: [f64; 3],
+    /// Boundary conditions: one word for all faces, or a table such as
+    /// `{ x = ["outflow", "reflecting"], y = "periodic", z = "outflow" }`.
+    pub boundary: Boundary,
+}
+
+impl Default for DomainConfig {
+    fn default() -> Self {
+        Self {
+            cells: [64; 3],
+            left_edge: [0.0; 3],
+            right_edge: [1.0; 3],
+            boundary: Boundary::All(BoundaryKind::Periodic),
+        }
+    }
+}
+
+/// Holds the settings that the engine needs from the `[time]` table; the table's owner may add keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimeSettings {
+    /// Simulation time at which the run ends.
+    pub end: f64,
+    /// Maximum number of root steps; 0: no limit.
+    pub max_steps: u64,
+    /// Relation between the time steps of the levels.
+    pub levels: LevelSteps,
+    /// For `adaptive`: largest relative increase of a step that lets it end at the coarser level's time.
+    pub increase: f64,
+    /// For `adaptive`: largest relative decrease of a step that saves the finer level a short step.
+    pub decrease: f64,
+    /// Upper limit for the steps of all levels; may be infinite.
+    pub max_step: f64,
+    /// Factor by which a step is shortened before it is retried because of unphysical cells.
+    pub retry_factor: f64,
+    /// Maximum number of retries before the run stops.
+    pub retries: u32,
+}
+
+impl Default for TimeSettings {
+    fn default() -> Self {
+        Self {
+            end: 1.0,
+            max_steps: 0,
+            levels: LevelSteps::Adaptive,
+            increase: 0.1,
+            decrease: 0.1,
+            max_step: f64::INFINITY,
+            retry_factor: 0.8,
+            retries: 10,
+        }
+    }
+}
+
+/// Controls where and when snapshots are written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct OutputConfig {
+    /// Directory of the run, relative to the working directory.
+    pub directory: String,
+    /// Simulation time between snapshots; 0: no snapshots by time.
+    #[schemars(range(min = 0.0), extend("unit" = "time"))]
+    pub interval: f64,
+    /// Root steps between snapshots; 0: no snapshots by step.
+    pub steps: u64,
+    /// Wall-clock seconds between snapshots; 0: no snapshots by wall time.
+    #[schemars(range(min = 0.0), extend("unit" = "second"))]
+    pub wall_interval: f64,
+    /// Write the initial state.
+    pub initial: bool,
+    /// Write the final state.
+    #[serde(rename = "final")]
+    pub last: bool,
+    /// Limit on the host memory used to buffer snapshots, in MiB; shared by the ranks of a host. At most a
+    /// quarter of the field memory is used.
+    #[schemars(range(min = 1, max = 1_048_576), extend("unit" = "MiB"))]
+    pub buffer: u32,
+    /// Derived fields to write in addition to the state, such as `["temperature_k", "mach"]`.
+    /// `nestar list fields` shows all names, including those of plugins. A restart does not read them.
+    pub derived: Vec<String>,
+}
+
+impl Default for OutputConfig {
+    fn default() -> Self {
+        Self {
+            directory: "out/run".into(),
+            interval: 0.0,
+            steps: 0,
+            wall_interval: 0.0,
+            initial: true,
+            last: true,
+            buffer: 1024,
+            derived: Vec::new(),
+        }
+    }
+}
+
+/// Selects what happens when requested patches do not fit into memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutOfMemory {
+    /// Stop with a snapshot from which the run can be continued.
+    Stop,
+    /// Continue with the patches that fit. With run.memory_limit the result is reproducible on any number of
+    /// ranks; limits of machines and devices vary and are only estimated.
+    Cap,
+}
+
+/// Describes how a run uses the machine, and how it restarts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunConfig {
+    /// Compute device.
+    pub device: DeviceChoice,
+    /// Floating-point precision of the fields.
+    pub precision: Precision,
+    /// Threads per rank; 0: the rank's share of the cores, at most 16 when it uses a device.
+    #[schemars(range(min = 0, max = 4096))]
+    pub threads: u32,
+    /// Check the whole hierarchy after every regrid.
+    pub audit: bool,
+    /// Sub-cycle stiff sources on a device through a queue of unfinished cells. Otherwise each thread
+    /// sub-cycles one cell to its end. Results have the same bits. CPUs use no queue.
+    pub queue: bool,
+    /// Memory limit in MiB for fields, their tables and the initial particles; 0: all available memory. It
+    /// applies to the memory of the device if there is one. The limit is for all ranks together and excludes
+    /// halo patches, so that its effect does not depend on the number of ranks. `nestar check` estimates the
+    /// memory with halo patches. The memory of each machine or device is checked in addition.
+    #[schemars(range(min = 0, max = 1_099_511_627_776_u64), extend("unit" = "MiB"))]
+    pub memory_limit: u64,
+    /// Reaction when requested patches exceed the available memory.
+    pub out_of_memory: OutOfMemory,
+    /// Load imbalance per level (largest work of a rank over the mean) above which patches move between
+    /// ranks.
+    #[schemars(range(min = 1.0))]
+    pub imbalance: f64,
+    /// Plugin states and patch components that a restart does not read from the snapshot. They start from
+    /// their initial value, or are dropped if no plugin has them. Prefix ambiguous names by their group in
+    /// the snapshot, such as `state/driving`.
+    pub reset_states: Vec<String>,
+    /// Start from this snapshot (NNNNNN.zarr), or from the latest snapshot of this run directory, instead of
+    /// the initial condition. Relative paths start at the deck's folder.
+    pub start_from: String,
+    /// Field components that a restart adds because the snapshot lacks them, such as `{ scalar_smoke = 0 }`.
+    /// Values are a number or a formula of x, y, z and the components in the snapshot (`"0.1*scalar_dye"`),
+    /// evaluated in every cell, also in covered cells. If a whole field is new, `"initial"` sets its initial
+    /// condition.
+    pub added: BTreeMap<String, AddedComponent>,
+    /// Names in the snapshot that a restart ignores because the run does not have them. They are field
+    /// components, or particle arrays such as `particles/stars/age`.
+    pub dropped: Vec<String>,
+}
+
+/// Defines the initial value of a field component that is added at a restart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum AddedComponent {
+    /// A uniform value.
+    Number(f64),
+    /// A formula, or `initial`.
+    Formula(String),
+}
+
+impl Default for RunConfig {
+    fn default() -> Self {
+        Self {
+            device: DeviceChoice::Auto,
+            precision: Precision::Double,
+            threads: 0,
+            audit: false,
+            queue: true,
+            memory_limit: 0,
+            out_of_memory: OutOfMemory::Stop,
+            imbalance: 1.05,
+            reset_states: Vec::new(),
+            start_from: String::new(),
+            added: BTreeMap::new(),
+            dropped: Vec::new(),
+        }
+    }
+}
+
+/// Holds the settings that the plugin with the mesh table passes to the engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeshSettings {
+    /// Finest level; 0 for a uniform grid.
+    pub max_level: usize,
+    /// Steps between two regrids, per level.
+    pub regrid_interval: Vec<u32>,
+    /// Width in cells, 0 to 8, of the refined layer around flagged cells, per level that may be refined.
+    pub flag_buffer: Vec<u32>,
+}

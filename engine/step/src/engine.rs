@@ -1,0 +1,415 @@
+//! The simulation: world, schedules and the plugins that fill them.
+
+mod boundaries;
+mod checks;
+mod hierarchy;
+mod preview;
+mod registration;
+
+pub use preview::HierarchyPreview;
+
+use super::access::{Fields, OtherFields};
+use super::budgets::Budgets;
+use super::config::{MeshSettings, TimeSettings};
+use super::driver::DriverSettings;
+use super::initial::StateChecks;
+use super::memory::{MemoryGuard, MemorySharers};
+use super::state::{PluginState, StateOperations, StateRegistry};
+use super::synchronise::{correct, restrict, share};
+use super::{
+    AlignedLevels, Catalogue, Driver, Error, KeptKeys, Phase, Remarks, Replays, RunCounters,
+    RunFacts, Schedules, Settings, StepLimits, StepReport, StepSet, StepVerdict, Synchronise,
+    SystemOptions, SystemOutcome,
+};
+use bevy_ecs::prelude::*;
+use boundaries::BoundaryRules;
+use checks::{check_domain, check_mesh};
+use nestar_deck::Deck;
+use nestar_device::random::{Purposes, Stream};
+use nestar_engine_comm::{DiagnosticColumns, ExchangePlans, Halos, Ranks};
+use nestar_engine_data::PoolResource;
+use nestar_engine_data::device::DeviceTopology;
+use nestar_engine_data::operators::MendedOnHost;
+use nestar_engine_data::{
+    Correct, DerivedFields, FaultBox, Field, FieldSpec, InputList, ParticleEntityIndex,
+    ParticleKinds, Pool, Precision, Restrict, Stores, SubcycleQueues,
+};
+use nestar_engine_device::ComputeDevice;
+use nestar_engine_mesh::patch_component::PatchComponents;
+use nestar_engine_mesh::{
+    Cost, CostPart, CostParts, Domain, LevelClock, Levels, NewRows, PatchComponent, RefineRequests,
+    Topology, audit,
+};
+use nestar_kernels::mesh::Centring;
+use std::sync::Arc;
+
+/// Adds a piece of physics or of a scenario: fields, systems, limits and a deck table.
+pub trait Plugin {
+    /// Declares additions to fields of other plugins, such as components or boundary rules. Called for all
+    /// plugins before any is built.
+    ///
+    /// # Errors
+    /// A declaration that does not fit.
+    fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
+        let _ = sim;
+        Ok(())
+    }
+
+    /// Adds the plugin to `sim`.
+    ///
+    /// # Errors
+    /// An error in the plugin's deck table.
+    fn build(&self, sim: &mut Engine) -> Result<(), Error>;
+}
+
+/// A simulation that is being set up or running.
+pub struct Engine {
+    /// Entities and resources: the complete state.
+    pub world: World,
+    /// The deck; plugins read their tables from it.
+    pub deck: Deck,
+    /// The engine's settings.
+    pub settings: Settings,
+    /// Schedules and the recursion over levels.
+    pub driver: Driver,
+    /// Registered purposes of random numbers.
+    purposes: Purposes,
+}
+
+impl Engine {
+    /// Creates a simulation on one rank from the engine's tables of `deck`, with default time settings. All
+    /// later calls must run inside the thread pool of the run.
+    ///
+    /// # Errors
+    /// An error in the deck.
+    pub fn new(deck: Deck, mesh: MeshSettings) -> Result<Self, Error> {
+        let time = |_: &mut Deck| Ok(TimeSettings::default());
+        Self::with_ranks(deck, mesh, time, Ranks::default())
+    }
+
+    /// Creates one rank's part of a simulation as [`Engine::new`]. The device follows from the rank's
+    /// placement; `time` reads the `[time]` table.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    pub fn with_ranks(
+        mut deck: Deck,
+        mesh: MeshSettings,
+        time: impl FnOnce(&mut Deck) -> Result<TimeSettings, Error>,
+        ranks: Ranks,
+    ) -> Result<Self, Error> {
+        let settings = Settings {
+            domain: deck.table("domain")?,
+            time: time(&mut deck)?,
+            output: deck.table("output")?,
+            run: deck.table("run")?,
+            units: deck.take_units()?,
+            mesh,
+        };
+        let domain = check_domain(&deck, &settings.domain)?;
+        check_mesh(&deck, &domain, settings.mesh.max_level)?;
+        let device = ComputeDevice::choose(
+            settings.run.device,
+            ranks.communicator().placement().local_rank,
+        )?;
+        let world = empty_world(&settings, domain, device, ranks)?;
+        let driver = Driver::new(Schedules::default(), driver_settings(&settings));
+        Ok(Self {
+            world,
+            deck,
+            settings,
+            driver,
+            purposes: Purposes::default(),
+        })
+    }
+
+    /// Adds a plugin after others have been built; its declarations must still be possible.
+    ///
+    /// # Errors
+    /// As [`Plugin::declare`] and [`Plugin::build`].
+    pub fn add(&mut self, plugin: impl Plugin) -> Result<&mut Self, Error> {
+        plugin.declare(self)?;
+        plugin.build(self)?;
+        Ok(self)
+    }
+
+    /// Adds a system to a set of a phase, with the halo exchanges that its signature declares.
+    pub fn system_in<S: StepSet, O: SystemOutcome, M>(
+        &mut self,
+        set: S,
+        system: impl IntoSystem<(), O, M>,
+    ) -> SystemOptions<'_> {
+        self.driver.schedules.add(&mut self.world, set, system)
+    }
+
+    /// Returns the schedule of a phase; used where the order of its sets is defined.
+    pub fn schedule(&mut self, phase: Phase) -> &mut bevy_ecs::schedule::Schedule {
+        self.driver.schedules.get(phase)
+    }
+
+    /// Returns the precision of the fields.
+    #[must_use]
+    pub fn precision(&self) -> Precision {
+        self.settings.run.precision
+    }
+
+    /// Returns the largest number of levels.
+    #[must_use]
+    pub fn levels(&self) -> usize {
+        self.settings.mesh.max_level + 1
+    }
+
+    /// Registers field `F`: creates its pool and adds the restriction and flux-correction systems that `spec`
+    /// requests.
+    ///
+    /// # Errors
+    /// `spec` is invalid for a pool; a boundary rule works on the host only; the device fails.
+    pub fn register_field<F: Field>(&mut self, spec: FieldSpec) -> Result<(), Error> {
+        spec.check_pool(F::NAME).map_err(Error::Setup)?;
+        let (restrict_by, correct_by) = (spec.restrict, spec.correct);
+        let shared = spec.centring != Centring::Cell && restrict_by != Restrict::None;
+        let beyond = self.beyond::<F>(&spec)?;
+        let mut catalogue = self.world.resource_mut::<Catalogue>();
+        for component in &spec.components {
+            let (name, doc) = (&component.name, &component.long_name);
+            catalogue.add("field", name, doc).unit(&component.units);
+        }
+        let device = self.world.resource::<ComputeDevice>().device.as_ref();
+        let pool = Pool::new(spec, &beyond, self.precision(), device, self.levels())?;
+        self.world.insert_resource(PoolResource::<F>(pool));
+        self.world.resource_mut::<Stores>().add_field::<F>();
+        if restrict_by == Restrict::Mean {
+            self.system_in(Synchronise::Restrict, restrict::<F>);
+        }
+        if correct_by == Correct::Fluxes {
+            self.system_in(Synchronise::Correct, correct::<F>);
+        }
+        if shared {
+            self.system_in(Synchronise::Correct, share::<F>);
+        }
+        Ok(())
+    }
+
+    /// Registers component `C` so that it moves with its patch or particle between ranks and is stored in
+    /// snapshots.
+    pub fn register_carried<C: PatchComponent>(&mut self) {
+        self.world.resource_mut::<PatchComponents>().add::<C>();
+    }
+
+    /// Registers a part of the [`Cost`] of patches for a plugin that measures their work; systems set it by
+    /// [`Costs`](nestar_engine_mesh::Costs).
+    pub fn register_cost_part(&mut self) -> CostPart {
+        self.register_carried::<Cost>();
+        self.world.resource_mut::<CostParts>().next()
+    }
+
+    /// Inserts `state` as a resource that snapshots store under `name` (letters, digits and `_`) and restarts
+    /// restore.
+    ///
+    /// # Errors
+    /// The name is used by another plugin or is invalid.
+    pub fn register_state<S: PluginState>(&mut self, name: &str, state: S) -> Result<(), Error> {
+        self.keep_state(name, StateOperations::of::<S>())?;
+        self.world.insert_resource(state);
+        Ok(())
+    }
+
+    /// Registers operations that save and restore a state under `name`.
+    pub(super) fn keep_state(&mut self, name: &str, state: StateOperations) -> Result<(), Error> {
+        self.world
+            .resource_mut::<StateRegistry>()
+            .add(name, state)?;
+        let doc = "State stored in snapshots.";
+        let catalogue = self.world.resource_mut::<Catalogue>().into_inner();
+        catalogue.add("state", name, doc);
+        Ok(())
+    }
+
+    /// Registers the purpose `name` of random numbers and returns its stream. Pass
+    /// [`Stream::at_step`]`(clock.step)` as a parameter to a `#[device]` function that draws from it
+    /// ([`random`](nestar_device::random)). Numbers depend only on the name and the seed.
+    ///
+    /// # Errors
+    /// Another purpose has the name, or would draw the same numbers.
+    pub fn random_stream(&mut self, name: &str, seed: u32) -> Result<Stream, Error> {
+        let stream = self.purposes.register(name, seed);
+        stream.map_err(|shared| Error::Setup(shared.to_string()))
+    }
+
+    /// Completes the setup: checks that all keys of the deck are used and that the order of systems is
+    /// defined.
+    ///
+    /// # Errors
+    /// Unknown keys, tables or boundaries; functions that do not match their fields; an ambiguous order.
+    pub fn finish_setup(&mut self) -> Result<(), Error> {
+        self.check_boundary_words()?;
+        self.check_derived()?;
+        self.deck.finish()?;
+        for check in self.world.resource::<StateChecks>().registered.clone() {
+            check(&self.world)?;
+        }
+        self.build_order()
+    }
+
+    /// Builds all schedules, including halo exchanges.
+    pub fn build_order(&mut self) -> Result<(), Error> {
+        let schedules = &mut self.driver.schedules;
+        schedules.build(&mut self.world).map_err(Error::Setup)
+    }
+
+    /// Describes which fields the system `name` of `phase` reads and writes.
+    #[must_use]
+    pub fn access(&self, phase: Phase, name: &str) -> String {
+        self.driver.schedules.access(phase, name)
+    }
+
+    /// Returns the names of the systems of every phase in execution order.
+    #[must_use]
+    pub fn order(&self) -> Vec<(Phase, Vec<String>)> {
+        Phase::ALL
+            .map(|phase| (phase, self.driver.schedules.systems(phase)))
+            .to_vec()
+    }
+
+    /// Fails if the simulation has already been initialised or restored.
+    pub fn require_fresh(&self) -> Result<(), Error> {
+        if self.world.resource::<Topology>().patches() == 0 {
+            return Ok(());
+        }
+        Err(Error::Setup(
+            "this simulation has started already; create a new one from its deck".into(),
+        ))
+    }
+
+    /// Takes one root step, at most to `until`, without writing files. For programs that step a simulation
+    /// themselves; call [`Engine::finish_setup`] and [`Engine::initialise`] first.
+    ///
+    /// # Errors
+    /// A step stays unphysical after all retries; requested patches do not fit into memory; the audit finds
+    /// an inconsistency.
+    pub fn root_step(&mut self, until: f64) -> Result<StepReport, Error> {
+        // a caller that continues after a lack of memory continues without the regrid
+        self.driver.run_pending_regrid(&mut self.world)?;
+        let before = self.world.resource_mut::<MemoryGuard>().shortage.take();
+        let report = self.driver.root_step(&mut self.world, until)?;
+        let shortage = self.world.resource_mut::<MemoryGuard>().shortage.take();
+        let shortage = shortage.or(before);
+        shortage.map_or(Ok(report), |shortage| Err(Error::Memory(shortage)))
+    }
+
+    /// Registers a collective check of the initial state. It runs after the hierarchy is built, but not after
+    /// a restart. It must not read fields, because [`Engine::preview_hierarchy`] calls it without any; it
+    /// uses what systems have recorded.
+    pub fn check_initial(
+        &mut self,
+        check: impl Fn(&World) -> Result<(), Error> + Send + Sync + 'static,
+    ) {
+        let mut checks = self.world.resource_mut::<StateChecks>();
+        checks.initial.push(Arc::new(check));
+    }
+
+    /// Registers a collective check of restored states that differ from the snapshot. They differ by keys
+    /// with a changed meaning ([`Engine::keep_keys`]), or by added and dropped components.
+    pub fn check_changed(
+        &mut self,
+        check: impl Fn(&World) -> Result<(), Error> + Send + Sync + 'static,
+    ) {
+        let mut checks = self.world.resource_mut::<StateChecks>();
+        checks.changed.push(Arc::new(check));
+    }
+
+    /// Registers a check of the function `name` of the fields `L`, called once all plugins are built. `check` gets the
+    /// first field and the others.
+    pub fn check_fields<L: Fields>(
+        &mut self,
+        name: &'static str,
+        check: impl Fn(&Pool<L::First>, InputList) -> Result<(), String> + Send + Sync + 'static,
+    ) {
+        let mut checks = self.world.resource_mut::<StateChecks>();
+        checks.registered.push(Arc::new(move |world| {
+            let missing = |field| {
+                let why = "which no plugin registers";
+                Error::Setup(format!("`{name}` works on the field `{field}`, {why}"))
+            };
+            let first = world.get_resource::<PoolResource<L::First>>();
+            let first = first.ok_or_else(|| missing(L::First::NAME))?;
+            let others = L::Others::of(world).map_err(missing)?;
+            check(&first.0, others).map_err(Error::Setup)
+        }));
+    }
+
+    /// Checks the consistency of the hierarchy if `run.audit` is set.
+    ///
+    /// # Errors
+    /// The first inconsistency.
+    pub fn audit(&self) -> Result<(), Error> {
+        if self.settings.run.audit {
+            audit(self.world.resource::<Topology>())?;
+            self.world.resource::<ParticleKinds>().audit(&self.world)?;
+        }
+        Ok(())
+    }
+}
+
+/// Creates the world before any plugin is built.
+fn empty_world(
+    settings: &Settings,
+    domain: Domain,
+    device: ComputeDevice,
+    ranks: Ranks,
+) -> Result<World, Error> {
+    let levels = settings.mesh.max_level + 1;
+    let mut world = World::new();
+    world.insert_resource(MemorySharers::find(&ranks, device.device.as_ref())?);
+    if let Some(device) = &device.device {
+        world.insert_resource(DeviceTopology::new(device, domain, levels)?);
+    }
+    world.insert_resource(device);
+    world.insert_resource(Topology::new(domain, settings.mesh.max_level));
+    world.insert_resource(Levels::new(levels, 0.0));
+    world.insert_resource(SubcycleQueues(settings.run.queue));
+    world.insert_resource(ranks);
+    world.insert_resource(settings.clone());
+    insert_empty(&mut world);
+    Ok(world)
+}
+
+/// Inserts resources that plugins and the driver fill.
+fn insert_empty(world: &mut World) {
+    world.init_resource::<LevelClock>();
+    world.init_resource::<AlignedLevels>();
+    world.init_resource::<StepLimits>();
+    world.init_resource::<StepVerdict>();
+    world.init_resource::<RunCounters>();
+    world.init_resource::<RefineRequests>();
+    world.init_resource::<NewRows>();
+    world.init_resource::<Stores>();
+    world.init_resource::<DerivedFields>();
+    world.init_resource::<ParticleKinds>();
+    world.init_resource::<ParticleEntityIndex>();
+    world.init_resource::<BoundaryRules>();
+    world.init_resource::<Catalogue>();
+    world.init_resource::<MendedOnHost>();
+    world.init_resource::<DiagnosticColumns>();
+    world.init_resource::<RunFacts>();
+    world.init_resource::<Remarks>();
+    world.init_resource::<KeptKeys>();
+    world.init_resource::<StateRegistry>();
+    world.init_resource::<Budgets>();
+    world.init_resource::<CostParts>();
+    world.init_resource::<StateChecks>();
+    world.init_resource::<PatchComponents>();
+    world.init_resource::<MemoryGuard>();
+    world.init_resource::<FaultBox>();
+    world.init_resource::<Replays>();
+    world.init_resource::<ExchangePlans>();
+    world.init_resource::<Halos>();
+}
+
+fn driver_settings(settings: &Settings) -> DriverSettings {
+    DriverSettings {
+        time: settings.time.clone(),
+        regrid_interval: settings.mesh.regrid_interval.clone(),
+        audit: settings.run.audit,
+    }
+}

@@ -1,0 +1,141 @@
+//! Construction of the initial hierarchy.
+
+use super::Engine;
+use crate::agreement::agreed;
+use crate::initial::{Check, StateChecks};
+use crate::{Error, Phase, RunCounters, check_faults, memory, regrid};
+use bevy_ecs::prelude::*;
+use nestar_engine_comm::{self as comm, Ranks};
+use nestar_engine_data::particle_entities;
+use nestar_engine_mesh::{Changes, RefineRequests, Topology};
+
+/// Provides the state of patches while the hierarchy is built.
+pub(super) trait HierarchyState {
+    /// Fills the new patches listed in [`NewRows`](nestar_engine_mesh::NewRows).
+    ///
+    /// # Errors
+    /// An unphysical state.
+    fn fill(&mut self, sim: &mut Engine, level: usize) -> Result<(), Error>;
+
+    /// Runs the refinement criteria of `level`.
+    ///
+    /// # Errors
+    /// A criterion has reported a fault.
+    fn flag(&mut self, sim: &mut Engine, level: usize) -> Result<(), Error>;
+
+    /// Turns the refinement requests of `level` into changes; `None` if there are none.
+    ///
+    /// # Errors
+    /// The patches do not fit into memory; another rank has failed.
+    fn changes(&mut self, sim: &mut Engine, level: usize) -> Result<Option<Changes>, Error>;
+}
+
+/// Keeps the fields of all patches, as a run needs them.
+struct FullState;
+
+impl HierarchyState for FullState {
+    fn fill(&mut self, sim: &mut Engine, level: usize) -> Result<(), Error> {
+        let world = &mut sim.world;
+        sim.driver.run_phase(world, Phase::Initialise, level, 0.0)
+    }
+
+    fn flag(&mut self, sim: &mut Engine, level: usize) -> Result<(), Error> {
+        sim.driver.flag(&mut sim.world, level)
+    }
+
+    fn changes(&mut self, sim: &mut Engine, level: usize) -> Result<Option<Changes>, Error> {
+        let verdict = regrid::changes(&mut sim.world, level, |changes| changes.coarsen.clear())?;
+        verdict.transpose().map_err(Error::Memory)
+    }
+}
+
+impl Engine {
+    /// Builds the hierarchy level by level from the initial condition.
+    ///
+    /// # Errors
+    /// An unphysical initial state, or one that a check rejects; a simulation that has started already; too
+    /// little memory; an inconsistency found by the audit.
+    pub fn initialise(&mut self) -> Result<(), Error> {
+        self.require_fresh()?;
+        self.require_memory_for_root()?;
+        self.build_hierarchy(&mut FullState)?;
+        for level in (0..self.world.resource::<Topology>().finest()).rev() {
+            self.driver
+                .run_phase(&mut self.world, Phase::Synchronise, level, 0.0)?;
+        }
+        particle_entities::initialise(&mut self.world)?;
+        self.driver.run_ready(&mut self.world)?;
+        self.require_initial()?;
+        self.world.insert_resource(RunCounters::default());
+        Ok(())
+    }
+
+    /// Checks that the root grid fits into memory, for any `run.out_of_memory`.
+    fn require_memory_for_root(&self) -> Result<(), Error> {
+        let rows = self.world.resource::<Topology>().root_rows();
+        memory::shortage(&self.world, rows, 0)?.map_or(Ok(()), |s| Err(Error::Memory(s)))
+    }
+
+    /// Runs all checks of the initial state.
+    pub(super) fn require_initial(&self) -> Result<(), Error> {
+        self.require(|checks| &checks.initial)
+    }
+
+    /// Runs all checks of a restored state that differs from the snapshot.
+    pub fn require_changed(&self) -> Result<(), Error> {
+        self.require(|checks| &checks.changed)
+    }
+
+    fn require(&self, checks: impl Fn(&StateChecks) -> &Vec<Check>) -> Result<(), Error> {
+        let ranks = self.world.resource::<Ranks>();
+        let mut checks = checks(self.world.resource::<StateChecks>()).iter();
+        checks.try_for_each(|check| agreed(ranks, check(&self.world)))
+    }
+
+    /// Creates the root grid, then flags and refines until nothing changes. Each pass hands requests of fine
+    /// levels to the next coarser level. The loop ends because passes only refine.
+    pub(super) fn build_hierarchy(&mut self, state: &mut impl HierarchyState) -> Result<(), Error> {
+        self.build_order()?;
+        regrid::create_root(&mut self.world);
+        check_faults(&self.world)?;
+        state.fill(self, 0)?;
+        // the content of the root grid is known only now
+        comm::regrid::rebalance_root(&mut self.world, self.settings.run.imbalance)?;
+        let requests = |world: &World| {
+            let topology = world.resource::<Topology>();
+            world
+                .resource::<RefineRequests>()
+                .all_nesting_requests(topology)
+        };
+        let mut before = requests(&self.world);
+        loop {
+            let changed = self.refine_once(state)?;
+            let now = requests(&self.world);
+            let unsettled = changed || now != before;
+            if !self.world.resource::<Ranks>().any(unsettled)? {
+                return Ok(());
+            }
+            before = now;
+        }
+    }
+
+    /// Flags and refines every level once; returns `true` if anything changed.
+    fn refine_once(&mut self, state: &mut impl HierarchyState) -> Result<bool, Error> {
+        let mut changed = false;
+        for level in 0..self.settings.mesh.max_level {
+            if self.world.resource::<Topology>().count(level) == 0 {
+                break;
+            }
+            state.flag(self, level)?;
+            let Some(changes) = state.changes(self, level)? else {
+                continue;
+            };
+            regrid::apply(&mut self.world, level, &changes);
+            check_faults(&self.world)?;
+            state.fill(self, level + 1)?;
+            changed = true;
+        }
+        self.audit()?;
+        Ok(changed)
+    }
+}

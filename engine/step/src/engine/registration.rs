@@ -1,0 +1,185 @@
+//! Registration of stores, derived fields, particles and budgets.
+
+use super::{Engine, KeptKeys};
+use crate::state::{StateOperations, require_name};
+use crate::{BudgetId, Budgets, Catalogue, Error};
+use bevy_ecs::component::Mutable;
+use bevy_ecs::prelude::*;
+use nestar_engine_comm::DiagnosticColumns;
+use nestar_engine_comm::estimate::{ExtraTraffic, HierarchyShape, TrafficEstimators};
+use nestar_engine_data::{
+    Correct, DerivedField, DerivedFields, Field, ParticleEntityIndex, ParticleGroup, ParticleKinds,
+    Pool, Prolong, Restrict, Store, Stores, check_columns,
+};
+use nestar_engine_mesh::PATCH;
+use std::sync::Arc;
+
+impl Engine {
+    /// Declares deck keys that must not change at a restart unless they are overridden explicitly.
+    pub fn keep_keys(&mut self, keys: &[&'static str]) {
+        self.world.resource_mut::<KeptKeys>().0.extend(keys);
+    }
+
+    /// Inserts `store` as a resource whose patch data the engine moves between ranks and stores in snapshots.
+    /// `depth` is the width of its halo ([`Comm::refresh_halo`](nestar_engine_comm::Comm::refresh_halo)).
+    ///
+    /// # Errors
+    /// Another store has the name; the declaration requests features of pools: averages, interpolation,
+    /// totals or fluxes.
+    pub fn register_store<S: Store + Resource<Mutability = Mutable>>(
+        &mut self,
+        store: S,
+        depth: usize,
+    ) -> Result<(), Error> {
+        let (name, spec) = (store.name(), store.spec());
+        let wrong = |why: &str| Err(Error::Setup(format!("store `{name}`: {why}")));
+        spec.check(name).map_err(Error::Setup)?;
+        let fills = matches!(spec.prolong, Prolong::Own(_) | Prolong::None);
+        if self.world.resource::<Stores>().has(name) {
+            return wrong("another store has that name");
+        }
+        if !fills || spec.restrict == Restrict::Mean {
+            return wrong("a store of a plugin must fill and average its rows itself");
+        }
+        if spec.in_totals || spec.correct == Correct::Fluxes {
+            return wrong("a store of a plugin has no totals and no fluxes");
+        }
+        if store.precision() != self.precision() {
+            return wrong("its precision differs from that of the run");
+        }
+        if depth * spec.shape().width() > PATCH {
+            return wrong("a halo has no more layers than a patch");
+        }
+        self.world.insert_resource(store);
+        self.world.resource_mut::<Stores>().add::<S>(name, depth);
+        Ok(())
+    }
+
+    /// Registers quantities derived from the state of field `F`; snapshots contain those that
+    /// `output.derived` names.
+    ///
+    /// # Errors
+    /// A name is used already; a quantity reads neighbouring cells, or components that the field does not
+    /// have.
+    pub fn register_derived<F: Field>(&mut self, derived: Vec<DerivedField>) -> Result<(), Error> {
+        let components = Pool::<F>::of(&self.world).spec.components.clone();
+        let mut fields = self.world.resource_mut::<DerivedFields>();
+        let added = fields.add(F::NAME, &components, derived);
+        added.map_err(Error::Setup)
+    }
+
+    /// Rejects unknown names in `output.derived`.
+    pub(super) fn check_derived(&self) -> Result<(), Error> {
+        let stores = Stores::of(&self.world, |spec| spec.stored);
+        let stored = |name: &str| {
+            let mut specs = stores.iter().map(|store| store.of(&self.world).spec());
+            specs.any(|spec| spec.components.iter().any(|own| own.name == name))
+        };
+        let all = self.world.resource::<DerivedFields>().all();
+        let mut known: Vec<&str> = all.map(|(_, own)| &*own.name).collect();
+        known.retain(|name| !stored(name));
+        known.sort_unstable();
+        let asked = &self.settings.output.derived;
+        for (n, name) in asked.iter().enumerate() {
+            let path = format!("output.derived[{n}]");
+            if asked[..n].contains(name) {
+                let why = format!("`{path}`: \"{name}\" is listed twice");
+                return Err(self.deck.error_at(&path, why).into());
+            }
+            if stored(name) {
+                let why = format!("`{path}`: snapshots always contain \"{name}\"");
+                return Err(self.deck.error_at(&path, why).into());
+            }
+            if !known.contains(&&**name) {
+                return Err(self.deck.unknown_word_at(&path, name, &known).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Declares the exchanges of systems that manage their own halo, for `nestar plan`. The function returns
+    /// them per level for a root step of a hierarchy of that [`HierarchyShape`].
+    pub fn declare_exchanges(
+        &mut self,
+        traffic: impl Fn(&HierarchyShape) -> Vec<ExtraTraffic> + Send + Sync + 'static,
+    ) {
+        let mut all = self
+            .world
+            .get_resource_or_insert_with(TrafficEstimators::default);
+        all.add(traffic);
+    }
+
+    /// Inserts a set of particles as a resource that the engine moves between patches and ranks and stores in
+    /// snapshots. A resource may hold several kinds ([`ParticleGroup`]).
+    ///
+    /// # Errors
+    /// Other particles have the name or the type, the name is invalid, or the columns do not match the
+    /// record.
+    pub fn register_items<G: ParticleGroup>(&mut self, mut particles: G) -> Result<(), Error> {
+        let mut known: Vec<String> = Vec::new();
+        known.extend(
+            self.world
+                .resource::<ParticleKinds>()
+                .all()
+                .into_iter()
+                .map(|kind| kind.name),
+        );
+        for kind in (0..particles.kinds()).map(|n| particles.kind(n)) {
+            let name = kind.name();
+            require_name(name, "particles")?;
+            let wrong = |why: &str| Err(Error::Setup(format!("particles `{name}`: {why}")));
+            if known.iter().any(|known| known == name) {
+                return wrong("other particles have that name");
+            }
+            if self.world.contains_resource::<G>() {
+                return wrong("other particles have the same type; a run keeps one of each type");
+            }
+            if kind.record_bytes() == 0 {
+                return wrong("a record has at least one byte");
+            }
+            check_columns(&kind.columns(), kind.record_bytes()).or_else(|why| wrong(&why))?;
+            known.push(name.into());
+            self.world.resource::<ParticleEntityIndex>().add(kind);
+        }
+        self.world
+            .resource_mut::<ParticleKinds>()
+            .add(&mut particles);
+        self.world.insert_resource(particles);
+        Ok(())
+    }
+
+    /// Opens a budget: running totals of named numbers over all leaf cells and ranks since the start of the
+    /// simulation. A system adds the result of [`iterate`](crate::Write::iterate)
+    /// by `budgets.add(id, &totals)` with a parameter `mut budgets: ResMut<Budgets>`. The totals become the
+    /// diagnostics columns `NAME_NUMBER` and, per level, `NAME_NUMBER_LEVEL`. Snapshots store them. Sums are
+    /// exact, so they do not depend on the number of ranks.
+    ///
+    /// # Errors
+    /// The name is used already, or has other characters than letters, digits and `_`.
+    pub fn register_budget(&mut self, name: &str, numbers: &[&str]) -> Result<BudgetId, Error> {
+        for name in numbers.iter().chain([&name]) {
+            require_name(name, "budget")?;
+        }
+        let levels = self.levels();
+        let mut accounts = self.world.resource_mut::<Budgets>();
+        let account = accounts.open(name, numbers, levels);
+        let columns = accounts.names(account);
+        let state = StateOperations {
+            version: 2,
+            save: Arc::new(move |world| world.resource::<Budgets>().save(account)),
+            load: Arc::new(move |world, bytes| {
+                world.resource_mut::<Budgets>().load(account, bytes)
+            }),
+        };
+        self.keep_state(&format!("account_{name}"), state)?;
+        let catalogue = self.world.resource_mut::<Catalogue>().into_inner();
+        for column in &columns[..numbers.len()] {
+            let doc = format!("A running total of a budget; {column}_LEVEL: that of a level.");
+            catalogue.add("column", column, &doc);
+        }
+        DiagnosticColumns::add_numbers(&mut self.world, columns, move |world| {
+            Ok(world.resource::<Budgets>().values(account))
+        });
+        Ok(account)
+    }
+}

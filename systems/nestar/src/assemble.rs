@@ -1,0 +1,181 @@
+//! Builds a simulation from a deck with all built-in plugins.
+
+use nestar_deck::Deck;
+use nestar_engine::comm::Ranks;
+use nestar_engine::device::ComputeDevice;
+use nestar_engine::run::{BuildInfo, RunOptions, RunSummary};
+use nestar_engine::step::Catalogue;
+use nestar_engine::step::config::RootConfig;
+use nestar_engine::{Error, Plugin};
+use nestar_scenarios::Scenario;
+use nestar_systems::acceleration::Accelerations;
+use nestar_systems::chemistry::Chemistry;
+use nestar_systems::cooling::Cooling;
+use nestar_systems::external::ExternalForces;
+use nestar_systems::gravity::SelfGravity;
+use nestar_systems::hydro::Hydro;
+use nestar_systems::order;
+use nestar_systems::particles::Particles;
+use nestar_systems::refinement::{MeshConfig, Refinement};
+use nestar_systems::sources::Sources;
+use nestar_systems::spheres::Spheres;
+use nestar_systems::time::TimeConfig;
+
+/// A simulation with its thread pool.
+pub struct Simulation {
+    inner: nestar_engine::Engine,
+    threads: rayon::ThreadPool,
+    /// Program and build information.
+    pub(crate) build: BuildInfo,
+}
+
+impl Simulation {
+    /// Creates the simulation of a deck on one rank; `parts` selects plugins and scenario.
+    pub(crate) fn from_parts<'a>(
+        mut deck: Deck,
+        ranks: Ranks,
+        parts: impl FnOnce(&mut Deck, &RootConfig) -> Result<SelectedPhysics<'a>, Error> + Send,
+        build: BuildInfo,
+    ) -> Result<Self, Error> {
+        let root: RootConfig = deck.root()?;
+        let run: nestar_engine::step::config::RunConfig = deck.table("run")?;
+        let cores = match run.threads {
+            0 => ranks.communicator().placement().cores,
+            threads => threads as usize,
+        };
+        let mut threads = thread_pool(cores)?;
+        let inner = threads.install(|| assemble(deck, &root, ranks, parts))?;
+        let has_device = inner.world.resource::<ComputeDevice>().device.is_some();
+        if has_device && run.threads == 0 && cores > MAX_THREADS_WITH_DEVICE {
+            threads = thread_pool(MAX_THREADS_WITH_DEVICE)?;
+        }
+        Ok(Self {
+            inner,
+            threads,
+            build,
+        })
+    }
+
+    /// Adds a plugin.
+    ///
+    /// # Errors
+    /// See [`Plugin::build`].
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "this builder method is fallible and takes a plugin; it is not an addition"
+    )]
+    pub fn add(mut self, plugin: impl Plugin + Send) -> Result<Self, Error> {
+        let inner = &mut self.inner;
+        self.threads.install(|| inner.add(plugin).map(|_| ()))?;
+        Ok(self)
+    }
+
+    /// Returns the engine of the simulation.
+    pub fn engine(&mut self) -> &mut nestar_engine::Engine {
+        &mut self.inner
+    }
+
+    /// Runs `work` on the engine inside the thread pool.
+    pub fn with<T: Send>(
+        &mut self,
+        work: impl FnOnce(&mut nestar_engine::Engine) -> T + Send,
+    ) -> T {
+        let inner = &mut self.inner;
+        self.threads.install(|| work(inner))
+    }
+
+    /// Runs the simulation with the given options.
+    ///
+    /// # Errors
+    /// See [`nestar_engine::run::run`].
+    pub fn run_with(&mut self, options: RunOptions) -> Result<RunSummary, Error> {
+        self.with(|sim| nestar_engine::run::run(sim, options))
+    }
+}
+
+/// Maximum number of threads per rank with a device, unless set in the deck. The host only processes short lists, and more
+/// threads cost more time to wake than they save.
+const MAX_THREADS_WITH_DEVICE: usize = 16;
+
+/// Creates a pool of `threads` threads; 0: one per core.
+///
+/// # Errors
+/// The system cannot start the threads.
+pub fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    let built = pool.thread_name(|n| format!("nestar-{n}")).build();
+    built.map_err(|e| {
+        let threads = match threads {
+            0 => "one thread per core".into(),
+            n => format!("{n} threads"),
+        };
+        Error::Setup(format!(
+            "cannot start {threads}: {e}; raise the limit (ulimit -u, pids.max of the control group) or set run.threads \
+             (RAYON_NUM_THREADS for commands without a run)"
+        ))
+    })
+}
+
+/// A plugin and its name in the program.
+pub(crate) type NamedPlugin = (String, Box<dyn Plugin>);
+
+/// Plugins and scenario of a program that a deck selects.
+pub(crate) struct SelectedPhysics<'a> {
+    /// Additional plugins, by name.
+    pub plugins: Vec<NamedPlugin>,
+    /// Scenario that sets the initial state.
+    pub scenario: &'a Scenario,
+}
+
+/// Adds all plugins to the engine: first all declarations, then all builds.
+fn assemble<'a>(
+    mut deck: Deck,
+    root: &RootConfig,
+    ranks: Ranks,
+    parts: impl FnOnce(&mut Deck, &RootConfig) -> Result<SelectedPhysics<'a>, Error>,
+) -> Result<nestar_engine::Engine, Error> {
+    let mesh: MeshConfig = deck.table("mesh")?;
+    let settings = mesh.settings(&deck)?;
+    let SelectedPhysics { plugins, scenario } = parts(&mut deck, root)?;
+    let mut time = TimeConfig::default();
+    let read_time = |deck: &mut Deck| {
+        time = deck.table("time")?;
+        time.settings(deck)
+    };
+    let mut sim = nestar_engine::Engine::with_ranks(deck, settings, read_time, ranks)?;
+    order::configure(&mut sim);
+    for (name, plugin) in &plugins {
+        set_owner(&mut sim, name);
+        plugin.declare(&mut sim)?;
+    }
+    set_owner(&mut sim, "");
+    SelfGravity.declare(&mut sim)?;
+    Particles.declare(&mut sim)?;
+    Chemistry.declare(&mut sim)?;
+    Cooling.declare(&mut sim)?;
+    sim.add(Hydro {
+        prolongation: mesh.prolongation.into(),
+        courant: time.courant,
+    })?;
+    sim.add(Refinement { config: mesh })?;
+    sim.add(Sources)?;
+    sim.add(Accelerations)?;
+    sim.add(ExternalForces)?;
+    SelfGravity.build(&mut sim)?;
+    Cooling.build(&mut sim)?;
+    sim.add(Spheres)?;
+    Particles.build(&mut sim)?;
+    sim.add(scenario)?;
+    Chemistry.build(&mut sim)?;
+    for (name, plugin) in &plugins {
+        set_owner(&mut sim, name);
+        plugin.build(&mut sim)?;
+    }
+    set_owner(&mut sim, "");
+    Ok(sim)
+}
+
+/// Sets the owner of everything that is registered from now on.
+fn set_owner(sim: &mut nestar_engine::Engine, name: &str) {
+    sim.world.resource_mut::<Catalogue>().owner = name.into();
+}

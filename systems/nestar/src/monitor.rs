@@ -1,0 +1,214 @@
+//! Interactive runs: progress reports, and signals that stop a run after writing a snapshot.
+
+use crate::assemble::Simulation;
+use crate::report::{ReportOptions, Reporter};
+use nestar_engine::run::{RunOptions, RunSummary};
+use nestar_engine::{Engine, Error};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
+use signal_hook::{SigId, flag, low_level};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Options of an interactive run.
+pub struct MonitorOptions {
+    /// Directory of the run; default: that of the deck.
+    pub output: Option<PathBuf>,
+    /// If `true`, the run continues from its latest snapshot.
+    pub resume: bool,
+    /// If `true`, a second SIGINT, SIGTERM or SIGHUP ends the program at once. Must be `false` for ranks started by a launcher, because
+    /// launchers may deliver a signal twice.
+    pub one_process: bool,
+    /// Instruction for continuing an interrupted run.
+    pub continuation: String,
+}
+
+impl Simulation {
+    /// Runs to the end like `nestar run`: writes to the deck's output directory, with progress on standard error and in `run.log`. SIGINT,
+    /// SIGTERM, SIGUSR1 and SIGHUP (unless ignored, as under `nohup`) stop the run after the current root step with a snapshot, from
+    /// which [`Simulation::resume`] continues.
+    ///
+    /// # Errors
+    /// See [`nestar_engine::run::run`].
+    pub fn run(&mut self) -> Result<RunSummary, Error> {
+        self.run_as_program(false)
+    }
+
+    /// Continues from the latest snapshot in the output directory, or starts from the beginning if there is none.
+    ///
+    /// # Errors
+    /// See [`nestar_engine::run::run`].
+    pub fn resume(&mut self) -> Result<RunSummary, Error> {
+        self.run_as_program(true)
+    }
+
+    fn run_as_program(&mut self, resume: bool) -> Result<RunSummary, Error> {
+        let settings = self.engine().settings.clone();
+        let reporter = Reporter::new(ReportOptions {
+            quiet: false,
+            log: Some(PathBuf::from(settings.output.directory).join("run.log")),
+            max_steps: settings.time.max_steps,
+        });
+        let options = MonitorOptions {
+            output: None,
+            resume,
+            one_process: true,
+            continuation: "calling `resume` instead of `run`".into(),
+        };
+        self.run_monitored(&reporter, options, |_, _| String::new())
+    }
+
+    /// Runs with progress reports and signal handling. `closing` returns a message for the end from the engine and the wall time in
+    /// seconds.
+    ///
+    /// # Errors
+    /// Signals cannot be handled, or see [`nestar_engine::run::run`].
+    pub fn run_monitored(
+        &mut self,
+        reporter: &Reporter,
+        options: MonitorOptions,
+        closing: impl FnOnce(&Engine, f64) -> String,
+    ) -> Result<RunSummary, Error> {
+        let signals = Signals::watch(reporter, options.one_process)?;
+        let build = self.build.clone();
+        let result = self.run_with(RunOptions {
+            output: options.output,
+            resume: options.resume,
+            stop: signals.stop.clone(),
+            observer: Box::new(reporter.clone()),
+            build,
+        });
+        drop(signals);
+        reporter.finish();
+        match &result {
+            Ok(summary) => {
+                let closing = closing(self.engine(), summary.wall);
+                if !closing.is_empty() {
+                    reporter.print(&closing);
+                }
+                reporter.print(&last_line(summary, &options.continuation));
+            }
+            Err(error) => reporter.log(&format!("error: {error}")),
+        }
+        result
+    }
+}
+
+/// Returns the last line of a run.
+fn last_line(summary: &RunSummary, continuation: &str) -> String {
+    let directory = summary.directory.display();
+    if summary.interrupted {
+        return format!(
+            "interrupted at step {}, time {:e}; the snapshot is in {directory}; continue with\n  {continuation}",
+            summary.step, summary.time,
+        );
+    }
+    format!(
+        "done: step {}, time {:e}, {} cell updates in {:.2} s ({:.2e} cells/s), {directory}",
+        summary.step,
+        summary.time,
+        summary.cell_updates,
+        summary.wall,
+        summary.cell_updates as f64 / summary.wall
+    )
+}
+
+/// Signal handlers during a run; default handling is restored on drop.
+struct Signals {
+    /// Set by the first signal.
+    stop: Arc<AtomicBool>,
+    over: Arc<AtomicBool>,
+    ids: Vec<SigId>,
+}
+
+/// `true` while no run handles signals; they end the program then.
+static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+impl Signals {
+    fn watch(reporter: &Reporter, one_process: bool) -> Result<Self, Error> {
+        let mut signals = Self {
+            stop: Arc::default(),
+            over: Arc::default(),
+            ids: Vec::new(),
+        };
+        let registered = signals.register(one_process);
+        registered
+            .and_then(|()| signals.report_stop(reporter.clone(), one_process))
+            .map_err(|e| Error::Setup(format!("cannot install signal handlers: {e}")))?;
+        Ok(signals)
+    }
+
+    fn register(&mut self, one_process: bool) -> std::io::Result<()> {
+        let ignored = hangups_are_ignored();
+        let wanted = [SIGINT, SIGTERM, SIGUSR1, SIGHUP].into_iter();
+        let wanted: Vec<_> = wanted.filter(|s| *s != SIGHUP || !ignored).collect();
+        let first = IDLE.get().is_none();
+        let idle = IDLE.get_or_init(Arc::default);
+        idle.store(false, Ordering::SeqCst);
+        for &signal in &wanted {
+            if first {
+                flag::register_conditional_default(signal, idle.clone())?;
+            }
+            // in this order, so that the first signal finds the flag unset
+            if one_process && signal != SIGUSR1 {
+                let status = 128 + signal;
+                let id = flag::register_conditional_shutdown(signal, status, self.stop.clone())?;
+                self.ids.push(id);
+            }
+            self.ids.push(flag::register(signal, self.stop.clone())?);
+        }
+        keep_file_limits_from_killing()
+    }
+
+    /// Reports a signal at once, because a root step may take minutes.
+    fn report_stop(&self, reporter: Reporter, one_process: bool) -> std::io::Result<()> {
+        let (raised, over) = (self.stop.clone(), self.over.clone());
+        let hint = if one_process {
+            "; a second signal stops at once"
+        } else {
+            ""
+        };
+        let wait = move || {
+            while !over.load(Ordering::Relaxed) {
+                if raised.load(Ordering::Relaxed) {
+                    reporter.print(&format!(
+                        "stopping after this root step with a snapshot{hint}"
+                    ));
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        };
+        let thread = std::thread::Builder::new().name("signals".into());
+        thread.spawn(wait).map(|_| ())
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        for id in self.ids.drain(..) {
+            low_level::unregister(id);
+        }
+        if let Some(idle) = IDLE.get() {
+            idle.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Returns `true` if the program was started with SIGHUP ignored, as by `nohup`.
+fn hangups_are_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1)
+}
+
+/// Makes writes beyond the limit of file sizes fail with an error instead of killing the program by SIGXFSZ.
+///
+/// # Errors
+/// The signal handler cannot be installed.
+pub fn keep_file_limits_from_killing() -> std::io::Result<()> {
+    flag::register(SIGXFSZ, Arc::default()).map(|_| ())
+}
