@@ -44,25 +44,22 @@ pub fn refresh_halo(
 /// # Errors
 /// As [`refresh_halo`].
 pub fn send_averages_and_fluxes(world: &mut World, level: usize) -> Result<(), RanksError> {
-    world.resource_scope(|world, stores: Mut<Stores>| {
-        let fields = stores.list();
-        if world
-            .resource::<ExchangePlans>()
-            .has_averages_or_fluxes(level)
-        {
-            let requests = averages_and_fluxes(world, level, fields);
-            exchange_now(world, &requests, fields)?;
+    let plans = world.resource::<ExchangePlans>();
+    if plans.has_averages_or_fluxes(level) {
+        let fields = world.resource::<Stores>().all();
+        let requests = averages_and_fluxes(world, level, &fields);
+        exchange_now(world, &requests, &fields)?;
+    }
+    // On all ranks, also without received averages.
+    for n in 0..world.resource::<Stores>().list().len() {
+        let operations = world.resource::<Stores>().list()[n];
+        let field = operations.of_mut(world);
+        if field.spec().restrict != Restrict::None {
+            let at = field.present_bank(level);
+            field.set_valid_layers(at, 0);
         }
-        // On all ranks, also without received averages.
-        for operations in fields {
-            let field = operations.of_mut(world);
-            if field.spec().restrict != Restrict::None {
-                let at = field.present_bank(level);
-                field.set_valid_layers(at, 0);
-            }
-        }
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
 /// Returns the requests for averages and fluxes of `level`.
