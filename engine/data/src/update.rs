@@ -1,11 +1,9 @@
 //! Updates a field by cell functions, also of other fields, or by the fluxes of a face function.
 
-use super::cell_args::{
-    CellJob, CellMap, CellReader, CellSource, check_fit, evaluate_cell, write_back,
-};
+use super::cell_args::{CellJob, CellMap, CellReader, check_fit, evaluate_cell, write_back};
 use super::failure::{CalledCell, CellFault, FailureCause, locate_cell, values_of};
 use super::field_spec::{Components, Correct, Element};
-use super::function_inputs::{FunctionInputs, InputList};
+use super::function_inputs::{CellSource, FunctionInputs, InputList};
 use super::level::{LevelRows, LevelView};
 use super::pool::{BankTime, Field, Pool};
 use super::quantities::{CellCube, Loops};
@@ -14,9 +12,9 @@ use super::store::LevelBank;
 use crate::in_precision;
 use nestar_device::{CellFn, CellState, FaceFn, Real};
 use nestar_engine_device::DeviceError;
+use nestar_engine_mesh::parallel;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::{Rows, StateFunctions};
-use rayon::prelude::*;
 
 /// A face function that returns fluxes.
 pub trait FaceMap:
@@ -436,7 +434,8 @@ impl<R: Element> TypedPool<R> {
         target: RowTarget<R>,
         make: impl Fn(u32, &mut Vec<R>, &mut Vec<R>) + Sync,
     ) -> Option<u32> {
-        let fill = |(n, &row): (usize, &u32)| {
+        let fill = |n: usize| {
+            let row = rows[n];
             let mut scratch = self.cell_scratch.get();
             let [block, values] = &mut *scratch;
             values.clear();
@@ -446,8 +445,8 @@ impl<R: Element> TypedPool<R> {
             let unphysical = write_back(out, target.chosen, target.states, values, block).err();
             unphysical.map(|cell| (n * CELLS + cell) as u32)
         };
-        let unphysical = rows.par_iter().enumerate().filter_map(fill);
-        unphysical.min()
+        let unphysical = parallel::map_indices(rows.len(), fill);
+        unphysical.into_iter().flatten().min()
     }
 }
 
