@@ -18,11 +18,11 @@ pub struct CostPart(usize);
 pub struct CostParts(usize);
 
 impl CostParts {
-    /// Returns a new contribution.
+    /// Registers a contribution.
     ///
     /// # Panics
     /// If there are already eight.
-    pub fn next(&mut self) -> CostPart {
+    pub fn register(&mut self) -> CostPart {
         assert!(
             self.0 < MOST,
             "more than {MOST} plugins measure the work of patches"
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_cost_is_the_sum_of_its_parts() {
         let mut all = CostParts::default();
-        let [first, second] = [all.next(), all.next()];
+        let [first, second] = [all.register(), all.register()];
         let mut parts = PartCosts::default();
         assert_eq!(parts.cost(), Cost(1.0));
         (parts.0[first.0], parts.0[second.0]) = (2.0, 0.5);

@@ -212,7 +212,7 @@ impl Engine {
     /// [`Costs`](nestar_engine_mesh::Costs).
     pub fn register_cost_part(&mut self) -> CostPart {
         self.register_carried::<Cost>();
-        self.world.resource_mut::<CostParts>().next()
+        self.world.resource_mut::<CostParts>().register()
     }
 
     /// Inserts `state` as a resource that snapshots store under `name` (letters, digits and `_`) and restarts
