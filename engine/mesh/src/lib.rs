@@ -6,6 +6,7 @@ mod costs;
 pub mod faces;
 pub mod hilbert;
 pub mod nesting;
+pub mod parallel;
 pub mod partition;
 pub mod patch;
 pub mod patch_component;

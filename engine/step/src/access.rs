@@ -6,7 +6,7 @@ mod cells;
 mod other_fields;
 
 pub use cells::{Around, UpdateInputs};
-pub use other_fields::{Fields, OtherFields, OtherHandles};
+pub use other_fields::{FunctionFields, OtherFields, OtherHandles};
 
 use super::view::FieldView;
 use super::{AccessError, Error};

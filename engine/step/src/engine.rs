@@ -8,7 +8,7 @@ mod registration;
 
 pub use preview::HierarchyPreview;
 
-use super::access::{Fields, OtherFields};
+use super::access::{FunctionFields, OtherFields};
 use super::budgets::Budgets;
 use super::config::{MeshSettings, TimeSettings};
 use super::driver::DriverSettings;
@@ -332,7 +332,7 @@ impl Engine {
 
     /// Registers a check of the function `name` of the fields `L`, called once all plugins are built. `check` gets the
     /// first field and the others.
-    pub fn check_fields<L: Fields>(
+    pub fn check_fields<L: FunctionFields>(
         &mut self,
         name: &'static str,
         check: impl Fn(&Pool<L::First>, InputList) -> Result<(), String> + Send + Sync + 'static,

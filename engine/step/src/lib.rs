@@ -26,7 +26,7 @@ pub mod state;
 pub mod synchronise;
 mod view;
 
-pub use access::{Around, Fields, OtherFields, OtherHandles, Read, UpdateInputs, Write};
+pub use access::{Around, FunctionFields, OtherFields, OtherHandles, Read, UpdateInputs, Write};
 pub use budgets::{BudgetId, Budgets};
 pub use capture::Capture;
 pub use catalogue::{Catalogue, CatalogueEntry};

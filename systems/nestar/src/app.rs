@@ -184,18 +184,18 @@ impl App {
 
     /// Returns the scenarios, sorted by name.
     #[must_use]
-    pub fn scenarios(&self) -> &[Scenario] {
+    pub(crate) fn scenarios(&self) -> &[Scenario] {
         &self.scenarios
     }
 
     /// Returns the tables of optional plugins.
-    pub fn plugin_tables(&self) -> impl Iterator<Item = &TableSchema> {
+    pub(crate) fn plugin_tables(&self) -> impl Iterator<Item = &TableSchema> {
         self.plugins.iter().filter_map(|entry| entry.table.as_ref())
     }
 
     /// Returns all tables that a deck may have, including boundary conditions that plugins register.
     #[must_use]
-    pub fn tables(&self) -> Vec<TableSchema> {
+    pub(crate) fn tables(&self) -> Vec<TableSchema> {
         self.tables_with(&self.faces())
     }
 
@@ -251,7 +251,7 @@ impl App {
 
     /// Returns the name of the program.
     #[must_use]
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         self.program.name
     }
 
@@ -275,7 +275,7 @@ impl App {
 
     /// Returns program and engine in one line, such as `my-run 0.1.0 (1a2b3c), nestar 0.1.0 (4d5e6f)`.
     #[must_use]
-    pub fn signature(&self) -> String {
+    pub(crate) fn signature(&self) -> String {
         let named = |p: &ProgramInfo| format!("{} {} ({})", p.name, p.version, p.commit);
         match self.program.name == NESTAR.name {
             true => named(&NESTAR),
