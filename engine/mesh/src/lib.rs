@@ -5,6 +5,7 @@ mod clock;
 pub mod faces;
 pub mod hilbert;
 pub mod nesting;
+pub mod parallel;
 pub mod partition;
 pub mod patch;
 pub mod patch_component;
