@@ -4,7 +4,7 @@
 //! [`order`] (the order of a step), [`units`] (code units) and [`register`] (registration of cell functions).
 
 pub mod acceleration;
-mod built_in;
+mod built_in_plugin;
 pub mod chemistry;
 pub mod cooling;
 pub mod declare;
@@ -24,49 +24,45 @@ pub mod subcycling;
 pub mod time;
 pub mod units;
 
-pub use built_in::BuiltIn;
+pub use built_in_plugin::BuiltInPlugin;
 
-use acceleration::Accelerations;
-use chemistry::{Chemistry, ChemistryConfig};
-use cooling::{Cooling, CoolingConfig};
-use external::{ExternalConfig, ExternalForces};
-use gravity::{GravityConfig, SelfGravity};
-use hydro::{Hydro, HydroConfig};
-use particles::{Particles, ParticlesConfig};
-use refinement::{MeshConfig, Refinement};
-use sources::{Sources, SourcesConfig};
-use spheres::{EncounterConfig, Spheres, SpheresConfig};
+use refinement::MeshConfig;
 use time::TimeConfig;
 
 /// The built-in plugins with their deck tables.
 ///
 /// Their declarations run in the order of the list. They are built in this order as well, except that each comes after
 /// those that [`Plugin::after`](nestar_engine::Plugin::after) names.
-pub struct DefaultPlugins(pub Vec<BuiltIn>);
+pub struct DefaultPlugins(pub Vec<BuiltInPlugin>);
 
 impl DefaultPlugins {
     /// Lists the plugins for these tables of a deck. A new built-in plugin is a folder and a line here.
     #[must_use]
     pub fn new(mesh: &MeshConfig, time: &TimeConfig) -> Self {
-        let refinement = Refinement {
+        let refinement = refinement::Refinement {
             config: mesh.clone(),
         };
-        let hydro = Hydro {
+        let hydro = hydro::Hydro {
             prolongation: mesh.prolongation.into(),
             courant: time.courant,
         };
-        let spheres = BuiltIn::new(Spheres).table::<SpheresConfig>("spheres");
+        let spheres = BuiltInPlugin::new(spheres::Spheres)
+            .table::<spheres::SpheresConfig>("spheres")
+            .optional_table::<spheres::EncounterConfig>("encounter");
         Self(vec![
-            BuiltIn::new(refinement).table::<MeshConfig>("mesh"),
-            BuiltIn::new(hydro).table::<HydroConfig>("hydro"),
-            BuiltIn::new(Sources).table::<SourcesConfig>("sources"),
-            BuiltIn::new(Accelerations),
-            BuiltIn::new(ExternalForces).table::<ExternalConfig>("external"),
-            BuiltIn::new(SelfGravity).table::<GravityConfig>("gravity"),
-            BuiltIn::new(Chemistry).table::<ChemistryConfig>("chemistry"),
-            BuiltIn::new(Cooling).table::<CoolingConfig>("cooling"),
-            BuiltIn::new(Particles).table::<ParticlesConfig>("particles"),
-            spheres.optional_table::<EncounterConfig>("encounter"),
+            BuiltInPlugin::new(refinement).table::<MeshConfig>("mesh"),
+            BuiltInPlugin::new(hydro).table::<hydro::HydroConfig>("hydro"),
+            BuiltInPlugin::new(sources::Sources).table::<sources::SourcesConfig>("sources"),
+            BuiltInPlugin::new(acceleration::Accelerations),
+            BuiltInPlugin::new(external::ExternalForces)
+                .table::<external::ExternalConfig>("external"),
+            BuiltInPlugin::new(gravity::SelfGravity).table::<gravity::GravityConfig>("gravity"),
+            BuiltInPlugin::new(chemistry::Chemistry)
+                .table::<chemistry::ChemistryConfig>("chemistry"),
+            BuiltInPlugin::new(cooling::Cooling).table::<cooling::CoolingConfig>("cooling"),
+            BuiltInPlugin::new(particles::Particles)
+                .table::<particles::ParticlesConfig>("particles"),
+            spheres,
         ])
     }
 }

@@ -5,7 +5,7 @@ use nestar_engine::Plugin;
 use schemars::JsonSchema;
 
 /// A built-in plugin with its deck tables.
-pub struct BuiltIn {
+pub struct BuiltInPlugin {
     /// The plugin.
     pub plugin: Box<dyn Plugin>,
     /// Tables with a default for every key.
@@ -14,7 +14,7 @@ pub struct BuiltIn {
     pub optional_tables: Vec<TableSchema>,
 }
 
-impl BuiltIn {
+impl BuiltInPlugin {
     /// Wraps a plugin without tables.
     #[must_use]
     pub fn new(plugin: impl Plugin + 'static) -> Self {
