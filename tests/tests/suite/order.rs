@@ -48,8 +48,8 @@ fn systems_have_unique_names() {
 
 /// The name of the system in a line of the order.
 fn system_name(line: &str) -> Option<&str> {
-    let (_, system) = line.trim_start().rsplit_once("  ")?;
-    system.split(": ").next()
+    let (_, system) = line.strip_prefix("  ")?.rsplit_once("  ")?;
+    system.trim_start().split(": ").next()
 }
 
 #[device]
