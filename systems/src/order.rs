@@ -1,7 +1,9 @@
 //! The order of a level step. All changes of the state are systems of these sets.
 //!
 //! ```text
-//! Ready          after the hierarchy is built or restored: recomputes what snapshots do not hold, level by level
+//! Ready          after the hierarchy is built or restored, level by level
+//!                  1 Deposit    matter to the mesh
+//!                  2 Recompute  what snapshots do not hold
 //! advance(level, until):
 //!   while t[level] < until:
 //!     Limit        all limits of the time step of the level; the smallest wins, synchronised with parent and child
@@ -9,8 +11,8 @@
 //!     Split        1 Sources    split sources, half a step (Strang 1968)
 //!     Advance      1 Exchange   halo exchanges of plugins
 //!                  2 Fluid      gas from the present bank to the next; a rejected step is repeated from here
-//!                  3 Predict    kick and drift of particles
-//!                  4 Deposit    particle mass to the mesh
+//!                  3 Predict    kick and drift of particles; fluxes and work of gravity with the potential before the step
+//!                  4 Deposit    matter to the mesh: gas, particles, what plugins add
 //!                  5 Potential  Poisson solve
 //!                  6 Couple     gravitational acceleration
 //!                  7 Correct    second kick
@@ -23,9 +25,14 @@
 //!     Regrid       1 Refine     nests, refines and removes patches of level + 1, fills the new ones
 //!                  2 Complete   work on new patches that have their values: `NewRows` names them
 //!     Aligned      unless t[level] = until > t[0]: work on all levels from this one on, which are at the same time
-//!                  1 Solve      solves for all aligned levels together
-//!                  2 Correct    corrects second kicks
+//!                  1 Deposit    matter to the mesh
+//!                  2 Solve      solves for all aligned levels together
+//!                  3 Correct    corrects second kicks
 //! ```
+//!
+//! In a set, systems of one plugin have the order that the plugin states: `sim.system_in(set, cool).after(heat)`, or
+//! `sim.chain_in(set, (heat, cool))`. Without it, two systems that access the same data are an error. Systems of different
+//! plugins run in the order of the plugins in the program, unless one of them states otherwise.
 //!
 //! A system whose signature reads halo patches is preceded by an exchange, which runs if they are out of date
 //! (`nestar_engine::step::Schedules`). Averages and fine fluxes are sent between `Restrict` and `Correct`. The set `Exchange` is for
@@ -63,8 +70,10 @@ sets! {
     State,
 }
 sets! {
-    /// Sets of the phase `Ready`.
+    /// Sets of the phase `Ready`, in order.
     Ready, Ready:
+    /// Deposit of matter to the mesh.
+    Deposit,
     /// Recomputes data that snapshots do not hold.
     Recompute,
 }
@@ -75,8 +84,10 @@ sets! {
     Sources,
 }
 sets! {
-    /// Sets of the phase `Aligned`.
+    /// Sets of the phase `Aligned`, in order.
     Aligned, Aligned:
+    /// Deposit of matter to the mesh.
+    Deposit,
     /// Work on several levels at once.
     Solve,
     /// Corrections of second kicks.
@@ -95,9 +106,9 @@ sets! {
     Exchange,
     /// Gas dynamics; accepts or rejects the step.
     Fluid,
-    /// Kick and drift of particles, after the step is accepted.
+    /// Kick and drift of particles, and what needs the potential before the step, after the step is accepted.
     Predict,
-    /// Deposit of particle mass to the mesh.
+    /// Deposit of matter to the mesh.
     Deposit,
     /// Poisson solve.
     Potential,
@@ -156,10 +167,16 @@ pub fn configure(sim: &mut Engine) {
         .configure_sets((Synchronise::Restrict, Synchronise::Correct).chain());
     sim.schedule(Phase::Regrid)
         .configure_sets((Regrid::Refine, Regrid::Complete).chain());
-    sim.schedule(Phase::Ready).configure_sets(Ready::Recompute);
+    sim.schedule(Phase::Initialise)
+        .configure_sets(Initialise::State);
+    sim.schedule(Phase::Limit).configure_sets(Limit::Propose);
+    sim.schedule(Phase::Flag).configure_sets(Flag::Criteria);
+    sim.schedule(Phase::Ready)
+        .configure_sets((Ready::Deposit, Ready::Recompute).chain());
     sim.schedule(Phase::Split).configure_sets(Split::Sources);
     sim.schedule(Phase::Aligned)
-        .configure_sets((Aligned::Solve, Aligned::Correct).chain());
-    sim.system_in(Synchronise::Correct, exchange_averages_and_fluxes);
+        .configure_sets((Aligned::Deposit, Aligned::Solve, Aligned::Correct).chain());
+    sim.system_in(Synchronise::Correct, exchange_averages_and_fluxes)
+        .keeps_particles();
     sim.system_in(Regrid::Refine, regrid::refine);
 }

@@ -2,28 +2,29 @@
 //! diagnostics columns. Each system is named by its kind and the function, such as `split source cool`.
 
 use crate::fields::GasModel;
-use crate::order::{Advance, Flag, Initialise, Limit, Split};
+use crate::order::{Advance, Aligned, Flag, Initialise, Limit, Ready, Split};
 use crate::state_selection::StateSelection;
 use crate::subcycling::{Subcycling, add_subcycle, measure_costs};
 use bevy_ecs::prelude::*;
-use bevy_ecs::system::BoxedSystem;
+use bevy_ecs::system::SystemParamFunction;
 use nestar_engine::comm::{ColumnInputs, DiagnosticColumns, Reduce};
 use nestar_engine::data::{
     CellMap, CellMark, CellSubcycle, CellValue, Components, DerivedInputs, FaceMap, Field,
     InputList, LevelRows, Patches,
 };
-use nestar_engine::mesh::RefinementFlags;
+use nestar_engine::mesh::{LevelClock, RefinementFlags};
 use nestar_engine::step::{
-    Catalogue, CatalogueEntry, FunctionFields, OtherFields, OtherHandles, Read, Settings,
-    StepLimits, StepSet, Write,
+    AlignedLevels, Catalogue, CatalogueEntry, FunctionFields, OtherFields, OtherHandles, Read,
+    Settings, StepLimits, StepSet, Write,
 };
 use nestar_engine::{Engine, Error};
 use std::sync::Arc;
 
 /// Adds `#[device]` functions of a cell or face to a simulation. The functions read the fields `F`, a field or a tuple of
 /// fields, on the host or device that holds them; they change or reduce the first one. Their parameters are constant for
-/// the whole run; place, time, width and step come with the cell. Functions of one set run in the order in which they
-/// were added.
+/// the whole run; place, time, width and step come with the cell. Functions that a plugin adds to one
+/// set run in the order in which it adds them. A system of [`system_in`](Engine::system_in) names one by
+/// [`SystemNamed`](nestar_engine::step::SystemNamed) to state an order: `.after(SystemNamed("source cool".into()))`.
 pub trait Register {
     /// Returns the simulation, and what the functions read besides the fields.
     #[doc(hidden)]
@@ -127,6 +128,7 @@ pub trait Register {
         } = self.selection();
         let flow = IntoSystem::into_system(flow).with_name(format!("fluxes {}", M::ITEM.name));
         sim.system_in(Advance::Sources, flow)
+            .in_sequence()
             .halo_width::<F>(M::REACH);
         let name = M::ITEM.name;
         sim.check_fields::<F>(name, move |field, _| match numbers {
@@ -159,6 +161,7 @@ pub trait Register {
         let limit = IntoSystem::into_system(limit).with_name(format!("limit {name}"));
         let sim = selection.sim;
         sim.system_in(Limit::Propose, limit)
+            .in_sequence()
             .halo_width::<F::First>(M::REACH);
         catalogue_entry::<F::First>(sim, "limit", name, M::DOC).unit("time");
     }
@@ -187,6 +190,7 @@ pub trait Register {
         let flag = IntoSystem::into_system(flag).with_name(format!("criterion {}", M::ITEM.name));
         let sim = selection.sim;
         sim.system_in(Flag::Criteria, flag)
+            .in_sequence()
             .halo_width::<F::First>(M::REACH);
         catalogue_entry::<F::First>(sim, "criterion", M::ITEM.name, M::DOC);
     }
@@ -254,7 +258,9 @@ pub(crate) fn add_update<F: FunctionFields, M: CellMap>(
         field.update::<M>(&rows, inputs, &parameters);
     };
     let update = IntoSystem::into_system(update).with_name(format!("{kind} {}", M::ITEM.name));
-    sim.system_in(set, update).halo_width::<F::First>(M::REACH);
+    sim.system_in(set, update)
+        .in_sequence()
+        .halo_width::<F::First>(M::REACH);
     sim.check_fields::<F>(M::ITEM.name, move |field, others| {
         field.fits_update::<M>(&components, &others.with_numbers(numbers.as_deref()))
     });
@@ -292,44 +298,79 @@ impl Register for StateSelection<'_> {
     }
 }
 
-/// A system that adds the density of some matter on a level to [`Matter`](crate::fields::Matter).
-pub(crate) type MatterSource = BoxedSystem<In<usize>, Result<(), Error>>;
-
-/// Sources of gravity, in the order in which they are added.
+/// Names of the sources of gravity, in the order in which they are added.
 #[derive(Resource, Default)]
-pub(crate) struct MatterSources(pub Vec<MatterSource>);
+pub(crate) struct MatterSources(pub Vec<String>);
 
-/// Initialises a source of gravity so that it can be run.
-pub(crate) fn matter_source<M>(
-    world: &mut World,
-    system: impl IntoSystem<In<usize>, Result<(), Error>, M>,
-) -> MatterSource {
-    let mut system: MatterSource = Box::new(IntoSystem::into_system(system));
-    system.initialize(world);
-    system
+/// A function that adds the density of some matter on the given level to [`Matter`](crate::fields::Matter).
+pub trait MatterSource<M>:
+    SystemParamFunction<M, In = In<usize>, Out = Result<(), Error>, Param: 'static> + Clone
+{
+}
+
+impl<M, F> MatterSource<M> for F where
+    F: SystemParamFunction<M, In = In<usize>, Out = Result<(), Error>, Param: 'static> + Clone
+{
 }
 
 /// Adds sources of gravity.
 pub trait GravitySources {
-    /// Adds matter to the source of gravity: `system` adds its density to [`Matter`](crate::fields::Matter) on the
+    /// Adds matter to the source of gravity: `source` adds its density to [`Matter`](crate::fields::Matter) on the
     /// given level, after the gas has set the field. It calls [`LevelRows::visit`] with the level and works on its own
-    /// rows. It has no effect without a table `[gravity]`. Call it in `Plugin::build`.
+    /// rows. The order of a step lists it as `deposit NAME` in the sets `Deposit`. It has no effect without a table
+    /// `[gravity]`. Call it in `Plugin::build`.
     ///
     /// ```text
-    /// sim.gravity_source(|In(level): In<usize>, mut rows: LevelRows, dust: Read<Dust>, mut matter: Write<Matter>| {
+    /// sim.gravity_source("dust", |In(level): In<usize>, mut rows: LevelRows, dust: Read<Dust>, mut matter: Write<Matter>| {
     ///     rows.visit(level);
     ///     matter.update::<add>(&rows, &dust, &[]);       // fn add<R: Real>(u: (R, R)) -> R { u.0 + u.1 }
     ///     Ok(())
     /// });
     /// ```
-    fn gravity_source<M>(&mut self, system: impl IntoSystem<In<usize>, Result<(), Error>, M>);
+    fn gravity_source<M: 'static>(&mut self, name: &str, source: impl MatterSource<M>);
 }
 
 impl GravitySources for Engine {
-    fn gravity_source<M>(&mut self, system: impl IntoSystem<In<usize>, Result<(), Error>, M>) {
-        if self.world.contains_resource::<MatterSources>() {
-            let system = matter_source(&mut self.world, system);
-            self.world.resource_mut::<MatterSources>().0.push(system);
-        }
+    fn gravity_source<M: 'static>(&mut self, name: &str, source: impl MatterSource<M>) {
+        let Some(mut sources) = self.world.get_resource_mut::<MatterSources>() else {
+            return;
+        };
+        sources.0.push(name.into());
+        let initial = IntoSystem::into_system(on_current_level(source.clone()));
+        let initial = initial.with_name(format!("deposit initial {name}"));
+        add_deposit(self, Ready::Deposit, initial);
+        let in_step = IntoSystem::into_system(on_current_level(source.clone()));
+        let in_step = in_step.with_name(format!("deposit {name}"));
+        add_deposit(self, Advance::Deposit, in_step);
+        let aligned = IntoSystem::into_system(on_aligned_levels(source));
+        let aligned = aligned.with_name(format!("deposit {name} on aligned levels"));
+        add_deposit(self, Aligned::Deposit, aligned);
+    }
+}
+
+fn add_deposit<M>(
+    sim: &mut Engine,
+    set: impl StepSet,
+    deposit: impl IntoSystem<(), Result<(), Error>, M>,
+) {
+    sim.system_in(set, deposit).in_sequence().keeps_particles();
+}
+
+/// Returns a system that calls `source` with the current level.
+fn on_current_level<M: 'static, F: MatterSource<M>>(
+    mut source: F,
+) -> impl FnMut(Res<LevelClock>, ParamSet<(F::Param,)>) -> Result<(), Error> {
+    move |clock: Res<LevelClock>, mut parameters: ParamSet<(F::Param,)>| {
+        source.run(clock.level, parameters.p0())
+    }
+}
+
+/// Returns a system that calls `source` with all aligned levels, coarsest first.
+fn on_aligned_levels<M: 'static, F: MatterSource<M>>(
+    mut source: F,
+) -> impl FnMut(Res<AlignedLevels>, ParamSet<(F::Param,)>) -> Result<(), Error> {
+    move |aligned: Res<AlignedLevels>, mut parameters: ParamSet<(F::Param,)>| {
+        let mut levels = aligned.coarsest..=aligned.finest.max(aligned.coarsest);
+        levels.try_for_each(|level| source.run(level, parameters.p0()))
     }
 }

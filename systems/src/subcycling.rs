@@ -92,7 +92,7 @@ where
         }
     };
     let attempt = IntoSystem::into_system(attempt).with_name(format!("attempts {}", M::ITEM.name));
-    sim.system_in(Advance::Sources, attempt);
+    sim.system_in(Advance::Sources, attempt).in_sequence();
     sim.check_fields::<F>(M::ITEM.name, move |field, others| {
         field.fits_subcycle::<M>(&components, &others.with_numbers(numbers.as_deref()))
     });

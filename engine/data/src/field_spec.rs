@@ -140,6 +140,8 @@ pub struct FieldSpec {
     pub in_totals: bool,
     /// `true` if snapshots contain the field and a restart reads it; otherwise the plugin recomputes it.
     pub stored: bool,
+    /// `true` if the field holds intermediate values of one method; the order of a step does not list it.
+    pub working: bool,
     /// Boundary conditions, `[axis][side]`, at faces without a rule registered for the field and the word of the deck.
     /// `None`: zero gradient, except at periodic and reflecting faces.
     pub boundary_conditions: Option<[[BoundaryCondition; 2]; 3]>,
@@ -162,6 +164,7 @@ impl FieldSpec {
             states: None,
             in_totals: false,
             stored: true,
+            working: false,
             boundary_conditions: None,
         }
     }

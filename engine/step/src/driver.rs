@@ -122,7 +122,9 @@ impl Driver {
         let mut met = check_faults(world);
         // report a mistake in the deck once; a phase with exchanges may leave other ranks waiting, so it
         // fails at once
-        if matches!(phase, Phase::Initialise | Phase::Ready) && !self.schedules.exchanges(phase) {
+        if matches!(phase, Phase::Initialise | Phase::Ready)
+            && !self.schedules.exchanges(world, phase)
+        {
             met = super::agreement::agreed(world.resource::<Ranks>(), met);
         }
         met?;

@@ -19,7 +19,7 @@ use super::synchronise::{correct, restrict, share};
 use super::{
     AlignedLevels, Catalogue, Driver, Error, KeptKeys, Phase, Remarks, Replays, RunCounters,
     RunFacts, Schedules, Settings, StepLimits, StepReport, StepSet, StepVerdict, Synchronise,
-    SystemOptions, SystemOutcome,
+    SystemChain, SystemOptions, SystemOutcome, SystemSummary,
 };
 use bevy_ecs::component::RequiredComponentsError;
 use bevy_ecs::prelude::*;
@@ -141,18 +141,38 @@ impl Engine {
     /// # Errors
     /// As [`Plugin::declare`] and [`Plugin::build`].
     pub fn add(&mut self, plugin: impl Plugin) -> Result<&mut Self, Error> {
-        plugin.declare(self)?;
-        plugin.build(self)?;
+        self.in_plugin(plugin.name(), |sim| {
+            plugin.declare(sim)?;
+            plugin.build(sim)
+        })?;
         Ok(self)
     }
 
-    /// Adds a system to a set of a phase, with the halo exchanges that its signature declares.
+    /// Calls `work`; the systems that it adds belong to the plugin `name`. In a set they run after those of plugins that
+    /// were built earlier.
+    pub fn in_plugin<T>(&mut self, name: &str, work: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = self.driver.schedules.begin_plugin(name);
+        let result = work(self);
+        self.driver.schedules.continue_plugin(outer);
+        result
+    }
+
+    /// Adds a system to a set of a phase, with the halo exchanges that its signature declares. If another system of the
+    /// plugin in the set accesses the same data, one of them states the order: `sim.system_in(set, cool).after(heat)`.
+    ///
+    /// # Panics
+    /// If [`Engine::finish_setup`] was called.
     pub fn system_in<S: StepSet, O: SystemOutcome, M>(
         &mut self,
         set: S,
         system: impl IntoSystem<(), O, M>,
     ) -> SystemOptions<'_> {
         self.driver.schedules.add(&mut self.world, set, system)
+    }
+
+    /// Adds a tuple of systems to a set of a phase, as [`Engine::system_in`]; they run one after the other.
+    pub fn chain_in<S: StepSet, M>(&mut self, set: S, systems: impl SystemChain<M>) {
+        systems.add_to(&mut self.driver.schedules, &mut self.world, set);
     }
 
     /// Returns the schedule of a phase; used where the order of its sets is defined.
@@ -192,13 +212,16 @@ impl Engine {
         self.world.insert_resource(PoolResource::<F>(pool));
         self.world.resource_mut::<Stores>().add_field::<F>();
         if restrict_by == Restrict::Mean {
-            self.system_in(Synchronise::Restrict, restrict::<F>);
+            self.system_in(Synchronise::Restrict, restrict::<F>)
+                .in_sequence();
         }
         if correct_by == Correct::Fluxes {
-            self.system_in(Synchronise::Correct, correct::<F>);
+            self.system_in(Synchronise::Correct, correct::<F>)
+                .in_sequence();
         }
         if shared {
-            self.system_in(Synchronise::Correct, share::<F>);
+            self.system_in(Synchronise::Correct, share::<F>)
+                .in_sequence();
         }
         Ok(())
     }
@@ -281,18 +304,10 @@ impl Engine {
         schedules.build(&mut self.world).map_err(Error::Setup)
     }
 
-    /// Describes which fields the system `name` of `phase` reads and writes.
+    /// Describes the systems of `phase` in their order of execution, after [`Engine::finish_setup`].
     #[must_use]
-    pub fn access(&self, phase: Phase, name: &str) -> String {
-        self.driver.schedules.access(phase, name)
-    }
-
-    /// Returns the names of the systems of every phase in execution order.
-    #[must_use]
-    pub fn order(&self) -> Vec<(Phase, Vec<String>)> {
-        Phase::ALL
-            .map(|phase| (phase, self.driver.schedules.systems(phase)))
-            .to_vec()
+    pub fn order(&self, phase: Phase) -> Vec<SystemSummary> {
+        self.driver.schedules.order(&self.world, phase)
     }
 
     /// Fails if the simulation has already been initialised or restored.

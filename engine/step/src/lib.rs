@@ -37,7 +37,10 @@ pub use error::{AccessError, Error};
 pub use faults::check_faults;
 pub use initial::{Magnitude, require_range};
 pub use limits::StepLimits;
-pub use order::{Schedules, SystemOptions, SystemOutcome};
+pub use order::{
+    FieldUse, IntoSystemReference, Schedules, SystemChain, SystemNamed, SystemOptions,
+    SystemOutcome, SystemReference, SystemSummary, short_name,
+};
 pub use plugin_order::{PluginPlace, plugin_order};
 pub use replays::Replays;
 pub use schedule::{AlignedLevels, Phase, StepSet, Synchronise};

@@ -1,121 +1,55 @@
 //! Schedules of all phases: systems in sets, with the halo exchanges that their signatures require.
+//!
+//! Systems of one plugin have the order in a set that the plugin states by `.before`, `.after` or as a chain. If two of
+//! them access the same data without an order, the setup fails. Systems of different plugins run in the order of the
+//! plugins in the program, unless one of them states otherwise.
 
-use super::access::{FieldAccess, FieldAccesses};
+mod conflict;
+mod sequence;
+mod summary;
+mod system;
+#[cfg(test)]
+mod tests;
+
+pub use summary::{FieldUse, SystemSummary, short_name};
+pub use system::{IntoSystemReference, SystemOptions, SystemOutcome, SystemReference};
+
+use super::access::FieldAccesses;
 use super::faults::no_fault;
 use super::resources::Resources;
-use super::{AlignedLevels, Error, Phase, StepSet};
+use super::{AlignedLevels, Phase, StepSet};
+use bevy_ecs::component::ComponentId;
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::{
-    IntoScheduleConfigs, LogLevel, ScheduleBuildSettings, SingleThreadedExecutor,
+    ConflictingSystems, InternedSystemSet, IntoScheduleConfigs, LogLevel, NodeId,
+    ScheduleBuildError, ScheduleBuildSettings, ScheduleBuildWarning, ScheduleGraph,
+    SingleThreadedExecutor, SystemKey,
 };
-use bevy_ecs::system::{BoxedSystem, IntoSystem, PipeSystem, System, SystemAccess};
-use nestar_engine_comm::{Halos, RanksError, exchange, particle_entities};
-use nestar_engine_data::{FaultBox, Field, ParticleKinds, StoreRef, Stores};
+use bevy_ecs::system::{BoxedSystem, IntoSystem, System};
+use conflict::Conflict;
+use nestar_engine_comm::{RanksError, exchange, particle_entities};
+use nestar_engine_data::{FaultBox, StoreRef, Stores};
 use nestar_engine_mesh::{LevelClock, PATCH};
+use sequence::{execution_order, implied_predecessors};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, OnceLock};
+use system::{Direction, RegisteredSystem};
 
-/// Set of one system and the exchange before it. The groups of a set run in the order of registration, so
-/// plugins that use the same field have a defined order.
+/// Set of the systems with a name, for statements about functions that are registered by name: `.after(SystemNamed("source
+/// heat".into()))`. The setup fails if the phase has no system of that name.
 #[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
-struct SystemGroup {
-    phase: Phase,
-    set: String,
-    number: usize,
-}
+pub struct SystemNamed(pub String);
 
-/// Set of the system of a group, without its exchange.
-#[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
-struct SystemOnly(SystemGroup);
-
-/// Return type of systems: nothing, or an error that stops the run.
-pub trait SystemOutcome: Sized + 'static {
-    /// Wraps the system so that its error stops the run.
-    fn with_error_handling(system: impl System<In = (), Out = Self>) -> BoxedSystem;
-}
-
-impl SystemOutcome for () {
-    fn with_error_handling(system: impl System<In = (), Out = Self>) -> BoxedSystem {
-        Box::new(system)
-    }
-}
-
-impl<E: Into<Error> + 'static> SystemOutcome for Result<(), E> {
-    fn with_error_handling(system: impl System<In = (), Out = Self>) -> BoxedSystem {
-        let name = system.name();
-        let leave = |In(outcome): In<Self>, faults: Res<FaultBox>| {
-            if let Err(error) = outcome {
-                faults.fail(error.into());
-            }
-        };
-        Box::new(PipeSystem::new(
-            system,
-            IntoSystem::into_system(leave),
-            name,
-        ))
-    }
-}
-
-/// Fields that an exchange updates; set when the order is known.
-type Fields = Arc<OnceLock<Vec<StoreRef>>>;
-
-/// Describes a registered system.
-struct RegisteredSystem {
-    batch: SystemGroup,
-    name: String,
-    declared: Vec<Arc<FieldAccess>>,
-    /// `true` if it takes the whole world and may change any field.
-    takes_all: bool,
-    /// `true` if it may wait for other ranks while it runs.
-    waits: bool,
-    resources: Resources,
-    fields: Fields,
-}
-
-impl RegisteredSystem {
-    /// Returns the field accesses whose halo must be up to date before the system runs.
-    fn needs(&self) -> impl Iterator<Item = &FieldAccess> {
-        let declared = self.declared.iter().map(|declaration| &**declaration);
-        declared.filter(|d| d.depth.load(Relaxed) > 0 && !d.manages_itself.load(Relaxed))
-    }
-}
-
-/// Sets options of a registered system that its signature cannot express.
-pub struct SystemOptions<'a>(&'a mut RegisteredSystem);
-
-impl SystemOptions<'_> {
-    /// Declares that the system reads `depth` halo layers of field `F`.
-    ///
-    /// # Panics
-    /// If the signature has no handle of the field.
-    pub fn halo_width<F: Field>(&mut self, depth: usize) -> &mut Self {
-        self.each(F::NAME, |declaration| {
-            declaration.depth.store(depth, Relaxed)
-        })
-    }
-
-    /// Omits the exchange of field `F` before the system: the system starts and completes it.
-    ///
-    /// # Panics
-    /// If the signature has no handle of the field.
-    pub fn manages_own_halo<F: Field>(&mut self) -> &mut Self {
-        self.each(F::NAME, |declaration| {
-            declaration.manages_itself.store(true, Relaxed)
-        })
-    }
-
-    fn each(&mut self, field: &str, change: impl Fn(&FieldAccess)) -> &mut Self {
-        let declared = self.0.declared.iter();
-        let of_field: Vec<_> = declared.filter(|d| d.field == field).collect();
-        assert!(
-            !of_field.is_empty(),
-            "`{}` has no `Read` or `Write` of the field `{field}`",
-            self.0.name
-        );
-        of_field.into_iter().for_each(|d| change(d));
-        self
-    }
+/// Set of a single system in a schedule, by the number of the registered system.
+#[derive(SystemSet, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum OrderNode {
+    /// The halo exchange before a registered system.
+    Exchange(usize),
+    /// A registered system.
+    System(usize),
+    /// The update of particle entities after a registered system.
+    Entities(usize),
 }
 
 /// Returns the levels on which systems of `phase` work.
@@ -131,6 +65,12 @@ fn levels(world: &World, phase: Phase) -> RangeInclusive<usize> {
 pub struct Schedules {
     schedules: [Schedule; Phase::COUNT],
     added: Vec<RegisteredSystem>,
+    /// Names of the plugins, in the order of the program.
+    plugins: Vec<String>,
+    /// Number of the plugin that adds systems now.
+    plugin: usize,
+    /// Resources that hold particles.
+    particles: Vec<ComponentId>,
     built: bool,
 }
 
@@ -139,6 +79,9 @@ impl Default for Schedules {
         Self {
             schedules: Phase::ALL.map(new_schedule),
             added: Vec::new(),
+            plugins: vec![String::new()],
+            plugin: 0,
+            particles: Vec::new(),
             built: false,
         }
     }
@@ -166,90 +109,277 @@ impl Schedules {
     /// Returns `true` if `phase` has no systems.
     #[must_use]
     pub fn is_empty(&self, phase: Phase) -> bool {
-        self.schedules[phase as usize].systems_len() == 0
+        let is_registered = self.of_phase(phase).next().is_some();
+        !is_registered && self.schedules[phase as usize].systems_len() == 0
     }
 
-    /// Adds a system to a set, after those added before. Initialising it here assigns the field accesses of
-    /// its signature to it.
+    /// Starts the registrations of the plugin `name`; returns the number of the plugin that added systems before.
+    pub(super) fn begin_plugin(&mut self, name: &str) -> usize {
+        self.plugins.push(name.into());
+        std::mem::replace(&mut self.plugin, self.plugins.len() - 1)
+    }
+
+    /// Continues the registrations of plugin number `outer`.
+    pub(super) fn continue_plugin(&mut self, outer: usize) {
+        self.plugin = outer;
+    }
+
+    /// Records a resource that holds particles.
+    pub(super) fn add_particles(&mut self, resource: Option<ComponentId>) {
+        self.particles.extend(resource);
+    }
+
+    /// Adds a system to a set. Initialising it here assigns the field accesses of its signature to it.
+    ///
+    /// # Panics
+    /// If the schedules are built already.
     pub fn add<S: StepSet, O: SystemOutcome, M>(
         &mut self,
         world: &mut World,
         set: S,
         system: impl IntoSystem<(), O, M>,
     ) -> SystemOptions<'_> {
-        let system = IntoSystem::into_system(system);
+        let system = O::with_error_handling(IntoSystem::into_system(system));
+        let parameters = std::any::type_name::<M>();
+        self.add_boxed(world, (set.phase(), set.intern()), system, parameters)
+    }
+
+    fn add_boxed(
+        &mut self,
+        world: &mut World,
+        (phase, set): (Phase, InternedSystemSet),
+        mut system: BoxedSystem,
+        parameters: &'static str,
+    ) -> SystemOptions<'_> {
         let name = system.name().to_string();
-        let mut system = O::with_error_handling(system);
+        assert!(
+            !self.built,
+            "`{name}` is added after the order of the systems was resolved"
+        );
         world.insert_resource(FieldAccesses::default());
         let access = system.initialize(world);
-        let halos = world.component_id::<Halos>();
-        let takes_all = access.is_exclusive();
-        let waits = match &access {
-            SystemAccess::Shared(access) => {
-                halos.is_some_and(|halos| access.combined_access().has_write(halos))
-            }
-            _ => takes_all,
-        };
-        let resources = Resources::of::<M>(&access);
-        let declared = std::mem::take(&mut world.resource_mut::<FieldAccesses>().0);
-        let (batch, earlier) = self.next_batch(set);
-        let schedule = self.get(set.phase());
-        schedule.configure_sets(batch.clone().in_set(set));
-        schedule.configure_sets(SystemOnly(batch.clone()).in_set(batch.clone()));
-        if let Some(earlier) = earlier {
-            schedule.configure_sets(batch.clone().after(earlier));
-        }
-        let runs: Arc<str> = name.as_str().into();
-        let begins = move |faults: Res<FaultBox>| faults.begin_system(&runs);
-        schedule.add_systems(system.in_set(SystemOnly(batch.clone())).run_if(begins));
-        let fields = Fields::default();
-        let at = self.added.len();
+        let mut names = system.default_system_sets();
+        names.push(SystemNamed(name.clone()).intern());
+        let number = self.added.len();
         self.added.push(RegisteredSystem {
-            batch,
-            name,
-            declared,
-            takes_all,
-            waits,
-            resources,
-            fields,
+            phase,
+            set,
+            plugin: self.plugin,
+            number,
+            name: self.unique_name(phase, name),
+            system: Some(system),
+            names,
+            statements: Vec::new(),
+            is_in_sequence: false,
+            keeps_particles: false,
+            declared: std::mem::take(&mut world.resource_mut::<FieldAccesses>().0),
+            resources: Resources::of(&access, parameters),
+            access,
         });
-        SystemOptions(&mut self.added[at])
+        SystemOptions(&mut self.added[number])
     }
 
-    /// Returns a new group and the latest one of the same set.
-    fn next_batch<S: StepSet>(&self, set: S) -> (SystemGroup, Option<SystemGroup>) {
-        let (phase, set) = (set.phase(), format!("{set:?}"));
-        let same = |a: &&RegisteredSystem| a.batch.phase == phase && a.batch.set == set;
-        let earlier = self.added.iter().rfind(same).map(|a| a.batch.clone());
-        let number = earlier.as_ref().map_or(0, |b| b.number + 1);
-        (SystemGroup { phase, set, number }, earlier)
+    /// Returns a name that no system of `phase` has: `name`, with a number if necessary.
+    fn unique_name(&self, phase: Phase, name: String) -> String {
+        let is_used = |name: &str| self.of_phase(phase).any(|added| added.name == name);
+        let numbered = (2..).map(|n| format!("{name} ({n})"));
+        let mut names = std::iter::once(name.clone()).chain(numbered);
+        names.find(|name| !is_used(name)).unwrap_or(name)
     }
 
-    /// Builds all schedules: inserts halo exchanges before systems that read halos and merges exchanges that
-    /// can share messages.
+    fn of_phase(&self, phase: Phase) -> impl Iterator<Item = &RegisteredSystem> {
+        self.added.iter().filter(move |added| added.phase == phase)
+    }
+
+    /// Builds all schedules: resolves the order of the systems, inserts halo exchanges before systems that read halos,
+    /// merges exchanges that can share messages, and inserts the updates of particle entities.
     ///
     /// # Errors
     /// Names of systems whose order is ambiguous or contradictory, or that need missing fields or resources.
     pub fn build(&mut self, world: &mut World) -> Result<(), String> {
-        if !std::mem::replace(&mut self.built, true) {
-            self.check(world)?;
-            self.insert_exchanges(world);
-            self.insert_followers(world);
+        if std::mem::replace(&mut self.built, true) {
+            return Ok(());
         }
-        for phase in Phase::ALL {
-            let schedule = self.get(phase);
-            if let Err(e) = schedule.initialize(world) {
-                let why = e.to_string(schedule.graph(), world);
-                return Err(format!(
-                    "the systems of the phase {phase:?} have no well-defined order; those of a set that `sim.system_in` adds have one: {why}"
-                ));
-            }
-            self.merge(world.resource::<Stores>(), phase);
+        self.check(world)?;
+        let mut registry = world.resource_mut::<Stores>();
+        for declaration in self.added.iter().flat_map(|added| &added.declared) {
+            registry.reads(declaration.field, declaration.depth.load(Relaxed));
         }
-        Ok(())
+        Phase::ALL
+            .into_iter()
+            .try_for_each(|phase| self.build_phase(world, phase))
     }
 
-    /// Rejects missing fields and resources, and halos wider than a patch.
+    /// Builds the schedule of a phase twice: first with the stated order, which must be unambiguous, then with the order
+    /// in which the systems run.
+    fn build_phase(&mut self, world: &mut World, phase: Phase) -> Result<(), String> {
+        let mut sets = self.add_systems(phase);
+        self.initialise(world, phase)?;
+        self.sort_sets(phase, &mut sets);
+        let order = sets.concat();
+        let followed = self.followed(&order);
+        for set in sets {
+            let mut previous: Option<OrderNode> = None;
+            for number in set {
+                let exchange = self.add_exchange(world, number, &order);
+                let follower = followed
+                    .contains(&number)
+                    .then(|| self.add_follower(number));
+                let nodes = [exchange, Some(OrderNode::System(number)), follower];
+                for node in nodes.into_iter().flatten() {
+                    if let Some(previous) = previous.replace(node) {
+                        self.get(phase).configure_sets(node.after(previous));
+                    }
+                }
+            }
+        }
+        self.initialise(world, phase)
+    }
+
+    /// Adds the systems of a phase to its schedule, with the order that plugins state and that of the plugins. Returns
+    /// the numbers of the systems of each set in their order of execution.
+    fn add_systems(&mut self, phase: Phase) -> Vec<Vec<usize>> {
+        let mut sets: Vec<InternedSystemSet> = Vec::new();
+        for added in self.of_phase(phase) {
+            if !sets.contains(&added.set) {
+                sets.push(added.set);
+            }
+        }
+        let of_set = |set: &InternedSystemSet| -> Vec<(usize, Vec<OrderNode>)> {
+            let members = self.of_phase(phase).filter(|added| added.set == *set);
+            let ordered = execution_order(&members.collect::<Vec<_>>());
+            let implied = |(n, added): (usize, &&RegisteredSystem)| {
+                (added.number, implied_predecessors(&ordered, n))
+            };
+            ordered.iter().enumerate().map(implied).collect()
+        };
+        let sets: Vec<Vec<(usize, Vec<OrderNode>)>> = sets.iter().map(of_set).collect();
+        let mut numbers = Vec::with_capacity(sets.len());
+        for set in sets {
+            numbers.push(set.iter().map(|(number, _)| *number).collect());
+            for (number, predecessors) in set {
+                self.add_to_schedule(number, predecessors);
+            }
+        }
+        numbers
+    }
+
+    fn add_to_schedule(&mut self, number: usize, predecessors: Vec<OrderNode>) {
+        let added = &mut self.added[number];
+        let Some(system) = added.system.take() else {
+            return;
+        };
+        let name: Arc<str> = added.name.as_str().into();
+        let begins = move |faults: Res<FaultBox>| faults.begin_system(&name);
+        let mut system = system
+            .in_set(added.set)
+            .in_set(OrderNode::System(number))
+            .run_if(begins);
+        // bevy adds a system to the set of its function itself
+        for &set in added.names.iter().filter(|set| set.system_type().is_none()) {
+            system = system.in_set(set);
+        }
+        for statement in &added.statements {
+            system = match statement.direction {
+                Direction::After => system.after(statement.other.set),
+                Direction::Before => system.before(statement.other.set),
+            };
+        }
+        for predecessor in predecessors {
+            system = system.after(predecessor);
+        }
+        let phase = added.phase;
+        self.get(phase).add_systems(system);
+    }
+
+    fn initialise(&mut self, world: &mut World, phase: Phase) -> Result<(), String> {
+        let schedule = self.get(phase);
+        let Err(error) = schedule.initialize(world) else {
+            return Ok(());
+        };
+        let schedule = &self.schedules[phase as usize];
+        if let ScheduleBuildError::Elevated(ScheduleBuildWarning::Ambiguity(found)) = &error
+            && let Some(conflicts) = self.conflicts(schedule.graph(), world, &found.0)
+        {
+            return Err(conflicts);
+        }
+        let why = error.to_string(schedule.graph(), world);
+        Err(format!(
+            "the systems of the phase {phase:?} have no well-defined order: {why}"
+        ))
+    }
+
+    /// Returns the messages about systems with an ambiguous order; `None` if one of them is not registered.
+    fn conflicts(
+        &self,
+        graph: &ScheduleGraph,
+        world: &World,
+        found: &ConflictingSystems,
+    ) -> Option<String> {
+        let registered = |key: &SystemKey| {
+            let is = |added: &&RegisteredSystem| {
+                let set = OrderNode::System(added.number).intern();
+                let set = graph.system_sets.get_key(set).map(NodeId::Set);
+                let system = NodeId::System(*key);
+                set.is_some_and(|set| graph.hierarchy().contains_edge(set, system))
+            };
+            self.added.iter().find(is)
+        };
+        let mut messages = Vec::new();
+        for (a, b, shared) in &found.0 {
+            let mut systems = [registered(a)?, registered(b)?];
+            systems.sort_by_key(|added| added.number);
+            let conflict = Conflict {
+                systems,
+                shared,
+                plugin: &self.plugins[systems[0].plugin],
+            };
+            messages.push(conflict.message(world));
+        }
+        messages.sort_unstable();
+        Some(messages.join("\n"))
+    }
+
+    /// Sorts the sets of a phase by the positions of their systems in its schedule.
+    fn sort_sets(&self, phase: Phase, sets: &mut [Vec<usize>]) {
+        let executed: Vec<usize> = self
+            .nodes(phase)
+            .into_iter()
+            .filter_map(|(node, _)| match node {
+                Some(OrderNode::System(number)) => Some(number),
+                _ => None,
+            })
+            .collect();
+        sets.sort_by_key(|set| executed.iter().position(|number| set.contains(number)));
+    }
+
+    /// Returns the systems of the built schedule of `phase` in their order of execution, by node and name; systems
+    /// that were added to the schedule directly have no node.
+    fn nodes(&self, phase: Phase) -> Vec<(Option<OrderNode>, String)> {
+        let schedule = &self.schedules[phase as usize];
+        let of_number = |added: &RegisteredSystem| {
+            let number = added.number;
+            [
+                OrderNode::Exchange(number),
+                OrderNode::System(number),
+                OrderNode::Entities(number),
+            ]
+        };
+        let mut known: Vec<(SystemKey, OrderNode)> = Vec::new();
+        for node in self.of_phase(phase).flat_map(of_number) {
+            if let Ok(keys) = schedule.graph().systems_in_set(node.intern()) {
+                known.extend(keys.iter().map(|&key| (key, node)));
+            }
+        }
+        let node = |key: SystemKey| known.iter().find(|(known, _)| *known == key);
+        let systems = schedule.systems().into_iter().flatten();
+        systems
+            .filter(|(_, system)| !summary::is_synchronisation(system))
+            .map(|(key, system)| (node(key).map(|known| known.1), system.name().to_string()))
+            .collect()
+    }
+
+    /// Rejects missing fields and resources, halos wider than a patch, and statements about missing systems.
     fn check(&self, world: &World) -> Result<(), String> {
         let registry = world.resource::<Stores>();
         for added in &self.added {
@@ -273,129 +403,161 @@ impl Schedules {
                     ));
                 }
             }
+            for statement in &added.statements {
+                let mut others = self.of_phase(added.phase);
+                let exists = others.any(|other| other.names.contains(&statement.other.set));
+                if let Some(named) = statement.other.named.as_ref().filter(|_| !exists) {
+                    let phase = added.phase;
+                    return Err(format!(
+                        "`{name}` is stated to run before or after `{named}`, but the phase `{phase:?}` has no system of that name"
+                    ));
+                }
+            }
         }
         Ok(())
     }
 
     /// Returns `true` if a system of `phase` reads halos or takes [`Comm`](nestar_engine_comm::Comm), so that ranks
     /// may wait for each other.
-    pub(super) fn exchanges(&self, phase: Phase) -> bool {
+    pub(super) fn exchanges(&self, world: &World, phase: Phase) -> bool {
         let reads =
             |added: &RegisteredSystem| added.declared.iter().any(|d| d.depth.load(Relaxed) > 0);
-        let mut of_phase = self.added.iter().filter(|added| added.batch.phase == phase);
-        of_phase.any(|added| added.waits || reads(added))
+        self.of_phase(phase)
+            .any(|added| added.waits(world) || reads(added))
     }
 
-    fn insert_exchanges(&mut self, world: &mut World) {
-        let mut registry = world.resource_mut::<Stores>();
-        for declaration in self.added.iter().flat_map(|added| &added.declared) {
-            registry.reads(declaration.field, declaration.depth.load(Relaxed));
+    /// Adds the halo exchange before a system, if it needs one.
+    fn add_exchange(&mut self, world: &World, number: usize, order: &[usize]) -> Option<OrderNode> {
+        let added = &self.added[number];
+        let names: Vec<&str> = added.needs().map(|need| need.field).collect();
+        if names.is_empty() {
+            return None;
         }
-        for added in &self.added {
-            let names: Vec<&str> = added.needs().map(|need| need.field).collect();
-            if names.is_empty() {
-                continue;
-            }
-            let fields = added.fields.clone();
-            let phase = added.batch.phase;
-            let exchange = move |world: &mut World| -> Result<(), RanksError> {
-                let fields = fields.get().map_or(&[][..], |fields| fields);
-                levels(world, phase)
-                    .try_for_each(|level| exchange::refresh_halo(world, level, fields))
-            };
-            let name = format!("exchange {}, if stale", names.join(" and "));
-            let system = IntoSystem::into_system(exchange).with_name(name);
-            let (batch, alone) = (added.batch.clone(), SystemOnly(added.batch.clone()));
-            // it writes halo copies only, and systems that read them have exchanges of their own
-            self.schedules[batch.phase as usize].add_systems(
-                SystemOutcome::with_error_handling(system)
-                    .in_set(batch)
-                    .before(alone)
-                    .run_if(no_fault)
-                    .ambiguous_with_all(),
-            );
-        }
-    }
-
-    /// Adds a system that updates particle entities after each system that may migrate particles.
-    fn insert_followers(&mut self, world: &World) {
-        if world.resource::<ParticleKinds>().all().is_empty() {
-            return;
-        }
-        for added in self.added.iter().filter(|added| added.waits) {
-            let (batch, alone) = (added.batch.clone(), SystemOnly(added.batch.clone()));
-            let system = IntoSystem::into_system(particle_entities::update_entities);
-            let system = system.with_name("entities follow their items");
-            // it spawns and despawns entities that later systems query
-            self.schedules[batch.phase as usize].add_systems(
-                SystemOutcome::with_error_handling(system)
-                    .in_set(batch)
-                    .after(alone)
-                    .run_if(no_fault)
-                    .ambiguous_with_all(),
-            );
-        }
-    }
-
-    /// Merges exchanges of `phase`: each also updates what later ones would, unless the field changes in
-    /// between.
-    fn merge(&self, registry: &Stores, phase: Phase) {
-        let mut left: Vec<&RegisteredSystem> = self.added.iter().collect();
-        left.retain(|added| added.batch.phase == phase);
-        let mut take = |name: &String| {
-            let at = left.iter().position(|added| added.name == *name)?;
-            Some(left.remove(at))
+        let name = format!("exchange {}, if stale", names.join(" and "));
+        let fields = self.exchanged_fields(world.resource::<Stores>(), number, order);
+        let phase = added.phase;
+        let exchange = move |world: &mut World| -> Result<(), RanksError> {
+            levels(world, phase).try_for_each(|level| exchange::refresh_halo(world, level, &fields))
         };
-        let ordered: Vec<&RegisteredSystem> =
-            self.systems(phase).iter().filter_map(&mut take).collect();
-        for (n, added) in ordered.iter().enumerate() {
-            let (mut wanted, mut changed) = (Vec::new(), Vec::new());
-            for later in ordered[n..].iter().take_while(|later| !later.takes_all) {
-                let needs = later.needs().map(|need| need.field);
-                wanted.extend(needs.filter(|field| !changed.contains(field)));
-                let writes = later.declared.iter().filter(|d| d.writes);
-                changed.extend(writes.map(|d| d.field));
-            }
-            let mut fields = registry.all();
-            fields.retain(|field| wanted.contains(&field.name));
-            added.fields.get_or_init(|| fields);
+        let system = IntoSystem::into_system(exchange).with_name(name);
+        // it writes halo copies only, and systems that read them have exchanges of their own
+        self.insert(OrderNode::Exchange(number), number, system);
+        Some(OrderNode::Exchange(number))
+    }
+
+    /// Returns the fields that the exchange before a system updates: also those that later ones would, unless the field
+    /// changes in between.
+    fn exchanged_fields(&self, registry: &Stores, number: usize, order: &[usize]) -> Vec<StoreRef> {
+        let (mut wanted, mut changed) = (Vec::new(), Vec::new());
+        let from = order.iter().skip_while(|&&other| other != number);
+        let from = from.map(|&later| &self.added[later]);
+        for later in from.take_while(|later| !later.takes_all()) {
+            let needs = later.needs().map(|need| need.field);
+            wanted.extend(needs.filter(|field| !changed.contains(field)));
+            let writes = later.declared.iter().filter(|d| d.writes);
+            changed.extend(writes.map(|d| d.field));
         }
+        let mut fields = registry.all();
+        fields.retain(|field| wanted.contains(&field.name));
+        fields
     }
 
-    /// Returns the names of the systems of `phase` in execution order.
-    #[must_use]
-    pub fn systems(&self, phase: Phase) -> Vec<String> {
-        let names = self.schedules[phase as usize].systems().map(|systems| {
-            systems
-                .map(|(_, system)| system.name().to_string())
-                .collect::<Vec<_>>()
-        });
-        names.unwrap_or_default()
-    }
-
-    /// Describes the fields that the system `name` of `phase` reads and writes.
-    #[must_use]
-    pub fn access(&self, phase: Phase, name: &str) -> String {
-        let mut systems = self.added.iter().filter(|a| a.batch.phase == phase);
-        let Some(added) = systems.find(|a| a.name == name) else {
-            return String::new();
-        };
-        let access = added.declared.iter().map(|d| {
-            let (does, depth) = (
-                if d.writes { "writes" } else { "reads" },
-                d.depth.load(Relaxed),
-            );
-            let itself = if d.manages_itself.load(Relaxed) {
-                ", exchanged inside"
-            } else {
-                ""
-            };
-            match depth {
-                0 => format!("{does} {}", d.field),
-                1 => format!("{does} {} (1 layer of copies{itself})", d.field),
-                _ => format!("{does} {} ({depth} layers of copies{itself})", d.field),
+    /// Returns the systems of a phase after which the entities of particles are updated: the last one that may move
+    /// particles, in the phase and before each system that queries entities.
+    fn followed(&self, order: &[usize]) -> Vec<usize> {
+        let (mut followed, mut latest) = (Vec::new(), None);
+        for &number in order {
+            let added = &self.added[number];
+            if added.queries_entities() {
+                followed.extend(latest.take());
             }
-        });
-        access.collect::<Vec<_>>().join(", ")
+            if added.moves_particles(&self.particles) {
+                latest = Some(number);
+            }
+        }
+        followed.extend(latest);
+        followed
     }
+
+    /// Adds the update of particle entities after a system.
+    fn add_follower(&mut self, number: usize) -> OrderNode {
+        let after = short_name(&self.added[number].name);
+        let system = IntoSystem::into_system(particle_entities::update_entities);
+        let system = system.with_name(format!("update particle entities after {after}"));
+        // it spawns and despawns entities that later systems query
+        self.insert(OrderNode::Entities(number), number, system);
+        OrderNode::Entities(number)
+    }
+
+    /// Adds a system of the engine to the set of system `number`.
+    fn insert(
+        &mut self,
+        node: OrderNode,
+        number: usize,
+        system: impl System<In = (), Out = Result<(), RanksError>>,
+    ) {
+        let (phase, set) = (self.added[number].phase, self.added[number].set);
+        self.get(phase).add_systems(
+            SystemOutcome::with_error_handling(system)
+                .in_set(set)
+                .in_set(node)
+                .run_if(no_fault)
+                .ambiguous_with_all(),
+        );
+    }
+
+    /// Describes the systems of `phase` in their order of execution, with the fields that they access. Halo exchanges
+    /// are part of the systems that need them.
+    #[must_use]
+    pub fn order(&self, world: &World, phase: Phase) -> Vec<SystemSummary> {
+        let of_node = |(node, name): (Option<OrderNode>, String)| match node {
+            Some(OrderNode::System(number)) => Some(SystemSummary::of(&self.added[number], world)),
+            Some(OrderNode::Entities(number)) => Some(SystemSummary {
+                set: Some(format!("{:?}", self.added[number].set)),
+                name,
+                fields: Vec::new(),
+            }),
+            Some(OrderNode::Exchange(_)) => None,
+            None => Some(SystemSummary {
+                set: None,
+                name: short_name(&name),
+                fields: Vec::new(),
+            }),
+        };
+        self.nodes(phase).into_iter().filter_map(of_node).collect()
+    }
+}
+
+/// Systems that run one after the other: a tuple of two to four.
+pub trait SystemChain<M> {
+    /// Adds the systems to a set.
+    fn add_to<S: StepSet>(self, schedules: &mut Schedules, world: &mut World, set: S);
+}
+
+macro_rules! chains {
+    ($($(($system:ident, $outcome:ident, $marker:ident)),+;)+) => {$(
+        impl<$($system, $outcome, $marker),+> SystemChain<fn($($outcome, $marker),+)> for ($($system,)+)
+        where
+            $($system: IntoSystem<(), $outcome, $marker>, $outcome: SystemOutcome),+
+        {
+            #[allow(non_snake_case, reason = "the names of the types name the systems as well")]
+            fn add_to<Set: StepSet>(self, schedules: &mut Schedules, world: &mut World, set: Set) {
+                let ($($system,)+) = self;
+                let mut previous: Option<OrderNode> = None;
+                $(
+                    let mut options = schedules.add(world, set, $system);
+                    let node = options.node();
+                    if let Some(previous) = previous.replace(node) {
+                        options.after(previous);
+                    }
+                )+
+            }
+        }
+    )+};
+}
+
+chains! {
+    (S1, O1, M1), (S2, O2, M2);
+    (S1, O1, M1), (S2, O2, M2), (S3, O3, M3);
+    (S1, O1, M1), (S2, O2, M2), (S3, O3, M3), (S4, O4, M4);
 }

@@ -12,8 +12,8 @@ pub(super) struct Resources {
 }
 
 impl Resources {
-    /// Collects the resources of a system whose bevy marker is `M`, which names its parameters.
-    pub fn of<M>(access: &SystemAccess) -> Self {
+    /// Collects the resources of a system; `parameters` is the type name of its bevy marker, which names its parameters.
+    pub fn of(access: &SystemAccess, parameters: &'static str) -> Self {
         let all = match access {
             // written resources count as read
             SystemAccess::Shared(access) => access.combined_access().reads().as_finite_set(),
@@ -21,7 +21,7 @@ impl Resources {
         };
         Self {
             ids: all.map_or(Vec::new(), |all| all.iter().collect()),
-            parameters: std::any::type_name::<M>(),
+            parameters,
         }
     }
 

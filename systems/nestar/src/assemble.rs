@@ -143,12 +143,12 @@ fn assemble<'a>(
     let (own, others): (Vec<_>, Vec<_>) = list.iter().partition(|plugin| plugin.owner.is_some());
     for plugin in own.into_iter().chain(others) {
         set_owner(&mut sim, plugin.owner);
-        plugin.plugin.declare(&mut sim)?;
+        sim.in_plugin(plugin.place().name, |sim| plugin.plugin.declare(sim))?;
     }
     let places: Vec<PluginPlace> = list.iter().map(RunPlugin::place).collect();
     for n in plugin_order(&places, &selected.names)? {
         set_owner(&mut sim, list[n].owner);
-        list[n].plugin.build(&mut sim)?;
+        sim.in_plugin(places[n].name, |sim| list[n].plugin.build(sim))?;
     }
     set_owner(&mut sim, None);
     Ok(sim)

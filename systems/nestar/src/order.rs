@@ -1,14 +1,14 @@
 //! Describes the order of systems in a step, identically on every machine.
 
 use bevy_ecs::schedule::graph::Direction;
-use bevy_ecs::schedule::{NodeId, ScheduleGraph, SystemKey, SystemSet};
-use bevy_ecs::system::ScheduleSystem;
-use nestar_engine::step::Phase;
+use bevy_ecs::schedule::{NodeId, ScheduleGraph, SystemSet};
+use nestar_engine::step::{FieldUse, Phase, SystemSummary, short_name};
 use nestar_engine::{Engine, Error};
 use std::fmt::Write as _;
 
-/// Describes the phases, their sets with run conditions, and the systems in them, in order of execution. Empty sets are listed as
-/// well, because plugins may add systems to them.
+/// Describes the phases, their sets with run conditions, and the systems in them, in order of execution, one per line.
+/// Empty sets are listed as well, because plugins may add systems to them. The halo layers that a system reads are exchanged
+/// before it, or in it, if they are stale.
 ///
 /// The setup of the simulation must not be [finished](Engine::finish_setup) yet, because run conditions are hidden once the
 /// schedules are built; this function builds them.
@@ -22,73 +22,105 @@ pub fn describe(sim: &mut Engine) -> Result<String, Error> {
     for (phase, sets) in Phase::ALL.into_iter().zip(sets) {
         // writing to a string cannot fail
         let _ = writeln!(text, "{phase:?}");
-        describe_phase(sim, phase, &sets, &mut text);
+        describe_phase(&sim.order(phase), &sets, &mut text);
     }
     Ok(text)
 }
 
 /// A named set of systems.
 struct NamedSet {
-    node: NodeId,
     name: String,
     /// Conditions under which its systems run.
     conditions: Vec<String>,
 }
 
-fn describe_phase(sim: &mut Engine, phase: Phase, sets: &[NamedSet], text: &mut String) {
-    let named = |(key, system): (SystemKey, &ScheduleSystem)| {
-        (NodeId::System(key), system.name().to_string())
-    };
-    let systems = sim.schedule(phase).systems().into_iter().flatten();
-    let systems: Vec<(NodeId, String)> = systems.map(named).collect();
-    let line = |(node, name): (NodeId, String)| match sim.access(phase, &name) {
-        access if access.is_empty() => (node, short(&name)),
-        access => (node, format!("{}: {access}", short(&name))),
-    };
-    let systems: Vec<(NodeId, String)> = systems.into_iter().map(line).collect();
-    let graph = sim.schedule(phase).graph();
-    for (n, set) in sets.iter().enumerate() {
-        let conditions = if set.conditions.is_empty() {
-            String::new()
-        } else {
-            format!("  (if {})", set.conditions.join(" and "))
-        };
-        let _ = writeln!(text, "  {} {}{conditions}", n + 1, set.name);
-        for (_, system) in systems
-            .iter()
-            .filter(|(node, _)| lies_in(graph, *node, set.node))
-        {
-            let _ = writeln!(text, "      {system}");
+impl NamedSet {
+    /// Returns the name of the set number `n` and the conditions.
+    fn label(&self, n: usize) -> String {
+        match self.conditions.is_empty() {
+            true => format!("{n} {}", self.name),
+            false => format!("{n} {} (if {})", self.name, self.conditions.join(" and ")),
         }
     }
-    let loose = |node: NodeId| !sets.iter().any(|set| lies_in(graph, node, set.node));
-    for (_, system) in systems.iter().filter(|(node, _)| loose(*node)) {
-        let _ = writeln!(text, "  outside the sets: {system}");
+}
+
+fn describe_phase(systems: &[SystemSummary], sets: &[NamedSet], text: &mut String) {
+    let listed = sets.iter().enumerate();
+    let mut labels: Vec<(Option<&str>, String)> = listed
+        .map(|(n, set)| (Some(set.name.as_str()), set.label(n + 1)))
+        .collect();
+    for set in systems.iter().map(|system| system.set.as_deref()) {
+        if labels.iter().all(|(known, _)| *known != set) {
+            labels.push((set, set.unwrap_or("outside the sets").into()));
+        }
+    }
+    let width = labels.iter().map(|(_, label)| label.len());
+    let width = width.max().unwrap_or(0);
+    for (set, label) in &labels {
+        let mut label = label.as_str();
+        let of_set = systems
+            .iter()
+            .filter(|system| system.set.as_deref() == *set);
+        let lines: Vec<String> = of_set.map(line).collect();
+        if lines.is_empty() {
+            let _ = writeln!(text, "  {label}");
+        }
+        for line in lines {
+            let _ = writeln!(text, "  {label:width$}  {line}");
+            label = "";
+        }
+    }
+}
+
+/// Describes a system: its name, and the fields that it reads and writes.
+fn line(system: &SystemSummary) -> String {
+    let mut parts = Vec::new();
+    for (verb, writes) in [("reads", false), ("writes", true)] {
+        let uses = system.fields.iter().filter(|used| used.writes == writes);
+        let (working, fields): (Vec<&FieldUse>, Vec<&FieldUse>) =
+            uses.partition(|used| used.working);
+        let mut names: Vec<String> = fields.into_iter().map(field).collect();
+        if !working.is_empty() {
+            names.push("working fields".into());
+        }
+        if !names.is_empty() {
+            parts.push(format!("{verb} {}", names.join(", ")));
+        }
+    }
+    match parts.is_empty() {
+        true => system.name.clone(),
+        false => format!("{}: {}", system.name, parts.join("; ")),
+    }
+}
+
+fn field(used: &FieldUse) -> String {
+    match used.layers {
+        0 => used.field.into(),
+        1 => format!("{} (1 halo layer)", used.field),
+        layers => format!("{} ({layers} halo layers)", used.field),
     }
 }
 
 /// Returns the outermost sets of a phase in topological order; ties keep the order in which they were named.
 fn sets(graph: &ScheduleGraph) -> Vec<NamedSet> {
-    let mut waiting: Vec<NamedSet> = graph
+    let mut waiting: Vec<(NodeId, NamedSet)> = graph
         .system_sets
         .iter()
         .filter(|(key, set, _)| is_named(*set) && !is_inner(graph, NodeId::Set(*key)))
-        .map(|(key, set, _)| NamedSet {
-            node: NodeId::Set(key),
-            name: format!("{set:?}"),
-            conditions: conditions(graph, NodeId::Set(key)),
+        .map(|(key, set, _)| {
+            let (name, node) = (format!("{set:?}"), NodeId::Set(key));
+            let conditions = conditions(graph, node);
+            (node, NamedSet { name, conditions })
         })
         .collect();
     let mut placed = Vec::with_capacity(waiting.len());
     while !waiting.is_empty() {
-        let follows = |set: &NamedSet, other: &NamedSet| {
-            graph.dependency().contains_edge(other.node, set.node)
-        };
+        let follows = |set: NodeId, other: NodeId| graph.dependency().contains_edge(other, set);
         let free = waiting
             .iter()
-            .position(|set| !waiting.iter().any(|other| follows(set, other)));
+            .position(|(set, _)| !waiting.iter().any(|(other, _)| follows(*set, *other)));
         // a cycle of sets is reported when the schedules are built
-        placed.push(waiting.remove(free.unwrap_or(0)));
+        placed.push(waiting.remove(free.unwrap_or(0)).1);
     }
     placed
 }
@@ -98,7 +130,7 @@ fn is_named(set: &dyn SystemSet) -> bool {
     set.system_type().is_none() && !set.is_anonymous()
 }
 
-/// Returns `true` if a set lies in a named set, such as a batch of systems that a plugin adds.
+/// Returns `true` if a set lies in a named set.
 fn is_inner(graph: &ScheduleGraph, node: NodeId) -> bool {
     let mut parents = graph
         .hierarchy()
@@ -119,7 +151,7 @@ fn conditions(graph: &ScheduleGraph, node: NodeId) -> Vec<String> {
     let own = graph.system_sets.get_conditions(key).unwrap_or_default();
     let mut names: Vec<String> = own
         .iter()
-        .map(|condition| short(&condition.condition.name().to_string()))
+        .map(|condition| short_name(&condition.condition.name().to_string()))
         .collect();
     for parent in graph
         .hierarchy()
@@ -128,72 +160,4 @@ fn conditions(graph: &ScheduleGraph, node: NodeId) -> Vec<String> {
         names.extend(conditions(graph, parent));
     }
     names
-}
-
-/// Returns `true` if `node` lies in `set`, directly or through other sets.
-fn lies_in(graph: &ScheduleGraph, node: NodeId, set: NodeId) -> bool {
-    graph
-        .hierarchy()
-        .neighbors_directed(node, Direction::Incoming)
-        .any(|parent| parent == set || lies_in(graph, parent, set))
-}
-
-/// Returns a type name without modules: `restrict<Gas>` for `nestar_engine::data::operations::restrict<…::Gas>`. A closure is
-/// named after the enclosing function or plugin.
-fn short(name: &str) -> String {
-    let text = without_modules(name);
-    let Some(function) = text.strip_suffix("::{{closure}}") else {
-        return text;
-    };
-    let plugin = function.strip_prefix('<');
-    match plugin.and_then(|text| text.strip_suffix(" as Plugin>::build")) {
-        Some(plugin) => format!("closure of the plugin {plugin}"),
-        None => format!("closure of {function}"),
-    }
-}
-
-fn without_modules(name: &str) -> String {
-    let mut text = String::new();
-    let mut rest = name;
-    while !rest.is_empty() {
-        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | '{' | '}');
-        let end = rest.find(|c| !is_path(c)).unwrap_or(rest.len());
-        let (path, behind) = rest.split_at(end);
-        text.push_str(last_names(path));
-        let next = behind.find(is_path).unwrap_or(behind.len());
-        text.push_str(&behind[..next]);
-        rest = &behind[next..];
-    }
-    text
-}
-
-fn last_names(path: &str) -> &str {
-    // the part after a type in brackets, as in `<Drag as Plugin>::build`
-    if path.starts_with("::") {
-        return path;
-    }
-    let without_closures = path.trim_end_matches("::{{closure}}");
-    without_closures
-        .rfind("::")
-        .map_or(path, |at| &path[at + 2..])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::short;
-
-    #[test]
-    fn names_of_types_lose_their_modules() {
-        assert_eq!(
-            short("nestar_engine::data::operations::restrict<nestar_systems::fields::Gas>"),
-            "restrict<Gas>"
-        );
-        assert_eq!(
-            short("<drag::Drag as nestar_engine::step::Plugin>::build::{{closure}}"),
-            "closure of the plugin Drag"
-        );
-        assert_eq!(short("a::b::main::{{closure}}"), "closure of main");
-        assert_eq!(short("split source heat"), "split source heat");
-        assert_eq!(short("fluid"), "fluid");
-    }
 }

@@ -1,12 +1,13 @@
 //! Adds the external acceleration to the shared field of accelerations.
 
+use super::{INITIAL, ON_NEW_PATCHES};
 use crate::fields::{Acceleration, External, ExternalState};
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
 use nestar_engine::Engine;
 use nestar_engine::data::LevelRows;
-use nestar_engine::step::{AlignedLevels, Read, Write};
+use nestar_engine::step::{AlignedLevels, Read, SystemNamed, Write};
 
 /// Adds the acceleration of the table `[external]`.
 #[device]
@@ -18,9 +19,11 @@ fn with_external_acceleration<R: Real>(u: ([R; 3], ExternalState<R>)) -> [R; 3] 
 
 /// Registers the systems, after those that evaluate the formulas.
 pub(super) fn register(sim: &mut Engine) {
-    sim.system_in(Ready::Recompute, add_initial_external_acceleration);
+    sim.system_in(Ready::Recompute, add_initial_external_acceleration)
+        .after(SystemNamed(INITIAL.into()));
     sim.system_in(Advance::Couple, add_external_acceleration);
-    sim.system_in(Aligned::Solve, add_external_acceleration_of_aligned_levels);
+    sim.system_in(Aligned::Solve, add_external_acceleration_of_aligned_levels)
+        .after(SystemNamed(ON_NEW_PATCHES.into()));
 }
 
 fn add_to_rows(rows: &mut LevelRows, outside: &Read<External>, field: &mut Write<Acceleration>) {

@@ -107,6 +107,11 @@ fn spec() -> FieldSpec {
     }
 }
 
+/// Name of the system that evaluates the formulas before the first step.
+const INITIAL: &str = "formulas of [external] at the beginning";
+/// Name of the system that evaluates the formulas on new patches.
+const ON_NEW_PATCHES: &str = "formulas of [external] on new patches";
+
 impl Plugin for ExternalForces {
     fn name(&self) -> &str {
         "external"
@@ -151,7 +156,7 @@ fn register(sim: &mut Engine, numbers: &Arc<DerivedInputs>, depends_on_time: boo
     let begin = move |rows: LevelRows, mut field: Write<External>| {
         field.iterate::<external>(&rows, &*own, 1, &[]);
     };
-    let begin = IntoSystem::into_system(begin).with_name("formulas of [external] at the beginning");
+    let begin = IntoSystem::into_system(begin).with_name(INITIAL);
     sim.system_in(Ready::Recompute, begin);
     let own = numbers.clone();
     let renew = move |mut rows: LevelRows,
@@ -165,7 +170,7 @@ fn register(sim: &mut Engine, numbers: &Arc<DerivedInputs>, depends_on_time: boo
             }
         }
     };
-    let renew = IntoSystem::into_system(renew).with_name("formulas of [external] on new patches");
+    let renew = IntoSystem::into_system(renew).with_name(ON_NEW_PATCHES);
     sim.system_in(Aligned::Solve, renew);
     if depends_on_time {
         let own = numbers.clone();

@@ -3,7 +3,8 @@
 use super::exterior_potential::ExteriorPotential;
 use super::gas_kick::{REACH, device_slopes, host_slopes};
 use super::level_solver::{DeviceSolver, PoissonEquation, PotentialField, for_each_row};
-use super::systems::Gravity;
+use super::own_potential::{solve_initial_own_potential, solve_own_potential_of_aligned_levels};
+use super::systems::{Gravity, solve_aligned_levels, solve_initial_potential};
 use crate::fields::{Acceleration, Matter, OwnPotential, OwnPotentialRequested, Potential};
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
@@ -25,18 +26,32 @@ pub(super) fn register(sim: &mut Engine) {
 }
 
 fn register_for<P: PotentialField>(sim: &mut Engine) {
-    exchanges::<P>(sim.system_in(Ready::Recompute, add_initial_acceleration::<P>));
-    exchanges::<P>(sim.system_in(Advance::Couple, add_acceleration::<P>));
-    exchanges::<P>(sim.system_in(Aligned::Solve, add_acceleration_on_aligned_levels::<P>));
+    let mut initial = sim.system_in(Ready::Recompute, add_initial_acceleration::<P>);
+    exchanges::<P>(
+        initial
+            .after(solve_initial_potential)
+            .after(solve_initial_own_potential),
+    );
+    let mut in_step = sim.system_in(Advance::Couple, add_acceleration::<P>);
+    exchanges::<P>(&mut in_step);
+    let mut aligned = sim.system_in(Aligned::Solve, add_acceleration_on_aligned_levels::<P>);
+    exchanges::<P>(
+        aligned
+            .after(solve_aligned_levels)
+            .after(solve_own_potential_of_aligned_levels),
+    );
 }
 
-fn exchanges<P: PotentialField>(mut system: SystemOptions) {
-    system.manages_own_halo::<P>().manages_own_halo::<Matter>();
+fn exchanges<P: PotentialField>(system: &mut SystemOptions) {
+    system
+        .in_sequence()
+        .manages_own_halo::<P>()
+        .manages_own_halo::<Matter>();
 }
 
 /// Data of the systems.
 #[derive(SystemParam)]
-struct GravityAcceleration<'w, 's, P: PotentialField> {
+pub(super) struct GravityAcceleration<'w, 's, P: PotentialField> {
     rows: LevelRows<'w, 's>,
     gravity: Res<'w, Gravity>,
     equation: Res<'w, PoissonEquation>,
@@ -107,7 +122,9 @@ impl<P: PotentialField> GravityAcceleration<'_, '_, P> {
 }
 
 /// Adds the acceleration at the end of the step of a level.
-fn add_acceleration<P: PotentialField>(mut gravity: GravityAcceleration<P>) -> Result<(), Error> {
+pub(super) fn add_acceleration<P: PotentialField>(
+    mut gravity: GravityAcceleration<P>,
+) -> Result<(), Error> {
     let level = gravity.rows.level();
     gravity.add(level)
 }
@@ -121,7 +138,7 @@ fn add_acceleration_on_aligned_levels<P: PotentialField>(
 }
 
 /// Adds the acceleration on all levels before the first step, once their potential is known.
-fn add_initial_acceleration<P: PotentialField>(
+pub(super) fn add_initial_acceleration<P: PotentialField>(
     mut gravity: GravityAcceleration<P>,
 ) -> Result<(), Error> {
     let finest = gravity.rows.finest();

@@ -4,6 +4,8 @@
 //! cell. On a finer level the body is narrower, and the difference exerts a force on it. At coarse-fine faces bodies
 //! use the representation of the coarser level; here that would have to be the root level.
 
+use super::acceleration::add_initial_acceleration;
+use crate::fields::{OwnPotential, Potential};
 use crate::order::Ready;
 use bevy_ecs::prelude::*;
 use nestar_engine::comm::Comm;
@@ -18,7 +20,9 @@ const REMARK: &str = "[gravity] finer levels touch the boundary of an isolated d
 
 /// Registers the check of the initial hierarchy.
 pub(super) fn register(sim: &mut Engine) {
-    sim.system_in(Ready::Recompute, warn_of_levels_at_boundary);
+    sim.system_in(Ready::Recompute, warn_of_levels_at_boundary)
+        .after(add_initial_acceleration::<Potential>)
+        .after(add_initial_acceleration::<OwnPotential>);
 }
 
 /// Finer levels touch the boundary only if level 1 does.

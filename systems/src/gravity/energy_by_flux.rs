@@ -1,13 +1,15 @@
 //! Gravitational energy source of the gas by mass fluxes. Kicks before and after a step change the kinetic energy; the
 //! last kick replaces their work by that of the mass fluxes.
 
+use super::acceleration::add_acceleration;
 use super::exterior_potential::ExteriorPotential;
 use super::gas_kick::GasKick;
 use super::level_solver::{DeviceSolver, PendingEnergy, for_each_row};
 use super::solver_field;
-use crate::fields::{MassFlux, Potential};
+use crate::fields::{MassFlux, OwnPotential, Potential};
 use crate::order::{Advance, Split};
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 use nestar_device::Lane;
 use nestar_engine::mesh::{LevelClock, Levels};
 use nestar_engine::step::{Read, Write};
@@ -18,7 +20,7 @@ use nestar_kernels::gravity::{self, FluxWork, KickStage};
 /// Per level: `true` if the kicks of the current step cover exactly its length. Kicks of a rejected step cover more
 /// than the shorter step.
 #[derive(Resource)]
-struct CompleteKicks(Vec<bool>);
+pub(super) struct CompleteKicks(Vec<bool>);
 
 /// Registers the field and the systems.
 pub(super) fn register(sim: &mut Engine) -> Result<(), Error> {
@@ -33,8 +35,10 @@ pub(super) fn register(sim: &mut Engine) -> Result<(), Error> {
 pub(super) fn register_flux_work(sim: &mut Engine) -> Result<(), Error> {
     sim.register_field::<PendingEnergy>(solver_field("gravity_due", 8, 1))?;
     // first with the potential before the step, then with the potential after it
-    sim.system_in(Advance::Deposit, add_gravitational_work);
-    sim.system_in(Advance::Couple, add_gravitational_work);
+    sim.system_in(Advance::Predict, add_work_before_step);
+    sim.system_in(Advance::Couple, add_work_after_step)
+        .after(add_acceleration::<Potential>)
+        .after(add_acceleration::<OwnPotential>);
     Ok(())
 }
 
@@ -56,57 +60,80 @@ fn kick_gas_with_flux_work(
     }
 }
 
-/// Adds the flux work over half a step at the present potential to the pending energy.
-fn add_gravitational_work(
-    clock: Res<LevelClock>,
-    levels: Res<Levels>,
-    complete: Option<ResMut<CompleteKicks>>,
-    solver: Res<DeviceSolver>,
-    exterior_potential: Res<ExteriorPotential>,
-    potential: Read<Potential, 1>,
-    mass: Read<MassFlux>,
-    mut pending_energy: Write<PendingEnergy>,
-) -> Result<(), Error> {
-    let level = clock.level;
-    if let Some(mut complete) = complete {
-        if levels.clock(level).split >= clock.end {
+/// Adds the flux work over the first half of a step, at the potential before it.
+fn add_work_before_step(mut work: FluxWorkInput) -> Result<(), Error> {
+    work.add()
+}
+
+/// Adds the flux work over the second half of a step, at the potential after it.
+pub(super) fn add_work_after_step(mut work: FluxWorkInput) -> Result<(), Error> {
+    work.add()
+}
+
+/// Data of the flux work.
+#[derive(SystemParam)]
+pub(super) struct FluxWorkInput<'w, 's> {
+    clock: Res<'w, LevelClock>,
+    levels: Res<'w, Levels>,
+    complete: Option<ResMut<'w, CompleteKicks>>,
+    solver: Res<'w, DeviceSolver>,
+    exterior_potential: Res<'w, ExteriorPotential>,
+    potential: Read<'w, 's, Potential, 1>,
+    mass: Read<'w, 's, MassFlux>,
+    pending_energy: Write<'w, 's, PendingEnergy>,
+}
+
+impl FluxWorkInput<'_, '_> {
+    /// Returns `true` if a kick of the gas takes the work of this step.
+    fn is_due(&mut self) -> bool {
+        let Some(complete) = &mut self.complete else {
+            return true;
+        };
+        let level = self.clock.level;
+        if self.levels.clock(level).split >= self.clock.end {
             // no kick follows
             complete.0[level] = false;
         }
-        if !complete.0[level] {
+        complete.0[level]
+    }
+
+    /// Adds the flux work over half a step at the present potential to the pending energy.
+    fn add(&mut self) -> Result<(), Error> {
+        if !self.is_due() {
             return Ok(());
         }
+        let clock = &self.clock;
+        let potential = self.potential.get(1)?;
+        let (mass, pending_energy) = (self.mass.own(), self.pending_energy.change());
+        let (weight, rates) = (
+            potential.weights_on(0)[1],
+            clock.cell_width.map(|w| 0.5 * clock.dt / w),
+        );
+        if let Some(kernels) = &self.solver.kernels {
+            let rows = pending_energy.rows().len();
+            let given = gravity::FluxWorkParameters {
+                view: potential.on_device(),
+                exterior: self.exterior_potential.on_device(weight),
+                rows: potential.place().on_device().rows(clock.level).into(),
+                mass: mass.device().bank(0).into(),
+                pending_energy: pending_energy.device().bank(0).into(),
+                rates,
+                count: rows as i32,
+            };
+            kernels.work.count_work(rows * CELLS, rows * CELLS * 8 * 6);
+            return kernels.launch(&kernels.work, rows, &given);
+        }
+        in_precision!(pending_energy.precision(), R => {
+            let gained = FluxWork {
+                view: potential.ghosts::<R>(),
+                exterior: self.exterior_potential.on_host(weight),
+                mass: mass.present::<R>(),
+                rates: rates.map(R::lit),
+            };
+            let to = pending_energy.present::<R>();
+            // SAFETY: distinct rows.
+            for_each_row(pending_energy.rows(), |row| unsafe { gravity::add_flux_work(&gained, row, &to) });
+        });
+        Ok(())
     }
-    let (potential, mass, pending_energy) =
-        (potential.get(1)?, mass.own(), pending_energy.change());
-    let (weight, rates) = (
-        potential.weights_on(0)[1],
-        clock.cell_width.map(|w| 0.5 * clock.dt / w),
-    );
-    if let Some(kernels) = &solver.kernels {
-        let rows = pending_energy.rows().len();
-        let given = gravity::FluxWorkParameters {
-            view: potential.on_device(),
-            exterior: exterior_potential.on_device(weight),
-            rows: potential.place().on_device().rows(level).into(),
-            mass: mass.device().bank(0).into(),
-            pending_energy: pending_energy.device().bank(0).into(),
-            rates,
-            count: rows as i32,
-        };
-        kernels.work.count_work(rows * CELLS, rows * CELLS * 8 * 6);
-        return kernels.launch(&kernels.work, rows, &given);
-    }
-    in_precision!(pending_energy.precision(), R => {
-        let gained = FluxWork {
-            view: potential.ghosts::<R>(),
-            exterior: exterior_potential.on_host(weight),
-            mass: mass.present::<R>(),
-            rates: rates.map(R::lit),
-        };
-        let to = pending_energy.present::<R>();
-        // SAFETY: distinct rows.
-        for_each_row(pending_energy.rows(), |row| unsafe { gravity::add_flux_work(&gained, row, &to) });
-    });
-    Ok(())
 }

@@ -1,30 +1,33 @@
-//! Density of all matter, summed over an open list of sources.
+//! Density of all matter: the gas sets it, an open list of sources adds to it.
 
 use super::level_solver::{DeviceSolver, PoissonEquation};
 use super::root_sums::RootSums;
-use super::systems::Gravity;
+use super::systems::{solve_aligned_levels, solve_initial_potential, solve_potential};
 use crate::fields::{Gas, Matter};
-use crate::register::{GravitySources, MatterSource, MatterSources, matter_source};
+use crate::order::{Advance, Aligned, Ready};
+use crate::register::{GravitySources, MatterSources};
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 use nestar_device::{Real, device};
 use nestar_engine::comm::Ranks;
-use nestar_engine::data::{FaultBox, LevelRows};
+use nestar_engine::data::LevelRows;
 use nestar_engine::mesh::LevelClock;
 use nestar_engine::step::{AlignedLevels, Read, Write};
 use nestar_engine::{Engine, Error};
 use nestar_kernels::hydro::Conserved;
-use std::ops::RangeInclusive;
 
-/// Computes the mean density after all sources have been added.
-#[derive(Resource)]
-pub(super) struct MeanDensity(MatterSource);
-
-/// Registers the sources, first the gas.
-pub(super) fn register(sim: &mut Engine) {
+/// Registers the gas as the first source, and the mean density of a periodic domain.
+pub(super) fn register(sim: &mut Engine, periodic: bool) {
     sim.world.insert_resource(MatterSources::default());
-    let mean = matter_source(&mut sim.world, mean_density);
-    sim.world.insert_resource(MeanDensity(mean));
-    sim.gravity_source(gas_density);
+    sim.gravity_source("gas", gas_density);
+    if periodic {
+        sim.system_in(Ready::Recompute, compute_initial_mean_density)
+            .before(solve_initial_potential);
+        sim.system_in(Advance::Potential, compute_mean_density)
+            .before(solve_potential);
+        sim.system_in(Aligned::Solve, compute_mean_density_of_aligned_levels)
+            .before(solve_aligned_levels);
+    }
 }
 
 /// Density of the gas.
@@ -46,54 +49,43 @@ fn gas_density(
     Ok(())
 }
 
-/// Sums the density on the current level.
-pub(super) fn sum_density(world: &mut World) -> Result<(), Error> {
-    let level = world.resource::<LevelClock>().level;
-    sum_sources(world, level..=level)
+/// Data of the mean density.
+#[derive(SystemParam)]
+struct MeanDensity<'w, 's> {
+    matter: Read<'w, 's, Matter>,
+    solver: Res<'w, DeviceSolver>,
+    ranks: Res<'w, Ranks>,
+    equation: ResMut<'w, PoissonEquation>,
 }
 
-/// Sums the density on all aligned levels.
-pub(super) fn sum_density_of_aligned_levels(world: &mut World) -> Result<(), Error> {
-    let aligned = world.resource::<AlignedLevels>();
-    let levels = aligned.coarsest..=aligned.finest.max(aligned.coarsest);
-    sum_sources(world, levels)
-}
-
-fn sum_sources(world: &mut World, levels: RangeInclusive<usize>) -> Result<(), Error> {
-    let root = *levels.start() == 0;
-    world.resource_scope(
-        |world, mut sources: Mut<MatterSources>| -> Result<(), Error> {
-            for level in levels {
-                for source in &mut sources.0 {
-                    run_source(source, level, world)?;
-                }
-            }
-            Ok(())
-        },
-    )?;
-    let periodic = world.resource::<Gravity>().periodic;
-    if root && periodic && !world.resource::<FaultBox>().has_fault() {
-        world.resource_scope(|world, mut mean: Mut<MeanDensity>| {
-            run_source(&mut mean.0, 0, world)
-        })?;
+impl MeanDensity<'_, '_> {
+    /// Computes the mean density of the root level if that is `level`.
+    fn compute(&mut self, level: usize) -> Result<(), Error> {
+        if level == 0 {
+            let summed = RootSums::plain(self.matter.own_on(level));
+            self.equation.mean = summed.mean(&self.ranks, self.solver.kernels.as_ref())?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
-fn run_source(source: &mut MatterSource, level: usize, world: &mut World) -> Result<(), Error> {
-    let ran = source.run(level, world);
-    ran.map_err(|why| Error::Setup(why.to_string()))?
-}
-
-/// Computes the mean density of the root level.
-fn mean_density(
-    In(level): In<usize>,
-    matter: Read<Matter>,
-    solver: Res<DeviceSolver>,
-    ranks: Res<Ranks>,
-    mut equation: ResMut<PoissonEquation>,
+/// Computes the mean density before the first step.
+fn compute_initial_mean_density(
+    mut mean: MeanDensity,
+    clock: Res<LevelClock>,
 ) -> Result<(), Error> {
-    let summed = RootSums::plain(matter.own_on(level));
-    equation.mean = summed.mean(&ranks, solver.kernels.as_ref())?;
-    Ok(())
+    mean.compute(clock.level)
+}
+
+/// Computes the mean density at the end of a root step.
+fn compute_mean_density(mut mean: MeanDensity, clock: Res<LevelClock>) -> Result<(), Error> {
+    mean.compute(clock.level)
+}
+
+/// Computes the mean density if the root level is aligned.
+fn compute_mean_density_of_aligned_levels(
+    mut mean: MeanDensity,
+    aligned: Res<AlignedLevels>,
+) -> Result<(), Error> {
+    mean.compute(aligned.coarsest)
 }

@@ -165,10 +165,9 @@ impl Plugin for SelfGravity {
         sim.world.insert_resource(Gravity {
             cycle_settings,
             config,
-            periodic,
             root,
         });
-        matter::register(sim);
+        matter::register(sim, periodic);
         sim.register_state("gravity", exterior_state::<Potential>(sim, periodic))?;
         diagnostics::register(sim);
         let frozen = sim.world.resource::<GasModel>().frozen;
@@ -207,30 +206,39 @@ fn register_couplings(
 fn register_fields(sim: &mut Engine) -> Result<(), Error> {
     sim.register_field::<Potential>(potential())?;
     sim.register_field::<Matter>(matter())?;
-    sim.register_field::<FineCorrection>(solver_field("poisson_lag", 8, 1))?;
-    sim.register_field::<FineDifferences>(differences(sim))?;
-    sim.register_field::<CoarseCorrection<4>>(solver_field("correction_4", 4, 2))?;
-    sim.register_field::<CoarseCorrection<2>>(solver_field("correction_2", 2, 2))?;
-    sim.register_field::<CoarseCorrection<1>>(solver_field("correction_1", 1, 2))
+    sim.register_field::<FineCorrection>(working(solver_field("poisson_lag", 8, 1)))?;
+    sim.register_field::<FineDifferences>(working(differences(sim)))?;
+    sim.register_field::<CoarseCorrection<4>>(working(solver_field("correction_4", 4, 2)))?;
+    sim.register_field::<CoarseCorrection<2>>(working(solver_field("correction_2", 2, 2)))?;
+    sim.register_field::<CoarseCorrection<1>>(working(solver_field("correction_1", 1, 2)))
+}
+
+/// Declares a field of the solver that no other method reads.
+fn working(spec: FieldSpec) -> FieldSpec {
+    FieldSpec {
+        working: true,
+        ..spec
+    }
 }
 
 /// Registers the systems of the solver.
 fn register(sim: &mut Engine, limited: bool) {
-    sim.system_in(Ready::Recompute, matter::sum_density);
     exchanges_own_halos::<Potential>(
-        sim.system_in(Ready::Recompute, systems::solve_initial_potential),
+        &mut sim.system_in(Ready::Recompute, systems::solve_initial_potential),
     );
-    sim.system_in(Advance::Potential, matter::sum_density);
-    exchanges_own_halos::<Potential>(sim.system_in(Advance::Potential, systems::solve_potential));
-    sim.system_in(Aligned::Solve, matter::sum_density_of_aligned_levels);
-    exchanges_own_halos::<Potential>(sim.system_in(Aligned::Solve, systems::solve_aligned_levels));
+    exchanges_own_halos::<Potential>(
+        &mut sim.system_in(Advance::Potential, systems::solve_potential),
+    );
+    exchanges_own_halos::<Potential>(
+        &mut sim.system_in(Aligned::Solve, systems::solve_aligned_levels),
+    );
     if limited {
         sim.system_in(Limit::Propose, gas_kick::limit_by_gravity);
     }
 }
 
 /// Declares that a system exchanges the halo of the solver fields itself.
-fn exchanges_own_halos<P: Field>(mut system: SystemOptions) {
+fn exchanges_own_halos<P: Field>(system: &mut SystemOptions) {
     system
         .manages_own_halo::<P>()
         .manages_own_halo::<FineDifferences>()

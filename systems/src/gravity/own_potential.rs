@@ -6,7 +6,7 @@
 //! correspond to matter in the middle of a coarse cell.
 
 use super::level_solver::{LevelSolver, LevelState};
-use super::systems::Gravity;
+use super::systems::{Gravity, solve_aligned_levels, solve_initial_potential, solve_potential};
 use super::{exchanges_own_halos, exterior_state, potential};
 use crate::fields::OwnPotential;
 use crate::order::{Advance, Aligned, Ready};
@@ -32,18 +32,23 @@ pub(super) fn register(sim: &mut Engine, periodic: bool) -> Result<(), Error> {
     sim.register_field::<OwnPotential>(spec())?;
     sim.register_state("own_gravity", exterior_state::<OwnPotential>(sim, periodic))?;
     exchanges_own_halos::<OwnPotential>(
-        sim.system_in(Ready::Recompute, solve_initial_own_potential),
+        sim.system_in(Ready::Recompute, solve_initial_own_potential)
+            .after(solve_initial_potential),
     );
-    exchanges_own_halos::<OwnPotential>(sim.system_in(Advance::Potential, solve_own_potential));
     exchanges_own_halos::<OwnPotential>(
-        sim.system_in(Aligned::Solve, solve_own_potential_of_aligned_levels),
+        sim.system_in(Advance::Potential, solve_own_potential)
+            .after(solve_potential),
+    );
+    exchanges_own_halos::<OwnPotential>(
+        sim.system_in(Aligned::Solve, solve_own_potential_of_aligned_levels)
+            .after(solve_aligned_levels),
     );
     Ok(())
 }
 
 /// Data of the systems.
 #[derive(SystemParam)]
-struct OwnPotentialSolver<'w, 's> {
+pub(super) struct OwnPotentialSolver<'w, 's> {
     grids: LevelSolver<'w, 's, OwnPotential>,
     gravity: Res<'w, Gravity>,
     ranks: Res<'w, Ranks>,
@@ -91,7 +96,7 @@ fn solve_own_potential(
 }
 
 /// Solves for the own potential of all aligned levels.
-fn solve_own_potential_of_aligned_levels(
+pub(super) fn solve_own_potential_of_aligned_levels(
     mut own: OwnPotentialSolver,
     aligned: Res<AlignedLevels>,
 ) -> Result<(), Error> {
@@ -109,7 +114,7 @@ fn solve_own_potential_of_aligned_levels(
 }
 
 /// Solves for the own potential before the first step, unless it was restored.
-fn solve_initial_own_potential(
+pub(super) fn solve_initial_own_potential(
     mut own: OwnPotentialSolver,
     clock: Res<LevelClock>,
 ) -> Result<(), Error> {

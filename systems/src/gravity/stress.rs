@@ -7,13 +7,14 @@
 //! fluxes of the finer level in the field, which the gas gets as well. Nothing is pending between steps. A rejected
 //! step leaves its predicted impulse pending, and the shorter step corrects it.
 
+use super::acceleration::add_acceleration;
 use super::config::GravityEnergy;
 use super::exterior_potential::ExteriorPotential;
 use super::gas_kick::{REACH, device_slopes, host_slopes};
 use super::level_solver::{DeviceSolver, PendingEnergy, PoissonEquation, for_each_row};
 use super::systems::Gravity;
 use super::{energy_by_flux, solver_field};
-use crate::fields::{Gas, GasModel, Matter, Potential};
+use crate::fields::{Gas, GasModel, Matter, OwnPotential, Potential};
 use crate::order::{Advance, Ready, Split, Synchronise};
 use crate::register::MatterSources;
 use bevy_ecs::prelude::*;
@@ -23,6 +24,7 @@ use nestar_engine::data::device::DevicePool;
 use nestar_engine::data::{Component, Correct, Element, Field, FieldSpec, Pool};
 use nestar_engine::device::{DeviceError, Kernel};
 use nestar_engine::mesh::{LevelClock, Levels};
+use nestar_engine::step::synchronise::correct;
 use nestar_engine::step::{FieldView, Read, Write};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
@@ -85,19 +87,26 @@ pub(super) fn register(sim: &mut Engine, energy: GravityEnergy) -> Result<(), Er
         corrected_step,
     });
     sim.system_in(Ready::Recompute, refuse_other_matter);
-    sim.system_in(Advance::Deposit, add_stress_before_step);
-    sim.system_in(Advance::Couple, add_stress_after_step);
+    sim.system_in(Advance::Predict, add_stress_before_step);
+    sim.system_in(Advance::Couple, add_stress_after_step)
+        .after(add_acceleration::<Potential>)
+        .after(add_acceleration::<OwnPotential>);
     match energy {
         GravityEnergy::Fluxes => {
             energy_by_flux::register_flux_work(sim)?;
             sim.system_in(Split::Sources, predict_impulse_and_energy);
-            sim.system_in(Advance::Couple, correct_impulse_and_energy);
-            sim.system_in(Synchronise::Correct, correct_impulse_and_energy_at_faces);
+            sim.system_in(Advance::Couple, correct_impulse_and_energy)
+                .after(add_stress_after_step)
+                .after(energy_by_flux::add_work_after_step);
+            sim.system_in(Synchronise::Correct, correct_impulse_and_energy_at_faces)
+                .after(correct::<PendingImpulse>);
         }
         GravityEnergy::Kicks => {
             sim.system_in(Split::Sources, predict_impulse);
-            sim.system_in(Advance::Couple, correct_impulse);
-            sim.system_in(Synchronise::Correct, correct_impulse_at_faces);
+            sim.system_in(Advance::Couple, correct_impulse)
+                .after(add_stress_after_step);
+            sim.system_in(Synchronise::Correct, correct_impulse_at_faces)
+                .after(correct::<PendingImpulse>);
         }
     }
     Ok(())

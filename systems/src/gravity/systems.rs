@@ -19,7 +19,6 @@ pub(super) struct Gravity {
     pub config: GravityConfig,
     /// Settings for the steps of a level.
     pub cycle_settings: CycleSettings,
-    pub periodic: bool,
     pub root: RootMethods,
 }
 

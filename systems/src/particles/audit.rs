@@ -96,7 +96,10 @@ fn change_message(species: &str, known: Inventory, found: Inventory, when: &str)
 ///
 /// # Errors
 /// As [`ParticleAudit::check_all`].
-pub(super) fn check_before_drift(mut audit: ParticleAudit, others: Comm) -> Result<(), Error> {
+pub(super) fn check_particles_before_drift(
+    mut audit: ParticleAudit,
+    others: Comm,
+) -> Result<(), Error> {
     let step = audit.step();
     audit.check_all(&others, || format!("before {step}"))
 }
@@ -105,7 +108,10 @@ pub(super) fn check_before_drift(mut audit: ParticleAudit, others: Comm) -> Resu
 ///
 /// # Errors
 /// As [`ParticleAudit::check_all`].
-pub(super) fn check_after_drift(mut audit: ParticleAudit, others: Comm) -> Result<(), Error> {
+pub(super) fn check_particles_after_drift(
+    mut audit: ParticleAudit,
+    others: Comm,
+) -> Result<(), Error> {
     let step = audit.step();
     audit.check_all(&others, || format!("after the drift of {step}"))
 }
@@ -114,7 +120,7 @@ pub(super) fn check_after_drift(mut audit: ParticleAudit, others: Comm) -> Resul
 ///
 /// # Errors
 /// As [`ParticleAudit::check_all`].
-pub(super) fn check_aligned(
+pub(super) fn check_particles_of_aligned_levels(
     aligned: Res<AlignedLevels>,
     levels: Res<Levels>,
     mut audit: ParticleAudit,

@@ -373,7 +373,7 @@ fn drift_on_host<R: ParticleReal>(
 
 /// Applies the opening half kick to the particles that the current level moves and drifts them to the end of
 /// the step.
-pub(super) fn drift(
+pub(super) fn drift_particles(
     rows: LevelRows,
     topology: Res<Topology>,
     clock: Res<LevelClock>,

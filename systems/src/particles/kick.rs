@@ -432,7 +432,7 @@ fn kick(
 }
 
 /// Applies the closing kick to the particles that the current level moves.
-pub(super) fn close(
+pub(super) fn close_kick(
     topology: Res<Topology>,
     clock: Res<LevelClock>,
     motion: Res<Motion>,
@@ -449,7 +449,7 @@ pub(super) fn close(
 
 /// Corrects the closing kicks when levels are synchronised. At a closing kick a level does not yet know the
 /// contribution of finer levels to its potential. It uses that of the step before.
-pub(super) fn correct(
+pub(super) fn correct_kick(
     topology: Res<Topology>,
     levels: Res<Levels>,
     motion: Res<Motion>,
@@ -487,7 +487,7 @@ pub(super) struct InitialKick<'w> {
 }
 
 /// Computes the accelerations of all particles before the first step, unless they were restored.
-pub(super) fn initialise(
+pub(super) fn set_initial_acceleration(
     rows: LevelRows,
     InitialKick {
         topology,

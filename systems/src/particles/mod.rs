@@ -141,10 +141,13 @@ impl Plugin for Particles {
         register_motion(sim);
         if falls {
             source::register(sim)?;
-            sim.system_in(Ready::Recompute, kick::initialise)
+            sim.system_in(Ready::Recompute, kick::set_initial_acceleration)
+                .keeps_particles()
                 .manages_own_halo::<Acceleration>();
-            sim.system_in(Advance::Correct, kick::close);
-            sim.system_in(Aligned::Correct, kick::correct)
+            sim.system_in(Advance::Correct, kick::close_kick)
+                .keeps_particles();
+            sim.system_in(Aligned::Correct, kick::correct_kick)
+                .keeps_particles()
                 .manages_own_halo::<Acceleration>();
         }
         diagnostics::register(sim, falls);
@@ -154,16 +157,23 @@ impl Plugin for Particles {
 
 /// Registers the systems that limit the time step and move particles, with the audits before and after.
 fn register_motion(sim: &mut Engine) {
-    sim.system_in(Limit::Propose, time_step::limit);
-    let audits = sim.world.resource::<Settings>().run.audit;
-    if audits {
-        sim.system_in(Aligned::Solve, audit::check_aligned);
-        sim.system_in(Advance::Predict, audit::check_before_drift);
-    }
+    sim.system_in(Limit::Propose, time_step::limit_by_particles)
+        .keeps_particles();
     tracers::register(sim);
-    sim.system_in(Advance::Predict, drift::drift);
-    if audits {
-        sim.system_in(Advance::Predict, audit::check_after_drift);
+    sim.system_in(Advance::Predict, drift::drift_particles)
+        .after(tracers::advect_tracers)
+        .after(tracers::jump_with_mass_fluxes);
+    if sim.world.resource::<Settings>().run.audit {
+        sim.system_in(Aligned::Solve, audit::check_particles_of_aligned_levels)
+            .keeps_particles();
+        sim.system_in(Advance::Predict, audit::check_particles_before_drift)
+            .before(tracers::advect_tracers)
+            .before(tracers::jump_with_mass_fluxes)
+            .before(drift::drift_particles)
+            .keeps_particles();
+        sim.system_in(Advance::Predict, audit::check_particles_after_drift)
+            .after(drift::drift_particles)
+            .keeps_particles();
     }
 }
 

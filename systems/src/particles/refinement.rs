@@ -6,6 +6,7 @@ use super::device::ParticleKernels;
 use super::initial::InitialCells;
 use super::mass_quantum::MassQuantum;
 use super::species::SpeciesMap;
+use crate::order::Flag;
 use crate::register::Register;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -47,7 +48,9 @@ pub(super) fn register(sim: &mut Engine, config: RefineConfig) -> Result<(), Err
     })?;
     sim.world.insert_resource(Refine(config));
     sim.world.resource_mut::<InitialCells>().request();
-    sim.system_in(crate::order::Flag::Criteria, mark);
+    sim.system_in(Flag::Criteria, flag_by_particles)
+        .in_sequence()
+        .keeps_particles();
     sim.criterion::<ParticleMarks, many_particles>([]);
     Ok(())
 }
@@ -70,7 +73,7 @@ struct RefinementInput<'w> {
 }
 
 /// Flags cells of the current level, including those of refined patches, since finer levels are synchronised.
-fn mark(
+fn flag_by_particles(
     rows: LevelRows,
     topology: Res<Topology>,
     RefinementInput {

@@ -46,13 +46,18 @@ fn spec() -> FieldSpec {
 pub(super) fn register(sim: &mut Engine) -> Result<(), Error> {
     sim.register_field::<ParticleDensity>(spec())?;
     sim.world.insert_resource(CoveredQuanta::default());
-    sim.gravity_source(add_particle_density);
+    sim.world.init_resource::<CheckedTotal>();
+    sim.gravity_source("particles", add_particle_density);
     Ok(())
 }
 
+/// Records that the total mass was checked once after the start.
+#[derive(Resource, Default)]
+struct CheckedTotal(bool);
+
 /// Input of the particle density.
 #[derive(SystemParam)]
-struct DepositInput<'w, 's> {
+struct DepositInput<'w> {
     topology: Res<'w, Topology>,
     clock: Res<'w, LevelClock>,
     levels: Res<'w, Levels>,
@@ -60,7 +65,7 @@ struct DepositInput<'w, 's> {
     quantum: Res<'w, MassQuantum>,
     settings: Res<'w, Settings>,
     covered: ResMut<'w, CoveredQuanta>,
-    is_checked: Local<'s, bool>,
+    checked_total: ResMut<'w, CheckedTotal>,
 }
 
 /// Adds the particle density of a level to the total density, at the time of the level or the end of its
@@ -74,7 +79,7 @@ fn add_particle_density(
     mut matter: Write<Matter>,
     others: Comm,
 ) -> Result<(), Error> {
-    if !rows.is_estimate() && !std::mem::replace(&mut *input.is_checked, true) {
+    if !rows.is_estimate() && !std::mem::replace(&mut input.checked_total.0, true) {
         input.quantum.check_total(&mut species, &others)?;
     }
     if !rows.is_estimate() {

@@ -42,7 +42,7 @@ impl MaxRates {
 /// Proposes the time step of the current level. A particle may cross at most `courant` cells along an axis,
 /// and its acceleration is limited by `acceleration`; tracers have the limits of the gas. Particles of finer
 /// levels are included, since this level's deposit predicts them to the end of its step.
-pub(super) fn limit(
+pub(super) fn limit_by_particles(
     rows: LevelRows,
     topology: Res<Topology>,
     motion: Res<Motion>,

@@ -41,11 +41,15 @@ pub(super) fn register(sim: &mut Engine) {
     let [advects, draws] =
         [MovedBy::Gas, MovedBy::MassFluxes].map(|what| all.moved_by(what).next().is_some());
     if advects {
-        sim.system_in(Advance::Predict, advect);
+        sim.system_in(Advance::Predict, advect_tracers)
+            .keeps_particles();
     }
     if draws {
-        sim.system_in(Advance::Predict, jump);
-        sim.system_in(Regrid::Complete, assign_children);
+        sim.system_in(Advance::Predict, jump_with_mass_fluxes)
+            .after(advect_tracers)
+            .keeps_particles();
+        sim.system_in(Regrid::Complete, assign_tracers_to_children)
+            .keeps_particles();
     }
 }
 
@@ -127,7 +131,7 @@ impl<R: ParticleReal> HeunStep<'_, R> {
 }
 
 /// Sets the velocities of tracers that the current level moves.
-fn advect(
+pub(super) fn advect_tracers(
     topology: Res<Topology>,
     clock: Res<LevelClock>,
     mut all: ResMut<SpeciesMap>,
@@ -359,7 +363,7 @@ fn assign_species<R: ParticleReal>(
 
 /// Assigns tracers in new patches to child cells by mass; the refinement has placed them by their positions,
 /// which have no meaning.
-pub(super) fn assign_children(
+pub(super) fn assign_tracers_to_children(
     topology: Res<Topology>,
     clock: Res<LevelClock>,
     new: Res<NewRows>,
@@ -384,7 +388,7 @@ pub(super) fn assign_children(
 }
 
 /// Draws the jumps of the tracers that the current level moves.
-pub(super) fn jump(
+pub(super) fn jump_with_mass_fluxes(
     topology: Res<Topology>,
     clock: Res<LevelClock>,
     mut all: ResMut<SpeciesMap>,

@@ -2,6 +2,7 @@
 
 use nestar::engine::data::DerivedInputs;
 use nestar::engine::data::criteria::{CellQuantity, NamedQuantity, QuantityFn};
+use nestar::engine::step::SystemNamed;
 use nestar::prelude::*;
 use nestar::testing::same_bits;
 use nestar_tests::Stepper;
@@ -74,7 +75,8 @@ impl Plugin for Grains {
         let again = |rows: LevelRows, gas: Read<Gas>, ice: Read<Ice>, mut dust: Write<Dust>| {
             dust.update::<grow>(&rows, (&gas, &ice), &[]);
         };
-        sim.system_in(Advance::Sources, again);
+        sim.system_in(Advance::Sources, again)
+            .after(SystemNamed("source grow".into()));
         Ok(())
     }
 }

@@ -209,10 +209,25 @@ fn a_missing_resource_is_named_before_the_run() {
     assert!(!found.contains("::may_shine"), "{found}");
 }
 
+fn heat(_: Write<Gas>) {}
+
+fn cool(_: Write<Gas>) {}
+
 #[test]
-fn systems_in_conflict_are_named_by_their_types() {
-    fn heat(_: Write<Gas>) {}
-    fn cool(_: Write<Gas>) {}
+fn systems_that_write_a_field_without_an_order_are_refused() {
+    let found = refused(|sim| {
+        sim.system_in(Advance::Sources, heat);
+        sim.system_in(Advance::Sources, cool);
+    });
+    let wanted = "the systems `heat` and `cool` of the plugin ";
+    assert!(found.starts_with(wanted), "{found}");
+    let wanted =
+        "have no order in the set `Advance::Sources`, but both access the field `gas`: state it by";
+    assert!(found.contains(wanted), "{found}");
+}
+
+#[test]
+fn systems_in_a_schedule_without_an_order_are_named() {
     let found = refused(|sim| {
         sim.schedule(Phase::Advance).add_systems((heat, cool));
     });

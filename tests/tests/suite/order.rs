@@ -1,18 +1,55 @@
 //! The order of a step, and the cost of everything except the physics.
 
-use nestar::engine::step::{Phase, RunCounters};
+use super::decks::shipped;
+use nestar::engine::step::{Phase, RunCounters, SystemNamed};
 use nestar::prelude::*;
 use nestar_tests::decks::{BLAST, deck};
-use nestar_tests::{Stepper, build, golden};
+use nestar_tests::{Stepper, golden};
+use std::path::Path;
 use std::time::Instant;
 
+fn described(mut sim: Simulation) -> String {
+    let text = sim.with(nestar::order::describe);
+    text.unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Shipped decks: hydrodynamics, gravity of gas, gas and particles with gravity, tracers, chemistry.
+const DECKS: [&str; 5] = [
+    "sedov",
+    "evrard",
+    "cluster-merger",
+    "tracers",
+    "primordial-cooling",
+];
+
 #[test]
-fn the_order_of_a_step_matches_the_golden_file() {
-    let mut sim = build(BLAST, &[]);
-    let text = sim
-        .with(nestar::order::describe)
-        .unwrap_or_else(|e| panic!("{e}"));
-    golden::compare("order.txt", &text);
+fn the_order_of_a_step_matches_the_golden_files() {
+    for name in DECKS {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+        let path = folder.join(format!("{name}.toml"));
+        let sim = Simulation::from_deck(path).unwrap_or_else(|e| panic!("{e}"));
+        golden::compare(&format!("order-{name}.txt"), &described(sim));
+    }
+}
+
+/// Every shipped deck has an unambiguous order, in which no two systems have the same name.
+#[test]
+fn systems_have_unique_names() {
+    for path in shipped() {
+        let sim = Simulation::from_deck(&path).unwrap_or_else(|e| panic!("{e}"));
+        let text = described(sim);
+        let mut names: Vec<&str> = text.lines().filter_map(system_name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "{}:\n{text}", path.display());
+    }
+}
+
+/// The name of the system in a line of the order.
+fn system_name(line: &str) -> Option<&str> {
+    let (_, system) = line.trim_start().rsplit_once("  ")?;
+    system.split(": ").next()
 }
 
 #[device]
@@ -60,9 +97,53 @@ impl Plugin for Warm {
 fn the_order_of_a_step_names_the_functions_of_plugins() {
     let app = App::default().always(Warm);
     let sim = app.simulation(deck(BLAST, &[]));
+    let sim = sim.unwrap_or_else(|e| panic!("{e}"));
+    golden::compare("order-plugin.txt", &described(sim));
+}
+
+/// Orders systems of a plugin among each other and beside those of another plugin.
+struct Storm;
+
+fn rain(_: Write<Gas>) {}
+
+fn thunder(_: Write<Gas>) {}
+
+fn lightning(_: Write<Gas>) {}
+
+fn wind(_: Write<Gas>) {}
+
+impl Plugin for Storm {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        sim.chain_in(Advance::Sources, (lightning, thunder, rain));
+        let first = SystemNamed("source heat".into());
+        sim.system_in(Advance::Sources, wind)
+            .before(lightning)
+            .before(first);
+        Ok(())
+    }
+}
+
+/// Systems of plugins run in the order of the program, unless a plugin states otherwise.
+#[test]
+fn plugins_order_their_systems() {
+    let sim = App::default()
+        .always(Warm)
+        .simulation(deck(BLAST, &[]))
+        .and_then(|sim| sim.add(Storm));
     let mut sim = sim.unwrap_or_else(|e| panic!("{e}"));
-    let text = sim.with(nestar::order::describe);
-    golden::compare("order-plugin.txt", &text.unwrap_or_else(|e| panic!("{e}")));
+    let order = sim.with(|sim| sim.finish_setup().map(|()| sim.order(Phase::Advance)));
+    let order = order.unwrap_or_else(|e| panic!("{e}")).into_iter();
+    let sources = order.filter(|system| system.set.as_deref() == Some("Sources"));
+    let names: Vec<String> = sources.map(|system| system.name).collect();
+    let wanted = [
+        "wind",
+        "source heat",
+        "fluxes down",
+        "lightning",
+        "thunder",
+        "rain",
+    ];
+    assert_eq!(names, wanted);
 }
 
 /// A box of 16^3 patches with a refined slab that moves by half a patch between two regrids.

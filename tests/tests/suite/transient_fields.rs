@@ -42,8 +42,7 @@ impl Plugin for Shading {
         if self.ready {
             sim.system_in(Ready::Recompute, shade);
         }
-        sim.system_in(Advance::Sources, glow);
-        sim.system_in(Advance::Sources, shade);
+        sim.chain_in(Advance::Sources, (glow, shade));
         Ok(())
     }
 }

@@ -145,6 +145,8 @@ impl Engine {
             .resource_mut::<ParticleKinds>()
             .add(&mut particles);
         self.world.insert_resource(particles);
+        let resource = self.world.component_id::<G>();
+        self.driver.schedules.add_particles(resource);
         Ok(())
     }
 

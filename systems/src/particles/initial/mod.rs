@@ -137,7 +137,7 @@ pub(super) struct InitialSources(pub ParticleSources);
 pub(super) fn register(sim: &mut Engine, sources: ParticleSources) {
     sim.world.insert_resource(InitialSources(sources));
     sim.world.init_resource::<InitialCells>();
-    sim.system_in(Initialise::State, create);
+    sim.system_in(Initialise::State, create_particles);
 }
 
 /// Particles created by a thread at a time.
@@ -163,7 +163,7 @@ struct InitialInput<'w> {
 }
 
 /// Creates all particles when the root level is filled; from there they move to finer levels.
-fn create(
+fn create_particles(
     rows: LevelRows,
     InitialInput {
         topology,

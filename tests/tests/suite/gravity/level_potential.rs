@@ -85,6 +85,7 @@ fn rock<R: Real>(_there: R, at: &Place<R>) -> R {
 impl Plugin for Rock {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         sim.gravity_source(
+            "rock",
             |In(level): In<usize>,
              mut rows: LevelRows,
              mut matter: Write<Matter>|

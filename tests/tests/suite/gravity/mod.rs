@@ -220,7 +220,7 @@ fn twin(
 
 impl Plugin for Twin {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.gravity_source(twin);
+        sim.gravity_source("twin", twin);
         Ok(())
     }
 }

@@ -32,7 +32,7 @@ impl Plugin for Hole {
             matter.update::<hole>(&rows, (), &[level]);
             Ok(())
         };
-        sim.gravity_source(source);
+        sim.gravity_source("hole", source);
         Ok(())
     }
 }

@@ -235,9 +235,9 @@ fn the_order_is_printed_with_sets_systems_and_conditions() {
     let order = place.nestar(&["order", "deck.toml"]);
     order.has_status(0);
     for text in [
-        "Advance\n  1 Exchange\n  2 Fluid",
-        "      advance_gas: writes gas (2 layers of copies, exchanged inside)\n  3 Predict  (if step_accepted)\n",
-        "  1 Restrict\n      restrict<Gas>: writes gas\n",
+        "Advance\n  1 Exchange\n  2 Fluid (if step_accepted)      advance_gas: writes gas (2 halo layers)\n",
+        "\n  3 Predict (if step_accepted)\n",
+        "\n  1 Restrict  restrict<Gas>: writes gas\n",
     ] {
         assert!(order.out.contains(text), "no {text:?} in\n{}", order.out);
     }
