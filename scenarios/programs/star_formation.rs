@@ -79,7 +79,7 @@ impl Plugin for StarFormation {
         };
         sim.system_in(Initialise::State, mark);
         sim.system_in(Flag::Criteria, refine);
-        sim.system_in(Advance::Sources, lose_mass);
+        sim.system_in(Advance::Correct, lose_mass);
         sim.system_in(Advance::Sources, form_stars);
         Ok(())
     }

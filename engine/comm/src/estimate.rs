@@ -224,7 +224,7 @@ struct ReceivedTraffic {
 
 impl ReceivedTraffic {
     fn of(topology: &Topology, plans: &ExchangePlans, level: usize, layers: usize) -> Self {
-        let reads = layers::HaloReads::new(topology);
+        let reads = layers::HaloReads::new(topology, level..level + 1);
         reads.record(topology, level);
         let mut flows: Vec<(usize, ExchangeOf, MessageCount)> = Vec::new();
         let mut add = |from, exchange, items: usize, cells| {

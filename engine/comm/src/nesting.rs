@@ -17,11 +17,7 @@ pub fn decide(world: &mut World, level: usize) -> Result<Changes, RanksError> {
     world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
         requests.pin(staying, closed);
         let topology = world.resource::<Topology>();
-        if !topology.is_shared() {
-            return Ok(requests.decide(topology, level));
-        }
-        let ranks = world.resource::<Ranks>();
-        let ranks = ranks.communicator();
+        let ranks = world.resource::<Ranks>().communicator();
         let plans = world.resource::<ExchangePlans>();
         let mut received = Vec::with_capacity(plans.halo[level].received());
         let sectors = |row| requests.sectors(row);

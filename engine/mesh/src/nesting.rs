@@ -155,12 +155,6 @@ impl RefineRequests {
         }
     }
 
-    /// Decides about the children of `level`'s patches, on a single rank.
-    pub fn decide(&mut self, topology: &Topology, level: usize) -> Changes {
-        self.prepare(topology, level);
-        self.choose(topology, level)
-    }
-
     /// Marks children that must stay, and clears the requests to the coarser level.
     pub fn prepare(&self, topology: &Topology, level: usize) {
         self.mark_required(topology, level);

@@ -156,13 +156,14 @@ impl Driver {
     fn rebalance_root_grid(&self, world: &mut World) -> Result<(), Error> {
         let interval = self.settings.regrid_interval.first().copied().unwrap_or(1);
         let step = world.resource::<Levels>().clock(0).steps;
-        let alone = world.resource::<Ranks>().is_single();
-        if alone || !step.is_multiple_of(u64::from(interval.max(1))) {
+        if !step.is_multiple_of(u64::from(interval.max(1))) {
             return Ok(());
         }
         let imbalance = world.resource::<Settings>().run.imbalance;
-        comm::regrid::rebalance_root(world, imbalance)?;
-        Ok(comm::particle_entities::update_entities(world)?)
+        if comm::regrid::rebalance_root(world, imbalance)? {
+            comm::particle_entities::update_entities(world)?;
+        }
+        Ok(())
     }
 
     /// Runs the root regrid that a lack of memory postponed before the restored snapshot was written. Memory

@@ -297,10 +297,6 @@ impl CoarsestSolve<'_> {
     fn all(&self, places: &[usize], own: &[f64]) -> Result<Vec<f64>, Error> {
         let pairs = places.iter().zip(own);
         let mut all = vec![0.0; self.direct.cells().iter().product()];
-        if self.ranks.is_single() {
-            pairs.for_each(|(&place, &value)| all[place] = value);
-            return Ok(all);
-        }
         let message: Vec<f64> = pairs.flat_map(|(&n, value)| [n as f64, *value]).collect();
         let communicator = self.ranks.communicator();
         for bytes in communicator.all_gather(bytemuck::cast_slice(&message))? {

@@ -63,9 +63,6 @@ fn exchange_masks<R: GasReal>(
     solver: &mut GasSolver<R>,
     others: &Comm,
 ) -> StepResult<()> {
-    if others.is_single() {
-        return Ok(());
-    }
     let mut received = Vec::new();
     let mask = |row: u32| solver.first_order[row as usize];
     others.update_halo_values(level, mask, |row, mask| received.push((row, mask)))?;

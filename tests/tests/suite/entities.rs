@@ -357,6 +357,41 @@ fn patch_costs_do_not_change_the_digest_and_survive_a_restart() {
     assert_ne!(imbalance("plain"), imbalance("costly"));
 }
 
+/// Adds an amount of work to the costs of patches in each step.
+struct Measures(f64);
+
+impl Plugin for Measures {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        let work = self.0;
+        let measures = sim.measure_costs();
+        assert_eq!(
+            measures,
+            sim.world.resource::<Ranks>().communicator().size() > 1
+        );
+        let add = move |mut patches: Patches<&mut Cost>| {
+            patches.iter_mut().for_each(|(_, mut cost)| cost.0 += work);
+        };
+        sim.system_in(Advance::Sources, add);
+        Ok(())
+    }
+}
+
+#[test]
+fn costs_are_the_sum_of_the_work_that_systems_measure_in_a_step() {
+    for (ranks, expected) in [(1, &[][..]), (2, &[4.0])] {
+        let add = |sim: Simulation| sim.add(Measures(1.0))?.add(Measures(2.0));
+        let costs = on_ranks(ranks, &[], add, |stepper| {
+            stepper.steps(2);
+            let world = &mut stepper.0.engine().world;
+            let mut costs = world.query::<&Cost>();
+            let mut costs: Vec<f64> = costs.iter(world).map(|cost| cost.0).collect();
+            costs.dedup();
+            costs
+        });
+        assert!(costs.iter().all(|costs| costs == expected), "{costs:?}");
+    }
+}
+
 /// The value of a column of `diagnostics.csv` after the last root step.
 fn last_value(directory: &Path, column: &str) -> Option<String> {
     let text = std::fs::read_to_string(directory.join("diagnostics.csv")).ok()?;

@@ -215,9 +215,7 @@ impl ParticleShards {
         }
         let is_own = |message: &Message| message.peer == ranks.rank();
         let (mut arrived, leaving): (Vec<_>, Vec<_>) = messages.into_iter().partition(is_own);
-        if !ranks.is_single() {
-            arrived.extend(ranks.communicator().exchange(leaving)?);
-        }
+        arrived.extend(ranks.communicator().exchange(leaving)?);
         for message in arrived {
             let why = || {
                 format!(
