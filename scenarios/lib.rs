@@ -159,7 +159,15 @@ pub fn scenarios() -> Vec<Scenario> {
 }
 
 impl Plugin for &Scenario {
-    /// Registers the initial state; the plugin of the gas must have been added before.
+    fn name(&self) -> &str {
+        "scenario"
+    }
+
+    fn after(&self) -> &[&str] {
+        &["hydro", "spheres"]
+    }
+
+    /// Registers the initial state.
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let state = (self.make)(sim, self.name)?;
         if let Some(given) = state.scalars_given() {

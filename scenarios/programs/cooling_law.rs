@@ -2,6 +2,7 @@
 //! `cargo run --release --example cooling_law -- run scenarios/programs/cooling_law.toml`.
 
 use nestar::prelude::*;
+use nestar::systems::cooling::CoolingRates;
 
 /// Cooling of gas that is opaque above a density; a law of the table `[cooling]`.
 #[deck]

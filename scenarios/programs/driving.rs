@@ -26,7 +26,7 @@ pub struct Waves(pub [f64; 12]);
 
 impl Waves {
     /// Advances the waves by `dt` with the exact update of Gillespie (1996), Phys. Rev. E 54, 2084, eq. 1.9a.
-    pub fn advance(&mut self, stream: Stream, dt: f64, driving: &Driving) {
+    pub fn advance(&mut self, stream: random::Stream, dt: f64, driving: &Driving) {
         let keep = exp(-dt / driving.memory);
         let kick = driving.strength * sqrt(1.0 - keep * keep);
         for (id, amplitude) in self.0.iter_mut().enumerate() {

@@ -15,7 +15,7 @@ use nestar_engine::step::{AlignedLevels, Write};
 use nestar_engine::{Engine, Error, Plugin};
 use std::ops::RangeInclusive;
 
-/// Plugin that registers the field if a plugin requests it. Add it before force plugins.
+/// Plugin that registers the field if a plugin requests it. Plugins of forces come after it.
 pub struct Accelerations;
 
 #[device]
@@ -50,6 +50,10 @@ fn spec(own: bool) -> FieldSpec {
 }
 
 impl Plugin for Accelerations {
+    fn name(&self) -> &str {
+        "acceleration"
+    }
+
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         if !sim.world.contains_resource::<AccelerationRequested>() {
             return Ok(());

@@ -129,7 +129,7 @@ pub struct Derived {
     pub number: NamedQuantity,
     /// Scalars that the function reads after the gas components.
     pub scalars: Vec<String>,
-    /// `true` if the function sees the gas in its rest frame ([`GasModel::component_numbers_at_rest`]).
+    /// `true` if the function sees the gas in its rest frame ([`Register::at_rest`](crate::register::Register::at_rest)).
     pub at_rest: bool,
 }
 
@@ -208,19 +208,19 @@ impl GasModel {
 
     /// Returns the component of the internal energy, if it is stored.
     #[must_use]
-    pub fn internal_energy(&self) -> Option<usize> {
+    pub(crate) fn internal_energy(&self) -> Option<usize> {
         self.dual.map(|_| GAS_COMPONENTS)
     }
 
     /// Returns the component of the first scalar.
     #[must_use]
-    pub fn first_scalar(&self) -> usize {
+    pub(crate) fn first_scalar(&self) -> usize {
         GAS_COMPONENTS + usize::from(self.dual.is_some())
     }
 
     /// Returns the rules for valid states.
     #[must_use]
-    pub fn states(&self) -> StateRules {
+    pub(crate) fn states(&self) -> StateRules {
         let rules = match self.dual {
             None => StateRules::of::<GasStates, 5>(),
             Some(dual) => StateRules::of::<DualStates, 6>().with_threshold(dual.kinetic),
@@ -228,7 +228,7 @@ impl GasModel {
         rules.with_sets(self.sets)
     }
 
-    /// Returns [`GasModel::component_numbers`] as components for functions.
+    /// Returns the components of the gas, then those of the named scalars, as components for functions.
     ///
     /// # Errors
     /// A name is not that of a scalar.
@@ -242,7 +242,7 @@ impl GasModel {
     ///
     /// # Errors
     /// A name is not that of a scalar.
-    pub fn component_numbers_at_rest(&self, scalars: &[&str]) -> Result<Vec<usize>, Error> {
+    pub(crate) fn component_numbers_at_rest(&self, scalars: &[&str]) -> Result<Vec<usize>, Error> {
         let mut numbers = self.component_numbers(scalars)?;
         if let Some(internal) = self.internal_energy() {
             numbers[1..4].fill(Components::ZERO);
@@ -255,7 +255,7 @@ impl GasModel {
     ///
     /// # Errors
     /// A name is not that of a scalar.
-    pub fn component_numbers(&self, scalars: &[&str]) -> Result<Vec<usize>, Error> {
+    pub(crate) fn component_numbers(&self, scalars: &[&str]) -> Result<Vec<usize>, Error> {
         let mut numbers: Vec<usize> = (0..GAS_COMPONENTS).collect();
         for name in scalars {
             let Some(n) = self.scalars.iter().position(|own| own == name) else {
@@ -271,7 +271,9 @@ impl GasModel {
     }
 
     /// Returns the scalar indices of each set.
-    pub fn scalar_sets(&self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone + '_> {
+    pub(crate) fn scalar_sets(
+        &self,
+    ) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone + '_> {
         let first = self.first_scalar();
         let scalars = move |set| self.sets.members(set).map(move |c| c - first);
         (1..=self.sets.count()).map(scalars)
@@ -280,7 +282,11 @@ impl GasModel {
     /// Describes an invalid set at a point; `fraction` returns the fraction of a scalar, and sums may deviate from 1 by
     /// `tolerance`.
     #[must_use]
-    pub fn invalid_set(&self, tolerance: f64, fraction: impl Fn(usize) -> f64) -> Option<String> {
+    pub(crate) fn invalid_set(
+        &self,
+        tolerance: f64,
+        fraction: impl Fn(usize) -> f64,
+    ) -> Option<String> {
         self.scalar_sets().find_map(|scalars| {
             let sum: f64 = scalars.clone().map(&fraction).sum();
             let sound = (sum - 1.0).abs() <= tolerance;

@@ -3,10 +3,10 @@
 
 use crate::fields::GasModel;
 use crate::order::{Advance, Flag, Initialise, Limit, Split};
+use crate::state_selection::StateSelection;
 use crate::subcycling::{Subcycling, add_subcycle};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
-use nestar_device::CellFn;
 use nestar_engine::comm::{ColumnInputs, DiagnosticColumns, Reduce};
 use nestar_engine::data::{
     CellMap, CellMark, CellSubcycle, CellValue, Components, DerivedInputs, FaceMap, Field,
@@ -14,8 +14,8 @@ use nestar_engine::data::{
 };
 use nestar_engine::mesh::RefineRequests;
 use nestar_engine::step::{
-    Catalogue, CatalogueEntry, Fields, OtherFields, OtherHandles, Read, Settings, StepLimits,
-    StepSet, Write,
+    Catalogue, CatalogueEntry, FunctionFields, OtherFields, OtherHandles, Read, Settings,
+    StepLimits, StepSet, Write,
 };
 use nestar_engine::{Engine, Error};
 use std::sync::Arc;
@@ -27,14 +27,14 @@ use std::sync::Arc;
 pub trait Register {
     /// Returns the simulation, and what the functions read besides the fields.
     #[doc(hidden)]
-    fn selection(&mut self) -> Selection<'_>;
+    fn selection(&mut self) -> StateSelection<'_>;
 
     /// Selects functions of the gas and of these scalars: their state has the five components of the gas, then the
     /// scalars in this order.
     ///
     /// # Errors
     /// The gas has no such scalar, or is not built yet.
-    fn with_scalars(&mut self, names: &[&str]) -> Result<Selection<'_>, Error> {
+    fn with_scalars(&mut self, names: &[&str]) -> Result<StateSelection<'_>, Error> {
         let mut selection = self.selection();
         selection.components = gas(selection.sim, "with_scalars")?.components(names)?;
         Ok(selection)
@@ -46,7 +46,7 @@ pub trait Register {
     ///
     /// # Errors
     /// As [`Register::with_scalars`].
-    fn at_rest(&mut self, names: &[&str]) -> Result<Selection<'_>, Error> {
+    fn at_rest(&mut self, names: &[&str]) -> Result<StateSelection<'_>, Error> {
         let mut selection = self.selection();
         let numbers = gas(selection.sim, "at_rest")?.component_numbers_at_rest(names)?;
         selection.components = Components::of(&numbers);
@@ -54,14 +54,14 @@ pub trait Register {
     }
 
     /// Selects functions that read `numbers` as their second state, in place of a second field.
-    fn with_numbers(&mut self, numbers: &Arc<DerivedInputs>) -> Selection<'_> {
+    fn with_numbers(&mut self, numbers: &Arc<DerivedInputs>) -> StateSelection<'_> {
         let mut selection = self.selection();
         selection.numbers = Some(numbers.clone());
         selection
     }
 
     /// Adds a source: each cell is set to the result of `M` once per step, after the gas is advanced.
-    fn source<F: Fields, M: CellMap>(&mut self, parameters: M::Parameters)
+    fn source<F: FunctionFields, M: CellMap>(&mut self, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,
     {
@@ -70,7 +70,7 @@ pub trait Register {
 
     /// Adds a split source: it acts over half a step before and half a step after the gas is advanced (Strang 1968),
     /// which is of second order in time.
-    fn split_source<F: Fields, M: CellMap>(&mut self, parameters: M::Parameters)
+    fn split_source<F: FunctionFields, M: CellMap>(&mut self, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,
     {
@@ -84,7 +84,7 @@ pub trait Register {
     ///
     /// # Errors
     /// The account and `M` differ in the number of sums; the name of the account is in use.
-    fn subcycle<F: Fields, M: CellSubcycle>(
+    fn subcycle<F: FunctionFields, M: CellSubcycle>(
         &mut self,
         attempts: Subcycling,
         parameters: M::Parameters,
@@ -97,7 +97,7 @@ pub trait Register {
 
     /// Adds initial values: new patches of the initial hierarchy are set to the result of `M`, after the scenario has
     /// set the gas.
-    fn initial<F: Fields, M: CellMap>(&mut self, parameters: M::Parameters)
+    fn initial<F: FunctionFields, M: CellMap>(&mut self, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,
     {
@@ -113,22 +113,29 @@ pub trait Register {
         let flow = move |rows: LevelRows, mut field: Write<F>| {
             field.flux::<M>(&rows, &parameters);
         };
-        let Selection {
-            sim, components, ..
+        let StateSelection {
+            sim,
+            components,
+            numbers,
         } = self.selection();
         let flow = IntoSystem::into_system(flow).with_name(format!("fluxes {}", M::ITEM.name));
         sim.system_in(Advance::Sources, flow)
             .halo_width::<F>(M::REACH);
-        sim.check_fields::<F>(M::ITEM.name, move |field, _| {
-            field.fits_flux::<M>(&components)
+        let name = M::ITEM.name;
+        sim.check_fields::<F>(name, move |field, _| match numbers {
+            Some(_) => Err(format!("`{name}` gives fluxes and reads no derived inputs")),
+            None => field.fits_flux::<M>(&components),
         });
         catalogue_entry::<F>(sim, "fluxes", M::ITEM.name, M::DOC);
     }
 
     /// Adds a time-step limit: the smallest value of `M` in the cells of a level, in units of time. The run log shows
     /// `name`.
-    fn limit<F: Fields, M: CellValue>(&mut self, name: &'static str, parameters: M::Parameters)
-    where
+    fn limit<F: FunctionFields, M: CellValue>(
+        &mut self,
+        name: &'static str,
+        parameters: M::Parameters,
+    ) where
         M::Parameters: Send + Sync,
     {
         let mut selection = self.selection();
@@ -150,7 +157,7 @@ pub trait Register {
     }
 
     /// Adds a refinement criterion: cells for which `M` is `true` are refined, with the flag buffer of the deck.
-    fn criterion<F: Fields, M: CellMark>(&mut self, parameters: M::Parameters)
+    fn criterion<F: FunctionFields, M: CellMark>(&mut self, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,
     {
@@ -178,7 +185,7 @@ pub trait Register {
     }
 
     /// Adds a column of the diagnostics: `M` in all leaf cells, reduced. `.unit("mass")` sets the unit that lists show.
-    fn column<F: Fields, M: CellValue>(
+    fn column<F: FunctionFields, M: CellValue>(
         &mut self,
         name: &'static str,
         reduce: Reduce,
@@ -189,7 +196,7 @@ pub trait Register {
     {
         let mut selection = self.selection();
         selection.check::<F, M>();
-        let Selection {
+        let StateSelection {
             sim,
             components,
             numbers,
@@ -205,7 +212,7 @@ pub trait Register {
 }
 
 /// Returns all fields of a list but the first, in a world in which they exist.
-fn others_of<F: Fields>(world: &World) -> InputList<'_> {
+fn others_of<F: FunctionFields>(world: &World) -> InputList<'_> {
     let others = F::Others::of(world);
     others.unwrap_or_else(|field| panic!("no plugin registers the field `{field}`"))
 }
@@ -220,15 +227,15 @@ fn gas<'a>(sim: &'a Engine, what: &str) -> Result<&'a GasModel, Error> {
 }
 
 /// Adds an update by a cell function to a set.
-pub(crate) fn add_update<F: Fields, M: CellMap>(
+pub(crate) fn add_update<F: FunctionFields, M: CellMap>(
     kind: &'static str,
-    selection: Selection,
+    selection: StateSelection,
     set: impl StepSet,
     parameters: M::Parameters,
 ) where
     M::Parameters: Send + Sync,
 {
-    let Selection {
+    let StateSelection {
         sim,
         components,
         numbers,
@@ -259,8 +266,8 @@ fn catalogue_entry<'a, F: Field>(
 }
 
 impl Register for Engine {
-    fn selection(&mut self) -> Selection<'_> {
-        Selection {
+    fn selection(&mut self) -> StateSelection<'_> {
+        StateSelection {
             sim: self,
             components: Components::default(),
             numbers: None,
@@ -268,30 +275,9 @@ impl Register for Engine {
     }
 }
 
-/// A simulation with the components and derived inputs that functions read; see [`Register::with_scalars`].
-pub struct Selection<'a> {
-    /// Simulation.
-    pub sim: &'a mut Engine,
-    /// Components of the first field that form the first state, for [`LevelRows::choose`].
-    pub components: Components,
-    /// Derived inputs that form the second state.
-    pub numbers: Option<Arc<DerivedInputs>>,
-}
-
-impl Selection<'_> {
-    /// Checks, once all plugins are built, that a function can read the fields and the derived inputs.
-    fn check<F: Fields, M: CellFn>(&mut self) {
-        let (components, numbers) = (self.components, self.numbers.clone());
-        self.sim
-            .check_fields::<F>(M::ITEM.name, move |field, others| {
-                field.fits::<M>(&components, &others.with_numbers(numbers.as_deref()))
-            });
-    }
-}
-
-impl Register for Selection<'_> {
-    fn selection(&mut self) -> Selection<'_> {
-        Selection {
+impl Register for StateSelection<'_> {
+    fn selection(&mut self) -> StateSelection<'_> {
+        StateSelection {
             sim: self.sim,
             components: self.components,
             numbers: self.numbers.clone(),

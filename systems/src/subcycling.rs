@@ -1,14 +1,15 @@
 //! Sub-cycled sources: functions that are called repeatedly in a cell until they are done, such as stiff reactions.
 
 use crate::order::Advance;
-use crate::register::Selection;
+use crate::state_selection::StateSelection;
 use bevy_ecs::prelude::*;
 use nestar_device::CellState;
 use nestar_engine::comm::Ranks;
 use nestar_engine::data::{CellSubcycle, Field, LevelRows};
 use nestar_engine::mesh::Costs;
 use nestar_engine::step::{
-    BudgetId, Budgets, Catalogue, Fields, OtherFields, OtherHandles, Replays, RunCounters, Write,
+    BudgetId, Budgets, Catalogue, FunctionFields, OtherFields, OtherHandles, Replays, RunCounters,
+    Write,
 };
 use nestar_engine::{Engine, Error};
 use nestar_kernels::mesh::subcycle::SubcycleResult;
@@ -51,15 +52,15 @@ impl Subcycling {
 }
 
 /// Adds a sub-cycled source.
-pub(crate) fn add_subcycle<F: Fields, M: CellSubcycle>(
-    selection: Selection,
+pub(crate) fn add_subcycle<F: FunctionFields, M: CellSubcycle>(
+    selection: StateSelection,
     attempts: Subcycling,
     parameters: M::Parameters,
 ) -> Result<(), Error>
 where
     M::Parameters: Send + Sync,
 {
-    let Selection {
+    let StateSelection {
         sim,
         components,
         numbers,

@@ -6,7 +6,7 @@
 
 use super::criteria::DerivedInputs;
 use super::field_spec::{Components, Element};
-use super::function_inputs::InputList;
+use super::function_inputs::{CellSource, InputList};
 use super::level::LevelView;
 use super::pool::{Field, Pool, gather_block};
 use super::quantities::{CellCube, Loops};
@@ -19,18 +19,6 @@ use nestar_kernels::mesh::{
     DependentComponents, GatherScratch, GhostView, MAX_COMPONENTS, Rows, StateFunctions,
 };
 use nestar_kernels::{CELLS, PATCH};
-
-/// A field whose present state a cell function may read; implemented by every [`Pool`].
-pub trait CellSource: Sync {
-    /// Returns the storage of the values.
-    fn values(&self) -> &Storage;
-    /// Returns the bank with the present state of `level`.
-    fn present_bank(&self, level: usize) -> usize;
-    /// Returns the number of components.
-    fn count(&self) -> usize;
-    /// Returns the number of cells of a row along each axis.
-    fn side(&self) -> usize;
-}
 
 impl<F: Field> CellSource for Pool<F> {
     fn values(&self) -> &Storage {

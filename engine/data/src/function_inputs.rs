@@ -1,7 +1,19 @@
 //! Inputs of cell functions besides the field on which they are called: other fields or derived inputs.
 
-use super::cell_args::CellSource;
 use super::criteria::DerivedInputs;
+use super::storage::Storage;
+
+/// A field whose present state a cell function may read; implemented by every [`Pool`](super::Pool).
+pub trait CellSource: Sync {
+    /// Returns the storage of the values.
+    fn values(&self) -> &Storage;
+    /// Returns the bank with the present state of `level`.
+    fn present_bank(&self, level: usize) -> usize;
+    /// Returns the number of components.
+    fn count(&self) -> usize;
+    /// Returns the number of cells of a row along each axis.
+    fn side(&self) -> usize;
+}
 
 /// Inputs of a cell function: `()`, a field, a tuple of two or three fields, or [`DerivedInputs`].
 ///

@@ -30,7 +30,7 @@ pub mod transfer;
 pub mod update;
 
 pub use boundary::BoundaryFn;
-pub use cell_args::{CellMap, CellMark, CellSource, CellValue};
+pub use cell_args::{CellMap, CellMark, CellValue};
 pub use cell_totals::CellTotals;
 pub use criteria::DerivedInputs;
 pub use derived_fields::{DerivedField, DerivedFields};
@@ -40,7 +40,7 @@ pub use field_spec::{
     BoundaryCondition, BoundaryRule, Component, Components, Correct, Element, FieldSpec, Prolong,
     Restrict,
 };
-pub use function_inputs::{FunctionInputs, InputList};
+pub use function_inputs::{CellSource, FunctionInputs, InputList};
 pub use iterate::CellSubcycle;
 pub use level::{InitialEstimate, SubcycleQueues};
 pub use level::{LevelRows, LevelView};

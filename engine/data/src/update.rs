@@ -1,11 +1,9 @@
 //! Updates a field by cell functions, also of other fields, or by the fluxes of a face function.
 
-use super::cell_args::{
-    CellJob, CellMap, CellReader, CellSource, check_fit, evaluate_cell, write_back,
-};
+use super::cell_args::{CellJob, CellMap, CellReader, check_fit, evaluate_cell, write_back};
 use super::failure::{CalledCell, CellFault, FailureCause, locate_cell, values_of};
 use super::field_spec::{Components, Correct, Element};
-use super::function_inputs::{FunctionInputs, InputList};
+use super::function_inputs::{CellSource, FunctionInputs, InputList};
 use super::level::{LevelRows, LevelView};
 use super::pool::{BankTime, Field, Pool};
 use super::quantities::{CellCube, Loops};

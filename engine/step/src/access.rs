@@ -6,7 +6,7 @@ mod cells;
 mod other_fields;
 
 pub use cells::{Around, UpdateInputs};
-pub use other_fields::{Fields, OtherFields, OtherHandles};
+pub use other_fields::{FunctionFields, OtherFields, OtherHandles};
 
 use super::view::FieldView;
 use super::{AccessError, Error};
@@ -165,8 +165,8 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// # Errors
     /// As [`Write::refresh`].
     pub fn refresh_on(&mut self, ranks: &mut Comm, level: usize) -> Result<(), Error> {
-        self.begin_refresh_on(ranks, level)?;
-        self.finish_refresh_on(ranks, level)
+        self.begin_refresh(ranks, level)?;
+        self.finish_refresh(ranks, level)
     }
 
     /// Sends averages from halo copies of covered patches to the owners of these patches. For systems that
@@ -184,21 +184,13 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         view_on(&self.pool.0, &self.place, level, 0)
     }
 
-    /// Starts a halo exchange in a system registered with
+    /// Starts a halo exchange on any level, in a system registered with
     /// [`manages_own_halo`](super::SystemOptions::manages_own_halo). If it returns a split, the rows of
     /// `LevelSplit::interior` can be advanced until [`Write::finish_refresh`].
     ///
     /// # Errors
     /// As [`Write::refresh`].
-    pub fn begin_refresh(&mut self, ranks: &mut Comm) -> Result<Option<Arc<LevelSplit>>, Error> {
-        self.begin_refresh_on(ranks, self.place.rows.level())
-    }
-
-    /// Starts a halo exchange as [`Write::begin_refresh`], on any level.
-    ///
-    /// # Errors
-    /// As [`Write::refresh`].
-    pub fn begin_refresh_on(
+    pub fn begin_refresh(
         &mut self,
         ranks: &mut Comm,
         level: usize,
@@ -210,29 +202,15 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     ///
     /// # Errors
     /// As [`Write::refresh`].
-    pub fn finish_refresh(&mut self, ranks: &mut Comm) -> Result<(), Error> {
-        self.finish_refresh_on(ranks, self.place.rows.level())
-    }
-
-    /// Completes the exchange that [`Write::begin_refresh_on`] started.
-    ///
-    /// # Errors
-    /// As [`Write::refresh`].
-    pub fn finish_refresh_on(&mut self, ranks: &mut Comm, level: usize) -> Result<(), Error> {
+    pub fn finish_refresh(&mut self, ranks: &mut Comm, level: usize) -> Result<(), Error> {
         let depth = self.halo_width();
         Ok(ranks.finish_halo(&mut self.pool.0, level, depth)?)
     }
 
-    /// Returns the field during a halo exchange; only rows of `LevelSplit::interior` may be used because they
-    /// read no halo.
+    /// Returns the field during a halo exchange of a level; only rows of `LevelSplit::interior` may be used
+    /// because they read no halo.
     #[must_use]
-    pub fn interior(&self, split: &LevelSplit) -> FieldView<'_, F> {
-        self.interior_on(self.place.rows.level(), split)
-    }
-
-    /// Returns the field during an exchange as [`Write::interior`], on any level.
-    #[must_use]
-    pub fn interior_on(&self, level: usize, _: &LevelSplit) -> FieldView<'_, F> {
+    pub fn interior(&self, level: usize, _: &LevelSplit) -> FieldView<'_, F> {
         view_on(&self.pool.0, &self.place, level, self.halo_width())
     }
 

@@ -8,7 +8,7 @@ mod registration;
 
 pub use preview::HierarchyPreview;
 
-use super::access::{Fields, OtherFields};
+use super::access::{FunctionFields, OtherFields};
 use super::budgets::Budgets;
 use super::config::{MeshSettings, TimeSettings};
 use super::driver::DriverSettings;
@@ -45,6 +45,18 @@ use std::sync::Arc;
 
 /// Adds a piece of physics or of a scenario: fields, systems, limits and a deck table.
 pub trait Plugin {
+    /// Returns the name by which other plugins come after this one: by default the name of the type. A program gives
+    /// plugins with a table the name of the table.
+    fn name(&self) -> &str {
+        let name = std::any::type_name::<Self>();
+        name.rsplit("::").next().unwrap_or(name)
+    }
+
+    /// Returns the names of the plugins that are built before this one, where they are part of the run.
+    fn after(&self) -> &[&str] {
+        &[]
+    }
+
     /// Declares additions to fields of other plugins, such as components or boundary rules. Called for all
     /// plugins before any is built.
     ///
@@ -320,7 +332,7 @@ impl Engine {
 
     /// Registers a check of the function `name` of the fields `L`, called once all plugins are built. `check` gets the
     /// first field and the others.
-    pub fn check_fields<L: Fields>(
+    pub fn check_fields<L: FunctionFields>(
         &mut self,
         name: &'static str,
         check: impl Fn(&Pool<L::First>, InputList) -> Result<(), String> + Send + Sync + 'static,

@@ -1,7 +1,7 @@
 //! Programs: the physics and scenarios of Nestar plus the plugins and scenarios that an author adds.
 
 use crate::assemble::{NamedPlugin, SelectedPhysics, Simulation};
-use crate::tables::{BoundaryWords, ENCOUNTER, common_tables, inflow_table};
+use crate::tables::{BoundaryWords, common_tables, inflow_table, optional_tables};
 use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_engine::Error;
 use nestar_engine::Plugin;
@@ -59,7 +59,7 @@ type PluginFactory = Box<dyn Fn(&mut Deck) -> Result<Box<dyn Plugin>, DeckError>
 
 /// A plugin of the program and how to create it.
 pub(crate) struct PluginEntry {
-    /// Name of its table, or of its type.
+    /// Name of its table, or [`Plugin::name`].
     pub name: String,
     /// Its table; a plugin without a table is part of every run.
     pub table: Option<TableSchema>,
@@ -109,9 +109,8 @@ impl App {
     /// Adds a plugin that is part of every run.
     #[must_use]
     pub fn always<P: Plugin + Clone + Send + Sync + 'static>(mut self, plugin: P) -> Self {
-        let name = std::any::type_name::<P>().rsplit("::").next();
         self.plugins.push(PluginEntry {
-            name: name.unwrap_or_default().into(),
+            name: plugin.name().into(),
             table: None,
             make: Box::new(move |_| Ok(Box::new(plugin.clone()))),
         });
@@ -156,6 +155,7 @@ impl App {
         let parts = |deck: &mut Deck, root: &RootConfig| {
             Ok(SelectedPhysics {
                 plugins: self.plugins_of(deck)?,
+                names: self.plugins.iter().map(|entry| &*entry.name).collect(),
                 scenario: self.scenario_of(deck, root)?,
             })
         };
@@ -184,18 +184,18 @@ impl App {
 
     /// Returns the scenarios, sorted by name.
     #[must_use]
-    pub fn scenarios(&self) -> &[Scenario] {
+    pub(crate) fn scenarios(&self) -> &[Scenario] {
         &self.scenarios
     }
 
     /// Returns the tables of optional plugins.
-    pub fn plugin_tables(&self) -> impl Iterator<Item = &TableSchema> {
+    pub(crate) fn plugin_tables(&self) -> impl Iterator<Item = &TableSchema> {
         self.plugins.iter().filter_map(|entry| entry.table.as_ref())
     }
 
     /// Returns all tables that a deck may have, including boundary conditions that plugins register.
     #[must_use]
-    pub fn tables(&self) -> Vec<TableSchema> {
+    pub(crate) fn tables(&self) -> Vec<TableSchema> {
         self.tables_with(&self.faces())
     }
 
@@ -217,8 +217,8 @@ impl App {
             true => BoundaryWords::own(),
             false => BoundaryWords::Any,
         });
-        // an optional table with required keys is checked only if the deck has it
-        tables.retain(|table| table.name() != ENCOUNTER || deck.has(ENCOUNTER));
+        let optional = optional_tables();
+        tables.retain(|t| deck.has(t.name()) || !optional.iter().any(|name| name == t.name()));
         tables.extend(self.plugin_tables().filter(|t| deck.has(t.name())).cloned());
         let mut errors = Vec::new();
         if let Ok(root) = deck.clone().root::<RootConfig>() {
@@ -241,7 +241,8 @@ impl App {
         }
         check_inflow(deck, &mut tables, &mut errors);
         let others = self.plugin_tables().map(TableSchema::name);
-        let others = others.chain([ENCOUNTER]).filter(|name| !deck.has(name));
+        let optional = optional.iter().map(String::as_str);
+        let others = others.chain(optional).filter(|name| !deck.has(name));
         let others: Vec<&str> = others.collect();
         let checked = deck.check_among(&tables, &others);
         let errors = errors.into_iter().chain(checked.err());
@@ -250,7 +251,7 @@ impl App {
 
     /// Returns the name of the program.
     #[must_use]
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         self.program.name
     }
 
@@ -274,7 +275,7 @@ impl App {
 
     /// Returns program and engine in one line, such as `my-run 0.1.0 (1a2b3c), nestar 0.1.0 (4d5e6f)`.
     #[must_use]
-    pub fn signature(&self) -> String {
+    pub(crate) fn signature(&self) -> String {
         let named = |p: &ProgramInfo| format!("{} {} ({})", p.name, p.version, p.commit);
         match self.program.name == NESTAR.name {
             true => named(&NESTAR),

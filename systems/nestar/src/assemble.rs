@@ -4,22 +4,13 @@ use nestar_deck::Deck;
 use nestar_engine::comm::Ranks;
 use nestar_engine::device::ComputeDevice;
 use nestar_engine::run::{BuildInfo, RunOptions, RunSummary};
-use nestar_engine::step::Catalogue;
 use nestar_engine::step::config::RootConfig;
+use nestar_engine::step::{Catalogue, PluginPlace, plugin_order};
 use nestar_engine::{Error, Plugin};
 use nestar_scenarios::Scenario;
-use nestar_systems::acceleration::Accelerations;
-use nestar_systems::chemistry::Chemistry;
-use nestar_systems::cooling::Cooling;
-use nestar_systems::external::ExternalForces;
-use nestar_systems::gravity::SelfGravity;
-use nestar_systems::hydro::Hydro;
-use nestar_systems::order;
-use nestar_systems::particles::Particles;
-use nestar_systems::refinement::{MeshConfig, Refinement};
-use nestar_systems::sources::Sources;
-use nestar_systems::spheres::Spheres;
+use nestar_systems::refinement::MeshConfig;
 use nestar_systems::time::TimeConfig;
+use nestar_systems::{DefaultPlugins, order};
 
 /// A simulation with its thread pool.
 pub struct Simulation {
@@ -123,6 +114,8 @@ pub(crate) type NamedPlugin = (String, Box<dyn Plugin>);
 pub(crate) struct SelectedPhysics<'a> {
     /// Additional plugins, by name.
     pub plugins: Vec<NamedPlugin>,
+    /// Names of all additional plugins of the program.
+    pub names: Vec<&'a str>,
     /// Scenario that sets the initial state.
     pub scenario: &'a Scenario,
 }
@@ -136,7 +129,7 @@ fn assemble<'a>(
 ) -> Result<nestar_engine::Engine, Error> {
     let mesh: MeshConfig = deck.table("mesh")?;
     let settings = mesh.settings(&deck)?;
-    let SelectedPhysics { plugins, scenario } = parts(&mut deck, root)?;
+    let selected = parts(&mut deck, root)?;
     let mut time = TimeConfig::default();
     let read_time = |deck: &mut Deck| {
         time = deck.table("time")?;
@@ -144,38 +137,61 @@ fn assemble<'a>(
     };
     let mut sim = nestar_engine::Engine::with_ranks(deck, settings, read_time, ranks)?;
     order::configure(&mut sim);
-    for (name, plugin) in &plugins {
-        set_owner(&mut sim, name);
-        plugin.declare(&mut sim)?;
+    let built_in = DefaultPlugins::new(&mesh, &time);
+    let list = plugins_of_run(&built_in, &selected);
+    // the scalars of the program precede those of built-in plugins
+    let (own, others): (Vec<_>, Vec<_>) = list.iter().partition(|plugin| plugin.owner.is_some());
+    for plugin in own.into_iter().chain(others) {
+        set_owner(&mut sim, plugin.owner);
+        plugin.plugin.declare(&mut sim)?;
     }
-    set_owner(&mut sim, "");
-    SelfGravity.declare(&mut sim)?;
-    Particles.declare(&mut sim)?;
-    Chemistry.declare(&mut sim)?;
-    Cooling.declare(&mut sim)?;
-    sim.add(Hydro {
-        prolongation: mesh.prolongation.into(),
-        courant: time.courant,
-    })?;
-    sim.add(Refinement { config: mesh })?;
-    sim.add(Sources)?;
-    sim.add(Accelerations)?;
-    sim.add(ExternalForces)?;
-    SelfGravity.build(&mut sim)?;
-    Cooling.build(&mut sim)?;
-    sim.add(Spheres)?;
-    Particles.build(&mut sim)?;
-    sim.add(scenario)?;
-    Chemistry.build(&mut sim)?;
-    for (name, plugin) in &plugins {
-        set_owner(&mut sim, name);
-        plugin.build(&mut sim)?;
+    let places: Vec<PluginPlace> = list.iter().map(RunPlugin::place).collect();
+    for n in plugin_order(&places, &selected.names)? {
+        set_owner(&mut sim, list[n].owner);
+        list[n].plugin.build(&mut sim)?;
     }
-    set_owner(&mut sim, "");
+    set_owner(&mut sim, None);
     Ok(sim)
 }
 
+/// A plugin of a run.
+struct RunPlugin<'a> {
+    /// Its name in the program, if the program has added it.
+    owner: Option<&'a str>,
+    plugin: &'a dyn Plugin,
+}
+
+impl RunPlugin<'_> {
+    fn place(&self) -> PluginPlace<'_> {
+        PluginPlace {
+            name: self.owner.unwrap_or(self.plugin.name()),
+            after: self.plugin.after(),
+        }
+    }
+}
+
+/// Lists the plugins of a run: those of the program that have chosen their place, the built-in ones with the scenario, and
+/// the others of the program.
+fn plugins_of_run<'a>(
+    built_in: &'a DefaultPlugins,
+    selected: &'a SelectedPhysics,
+) -> Vec<RunPlugin<'a>> {
+    let own = selected.plugins.iter().map(|(name, plugin)| RunPlugin {
+        owner: Some(name),
+        plugin: &**plugin,
+    });
+    let (mut list, last): (Vec<_>, Vec<_>) = own.partition(|own| !own.plugin.after().is_empty());
+    let built_in = built_in.0.iter().map(|built_in| &*built_in.plugin);
+    let built_in = built_in.chain([&selected.scenario as &dyn Plugin]);
+    list.extend(built_in.map(|plugin| RunPlugin {
+        owner: None,
+        plugin,
+    }));
+    list.extend(last);
+    list
+}
+
 /// Sets the owner of everything that is registered from now on.
-fn set_owner(sim: &mut nestar_engine::Engine, name: &str) {
-    sim.world.resource_mut::<Catalogue>().owner = name.into();
+fn set_owner(sim: &mut nestar_engine::Engine, owner: Option<&str>) {
+    sim.world.resource_mut::<Catalogue>().owner = owner.unwrap_or_default().into();
 }

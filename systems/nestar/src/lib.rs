@@ -1,25 +1,28 @@
 //! Nestar: adaptive mesh refinement for astrophysical fluids.
 //!
-//! This is the only crate that a user's program depends on. The [`prelude`] has the names for plugins and scenarios. [`cli::main`]
-//! gives the program the complete command line. Alternatively, a program runs a [`Simulation`] of a deck directly.
+//! This is the only crate that a user's program depends on. The [`prelude`] has the names for plugins and scenarios, [`entities`],
+//! [`stiff`] and [`math`] those of single subjects. [`cli::main`] gives the program the complete command line. Alternatively, a program runs a [`Simulation`] of a deck directly.
 
 extern crate self as nestar;
 
 pub mod app;
 pub mod assemble;
 pub mod cli;
+pub mod entities;
 pub mod monitor;
 pub mod order;
 mod plugin_catalogue;
 pub mod prelude;
 pub mod report;
 mod scratch;
+pub mod stiff;
 mod tables;
 pub mod testing;
 
 pub use nestar_deck as deck;
 /// Crate used by code that `#[device]` generates.
 pub use nestar_device as device_runtime;
+pub use nestar_device::math;
 pub use nestar_engine as engine;
 pub use nestar_kernels as kernels;
 pub use nestar_mpi as mpi;

@@ -8,7 +8,7 @@ use nestar_engine::step::{Catalogue, CatalogueEntry};
 
 /// A plugin and what it registers.
 pub struct RegisteredPlugin<'a> {
-    /// Name of the plugin: that of its table, or of its type.
+    /// Name of the plugin: that of its table, or [`Plugin::name`](nestar_engine::Plugin::name).
     pub name: &'a str,
     /// Its table; a plugin without a table is part of every run.
     pub table: Option<&'a TableSchema>,

@@ -2,16 +2,8 @@
 
 use nestar_deck::{TableSchema, TablesConfig};
 use nestar_engine::step::config::{DomainConfig, RootConfig};
-use nestar_systems::chemistry::ChemistryConfig;
-use nestar_systems::cooling::CoolingConfig;
-use nestar_systems::external::ExternalConfig;
-use nestar_systems::gravity::GravityConfig;
-use nestar_systems::hydro::HydroConfig;
+use nestar_systems::DefaultPlugins;
 use nestar_systems::hydro::boundary::{InflowConfig, WORDS};
-use nestar_systems::particles::ParticlesConfig;
-use nestar_systems::refinement::MeshConfig;
-use nestar_systems::sources::SourcesConfig;
-use nestar_systems::spheres::{EncounterConfig, SpheresConfig};
 use nestar_systems::time::TimeConfig;
 
 /// Words for boundary conditions in addition to those of the engine.
@@ -29,9 +21,6 @@ impl BoundaryWords {
     }
 }
 
-/// Name of an optional table that has required keys.
-pub(crate) const ENCOUNTER: &str = "encounter";
-
 /// Returns the tables of all decks, without scenarios and plugins.
 pub(crate) fn common_tables(faces: &BoundaryWords) -> Vec<TableSchema> {
     let mut engine = match faces {
@@ -45,18 +34,19 @@ pub(crate) fn common_tables(faces: &BoundaryWords) -> Vec<TableSchema> {
     tables.extend(engine);
     // after the domain
     tables.insert(2, TableSchema::of::<TimeConfig>("time"));
-    tables.push(TableSchema::of::<MeshConfig>("mesh"));
-    tables.push(TableSchema::of::<HydroConfig>("hydro"));
-    tables.push(TableSchema::of::<SourcesConfig>("sources"));
-    tables.push(TableSchema::of::<ExternalConfig>("external"));
-    tables.push(TableSchema::of::<CoolingConfig>("cooling"));
-    tables.push(TableSchema::of::<ChemistryConfig>("chemistry"));
-    tables.push(TableSchema::of::<GravityConfig>("gravity"));
-    tables.push(TableSchema::of::<ParticlesConfig>("particles"));
-    tables.push(TableSchema::of::<SpheresConfig>("spheres"));
-    tables.push(TableSchema::of::<EncounterConfig>(ENCOUNTER));
+    for built_in in DefaultPlugins::default().0 {
+        tables.extend(built_in.tables);
+        tables.extend(built_in.optional_tables);
+    }
     tables.push(TableSchema::of::<TablesConfig>("tables"));
     tables
+}
+
+/// Returns the names of the tables of built-in plugins that have required keys.
+pub(crate) fn optional_tables() -> Vec<String> {
+    let plugins = DefaultPlugins::default().0.into_iter();
+    let tables = plugins.flat_map(|built_in| built_in.optional_tables);
+    tables.map(|table| table.name().to_string()).collect()
 }
 
 /// Returns the table of an inflow face.

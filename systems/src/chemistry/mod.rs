@@ -1,4 +1,7 @@
 //! Primordial chemistry of the gas: reactions, ionisation, heating and cooling, sub-cycled in each cell.
+//!
+//! There are no `systems.rs` and `diagnostics.rs`: the plugin registers cell functions of `cells.rs`, `elements.rs` and
+//! `times.rs`, from which the engine makes systems and columns.
 
 mod cells;
 mod config;
@@ -38,7 +41,7 @@ use times::{
     response_12, response_12_by,
 };
 
-/// Plugin for the table `[chemistry]`. Add it after the gas and the scenario.
+/// Plugin for the table `[chemistry]`.
 pub struct Chemistry;
 
 /// Scalars; 6, 9 and 12 species use the first 5, 8 and 11.
@@ -56,6 +59,14 @@ fn scalars(species: u32) -> &'static [&'static str] {
 }
 
 impl Plugin for Chemistry {
+    fn name(&self) -> &str {
+        "chemistry"
+    }
+
+    fn after(&self) -> &[&str] {
+        &["hydro", "cooling", "scenario"]
+    }
+
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
         if !sim.deck.has("chemistry") {
             return Ok(());

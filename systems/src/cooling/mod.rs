@@ -1,4 +1,7 @@
 //! Radiative cooling and heating of gas by tables.
+//!
+//! There are no `systems.rs` and `diagnostics.rs`: the plugin registers cell functions of `cells.rs`, from which the
+//! engine makes systems and columns.
 
 mod cells;
 mod config;
@@ -46,7 +49,7 @@ const WEIGHT: &str = "cooling.mean_molecular_weight";
 /// Sums of the account.
 const ENERGIES: [&str; 3] = ["radiated", "heated", "floored"];
 
-/// Plugin for the table `[cooling]`. Add it after the gas and self-gravity.
+/// Plugin for the table `[cooling]`.
 pub struct Cooling;
 
 /// Parameters of the cell functions.
@@ -60,6 +63,14 @@ struct CoolingSetup {
 }
 
 impl Plugin for Cooling {
+    fn name(&self) -> &str {
+        "cooling"
+    }
+
+    fn after(&self) -> &[&str] {
+        &["hydro", "gravity"]
+    }
+
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
         if !sim.deck.has("cooling") {
             return Ok(());

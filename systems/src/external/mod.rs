@@ -4,6 +4,8 @@
 //! they do not depend on time, otherwise at the end of each step. The gas is kicked for half a step before and half a
 //! step after its update, as by self-gravity. The acceleration is the finite difference of the potential on the cells
 //! of the level, also across the border of the domain.
+//!
+//! There are no `systems.rs` and `diagnostics.rs`: the few systems and the only column are in this file.
 
 mod acceleration;
 mod config;
@@ -27,7 +29,7 @@ use nestar_kernels::hydro::eos::apply_kick;
 use nestar_kernels::mesh::subcycle::{DONE, FAILED, Outcome};
 use std::sync::Arc;
 
-/// Plugin for the table `[external]`. Add it after the gas.
+/// Plugin for the table `[external]`.
 pub struct ExternalForces;
 
 /// Potential and acceleration of the table `[external]`, from the inputs of a cell. Fails if a value is not finite.
@@ -106,6 +108,14 @@ fn spec() -> FieldSpec {
 }
 
 impl Plugin for ExternalForces {
+    fn name(&self) -> &str {
+        "external"
+    }
+
+    fn after(&self) -> &[&str] {
+        &["hydro", "acceleration"]
+    }
+
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         if !sim.deck.has("external") {
             return Ok(());

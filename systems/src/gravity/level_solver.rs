@@ -192,13 +192,13 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
 
     /// Relaxes one colour of a level.
     fn relax(&mut self, level: usize, colour: usize) -> Result<(), Error> {
-        let split = self.potential.begin_refresh_on(&mut self.ranks, level)?;
+        let split = self.potential.begin_refresh(&mut self.ranks, level)?;
         let split = split.filter(|_| self.solver.kernels.is_some());
         if let Some(split) = &split {
-            let view = self.potential.interior_on(level, split);
+            let view = self.potential.interior(level, split);
             self.relax_rows(level, colour, &view, Some(&split.interior))?;
         }
-        self.potential.finish_refresh_on(&mut self.ranks, level)?;
+        self.potential.finish_refresh(&mut self.ranks, level)?;
         let border = split.as_ref().map(|split| &split.boundary);
         self.relax_rows(level, colour, &self.potential.get_on(level, 1)?, border)?;
         self.potential.change_on(level);

@@ -61,7 +61,7 @@ use root_level::{RootMethods, RootMultigrid};
 use std::f64::consts::PI;
 use systems::Gravity;
 
-/// Plugin for the table `[gravity]`. Add it after the gas.
+/// Plugin for the table `[gravity]`.
 pub struct SelfGravity;
 
 /// Returns the specification of a field of the solver.
@@ -113,6 +113,14 @@ fn potential() -> FieldSpec {
 }
 
 impl Plugin for SelfGravity {
+    fn name(&self) -> &str {
+        "gravity"
+    }
+
+    fn after(&self) -> &[&str] {
+        &["hydro", "acceleration"]
+    }
+
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
         if !sim.deck.has("gravity") {
             return Ok(());

@@ -163,14 +163,12 @@ fn smooth<const N: usize, F: Field>(
     // splitting smaller grids does not pay
     let parts = N == 4 && at.solver.kernels.is_some();
     (0..times).try_for_each(|n| {
-        let split = field
-            .begin_refresh_on(at.ranks, at.level)?
-            .filter(|_| parts);
+        let split = field.begin_refresh(at.ranks, at.level)?.filter(|_| parts);
         if let Some(split) = &split {
-            let view = field.interior_on(at.level, split);
+            let view = field.interior(at.level, split);
             relax::<N, F>(&view, at.solver, n % 2, omega, Some(&split.interior))?;
         }
-        field.finish_refresh_on(at.ranks, at.level)?;
+        field.finish_refresh(at.ranks, at.level)?;
         let (view, border) = (
             field.get_on(at.level, 1)?,
             split.as_ref().map(|split| &split.boundary),

@@ -41,6 +41,10 @@ pub struct Hydro {
 }
 
 impl Plugin for Hydro {
+    fn name(&self) -> &str {
+        "hydro"
+    }
+
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let declared = sim
             .world

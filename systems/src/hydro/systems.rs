@@ -154,12 +154,12 @@ fn advance_level<R: GasReal>(
     solver.grow(topology.capacity(), level);
     let rows = topology.rows(level);
     let mut unphysical = false;
-    let split = gas.begin_refresh(ranks)?;
+    let split = gas.begin_refresh(ranks, level)?;
     if let Some(split) = &split {
-        let step = LevelStep::<R>::new(clock, gas.interior(split), mass);
+        let step = LevelStep::<R>::new(clock, gas.interior(level, split), mass);
         unphysical = step.advance_all(solver, &split.interior.rows);
     }
-    gas.finish_refresh(ranks)?;
+    gas.finish_refresh(ranks, level)?;
     let step = LevelStep::<R>::new(clock, gas.get(solver.patch.ghosts())?, mass);
     let left = split.as_ref().map_or(rows, |split| &split.boundary.rows);
     unphysical |= step.advance_all(solver, left);

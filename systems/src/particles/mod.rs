@@ -7,7 +7,8 @@
 //!
 //! A level step runs `time_step.rs` (limit), `tracers.rs` (velocities of tracers), `drift.rs` (opening kick and drift,
 //! followed by `patch_exchange.rs`), `source.rs` (density for gravity) and `kick.rs` (closing kick). Data are in
-//! `species.rs`, `pages.rs` and `records.rs`, or in the folder `device`.
+//! `species.rs`, `pages.rs` and `records.rs`, or in the folder `device`. There is no `systems.rs`, because each of these
+//! steps is a file.
 
 mod audit;
 mod boundary_zone;
@@ -48,7 +49,7 @@ use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error, Plugin};
 use std::sync::Arc;
 
-/// Plugin that reads the table `[particles]`, if present. Add it after self-gravity.
+/// Plugin for the table `[particles]`.
 pub struct Particles;
 
 /// Parameters of the integration of particles.
@@ -89,6 +90,14 @@ impl Motion {
 }
 
 impl Plugin for Particles {
+    fn name(&self) -> &str {
+        "particles"
+    }
+
+    fn after(&self) -> &[&str] {
+        &["gravity", "spheres"]
+    }
+
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
         if !sim.deck.has("particles") {
             return Ok(());

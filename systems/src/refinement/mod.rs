@@ -1,4 +1,7 @@
 //! Adaptive mesh refinement criteria.
+//!
+//! There are no `systems.rs` and `diagnostics.rs`: the only system flags patches and is in `criteria.rs`, and the engine
+//! counts patches.
 
 pub mod config;
 pub mod criteria;
@@ -10,13 +13,21 @@ use crate::order::Flag;
 use criteria::Criteria;
 use nestar_engine::{Engine, Error, Plugin};
 
-/// Plugin that compiles the criteria of the table `[mesh]` and flags patches. Add it after the gas.
+/// Plugin that compiles the criteria of the table `[mesh]` and flags patches.
 pub struct Refinement {
     /// The table `[mesh]`.
     pub config: MeshConfig,
 }
 
 impl Plugin for Refinement {
+    fn name(&self) -> &str {
+        "refinement"
+    }
+
+    fn after(&self) -> &[&str] {
+        &["hydro"]
+    }
+
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let model = sim.world.resource::<GasModel>().clone();
         let criteria = Criteria::compile(&self.config, &sim.deck, &model)?;

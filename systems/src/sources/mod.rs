@@ -1,4 +1,6 @@
 //! Sources of the gas by formulas of the deck.
+//!
+//! There are no `systems.rs` and `diagnostics.rs`: the plugin has one system, which `build` contains, and no columns.
 
 mod config;
 
@@ -20,7 +22,7 @@ use nestar_kernels::hydro::eos::{apply_kick, is_physical};
 use nestar_kernels::mesh::subcycle::{DONE, FAILED, Outcome};
 use std::sync::Arc;
 
-/// Plugin for the table `[sources]`. Add it after the gas.
+/// Plugin for the table `[sources]`.
 pub struct Sources;
 
 /// Accelerations along x, y, z and heating per volume over a step; only heating changes the internal energy. Fails if
@@ -84,6 +86,14 @@ impl SourcesConfig {
 }
 
 impl Plugin for Sources {
+    fn name(&self) -> &str {
+        "sources"
+    }
+
+    fn after(&self) -> &[&str] {
+        &["hydro"]
+    }
+
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         if !sim.deck.has("sources") {
             return Ok(());

@@ -8,15 +8,9 @@ use super::gas::HydrostaticGas;
 use super::orbit::{Centre, Orbit};
 use super::profile::Profile;
 use super::sphere::Sphere;
-use crate::fields::{GasModel, GravitationalConstant};
 use bevy_ecs::prelude::Resource;
 use nestar_deck::{Deck, DeckError};
-use nestar_engine::{Engine, Error, Plugin};
 use std::collections::BTreeMap;
-
-/// Plugin that reads the tables `[spheres]` and `[encounter]` into the resource [`NamedSpheres`]. Add it
-/// after self-gravity and before the plugins that use the spheres.
-pub struct Spheres;
 
 /// Spheres of the table `[spheres]` by name; present if the deck has this table.
 #[derive(Resource, Clone, Debug, PartialEq)]
@@ -33,30 +27,6 @@ pub(super) struct NamedSphere {
     particles: BTreeMap<String, Profile>,
     /// Density profile and outer radius of the gas.
     pub(super) gas: Option<(Profile, f64)>,
-}
-
-impl Plugin for Spheres {
-    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        let deck = &mut sim.deck;
-        if !deck.has("spheres") {
-            return match deck.has("encounter") {
-                true => {
-                    let why = "[encounter] needs a table [spheres]";
-                    Err(deck.error_at("encounter", why).into())
-                }
-                false => Ok(()),
-            };
-        }
-        let Some(gravity) = sim.world.get_resource::<GravitationalConstant>() else {
-            let why =
-                "[spheres] needs a table [gravity]: spheres are in equilibrium by self-gravity";
-            return Err(deck.error_at("spheres", why).into());
-        };
-        let gamma = sim.world.get_resource::<GasModel>().map(|gas| gas.gamma);
-        let spheres = NamedSpheres::of(deck, gravity.0, gamma.unwrap_or(5.0 / 3.0))?;
-        sim.world.insert_resource(spheres);
-        Ok(())
-    }
 }
 
 /// Returns a function that locates errors of a sphere in the table at `path`.

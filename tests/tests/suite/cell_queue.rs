@@ -3,6 +3,7 @@
 use super::device_runs::emulation;
 use nestar::engine::device::ComputeDevice;
 use nestar::prelude::*;
+use nestar::stiff::{Budgets, DONE, RETRY, Subcycle, Subcycling};
 use nestar::testing::same_bits;
 use nestar_tests::Stepper;
 use nestar_tests::decks::{BLAST, HALF, deck};

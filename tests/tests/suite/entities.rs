@@ -2,7 +2,12 @@
 
 use nestar::Simulation;
 use nestar::engine::{Error, comm::Ranks};
+use nestar::entities::{
+    Commands, Cost, Entity, Level, Observed, Owner, PatchComponent, PatchIndex, PatchRow, Pinned,
+    Topology, With,
+};
 use nestar::prelude::*;
+use nestar::systems::order::{Limit, Ready};
 use nestar_tests::decks::{BLAST, deck};
 use nestar_tests::ranks::{joined, on_ranks_of, run_with};
 use nestar_tests::runs::digests;

@@ -1,9 +1,12 @@
-//! Functions of several fields: registered for a tuple of fields, and called by a system with further fields.
+//! Functions of several fields: registered for a tuple of fields or with derived inputs, and called by a system.
 
+use nestar::engine::data::DerivedInputs;
+use nestar::engine::data::criteria::{CellQuantity, NamedQuantity, QuantityFn};
 use nestar::prelude::*;
 use nestar::testing::same_bits;
 use nestar_tests::Stepper;
 use nestar_tests::decks::{BLAST, HALF, deck};
+use std::sync::Arc;
 
 struct Dust;
 
@@ -74,6 +77,54 @@ impl Plugin for Grains {
         sim.system_in(Advance::Sources, again);
         Ok(())
     }
+}
+
+/// Heating in proportion to a derived input.
+#[device]
+fn heat<R: Real>(u: (Conserved<R>, R), at: &Place<R>) -> Conserved<R> {
+    let (gas, rate) = u;
+    let mut heated = gas;
+    heated.energy = gas.energy + 0.1 * at.dt * rate;
+    heated
+}
+
+#[device]
+fn is_heated<R: Real>(u: (Conserved<R>, R)) -> bool {
+    let (gas, rate) = u;
+    rate > 0.5 * gas.energy
+}
+
+#[device]
+fn rate<R: Real>(u: (Conserved<R>, R)) -> R {
+    let (_, rate) = u;
+    rate
+}
+
+/// Heats gas in proportion to its density.
+#[derive(Clone)]
+struct Heating;
+
+impl Plugin for Heating {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        let of_density = CellQuantity::Named(NamedQuantity {
+            function: QuantityFn::of::<density>(),
+            components: vec![0, 1, 2, 3, 4],
+            parameters: Vec::new(),
+        });
+        let numbers = Arc::new(DerivedInputs::new(vec![of_density]));
+        let mut sim = sim.with_numbers(&numbers);
+        sim.split_source::<Gas, heat>([]);
+        sim.criterion::<Gas, is_heated>([]);
+        sim.column::<Gas, rate>("heating", Reduce::Integral, []);
+        Ok(())
+    }
+}
+
+#[test]
+fn functions_of_derived_inputs_are_identical_on_ranks_and_devices() {
+    let app = App::default().always(Heating);
+    let small = [HALF, "mesh.max_level=1"];
+    same_bits(&app, BLAST, &small, 2).unwrap_or_else(|e| panic!("{e}"));
 }
 
 #[test]

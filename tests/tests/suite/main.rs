@@ -39,6 +39,7 @@ mod partition;
 mod phases;
 mod plan_estimates;
 mod plugin;
+mod plugin_order;
 mod plugin_state;
 mod plugin_stores;
 mod programs;

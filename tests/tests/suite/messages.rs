@@ -1,6 +1,7 @@
 //! Messages for authors of physics: mistakes are reported by name, before the run where possible.
 
 use super::device_runs::places;
+use nestar::engine::data::Precision;
 use nestar::engine::step::Phase;
 use nestar::prelude::*;
 use nestar_tests::Stepper;

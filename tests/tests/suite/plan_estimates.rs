@@ -4,7 +4,9 @@ use crate::decks::{reduced, shipped};
 use crate::dye::SPREADING;
 use crate::particles::criteria::{CLOUDS, CRITERIA};
 use nestar::engine::step::memory::MemoryGuard;
+use nestar::entities::Topology;
 use nestar::prelude::*;
+use nestar::systems::order::Flag;
 use nestar_tests::build;
 use nestar_tests::decks::BLAST;
 

@@ -1,6 +1,7 @@
 //! Counter-based random numbers, type-dependent functions and tables from files in a plugin: bitwise equal on ranks and devices.
 
 use super::device_runs::places;
+use nestar::device_runtime::random::Stream;
 use nestar::prelude::*;
 use nestar_tests::State;
 use nestar_tests::decks::{BLAST, HALF, deck};

@@ -2,7 +2,9 @@
 //! tested in `cell_queue`.
 
 use super::device_runs::emulation;
+use nestar::entities::{Cost, Level};
 use nestar::prelude::*;
+use nestar::stiff::{CONTINUE, DONE, FAILED, RETRY, Subcycle, Subcycling};
 use nestar::testing::same_bits;
 use nestar_tests::Stepper;
 use nestar_tests::decks::{BLAST, HALF, deck};

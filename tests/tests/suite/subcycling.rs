@@ -2,6 +2,7 @@
 
 use super::device_runs::{emulation, places};
 use nestar::prelude::*;
+use nestar::stiff::{CONTINUE, DONE, FAILED, Outcome};
 use nestar_tests::decks::{BLAST, HALF, deck};
 use nestar_tests::ranks::{joined, on_ranks_of};
 use nestar_tests::{Stepper, build};

@@ -5,6 +5,7 @@ use bevy_ecs::prelude::*;
 use nestar::engine::data::{Element, Field, FieldSpec, Pool, Precision, Prolong, Restrict};
 use nestar::engine::mesh::{Levels, NewRows, Topology};
 use nestar::prelude::*;
+use nestar::systems::order::Ready;
 use nestar_tests::Scratch;
 use nestar_tests::decks::HALF;
 use nestar_tests::ranks::run_with;

@@ -2,6 +2,7 @@
 
 use super::device_runs::agree;
 use nestar::engine::mesh::CELLS;
+use nestar::entities::Topology;
 use nestar::prelude::*;
 use nestar::systems::fields::GravitationalConstant;
 use nestar::systems::units::{BOLTZMANN, HYDROGEN_MASS, Units};

@@ -1,10 +1,10 @@
 //! Cell and face functions on a device: compilation at the first use, working space, launches.
 
 use super::DevicePool;
-use crate::cell_args::{CellJob, CellMap, CellMark, CellSource, CellValue};
+use crate::cell_args::{CellJob, CellMap, CellMark, CellValue};
 use crate::criteria::CriteriaList;
 use crate::field_spec::Element;
-use crate::function_inputs::InputList;
+use crate::function_inputs::{CellSource, InputList};
 use crate::in_precision;
 use crate::level::LevelView;
 use crate::list_text::FAULT;

@@ -28,7 +28,7 @@ fn pool<F: Field>(world: &World) -> Result<Option<&dyn CellSource>, &'static str
 impl OtherFields for () {
     type Handles = ();
 
-    fn read<'a>((): &'a ()) -> InputList<'a> {
+    fn read((): &()) -> InputList<'_> {
         InputList::default()
     }
 
@@ -63,9 +63,9 @@ impl<A: Field, B: Field> OtherFields for (A, B) {
 }
 
 /// A list of fields on which functions are registered.
-pub trait Fields: FieldList<Others: OtherFields> {}
+pub trait FunctionFields: FieldList<Others: OtherFields> {}
 
-impl<L: FieldList<Others: OtherFields>> Fields for L {}
+impl<L: FieldList<Others: OtherFields>> FunctionFields for L {}
 
 /// System parameter with the handles of all fields of a list but the first.
 pub type OtherHandles<'w, 's, L> =

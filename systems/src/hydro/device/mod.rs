@@ -216,14 +216,14 @@ impl GasDevice {
         } = input;
         // no allocation while halo messages are in flight
         self.grow(topology.capacity())?;
-        let split = gas.begin_refresh(ranks)?;
+        let split = gas.begin_refresh(ranks, clock.level)?;
         self.device.fill_zero(&self.status, 0..1)?;
         if let Some(split) = &split {
-            let view = gas.interior(split);
+            let view = gas.interior(clock.level, split);
             let parameters = self.parameters(clock, topology, tables, &view, mass);
             self.step_rows(&on(&parameters, &split.interior), &view)?;
         }
-        gas.finish_refresh(ranks)?;
+        gas.finish_refresh(ranks, clock.level)?;
         let view = gas.get(self.program.method.ghosts())?;
         let parameters = self.parameters(clock, topology, tables, &view, mass);
         match &split {

@@ -15,11 +15,11 @@ use nestar::engine::device::Device;
 use nestar::engine::step::synchronise::restrict;
 use nestar::kernels::mesh::prolong::SlopeLimiter;
 use nestar::kernels::mesh::{COARSER, OUTSIDE};
-use nestar::prelude::Register as _;
 use nestar::prelude::{
     Conserved, Place, Read, Real, ResMut, Resource, Write, device, kinetic_energy,
 };
 use nestar::snapshot::Values;
+use nestar::systems::register::Register as _;
 use nestar_tests::devices;
 
 /// Boxes, faces and limiters of all kinds.

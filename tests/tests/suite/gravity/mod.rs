@@ -18,6 +18,7 @@ use crate::device_runs::emulation;
 use nestar::Simulation;
 use nestar::engine::comm::{DiagnosticColumns, Ranks};
 use nestar::prelude::*;
+use nestar::systems::fields::Matter;
 
 use nestar_tests::decks::deck;
 use nestar_tests::ranks::{joined, on_ranks_of};

@@ -3,6 +3,7 @@
 use super::{LUMP, OUTFLOW};
 use crate::device_runs::places;
 use nestar::prelude::*;
+use nestar::systems::fields::Matter;
 use nestar_tests::{Stepper, build};
 
 /// Dark matter whose density is NaN in one cell of a level.

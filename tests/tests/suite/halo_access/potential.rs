@@ -3,6 +3,7 @@
 use bevy_ecs::prelude::*;
 use nestar::engine::data::{Field, FieldSpec, Precision};
 use nestar::engine::mesh::NewRows;
+use nestar::entities::Topology;
 use nestar::prelude::*;
 
 /// The field.
