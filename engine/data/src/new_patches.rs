@@ -6,7 +6,8 @@ use super::particle_set::ParticleKinds;
 use super::stores::Stores;
 use bevy_ecs::prelude::*;
 use nestar_engine_mesh::{
-    Level, Levels, NewRows, Owner, Parent, PatchIndex, PatchRow, RefineRequests, Topology,
+    Level, Levels, NewRows, Owner, Parent, PatchIndex, PatchRow, RefineRequests, RefinementFlags,
+    Topology,
 };
 
 /// Spawns entities for the new rows of `level` and adapts all data indexed by rows.
@@ -60,6 +61,7 @@ fn spawn(world: &mut World, rows: &[u32]) {
             PatchIndex(topology.index(row)),
             PatchRow(row),
             Owner(topology.rank() as u32),
+            RefinementFlags::default(),
         );
         let entity = match parent {
             Some(parent) => world.spawn((place, Parent(parent))).id(),

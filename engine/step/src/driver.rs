@@ -10,7 +10,8 @@ use super::{
 use bevy_ecs::prelude::*;
 use nestar_engine_comm::{self as comm, Ranks};
 use nestar_engine_data::ParticleKinds;
-use nestar_engine_mesh::{CELLS, LevelClock, Levels, RefineRequests, Topology, audit};
+use nestar_engine_data::patches::take_refinement_flags;
+use nestar_engine_mesh::{CELLS, LevelClock, Levels, Topology, audit};
 use std::time::Instant;
 
 /// Holds whether the tentative step was accepted; identical on all ranks. Systems before the verdict write
@@ -280,15 +281,14 @@ impl Driver {
         })
     }
 
-    /// Clears the refinement requests of `level` and runs its criteria.
+    /// Runs the criteria of `level` and takes their refinement requests.
     ///
     /// # Errors
     /// A criterion has reported a fault.
     pub fn flag(&mut self, world: &mut World, level: usize) -> Result<(), Error> {
-        world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
-            requests.clear(world.resource::<Topology>().rows(level));
-        });
-        self.run_phase(world, Phase::Flag, level, 0.0)
+        self.run_phase(world, Phase::Flag, level, 0.0)?;
+        take_refinement_flags(world);
+        Ok(())
     }
 
     fn regrid_is_due(&self, world: &World, level: usize) -> bool {

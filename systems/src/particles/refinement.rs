@@ -12,9 +12,9 @@ use bevy_ecs::system::SystemParam;
 use nestar_device::{Address, Lane, Number, Real, device};
 use nestar_engine::comm::Comm;
 use nestar_engine::data::device::DeviceTopology;
-use nestar_engine::data::{Component, Field, FieldSpec, LevelRows, Prolong, Restrict};
+use nestar_engine::data::{Component, Field, FieldSpec, LevelRows, Patches, Prolong, Restrict};
 use nestar_engine::device::LaunchShape;
-use nestar_engine::mesh::{RefineRequests, Topology, parallel};
+use nestar_engine::mesh::{RefinementFlags, Topology, parallel};
 use nestar_engine::step::Write;
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
@@ -80,7 +80,7 @@ fn mark(
     }: RefinementInput,
     mut species: ResMut<SpeciesMap>,
     mut marks: Write<ParticleMarks>,
-    mut requests: ResMut<RefineRequests>,
+    mut patches: Patches<&mut RefinementFlags>,
     others: Comm,
 ) -> Result<(), Error> {
     let level = rows.level();
@@ -98,7 +98,7 @@ fn mark(
             let view = marks.change_on(level);
             let to = view.device().bank(view.banks()[0]);
             let kept = kernels.mark(&deposit, limits, &mut species, tables, &others, to)?;
-            kept.into_iter().for_each(|row| requests.keep(row));
+            keep_children(&mut patches, &kept);
         }
         return Ok(());
     }
@@ -113,7 +113,7 @@ fn mark(
             }
         };
         let kept = limits.mark(topology.rows(level), &sums, &mut wanted);
-        kept.into_iter().for_each(|row| requests.keep(row));
+        keep_children(&mut patches, &kept);
     }
     if !limits.is_empty() {
         in_precision!(marks.precision(), R => {
@@ -123,6 +123,15 @@ fn mark(
         });
     }
     Ok(())
+}
+
+/// Keeps the children of the patches in `rows`.
+fn keep_children(patches: &mut Patches<&mut RefinementFlags>, rows: &[u32]) {
+    for &row in rows {
+        if let Some(mut flags) = patches.get_mut(row) {
+            flags.keep_children();
+        }
+    }
 }
 
 /// Limits of a level for one kind of deposit.

@@ -10,7 +10,9 @@ use nestar::engine::data::{
     Stores,
 };
 use nestar::engine::device::{ComputeDevice, Device};
-use nestar::engine::mesh::{Changes, Clock, LevelClock, Levels, RefineRequests, Topology};
+use nestar::engine::mesh::{
+    Changes, Clock, LevelClock, Levels, RefineRequests, RefinementFlags, Topology,
+};
 use nestar::engine::step::config::MeshSettings;
 use nestar::engine::step::{check_faults, regrid};
 use nestar::kernels::hydro::GasStates;
@@ -186,9 +188,9 @@ impl Twins {
             let changes: Changes =
                 sim.world
                     .resource_scope(|world, mut asked: Mut<RefineRequests>| {
-                        asked.clear(&rows);
                         for (&row, sectors) in rows.iter().zip(&requests) {
-                            asked.add(row, sectors.unwrap_or(0));
+                            let flags = RefinementFlags::of_sectors(sectors.unwrap_or(0));
+                            asked.set_flags(row, flags);
                         }
                         asked.decide(world.resource::<Topology>(), level)
                     });
