@@ -1,8 +1,8 @@
-//! Times the host work of regrids on a hierarchy that ranks share: a refined shell grows, and each regrid follows it.
+//! Times the host work of regrids: a refined shell grows, and each regrid follows it.
 //!
 //! `cargo run --release -p nestar-engine --example shared_regrid -- [ROOT] [RANKS] [THREADS]`: root patches along an
-//! axis, ranks, and threads per rank. Ranks are threads of this process; a single rank needs no exchange plans. Prints
-//! the seconds of the slowest rank, the minimum over several regrids.
+//! axis, ranks, and threads per rank. Ranks are threads of this process. Prints the seconds of the slowest rank, the
+//! minimum over several regrids.
 
 use nestar_engine::comm::hierarchy::{ExchangePlans, ReceivedOctet, propose_level, rebuild, root};
 use nestar_engine::comm::{Ranks, RanksError, ThreadRank};
@@ -57,13 +57,9 @@ impl Part {
     fn new(domain: Domain, ranks: Ranks) -> Result<Self, Failure> {
         let mut topology = Topology::new(domain, MAX_LEVEL);
         let mut shares = ExchangePlans::default();
-        if ranks.is_single() {
-            topology.create_root();
-        } else {
-            root(&mut topology, ranks.communicator(), &mut shares)?;
-        }
-        // A single rank links the tables of its device itself.
-        let emulated = (!ranks.is_single()).then_some(DeviceKind::Emulated);
+        root(&mut topology, ranks.communicator(), &mut shares)?;
+        // The device of a rank that owns all patches computes its tables.
+        let emulated = topology.is_shared().then_some(DeviceKind::Emulated);
         let device = emulated.and_then(|kind| Device::open(kind).ok());
         let tables = device.map(|device| DeviceTopology::new(&device, domain, MAX_LEVEL + 1));
         let tables = tables.transpose()?;
@@ -121,25 +117,17 @@ impl Part {
         ranks.barrier()?;
         let single = rayon::current_num_threads() == 1;
         let mut times = vec![now(single)];
-        let mut rebuilt = None;
-        if ranks.size() == 1 {
-            times.push(now(single));
-            let topology = &mut self.topology;
-            topology.change(level, &changes.refine, &changes.coarsen);
-            times.push(now(single));
-        } else {
-            let proposal = propose_level(&mut self.topology, ranks, level, &changes, &[], 1.05)?;
-            times.push(now(single));
-            let refined = match proposal.cut {
-                true => self.refined(&proposal.octets, level + 1, finer),
-                false => Vec::new(),
-            };
-            let begin = now(single);
-            let (topology, shares) = (&mut self.topology, &mut self.shares);
-            rebuild(topology, ranks, shares, level + 1, &proposal, &refined)?;
-            rebuilt = Some(now(single) - begin);
-            times.push(now(single));
-        }
+        let proposal = propose_level(&mut self.topology, ranks, level, &changes, &[], 1.05)?;
+        times.push(now(single));
+        let refined = match proposal.cut {
+            true => self.refined(&proposal.octets, level + 1, finer),
+            false => Vec::new(),
+        };
+        let begin = now(single);
+        let (topology, shares) = (&mut self.topology, &mut self.shares);
+        rebuild(topology, ranks, shares, level + 1, &proposal, &refined)?;
+        let rebuilt = now(single) - begin;
+        times.push(now(single));
         if let Some(tables) = &mut self.tables {
             tables.update(&self.topology, level + 1, &[])?;
         }
@@ -148,7 +136,7 @@ impl Part {
         for (part, pair) in seconds.iter_mut().zip(times.windows(2)) {
             *part = pair[1] - pair[0];
         }
-        seconds[1] = rebuilt.unwrap_or(seconds[1]);
+        seconds[1] = rebuilt;
         self.seconds.push(seconds);
         Ok(())
     }

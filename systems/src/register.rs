@@ -4,15 +4,15 @@
 use crate::fields::GasModel;
 use crate::order::{Advance, Flag, Initialise, Limit, Split};
 use crate::state_selection::StateSelection;
-use crate::subcycling::{Subcycling, add_subcycle};
+use crate::subcycling::{Subcycling, add_subcycle, measure_costs};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
 use nestar_engine::comm::{ColumnInputs, DiagnosticColumns, Reduce};
 use nestar_engine::data::{
     CellMap, CellMark, CellSubcycle, CellValue, Components, DerivedInputs, FaceMap, Field,
-    InputList, LevelRows,
+    InputList, LevelRows, Patches,
 };
-use nestar_engine::mesh::RefineRequests;
+use nestar_engine::mesh::RefinementFlags;
 use nestar_engine::step::{
     Catalogue, CatalogueEntry, FunctionFields, OtherFields, OtherHandles, Read, Settings,
     StepLimits, StepSet, Write,
@@ -95,6 +95,13 @@ pub trait Register {
         add_subcycle::<F, M>(self.selection(), attempts, parameters)
     }
 
+    /// Lets systems of `Advance` measure the work of patches for the partition. With several ranks the
+    /// [`Cost`](nestar_engine::mesh::Cost) of each patch is 1 at the start of a step of its level, and systems add their
+    /// work relative to that of the other physics. Returns `false` on one rank, where patches have no cost.
+    fn measure_costs(&mut self) -> bool {
+        measure_costs(self.selection().sim)
+    }
+
     /// Adds initial values: new patches of the initial hierarchy are set to the result of `M`, after the scenario has
     /// set the gas.
     fn initial<F: FunctionFields, M: CellMap>(&mut self, parameters: M::Parameters)
@@ -168,13 +175,13 @@ pub trait Register {
                          field: Read<F::First>,
                          others: OtherHandles<F>,
                          settings: Res<Settings>,
-                         mut requests: ResMut<RefineRequests>| {
+                         mut patches: Patches<&mut RefinementFlags>| {
             rows.choose(components);
             let inputs = F::Others::read(&others).with_numbers(numbers.as_deref());
             let buffer = settings.mesh.flag_buffer[rows.level()] as usize;
             let marked = field.mark::<M>(&rows, inputs, buffer, &parameters);
-            for (&row, sectors) in rows.rows().iter().zip(marked) {
-                requests.add(row, sectors);
+            for ((_, mut flags), sectors) in patches.iter_mut().zip(marked) {
+                flags.refine_sectors(sectors);
             }
         };
         let flag = IntoSystem::into_system(flag).with_name(format!("criterion {}", M::ITEM.name));

@@ -4,9 +4,8 @@ use crate::order::Advance;
 use crate::state_selection::StateSelection;
 use bevy_ecs::prelude::*;
 use nestar_device::CellState;
-use nestar_engine::comm::Ranks;
-use nestar_engine::data::{CellSubcycle, Field, LevelRows};
-use nestar_engine::mesh::Costs;
+use nestar_engine::data::{CellSubcycle, Field, LevelRows, Patches};
+use nestar_engine::mesh::{CELLS, Cost};
 use nestar_engine::step::{
     BudgetId, Budgets, Catalogue, FunctionFields, OtherFields, OtherHandles, Replays, RunCounters,
     Write,
@@ -66,7 +65,8 @@ where
         numbers,
     } = selection;
     let account = open::<M>(sim, attempts)?;
-    let part = (attempts.weight > 0.0).then(|| (sim.register_cost_part(), attempts.weight));
+    let weight = attempts.weight;
+    let measures = weight > 0.0 && measure_costs(sim);
     let parameters = Arc::new(parameters);
     let again = (components, numbers.clone());
     Replays::add::<F::First, M>(&mut sim.world, again, attempts.calls, parameters.clone());
@@ -74,10 +74,9 @@ where
     let attempt = move |mut rows: LevelRows,
                         mut field: Write<F::First>,
                         others: OtherHandles<F>,
-                        ranks: Res<Ranks>,
                         mut accounts: ResMut<Budgets>,
                         mut counters: ResMut<RunCounters>,
-                        mut costs: Costs| {
+                        mut patches: Patches<&mut Cost>| {
         rows.choose(components);
         rows.name_sums(attempts.account.unwrap_or_default());
         let inputs = F::Others::read(&others).with_numbers(read.as_deref());
@@ -86,10 +85,10 @@ where
         if let Some(account) = account {
             accounts.add(account, &tally);
         }
-        if let Some((part, weight)) = part
-            && !ranks.is_single()
-        {
-            costs.weigh(rows.rows(), part, tally.work(), weight);
+        if measures {
+            for ((_, mut cost), &work) in patches.iter_mut().zip(tally.work()) {
+                cost.0 += weight * f64::from(work) / CELLS as f64;
+            }
         }
     };
     let attempt = IntoSystem::into_system(attempt).with_name(format!("attempts {}", M::ITEM.name));
@@ -102,6 +101,27 @@ where
         .add("attempts", M::ITEM.name, M::DOC)
         .of(F::First::NAME);
     Ok(())
+}
+
+/// Indicates that costs are reset in each step.
+#[derive(Resource)]
+struct CostsAreReset;
+
+/// Registers the costs of patches as [`measure_costs`](crate::register::Register::measure_costs).
+pub(crate) fn measure_costs(sim: &mut Engine) -> bool {
+    let measures = sim.register_measured_cost();
+    if measures && !sim.world.contains_resource::<CostsAreReset>() {
+        sim.world.insert_resource(CostsAreReset);
+        sim.system_in(Advance::Exchange, reset_costs);
+    }
+    measures
+}
+
+/// Resets the costs of the patches of a level; systems of its step add their work.
+fn reset_costs(mut patches: Patches<&mut Cost>) {
+    for (_, mut cost) in patches.iter_mut() {
+        *cost = Cost(1.0);
+    }
 }
 
 /// Opens the account for the sums of the function.

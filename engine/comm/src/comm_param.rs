@@ -46,9 +46,6 @@ impl Comm<'_> {
     /// # Errors
     /// Another rank or the transport has failed.
     pub fn first_error(&self, own: Option<String>) -> Result<Option<String>, RanksError> {
-        if self.is_single() {
-            return Ok(own);
-        }
         let own = own.unwrap_or_default();
         let all = self.ranks.communicator().all_gather(own.as_bytes())?;
         let first = all.iter().find(|message| !message.is_empty());
@@ -115,7 +112,7 @@ impl Comm<'_> {
         sends: &[DeviceMessage],
         room: impl FnOnce(usize) -> Result<u64, DeviceError>,
     ) -> Result<Vec<DeviceMessage>, DeviceError> {
-        if self.is_single() || self.estimate.is_some() {
+        if self.estimate.is_some() {
             return Ok(Vec::new());
         }
         let link = self.connection.as_deref().map(Deref::deref);
@@ -171,7 +168,7 @@ impl Comm<'_> {
             &[&dyn Store],
         ) -> Result<(), DeviceError>,
     ) -> Result<bool, DeviceError> {
-        if self.is_single() {
+        if !self.plans.has_halo(level) {
             return Ok(false);
         }
         let kind = ExchangeKind::Layers(depth);
@@ -233,15 +230,14 @@ impl Comm<'_> {
         store: &mut dyn Store,
         level: usize,
     ) -> Result<(), DeviceError> {
-        if self.is_single() {
-            return Ok(());
-        }
         let at = store.present_bank(level);
-        let kind = ExchangeKind::Averages;
-        let transport = Transport::new(&self.ranks, self.connection.as_deref());
-        self.halos
-            .exchange(&transport, &[HaloRequest { field: 0, at, kind }], &[store])?;
-        self.halos.unpack(|_, set| set(store))?;
+        if self.plans.has_averages_or_fluxes(level) {
+            let kind = ExchangeKind::Averages;
+            let transport = Transport::new(&self.ranks, self.connection.as_deref());
+            self.halos
+                .exchange(&transport, &[HaloRequest { field: 0, at, kind }], &[store])?;
+            self.halos.unpack(|_, set| set(store))?;
+        }
         store.set_valid_layers(at, 0);
         Ok(())
     }

@@ -105,13 +105,13 @@ fn open_mailboxes(ranks: &Ranks, transport: &dyn LinkTransport) -> Result<(), Ra
 /// Returns `true` if the communicator reaches the memory of all devices.
 fn transport_reaches_devices(ranks: &Ranks, device: &Device) -> Result<bool, RanksError> {
     let unreachable = !ranks.communicator().reaches(device.kind());
-    Ok(!ranks.is_single() && !ranks.any(unreachable)?)
+    Ok(!ranks.any(unreachable)?)
 }
 
 /// Result of an attempt to link devices directly.
 enum DirectLink {
     Link(DeviceLink),
-    /// There is one rank only, or no GPU.
+    /// There is no GPU.
     Unwanted,
     /// Direct links are impossible; holds the reason.
     Impossible(String),
@@ -119,7 +119,7 @@ enum DirectLink {
 
 /// Creates a direct link if all ranks support it.
 fn direct(ranks: &Ranks, device: &Device) -> Result<DirectLink, RanksError> {
-    if ranks.is_single() || !ranks.any(device.kind() == DeviceKind::Cuda)? {
+    if !ranks.any(device.kind() == DeviceKind::Cuda)? {
         return Ok(DirectLink::Unwanted);
     }
     let own = Readiness::of(device, std::env::var(CHOICE).ok().as_deref());
@@ -331,6 +331,9 @@ pub(super) fn exchange_messages(
     };
     let sent = sends.iter().map(announcement).collect();
     let mut headers = ranks.communicator().exchange(sent)?;
+    if sends.is_empty() && headers.is_empty() {
+        return Ok(Vec::new());
+    }
     headers.sort_by_key(|message| message.peer);
     let (mut received, mut all) = (Vec::with_capacity(headers.len()), 0);
     for Message { peer, bytes } in headers {

@@ -17,8 +17,7 @@ pub use tree_outline::TreeOutline;
 
 use super::halo::layers;
 use super::hierarchy::ExchangePlans;
-use nestar_engine_mesh::{Cost, HilbertPartition, LevelWork, Topology};
-use rayon::prelude::*;
+use nestar_engine_mesh::{Cost, HilbertPartition, LevelWork, Topology, parallel};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -113,7 +112,7 @@ impl PartitionEstimate {
             let level = |level| ReceivedTraffic::of(&topology, &plans, level, layers);
             (0..levels).map(level).collect()
         };
-        let parts: Vec<Vec<ReceivedTraffic>> = (0..ranks).into_par_iter().map(part).collect();
+        let parts: Vec<Vec<ReceivedTraffic>> = parallel::map_indices(ranks, part);
         let mut loads: Vec<LevelLoad> = parts.iter().flatten().map(|part| part.load).collect();
         for (n, load) in loads.iter_mut().enumerate() {
             let (rank, level) = (n / levels, n % levels);
@@ -225,7 +224,7 @@ struct ReceivedTraffic {
 
 impl ReceivedTraffic {
     fn of(topology: &Topology, plans: &ExchangePlans, level: usize, layers: usize) -> Self {
-        let reads = layers::HaloReads::new(topology);
+        let reads = layers::HaloReads::new(topology, level..level + 1);
         reads.record(topology, level);
         let mut flows: Vec<(usize, ExchangeOf, MessageCount)> = Vec::new();
         let mut add = |from, exchange, items: usize, cells| {

@@ -18,7 +18,7 @@ pub fn refresh_halo(
     level: usize,
     fields: &[StoreRef],
 ) -> Result<(), RanksError> {
-    if world.resource::<Topology>().is_shared() {
+    if world.resource::<ExchangePlans>().has_halo(level) {
         let mut requests = Vec::new();
         for (n, operations) in fields.iter().enumerate() {
             let field = operations.of(world);
@@ -44,31 +44,40 @@ pub fn refresh_halo(
 /// # Errors
 /// As [`refresh_halo`].
 pub fn send_averages_and_fluxes(world: &mut World, level: usize) -> Result<(), RanksError> {
-    if !world.resource::<Topology>().is_shared() {
-        return Ok(());
+    let plans = world.resource::<ExchangePlans>();
+    if plans.has_averages_or_fluxes(level) {
+        let fields = world.resource::<Stores>().all();
+        let requests = averages_and_fluxes(world, level, &fields);
+        exchange_now(world, &requests, &fields)?;
     }
-    let fields = world.resource::<Stores>().all();
-    let (mut requests, mut averaged) = (Vec::with_capacity(2 * fields.len()), Vec::new());
-    for (field, operations) in fields.iter().enumerate() {
-        let at = operations.of(world).present_bank(level);
-        let spec = operations.of(world).spec();
-        if spec.restrict != Restrict::None {
-            let kind = ExchangeKind::Averages;
-            requests.push(HaloRequest { field, at, kind });
-            averaged.push((field, at));
+    // On all ranks, also without received averages.
+    for n in 0..world.resource::<Stores>().list().len() {
+        let operations = world.resource::<Stores>().list()[n];
+        let field = operations.of_mut(world);
+        if field.spec().restrict != Restrict::None {
+            let at = field.present_bank(level);
+            field.set_valid_layers(at, 0);
         }
-        if spec.correct == Correct::Fluxes {
+    }
+    Ok(())
+}
+
+/// Returns the requests for averages and fluxes of `level`.
+fn averages_and_fluxes(world: &World, level: usize, fields: &[StoreRef]) -> Vec<HaloRequest> {
+    let mut requests = Vec::with_capacity(2 * fields.len());
+    for (field, operations) in fields.iter().enumerate() {
+        let store = operations.of(world);
+        if store.spec().restrict != Restrict::None {
+            let (at, kind) = (store.present_bank(level), ExchangeKind::Averages);
+            requests.push(HaloRequest { field, at, kind });
+        }
+        if store.spec().correct == Correct::Fluxes {
             let (bank, kind) = (LevelBank::REGISTERS, ExchangeKind::Faces);
             let at = LevelBank { level, bank };
             requests.push(HaloRequest { field, at, kind });
         }
     }
-    exchange_now(world, &requests, &fields)?;
-    // On all ranks, also without received averages.
-    for (field, at) in averaged {
-        fields[field].of_mut(world).set_valid_layers(at, 0);
-    }
-    Ok(())
+    requests
 }
 
 /// Marks the new patches of all ranks and updates the halo of face-centred fields on their level.
@@ -82,20 +91,17 @@ pub fn mark_new_patches(world: &mut World) -> Result<(), RanksError> {
     if on_faces.is_empty() {
         return Ok(());
     }
-    let topology = world.resource::<Topology>();
-    let (shared, mut marks) = (topology.is_shared(), vec![0; topology.capacity()]);
-    let new = world.resource::<NewRows>();
-    new.rows.iter().for_each(|&row| marks[row as usize] = 1);
-    let level = new.level;
-    if shared {
-        let own_marks = marks.clone();
-        let plan = &world.resource::<ExchangePlans>().halo[level];
-        let ranks = world.resource::<Ranks>().communicator();
-        plan.forward(
-            ranks,
-            |row| own_marks[row as usize],
-            |row, new| marks[row as usize] = new,
-        )?;
+    let mut marks = vec![0; world.resource::<Topology>().capacity()];
+    let NewRows { rows, level, .. } = world.resource::<NewRows>();
+    let level = *level;
+    rows.iter().for_each(|&row| marks[row as usize] = 1);
+    let mut received = Vec::new();
+    let plan = &world.resource::<ExchangePlans>().halo[level];
+    let ranks = world.resource::<Ranks>().communicator();
+    let mark = |row: u32| marks[row as usize];
+    plan.forward(ranks, mark, |row, new| received.push((row, new)))?;
+    for (row, new) in received {
+        marks[row as usize] = new;
     }
     world.resource_mut::<NewRows>().marks = marks;
     refresh_halo(world, level, &on_faces)

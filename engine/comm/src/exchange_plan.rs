@@ -33,6 +33,12 @@ impl ExchangePlan {
         add(&mut self.receives, peer, row);
     }
 
+    /// Returns `true` if nothing is sent or received.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sends.is_empty() && self.receives.is_empty()
+    }
+
     /// Returns the number of rows sent.
     #[must_use]
     pub fn sent(&self) -> usize {
@@ -80,6 +86,9 @@ impl ExchangePlan {
         get: impl Fn(u32) -> T,
         mut put: impl FnMut(u32, T),
     ) -> Result<(), RanksError> {
+        if self.is_empty() {
+            return Ok(());
+        }
         let pack = |rows: &[u32], out: &mut Vec<u8>| {
             for &row in rows {
                 out.extend_from_slice(bytemuck::bytes_of(&get(row)));

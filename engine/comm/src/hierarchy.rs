@@ -27,11 +27,31 @@ pub struct ExchangePlans {
     touched: Vec<Vec<OctetPart>>,
 }
 
+impl ExchangePlans {
+    /// Returns `true` if this rank exchanges halo patches of `level`.
+    #[must_use]
+    pub fn has_halo(&self, level: usize) -> bool {
+        let plan = self.halo.get(level);
+        plan.is_some_and(|plan| !plan.is_empty())
+    }
+
+    /// Returns `true` if this rank exchanges averages or fluxes between `level` and the next finer level.
+    #[must_use]
+    pub fn has_averages_or_fluxes(&self, level: usize) -> bool {
+        let averages = self.averages.get(level);
+        let faces = self.faces.get(level);
+        averages.is_some_and(|plan| !plan.is_empty()) || faces.is_some_and(|plan| !plan.is_empty())
+    }
+}
+
+/// Key of an octet; `true` if the octet is new in the hierarchy.
+pub type OctetKey = (u64, bool);
+
 /// Own octets of a level after a regrid, in ascending order of keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proposal {
-    /// Keys of octets; `true` marks those that are new in the hierarchy.
-    pub octets: Vec<(u64, bool)>,
+    /// The octets.
+    pub octets: Vec<OctetKey>,
     /// Is `true` if the level was repartitioned.
     pub cut: bool,
 }
@@ -70,12 +90,9 @@ pub(super) fn root_part(
         faces: vec![FacePlan::default(); levels],
         touched: vec![Vec::new(); levels],
     };
-    find_neighbours(topology, plans, 0);
-    set_octets(topology, 0, &topology.own_root(), &plans.touched[0]);
+    set_octets(topology, 0, &topology.own_root(), &[]);
     topology.link_families(0);
-    topology.link_owned(0);
-    plans.halo[0] = negotiate_halo(topology, owners, 0)?;
-    Ok(())
+    update_surroundings(topology, owners, plans, 0)
 }
 
 /// Sends `changes` of own patches of `level` to the owners of the children, and repartitions the finer level if needed.
@@ -103,9 +120,23 @@ pub fn propose_level(
         patches: 8,
     };
     let cut = balance(topology, ranks, level + 1, units, imbalance)?;
+    let octets = deliver(topology, ranks, level + 1, parents)?;
+    Ok(Proposal { octets, cut })
+}
+
+/// Sends octets of `level`, ascending, to their owners. Returns the octets of this rank, ascending.
+fn deliver(
+    topology: &Topology,
+    ranks: &dyn Communicator,
+    level: usize,
+    octets: Vec<OctetKey>,
+) -> Result<Vec<OctetKey>, RanksError> {
+    let own = topology.partition().keys(level, topology.rank());
+    let first = octets.partition_point(|(key, _)| key << 3 < own.start);
+    let end = octets.partition_point(|(key, _)| key << 3 < own.end);
     let mut messages: Vec<Message> = Vec::new();
-    for (key, new) in parents {
-        let peer = topology.partition().owner(level + 1, key << 3);
+    for &(key, new) in octets[..first].iter().chain(&octets[end..]) {
+        let peer = topology.partition().owner(level, key << 3);
         if messages.last().is_none_or(|last| last.peer != peer) {
             let bytes = Vec::new();
             messages.push(Message { peer, bytes });
@@ -116,12 +147,18 @@ pub fn propose_level(
     }
     // The ranges of ranks are consecutive, so the received octets are in order.
     let received = ranks.exchange(messages)?;
-    let words = received
-        .iter()
-        .flat_map(|message| message.bytes.as_chunks().0);
-    let octets = words.map(|&word| u64::from_le_bytes(word));
-    let octets = octets.map(|word| (word >> 1, word & 1 == 1)).collect();
-    Ok(Proposal { octets, cut })
+    let (before, after) = received.split_at(received.partition_point(|m| m.peer < topology.rank()));
+    let decode = |messages: &[Message]| -> Vec<OctetKey> {
+        let words = messages
+            .iter()
+            .flat_map(|message| message.bytes.as_chunks().0);
+        let words = words.map(|&word| u64::from_le_bytes(word));
+        words.map(|word| (word >> 1, word & 1 == 1)).collect()
+    };
+    let mut all = decode(before);
+    all.extend_from_slice(&octets[first..end]);
+    all.extend(decode(after));
+    Ok(all)
 }
 
 /// Repartitions the root grid if its imbalance exceeds `imbalance`; returns `None` if the partition stays.
@@ -152,7 +189,7 @@ pub(super) fn propose_root(
 }
 
 /// Returns the keys of own patches of `level` with children, ascending; `true` marks new children.
-fn parents(topology: &Topology, level: usize, changes: &Changes) -> Vec<(u64, bool)> {
+fn parents(topology: &Topology, level: usize, changes: &Changes) -> Vec<OctetKey> {
     let rows = topology.rows(level).par_iter().with_min_len(1024);
     let refined = rows.filter(|&&row| !topology.is_leaf(row));
     let keyed: Vec<(u64, u32)> = refined.map(|&row| (topology.key(row), row)).collect();
@@ -257,13 +294,14 @@ fn copied_parts(topology: &Topology, level: usize) -> Vec<OctetPart> {
 
 /// Finds the patches of other ranks beside own patches of `level`.
 fn find_neighbours(topology: &Topology, plans: &mut ExchangePlans, level: usize) {
-    if level == 0 {
-        plans.touched[0] = root_neighbours(topology, &topology.own_root());
-        return;
-    }
-    let mut touched = level_neighbours(topology, level);
-    touched.extend(fine_octets_at_faces(topology, level));
-    plans.touched[level] = merge_parts(touched);
+    plans.touched[level] = match level {
+        0 => root_neighbours(topology),
+        _ => {
+            let mut touched = level_neighbours(topology, level);
+            touched.extend(fine_octets_at_faces(topology, level));
+            merge_parts(touched)
+        }
+    };
 }
 
 /// Holds the neighbours of own patches of `level` and the patches `more` as halo, and makes the exchange plan.
@@ -274,13 +312,23 @@ fn update_halo(
     level: usize,
     more: Vec<OctetPart>,
 ) -> Result<(), RanksError> {
-    let owned = owned_parts(topology, level);
     let mut copied = more;
     copied.extend(&plans.touched[level]);
-    set_octets(topology, level, &owned, &merge_parts(copied));
+    let copied = merge_parts(copied);
+    let held = topology.octets(level).iter();
+    let held = held.filter(|octet| octet.owned == 0 || octet.copied != 0);
+    let changes = !held
+        .map(|octet| (octet.key, octet.copied))
+        .eq(copied.iter().copied());
+    if changes {
+        let owned = owned_parts(topology, level);
+        set_octets(topology, level, &owned, &copied);
+    }
     plans.halo[level] = negotiate_halo(topology, owners, level)?;
-    // Octets were added and removed: parents do not know their children yet, and children are linked by the caller.
-    topology.link_families(level);
+    if changes {
+        // Parents do not know their children yet, and children are linked by the caller.
+        topology.link_families(level);
+    }
     Ok(())
 }
 
@@ -312,10 +360,8 @@ fn negotiate_halo(
     level: usize,
 ) -> Result<ExchangePlan, RanksError> {
     let mut plan = ExchangePlan::default();
-    for octet in topology.octets(level) {
-        for row in octet.rows(octet.copied) {
-            plan.receive(topology.owner(row), row);
-        }
+    for &row in topology.copies(level) {
+        plan.receive(topology.owner(row), row);
     }
     let parts = |rows: &[u32]| (topology.key(rows[0]) >> 3, mask(rows));
     let wanted = |from: &PeerRows| (from.peer, octets(&from.rows).map(parts).collect());
@@ -458,17 +504,12 @@ fn merge_parts(mut parts: Vec<OctetPart>) -> Vec<OctetPart> {
     parts
 }
 
-/// Returns root patches of other ranks among the 26 neighbours of `owned` patches.
-fn root_neighbours(topology: &Topology, owned: &[OctetPart]) -> Vec<OctetPart> {
-    let touched = |&(key, mask): &OctetPart| {
-        let half = topology.octet_place(0, key);
-        let own = (0..8).filter(move |c| mask >> c & 1 == 1);
-        own.flat_map(move |c| {
-            let index = std::array::from_fn(|a| 2 * half[a] + (c >> a & 1));
-            neighbours_at(topology, 0, index, None)
-        })
-    };
-    merge_parts(owned.par_iter().flat_map_iter(touched).collect())
+/// Returns root patches of other ranks among the 26 neighbours of own patches.
+fn root_neighbours(topology: &Topology) -> Vec<OctetPart> {
+    let near = topology.octets_near_others(0, NeighbourLevel::Same);
+    let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
+    let touched = |row| neighbours_at(topology, 0, topology.index(row), None);
+    merge_parts(rows.flat_map_iter(touched).collect())
 }
 
 /// Returns patches of other ranks among the 27 patches at and around `index` of `level`.

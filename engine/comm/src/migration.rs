@@ -426,18 +426,21 @@ fn to_batches(
     all.filter(|batch| !batch.records.is_empty())
 }
 
-/// Returns the row and index of the patches of `before` that this rank no longer owns.
+/// Returns the row and index of the patches of `before` that this rank no longer owns. `before` is ascending.
 pub(crate) fn removed_patches(
     topology: &Topology,
     level: usize,
     before: &[Octet],
 ) -> Vec<(u32, [i32; 3])> {
+    let mut octets = topology.octets(level).iter().peekable();
     let patches = |octet: &Octet| {
-        let now = topology.octet(level, octet.key).map_or(0, |now| now.owned);
-        let (half, first) = (topology.octet_place(level, octet.key), octet.first);
-        octet
-            .rows(octet.owned & !now)
-            .map(move |row| (row, child_index(half, (row - first) as usize)))
+        while octets.next_if(|now| now.key < octet.key).is_some() {}
+        let same = octets.next_if(|now| now.key == octet.key);
+        let gone = octet.owned & !same.map_or(0, |now| now.owned);
+        let half = (gone != 0).then(|| topology.octet_place(level, octet.key));
+        let first = octet.first;
+        let patch = move |row: u32| Some((row, child_index(half?, (row - first) as usize)));
+        octet.rows(gone).filter_map(patch)
     };
     before.iter().flat_map(patches).collect()
 }

@@ -4,7 +4,9 @@ use super::Ranks;
 use super::hierarchy::ExchangePlans;
 use crate::RanksError;
 use bevy_ecs::prelude::*;
-use nestar_engine_mesh::{Changes, Level, PatchRow, Pinned, RefineRequests, Topology};
+use nestar_engine_mesh::{
+    Changes, Level, PatchRow, Pinned, RefineRequests, RefinementFlags, Topology,
+};
 
 /// Decides which own patches of `level` are refined and which lose their children.
 ///
@@ -15,17 +17,13 @@ pub fn decide(world: &mut World, level: usize) -> Result<Changes, RanksError> {
     world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
         requests.pin(staying, closed);
         let topology = world.resource::<Topology>();
-        if !topology.is_shared() {
-            return Ok(requests.decide(topology, level));
-        }
-        let ranks = world.resource::<Ranks>();
-        let ranks = ranks.communicator();
+        let ranks = world.resource::<Ranks>().communicator();
         let plans = world.resource::<ExchangePlans>();
         let mut received = Vec::with_capacity(plans.halo[level].received());
         let sectors = |row| requests.sectors(row);
         plans.halo[level].forward(ranks, sectors, |row, sectors| received.push((row, sectors)))?;
         for (row, sectors) in received {
-            requests.replace(row, sectors);
+            requests.set_flags(row, RefinementFlags::of_sectors(sectors));
         }
         requests.prepare(topology, level);
         let back = plans.halo[level].reversed();

@@ -28,7 +28,7 @@ pub fn update_entities(world: &mut World) -> Result<(), RanksError> {
     let Some(mut moved) = world.resource::<ParticleEntityIndex>().take_migrated() else {
         return Ok(());
     };
-    if world.contains_resource::<InitialEstimate>() || world.resource::<Ranks>().is_single() {
+    if world.contains_resource::<InitialEstimate>() {
         return Ok(());
     }
     let departed = moved.departed();

@@ -140,7 +140,9 @@ pub(super) fn balance(
     let busiest = after;
     topology.set_work(level, LevelWork { all, busiest });
     let differs = topology.partition().starts(level) != starts.keys;
-    topology.set_partition(level, starts.keys);
+    if differs {
+        topology.set_partition(level, starts.keys);
+    }
     Ok(differs)
 }
 
@@ -155,8 +157,11 @@ pub(crate) struct PatchWork<'a> {
 }
 
 impl<'a> PatchWork<'a> {
-    /// Returns the work of the patches in `world`, or `None` if all patches are equal.
+    /// Returns the work of the patches in `world`, or `None` if all patches are equal or belong to one rank.
     pub fn of(world: &'a World) -> Option<Self> {
+        if !world.resource::<Topology>().is_shared() {
+            return None;
+        }
         let kinds = world.resource::<ParticleKinds>().all();
         let kinds = kinds.iter().map(|kind: &ParticleSetRef| kind.of(world));
         let weights = Self {

@@ -1,4 +1,4 @@
-//! Changes a hierarchy that ranks share, and moves patches between ranks.
+//! Changes the hierarchy, and moves patches between ranks.
 
 use super::communicator::Message;
 use super::halo::{self, Halos, ReceivedRows};
@@ -7,13 +7,13 @@ use super::migration::{Displaced, removed_patches};
 use super::partition::PatchWork;
 use super::{Ranks, RanksError};
 use bevy_ecs::prelude::*;
-use nestar_engine_data::{Stores, new_patches};
+use nestar_engine_data::{FaultBox, Stores, new_patches};
 use nestar_engine_mesh::patch_component::{PatchComponentValues, PatchComponents};
 use nestar_engine_mesh::topology::octet::Octet;
 use nestar_engine_mesh::{Changes, RefineRequests, Topology};
 use std::collections::BTreeMap;
 
-/// Creates the root grid on all ranks.
+/// Creates the root grid on all ranks: tables, entities and rows. `NewRows` lists the own rows.
 ///
 /// # Errors
 /// Another rank or the transport has failed.
@@ -26,13 +26,13 @@ pub fn create_root(world: &mut World) -> Result<(), RanksError> {
         hierarchy::root(&mut topology, ranks.communicator(), &mut plans)
     })?;
     let rows = world.resource::<Topology>().rows(0).to_vec();
-    new_patches::enter(world, 0, rows);
+    new_patches::enter(world, 0, rows, false);
     halo::update_lists(world, 0..=levels)
 }
 
 /// Applies `changes` to the patches of `level` and repartitions the finer level if a rank exceeds `imbalance`.
 ///
-/// Own new children are listed in `NewRows`; their values are not set.
+/// Own new children are listed in `NewRows`; their values are not set. Failures of this rank's memory go to [`FaultBox`].
 ///
 /// # Errors
 /// Another rank, the transport or the device has failed.
@@ -54,7 +54,7 @@ pub fn apply_changes(
 /// # Errors
 /// As [`apply_changes`].
 pub fn rebalance(world: &mut World, level: usize, imbalance: f64) -> Result<(), RanksError> {
-    if !world.resource::<Topology>().is_shared() || PatchWork::of(world).is_none() {
+    if PatchWork::of(world).is_none() {
         return Ok(());
     }
     let before = own_octets(world.resource::<Topology>(), level + 1);
@@ -66,22 +66,22 @@ pub fn rebalance(world: &mut World, level: usize, imbalance: f64) -> Result<(), 
     }
 }
 
-/// Repartitions the root grid by work.
+/// Repartitions the root grid by work. Returns `true` if patches may have moved.
 ///
 /// # Errors
 /// As [`apply_changes`].
-pub fn rebalance_root(world: &mut World, imbalance: f64) -> Result<(), RanksError> {
-    let shared = world.resource::<Topology>().is_shared();
-    let Some(work) = PatchWork::of(world).filter(|_| shared).map(|w| w.level(0)) else {
-        return Ok(());
+pub fn rebalance_root(world: &mut World, imbalance: f64) -> Result<bool, RanksError> {
+    let Some(work) = PatchWork::of(world).map(|work| work.level(0)) else {
+        return Ok(false);
     };
     let before = own_octets(world.resource::<Topology>(), 0);
     let ranks = world.resource::<Ranks>().clone();
     let topology = &mut *world.resource_mut::<Topology>();
-    match hierarchy::propose_root(topology, ranks.communicator(), &work, imbalance)? {
-        Some(proposal) => rebuild_level(world, 0, &before, &Changes::default(), &proposal),
-        None => Ok(()),
+    let proposal = hierarchy::propose_root(topology, ranks.communicator(), &work, imbalance)?;
+    if let Some(proposal) = &proposal {
+        rebuild_level(world, 0, &before, &Changes::default(), proposal)?;
     }
+    Ok(proposal.is_some())
 }
 
 /// Repartitions all levels by work.
@@ -126,9 +126,11 @@ fn rebuild_level(
     proposal: &Proposal,
 ) -> Result<(), RanksError> {
     let ranks = world.resource::<Ranks>().clone();
-    let components = send_components(world, fine, before, changes)?;
+    // Without a new partition no octet departs.
+    let departing = if proposal.cut { before } else { &[] };
+    let components = send_components(world, fine, departing, changes)?;
     let moved = match proposal.cut {
-        true => Some(move_octets(world, fine, before)?),
+        true => Some(move_octets(world, fine, departing)?),
         false => None,
     };
     let octets = moved.as_ref().map_or(&[][..], |moved| &moved.octets);
@@ -141,7 +143,10 @@ fn rebuild_level(
         world.despawn(entity);
     }
     let rows = new_rows(world.resource::<Topology>(), fine, proposal);
-    new_patches::enter(world, fine, rows);
+    new_patches::enter(world, fine, rows, proposal.cut);
+    if world.resource::<FaultBox>().has_fault() {
+        return Ok(());
+    }
     attach_components(world, fine, &components)?;
     if proposal.cut {
         new_patches::renew_parents(world, fine);
@@ -333,10 +338,10 @@ fn departures<'a>(
     parts.filter(move |(peer, ..)| *peer != own)
 }
 
-/// Sends carried components to the new owners of their patches after `fine` was repartitioned. Collective.
+/// Sends carried components to the new owners of their patches. Collective.
 ///
-/// Sends those of departing octets of `before`, and those that children inherit from own coarse patches refined by
-/// `changes`. Returns the received components by patch key.
+/// Sends those of patches in `before` that depart, and those that children inherit from own coarse patches refined by
+/// `changes`. Returns the components for this rank by patch key.
 ///
 /// # Errors
 /// Another rank or the transport has failed.
@@ -367,13 +372,13 @@ fn send_components(
             .or_default()
             .append(inherited);
     }
-    let messages = values
-        .iter()
-        .map(|(&peer, values)| (peer, values.to_bytes()));
-    for message in world
-        .resource::<Ranks>()
-        .exchange_bytes(messages.collect())?
-    {
+    if let Some(own) = values.remove(&topology.rank()) {
+        received.append(own);
+    }
+    let messages = values.iter();
+    let messages = messages.map(|(&peer, values)| (peer, values.to_bytes()));
+    let ranks = world.resource::<Ranks>();
+    for message in ranks.exchange_bytes(messages.collect())? {
         let broken = || RanksError::Transport("a message with components is truncated".into());
         received.append(PatchComponentValues::from_bytes(&message.bytes).ok_or_else(broken)?);
     }

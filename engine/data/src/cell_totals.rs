@@ -1,7 +1,7 @@
 //! Sums over cells and work per patch, returned by a sub-cycled function besides the states.
 
+use nestar_engine_mesh::parallel;
 use nestar_kernels::mesh::exact_sum::ExactSum;
-use rayon::prelude::*;
 
 /// Number of patches summed by a task.
 const PATCHES: usize = 512;
@@ -62,8 +62,8 @@ impl CellTotals {
         if self.count == 0 {
             return nothing();
         }
-        let patches = self.sums.par_chunks(PATCHES * self.count);
-        let of_part = |part: &[f64]| {
+        let patches: Vec<&[f64]> = self.sums.chunks(PATCHES * self.count).collect();
+        let of_part = |part: &&[f64]| {
             let mut integrals = nothing();
             for sums in part.chunks_exact(self.count) {
                 for (integral, sum) in integrals.iter_mut().zip(sums) {
@@ -72,12 +72,13 @@ impl CellTotals {
             }
             integrals
         };
-        patches.map(of_part).reduce(nothing, |mut all, part| {
+        let mut all = nothing();
+        for part in parallel::map(&patches, of_part) {
             for (all, part) in all.iter_mut().zip(&part) {
                 all.merge(part);
             }
-            all
-        })
+        }
+        all
     }
 
     /// Appends the totals of the next patches.

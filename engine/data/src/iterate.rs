@@ -15,12 +15,12 @@ use super::storage::with_storage;
 use super::update::row_of;
 use crate::in_precision;
 use nestar_device::{CellFn, CellState, Real};
+use nestar_engine_mesh::parallel;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::Rows;
 use nestar_kernels::mesh::block::LevelGeometry;
 use nestar_kernels::mesh::order::sum_of_lanes;
 use nestar_kernels::mesh::subcycle::{CONTINUE, FAILED, RETRY, Subcycle, SubcycleResult};
-use rayon::prelude::*;
 
 /// A cell function that returns an [`Outcome`](nestar_kernels::mesh::subcycle::Outcome) or a [`Subcycle`].
 pub trait CellSubcycle:
@@ -144,15 +144,15 @@ impl<F: Field> Pool<F> {
         let reader = CellReader::<M, R>::new(self, job);
         let rows = job.level.rows();
         let present = self.present::<R>(job.level.clock.level);
-        let calls_of_row = |(n, &row): (usize, &u32)| {
+        let calls_of_row = |n: usize| {
+            let row = rows[n];
             let mut scratch = self.typed::<R>().cell_scratch.get();
             let mut made = RowCalls::new(Sums::<M, R>::COUNT, job.level.topology.is_leaf(row));
             made.call_all(&reader, n, row, present, &mut scratch, calls);
             made
         };
-        let rows: Vec<RowCalls> = rows.par_iter().enumerate().map(calls_of_row).collect();
         let (mut stopped, mut totals) = (StoppedCells::default(), CellTotals::default());
-        for row in rows {
+        for row in parallel::map_indices(rows.len(), calls_of_row) {
             let (of_row, stopped_in_row) = row.result(M::Result::<R>::COUNTS_WORK);
             totals.append(of_row);
             stopped = stopped.or(stopped_in_row);

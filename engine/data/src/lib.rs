@@ -18,6 +18,7 @@ pub mod new_patches;
 pub mod operators;
 pub mod particle_entities;
 mod particle_set;
+pub mod patches;
 pub mod pool;
 mod quantities;
 pub mod reduce;
@@ -51,6 +52,7 @@ pub use particle_set::{
     CoveringLeaf, MigrationBatch, ParticleColumn, ParticleGroup, ParticleKinds, ParticleSet,
     ParticleSetRef, PatchPlace, RefinedPatch, RemapOnRegrid,
 };
+pub use patches::{PatchEntity, Patches};
 pub use pool::PoolResource;
 pub use pool::{Field, Pool};
 pub use reduce::pairwise;

@@ -6,21 +6,23 @@ use super::particle_set::ParticleKinds;
 use super::stores::Stores;
 use bevy_ecs::prelude::*;
 use nestar_engine_mesh::{
-    Level, Levels, NewRows, Owner, Parent, PatchIndex, PatchRow, RefineRequests, Topology,
+    Level, Levels, NewRows, Owner, Parent, PatchIndex, PatchRow, RefineRequests, RefinementFlags,
+    Topology,
 };
 
-/// Spawns entities for the new rows of `level` and adapts all data indexed by rows.
-pub fn enter(world: &mut World, level: usize, new: Vec<u32>) {
-    let unspawned = rows_without_entity(world.resource::<Topology>(), level, &new);
-    spawn(world, unspawned.as_deref().unwrap_or(&new));
+/// Spawns entities for the new rows of `level`, and for patches from other ranks if there are `arrivals`. Adapts all
+/// data indexed by rows.
+pub fn enter(world: &mut World, level: usize, new: Vec<u32>, arrivals: bool) {
+    match arrivals {
+        true => {
+            let topology = world.resource::<Topology>();
+            let unspawned = |row: &u32| topology.entity(*row) == Entity::PLACEHOLDER;
+            let rows = topology.rows(level).iter().copied().filter(unspawned);
+            spawn(world, &rows.collect::<Vec<_>>());
+        }
+        false => spawn(world, &new),
+    }
     adapt_row_data(world, level, new);
-}
-
-/// Returns the rows of `level` on this rank without an entity. `None` unless patches may have migrated.
-fn rows_without_entity(topology: &Topology, level: usize, new: &[u32]) -> Option<Vec<u32>> {
-    let unspawned = |row: &u32| topology.entity(*row) == Entity::PLACEHOLDER;
-    let rows = topology.rows(level).iter().copied();
-    (topology.is_shared() && new.len() < rows.len()).then(|| rows.filter(unspawned).collect())
 }
 
 /// Updates the parent entities of patches of `level` on this rank. A parent's entity is despawned when the parent
@@ -60,6 +62,7 @@ fn spawn(world: &mut World, rows: &[u32]) {
             PatchIndex(topology.index(row)),
             PatchRow(row),
             Owner(topology.rank() as u32),
+            RefinementFlags::default(),
         );
         let entity = match parent {
             Some(parent) => world.spawn((place, Parent(parent))).id(),

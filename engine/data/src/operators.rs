@@ -8,14 +8,13 @@ use super::storage::with_storage;
 use super::store::{MeshContext, Store};
 use bevy_ecs::prelude::*;
 use nestar_engine_device::DeviceError;
-use nestar_engine_mesh::{LevelClock, NewRows, Topology};
+use nestar_engine_mesh::{LevelClock, NewRows, Topology, parallel};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::fluxes::{FACE, FineFlux, cell_behind, correction};
 use nestar_kernels::mesh::gather::prolong_patch;
 use nestar_kernels::mesh::parameters::RepairedCells;
 use nestar_kernels::mesh::restrict::restrict_octet;
 use nestar_kernels::mesh::{Centring, MAX_COMPONENTS, StateFunctions};
-use rayon::prelude::*;
 
 /// Adapts storage, times and registers to a regrid of `level`; `rows` are the new ones.
 ///
@@ -80,7 +79,7 @@ fn prolong_rows<F: Field, R: Element>(pool: &Pool<F>, topology: &Topology, new: 
     let view = pool.ghosts::<R>(topology, new.level, 1);
     let components = pool.components();
     let scratch = &pool.typed::<R>().gather_scratch;
-    new.rows.par_iter().for_each(|&row| {
+    parallel::for_each(&new.rows, |&row| {
         // SAFETY: the rows are distinct, and the interpolation reads only rows of the coarser level.
         unsafe { prolong_patch(&view, row, components, &mut scratch.get()) };
     });
@@ -116,18 +115,16 @@ fn restrict_level<F: Field, R: Element>(
     let (coarse, fine) = (pool.present::<R>(level), pool.present::<R>(level + 1));
     let (centring, rules) = (pool.spec.centring, pool.typed::<R>().states.as_ref());
     // a parent on another rank is averaged in its halo copy, which is sent afterwards
-    let rows = topology
-        .rows(level)
-        .par_iter()
-        .chain(topology.copies(level));
-    let repaired = rows.map(|&row| match topology.first_child(row) {
+    let restrict = |&row: &u32| match topology.first_child(row) {
         // SAFETY: each coarse row is written by one task; fine rows are only read.
         Some(first) if topology.is_owned(first) => unsafe {
             restrict_octet(centring, &coarse, row, &fine, first, rules)
         },
         _ => 0,
-    });
-    let repaired = repaired.sum();
+    };
+    let rows = [topology.rows(level), topology.copies(level)];
+    let repaired = rows.map(|rows| parallel::map(rows, restrict).into_iter().sum::<u64>());
+    let repaired = repaired.into_iter().sum();
     for &row in topology.rows(level) {
         if !topology.is_leaf(row) {
             pool.touch(level, &[row]);
@@ -169,22 +166,20 @@ fn correct_level<F: Field, R: Element>(
     let present = pool.present::<R>(clock.level);
     let inverse_width = clock.cell_width.map(|w| R::lit(1.0 / w));
     let (components, dt) = (pool.components(), R::lit(clock.dt));
-    let repaired = rows
-        .par_iter()
-        .map(|(row, slots)| {
-            let mut change = typed.correct_scratch.get();
-            change.fill(R::lit(0.0));
-            for slot in slots.clone() {
-                let (face, coarse) = typed.registers.coarse(clock.level, slot);
-                let fine = typed.registers.fine(topology, clock.level, *row, face);
-                let step = [dt, inverse_width[face / 2]];
-                collect(&mut change, components, face, coarse, &fine, step);
-            }
-            // SAFETY: each row is written by one task.
-            let values = unsafe { present.row_mut(*row) };
-            apply(values, &change, components, typed.states.as_ref())
-        })
-        .sum();
+    let repaired = parallel::map(rows, |(row, slots)| {
+        let mut change = typed.correct_scratch.get();
+        change.fill(R::lit(0.0));
+        for slot in slots.clone() {
+            let (face, coarse) = typed.registers.coarse(clock.level, slot);
+            let fine = typed.registers.fine(topology, clock.level, *row, face);
+            let step = [dt, inverse_width[face / 2]];
+            collect(&mut change, components, face, coarse, &fine, step);
+        }
+        // SAFETY: each row is written by one task.
+        let values = unsafe { present.row_mut(*row) };
+        apply(values, &change, components, typed.states.as_ref())
+    });
+    let repaired = repaired.into_iter().sum();
     pool.touch_corrected(clock.level);
     repaired
 }

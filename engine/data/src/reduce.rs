@@ -11,12 +11,11 @@ use super::storage::with_storage;
 use super::store::MeshContext;
 use nestar_device::CellFn;
 use nestar_engine_device::DeviceError;
-use nestar_engine_mesh::Topology;
+use nestar_engine_mesh::{Topology, parallel};
 use nestar_kernels::CELLS;
 use nestar_kernels::criteria::{CellFlags, LIST_BLOCK, LIST_GHOSTS, buffer_sectors};
 use nestar_kernels::mesh::fluxes::FACE;
 use nestar_kernels::mesh::order::{order_key, sum_of_lanes, value_of_key};
-use rayon::prelude::*;
 use std::ops::Range;
 
 impl<F: Field> Pool<F> {
@@ -65,7 +64,8 @@ impl<F: Field> Pool<F> {
             });
             largest
         };
-        job.level.rows().par_iter().map(of_row).max().unwrap_or(0)
+        let largest = parallel::map(job.level.rows(), of_row);
+        largest.into_iter().max().unwrap_or(0)
     }
 
     /// Returns the sum over the cells of each patch of the level on this rank; 0 for refined patches.
@@ -95,7 +95,7 @@ impl<F: Field> Pool<F> {
             });
             sum_of_lanes(lanes)
         };
-        job.level.rows().par_iter().map(of_row).collect()
+        parallel::map(job.level.rows(), of_row)
     }
 
     /// Returns, for each patch of the level, a bit mask of nearby patches to refine.
@@ -135,7 +135,7 @@ impl<F: Field> Pool<F> {
             });
             buffer_sectors(&flags, buffer)
         };
-        job.level.rows().par_iter().map(of_row).collect()
+        parallel::map(job.level.rows(), of_row)
     }
 
     /// Reports a fault of a boundary rule on a device.
@@ -202,7 +202,7 @@ impl<F: Field> Pool<F> {
             };
             buffer_sectors(&marks.flags(&own, &stored, rows.faults()), buffer)
         };
-        view.rows().par_iter().map(of_row).collect()
+        parallel::map(view.rows(), of_row)
     }
 }
 
@@ -232,15 +232,14 @@ fn sum_nodes<F: Field, R: Element>(
     let rows = topology.rows(level);
     let values = pool.present::<R>(level);
     let mut sums = vec![0.0; rows.len() * components];
-    sums.par_chunks_mut(components)
-        .zip(rows)
-        .for_each(|(sums, &row)| {
-            if topology.is_leaf(row) {
-                for (sum, component) in sums.iter_mut().zip(values.row(row).chunks_exact(CELLS)) {
-                    *sum = sum_cells(component);
-                }
+    parallel::for_each_chunk(&mut sums, components, 1, |n, sums| {
+        if topology.is_leaf(rows[n]) {
+            let values = values.row(rows[n]).chunks_exact(CELLS);
+            for (sum, component) in sums.iter_mut().zip(values) {
+                *sum = sum_cells(component);
             }
-        });
+        }
+    });
     let sum = |node: &Range<usize>, c| pairwise(&sums, c, components, node.start, node.end);
     let of_node = |node| (0..components).map(move |c| sum(node, c));
     nodes.iter().flat_map(of_node).collect()

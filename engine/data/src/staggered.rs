@@ -5,10 +5,9 @@ use super::level::LevelView;
 use super::pool::{Field, Pool};
 use super::storage::with_storage;
 use nestar_engine_device::DeviceError;
-use nestar_engine_mesh::{NewRows, Topology};
+use nestar_engine_mesh::{NewRows, Topology, parallel};
 use nestar_kernels::mesh::shared_values::sync_shared_values;
 use nestar_kernels::mesh::staggered::{FaceView, prolong_faces};
-use rayon::prelude::*;
 
 /// Fills new rows of a face-centred field from the coarser level and from adjacent patches that are not new.
 pub(super) fn prolong_rows<F: Field, R: Element>(
@@ -25,7 +24,7 @@ pub(super) fn prolong_rows<F: Field, R: Element>(
         fresh: &new.marks,
         limiter: pool.spec.prolong.limiter(),
     };
-    new.rows.par_iter().for_each(|&row| {
+    parallel::for_each(&new.rows, |&row| {
         // SAFETY: the rows are distinct, and the interpolation reads only rows of the level that are not new.
         unsafe { prolong_faces(&view, row) };
     });

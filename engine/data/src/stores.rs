@@ -179,6 +179,12 @@ impl Stores {
         layers
     }
 
+    /// Returns the list of all stores, in the order of registration.
+    #[must_use]
+    pub fn list(&self) -> &[StoreRef] {
+        &self.0
+    }
+
     /// Returns all stores in the order of registration.
     #[must_use]
     pub fn all(&self) -> Vec<StoreRef> {

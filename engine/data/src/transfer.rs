@@ -5,7 +5,7 @@ use super::pool::{Field, Pool};
 use super::storage::{TypedPool, with_storage};
 use super::store::{LevelBank, Piece, RowShape};
 use nestar_engine_device::DeviceError;
-use rayon::prelude::*;
+use nestar_engine_mesh::parallel;
 use std::ops::Range;
 
 impl<F: Field> Pool<F> {
@@ -183,7 +183,8 @@ impl<R: Element> TypedPool<R> {
         }
         let to = self.bank(at.bank);
         let base = pieces.first().map_or(0, |piece| piece.before);
-        pieces.par_iter().with_min_len(GRAIN).for_each(|piece| {
+        parallel::for_each_index(pieces.len(), GRAIN, &|n| {
+            let piece = &pieces[n];
             // SAFETY: the pool is borrowed exclusively, and the pieces belong to distinct rows.
             let row = unsafe { to.row_mut(piece.row) };
             let begin = self::bytes::<R>(piece.before - base, shape, components);
@@ -200,9 +201,9 @@ fn bytes<R>(values: u64, shape: RowShape, components: &Range<usize>) -> usize {
 /// Calls `pack` for each piece with `out` from its place on, in parallel.
 fn pack_all(
     pieces: &[Piece],
-    bytes: &(impl Fn(u64) -> usize + Sync),
+    bytes: &(dyn Fn(u64) -> usize + Sync),
     out: &mut [u8],
-    pack: &(impl Fn(&Piece, &mut [u8]) + Sync),
+    pack: &(dyn Fn(&Piece, &mut [u8]) + Sync),
 ) {
     let Some(first) = pieces.first() else {
         return;

@@ -12,9 +12,9 @@ use super::store::LevelBank;
 use crate::in_precision;
 use nestar_device::{CellFn, CellState, FaceFn, Real};
 use nestar_engine_device::DeviceError;
+use nestar_engine_mesh::parallel;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::{Rows, StateFunctions};
-use rayon::prelude::*;
 
 /// A face function that returns fluxes.
 pub trait FaceMap:
@@ -434,7 +434,8 @@ impl<R: Element> TypedPool<R> {
         target: RowTarget<R>,
         make: impl Fn(u32, &mut Vec<R>, &mut Vec<R>) + Sync,
     ) -> Option<u32> {
-        let fill = |(n, &row): (usize, &u32)| {
+        let fill = |n: usize| {
+            let row = rows[n];
             let mut scratch = self.cell_scratch.get();
             let [block, values] = &mut *scratch;
             values.clear();
@@ -444,8 +445,8 @@ impl<R: Element> TypedPool<R> {
             let unphysical = write_back(out, target.chosen, target.states, values, block).err();
             unphysical.map(|cell| (n * CELLS + cell) as u32)
         };
-        let unphysical = rows.par_iter().enumerate().filter_map(fill);
-        unphysical.min()
+        let unphysical = parallel::map_indices(rows.len(), fill);
+        unphysical.into_iter().flatten().min()
     }
 }
 

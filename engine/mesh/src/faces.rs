@@ -21,6 +21,14 @@ pub struct FacePlan {
     pub receives: PeerFaces,
 }
 
+impl FacePlan {
+    /// Returns `true` if no fluxes are sent or received.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sends.is_empty() && self.receives.is_empty()
+    }
+}
+
 /// Lists the faces between `level` and the next finer level that separate two ranks.
 #[must_use]
 pub fn between_ranks(topology: &Topology, level: usize) -> FacePlan {

@@ -2,10 +2,10 @@
 
 pub mod audit;
 mod clock;
-mod costs;
 pub mod faces;
 pub mod hilbert;
 pub mod nesting;
+pub mod parallel;
 pub mod partition;
 pub mod patch;
 pub mod patch_component;
@@ -14,12 +14,10 @@ pub mod topology;
 
 pub use audit::{AuditError, audit};
 pub use clock::{Clock, LevelClock, Levels};
-pub use costs::CostParts;
-pub use costs::{CostPart, Costs};
 pub use nesting::RefineRequests;
 pub use partition::RootCurve;
 pub use partition::{HilbertPartition, LevelWork};
 pub use patch::{CELLS, Level, Owner, PATCH, Parent, PatchIndex, PatchRow};
 pub use patch_component::PatchComponent;
-pub use patch_controls::{Cost, Observed, Pinned};
+pub use patch_controls::{Cost, Observed, Pinned, RefinementFlags};
 pub use topology::{Changes, Domain, NewRows, Topology, offset};

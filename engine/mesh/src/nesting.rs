@@ -6,6 +6,7 @@
 //! its next regrid.
 
 use super::Topology;
+use super::patch_controls::RefinementFlags;
 use super::topology::octet::Octet;
 use super::topology::{Changes, offset};
 use bevy_ecs::prelude::*;
@@ -16,10 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Refinement requests of the criteria and of finer levels.
 #[derive(Resource, Default)]
 pub struct RefineRequests {
-    /// Sectors (bit `direction(d)` of 27) reached by marked cells and their buffers, per row.
-    sectors: Vec<u32>,
-    /// `true` if existing children of the row are kept.
-    keeps: Vec<bool>,
+    /// Flags of the criteria, per row.
+    flags: Vec<RefinementFlags>,
     /// `true` if a finer patch nearby requests the refinement of the row.
     requested: Vec<AtomicBool>,
     /// Scratch memory: `true` if the children of the row must stay.
@@ -33,24 +32,21 @@ pub struct RefineRequests {
 impl RefineRequests {
     /// Resizes the tables to `rows` rows.
     pub fn resize(&mut self, rows: usize) {
-        self.sectors.resize(rows, 0);
-        self.keeps.resize(rows, false);
+        self.flags.resize(rows, RefinementFlags::default());
         self.requested.resize_with(rows, AtomicBool::default);
         self.required.resize_with(rows, AtomicBool::default);
     }
 
     /// Clears all requests of `row`, which has a new patch.
     pub fn forget(&mut self, row: u32) {
-        self.clear(&[row]);
+        self.set_flags(row, RefinementFlags::default());
         set(&self.requested[row as usize], false);
     }
 
-    /// Clears the requests of the patches `rows`.
-    pub fn clear(&mut self, rows: &[u32]) {
-        for &row in rows {
-            self.sectors[row as usize] = 0;
-            self.keeps[row as usize] = false;
-        }
+    /// Sets the flags of the patch in `row`.
+    #[inline]
+    pub fn set_flags(&mut self, row: u32, flags: RefinementFlags) {
+        self.flags[row as usize] = flags;
     }
 
     /// Restricts the next decision about a level: patches of the finer level that stay, and patches not to refine.
@@ -59,29 +55,10 @@ impl RefineRequests {
         (self.pinned, self.unrefinable) = (pinned, unrefinable);
     }
 
-    /// Adds sectors requested by patch `row`.
-    #[inline]
-    pub fn add(&mut self, row: u32, sectors: u32) {
-        self.sectors[row as usize] |= sectors;
-    }
-
-    /// Keeps existing children of `row` in the next decision about its level, without requesting refinement.
-    /// Criteria with hysteresis use it to prevent patches from being created and removed repeatedly.
-    #[inline]
-    pub fn keep(&mut self, row: u32) {
-        self.keeps[row as usize] = true;
-    }
-
     /// Returns the sectors requested by patch `row`.
     #[inline]
     pub fn sectors(&self, row: u32) -> u32 {
-        self.sectors[row as usize]
-    }
-
-    /// Sets the sectors requested by the halo patch `row`.
-    #[inline]
-    pub fn replace(&mut self, row: u32, sectors: u32) {
-        self.sectors[row as usize] = sectors;
+        self.flags[row as usize].sectors()
     }
 
     /// Returns `true` if existing grandchildren need the children of patch `row`.
@@ -161,13 +138,13 @@ impl RefineRequests {
         let around = topology.neighbours(row);
         (finer_exists && get(&self.requested[row as usize]))
             || (0..27)
-                .any(|d| around[d] >= 0 && self.sectors[around[d] as usize] >> (26 - d) & 1 == 1)
+                .any(|d| around[d] >= 0 && self.sectors(around[d] as u32) >> (26 - d) & 1 == 1)
     }
 
     /// Requests the refinement of coarser patches that block `row` or its buffers.
     fn request_coarser(&self, topology: &Topology, row: u32, wanted: bool) {
         let around = topology.neighbours(row);
-        let sectors = self.sectors[row as usize];
+        let sectors = self.sectors(row);
         for d in 0..27 {
             if around[d] == COARSER
                 && (wanted || sectors >> d & 1 == 1)
@@ -176,12 +153,6 @@ impl RefineRequests {
                 set(&self.requested[coarse as usize], true);
             }
         }
-    }
-
-    /// Decides about the children of `level`'s patches, on a single rank.
-    pub fn decide(&mut self, topology: &Topology, level: usize) -> Changes {
-        self.prepare(topology, level);
-        self.choose(topology, level)
     }
 
     /// Marks children that must stay, and clears the requests to the coarser level.
@@ -227,7 +198,7 @@ impl RefineRequests {
 
     /// Returns `true` if the children of `row` stay without a request.
     fn must_stay(&self, row: u32) -> bool {
-        self.keeps[row as usize] || get(&self.required[row as usize])
+        self.flags[row as usize].keeps_children() || get(&self.required[row as usize])
     }
 
     /// Marks patches of `level` whose children must stay.

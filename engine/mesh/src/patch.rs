@@ -1,9 +1,9 @@
 //! A patch as an entity with small components. Cell data is stored in the pools of fields, never in a component.
 //!
 //! Every patch on a rank has [`Level`], [`PatchIndex`], [`PatchRow`] and [`Owner`], and [`Parent`] if the parent is on
-//! the same rank. Queries such as `Query<(&Level, &PatchIndex, &PatchRow)>` visit patches in any order; sums use the
-//! rows of [`Topology`](crate::Topology), which are in Hilbert order. Systems may attach further components by
-//! `Commands`; those of [`patch_controls`](crate::patch_controls) control the engine. Halo patches are not entities.
+//! the same rank. `Patches<&PatchIndex>` visits those of a level in Hilbert order, a plain `Query` visits all in any
+//! order. Systems may attach further components by `Commands`; those of [`patch_controls`](crate::patch_controls) control
+//! the engine. Halo patches are not entities.
 
 use bevy_ecs::prelude::*;
 pub use nestar_kernels::{CELLS, PATCH};

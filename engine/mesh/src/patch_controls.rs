@@ -1,14 +1,19 @@
-//! Components on patches that control the engine. A plugin that attaches one registers it (`Engine::register_carried`).
+//! Components on patches that control the engine.
+//!
+//! Every patch has [`RefinementFlags`]. A plugin that attaches one of the others registers it
+//! (`Engine::register_carried`).
 
 use super::patch::CELLS;
 use super::patch_component::{PatchComponent, require_registered};
 use bevy_ecs::prelude::*;
+use nestar_kernels::mesh::SELF;
 use serde::{Deserialize, Serialize};
 
 /// Measured work of a patch per step, in any unit common to all patches; 1 by default. Load balancing uses it.
 /// A level is partitioned when the next coarser level is regridded, the root grid before root steps.
 ///
-/// Values are distinguished from 1e-4 to 1e6. Children inherit the cost of their parent.
+/// Values are distinguished from 1e-4 to 1e6. Children inherit the cost of their parent. Systems that measure work add it
+/// in each step (`measure_costs`).
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 #[component(on_add = require_registered::<Self>)]
 pub struct Cost(pub f64);
@@ -40,6 +45,55 @@ impl PatchComponent for Cost {
 
     fn inherited(&self) -> Option<Self> {
         Some(*self)
+    }
+}
+
+/// Refinement requests of a patch, set by systems of the phase `Flag`; every patch has them. The engine reads and clears
+/// them at the end of the phase.
+#[derive(Component, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RefinementFlags {
+    /// Bit `direction(d)` of 27 for each sector with marked cells or their buffers.
+    sectors: u32,
+    keeps_children: bool,
+}
+
+impl RefinementFlags {
+    /// Returns requests for the refinement of sectors, as [`RefinementFlags::refine_sectors`].
+    #[must_use]
+    pub fn of_sectors(sectors: u32) -> Self {
+        Self {
+            sectors,
+            ..Self::default()
+        }
+    }
+
+    /// Requests the refinement of the patch.
+    pub fn refine(&mut self) {
+        self.refine_sectors(1 << SELF);
+    }
+
+    /// Requests the refinement of the patch and its neighbours by sector: bit `x + 3 y + 9 z` for the neighbour at
+    /// (x, y, z), where 1 is the patch itself. Fields return these numbers by `marked`.
+    pub fn refine_sectors(&mut self, sectors: u32) {
+        self.sectors |= sectors;
+    }
+
+    /// Keeps existing children at the next regrid without requesting refinement. Criteria with hysteresis use it, so
+    /// that patches are not created and removed repeatedly.
+    pub fn keep_children(&mut self) {
+        self.keeps_children = true;
+    }
+
+    /// Returns the requested sectors.
+    #[inline]
+    pub(super) fn sectors(self) -> u32 {
+        self.sectors
+    }
+
+    /// Returns `true` if existing children are kept.
+    #[inline]
+    pub(super) fn keeps_children(self) -> bool {
+        self.keeps_children
     }
 }
 

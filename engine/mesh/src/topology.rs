@@ -4,7 +4,6 @@ use super::hilbert::{bits_for, hilbert_key};
 use bevy_ecs::prelude::*;
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::{COARSER, MISSING, OUTSIDE};
-use rayon::prelude::*;
 use shared_hierarchy::{LEAF, SharedHierarchy};
 
 mod links;
@@ -66,10 +65,10 @@ pub struct NewRows {
     pub marks: Vec<u8>,
 }
 
-/// Topology of the hierarchy, or of the part stored on this rank. Tables are indexed by row; a row holds one patch of
-/// any level.
+/// Topology of the part of the hierarchy that is stored on this rank. Tables are indexed by row; a row holds one patch
+/// of any level.
 ///
-/// Memory: 176 bytes per row.
+/// Memory: about 180 bytes per row.
 #[derive(Resource)]
 pub struct Topology {
     /// The domain.
@@ -84,12 +83,11 @@ pub struct Topology {
     entity: Vec<Entity>,
     levels: Vec<Vec<u32>>,
     free_octets: Vec<u32>,
-    /// Additional state if ranks share the hierarchy.
-    sharing: Option<Box<SharedHierarchy>>,
+    sharing: SharedHierarchy,
 }
 
 impl Topology {
-    /// Creates an empty hierarchy.
+    /// Creates an empty hierarchy that belongs to one rank, until [`Topology::share_among_ranks`].
     #[must_use]
     pub fn new(domain: Domain, max_level: usize) -> Self {
         Self {
@@ -103,7 +101,7 @@ impl Topology {
             entity: Vec::new(),
             levels: vec![Vec::new(); max_level + 1],
             free_octets: Vec::new(),
-            sharing: None,
+            sharing: SharedHierarchy::of_one_rank(domain.root, max_level),
         }
     }
 
@@ -112,13 +110,6 @@ impl Topology {
     #[inline]
     pub fn capacity(&self) -> usize {
         self.level.len()
-    }
-
-    /// Returns the number of rows after coarsening `coarsened` patches and refining `refined` ones.
-    #[must_use]
-    pub fn rows_with(&self, refined: usize, coarsened: usize) -> usize {
-        let recycled = self.free_octets.len() + coarsened;
-        self.capacity() + 8 * refined.saturating_sub(recycled)
     }
 
     /// Returns the number of rows of the root grid.
@@ -256,131 +247,12 @@ impl Topology {
         first as u32
     }
 
-    fn init_row(&mut self, row: u32, level: usize, index: [i32; 3], parent: i32) {
+    fn init_row(&mut self, row: u32, level: usize, index: [i32; 3]) {
         let r = row as usize;
         self.level[r] = level as i8;
         self.index[r] = index;
-        self.parent[r] = parent;
-        self.first_child[r] = -1;
-    }
-
-    /// Creates the root grid. Returns its rows in Hilbert order.
-    pub fn create_root(&mut self) -> Vec<u32> {
-        let root = self.domain.root;
-        let bits = bits_for(root, 0);
-        let mut places = Vec::with_capacity((root[0] * root[1] * root[2]) as usize);
-        for z in 0..root[2] {
-            for y in 0..root[1] {
-                for x in 0..root[0] {
-                    places.push((hilbert_key([x, y, z].map(|i| i as u32), bits), [x, y, z]));
-                }
-            }
-        }
-        places.sort_unstable();
-        let mut first = 0;
-        for (n, (_, index)) in places.iter().enumerate() {
-            if n % 8 == 0 {
-                first = self.allocate_octet();
-            }
-            let row = first + n as u32 % 8;
-            self.init_row(row, 0, *index, -1);
-            self.levels[0].push(row);
-        }
-        self.link_root();
-        self.levels[0].clone()
-    }
-
-    /// Fills the neighbour tables of level 0.
-    fn link_root(&mut self) {
-        let root = self.domain.root;
-        let flat = |i: [i32; 3]| (i[0] + root[0] * (i[1] + root[1] * i[2])) as usize;
-        let mut row_at = vec![0i32; (root[0] * root[1] * root[2]) as usize];
-        for &row in &self.levels[0] {
-            row_at[flat(self.index(row))] = row as i32;
-        }
-        for n in 0..self.levels[0].len() {
-            let row = self.levels[0][n];
-            let at = self.index(row);
-            let domain = self.domain;
-            self.neighbours[row as usize] = std::array::from_fn(|d| {
-                let mut place = [0; 3];
-                for a in 0..3 {
-                    let i = at[a] + offset(d)[a];
-                    if !domain.periodic[a] && !(0..root[a]).contains(&i) {
-                        return OUTSIDE;
-                    }
-                    place[a] = i.rem_euclid(root[a]);
-                }
-                row_at[flat(place)]
-            });
-        }
-    }
-
-    /// Creates eight children of `row`. Returns the first of their rows. The caller relinks the finer level.
-    pub fn create_children(&mut self, row: u32) -> u32 {
-        let first = self.allocate_octet();
-        let level = self.level[row as usize] as usize + 1;
-        let index = self.index(row);
-        for c in 0..8u32 {
-            let place = std::array::from_fn(|a| 2 * index[a] + (c >> a & 1) as i32);
-            self.init_row(first + c, level, place, row as i32);
-        }
-        self.first_child[row as usize] = first as i32;
-        first
-    }
-
-    /// Removes the children of `row`. Returns the first of their rows, now free. The caller relinks the finer level.
-    fn remove_children(&mut self, row: u32) -> u32 {
-        let first = self.first_child[row as usize];
-        debug_assert!(first >= 0);
-        for c in 0..8 {
-            debug_assert!(
-                self.first_child[first as usize + c] < 0,
-                "grandchildren must go first"
-            );
-            self.level[first as usize + c] = -1;
-            self.entity[first as usize + c] = Entity::PLACEHOLDER;
-        }
-        self.first_child[row as usize] = -1;
-        self.free_octets.push(first as u32 / 8);
-        first as u32
-    }
-
-    /// Refines the patches `refine` of `level` and coarsens `coarsen`, on a single rank. Returns the new rows in
-    /// Hilbert order.
-    pub fn change(&mut self, level: usize, refine: &[u32], coarsen: &[u32]) -> Vec<u32> {
-        for &row in coarsen {
-            self.remove_children(row);
-        }
-        let mut created = Vec::with_capacity(8 * refine.len());
-        for &row in refine {
-            let first = self.create_children(row);
-            created.extend(first..first + 8);
-        }
-        self.relink(level + 1);
-        created.sort_by_cached_key(|&row| self.key(row));
-        created
-    }
-
-    /// Rebuilds the row list and neighbour tables of `level` (1 or finer) from those of its parents.
-    pub fn relink(&mut self, level: usize) {
-        let bits = bits_for(self.domain.root, level);
-        let octets: Vec<[u32; 8]> = self.levels[level - 1]
-            .par_iter()
-            .filter_map(|&parent| self.first_child(parent))
-            .map(|first| self.ordered_octet(first, bits))
-            .collect();
-        let rows = octets.as_flattened().to_vec();
-        let table = NeighbourTable(self.neighbours.as_mut_ptr());
-        rows.par_iter().with_min_len(256).for_each(|&row| {
-            // SAFETY: both rows lie inside the table; the rows of a level are distinct, and entries of the coarser
-            // level are only read.
-            unsafe {
-                let around = table.get(self.parent[row as usize] as u32);
-                table.set(row, self.neighbours_from_parent(row, &around));
-            }
-        });
-        self.levels[level] = rows;
+        self.parent[r] = MISSING;
+        self.first_child[r] = LEAF;
     }
 
     /// Returns the eight rows from `first` in Hilbert order.
@@ -391,32 +263,6 @@ impl Topology {
         });
         octet.sort_unstable();
         octet.map(|(_, row)| row)
-    }
-}
-
-/// The neighbour tables, for tasks that write distinct rows.
-struct NeighbourTable(*mut [i32; 27]);
-
-// SAFETY: access follows the contracts of `get` and `set`.
-unsafe impl Sync for NeighbourTable {}
-
-impl NeighbourTable {
-    /// Returns a copy of a row.
-    ///
-    /// # Safety
-    /// The row must lie inside the table, and nothing may write it meanwhile.
-    unsafe fn get(&self, row: u32) -> [i32; 27] {
-        // SAFETY: the caller's contract
-        unsafe { *self.0.add(row as usize) }
-    }
-
-    /// Writes a row.
-    ///
-    /// # Safety
-    /// The row must lie inside the table, and nothing else may access it meanwhile.
-    unsafe fn set(&self, row: u32, neighbours: [i32; 27]) {
-        // SAFETY: the caller's contract
-        unsafe { *self.0.add(row as usize) = neighbours };
     }
 }
 

@@ -38,11 +38,11 @@ impl Launch {
         }
     }
 
-    /// Returns the ranks for the simulation.
+    /// Returns the ranks for the simulation; a job of one rank makes no calls of MPI.
     #[must_use]
     pub fn ranks(&self) -> Ranks {
         #[cfg(feature = "mpi")]
-        if let Some(mpi) = &self.mpi {
+        if let Some(mpi) = self.mpi.as_ref().filter(|mpi| mpi.size() > 1) {
             return Ranks::new(mpi.clone());
         }
         Ranks::default()

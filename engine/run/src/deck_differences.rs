@@ -110,9 +110,6 @@ struct RunIdentity {
 /// The difference of a rank; another rank has failed.
 pub(super) fn require_same_run(sim: &Engine, options: &RunOptions) -> Result<(), Error> {
     let ranks = sim.world.resource::<Ranks>();
-    if ranks.is_single() {
-        return Ok(());
-    }
     let build = &options.build;
     let own = RunIdentity {
         program: format!("{} {}", build.version, build.commit),
@@ -144,6 +141,9 @@ impl RunIdentity {
             return Some(format!(
                 "{word} a run and rank 0 does not: give all ranks the same arguments"
             ));
+        }
+        if self.deck == first.deck {
+            return None;
         }
         let mut settings = between_ranks(&first.deck, &self.deck);
         let more = settings.len().saturating_sub(MAX_NAMED);

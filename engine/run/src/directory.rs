@@ -29,9 +29,6 @@ pub(super) fn lock_for_run(
     let lock = on_first_rank(ranks, || {
         files::check_writable(directory).and_then(|()| DirectoryLock::take(directory))
     })?;
-    if ranks.is_single() {
-        return Ok(lock);
-    }
     let probe = on_first_rank(ranks, || write_probe(directory))?;
     let mut name = probe.clone().unwrap_or_default().into_bytes();
     ranks.communicator().broadcast(0, &mut name)?;

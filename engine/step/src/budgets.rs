@@ -114,15 +114,13 @@ impl Budgets {
         if own.is_empty() {
             return Ok(());
         }
-        if !ranks.is_single() {
-            own.iter_mut().for_each(|own| own.normalize());
-            let words = own.iter_mut().flat_map(|own| own.words().iter());
-            let mut words: Vec<u64> = words.map(|word| word.cast_unsigned()).collect();
-            ranks.communicator().reduce(Reduction::Sum, &mut words)?;
-            let all = own.iter_mut().flat_map(|own| own.words().iter_mut());
-            for (word, sum) in all.zip(words) {
-                *word = sum.cast_signed();
-            }
+        own.iter_mut().for_each(|own| own.normalize());
+        let words = own.iter_mut().flat_map(|own| own.words().iter());
+        let mut words: Vec<u64> = words.map(|word| word.cast_unsigned()).collect();
+        ranks.communicator().reduce(Reduction::Sum, &mut words)?;
+        let all = own.iter_mut().flat_map(|own| own.words().iter_mut());
+        for (word, sum) in all.zip(words) {
+            *word = sum.cast_signed();
         }
         for budget in &mut accounts.0 {
             let totals = budget.totals.iter_mut().flatten();

@@ -10,7 +10,8 @@ use super::{
 use bevy_ecs::prelude::*;
 use nestar_engine_comm::{self as comm, Ranks};
 use nestar_engine_data::ParticleKinds;
-use nestar_engine_mesh::{CELLS, LevelClock, Levels, RefineRequests, Topology, audit};
+use nestar_engine_data::patches::take_refinement_flags;
+use nestar_engine_mesh::{CELLS, LevelClock, Levels, Topology, audit};
 use std::time::Instant;
 
 /// Holds whether the tentative step was accepted; identical on all ranks. Systems before the verdict write
@@ -155,13 +156,14 @@ impl Driver {
     fn rebalance_root_grid(&self, world: &mut World) -> Result<(), Error> {
         let interval = self.settings.regrid_interval.first().copied().unwrap_or(1);
         let step = world.resource::<Levels>().clock(0).steps;
-        let alone = world.resource::<Ranks>().is_single();
-        if alone || !step.is_multiple_of(u64::from(interval.max(1))) {
+        if !step.is_multiple_of(u64::from(interval.max(1))) {
             return Ok(());
         }
         let imbalance = world.resource::<Settings>().run.imbalance;
-        comm::regrid::rebalance_root(world, imbalance)?;
-        Ok(comm::particle_entities::update_entities(world)?)
+        if comm::regrid::rebalance_root(world, imbalance)? {
+            comm::particle_entities::update_entities(world)?;
+        }
+        Ok(())
     }
 
     /// Runs the root regrid that a lack of memory postponed before the restored snapshot was written. Memory
@@ -280,15 +282,14 @@ impl Driver {
         })
     }
 
-    /// Clears the refinement requests of `level` and runs its criteria.
+    /// Runs the criteria of `level` and takes their refinement requests.
     ///
     /// # Errors
     /// A criterion has reported a fault.
     pub fn flag(&mut self, world: &mut World, level: usize) -> Result<(), Error> {
-        world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
-            requests.clear(world.resource::<Topology>().rows(level));
-        });
-        self.run_phase(world, Phase::Flag, level, 0.0)
+        self.run_phase(world, Phase::Flag, level, 0.0)?;
+        take_refinement_flags(world);
+        Ok(())
     }
 
     fn regrid_is_due(&self, world: &World, level: usize) -> bool {

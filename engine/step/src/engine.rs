@@ -21,6 +21,7 @@ use super::{
     RunFacts, Schedules, Settings, StepLimits, StepReport, StepSet, StepVerdict, Synchronise,
     SystemOptions, SystemOutcome,
 };
+use bevy_ecs::component::RequiredComponentsError;
 use bevy_ecs::prelude::*;
 use boundaries::BoundaryRules;
 use checks::{check_domain, check_mesh};
@@ -37,8 +38,8 @@ use nestar_engine_data::{
 use nestar_engine_device::ComputeDevice;
 use nestar_engine_mesh::patch_component::PatchComponents;
 use nestar_engine_mesh::{
-    Cost, CostPart, CostParts, Domain, LevelClock, Levels, NewRows, PatchComponent, RefineRequests,
-    Topology, audit,
+    Cost, Domain, LevelClock, Levels, NewRows, PatchComponent, PatchRow, RefineRequests, Topology,
+    audit,
 };
 use nestar_kernels::mesh::Centring;
 use std::sync::Arc;
@@ -208,11 +209,22 @@ impl Engine {
         self.world.resource_mut::<PatchComponents>().add::<C>();
     }
 
-    /// Registers a part of the [`Cost`] of patches for a plugin that measures their work; systems set it by
-    /// [`Costs`](nestar_engine_mesh::Costs).
-    pub fn register_cost_part(&mut self) -> CostPart {
+    /// Registers the [`Cost`] of patches for systems that measure their work. With several ranks every patch has one
+    /// from its creation, and the result is `true`; one rank needs no costs.
+    ///
+    /// # Panics
+    /// If patches exist already.
+    pub fn register_measured_cost(&mut self) -> bool {
         self.register_carried::<Cost>();
-        self.world.resource_mut::<CostParts>().next()
+        let is_needed = !self.world.resource::<Ranks>().is_single();
+        if is_needed {
+            let required = self
+                .world
+                .try_register_required_components_with::<PatchRow, Cost>(|| Cost(1.0));
+            let is_late = matches!(required, Err(RequiredComponentsError::ArchetypeExists(_)));
+            assert!(!is_late, "costs are registered before patches exist");
+        }
+        is_needed
     }
 
     /// Inserts `state` as a resource that snapshots store under `name` (letters, digits and `_`) and restarts
@@ -408,7 +420,6 @@ fn insert_empty(world: &mut World) {
     world.init_resource::<KeptKeys>();
     world.init_resource::<StateRegistry>();
     world.init_resource::<Budgets>();
-    world.init_resource::<CostParts>();
     world.init_resource::<StateChecks>();
     world.init_resource::<PatchComponents>();
     world.init_resource::<MemoryGuard>();

@@ -74,9 +74,7 @@ pub fn require_range(world: &World, magnitudes: &[Magnitude]) -> Result<(), Erro
 fn of_all_ranks(ranks: &Ranks, own: &[Magnitude]) -> Result<Vec<Magnitude>, RanksError> {
     let bounds = own.iter().flat_map(|m| [-m.range[0], m.range[1]]);
     let mut keys: Vec<u64> = bounds.map(order_key).collect();
-    if !ranks.is_single() {
-        ranks.communicator().reduce(Reduction::Max, &mut keys)?;
-    }
+    ranks.communicator().reduce(Reduction::Max, &mut keys)?;
     let ranges = keys.as_chunks::<2>().0.iter();
     let joined = own.iter().zip(ranges).map(|(m, [least, most])| {
         let (least, most) = (-value_of_key(*least), value_of_key(*most));

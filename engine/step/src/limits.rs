@@ -54,9 +54,6 @@ impl StepLimits {
     /// # Errors
     /// Another rank has failed, or the transport has.
     pub fn agree(&mut self, ranks: &Ranks) -> Result<(), RanksError> {
-        if ranks.is_single() {
-            return Ok(());
-        }
         self.bits.clear();
         self.bits
             .extend(self.proposals.iter().map(|(_, dt)| ordered(*dt)));

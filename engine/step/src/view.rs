@@ -175,7 +175,7 @@ impl<'a, F: Field> FieldView<'a, F> {
 
     fn require_own(&self, row: u32) {
         assert!(
-            !self.level.topology.is_shared() || self.level.topology.is_owned(row),
+            self.level.topology.is_owned(row),
             "row {row} of the field `{}` is a halo copy: read it by a gather",
             F::NAME
         );

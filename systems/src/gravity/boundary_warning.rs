@@ -7,10 +7,10 @@
 use crate::order::Ready;
 use bevy_ecs::prelude::*;
 use nestar_engine::comm::Comm;
-use nestar_engine::data::LevelRows;
+use nestar_engine::data::{LevelRows, Patches};
+use nestar_engine::mesh::PatchIndex;
 use nestar_engine::step::Remarks;
 use nestar_engine::{Engine, Error};
-use nestar_kernels::mesh::OUTSIDE;
 
 /// Text of the warning.
 const REMARK: &str = "[gravity] finer levels touch the boundary of an isolated domain: bodies within two root cells of it exert a force on themselves, up to a few tenths \
@@ -24,15 +24,19 @@ pub(super) fn register(sim: &mut Engine) {
 /// Finer levels touch the boundary only if level 1 does.
 fn warn_of_levels_at_boundary(
     rows: LevelRows,
+    patches: Patches<&PatchIndex>,
     others: Comm,
     mut remarks: ResMut<Remarks>,
 ) -> Result<(), Error> {
     if rows.is_estimate() || rows.level() != 1 {
         return Ok(());
     }
-    let topology = rows.view_of(1).topology;
-    let mut own = topology.rows(1).iter();
-    let touches = own.any(|&row| topology.neighbours(row).contains(&OUTSIDE));
+    let domain = rows.view().topology.domain;
+    let last = domain.root.map(|patches| 2 * patches - 1);
+    let touches = patches.iter().any(|(_, index)| {
+        let at_face = |axis: usize| index.0[axis] == 0 || index.0[axis] == last[axis];
+        (0..3).any(|axis| !domain.periodic[axis] && at_face(axis))
+    });
     if others.max(u64::from(touches))? > 0 {
         remarks.0.push(REMARK.into());
     }

@@ -5,10 +5,10 @@ use nestar_device::{Address, Number, Parameter};
 use nestar_engine::Error;
 use nestar_engine::comm::{Comm, DeviceMessage};
 use nestar_engine::device::{Device, DeviceError, Kernel, LaunchShape, Module, ReusableBuffer};
+use nestar_engine::mesh::parallel;
 use nestar_kernels::multigrid::device::{
     AxisTransformParameters, CELLS_PER_BLOCK, CoarsestLevelParameters, EigenvalueParameters,
 };
-use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
 /// Inverse of the seven-point operator on a small box, by eigenvectors along the axes (Lynch, Rice & Thomas 1964).
@@ -62,13 +62,16 @@ impl DirectSolver {
         }
         let [x, y, z] = [0, 1, 2].map(|axis| &self.along[axis].values);
         let zero_limit = self.zero_limit();
-        values.par_iter_mut().enumerate().for_each(|(n, value)| {
-            let sum = sum3(x[n % nx], y[n / nx % ny], z[n / (nx * ny)]);
-            *value = if sum.abs() > zero_limit {
-                *value / sum
-            } else {
-                0.0
-            };
+        parallel::for_each_chunk(&mut values, nx, LEAST / nx + 1, |line, values| {
+            let (y, z) = (y[line % ny], z[line / ny]);
+            for (value, &x) in values.iter_mut().zip(x) {
+                let sum = sum3(x, y, z);
+                *value = if sum.abs() > zero_limit {
+                    *value / sum
+                } else {
+                    0.0
+                };
+            }
         });
         for (axis, modes) in self.along.iter().enumerate() {
             values = modes.apply(axis, self.cells(), &values, true);
@@ -134,21 +137,18 @@ impl EigenModes {
         };
         let mut out = vec![0.0; values.len()];
         if axis == 0 {
-            let lines = out.par_chunks_mut(n).zip(values.par_chunks(n));
-            lines
-                .with_min_len(LEAST / (n * n) + 1)
-                .for_each(|(out, values)| {
-                    for (weights, &value) in weights.chunks_exact(n).zip(values) {
-                        add(out, weights, |weight| weight * value);
-                    }
-                });
+            parallel::for_each_chunk(&mut out, n, LEAST / (n * n) + 1, |line, out| {
+                let values = &values[line * n..][..n];
+                for (weights, &value) in weights.chunks_exact(n).zip(values) {
+                    add(out, weights, |weight| weight * value);
+                }
+            });
             return out;
         }
         // a contiguous span of values is added to another: all axes before this one at once
         let stretch: usize = cells[..axis].iter().product();
-        let stretches = out.par_chunks_mut(stretch).enumerate();
-        let stretches = stretches.with_min_len(LEAST / (n * stretch) + 1);
-        stretches.for_each(|(m, out)| {
+        let grain = LEAST / (n * stretch) + 1;
+        parallel::for_each_chunk(&mut out, stretch, grain, |m, out| {
             let (to, first) = (m % n, m / n * n);
             for from in 0..n {
                 let weight = weights[from * n + to];

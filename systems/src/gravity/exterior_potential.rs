@@ -10,6 +10,7 @@ use nestar_device::{Address, Number};
 use nestar_engine::comm::{Comm, Ranks};
 use nestar_engine::data::{Element, Field, Precision};
 use nestar_engine::device::ReusableBuffer;
+use nestar_engine::mesh::parallel;
 use nestar_engine::step::PluginState;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::PATCH;
@@ -19,7 +20,6 @@ use nestar_kernels::multigrid::expansion::{
 };
 use nestar_kernels::multigrid::exterior::{Exterior, LAYERS, table_length};
 use nestar_kernels::multigrid::moments::coordinate;
-use rayon::prelude::*;
 use std::any::Any;
 use std::marker::PhantomData;
 
@@ -312,9 +312,6 @@ fn evaluate_on_ranks(
     let part = rank_range(value_count(cells), ranks.rank(), ranks.size());
     let mut own = vec![0.0; part.len()];
     evaluate_expansion(cells, expansion, part.start, &mut own);
-    if ranks.is_single() {
-        return Ok(own);
-    }
     let own = bytemuck::cast_slice(&own);
     let all = ranks.communicator().all_gather(own)?;
     let parts = all.iter();
@@ -386,8 +383,7 @@ pub(super) fn evaluate_expansion(
     first: usize,
     potential: &mut [f64],
 ) {
-    let chunks = potential.par_chunks_mut(CHUNK).enumerate();
-    chunks.for_each(|(n, out)| {
+    parallel::for_each_chunk(potential, CHUNK, 1, |n, out| {
         let first = first + n * CHUNK;
         expansion.fill(out, |m| {
             let cell = exterior_cell(&cells, (first + m) as i32);
@@ -440,12 +436,12 @@ pub(super) fn fill_table<R: Element>(cells: [i32; 3], potential: &[f64], table: 
         let (own, rest) = std::mem::take(&mut values).split_at_mut(count);
         let (own_splines, rest_splines) = std::mem::take(&mut splines).split_at_mut(count);
         (values, splines) = (rest, rest_splines);
-        let lines = own.par_chunks_mut(wide - 2);
-        let lines = lines.zip(own_splines.par_chunks_mut(wide - 2)).enumerate();
-        lines.for_each(|(line, (values, splines))| {
+        let lines = own.chunks_mut(wide - 2);
+        let mut lines: Vec<_> = lines.zip(own_splines.chunks_mut(wide - 2)).collect();
+        parallel::for_each_mut(&mut lines, |line, (values, splines)| {
             let (layer, j) = (line / (high - 2) + 1, line % (high - 2) + 1);
             let first = begin + (layer * high + j) * wide + 1;
-            for (i, (out, spline)) in values.iter_mut().zip(splines).enumerate() {
+            for (i, (out, spline)) in values.iter_mut().zip(&mut **splines).enumerate() {
                 let n = first + i;
                 let value = potential[n];
                 let beside = |m: usize| [n - steps[m / 2], n + steps[m / 2]][m % 2];

@@ -8,6 +8,7 @@ use super::level_solver::{LevelSolver, PotentialField, SAVED_BANK, for_each_row,
 use super::root_level::Root;
 use nestar_device::{Address, Lane, Number};
 use nestar_engine::data::{Element, Field};
+use nestar_engine::mesh::parallel;
 use nestar_engine::step::FieldView;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
@@ -15,7 +16,6 @@ use nestar_kernels::mesh::Rows;
 use nestar_kernels::multigrid::composite::{self, LevelPair};
 use nestar_kernels::multigrid::device;
 use nestar_kernels::multigrid::level::CoarseChange;
-use rayon::prelude::*;
 use std::ops::RangeInclusive;
 
 impl LevelSolver<'_, '_> {
@@ -125,15 +125,13 @@ impl LevelSolver<'_, '_> {
                 .first_child(*row)
                 .filter(|&first| topology.is_owned(first))
         };
-        let rows = topology
-            .rows(level)
-            .par_iter()
-            .chain(topology.copies(level));
-        rows.for_each(|row| {
-            if let Some(first) = own(row) {
-                work(*row, first);
-            }
-        });
+        for rows in [topology.rows(level), topology.copies(level)] {
+            parallel::for_each(rows, |row| {
+                if let Some(first) = own(row) {
+                    work(*row, first);
+                }
+            });
+        }
     }
 
     /// Returns a level and its children on the host.
@@ -181,9 +179,10 @@ impl LevelSolver<'_, '_> {
         }
         in_precision!(view.precision(), R => {
             let (from, to) = (view.present::<R>(), view.scratch::<R>(0));
-            let all = view.rows().par_iter().chain(topology.copies(level));
-            // SAFETY: distinct rows.
-            all.for_each(|&row| unsafe { to.row_mut(row) }.copy_from_slice(from.row(row)));
+            for rows in [view.rows(), topology.copies(level)] {
+                // SAFETY: distinct rows.
+                parallel::for_each(rows, |&row| unsafe { to.row_mut(row) }.copy_from_slice(from.row(row)));
+            }
         });
         Ok(())
     }

@@ -9,13 +9,12 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::{Address, Lane, Number};
 use nestar_engine::data::{Element, Field, LevelRows};
-use nestar_engine::mesh::LevelClock;
+use nestar_engine::mesh::{LevelClock, parallel};
 use nestar_engine::step::{FieldView, Read, StepLimits, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
 use nestar_kernels::gravity::{self, KickSettings, KickStage, SlopeParameters};
 use nestar_kernels::multigrid::ghost_values::PotentialSlopes;
-use rayon::prelude::*;
 
 /// Number of ghost layers for slopes.
 pub(super) const REACH: usize = 2;
@@ -164,8 +163,8 @@ pub(super) fn limit_by_gravity(
     } else {
         in_precision!(potential.precision(), R => {
             let slopes = host_slopes::<R, _>(&potential, &matter, &exterior_potential, *equation);
-            let rates = potential.rows().par_iter().map(|&row| gravity::largest_rate(&slopes, row, fourth));
-            rates.reduce(|| 0.0, |a, b| if a >= b || a.is_nan() { a } else { b })
+            let rates = parallel::map(potential.rows(), |&row| gravity::largest_rate(&slopes, row, fourth));
+            rates.into_iter().fold(0.0, |a, b| if a >= b || a.is_nan() { a } else { b })
         })
     };
     if !rate.is_finite() {

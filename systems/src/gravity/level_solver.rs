@@ -10,6 +10,7 @@ use nestar_engine::comm::Comm;
 use nestar_engine::comm::halo::RowList;
 use nestar_engine::data::device::DeviceView;
 use nestar_engine::data::{Element, Field, LevelRows};
+use nestar_engine::mesh::parallel;
 use nestar_engine::step::{FieldView, Read, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
@@ -18,7 +19,6 @@ use nestar_kernels::multigrid::device;
 use nestar_kernels::multigrid::exterior::Exterior;
 use nestar_kernels::multigrid::level::{self, LevelGrid};
 use nestar_kernels::multigrid::source::PoissonSource;
-use rayon::prelude::*;
 
 /// Fine-grid correction (tau) of the right-hand side of a level.
 pub struct FineCorrection;
@@ -278,10 +278,10 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
             in_precision!(self.potential.precision(), R => {
                 let grid = self.host_level::<R>(level)?;
                 let topology = self.rows.view_of(level).topology;
-                let largest = self.own_rows(level).par_iter().map(|&row| {
+                let largest = parallel::map(self.own_rows(level), |&row| {
                     level::largest_residual(&grid, row, topology.is_leaf(row))
                 });
-                largest.reduce(|| [0.0; 2], |a, b| [0, 1].map(|n| level::larger(a[n], b[n])))
+                largest.into_iter().fold([0.0; 2], |a, b| [0, 1].map(|n| level::larger(a[n], b[n])))
             })
         };
         let [residual, source] = [self.largest(residual)?, self.largest(source)?];
@@ -376,7 +376,7 @@ pub(super) fn bank_of<F: Field>(view: &FieldView<F>) -> Address<Number> {
 
 /// Calls `work` with each row, in parallel.
 pub(super) fn for_each_row(rows: &[u32], work: impl Fn(u32) + Sync) {
-    rows.par_iter().for_each(|&row| work(row));
+    parallel::for_each(rows, |&row| work(row));
 }
 
 /// State of a level.

@@ -5,13 +5,13 @@ use super::level_solver::{FineCorrection, PoissonEquation};
 use nestar_device::{Address, Number};
 use nestar_engine::comm::{Ranks, Reduction};
 use nestar_engine::data::{Element, Field};
+use nestar_engine::mesh::parallel;
 use nestar_engine::step::FieldView;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::multigrid::device;
 use nestar_kernels::multigrid::moments::{
     self, Moments, add_fixed_point, fixed_point_factor, largest_bits,
 };
-use rayon::prelude::*;
 
 /// Source of moments: coefficient * (value - mean) plus the fine-grid correction, times powers of coordinates.
 pub(super) struct RootSums<'a, F: Field> {
@@ -81,16 +81,14 @@ impl<'a, F: Field> RootSums<'a, F> {
             return kernels.root.moments(&self.on_device(factor));
         }
         Ok(in_precision!(self.of.precision(), R => {
-            let (moments, rows) = (self.on_host::<R>(factor), self.of.rows().par_iter());
+            let moments = self.on_host::<R>(factor);
             let sums = if factor == 0.0 { 0 } else { moments::count(self.order) };
-            let none = || vec![0; 1 + sums];
-            let add = |mut words: Vec<u64>, row: &u32| {
-                let found = moments.of(*row);
+            let mut words = vec![0; 1 + sums];
+            for found in parallel::map(self.of.rows(), |row| moments.of(*row)) {
                 words[0] = words[0].max(largest_bits(&found));
                 add_fixed_point(&found, factor, &mut words[1..]);
-                words
-            };
-            rows.fold(none, add).reduce(none, join)
+            }
+            words
         }))
     }
 
@@ -131,12 +129,4 @@ impl<'a, F: Field> RootSums<'a, F> {
             factor,
         }
     }
-}
-
-/// Joins two results: the larger first word and the sums of the others.
-fn join(mut a: Vec<u64>, b: Vec<u64>) -> Vec<u64> {
-    a[0] = a[0].max(b[0]);
-    let others = a.iter_mut().zip(b).skip(1);
-    others.for_each(|(a, b)| *a = a.wrapping_add(b));
-    a
 }

@@ -7,10 +7,9 @@ use super::capture::{
 use super::solver::{GasReal, GasSolver};
 use super::step::LevelStep;
 use nestar_engine::comm::Comm;
-use nestar_engine::mesh::Topology;
+use nestar_engine::mesh::{Topology, parallel};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::face_direction;
-use rayon::prelude::*;
 
 /// Number of times that the set of first-order cells may grow before the step is rejected.
 pub(super) const ROUNDS: usize = 4;
@@ -43,7 +42,7 @@ pub(super) fn first_order_fallback<R: GasReal>(
             .filter(|&row| touches(topology, solver, row))
             .collect();
         let solver = &*solver;
-        touched.par_iter().for_each(|&row| {
+        parallel::for_each(&touched, |&row| {
             let mask = mask_with_layer(topology, |row| solver.first_order[row as usize], row);
             let mut scratch = solver.scratch.get();
             // SAFETY: the rows are distinct.
@@ -64,9 +63,6 @@ fn exchange_masks<R: GasReal>(
     solver: &mut GasSolver<R>,
     others: &Comm,
 ) -> StepResult<()> {
-    if others.is_single() {
-        return Ok(());
-    }
     let mut received = Vec::new();
     let mask = |row: u32| solver.first_order[row as usize];
     others.update_halo_values(level, mask, |row, mask| received.push((row, mask)))?;

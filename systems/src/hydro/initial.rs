@@ -7,14 +7,13 @@ use crate::fields::{GAS_COMPONENTS, Gas, GasModel, SET_TOLERANCE};
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
 use nestar_engine::data::Element;
-use nestar_engine::mesh::{NewRows, Topology};
+use nestar_engine::mesh::{NewRows, Topology, parallel};
 use nestar_engine::step::Write;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::hydro::eos::conserved_from_primitive;
 use nestar_kernels::mesh::{CellBlock, StateFunctions, StateRules};
 use nestar_kernels::{CELLS, PATCH};
 use quadrature::{Rule, symmetric_sum};
-use rayon::prelude::*;
 
 /// A gas state at a point, in code units.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -189,12 +188,11 @@ impl<'a> InitialFill<'a> {
         let mut extremes = Extremes::default();
         for rows in new.chunks(ROWS_AT_A_TIME) {
             let values = &mut values[..rows.len() * length];
-            let filled = values
-                .par_chunks_mut(length)
-                .zip(rows)
-                .map(|(out, &row)| fill_patch(self, row, out))
-                .try_reduce(Extremes::default, |a, b| Ok(a.joined(b)));
-            extremes = extremes.joined(filled.map_err(Error::Setup)?);
+            let mut patches: Vec<_> = values.chunks_mut(length).collect();
+            let filled = parallel::map_mut(&mut patches, |n, out| fill_patch(self, rows[n], out));
+            for of_patch in filled {
+                extremes = extremes.joined(of_patch.map_err(Error::Setup)?);
+            }
             gas.store(rows, values)?;
         }
         Ok(extremes)

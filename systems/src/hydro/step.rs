@@ -2,13 +2,12 @@
 
 use super::solver::{GasReal, GasSolver, ThreadScratch};
 use crate::fields::Gas;
-use nestar_engine::mesh::LevelClock;
+use nestar_engine::mesh::{LevelClock, parallel};
 use nestar_engine::step::FieldView;
 use nestar_kernels::hydro::{CellMask10, FaceFluxes, PatchOutcome};
 use nestar_kernels::mesh::Rows;
 use nestar_kernels::mesh::fluxes::FACE;
 use nestar_kernels::mesh::gather::{GatherTarget, GhostView, gather};
-use rayon::prelude::*;
 
 /// Data for the update of any patch of a level.
 pub(super) struct LevelStep<'a, R: GasReal> {
@@ -40,7 +39,7 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
             // SAFETY: the rows are distinct.
             unsafe { self.advance(solver, &mut scratch, row, None) }.any
         };
-        rows.par_iter().map(advance).reduce(|| false, |a, b| a | b)
+        parallel::map(rows, advance).contains(&true)
     }
 
     /// Advances one patch into the next bank and fills its flux registers.

@@ -9,10 +9,9 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_engine::comm::Comm;
 use nestar_engine::data::device::DeviceTopology;
-use nestar_engine::mesh::{LevelClock, Topology};
+use nestar_engine::mesh::{LevelClock, Topology, parallel};
 use nestar_engine::step::{FieldView, Read, RunCounters, StepLimits, StepVerdict, Write};
 use nestar_engine::{Error, in_precision};
-use rayon::prelude::*;
 
 /// Advice for a step that stays unphysical.
 const ADVICE: &str = "try a smaller time.courant, hydro.riemann = \"hlle\", hydro.limiter = \"minmod\" or more resolution";
@@ -57,7 +56,7 @@ fn largest_rate<R: GasReal>(
     solver.stale.clear();
     solver.stale.extend(rows.iter().copied().filter(changed));
     let inverse_dx = clock.cell_width.map(|w| R::lit(1.0 / w));
-    solver.stale.par_iter().for_each(|&row| {
+    parallel::for_each(&solver.stale, |&row| {
         let rate = solver.patch.signal_rate(gas.row(row), inverse_dx);
         // SAFETY: the rows are distinct.
         unsafe { solver.rates.set(row as usize, rate) };

@@ -12,12 +12,11 @@ use nestar_engine::comm::{DiagnosticColumns, Ranks, RanksError, Reduce, Reductio
 use nestar_engine::data::ParticleSet;
 use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::device::DeviceError;
-use nestar_engine::mesh::Topology;
+use nestar_engine::mesh::{Topology, parallel};
 use nestar_engine::{Engine, in_precision};
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::cloud::quanta_of;
 use nestar_kernels::particles::terms::{TERMS, position, round_to_integer, terms};
-use rayon::prelude::*;
 
 /// Names of the sums over all particles: see [`terms`].
 const NAMES: [&str; TERMS] = [
@@ -158,10 +157,10 @@ impl<'a> ReductionContext<'a> {
         let rows = (0..=self.topology.finest()).flat_map(|level| self.topology.rows(level));
         let mut detached = species.take_patches(rows.copied());
         let shared = &*species;
-        let of_patch = |(row, patch): &mut (u32, PatchParticles)| in_precision!(shared.precision(), R => self.of_patch::<R>(shared, *row, patch, scales));
+        let of_patch = |_, (row, patch): &mut (u32, PatchParticles)| in_precision!(shared.precision(), R => self.of_patch::<R>(shared, *row, patch, scales));
         let join = |a: TermSums, b: TermSums| joined(a, b, scales.is_none());
-        let sums = detached.par_iter_mut().map(of_patch);
-        let sums = sums.reduce(|| [0; TERMS + 1], join);
+        let sums = parallel::map_mut(&mut detached, of_patch);
+        let sums = sums.into_iter().fold([0; TERMS + 1], join);
         species.restore_patches(detached);
         Ok(sums)
     }

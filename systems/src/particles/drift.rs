@@ -14,12 +14,11 @@ use bevy_ecs::prelude::*;
 use nestar_engine::comm::Comm;
 use nestar_engine::data::LevelRows;
 use nestar_engine::data::device::DeviceTopology;
-use nestar_engine::mesh::{LevelClock, Topology, offset};
+use nestar_engine::mesh::{LevelClock, Topology, offset, parallel};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::mesh::{OUTSIDE, SELF, direction};
 use nestar_kernels::particles::cloud::quanta_of;
 use nestar_kernels::particles::motion::kicked;
-use rayon::prelude::*;
 
 /// Destination of a particle.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -291,10 +290,9 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         let rows = self.topology.rows(self.level);
         let mut patches = species.take_all_patches(rows.iter().copied());
         let shared = &*species;
-        let outgoing = patches
-            .par_iter_mut()
-            .map(|(row, patch)| self.patch(shared, *row, patch));
-        let outgoing = outgoing.collect();
+        let outgoing = parallel::map_mut(&mut patches, |_, (row, patch)| {
+            self.patch(shared, *row, patch)
+        });
         let list = usize::from(!self.own);
         let drifted = exchange(self.topology, &shared.pool, &mut patches, list, outgoing);
         species.restore_patches(patches);

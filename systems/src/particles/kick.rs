@@ -14,13 +14,13 @@ use nestar_device::Lane;
 use nestar_engine::comm::Comm;
 use nestar_engine::data::LevelRows;
 use nestar_engine::device::DeviceError;
-use nestar_engine::mesh::{LevelClock, Levels, Topology};
+use nestar_engine::device::parallel::PerThread;
+use nestar_engine::mesh::{LevelClock, Levels, Topology, parallel};
 use nestar_engine::step::{AlignedLevels, FieldView, Read, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::cloud::{first_cell, share, weights};
 use nestar_kernels::particles::motion::{in_parent, kicked, moved};
-use rayon::prelude::*;
 
 /// Ghost layers that clouds can reach, including particles predicted up to one cell outside their patch.
 pub const REACH: usize = 2;
@@ -369,26 +369,21 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
     /// Kicks all particles that the level moves; clouds are `W` cells wide.
     fn all<const W: usize>(&self, species: &mut Species, level: usize) -> Result<(), DeviceError> {
         let columns = species.pool.columns;
-        let block = || VectorWindow {
+        let blocks = PerThread::new(|| VectorWindow {
             values: Vec::new(),
             time_offset: R::lit(0.0),
-        };
+        });
         for (level, own) in [(Some(level), true), (level.checked_sub(1), false)] {
             let rows = level.map_or(&[][..], |level| self.topology.rows(level));
             let mut detached = species.take_patches(rows.iter().copied());
-            let kicked = detached
-                .par_iter_mut()
-                .map_init(block, |block, (row, patch)| {
-                    let [here, fine] = patch;
-                    match own {
-                        true if here.count() > 0 => self.kick_leaf::<W>(columns, *row, here, block),
-                        false if fine.count() > 0 => {
-                            self.kick_coarser_leaf::<W>(columns, *row, fine)
-                        }
-                        _ => Ok(()),
-                    }
-                });
-            let kicked: Result<(), DeviceError> = kicked.collect();
+            let kicked = parallel::map_mut(&mut detached, |_, (row, [here, fine])| match own {
+                true if here.count() > 0 => {
+                    self.kick_leaf::<W>(columns, *row, here, &mut blocks.get())
+                }
+                false if fine.count() > 0 => self.kick_coarser_leaf::<W>(columns, *row, fine),
+                _ => Ok(()),
+            });
+            let kicked: Result<(), DeviceError> = kicked.into_iter().collect();
             species.restore_patches(detached);
             kicked?;
         }

@@ -4,9 +4,9 @@ use super::pages::ParticleReal;
 use super::species::{PatchParticles, Species, SpeciesMap, count};
 use bevy_ecs::prelude::*;
 use nestar_engine::comm::{Comm, RanksError};
+use nestar_engine::mesh::parallel;
 use nestar_engine::step::PluginState;
 use nestar_engine::{Error, in_precision};
-use rayon::prelude::*;
 
 /// Particles that have left through the domain faces.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -209,7 +209,7 @@ impl Masses {
             }
             (sum, largest, least)
         };
-        let patches: Vec<_> = species.patches.par_iter_mut().map(of_patch).collect();
+        let patches = parallel::map_mut(&mut species.patches, |_, patch| of_patch(patch));
         let mut lightest = f64::INFINITY;
         for (sum, largest, least) in patches {
             self.sum += sum;

@@ -268,6 +268,8 @@ impl Species {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nestar_engine::comm::SingleRank;
+    use nestar_engine::comm::hierarchy::{ExchangePlans, root};
     use nestar_engine::data::Precision;
 
     #[test]
@@ -284,7 +286,7 @@ mod tests {
                 },
                 0,
             );
-            topology.create_root();
+            root(&mut topology, &SingleRank, &mut ExchangePlans::default()).unwrap();
             let mut record: Vec<u8> = (0..species.record_bytes()).map(|n| n as u8).collect();
             let before = species.decode(&topology, 0, 0, &record);
             let mut particle = before.clone();

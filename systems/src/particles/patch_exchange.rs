@@ -3,9 +3,8 @@
 use super::mass_quantum::Escaped;
 use super::pages::{PagePool, ParticlePages, PatchParticles};
 use nestar_engine::data::MigrationBatch;
-use nestar_engine::mesh::{Topology, offset};
+use nestar_engine::mesh::{Topology, offset, parallel};
 use nestar_kernels::mesh::SELF;
-use rayon::prelude::*;
 
 /// Result of the drift of a level.
 #[derive(Default)]
@@ -96,7 +95,7 @@ pub(super) fn exchange(
     for ((row, _), outgoing) in patches.iter().zip(&outgoing) {
         by_row[*row as usize] = Some(outgoing).filter(|outgoing| outgoing.directions > 0);
     }
-    patches.par_iter_mut().for_each(|(row, patch)| {
+    parallel::for_each_mut(patches, |_, (row, patch)| {
         let around = topology.neighbours(*row).iter().enumerate();
         for (d, &beside) in around.filter(|(d, _)| *d != SELF && topology.is_leaf(*row)) {
             let from = usize::try_from(beside).ok().and_then(|row| by_row[row]);

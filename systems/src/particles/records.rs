@@ -10,9 +10,8 @@ use nestar_engine::data::{
     RefinedPatch, RemapOnRegrid,
 };
 use nestar_engine::device::DeviceError;
-use nestar_engine::mesh::{Domain, Topology};
+use nestar_engine::mesh::{Domain, Topology, parallel};
 use nestar_kernels::particles::motion::{in_child, in_parent};
-use rayon::prelude::*;
 
 impl Species {
     /// Returns the columns of a record in order: meaning, type, and `true` for vectors.
@@ -219,8 +218,8 @@ impl ParticleSet for Species {
             rows.iter().for_each(|&row| lists.forget(row));
         }
         let (mut detached, pool) = (self.take_all_patches(rows.iter().copied()), &self.pool);
-        let patches = all.par_iter_mut().zip(&mut detached);
-        patches.for_each(|(records, (_, patch))| {
+        let mut patches: Vec<_> = all.iter_mut().zip(&mut detached).collect();
+        parallel::for_each_mut(&mut patches, |_, (records, (_, patch))| {
             let lists = patch.iter_mut().enumerate();
             lists.for_each(|(mark, rows)| rows.drain_records(pool, mark as u8, records));
         });
@@ -250,9 +249,9 @@ impl ParticleSet for Species {
         records.sort_by_key(|(row, _)| *row);
         let of_row: Vec<_> = records.chunk_by(|a, b| a.0 == b.0).collect();
         let mut detached = self.take_all_patches(of_row.iter().map(|records| records[0].0));
-        let (patches, pool) = (detached.par_iter_mut().zip(of_row), &self.pool);
-        patches.for_each(|((_, patch), records)| {
-            let records = records.iter();
+        let pool = &self.pool;
+        parallel::for_each_mut(&mut detached, |n, (_, patch)| {
+            let records = of_row[n].iter();
             records.for_each(|(_, records)| push_all(patch, pool, records));
         });
         self.restore_patches(detached);

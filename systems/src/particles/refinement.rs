@@ -12,14 +12,13 @@ use bevy_ecs::system::SystemParam;
 use nestar_device::{Address, Lane, Number, Real, device};
 use nestar_engine::comm::Comm;
 use nestar_engine::data::device::DeviceTopology;
-use nestar_engine::data::{Component, Field, FieldSpec, LevelRows, Prolong, Restrict};
+use nestar_engine::data::{Component, Field, FieldSpec, LevelRows, Patches, Prolong, Restrict};
 use nestar_engine::device::LaunchShape;
-use nestar_engine::mesh::{RefineRequests, Topology};
+use nestar_engine::mesh::{RefinementFlags, Topology, parallel};
 use nestar_engine::step::Write;
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
 use nestar_kernels::particles::device::MarkParameters;
-use rayon::prelude::*;
 
 /// Refinement flags: 1 in cells to be refined, else 0.
 struct ParticleMarks;
@@ -81,7 +80,7 @@ fn mark(
     }: RefinementInput,
     mut species: ResMut<SpeciesMap>,
     mut marks: Write<ParticleMarks>,
-    mut requests: ResMut<RefineRequests>,
+    mut patches: Patches<&mut RefinementFlags>,
     others: Comm,
 ) -> Result<(), Error> {
     let level = rows.level();
@@ -99,7 +98,7 @@ fn mark(
             let view = marks.change_on(level);
             let to = view.device().bank(view.banks()[0]);
             let kept = kernels.mark(&deposit, limits, &mut species, tables, &others, to)?;
-            kept.into_iter().for_each(|row| requests.keep(row));
+            keep_children(&mut patches, &kept);
         }
         return Ok(());
     }
@@ -114,16 +113,25 @@ fn mark(
             }
         };
         let kept = limits.mark(topology.rows(level), &sums, &mut wanted);
-        kept.into_iter().for_each(|row| requests.keep(row));
+        keep_children(&mut patches, &kept);
     }
     if !limits.is_empty() {
         in_precision!(marks.precision(), R => {
-            let one = |&wanted: &bool| R::lit(f64::from(u8::from(wanted)));
-            let values: Vec<R> = wanted.par_iter().map(one).collect();
+            let mut values = vec![R::lit(0.0); wanted.len()];
+            parallel::fill(&mut values, |n| R::lit(f64::from(u8::from(wanted[n]))));
             marks.store_on(level, topology.rows(level), &values)?;
         });
     }
     Ok(())
+}
+
+/// Keeps the children of the patches in `rows`.
+fn keep_children(patches: &mut Patches<&mut RefinementFlags>, rows: &[u32]) {
+    for &row in rows {
+        if let Some(mut flags) = patches.get_mut(row) {
+            flags.keep_children();
+        }
+    }
 }
 
 /// Limits of a level for one kind of deposit.
@@ -168,13 +176,12 @@ impl Limits {
 
     /// Flags cells by their sums, `[row][cell]`. Returns the rows whose children must be kept.
     fn mark(&self, rows: &[u32], sums: &[u64], wanted: &mut [bool]) -> Vec<u32> {
-        let patches = sums.par_chunks_exact(CELLS);
-        let patches = patches.zip(wanted.par_chunks_exact_mut(CELLS)).zip(rows);
-        let kept = patches.filter_map(|((sums, wanted), &row)| {
-            let stays = self.mark_patch(sums, wanted);
-            stays.then_some(row)
+        let mut patches: Vec<_> = wanted.chunks_exact_mut(CELLS).collect();
+        let kept = parallel::map_mut(&mut patches, |n, wanted| {
+            let stays = self.mark_patch(&sums[n * CELLS..][..CELLS], wanted);
+            stays.then_some(rows[n])
         });
-        kept.collect()
+        kept.into_iter().flatten().collect()
     }
 
     /// Flags cells of a patch by their sums. Returns `true` if its children must be kept.

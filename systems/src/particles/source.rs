@@ -14,11 +14,10 @@ use nestar_device::{Real, device};
 use nestar_engine::comm::Comm;
 use nestar_engine::data::{Component, FieldSpec, LevelRows, Prolong, Restrict};
 use nestar_engine::device::DeviceError;
-use nestar_engine::mesh::{LevelClock, Levels, Topology};
+use nestar_engine::mesh::{LevelClock, Levels, Topology, parallel};
 use nestar_engine::step::{Settings, Write};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
-use rayon::prelude::*;
 
 /// Total density including particles.
 #[device]
@@ -157,10 +156,10 @@ fn store_densities<R: ParticleReal>(
         return density.store_on(level, rows, &densities);
     }
     let present = view.present::<R>();
-    let all = rows.par_iter().zip(sums.par_chunks_exact(CELLS));
-    all.with_min_len(16).for_each(|(&row, sums)| {
+    parallel::for_each_index(rows.len(), 16, &|n| {
         // SAFETY: each row is visited once, and nothing else accesses the field.
-        let densities = unsafe { present.row_mut(row) };
+        let densities = unsafe { present.row_mut(rows[n]) };
+        let sums = &sums[n * CELLS..][..CELLS];
         densities
             .iter_mut()
             .zip(sums)

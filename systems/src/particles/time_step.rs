@@ -8,10 +8,9 @@ use bevy_ecs::prelude::*;
 use nestar_engine::data::LevelRows;
 use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::device::DeviceError;
-use nestar_engine::mesh::Topology;
+use nestar_engine::mesh::{Topology, parallel};
 use nestar_engine::step::StepLimits;
 use nestar_engine::{Error, in_precision};
-use rayon::prelude::*;
 
 /// Largest velocity and acceleration over the cell width, among the particles of a level and all finer ones.
 #[derive(Clone, Copy, Debug, Default)]
@@ -105,7 +104,7 @@ fn of_level<R: ParticleReal>(
     for host in level.saturating_sub(1)..=topology.finest() {
         let mut detached = species.take_patches(topology.rows(host).iter().copied());
         // in the next coarser level only the particles that this level moves
-        let of_patch = |(_, patch): &mut (u32, PatchParticles)| {
+        let of_patch = |_, (_, patch): &mut (u32, PatchParticles)| {
             let lists = patch[usize::from(host < level)..].iter_mut();
             let found =
                 lists.map(|rows| rows.largest(|rows| MaxMagnitudes::<R>::of(rows, columns)));
@@ -113,8 +112,8 @@ fn of_level<R: ParticleReal>(
                 all.with(MaxRates::of(sizes, width))
             })
         };
-        let patches = detached.par_iter_mut().map(of_patch);
-        fastest = fastest.with(patches.reduce(MaxRates::default, MaxRates::with));
+        let patches = parallel::map_mut(&mut detached, of_patch);
+        fastest = patches.into_iter().fold(fastest, MaxRates::with);
         species.restore_patches(detached);
     }
     fastest

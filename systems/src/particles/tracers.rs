@@ -22,7 +22,7 @@ use crate::order::{Advance, Regrid};
 use bevy_ecs::prelude::*;
 use nestar_device::random::{Stream, of_id, uniforms};
 use nestar_engine::device::DeviceError;
-use nestar_engine::mesh::{LevelClock, NewRows, Topology};
+use nestar_engine::mesh::{LevelClock, NewRows, Topology, parallel};
 use nestar_engine::step::{FieldView, Read};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::mesh::direction;
@@ -31,7 +31,6 @@ use nestar_kernels::mesh::prolong::between;
 use nestar_kernels::particles::motion::moved;
 use nestar_kernels::particles::tracers::{self, cut_to_cell};
 use nestar_kernels::{CELLS, PATCH};
-use rayon::prelude::*;
 
 /// Width in cells of the cloud that interpolates velocities.
 const CLOUD: usize = 2;
@@ -166,29 +165,23 @@ fn advect_species<R: ParticleReal>(
         };
         let mut detached = species.take_patches(topology.rows(host).iter().copied());
         let shared = &*species;
-        let advected = detached
-            .par_iter_mut()
-            .map(|(row, patch): &mut (u32, PatchParticles)| {
-                // in own patches also deferred tracers: the finer level overwrites their velocities
-                let lists = if list == 0 {
-                    &mut patch[..]
-                } else {
-                    &mut patch[1..]
-                };
-                if lists.iter().all(|rows| rows.count() == 0) {
-                    return Ok(());
-                }
-                let states = match list {
-                    0 => gas.windows(*row, REACH)?,
-                    _ => gas.coarser_windows(*row, REACH, clock.time)?,
-                };
-                let flow = GasVelocity::of(states);
-                lists
-                    .iter_mut()
-                    .for_each(|rows| lead.patch(shared, rows, &flow));
-                Ok(())
-            });
-        let advected: Result<(), DeviceError> = advected.collect();
+        let advected = parallel::map_mut(&mut detached, |_, (row, patch)| {
+            // in own patches also deferred tracers: the finer level overwrites their velocities
+            let lists = &mut patch[list..];
+            if lists.iter().all(|rows| rows.count() == 0) {
+                return Ok(());
+            }
+            let states = match list {
+                0 => gas.windows(*row, REACH)?,
+                _ => gas.coarser_windows(*row, REACH, clock.time)?,
+            };
+            let flow = GasVelocity::of(states);
+            lists
+                .iter_mut()
+                .for_each(|rows| lead.patch(shared, rows, &flow));
+            Ok(())
+        });
+        let advected: Result<(), DeviceError> = advected.into_iter().collect();
         species.restore_patches(detached);
         advected?;
     }
@@ -291,14 +284,15 @@ impl Jumps<'_> {
         let mut detached = species.take_patches(self.topology.rows(level).iter().copied());
         let shared = &*species;
         let width = self.topology.domain.cell_width(level);
-        let jump = |(row, patch): &mut (u32, PatchParticles)| {
+        let jump = |_, (row, patch): &mut (u32, PatchParticles)| {
             let (gas, mass) = (gas.host::<R>(&[*row])?, mass.host::<R>(&[*row])?);
             for rows in patch {
                 self.draw_jumps(shared, rows, &gas[..CELLS], &mass, width);
             }
             Ok(())
         };
-        let jumped: Result<(), DeviceError> = detached.par_iter_mut().map(jump).collect();
+        let jumped: Result<(), DeviceError> =
+            parallel::map_mut(&mut detached, jump).into_iter().collect();
         species.restore_patches(detached);
         jumped?;
         let Some(below) = level.checked_sub(1) else {
@@ -306,9 +300,9 @@ impl Jumps<'_> {
         };
         let mut detached = species.take_patches(self.topology.rows(below).iter().copied());
         let shared = &*species;
-        detached
-            .par_iter_mut()
-            .for_each(|(row, [_, fine])| self.stop_in_coarser_patch::<R>(shared, *row, fine));
+        parallel::for_each_mut(&mut detached, |_, (row, [_, fine])| {
+            self.stop_in_coarser_patch::<R>(shared, *row, fine);
+        });
         species.restore_patches(detached);
         Ok(())
     }
@@ -351,12 +345,14 @@ fn assign_species<R: ParticleReal>(
 ) -> Result<(), DeviceError> {
     let mut detached = species.take_patches(rows.iter().copied());
     let shared = &*species;
-    let assign = |(row, [here, _]): &mut (u32, PatchParticles)| {
+    let assign = |_, (row, [here, _]): &mut (u32, PatchParticles)| {
         let gas = gas.host::<R>(&[*row])?;
         assign_rows(shared, here, &gas[..CELLS], stream, number);
         Ok(())
     };
-    let assigned: Result<(), DeviceError> = detached.par_iter_mut().map(assign).collect();
+    let assigned: Result<(), DeviceError> = parallel::map_mut(&mut detached, assign)
+        .into_iter()
+        .collect();
     species.restore_patches(detached);
     assigned
 }

@@ -6,9 +6,9 @@ use crate::fields::{Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
 use nestar_engine::Error;
-use nestar_engine::data::LevelRows;
 use nestar_engine::data::criteria::{CellCriterion, CellQuantity, CriteriaList, CriterionFn};
-use nestar_engine::mesh::RefineRequests;
+use nestar_engine::data::{LevelRows, Patches};
+use nestar_engine::mesh::RefinementFlags;
 use nestar_engine::step::{Read, Settings};
 use nestar_kernels::criteria::cell;
 
@@ -120,13 +120,13 @@ pub fn flag_by_criteria(
     gas: Read<Gas>,
     criteria: Res<Criteria>,
     settings: Res<Settings>,
-    mut requests: ResMut<RefineRequests>,
+    mut patches: Patches<&mut RefinementFlags>,
 ) -> Result<(), Error> {
     let buffer = settings.mesh.flag_buffer[rows.level()] as usize;
     let gas = gas.get(criteria.0.reach())?;
     let marked = gas.mark_by_list(&rows, buffer, &criteria.0);
-    for (&row, sectors) in rows.rows().iter().zip(marked) {
-        requests.add(row, sectors);
+    for ((_, mut flags), sectors) in patches.iter_mut().zip(marked) {
+        flags.refine_sectors(sectors);
     }
     Ok(())
 }

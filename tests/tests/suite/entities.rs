@@ -3,8 +3,8 @@
 use nestar::Simulation;
 use nestar::engine::{Error, comm::Ranks};
 use nestar::entities::{
-    Commands, Cost, Entity, Level, Observed, Owner, PatchComponent, PatchIndex, PatchRow, Pinned,
-    Topology, With,
+    Commands, Cost, Entity, Level, Observed, Owner, PatchComponent, PatchIndex, PatchRow, Patches,
+    Pinned, Topology, With,
 };
 use nestar::prelude::*;
 use nestar::systems::order::{Limit, Ready};
@@ -26,9 +26,10 @@ impl Plugin for Census {
             Limit::Propose,
             move |clock: Res<LevelClock>,
                   topology: Res<Topology>,
-                  patches: Query<(Entity, &Level, &PatchIndex, &PatchRow, &Owner)>| {
+                  all: Query<(Entity, &Level, &PatchIndex, &PatchRow, &Owner)>,
+                  patches: Patches<(Entity, &PatchRow)>| {
                 let mut rows = Vec::new();
-                for (entity, level, index, row, owner) in &patches {
+                for (entity, level, index, row, owner) in &all {
                     if usize::from(level.0) == clock.level {
                         assert_eq!(topology.index(row.0), index.0);
                         assert_eq!(topology.entity(row.0), entity);
@@ -40,6 +41,12 @@ impl Plugin for Census {
                 let mut listed = topology.rows(clock.level).to_vec();
                 listed.sort_unstable();
                 assert_eq!(rows, listed);
+                let ordered = patches.iter().map(|(patch, (entity, row))| {
+                    assert_eq!((patch.entity(), patch.row()), (entity, row.0));
+                    topology.key(row.0)
+                });
+                let ordered: Vec<u64> = ordered.collect();
+                assert!(ordered.is_sorted() && ordered.len() == rows.len());
                 counts.lock().expect("the list is whole").push(rows.len());
             },
         );
@@ -117,6 +124,68 @@ where
         );
         Ok(())
     }
+}
+
+/// Number of steps of the level that a patch and its ancestors have taken, and a hash of their places.
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+struct History(u64);
+
+impl PatchComponent for History {
+    const NAME: &'static str = "history";
+    const VERSION: u32 = 1;
+
+    fn save(&self) -> Vec<u8> {
+        self.0.to_le_bytes().to_vec()
+    }
+
+    fn load(bytes: &[u8]) -> Result<Self, String> {
+        let bytes = bytes.try_into().map_err(|_| "it must have 8 bytes")?;
+        Ok(Self(u64::from_le_bytes(bytes)))
+    }
+
+    fn inherited(&self) -> Option<Self> {
+        Some(*self)
+    }
+}
+
+/// Gives half of the root patches a history, which their steps and those of their children change.
+struct Histories {
+    attaches: bool,
+}
+
+impl Plugin for Histories {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        let root = |level, index: [i32; 3]| (level == 0 && index[0] < 1).then_some(History(1));
+        attach(self.attaches, root).build(sim)?;
+        let note = |mut patches: Patches<(&PatchIndex, &mut History), With<Level>>| {
+            for (_, (index, mut history)) in patches.iter_mut() {
+                let [x, y, z] = index.0.map(|i| i as u64);
+                let mixed =
+                    (history.0 ^ (x + 64 * y + 4096 * z)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                history.0 = mixed ^ mixed >> 29;
+            }
+        };
+        sim.system_in(Advance::Correct, note);
+        Ok(())
+    }
+}
+
+#[test]
+fn components_changed_by_patches_are_identical_on_ranks_and_after_a_restart() {
+    let scratch = Scratch::new();
+    let run = |name: &str, resume: bool, ranks: usize, steps: usize| {
+        let directory = scratch.path().join(name);
+        let steps = format!("time.max_steps={steps}");
+        let settings = ["run.imbalance=1.01", steps.as_str()];
+        let attaches = !resume;
+        let add = |sim: Simulation| sim.add(Histories { attaches });
+        run_with(&directory, resume, ranks, &settings, add).unwrap_or_else(|e| panic!("{e}"));
+        last(&directory)
+    };
+    let alone = run("alone", false, 1, 6);
+    assert_eq!(run("three", false, 3, 6), alone);
+    run("parts", false, 3, 3);
+    assert_eq!(run("parts", true, 2, 6), alone);
 }
 
 /// Refinement that criteria request at the start only.

@@ -3,7 +3,7 @@
 
 use bevy_ecs::prelude::*;
 use nestar::Simulation;
-use nestar::engine::comm::{Connection, Halos, Ranks};
+use nestar::engine::comm::{Connection, ExchangePlans, Halos, Ranks};
 use nestar::engine::data::Pool;
 use nestar::engine::data::store::Store;
 use nestar::engine::device::ComputeDevice;
@@ -100,7 +100,8 @@ fn interior_and_halo_patches_partition_the_rows() {
         for _ in 0..STEPS {
             let world = &stepper.steps(1).0.engine().world;
             let (halos, topology) = (world.resource::<Halos>(), world.resource::<Topology>());
-            for level in 0..=topology.max_level {
+            let plans = world.resource::<ExchangePlans>();
+            for level in (0..=topology.max_level).filter(|&level| plans.has_halo(level)) {
                 let split = halos.split(level);
                 let (inside, border) = (&split.interior.rows, &split.boundary.rows);
                 let rows: BTreeSet<u32> = inside.iter().chain(border).copied().collect();

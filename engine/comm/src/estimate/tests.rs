@@ -6,7 +6,7 @@ use super::{
 };
 use crate::exchange_plan::PeerRows;
 use crate::hierarchy::{ExchangePlans, propose_level, rebuild, root};
-use crate::tests::{Index, MAX_LEVEL, chance, domain};
+use crate::tests::{Index, MAX_LEVEL, chance, change_on_one_rank, domain, root_of_one_rank};
 use crate::{Communicator as _, ThreadRank};
 use nestar_engine_mesh::topology::octet::Octet;
 use nestar_engine_mesh::{Changes, Domain, Topology};
@@ -15,8 +15,7 @@ use std::collections::BTreeSet;
 
 /// Creates a clumpy hierarchy that is properly nested.
 fn hierarchy(domain: Domain, seed: i32) -> Topology {
-    let mut topology = Topology::new(domain, MAX_LEVEL);
-    topology.create_root();
+    let (mut topology, mut plans) = root_of_one_rank(domain, MAX_LEVEL);
     for level in 0..MAX_LEVEL {
         let refined = |&row: &u32| {
             let [x, y, z] = topology.index(row);
@@ -24,10 +23,11 @@ fn hierarchy(domain: Domain, seed: i32) -> Topology {
             nested && chance(&[seed, level as i32, x / 2, y / 2, z / 2]) <= 60
         };
         let rows = topology.rows(level).iter().copied();
-        for row in rows.filter(refined).collect::<Vec<_>>() {
-            topology.create_children(row);
-        }
-        topology.relink(level + 1);
+        let changes = Changes {
+            refine: rows.filter(refined).collect(),
+            coarsen: Vec::new(),
+        };
+        change_on_one_rank(&mut topology, &mut plans, level, &changes);
     }
     assert!(topology.count(MAX_LEVEL) > 0, "the finest level is in use");
     topology
@@ -249,10 +249,12 @@ fn patches_that_do_not_fit_are_refused() {
 #[test]
 fn particles_add_work_to_the_partition() {
     // Two levels: the first root patch has children.
-    let mut topology = Topology::new(domain([4, 2, 2], [false; 3]), 1);
-    let root = topology.create_root();
-    topology.create_children(root[0]);
-    topology.relink(1);
+    let (mut topology, mut plans) = root_of_one_rank(domain([4, 2, 2], [false; 3]), 1);
+    let changes = Changes {
+        refine: topology.rows(0)[..1].to_vec(),
+        coarsen: Vec::new(),
+    };
+    change_on_one_rank(&mut topology, &mut plans, 0, &changes);
     let mut outline = TreeOutline::of(&topology);
     let plain = PartitionEstimate::new(&outline, 2, 3);
     // One half in the middle of a root leaf, one half in the lowest corner.

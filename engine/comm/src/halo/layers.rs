@@ -16,6 +16,7 @@ use nestar_engine_mesh::topology::offset;
 use nestar_kernels::PATCH;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// First cell and end along each axis.
@@ -82,10 +83,12 @@ fn join(a: CellBox, b: CellBox) -> CellBox {
 pub(crate) struct HaloReads(Vec<AtomicU32>);
 
 impl HaloReads {
-    /// Creates an empty table.
-    pub fn new(topology: &Topology) -> Self {
+    /// Creates an empty table for the halo patches of `levels`.
+    pub fn new(topology: &Topology, mut levels: Range<usize>) -> Self {
+        let halo = levels.any(|level| !topology.copies(level).is_empty());
+        let rows = if halo { topology.capacity() } else { 0 };
         let unknown = std::iter::repeat_with(AtomicU32::default);
-        Self(unknown.take(topology.capacity()).collect())
+        Self(unknown.take(rows).collect())
     }
 
     /// Records reads of the halo of `level` by gathers on this level and the finer one.

@@ -201,10 +201,11 @@ pub(super) fn prepare(world: &mut World, levels: usize) -> Result<(), RanksError
     Ok(())
 }
 
-/// Links the devices if all ranks have one; inserts the [`Connection`] and returns `device` in that case.
+/// Links the devices if there are several ranks and all have one; inserts the [`Connection`] and returns `device` in
+/// that case.
 fn connect(world: &mut World, device: Option<Device>) -> Result<Option<Device>, RanksError> {
     let ranks = world.resource::<Ranks>().clone();
-    if ranks.any(device.is_none())? {
+    if ranks.any(device.is_none())? || ranks.is_single() {
         return Ok(None);
     }
     if let Some(device) = &device {
@@ -229,7 +230,7 @@ pub(super) fn update_lists(
 }
 
 impl Halos {
-    /// Returns own rows of `level`, split into interior and boundary.
+    /// Returns own rows of `level`, split into interior and boundary; empty if the level has no exchange.
     #[must_use]
     pub fn split(&self, level: usize) -> Arc<LevelSplit> {
         let halo = self.levels.get(level);
@@ -249,7 +250,7 @@ impl Halos {
         );
         let device = self.device.as_ref();
         let levels = *levels.start()..self.levels.len().min(levels.end() + 1);
-        let reads = layers::HaloReads::new(topology);
+        let reads = layers::HaloReads::new(topology, levels.clone());
         for level in levels.clone() {
             let halo = &mut self.levels[level];
             halo.averages
@@ -267,8 +268,11 @@ impl Halos {
                     Piece::register(*face, before)
                 })?;
             }
-            halo.device_split
-                .update(topology, level, self.own_device.as_ref())?;
+            let device = self.own_device.as_ref();
+            match plans.halo[level].is_empty() {
+                true => halo.device_split.clear(),
+                false => halo.device_split.update(topology, level, device)?,
+            }
             reads.record(topology, level);
         }
         let halo_plans = &plans.halo[levels.clone()];
@@ -285,6 +289,9 @@ impl Halos {
 
     /// Reserves buffers for the usual exchanges of all fields: layers of two levels, or averages and fluxes of one.
     fn reserve_for_levels(&mut self, world: &World) -> Result<(), DeviceError> {
+        if self.device.is_none() {
+            return Ok(());
+        }
         let fields = world.resource::<Stores>().all();
         let bytes = |level, kind| {
             let mut sum = [0; 2];

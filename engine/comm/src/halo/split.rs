@@ -42,6 +42,11 @@ pub(super) struct DeviceSplit {
 }
 
 impl DeviceSplit {
+    /// Removes all rows from the split.
+    pub fn clear(&mut self) {
+        self.split = Arc::default();
+    }
+
     /// Updates the split after a change of the hierarchy.
     pub fn update(
         &mut self,

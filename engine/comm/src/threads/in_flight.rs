@@ -8,7 +8,7 @@ mod tests;
 
 use super::Shared;
 use crate::communicator::{MessageBuffer, Messages, PendingExchange, RanksError};
-use rayon::prelude::*;
+use nestar_engine_mesh::parallel;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
@@ -207,8 +207,9 @@ unsafe fn copy(from: HostSpan, to: HostSpan) {
         return to.copy_from_slice(from);
     }
     let share = from.len().div_ceil(rayon::current_num_threads()).max(SHARE);
-    let shares = from.par_chunks(share).zip(to.par_chunks_mut(share));
-    shares.for_each(|(from, to)| to.copy_from_slice(from));
+    parallel::for_each_chunk(to, share, 1, |n, to| {
+        to.copy_from_slice(&from[n * share..][..to.len()]);
+    });
 }
 
 /// An exchange of one rank in flight. Dropping it withdraws its messages.

@@ -22,11 +22,11 @@ const ROWS_AT_ONCE: usize = 1 << 15;
 /// Topology tables on a device. Per row: neighbours, parent, first child and index; per level: its rows in Hilbert
 /// order.
 ///
-/// They follow the host's [`Topology`]. On one rank, only the list of the changed level is uploaded, and the device
-/// computes the tables. If ranks share the hierarchy, a change of one level affects others, and all modified rows are
-/// uploaded.
+/// They follow the host's [`Topology`]. While the rank owns all patches, only the list of the changed level is uploaded,
+/// and the device computes the tables. With halo patches a change of one level affects others, and all modified rows
+/// are uploaded.
 ///
-/// Memory: 140 bytes per row; with several ranks, the same on the host.
+/// Memory: 140 bytes per row; with halo patches, the same on the host.
 #[derive(Resource)]
 pub struct DeviceTopology {
     device: Device,
@@ -201,7 +201,7 @@ impl DeviceTopology {
         self.first_child.grow(capacity)?;
         self.index.grow(4 * capacity)?;
         self.new_rows.upload(&self.device, new)?;
-        if topology.is_shared() || level == 0 {
+        if level == 0 || !self.mirror.is_empty() || !topology.owns_all() {
             return self.synchronise(topology);
         }
         self.levels[level].upload(&self.device, topology.rows(level))?;
@@ -212,7 +212,7 @@ impl DeviceTopology {
     fn synchronise(&mut self, topology: &Topology) -> Result<(), DeviceError> {
         for (level, list) in self.levels.iter_mut().enumerate() {
             let rows = topology.rows(level);
-            if self.mirror.update_list(level, rows) {
+            if self.mirror.update_list(level, rows) || list.count != rows.len() {
                 list.upload(&self.device, rows)?;
             }
         }
@@ -220,7 +220,7 @@ impl DeviceTopology {
         for rows in changed.chunks(ROWS_AT_ONCE) {
             self.write(rows)?;
         }
-        if !topology.is_shared() {
+        if topology.owns_all() {
             // later changes are computed on the device
             self.mirror = Mirror::default();
         }
@@ -334,6 +334,11 @@ pub(super) struct Mirror {
 }
 
 impl Mirror {
+    /// Returns `true` if nothing is known of what the device has.
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// Copies the tables of `topology`. Returns the used rows that have changed, ascending.
     pub(super) fn update(&mut self, topology: &Topology) -> Vec<u32> {
         // the tables of a device are initially zero

@@ -2,7 +2,7 @@
 
 use super::octet::{Octet, side};
 use super::shared_hierarchy::LEAF;
-use super::{MISSING, NeighbourTable, Topology, offset};
+use super::{MISSING, Topology, offset};
 use nestar_kernels::mesh::{COARSER, OUTSIDE, SELF, direction};
 use rayon::prelude::*;
 
@@ -12,20 +12,20 @@ impl Topology {
         if level > self.max_level {
             return;
         }
-        let sharing = self.sharing.take().expect("the hierarchy is shared");
+        let levels = std::mem::take(&mut self.sharing.levels);
         if level > 0 {
-            for octet in &sharing.levels[level - 1].octets {
+            for octet in &levels[level - 1].octets {
                 for row in octet.rows(u8::MAX) {
                     let child = &mut self.first_child[row as usize];
                     *child = (*child).min(if *child == LEAF { LEAF } else { MISSING });
                 }
             }
         }
-        let below = level.checked_sub(1).map(|below| &sharing.levels[below]);
+        let below = level.checked_sub(1).map(|below| &levels[below]);
         let parents = below.map_or(&[][..], |below| &below.octets);
         // both lists ascend
         let mut n = 0;
-        for octet in &sharing.levels[level].octets {
+        for octet in &levels[level].octets {
             let key = octet.key >> 3;
             n += parents[n..].iter().take_while(|p| p.key < key).count();
             let parent = parents.get(n).filter(|parents| parents.key == key);
@@ -41,7 +41,7 @@ impl Topology {
             let parent = parent.map_or(code, |row| row as i32);
             self.parent[octet.first as usize..][..8].fill(parent);
         }
-        self.sharing = Some(sharing);
+        self.sharing.levels = levels;
     }
 
     /// Fills the neighbour tables of the patches of `level` on this rank; those of their parents must be complete.
@@ -65,6 +65,9 @@ impl Topology {
 
     /// Fills the neighbour tables of halo patches of `level` that are parents of patches of this rank.
     pub fn link_copies(&mut self, level: usize) {
+        if self.copies(level).is_empty() {
+            return;
+        }
         let copied_parent = |octet: &Octet| {
             let parent = u32::try_from(self.parent[octet.first as usize]).ok();
             parent.filter(|&parent| octet.owned != 0 && !self.is_owned(parent))
@@ -120,6 +123,32 @@ impl Topology {
                 first => first + i32::from(child),
             }
         })
+    }
+}
+
+/// The neighbour tables, for tasks that write distinct rows.
+struct NeighbourTable(*mut [i32; 27]);
+
+// SAFETY: access follows the contracts of `get` and `set`.
+unsafe impl Sync for NeighbourTable {}
+
+impl NeighbourTable {
+    /// Returns a copy of a row.
+    ///
+    /// # Safety
+    /// The row must lie inside the table, and nothing may write it meanwhile.
+    unsafe fn get(&self, row: u32) -> [i32; 27] {
+        // SAFETY: the caller's contract
+        unsafe { *self.0.add(row as usize) }
+    }
+
+    /// Writes a row.
+    ///
+    /// # Safety
+    /// The row must lie inside the table, and nothing else may access it meanwhile.
+    unsafe fn set(&self, row: u32, neighbours: [i32; 27]) {
+        // SAFETY: the caller's contract
+        unsafe { *self.0.add(row as usize) = neighbours };
     }
 }
 

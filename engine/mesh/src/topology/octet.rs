@@ -79,22 +79,28 @@ impl Topology {
         level: usize,
         patches: NeighbourLevel,
     ) -> impl ParallelIterator<Item = &Octet> {
-        let octets = self.octets(level).par_iter().with_min_len(256);
+        let shared = self.sharing.levels.get(level);
+        let shared = shared.filter(|shared| shared.near & patches as u8 != 0);
+        let octets = shared.map_or(&[][..], |shared| &shared.octets);
+        let octets = octets.par_iter().with_min_len(256);
         octets.filter(move |octet| octet.owned != 0 && octet.is_near(patches))
     }
 
-    /// Classifies the surroundings of `octets` of `level`, ascending, whose surroundings are unknown.
-    pub(super) fn classify_surroundings(&self, level: usize, octets: &mut [Octet]) {
-        let mut latest = None;
-        let unknown = |octet: &&mut Octet| octet.owned != 0 && octet.near == UNKNOWN;
-        for octet in octets.iter_mut().filter(unknown) {
-            let block = octet.key >> (3 * BLOCK);
-            octet.near = match latest {
-                Some((known, near)) if known == block => near,
-                _ => self.remote_levels_near(level, block),
-            };
-            latest = Some((block, octet.near));
+    /// Classifies the surroundings of `octets` of `level`, ascending, where they are unknown. Returns their union.
+    pub(super) fn classify_surroundings(&self, level: usize, octets: &mut [Octet]) -> u8 {
+        let (mut latest, mut union) = (None, 0);
+        for octet in octets.iter_mut().filter(|octet| octet.owned != 0) {
+            if octet.near == UNKNOWN {
+                let block = octet.key >> (3 * BLOCK);
+                octet.near = match latest {
+                    Some((known, near)) if known == block => near,
+                    _ => self.remote_levels_near(level, block),
+                };
+                latest = Some((block, octet.near));
+            }
+            union |= octet.near;
         }
+        union
     }
 
     /// Returns the bits of remote patches near a block of `level`.
@@ -111,10 +117,13 @@ impl Topology {
     /// Returns `true` if this rank owns all patches of `level` in a block and in the 26 blocks around it. The block has
     /// `2^bits` patches along an axis.
     pub fn is_interior(&self, level: usize, bits: u32, key: u64) -> bool {
+        let own = self.partition().keys(level, self.rank());
+        if own == (0..u64::MAX) {
+            return true;
+        }
         let Some(finest) = bits_for(self.domain.root, level).checked_sub(bits) else {
             return false;
         };
-        let own = self.partition().keys(level, self.rank());
         let blocks = self.domain.root.map(|n| (((n << level) - 1) >> bits) + 1);
         let index = hilbert_index(key, finest).map(|i| i as i32);
         (0..27).all(|d| {

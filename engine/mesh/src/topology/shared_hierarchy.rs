@@ -1,4 +1,4 @@
-//! The part of a shared hierarchy on one rank: its own patches and its halo patches.
+//! The part of the hierarchy on one rank: its own patches and its halo patches.
 //!
 //! Rows are allocated by octets: the eight children of a patch, or eight root patches with a common half index. An
 //! octet is stored as a whole once one of its patches is needed. Octets of the root grid may belong to several ranks.
@@ -6,14 +6,14 @@
 use super::octet::{Octet, UNKNOWN, side};
 use super::{Changes, MISSING, Topology};
 use crate::hilbert::{bits_for, hilbert_index, hilbert_key};
-use crate::{Cost, HilbertPartition, LevelWork, RootCurve};
+use crate::{HilbertPartition, LevelWork, RootCurve};
 use bevy_ecs::prelude::*;
 use std::sync::Arc;
 
 /// `first_child` of a patch without children.
 pub(super) const LEAF: i32 = -1;
 
-/// State of a topology that is part of a shared hierarchy.
+/// Owners of the patches, and the octets stored on this rank.
 pub(super) struct SharedHierarchy {
     rank: usize,
     cuts: Arc<HilbertPartition>,
@@ -30,114 +30,116 @@ pub(super) struct SharedLevel {
     pub(super) octets: Vec<Octet>,
     /// Rows of the halo patches, octet by octet.
     copies: Vec<u32>,
+    /// Union of what may lie near the octets; see [`Octet::is_near`].
+    pub(super) near: u8,
     /// Number of patches on all ranks.
     count: usize,
     work: LevelWork,
 }
 
+impl SharedHierarchy {
+    /// Creates the state of an empty hierarchy of one rank.
+    pub(super) fn of_one_rank(root: [i32; 3], max_level: usize) -> Self {
+        Self::new(
+            0,
+            Arc::new(HilbertPartition::new(root, 1, max_level + 1)),
+            max_level,
+        )
+    }
+
+    fn new(rank: usize, cuts: Arc<HilbertPartition>, max_level: usize) -> Self {
+        Self {
+            rank,
+            cuts,
+            levels: (0..=max_level).map(|_| SharedLevel::default()).collect(),
+            owner: Vec::new(),
+            orphans: Vec::new(),
+        }
+    }
+}
+
 impl Topology {
     /// Turns an empty hierarchy into the part of `rank` in the partition `cuts`.
     pub fn share_among_ranks(&mut self, rank: usize, cuts: Arc<HilbertPartition>) {
-        self.sharing = Some(Box::new(SharedHierarchy {
-            rank,
-            cuts,
-            levels: (0..=self.max_level)
-                .map(|_| SharedLevel::default())
-                .collect(),
-            owner: Vec::new(),
-            orphans: Vec::new(),
-        }));
+        self.sharing = SharedHierarchy::new(rank, cuts, self.max_level);
     }
 
-    /// Returns `true` if other ranks own parts of the hierarchy.
+    /// Returns `true` if the hierarchy is partitioned among several ranks.
     #[must_use]
     #[inline]
     pub fn is_shared(&self) -> bool {
-        self.sharing.is_some()
+        self.partition().ranks() > 1
+    }
+
+    /// Returns `true` if this rank owns all patches of all levels.
+    #[must_use]
+    pub fn owns_all(&self) -> bool {
+        (0..=self.max_level).all(|level| self.count(level) == self.rows(level).len())
     }
 
     /// Returns the partition.
-    ///
-    /// # Panics
-    /// If the hierarchy is not shared.
     #[must_use]
     pub fn partition(&self) -> &HilbertPartition {
-        &self.sharing().cuts
+        &self.sharing.cuts
     }
 
     /// Sets the partition of `level`. The caller adapts the stored octets.
     pub fn set_partition(&mut self, level: usize, starts: Vec<u64>) {
-        Arc::make_mut(&mut self.sharing_mut().cuts).set(level, starts);
+        Arc::make_mut(&mut self.sharing.cuts).set(level, starts);
         for level in level.saturating_sub(1)..(level + 2).min(self.max_level + 1) {
-            let mut octets = std::mem::take(&mut self.sharing_mut().levels[level].octets);
+            let mut octets = std::mem::take(&mut self.sharing.levels[level].octets);
             octets.iter_mut().for_each(|octet| octet.near = UNKNOWN);
-            self.classify_surroundings(level, &mut octets);
-            self.sharing_mut().levels[level].octets = octets;
+            let near = self.classify_surroundings(level, &mut octets);
+            let shared = &mut self.sharing.levels[level];
+            (shared.octets, shared.near) = (octets, near);
         }
-    }
-
-    fn sharing(&self) -> &SharedHierarchy {
-        self.sharing.as_ref().expect("the hierarchy is shared")
-    }
-
-    fn sharing_mut(&mut self) -> &mut SharedHierarchy {
-        self.sharing.as_mut().expect("the hierarchy is shared")
     }
 
     /// Returns the number of this rank.
     #[must_use]
     #[inline]
     pub fn rank(&self) -> usize {
-        self.sharing.as_ref().map_or(0, |sharing| sharing.rank)
+        self.sharing.rank
     }
 
-    /// Returns the number of patches of `level` on all ranks.
+    /// Returns the number of patches of `level` on all ranks; 0 for levels that do not exist.
     #[must_use]
     #[inline]
     pub fn count(&self, level: usize) -> usize {
-        match &self.sharing {
-            None => self.rows(level).len(),
-            Some(sharing) => sharing.levels.get(level).map_or(0, |level| level.count),
-        }
+        let level = self.sharing.levels.get(level);
+        level.map_or(0, |level| level.count)
     }
 
     /// Sets the number of patches of `level` on all ranks.
     pub fn set_count(&mut self, level: usize, count: usize) {
-        self.sharing_mut().levels[level].count = count;
+        self.sharing.levels[level].count = count;
     }
 
     /// Returns the work of a step of `level`.
     #[must_use]
     pub fn work(&self, level: usize) -> LevelWork {
-        let level_of =
-            |sharing: &SharedHierarchy| sharing.levels.get(level).map(|level| level.work);
-        match &self.sharing {
-            None => {
-                let all = self.rows(level).len() as u64 * Cost::ONE;
-                LevelWork { all, busiest: all }
-            }
-            Some(sharing) => level_of(sharing).unwrap_or_default(),
-        }
+        let level = self.sharing.levels.get(level);
+        level.map(|level| level.work).unwrap_or_default()
     }
 
     /// Sets the work of a step of `level`.
     pub fn set_work(&mut self, level: usize, work: LevelWork) {
-        self.sharing_mut().levels[level].work = work;
+        self.sharing.levels[level].work = work;
     }
 
-    /// Returns the rows of the halo patches of `level`; empty on a single rank.
+    /// Returns the rows of the halo patches of `level`.
     #[must_use]
     #[inline]
     pub fn copies(&self, level: usize) -> &[u32] {
-        let level = self.sharing.as_ref().and_then(|s| s.levels.get(level));
+        let level = self.sharing.levels.get(level);
         level.map_or(&[], |level| &level.copies)
     }
 
-    /// Returns the octets of `level` stored here, by key; empty on a single rank.
+    /// Returns the octets of `level` stored here, by key.
     #[must_use]
     #[inline]
     pub fn octets(&self, level: usize) -> &[Octet] {
-        let level = self.sharing.as_ref().and_then(|s| s.levels.get(level));
+        let level = self.sharing.levels.get(level);
         level.map_or(&[], |level| &level.octets)
     }
 
@@ -154,24 +156,25 @@ impl Topology {
     #[must_use]
     #[inline]
     pub fn owner(&self, row: u32) -> usize {
-        let sharing = self.sharing.as_ref();
-        sharing.map_or(0, |sharing| sharing.owner[row as usize] as usize)
+        self.sharing.owner[row as usize] as usize
     }
 
     /// Returns `true` if this rank owns the patch of a used row.
     #[must_use]
     #[inline]
     pub fn is_owned(&self, row: u32) -> bool {
-        let sharing = self.sharing.as_ref();
-        sharing.is_none_or(|s| s.owner[row as usize] as usize == s.rank)
+        self.owner(row) == self.sharing.rank
     }
 
-    /// Returns the rank that owns the patch at `index` of `level`, stored here or not; 0 on a single rank.
+    /// Returns the rank that owns the patch at `index` of `level`, stored here or not.
     #[must_use]
     #[inline]
     pub fn owner_at(&self, level: usize, index: [i32; 3]) -> usize {
-        let (sharing, key) = (self.sharing.as_ref(), || self.key_at(level, index));
-        sharing.map_or(0, |sharing| sharing.cuts.owner(level, key()))
+        match self.partition().ranks() {
+            // needs no key
+            1 => 0,
+            _ => self.partition().owner(level, self.key_at(level, index)),
+        }
     }
 
     /// Returns the Hilbert key of the patch at `index` of `level`.
@@ -209,24 +212,11 @@ impl Topology {
     /// Returns the row of the patch at `index` of `level`, if it is stored here.
     #[must_use]
     pub fn find(&self, level: usize, index: [i32; 3]) -> Option<u32> {
-        if !self.is_shared() {
-            return self.descend(level, index);
-        }
         let half = index.map(|i| (i >> 1) as u32);
         let key = hilbert_key(half, bits_for(self.domain.root, level) - 1);
         let octet = self.octet(level, key)?;
         let row = octet.first + side(index);
         (self.level[row as usize] >= 0).then_some(row)
-    }
-
-    /// Finds the patch at `index` of `level` by descending from its root patch.
-    fn descend(&self, level: usize, index: [i32; 3]) -> Option<u32> {
-        let key = self.key_at(0, index.map(|i| i >> level));
-        let root = self.rows(0);
-        let found = root.binary_search_by_key(&key, |&row| self.key(row)).ok()?;
-        (0..level).rev().try_fold(root[found], |row, below| {
-            Some(self.first_child(row)? + side(index.map(|i| i >> below)))
-        })
     }
 
     /// Returns the root patches of this rank: octets with masks, by key.
@@ -270,14 +260,14 @@ impl Topology {
 
     /// Takes the entities whose patches were removed or have migrated.
     pub fn take_orphans(&mut self) -> Vec<Entity> {
-        std::mem::take(&mut self.sharing_mut().orphans)
+        std::mem::take(&mut self.sharing.orphans)
     }
 
     /// Sets the stored octets of `level`, ascending by key, and sets their `first` row. Octets that stay keep their
     /// rows.
     /// New patches are leaves. The caller links the level.
     pub fn set_octets(&mut self, level: usize, mut octets: Vec<Octet>) {
-        let old = std::mem::take(&mut self.sharing_mut().levels[level].octets);
+        let old = std::mem::take(&mut self.sharing.levels[level].octets);
         let mut kept = old.iter().peekable();
         for octet in &mut octets {
             while let Some(gone) = kept.next_if(|old| old.key < octet.key) {
@@ -303,11 +293,14 @@ impl Topology {
             }
             self.set_owners(level, octet);
         }
-        self.classify_surroundings(level, &mut octets);
-        let shared = &mut self.sharing_mut().levels[level];
+        let near = self.classify_surroundings(level, &mut octets);
+        let shared = &mut self.sharing.levels[level];
+        shared.near = near;
         shared.copies.clear();
-        let copies = octets.iter().flat_map(|octet| octet.rows(octet.copied));
-        shared.copies.extend(copies);
+        let copied = octets.iter().filter(|octet| octet.copied != 0);
+        shared
+            .copies
+            .extend(copied.flat_map(|octet| octet.rows(octet.copied)));
         // rows that stay keep their order
         let same = owned(&old).eq(owned(&octets));
         shared.octets = octets;
@@ -328,7 +321,7 @@ impl Topology {
     fn detach_entity(&mut self, row: u32) {
         let entity = std::mem::replace(&mut self.entity[row as usize], Entity::PLACEHOLDER);
         if entity != Entity::PLACEHOLDER {
-            self.sharing_mut().orphans.push(entity);
+            self.sharing.orphans.push(entity);
         }
     }
 
@@ -340,7 +333,7 @@ impl Topology {
             let row = octet.first + c as u32;
             // an octet of the root grid may extend beyond the domain
             if (0..3).all(|a| index[a] < self.domain.root[a] << level) {
-                self.init_row(row, level, index, MISSING);
+                self.init_row(row, level, index);
             }
             self.neighbours[row as usize] = [MISSING; 27];
         }
@@ -349,7 +342,7 @@ impl Topology {
     /// Records the owners of the patches of an octet.
     fn set_owners(&mut self, level: usize, octet: &Octet) {
         let capacity = self.capacity();
-        let sharing = self.sharing_mut();
+        let sharing = &mut self.sharing;
         sharing.owner.resize(capacity, 0);
         // the children of a patch stay together
         let one = (level > 0).then(|| sharing.cuts.owner(level, octet.key << 3));
@@ -358,9 +351,8 @@ impl Topology {
                 continue;
             }
             let owner = one.unwrap_or_else(|| self.partition().owner(level, self.key(row)));
-            let sharing = self.sharing_mut();
-            sharing.owner[row as usize] = owner as u32;
-            if owner != sharing.rank {
+            self.sharing.owner[row as usize] = owner as u32;
+            if owner != self.sharing.rank {
                 self.detach_entity(row);
             }
         }

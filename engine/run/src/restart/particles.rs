@@ -2,10 +2,9 @@
 
 use crate::snapshot::offsets::PatchOffsets;
 use nestar_engine_data::{ParticleColumn, ParticleKinds, ParticleSet, ParticleSetRef};
-use nestar_engine_mesh::Topology;
+use nestar_engine_mesh::{Topology, parallel};
 use nestar_engine_step::{Engine, Error};
 use nestar_snapshot::{ParticlesHeader, Snapshot, Values};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Replaces the particles of own patches by those of the snapshot.
@@ -223,11 +222,8 @@ impl RecordReader<'_> {
                 .read_particles(self.path, &column.what.name, range.clone());
             values.map_err(|error| error.to_string())
         };
-        let values: Vec<Values> = self
-            .columns
-            .par_iter()
-            .map(read)
-            .collect::<Result<_, _>>()?;
+        let values = parallel::map(&self.columns, read);
+        let values: Vec<Values> = values.into_iter().collect::<Result<_, _>>()?;
         let mut records = vec![0; count * length];
         for ((at, column), values) in self.columns.iter().zip(&values) {
             let bytes = column.bytes();

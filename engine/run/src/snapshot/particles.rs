@@ -9,11 +9,10 @@ use bevy_ecs::prelude::*;
 use nestar_deck::CodeUnits;
 use nestar_engine_comm::{Message, Ranks, RanksError};
 use nestar_engine_data::{ParticleColumn, ParticleKinds, ParticleSet, ParticleSetRef, PatchPlace};
-use nestar_engine_mesh::Topology;
+use nestar_engine_mesh::{Topology, parallel};
 use nestar_engine_step::{Engine, Error};
 use nestar_snapshot as store;
 use nestar_snapshot::{SnapshotError, SnapshotPlan, SnapshotWriter, Values};
-use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -216,9 +215,7 @@ impl ParticleShards {
         }
         let is_own = |message: &Message| message.peer == ranks.rank();
         let (mut arrived, leaving): (Vec<_>, Vec<_>) = messages.into_iter().partition(is_own);
-        if !ranks.is_single() {
-            arrived.extend(ranks.communicator().exchange(leaving)?);
-        }
+        arrived.extend(ranks.communicator().exchange(leaving)?);
         for message in arrived {
             let why = || {
                 format!(
@@ -322,14 +319,10 @@ impl<'a> LevelParticles<'a> {
             records.drain(..range.start.saturating_sub(self.firsts[n]) as usize * length);
             Ok((row, records))
         };
-        let records: Vec<(u32, Vec<u8>)> = patches
-            .into_par_iter()
-            .map(records)
-            .collect::<Result<_, Error>>()?;
-        let columns = self.columns.par_iter();
-        Ok(columns
-            .map(|column| self.column(column, &records))
-            .collect())
+        let records = parallel::map_indices(patches.len(), |n| records(patches.start + n));
+        let records: Vec<(u32, Vec<u8>)> = records.into_iter().collect::<Result<_, Error>>()?;
+        let columns = parallel::map(&self.columns, |column| self.column(column, &records));
+        Ok(columns)
     }
 
     /// Returns the values of a column for the records of some patches.

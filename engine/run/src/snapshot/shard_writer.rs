@@ -104,10 +104,10 @@ impl SnapshotSink for ShardWriter {
 
 /// Returns the role of this rank among the writers of a snapshot.
 pub(crate) fn role(ranks: &Ranks) -> Role {
-    match (ranks.is_single(), ranks.rank()) {
-        (true, _) => Role::Only,
-        (false, 0) => Role::Leader,
-        (false, _) => Role::Follower,
+    match (ranks.size(), ranks.rank()) {
+        (1, _) => Role::Only,
+        (_, 0) => Role::Leader,
+        _ => Role::Follower,
     }
 }
 
@@ -187,9 +187,6 @@ pub(crate) fn exchange(
 ) -> Result<Received, Error> {
     let ranks = sim.world.resource::<Ranks>();
     let mut received = Received::new();
-    if ranks.is_single() {
-        return Ok(received);
-    }
     // messages arrive in the order of ranks, which is that of the patches
     for message in ranks.communicator().exchange(messages)? {
         let mut bytes = message.bytes.as_slice();

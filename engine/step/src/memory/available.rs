@@ -29,9 +29,6 @@ impl MemorySharers {
     /// # Errors
     /// Another rank has failed, or the transport has.
     pub fn find(ranks: &Ranks, device: Option<&Device>) -> Result<Self, RanksError> {
-        if ranks.is_single() {
-            return Ok(Self(1));
-        }
         let own = device.and_then(Device::identity);
         let words = own.map_or_else(Vec::new, |identity| identity.to_vec());
         let all = ranks.communicator().all_gather(&words)?;
@@ -103,10 +100,7 @@ fn used_bytes(world: &World) -> u64 {
 #[must_use]
 pub fn headroom(world: &World) -> u64 {
     let topology = world.resource::<Topology>();
-    let rows = match topology.is_shared() {
-        true => total_rows(topology, 0, 0),
-        false => topology.capacity(),
-    };
+    let rows = total_rows(topology, 0, 0);
     let ranks = world.resource::<Ranks>().size() as u64;
     let limit = limit(world).map(|room| room.bytes.saturating_sub(needed(world, rows)) / ranks);
     let found = available(world).map(|room| room.bytes.saturating_sub(used_bytes(world)));

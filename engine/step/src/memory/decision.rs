@@ -95,7 +95,7 @@ fn count_fitting(
         let fits = |octets| demand.rows(octets) <= held || demand.bytes(octets) <= memory.bytes;
         let most = largest(result.0, fits);
         if most < result.0 {
-            let rank = topology.is_shared().then(|| topology.rank());
+            let rank = world.resource::<Ranks>().rank_for_messages();
             result = (most, Some(shortage(demand.bytes(refined), memory, rank)));
         }
     }
@@ -141,7 +141,7 @@ fn first(ranks: &Ranks, own: Option<Shortage>) -> Result<Option<Shortage>, Ranks
     let mut reporter = [own.as_ref().map_or(u64::MAX, |_| ranks.rank() as u64)];
     communicator.reduce(Reduction::Min, &mut reporter)?;
     let [reporter] = reporter;
-    if reporter == u64::MAX || ranks.is_single() {
+    if reporter == u64::MAX {
         return Ok(own);
     }
     let mut message = serde_json::to_vec(&own).unwrap_or_default();
@@ -169,7 +169,7 @@ fn patches_before(ranks: &Ranks, own: usize) -> Result<u64, RanksError> {
 /// Another rank has failed, or the transport has.
 pub fn shortage(world: &World, rows: usize, level: usize) -> Result<Option<Shortage>, RanksError> {
     let ranks = world.resource::<Ranks>();
-    let rank = (!ranks.is_single()).then(|| ranks.rank());
+    let rank = ranks.rank_for_messages();
     let part = rows_per_rank(rows, ranks.size());
     let particles = pending_particle_bytes(world, part, ranks.size());
     let domain = world.resource::<Topology>().domain;

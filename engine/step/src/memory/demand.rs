@@ -102,10 +102,6 @@ impl<'a> RegridDemand<'a> {
     /// Predicts the rows of this rank after `refined` patches of all ranks get children.
     #[must_use]
     pub fn rows(&self, refined: u64) -> usize {
-        if !self.topology.is_shared() {
-            let (refined, coarsened) = (refined as usize, self.coarsened as usize);
-            return self.topology.rows_with(refined, coarsened);
-        }
         let all = self.octets_of_all(refined);
         let imbalance = self.world.resource::<Settings>().run.imbalance;
         let after = predicted_octets(self.now, all, self.ranks, refined, imbalance);

@@ -4,8 +4,8 @@ use super::padded_patch::{PaddedBox, PaddedPatch};
 use crate::spectral::Filter;
 use nestar_engine::Error;
 use nestar_engine::comm::{Communicator, Message, RanksError};
+use nestar_engine::mesh::parallel;
 use nestar_kernels::{CELLS, PATCH};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Cells of one plane of a patch.
@@ -136,8 +136,9 @@ impl<'a> PlaneExchange<'a> {
                 values,
             })
         };
-        let patches = potential.par_chunks_mut(CELLS).enumerate();
-        Ok(patches.filter_map(one).collect())
+        let mut patches: Vec<_> = potential.chunks_mut(CELLS).collect();
+        let padded = parallel::map_mut(&mut patches, |n, values| one((n, values)));
+        Ok(padded.into_iter().flatten().collect())
     }
 
     /// Returns the source of the planes of each patch, in order.
@@ -215,9 +216,9 @@ impl<'a> PlaneExchange<'a> {
             self.check_once(pieces)?;
         }
         let mut values = vec![0.0; own.len() * nx * ny];
-        let planes = values.par_chunks_mut(nx * ny).zip(own).zip(of_planes);
-        planes.for_each(|((values, plane), pieces)| {
-            for piece in pieces {
+        parallel::for_each_chunk(&mut values, nx * ny, 1, |n, values| {
+            let plane = own.start + n;
+            for piece in &of_planes[n] {
                 let [x, y, _] = piece.patch.map(|n| n * PATCH);
                 let cells = &piece.values[(plane - piece.planes.start) * PLANE..][..PLANE];
                 for (j, row) in cells.chunks_exact(PATCH).enumerate() {

@@ -2,7 +2,7 @@
 
 use super::quadrature::Quadrature;
 use crate::spectral::{Batch, Fft, LANES};
-use rayon::prelude::*;
+use nestar_engine::mesh::parallel;
 use std::ops::Range;
 
 /// Numbers summed side by side.
@@ -31,14 +31,12 @@ impl GreensFunction {
             std::array::from_fn(|axis| transformed(&quadrature.along[axis], lengths[axis]));
         let [ny, nz] = [reach[1] + 1, reach[2] + 1];
         let mut values = vec![0.0; waves.len() * ny * nz];
-        let rows = values.par_chunks_mut(nz).enumerate();
-        rows.for_each_init(Vec::new, |products, (n, row)| {
+        parallel::for_each_chunk(&mut values, nz, 1, |n, row| {
             let (kx, ky) = (waves.start + n / ny, n % ny);
-            products.clear();
             let nodes = quadrature.weights.iter().enumerate();
-            products
-                .extend(nodes.map(|(t, weight)| -weight / largest * x.row(t)[kx] * y.row(t)[ky]));
-            sum(products, &z, row);
+            let product =
+                |(t, weight): (usize, &f64)| -weight / largest * x.row(t)[kx] * y.row(t)[ky];
+            sum(&nodes.map(product).collect::<Vec<_>>(), &z, row);
         });
         Self {
             lengths,
@@ -73,12 +71,10 @@ fn transformed(halves: &[Vec<f64>], length: usize) -> TransformTable {
     let width = (length / 2 + 1).next_multiple_of(SIDE);
     let fft = Fft::new(length);
     let mut values = vec![0.0; halves.len() * width];
-    let groups = values
-        .par_chunks_mut(LANES * width)
-        .zip(halves.par_chunks(LANES));
-    groups.for_each(|(values, halves)| {
+    parallel::for_each_chunk(&mut values, LANES * width, 1, |group, values| {
+        let halves = halves[group * LANES..].iter().take(LANES);
         let (mut rows, mut work) = (Batch::new(length), Batch::new(length));
-        for (lane, half) in halves.iter().enumerate() {
+        for (lane, half) in halves.enumerate() {
             for n in 0..length {
                 rows.set(n, lane, [half[n.min(length - n)], 0.0]);
             }

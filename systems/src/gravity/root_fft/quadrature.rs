@@ -2,7 +2,7 @@
 
 use super::bessel;
 use nestar_device::math::{exp, ln};
-use rayon::prelude::*;
+use nestar_engine::mesh::parallel;
 
 /// Spacing of the nodes in the logarithm of time. The error of the trapezoidal rule is exp(-pi^2 / STEP), since the
 /// integrand is analytic for imaginary parts below pi / 2.
@@ -44,7 +44,7 @@ impl Quadrature {
                 bessel::scaled(2.0 * weights[axis] * time, &mut values);
                 values
             };
-            times.par_iter().map(node).collect()
+            parallel::map(&times, node)
         };
         Self {
             weights: of_nodes,

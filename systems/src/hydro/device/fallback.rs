@@ -66,9 +66,6 @@ impl GasDevice {
 
     /// Sends the masks of first-order cells to ranks with adjacent patches.
     fn exchange_masks(&self, level: usize, others: &Comm) -> StepResult<()> {
-        if others.is_single() {
-            return Ok(());
-        }
         let mut sent = BTreeMap::new();
         for row in others.sent_rows(level) {
             let mut words = [0u32; WORDS];

@@ -24,12 +24,11 @@ use super::species::{PatchParticles, Species};
 use cloud_block::{CloudBlock, CloudBlocks};
 pub(super) use device::all_are_on_device;
 use nestar_engine::comm::{Comm, PatchMessage, RanksError};
-use nestar_engine::mesh::{Topology, offset};
+use nestar_engine::mesh::{Topology, offset, parallel};
 use nestar_kernels::mesh::SELF;
 use nestar_kernels::{CELLS, PATCH};
 pub use position_prediction::DepositWeights;
 use position_prediction::PredictedPositions;
-use rayon::prelude::*;
 use remote_sums::{OF_PARENT, OWN};
 pub(super) use slot_table::SlotTable;
 use std::collections::BTreeMap;
@@ -299,9 +298,9 @@ impl<'a> Deposit<'a> {
             let mut detached = species.take_patches(rows);
             let shared = &*species;
             if beside {
-                detached
-                    .par_iter_mut()
-                    .for_each(|(row, patch)| self.deposit_coarser::<R, W>(shared, *row, patch));
+                parallel::for_each_mut(&mut detached, |_, (row, patch)| {
+                    self.deposit_coarser::<R, W>(shared, *row, patch);
+                });
             } else {
                 let tasks = self.tasks(host, self.groups(host, &mut detached));
                 threads::add_all(&mut sums, tasks, |groups, share| {

@@ -3,8 +3,8 @@
 use super::super::species::{PatchParticles, count};
 use super::Deposit;
 use super::cloud_block::PatchPart;
+use nestar_engine::mesh::parallel;
 use nestar_kernels::CELLS;
-use rayon::prelude::*;
 
 /// Range of the sums owned by one task.
 pub struct ThreadSums<'a> {
@@ -55,22 +55,23 @@ pub fn add_all<W: Send>(
     add: impl Fn(W, &mut ThreadSums) + Sync,
 ) {
     let (firsts, work): (Vec<usize>, Vec<W>) = tasks.into_iter().unzip();
-    let shares = split(sums, &firsts).into_par_iter().zip(work);
-    let kept = shares.map(|((first, own), work)| {
+    let shares = split(sums, &firsts).into_iter().zip(work);
+    let mut shares: Vec<_> = shares.map(|(share, work)| (share, Some(work))).collect();
+    let kept = parallel::map_mut(&mut shares, |_, ((first, own), work)| {
         let mut share = ThreadSums {
-            first,
+            first: *first,
             own,
             firsts: &firsts,
             others: vec![Vec::new(); firsts.len()],
         };
-        add(work, &mut share);
+        work.take()
+            .into_iter()
+            .for_each(|work| add(work, &mut share));
         share.others
     });
-    let kept: Vec<Vec<Vec<(usize, u64)>>> = kept.collect();
-    let shares = split(sums, &firsts).into_par_iter().enumerate();
-    shares.for_each(|(n, (first, own))| {
+    parallel::for_each_mut(&mut split(sums, &firsts), |n, (first, own)| {
         for (cell, mass) in kept.iter().flat_map(|others| &others[n]) {
-            own[cell - first * CELLS] += mass;
+            own[cell - *first * CELLS] += mass;
         }
     });
 }

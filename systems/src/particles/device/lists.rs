@@ -5,11 +5,10 @@ use super::super::pages::{PagePool, ParticlePages, PatchParticles};
 use super::compaction_plan::{DOUBLE_BUFFER_LIMIT, RowSpan};
 use super::kernels::{KernelBuffers, ListLaunch, ParticleKernels};
 use nestar_engine::device::{DeviceError, Growable, Kernel, LaunchShape, ReusableBuffer};
-use nestar_engine::mesh::Topology;
+use nestar_engine::mesh::{Topology, parallel};
 use nestar_kernels::particles::device::{
     CHUNK, HierarchyTables, InsertPagesParameters, PageArray, ParticleList,
 };
-use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Identifies a list of particles.
@@ -258,8 +257,9 @@ impl DeviceParticles {
                 return Ok(());
             }
             words.resize(portion.len() * width, 0);
-            let each = words.par_chunks_exact_mut(width).zip(portion);
-            each.for_each(|(words, page)| words.copy_from_slice(page));
+            parallel::for_each_chunk(&mut words, width, 1, |n, words| {
+                words.copy_from_slice(portion[n]);
+            });
             memory.pages.set(&kernels.device, &words)?;
             memory
                 .page_rows

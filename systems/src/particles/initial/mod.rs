@@ -28,7 +28,7 @@ pub use lattice::LatticeInitial;
 use nestar_deck::{Deck, DeckError};
 use nestar_engine::comm::{Comm, Ranks};
 use nestar_engine::data::{LevelRows, MigrationBatch};
-use nestar_engine::mesh::{Domain, Topology};
+use nestar_engine::mesh::{Domain, Topology, parallel};
 use nestar_engine::{Engine, Error, in_precision};
 pub(super) use positions::{InitialCells, initial_positions};
 use positions::{PatchPosition, locate};
@@ -228,15 +228,15 @@ impl<'a> RecordBuilder<'a> {
     /// Creates the particles with these numbers, sorted by root patch.
     fn all<R: ParticleReal>(&self, ids: Range<u64>) -> Result<Vec<MigrationBatch>, String> {
         let batches: Vec<u64> = (ids.start..ids.end).step_by(BATCH as usize).collect();
-        let made = batches.par_iter().map(|&first| {
+        let made = parallel::map(&batches, |&first| {
             let mut records = RecordBatch::default();
             for id in first..ids.end.min(first + BATCH) {
                 self.one::<R>(id, &mut records)?;
             }
             Ok(records)
         });
-        let made: Vec<RecordBatch> = made.collect::<Result<_, String>>()?;
-        let numbered = made.par_iter().enumerate().flat_map_iter(|(batch, made)| {
+        let made: Vec<RecordBatch> = made.into_iter().collect::<Result<_, String>>()?;
+        let numbered = made.iter().enumerate().flat_map(|(batch, made)| {
             let patches = made.patches.iter().enumerate();
             patches.map(move |(n, patch)| (*patch, batch as u32, n as u32))
         });
@@ -256,7 +256,7 @@ impl<'a> RecordBuilder<'a> {
                 records,
             }
         };
-        Ok(of_patch.par_iter().map(parcel).collect())
+        Ok(parallel::map(&of_patch, parcel))
     }
 
     /// Returns the number of a root patch.

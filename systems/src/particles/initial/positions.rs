@@ -6,7 +6,7 @@ use super::super::pages::ParticleReal;
 use super::super::species::SpeciesMap;
 use super::{BATCH, InitialSources, ParticleSource, RecordBuilder};
 use bevy_ecs::prelude::*;
-use nestar_engine::mesh::{Domain, Topology};
+use nestar_engine::mesh::{Domain, Topology, parallel};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::{CELLS, PATCH};
 use rayon::prelude::*;
@@ -137,7 +137,7 @@ impl InitialCells {
     ) -> Result<(), String> {
         let count = maker.source.count();
         let batches: Vec<u64> = (0..count).step_by(BATCH as usize).collect();
-        let made = batches.par_iter().map(|&first| {
+        let made = parallel::map(&batches, |&first| {
             let ids = first..count.min(first + BATCH);
             let placed = ids.filter_map(|id| maker.placed::<R>(id).transpose());
             let key = |made: Result<(super::InitialParticle, PatchPosition), String>| {
@@ -147,7 +147,7 @@ impl InitialCells {
             };
             placed.map(key).collect::<Result<Vec<_>, String>>()
         });
-        let made: Vec<_> = made.collect::<Result<_, String>>()?;
+        let made: Vec<_> = made.into_iter().collect::<Result<_, String>>()?;
         self.offsets.extend(made.into_iter().flatten());
         Ok(())
     }
@@ -164,9 +164,8 @@ impl InitialCells {
         let rows = topology.rows(level);
         let mut sums = vec![0; rows.len() * CELLS];
         let finer = 3 * (self.finest - level);
-        let patches = sums.par_chunks_exact_mut(CELLS).zip(rows);
-        patches.for_each(|(sums, &row)| {
-            let first = key(topology.index(row).map(|i| i as u64)) * CELLS as u128;
+        parallel::for_each_chunk(&mut sums, CELLS, 1, |n, sums| {
+            let first = key(topology.index(rows[n]).map(|i| i as u64)) * CELLS as u128;
             let before = |key: u128| self.offsets.partition_point(|(own, _)| *own < key << finer);
             for (key, mass) in &self.offsets[before(first)..before(first + CELLS as u128)] {
                 sums[cell((key >> finer) as usize % CELLS)] += weights.of(*mass);

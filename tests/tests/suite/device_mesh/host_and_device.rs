@@ -1,8 +1,8 @@
 //! Two worlds with the same changes: the field of one is in host memory, that of the other on the emulated device.
 
 use super::boundary_rule::Patchwork;
-use bevy_ecs::prelude::*;
 use nestar::engine::Engine;
+use nestar::engine::comm::nesting::decide;
 pub use nestar::engine::data::Element;
 use nestar::engine::data::device::DeviceTopology;
 use nestar::engine::data::{
@@ -10,7 +10,7 @@ use nestar::engine::data::{
     Stores,
 };
 use nestar::engine::device::{ComputeDevice, Device};
-use nestar::engine::mesh::{Changes, Clock, LevelClock, Levels, RefineRequests, Topology};
+use nestar::engine::mesh::{Clock, LevelClock, Levels, RefineRequests, RefinementFlags, Topology};
 use nestar::engine::step::config::MeshSettings;
 use nestar::engine::step::{check_faults, regrid};
 use nestar::kernels::hydro::GasStates;
@@ -183,15 +183,11 @@ impl Twins {
         let requests: Vec<Option<u32>> = rows.iter().map(|_| wanted(&mut self.random)).collect();
         let operations = self.operations();
         self.each(|sim| {
-            let changes: Changes =
-                sim.world
-                    .resource_scope(|world, mut asked: Mut<RefineRequests>| {
-                        asked.clear(&rows);
-                        for (&row, sectors) in rows.iter().zip(&requests) {
-                            asked.add(row, sectors.unwrap_or(0));
-                        }
-                        asked.decide(world.resource::<Topology>(), level)
-                    });
+            let mut asked = sim.world.resource_mut::<RefineRequests>();
+            for (&row, sectors) in rows.iter().zip(&requests) {
+                asked.set_flags(row, RefinementFlags::of_sectors(sectors.unwrap_or(0)));
+            }
+            let changes = decide(&mut sim.world, level).unwrap_or_else(|e| panic!("{e}"));
             if !changes.refine.is_empty() || !changes.coarsen.is_empty() {
                 regrid::apply(&mut sim.world, level, &changes);
                 operations.fill(&mut sim.world);

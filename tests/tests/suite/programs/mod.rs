@@ -14,6 +14,7 @@ mod declarations;
 mod heat;
 mod one_zone;
 mod solutions;
+mod stars;
 mod turbulence;
 
 #[path = "../../../../scenarios/programs/atmosphere.rs"]
@@ -34,6 +35,8 @@ mod driving;
 mod free_fall;
 #[path = "../../../../scenarios/programs/potential.rs"]
 mod potential;
+#[path = "../../../../scenarios/programs/star_formation.rs"]
+mod star_formation;
 
 type Program = fn(App) -> App;
 
@@ -57,7 +60,8 @@ programs!(
     cooling_law,
     driving,
     free_fall,
-    potential
+    potential,
+    star_formation
 );
 
 /// A size that takes levels and ranks, and no time.
