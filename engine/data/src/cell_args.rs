@@ -105,46 +105,72 @@ pub(super) fn check_fit<M: CellFn>(
     inputs: &InputList,
     carries: usize,
 ) -> Result<(), String> {
-    let name = M::ITEM.name;
-    let mut sources = std::iter::once(first).chain(inputs.fields());
-    if sources.any(|source| source.side() != PATCH) {
-        return Err(format!(
-            "`{name}` is a cell function, but a field has rows of fewer cells than a patch"
-        ));
-    }
-    if inputs.numbers.is_some() && inputs.fields().next().is_some() {
-        return Err(format!(
-            "`{name}` reads derived inputs and further fields, which is not supported"
-        ));
-    }
-    let numbers = inputs.numbers.map(DerivedInputs::count);
-    let counts = [first.count()].into_iter().chain(numbers);
-    let counts = counts.chain(inputs.fields().map(CellSource::count));
-    let mut counts = counts.chain([carries]);
-    for (field, wanted) in M::State::<f64>::COMPONENTS.into_iter().enumerate() {
-        let there = counts.next().unwrap_or(0);
-        let wanted = match field {
-            0 => chosen.wanted(wanted),
-            _ => wanted,
-        };
-        if wanted > there {
+    let function = FunctionNeeds {
+        name: M::ITEM.name,
+        reach: M::REACH,
+        components: M::State::<f64>::COMPONENTS,
+    };
+    function.check(chosen, first, inputs, carries)
+}
+
+/// What a cell function reads.
+struct FunctionNeeds {
+    name: &'static str,
+    /// Distance of the neighbouring cells that it reads.
+    reach: usize,
+    /// Number of components of each field.
+    components: [usize; FIELDS],
+}
+
+impl FunctionNeeds {
+    /// As [`check_fit`].
+    fn check(
+        &self,
+        chosen: &Components,
+        first: &dyn CellSource,
+        inputs: &InputList,
+        carries: usize,
+    ) -> Result<(), String> {
+        let (name, reach) = (self.name, self.reach);
+        let mut sources = std::iter::once(first).chain(inputs.fields());
+        if sources.any(|source| source.side() != PATCH) {
             return Err(format!(
-                "`{name}` reads {wanted} components of field {field}, which has {there}"
+                "`{name}` is a cell function, but a field has rows of fewer cells than a patch"
             ));
         }
-    }
-    if M::REACH > 0 && !chosen.lead() {
-        return Err(format!(
-            "`{name}` reads neighbouring cells, so its state must be the leading components"
-        ));
-    }
-    let most = numbers.map_or(MAX_GHOSTS, |_| 0);
-    match M::REACH > most {
-        true => Err(format!(
-            "`{name}` reads {} cells far; at most {most} are supported",
-            M::REACH
-        )),
-        false => Ok(()),
+        if inputs.numbers.is_some() && inputs.fields().next().is_some() {
+            return Err(format!(
+                "`{name}` reads derived inputs and further fields, which is not supported"
+            ));
+        }
+        let numbers = inputs.numbers.map(DerivedInputs::count);
+        let counts = [first.count()].into_iter().chain(numbers);
+        let counts = counts.chain(inputs.fields().map(CellSource::count));
+        let mut counts = counts.chain([carries]);
+        for (field, wanted) in self.components.into_iter().enumerate() {
+            let there = counts.next().unwrap_or(0);
+            let wanted = match field {
+                0 => chosen.wanted(wanted),
+                _ => wanted,
+            };
+            if wanted > there {
+                return Err(format!(
+                    "`{name}` reads {wanted} components of field {field}, which has {there}"
+                ));
+            }
+        }
+        if reach > 0 && !chosen.lead() {
+            return Err(format!(
+                "`{name}` reads neighbouring cells, so its state must be the leading components"
+            ));
+        }
+        let most = numbers.map_or(MAX_GHOSTS, |_| 0);
+        match reach > most {
+            true => Err(format!(
+                "`{name}` reads {reach} cells far; at most {most} are supported"
+            )),
+            false => Ok(()),
+        }
     }
 }
 
@@ -167,24 +193,33 @@ pub(super) struct CellReader<'a, M: CellFn, R: Real> {
     given: <M::Parameters as Precise>::In<R>,
 }
 
+/// Returns the present rows of the fields that a function reads on a level.
+fn rows_of<'a, R: Loops>(
+    first: &'a dyn CellSource,
+    inputs: &InputList<'a>,
+    level: usize,
+) -> [Option<Rows<'a, R>>; FIELDS] {
+    let rows = |source: &'a dyn CellSource| {
+        let typed = source.values().typed::<R>();
+        let typed = typed.expect("all fields of a function have the same precision and device");
+        typed.bank(source.present_bank(level))
+    };
+    let mut others = inputs.fields();
+    std::array::from_fn(|n| match n {
+        0 => Some(rows(first)),
+        _ => others.next().map(&rows),
+    })
+}
+
 impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
     pub fn new<F: Field>(first: &'a Pool<F>, job: &CellJob<'a, M>) -> Self {
         let (topology, level) = (job.level.topology, job.level.clock.level);
-        let rows = |source: &'a dyn CellSource| {
-            let typed = source.values().typed::<R>();
-            let typed = typed.expect("all fields of a function have the same precision and device");
-            typed.bank(source.present_bank(level))
-        };
         let gathers = || {
             let scratch = &first.typed::<R>().gather_scratch;
             (first.ghosts::<R>(topology, level, M::REACH), scratch)
         };
-        let mut others = job.inputs.fields();
         Self {
-            fields: std::array::from_fn(|n| match n {
-                0 => Some(rows(first)),
-                _ => others.next().map(&rows),
-            }),
+            fields: rows_of(first, &job.inputs, level),
             ghosts: (M::REACH > 0).then(gathers),
             numbers: job.inputs.numbers,
             states: first.typed::<R>().states,

@@ -195,3 +195,41 @@ fn plugins_of_run<'a>(
 fn set_owner(sim: &mut nestar_engine::Engine, owner: Option<&str>) {
     sim.world.resource_mut::<Catalogue>().owner = owner.unwrap_or_default().into();
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        DefaultPlugins, PluginPlace, RunPlugin, SelectedPhysics, plugin_order, plugins_of_run,
+    };
+
+    #[test]
+    fn built_in_plugins_have_one_order() {
+        let scenarios = nestar_scenarios::scenarios();
+        let selected = SelectedPhysics {
+            plugins: Vec::new(),
+            names: Vec::new(),
+            scenario: &scenarios[0],
+        };
+        let built_in = DefaultPlugins::default();
+        let list = plugins_of_run(&built_in, &selected);
+        let places: Vec<PluginPlace> = list.iter().map(RunPlugin::place).collect();
+        let order = plugin_order(&places, &[]).expect("an order");
+        let names: Vec<&str> = order.into_iter().map(|n| places[n].name).collect();
+        assert_eq!(
+            names,
+            [
+                "hydro",
+                "refinement",
+                "sources",
+                "acceleration",
+                "external",
+                "gravity",
+                "cooling",
+                "spheres",
+                "particles",
+                "scenario",
+                "chemistry",
+            ]
+        );
+    }
+}

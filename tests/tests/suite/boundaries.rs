@@ -170,12 +170,8 @@ fn boundary_edges_and_corners_are_identical_on_a_device() {
     if !emulation() {
         return;
     }
-    for (faces, precision) in [
-        (&CASES[1], "double"),
-        (&CASES[2], "single"),
-        (&CASES[4], "double"),
-        (&CASES[5], "single"),
-    ] {
+    // every kind of face that is not periodic
+    for (faces, precision) in [(&CASES[1], "double"), (&CASES[5], "single")] {
         let precision = format!("run.precision={precision}");
         let on = |device: &str| state(&deck(faces, &IDENTITY), &[&precision, device]);
         if let Some(difference) = on("run.device=cpu").difference(&on("run.device=emulated")) {

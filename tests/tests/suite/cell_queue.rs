@@ -129,6 +129,7 @@ fn many_queued_species_beside_other_fields_are_identical() {
         "mesh.max_level=1",
         "hydro.scalars=[]",
         "initial.scalars={}",
+        "run.precision=single",
     ];
     same_bits(&app, BLAST, &small, 2).unwrap_or_else(|e| panic!("{e}"));
 }

@@ -87,20 +87,31 @@ fn devices() -> Vec<&'static str> {
 
 #[test]
 fn subcycled_cells_are_identical_on_ranks_and_devices() {
-    for precision in ["run.precision=double", "run.precision=single"] {
-        let run = |device, size, queue| {
-            let build = |ranks| {
-                let deck = deck(BLAST, &[HALF, "mesh.max_level=1", precision, device, queue]);
-                Simulation::with_ranks(deck, ranks)?.add(Burns(40, 9.0))
-            };
-            joined(on_ranks_of(size, build, |stepper| stepper.steps(2).state()))
+    let run = |precision, device, size, queue| {
+        let build = |ranks| {
+            let deck = deck(BLAST, &[HALF, "mesh.max_level=1", precision, device, queue]);
+            Simulation::with_ranks(deck, ranks)?.add(Burns(40, 9.0))
         };
-        let alone = run("run.device=cpu", 1, "run.queue=true");
-        for (device, size) in places(&[2], &[1, 2]) {
-            for queue in ["run.queue=true", "run.queue=false"] {
-                let difference = alone.difference(&run(device, size, queue));
-                assert_eq!(difference, None, "{device}, {size} ranks, {queue}");
-            }
+        joined(on_ranks_of(size, build, |stepper| stepper.steps(2).state()))
+    };
+    let [double, single] = ["run.precision=double", "run.precision=single"];
+    let [queue, none] = ["run.queue=true", "run.queue=false"];
+    let [first, second] = [double, single].map(|p| run(p, "run.device=cpu", 1, queue));
+    // with and without a queue, each in another precision on the device than on the CPU
+    let cases = [
+        (places(&[2], &[]), double, none),
+        (places(&[2], &[]), single, queue),
+        (places(&[], &[2]), double, queue),
+        (places(&[], &[1]), single, none),
+    ];
+    for (places, precision, queue) in cases {
+        let alone = if precision == double { &first } else { &second };
+        for (device, size) in places {
+            let difference = alone.difference(&run(precision, device, size, queue));
+            assert_eq!(
+                difference, None,
+                "{device}, {size} ranks, {precision}, {queue}"
+            );
         }
     }
 }

@@ -53,19 +53,15 @@ const CASES: [Case; 4] = [
 /// A test of a case.
 type Test<'a> = &'a dyn Fn(&Case, &Device);
 
-/// Runs a test, which is given for double and single precision, on every case and the emulated device: the second case in both
-/// precisions, the others in one, as a case has its own kernels in each. Skips, with a printed reason and `false`, where the
-/// device is not available.
+/// Runs a test, which is given for double and single precision, on every case and the emulated device, each case in one
+/// precision, as it has its own kernels in each. Skips, with a printed reason and `false`, where the device is not available.
 fn on_all(double: Test, single: Test) -> bool {
     let device = devices::open();
     match &device {
         Ok(device) => {
-            for (case, tests) in
-                CASES
-                    .iter()
-                    .zip([&[double][..], &[double, single], &[single], &[double]])
-            {
-                tests.iter().for_each(|test| test(case, device));
+            let tests = [double, single, single, double];
+            for (case, test) in CASES.iter().zip(tests) {
+                test(case, device);
             }
         }
         Err(error) => println!("skipped: {error}"),

@@ -2,7 +2,7 @@
 
 use super::leaves::{Errors, each_leaf_cell, norm};
 use super::{columns, stored};
-use crate::device_runs::emulation;
+use crate::device_runs::places;
 use nestar::Simulation;
 use nestar::engine::comm::Ranks;
 use nestar_tests::decks::deck;
@@ -119,20 +119,16 @@ fn cloud(size: usize, settings: &[&str]) -> State {
 
 #[test]
 fn levels_at_domain_faces_are_identical_on_ranks_and_devices() {
-    // ranks and devices at once in double precision, the other precision on one device
-    let [double, single] = ["run.precision=double", "run.precision=single"];
-    let device = "run.device=emulated";
-    let cases: [(usize, &[&str]); 3] = [
-        (3, &[double]),
-        (2, &[double, device]),
-        (1, &[single, device]),
-    ];
-    for (size, settings) in cases {
-        if settings.contains(&device) && !emulation() {
-            continue;
+    // ranks in one precision, devices in the other
+    for (precision, places) in [
+        ("run.precision=double", places(&[3], &[])),
+        ("run.precision=single", places(&[], &[2])),
+    ] {
+        let alone = cloud(1, &[precision]);
+        for (device, size) in places {
+            let difference = alone.difference(&cloud(size, &[precision, device]));
+            assert_eq!(difference, None, "{device}, {size} ranks");
         }
-        let difference = cloud(1, &settings[..1]).difference(&cloud(size, settings));
-        assert_eq!(difference, None, "{size} ranks, {settings:?}");
     }
 }
 

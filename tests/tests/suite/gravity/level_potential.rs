@@ -2,7 +2,7 @@
 
 use super::leaves::norm;
 use super::{FEW, LUMP, MULTIGRID, OUTFLOW};
-use crate::device_runs::emulation;
+use crate::device_runs::places;
 use nestar::engine::comm::Ranks;
 use nestar::engine::data::Element;
 use nestar::engine::data::Pool;
@@ -324,13 +324,16 @@ fn found_on(size: usize, settings: &[&str]) -> Found {
 
 #[test]
 fn the_level_potential_is_identical_on_ranks_and_devices() {
-    for case in [&[OUTFLOW][..], &[SINGLE, MULTIGRID]] {
+    // ranks in one case, devices in the other
+    for (case, places) in [
+        (&[OUTFLOW][..], places(&[3], &[])),
+        (&[SINGLE, MULTIGRID], places(&[], &[2])),
+    ] {
         let alone = found_on(1, case);
         assert!(alone.keys().any(|(level, _)| *level == 2), "no levels");
-        assert!(alone == found_on(3, case), "3 ranks, {case:?}");
-        if emulation() {
-            let devices = found_on(2, &[case, &["run.device=emulated"]].concat());
-            assert!(alone == devices, "2 devices, {case:?}");
+        for (device, size) in places {
+            let other = found_on(size, &[case, &[device]].concat());
+            assert!(alone == other, "{device}, {size} ranks, {case:?}");
         }
     }
 }

@@ -5,7 +5,7 @@ use nestar::Simulation;
 use nestar::engine::comm::Ranks;
 use nestar_tests::decks::deck;
 use nestar_tests::ranks::{on_ranks, run_on_ranks_of};
-use nestar_tests::runs::{digests, quietly_into};
+use nestar_tests::runs::quietly_into;
 use nestar_tests::{Scratch, Stepper};
 
 /// Particles with individual masses that stream and fall through moving refined boxes.
@@ -69,16 +69,20 @@ fn after(ranks: usize, steps: usize, settings: &[&str]) -> Vec<Vec<u64>> {
 
 #[test]
 fn results_do_not_depend_on_ranks_or_particle_order() {
-    for precision in ["run.precision=single", "run.precision=double"] {
+    // each number of ranks in one precision
+    let even = "run.imbalance=1.01";
+    for (precision, others) in [
+        ("run.precision=single", &[(2, even)][..]),
+        (
+            "run.precision=double",
+            &[(1, "particles.shuffle=true"), (5, even)],
+        ),
+    ] {
         let one = after(1, 3, &[precision]);
         assert_eq!(one.len(), 2000 + 512, "all are there");
         let levels = [0, 1, 2].map(|level| one.iter().filter(|p| p[1] == level).count());
         assert!(levels.into_iter().all(|count| count > 20), "{levels:?}");
-        for (ranks, more) in [
-            (1, "particles.shuffle=true"),
-            (2, "run.imbalance=1.01"),
-            (5, "run.imbalance=1.01"),
-        ] {
+        for &(ranks, more) in others {
             assert!(
                 one == after(ranks, 3, &[precision, more]),
                 "{ranks} ranks, {precision}, {more}"
@@ -103,7 +107,7 @@ fn a_particle_mass_below_the_quantum_is_refused() {
 
 #[test]
 fn deposit_conserves_mass_for_every_scheme_and_boundary_zone() {
-    for (cloud, zone) in [("ngp", 0), ("ngp", 2), ("cic", 1), ("tsc", 0), ("tsc", 2)] {
+    for (cloud, zone) in [("ngp", 0), ("cic", 1), ("tsc", 2)] {
         let settings = [
             format!("particles.cloud={cloud}"),
             format!("particles.zone={zone}"),
@@ -113,33 +117,6 @@ fn deposit_conserves_mass_for_every_scheme_and_boundary_zone() {
         assert!(
             one == after(3, 2, &[cloud, zone, "particles.shuffle=true"]),
             "{settings:?}"
-        );
-    }
-}
-
-#[test]
-fn a_restarted_run_with_particles_is_identical() {
-    let run = |scratch: &Scratch, ranks: usize, resume: bool, steps: &str| {
-        let settings = ["output.final=true", "output.steps=2", steps];
-        let build = |ranks: Ranks| Simulation::with_ranks(deck(CLUMP, &settings), ranks);
-        let options = (0..ranks).map(|_| quietly_into(&scratch.run(), resume));
-        for ended in run_on_ranks_of(build, options.collect()) {
-            ended.unwrap_or_else(|e| panic!("{e}"));
-        }
-    };
-    let whole = Scratch::new();
-    run(&whole, 1, false, "time.max_steps=3");
-    let expected = digests(&whole.run());
-    for (before, then, first) in [(2, 3, 1), (3, 1, 2)] {
-        let parts = Scratch::new();
-        run(&parts, before, false, &format!("time.max_steps={first}"));
-        run(&parts, then, true, "time.max_steps=3");
-        let last = digests(&parts.run()).pop().map(|(_, digest)| digest);
-        let expected = expected.last().map(|(_, digest)| digest);
-        assert_eq!(
-            last.as_ref(),
-            expected,
-            "{before}, then {then} ranks after {first} steps"
         );
     }
 }

@@ -169,7 +169,7 @@ fn runs_resume_from_particle_arrays_on_another_number_of_ranks() {
 #[test]
 fn particle_arrays_in_several_shards_equal_those_of_one_writer() {
     let many = [
-        "particles.species.stars.initial.points=[84, 80, 80]",
+        "particles.species.stars.initial.points=[66, 64, 64]",
         "mesh.max_level=1",
     ];
     let expected = after(&[(1, 2)], &many);

@@ -82,8 +82,12 @@ fn programs_take_eighty_lines_without_cuda_or_unsafe() {
 
 #[test]
 fn programs_are_identical_on_ranks_and_devices_and_after_a_restart() {
-    for (name, program, _, text) in PROGRAMS {
-        let same = same_bits(&program(App::default()), text, &SMALL, 2);
+    // every second program in single precision
+    let precisions = ["run.precision=double", "run.precision=single"];
+    for ((name, program, _, text), precision) in PROGRAMS.iter().zip(precisions.into_iter().cycle())
+    {
+        let settings = [&SMALL[..], &[precision]].concat();
+        let same = same_bits(&program(App::default()), text, &settings, 2);
         same.unwrap_or_else(|e| panic!("{name}: {e}"));
     }
 }
