@@ -7,8 +7,7 @@ use super::shape::Shape;
 use super::transpose::{Rows, Shares, transposed};
 use nestar_engine::Error;
 use nestar_engine::comm::{Communicator, RanksError};
-use nestar_engine::device::parallel::PerThread;
-use nestar_engine::mesh::parallel;
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// Multiplies the modes of a box by real factors.
@@ -108,10 +107,9 @@ impl Filter {
         let [nx, ny, _] = self.shape.cells;
         let width = 2 * ny;
         let mut modes = vec![0.0; values.len() / (nx * ny) * self.x.modes() * width];
-        let batches = PerThread::new(|| two(self.x.modes()));
-        parallel::for_each_chunk(&mut modes, self.x.modes() * width, 1, |plane, modes| {
-            let [rows, work] = &mut *batches.get();
-            let cells = &values[plane * nx * ny..][..nx * ny];
+        let planes = modes.par_chunks_mut(self.x.modes() * width);
+        let pairs = planes.zip(values.par_chunks(nx * ny));
+        let plane = |[rows, work]: &mut [Batch; 2], (modes, cells): (&mut [f64], &[f64])| {
             for start in (0..ny).step_by(LANES) {
                 rows.clear(0..self.x.modes());
                 for (lane, row) in cells[start * nx..].chunks(nx).take(LANES).enumerate() {
@@ -124,7 +122,8 @@ impl Filter {
                     work.take(k, row, start);
                 }
             }
-        });
+        };
+        pairs.for_each_init(|| two(self.x.modes()), plane);
         modes
     }
 
@@ -134,9 +133,9 @@ impl Filter {
         let wave = nz * 2 * ny;
         let waves = self.waves();
         let mut modes = vec![0.0; waves.len() * wave];
-        let planes = PerThread::new(|| Plane::new(&self.shape));
-        parallel::for_each_chunk(&mut modes, wave, 1, |n, modes| {
-            let (plane, kx) = (&mut *planes.get(), waves.start + n);
+        let of_waves = modes.par_chunks_mut(wave).zip(waves);
+        let make = || Plane::new(&self.shape);
+        of_waves.for_each_init(make, |plane, (modes, kx)| {
             self.along_z(rows, kx, plane);
             self.along_y(|ky, kz| factor([kx, ky, kz]), plane);
             self.back_along_z(plane, modes);
@@ -208,9 +207,8 @@ impl Filter {
         let [nx, ny, _] = self.shape.grown();
         let planes = self.grown_planes(self.rank);
         let mut cells = vec![0.0; planes.len() * nx * ny];
-        let batches = PerThread::new(|| two(self.x.modes()));
-        parallel::for_each_chunk(&mut cells, nx * ny, 1, |n, cells| {
-            let ([line, modes], plane) = (&mut *batches.get(), planes.start + n);
+        let of_planes = cells.par_chunks_mut(nx * ny).zip(planes);
+        let plane = |[line, modes]: &mut [Batch; 2], (cells, plane): (&mut [f64], usize)| {
             for start in (0..ny).step_by(LANES) {
                 for k in 0..self.x.modes() {
                     modes.put(k, rows.row(k, plane), start);
@@ -223,7 +221,8 @@ impl Filter {
                     }
                 }
             }
-        });
+        };
+        of_planes.for_each_init(|| two(self.x.modes()), plane);
         cells
     }
 }
