@@ -3,8 +3,8 @@
 //! The engine contains no physics. A field is registered with its metadata, from which ghost exchange, refinement,
 //! restriction, flux correction, output and restart are derived.
 //!
-//! The engine consists of layers, one crate each. A layer uses only those below: `mesh <- device <- data <- comm <- step
-//! <- run`. This crate has them as modules.
+//! The engine consists of layers, one crate each. `mesh` and `device` are the lowest, followed by `data`, `comm`, `step` and
+//! `run`. A layer uses only lower ones. This crate has them as modules.
 
 #[doc(inline)]
 pub use nestar_engine_comm as comm;

@@ -1,7 +1,13 @@
 //! Physics of Nestar: one folder per plugin, each made of systems that call kernels.
 //!
-//! [`DefaultPlugins`] lists all plugins. They do not import each other. They share [`fields`] (fields and resources),
-//! [`order`] (the order of a step), [`units`] (code units) and [`register`] (registration of cell functions).
+//! [`DefaultPlugins`] lists all plugins. They do not import each other. They share these modules:
+//!
+//! * [`fields`]: fields and resources,
+//! * [`order`]: the order of a step,
+//! * [`declare`]: scalars and derived fields,
+//! * [`register`] and [`subcycling`]: registration of cell functions,
+//! * [`units`]: code units,
+//! * [`spectral`] and [`spheres`]: Fourier transforms and equilibrium spheres.
 
 pub mod acceleration;
 mod built_in_plugin;
@@ -36,7 +42,7 @@ use time::TimeConfig;
 pub struct DefaultPlugins(pub Vec<BuiltInPlugin>);
 
 impl DefaultPlugins {
-    /// Lists the plugins for these tables of a deck. A new built-in plugin is a folder and a line here.
+    /// Lists the plugins for these tables of a deck. A new built-in plugin is a folder with its `mod` line, and a line here.
     #[must_use]
     pub fn new(mesh: &MeshConfig, time: &TimeConfig) -> Self {
         let refinement = refinement::Refinement {

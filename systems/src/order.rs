@@ -32,7 +32,7 @@
 //!
 //! In a set, systems of one plugin have the order that the plugin states: `sim.system_in(set, cool).after(heat)`, or
 //! `sim.chain_in(set, (heat, cool))`. Without it, two systems that access the same data are an error. Systems of different
-//! plugins run in the order of the plugins in the program, unless one of them states otherwise.
+//! plugins run in the order in which the plugins are built, unless one of them states otherwise.
 //!
 //! A system whose signature reads halo patches is preceded by an exchange, which runs if they are out of date
 //! (`nestar_engine::step::Schedules`). Averages and fine fluxes are sent between `Restrict` and `Correct`. The set `Exchange` is for

@@ -46,8 +46,8 @@ use std::sync::Arc;
 
 /// Adds a piece of physics or of a scenario: fields, systems, limits and a deck table.
 pub trait Plugin {
-    /// Returns the name by which other plugins come after this one: by default the name of the type. A program gives
-    /// plugins with a table the name of the table.
+    /// Returns the name that other plugins use in [`Plugin::after`]: by default the name of the type. A plugin with a table
+    /// has the name of the table in a program.
     fn name(&self) -> &str {
         let name = std::any::type_name::<Self>();
         name.rsplit("::").next().unwrap_or(name)

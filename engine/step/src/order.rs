@@ -1,8 +1,8 @@
 //! Schedules of all phases: systems in sets, with the halo exchanges that their signatures require.
 //!
 //! Systems of one plugin have the order in a set that the plugin states by `.before`, `.after` or as a chain. If two of
-//! them access the same data without an order, the setup fails. Systems of different plugins run in the order of the
-//! plugins in the program, unless one of them states otherwise.
+//! them access the same data without an order, the setup fails. Systems of different plugins run in the order in which
+//! the plugins are built, unless one of them states otherwise.
 
 mod conflict;
 mod sequence;
@@ -65,7 +65,7 @@ fn levels(world: &World, phase: Phase) -> RangeInclusive<usize> {
 pub struct Schedules {
     schedules: [Schedule; Phase::COUNT],
     added: Vec<RegisteredSystem>,
-    /// Names of the plugins, in the order of the program.
+    /// Names of the plugins, in the order in which they add systems.
     plugins: Vec<String>,
     /// Number of the plugin that adds systems now.
     plugin: usize,

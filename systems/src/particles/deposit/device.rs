@@ -31,8 +31,8 @@ pub(super) struct DeviceSums<'a> {
 }
 
 impl ParticleKernels {
-    /// Returns the slot table of a level and clears the sums. Hand it back with
-    /// [`ParticleKernels::keep_places`].
+    /// Returns the slot table of a level and clears the sums. It is handed back with
+    /// [`ParticleKernels::keep_slot_table`].
     fn slot_table(
         &self,
         tables: &DeviceTopology,
