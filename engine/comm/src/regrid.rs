@@ -44,7 +44,8 @@ pub fn apply_changes(
 ) -> Result<(), RanksError> {
     let before = own_octets(world.resource::<Topology>(), level + 1);
     let proposal = propose(world, level, &before, changes, imbalance)?;
-    rebuild_level(world, level + 1, &before, changes, &proposal)
+    rebuild_level(world, level + 1, &before, changes, &proposal)?;
+    Ok(())
 }
 
 /// Repartitions the children of `level` by work while all patches stay.
@@ -60,10 +61,10 @@ pub fn rebalance(world: &mut World, level: usize, imbalance: f64) -> Result<(), 
     let before = own_octets(world.resource::<Topology>(), level + 1);
     let none = Changes::default();
     let proposal = propose(world, level, &before, &none, imbalance)?;
-    match proposal.cut {
-        true => rebuild_level(world, level + 1, &before, &none, &proposal),
-        false => Ok(()),
+    if proposal.cut {
+        rebuild_level(world, level + 1, &before, &none, &proposal)?;
     }
+    Ok(())
 }
 
 /// Repartitions the root grid by work. Returns `true` if patches may have moved.
@@ -78,20 +79,34 @@ pub fn rebalance_root(world: &mut World, imbalance: f64) -> Result<bool, RanksEr
     let ranks = world.resource::<Ranks>().clone();
     let topology = &mut *world.resource_mut::<Topology>();
     let proposal = hierarchy::propose_root(topology, ranks.communicator(), &work, imbalance)?;
-    if let Some(proposal) = &proposal {
-        rebuild_level(world, 0, &before, &Changes::default(), proposal)?;
+    match &proposal {
+        Some(proposal) => rebuild_level(world, 0, &before, &Changes::default(), proposal),
+        None => Ok(false),
     }
-    Ok(proposal.is_some())
 }
 
-/// Repartitions all levels by work.
+/// Repartitions all levels by work. Stops after a fault, which the caller checks.
 ///
 /// # Errors
 /// As [`apply_changes`].
 pub fn rebalance_all(world: &mut World, imbalance: f64) -> Result<(), RanksError> {
     rebalance_root(world, imbalance)?;
-    let mut coarser = 0..world.resource::<Topology>().finest();
-    coarser.try_for_each(|level| rebalance(world, level, imbalance))
+    for level in 0..world.resource::<Topology>().finest() {
+        if is_faulty(world)? {
+            break;
+        }
+        rebalance(world, level, imbalance)?;
+    }
+    Ok(())
+}
+
+/// Returns `true` if a rank has a fault, which its [`FaultBox`] keeps. Collective.
+///
+/// # Errors
+/// Another rank or the transport has failed.
+pub fn is_faulty(world: &World) -> Result<bool, RanksError> {
+    let has_fault = world.resource::<FaultBox>().has_fault();
+    world.resource::<Ranks>().any(has_fault)
 }
 
 fn propose(
@@ -115,7 +130,8 @@ fn propose(
     )
 }
 
-/// Rebuilds level `fine` as proposed and moves all data with the patches.
+/// Rebuilds level `fine` as proposed and moves all data with the patches. Returns `false` if a rank has a fault, such
+/// as too little memory: then all ranks stop before data move.
 ///
 /// `before` are the own octets so far; `changes` are those of the coarser level.
 fn rebuild_level(
@@ -124,7 +140,7 @@ fn rebuild_level(
     before: &[Octet],
     changes: &Changes,
     proposal: &Proposal,
-) -> Result<(), RanksError> {
+) -> Result<bool, RanksError> {
     let ranks = world.resource::<Ranks>().clone();
     // Without a new partition no octet departs.
     let departing = if proposal.cut { before } else { &[] };
@@ -144,8 +160,8 @@ fn rebuild_level(
     }
     let rows = new_rows(world.resource::<Topology>(), fine, proposal);
     new_patches::enter(world, fine, rows, proposal.cut);
-    if world.resource::<FaultBox>().has_fault() {
-        return Ok(());
+    if is_faulty(world)? {
+        return Ok(false);
     }
     attach_components(world, fine, &components)?;
     if proposal.cut {
@@ -157,10 +173,9 @@ fn rebuild_level(
         moved.insert(world, fine)?;
     }
     items.reinsert(world)?;
-    halo::update_lists(
-        world,
-        fine.saturating_sub(1)..=fine + usize::from(proposal.cut),
-    )
+    let changed = fine.saturating_sub(1)..=fine + usize::from(proposal.cut);
+    halo::update_lists(world, changed)?;
+    Ok(true)
 }
 
 /// Marks the halo of `level` as out of date.

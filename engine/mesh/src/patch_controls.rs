@@ -49,7 +49,8 @@ impl PatchComponent for Cost {
 }
 
 /// Refinement requests of a patch, set by systems of the phase `Flag`; every patch has them. The engine reads and clears
-/// them at the end of the phase.
+/// them at the end of the phase. Only patches of the phase's level may be flagged: other flags are lost when the patch
+/// migrates or the run restarts.
 #[derive(Component, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RefinementFlags {
     /// Bit `direction(d)` of 27 for each sector with marked cells or their buffers.

@@ -1,5 +1,6 @@
 //! Recursive time stepping over levels.
 
+use super::agreement::agreed;
 use super::config::TimeSettings;
 use super::limits::{ChosenStep, LevelSteps, clipped_step, synchronised_step};
 use super::memory::MemoryGuard;
@@ -125,7 +126,7 @@ impl Driver {
         if matches!(phase, Phase::Initialise | Phase::Ready)
             && !self.schedules.exchanges(world, phase)
         {
-            met = super::agreement::agreed(world.resource::<Ranks>(), met);
+            met = agreed(world.resource::<Ranks>(), met);
         }
         met?;
         world.resource_mut::<RunCounters>().seconds[phase as usize] +=
@@ -162,7 +163,9 @@ impl Driver {
             return Ok(());
         }
         let imbalance = world.resource::<Settings>().run.imbalance;
-        if comm::regrid::rebalance_root(world, imbalance)? {
+        let has_moved = comm::regrid::rebalance_root(world, imbalance)?;
+        agreed(world.resource::<Ranks>(), check_faults(world))?;
+        if has_moved {
             comm::particle_entities::update_entities(world)?;
         }
         Ok(())

@@ -161,6 +161,7 @@ impl Schedules {
         let mut names = system.default_system_sets();
         names.push(SystemNamed(name.clone()).intern());
         let number = self.added.len();
+        names.push(OrderNode::System(number).intern());
         self.added.push(RegisteredSystem {
             phase,
             set,
@@ -271,10 +272,7 @@ impl Schedules {
         };
         let name: Arc<str> = added.name.as_str().into();
         let begins = move |faults: Res<FaultBox>| faults.begin_system(&name);
-        let mut system = system
-            .in_set(added.set)
-            .in_set(OrderNode::System(number))
-            .run_if(begins);
+        let mut system = system.in_set(added.set).run_if(begins);
         // bevy adds a system to the set of its function itself
         for &set in added.names.iter().filter(|set| set.system_type().is_none()) {
             system = system.in_set(set);

@@ -50,7 +50,7 @@ fn try_refine(world: &mut World, level: usize) -> Result<(), Error> {
         }
     };
     apply(world, level, &changes);
-    if world.resource::<FaultBox>().has_fault() {
+    if comm::regrid::is_faulty(world)? {
         return Ok(());
     }
     let operations = world.resource::<Stores>().all();

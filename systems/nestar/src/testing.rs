@@ -43,7 +43,7 @@ pub fn same_bits(app: &App, deck: &str, settings: &[&str], steps: u64) -> Result
         if let Some((place, _)) = others.iter().find(|(_, found)| *found != alone) {
             return Err(Error::Setup(format!(
                 "{precision}: one rank on the CPU and {place} give different bits; results must not depend on the order of patches, on \
-                 the partition, or on state outside fields and `sim.state`"
+                 the partition, or on state outside fields and `register_state`"
             )));
         }
     }

@@ -175,6 +175,7 @@ fn restore_from(
     // the content of the patches is known only now
     let imbalance = sim.settings.run.imbalance;
     comm::regrid::rebalance_all(&mut sim.world, imbalance)?;
+    collective(ranks, path, check_faults(&sim.world))?;
     comm::particle_entities::update_entities(&mut sim.world)?;
     sim.driver.run_ready(&mut sim.world)?;
     if fit.is_changed {

@@ -101,6 +101,7 @@ impl Engine {
         state.fill(self, 0)?;
         // the content of the root grid is known only now
         comm::regrid::rebalance_root(&mut self.world, self.settings.run.imbalance)?;
+        agreed(self.world.resource::<Ranks>(), check_faults(&self.world))?;
         let requests = |world: &World| {
             let topology = world.resource::<Topology>();
             world

@@ -115,6 +115,16 @@ fn a_chain_runs_one_system_after_the_other() {
 }
 
 #[test]
+fn a_system_registered_before_a_chain_runs_after_its_end() {
+    let found = order(|schedules, world| {
+        schedules.add(world, Work, rest).after(heat);
+        (mix, cool, heat).add_to(schedules, world, Work);
+    });
+    let wanted = ["mix", "cool", "heat", "rest"].map(String::from);
+    assert_eq!(found, Ok(wanted.to_vec()));
+}
+
+#[test]
 fn systems_run_in_the_order_of_the_schedule() {
     let mut world = World::new();
     world.init_resource::<FaultBox>();
