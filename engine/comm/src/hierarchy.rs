@@ -28,11 +28,16 @@ pub struct ExchangePlans {
 }
 
 impl ExchangePlans {
-    /// Returns `true` if this rank exchanges halo patches of `level`.
+    /// Returns `true` if this rank exchanges halo patches that gathers on `level` read: those of the level and of the next
+    /// coarser one.
     #[must_use]
     pub fn has_halo(&self, level: usize) -> bool {
-        let plan = self.halo.get(level);
-        plan.is_some_and(|plan| !plan.is_empty())
+        let mut plans = self
+            .halo
+            .iter()
+            .take(level + 1)
+            .skip(level.saturating_sub(1));
+        plans.any(|plan| !plan.is_empty())
     }
 
     /// Returns `true` if this rank exchanges averages or fluxes between `level` and the next finer level.

@@ -269,9 +269,9 @@ impl Halos {
                 })?;
             }
             let device = self.own_device.as_ref();
-            match plans.halo[level].is_empty() {
-                true => halo.device_split.clear(),
-                false => halo.device_split.update(topology, level, device)?,
+            match plans.has_halo(level) {
+                true => halo.device_split.update(topology, level, device)?,
+                false => halo.device_split.clear(),
             }
             reads.record(topology, level);
         }
