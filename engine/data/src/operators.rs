@@ -123,7 +123,7 @@ fn restrict_level<F: Field, R: Element>(
         _ => 0,
     };
     let rows = [topology.rows(level), topology.copies(level)];
-    let repaired = rows.map(|rows| parallel::map(rows, restrict).into_iter().sum::<u64>());
+    let repaired = rows.map(|rows| parallel::sum(rows, restrict));
     let repaired = repaired.into_iter().sum();
     for &row in topology.rows(level) {
         if !topology.is_leaf(row) {
@@ -166,7 +166,7 @@ fn correct_level<F: Field, R: Element>(
     let present = pool.present::<R>(clock.level);
     let inverse_width = clock.cell_width.map(|w| R::lit(1.0 / w));
     let (components, dt) = (pool.components(), R::lit(clock.dt));
-    let repaired = parallel::map(rows, |(row, slots)| {
+    let repaired = parallel::sum(rows, |(row, slots)| {
         let mut change = typed.correct_scratch.get();
         change.fill(R::lit(0.0));
         for slot in slots.clone() {
@@ -179,7 +179,6 @@ fn correct_level<F: Field, R: Element>(
         let values = unsafe { present.row_mut(*row) };
         apply(values, &change, components, typed.states.as_ref())
     });
-    let repaired = repaired.into_iter().sum();
     pool.touch_corrected(clock.level);
     repaired
 }

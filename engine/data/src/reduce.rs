@@ -55,17 +55,17 @@ impl<F: Field> Pool<F> {
 
     fn keys<M: CellFn<Result<R> = R>, R: Loops>(&self, job: &CellJob<M>, negate: bool) -> u64 {
         let reader = CellReader::<M, R>::new(self, job);
-        let of_row = |&row: &u32| {
+        let rows = job.level.rows();
+        let of_row = |n: usize| {
             let mut largest = 0;
             let mut scratch = self.typed::<R>().cell_scratch.get();
-            reader.each(row, &mut scratch[0], |_, value| {
+            reader.each(rows[n], &mut scratch[0], |_, value| {
                 let value = value.to_f64();
                 largest = order_key(if negate { -value } else { value }).max(largest);
             });
             largest
         };
-        let largest = parallel::map(job.level.rows(), of_row);
-        largest.into_iter().max().unwrap_or(0)
+        parallel::max_of_indices(rows.len(), of_row)
     }
 
     /// Returns the sum over the cells of each patch of the level on this rank; 0 for refined patches.

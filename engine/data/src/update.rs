@@ -443,10 +443,13 @@ impl<R: Element> TypedPool<R> {
             // SAFETY: the rows are distinct. A function that overwrites the row it reads reads no other row.
             let out = unsafe { target.to.row_mut(row) };
             let unphysical = write_back(out, target.chosen, target.states, values, block).err();
-            unphysical.map(|cell| (n * CELLS + cell) as u32)
+            let cell = unphysical.map(|cell| (n * CELLS + cell) as u32);
+            cell.map_or(0, |cell| u64::from(u32::MAX - cell))
         };
-        let unphysical = parallel::map_indices(rows.len(), fill);
-        unphysical.into_iter().flatten().min()
+        match parallel::max_of_indices(rows.len(), fill) {
+            0 => None,
+            largest => Some(u32::MAX - largest as u32),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 use rayon::prelude::*;
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Calls `work` with each index below `count`. Tasks have at least `grain` indices.
 pub fn for_each_index(count: usize, grain: usize, work: &(dyn Fn(usize) + Sync)) {
@@ -53,6 +54,24 @@ pub fn fill<T: Send>(items: &mut [T], work: impl Fn(usize) -> T + Sync) {
         let indices = chunk * LENGTH..;
         indices.zip(items).for_each(|(n, item)| *item = work(n));
     });
+}
+
+/// Returns the sum of the values of `work` over the items, without memory for them.
+pub fn sum<T: Sync>(items: &[T], work: impl Fn(&T) -> u64 + Sync) -> u64 {
+    let sum = AtomicU64::new(0);
+    for_each(items, |item| {
+        sum.fetch_add(work(item), Relaxed);
+    });
+    sum.into_inner()
+}
+
+/// Returns the largest value of `work` for the indices below `count`, or 0 if `count` is 0, without memory for them.
+pub fn max_of_indices(count: usize, work: impl Fn(usize) -> u64 + Sync) -> u64 {
+    let largest = AtomicU64::new(0);
+    for_each_index(count, 1, &|n| {
+        largest.fetch_max(work(n), Relaxed);
+    });
+    largest.into_inner()
 }
 
 /// Returns the values of `work` for each index below `count`, in order.
@@ -134,6 +153,9 @@ mod tests {
         for_each_mut(&mut items, |n, item| item.push(n));
         let sums = map_mut(&mut items, |n, item| item.iter().sum::<usize>() - n);
         assert_eq!(sums, squares);
+        assert_eq!(sum(&squares, |square| *square as u64), 332_833_500);
+        assert_eq!(max_of_indices(1000, |n| (n * 7 % 1000) as u64), 999);
+        assert_eq!(max_of_indices(0, |_| 1), 0);
         let mut chunks = vec![0; 10];
         for_each_chunk(&mut chunks, 4, 1, |n, chunk| {
             chunk.fill(10 * n + chunk.len())

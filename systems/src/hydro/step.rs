@@ -34,12 +34,12 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
 
     /// Advances distinct patches. Returns `true` if a cell is unphysical afterwards.
     pub fn advance_all(&self, solver: &GasSolver<R>, rows: &[u32]) -> bool {
-        let advance = |&row: &u32| {
+        let advance = |row: &u32| {
             let mut scratch = solver.scratch.get();
             // SAFETY: the rows are distinct.
-            unsafe { self.advance(solver, &mut scratch, row, None) }.any
+            u64::from(unsafe { self.advance(solver, &mut scratch, *row, None) }.any)
         };
-        parallel::map(rows, advance).contains(&true)
+        parallel::sum(rows, advance) > 0
     }
 
     /// Advances one patch into the next bank and fills its flux registers.
