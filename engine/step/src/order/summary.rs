@@ -59,7 +59,7 @@ pub(super) fn is_synchronisation(system: &ScheduleSystem) -> bool {
     system.system_type() == TypeId::of::<ApplyDeferred>()
 }
 
-/// Returns the name of a system without modules: `restrict<Gas>` for `nestar_engine::data::operations::restrict<…::Gas>`. A closure is
+/// Returns the name of a system without modules: `restrict<Dye>` for `nestar_engine::data::operators::restrict<…::Dye>`. A closure is
 /// named after the enclosing function or plugin.
 pub fn short_name(name: &str) -> String {
     if let Some((closure, number)) = name.rsplit_once(" (")
