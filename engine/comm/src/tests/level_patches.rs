@@ -61,11 +61,7 @@ fn regrid(
         .flat_map(|first| first..first + 8)
         .map(|row| topology.entity(row))
         .collect();
-    let changes = Changes {
-        refine,
-        coarsen,
-        ..Changes::default()
-    };
+    let changes = Changes { refine, coarsen };
     world.resource_scope(|world, mut plans: Mut<ExchangePlans>| {
         let mut topology = world.resource_mut::<Topology>();
         change_on_one_rank(&mut topology, &mut plans, level, &changes);
