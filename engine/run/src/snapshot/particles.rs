@@ -321,7 +321,7 @@ impl<'a> LevelParticles<'a> {
         };
         let records = parallel::map_indices(patches.len(), |n| records(patches.start + n));
         let records: Vec<(u32, Vec<u8>)> = records.into_iter().collect::<Result<_, Error>>()?;
-        let columns = parallel::map(&self.columns, |column| self.column(column, &records));
+        let columns = parallel::map(self.columns, |column| self.column(column, &records));
         Ok(columns)
     }
 
