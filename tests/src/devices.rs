@@ -19,12 +19,6 @@ pub fn open() -> Result<Device, DeviceError> {
     })
 }
 
-/// Returns `true` if it is a GPU.
-#[must_use]
-pub fn is_real() -> bool {
-    name() == "cuda"
-}
-
 /// `setting`, with the device of the tests where it asks for the emulated one.
 pub(crate) fn chosen(setting: &str) -> String {
     match setting {

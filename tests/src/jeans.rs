@@ -112,25 +112,19 @@ impl Jeans {
     /// The state at `x` and time `t`, to first order in the amplitude.
     #[must_use]
     pub fn state(&self, x: [f64; 3], t: f64) -> JeansState {
-        self.state_with(self.square(), 1.0, x, t)
+        self.state_with(1.0, x, t)
     }
 
     /// Means of the state over the cell around `x`.
     #[must_use]
     pub fn mean(&self, x: [f64; 3], width: [f64; 3], t: f64) -> JeansState {
-        self.state_with(self.square(), mean_factor(self.wave, width), x, t)
+        self.state_with(mean_factor(self.wave, width), x, t)
     }
 
-    /// As [`Jeans::mean`], of a wave with another square of the frequency, e.g. that of differences.
-    #[must_use]
-    pub fn mean_with(&self, square: f64, x: [f64; 3], width: [f64; 3], t: f64) -> JeansState {
-        self.state_with(square, mean_factor(self.wave, width), x, t)
-    }
-
-    fn state_with(&self, square: f64, factor: f64, x: [f64; 3], t: f64) -> JeansState {
+    fn state_with(&self, factor: f64, x: [f64; 3], t: f64) -> JeansState {
         let phase = self.wave[0] * x[0] + self.wave[1] * x[1] + self.wave[2] * x[2];
         let (k_square, size) = (self.wave_square(), factor * self.amplitude);
-        let [contrast, slope, flow] = self.course(square, phase, t);
+        let [contrast, slope, flow] = self.course(self.square(), phase, t);
         let velocity = flow * size / k_square;
         let pull = 4.0 * PI * self.gravity * self.density * size / k_square;
         let pressure = self.sound.powi(2) * self.density / self.gamma;

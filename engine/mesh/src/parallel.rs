@@ -1,5 +1,5 @@
-//! Loops that the threads of the pool share. All are one compiled loop over indices that calls a function once per
-//! item, so that a loop over patches adds little code where it is used.
+//! Parallel loops over patches. All share one compiled loop that calls a function once per item, so that each use adds
+//! little code. Loops over cells use rayon's iterators, which the compiler can vectorise.
 
 use rayon::prelude::*;
 use std::mem::MaybeUninit;
@@ -44,15 +44,6 @@ pub fn for_each_chunk<T: Send>(
         let end = slots.length.min((n + 1) * length);
         // SAFETY: the ranges are disjoint, and each index occurs once.
         work(n, unsafe { slots.range(n * length..end) });
-    });
-}
-
-/// Sets each item to the value of `work` for its index, many items per task: for loops over cells.
-pub fn fill<T: Send>(items: &mut [T], work: impl Fn(usize) -> T + Sync) {
-    const LENGTH: usize = 4096;
-    for_each_chunk(items, LENGTH, 1, |chunk, items| {
-        let indices = chunk * LENGTH..;
-        indices.zip(items).for_each(|(n, item)| *item = work(n));
     });
 }
 
@@ -105,7 +96,7 @@ pub fn map_mut<T: Send, U: Send>(
     })
 }
 
-/// A borrowed slice, of which each thread uses other ranges.
+/// A borrowed slice whose disjoint ranges are used by different threads.
 struct Slots<T> {
     first: *mut T,
     length: usize,
@@ -161,8 +152,6 @@ mod tests {
             chunk.fill(10 * n + chunk.len())
         });
         assert_eq!(chunks, [4, 4, 4, 4, 14, 14, 14, 14, 22, 22]);
-        fill(&mut chunks, |n| n * n);
-        assert_eq!(chunks, squares[..10]);
         assert!(map(&[] as &[u8], |_| ()).is_empty());
     }
 

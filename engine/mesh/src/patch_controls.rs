@@ -74,7 +74,7 @@ impl RefinementFlags {
     }
 
     /// Requests the refinement of the patch and its neighbours by sector: bit `x + 3 y + 9 z` for the neighbour at
-    /// (x, y, z), where 1 is the patch itself. Fields return these numbers by `marked`.
+    /// (x, y, z), where 1 is the patch itself. The method `mark` of a field returns these numbers.
     pub fn refine_sectors(&mut self, sectors: u32) {
         self.sectors |= sectors;
     }

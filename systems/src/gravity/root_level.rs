@@ -12,13 +12,14 @@ use crate::fields::Potential;
 use nestar_device::{Address, Lane, Real};
 use nestar_engine::comm::{Comm, Ranks};
 use nestar_engine::data::Field;
-use nestar_engine::mesh::{Domain, parallel};
+use nestar_engine::mesh::Domain;
 use nestar_engine::step::Write;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::PATCH;
 use nestar_kernels::multigrid::coarse::mirror;
 use nestar_kernels::multigrid::device::CoarsestLevelParameters;
 use nestar_kernels::multigrid::stencil::source_of;
+use rayon::prelude::*;
 
 /// Solver of the root level.
 pub(super) enum RootMethods {
@@ -69,19 +70,17 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
             let (coefficient, mean) = (R::lit(coefficient), R::lit(mean));
             let matter = matter.host::<R>(&rows)?;
             let of_level = |density: &R| source_of(*density, coefficient, mean);
-            let mut source = vec![0.0; matter.len()];
-            match tau {
+            let source: Vec<f64> = match tau {
                 Some(tau) => {
-                    let tau = tau.host::<R>(&rows)?;
-                    parallel::fill(&mut source, |n| (of_level(&matter[n]) + tau[n]).to_f64());
+                    let sum = |(density, tau): (&R, &R)| (of_level(density) + *tau).to_f64();
+                    matter.par_iter().zip(&tau.host::<R>(&rows)?).map(sum).collect()
                 }
-                None => parallel::fill(&mut source, |n| of_level(&matter[n]).to_f64()),
-            }
+                None => matter.par_iter().map(|density| of_level(density).to_f64()).collect(),
+            };
             let mut potential = vec![0.0; source.len()];
             let grown = solver.solve(ranks, &patches, &source, &mut potential)?;
             self.exterior_potential.update_from_patches(&self.ranks, &patches, &grown, self.solver.kernels.as_ref())?;
-            let mut values = vec![R::lit(0.0); potential.len()];
-            parallel::fill(&mut values, |n| R::lit(potential[n]));
+            let values: Vec<R> = potential.into_par_iter().map(R::lit).collect();
             self.potential.store_on(0, &rows, &values)?;
         });
         Ok(())

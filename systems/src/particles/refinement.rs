@@ -20,6 +20,7 @@ use nestar_engine::step::Write;
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
 use nestar_kernels::particles::device::MarkParameters;
+use rayon::prelude::*;
 
 /// Refinement flags: 1 in cells to be refined, else 0.
 struct ParticleMarks;
@@ -120,8 +121,8 @@ fn flag_by_particles(
     }
     if !limits.is_empty() {
         in_precision!(marks.precision(), R => {
-            let mut values = vec![R::lit(0.0); wanted.len()];
-            parallel::fill(&mut values, |n| R::lit(f64::from(u8::from(wanted[n]))));
+            let value = |wanted: &bool| R::lit(f64::from(u8::from(*wanted)));
+            let values: Vec<R> = wanted.par_iter().map(value).collect();
             marks.store_on(level, topology.rows(level), &values)?;
         });
     }

@@ -128,12 +128,6 @@ impl GasDevice {
         self.first_order.grow(16 * rows)
     }
 
-    /// Returns the number of bytes per row in addition to the pool.
-    #[must_use]
-    pub const fn bytes_per_row() -> usize {
-        size_of::<u64>() + 32 * size_of::<u32>()
-    }
-
     /// Returns the longest step of the level by the Courant condition.
     pub(super) fn limit(
         &mut self,
