@@ -63,11 +63,8 @@ pub(crate) fn snapshot_error(error: SnapshotError) -> Error {
 fn particle_counts(world: &World, rows: &[u32]) -> Vec<(String, Values)> {
     let kinds = world.resource::<ParticleKinds>().all().into_iter();
     let of = |kind: ParticleSetRef| {
-        let particles = kind.of(world);
-        let counts = rows
-            .iter()
-            .map(|&row| particles.count(row) as u32)
-            .collect();
+        let set = kind.of(world);
+        let counts = rows.iter().map(|&row| set.count(row) as u32).collect();
         (name(&kind), Values::U32(counts))
     };
     kinds.map(of).collect()
