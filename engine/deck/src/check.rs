@@ -1,7 +1,7 @@
 //! Checks the values of a deck against the shapes of its parameters.
 
+use crate::error::nearest;
 use crate::error::{Fault, SourceSpan};
-use crate::nearest::nearest;
 use crate::shape::{KeyShape, ListShape, ShapeKind, TableShape, ValueShape};
 use crate::tree::{DeckNode, DeckValue, KeyValue, quoted};
 

@@ -1,27 +1,30 @@
-//! Decks: reading, overrides, and the tables taken by the parts of the program.
+//! Decks: reading, overrides, the tables taken by the parts of the program, and resolved decks.
 
-mod code_units;
-mod function_tables;
-mod missing_file;
-mod unused_keys;
+mod errors;
+mod tables;
 
-use std::path::Path;
-use std::sync::Arc;
+pub use tables::{
+    ExtrapolationAbove, ExtrapolationBelow, Interpolation, TableConfig, TablesConfig,
+    TabulatedNumbers,
+};
 
+use crate::check;
+use crate::constants::{CONSTANTS, Constants, constants, evaluate_expressions};
+use crate::error::{DeckError, Fault, SourceSpan, SourceText, nearest};
+use crate::overrides::{insert, restore_texts, set};
+use crate::schema::{TableSchema, merged};
+use crate::shape::ValueShape;
+use crate::tree::{DeckNode, DeckValue, KeyValue, PathStep, from_table, steps};
+use crate::units::{CodeUnits, UNITS, UnitsConfig};
+use crate::write::document;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::path::Path;
+use std::sync::Arc;
+use tables::{TABLES, TabulatedFunctions};
 use toml::de::DeTable;
-
-use crate::check;
-use crate::constants::{Constants, evaluate_expressions};
-use crate::error::{DeckError, Fault, SourceSpan, SourceText};
-use crate::overrides::{restore_texts, set};
-use crate::schema::{TableSchema, merged};
-use crate::shape::ValueShape;
-use crate::tables::TabulatedFunctions;
-use crate::tree::{DeckNode, DeckValue, KeyValue, from_table, steps};
-use crate::units::CodeUnits;
+use toml::{Table, Value};
 
 /// A configuration deck: TOML tables, each owned by the part of the program that reads it.
 ///
@@ -29,27 +32,27 @@ use crate::units::CodeUnits;
 /// rejects unused tables. [`check`](Deck::check) reports all errors of a deck at once.
 #[derive(Clone, Debug)]
 pub struct Deck {
-    pub(crate) source: Arc<SourceText>,
-    pub(crate) root: DeckNode,
-    pub(crate) claims: Vec<Claim>,
+    source: Arc<SourceText>,
+    root: DeckNode,
+    claims: Vec<Claim>,
     /// Keys that overrides have set.
-    pub(crate) overridden: Vec<String>,
-    pub(crate) constants: Constants,
+    overridden: Vec<String>,
+    constants: Constants,
     /// The constants, then the units that are not hidden by them.
-    pub(crate) known: Constants,
+    known: Constants,
     /// Code units, or the errors in their table.
-    pub(crate) units: Result<CodeUnits, DeckError>,
+    units: Result<CodeUnits, DeckError>,
     /// Tabulated functions, or the errors in their tables.
-    pub(crate) tables: Result<TabulatedFunctions, DeckError>,
+    tables: Result<TabulatedFunctions, DeckError>,
 }
 
 /// A table that has been taken, with defaults filled in.
 #[derive(Clone, Debug)]
-pub(crate) struct Claim {
-    pub path: String,
+struct Claim {
+    path: String,
     /// Known keys; only for the top level.
-    pub keys: Vec<String>,
-    pub resolved: toml::Table,
+    keys: Vec<String>,
+    resolved: toml::Table,
 }
 
 impl Deck {
@@ -67,7 +70,7 @@ impl Deck {
             ));
         }
         let bytes = std::fs::read(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => DeckError::new(&name, missing_file::message(path)),
+            std::io::ErrorKind::NotFound => DeckError::new(&name, missing_file(path)),
             _ => DeckError::new(&name, format!("cannot be read: {error}")),
         })?;
         match String::from_utf8(bytes) {
@@ -250,7 +253,7 @@ impl Deck {
     }
 
     /// Returns the error for a value at or inside `path` that its type rejected.
-    pub(crate) fn serde_error(&self, path: &str, error: &toml::de::Error) -> DeckError {
+    fn serde_error(&self, path: &str, error: &toml::de::Error) -> DeckError {
         // only the text of the error contains the keys; it ends with "in `key.key`"
         let text = error.to_string();
         let keys = text
@@ -292,7 +295,7 @@ impl Deck {
     }
 
     /// Returns [`table_node`](Self::table_node) with evaluated expressions, and its entry `tag`; adds all errors to `faults`.
-    pub(crate) fn checked_table(
+    fn checked_table(
         &self,
         shape: &ValueShape,
         path: &str,
@@ -396,4 +399,180 @@ impl Deck {
         self.add_unclaimed(&keys, &names, &mut faults);
         DeckError::check(faults)
     }
+}
+
+/// Returns the message about a missing file, with the most similar name in its folder.
+fn missing_file(path: &Path) -> String {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return format!("no such file, and no folder {}", folder.display());
+    };
+    let mut names: Vec<String> = entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    // the order of entries is undefined, and ties go to the first name
+    names.sort();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match nearest(&name, names.iter().map(String::as_str)) {
+        Some(near) => format!(
+            "no such file; did you mean {}?",
+            path.with_file_name(near).display()
+        ),
+        None => "no such file".to_string(),
+    }
+}
+
+impl Deck {
+    /// Returns the code units.
+    ///
+    /// # Errors
+    /// The table `[units]` is invalid.
+    pub fn units(&self) -> Result<&CodeUnits, DeckError> {
+        self.units.as_ref().map_err(Clone::clone)
+    }
+
+    /// Takes the table `[units]`; the resolved deck contains the units in cgs.
+    ///
+    /// # Errors
+    /// See [`Deck::units`].
+    pub fn take_units(&mut self) -> Result<CodeUnits, DeckError> {
+        let units = self.units()?.clone();
+        self.claims.retain(|claim| claim.path != UNITS);
+        self.claims.push(Claim {
+            path: UNITS.into(),
+            keys: Vec::new(),
+            resolved: units.table(),
+        });
+        Ok(units)
+    }
+
+    /// Sets the key at `path` to a default that follows from other tables, if the deck has its table but not the key.
+    pub fn fill(&mut self, path: &str, value: f64) {
+        let Some((table, _)) = path.rsplit_once('.') else {
+            return;
+        };
+        let (Some(location), false) = (self.table_location(table), self.has(path)) else {
+            return;
+        };
+        let node = DeckNode {
+            value: DeckValue::Number(value),
+            location: location.clone(),
+        };
+        if let Some(path) = steps(path) {
+            // the table exists, so this cannot fail
+            let _ = insert(&mut self.root, &path, node, &location);
+        }
+    }
+
+    /// Returns the position of a table.
+    fn table_location(&self, path: &str) -> Option<SourceSpan> {
+        let path = steps(path)?;
+        let found = self.root.find(&path);
+        let is_table = matches!(found.node?.value, DeckValue::Table(_));
+        found.location.filter(|_| is_table).cloned()
+    }
+
+    /// Reads the names that other tables use: units, constants and tabulated functions.
+    ///
+    /// # Errors
+    /// A constant is invalid. Errors in units and functions are reported on use, because overrides may still correct them.
+    fn read_names(&mut self) -> Result<(), DeckError> {
+        self.tables = Ok(TabulatedFunctions::default());
+        self.units = Ok(CodeUnits::default());
+        // the table of units may use constants that do not depend on units
+        self.known = constants(&self.root, &[]).map_or_else(|_| Vec::new(), |found| found.known);
+        self.units = self.read_units();
+        let words = match &self.units {
+            Ok(units) if units.is_dimensionless() => Vec::new(),
+            Ok(units) => units.names(),
+            // the values are not used: the error is reported first
+            Err(_) => CodeUnits::default().names(),
+        };
+        let found = constants(&self.root, &words)?;
+        self.constants = found.own;
+        self.known = found.known;
+        self.tables = self.read_tables();
+        Ok(())
+    }
+
+    fn read_units(&self) -> Result<CodeUnits, DeckError> {
+        if self.root.get(UNITS).is_none() {
+            return Ok(CodeUnits::default());
+        }
+        let mut faults = Vec::new();
+        let shape = TableSchema::of::<UnitsConfig>(UNITS).shape();
+        let (node, _) = self.checked_table(&shape, UNITS, None, &mut faults);
+        DeckError::check(faults)?;
+        let value = node.as_ref().map(DeckNode::to_toml);
+        let empty = || toml::Value::Table(toml::Table::new());
+        let config: UnitsConfig = value
+            .unwrap_or_else(empty)
+            .try_into()
+            .map_err(|error| self.serde_error(UNITS, &error))?;
+        CodeUnits::of(&config).map_err(|(key, why)| {
+            let path = key.map_or_else(|| UNITS.into(), |key| format!("{UNITS}.{key}"));
+            self.error_at(&path, format!("`{path}`: {why}"))
+        })
+    }
+}
+
+impl Deck {
+    /// Returns the resolved deck as TOML: every taken table with all defaults.
+    ///
+    /// The result is a deck that resolves to itself.
+    #[must_use]
+    pub fn resolved(&self) -> String {
+        let mut root = Table::new();
+        if !self.constants.is_empty() {
+            let constants = self.constants.iter();
+            let constants = constants.map(|(name, value)| (name.clone(), Value::Float(*value)));
+            root.insert(CONSTANTS.into(), Value::Table(constants.collect()));
+        }
+        if let Ok(tables) = &self.tables
+            && !tables.resolved.is_empty()
+        {
+            root.insert(TABLES.into(), Value::Table(tables.resolved.clone()));
+        }
+        let mut claims: Vec<&Claim> = self.claims.iter().collect();
+        // outer tables first: an inner table with its own owner replaces the entry of the outer table
+        claims.sort_by_key(|claim| {
+            (
+                !claim.path.is_empty(),
+                claim.path.matches(['.', '[']).count(),
+            )
+        });
+        for claim in claims {
+            if claim.path.is_empty() {
+                root.extend(claim.resolved.clone());
+            } else if let Some(path) = steps(&claim.path) {
+                put(&mut root, &path, claim.resolved.clone());
+            }
+        }
+        document(&root)
+    }
+}
+
+/// Inserts `table` at `path` in `root`; an index needs an existing list.
+fn put(root: &mut Table, path: &[PathStep], table: Table) {
+    let Some((PathStep::Key(first), rest)) = path.split_first() else {
+        return;
+    };
+    let empty = || Value::Table(Table::new());
+    let mut at = root.entry(first.as_str()).or_insert_with(empty);
+    for step in rest {
+        let next = match (step, at) {
+            (PathStep::Key(key), Value::Table(inner)) => {
+                Some(inner.entry(key.as_str()).or_insert_with(empty))
+            }
+            (PathStep::Index(i), Value::Array(items)) => items.get_mut(*i),
+            _ => None,
+        };
+        let Some(next) = next else { return };
+        at = next;
+    }
+    *at = Value::Table(table);
 }

@@ -36,36 +36,27 @@ extern crate self as nestar_deck;
 mod check;
 mod constants;
 mod deck;
-mod describe;
 mod error;
 mod formula;
-mod located_errors;
-mod nearest;
-mod number_range;
 mod overrides;
-mod resolve;
 mod schema;
 mod shape;
 mod table_file;
-mod tables;
 mod tree;
 pub mod units;
 mod write;
 
-pub use deck::Deck;
-pub use describe::{ParameterDoc, describe, describe_table};
-pub use error::{DeckError, Fault};
+pub use deck::{
+    Deck, ExtrapolationAbove, ExtrapolationBelow, Interpolation, TableConfig, TablesConfig,
+    TabulatedNumbers,
+};
+pub use error::{DeckError, Fault, nearest};
 pub use formula::{
     Curve, DeviceFormula, Extrapolation, FUNCTIONS, Formula, FormulaError, FormulaProgram, Op,
 };
-pub use nearest::nearest;
 pub use nestar_deck_macro::deck;
-pub use schema::{OpenTable, TableSchema, merged, schema};
+pub use schema::{OpenTable, ParameterDoc, TableSchema, describe, describe_table, merged, schema};
 pub use table_file::TableFile;
-pub use tables::{
-    ExtrapolationAbove, ExtrapolationBelow, Interpolation, TableConfig, TablesConfig,
-    TabulatedNumbers,
-};
 pub use units::{CodeUnits, UnitsConfig};
 
 /// Crates used by code that `#[deck]` generates.

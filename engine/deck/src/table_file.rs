@@ -1,7 +1,7 @@
 //! Reads columns of numbers from text files.
 
+use crate::error::nearest;
 use crate::error::{DeckError, Fault, SourceSpan, SourceText};
-use crate::nearest::nearest;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;

@@ -23,41 +23,36 @@
 //! ```
 
 mod backend;
-mod bytes;
 mod cache;
-mod choice;
 mod counters;
 mod cuda;
 mod emulated;
 mod error;
 mod link;
-mod link_transport;
 mod memory;
 mod module;
 pub mod parallel;
 mod staging;
-#[cfg(test)]
-mod tests;
 mod transient;
 
-pub use backend::{DeviceLimits, DeviceMemory, KernelInfo, LaunchShape};
-pub use bytes::format_bytes;
-pub use choice::{ComputeDevice, DeviceChoice};
+pub use backend::{
+    DeviceLimits, DeviceMemory, KernelInfo, LaunchShape, LinkId, LinkTimes, LinkTransport, Segment,
+};
 pub use counters::{DeviceCounters, KernelCounters};
-pub use error::{DeviceError, TransportError};
+pub use error::{DeviceError, TransportError, format_bytes};
 pub use link::{DeviceLink, LinkCounters};
-pub use link_transport::LinkTransport;
-pub use link_transport::{LinkId, LinkTimes, Segment};
-pub use memory::DeviceSpan;
-pub use memory::{Buffer, DeviceSlice, Growable, ReusableBuffer};
+pub use memory::{Buffer, DeviceSlice, DeviceSpan, Growable, ReusableBuffer};
 pub use module::{Kernel, Module};
 pub use staging::{CopyQueue, Download, StagingBuffer, buffer_bytes};
 
 use backend::Backend;
+use bevy_ecs::prelude::Resource;
 use bytemuck::Pod;
 use counters::AtomicCounters;
 use memory::{Reserved, place};
 use nestar_device::Parameter;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use staging::{OrderedCopies, Ring};
 use std::fmt;
 use std::ops::Range;
@@ -366,3 +361,73 @@ impl fmt::Debug for Device {
         f.debug_tuple("Device").field(&self.describe()).finish()
     }
 }
+
+/// Device that the run computes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceChoice {
+    /// A GPU if there is one, else the CPU.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// A GPU with CUDA; the run does not start without one.
+    Cuda,
+    /// Kernels of the GPU, compiled by the C++ compiler and run on the CPU. For tests without a GPU; slower than `cpu`.
+    Emulated,
+}
+
+/// Is `true` if `auto` uses a GPU where there is one.
+const AUTO_TAKES_A_GPU: bool = true;
+
+/// Device of a run.
+#[derive(Resource, Clone, Debug, Default)]
+pub struct ComputeDevice {
+    /// The device, or `None` for the CPU.
+    pub device: Option<Device>,
+    /// Reason why `auto` uses the CPU.
+    pub note: Option<String>,
+}
+
+impl ComputeDevice {
+    /// Opens the device that a deck asks for, by its number among several ones. `auto` falls back to the CPU.
+    ///
+    /// # Errors
+    /// A device that the deck names cannot be opened.
+    pub fn choose(choice: DeviceChoice, number: usize) -> Result<Self, DeviceError> {
+        let open = |kind, name| Self::open(kind, number, name);
+        match choice {
+            DeviceChoice::Auto if AUTO_TAKES_A_GPU => Ok(Self::gpu_or_cpu(number)),
+            DeviceChoice::Auto | DeviceChoice::Cpu => Ok(Self::default()),
+            DeviceChoice::Cuda => open(DeviceKind::Cuda, "cuda"),
+            DeviceChoice::Emulated => open(DeviceKind::Emulated, "emulated"),
+        }
+    }
+
+    /// Opens a GPU, or falls back to the CPU.
+    fn gpu_or_cpu(number: usize) -> Self {
+        match Device::open_numbered(DeviceKind::Cuda, number) {
+            Ok(device) => Self::on(device),
+            Err(why) => Self {
+                device: None,
+                note: Some(why.to_string()),
+            },
+        }
+    }
+
+    fn on(device: Device) -> Self {
+        Self {
+            device: Some(device),
+            note: None,
+        }
+    }
+
+    fn open(kind: DeviceKind, number: usize, name: &str) -> Result<Self, DeviceError> {
+        let device = Device::open_numbered(kind, number);
+        device
+            .map(Self::on)
+            .map_err(|why| DeviceError::Setup(format!("run.device = \"{name}\": {why}")))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 //! [`Device::join`] connects GPUs directly through NCCL: over NVLink or PCIe inside a host, over the network between
 //! hosts. The communication layer chooses for all ranks together and falls back to transfers through the hosts.
 
-use super::link_transport::{LinkId, LinkTimes, LinkTransport, Segment};
+use super::backend::{LinkId, LinkTimes, LinkTransport, Segment};
 use super::{Buffer, Device, DeviceError, place};
 use bytemuck::Pod;
 use std::fmt;

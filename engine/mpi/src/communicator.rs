@@ -1,7 +1,6 @@
 //! Communicator of the ranks of an MPI job.
 
-use crate::backoff::Backoff;
-use crate::job_status::JobStatus;
+use crate::JobStatus;
 use crate::mpi::{MpiComm, Transfer, abort, finalise, reaches_gpus, start};
 use crate::placement;
 use nestar_engine::comm::{
@@ -14,6 +13,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
+use std::{hint, thread};
 
 /// Tag of messages whose lengths the receiver knows.
 const KNOWN: i32 = 1;
@@ -332,5 +332,43 @@ impl SparseExchange {
             Message { peer, bytes }
         };
         self.found.into_iter().map(whole).collect()
+    }
+}
+
+/// Number of polls before the core is yielded.
+const EAGER: u32 = 2000;
+/// Time after which a waiting rank sleeps between polls, because the other ranks are busy computing.
+const SOON: Duration = Duration::from_millis(10);
+/// Duration of a sleep.
+const NAP: Duration = Duration::from_micros(20);
+
+/// State of one wait: it polls first, then yields the core, then sleeps.
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff {
+    eager: u32,
+    since: Option<Instant>,
+}
+
+impl Backoff {
+    /// Starts a wait. If ranks share cores (`crowded`), the core is yielded at once.
+    pub fn new(crowded: bool) -> Self {
+        Self {
+            eager: if crowded { 0 } else { EAGER },
+            since: None,
+        }
+    }
+
+    /// Pauses between two polls.
+    pub fn wait(&mut self) {
+        if self.eager > 0 {
+            self.eager -= 1;
+            return hint::spin_loop();
+        }
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if since.elapsed() < SOON {
+            thread::yield_now();
+        } else {
+            thread::sleep(NAP);
+        }
     }
 }

@@ -5,16 +5,27 @@
 //! the feature `mpi`; without it, programs refuse to start as one of several ranks.
 
 #[cfg(feature = "mpi")]
-mod backoff;
-#[cfg(feature = "mpi")]
 mod communicator;
-mod job_status;
 mod launch;
-mod launcher;
 #[cfg(feature = "mpi")]
 mod mpi;
 #[cfg(any(feature = "mpi", test))]
 mod placement;
 
-pub use job_status::JobStatus;
 pub use launch::Launch;
+
+/// How the ranks of a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobStatus {
+    /// All ranks have finished without failure.
+    Done,
+    /// All ranks have finished, and some have failed.
+    Failed {
+        /// Lowest failed rank.
+        rank: usize,
+        /// Is `true` if all ranks have failed.
+        all: bool,
+    },
+    /// This rank has failed and the others have not noticed; they must be aborted.
+    Unresponsive,
+}

@@ -24,12 +24,6 @@ macro_rules! mpi {
     }};
 }
 
-mod gpus;
-mod transfer;
-
-pub use gpus::reaches_gpus;
-pub use transfer::Transfer;
-
 /// Starts MPI for this process and returns the communicator of all ranks.
 ///
 /// Messages longer than `largest` bytes are split; MPI counts bytes in 31 bits.
@@ -357,4 +351,124 @@ fn with_allocation<T>(mut values: Vec<T>) -> Vec<T> {
 fn pieces(length: usize, largest: usize) -> impl Iterator<Item = Range<usize>> {
     let starts = (0..length).step_by(largest);
     starts.map(move |start| start..length.min(start + largest))
+}
+
+/// A message in flight in memory `M`, owned until it was sent or received.
+pub struct Transfer<M> {
+    requests: Vec<ffi::MPI_Request>,
+    /// `None` after it was taken.
+    memory: Option<M>,
+    /// Status of each request of a receive.
+    statuses: Vec<ffi::MPI_Status>,
+    received: usize,
+}
+
+// SAFETY: all threads may use the handles, one call at a time
+unsafe impl<M: Send> Send for Transfer<M> {}
+
+impl<M> Transfer<M> {
+    fn new(memory: M) -> Self {
+        Self {
+            requests: Vec::with_capacity(1),
+            memory: Some(memory),
+            statuses: Vec::new(),
+            received: 0,
+        }
+    }
+
+    /// Returns the memory that MPI reads and writes.
+    fn memory(&mut self) -> &mut M {
+        self.memory.as_mut().expect("the memory has not been taken")
+    }
+
+    /// Counts received bytes. All requests must exist and be receives.
+    fn count(&mut self) {
+        // SAFETY: plain data that MPI overwrites
+        let blank: ffi::MPI_Status = unsafe { std::mem::zeroed() };
+        self.statuses.resize(self.requests.len(), blank);
+    }
+
+    /// Returns the number of bytes received, if they are counted.
+    pub fn received(&self) -> usize {
+        self.received
+    }
+
+    /// Adds a request and returns a pointer to it.
+    fn request(&mut self) -> *mut ffi::MPI_Request {
+        // SAFETY: a constant of the library
+        self.requests.push(unsafe { ffi::RSMPI_REQUEST_NULL });
+        let last = self.requests.len() - 1;
+        &mut self.requests[last]
+    }
+
+    /// Returns `true` if all requests have completed.
+    pub fn is_done(&mut self) -> bool {
+        let mut done = 1;
+        if !self.requests.is_empty() {
+            let statuses = match &mut self.statuses[..] {
+                // SAFETY: a constant of the library
+                [] => unsafe { ffi::RSMPI_STATUSES_IGNORE },
+                statuses => statuses.as_mut_ptr(),
+            };
+            mpi!(MPI_Testall(
+                self.requests.len() as c_int,
+                self.requests.as_mut_ptr(),
+                &mut done,
+                statuses
+            ));
+            if done != 0 {
+                self.requests.clear();
+                for status in self.statuses.drain(..) {
+                    let mut length = 0;
+                    mpi!(MPI_Get_count(&status, ffi::RSMPI_UINT8_T, &mut length));
+                    self.received += length as usize;
+                }
+            }
+        }
+        done != 0
+    }
+
+    /// Returns the memory.
+    ///
+    /// # Panics
+    /// The message is still in flight.
+    pub fn take(mut self) -> M {
+        assert!(self.requests.is_empty(), "the message is still in flight");
+        self.memory.take().expect("the memory has not been taken")
+    }
+}
+
+impl<M> Drop for Transfer<M> {
+    fn drop(&mut self) {
+        if !self.requests.is_empty() {
+            // MPI still accesses the memory.
+            std::mem::forget(self.memory.take());
+        }
+    }
+}
+
+/// Environment variable that overrides the library: 1 if MPI accepts addresses of CUDA devices, 0 if not.
+const CHOICE: &str = "NESTAR_CUDA_AWARE";
+
+/// Returns `true` if the library accepts addresses of CUDA devices (GPU-aware MPI).
+pub fn reaches_gpus() -> bool {
+    match std::env::var(CHOICE).ok().as_deref() {
+        Some("0") => return false,
+        Some("1") => return true,
+        _ => {}
+    }
+    // MPICH of HPE Cray uses this variable.
+    if std::env::var("MPICH_GPU_SUPPORT_ENABLED").is_ok_and(|value| value == "1") {
+        return true;
+    }
+    let name = c"MPIX_Query_cuda_support";
+    // SAFETY: a terminated name; no other library defines a function of this name
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if found.is_null() {
+        return false;
+    }
+    // SAFETY: Open MPI and MPICH declare `int MPIX_Query_cuda_support(void)`
+    let query: extern "C" fn() -> c_int = unsafe { std::mem::transmute(found) };
+    let _one = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
+    query() == 1
 }

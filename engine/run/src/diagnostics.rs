@@ -1,8 +1,8 @@
 //! `diagnostics.csv`: one row for the starting state and one per root step, written by the first rank.
 
 use crate::Progress;
+use crate::files::Series;
 use crate::restart::{Restored, totals};
-use crate::series::Series;
 use nestar_engine_comm::{DiagnosticColumns, Ranks, cells_repaired_between_levels};
 use nestar_engine_data::Stores;
 use nestar_engine_mesh::{LevelWork, Topology};

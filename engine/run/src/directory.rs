@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::provenance::Roster;
-use crate::snapshot::sink::snapshot_error;
+use crate::snapshot::snapshot_error;
 use nestar_engine_comm::Ranks;
 use nestar_engine_step::Error;
 use nestar_engine_step::agreement::{agreed, on_first_rank};

@@ -10,15 +10,89 @@ pub mod directory;
 pub mod files;
 mod main_loop;
 mod observed;
-mod options;
 pub mod output;
 pub mod provenance;
 pub mod restart;
 mod restart_state;
-mod series;
 mod snapshot;
 
-pub use directory as lock;
 pub use main_loop::run;
-pub use options::{Observer, Progress, RunOptions, RunSummary, Silent};
 pub use provenance::BuildInfo;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Options of a run.
+pub struct RunOptions {
+    /// Directory of the run; replaces that of the deck.
+    pub output: Option<PathBuf>,
+    /// Continue from the latest snapshot in the run's directory.
+    pub resume: bool,
+    /// Stop request (a signal); one rank is enough.
+    pub stop: Arc<AtomicBool>,
+    /// Receives notes and progress.
+    pub observer: Box<dyn Observer>,
+    /// Description of the program for `provenance.json`.
+    pub build: BuildInfo,
+}
+
+/// Receives messages from a run.
+pub trait Observer: Send {
+    /// Called once the run owns its directory.
+    fn started(&mut self) {}
+    /// Receives a message for the user.
+    fn note(&mut self, message: &str);
+    /// Called after each root step.
+    fn step(&mut self, progress: &Progress);
+}
+
+/// Observer that ignores all messages.
+pub struct Silent;
+
+impl Observer for Silent {
+    fn note(&mut self, _: &str) {}
+    fn step(&mut self, _: &Progress) {}
+}
+
+/// Describes the progress of a run after a root step.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// Root steps since the start.
+    pub step: u64,
+    /// Simulation time.
+    pub time: f64,
+    /// Simulation time at which the run ends.
+    pub end: f64,
+    /// Simulation time at which this process started.
+    pub begin: f64,
+    /// Length of the root step.
+    pub dt: f64,
+    /// Limit that set the length.
+    pub limiter: &'static str,
+    /// Patches per level.
+    pub patches: Vec<usize>,
+    /// Patches not refined for lack of memory so far, over all regrids.
+    pub capped: u64,
+    /// Cell updates per wall-clock second in this root step.
+    pub rate: f64,
+    /// Wall-clock seconds since the first step of this process.
+    pub wall: f64,
+}
+
+/// Summarises a finished run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSummary {
+    /// Directory of the run.
+    pub directory: PathBuf,
+    /// Simulation time reached.
+    pub time: f64,
+    /// Root steps since the start.
+    pub step: u64,
+    /// Cell updates by this process.
+    pub cell_updates: u64,
+    /// Wall-clock seconds of this process, from its first root step to the last written byte.
+    pub wall: f64,
+    /// `true` if the run was asked to stop before its end.
+    pub interrupted: bool,
+}

@@ -1,8 +1,8 @@
 //! `observed.csv`: values of patches with the component [`Observed`] after every root step.
 
 use crate::Progress;
+use crate::files::Series;
 use crate::restart::Restored;
-use crate::series::Series;
 use bevy_ecs::prelude::World;
 use nestar_engine_comm::{Ranks, RanksError};
 use nestar_engine_data::Stores;

@@ -1,15 +1,12 @@
 //! Byte arrays besides the fields that a restart needs: plugin states and patch components.
 
-use crate::header::is_name;
-use crate::layout::ArrayLayout;
+use crate::header::{BLOB_GROUPS, is_name};
+use crate::zarr::ArrayLayout;
 use crate::zarr::Encoder;
 use crate::{DataType, Result, SnapshotError, Values};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::Path;
-
-/// Groups that hold [`Blob`]s.
-pub const BLOB_GROUPS: [&str; 2] = ["components", "state"];
 
 /// Describes a [`Blob`]: the attributes of its array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

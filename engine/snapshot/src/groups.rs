@@ -1,6 +1,6 @@
 //! Groups of arrays in a snapshot, and their division into shards.
 
-use crate::layout::ArrayLayout;
+use crate::zarr::ArrayLayout;
 use crate::zarr::Encoder;
 use crate::{FieldHeader, Result, SnapshotError};
 use serde_json::{Map, Value, json};

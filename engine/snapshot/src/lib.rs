@@ -22,36 +22,30 @@ mod error;
 mod files;
 mod groups;
 mod header;
-mod layout;
-mod particles;
 mod queue;
 mod reader;
 mod store;
 mod summary;
-mod table;
 mod uniform;
 mod values;
-mod verify;
 mod worker;
 mod writer;
 mod zarr;
 
-pub use blobs::{BLOB_GROUPS, Blob, BlobHeader};
+pub use blobs::{Blob, BlobHeader};
 pub use digest::digest;
 pub use error::{Result, SnapshotError};
 pub use files::{clean_partials, complete_path};
 pub use groups::SHARD_PATCHES;
 pub use header::{
-    Attributes, CgsUnits, Cosmology, DataType, FieldHeader, LEAF, LevelHeader, LevelPlan, ORIGIN,
-    PATCH_SIZE, StoredPrecision,
+    Attributes, BLOB_GROUPS, CgsUnits, Cosmology, DataType, FieldHeader, LEAF, LevelHeader,
+    LevelPlan, ORIGIN, PATCH_SIZE, ParticlesHeader, ParticlesPlan, StoredPrecision,
 };
-pub use particles::{ParticlesHeader, ParticlesPlan};
 pub use queue::WrittenSnapshot;
 pub use reader::{Snapshot, latest, list_complete};
 pub use store::SnapshotPlan;
 pub use summary::summary;
-pub use table::{column_names, read_columns};
-pub use uniform::{PlainArray, UniformArray, read_array, read_uniform};
+pub use uniform::{PlainArray, UniformArray, column_names, read_array, read_columns, read_uniform};
 pub use values::Values;
 pub use worker::Role;
 pub use writer::{PendingSnapshot, SnapshotTarget, SnapshotWriter, WriterAbort};

@@ -357,7 +357,8 @@ fn an_unphysical_initial_state_gives_the_error_of_one_rank() {
 #[test]
 fn a_directory_in_use_is_refused_with_one_error() {
     let scratch = Scratch::new();
-    let _lock = nestar::engine::run::lock::DirectoryLock::take(&scratch.run()).expect("it is free");
+    let _lock =
+        nestar::engine::run::directory::DirectoryLock::take(&scratch.run()).expect("it is free");
     let error = run(2, &scratch.run(), false, &["time.max_steps=1"]).expect_err("refused");
     assert!(error.to_string().starts_with("another run is at work in"));
 }

@@ -1,9 +1,7 @@
 //! The attribute `#[deck]`: turns a struct into a deck table and an enum into a choice of words.
 
-mod key;
 #[path = "../../../../kernels/device-macro/src/manifest.rs"]
 mod manifest;
-mod paths;
 mod table;
 
 use proc_macro::TokenStream;
@@ -42,7 +40,7 @@ fn words(item: &ItemEnum) -> syn::Result<proc_macro2::TokenStream> {
         let message = "a variant of a choice of words must not have data";
         return Err(Error::new_spanned(variant, message));
     }
-    let derives = paths::derives(&["Copy", "PartialEq", "Eq"]);
+    let derives = table::derives(&["Copy", "PartialEq", "Eq"]);
     Ok(quote! {
         #derives
         #[serde(rename_all = "kebab-case")]

@@ -22,21 +22,15 @@
 
 mod curve;
 mod device;
-mod difference;
 mod eval;
-mod functions;
-mod lexer;
 mod lower;
 mod math;
 mod parse;
 mod program;
-mod slopes;
 
-pub use curve::{Curve, Extrapolation};
+pub use curve::{Curve, Extrapolation, integrals, monotone, spline};
 pub use device::DeviceFormula;
-pub use functions::FUNCTIONS;
-pub use program::{FormulaProgram, Op};
-pub use slopes::{integrals, monotone, spline};
+pub use program::{FUNCTIONS, FormulaProgram, Op};
 
 use std::fmt;
 use std::ops::Range;
@@ -147,13 +141,13 @@ impl Formula {
 
 /// Returns `true` if this is a valid name of a variable.
 pub(crate) fn is_name(name: &str) -> bool {
-    let words = lexer::tokens(name).unwrap_or_default();
-    matches!(words[..], [(lexer::Token::Name(word), _), _] if word == name)
+    let words = parse::tokens(name).unwrap_or_default();
+    matches!(words[..], [(parse::Token::Name(word), _), _] if word == name)
 }
 
 /// Returns `true` if this is a valid name of a constant: not that of a built-in function or constant.
 pub(crate) fn is_free_name(name: &str) -> bool {
-    is_name(name) && functions::constant(name).is_none() && functions::call(name).is_none()
+    is_name(name) && program::constant(name).is_none() && program::call(name).is_none()
 }
 
 /// An error in a formula, with its position.

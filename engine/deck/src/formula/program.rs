@@ -1,6 +1,7 @@
-//! Flat program of a formula.
+//! Flat program of a formula: its operations, the functions that name them, and central differences.
 
 use super::curve::Curve;
+use super::{Formula, FormulaError};
 use std::sync::Arc;
 
 /// Operation of a stack machine in IEEE double precision. It pops its arguments from the stack, the last one from the
@@ -92,4 +93,168 @@ pub struct FormulaProgram {
     pub curves: Vec<(String, Arc<Curve>)>,
     /// Maximum number of values on the stack; at most 32.
     pub depth: usize,
+}
+
+/// How a function's arguments become operations.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Call {
+    /// A fixed number of arguments.
+    Fixed(Op),
+    /// Two or more arguments, combined in pairs from the left.
+    Fold(Op),
+}
+
+/// Name of each function, with its arguments and meaning.
+pub const FUNCTIONS: &[(&str, &str)] = &[
+    ("if", "if(c, a, b): a if c is not 0, else b"),
+    ("min", "min(a, b, …): minimum"),
+    ("max", "max(a, b, …): maximum"),
+    ("abs", "abs(a): absolute value"),
+    ("sign", "sign(a): -1, 0 or 1"),
+    ("step", "step(a): 1 if a >= 0, else 0"),
+    ("floor", "floor(a): largest integer not above a"),
+    ("ceil", "ceil(a): smallest integer not below a"),
+    ("mod", "mod(a, b): a - b*floor(a/b), between 0 and b"),
+    ("sqrt", "sqrt(a): square root"),
+    ("exp", "exp(a): e^a"),
+    ("ln", "ln(a): natural logarithm"),
+    ("log10", "log10(a): decimal logarithm"),
+    ("pow", "pow(a, b): a^b"),
+    ("sin", "sin(a): sine, a in radians"),
+    ("cos", "cos(a): cosine, a in radians"),
+    ("tan", "tan(a): tangent, a in radians"),
+    ("asin", "asin(a): arc sine, from -pi/2 to pi/2"),
+    ("acos", "acos(a): arc cosine, from 0 to pi"),
+    ("atan", "atan(a): arc tangent, from -pi/2 to pi/2"),
+    (
+        "atan2",
+        "atan2(y, x): angle of the point (x, y), from -pi to pi",
+    ),
+    ("sinh", "sinh(a): hyperbolic sine"),
+    ("cosh", "cosh(a): hyperbolic cosine"),
+    ("tanh", "tanh(a): hyperbolic tangent"),
+    ("erf", "erf(a): error function"),
+];
+
+/// Returns the call of the function `name`.
+pub(super) fn call(name: &str) -> Option<Call> {
+    let op = match name {
+        "min" => return Some(Call::Fold(Op::Min)),
+        "max" => return Some(Call::Fold(Op::Max)),
+        "if" => Op::Select,
+        "abs" => Op::Abs,
+        "sign" => Op::Sign,
+        "step" => Op::Step,
+        "floor" => Op::Floor,
+        "ceil" => Op::Ceil,
+        "mod" => Op::Modulo,
+        "sqrt" => Op::Sqrt,
+        "exp" => Op::Exp,
+        "ln" => Op::Ln,
+        "log10" => Op::Log10,
+        "pow" => Op::Power,
+        "sin" => Op::Sin,
+        "cos" => Op::Cos,
+        "tan" => Op::Tan,
+        "asin" => Op::Asin,
+        "acos" => Op::Acos,
+        "atan" => Op::Atan,
+        "atan2" => Op::Atan2,
+        "sinh" => Op::Sinh,
+        "cosh" => Op::Cosh,
+        "tanh" => Op::Tanh,
+        "erf" => Op::Erf,
+        _ => return None,
+    };
+    Some(Call::Fixed(op))
+}
+
+/// Returns the constant `name`.
+pub(super) fn constant(name: &str) -> Option<f64> {
+    match name {
+        "pi" => Some(std::f64::consts::PI),
+        "e" => Some(std::f64::consts::E),
+        _ => None,
+    }
+}
+
+impl Formula {
+    /// Returns the central difference of the formula over one step: (f(1) - f(-1)) / 2, or with fourth order
+    /// (8 (f(1) - f(-1)) - (f(2) - f(-2))) / 12. Its variables are those of the formula at the points 1, -1, 2, -2, in
+    /// this order. A reflection changes only the sign of the result.
+    ///
+    /// # Errors
+    /// The formula is too long.
+    pub fn difference(&self, fourth: bool) -> Result<Formula, FormulaError> {
+        let mut joined = DifferenceBuilder {
+            formula: self,
+            program: FormulaProgram {
+                curves: self.program.curves.clone(),
+                constants: self.program.constants.clone(),
+                ..FormulaProgram::default()
+            },
+            points: 0,
+        };
+        if fourth {
+            joined.constant(8.0);
+        }
+        joined.pair();
+        if fourth {
+            joined.program.ops.push(Op::Multiply);
+            joined.pair();
+            joined.program.ops.push(Op::Subtract);
+        }
+        joined.constant(if fourth { 12.0 } else { 2.0 });
+        joined.program.ops.push(Op::Divide);
+        // the stack also holds the value of the previous point and the result of the previous pair
+        joined.program.depth = self.program.depth + 2;
+        let constants = joined.program.constants.len() <= usize::from(u16::MAX);
+        let variables = joined.points * self.variables.len() <= usize::from(u16::MAX);
+        if joined.program.depth > DEPTH || !constants || !variables {
+            let text = &self.text;
+            let message = "the formula is too long for a slope; split it";
+            return Err(FormulaError::new(text, 0..text.len(), message));
+        }
+        let names = &self.variables;
+        let at = |point| names.iter().map(move |name| format!("{name} {point}"));
+        Ok(Formula {
+            text: format!("slope of {}", self.text),
+            variables: (0..joined.points).flat_map(at).collect(),
+            program: joined.program,
+        })
+    }
+}
+
+/// Builds a program that evaluates a formula at several points.
+struct DifferenceBuilder<'a> {
+    formula: &'a Formula,
+    program: FormulaProgram,
+    points: usize,
+}
+
+impl DifferenceBuilder<'_> {
+    fn constant(&mut self, value: f64) {
+        let index = self.program.constants.len() as u16;
+        self.program.constants.push(value);
+        self.program.ops.push(Op::Constant(index));
+    }
+
+    /// Appends the difference between the next two points.
+    fn pair(&mut self) {
+        self.point();
+        self.point();
+        self.program.ops.push(Op::Subtract);
+    }
+
+    /// Appends the formula with variables of the next point.
+    fn point(&mut self) {
+        let first = (self.points * self.formula.variables.len()) as u16;
+        self.points += 1;
+        let moved = |op: &Op| match *op {
+            Op::Variable(index) => Op::Variable(first + index),
+            op => op,
+        };
+        let ops = self.formula.program.ops.iter().map(moved);
+        self.program.ops.extend(ops);
+    }
 }

@@ -1,9 +1,159 @@
-//! Code units.
+//! Code units: the table `[units]`, and length, mass and time derived from three given units.
 
 use super::cgs::GRAVITATIONAL_CONSTANT;
-use super::config::UnitsConfig;
-use super::solve::solve;
-use super::words::{NEWTON, WORDS, Word};
+use super::words::{NEWTON, WORDS, Word, kind, quantity};
+use nestar_device::math::pow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A unit: a number in cgs or a text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Size {
+    /// A number in cgs.
+    Number(f64),
+    /// A word such as `kpc`, or a product or quotient of numbers and words: `10 kpc`, `km/s`, `mH/cm3`.
+    Text(String),
+}
+
+/// Code units, defined by three of length, mass, time, velocity, density and gravity; the others follow. Each unit is a number in cgs, a
+/// word (cm m km Rsun au pc kpc Mpc, g kg mH m_p Msun, s yr kyr Myr Gyr), or a combination: "10 kpc", "km/s", "mH/cm3". A deck without this
+/// table is dimensionless. With it, all numbers and formulas may use the words and the constants G, k_B, m_H, m_p and c in code units:
+/// `left_edge = ["-5*kpc", …]`, `velocity_x = "200*km/s"`. A name in `[constants]` takes precedence.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct UnitsConfig {
+    /// Unit of length.
+    pub length: Option<Size>,
+    /// Unit of mass.
+    pub mass: Option<Size>,
+    /// Unit of time.
+    pub time: Option<Size>,
+    /// Unit of velocity, such as "km/s".
+    pub velocity: Option<Size>,
+    /// Unit of density, such as "mH/cm3" or "Msun/pc3".
+    pub density: Option<Size>,
+    /// Value of Newton's constant in code units, such as 1.
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub gravity: Option<f64>,
+    /// Unit of length in cm, equivalent to `length`; 1 if only others of these three keys are given.
+    #[schemars(extend("unit" = "cm", "exclusiveMinimum" = 0.0))]
+    pub length_cgs: Option<f64>,
+    /// Unit of mass in g, equivalent to `mass`.
+    #[schemars(extend("unit" = "g", "exclusiveMinimum" = 0.0))]
+    pub mass_cgs: Option<f64>,
+    /// Unit of time in s, equivalent to `time`.
+    #[schemars(extend("unit" = "s", "exclusiveMinimum" = 0.0))]
+    pub time_cgs: Option<f64>,
+    /// Name of the unit system; by default composed of the given units.
+    pub name: Option<String>,
+}
+
+/// A unit given in the table.
+#[derive(Clone, Debug, PartialEq)]
+struct StatedUnit {
+    /// Its key.
+    key: &'static str,
+    /// Powers of length, mass and time.
+    dimension: [i32; 3],
+    /// Value in cgs; in code units for gravity.
+    value: f64,
+    /// Text for messages.
+    shown: String,
+}
+
+/// Keys with their dimensions and cgs units, in the order of messages.
+const KINDS: [(&str, [i32; 3], &str); 6] = [
+    ("length", [1, 0, 0], "cm"),
+    ("mass", [0, 1, 0], "g"),
+    ("time", [0, 0, 1], "s"),
+    ("velocity", [1, 0, -1], "cm/s"),
+    ("density", [-3, 1, 0], "g/cm3"),
+    ("gravity", NEWTON, ""),
+];
+
+impl UnitsConfig {
+    /// Returns `true` if the units are given only by the keys in cgs; missing keys are 1 in this case.
+    fn is_in_cgs(&self) -> bool {
+        let own = [&self.length, &self.mass, &self.time, &self.velocity];
+        let own = own.into_iter().chain([&self.density]);
+        let none = own.flatten().next().is_none() && self.gravity.is_none();
+        let cgs = [self.length_cgs, self.mass_cgs, self.time_cgs];
+        none && cgs.into_iter().flatten().next().is_some()
+    }
+
+    /// Returns the given units.
+    ///
+    /// # Errors
+    /// Returns an invalid key and the reason.
+    fn given(&self) -> Result<Vec<StatedUnit>, (&'static str, String)> {
+        let sizes = [&self.length, &self.mass, &self.time, &self.velocity];
+        let sizes = sizes.into_iter().chain([&self.density]);
+        let mut given = Vec::new();
+        for ((key, dimension, unit), size) in KINDS.into_iter().zip(sizes) {
+            if let Some(size) = size {
+                given.push(read(key, dimension, unit, size)?);
+            }
+        }
+        if let Some(value) = self.gravity {
+            let shown = format!("G = {value}");
+            given.push(checked("gravity", NEWTON, value, shown)?);
+        }
+        let cgs = [self.length_cgs, self.mass_cgs, self.time_cgs];
+        let keys = ["length_cgs", "mass_cgs", "time_cgs"];
+        let all = self.is_in_cgs();
+        for (n, (key, value)) in keys.into_iter().zip(cgs).enumerate() {
+            let (_, dimension, unit) = KINDS[n];
+            if let Some(value) = value.or(all.then_some(1.0)) {
+                given.push(checked(key, dimension, value, format!("{value} {unit}"))?);
+            }
+        }
+        Ok(given)
+    }
+}
+
+/// Reads the unit of a key.
+fn read(
+    key: &'static str,
+    dimension: [i32; 3],
+    unit: &str,
+    size: &Size,
+) -> Result<StatedUnit, (&'static str, String)> {
+    let text = match size {
+        Size::Number(value) => return checked(key, dimension, *value, format!("{value} {unit}")),
+        Size::Text(text) => text,
+    };
+    let found = quantity(text).map_err(|why| (key, why))?;
+    match found.dimension {
+        Some(other) if other != dimension => {
+            let (wanted, other) = (kind(dimension), kind(other));
+            let why = format!("must be {wanted} such as {unit}, but \"{text}\" is {other}");
+            Err((key, why))
+        }
+        _ => checked(key, dimension, found.cgs, text.trim().into()),
+    }
+}
+
+/// Checks that a unit is positive and finite.
+fn checked(
+    key: &'static str,
+    dimension: [i32; 3],
+    value: f64,
+    shown: String,
+) -> Result<StatedUnit, (&'static str, String)> {
+    if value > 0.0 && value.is_finite() {
+        return Ok(StatedUnit {
+            key,
+            dimension,
+            value,
+            shown,
+        });
+    }
+    Err((
+        key,
+        format!("must be a positive finite number, found {shown}"),
+    ))
+}
 
 /// Code units in cgs; all 1 for a dimensionless run.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,4 +278,116 @@ fn factor(units: [f64; 3], dimension: [i32; 3]) -> f64 {
         }
     }
     factor
+}
+
+/// The invalid key, if it is a single one, and the reason.
+type UnitsError = (Option<&'static str>, String);
+
+/// Returns the units of length, mass and time in cgs.
+///
+/// # Errors
+/// Returns the redundant key, if it is a single one, and the reason.
+fn solve(given: &[StatedUnit]) -> Result<[f64; 3], UnitsError> {
+    require_three(given)?;
+    let found = given_keys(given);
+    let [Some(length), Some(mass), Some(time)] = derive_units(given) else {
+        let why = format!(
+            "{found} are not independent, so length, mass and time do not follow: replace one of them by another of {}",
+            known_keys()
+        );
+        return Err((None, why));
+    };
+    let units = [length, mass, time];
+    match units.iter().all(|value| value.is_normal()) {
+        true => Ok(units),
+        false => Err((
+            None,
+            format!("{found} give units outside the range of numbers: {units:?}"),
+        )),
+    }
+}
+
+/// Lists the given keys for messages.
+fn given_keys(given: &[StatedUnit]) -> String {
+    let keys: Vec<&str> = given.iter().map(|own| own.key).collect();
+    keys.join(", ")
+}
+
+/// Lists all keys for messages.
+fn known_keys() -> String {
+    KINDS.map(|(key, ..)| key).join(", ")
+}
+
+/// Checks that exactly three different units are given.
+fn require_three(given: &[StatedUnit]) -> Result<(), UnitsError> {
+    for (n, own) in given.iter().enumerate() {
+        let same = |other: &&StatedUnit| other.dimension == own.dimension;
+        if let Some(other) = given[..n].iter().find(same) {
+            let other = other.key;
+            let why = format!("defines the same unit as `units.{other}`: remove one of them");
+            return Err((Some(own.key), why));
+        }
+    }
+    if let Some(own) = given.get(3) {
+        let why = format!(
+            "is redundant: three of {} define the units; found {}",
+            known_keys(),
+            given_keys(given)
+        );
+        return Err((Some(own.key), why));
+    }
+    if given.len() == 3 {
+        return Ok(());
+    }
+    let is_given = |dimension| given.iter().any(|own| own.dimension == dimension);
+    let absent = KINDS.iter().filter(|kind| !is_given(kind.1));
+    let absent: Vec<&str> = absent.map(|kind| kind.0).collect();
+    let more = ["three", "two more", "one more"][given.len()];
+    let found = match given.is_empty() {
+        true => "nothing".into(),
+        false => given_keys(given),
+    };
+    let why = format!("found {found}; give {more} of {}", absent.join(", "));
+    Err((None, why))
+}
+
+/// Derives length, mass and time by repeated substitution; a unit that does not follow is `None`.
+fn derive_units(given: &[StatedUnit]) -> [Option<f64>; 3] {
+    let value = |key: &str| {
+        let dimension = KINDS.iter().find(|kind| kind.0 == key).map(|kind| kind.1);
+        let own = given.iter().find(|own| Some(own.dimension) == dimension);
+        own.map(|own| own.value)
+    };
+    let [mut length, mut mass, mut time] = ["length", "mass", "time"].map(value);
+    let (velocity, density) = (value("velocity"), value("density"));
+    // length^3/(mass time^2) in cgs
+    let newton = value("gravity").map(|code| GRAVITATIONAL_CONSTANT / code);
+    // three units need at most two substitutions
+    for _ in 0..3 {
+        let before = [length, mass, time];
+        let [l, m, t] = before;
+        time = t
+            .or_else(|| Some(l? / velocity?))
+            .or_else(|| Some((1.0 / (newton? * density?)).sqrt()))
+            .or_else(|| Some((l? * l? * l? / (newton? * m?)).sqrt()));
+        length = l
+            .or_else(|| Some(velocity? * t?))
+            .or_else(|| Some(cubic_root(m? / density?)))
+            .or_else(|| Some(cubic_root(newton? * m? * t? * t?)))
+            .or_else(|| Some(newton? * m? / (velocity? * velocity?)));
+        mass = m
+            .or_else(|| Some(density? * (l? * l? * l?)))
+            .or_else(|| Some(l? * l? * l? / (newton? * t? * t?)));
+        if before == [length, mass, time] {
+            break;
+        }
+    }
+    [length, mass, time]
+}
+
+/// Returns the cubic root of a positive number.
+fn cubic_root(x: f64) -> f64 {
+    let root = pow(x, 1.0 / 3.0);
+    // one step of Newton's method corrects for the rounding of 1/3
+    root - (root * root * root - x) / (3.0 * root * root)
 }

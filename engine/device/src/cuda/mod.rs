@@ -2,7 +2,6 @@
 //!
 //! Both libraries are loaded at run time, so the program starts without them.
 
-mod copies;
 mod driver;
 mod image;
 mod link;
@@ -321,7 +320,7 @@ impl Backend for Cuda {
     }
 
     fn copies(&self, beside: bool) -> Result<Box<dyn CopyStream>, DeviceError> {
-        Ok(Box::new(copies::CudaCopyStream::open(
+        Ok(Box::new(stream::CudaCopyStream::open(
             &self.context,
             beside,
         )?))

@@ -1,7 +1,10 @@
 //! Streams of the GPU: copies, fills, events and waits. The context must be current on the calling thread.
 
+use super::Context;
 use super::driver::{Code, Event, Stream, answer, driver, sys};
 use crate::DeviceError;
+use crate::backend::{CopyStream, Fence};
+use std::sync::Arc;
 
 /// Purpose of an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -130,12 +133,12 @@ pub(super) fn record(event: Event, stream: Stream) -> Result<(), DeviceError> {
 }
 
 /// Waits for all work before an event; returns at once if it was never recorded.
-pub(super) fn wait_for(event: Event) -> Result<(), DeviceError> {
+fn wait_for(event: Event) -> Result<(), DeviceError> {
     driver!("work of the GPU failed", cuEventSynchronize(event.0))
 }
 
 /// Returns `true` if all work before an event has ended.
-pub(super) fn has_passed(event: Event) -> Result<bool, DeviceError> {
+fn has_passed(event: Event) -> Result<bool, DeviceError> {
     // SAFETY: the driver created the event
     match unsafe { sys::cuEventQuery(event.0) } {
         Code::CUDA_ERROR_NOT_READY => Ok(false),
@@ -159,4 +162,129 @@ pub(super) fn between(start: Event, end: Event) -> Result<u64, DeviceError> {
         cuEventElapsedTime_v2(&mut milliseconds, start.0, end.0)
     )?;
     Ok((f64::from(milliseconds) * 1e6) as u64)
+}
+
+/// Copies on the main stream, or on a separate stream.
+pub(super) struct CudaCopyStream {
+    context: Arc<Context>,
+    stream: Stream,
+    beside: bool,
+}
+
+impl CudaCopyStream {
+    pub(super) fn open(context: &Arc<Context>, beside: bool) -> Result<Self, DeviceError> {
+        context.gpu.bind()?;
+        Ok(Self {
+            context: context.clone(),
+            stream: match beside {
+                true => open()?,
+                false => context.stream,
+            },
+            beside,
+        })
+    }
+
+    /// Waits after a failure: memory must not be freed while copies in flight use it.
+    fn drain(&self) {
+        // Errors cannot be reported here.
+        let _ = wait(self.stream);
+    }
+}
+
+impl CopyStream for CudaCopyStream {
+    fn wait_for_main_stream(&self) -> Result<(), DeviceError> {
+        self.context.gpu.bind()?;
+        let mark = event(EventKind::Order)?;
+        let recorded = record(mark, self.context.stream);
+        let followed = recorded.and_then(|()| order_after(self.stream, mark));
+        // The driver keeps the event as long as a stream waits for it.
+        drop_event(mark);
+        followed
+    }
+
+    fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), DeviceError> {
+        self.context.gpu.bind()?;
+        // SAFETY: the caller owns this memory for the copy
+        let to = unsafe { std::slice::from_raw_parts_mut(to, bytes) };
+        copy_down(self.stream, from, to).inspect_err(|_| self.drain())
+    }
+
+    fn upload(&self, from: *const u8, to: u64, bytes: usize) -> Result<(), DeviceError> {
+        self.context.gpu.bind()?;
+        // SAFETY: the caller keeps this memory valid and unchanged
+        let from = unsafe { std::slice::from_raw_parts(from, bytes) };
+        copy_up(self.stream, to, from).inspect_err(|_| self.drain())
+    }
+
+    fn record_fence(&self) -> Result<Box<dyn Fence>, DeviceError> {
+        self.context.gpu.bind()?;
+        // Waits for copies on the main stream are short.
+        let kind = if self.beside {
+            EventKind::Sleep
+        } else {
+            EventKind::Order
+        };
+        let copying = event(kind).map(|done| Copying {
+            context: self.context.clone(),
+            done,
+        });
+        let copying = copying.inspect_err(|_| self.drain())?;
+        record(copying.done, self.stream).inspect_err(|_| self.drain())?;
+        Ok(Box::new(copying))
+    }
+
+    fn block_main_stream(&self) -> Result<Box<dyn Fence>, DeviceError> {
+        self.context.gpu.bind()?;
+        if self.beside {
+            let mark = event(EventKind::Order).inspect_err(|_| self.drain())?;
+            let recorded = record(mark, self.stream);
+            let followed = recorded.and_then(|()| order_after(self.context.stream, mark));
+            // As in `wait_for_main_stream`.
+            drop_event(mark);
+            followed.inspect_err(|_| self.drain())?;
+        }
+        self.record_fence()
+    }
+
+    fn wait(&self) -> Result<(), DeviceError> {
+        self.context.gpu.bind()?;
+        wait(self.stream)
+    }
+}
+
+impl Drop for CudaCopyStream {
+    fn drop(&mut self) {
+        // Errors cannot be reported here.
+        let _ = self.context.gpu.bind();
+        let _ = wait(self.stream);
+        if self.beside {
+            close(self.stream);
+        }
+    }
+}
+
+/// Copies in flight up to a fence.
+struct Copying {
+    context: Arc<Context>,
+    done: Event,
+}
+
+impl Fence for Copying {
+    fn is_done(&self) -> Result<bool, DeviceError> {
+        self.context.gpu.bind()?;
+        has_passed(self.done)
+    }
+
+    fn wait(&self) -> Result<(), DeviceError> {
+        self.context.gpu.bind()?;
+        wait_for(self.done)
+    }
+}
+
+impl Drop for Copying {
+    fn drop(&mut self) {
+        // Errors cannot be reported here.
+        let _ = self.context.gpu.bind();
+        drop_event(self.done);
+    }
 }

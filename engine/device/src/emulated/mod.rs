@@ -1,17 +1,14 @@
 //! The emulated device: kernel sources compiled by the C++ compiler and run on the CPU, one thread per block.
 
-mod compiler;
-mod copies;
 mod library;
-mod pages;
+mod memory;
 
 use super::backend::{AddressRange, Backend, CopyStream, LoadedCode};
 use super::cache::{Cache, PrivateFolder};
 use super::parallel::lock;
 use super::{DeviceError, DeviceLimits, DeviceMemory};
-use compiler::Compiler;
-use library::Library;
-use pages::PageRange;
+use library::{Compiler, Library};
+use memory::{EmulatedCopyStream, PageRange};
 use std::alloc::Layout;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -154,7 +151,7 @@ impl Backend for Emulated {
     }
 
     fn copies(&self, beside: bool) -> Result<Box<dyn CopyStream>, DeviceError> {
-        Ok(Box::new(copies::EmulatedCopyStream::new(beside)))
+        Ok(Box::new(EmulatedCopyStream::new(beside)))
     }
 
     fn synchronise(&self) -> Result<(), DeviceError> {

@@ -5,7 +5,7 @@ use crate::restart::compatibility::{Fit, fit};
 use crate::restart::fields::load_level;
 use crate::restart_state::{RestartState, from_hex, restore_clocks, restore_rest};
 use crate::snapshot::offsets::PatchOffsets;
-use crate::snapshot::sink::snapshot_error;
+use crate::snapshot::snapshot_error;
 use nestar_engine_comm as comm;
 use nestar_engine_comm::{Displaced, Ranks};
 use nestar_engine_data::{Stores, particle_entities};

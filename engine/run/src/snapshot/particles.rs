@@ -4,7 +4,7 @@
 
 use crate::snapshot::headers;
 use crate::snapshot::offsets::PatchOffsets;
-use crate::snapshot::sink::snapshot_error;
+use crate::snapshot::snapshot_error;
 use bevy_ecs::prelude::*;
 use nestar_deck::CodeUnits;
 use nestar_engine_comm::{Message, Ranks, RanksError};

@@ -7,8 +7,7 @@
 use crate::snapshot::derived::DerivedArrays;
 use crate::snapshot::offsets::{PatchOffsets, ShardRange};
 use crate::snapshot::particles::ParticleShards;
-use crate::snapshot::sink;
-use crate::snapshot::sink::{SnapshotSink, snapshot_error, structure};
+use crate::snapshot::{SnapshotSink, particle_count_names, snapshot_error, structure};
 use bevy_ecs::prelude::World;
 use nestar_engine_comm::{Message, Ranks, RanksError};
 use nestar_engine_data::StoreRef;
@@ -222,7 +221,7 @@ fn patch_sizes(sim: &Engine, fields: &[StoreRef]) -> Vec<(String, usize)> {
         let components = spec.components.iter();
         components.map(move |component| (component.name.clone(), bytes))
     };
-    let counts = sink::particle_count_names(&sim.world)
+    let counts = particle_count_names(&sim.world)
         .into_iter()
         .map(|name| (name, 4));
     structure

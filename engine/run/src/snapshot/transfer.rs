@@ -4,7 +4,7 @@
 //! earlier shards.
 
 use crate::snapshot::offsets::ShardRange;
-use crate::snapshot::sink::{SnapshotSink, buffer_limit, structure};
+use crate::snapshot::{SnapshotSink, buffer_limit, structure};
 use bevy_ecs::prelude::World;
 use nestar_engine_data::{DevicePieces, Piece, Precision, RowShape, StoreRef, Stores};
 use nestar_engine_device::{Buffer, CopyQueue, Device, DeviceError, Download, buffer_bytes};
