@@ -10,7 +10,6 @@
 //! * [`spectral`] and [`spheres`]: Fourier transforms and equilibrium spheres.
 
 pub mod acceleration;
-mod built_in_plugin;
 pub mod chemistry;
 pub mod cooling;
 pub mod declare;
@@ -30,15 +29,52 @@ pub mod subcycling;
 pub mod time;
 pub mod units;
 
-pub use built_in_plugin::BuiltInPlugin;
-
+use nestar_deck::TableSchema;
+use nestar_engine::Plugin;
 use refinement::MeshConfig;
+use schemars::JsonSchema;
 use time::TimeConfig;
+
+/// A built-in plugin with its deck tables.
+pub struct BuiltInPlugin {
+    /// The plugin.
+    pub plugin: Box<dyn Plugin>,
+    /// Tables with a default for every key.
+    pub tables: Vec<TableSchema>,
+    /// Tables with required keys, which are checked only if the deck has them.
+    pub optional_tables: Vec<TableSchema>,
+}
+
+impl BuiltInPlugin {
+    /// Wraps a plugin without tables.
+    #[must_use]
+    pub fn new(plugin: impl Plugin + 'static) -> Self {
+        Self {
+            plugin: Box::new(plugin),
+            tables: Vec::new(),
+            optional_tables: Vec::new(),
+        }
+    }
+
+    /// Adds a table with a default for every key.
+    #[must_use]
+    pub fn table<T: JsonSchema>(mut self, name: &str) -> Self {
+        self.tables.push(TableSchema::of::<T>(name));
+        self
+    }
+
+    /// Adds a table with required keys.
+    #[must_use]
+    pub fn optional_table<T: JsonSchema>(mut self, name: &str) -> Self {
+        self.optional_tables.push(TableSchema::of::<T>(name));
+        self
+    }
+}
 
 /// The built-in plugins with their deck tables.
 ///
 /// Their declarations run in the order of the list. They are built in this order as well, except that each comes after
-/// those that [`Plugin::after`](nestar_engine::Plugin::after) names.
+/// those that [`Plugin::after`] names.
 pub struct DefaultPlugins(pub Vec<BuiltInPlugin>);
 
 impl DefaultPlugins {

@@ -214,7 +214,7 @@ pub trait CellInputs<R> {
 /// map returns a state, a reduction a number, a criterion a `bool`.
 ///
 /// [`#[device]`](crate::device) implements the trait for the companion type `f` of every such function. A skeleton receives the function as
-/// `pool.map_cells::<f>(…)` and runs it on the CPU ([`call`](CellFn::call)) or on a GPU ([`ITEM`](CellFn::ITEM)).
+/// `pool.update::<f>(…)` and runs it on the CPU ([`call`](CellFn::call)) or on a GPU ([`ITEM`](CellFn::ITEM)).
 ///
 /// ```compile_fail,E0277
 /// # use nestar_device::{CellFn, Real, device};

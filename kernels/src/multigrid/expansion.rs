@@ -19,6 +19,25 @@ pub fn across(cells: &[i32; 3], face: i32, n: i32, margin: i32) -> i32 {
     cells[(((face >> 1) + n) % 3) as usize] + 2 * margin
 }
 
+/// Returns the extent of a face along the other two axes, with [`MARGIN`] cells on both sides.
+#[must_use]
+pub fn face_extent(cells: [i32; 3], face: usize) -> [i32; 2] {
+    [1, 2].map(|n| across(&cells, face as i32, n, MARGIN as i32))
+}
+
+/// Returns the number of values of a face.
+#[must_use]
+pub fn face_value_count(cells: [i32; 3], face: usize) -> usize {
+    let [a, b] = face_extent(cells, face);
+    TABLE_LAYERS_WITH_MARGIN * (a * b) as usize
+}
+
+/// Returns the number of values around a domain of root cells.
+#[must_use]
+pub fn value_count(cells: [i32; 3]) -> usize {
+    (0..6).map(|face| face_value_count(cells, face)).sum()
+}
+
 /// Returns face, layer, b and a of an index into blocks with `deep` layers and `margin` cells outside the edges of a
 /// face.
 #[device]

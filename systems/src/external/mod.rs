@@ -7,22 +7,20 @@
 //!
 //! There are no `systems.rs` and `diagnostics.rs`: the few systems and the only column are in this file.
 
-mod acceleration;
 mod config;
 mod inputs;
 
-pub use config::ExternalConfig;
-
-use crate::fields::{AccelerationRequested, External, ExternalState, Gas, GasModel};
+use crate::fields::{Acceleration, AccelerationRequested, External, ExternalState, Gas, GasModel};
 use crate::order::{Advance, Aligned, Ready, Split};
 use crate::register::Register;
 use bevy_ecs::prelude::*;
+pub use config::ExternalConfig;
 use inputs::ExternalInputs;
 use nestar_device::{Place, Real, device};
 use nestar_engine::comm::Reduce;
 use nestar_engine::data::{Component, DerivedInputs, FieldSpec, LevelRows, Prolong, Restrict};
 use nestar_engine::mesh::Levels;
-use nestar_engine::step::{AlignedLevels, Read, Write};
+use nestar_engine::step::{AlignedLevels, Read, SystemNamed, Write};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::hydro::Conserved;
 use nestar_kernels::hydro::eos::apply_kick;
@@ -139,7 +137,7 @@ impl Plugin for ExternalForces {
             sim.system_in(Split::Sources, kick);
         }
         if sim.world.contains_resource::<AccelerationRequested>() {
-            acceleration::register(sim);
+            register_acceleration(sim);
         }
         if config.limit > 0.0 && is_nonzero && !frozen {
             sim.limit::<External, fall_time>("external", [config.limit]);
@@ -185,4 +183,64 @@ fn register(sim: &mut Engine, numbers: &Arc<DerivedInputs>, depends_on_time: boo
 
 fn kick(rows: LevelRows, field: Read<External>, mut gas: Write<Gas>) {
     gas.update::<external_kick>(&rows, &field, &[]);
+}
+
+/// Adds the acceleration of the table `[external]`.
+#[device]
+fn with_external_acceleration<R: Real>(u: ([R; 3], ExternalState<R>)) -> [R; 3] {
+    let (a, outside) = u;
+    let more = outside.acceleration;
+    [a[0] + more[0], a[1] + more[1], a[2] + more[2]]
+}
+
+/// Registers the systems that add the acceleration to the shared field, after those that evaluate the formulas.
+fn register_acceleration(sim: &mut Engine) {
+    sim.system_in(Ready::Recompute, add_initial_external_acceleration)
+        .after(SystemNamed(INITIAL.into()));
+    sim.system_in(Advance::Couple, add_external_acceleration);
+    sim.system_in(Aligned::Solve, add_external_acceleration_of_aligned_levels)
+        .after(SystemNamed(ON_NEW_PATCHES.into()));
+}
+
+fn add_to_rows(rows: &mut LevelRows, outside: &Read<External>, field: &mut Write<Acceleration>) {
+    for triple in Acceleration::triples(field.own().components()) {
+        rows.choose(triple);
+        field.update::<with_external_acceleration>(rows, outside, &[]);
+    }
+}
+
+fn add_external_acceleration(
+    mut rows: LevelRows,
+    outside: Read<External>,
+    mut field: Write<Acceleration>,
+) {
+    add_to_rows(&mut rows, &outside, &mut field);
+}
+
+/// Adds to all levels once their accelerations are set.
+fn add_initial_external_acceleration(
+    mut rows: LevelRows,
+    outside: Read<External>,
+    mut field: Write<Acceleration>,
+) {
+    let finest = rows.finest();
+    if rows.is_estimate() || rows.level() < finest {
+        return;
+    }
+    for level in 0..=finest {
+        rows.visit(level);
+        add_to_rows(&mut rows, &outside, &mut field);
+    }
+}
+
+fn add_external_acceleration_of_aligned_levels(
+    mut rows: LevelRows,
+    aligned: Res<AlignedLevels>,
+    outside: Read<External>,
+    mut field: Write<Acceleration>,
+) {
+    for level in aligned.levels() {
+        rows.visit(level);
+        add_to_rows(&mut rows, &outside, &mut field);
+    }
 }

@@ -10,8 +10,9 @@ use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_engine::comm::Comm;
-use nestar_engine::data::LevelRows;
-use nestar_engine::step::{AlignedLevels, SystemOptions, Write};
+use nestar_engine::data::{LevelRows, Patches};
+use nestar_engine::mesh::PatchIndex;
+use nestar_engine::step::{AlignedLevels, Remarks, SystemOptions, Write};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
 use nestar_kernels::gravity::{self, AccelerationParameters};
@@ -138,7 +139,7 @@ fn add_acceleration_on_aligned_levels<P: PotentialField>(
 }
 
 /// Adds the acceleration on all levels before the first step, once their potential is known.
-pub(super) fn add_initial_acceleration<P: PotentialField>(
+fn add_initial_acceleration<P: PotentialField>(
     mut gravity: GravityAcceleration<P>,
 ) -> Result<(), Error> {
     let finest = gravity.rows.finest();
@@ -146,4 +147,41 @@ pub(super) fn add_initial_acceleration<P: PotentialField>(
         true => Ok(()),
         false => gravity.add_on(0..=finest),
     }
+}
+
+/// Warning of finer levels at the faces of an isolated domain that contains particles.
+///
+/// Outside the domain all levels use the potential of the root level, where a body near a face is as wide as a root
+/// cell. On a finer level the body is narrower, and the difference exerts a force on it. At coarse-fine faces bodies
+/// use the representation of the coarser level; here that would have to be the root level.
+const REMARK: &str = "[gravity] finer levels touch the boundary of an isolated domain: bodies within two root cells of it exert a force on themselves, up to a few tenths \
+     of that of an equal neighbour at two of their cells. To avoid it, keep finer levels away from the boundary: a larger domain, a smaller `mesh.flag_buffer`";
+
+/// Registers the check of the initial hierarchy for finer levels at the faces of the domain.
+pub(super) fn register_boundary_check(sim: &mut Engine) {
+    sim.system_in(Ready::Recompute, warn_of_levels_at_boundary)
+        .after(add_initial_acceleration::<Potential>)
+        .after(add_initial_acceleration::<OwnPotential>);
+}
+
+/// Warns if level 1 touches the boundary; otherwise no finer level does.
+fn warn_of_levels_at_boundary(
+    rows: LevelRows,
+    patches: Patches<&PatchIndex>,
+    others: Comm,
+    mut remarks: ResMut<Remarks>,
+) -> Result<(), Error> {
+    if rows.is_estimate() || rows.level() != 1 {
+        return Ok(());
+    }
+    let domain = rows.view().topology.domain;
+    let last = domain.root.map(|patches| 2 * patches - 1);
+    let touches = patches.iter().any(|(_, index)| {
+        let at_face = |axis: usize| index.0[axis] == 0 || index.0[axis] == last[axis];
+        (0..3).any(|axis| !domain.periodic[axis] && at_face(axis))
+    });
+    if others.max(u64::from(touches))? > 0 {
+        remarks.0.push(REMARK.into());
+    }
+    Ok(())
 }

@@ -1,7 +1,6 @@
 //! Potential around an isolated domain, from the solver of the root level; part of the state of a run.
 
-use super::exterior_layout::{across, face_value_count, rank_range, value_count};
-use super::kernels::GravityKernels;
+use super::kernels::{GravityKernels, rank_range};
 use super::multipole::MultipoleExpansion;
 use super::root_fft::PaddedPatch;
 use crate::fields::Potential;
@@ -16,7 +15,8 @@ use nestar_engine::{Error, in_precision};
 use nestar_kernels::PATCH;
 use nestar_kernels::multigrid::device;
 use nestar_kernels::multigrid::expansion::{
-    MARGIN, TABLE_LAYERS_WITH_MARGIN, exterior_cell, spline_coefficient,
+    MARGIN, TABLE_LAYERS_WITH_MARGIN, exterior_cell, face_extent, face_value_count,
+    spline_coefficient, value_count,
 };
 use nestar_kernels::multigrid::exterior::{Exterior, LAYERS, table_length};
 use nestar_kernels::multigrid::moments::coordinate;
@@ -377,7 +377,7 @@ fn first_layer(cells: [i32; 3], face: usize) -> i32 {
 }
 
 /// Evaluates an expansion into `potential`, from value `first` on.
-pub(super) fn evaluate_expansion(
+fn evaluate_expansion(
     cells: [i32; 3],
     expansion: &MultipoleExpansion,
     first: usize,
@@ -393,11 +393,7 @@ pub(super) fn evaluate_expansion(
 }
 
 /// Calls `visit` with the index of each value in and beside a root patch, and its cell relative to the patch.
-pub(super) fn for_each_value(
-    cells: [i32; 3],
-    patch: [i32; 3],
-    mut visit: impl FnMut(usize, [i32; 3]),
-) {
+fn for_each_value(cells: [i32; 3], patch: [i32; 3], mut visit: impl FnMut(usize, [i32; 3])) {
     let (size, margin) = (PATCH as i32, MARGIN as i32);
     let ends = |axis: usize| [patch[axis] == 0, (patch[axis] + 1) * size == cells[axis]];
     let range = |axis: usize| {
@@ -406,7 +402,7 @@ pub(super) fn for_each_value(
     };
     let mut begin = 0;
     for face in 0..6 {
-        let (axis, [wide, high]) = (face / 2, across(cells, face));
+        let (axis, [wide, high]) = (face / 2, face_extent(cells, face));
         let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
         for layer in (0..TABLE_LAYERS_WITH_MARGIN as i32).filter(|_| ends(axis)[face % 2]) {
             for (j, i) in range(b).flat_map(|j| range(a).map(move |i| (j, i))) {
@@ -424,13 +420,13 @@ pub(super) fn for_each_value(
 /// Fills the tables of values and of spline coefficients in the order of
 /// [`table_index`](nestar_kernels::multigrid::stencil::table_index). They have one layer less on each side, in all
 /// directions, than the values.
-pub(super) fn fill_table<R: Element>(cells: [i32; 3], potential: &[f64], table: &mut Vec<R>) {
+fn fill_table<R: Element>(cells: [i32; 3], potential: &[f64], table: &mut Vec<R>) {
     let length = table_length(cells);
     table.resize(2 * length, R::lit(0.0));
     let (mut values, mut splines) = table.split_at_mut(length);
     let mut begin = 0;
     for face in 0..6 {
-        let [wide, high] = across(cells, face).map(|n| n as usize);
+        let [wide, high] = face_extent(cells, face).map(|n| n as usize);
         let steps = [wide * high, 1, wide];
         let count = LAYERS * (high - 2) * (wide - 2);
         let (own, rest) = std::mem::take(&mut values).split_at_mut(count);

@@ -71,7 +71,7 @@ impl LevelSolver<'_, '_> {
     /// for [`CoarseUpdate::SinceRestriction`], and its fine-grid correction is computed. The averages come first: at
     /// concave corners the boundary values of the finer level are interpolated also from covered cells. The result must
     /// depend only on values that a snapshot holds.
-    pub(super) fn restrict_to(&mut self, level: usize) -> Result<(), Error> {
+    fn restrict_to(&mut self, level: usize) -> Result<(), Error> {
         self.restrict_solution(level)?;
         self.restrict_residual(level + 1)?;
         if let Some(kernels) = &self.solver.kernels {

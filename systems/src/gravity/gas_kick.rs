@@ -1,8 +1,8 @@
 //! Kicks of the gas by the acceleration before and after its update, and the time-step limit.
 
+use super::diagnostics::report_non_finite;
 use super::exterior_potential::ExteriorPotential;
 use super::level_solver::{DeviceSolver, PendingEnergy, PoissonEquation, for_each_row};
-use super::non_finite;
 use super::systems::Gravity;
 use crate::fields::{Gas, GasModel, Matter, Potential};
 use bevy_ecs::prelude::*;
@@ -169,7 +169,7 @@ pub(super) fn limit_by_gravity(
     };
     if !rate.is_finite() {
         let (matter, potential) = (&read_matter, &read_potential);
-        non_finite::report(
+        report_non_finite(
             &rows,
             |level| matter.own_on(level),
             |level| potential.own_on(level),

@@ -302,7 +302,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
 
 impl<P: PotentialField> LevelSolver<'_, '_, P> {
     /// Replaces the boundary values of a view by those of the coarser potential.
-    pub(super) fn with_border<'a, R: Element>(
+    fn with_border<'a, R: Element>(
         &'a self,
         level: usize,
         view: GhostView<'a, R>,
@@ -320,11 +320,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
     }
 
     /// Replaces the boundary values of a view for a device.
-    pub(super) fn with_border_on_device(
-        &self,
-        level: usize,
-        view: DeviceView,
-    ) -> Result<DeviceView, Error> {
+    fn with_border_on_device(&self, level: usize, view: DeviceView) -> Result<DeviceView, Error> {
         let Some(coarser) = P::coarser(&self.coarser) else {
             return Ok(view);
         };
@@ -370,7 +366,7 @@ pub(super) fn present_bank<F: Field, const D: usize>(
     bank_of(&field.own_on(level))
 }
 
-pub(super) fn bank_of<F: Field>(view: &FieldView<F>) -> Address<Number> {
+fn bank_of<F: Field>(view: &FieldView<F>) -> Address<Number> {
     view.device().bank(view.banks()[0]).into()
 }
 

@@ -7,26 +7,20 @@
 //! next synchronisation include it. The root level is solved by Fourier transforms ([`root_fft`]) or by multigrid cycles.
 
 mod acceleration;
-mod boundary_warning;
 mod config;
 mod diagnostics;
 mod direct_solver;
 mod energy_by_flux;
 mod estimate;
-mod exterior_layout;
 mod exterior_potential;
 mod fine_correction;
 mod gas_kick;
 mod kernels;
 mod level_solver;
-mod matter;
 mod multipole;
-mod non_finite;
 mod own_potential;
 pub mod root_fft;
-mod root_kernels;
 mod root_level;
-mod root_sums;
 mod stress;
 mod systems;
 mod v_cycle;
@@ -167,7 +161,7 @@ impl Plugin for SelfGravity {
             config,
             root,
         });
-        matter::register(sim, periodic);
+        systems::register_density(sim, periodic);
         sim.register_state("gravity", exterior_state::<Potential>(sim, periodic))?;
         diagnostics::register(sim);
         let frozen = sim.world.resource::<GasModel>().frozen;
@@ -189,7 +183,7 @@ fn register_couplings(
     if sim.world.contains_resource::<AccelerationRequested>() {
         acceleration::register(sim);
         if !periodic && sim.levels() > 1 {
-            boundary_warning::register(sim);
+            acceleration::register_boundary_check(sim);
         }
     }
     match (force, energy) {

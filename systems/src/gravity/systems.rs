@@ -1,16 +1,22 @@
-//! Systems of self-gravity.
+//! Systems of self-gravity: the density of all matter, and the solutions in steps and on aligned levels.
 
 use super::config::{Coupling, CycleSettings, GravityConfig};
-use super::diagnostics::Residuals;
+use super::diagnostics::{Residuals, report_non_finite};
 use super::fine_correction::CoarseUpdate;
-use super::level_solver::{LevelSolver, PotentialField};
-use super::non_finite;
-use super::root_level::{Root, RootMethods};
+use super::level_solver::{DeviceSolver, LevelSolver, PoissonEquation, PotentialField};
+use super::root_level::{Root, RootMethods, RootSums};
+use crate::fields::{Gas, Matter};
+use crate::order::{Advance, Aligned, Ready};
+use crate::register::{GravitySources, MatterSources};
 use bevy_ecs::prelude::*;
-use nestar_engine::Error;
+use bevy_ecs::system::SystemParam;
+use nestar_device::{Real, device};
 use nestar_engine::comm::Ranks;
+use nestar_engine::data::LevelRows;
 use nestar_engine::mesh::{LevelClock, Levels};
-use nestar_engine::step::AlignedLevels;
+use nestar_engine::step::{AlignedLevels, Read, Write};
+use nestar_engine::{Engine, Error};
+use nestar_kernels::hydro::Conserved;
 use std::ops::RangeInclusive;
 
 /// Settings of the plugin and the solver of the root level.
@@ -137,7 +143,7 @@ fn measure_residuals(grids: &mut LevelSolver, residuals: &mut Residuals) -> Resu
         if !residual.is_finite() {
             let (matter, potential) = (&grids.matter, &grids.potential);
             let matter = |level| matter.own_on(level);
-            return non_finite::report(&grids.rows, matter, |level| potential.own_on(level));
+            return report_non_finite(&grids.rows, matter, |level| potential.own_on(level));
         }
     }
     Ok(())
@@ -171,4 +177,79 @@ pub(super) fn solve_initial_potential(
     }
     grids.exterior_potential.solved = true;
     measure_residuals(&mut grids, &mut residuals)
+}
+
+/// Registers the gas as the first source of the density, to which an open list of sources adds, and the mean density of
+/// a periodic domain.
+pub(super) fn register_density(sim: &mut Engine, periodic: bool) {
+    sim.world.insert_resource(MatterSources::default());
+    sim.gravity_source("gas", gas_density);
+    if periodic {
+        sim.system_in(Ready::Recompute, compute_initial_mean_density)
+            .before(solve_initial_potential);
+        sim.system_in(Advance::Potential, compute_mean_density)
+            .before(solve_potential);
+        sim.system_in(Aligned::Solve, compute_mean_density_of_aligned_levels)
+            .before(solve_aligned_levels);
+    }
+}
+
+/// Density of the gas.
+#[device]
+fn density<R: Real>(u: (R, Conserved<R>)) -> R {
+    let (_, gas) = u;
+    gas.density
+}
+
+/// Sets the density to that of the gas; other sources add to it.
+fn gas_density(
+    In(level): In<usize>,
+    mut rows: LevelRows,
+    gas: Read<Gas>,
+    mut matter: Write<Matter>,
+) -> Result<(), Error> {
+    rows.visit(level);
+    matter.update::<density>(&rows, &gas, &[]);
+    Ok(())
+}
+
+/// Data of the mean density.
+#[derive(SystemParam)]
+struct MeanDensity<'w, 's> {
+    matter: Read<'w, 's, Matter>,
+    solver: Res<'w, DeviceSolver>,
+    ranks: Res<'w, Ranks>,
+    equation: ResMut<'w, PoissonEquation>,
+}
+
+impl MeanDensity<'_, '_> {
+    /// Computes the mean density of the root level if that is `level`.
+    fn compute(&mut self, level: usize) -> Result<(), Error> {
+        if level == 0 {
+            let summed = RootSums::plain(self.matter.own_on(level));
+            self.equation.mean = summed.mean(&self.ranks, self.solver.kernels.as_ref())?;
+        }
+        Ok(())
+    }
+}
+
+/// Computes the mean density before the first step.
+fn compute_initial_mean_density(
+    mut mean: MeanDensity,
+    clock: Res<LevelClock>,
+) -> Result<(), Error> {
+    mean.compute(clock.level)
+}
+
+/// Computes the mean density at the end of a root step.
+fn compute_mean_density(mut mean: MeanDensity, clock: Res<LevelClock>) -> Result<(), Error> {
+    mean.compute(clock.level)
+}
+
+/// Computes the mean density if the root level is aligned.
+fn compute_mean_density_of_aligned_levels(
+    mut mean: MeanDensity,
+    aligned: Res<AlignedLevels>,
+) -> Result<(), Error> {
+    mean.compute(aligned.coarsest)
 }

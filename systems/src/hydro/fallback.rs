@@ -4,8 +4,7 @@
 use super::capture::{
     FallbackLog, FoundCell, StepFailure, StepResult, UnphysicalCell, mask_with_layer,
 };
-use super::solver::{GasReal, GasSolver};
-use super::step::LevelStep;
+use super::solver::{GasReal, GasSolver, LevelStep};
 use nestar_engine::comm::Comm;
 use nestar_engine::mesh::{Topology, parallel};
 use nestar_kernels::CELLS;

@@ -1,19 +1,16 @@
-//! Initial states: primitive variables at points, averaged over cells to conserved variables.
+//! Initial states: primitive variables at points, averaged over cells to conserved variables, and their range.
 
-mod quadrature;
-
-use super::extremes::Extremes;
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel, SET_TOLERANCE};
 use bevy_ecs::prelude::*;
+use nestar_device::math::sum3;
 use nestar_device::{Real, device};
 use nestar_engine::data::Element;
 use nestar_engine::mesh::{NewRows, Topology, parallel};
-use nestar_engine::step::Write;
+use nestar_engine::step::{Magnitude, Write, require_range as require};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::hydro::eos::conserved_from_primitive;
 use nestar_kernels::mesh::{CellBlock, StateFunctions, StateRules};
 use nestar_kernels::{CELLS, PATCH};
-use quadrature::{Rule, symmetric_sum};
 
 /// A gas state at a point, in code units.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -367,4 +364,132 @@ fn sample_points(
         states: vec![nothing; total],
         scalars: scalars.iter().map(|&value| vec![value; total]).collect(),
     }
+}
+
+/// Quantities that a step computes, with their powers of length, mass and time. Wave speeds take products of two
+/// densities and squares of velocities, energy fluxes the cube of a velocity.
+const QUANTITIES: [(&str, [i32; 3]); 5] = [
+    ("the square of the density", [-6, 2, 0]),
+    ("the pressure", [-1, 1, -2]),
+    ("the square of the sound speed", [2, 0, -2]),
+    ("the flux of energy", [0, 1, -3]),
+    ("the square of the velocity", [2, 0, -2]),
+];
+
+/// Smallest and largest value of each quantity in the initial states.
+#[derive(Resource, Clone, Copy, Debug, PartialEq)]
+pub struct Extremes([[f64; 2]; QUANTITIES.len()]);
+
+impl Default for Extremes {
+    fn default() -> Self {
+        Self([[f64::INFINITY, 0.0]; QUANTITIES.len()])
+    }
+}
+
+impl Extremes {
+    /// Returns the range over states (density, velocity, pressure) of a gas with adiabatic index `gamma`.
+    #[must_use]
+    pub fn of(states: impl Iterator<Item = [f64; 5]>, gamma: f64) -> Self {
+        let of_state = |found: Self, state| found.joined(Self::of_state(state, gamma));
+        states.fold(Self::default(), of_state)
+    }
+
+    fn of_state([rho, a, b, c, p]: [f64; 5], gamma: f64) -> Self {
+        let (sound, speed) = (gamma * p / rho, sum3(a * a, b * b, c * c));
+        let flux = (gamma / (gamma - 1.0) * p + 0.5 * rho * speed) * (sound.sqrt() + speed.sqrt());
+        Self([rho * rho, p, sound, flux, speed].map(|value| [value, value]))
+    }
+
+    /// Returns the union of two ranges.
+    #[must_use]
+    pub fn joined(self, other: Self) -> Self {
+        let pairs = |n: usize| (self.0[n], other.0[n]);
+        Self(std::array::from_fn(|n| {
+            let (a, b) = pairs(n);
+            [a[0].min(b[0]), a[1].max(b[1])]
+        }))
+    }
+
+    /// Converts to the magnitudes of the engine. The smallest velocity is ignored, because gas may be at rest.
+    fn magnitudes(self) -> Vec<Magnitude> {
+        let mut ranges = self.0;
+        let [.., velocity] = &mut ranges;
+        velocity[0] = f64::INFINITY;
+        let named = QUANTITIES.into_iter().zip(ranges);
+        let named = named.map(|((name, dimension), range)| Magnitude {
+            name,
+            dimension,
+            range,
+        });
+        named.collect()
+    }
+}
+
+/// Checks that the precision of the run can represent the initial gas.
+///
+/// # Errors
+/// Names the quantity that is out of range and suitable units; another rank has failed.
+pub fn require_range(world: &World) -> Result<(), Error> {
+    require(world, &world.resource::<Extremes>().magnitudes())
+}
+
+/// Sums terms independently of their order, so that symmetric states stay exactly symmetric.
+fn symmetric_sum(terms: &mut [f64]) -> f64 {
+    if terms.len() == 1 {
+        return terms[0];
+    }
+    terms.sort_unstable_by(f64::total_cmp);
+    let (low, high) = terms.split_at(terms.len() / 2);
+    let middle = if terms.len() % 2 == 1 { high[0] } else { 0.0 };
+    low.iter()
+        .zip(high.iter().rev())
+        .map(|(a, b)| a + b)
+        .sum::<f64>()
+        + middle
+}
+
+/// Gauss-Legendre quadrature over a cell of width 1 around 0.
+pub(super) struct Rule {
+    /// Coordinates of the points along an axis.
+    pub places: Vec<f64>,
+    /// Weights of the points of a cell, x fastest.
+    pub weights: Vec<f64>,
+}
+
+impl Rule {
+    /// Builds the rule with `samples` points per axis, at most 4.
+    pub fn new(samples: usize) -> Self {
+        let (places, weights): (Vec<f64>, Vec<f64>) = match samples {
+            0 | 1 => (vec![0.0], vec![1.0]),
+            2 => (half(&[0.577_350_269_189_625_8]), vec![0.5; 2]),
+            3 => (
+                vec![-0.387_298_334_620_741_7, 0.0, 0.387_298_334_620_741_7],
+                vec![5.0 / 18.0, 8.0 / 18.0, 5.0 / 18.0],
+            ),
+            _ => {
+                let (inner, outer) = (0.339_981_043_584_856_26, 0.861_136_311_594_052_6);
+                let (w_inner, w_outer) = (0.326_072_577_431_273_07, 0.173_927_422_568_726_93);
+                (
+                    half(&[inner, outer]),
+                    vec![w_outer, w_inner, w_inner, w_outer],
+                )
+            }
+        };
+        let s = places.len();
+        let weight = |n: usize| {
+            let mut w = [weights[n % s], weights[n / s % s], weights[n / (s * s)]];
+            w.sort_unstable_by(f64::total_cmp);
+            w[0] * w[1] * w[2]
+        };
+        Self {
+            weights: (0..s * s * s).map(weight).collect(),
+            places,
+        }
+    }
+}
+
+/// Returns the points ±p/2 in ascending order.
+fn half(positive: &[f64]) -> Vec<f64> {
+    let below = positive.iter().rev().map(|p| -0.5 * p);
+    below.chain(positive.iter().map(|p| 0.5 * p)).collect()
 }

@@ -5,7 +5,6 @@ mod capture;
 pub mod config;
 pub mod device;
 mod diagnostics;
-pub mod extremes;
 pub mod fallback;
 pub mod formulas;
 mod inflow_text;
@@ -14,7 +13,6 @@ pub mod injection;
 pub mod replay;
 mod scalar_sets;
 pub mod solver;
-mod step;
 pub mod systems;
 
 pub use config::HydroConfig;
@@ -25,7 +23,7 @@ use crate::fields::{Derived, Gas, GasDeclarations, GasModel, MassFlux};
 use crate::order::{Advance, Limit};
 use crate::units::Units;
 use device::GasDevice;
-use extremes::Extremes;
+use initial::Extremes;
 use nestar_engine::data::{Component, Correct, FieldSpec, Pool, Prolong, Restrict};
 use nestar_engine::step::RunFacts;
 use nestar_engine::{Engine, Error, Plugin};
@@ -75,7 +73,7 @@ impl Plugin for Hydro {
         facts(sim, &model);
         sim.world.insert_resource(model);
         sim.world.insert_resource(Extremes::default());
-        sim.check_initial(extremes::require_range);
+        sim.check_initial(initial::require_range);
         sim.check_changed(scalar_sets::require_sets);
         if config.frozen {
             return Ok(());

@@ -1,9 +1,8 @@
 //! Systems of the gas: the Courant limit and the update of a level.
 
-use super::capture::{LevelInput, StepFailure, StepResult};
-use super::solver::{GasReal, HydroSolver};
-use super::step::LevelStep;
-use super::{capture, fallback};
+use super::capture::{self, LevelInput, StepFailure, StepResult};
+use super::fallback;
+use super::solver::{GasReal, HydroSolver, LevelStep};
 use crate::fields::{Gas, GasModel, MassFlux};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;

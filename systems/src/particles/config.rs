@@ -1,7 +1,7 @@
 //! The table `[particles]` and its checks.
 
 use super::initial::{InitialParticlesConfig, LatticeInitial, RandomInitial, TableInitial, zeros};
-use super::mover::MovedBy;
+use super::species::MovedBy;
 use crate::declare::PerLevel;
 use crate::fields::GasModel;
 use nestar_engine::{Engine, Error};

@@ -20,7 +20,6 @@ mod drift;
 pub mod initial;
 mod kick;
 mod mass_quantum;
-mod mover;
 mod pages;
 mod particle;
 mod patch_exchange;
@@ -32,9 +31,8 @@ mod time_step;
 mod tracers;
 
 pub use config::{Cloud, EntityPolicy, ParticlesConfig, RefineConfig, SpeciesConfig};
-pub use mover::MovedBy;
 pub use particle::Particle;
-pub use species::{Species, SpeciesMap};
+pub use species::{MovedBy, Species, SpeciesMap};
 
 use crate::declare::Declare;
 use crate::fields::{Acceleration, Gas, MassFlux, OwnPotential};

@@ -1,8 +1,6 @@
-//! Describes a species of particles and owns its data.
+//! Describes a species of particles (what moves it, the source of its initial particles) and owns its data.
 
 use super::device::{Arrivals, DeviceParticles, ListId, ParticleKernels};
-use super::initial::ParticleSource;
-use super::mover::MovedBy;
 pub use super::pages::PatchParticles;
 use super::pages::{PagePool, ParticleColumns};
 use nestar_device::random::Stream;
@@ -10,8 +8,64 @@ use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::data::{ParticleGroup, ParticleSet, Precision};
 use nestar_engine::device::{DeviceError, Kernel};
 use nestar_engine::mesh::Topology;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::mem::take;
 use std::sync::{Arc, OnceLock};
+
+/// What moves particles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MovedBy {
+    /// Gravity: collisionless particles.
+    #[default]
+    Fall,
+    /// The velocity of the gas: massless tracers that follow streamlines.
+    Gas,
+    /// The mass fluxes of the gas: massless Monte Carlo tracers, which jump between cells with the mass flux.
+    /// They sample the gas mass at all times, up to Poisson noise. Positions within a cell have no meaning.
+    MassFluxes,
+}
+
+/// An initial particle.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InitialParticle {
+    /// Position, code length.
+    pub position: [f64; 3],
+    /// Velocity, code units.
+    pub velocity: [f64; 3],
+    /// Mass; ignored if all particles have the same mass.
+    pub mass: f64,
+    /// Scalars, in the order of the species; missing ones are 0.
+    pub scalars: Vec<f64>,
+}
+
+/// Creates particles from their numbers.
+pub trait ParticleSource: Send + Sync {
+    /// Number of particles, including those that are not kept.
+    fn count(&self) -> u64;
+    /// Returns the identity of a particle, unique in the species: its number, unless a file gives another.
+    fn identity(&self, number: u64) -> u64 {
+        number
+    }
+    /// Creates a particle. Returns `None` if it is not kept.
+    ///
+    /// # Errors
+    /// The condition is not a number.
+    fn make(&self, number: u64) -> Result<Option<InitialParticle>, String>;
+    /// Describes the origin of a particle in messages, for example the row of a file.
+    fn origin(&self, _number: u64) -> String {
+        String::new()
+    }
+    /// Explains why a particle may be outside the domain; empty if unknown.
+    fn outside_hint(&self, _number: u64) -> String {
+        String::new()
+    }
+    /// Mass of each particle, if the source determines it.
+    fn mass(&self) -> Option<f64> {
+        None
+    }
+}
 
 /// Particles of a species on all ranks, plus those that have left the domain.
 #[derive(Clone, Copy, Debug, PartialEq)]

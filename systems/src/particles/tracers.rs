@@ -14,9 +14,8 @@
 
 use super::device::TracerStep;
 use super::kick::{BLOCK, REACH, VectorWindow};
-use super::mover::MovedBy;
 use super::pages::{ParticlePages, ParticleReal};
-use super::species::{PatchParticles, Species, SpeciesMap};
+use super::species::{MovedBy, PatchParticles, Species, SpeciesMap};
 use crate::fields::{Gas, MassFlux};
 use crate::order::{Advance, Regrid};
 use bevy_ecs::prelude::*;

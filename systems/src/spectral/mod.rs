@@ -8,19 +8,13 @@
 mod batch;
 mod fft;
 mod filter;
-mod lanes;
-mod plan;
-mod real;
 mod roots;
-mod shape;
 mod transpose;
 
 #[cfg(test)]
 mod tests;
 
 pub use batch::{Batch, LANES};
-pub use fft::Fft;
-pub use filter::Filter;
-pub use real::RealFft;
+pub use fft::{Fft, RealFft};
+pub use filter::{Filter, Shape};
 pub use roots::{root_of_unity, smooth_length};
-pub use shape::Shape;

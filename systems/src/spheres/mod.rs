@@ -12,14 +12,9 @@ mod density_table;
 mod distribution;
 mod entropy;
 mod error;
-mod gas;
-mod mass_model;
 mod named_spheres;
-mod orbit;
 mod profile;
 mod radial_function;
-mod remainder;
-mod speed_distribution;
 mod sphere;
 
 pub use config::{
@@ -27,11 +22,9 @@ pub use config::{
 };
 pub use entropy::Entropy;
 pub use error::SphereError;
-pub use gas::HydrostaticGas;
-pub use named_spheres::NamedSpheres;
-pub use orbit::{Centre, Orbit};
+pub use named_spheres::{Centre, NamedSpheres, Orbit};
 pub use profile::Profile;
-pub use sphere::{Sphere, UNIFORMS};
+pub use sphere::{HydrostaticGas, Sphere, UNIFORMS};
 
 use crate::fields::{GasModel, GravitationalConstant};
 use nestar_engine::{Engine, Error, Plugin};

@@ -1,10 +1,9 @@
-//! Density profiles.
+//! Density profiles, remainders of the total mass, and the total mass of a component and the mass that attracts it.
 
 use super::density_table::DensityTable;
 use super::entropy::{Entropy, EntropyGas};
 use super::error::{SphereError, in_range, positive};
-use super::radial_function::{LocalDensity, Radial, RadialFunction, RadialGrid};
-use super::remainder::Remainder;
+use super::radial_function::{CELLS, LocalDensity, Radial, RadialFunction, RadialGrid};
 use nestar_device::math::{exp, ln};
 use std::f64::consts::PI;
 
@@ -17,7 +16,7 @@ const DECAY: f64 = 0.3;
 /// Fraction of the mass within the core.
 const CORE: f64 = 1e-12;
 /// Intervals of the tabulated mass beyond a cut.
-const CELLS: usize = 1024;
+const TAIL_CELLS: usize = 1024;
 
 /// Density as a function of radius, with its derivatives and the enclosed mass.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,7 +162,7 @@ impl Profile {
             mass: RadialFunction::through(RadialGrid::new(radius, far, 1), |_| [1.0, 0.0]),
         };
         let shell = |r: f64| 4.0 * PI * r * r * r * cut.local(r).density;
-        let grid = RadialGrid::new(radius, far, CELLS);
+        let grid = RadialGrid::new(radius, far, TAIL_CELLS);
         cut.mass = RadialFunction::outwards(grid, self.shape.mass(radius), shell);
         self.cut = Some(cut);
         Ok(self)
@@ -352,4 +351,130 @@ fn nfw_mass(s: f64) -> f64 {
         (k - 1.0) / k - s * sum
     });
     s * s * sum
+}
+
+/// Total mass minus other components.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Remainder<P> {
+    total: P,
+    parts: Vec<P>,
+}
+
+impl<P: Radial + Clone> Remainder<P> {
+    /// Subtracts `parts` from `total`.
+    ///
+    /// # Errors
+    /// The parts reach the total density somewhere.
+    pub fn new(total: &P, parts: &[P]) -> Result<Self, SphereError> {
+        let (total, parts) = (total.clone(), parts.to_vec());
+        let grid = RadialGrid::new(total.core(), total.reach(), CELLS);
+        let sum = |r: f64| parts.iter().map(|part| part.density(r)).sum::<f64>();
+        // both may underflow at large radii
+        let lacks = |r: &f64| sum(*r) >= total.density(*r) && total.density(*r) > 0.0;
+        match grid.nodes().map(|n| grid.radius(n)).find(lacks) {
+            Some(radius) => Err(SphereError::NothingLeft { radius }),
+            None => Ok(Self { total, parts }),
+        }
+    }
+
+    /// Returns the total and the parts with their signs.
+    fn signed(&self) -> impl Iterator<Item = (f64, &P)> {
+        let parts = self.parts.iter().map(|part| (-1.0, part));
+        std::iter::once((1.0, &self.total)).chain(parts)
+    }
+
+    /// Returns the density and its logarithmic slopes, from sums of densities and derivatives.
+    pub fn local(&self, r: f64) -> LocalDensity {
+        let [mut density, mut first, mut second] = [0.0; 3];
+        for (sign, part) in self.signed() {
+            let local = part.local(r);
+            let (own, n) = (sign * local.density, local.steepness);
+            density += own;
+            first += own * n;
+            second += own * (local.steepening - n * n);
+        }
+        if density <= 0.0 {
+            // everything has underflowed
+            let all = self.total.local(r);
+            return LocalDensity {
+                density: 0.0,
+                ..all
+            };
+        }
+        let steepness = first / density;
+        LocalDensity {
+            density,
+            steepness,
+            steepening: second / density + steepness * steepness,
+        }
+    }
+
+    /// Returns the mass within a radius.
+    pub fn mass(&self, r: f64) -> f64 {
+        self.signed().map(|(sign, part)| sign * part.mass(r)).sum()
+    }
+
+    /// Returns the radius beyond which the mass is negligible.
+    pub fn reach(&self) -> f64 {
+        self.total.reach()
+    }
+}
+
+/// Intervals between the reach of a component and that of all mass.
+const BEYOND: usize = 512;
+
+/// A component and the other mass that attracts it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MassModel<'a> {
+    /// The component.
+    pub own: &'a Profile,
+    /// Other mass.
+    pub others: &'a [Profile],
+    /// Newton's constant.
+    pub gravity: f64,
+}
+
+impl<'a> MassModel<'a> {
+    /// Combines a component with other mass.
+    pub fn new(own: &'a Profile, others: &'a [Profile], gravity: f64) -> Result<Self, SphereError> {
+        let gravity = in_range("gravity", gravity)?;
+        Ok(Self {
+            own,
+            others,
+            gravity,
+        })
+    }
+
+    fn sum(&self, of: impl Fn(&Profile) -> f64) -> f64 {
+        self.others.iter().map(&of).sum::<f64>() + of(self.own)
+    }
+
+    /// Returns `G M/r` of all mass within a radius: the derivative of the potential by `ln r`.
+    pub fn pull(&self, r: f64) -> f64 {
+        self.gravity * self.sum(|part| part.mass(r)) / r
+    }
+
+    /// Returns the derivative of `ln M` by `ln r`.
+    pub fn mass_slope(&self, r: f64) -> f64 {
+        let shell = 4.0 * PI * r * r * r * self.sum(|part| part.density(r));
+        shell / self.sum(|part| part.mass(r))
+    }
+
+    /// Returns the grid of the component between the radii that contain nearly all of its mass.
+    pub fn grid(&self) -> RadialGrid {
+        RadialGrid::new(self.own.core(), self.own.reach(), CELLS)
+    }
+
+    /// Returns minus the potential: the integral of `G M/r^2` from a radius to infinity.
+    pub fn potential(&self, grid: RadialGrid) -> RadialFunction {
+        let far = self.others.iter().fold(0.0, |r: f64, p| r.max(p.reach()));
+        let (reach, pull) = (self.own.reach(), |r: f64| self.pull(r));
+        let mut outer = pull(reach);
+        if far > reach {
+            let beyond =
+                RadialFunction::inwards(RadialGrid::new(reach, far, BEYOND), pull(far), pull);
+            outer = beyond.value(0);
+        }
+        RadialFunction::inwards(grid, outer, pull)
+    }
 }

@@ -1,24 +1,19 @@
 //! Direct solution of the seven-point Poisson equation on the root level by Fourier transforms.
 
-mod bessel;
 mod exchange;
 mod green;
-mod padded_patch;
-mod periodic;
-mod quadrature;
 
 #[cfg(test)]
 mod tests;
 
-pub use padded_patch::PaddedPatch;
+pub use exchange::PaddedPatch;
 
 use crate::spectral::{Filter, Shape};
 use exchange::PlaneExchange;
-use green::GreensFunction;
+use green::{GreensFunction, PeriodicInverse};
 use nestar_engine::Error;
 use nestar_engine::comm::Ranks;
 use nestar_kernels::{CELLS, PATCH};
-use periodic::PeriodicInverse;
 
 /// Boundary condition of the root level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

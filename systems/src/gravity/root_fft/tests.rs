@@ -1,7 +1,7 @@
 //! Tests of the root solver: the operator applied to the potential gives the source; known potentials; identical bits
 //! on any number of ranks.
 
-use super::quadrature::Quadrature;
+use super::green::Quadrature;
 use super::*;
 use nestar_engine::comm::ThreadRank;
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use super::super::boundary_zone::{BoundaryZone, cell_of};
 use super::super::pages::{PAGE, Page, ParticleReal};
-use super::position_prediction::PredictedPositions;
+use super::PredictedPositions;
 use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::particles::cloud::{first_cell, parts, share};
 use nestar_kernels::particles::motion::in_parent;

@@ -31,7 +31,7 @@ pub fn encode(index: [i32; 3], what: u8, cells: &[u64]) -> PatchMessage {
 }
 
 /// Builds a message from a bit mask and sums.
-pub fn from_words(index: [i32; 3], what: u8, words: &[u64]) -> PatchMessage {
+fn from_words(index: [i32; 3], what: u8, words: &[u64]) -> PatchMessage {
     let mut bytes = Vec::with_capacity(8 * words.len() + 1);
     bytes.extend_from_slice(bytemuck::cast_slice(words));
     bytes.push(what);
@@ -45,7 +45,7 @@ pub fn decode(bytes: &[u8]) -> (u8, Vec<u64>) {
 }
 
 /// Returns the number of words of a message that begins with these words.
-pub fn word_count(words: &[u64]) -> usize {
+fn word_count(words: &[u64]) -> usize {
     let bits = words.iter().take(BITS);
     BITS + bits.map(|bits| bits.count_ones() as usize).sum::<usize>()
 }

@@ -1,17 +1,11 @@
 //! Manages the memory of lists: reserves new rows, commits them, and returns unused memory.
 
 use super::super::pages::{PAGE, ParticleColumns};
-use super::compaction_plan::{Capacity, CompactionPlan, DOUBLE_BUFFER_LIMIT, RowSpan, headroom};
-use super::lists::{DeviceParticles, ListId, PageBuffer};
+use super::compaction::{Capacity, CompactionPlan, ReservedRows, headroom};
+use super::lists::{DOUBLE_BUFFER_LIMIT, DeviceParticles, ListId, PageBuffer, RowSpan};
 use nestar_engine::device::{DeviceError, Growable};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::PageArray;
-
-/// New rows of a list, in its own memory or in separate memory.
-pub(super) struct ReservedRows {
-    pub plan: CompactionPlan,
-    separate: Option<PageBuffer>,
-}
 
 impl PageBuffer {
     /// Capacity in rows.

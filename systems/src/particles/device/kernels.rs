@@ -1,7 +1,6 @@
 //! Particle kernels and the device buffers that they share.
 
 use super::super::deposit::SlotTable;
-use super::super::mover::MovedBy;
 use super::super::pages::{PAGE, ParticleColumns};
 use nestar_device::Parameter;
 use nestar_engine::data::Precision;
@@ -10,7 +9,6 @@ use nestar_engine::device::{
     Buffer, Device, DeviceError, Growable, Kernel, LaunchShape, ReusableBuffer,
 };
 use nestar_kernels::particles::device::{PARTICLES, ParticleList, items};
-use nestar_kernels::particles::field_kernels::{self, KICK_SOURCE, TRACER_SOURCE};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -89,21 +87,6 @@ pub(in crate::particles) struct KernelBuffers {
     pub kept: ReusableBuffer<u32>,
     /// Gathered cells of blocks that exceed shared memory.
     pub blocks: ReusableBuffer<u64>,
-}
-
-/// Compiles the kernel that moves particles of a kind, in the program of the field that it reads
-/// (acceleration or gas).
-///
-/// # Errors
-/// As [`ParticleKernels::new`].
-pub fn mover(pool: &DevicePool, what: MovedBy) -> Result<Kernel, DeviceError> {
-    let (name, text, kernel) = match what {
-        MovedBy::Fall => ("particle_kick", KICK_SOURCE, "particles_kick"),
-        MovedBy::Gas => ("tracers", TRACER_SOURCE, "particles_advect"),
-        MovedBy::MassFluxes => ("tracers", TRACER_SOURCE, "particles_jump"),
-    };
-    let program = pool.program(&field_kernels::items(), &[text]);
-    pool.device().compile(name, &program)?.kernel(kernel)
 }
 
 /// List of particles with the launch shape of its kernels.

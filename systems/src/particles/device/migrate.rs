@@ -2,10 +2,8 @@
 
 use super::super::patch_exchange::DriftResult;
 use super::super::species::Species;
-use super::arrivals::{ArrivalSegment, Arrivals};
-use super::compaction_plan::RowSpan;
 use super::kernels::ListLaunch;
-use super::lists::{DeviceParticles, ListId, pieces};
+use super::lists::{ArrivalSegment, Arrivals, DeviceParticles, ListId, RowSpan, pieces};
 use super::predict::{CountedStep, DeviceStep, SourceList};
 use nestar_device::Address;
 use nestar_engine::comm::{Comm, DeviceMessage};

@@ -7,14 +7,11 @@
 //! [`Species::fetch`](super::Species::fetch) downloads all particles.
 //!
 //! [`DeviceParticles`] is defined in `lists.rs`. A drift step calls `predict.rs` (kick, drift, count), `migrate.rs`
-//! (outgoing particles and `arrivals.rs`), `capacity.rs` (new rows, by `compaction_plan.rs`) and `compaction.rs`
-//! (scatter). `kick.rs` and `tracers.rs` move particles, `regrid.rs` follows refinement, `records.rs` downloads, and
+//! (outgoing and arriving particles), `capacity.rs` (new rows) and `compaction.rs` (plan of an in-place compaction, scatter). `kick.rs` and `tracers.rs` move particles, `regrid.rs` follows refinement, `records.rs` downloads, and
 //! `reductions.rs` reduces.
 
-mod arrivals;
 mod capacity;
 mod compaction;
-mod compaction_plan;
 mod kernels;
 mod kick;
 mod lists;
@@ -25,17 +22,19 @@ mod reductions;
 mod regrid;
 mod tracers;
 
-pub use arrivals::Arrivals;
+pub use kernels::ParticleKernels;
 pub(super) use kernels::{BLOCK, LEAST, ListLaunch};
-pub use kernels::{ParticleKernels, mover};
 pub use kick::KickContext;
-pub use lists::DeviceParticles;
 pub(super) use lists::ListId;
+pub use lists::{Arrivals, DeviceParticles};
 pub use predict::DeviceStep;
 pub use tracers::TracerStep;
 
-use nestar_engine::data::device::DeviceTopology;
+use super::species::MovedBy;
+use nestar_engine::data::device::{DevicePool, DeviceTopology};
+use nestar_engine::device::{DeviceError, Kernel};
 use nestar_kernels::particles::device::HierarchyTables;
+use nestar_kernels::particles::field_kernels::{self, KICK_SOURCE, TRACER_SOURCE};
 
 /// Returns the topology tables for kernels.
 pub fn tables(tables: &DeviceTopology) -> HierarchyTables {
@@ -45,4 +44,19 @@ pub fn tables(tables: &DeviceTopology) -> HierarchyTables {
         first_child: tables.first_child().into(),
         index: tables.index().into(),
     }
+}
+
+/// Compiles the kernel that moves particles of a kind, in the program of the field that it reads
+/// (acceleration or gas).
+///
+/// # Errors
+/// As [`ParticleKernels::new`].
+pub fn mover(pool: &DevicePool, what: MovedBy) -> Result<Kernel, DeviceError> {
+    let (name, text, kernel) = match what {
+        MovedBy::Fall => ("particle_kick", KICK_SOURCE, "particles_kick"),
+        MovedBy::Gas => ("tracers", TRACER_SOURCE, "particles_advect"),
+        MovedBy::MassFluxes => ("tracers", TRACER_SOURCE, "particles_jump"),
+    };
+    let program = pool.program(&field_kernels::items(), &[text]);
+    pool.device().compile(name, &program)?.kernel(kernel)
 }

@@ -1,6 +1,6 @@
 //! Downloads particles from a device as records.
 
-use super::compaction_plan::RowSpan;
+use super::lists::RowSpan;
 use super::lists::{DeviceParticles, ListId, PatchSpans};
 use nestar_engine::device::{DeviceError, LaunchShape};
 use nestar_kernels::particles::device::{PackParameters, PageArray};
@@ -153,7 +153,7 @@ impl DeviceParticles {
     }
 
     /// Returns the records of a list of a level, with the first `numbers` columns after the identity.
-    pub(super) fn records_on(
+    fn records_on(
         &self,
         ListId { level, list }: ListId,
         numbers: i32,
@@ -164,11 +164,7 @@ impl DeviceParticles {
     }
 
     /// Passes each row with particles on a list of a level to `give`, with their range in the list.
-    pub(super) fn each_on(
-        &self,
-        ListId { level, list }: ListId,
-        mut give: impl FnMut(usize, Range<usize>),
-    ) {
+    fn each_on(&self, ListId { level, list }: ListId, mut give: impl FnMut(usize, Range<usize>)) {
         let begin = self.buffers[level][list].first;
         for (row, patch) in self.patches.iter().enumerate() {
             let RowSpan { first, count } = patch.lists[list];

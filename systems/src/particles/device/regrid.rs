@@ -1,8 +1,8 @@
 //! Moves particles on a device when patches are refined or removed, and makes space for uploads.
 
-use super::capacity::ReservedRows;
-use super::compaction_plan::RowSpan;
+use super::compaction::ReservedRows;
 use super::kernels::KernelBuffers;
+use super::lists::RowSpan;
 use super::lists::{DeviceParticles, ListId, PatchSpans, pieces};
 use nestar_engine::data::{CoveringLeaf, RefinedPatch};
 use nestar_engine::device::{DeviceError, LaunchShape};

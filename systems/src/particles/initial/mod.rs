@@ -9,7 +9,6 @@ mod parquet;
 mod parquet_tests;
 mod positions;
 mod random;
-mod source;
 mod sphere;
 mod table;
 #[cfg(test)]
@@ -17,6 +16,7 @@ mod tests;
 
 use super::MassQuantum;
 use super::pages::{ParticleColumns, ParticleReal};
+pub use super::species::{InitialParticle, ParticleSource};
 use super::species::{Species, SpeciesMap};
 use crate::order::Initialise;
 use crate::spheres::NamedSpheres;
@@ -36,7 +36,6 @@ pub use random::RandomInitial;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-pub use source::{InitialParticle, ParticleSource};
 use sphere::SphereInitial;
 use std::ops::Range;
 use std::sync::Arc;
