@@ -2,12 +2,16 @@
 //!
 //! Rows are allocated by octets: the eight children of a patch, or eight root patches with a common half index. An
 //! octet is stored as a whole once one of its patches is needed. Octets of the root grid may belong to several ranks.
+//!
+//! Coarse-fine faces between patches of different ranks are listed here too, for the exchange of fluxes.
 
-use super::octet::{Octet, UNKNOWN, side};
-use super::{Changes, MISSING, Topology};
+use super::{Changes, MISSING, Topology, offset};
 use crate::hilbert::{bits_for, hilbert_index, hilbert_key};
+use crate::nesting::coarse_neighbour;
 use crate::{HilbertPartition, LevelWork, RootCurve};
 use bevy_ecs::prelude::*;
+use nestar_kernels::mesh::{COARSER, face_direction};
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// `first_child` of a patch without children.
@@ -31,7 +35,7 @@ pub(super) struct SharedLevel {
     /// Rows of the halo patches, octet by octet.
     copies: Vec<u32>,
     /// Union of what may lie near the octets; see [`Octet::is_near`].
-    pub(super) near: u8,
+    near: u8,
     /// Number of patches on all ranks.
     count: usize,
     work: LevelWork,
@@ -403,4 +407,232 @@ impl Topology {
 fn owned(octets: &[Octet]) -> impl Iterator<Item = (u64, u8)> {
     let owned = octets.iter().filter(|octet| octet.owned != 0);
     owned.map(|octet| (octet.key, octet.owned))
+}
+
+/// Levels of patches that may lie near an octet, relative to its own.
+#[derive(Clone, Copy)]
+pub enum NeighbourLevel {
+    /// Its own level, at and around its patches.
+    Same = 1,
+    /// The coarser level, at and around its parent.
+    Coarser = 2,
+    /// The finer level, at and around its patches.
+    Finer = 4,
+}
+
+/// Value of unclassified surroundings: anything may be near.
+const UNKNOWN: u8 = u8::MAX;
+
+/// Eight patches with a common half index. Masks have bit `z y x` for each of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Octet {
+    /// Key of the parent: the keys of the eight patches without their last three bits.
+    pub key: u64,
+    /// First of the eight rows, a multiple of 8.
+    pub first: u32,
+    /// Mask of the patches owned by this rank.
+    pub owned: u8,
+    /// Mask of the halo patches stored on this rank.
+    pub copied: u8,
+    /// Which patches of other ranks may be near, as bits of [`NeighbourLevel`]; maintained for octets with patches of
+    /// this rank.
+    near: u8,
+}
+
+impl Octet {
+    /// Creates an octet with masks of owned and halo patches; it has no rows yet.
+    #[must_use]
+    pub fn new(key: u64, owned: u8, copied: u8) -> Self {
+        Self {
+            key,
+            first: u32::MAX,
+            owned,
+            copied,
+            near: UNKNOWN,
+        }
+    }
+
+    /// Returns the rows of the patches in `mask`.
+    #[inline]
+    pub fn rows(&self, mask: u8) -> impl Iterator<Item = u32> + use<> {
+        let first = self.first;
+        (0..8)
+            .filter(move |c| mask >> c & 1 == 1)
+            .map(move |c| first + c)
+    }
+
+    /// Returns `true` if such patches of other ranks may be near.
+    #[inline]
+    pub fn is_near(&self, patches: NeighbourLevel) -> bool {
+        self.near & patches as u8 != 0
+    }
+}
+
+/// Returns the octant of a patch in its octet, as bits z y x.
+#[must_use]
+pub fn side(index: [i32; 3]) -> u32 {
+    (index[0] & 1 | (index[1] & 1) << 1 | (index[2] & 1) << 2) as u32
+}
+
+/// Parents are examined in blocks of `2^BLOCK` patches along an axis, with one result for all of their octets.
+const BLOCK: u32 = 2;
+
+impl Topology {
+    /// Returns the octets of this rank on `level`, ascending, that may lie near `patches` of other ranks.
+    pub fn octets_near_others(
+        &self,
+        level: usize,
+        patches: NeighbourLevel,
+    ) -> impl ParallelIterator<Item = &Octet> {
+        let shared = self.sharing.levels.get(level);
+        let shared = shared.filter(|shared| shared.near & patches as u8 != 0);
+        let octets = shared.map_or(&[][..], |shared| &shared.octets);
+        let octets = octets.par_iter().with_min_len(256);
+        octets.filter(move |octet| octet.owned != 0 && octet.is_near(patches))
+    }
+
+    /// Classifies the surroundings of `octets` of `level`, ascending, where they are unknown. Returns their union.
+    fn classify_surroundings(&self, level: usize, octets: &mut [Octet]) -> u8 {
+        let (mut latest, mut union) = (None, 0);
+        for octet in octets.iter_mut().filter(|octet| octet.owned != 0) {
+            if octet.near == UNKNOWN {
+                let block = octet.key >> (3 * BLOCK);
+                octet.near = match latest {
+                    Some((known, near)) if known == block => near,
+                    _ => self.remote_levels_near(level, block),
+                };
+                latest = Some((block, octet.near));
+            }
+            union |= octet.near;
+        }
+        union
+    }
+
+    /// Returns the bits of remote patches near a block of `level`.
+    fn remote_levels_near(&self, level: usize, block: u64) -> u8 {
+        let above = level < self.max_level && !self.is_interior(level + 1, BLOCK + 2, block);
+        let beneath = level > 0 && !self.is_interior(level - 1, BLOCK, block);
+        let beside = !self.is_interior(level, BLOCK + 1, block);
+        let bit = |is: bool, near: NeighbourLevel| if is { near as u8 } else { 0 };
+        bit(beside, NeighbourLevel::Same)
+            | bit(beneath, NeighbourLevel::Coarser)
+            | bit(above, NeighbourLevel::Finer)
+    }
+
+    /// Returns `true` if this rank owns all patches of `level` in a block and in the 26 blocks around it. The block has
+    /// `2^bits` patches along an axis.
+    pub fn is_interior(&self, level: usize, bits: u32, key: u64) -> bool {
+        let own = self.partition().keys(level, self.rank());
+        if own == (0..u64::MAX) {
+            return true;
+        }
+        let Some(finest) = bits_for(self.domain.root, level).checked_sub(bits) else {
+            return false;
+        };
+        let blocks = self.domain.root.map(|n| (((n << level) - 1) >> bits) + 1);
+        let index = hilbert_index(key, finest).map(|i| i as i32);
+        (0..27).all(|d| {
+            let step = offset(d);
+            let mut place = [0; 3];
+            for a in 0..3 {
+                place[a] = index[a] + step[a];
+                if !(0..blocks[a]).contains(&place[a]) {
+                    if !self.domain.periodic[a] {
+                        // outside the domain
+                        return true;
+                    }
+                    place[a] = place[a].rem_euclid(blocks[a]);
+                }
+            }
+            let first = hilbert_key(place.map(|i| i as u32), finest) << (3 * bits);
+            let last = first + ((1 << (3 * bits)) - 1);
+            own.contains(&first) && own.contains(&last)
+        })
+    }
+}
+
+/// A face of a patch: its row, and the face (x-, x+, y-, y+, z-, z+).
+pub type PatchFace = (u32, u8);
+
+/// Faces by peer rank, in an order known to both sides.
+type PeerFaces = Vec<(usize, Vec<PatchFace>)>;
+
+/// Faces whose fine fluxes are sent to the rank of the coarse patch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FacePlan {
+    /// Faces of fine patches on this rank.
+    pub sends: PeerFaces,
+    /// Faces of fine patches on other ranks.
+    pub receives: PeerFaces,
+}
+
+impl FacePlan {
+    /// Returns `true` if no fluxes are sent or received.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sends.is_empty() && self.receives.is_empty()
+    }
+}
+
+/// Lists the faces between `level` and the next finer level that separate two ranks.
+#[must_use]
+pub fn between_ranks(topology: &Topology, level: usize) -> FacePlan {
+    let outside = |row: u32| {
+        (0..6).filter_map(move |face| {
+            let d = face_direction(face);
+            if topology.neighbours(row)[d] != COARSER {
+                return None;
+            }
+            let coarse = coarse_neighbour(topology, row, d)?;
+            let sent = (topology.owner(coarse), (row, face as u8));
+            (!topology.is_owned(coarse)).then_some(sent)
+        })
+    };
+    let near = topology.octets_near_others(level + 1, NeighbourLevel::Coarser);
+    let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
+    let sends = rows.flat_map_iter(outside).collect();
+    let remote = remote_faces(topology, level);
+    let receives = remote.map(|face| (topology.owner(face.0), face)).collect();
+    FacePlan {
+        sends: by_peer(topology, sends),
+        receives: by_peer(topology, receives),
+    }
+}
+
+/// Returns the faces of other ranks' fine patches that touch leaf patches of `level` on this rank.
+pub fn remote_faces(topology: &Topology, level: usize) -> impl Iterator<Item = PatchFace> {
+    let near = topology.octets_near_others(level, NeighbourLevel::Finer);
+    let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
+    let leaves = rows.filter(|&row| topology.is_leaf(row));
+    let faces = leaves.flat_map_iter(|row| (0..6).map(move |face| (row, face)));
+    let touching = faces.flat_map_iter(|(row, face)| {
+        let beyond = u32::try_from(topology.neighbours(row)[face_direction(face)]).ok();
+        let first = beyond.and_then(|beyond| topology.first_child(beyond));
+        let first = first.filter(|&first| !topology.is_owned(first));
+        let children = first.into_iter().flat_map(move |first| {
+            // across a lower face lies the upper half of the neighbour
+            let near = 1 - face as u32 % 2;
+            let touching = (0..8).filter(move |child| child >> (face / 2) & 1 == near);
+            touching.map(move |child| first + child)
+        });
+        children.map(move |row| (row, face as u8 ^ 1))
+    });
+    touching.collect::<Vec<_>>().into_iter()
+}
+
+/// Sorts faces by rank, then along the Hilbert curve.
+fn by_peer(topology: &Topology, faces: Vec<(usize, PatchFace)>) -> PeerFaces {
+    let mut keyed: Vec<_> = faces
+        .into_iter()
+        .map(|(peer, (row, face))| (peer, topology.key(row), face, row))
+        .collect();
+    keyed.sort_unstable();
+    let mut lists: PeerFaces = Vec::new();
+    for (peer, _, face, row) in keyed {
+        match lists.last_mut() {
+            Some((last, list)) if *last == peer => list.push((row, face)),
+            _ => lists.push((peer, vec![(row, face)])),
+        }
+    }
+    lists
 }
