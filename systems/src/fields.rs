@@ -172,6 +172,8 @@ pub struct GasModel {
     pub scalars: Vec<String>,
     /// Default mass fraction of each scalar.
     pub initial: Vec<f64>,
+    /// `true` for scalars that are mass fractions, between 0 and 1.
+    pub fractions: Vec<bool>,
     /// Sets of scalars whose fractions sum to 1 in every cell, by component.
     pub sets: ShareSets,
     /// Derived fields of plugins.
@@ -197,6 +199,7 @@ impl GasModel {
             gamma,
             scalars: scalars.iter().map(ToString::to_string).collect(),
             initial: vec![0.0; scalars.len()],
+            fractions: vec![true; scalars.len()],
             sets: ShareSets::default(),
             derived: Vec::new(),
             physical: None,
@@ -300,6 +303,31 @@ impl GasModel {
                 "the fractions of a set are {}, in sum {sum}; they must not be negative and sum to 1",
                 each.join(", ")
             ))
+        })
+    }
+}
+
+impl GasModel {
+    /// Describes an invalid set at a point, or a scalar that is no mass fraction; `table` is the table of the deck that gives the
+    /// fractions.
+    #[must_use]
+    pub(crate) fn invalid_scalar(
+        &self,
+        table: &str,
+        fraction: impl Fn(usize) -> f64,
+    ) -> Option<String> {
+        if let Some(why) = self.invalid_set(SET_TOLERANCE, &fraction) {
+            return Some(why);
+        }
+        let bounds = -SET_TOLERANCE..=1.0 + SET_TOLERANCE;
+        let wrong = |n: &usize| self.fractions[*n] && !bounds.contains(&fraction(*n));
+        let n = (0..self.scalars.len()).find(wrong)?;
+        let (name, value) = (&self.scalars[n], fraction(n));
+        value.is_finite().then(|| {
+            format!(
+                "`{table}.scalars.{name}` is {value}, but mass fractions are between 0 and 1: change it, or add {name:?} to \
+                 `hydro.quantities` if it is no mass fraction"
+            )
         })
     }
 }

@@ -2,8 +2,8 @@
 use super::conditions::Inputs;
 use super::network::Network;
 use super::rates::{
-    COOL_HEI, COOL_HEII, COOL_HEIII, COOL_HI, COOL_HII, H2_BY_E, H2_BY_H, H2_BY_H2, H2_BY_HE,
-    H2_BY_HP, H2_LTE, HD_BY_H, HD_LTE,
+    COOL_HEII, COOL_HEIII, COOL_HI, COOL_HII, H2_BY_E, H2_BY_H, H2_BY_H2, H2_BY_HE, H2_BY_HP,
+    H2_LTE, HD_BY_H, HD_LTE,
 };
 use super::species::{ELECTRONS, H2, HD, HEI, HEII, HEIII, HI, HII, TEMPERATURE};
 use super::table::interpolate_column;
@@ -14,7 +14,7 @@ use nestar_device::{Real, device};
 #[device]
 const LEAST_COOLING: f64 = 1e-15;
 
-/// Adds cooling by H, He and their ions with electrons.
+/// Adds cooling by H, He+, He++ and H+ with electrons.
 #[device]
 pub fn atomic_cooling<R: Real, const N: usize, const J: usize>(
     p: &Network<R>,
@@ -23,8 +23,6 @@ pub fn atomic_cooling<R: Real, const N: usize, const J: usize>(
     d: &mut [[R; 13]; N],
 ) {
     let term = pair(p, x, COOL_HI, HI, ELECTRONS);
-    add::<R, N, J>(f, d, N - 1, -1.0, &term);
-    let term = pair(p, x, COOL_HEI, HEI, ELECTRONS);
     add::<R, N, J>(f, d, N - 1, -1.0, &term);
     let term = pair(p, x, COOL_HEII, HEII, ELECTRONS);
     add::<R, N, J>(f, d, N - 1, -1.0, &term);

@@ -1,7 +1,7 @@
 //! Ionisation equilibrium.
 use super::conditions::CellConditions;
 use super::network::Network;
-use super::rates::{K1, K2, K3, K4, K5, K6};
+use super::rates::{K1, K2, K3, K4, K5, K6, K57, K58};
 use super::species::{
     Abundances, DI, DP, HEI, HEII, HEIII, HI, HII, LEAST, electrons, heat_capacity, renormalised,
 };
@@ -37,14 +37,19 @@ fn with_electrons<R: Real, const S: usize>(
     let h_down = interpolate_column(&p.rates, &at, K2).0;
     let hep_down = interpolate_column(&p.rates, &at, K4).0;
     let hepp_down = interpolate_column(&p.rates, &at, K6).0;
-    let ionised = h_up / (h_up + h_down);
-    s.y[HII] = ionised;
-    s.y[HI] = h_down / (h_up + h_down);
     let (up, down) = (he_up / hep_down, hep_up / hepp_down);
     let sum = 1.0 + up * (1.0 + down);
     s.y[HEI] = p.helium / sum;
     s.y[HEII] = p.helium * (up / sum);
     s.y[HEIII] = p.helium * (up / sum) * down;
+    // H is ionised by electrons, photons, He and, in proportion to itself, by H
+    let per_other = 1.0 / e.max(R::lit(LEAST));
+    let by_he = interpolate_column(&p.rates, &at, K58).0 * s.y[HEI] * per_other;
+    let by_h = interpolate_column(&p.rates, &at, K57).0 * per_other;
+    let sum = h_up + by_he + h_down;
+    s.y[HI] = 2.0 * h_down / (sum + (sum * sum + 4.0 * by_h * h_down).sqrt());
+    let ionised = (h_up + by_he + by_h * s.y[HI]) * s.y[HI] / h_down;
+    s.y[HII] = ionised;
     if S > 6 {
         s.y[DI] = p.deuterium * s.y[HI];
         s.y[DP] = p.deuterium * ionised;

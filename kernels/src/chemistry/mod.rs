@@ -8,6 +8,7 @@
 //! The networks solve for H, H+, He, He+, He++ and electrons (6 species), in addition for H-, H2, H2+ (9 species), and for D, D+, HD (12
 //! species).
 mod conditions;
+mod dissociation;
 mod energy;
 mod equations;
 mod ionisation;

@@ -1,4 +1,5 @@
 //! Parameters of a network: rates, elements, radiation, tolerances.
+use super::dissociation::dissociation_table;
 use super::rates::{H2Cooling, KELVIN_PER_EV, MYR, RateChoices, columns};
 use super::table::RateTable;
 use nestar_device::{Table, device};
@@ -9,7 +10,9 @@ use nestar_device::{Table, device};
 pub struct Network<R> {
     /// Rates, see [`RateTable`](super::RateTable).
     pub rates: Table<R>,
-    /// Columns of the table.
+    /// Rates of the dissociation of H2 at any density; empty without molecules.
+    pub dissociation: Table<R>,
+    /// Columns of the table of rates.
     pub columns: usize,
     /// `true` if He, H2, H+ and electrons also excite lines of H2.
     pub all_partners: bool,
@@ -77,8 +80,13 @@ impl Network<f64> {
     ) -> Self {
         let z = radiation.redshift.map(|z| 1.0 + z);
         let z2 = z.unwrap_or(0.0) * z.unwrap_or(0.0);
+        let dissociation = match species {
+            6 => Vec::new(),
+            _ => dissociation_table(choices),
+        };
         Self {
             rates: Table::new(RateTable::new(species, choices).0),
+            dissociation: Table::new(dissociation),
             columns: columns(species),
             all_partners: choices.h2_cooling == H2Cooling::GloverAbel08,
             helium,

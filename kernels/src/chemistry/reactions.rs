@@ -1,9 +1,10 @@
 //! Reactions: their contributions to the derivatives of the species.
 use super::conditions::Inputs;
+use super::dissociation::dissociation_rates;
 use super::network::Network;
 use super::rates::{
-    K1, K2, K3, K4, K5, K6, K7, K8, K9, K11, K12, K13, K14, K15, K16, K17, K18, K19, K21, K22, K50,
-    K51, K52, K53, K54, K55,
+    K1, K2, K3, K4, K5, K6, K7, K8, K9, K11, K12, K14, K15, K16, K17, K18, K19, K21, K22, K50, K51,
+    K52, K53, K54, K55, K57, K58,
 };
 use super::species::{DI, DP, ELECTRONS, H2, H2P, HD, HEI, HEII, HEIII, HI, HII, HM};
 use super::table::interpolate_column;
@@ -17,7 +18,14 @@ const K10: f64 = 6.0e-10 * 3.155_76e13;
 #[device]
 const BOND: f64 = 51_988.24;
 
-/// Adds reactions 1 to 6.
+/// Energy lost by an ionisation of H, 2.18e-11 erg, in kelvin.
+#[device]
+const H_IONISED: f64 = 157_896.757;
+/// Energy lost by an ionisation of He, 3.94e-11 erg, in kelvin.
+#[device]
+const HE_IONISED: f64 = 285_373.038;
+
+/// Adds reactions 1 to 6, 57 and 58, with the energy lost by 3, 57 and 58.
 #[device]
 pub fn atoms<R: Real, const N: usize, const J: usize>(
     p: &Network<R>,
@@ -31,6 +39,7 @@ pub fn atoms<R: Real, const N: usize, const J: usize>(
     add::<R, N, J>(f, d, HII, -1.0, &term);
     let term = pair(p, x, K3, HEI, ELECTRONS);
     add::<R, N, J>(f, d, HEII, 1.0, &term);
+    add::<R, N, J>(f, d, N - 1, -R::lit(HE_IONISED), &term);
     let term = pair(p, x, K4, HEII, ELECTRONS);
     add::<R, N, J>(f, d, HEII, -1.0, &term);
     let term = pair(p, x, K5, HEII, ELECTRONS);
@@ -39,6 +48,12 @@ pub fn atoms<R: Real, const N: usize, const J: usize>(
     let term = pair(p, x, K6, HEIII, ELECTRONS);
     add::<R, N, J>(f, d, HEIII, -1.0, &term);
     add::<R, N, J>(f, d, HEII, 1.0, &term);
+    let term = pair(p, x, K57, HI, HI);
+    add::<R, N, J>(f, d, HII, 1.0, &term);
+    add::<R, N, J>(f, d, N - 1, -R::lit(H_IONISED), &term);
+    let term = pair(p, x, K58, HI, HEI);
+    add::<R, N, J>(f, d, HII, 1.0, &term);
+    add::<R, N, J>(f, d, N - 1, -R::lit(H_IONISED), &term);
 }
 
 /// Adds photo-ionisation of H, He and He+.
@@ -66,10 +81,8 @@ pub fn molecules<R: Real, const N: usize, const J: usize>(
     negative_ions::<R, N, J>(p, x, f, d);
     positive_ions::<R, N, J>(p, x, f, d);
     three_bodies::<R, N, J>(p, x, f, d);
+    dissociation::<R, N, J>(p, x, f, d);
     let term = pair(p, x, K12, H2, ELECTRONS);
-    add::<R, N, J>(f, d, H2, -1.0, &term);
-    add::<R, N, J>(f, d, N - 1, -R::lit(BOND), &term);
-    let term = pair(p, x, K13, H2, HI);
     add::<R, N, J>(f, d, H2, -1.0, &term);
     add::<R, N, J>(f, d, N - 1, -R::lit(BOND), &term);
     add_one::<R, N, J>(f, d, HM, -p.photo[3], (HM, x.v[HM]));
@@ -155,6 +168,23 @@ fn three_bodies<R: Real, const N: usize, const J: usize>(
     };
     add::<R, N, J>(f, d, H2, 1.0, &term);
     add::<R, N, J>(f, d, N - 1, R::lit(BOND), &term);
+}
+
+/// Adds the dissociation of H2 by H and by H2 with the energy that it takes.
+#[device]
+fn dissociation<R: Real, const N: usize, const J: usize>(
+    p: &Network<R>,
+    x: &Inputs<R>,
+    f: &mut [R; N],
+    d: &mut [[R; 13]; N],
+) {
+    let k = dissociation_rates(&p.dissociation, x.density, &x.table_position);
+    let term = product(x, H2, HI, k.by_h, k.by_h_slope);
+    add::<R, N, J>(f, d, H2, -1.0, &term);
+    add::<R, N, J>(f, d, N - 1, -R::lit(BOND), &term);
+    let term = product(x, H2, H2, k.by_h2, k.by_h2_slope);
+    add::<R, N, J>(f, d, H2, -1.0, &term);
+    add::<R, N, J>(f, d, N - 1, -R::lit(BOND), &term);
 }
 
 /// Adds the reactions of deuterium: 50 to 56, ionisation and recombination with the rates of H (1 and 2), and photo-reactions with those of

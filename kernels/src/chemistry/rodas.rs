@@ -3,7 +3,7 @@ use super::conditions::CellConditions;
 use super::equations::derivatives;
 use super::linear::{factor, solve};
 use super::network::Network;
-use super::species::{Abundances, DI, HEI, HI, add_increment};
+use super::species::{Abundances, DI, H2, HD, HEI, HI, add_increment, electrons};
 use nestar_device::{Real, device};
 
 /// Result of a step.
@@ -82,6 +82,8 @@ pub fn rodas3<R: Real, const S: usize, const N: usize>(
 
 /// Returns the largest error over its tolerance; a maximum does not depend on the order. A negative energy, an abundance below minus the
 /// absolute tolerance, or NaN gives the largest number.
+///
+/// The absolute tolerance of ions is at most the relative tolerance of the electrons, because few electrons may grow to many.
 #[device]
 fn scaled_error<R: Real, const S: usize, const N: usize>(
     p: &Network<R>,
@@ -92,10 +94,17 @@ fn scaled_error<R: Real, const S: usize, const N: usize>(
     let mut sound = new.energy > 0.0;
     let mut largest = error[S].abs() / (p.relative * old.energy.max(new.energy));
     sound = sound && largest >= 0.0;
+    let charge = electrons::<R, S>(old).max(electrons::<R, S>(new));
+    let of_ions = p.absolute.min(p.relative * charge);
     for i in 0..S {
+        let absolute = if i == H2 || i == HD {
+            p.absolute
+        } else {
+            of_ions
+        };
         let size = old.y[i].abs().max(new.y[i].abs());
-        let one = error[i].abs() / (p.absolute + p.relative * size);
-        sound = sound && one >= 0.0 && new.y[i] >= -p.absolute;
+        let one = error[i].abs() / (absolute + p.relative * size);
+        sound = sound && one >= 0.0 && new.y[i] >= -absolute;
         largest = largest.max(one);
     }
     sound = sound && new.y[HI] >= -p.absolute && new.y[HEI] >= -p.absolute;

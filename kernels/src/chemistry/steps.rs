@@ -49,6 +49,21 @@ fn first_step<R: Real, const S: usize, const N: usize>(s: &Abundances<R>, f: &[R
     0.1 / fastest.max(R::lit(1e-30))
 }
 
+/// Number of growth times of a sub-step. The method is accurate to 2e-3 in half a growth time, but damps what grows faster than it steps.
+#[device]
+const GROWTH_TIMES: f64 = 0.5;
+
+/// Returns the longest sub-step that follows growing species: [`GROWTH_TIMES`] over the sum of their growth rates, which is the growth rate
+/// of electrons that ionise.
+#[device]
+fn growth_limit<R: Real, const S: usize, const N: usize>(j: &[[R; N]; N]) -> R {
+    let mut rate = R::lit(1e-30);
+    for i in 0..S {
+        rate += j[i][i].max(0.0);
+    }
+    R::lit(GROWTH_TIMES) / rate
+}
+
 /// Returns the factor for the next sub-step after an accepted one. It uses thresholds of the error of a method of order 3, because a root
 /// could differ between machines.
 #[device]
@@ -79,7 +94,8 @@ fn reduction<R: Real>(error: R) -> R {
 /// Advances a cell by at most `most` sub-steps of a step of `dt` Myr, with `S` solved species and `N = S + 1` unknowns. Rejected sub-steps
 /// count.
 ///
-/// The result does not depend on the distribution of sub-steps over calls. The cell fails if sub-steps become too short, also for NaN. Gas
+/// The result does not depend on the distribution of sub-steps over calls. A sub-step is no longer than growing species allow, however
+/// small they are. The cell fails if sub-steps become too short, also for NaN. Gas
 /// that cools at the floor stays there. Dust heating is switched only at the beginning of a sub-step, so that rates are continuous within
 /// it.
 #[device]
@@ -108,6 +124,7 @@ pub fn advance<R: Real, const S: usize, const N: usize>(
                 clock.left = dt;
                 clock.step = first_step::<R, S, N>(&s, &f);
             }
+            clock.step = clock.step.min(growth_limit::<R, S, N>(&j));
         }
         substeps += 1;
         let last = clock.step >= clock.left * 0.999999;

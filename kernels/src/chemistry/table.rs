@@ -12,7 +12,7 @@ pub const OCTAVES: usize = 30;
 #[device]
 pub const HIGHEST: f64 = 1_073_740_000.0;
 /// Rates below this (in Myr, cm^3, kelvin) are set to 0, because single precision would lose their slopes.
-const NEGLIGIBLE: f64 = 1e-30;
+pub const NEGLIGIBLE: f64 = 1e-30;
 
 /// Values of [`Network::rates`](super::Network::rates).
 ///
@@ -27,11 +27,10 @@ impl RateTable {
     pub fn new(species: usize, choices: RateChoices) -> Self {
         let mut values = Vec::with_capacity(OCTAVES * (NODES + 1) * columns(species) * 2);
         for node in 0..OCTAVES * (NODES + 1) {
-            let octave = f64::from(1u32 << (node / (NODES + 1)));
-            let t = octave * (1.0 + (node % (NODES + 1)) as f64 / NODES as f64);
+            let (t, width) = node_temperature(node);
             for column in 0..columns(species) {
                 let (value, slope) = node_of(column, t, choices);
-                values.extend([value, slope * octave / NODES as f64]);
+                values.extend([value, slope * width]);
             }
         }
         Self(values)
@@ -48,18 +47,31 @@ fn node_of(column: usize, t: f64, choices: RateChoices) -> (f64, f64) {
         };
         value(column, t, choices)
     };
-    let (near, far) = (at(t + h) - at(t - h), at(t + 2.0 * h) - at(t - 2.0 * h));
-    let value = at(t);
-    if value.abs() < NEGLIGIBLE {
+    let values = [-2.0, -1.0, 0.0, 1.0, 2.0].map(|step| at(t + step * h));
+    if values[2].abs() < NEGLIGIBLE {
         return (0.0, 0.0);
     }
-    (value, (8.0 * near - far) / (12.0 * h))
+    (values[2], slope(values, h))
+}
+
+/// Returns the temperature of a row of the table, in kelvin, and the width of its intervals.
+pub fn node_temperature(row: usize) -> (f64, f64) {
+    let octave = f64::from(1u32 << (row / (NODES + 1)));
+    let t = octave * (1.0 + (row % (NODES + 1)) as f64 / NODES as f64);
+    (t, octave / NODES as f64)
+}
+
+/// Returns the fourth-order difference of five values at distances of `h`.
+pub fn slope([far_below, below, _, above, far_above]: [f64; 5], h: f64) -> f64 {
+    (8.0 * (above - below) - (far_above - far_below)) / (12.0 * h)
 }
 
 /// Position of a temperature in the table.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct TablePosition<R> {
+    /// Row of the lower node.
+    pub row: usize,
     /// Offset of the lower node among all values.
     pub node: usize,
     /// Offset of the upper node.
@@ -84,8 +96,10 @@ pub fn table_position<R: Real>(temperature: R, columns: usize) -> TablePosition<
     let position = (2.0 * m - 1.0) * nodes;
     let interval = position.to_i32();
     let stride = 2 * columns;
-    let node = (octave as usize * (NODES + 1) + interval as usize) * stride;
+    let row = octave as usize * (NODES + 1) + interval as usize;
+    let node = row * stride;
     TablePosition {
+        row,
         node,
         next: node + stride,
         x: position - R::from_i32(interval),

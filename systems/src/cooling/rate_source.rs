@@ -3,6 +3,22 @@
 use nestar_kernels::cooling::RateFunctions;
 use nestar_kernels::cooling::tabulate::MolecularWeight;
 
+/// Largest plausible rate, erg cm^3/s or erg/s per hydrogen nucleus: larger values are probably logarithms.
+const LARGEST: f64 = 1e-10;
+
+/// Returns why a value of a table is no rate of cooling or heating, `None` if it may be one.
+pub(super) fn implausible(value: f64) -> Option<String> {
+    match value {
+        _ if value.abs() <= LARGEST && value >= 0.0 => None,
+        _ if value.abs() <= LARGEST => {
+            Some("negative: cooling and heating are both rates from 0 on".into())
+        }
+        _ => Some(format!(
+            "beyond the largest plausible rate {LARGEST:e}: give rates, not logarithms"
+        )),
+    }
+}
+
 /// Rates, their range, and their dependence on metals.
 pub(super) struct RateSource {
     pub rates: RateFunctions<'static>,

@@ -2,7 +2,7 @@
 
 use super::config::{CoolingConfig, LawsConfig, RatesConfig};
 use super::laws::{CoolingLawMap, KOYAMA_INUTSUKA, Law};
-use super::rate_source::RateSource;
+use super::rate_source::{RateSource, implausible};
 use super::zarr_table::ZarrTable;
 use nestar_deck::{Deck, DeckError, TableFile, nearest};
 use nestar_kernels::cooling::laws::{
@@ -14,8 +14,6 @@ use std::sync::Arc;
 
 /// Temperature of the cosmic microwave background today, in kelvin (D. J. Fixsen, ApJ 707, 916, 2009).
 const BACKGROUND: f64 = 2.725;
-/// Largest plausible rate of a text file, erg cm^3/s: larger values are probably logarithms.
-const LARGEST: f64 = 1e-10;
 /// Metallicities at which a law of the program is tabulated.
 const METALLICITIES: [f64; 8] = [0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 
@@ -46,6 +44,14 @@ impl RateSource {
             true => PowerLaws::through(temperature_k, lambda)?,
             false => PowerLaws::pieces(temperature_k, lambda, exponent)?,
         };
+        for (n, value) in lambda.iter().enumerate() {
+            if let Some(why) = implausible(*value) {
+                return Err(format!(
+                    "value {} of `cooling.table.lambda` is {value:?} erg cm^3/s, {why}",
+                    n + 1
+                ));
+            }
+        }
         Ok(Self::plain(move |t| laws.at(t), 0.0))
     }
 
@@ -60,15 +66,14 @@ impl RateSource {
             let why = "a table needs at least two rows: add another temperature";
             return Err(file.error_at("temperature_k", 0, why));
         }
+        for (row, value) in values.iter().enumerate() {
+            if let Some(why) = implausible(*value) {
+                let why = format!("\"lambda\" is {value:?} erg cm^3/s, {why}");
+                return Err(file.error_at("lambda", row, why));
+            }
+        }
         let laws = PowerLaws::through(&places, &values);
         let laws = laws.map_err(|why| DeckError::new(path.display().to_string(), why))?;
-        if let Some(row) = values.iter().position(|value| value.abs() > LARGEST) {
-            let value = values[row];
-            let why = format!(
-                "\"lambda\" is {value:?} erg cm^3/s, above the largest plausible rate {LARGEST:e}: give rates, not logarithms"
-            );
-            return Err(file.error_at("lambda", row, why));
-        }
         Ok(Self {
             known: [laws.lowest(), laws.highest()],
             ..Self::plain(move |t| laws.at(t), 0.0)

@@ -6,7 +6,7 @@
 //! per hydrogen nucleus), `mean_molecular_weight`; all but the first are optional. Without a metallicity axis the
 //! contribution of metals is for solar metallicity and proportional to it.
 
-use super::rate_source::RateSource;
+use super::rate_source::{RateSource, implausible};
 use nestar_deck::nearest;
 use nestar_device::math::pow;
 use nestar_kernels::cooling::RateFunctions;
@@ -18,6 +18,9 @@ use std::sync::Arc;
 
 /// Largest metallicity of a table without such an axis, in solar units.
 const RICHEST: f64 = 1e3;
+
+/// Largest decimal logarithm of an axis; larger values are probably no logarithms.
+const LARGEST_LOGARITHM: f64 = 30.0;
 
 /// Names of the arrays.
 const ARRAYS: [&str; 9] = [
@@ -70,8 +73,17 @@ impl Axes {
                 )),
             }
         };
-        let powers = |axis: Vec<f64>| axis.into_iter().map(|x| pow(10.0, x)).collect();
-        let temperature: Vec<f64> = powers(axis("log_temperature", true)?);
+        let powers = |name: &str| -> Result<Vec<f64>, String> {
+            let values = axis(name, true)?;
+            match values.iter().find(|x| !(x.abs() <= LARGEST_LOGARITHM)) {
+                None => Ok(values.into_iter().map(|x| pow(10.0, x)).collect()),
+                Some(value) => Err(format!(
+                    "{}: the axis `{name}` contains {value:?}, but its values are logarithms to base 10",
+                    path.display()
+                )),
+            }
+        };
+        let temperature = powers("log_temperature")?;
         if temperature.len() < 2 {
             return Err("the axis `log_temperature` needs at least two values".into());
         }
@@ -84,7 +96,7 @@ impl Axes {
             ));
         }
         Ok(Self {
-            density: powers(axis("log_density", true)?),
+            density: powers("log_density")?,
             metallicity,
             redshift: axis("redshift", false)?,
             temperature,
@@ -221,7 +233,7 @@ impl ZarrTable {
             |values: Option<Vec<f64>>| Arc::new(values.unwrap_or_else(|| vec![0.0; count]));
         let cooling = values("cooling_primordial")?;
         let cooling = cooling.ok_or("the array `cooling_primordial` is missing")?;
-        Ok(Self {
+        let table = Self {
             cooling: Arc::new(cooling),
             heating: or_nothing(values("heating_primordial")?),
             metals: [
@@ -230,7 +242,55 @@ impl ZarrTable {
             ],
             weight: values("mean_molecular_weight")?.map(Arc::new),
             axes: Arc::new(axes),
-        })
+        };
+        table
+            .check_values()
+            .map_err(|why| format!("{}: {why}", path.display()))?;
+        Ok(table)
+    }
+
+    /// Checks the meaning of rates and weights. Metals may lower the rates of primordial gas, but not below 0.
+    ///
+    /// # Errors
+    /// Rates are logarithms or negative; a mean molecular weight is not above 0.
+    fn check_values(&self) -> Result<(), String> {
+        let place = |k: usize| {
+            let Axes {
+                density,
+                metallicity,
+                temperature,
+                ..
+            } = &*self.axes;
+            let row = k / temperature.len() / metallicity.len().max(1);
+            let (n, t) = (density[row], temperature[k % temperature.len()]);
+            format!("at {n} hydrogen nuclei per cm^3 and {t} K")
+        };
+        let [cooling_metal, heating_metal] = &self.metals;
+        for (name, base, metals) in [
+            ("cooling", &self.cooling, cooling_metal),
+            ("heating", &self.heating, heating_metal),
+        ] {
+            for (k, (base, metal)) in base.iter().zip(metals.iter()).enumerate() {
+                if let Some(why) = implausible(*base) {
+                    let place = place(k);
+                    return Err(format!("`{name}_primordial` is {base:?} {place}, {why}"));
+                }
+                if let Some(why) = implausible(metal.max(base + metal)) {
+                    let place = place(k);
+                    return Err(format!(
+                        "`{name}_metal` is {metal:?} {place}, with the rate of primordial gas {why}"
+                    ));
+                }
+            }
+        }
+        let weights = self.weight.iter().flat_map(|weights| weights.iter());
+        match weights.enumerate().find(|(_, weight)| !(**weight > 0.0)) {
+            None => Ok(()),
+            Some((k, weight)) => Err(format!(
+                "`mean_molecular_weight` is {weight:?} {}, it must be above 0",
+                place(k)
+            )),
+        }
     }
 
     /// Returns the rates and their range; the mean molecular weight is that of `metallicity`.

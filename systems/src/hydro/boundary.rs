@@ -2,7 +2,7 @@
 
 use super::formulas::{StateConfig, StateFormulas, VARIABLES, arguments};
 use super::inflow_text::InflowText;
-use crate::fields::{GAS_COMPONENTS, Gas, GasModel, SET_TOLERANCE};
+use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::{Ghost, Real, device};
 use nestar_engine::data::{BoundaryRule, FaultBox, FieldSpec};
@@ -146,16 +146,16 @@ impl Inflow {
         let wrong = (0..self.model.scalars.len()).find(|&n| !fraction(n).is_finite());
         let why = match wrong {
             Some(n) => format!("the scalar {} is {}", self.model.scalars[n], fraction(n)),
-            None => self.invalid_set(centre, time)?,
+            None => self.invalid_scalar(centre, time)?,
         };
         Some(format!(
             "[{table}] at (x, y, z) = {centre:?}, t = {time}: {why}"
         ))
     }
 
-    fn invalid_set(&self, centre: [f64; 3], time: f64) -> Option<String> {
+    fn invalid_scalar(&self, centre: [f64; 3], time: f64) -> Option<String> {
         let fraction = |n| self.formulas.scalar_at(n, centre, time);
-        self.model.invalid_set(SET_TOLERANCE, fraction)
+        self.model.invalid_scalar(&self.table, fraction)
     }
 
     fn report(&self, cell: &GhostCell) {
@@ -192,7 +192,7 @@ impl<R: Real> CellRule<R> for Inflow {
             sound &= fraction.is_finite();
             *value = R::lit(fraction * primitive.density);
         }
-        sound &= self.invalid_set(cell.centre, cell.time).is_none();
+        sound &= self.invalid_scalar(cell.centre, cell.time).is_none();
         if !sound {
             self.report(cell);
         }

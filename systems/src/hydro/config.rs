@@ -149,6 +149,9 @@ pub struct HydroConfig {
     /// Sets of scalars that make up all of the gas, such as `[["hydrogen", "helium"]]`: their mass fractions sum to 1
     /// in every cell.
     pub scalar_sets: Vec<Vec<String>>,
+    /// Scalars that are no mass fractions, such as an age or an entropy: amounts per mass of any value. All others are between 0 and 1 in
+    /// initial states and inflows.
+    pub quantities: Vec<String>,
     /// Mean molecular weight in units of the hydrogen mass, for temperatures in kelvin. Only with a table `[units]`;
     /// default: 0.6, ionised gas.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -173,6 +176,7 @@ impl Default for HydroConfig {
             riemann: RiemannWord::Hllc,
             scalars: Vec::new(),
             scalar_sets: Vec::new(),
+            quantities: Vec::new(),
             mean_molecular_weight: None,
             dual_energy: DualEnergyChoice::Switch(false),
             frozen: false,
@@ -249,6 +253,27 @@ impl HydroConfig {
             ));
         }
         Ok(self.scalars.clone())
+    }
+
+    /// Returns `true` for each scalar that is a mass fraction.
+    ///
+    /// # Errors
+    /// A name of `quantities` is unknown or belongs to a set.
+    pub fn checked_fractions(&self, deck: &Deck) -> Result<Vec<bool>, DeckError> {
+        for (n, name) in self.quantities.iter().enumerate() {
+            let wrong = |why: &str| {
+                let path = format!("hydro.quantities[{n}]");
+                Err(deck.error_at(&path, format!("{name:?} {why}")))
+            };
+            if !self.scalars.contains(name) {
+                return wrong("is not in hydro.scalars");
+            }
+            if self.scalar_sets.iter().flatten().any(|own| own == name) {
+                return wrong("belongs to a set, whose scalars are mass fractions");
+            }
+        }
+        let is_fraction = |name: &String| !self.quantities.contains(name);
+        Ok(self.scalars.iter().map(is_fraction).collect())
     }
 
     /// Returns the sets of scalars, by component of the gas.

@@ -131,6 +131,14 @@ impl InflowText<'_> {
   sound = sound && rs::is_finite(fraction_{n});
   u[{c}] = (REAL)(fraction_{n} * w[0]);\n"
             );
+            if self.model.fractions[n] {
+                let _ = writeln!(
+                    text,
+                    "  sound = sound && fraction_{n} >= {} && fraction_{n} <= {};",
+                    double(-SET_TOLERANCE),
+                    double(1.0 + SET_TOLERANCE)
+                );
+            }
         }
         text
     }

@@ -1,6 +1,7 @@
 //! Initial states: primitive variables at points, averaged over cells to conserved variables, and their range.
 
-use crate::fields::{GAS_COMPONENTS, Gas, GasModel, SET_TOLERANCE};
+use super::extremes::Extremes;
+use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_device::math::sum3;
 use nestar_device::{Real, device};
@@ -247,10 +248,10 @@ fn make_consistent<R: Element>(row: &mut [R], cell: usize, states: &StateFunctio
     row.zip(state).for_each(|(value, settled)| *value = settled);
 }
 
-/// Normalises the fractions of each set, whose sum is 1 up to round-off.
+/// Checks scalars, and normalises the fractions of each set, whose sum is 1 up to round-off.
 fn normalise_sets(columns: &mut PrimitiveColumns, model: &GasModel) -> Result<(), String> {
     for n in 0..columns.len() {
-        if let Some(why) = model.invalid_set(SET_TOLERANCE, |s| columns.scalars[s][n]) {
+        if let Some(why) = model.invalid_scalar("initial", |s| columns.scalars[s][n]) {
             let (place, level) = (columns.point(n), columns.level);
             return Err(format!(
                 "the initial state at (x, y, z) = {place:?} (level {level}): {why}"

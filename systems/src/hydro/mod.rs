@@ -111,6 +111,7 @@ fn gas(sim: &mut Engine, declared: GasDeclarations) -> Result<(HydroConfig, GasM
     let initial = scalars.iter().map(|name| declared.initial(name)).collect();
     let mut model = GasModel {
         gamma: config.gamma,
+        fractions: config.checked_fractions(&sim.deck)?,
         sets: config.checked_sets(&sim.deck)?,
         scalars,
         initial,

@@ -115,7 +115,7 @@ threads = 1
         let _ = write!(
             text,
             "density = \"1 + {own} + 0.3*{x}*{y} + 0.2*{z}\"\npressure = \"1.5 + {own}*{y} - 0.3*{x}*{z} + t\"\n\
-             scalars = {{ dye = \"0.3 + {own}*{z}\" }}\n{}",
+             scalars = {{ dye = \"0.5 + {own}*{z}\" }}\n{}",
             velocity([
                 format!("0.2 + {own}*{y}"),
                 format!("{own} - {z}"),

@@ -253,6 +253,19 @@ fn invalid_cooling_tables_are_refused() {
 }
 
 #[test]
+fn logarithms_and_negative_rates_in_lists_are_refused() {
+    for (rates, words) in [
+        ("-22.5,-22", "not logarithms"),
+        ("1e-22,-1e-22", "negative"),
+    ] {
+        let table = format!("cooling.table={{temperature_k=[1e4,1e8],lambda=[{rates}]}}");
+        let message = refused(&[&table]);
+        let named = message.contains("cooling.table.lambda");
+        assert!(named && message.contains(words), "{message}");
+    }
+}
+
+#[test]
 fn values_outside_a_cooling_table_and_unknown_dependencies_are_refused() {
     let scratch = nestar_tests::Scratch::new();
     let file = scratch.path().join("curve.csv");
@@ -288,6 +301,7 @@ fn values_outside_a_cooling_table_and_unknown_dependencies_are_refused() {
     }
     for (rows, words) in [
         ("1e4,-22.5\n1e8,-22", ["curve.csv:2:5", "not logarithms"]),
+        ("1e4,1e-22\n1e8,-1e-22", ["curve.csv:3:5", "negative"]),
         ("-1e4,1e-22\n1e8,1e-22", ["curve.csv:2:1", "above 0 kelvin"]),
         ("# one\n2e4,1e-22", ["curve.csv:3:1", "at least two rows"]),
     ] {

@@ -133,6 +133,15 @@ fn invalid_scalar_sets_are_refused_by_name() {
         &["initial.scalars.layer=0.2"],
         &["(x, y, z) =", "layer = 0.2", "sum to 1"],
     );
+    for value in ["-7", "5.0", "-1e-3"] {
+        let dye = format!("initial.scalars.dye={value}");
+        refused(
+            &[&dye],
+            &["(x, y, z) =", "`initial.scalars.dye` is", "0 and 1"],
+        );
+    }
+    refused(&["hydro.quantities=[\"smoke\"]"], &["\"smoke\" is not in"]);
+    refused(&["hydro.quantities=[\"ball\"]"], &["belongs to a set"]);
     let inflow = [
         "domain.boundary={ x = [\"inflow\", \"outflow\"], y = \"periodic\", z = \"periodic\" }",
         "inflow.x_lower={ density = \"1\", pressure = \"1\", velocity_x = \"1\", scalars = { rest = \"0.9\" } }",

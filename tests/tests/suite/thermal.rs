@@ -157,7 +157,13 @@ const IONISATION: [[f64; 9]; 3] = [
     ],
 ];
 
-/// HII of H, HeII and HeIII of He in equilibrium of ionisation by collisions, and by photons at rates of H, He, He+ over the electrons' density, with
+/// The ionisation rate of H by collisions with H and He, in cm^3/s and densities of hydrogen masses (Lenzuni, Chernoff & Salpeter 1991).
+fn by_atoms(t: f64, u: &[f64]) -> f64 {
+    let pairs = 1.2e-17 * t.powf(1.2) * u[5] + 1.75e-17 * t.powf(1.3) * 0.25 * u[7];
+    pairs * (-157_800.0 / t).exp()
+}
+
+/// HII of H, HeII and HeIII of He in equilibrium of ionisation by collisions, and by other processes at rates of H, He, He+ over the electrons' density, with
 /// recombination (Hui & Gnedin 1997; Aldrovandi & Péquignot 1973).
 fn ionised(t: f64, photons: [f64; 3]) -> [f64; 3] {
     let log = (t / 11_604.518).ln();
@@ -197,9 +203,10 @@ fn from_equilibrium(run: &mut Stepper, photons: [f64; 3]) -> ([f64; 2], f64) {
     let (mut range, mut worst) = ([f64::INFINITY, 0.0f64], 0.0f64);
     run.state().each_leaf_cell(|_, _, _, u| {
         let (t, found, electrons) = ions(u, units.temperature());
-        let photons = photons.map(|rate| rate / (electrons * units.number_density()));
+        let mut rates = photons.map(|rate| rate / (electrons * units.number_density()));
+        rates[0] += by_atoms(t, u) / electrons;
         range = [range[0].min(t), range[1].max(t)];
-        for (a, b) in found.iter().zip(ionised(t, photons)) {
+        for (a, b) in found.iter().zip(ionised(t, rates)) {
             worst = worst.max((a - b).abs());
         }
     });

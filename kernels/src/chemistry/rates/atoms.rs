@@ -1,6 +1,6 @@
 //! Ionisation and recombination of H and He, cm^3/s.
 use super::fits::{Temperature, exp_polynomial};
-use super::{K1, K2, K3, K4, K5, Recombination};
+use super::{K1, K2, K3, K4, K5, K6, K57, Recombination};
 use nestar_device::math::pow;
 
 /// H + e -> H+ + 2e: polynomial of ln T in eV, Abel et al. (1997), reaction 1.
@@ -80,7 +80,11 @@ fn hydrogenic(lambda: f64, case: Recombination) -> f64 {
     }
 }
 
-/// Reactions 1 to 6.
+/// Ionisation threshold of H, kelvin, in collisions of neutral atoms.
+const NEUTRAL_THRESHOLD: f64 = 157_800.0;
+
+/// Reactions 1 to 6, 57 and 58; the last two Lenzuni, Chernoff & Salpeter (1991), after Gealy & van Zyl (1987) and van Zyl, Le & Amme
+/// (1981).
 pub(super) fn rate(column: usize, t: Temperature, case: Recombination) -> f64 {
     match column {
         K1 => exp_polynomial(&H_IONISATION, t.ev()),
@@ -88,6 +92,8 @@ pub(super) fn rate(column: usize, t: Temperature, case: Recombination) -> f64 {
         K3 => exp_polynomial(&HE_IONISATION, t.ev()),
         K4 => hep_radiative(t, case) + dielectronic(t),
         K5 => exp_polynomial(&HEP_IONISATION, t.ev()),
-        _ => 2.0 * hydrogenic(lambda_hep(t), case),
+        K6 => 2.0 * hydrogenic(lambda_hep(t), case),
+        K57 => 1.2e-17 * t.pow(1.2) * t.boltzmann(NEUTRAL_THRESHOLD),
+        _ => 1.75e-17 * t.pow(1.3) * t.boltzmann(NEUTRAL_THRESHOLD),
     }
 }

@@ -1,11 +1,11 @@
 //! Cooling by atoms and ions with electrons, erg cm^3/s.
 use super::atoms::{dielectronic, hep_radiative, lambda_h, lambda_hep, rate};
 use super::fits::Temperature;
-use super::{BOLTZMANN, COOL_HEI, COOL_HEII, COOL_HI, COOL_HII, K1, K3, K5, Recombination};
+use super::{BOLTZMANN, COOL_HEII, COOL_HI, COOL_HII, K1, K5, Recombination};
 use nestar_device::math::{exp, log10, pow};
 
 /// Energy lost by an ionisation of H, He, He+, erg: 13.6, 24.6 and 54.4 eV.
-const IONISATION: [f64; 3] = [2.18e-11, 3.94e-11, 8.72e-11];
+pub const IONISATION: [f64; 3] = [2.18e-11, 3.94e-11, 8.72e-11];
 /// Energy lost by a dielectronic recombination of He+, erg (40.6 eV, Cen 1992).
 const DIELECTRONIC: f64 = 6.5e-11;
 
@@ -47,7 +47,6 @@ pub(super) fn cooling(column: usize, t: Temperature, case: Recombination) -> f64
             7.5e-19 * t.boltzmann(118_348.0) / high_temperature_factor(t)
                 + IONISATION[0] * rate(K1, t, case)
         }
-        COOL_HEI => IONISATION[1] * rate(K3, t, case),
         COOL_HEII => cooling_by_hep(t, case),
         COOL_HII => hydrogenic(t, lambda_h(t), case) + free_free(t),
         _ => 8.0 * hydrogenic(t, lambda_hep(t), case) + 4.0 * free_free(t),

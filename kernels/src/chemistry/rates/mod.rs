@@ -1,11 +1,13 @@
 //! Rates of reactions and cooling from published fits, in cgs and kelvin, and the columns of the lookup table.
 mod atoms;
 mod deuterium;
+mod dissociation;
 mod fits;
 mod lines;
 mod molecular_lines;
 mod molecules;
 
+pub use dissociation::{Dissociation, saha};
 pub use fits::Temperature;
 use nestar_device::device;
 
@@ -84,28 +86,28 @@ columns! {
     K5 = 4;
     /// He++ + e -> He+.
     K6 = 5;
+    /// H + H -> H+ + e + H.
+    K57 = 6;
+    /// H + He -> H+ + e + He.
+    K58 = 7;
     /// Cooling by H and electrons: excitation, ionisation.
-    COOL_HI = 6;
-    /// Cooling by He and electrons: ionisation.
-    COOL_HEI = 7;
+    COOL_HI = 8;
     /// Cooling by He+ and electrons: excitation, ionisation, recombination, free-free.
-    COOL_HEII = 8;
+    COOL_HEII = 9;
     /// Cooling by H+ and electrons: recombination, free-free.
-    COOL_HII = 9;
+    COOL_HII = 10;
     /// Cooling by He++ and electrons: recombination, free-free.
-    COOL_HEIII = 10;
+    COOL_HEIII = 11;
     /// H + e -> H-.
-    K7 = 11;
+    K7 = 12;
     /// H- + H -> H2 + e.
-    K8 = 12;
+    K8 = 13;
     /// H + H+ -> H2+.
-    K9 = 13;
+    K9 = 14;
     /// H2 + H+ -> H2+ + H.
-    K11 = 14;
+    K11 = 15;
     /// H2 + e -> 2H + e.
-    K12 = 15;
-    /// H2 + H -> 3H.
-    K13 = 16;
+    K12 = 16;
     /// H- + e -> H + 2e.
     K14 = 17;
     /// H- + H -> 2H + e.
@@ -156,7 +158,7 @@ columns! {
 #[must_use]
 pub const fn columns(species: usize) -> usize {
     match species {
-        6 => 11,
+        6 => 12,
         9 => 31,
         _ => 39,
     }
@@ -167,7 +169,7 @@ pub const fn columns(species: usize) -> usize {
 pub fn value(column: usize, t: Temperature, choices: RateChoices) -> f64 {
     let energy = MYR / BOLTZMANN;
     match column {
-        K1..=K6 => MYR * atoms::rate(column, t, choices.recombination),
+        K1..=K58 => MYR * atoms::rate(column, t, choices.recombination),
         COOL_HI..=COOL_HEIII => energy * lines::cooling(column, t, choices.recombination),
         K7..=K22 => MYR * molecules::rate(column, t, choices.three_body),
         K50..=K55 => MYR * deuterium::rate(column, t),

@@ -1,6 +1,6 @@
 //! Reactions of H-, H2 and H2+, cm^3/s (with three bodies cm^6/s).
 use super::fits::{Temperature, decimal_polynomial, exp_polynomial, polynomial};
-use super::{K7, K8, K9, K11, K12, K13, K14, K15, K16, K17, K18, K19, K21, ThreeBody};
+use super::{K7, K8, K9, K11, K12, K14, K15, K16, K17, K18, K19, K21, ThreeBody};
 use nestar_device::math::{exp, ln, pow};
 
 /// H + H+ -> H2+: Latif et al. (2015), of log10 T.
@@ -63,12 +63,6 @@ fn exchange(t: Temperature) -> f64 {
     t.boltzmann(21_237.15) * polynomial(&CHARGE_EXCHANGE, ln(t.within(100.0, 3e4).t))
 }
 
-/// H2 + H -> 3H: Dove & Mandy (1986), as fitted by Abel et al. (1997).
-fn dissociation(t: Temperature) -> f64 {
-    let ev = t.ev();
-    1.067_082_5e-10 * pow(ev, 2.012) * exp(-4.463 / ev) / pow(1.0 + 0.2472 * ev, 3.512)
-}
-
 /// H- + e -> H + 2e; nothing below 0.04 eV, where the fit ends.
 fn detachment_by_electrons(t: Temperature) -> f64 {
     let from = 0.04 * super::KELVIN_PER_EV;
@@ -84,7 +78,7 @@ fn detachment_by_hydrogen(t: Temperature) -> f64 {
 }
 
 /// 3H -> H2 + H.
-fn three_body(t: Temperature, choice: ThreeBody) -> f64 {
+pub(super) fn three_body(t: Temperature, choice: ThreeBody) -> f64 {
     match choice {
         ThreeBody::Glover08 => 7.7e-31 * t.pow(-0.464),
         ThreeBody::PallaSalpeterStahler83 => 5.5e-29 / t.t,
@@ -98,7 +92,7 @@ fn three_body(t: Temperature, choice: ThreeBody) -> f64 {
 }
 
 /// Reactions 7 to 22: 7 Stancil, Lepp & Dalgarno (1998), 8 Kreckel et al. (2010), 9 Latif et al. (2015), 11 Savin et al. (2004),
-/// 12 Trevisan & Tennyson (2002), 13 Dove & Mandy (1986), 14, 15 and 18 Abel et al. (1997), 16 Croft, Dickinson & Gadea (1999),
+/// 12 Trevisan & Tennyson (2002), 14, 15 and 18 Abel et al. (1997), 16 Croft, Dickinson & Gadea (1999),
 /// 17 Shapiro & Kang (1987), 19 Dalgarno & Lepp (1987), 21 Cohen & Westberg (1983), 22 by choice.
 pub(super) fn rate(column: usize, t: Temperature, choice: ThreeBody) -> f64 {
     match column {
@@ -107,7 +101,6 @@ pub(super) fn rate(column: usize, t: Temperature, choice: ThreeBody) -> f64 {
         K9 => association(t),
         K11 => exchange(t),
         K12 => 4.4886e-9 * t.pow(0.109_127) * t.boltzmann(101_858.0),
-        K13 => dissociation(t),
         K14 => detachment_by_electrons(t),
         K15 => detachment_by_hydrogen(t),
         K16 => 2.4e-6 * (1.0 + t.t / 2e4) / t.t.sqrt(),

@@ -1,6 +1,8 @@
 //! Compares the networks with exact and converged results.
 mod accuracy;
 mod conservation;
+mod dissociation;
+mod growth;
 mod jacobian;
 mod rates;
 mod sample;

@@ -17,7 +17,7 @@ const DECK: &str = r#"
     velocity_x = "0.5*cos(x)"
     velocity_z = "-1 - y^3"
     pressure   = "0.4 + 0.01*x*y"
-    scalars    = { dye = "if(y > 0, 1/3, r)" }
+    scalars    = { dye = "if(y > 0, 1/3, 0.1*r)" }
 
     [inflow.x_lower]
     where      = "sqrt(2 - x) - 0.1"
