@@ -7,9 +7,9 @@ use nestar_engine::{Engine, Error};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::{SigId, flag, low_level};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Options of an interactive run.
 pub struct MonitorOptions {
@@ -17,8 +17,8 @@ pub struct MonitorOptions {
     pub output: Option<PathBuf>,
     /// If `true`, the run continues from its latest snapshot.
     pub resume: bool,
-    /// If `true`, a second SIGINT, SIGTERM or SIGHUP ends the program at once. Must be `false` for ranks started by a launcher, because
-    /// launchers may deliver a signal twice.
+    /// If `true`, another SIGINT, SIGTERM or SIGHUP, sent a second or more after the first signal, ends the program at once. Must be
+    /// `false` for ranks started by a launcher, because launchers repeat signals.
     pub one_process: bool,
     /// Instruction for continuing an interrupted run.
     pub continuation: String,
@@ -114,6 +114,36 @@ fn last_line(summary: &RunSummary, continuation: &str) -> String {
     )
 }
 
+/// Signals within this time of the first one belong to the same request: `timeout` and batch systems signal the program and its
+/// process group, and wrappers forward what the program has received already.
+const ONE_REQUEST: Duration = Duration::from_secs(1);
+
+/// Records a request to stop. All methods are safe in signal handlers.
+struct StopRequest {
+    start: Instant,
+    /// Nanoseconds from `start` to the first signal; `u64::MAX` before it.
+    first: AtomicU64,
+    stop: Arc<AtomicBool>,
+}
+
+impl StopRequest {
+    fn new(stop: Arc<AtomicBool>) -> Self {
+        Self {
+            start: Instant::now(),
+            first: AtomicU64::new(u64::MAX),
+            stop,
+        }
+    }
+
+    /// Records a signal; returns `true` if it repeats a request that is older than [`ONE_REQUEST`].
+    fn record(&self) -> bool {
+        let now = self.start.elapsed().as_nanos() as u64;
+        let first = self.first.fetch_min(now, Ordering::SeqCst);
+        self.stop.store(true, Ordering::SeqCst);
+        now.saturating_sub(first) >= ONE_REQUEST.as_nanos() as u64
+    }
+}
+
 /// Signal handlers during a run; default handling is restored on drop.
 struct Signals {
     /// Set by the first signal.
@@ -146,17 +176,22 @@ impl Signals {
         let first = IDLE.get().is_none();
         let idle = IDLE.get_or_init(Arc::default);
         idle.store(false, Ordering::SeqCst);
+        let request = Arc::new(StopRequest::new(self.stop.clone()));
         for &signal in &wanted {
             if first {
                 flag::register_conditional_default(signal, idle.clone())?;
             }
-            // in this order, so that the first signal finds the flag unset
-            if one_process && signal != SIGUSR1 {
-                let status = 128 + signal;
-                let id = flag::register_conditional_shutdown(signal, status, self.stop.clone())?;
-                self.ids.push(id);
-            }
-            self.ids.push(flag::register(signal, self.stop.clone())?);
+            let may_end = one_process && signal != SIGUSR1;
+            let request = request.clone();
+            let handle = move || {
+                if request.record() && may_end {
+                    low_level::exit(128 + signal);
+                }
+            };
+            // SAFETY: the handler reads the monotonic clock, accesses atomics and calls `_exit`, all of which are safe in
+            // signal handlers; it neither allocates, locks nor panics
+            self.ids
+                .push(unsafe { low_level::register(signal, handle) }?);
         }
         keep_file_limits_from_killing()
     }
@@ -165,7 +200,7 @@ impl Signals {
     fn report_stop(&self, reporter: Reporter, one_process: bool) -> std::io::Result<()> {
         let (raised, over) = (self.stop.clone(), self.over.clone());
         let hint = if one_process {
-            "; a second signal stops at once"
+            "; another signal ends the program at once"
         } else {
             ""
         };

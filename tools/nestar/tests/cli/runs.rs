@@ -186,9 +186,38 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 
 #[cfg(unix)]
 fn terminate(child: &Child) {
-    let id = child.id().to_string();
-    let status = Command::new("kill").args(["-TERM", &id]).status();
+    kill("-TERM", &[&child.id().to_string()]);
+}
+
+#[cfg(unix)]
+fn kill(signal: &str, targets: &[&str]) {
+    let mut command = Command::new("kill");
+    let status = command.arg(signal).arg("--").args(targets).status();
     assert!(status.expect("kill is there").success());
+}
+
+/// `timeout` and batch systems signal a program and then its process group.
+#[cfg(unix)]
+#[test]
+fn signals_to_a_program_and_its_group_are_one_request() {
+    use std::os::unix::process::CommandExt as _;
+    for signal in ["-TERM", "-INT", "-HUP", "-USR1"] {
+        let place = Place::with(BLAST);
+        let long = ["--set", "time.max_steps=1000000", "--set", "time.end=1e9"];
+        let mut command = place.command(&[&["run", "deck.toml"][..], &long].concat());
+        let child = command.stderr(Stdio::piped()).process_group(0).spawn();
+        let child = child.expect("the program starts");
+        let log = place.0.join("run/run.log");
+        let stepped = || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("step 2 "));
+        wait_until("two steps", stepped);
+        let id = child.id().to_string();
+        kill(signal, &[&id, &format!("-{id}"), &id]);
+        let outcome = Outcome::of(child.wait_with_output().expect("the program ends"));
+        outcome
+            .has_status(3)
+            .tells(&["interrupted at step", "the snapshot is in"]);
+        assert_eq!(place.snapshots("run").len(), 2, "{signal}");
+    }
 }
 
 #[cfg(unix)]
@@ -269,7 +298,7 @@ fn a_second_signal_ends_the_program_at_once_also_where_its_threads_are_ranks() {
 
 #[cfg(unix)]
 fn second_signal(ranks: &str) {
-    // one root step takes longer than the time between the signals
+    // one root step takes longer than the second within which signals belong to one request
     let place = Place::with(BLAST);
     let big = [
         "run",
@@ -293,9 +322,10 @@ fn second_signal(ranks: &str) {
     }
     std::thread::sleep(Duration::from_millis(50));
     terminate(&child);
-    while !said.contains("a second signal stops at once") {
+    while !said.contains("another signal ends the program at once") {
         assert!(lines.read_line(&mut said).expect("a line") > 0, "{said}");
     }
+    std::thread::sleep(Duration::from_millis(1000));
     terminate(&child);
     let status = child.wait().expect("the program ends");
     assert_eq!(status.code(), Some(143), "{said}");
