@@ -9,6 +9,7 @@ pub mod hancock;
 pub mod limiter;
 pub mod ppm;
 pub mod riemann;
+pub mod shock;
 pub mod solver;
 mod states;
 
@@ -69,6 +70,15 @@ pub enum RiemannSolver {
     Exact,
 }
 
+/// Cure of the instability of shocks that are aligned with the mesh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShockCure {
+    /// No cure.
+    None,
+    /// HLLE fluxes through faces that are transverse to a shock, see [`shock`].
+    Hlle,
+}
+
 /// Selects the numerical method for the gas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FluidMethod {
@@ -80,6 +90,8 @@ pub struct FluidMethod {
     pub limiter: Limiter,
     /// Riemann solver.
     pub riemann: RiemannSolver,
+    /// Cure of the shock instability; without effect if the Riemann solver is HLLE.
+    pub shock_cure: ShockCure,
     /// Parameter of [`Limiter::Minmod`], from 1 (most diffusive) to 2 (monotonized central).
     pub minmod_theta: f64,
     /// Dual energy: carries the internal energy as a component after the total one; only with [`Scheme::MusclHancock`].
@@ -94,6 +106,7 @@ impl Default for FluidMethod {
             reconstruction: Reconstruction::Plm,
             limiter: Limiter::MonotonizedCentral,
             riemann: RiemannSolver::Hllc,
+            shock_cure: ShockCure::None,
             minmod_theta: 1.5,
             dual: None,
         }
@@ -105,6 +118,12 @@ impl FluidMethod {
     #[must_use]
     pub fn gas_components(&self) -> usize {
         5 + usize::from(self.dual.is_some())
+    }
+
+    /// Returns `true` if shocks are detected.
+    #[must_use]
+    pub fn cures_shocks(&self) -> bool {
+        self.shock_cure == ShockCure::Hlle && self.riemann != RiemannSolver::Hlle
     }
 
     /// Returns the number of ghost layers that a step needs: one for the slopes (two with PPM), one for the edges outside the patch, and
@@ -202,5 +221,8 @@ fn faces_items() -> Vec<&'static Item> {
         riemann::hllc::flux_hllc::ITEM,
         riemann::hlle::flux_hlle::ITEM,
         riemann::exact::flux_exact::ITEM,
+        shock::shock_along::ITEM,
+        shock::shock_axes::ITEM,
+        shock::transverse::ITEM,
     ]
 }

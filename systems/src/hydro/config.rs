@@ -5,7 +5,7 @@ use crate::fields::quantities::needs_units;
 use crate::units::Units;
 use nestar_deck::{Deck, DeckError};
 use nestar_kernels::hydro::{
-    DualEnergy, FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme,
+    DualEnergy, FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme, ShockCure,
 };
 use nestar_kernels::mesh::ShareSets;
 use schemars::JsonSchema;
@@ -67,6 +67,15 @@ choice! {
     Hlle,
     /// Exact solution.
     Exact,
+}
+
+choice! {
+    /// Cure of the instability of shocks that are aligned with the mesh.
+    ShockCureWord => ShockCure:
+    /// No cure: such shocks may break up.
+    None,
+    /// HLLE fluxes through the faces that are transverse to a shock.
+    Hlle,
 }
 
 /// Dual-energy formalism: `true`, `false` or a table of thresholds.
@@ -144,6 +153,9 @@ pub struct HydroConfig {
     pub minmod_theta: f64,
     /// Riemann solver.
     pub riemann: RiemannWord,
+    /// Flux through faces that are transverse to a shock. Without a cure, strong shocks along the mesh break up, unless
+    /// `riemann` is `hlle`.
+    pub shock_cure: ShockCureWord,
     /// Names of passive scalars: letters, digits and `_`; at most 59 names.
     pub scalars: Vec<String>,
     /// Sets of scalars that make up all of the gas, such as `[["hydrogen", "helium"]]`: their mass fractions sum to 1
@@ -174,6 +186,7 @@ impl Default for HydroConfig {
             limiter: LimiterWord::MonotonizedCentral,
             minmod_theta: 1.5,
             riemann: RiemannWord::Hllc,
+            shock_cure: ShockCureWord::None,
             scalars: Vec::new(),
             scalar_sets: Vec::new(),
             quantities: Vec::new(),
@@ -193,6 +206,7 @@ impl HydroConfig {
             reconstruction: self.reconstruction.into(),
             limiter: self.limiter.into(),
             riemann: self.riemann.into(),
+            shock_cure: self.shock_cure.into(),
             minmod_theta: self.minmod_theta,
             dual: self.dual_energy.thresholds(),
         }

@@ -49,6 +49,7 @@ mod ranks;
 mod restart;
 mod run_directory;
 mod schemes;
+mod shock_stability;
 mod sources;
 mod species;
 mod stiff_sources;

@@ -1,7 +1,7 @@
 //! Device program of the gas: compile-time options and kernel skeletons.
 
 use crate::hydro::{FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme};
-use crate::hydro::{dual, eos, hancock, limiter, ppm, riemann};
+use crate::hydro::{dual, eos, hancock, limiter, ppm, riemann, shock};
 use crate::mesh::fluxes;
 use crate::mesh::parameters::{FluxRegisterView, GatherView};
 use crate::{CELLS, PATCH};
@@ -89,7 +89,7 @@ impl FluidProgram {
             "namespace fluid {{\n\
              constexpr int GHOSTS = {}, RIEMANN = {riemann}, THREADS = {}, MIN_BLOCKS = {};\n\
              constexpr unsigned LIMITER = {limiter}u;\n\
-             constexpr bool HALF_STEP = {}, PARABOLIC = {}, KEEP_INPUT = {}, IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {};\n\
+             constexpr bool HALF_STEP = {}, PARABOLIC = {}, KEEP_INPUT = {}, IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {}, CURE = {};\n\
              RS_FN constexpr field::REAL gamma() {{ return (field::REAL){}; }}\n\
              RS_FN constexpr field::REAL theta() {{ return (field::REAL){}; }}\n\
              RS_FN constexpr rs::arr<field::REAL, 3> thresholds() {{ return rs::arr<field::REAL, 3>{{{{(field::REAL){kinetic}, \
@@ -104,6 +104,7 @@ impl FluidProgram {
             self.in_shared,
             self.mass_fluxes,
             m.dual.is_some(),
+            m.cures_shocks(),
             literal(self.gamma),
             literal(m.minmod_theta),
         )
@@ -126,6 +127,9 @@ impl FluidProgram {
             dual::compression_jump::ITEM,
             dual::slope_factor::ITEM,
             dual::reconcile_energies::ITEM,
+            shock::shock_along::ITEM,
+            shock::shock_axes::ITEM,
+            shock::transverse::ITEM,
             hancock::half_step::ITEM,
             hancock::half_step_scalar::ITEM,
             hancock::predicted::ITEM,

@@ -3,8 +3,8 @@
 //! Each pass is instantiated separately and called through a function pointer. The number of instantiations is therefore the sum of the
 //! choices (limiters, solvers, reconstructions), not their product. All give the same bits.
 use super::passes::{
-    EdgePass, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, SignalRatePass, SlopePass,
-    UpdatePass,
+    EdgePass, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, ShockPass, SignalRatePass,
+    SlopePass, UpdatePass,
 };
 use crate::hydro::FluidMethod;
 use nestar_device::Real;
@@ -108,9 +108,11 @@ hydro_real!(f32, f32, f32);
 #[derive(Clone, Copy)]
 pub struct Passes<E> {
     pub primitives: unsafe fn(&PrimitivePass<E>),
+    pub shocks: unsafe fn(&ShockPass<E>) -> bool,
     pub slopes: unsafe fn(&SlopePass<E>),
     pub edges: unsafe fn(&EdgePass<E>),
     pub fluxes: unsafe fn(&FluxPass<E>),
+    pub damped_fluxes: unsafe fn(&FluxPass<E>),
     pub internal_fluxes: unsafe fn(&FluxPass<E>),
     pub scalar_fluxes: unsafe fn(&FluxPass<E>),
     pub predict: unsafe fn(&PredictPass<E>),
@@ -122,7 +124,7 @@ pub struct Passes<E> {
 macro_rules! instruction_set {
     ($module:ident $(, $features:literal)?) => {
         mod $module {
-            use super::super::passes::{self, EdgePass, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, SignalRatePass, SlopePass, UpdatePass};
+            use super::super::passes::{self, EdgePass, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, ShockPass, SignalRatePass, SlopePass, UpdatePass};
             use super::Passes;
             use crate::hydro::limiter::{MINMOD, MONOTONIZED_CENTRAL, VAN_ALBADA, VAN_LEER};
             use crate::hydro::riemann::{HLLC, HLLE};
@@ -134,6 +136,8 @@ macro_rules! instruction_set {
             instruction_set!(@entry [$($features)?] parabolas[const HALF_STEP: bool, const LIMITER: u32](SlopePass));
             instruction_set!(@entry [$($features)?] edges[const PARABOLIC: bool, const HALF_STEP: bool, const DUAL: bool](EdgePass));
             instruction_set!(@entry [$($features)?] fluxes[const SOLVER: u32](FluxPass));
+            instruction_set!(@entry [$($features)?] shocks[](ShockPass) -> bool);
+            instruction_set!(@entry [$($features)?] damped_fluxes[](FluxPass));
             instruction_set!(@entry [$($features)?] internal_fluxes[](FluxPass));
             instruction_set!(@entry [$($features)?] scalar_fluxes[](FluxPass));
             instruction_set!(@entry [$($features)?] predict[](PredictPass));
@@ -186,6 +190,8 @@ macro_rules! instruction_set {
                         RiemannSolver::Hlle => fluxes::<V, HLLE>,
                         RiemannSolver::Exact => passes::exact_fluxes::<V::E>,
                     },
+                    shocks: shocks::<V>,
+                    damped_fluxes: damped_fluxes::<V>,
                     internal_fluxes: internal_fluxes::<V>,
                     scalar_fluxes: scalar_fluxes::<V>,
                     predict: predict::<V>,

@@ -32,10 +32,10 @@ RS_FN REAL concentration(const REAL* block, int component, const int* at, int D,
 
 // ---- faces and cells
 
-// Computes the flux through one face and stores it in place of the lower state. Velocity, internal energy and its flux replace the first
+// Computes the flux through one face and stores it in place of the lower state. Faces in `shocks` (null for none) take HLLE fluxes. Velocity, internal energy and its flux replace the first
 // components of the upper state.
 template<int D>
-RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* right, int f, const unsigned* flagged) {
+RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* right, int f, const unsigned* flagged, const unsigned* shocks) {
   State l, r, flux;
   int at[3];
   if (flagged && touches<D>(flagged, f, at)) {
@@ -47,7 +47,8 @@ RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* rig
       l.d[v] = left[(D * GAS + component<D>(v)) * FACES + f];
       r.d[v] = right[(D * GAS + component<D>(v)) * FACES + f];
     }
-    flux = riemann(l, r);
+    if (CURE && shocks && touches<D>(shocks + D * SHOCK_WORDS, f, at)) flux = hydro::riemann::hlle::flux_hlle<REAL>(l, r, gamma());
+    else flux = riemann(l, r);
   }
   RS_UNROLL for (int v = 0; v < GAS; ++v) left[(D * GAS + component<D>(v)) * FACES + f] = flux.d[v];
   if constexpr (DUAL) {
@@ -104,7 +105,7 @@ RS_FN bool collect_flagged(const Step& p, int row, unsigned* cells) {
 // ---- the patch
 
 // Computes the primitive variables at the beginning of the step. Memory after the gathered block is used as work space.
-RS_FN void prepare(const Step& p, int row, REAL* block, REAL* input, const Three& rate) {
+RS_FN void prepare(const Step& p, int row, REAL* block, REAL* input, const Three& rate, unsigned* shocks) {
   constexpr int used = COMPONENTS * INPUT + (HALF_STEP ? 0 : COMPONENTS * BLOCK);
   constexpr bool room = SCRATCH - used >= mesh::INTERPOLATION_WORK<GHOSTS>;
   REAL* work = room ? block + used : nullptr;
@@ -113,7 +114,7 @@ RS_FN void prepare(const Step& p, int row, REAL* block, REAL* input, const Three
   } else {
     mesh::gather<GHOSTS>(input, p.view, row, Conserved(), work);
     const Three half{{REAL(0.5) * rate.d[0], REAL(0.5) * rate.d[1], REAL(0.5) * rate.d[2]}};
-    EACH(cell, BLOCK) predict_cell(input, block, cell, half);
+    EACH(cell, BLOCK) predict_cell(input, block, cell, half, shocks);
     launch::barrier();
   }
 }
@@ -246,20 +247,22 @@ RS_FN void report(const Step& p, int row, REAL rate, const unsigned* mask) {
 }
 
 RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, const unsigned* flagged) {
+  SHARED unsigned shocks[CURE ? 3 * SHOCK_WORDS : 1];
   REAL *block = scratch, *input = scratch + COMPONENTS * BLOCK;
   REAL *left = scratch + EDGES_AT, *right = left + EDGES;
   const Three rate = three(p.rate);
   EACH(n, 16) mask[n] = 0;
-  prepare(p, row, block, input, rate);
+  EACH(n, CURE ? 3 * SHOCK_WORDS : 0) shocks[n] = 0;
+  prepare(p, row, block, input, rate, shocks);
   if constexpr (!HALF_STEP && !KEEP_INPUT) {
     // the edges overwrite the input
     launch::barrier();
   }
-  EACH(cell, 1000) cell_edges(block, left, right, cell, rate);
+  EACH(cell, 1000) cell_edges(block, left, right, cell, rate, shocks);
   launch::barrier();
-  EACH(f, FACES) face_flux<0>(block, input, left, right, f, flagged);
-  EACH(f, FACES) face_flux<1>(block, input, left, right, f, flagged);
-  EACH(f, FACES) face_flux<2>(block, input, left, right, f, flagged);
+  EACH(f, FACES) face_flux<0>(block, input, left, right, f, flagged, shocks);
+  EACH(f, FACES) face_flux<1>(block, input, left, right, f, flagged, shocks);
+  EACH(f, FACES) face_flux<2>(block, input, left, right, f, flagged, shocks);
   launch::barrier();
   const REAL largest = update_gas(p, row, block, left, right, rate, mask);
   if constexpr (MASS_FLUXES) store_mass_fluxes(p, row, left);

@@ -1,7 +1,8 @@
 //! Order of a patch update: passes march through the planes of the block from low to high z. Edge states and fluxes of a few planes thus
 //! stay in the first-level cache.
 use super::passes::{
-    EdgePass, FacePlanes, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, SlopePass, UpdatePass,
+    EdgePass, FacePlanes, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, ShockPass, SlopePass,
+    UpdatePass,
 };
 use super::scratch::{PatchScratch, ScratchLayout};
 use super::{CellMask10, FaceFluxes, HydroReal, PatchOutcome, PatchSolver, first_order};
@@ -38,13 +39,16 @@ pub(super) struct March<'a, R: HydroReal> {
     pub rates: [R; 3],
     pub inverse_dx: [R; 3],
     pub first_order: Option<&'a CellMask10>,
+    /// `true` if the patch has cells in shocks.
+    pub shocked: bool,
 }
 
 impl<R: HydroReal> March<'_, R> {
-    /// Runs all passes: primitives, (van Leer: predictor,) then plane by plane slopes, edges, fluxes and update.
+    /// Runs all passes: primitives, shocks, (van Leer: predictor,) then plane by plane slopes, edges, fluxes and update.
     pub fn run(&mut self, out: &mut [R], faces: &mut FaceFluxes<'_, R>) -> PatchOutcome<R> {
         let g = self.layout.ghosts;
         self.primitives();
+        self.shocked = self.solver.method.cures_shocks() && self.find_shocks();
         if self.solver.method.scheme == Scheme::VanLeer {
             self.predict();
         }
@@ -85,6 +89,25 @@ impl<R: HydroReal> March<'_, R> {
         };
         // SAFETY: both blocks lie inside the arena, padded for the widest vector
         unsafe { (self.solver.passes.primitives)(&arguments) }
+    }
+
+    /// Finds shocks in the patch and one layer around it. Returns `false` if there are none.
+    fn find_shocks(&mut self) -> bool {
+        let (l, p) = (self.layout, self.scratch.pointer());
+        let g = l.ghosts;
+        let span = CellRange::square(l.width, g - 1, g + PATCH + 1);
+        let arguments = ShockPass {
+            block: p.wrapping_add(l.primitive),
+            block_count: l.width.pow(3),
+            first: (g - 1) * l.steps()[2] + span.start,
+            steps: l.steps(),
+            cell_stride: l.block,
+            planes: PATCH + 2,
+            count: span.count(),
+            axes: p.wrapping_add(l.shocks),
+        };
+        // SAFETY: the ranges keep at least one cell away from the block's surface, and the arrays are padded
+        unsafe { (self.solver.passes.shocks)(&arguments) }
     }
 
     /// Computes slopes and edge states in plane `k` of the block, in a square one cell larger than the patch. In the planes below and above
@@ -170,7 +193,9 @@ impl<R: HydroReal> March<'_, R> {
             (PATCH, PATCH),
         ][axis];
         let left_slot = if axis == 2 { l.slot(2, k - 1) } else { axis };
+        let cells = l.shocks + k * l.steps()[2] + corner;
         let arguments = FluxPass {
+            shocks: [cells - l.steps()[axis], cells].map(|at| p.wrapping_add(at).cast_const()),
             left: p.wrapping_add(l.high + left_slot * planes + before),
             right: p.wrapping_add(l.low + axis * planes + corner),
             state_stride: l.plane,
@@ -185,14 +210,17 @@ impl<R: HydroReal> March<'_, R> {
             pitch: l.width,
             gamma: self.solver.gamma,
         };
-        self.solve(&arguments);
+        self.solve(&arguments, self.shocked);
     }
 
     /// Computes the fluxes of the gas, of its internal energy, then of the scalars.
-    fn solve(&self, arguments: &FluxPass<R>) {
+    fn solve(&self, arguments: &FluxPass<R>, damped: bool) {
         // SAFETY: states and fluxes of these faces lie inside the arena, padded for the widest vector
         unsafe {
             (self.solver.passes.fluxes)(arguments);
+            if damped {
+                (self.solver.passes.damped_fluxes)(arguments);
+            }
             if arguments.gas > 5 {
                 (self.solver.passes.internal_fluxes)(arguments);
             }
@@ -350,6 +378,8 @@ impl<R: HydroReal> March<'_, R> {
         let step = l.steps()[axis];
         let cells = l.primitive + k * l.steps()[2] + span.start;
         let arguments = FluxPass {
+            // the predictor takes the fluxes of the solver everywhere
+            shocks: [p.cast_const(); 2],
             left: p.wrapping_add(cells - step),
             right: p.wrapping_add(cells),
             state_stride: l.block,
@@ -364,7 +394,7 @@ impl<R: HydroReal> March<'_, R> {
             pitch: l.width,
             gamma: self.solver.gamma,
         };
-        self.solve(&arguments);
+        self.solve(&arguments, false);
     }
 
     fn predict_plane(&mut self, k: usize, span: CellRange) {

@@ -150,6 +150,7 @@ impl<R: HydroReal> PatchSolver<R> {
             rates,
             inverse_dx,
             first_order,
+            shocked: false,
         }
         .run(out, faces)
     }

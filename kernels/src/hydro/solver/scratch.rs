@@ -39,6 +39,8 @@ pub(super) struct ScratchLayout {
     pub high: usize,
     /// Fluxes through the lower faces: x, y, and z of even and odd planes.
     pub flux: usize,
+    /// Axes of the shocks in each cell (block of one component), if shocks are detected.
+    pub shocks: usize,
     /// Elements of the arena.
     pub total: usize,
 }
@@ -61,7 +63,8 @@ impl ScratchLayout {
         let low = upper + 3 * planes;
         let high = low + 3 * planes;
         let flux = high + 4 * planes;
-        let total = flux + 4 * planes;
+        let shocks = flux + 4 * planes;
+        let total = shocks + if method.cures_shocks() { block } else { 0 };
         ScratchLayout {
             ghosts,
             width,
@@ -76,6 +79,7 @@ impl ScratchLayout {
             low,
             high,
             flux,
+            shocks,
             total,
         }
     }

@@ -2,7 +2,7 @@
 //
 // Each primitive state, edge state and flux is computed once and stored in the scratch, in shared memory, or in global memory if it is too
 // large. The text before this file defines in namespace `fluid`: GHOSTS, HALF_STEP, PARABOLIC, LIMITER, RIEMANN, gamma(), theta(),
-// KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS; and DUAL, true if the internal energy is component 5, with thresholds().
+// KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS; CURE, true if shocks are detected; and DUAL, true if the internal energy is component 5, with thresholds().
 
 namespace fluid {
 
@@ -87,7 +87,46 @@ template<int D> RS_FN State rotated(const State& w) {
   return State{{w.d[0], w.d[component<D>(1)], w.d[component<D>(2)], w.d[component<D>(3)], w.d[4]}};
 }
 
+// ---- cells in shocks (passes/shocks.rs)
+
+// Masks of the 10^3 cells of a patch and one layer around it: for each axis the cells with a shock along another axis.
+constexpr int SHOCK_WORDS = 32;
+
+// Primitive variables of the block: density, velocity along an axis, pressure.
+struct BlockCells {
+  const REAL* block;
+  RS_MEMBER Three operator()(int at, int axis) const { return Three{{block[at], block[(1 + axis) * BLOCK + at], block[4 * BLOCK + at]}}; }
+};
+
+RS_FN bool in_layer(int i) { return (unsigned)i < (unsigned)PATCH + 2u; }
+
+// Marks cell `at` of a block of `width` cells along an axis, whose place among the 10^3 cells is `cell`, if it is in a shock.
+template<class Cells> RS_FN void mark_shocks(const Cells& cells, const int* cell, int at, int width, unsigned* shocks) {
+  if (!in_layer(cell[0]) || !in_layer(cell[1]) || !in_layer(cell[2])) return;
+  const int steps[3] = {1, width, width * width};
+  REAL found[3];
+  RS_UNROLL for (int d = 0; d < 3; ++d) {
+    const Three below = cells(at - steps[d], d), here = cells(at, d), above = cells(at + steps[d], d);
+    found[d] = hydro::shock::shock_along<REAL>(rs::arr<REAL, 2>{{below.d[0], above.d[0]}}, rs::arr<REAL, 2>{{below.d[1], above.d[1]}},
+                                               Three{{below.d[2], here.d[2], above.d[2]}});
+  }
+  const REAL axes = hydro::shock::shock_axes<REAL>(found[0], found[1], found[2]);
+  if (!(axes > REAL(0))) return;
+  const int bit = cell[0] + 10 * (cell[1] + 10 * cell[2]);
+  RS_UNROLL for (int d = 0; d < 3; ++d)
+    if (hydro::shock::transverse<REAL>(axes, axes, REAL(1 << d)) > REAL(0)) launch::atomic_or(shocks + d * SHOCK_WORDS + bit / 32, 1u << (bit % 32));
+}
+
 // ---- the predictor of the van Leer scheme
+
+// Primitive variables of the conserved input.
+struct InputCells {
+  const REAL* input;
+  RS_MEMBER Three operator()(int at, int axis) const {
+    const State w = hydro::eos::primitive_from_conserved<REAL>(load5(input, INPUT, at), gamma());
+    return Three{{w.d[0], w.d[1 + axis], w.d[4]}};
+  }
+};
 
 static_assert(HALF_STEP || !DUAL, "dual energy needs the scheme MUSCL-Hancock");
 
@@ -110,12 +149,14 @@ RS_FN void donor_fluxes(const REAL* input, int at, const State& here, REAL* belo
 
 // Computes the gas of a cell half a step later by donor-cell fluxes, and the mass fractions of its scalars at the current time. A cell that
 // would become unphysical is not changed.
-RS_FN void predict_cell(const REAL* input, REAL* block, int cell, const Three& half_rate) {
+RS_FN void predict_cell(const REAL* input, REAL* block, int cell, const Three& half_rate, unsigned* shocks) {
   const int i = cell % WIDTH, j = cell / WIDTH % WIDTH, k = cell / (WIDTH * WIDTH);
   const int at = (i + 1) + INPUT_WIDTH * ((j + 1) + INPUT_WIDTH * (k + 1));
   for (int c = GAS; c < COMPONENTS; ++c) block[c * BLOCK + cell] = input[c * INPUT + at] / input[at];
   if (inside(i - REACH) + inside(j - REACH) + inside(k - REACH) < 2) return;
   const State old = input_primitive(input, at);
+  const int place[3] = {i - REACH + 1, j - REACH + 1, k - REACH + 1};
+  if (CURE) mark_shocks(InputCells{input}, place, at, INPUT_WIDTH, shocks);
   REAL below[3][GAS], above[3][GAS];
   donor_fluxes<0>(input, at, old, below[0], above[0]);
   donor_fluxes<1>(input, at, old, below[1], above[1]);
@@ -199,12 +240,14 @@ RS_FN void store_edges(REAL* left, REAL* right, int i, int j, int k, const State
   }
 }
 
-// Edge states of one of the 10^3 cells of the patch and the layer around it.
-RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, const Three& rate) {
+// Edge states of one of the 10^3 cells of the patch and the layer around it; marks it in `shocks`.
+RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, const Three& rate, unsigned* shocks) {
   const int i = cell % 10 - 1, j = cell / 10 % 10 - 1, k = cell / 100 - 1;
   const bool x = inside(j) && inside(k), y = inside(i) && inside(k), z = inside(i) && inside(j);
   if (!x && !y && !z) return;
   const int at = (i + REACH) + WIDTH * ((j + REACH) + WIDTH * (k + REACH));
+  const int place[3] = {i + 1, j + 1, k + 1};
+  if (CURE && HALF_STEP) mark_shocks(BlockCells{block}, place, at, WIDTH, shocks);
   const State w = load5(block, BLOCK, at);
   State lower[3], upper[3], h = w;
   if (HALF_STEP || x) distances5<0>(block, at, lower[0], upper[0]);

@@ -1,7 +1,7 @@
 //! Random gathered patches and helpers of the tests that update them.
 use crate::hydro::{
     CellMask10, DualEnergy, FaceFluxes, FluidMethod, HydroReal, Limiter, PatchOutcome, PatchSolver,
-    Reconstruction, RiemannSolver, Scheme,
+    Reconstruction, RiemannSolver, Scheme, ShockCure,
 };
 use crate::mesh::Centring;
 use crate::{CELLS, PATCH};
@@ -30,6 +30,7 @@ pub fn all_methods() -> Vec<FluidMethod> {
                         reconstruction,
                         limiter,
                         riemann,
+                        shock_cure: ShockCure::Hlle,
                         minmod_theta: 1.3,
                         dual: None,
                     });

@@ -1,17 +1,20 @@
 //! Fluxes through faces.
-use super::{rows_at_once, splat};
+use super::{largest, rows_at_once, splat};
 use crate::PATCH;
 use crate::hydro::dual;
 use crate::hydro::riemann::exact::flux_exact;
 use crate::hydro::riemann::hllc::flux_hllc;
 use crate::hydro::riemann::hlle::flux_hlle;
 use crate::hydro::riemann::{HLLC, flux_of_scalar, normalized_fraction};
+use crate::hydro::shock::transverse;
 use crate::mesh::ShareSets;
-use nestar_device::Real;
 use nestar_device::simd::Simd;
+use nestar_device::{Lane, Num, Real};
 
 /// Computes fluxes through faces normal to one axis: `rows` rows of `length` faces, `pitch` elements apart. One long row is a flat range.
 pub struct FluxPass<E> {
+    /// Axes of shocks in the cells on the lower and the upper side of the first face; read by [`damped_fluxes`] only.
+    pub shocks: [*const E; 2],
     /// States on the lower and the upper side of the first face.
     pub left: *const E,
     pub right: *const E,
@@ -90,6 +93,39 @@ pub unsafe fn fluxes<V: Simd, const SOLVER: u32>(a: &FluxPass<V::E>) {
                 };
                 for v in 0..5 {
                     f[v].store2(a.flux.add(o + order[v] * a.flux_stride), pitch);
+                }
+            }
+        }
+    }
+}
+
+/// Replaces the fluxes of the gas through faces that are transverse to a shock by HLLE fluxes.
+#[inline(always)]
+pub unsafe fn damped_fluxes<V: Simd>(a: &FluxPass<V::E>) {
+    let gamma = splat::<V>(a.gamma);
+    let normal = V::lit([1.0, 2.0, 4.0][a.axis]);
+    let order = a.order();
+    let (together, pitch) = a.grouping::<V>();
+    for row in (0..a.rows).step_by(together) {
+        for i in (0..a.length).step_by(V::N) {
+            let o = row * a.pitch + i;
+            // SAFETY: as in `fluxes`; the shocks of the cells on both sides are stored
+            unsafe {
+                let [below, above] = a.shocks.map(|axes| V::load2(axes.add(o), pitch));
+                let damped = transverse(below, above, normal);
+                if !Num::gt(largest(damped), V::E::lit(0.0)) {
+                    continue;
+                }
+                let (mut l, mut r) = ([gamma; 5], [gamma; 5]);
+                for v in 0..5 {
+                    l[v] = V::load2(a.left.add(o + order[v] * a.state_stride), pitch);
+                    r[v] = V::load2(a.right.add(o + order[v] * a.state_stride), pitch);
+                }
+                let f = flux_hlle(&l, &r, gamma);
+                for v in 0..5 {
+                    let flux = a.flux.add(o + order[v] * a.flux_stride);
+                    let old = V::load2(flux, pitch);
+                    V::select(Num::gt(damped, V::lit(0.0)), f[v], old).store2(flux, pitch);
                 }
             }
         }

@@ -5,10 +5,12 @@
 //! exceed them. Passes over rows of eight cells process two rows at a time if a vector has sixteen lanes.
 mod fluxes;
 mod reconstruct;
+mod shocks;
 mod update;
 
-pub use fluxes::{FluxPass, exact_fluxes, fluxes, internal_fluxes, scalar_fluxes};
+pub use fluxes::{FluxPass, damped_fluxes, exact_fluxes, fluxes, internal_fluxes, scalar_fluxes};
 pub use reconstruct::{EdgePass, PrimitivePass, SlopePass, edges, parabolas, primitives, slopes};
+pub use shocks::{ShockPass, shocks};
 pub use update::{
     FacePlanes, PlaneOutcome, PredictPass, SignalRatePass, UpdatePass, predict, signal_rate, update,
 };

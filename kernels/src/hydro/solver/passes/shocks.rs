@@ -1,0 +1,79 @@
+//! Detection of shocks.
+use super::{largest, splat};
+use crate::hydro::shock::{shock_along, shock_axes};
+use nestar_device::simd::Simd;
+use nestar_device::{Lane, Num, Real};
+
+/// Finds the cells in shocks, in `planes` flat ranges of `count` cells.
+pub struct ShockPass<E> {
+    /// Primitive variables of the whole block.
+    pub block: *const E,
+    /// Cells of the block.
+    pub block_count: usize,
+    /// Offset of the first cell of the first range.
+    pub first: usize,
+    /// Elements to the next cell, by axis. The next range is one step along z further.
+    pub steps: [usize; 3],
+    pub cell_stride: usize,
+    pub planes: usize,
+    pub count: usize,
+    /// [`shock_axes`] of each cell, at the offsets of the block.
+    pub axes: *mut E,
+}
+
+/// Returns `true` if there may be shocks; then the axes of all cells have been stored.
+#[inline(always)]
+pub unsafe fn shocks<V: Simd>(a: &ShockPass<V::E>) -> bool {
+    // SAFETY: the caller vouches for the block; the ranges keep one cell away from its surface
+    unsafe {
+        if is_smooth::<V>(a) {
+            return false;
+        }
+        let mut found = V::lit(0.0);
+        for k in 0..a.planes {
+            for o in (0..a.count).step_by(V::N) {
+                let at = a.first + k * a.steps[2] + o;
+                let axes = axes_of::<V>(a, at);
+                axes.store(a.axes.add(at));
+                found = Num::max(axes, found);
+            }
+        }
+        Num::gt(largest(found), V::E::lit(0.0))
+    }
+}
+
+/// Returns `true` if the pressure varies so little in the block that [`shock_along`] finds no shock.
+#[inline(always)]
+unsafe fn is_smooth<V: Simd>(a: &ShockPass<V::E>) -> bool {
+    // SAFETY: the caller vouches for the block, which has more cells than a vector
+    unsafe {
+        let pressure = a.block.add(4 * a.cell_stride);
+        let last = a.block_count - V::N;
+        let mut low = splat::<V>(V::E::INFINITY);
+        let mut high = V::lit(0.0);
+        for o in (0..a.block_count).step_by(V::N) {
+            let p = V::load(pressure.add(Ord::min(o, last)));
+            // NaN is ignored as the first operand
+            (low, high) = (Num::min(p, low), Num::max(p, high));
+        }
+        let least = -largest(-low);
+        !Num::gt(largest(high) - least, V::E::lit(0.5) * least)
+    }
+}
+
+/// Returns the axes of the shocks in the cells at `at`.
+#[inline(always)]
+unsafe fn axes_of<V: Simd>(a: &ShockPass<V::E>, at: usize) -> V {
+    let mut found = [V::lit(0.0); 3];
+    for (d, shock) in found.iter_mut().enumerate() {
+        // SAFETY: the cells next to the range lie inside the block
+        unsafe {
+            let value = |c: usize, at: usize| V::load(a.block.add(c * a.cell_stride + at));
+            let (below, above) = (at - a.steps[d], at + a.steps[d]);
+            let pair = |c: usize| [value(c, below), value(c, above)];
+            let pressure = [value(4, below), value(4, at), value(4, above)];
+            *shock = shock_along(&pair(0), &pair(1 + d), &pressure);
+        }
+    }
+    shock_axes(found[0], found[1], found[2])
+}
