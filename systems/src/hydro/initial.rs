@@ -1,6 +1,5 @@
 //! Initial states: primitive variables at points, averaged over cells to conserved variables, and their range.
 
-use super::extremes::Extremes;
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_device::math::sum3;
