@@ -317,10 +317,9 @@ fn second_signal(ranks: &str) {
         .expect("the program starts");
     let mut said = String::new();
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe"));
-    while !said.contains("memory:") {
+    while !said.contains("step 1 ") {
         assert!(lines.read_line(&mut said).expect("a line") > 0, "{said}");
     }
-    std::thread::sleep(Duration::from_millis(50));
     terminate(&child);
     while !said.contains("another signal ends the program at once") {
         assert!(lines.read_line(&mut said).expect("a line") > 0, "{said}");
