@@ -7,9 +7,9 @@ use super::migration::{Displaced, removed_patches};
 use super::partition::PatchWork;
 use super::{Ranks, RanksError};
 use bevy_ecs::prelude::*;
-use nestar_engine_data::{FaultBox, Stores, patches};
-use nestar_engine_mesh::patch::{PatchComponentValues, PatchComponents};
-use nestar_engine_mesh::topology::shared_hierarchy::Octet;
+use nestar_engine_data::{FaultBox, Stores, new_patches};
+use nestar_engine_mesh::patch_component::{PatchComponentValues, PatchComponents};
+use nestar_engine_mesh::topology::octet::Octet;
 use nestar_engine_mesh::{Changes, RefineRequests, Topology};
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub fn create_root(world: &mut World) -> Result<(), RanksError> {
         hierarchy::root(&mut topology, ranks.communicator(), &mut plans)
     })?;
     let rows = world.resource::<Topology>().rows(0).to_vec();
-    patches::enter(world, 0, rows, false);
+    new_patches::enter(world, 0, rows, false);
     halo::update_lists(world, 0..=levels)
 }
 
@@ -159,14 +159,14 @@ fn rebuild_level(
         world.despawn(entity);
     }
     let rows = new_rows(world.resource::<Topology>(), fine, proposal);
-    patches::enter(world, fine, rows, proposal.cut);
+    new_patches::enter(world, fine, rows, proposal.cut);
     if is_faulty(world)? {
         return Ok(false);
     }
     attach_components(world, fine, &components)?;
     if proposal.cut {
-        patches::renew_parents(world, fine);
-        patches::renew_parents(world, fine + 1);
+        new_patches::renew_parents(world, fine);
+        new_patches::renew_parents(world, fine + 1);
         expire_halo(world, fine + 1);
     }
     if let Some(moved) = moved {

@@ -1,11 +1,13 @@
-//! Cell functions that report failure or ask to be called again (sub-cycling), and the totals that they return.
+//! Cell functions that report failure or ask to be called again (sub-cycling).
 
-use super::cell_args::{CellJob, CellReader, FunctionInputs, InputList, check_fit};
+use super::cell_args::{CellJob, CellReader, check_fit};
+use super::cell_totals::CellTotals;
 use super::criteria::DerivedInputs;
 use super::failure::{
     CalledCell, CellCallResult, CellCase, FailureCause, SumNames, VERSION, locate_cell, values_of,
 };
 use super::field_spec::Components;
+use super::function_inputs::{FunctionInputs, InputList};
 use super::level::LevelRows;
 use super::pool::{Field, Pool};
 use super::quantities::Loops;
@@ -17,7 +19,6 @@ use nestar_engine_mesh::parallel;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::Rows;
 use nestar_kernels::mesh::block::LevelGeometry;
-use nestar_kernels::mesh::exact_sum::ExactSum;
 use nestar_kernels::mesh::order::sum_of_lanes;
 use nestar_kernels::mesh::subcycle::{CONTINUE, FAILED, RETRY, Subcycle, SubcycleResult};
 
@@ -160,7 +161,7 @@ impl<F: Field> Pool<F> {
     }
 
     /// Records all inputs of the function in the cell that ends the run.
-    fn record_case<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
+    pub(super) fn record_case<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
         &self,
         rows: &LevelRows,
         job: &CellJob<M>,
@@ -329,7 +330,7 @@ fn failure_cause<R: Loops, S: CellState<R>, C, T: CellState<R>>(
 }
 
 /// Largest number of values that a cell may carry from call to call.
-const MAX_CARRIED: usize = 16;
+pub(super) const MAX_CARRIED: usize = 16;
 
 /// A cell that has failed or is still unfinished.
 #[derive(Clone, Debug, PartialEq, PartialOrd)]
@@ -383,14 +384,14 @@ type CarriedNumbers<R> = [R; MAX_CARRIED];
 
 /// A cell of a row, with the position of the row in its level.
 #[derive(Clone, Copy)]
-struct RowCell {
+pub(super) struct RowCell {
     pub position: usize,
     pub row: u32,
     pub cell: usize,
 }
 
 /// The calls in the cells of one row, with their sums and work.
-struct RowCalls {
+pub(super) struct RowCalls {
     stopped: StoppedCells,
     /// Summed numbers, `[number][cell]`.
     sums: Vec<f64>,
@@ -565,131 +566,5 @@ impl RowCalls {
         };
         sums.write(&mut write, 0, 0);
         finite
-    }
-}
-
-/// Number of patches summed by a task.
-const PATCHES: usize = 512;
-
-/// Summed numbers and work of a sub-cycled update of a level on this rank.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CellTotals {
-    /// The level.
-    pub(super) level: usize,
-    /// Volume of a cell.
-    pub(super) volume: f64,
-    /// Number of sums.
-    pub(super) count: usize,
-    /// Sum over the cells of each patch, `[patch][number]`; 0 for refined patches.
-    pub(super) sums: Vec<f64>,
-    /// Work per patch; empty if it is not measured.
-    pub(super) work: Vec<u32>,
-    /// Number of cells called in each round.
-    pub(super) called: Vec<u64>,
-}
-
-impl CellTotals {
-    /// Returns the level.
-    #[must_use]
-    pub fn level(&self) -> usize {
-        self.level
-    }
-
-    /// Returns the number of sums.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
-    /// Returns the sums over the leaf cells of each patch, `[patch][number]`, in row order and without the cell volume.
-    #[must_use]
-    pub fn sums(&self) -> &[f64] {
-        &self.sums
-    }
-
-    /// Returns the work per patch in row order; empty if the function does not measure it.
-    #[must_use]
-    pub fn work(&self) -> &[u32] {
-        &self.work
-    }
-
-    /// Returns the number of cells on this rank called in each round: the lengths of the queue.
-    #[must_use]
-    pub fn cells_per_round(&self) -> &[u64] {
-        &self.called
-    }
-
-    /// Returns the integrals over the leaf cells of this rank. They are exact, so that sums over ranks do not depend on
-    /// their order.
-    #[must_use]
-    pub fn integrals(&self) -> Vec<ExactSum> {
-        let nothing = || vec![ExactSum::default(); self.count];
-        if self.count == 0 {
-            return nothing();
-        }
-        let patches: Vec<&[f64]> = self.sums.chunks(PATCHES * self.count).collect();
-        let of_part = |part: &&[f64]| {
-            let mut integrals = nothing();
-            for sums in part.chunks_exact(self.count) {
-                for (integral, sum) in integrals.iter_mut().zip(sums) {
-                    integral.add(self.volume * sum);
-                }
-            }
-            integrals
-        };
-        let mut all = nothing();
-        for part in parallel::map(&patches, of_part) {
-            for (all, part) in all.iter_mut().zip(&part) {
-                all.merge(part);
-            }
-        }
-        all
-    }
-
-    /// Appends the totals of the next patches.
-    pub(super) fn append(&mut self, other: Self) {
-        self.sums.extend(other.sums);
-        self.work.extend(other.work);
-        if self.called.len() < other.called.len() {
-            self.called.resize(other.called.len(), 0);
-        }
-        for (all, called) in self.called.iter_mut().zip(other.called) {
-            *all += called;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::CellTotals;
-
-    #[test]
-    fn integrals_are_those_of_any_parts() {
-        let tally = |patches: std::ops::Range<usize>| CellTotals {
-            volume: 0.125,
-            count: 2,
-            sums: patches
-                .flat_map(|n| [1.0 / (n as f64 + 0.3), -1e-20 * n as f64])
-                .collect(),
-            ..CellTotals::default()
-        };
-        let all = tally(0..10_000).integrals();
-        let mut parts = tally(0..17).integrals();
-        for (sum, part) in parts.iter_mut().zip(tally(17..10_000).integrals()) {
-            sum.merge(&part);
-        }
-        assert_eq!(all, parts);
-        assert!((all[1].value() / (-0.125e-20 * 49_995_000.0) - 1.0).abs() < 1e-15);
-    }
-
-    #[test]
-    fn queues_add_up() {
-        let called = |called: &[u64]| CellTotals {
-            called: called.to_vec(),
-            ..CellTotals::default()
-        };
-        let mut all = called(&[512, 3]);
-        all.append(called(&[1024, 10, 1]));
-        assert_eq!(all.cells_per_round(), [1536, 13, 1]);
     }
 }

@@ -2,12 +2,19 @@
 
 pub mod boundary;
 mod cell_args;
+mod cell_totals;
 pub mod criteria;
+mod derived_fields;
 pub mod device;
+mod face_fluxes;
 pub mod failure;
+mod field_list;
 pub mod field_spec;
+mod function_inputs;
 pub mod iterate;
 pub mod level;
+mod list_text;
+pub mod new_patches;
 pub mod operators;
 pub mod particle_entities;
 mod particle_set;
@@ -16,38 +23,43 @@ pub mod pool;
 mod quantities;
 pub mod reduce;
 pub mod registers;
+pub mod staggered;
 pub mod storage;
 pub mod store;
+mod stores;
 pub mod transfer;
 pub mod update;
 
 pub use boundary::BoundaryFn;
-pub use cell_args::{
-    CellMap, CellMark, CellSource, CellValue, FieldList, FunctionInputs, InputList,
-};
+pub use cell_args::{CellMap, CellMark, CellValue};
+pub use cell_totals::CellTotals;
 pub use criteria::DerivedInputs;
+pub use derived_fields::{DerivedField, DerivedFields};
 pub use failure::{CellCallResult, CellCase, FaultBox, ReportedFault};
+pub use field_list::FieldList;
 pub use field_spec::{
     BoundaryCondition, BoundaryRule, Component, Components, Correct, Element, FieldSpec, Prolong,
     Restrict,
 };
-pub use iterate::{CellSubcycle, CellTotals};
-pub use level::{InitialEstimate, LevelRows, LevelView, SubcycleQueues};
+pub use function_inputs::{CellSource, FunctionInputs, InputList};
+pub use iterate::CellSubcycle;
+pub use level::{InitialEstimate, SubcycleQueues};
+pub use level::{LevelRows, LevelView};
 pub use nestar_snapshot::DataType;
 pub use particle_entities::{ENTITY_BYTES, ParticleEntities, ParticleEntityIndex, ParticleId};
+pub use particle_set::check_columns;
 pub use particle_set::{
     CoveringLeaf, MigrationBatch, ParticleColumn, ParticleGroup, ParticleKinds, ParticleSet,
-    ParticleSetRef, PatchPlace, RefinedPatch, RemapOnRegrid, check_columns,
+    ParticleSetRef, PatchPlace, RefinedPatch, RemapOnRegrid,
 };
 pub use patches::{PatchEntity, Patches};
-pub use pool::{Field, Pool, PoolResource};
-pub use quantities::{DerivedField, DerivedFields};
+pub use pool::PoolResource;
+pub use pool::{Field, Pool};
 pub use reduce::pairwise;
 pub use registers::{FineSide, FluxRegisters};
 pub use storage::RowSlabs;
-pub use store::{
-    DevicePieces, HaloLayers, LevelBank, MeshContext, Piece, RowShape, Store, StoreRef, Stores,
-};
+pub use store::{DevicePieces, LevelBank, MeshContext, Piece, RowShape, Store};
+pub use stores::{HaloLayers, StoreRef, Stores};
 pub use update::FaceMap;
 
 use schemars::JsonSchema;

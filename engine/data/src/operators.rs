@@ -1,31 +1,20 @@
-//! Operators on fields of any centring, on the host and on a device: allocation after a regrid, prolongation,
-//! restriction, flux correction, unique values on shared faces and edges, and sums over patches.
+//! Generic operators on fields: allocation after a regrid, prolongation, restriction, flux correction.
 
-use super::device::topology::DeviceTopology;
-use super::device::{DevicePool, DeviceView};
 use super::field_spec::{Correct, Element, Prolong};
 use super::level::LevelView;
 use super::pool::{Field, Pool};
-use super::reduce::pairwise;
+use super::staggered;
 use super::storage::with_storage;
 use super::store::{MeshContext, Store};
 use bevy_ecs::prelude::*;
-use nestar_device::Number;
-use nestar_engine_device::parallel::lock;
-use nestar_engine_device::{DeviceError, LaunchShape};
+use nestar_engine_device::DeviceError;
 use nestar_engine_mesh::{LevelClock, NewRows, Topology, parallel};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::fluxes::{FACE, FineFlux, cell_behind, correction};
 use nestar_kernels::mesh::gather::prolong_patch;
-use nestar_kernels::mesh::parameters::{
-    MAX_SUM_NODES, ProlongParameters, RepairedCells, RestrictParameters, ShareParameters,
-    TotalsParameters,
-};
+use nestar_kernels::mesh::parameters::RepairedCells;
 use nestar_kernels::mesh::restrict::restrict_octet;
-use nestar_kernels::mesh::shared_values::sync_shared_values;
-use nestar_kernels::mesh::staggered::{FaceView, prolong_faces};
 use nestar_kernels::mesh::{Centring, MAX_COMPONENTS, StateFunctions};
-use std::ops::Range;
 
 /// Adapts storage, times and registers to a regrid of `level`; `rows` are the new ones.
 ///
@@ -85,7 +74,7 @@ pub(super) fn fill<F: Field>(
 
 fn prolong_rows<F: Field, R: Element>(pool: &Pool<F>, topology: &Topology, new: &NewRows) {
     if pool.spec.centring == Centring::Face {
-        return prolong_face_rows::<F, R>(pool, topology, new);
+        return staggered::prolong_rows::<F, R>(pool, topology, new);
     }
     let view = pool.ghosts::<R>(topology, new.level, 1);
     let components = pool.components();
@@ -252,255 +241,4 @@ fn apply<R: Element>(
         }
     }
     repaired
-}
-
-/// Fills new rows of a face-centred field from the coarser level and from adjacent patches that are not new.
-fn prolong_face_rows<F: Field, R: Element>(pool: &Pool<F>, topology: &Topology, new: &NewRows) {
-    let view = FaceView {
-        level: pool.present::<R>(new.level),
-        coarse: pool.present::<R>(new.level - 1),
-        neighbours: topology.neighbour_table(),
-        parent: topology.parent_table(),
-        index: topology.index_table(),
-        fresh: &new.marks,
-        limiter: pool.spec.prolong.limiter(),
-    };
-    parallel::for_each(&new.rows, |&row| {
-        // SAFETY: the rows are distinct, and the interpolation reads only rows of the level that are not new.
-        unsafe { prolong_faces(&view, row) };
-    });
-}
-
-/// Makes values on faces or edges shared by patches of `level` equal. Collective; the halo must be valid.
-/// The value of a refined patch wins; among equals, the patch that is lowest along z, then y, then x.
-///
-/// # Errors
-/// The device fails.
-pub fn unify_shared_values<F: Field>(
-    pool: &mut Pool<F>,
-    around: &LevelView,
-) -> Result<(), DeviceError> {
-    let level = around.clock.level;
-    // collective, also without shared values
-    pool.mark_changed(level);
-    with_storage!(&pool.storage,
-        <R> => { share_rows::<F, R>(pool, around.topology, level); Ok(()) },
-        device => device.share(around.on_device(), level, pool.current(level)))
-}
-
-fn share_rows<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology, level: usize) {
-    let (centring, neighbours) = (pool.spec.centring, topology.neighbour_table());
-    let refined = |row| !topology.is_leaf(row);
-    for &row in topology.rows(level) {
-        let present = pool.present::<R>(level);
-        // SAFETY: the pool is borrowed exclusively, and rows are written one by one.
-        if unsafe { sync_shared_values(centring, &present, neighbours, row, refined) } {
-            pool.touch(level, &[row]);
-        }
-    }
-}
-
-impl DevicePool {
-    /// Adapts storage and registers to a regrid of `level`.
-    pub(crate) fn on_regrid(
-        &mut self,
-        tables: &DeviceTopology,
-        topology: &Topology,
-        level: usize,
-    ) -> Result<(), DeviceError> {
-        self.grow(tables.capacity())?;
-        match &mut self.registers {
-            Some(registers) => registers.on_regrid(tables, topology, level),
-            None => Ok(()),
-        }
-    }
-
-    /// Fills new rows by prolongation. `view` gathers on their level, whose present bank is `bank`.
-    /// For values on faces, `marks` flags the new rows.
-    pub(crate) fn prolong(
-        &mut self,
-        tables: &DeviceTopology,
-        view: DeviceView,
-        bank: usize,
-        marks: &[u8],
-    ) -> Result<(), DeviceError> {
-        if self.text.shape.centring == Centring::Face {
-            self.fresh = self.device.buffer(marks.len())?;
-            self.device.upload(&self.fresh, 0, marks)?;
-        }
-        let parameters = ProlongParameters {
-            view,
-            rows_of_level: self.bank(bank).into(),
-            rows: tables.new_rows().into(),
-            stale: self.stale().into(),
-            fresh: self.fresh.address().into(),
-        };
-        let rows = tables.new_count();
-        let shape = LaunchShape::of(rows, 64);
-        // a fine row is computed from an eighth of a coarse one
-        self.kernels
-            .prolong
-            .count_work(rows * CELLS, rows * self.row_bytes() * 9 / 8);
-        self.device
-            .launch(&self.kernels.prolong, shape, &parameters)
-    }
-
-    /// Replaces covered cells of `level` by averages of the finer level; `banks` are the present ones of both levels.
-    /// Returns `true` if there are any.
-    pub(crate) fn restrict(
-        &self,
-        tables: &DeviceTopology,
-        level: usize,
-        banks: [usize; 2],
-    ) -> Result<bool, DeviceError> {
-        let octets = tables.count(level + 1) / 8;
-        if octets == 0 {
-            return Ok(false);
-        }
-        let parameters = RestrictParameters::<Number> {
-            coarse: self.bank(banks[0]).into(),
-            fine: self.bank(banks[1]).into(),
-            rows: (tables.rows(level + 1)).into(),
-            parent: tables.parent().into(),
-            stale: self.stale().into(),
-            mended: self.repaired.address().into(),
-        };
-        self.kernels
-            .restrict
-            .count_work(octets * CELLS, 9 * octets * self.row_bytes());
-        self.device.launch(
-            &self.kernels.restrict,
-            LaunchShape::of(octets, 128),
-            &parameters,
-        )?;
-        Ok(true)
-    }
-
-    /// Makes values shared by patches of `level` equal; `bank` is its present one.
-    pub(crate) fn share(
-        &self,
-        tables: &DeviceTopology,
-        level: usize,
-        bank: usize,
-    ) -> Result<(), DeviceError> {
-        let parameters = ShareParameters::<Number> {
-            level: self.bank(bank).into(),
-            rows: tables.rows(level).into(),
-            neighbours: tables.neighbours().into(),
-            first_child: tables.first_child().into(),
-            stale: self.stale().into(),
-        };
-        let shape = LaunchShape::of(tables.count(level), 64);
-        self.device.launch(&self.kernels.share, shape, &parameters)
-    }
-
-    /// Replaces coarse fluxes by fine ones at coarse-fine faces; `bank` is the present one of the level. Returns `true`
-    /// if there are any.
-    pub(crate) fn correct(
-        &self,
-        tables: &DeviceTopology,
-        clock: &LevelClock,
-        bank: usize,
-    ) -> Result<bool, DeviceError> {
-        let (bank, stale) = (self.bank(bank).into(), self.stale().into());
-        match &self.registers {
-            Some(registers) => {
-                registers.correct(tables, bank, stale, self.repaired.address().into(), clock)
-            }
-            None => Ok(false),
-        }
-    }
-
-    /// Accepts a step of `level` of length `dt`.
-    pub(crate) fn commit(&mut self, level: usize, dt: f64) -> Result<(), DeviceError> {
-        match &mut self.registers {
-            Some(registers) => registers.commit(level, dt),
-            None => Ok(()),
-        }
-    }
-
-    /// Returns the number of cells repaired since the start.
-    pub(crate) fn repaired(&self) -> Result<RepairedCells, DeviceError> {
-        let mut repaired = [RepairedCells::default()];
-        self.device.download(&self.repaired, 0, &mut repaired)?;
-        Ok(repaired[0])
-    }
-}
-
-/// Largest number of bisections of a level that the host sums.
-const DEPTH: u32 = 10;
-
-/// A node of the bisection tree of a level: first patch, end, number of bisections summed by the host, first part.
-type SumNode = [i32; 4];
-
-impl DevicePool {
-    /// Sums the leaf cells in ranges of the patches of `level`, `[node][component]`; `bank` is its present one.
-    ///
-    /// # Errors
-    /// The device fails.
-    ///
-    /// # Panics
-    /// If there are more nodes than a bisection tree has.
-    pub(crate) fn node_sums(
-        &self,
-        tables: &DeviceTopology,
-        level: usize,
-        bank: usize,
-        nodes: &[Range<usize>],
-    ) -> Result<Vec<f64>, DeviceError> {
-        let count = tables.count(level);
-        if nodes.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (nodes, parts) = bisect(nodes, count);
-        let (of_patches, of_parts) = (count * self.components, parts * self.components);
-        let mut sums = lock(&self.sums);
-        let sums = sums.provide(&self.device, of_patches + of_parts)?;
-        let mut parameters = TotalsParameters::<Number> {
-            level: self.bank(bank).into(),
-            rows: tables.rows(level).into(),
-            first_child: tables.first_child().into(),
-            sums: sums.address().into(),
-            parts: (sums.address() + (of_patches * size_of::<f64>()) as u64).into(),
-            count: nodes.len() as i32,
-            nodes: [[0; 4]; MAX_SUM_NODES],
-        };
-        parameters.nodes[..nodes.len()].copy_from_slice(&nodes);
-        self.kernels
-            .sum_patches
-            .count_work(count * CELLS, count * self.row_bytes());
-        self.device.launch(
-            &self.kernels.sum_patches,
-            LaunchShape::of(count, 64),
-            &parameters,
-        )?;
-        self.device.launch(
-            &self.kernels.sum_parts,
-            LaunchShape::of(parts, 32),
-            &parameters,
-        )?;
-        let mut values = vec![0.0; of_parts];
-        self.device.download(sums, of_patches, &mut values)?;
-        let sum = |&[_, _, depth, first]: &SumNode, c| {
-            let first = first as usize;
-            pairwise(&values, c, self.components, first, first + (1 << depth))
-        };
-        let of_node = |node| (0..self.components).map(move |c| sum(node, c));
-        Ok(nodes.iter().flat_map(of_node).collect())
-    }
-}
-
-/// Returns the nodes, bisected down to parts of similar size, and the number of parts.
-/// Every part has at least one patch, so that the bisections are those of the full recursion.
-fn bisect(nodes: &[Range<usize>], count: usize) -> (Vec<SumNode>, usize) {
-    let on_device = count.ilog2().saturating_sub(DEPTH);
-    let mut parts = 0;
-    let node = |node: &Range<usize>| {
-        let depth = node.len().ilog2().saturating_sub(on_device);
-        let first = parts;
-        parts += 1 << depth;
-        [node.start as i32, node.end as i32, depth as i32, first]
-    };
-    let nodes = nodes.iter().map(node).collect();
-    (nodes, parts as usize)
 }

@@ -1,9 +1,9 @@
 //! Reductions of cell functions over a level, with the same bits for any number of threads and on a device.
 
 use super::cell_args::{CellJob, CellMark, CellReader, CellValue};
-use super::cell_args::{FunctionInputs, InputList};
 use super::criteria::CriteriaList;
 use super::field_spec::Element;
+use super::function_inputs::{FunctionInputs, InputList};
 use super::level::{LevelRows, LevelView};
 use super::pool::{Field, Pool, gather_block};
 use super::quantities::{CellCube, Loops};

@@ -9,7 +9,7 @@ use nestar_engine_comm::{Ranks, RanksError, Reduction, particle_entities};
 use nestar_engine_data::particle_entities::ParticleId;
 use nestar_engine_data::{ParticleKinds, ParticleSetRef};
 use nestar_engine_mesh::Topology;
-use nestar_engine_mesh::patch::{
+use nestar_engine_mesh::patch_component::{
     PatchComponentOperations, PatchComponentValues, PatchComponents, decode, encode,
 };
 use nestar_engine_step::state::{StateOperations, StateRegistry};

@@ -6,7 +6,7 @@ use crate::restart::Restored;
 use bevy_ecs::prelude::World;
 use nestar_engine_comm::{Ranks, RanksError};
 use nestar_engine_data::Stores;
-use nestar_engine_mesh::patch::{PatchComponents, decode, encode};
+use nestar_engine_mesh::patch_component::{PatchComponents, decode, encode};
 use nestar_engine_mesh::{CELLS, Level, Observed, PATCH, PatchIndex, PatchRow, Topology};
 use nestar_engine_step::agreement::{agreed, on_first_rank};
 use nestar_engine_step::{Engine, Error};

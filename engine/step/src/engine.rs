@@ -36,7 +36,7 @@ use nestar_engine_data::{
     ParticleKinds, Pool, Precision, Restrict, Stores, SubcycleQueues,
 };
 use nestar_engine_device::ComputeDevice;
-use nestar_engine_mesh::patch::PatchComponents;
+use nestar_engine_mesh::patch_component::PatchComponents;
 use nestar_engine_mesh::{
     Cost, Domain, LevelClock, Levels, NewRows, PatchComponent, PatchRow, RefineRequests, Topology,
     audit,

@@ -3,7 +3,7 @@
 use super::Error;
 use bevy_ecs::prelude::*;
 use nestar_engine_data::{FaultBox, ReportedFault};
-use nestar_engine_mesh::patch::PatchComponents;
+use nestar_engine_mesh::patch_component::PatchComponents;
 
 /// Run condition of every system: no fault has been reported.
 pub(super) fn no_fault(faults: Res<FaultBox>) -> bool {

@@ -8,7 +8,7 @@ use crate::exchange_plan::PeerRows;
 use crate::hierarchy::{ExchangePlans, propose_level, rebuild, root};
 use crate::tests::{Index, MAX_LEVEL, chance, change_on_one_rank, domain, root_of_one_rank};
 use crate::{Communicator as _, ThreadRank};
-use nestar_engine_mesh::topology::shared_hierarchy::Octet;
+use nestar_engine_mesh::topology::octet::Octet;
 use nestar_engine_mesh::{Changes, Domain, Topology};
 use nestar_kernels::mesh::COARSER;
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@ use crate::exchange_plan::ExchangePlan;
 use crate::hierarchy::{ExchangePlans, OctetPart, PatchOwners, Proposal, rebuild, root_part};
 use crate::partition::{PLAIN_OCTET_WORK, PartitionStarts, work_of_particles};
 use nestar_engine_mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
-use nestar_engine_mesh::topology::shared_hierarchy::{Octet, side};
+use nestar_engine_mesh::topology::octet::{Octet, side};
 use nestar_engine_mesh::{Cost, Domain, HilbertPartition, PATCH, RootCurve, Topology};
 use rayon::prelude::*;
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use nestar_engine_device::{Device, DeviceError, ReusableBuffer};
 use nestar_engine_mesh::Topology;
-use nestar_engine_mesh::topology::shared_hierarchy::{NeighbourLevel, Octet};
+use nestar_engine_mesh::topology::octet::{NeighbourLevel, Octet};
 use nestar_kernels::mesh::COARSER;
 use rayon::prelude::*;
 use std::sync::Arc;

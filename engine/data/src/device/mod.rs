@@ -1,16 +1,17 @@
 //! Fields on a device: banks, flux registers, and the operators of the engine as kernels.
 
 pub(super) mod cells;
+mod operators;
+mod registers;
 mod subcycle;
 pub(crate) mod topology;
+mod transfer;
 
-pub use super::registers::RegisterView;
+pub use registers::RegisterView;
 pub use topology::DeviceTopology;
 
 use super::Precision;
 use super::field_spec::{Correct, Element, FieldSpec};
-use super::registers::DeviceRegisters;
-use super::transfer::Staging;
 use nestar_device::{Item, Number};
 use nestar_engine_device::{Buffer, Device, DeviceError, Growable, Kernel, Module, ReusableBuffer};
 use nestar_kernels::mesh::device::{
@@ -18,8 +19,10 @@ use nestar_kernels::mesh::device::{
 };
 use nestar_kernels::mesh::parameters::{GatherView, RepairedCells};
 use nestar_kernels::mesh::{Boundaries, FAULT_WORDS, FaceRule, RuleFault};
+use registers::DeviceRegisters;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use transfer::Staging;
 
 /// Inputs of a gather on a level.
 pub type DeviceView = GatherView<Number>;
@@ -31,16 +34,16 @@ type Explain = dyn Fn(&[u32; FAULT_WORDS]) -> Option<String> + Send + Sync;
 type Placed = (Arc<[f64]>, Buffer<u8>);
 
 /// Kernels of the operators of one field.
-pub(super) struct FieldKernels {
-    pub(super) prolong: Kernel,
-    pub(super) restrict: Kernel,
-    pub(super) share: Kernel,
-    pub(super) sum_patches: Kernel,
-    pub(super) sum_parts: Kernel,
-    pub(super) pack: Kernel,
-    pub(super) unpack: Kernel,
-    pub(super) pack_faces: Kernel,
-    pub(super) unpack_faces: Kernel,
+struct FieldKernels {
+    prolong: Kernel,
+    restrict: Kernel,
+    share: Kernel,
+    sum_patches: Kernel,
+    sum_parts: Kernel,
+    pack: Kernel,
+    unpack: Kernel,
+    pack_faces: Kernel,
+    unpack_faces: Kernel,
 }
 
 impl FieldKernels {
@@ -64,20 +67,20 @@ impl FieldKernels {
 /// Kernels of the engine set the byte in `stale` of every row that they change; code that caches derived values clears
 /// it. After kernels that do not, call [`Pool::mark_all_changed`](super::Pool::mark_all_changed).
 pub struct DevicePool {
-    pub(super) device: Device,
-    pub(super) precision: Precision,
-    pub(super) components: usize,
-    pub(super) text: FieldText,
+    device: Device,
+    precision: Precision,
+    components: usize,
+    text: FieldText,
     explain: Box<Explain>,
     banks: Vec<Growable<u8>>,
     stale: Growable<u8>,
     /// Marks new patches during the prolongation of faces, `[row]`.
-    pub(super) fresh: Buffer<u8>,
+    fresh: Buffer<u8>,
     pub(super) fault: Buffer<u32>,
-    pub(super) repaired: Buffer<RepairedCells>,
+    repaired: Buffer<RepairedCells>,
     /// Flux registers, if the field is flux-corrected.
-    pub(super) registers: Option<DeviceRegisters>,
-    pub(super) kernels: FieldKernels,
+    registers: Option<DeviceRegisters>,
+    kernels: FieldKernels,
     /// Kernels of cell and face functions, by skeleton, kernel name and function key.
     functions: Mutex<BTreeMap<(&'static str, &'static str, String), Kernel>>,
     /// Tables among the parameters of functions.
@@ -88,10 +91,10 @@ pub struct DevicePool {
     results: Growable<u8>,
     /// Scratch memory of cell functions.
     words: Mutex<ReusableBuffer<u64>>,
-    pub(super) staging: Mutex<Option<Staging>>,
+    staging: Mutex<Option<Staging>>,
     /// Scratch memory of the totals.
-    pub(super) sums: Mutex<ReusableBuffer<f64>>,
-    pub(super) rows: usize,
+    sums: Mutex<ReusableBuffer<f64>>,
+    rows: usize,
     most_rows: usize,
 }
 
@@ -214,7 +217,7 @@ impl DevicePool {
         registers.map_or_else(RegisterView::default, |r| r.view(level, adds))
     }
 
-    pub(super) fn value_bytes(&self) -> usize {
+    fn value_bytes(&self) -> usize {
         self.precision.bytes()
     }
 
@@ -223,11 +226,11 @@ impl DevicePool {
         self.text.shape.values()
     }
 
-    pub(super) fn row_values(&self) -> usize {
+    fn row_values(&self) -> usize {
         self.components * self.values()
     }
 
-    pub(super) fn row_bytes(&self) -> usize {
+    fn row_bytes(&self) -> usize {
         self.row_values() * self.value_bytes()
     }
 

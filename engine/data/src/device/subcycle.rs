@@ -5,8 +5,8 @@
 
 use super::cells::{LaunchOptions, Skeleton};
 use crate::cell_args::CellJob;
+use crate::cell_totals::CellTotals;
 use crate::in_precision;
-use crate::iterate::CellTotals;
 use crate::iterate::{CellSubcycle, StoppedCell, StoppedCells, carried_and_summed};
 use crate::pool::{CellLauncher, Field};
 use nestar_device::{Address, Number, Real};

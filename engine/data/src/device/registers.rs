@@ -1,0 +1,295 @@
+//! Flux registers on a device, with the same meaning as [`FluxRegisters`](crate::FluxRegisters). The order of
+//! slots is arbitrary.
+
+use super::topology::DeviceTopology;
+use crate::store::{DevicePieces, Piece};
+use nestar_device::{Address, Number};
+use nestar_engine_device::{
+    Buffer, Device, DeviceError, Growable, Kernel, LaunchShape, Module, ReusableBuffer,
+};
+use nestar_engine_mesh::faces::remote_faces;
+use nestar_engine_mesh::{LevelClock, Topology};
+use nestar_kernels::mesh::device::{COMMIT_PER_BLOCK, PATCHES_PER_BLOCK};
+use nestar_kernels::mesh::fluxes::{FACE, QUARTER};
+use nestar_kernels::mesh::parameters::{
+    AssignParameters, CommitParameters, CorrectionParameters, RegisterCounts,
+    RegisterTransferParameters, RepairedCells,
+};
+
+/// Where a step records the fluxes through coarse-fine faces of a level.
+pub type RegisterView = nestar_kernels::mesh::parameters::FluxRegisterView<Number>;
+
+/// The registers between level `l` and `l + 1`.
+#[derive(Default)]
+struct DeviceLevelPair {
+    counts: RegisterCounts,
+    /// Patches with coarse-side registers.
+    corrected: ReusableBuffer<i32>,
+    coarse_flux: ReusableBuffer<u8>,
+    reference: ReusableBuffer<u8>,
+    change: ReusableBuffer<u8>,
+    attempt: ReusableBuffer<u8>,
+    /// `true` after the first fine step within the coarse step.
+    begun: bool,
+}
+
+/// All flux registers of a field.
+pub(super) struct DeviceRegisters {
+    device: Device,
+    components: usize,
+    value_bytes: usize,
+    pairs: Vec<DeviceLevelPair>,
+    /// Counts of the registers, `[pair]`.
+    counts: Buffer<RegisterCounts>,
+    /// Scratch memory: faces of fine patches of other ranks during slot assignment.
+    remote: ReusableBuffer<Piece>,
+    /// Slots, `[row][6]`.
+    coarse_slot: Growable<i32>,
+    fine_slot: Growable<i32>,
+    assign_coarse: Kernel,
+    assign_fine: Kernel,
+    commit: Kernel,
+    correct: Kernel,
+    give_slots: Kernel,
+}
+
+impl DeviceRegisters {
+    pub(super) fn new(
+        device: &Device,
+        module: &Module,
+        [components, value_bytes]: [usize; 2],
+        levels: usize,
+        most_rows: usize,
+    ) -> Result<Self, DeviceError> {
+        Ok(Self {
+            device: device.clone(),
+            components,
+            value_bytes,
+            pairs: (0..levels).map(|_| DeviceLevelPair::default()).collect(),
+            counts: device.buffer(levels)?,
+            remote: ReusableBuffer::default(),
+            coarse_slot: device.growable(6 * most_rows)?,
+            fine_slot: device.growable(6 * most_rows)?,
+            assign_coarse: module.kernel("mesh_assign_coarse")?,
+            assign_fine: module.kernel("mesh_assign_fine")?,
+            commit: module.kernel("mesh_commit")?,
+            correct: module.kernel("mesh_correct")?,
+            give_slots: module.kernel("mesh_assign_slots")?,
+        })
+    }
+
+    /// Returns the memory in use, bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let pair = |p: &DeviceLevelPair| {
+            let values = p.reference.bytes() + p.change.bytes() + p.attempt.bytes();
+            values + p.coarse_flux.bytes() + p.corrected.bytes()
+        };
+        let pairs: usize = self.pairs.iter().map(pair).sum();
+        pairs + self.coarse_slot.bytes() + self.fine_slot.bytes()
+    }
+
+    pub(super) fn grow(&mut self, rows: usize) -> Result<(), DeviceError> {
+        self.coarse_slot.grow(6 * rows)?;
+        self.fine_slot.grow(6 * rows)
+    }
+
+    /// Rebuilds the registers on both sides of `level` after a regrid; all become zero.
+    pub(super) fn on_regrid(
+        &mut self,
+        tables: &DeviceTopology,
+        topology: &Topology,
+        level: usize,
+    ) -> Result<(), DeviceError> {
+        let pairs = level.saturating_sub(1)..level + 1;
+        self.device.fill_zero(&self.counts, pairs.clone())?;
+        for pair in pairs.clone() {
+            self.assign(tables, pair)?;
+        }
+        let mut counts = vec![RegisterCounts::default(); pairs.len()];
+        self.device
+            .download(&self.counts, pairs.start, &mut counts)?;
+        for (pair, mut counts) in pairs.zip(counts) {
+            counts.fine += self.add_remote(topology, pair, counts.fine)?;
+            self.provide(pair, counts)?;
+        }
+        Ok(())
+    }
+
+    /// Assigns slots from `first` on to faces of other ranks' fine patches that touch patches of `pair` here. Returns
+    /// their number.
+    fn add_remote(
+        &mut self,
+        topology: &Topology,
+        pair: usize,
+        first: u32,
+    ) -> Result<u32, DeviceError> {
+        let faces = remote_faces(topology, pair);
+        let faces: Vec<Piece> = faces.map(|face| Piece::register(face, 0)).collect();
+        if faces.is_empty() {
+            return Ok(0);
+        }
+        self.remote.set(&self.device, &faces)?;
+        let list = DevicePieces {
+            entries: &faces,
+            device: &self.device,
+            list: self.remote.address(),
+            memory: 0,
+            stride: 0,
+        };
+        let parameters = RegisterTransferParameters {
+            first: first as i32,
+            ..self.faces(pair, &list)
+        };
+        self.device
+            .launch(&self.give_slots, LaunchShape::of(1, 256), &parameters)?;
+        Ok(faces.len() as u32)
+    }
+
+    /// Returns the kernel parameters for the fine-side registers between `level` and the next finer one.
+    pub(super) fn faces(
+        &self,
+        level: usize,
+        list: &DevicePieces,
+    ) -> RegisterTransferParameters<Number> {
+        let pair = &self.pairs[level];
+        RegisterTransferParameters {
+            pieces: list.list.into(),
+            fine_slot: self.fine_slot.address().into(),
+            reference: pair.reference.address().into(),
+            change: pair.change.address().into(),
+            packed: list.memory.into(),
+            first: 0,
+            count: list.entries.len() as i32,
+        }
+    }
+
+    /// Assigns slots to the faces between `pair` and `pair + 1` and counts them.
+    fn assign(&mut self, tables: &DeviceTopology, pair: usize) -> Result<(), DeviceError> {
+        let (coarse, fine) = (tables.count(pair), tables.count(pair + 1));
+        self.pairs[pair].corrected.provide(&self.device, coarse)?;
+        let parameters = AssignParameters {
+            rows: tables.rows(pair).into(),
+            neighbours: tables.neighbours().into(),
+            first_child: tables.first_child().into(),
+            coarse_slot: self.coarse_slot.address().into(),
+            fine_slot: self.fine_slot.address().into(),
+            corrected: self.pairs[pair].corrected.address().into(),
+            counts: (self.counts.address() + (pair * size_of::<RegisterCounts>()) as u64).into(),
+            count: coarse as i32,
+            clear: pair == 0,
+        };
+        self.device
+            .launch(&self.assign_coarse, patches(coarse), &parameters)?;
+        if fine == 0 {
+            return Ok(());
+        }
+        let parameters = AssignParameters {
+            rows: tables.rows(pair + 1).into(),
+            count: fine as i32,
+            ..parameters
+        };
+        self.device
+            .launch(&self.assign_fine, patches(fine), &parameters)
+    }
+
+    /// Allocates the counted registers and sets them to zero.
+    fn provide(&mut self, pair: usize, counts: RegisterCounts) -> Result<(), DeviceError> {
+        let value = self.components * self.value_bytes;
+        let pair = &mut self.pairs[pair];
+        pair.counts = counts;
+        let fine = counts.fine as usize * QUARTER * value;
+        let coarse = counts.coarse as usize * FACE * value;
+        for (values, bytes) in [
+            (&mut pair.coarse_flux, coarse),
+            (&mut pair.reference, fine),
+            (&mut pair.change, fine),
+            (&mut pair.attempt, fine),
+        ] {
+            let values = values.provide(&self.device, bytes)?;
+            self.device.fill_zero(values, 0..bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Returns where a step of `level` records its fluxes. With `adds`, fine fluxes are added to the change of later
+    /// steps.
+    pub(super) fn view(&self, level: usize, adds: bool) -> RegisterView {
+        let mut view = RegisterView::default();
+        let coarse = &self.pairs[level];
+        if coarse.counts.coarse > 0 {
+            view.coarse_slot = self.coarse_slot.address().into();
+            view.coarse_flux = coarse.coarse_flux.address().into();
+        }
+        if let Some(fine) = level.checked_sub(1).map(|below| &self.pairs[below])
+            && fine.counts.fine > 0
+        {
+            view.fine_slot = self.fine_slot.address().into();
+            let values = if adds { &fine.change } else { &fine.attempt };
+            view.attempt = values.address().into();
+        }
+        view
+    }
+
+    /// Accepts a step of `level` of length `dt`: adds its fluxes to the sums for the coarser level.
+    /// The sums of the finer level restart.
+    pub(super) fn commit(&mut self, level: usize, dt: f64) -> Result<(), DeviceError> {
+        self.pairs[level].begun = false;
+        let Some(pair) = level.checked_sub(1).map(|below| &mut self.pairs[below]) else {
+            return Ok(());
+        };
+        let begun = std::mem::replace(&mut pair.begun, true);
+        let count = pair.counts.fine as usize * QUARTER * self.components;
+        let parameters = CommitParameters::<Number> {
+            attempt: pair.attempt.address().into(),
+            reference: pair.reference.address().into(),
+            change: pair.change.address().into(),
+            dt,
+            count: count as i64,
+            begun,
+        };
+        // three arrays are read or written, one of them twice
+        self.commit.count_work(0, 4 * count * self.value_bytes);
+        self.device.launch(
+            &self.commit,
+            LaunchShape::of(count.div_ceil(COMMIT_PER_BLOCK), 256),
+            &parameters,
+        )
+    }
+
+    /// Corrects the coarse cells of the level after a step; `level` is its present bank. Returns `true` if there are
+    /// any.
+    pub(super) fn correct(
+        &self,
+        tables: &DeviceTopology,
+        level: Address<Number>,
+        stale: Address<u8>,
+        repaired: Address<RepairedCells>,
+        clock: &LevelClock,
+    ) -> Result<bool, DeviceError> {
+        let pair = &self.pairs[clock.level];
+        let parameters = CorrectionParameters {
+            level,
+            rows: pair.corrected.address().into(),
+            neighbours: tables.neighbours().into(),
+            first_child: tables.first_child().into(),
+            coarse_slot: self.coarse_slot.address().into(),
+            fine_slot: self.fine_slot.address().into(),
+            coarse_flux: pair.coarse_flux.address().into(),
+            reference: pair.reference.address().into(),
+            change: pair.change.address().into(),
+            stale,
+            mended: repaired,
+            dt: clock.dt,
+            inverse_width: clock.cell_width.map(|w| 1.0 / w),
+        };
+        let corrected = pair.counts.corrected as usize;
+        self.device
+            .launch(&self.correct, LaunchShape::of(corrected, 128), &parameters)?;
+        Ok(corrected > 0)
+    }
+}
+
+/// Returns the shape of a launch over `count` patches.
+fn patches(count: usize) -> LaunchShape {
+    LaunchShape::of(count.div_ceil(PATCHES_PER_BLOCK), PATCHES_PER_BLOCK as u32)
+}

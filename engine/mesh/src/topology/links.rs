@@ -1,0 +1,174 @@
+//! Links the patches stored on a rank: parents, children and neighbours.
+
+use super::octet::{Octet, side};
+use super::shared_hierarchy::LEAF;
+use super::{MISSING, Topology, offset};
+use nestar_kernels::mesh::{COARSER, OUTSIDE, SELF, direction};
+use rayon::prelude::*;
+
+impl Topology {
+    /// Links the patches of `level` with their parents, as far as these are stored here.
+    pub fn link_families(&mut self, level: usize) {
+        if level > self.max_level {
+            return;
+        }
+        let levels = std::mem::take(&mut self.sharing.levels);
+        if level > 0 {
+            for octet in &levels[level - 1].octets {
+                for row in octet.rows(u8::MAX) {
+                    let child = &mut self.first_child[row as usize];
+                    *child = (*child).min(if *child == LEAF { LEAF } else { MISSING });
+                }
+            }
+        }
+        let below = level.checked_sub(1).map(|below| &levels[below]);
+        let parents = below.map_or(&[][..], |below| &below.octets);
+        // both lists ascend
+        let mut n = 0;
+        for octet in &levels[level].octets {
+            let key = octet.key >> 3;
+            n += parents[n..].iter().take_while(|p| p.key < key).count();
+            let parent = parents.get(n).filter(|parents| parents.key == key);
+            let parent = parent.map(|parents| {
+                let place = self.index[octet.first as usize].map(|i| i >> 1);
+                parents.first + side(place)
+            });
+            // children about to be removed are no longer linked
+            if let Some(parent) = parent.filter(|&row| !self.is_leaf(row)) {
+                self.first_child[parent as usize] = octet.first as i32;
+            }
+            let code = if level == 0 { -1 } else { MISSING };
+            let parent = parent.map_or(code, |row| row as i32);
+            self.parent[octet.first as usize..][..8].fill(parent);
+        }
+        self.sharing.levels = levels;
+    }
+
+    /// Fills the neighbour tables of the patches of `level` on this rank; those of their parents must be complete.
+    pub fn link_owned(&mut self, level: usize) {
+        let table = NeighbourTable(self.neighbours.as_mut_ptr());
+        self.levels[level]
+            .par_iter()
+            .with_min_len(256)
+            .for_each(|&row| {
+                let around = if level == 0 {
+                    self.neighbours_from_places(0, row)
+                } else {
+                    // SAFETY: the row lies inside the table; entries of the coarser level are only read.
+                    let around = unsafe { table.get(self.parent[row as usize] as u32) };
+                    self.neighbours_from_parent(row, &around)
+                };
+                // SAFETY: the row lies inside the table; the rows of a level are distinct.
+                unsafe { table.set(row, around) };
+            });
+    }
+
+    /// Fills the neighbour tables of halo patches of `level` that are parents of patches of this rank.
+    pub fn link_copies(&mut self, level: usize) {
+        if self.copies(level).is_empty() {
+            return;
+        }
+        let copied_parent = |octet: &Octet| {
+            let parent = u32::try_from(self.parent[octet.first as usize]).ok();
+            parent.filter(|&parent| octet.owned != 0 && !self.is_owned(parent))
+        };
+        let octets = self.octets(level + 1).par_iter().with_min_len(64);
+        let parents = octets.filter_map(copied_parent);
+        let linked = parents.map(|row| (row, self.neighbours_from_places(level, row)));
+        for (row, around) in linked.collect::<Vec<_>>() {
+            self.neighbours[row as usize] = around;
+        }
+    }
+
+    /// Finds the stored neighbours of a row by their indices.
+    fn neighbours_from_places(&self, level: usize, row: u32) -> [i32; 27] {
+        let index = self.index(row);
+        std::array::from_fn(|d| {
+            if d == SELF {
+                return row as i32;
+            }
+            let Some(place) = self.place_beside(level, index, offset(d)) else {
+                return OUTSIDE;
+            };
+            if let Some(row) = self.find(level, place) {
+                return row as i32;
+            }
+            let parent = level
+                .checked_sub(1)
+                .and_then(|below| self.find(below, place.map(|i| i >> 1)));
+            match parent {
+                Some(parent) if self.is_leaf(parent) => COARSER,
+                _ => MISSING,
+            }
+        })
+    }
+
+    /// Derives the neighbours of a row from those of its parent.
+    pub(super) fn neighbours_from_parent(&self, row: u32, around: &[i32; 27]) -> [i32; 27] {
+        let i = self.index(row);
+        let relations =
+            &NEIGHBOUR_RELATIONS[(i[0] & 1 | (i[1] & 1) << 1 | (i[2] & 1) << 2) as usize];
+        std::array::from_fn(|d| {
+            if d == SELF {
+                return row as i32;
+            }
+            let (beside, child) = relations[d];
+            let parent = around[usize::from(beside)];
+            if parent < 0 {
+                return parent;
+            }
+            match self.first_child[parent as usize] {
+                LEAF => COARSER,
+                MISSING => MISSING,
+                first => first + i32::from(child),
+            }
+        })
+    }
+}
+
+/// The neighbour tables, for tasks that write distinct rows.
+struct NeighbourTable(*mut [i32; 27]);
+
+// SAFETY: access follows the contracts of `get` and `set`.
+unsafe impl Sync for NeighbourTable {}
+
+impl NeighbourTable {
+    /// Returns a copy of a row.
+    ///
+    /// # Safety
+    /// The row must lie inside the table, and nothing may write it meanwhile.
+    unsafe fn get(&self, row: u32) -> [i32; 27] {
+        // SAFETY: the caller's contract
+        unsafe { *self.0.add(row as usize) }
+    }
+
+    /// Writes a row.
+    ///
+    /// # Safety
+    /// The row must lie inside the table, and nothing else may access it meanwhile.
+    unsafe fn set(&self, row: u32, neighbours: [i32; 27]) {
+        // SAFETY: the caller's contract
+        unsafe { *self.0.add(row as usize) = neighbours };
+    }
+}
+
+/// Neighbour relations by the octant of a child (bits z y x) and the direction of a neighbour.
+/// Each entry is the direction from the child's parent to the neighbour's parent, and the octant of the neighbour.
+const NEIGHBOUR_RELATIONS: [[(u8, u8); 27]; 8] = {
+    let mut relations = [[(0, 0); 27]; 8];
+    let mut n = 0;
+    while n < 8 * 27 {
+        let (side, d) = (n / 27, n % 27);
+        let step = offset(d);
+        let (mut parent, mut child, mut a) = ([0; 3], 0, 0);
+        while a < 3 {
+            let place = (side >> a & 1) as i32 + step[a];
+            parent[a] = place.div_euclid(2);
+            child |= (place.rem_euclid(2) as u8) << a;
+            a += 1;
+        }
+        relations[side][d] = (direction(parent) as u8, child);
+        n += 1;
+    }
+    relations
+};
