@@ -88,7 +88,8 @@ struct DensityPosition<R> {
 /// Returns the position of a density, hydrogen nuclei per cm^3; densities outside the range and NaN give an end.
 #[device]
 fn density_position<R: Real>(density: R) -> DensityPosition<R> {
-    if !(density > 1.0) {
+    let has_logarithm = density > 1.0;
+    if !has_logarithm {
         return DensityPosition::<R> { node: 0, x: 0.0 };
     }
     let (m, e) = density.frexp();

@@ -75,7 +75,10 @@ impl Axes {
         };
         let powers = |name: &str| -> Result<Vec<f64>, String> {
             let values = axis(name, true)?;
-            match values.iter().find(|x| !(x.abs() <= LARGEST_LOGARITHM)) {
+            match values
+                .iter()
+                .find(|x| x.is_nan() || x.abs() > LARGEST_LOGARITHM)
+            {
                 None => Ok(values.into_iter().map(|x| pow(10.0, x)).collect()),
                 Some(value) => Err(format!(
                     "{}: the axis `{name}` contains {value:?}, but its values are logarithms to base 10",
@@ -284,7 +287,10 @@ impl ZarrTable {
             }
         }
         let weights = self.weight.iter().flat_map(|weights| weights.iter());
-        match weights.enumerate().find(|(_, weight)| !(**weight > 0.0)) {
+        match weights
+            .enumerate()
+            .find(|(_, weight)| weight.is_nan() || **weight <= 0.0)
+        {
             None => Ok(()),
             Some((k, weight)) => Err(format!(
                 "`mean_molecular_weight` is {weight:?} {}, it must be above 0",
