@@ -218,7 +218,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         if begins && wanted.len().min(letters.len()) >= 3 {
             steps = steps.min(allowed);
         }
-        // every one-letter name is one replacement away from any other
+        // the edit distance of any two one-letter names is 1, which says nothing
         let unrelated = steps >= wanted.len().max(letters.len());
         if steps <= allowed
             && !(unrelated && steps > 0)

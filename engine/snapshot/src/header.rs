@@ -317,8 +317,8 @@ pub const BLOB_GROUPS: [&str; 2] = ["components", "state"];
 /// array with the number of particles per patch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParticlesHeader {
-    /// Path in the snapshot: a group, `/`, and a name, each of letters, digits and `_`, such as
-    /// `particles/stars`.
+    /// Path in the snapshot, such as `particles/stars`: a group and a name, which consist of letters, digits
+    /// and `_`.
     #[serde(skip)]
     pub path: String,
     /// Number of particles.

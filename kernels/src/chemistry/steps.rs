@@ -94,10 +94,9 @@ fn reduction<R: Real>(error: R) -> R {
 /// Advances a cell by at most `most` sub-steps of a step of `dt` Myr, with `S` solved species and `N = S + 1` unknowns. Rejected sub-steps
 /// count.
 ///
-/// The result does not depend on the distribution of sub-steps over calls. A sub-step is no longer than growing species allow, however
-/// small they are. The cell fails if sub-steps become too short, also for NaN. Gas
-/// that cools at the floor stays there. Dust heating is switched only at the beginning of a sub-step, so that rates are continuous within
-/// it.
+/// The result does not depend on the distribution of sub-steps over calls. Species that grow exponentially limit the sub-step even if their
+/// abundances are below the absolute tolerance. The cell fails if sub-steps become too short, also for NaN. Gas that cools at the floor
+/// stays there. Dust heating is switched only at the beginning of a sub-step, so that rates are continuous within it.
 #[device]
 pub fn advance<R: Real, const S: usize, const N: usize>(
     p: &Network<R>,

@@ -188,8 +188,8 @@ impl Signals {
                     low_level::exit(128 + signal);
                 }
             };
-            // SAFETY: the handler reads the monotonic clock, accesses atomics and calls `_exit`, all of which are safe in
-            // signal handlers; it neither allocates, locks nor panics
+            // SAFETY: the handler is async-signal-safe: it reads the monotonic clock, accesses atomics and calls `_exit`; it does
+            // not allocate, lock or panic
             self.ids
                 .push(unsafe { low_level::register(signal, handle) }?);
         }

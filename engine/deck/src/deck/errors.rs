@@ -126,7 +126,7 @@ impl Deck {
         }
     }
 
-    /// Adds a fault for each entry of a table of which only some subtables are taken, such as `[inflow.x_lower]`.
+    /// Adds a fault for each unknown entry of a table whose subtables have different owners, such as `[inflow.x_lower]`.
     fn add_unclaimed_parts(table: &KeyValue, paths: &[String], faults: &mut Vec<Fault>) {
         let prefix = format!("{}.", table.key);
         let parts: Vec<String> = paths

@@ -5,7 +5,7 @@ use super::{BOLTZMANN, COOL_HEII, COOL_HI, COOL_HII, K1, K5, Recombination};
 use nestar_device::math::{exp, log10, pow};
 
 /// Energy lost by an ionisation of H, He, He+, erg: 13.6, 24.6 and 54.4 eV.
-pub const IONISATION: [f64; 3] = [2.18e-11, 3.94e-11, 8.72e-11];
+const IONISATION: [f64; 3] = [2.18e-11, 3.94e-11, 8.72e-11];
 /// Energy lost by a dielectronic recombination of He+, erg (40.6 eV, Cen 1992).
 const DIELECTRONIC: f64 = 6.5e-11;
 

@@ -147,7 +147,7 @@ fn sum(products: &[f64], table: &TransformTable, row: &mut [f64]) {
     }
 }
 
-/// Green's function of the seven-point operator with weights `w_a` along the axes, the largest of which is 1:
+/// Lattice Green's function of the seven-point Laplacian with the weight `w_a` along axis `a`; the largest weight is 1:
 ///
 /// `G(n) = int_0^inf prod_a exp(-2 w_a t) I_(n_a)(2 w_a t) dt = sum_t weights[t] prod_a along[a][t][n_a]`.
 ///
