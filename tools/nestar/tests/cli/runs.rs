@@ -320,6 +320,8 @@ fn second_signal(ranks: &str) {
     while !said.contains("step 1 ") {
         assert!(lines.read_line(&mut said).expect("a line") > 0, "{said}");
     }
+    // the next root step, which takes seconds, must have begun
+    std::thread::sleep(Duration::from_millis(300));
     terminate(&child);
     while !said.contains("another signal ends the program at once") {
         assert!(lines.read_line(&mut said).expect("a line") > 0, "{said}");
