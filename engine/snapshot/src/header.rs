@@ -308,7 +308,7 @@ pub struct LevelPlan {
     pub fields: Vec<FieldHeader>,
 }
 
-/// Groups that hold [`Blob`]s.
+/// Groups whose arrays are blobs.
 pub const BLOB_GROUPS: [&str; 2] = ["components", "state"];
 
 /// Describes a kind of particles: the attributes of its group.
