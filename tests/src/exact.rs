@@ -99,6 +99,38 @@ pub fn shock_tube_mean(
     mean
 }
 
+/// Returns the density at distance `r` from the centre of a point explosion whose shock has the radius `shock`, for gamma = 1.4 in a medium
+/// of density 1 (Landau & Lifshitz, Fluid Mechanics, section 106).
+pub fn sedov_density(r: f64, shock: f64) -> f64 {
+    if r > shock {
+        return 1.0;
+    }
+    let g = 1.4_f64;
+    let nu_1 = -(13.0 * g * g - 7.0 * g + 12.0) / ((3.0 * g - 1.0) * (2.0 * g + 1.0));
+    // radius (to the fifth power) and density as functions of the scaled velocity v
+    let at = |v: f64| {
+        let a = (g + 1.0) / (7.0 - g) * (5.0 - (3.0 * g - 1.0) * v);
+        let b = (g + 1.0) / (g - 1.0) * (g * v - 1.0);
+        let c = (g + 1.0) / (g - 1.0) * (1.0 - v);
+        let radius = (0.5 * (g + 1.0) * v).powi(-2)
+            * a.powf(nu_1)
+            * b.powf(5.0 * (g - 1.0) / (2.0 * g + 1.0));
+        let density =
+            b.powf(3.0 / (2.0 * g + 1.0)) * a.powf(-nu_1 / (2.0 - g)) * c.powf(-2.0 / (2.0 - g));
+        [radius, (g + 1.0) / (g - 1.0) * density]
+    };
+    let (mut low, mut high) = (1.0 / g, 2.0 / (g + 1.0));
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if at(middle)[0] < (r / shock).powi(5) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    at(high)[1]
+}
+
 /// Radius of the shock of a point explosion of energy `energy` (Sedov 1959) in a medium of density `density` for
 /// gamma = 1.4.
 #[must_use]
@@ -109,6 +141,19 @@ pub fn sedov_radius(energy: f64, density: f64, t: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_density_of_a_point_explosion_has_its_limits_and_its_mass() {
+        assert!((sedov_density(1.0, 1.0) - 6.0).abs() < 1e-9);
+        assert!(sedov_density(1e-2, 1.0) < 1e-6);
+        let cells = 4000;
+        let shell = |n| {
+            let r = (f64::from(n) + 0.5) / f64::from(cells);
+            3.0 * r * r * sedov_density(r, 1.0) / f64::from(cells)
+        };
+        let mass: f64 = (0..cells).map(shell).sum();
+        assert!((mass - 1.0).abs() < 1e-3, "{mass}");
+    }
 
     /// Star pressures and velocities of Toro 2009, table 4.3, tests 1, 2, 3 and 5.
     #[test]

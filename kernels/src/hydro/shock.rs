@@ -16,7 +16,8 @@ pub fn shock_along<R: Lane>(density: &[R; 2], velocity: &[R; 2], pressure: &[R; 
     let near = velocity[0] - velocity[1];
     let strong = (near > 0.0) & (jump > 0.5 * low);
     let heavier = density[0].max(density[1]);
-    if strong & (near * near * heavier > 0.25 * jump) {
+    // in this order, the products stay in the range of the momentum and of the pressure
+    if strong & (near * heavier * near > 0.25 * jump) {
         1.0
     } else {
         0.0

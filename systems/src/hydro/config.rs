@@ -186,7 +186,7 @@ impl Default for HydroConfig {
             limiter: LimiterWord::MonotonizedCentral,
             minmod_theta: 1.5,
             riemann: RiemannWord::Hllc,
-            shock_cure: ShockCureWord::None,
+            shock_cure: ShockCureWord::Hlle,
             scalars: Vec::new(),
             scalar_sets: Vec::new(),
             quantities: Vec::new(),

@@ -1,6 +1,6 @@
 //! Shock tubes, contacts and the point explosion against exact solutions.
 
-use nestar_tests::exact::{Side, sedov_radius, shock_tube_mean};
+use nestar_tests::exact::{Side, sedov_density, sedov_radius, shock_tube_mean};
 use nestar_tests::norms::{l1, totals};
 use nestar_tests::{State, Stepper};
 
@@ -288,6 +288,32 @@ fn a_point_explosion_has_sedovs_radius() {
     assert!(drift <= 1e-14, "energy drift {drift:e}");
     let error = shock_radius(&state) / sedov_radius(1.0, 1.0, run.time()) - 1.0;
     assert!(error.abs() <= 0.01, "error of the radius {error:e}");
+}
+
+/// Damping of shocks along the mesh changes no bit of a tube along an axis, and does not increase the error of a point explosion.
+#[test]
+fn the_shock_cure_costs_no_accuracy() {
+    let settings = ["hydro.shock_cure=none", "hydro.shock_cure=hlle"];
+    for sides in [SOD, [[1.0, 0.0, 1000.0], [1.0, 0.0, 0.01]]] {
+        let [without, with] = settings.map(|cure| tube(1, 64, sides, 0.008, &[cure]));
+        assert_eq!(without.difference(&with), None);
+    }
+    let [without, with] = settings.map(|cure| {
+        let mut run = Stepper::new(SEDOV, &[cure, "time.end=0.01"]);
+        let state = run.finish().state();
+        let shock = sedov_radius(1.0, 1.0, run.time());
+        let (mut error, mut total) = (0.0, 0.0);
+        state.each_leaf_cell(|_, x, volume, u| {
+            let r = x.iter().map(|v| v * v).sum::<f64>().sqrt();
+            if r < 0.25 {
+                error += (u[0] - sedov_density(r, shock)).abs() * volume;
+                total += volume;
+            }
+        });
+        error / total
+    });
+    println!("Sedov, mean error of the density without and with the cure: {without:e} {with:e}");
+    assert!(with < without, "{without:e} {with:e}");
 }
 
 /// The default Courant number costs no accuracy against half of it, and takes half the steps.

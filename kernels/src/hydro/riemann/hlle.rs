@@ -15,10 +15,12 @@ pub fn flux_hlle<R: Lane>(l: &[R; 5], r: &[R; 5], gamma: R) -> [R; 5] {
     let f_l = flux_of_state(l, u_l[4]);
     let f_r = flux_of_state(r, u_r[4]);
     let inverse = 1.0 / (s_r - s_l);
-    let product = s_l * s_r;
+    // the weights come first, because a product of an energy flux and a speed may be out of the range of single precision
+    let (of_left, of_right) = (s_r * inverse, s_l * inverse);
+    let product = s_l * s_r * inverse;
     let mut f = [0.0; 5];
     for v in 0..5 {
-        f[v] = ((s_r * f_l[v] - s_l * f_r[v]) + product * (u_r[v] - u_l[v])) * inverse;
+        f[v] = (of_left * f_l[v] - of_right * f_r[v]) + product * (u_r[v] - u_l[v]);
     }
     f
 }

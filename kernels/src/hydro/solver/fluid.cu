@@ -32,8 +32,8 @@ RS_FN REAL concentration(const REAL* block, int component, const int* at, int D,
 
 // ---- faces and cells
 
-// Computes the flux through one face and stores it in place of the lower state. Faces in `shocks` (null for none) take HLLE fluxes. Velocity, internal energy and its flux replace the first
-// components of the upper state.
+// Computes the flux through one face and stores it in place of the lower state. Faces in `shocks` (null for none) take
+// HLLE fluxes. Velocity, internal energy and its flux replace the first components of the upper state.
 template<int D>
 RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* right, int f, const unsigned* flagged, const unsigned* shocks) {
   State l, r, flux;
@@ -247,12 +247,12 @@ RS_FN void report(const Step& p, int row, REAL rate, const unsigned* mask) {
 }
 
 RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, const unsigned* flagged) {
-  SHARED unsigned shocks[CURE ? 3 * SHOCK_WORDS : 1];
+  SHARED unsigned shocks[CURE ? ANY_SHOCK + 1 : 1];
   REAL *block = scratch, *input = scratch + COMPONENTS * BLOCK;
   REAL *left = scratch + EDGES_AT, *right = left + EDGES;
   const Three rate = three(p.rate);
   EACH(n, 16) mask[n] = 0;
-  EACH(n, CURE ? 3 * SHOCK_WORDS : 0) shocks[n] = 0;
+  EACH(n, CURE ? ANY_SHOCK + 1 : 0) shocks[n] = 0;
   prepare(p, row, block, input, rate, shocks);
   if constexpr (!HALF_STEP && !KEEP_INPUT) {
     // the edges overwrite the input
@@ -260,9 +260,10 @@ RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, 
   }
   EACH(cell, 1000) cell_edges(block, left, right, cell, rate, shocks);
   launch::barrier();
-  EACH(f, FACES) face_flux<0>(block, input, left, right, f, flagged, shocks);
-  EACH(f, FACES) face_flux<1>(block, input, left, right, f, flagged, shocks);
-  EACH(f, FACES) face_flux<2>(block, input, left, right, f, flagged, shocks);
+  const unsigned* damped = CURE && shocks[ANY_SHOCK] ? shocks : nullptr;
+  EACH(f, FACES) face_flux<0>(block, input, left, right, f, flagged, damped);
+  EACH(f, FACES) face_flux<1>(block, input, left, right, f, flagged, damped);
+  EACH(f, FACES) face_flux<2>(block, input, left, right, f, flagged, damped);
   launch::barrier();
   const REAL largest = update_gas(p, row, block, left, right, rate, mask);
   if constexpr (MASS_FLUXES) store_mass_fluxes(p, row, left);

@@ -89,20 +89,38 @@ template<int D> RS_FN State rotated(const State& w) {
 
 // ---- cells in shocks (passes/shocks.rs)
 
-// Masks of the 10^3 cells of a patch and one layer around it: for each axis the cells with a shock along another axis.
+// Masks of the 10^3 cells of a patch and one layer around it: for each axis the cells with a shock along another axis. One more word is
+// not zero if there are any such cells.
 constexpr int SHOCK_WORDS = 32;
+constexpr int ANY_SHOCK = 3 * SHOCK_WORDS;
 
 // Primitive variables of the block: density, velocity along an axis, pressure.
 struct BlockCells {
   const REAL* block;
-  RS_MEMBER Three operator()(int at, int axis) const { return Three{{block[at], block[(1 + axis) * BLOCK + at], block[4 * BLOCK + at]}}; }
+  RS_MEMBER Three operator()(int at, int axis) const { return Three{{block[at], block[(1 + axis) * BLOCK + at], pressure(at)}}; }
+  RS_MEMBER REAL pressure(int at) const { return block[4 * BLOCK + at]; }
 };
 
-RS_FN bool in_layer(int i) { return (unsigned)i < (unsigned)PATCH + 2u; }
+RS_FN bool in_layer(const int* cell) {
+  constexpr unsigned width = PATCH + 2;
+  return (unsigned)cell[0] < width && (unsigned)cell[1] < width && (unsigned)cell[2] < width;
+}
+
+// Returns true if the pressure varies so little around a cell that `shock_along` finds no shock along any axis. It reads what the edge
+// states need as well, so that the values are loaded once if nothing is written in between.
+template<class Cells> RS_FN bool is_smooth(const Cells& cells, int at, int width) {
+  const int steps[3] = {1, width, width * width};
+  REAL low = cells.pressure(at), high = low;
+  RS_UNROLL for (int d = 0; d < 3; ++d) {
+    const REAL below = cells.pressure(at - steps[d]), above = cells.pressure(at + steps[d]);
+    low = rs::min(rs::min(below, above), low);
+    high = rs::max(rs::max(below, above), high);
+  }
+  return !(high - low > REAL(0.5) * low);
+}
 
 // Marks cell `at` of a block of `width` cells along an axis, whose place among the 10^3 cells is `cell`, if it is in a shock.
 template<class Cells> RS_FN void mark_shocks(const Cells& cells, const int* cell, int at, int width, unsigned* shocks) {
-  if (!in_layer(cell[0]) || !in_layer(cell[1]) || !in_layer(cell[2])) return;
   const int steps[3] = {1, width, width * width};
   REAL found[3];
   RS_UNROLL for (int d = 0; d < 3; ++d) {
@@ -112,6 +130,7 @@ template<class Cells> RS_FN void mark_shocks(const Cells& cells, const int* cell
   }
   const REAL axes = hydro::shock::shock_axes<REAL>(found[0], found[1], found[2]);
   if (!(axes > REAL(0))) return;
+  launch::atomic_or(shocks + ANY_SHOCK, 1u);
   const int bit = cell[0] + 10 * (cell[1] + 10 * cell[2]);
   RS_UNROLL for (int d = 0; d < 3; ++d)
     if (hydro::shock::transverse<REAL>(axes, axes, REAL(1 << d)) > REAL(0)) launch::atomic_or(shocks + d * SHOCK_WORDS + bit / 32, 1u << (bit % 32));
@@ -126,6 +145,7 @@ struct InputCells {
     const State w = hydro::eos::primitive_from_conserved<REAL>(load5(input, INPUT, at), gamma());
     return Three{{w.d[0], w.d[1 + axis], w.d[4]}};
   }
+  RS_MEMBER REAL pressure(int at) const { return operator()(at, 0).d[2]; }
 };
 
 static_assert(HALF_STEP || !DUAL, "dual energy needs the scheme MUSCL-Hancock");
@@ -156,7 +176,7 @@ RS_FN void predict_cell(const REAL* input, REAL* block, int cell, const Three& h
   if (inside(i - REACH) + inside(j - REACH) + inside(k - REACH) < 2) return;
   const State old = input_primitive(input, at);
   const int place[3] = {i - REACH + 1, j - REACH + 1, k - REACH + 1};
-  if (CURE) mark_shocks(InputCells{input}, place, at, INPUT_WIDTH, shocks);
+  const bool marked = CURE && in_layer(place) && !is_smooth(InputCells{input}, at, INPUT_WIDTH);
   REAL below[3][GAS], above[3][GAS];
   donor_fluxes<0>(input, at, old, below[0], above[0]);
   donor_fluxes<1>(input, at, old, below[1], above[1]);
@@ -167,6 +187,7 @@ RS_FN void predict_cell(const REAL* input, REAL* block, int cell, const Three& h
                                           Three{{above[0][c], above[1][c], above[2][c]}}, half_rate);
   const State next = hydro::hancock::predicted<REAL>(State{{u[0], u[1], u[2], u[3], u[4]}}, old, gamma());
   RS_UNROLL for (int v = 0; v < GAS; ++v) block[v * BLOCK + cell] = next.d[v];
+  if (marked) mark_shocks(InputCells{input}, place, at, INPUT_WIDTH, shocks);
 }
 
 // ---- states at the faces of a cell
@@ -246,8 +267,7 @@ RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, cons
   const bool x = inside(j) && inside(k), y = inside(i) && inside(k), z = inside(i) && inside(j);
   if (!x && !y && !z) return;
   const int at = (i + REACH) + WIDTH * ((j + REACH) + WIDTH * (k + REACH));
-  const int place[3] = {i + 1, j + 1, k + 1};
-  if (CURE && HALF_STEP) mark_shocks(BlockCells{block}, place, at, WIDTH, shocks);
+  const bool marked = CURE && HALF_STEP && !is_smooth(BlockCells{block}, at, WIDTH);
   const State w = load5(block, BLOCK, at);
   State lower[3], upper[3], h = w;
   if (HALF_STEP || x) distances5<0>(block, at, lower[0], upper[0]);
@@ -260,6 +280,8 @@ RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, cons
   if (x) store_edges<0>(left, right, i, j, k, w, h, lower[0], upper[0], rate);
   if (y) store_edges<1>(left, right, i, j, k, w, h, lower[1], upper[1], rate);
   if (z) store_edges<2>(left, right, i, j, k, w, h, lower[2], upper[2], rate);
+  const int place[3] = {i + 1, j + 1, k + 1};
+  if (marked) mark_shocks(BlockCells{block}, place, at, WIDTH, shocks);
 }
 
 // Computes the same for the mass fraction of a scalar, with `left` and `right` for one variable per axis, always half a step later.
