@@ -19,11 +19,11 @@ pub enum Coupling {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GravityBoundary {
-    /// Periodic if all faces of the domain are periodic, otherwise isolated.
+    /// Periodic if all faces of the domain are periodic, isolated if none is periodic or reflecting; otherwise an error.
     Auto,
     /// Periodic. Only the deviation from the mean density attracts.
     Periodic,
-    /// Vacuum outside the domain. Finer levels may touch the faces of the domain, but outside it only the root-level
+    /// Vacuum outside the domain, also beyond reflecting faces, whose mirror images do not attract. Finer levels may touch the faces of the domain, but outside it only the root-level
     /// potential is known. A body within two root cells of such a face therefore acts on itself, which matters for
     /// single bodies.
     Isolated,

@@ -48,6 +48,7 @@ use nestar_engine::comm::Ranks;
 use nestar_engine::data::{Component, Field, FieldSpec, Pool, Prolong, Restrict};
 use nestar_engine::mesh::Topology;
 use nestar_engine::step::SystemOptions;
+use nestar_engine::step::config::BoundaryKind;
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::multigrid::expansion::MARGIN;
 use root_fft::{RootKind, RootSolver};
@@ -245,7 +246,17 @@ fn exchanges_own_halos<P: Field>(system: &mut SystemOptions) {
 fn periodic(sim: &Engine, wanted: GravityBoundary) -> Result<bool, Error> {
     let axes = sim.world.resource::<Topology>().domain.periodic;
     let all = axes.iter().all(|&periodic| periodic);
+    let faces = sim.settings.domain.boundary.faces();
+    let walls = faces
+        .iter()
+        .flatten()
+        .any(|kind| *kind == BoundaryKind::Reflecting);
     match wanted {
+        GravityBoundary::Auto if walls => Err(sim.deck.error_at(
+            "gravity.boundary",
+            "`gravity.boundary` = \"auto\" does not fit the reflecting faces of `domain.boundary`: the mirror images of the matter would \
+             not attract; use the whole domain without reflecting faces, or set \"isolated\" for a vacuum beyond all faces",
+        ))?,
         GravityBoundary::Periodic if !all => Err(sim.deck.error_at(
             "gravity.boundary",
             "\"periodic\" needs domain.boundary = \"periodic\"",
@@ -256,7 +267,7 @@ fn periodic(sim: &Engine, wanted: GravityBoundary) -> Result<bool, Error> {
         ))?,
         GravityBoundary::Auto if !all && axes.contains(&true) => Err(sim.deck.error_at(
             "gravity.boundary",
-            "a domain that is periodic along some axes only is neither periodic nor isolated: make domain.boundary periodic on all faces or on none",
+            "`gravity.boundary` = \"auto\" does not fit `domain.boundary`: a domain that is periodic along some axes only is neither periodic nor isolated: make domain.boundary periodic on all faces or on none",
         ))?,
         _ => Ok(all),
     }

@@ -73,6 +73,7 @@ fn particles_move_identically_on_devices_and_host() {
         ],
         &[
             "domain.boundary=reflecting",
+            "gravity.boundary=isolated",
             "particles.zone=0",
             "run.audit=false",
         ],

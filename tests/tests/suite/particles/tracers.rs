@@ -183,10 +183,11 @@ fn tracers_move_identically_on_devices_and_host() {
     let many: Vec<String> = (0..12).map(|n| format!("'s{n}'")).collect();
     let many = format!("hydro.scalars=[{}]", many.join(","));
     // the periodic box without more is that of the test of restarts
+    const WALLS: [&str; 2] = ["domain.boundary=reflecting", "gravity.boundary=isolated"];
     let cases: [(usize, &[&str]); 3] = [
         (3, &["run.precision=single", shuffle, &dust, &dye]),
         (2, &["domain.boundary=outflow", &many]),
-        (1, &[&FALLING[..], &["domain.boundary=reflecting"]].concat()),
+        (1, &[&FALLING[..], &WALLS].concat()),
     ];
     for (ranks, case) in cases {
         let cpu = stream(&[(1, "cpu", 3)], case);
