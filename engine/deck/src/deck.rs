@@ -104,7 +104,7 @@ impl Deck {
                 }
                 _ => error.message().to_string(),
             };
-            Fault::at(
+            Fault::not_toml(
                 &SourceSpan {
                     source: source.clone(),
                     span,

@@ -42,12 +42,39 @@ impl Fault {
     pub(crate) fn at(location: &SourceSpan, message: impl Into<String>) -> Self {
         let source = &location.source;
         let (line, column, excerpt) = locate(&source.text, &location.span, source.is_file);
+        let mut message = message.into();
+        if let Some((_, found)) = misleading_character(&source.text, location.span.start)
+            && !message.contains(&found)
+        {
+            message += &format!("; the line has {found}");
+        }
         Fault {
             origin: source.name.clone(),
             line: source.is_file.then_some(line),
             column: Some(column),
-            message: message.into(),
+            message,
             excerpt,
+        }
+    }
+
+    /// Creates the fault of a text that is not TOML: `reason` at `location`, unless the line has a character or a number of another notation
+    /// that explains it.
+    pub(crate) fn not_toml(location: &SourceSpan, reason: impl Into<String>) -> Self {
+        let (source, start) = (&location.source, location.span.start);
+        let at = |span| SourceSpan {
+            source: source.clone(),
+            span,
+        };
+        if let Some((span, found)) = misleading_character(&source.text, start) {
+            return Fault::at(&at(span), format!("{found} has no meaning here"));
+        }
+        match foreign_number(&source.text, start) {
+            Some((span, right)) => {
+                let found = &source.text[span.clone()];
+                let message = format!("`{found}` is not a number of a deck; write {right}");
+                Fault::at(&at(span), message)
+            }
+            None => Fault::at(location, reason),
         }
     }
 
@@ -149,8 +176,10 @@ const EXCERPT: usize = 100;
 fn locate(text: &str, span: &Range<usize>, numbered: bool) -> (usize, usize, String) {
     let start = floor_boundary(text, span.start);
     let end = floor_boundary(text, span.end).max(start);
-    let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
-    let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+    let Range {
+        start: line_start,
+        end: line_end,
+    } = line_range(text, start);
     let line = text[..line_start].matches('\n').count() + 1;
     let column = text[line_start..start].chars().count() + 1;
     let carets = text[start..end.min(line_end)]
@@ -185,6 +214,150 @@ fn locate(text: &str, span: &Range<usize>, numbered: bool) -> (usize, usize, Str
         "^".repeat(carets.min(room))
     );
     (line, column, excerpt)
+}
+
+/// Returns the range of the line of `text` that contains byte `at`.
+fn line_range(text: &str, at: usize) -> Range<usize> {
+    let at = floor_boundary(text, at);
+    let start = text[..at].rfind('\n').map_or(0, |n| n + 1);
+    let end = text[at..].find('\n').map_or(text.len(), |n| at + n);
+    start..end
+}
+
+/// Calls `visit` with byte, character and quotation state of the line around `at`, without its comment, until it returns a value.
+fn find_in_line<T>(
+    text: &str,
+    at: usize,
+    mut visit: impl FnMut(usize, char, bool) -> Option<T>,
+) -> Option<T> {
+    let line = line_range(text, at);
+    let (mut quote, mut escaped) = (None, false);
+    for (n, c) in text[line.clone()].char_indices() {
+        if quote.is_none() && c == '#' {
+            return None;
+        }
+        if let Some(found) = visit(line.start + n, c, quote.is_some()) {
+            return Some(found);
+        }
+        match quote {
+            _ if escaped => escaped = false,
+            Some('"') if c == '\\' => escaped = true,
+            Some(open) if c == open => quote = None,
+            None if c == '"' || c == '\'' => quote = Some(c),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Finds a character in the line around `at` that is invisible or resembles a character of TOML. Returns its range and its description with
+/// the character to write. Strings may contain visible ones.
+fn misleading_character(text: &str, at: usize) -> Option<(Range<usize>, String)> {
+    find_in_line(text, at, |n, c, is_quoted| {
+        // a byte order mark at the beginning of a file is allowed
+        let (name, right) = resembled(c).filter(|_| n > 0 || c != '\u{feff}')?;
+        let is_invisible = right.is_empty() || right == "a blank";
+        if is_quoted && !is_invisible {
+            return None;
+        }
+        let advice = match right.is_empty() {
+            true => "delete it".into(),
+            false => format!("write {right}"),
+        };
+        let found = format!("the character U+{:04X} ({name}; {advice})", u32::from(c));
+        Some((n..n + c.len_utf8(), found))
+    })
+}
+
+/// Returns what kind of character `c` is, and what to write for it, if it is invisible or resembles a character of TOML.
+fn resembled(c: char) -> Option<(&'static str, String)> {
+    let (name, right) = match c {
+        '\u{a0}' => ("no-break space", "a blank"),
+        '\u{202f}' => ("narrow no-break space", "a blank"),
+        '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{205f}' => ("typographic space", "a blank"),
+        '\u{3000}' => ("ideographic space", "a blank"),
+        '\u{200b}' => ("zero-width space", ""),
+        '\u{ad}' => ("soft hyphen", ""),
+        '\u{feff}' => ("byte order mark", ""),
+        '\u{200c}' | '\u{200d}' | '\u{2060}'..='\u{2064}' => ("zero-width joiner", ""),
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            ("mark of the writing direction", "")
+        }
+        '\u{2028}' | '\u{2029}' | '\u{85}' => ("line separator", "a line break"),
+        '\u{2018}'..='\u{201b}' | '\u{2032}' => ("typographic quotation mark", "'"),
+        '\u{201c}'..='\u{201f}' | '\u{ab}' | '\u{bb}' | '\u{2033}' => {
+            ("typographic quotation mark", "\"")
+        }
+        '\u{2010}'..='\u{2015}' => ("typographic hyphen", "-"),
+        '\u{2212}' => ("minus sign", "-"),
+        '\u{ff01}'..='\u{ff5e}' => {
+            let ascii = char::from_u32(u32::from(c) - 0xfee0)?;
+            return Some(("full-width form", ascii.to_string()));
+        }
+        c if c.is_control() && !c.is_ascii_whitespace() => ("control character", ""),
+        _ => return None,
+    };
+    Some((name, right.to_owned()))
+}
+
+/// Finds a number of another notation in the line around `at`, such as `1d-3`, `.5` or `1.e3`. Returns its range and the notation of TOML.
+fn foreign_number(text: &str, at: usize) -> Option<(Range<usize>, String)> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "+-._".contains(c);
+    let mut start = None;
+    let end = line_range(text, at).end;
+    let check = |word: Range<usize>| {
+        let right = toml_number(&text[word.clone()])?;
+        Some((word, right))
+    };
+    let found = find_in_line(text, at, |n, c, is_quoted| {
+        let inside = is_part(c) && !is_quoted;
+        match (start, inside) {
+            (None, true) => start = Some(n),
+            (Some(first), false) => {
+                start = None;
+                return check(first..n);
+            }
+            _ => {}
+        }
+        None
+    });
+    found.or_else(|| check(start?..end))
+}
+
+/// Returns the number `word` in the notation of TOML if it is one in Fortran or C, but not in TOML.
+fn toml_number(word: &str) -> Option<String> {
+    let plain = word.trim_start_matches('+').to_ascii_lowercase();
+    let (mantissa, exponent) = match plain.split_once(['d', 'e']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (&*plain, None),
+    };
+    let (sign, digits) = match mantissa.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", mantissa),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let is_number = |digits: &str| digits.bytes().all(|b| b.is_ascii_digit());
+    let is_integer = exponent.is_none_or(|e| e.parse::<i32>().is_ok());
+    if !is_number(whole)
+        || !is_number(fraction)
+        || digits.len() < 2 && !digits.starts_with(|c: char| c.is_ascii_digit())
+        || !is_integer
+    {
+        return None;
+    }
+    let whole = match whole.trim_start_matches('0') {
+        "" => "0",
+        whole => whole,
+    };
+    let fraction = if fraction.is_empty() { "0" } else { fraction };
+    let point = match digits.contains('.') {
+        true => format!(".{fraction}"),
+        false => String::new(),
+    };
+    let exponent = exponent.map_or_else(String::new, |e| format!("e{}", e.trim_start_matches('+')));
+    let right = format!("{sign}{whole}{point}{exponent}");
+    // numbers of TOML differ at most in signs and upper case
+    (right != plain.replace("e+", "e")).then_some(right)
 }
 
 /// Returns the last character boundary at or before `at`.

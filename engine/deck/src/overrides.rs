@@ -85,9 +85,8 @@ fn value(source: &Arc<SourceText>, from: usize) -> Result<DeckNode, DeckError> {
                 source: source.clone(),
                 span,
             };
-            return Err(
-                Fault::at(&at, format!("the value is malformed: {}", error.message())).into(),
-            );
+            let reason = format!("the value is malformed: {}", error.message());
+            return Err(Fault::not_toml(&at, reason).into());
         }
         Err(_) => DeckNode {
             value: DeckValue::Text(text.to_string()),

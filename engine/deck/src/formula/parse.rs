@@ -228,6 +228,14 @@ impl<'a> Parser<'a> {
 
     fn needs_operator(&self) -> FormulaError {
         let found = &self.text[self.tokens[self.at].1.clone()];
+        let before = self.at.checked_sub(1).map(|at| &self.tokens[at]);
+        let follows_number = before.is_some_and(|(token, span)| {
+            matches!(token, Token::Number(_)) && span.end == self.tokens[self.at].1.start
+        });
+        let digits = found.trim_start_matches(['d', 'D']);
+        if follows_number && digits != found && digits.bytes().all(|b| b.is_ascii_digit()) {
+            return self.error("exponents are written with e, as in 1e-3");
+        }
         self.error(format!(
             "an operator is missing before `{found}`; a product is written with *"
         ))

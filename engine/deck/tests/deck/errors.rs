@@ -57,6 +57,65 @@ fn misspelt_names() {
     );
 }
 
+#[test]
+fn misleading_characters_are_named() {
+    golden(
+        "[time]\nend =\u{a0}0.1 # \u{201c}end\u{201d}\n",
+        "d.toml:2:6: the character U+00A0 (no-break space; write a blank) has no meaning here\n 2 | end =\u{a0}0.1 # \u{201c}end\u{201d}\n   |      ^",
+    );
+    for (deck, code, advice) in [
+        ("en\u{200b}d = 0.1", "U+200B", "delete it"),
+        ("end = \u{2212}0.1", "U+2212", "write -"),
+        ("end = 0\u{2013}1", "U+2013", "write -"),
+        ("name = \u{201c}sod\u{201d}", "U+201C", "write \""),
+        ("end = \u{ff11}", "U+FF11", "write 1"),
+        ("cells = [8,\u{3000}8]", "U+3000", "write a blank"),
+        ("\u{2066}end = 1", "U+2066", "delete it"),
+    ] {
+        let error = message(Deck::parse("d.toml", deck).expect_err(deck));
+        assert!(error.contains(code) && error.contains(advice), "{error}");
+    }
+    // invisible characters in a text explain why a word is not known; visible ones may belong there
+    let deck = Deck::parse("d.toml", "hydro.limiter = \"minmod\u{200b}\"").unwrap();
+    let error = message(deck.check(&registered()).expect_err("an unknown word"));
+    assert!(
+        error.contains("; the line has the character U+200B"),
+        "{error}"
+    );
+    let deck = Deck::parse("d.toml", "hydro.limiter = \"min\u{2013}mod\" # \u{a0}").unwrap();
+    let error = message(deck.check(&registered()).expect_err("an unknown word"));
+    assert!(!error.contains("U+"), "{error}");
+    let mut deck = Deck::parse("d.toml", "").unwrap();
+    let error = message(deck.set("hydro.limiter=[\u{a0}1]").expect_err("no TOML"));
+    assert!(error.contains("U+00A0"), "{error}");
+    assert!(Deck::parse("d.toml", "\u{feff}end = 0.1").is_ok());
+}
+
+#[test]
+fn numbers_of_other_notations_are_corrected() {
+    golden(
+        "[time]\nend = 1d-1\n",
+        "d.toml:2:7: `1d-1` is not a number of a deck; write 1e-1\n 2 | end = 1d-1\n   |       ^^^^",
+    );
+    for (found, right) in [
+        ("1.5D+03", "1.5e03"),
+        ("-1.d0", "-1.0e0"),
+        (".5", "0.5"),
+        ("5.", "5.0"),
+        ("-.5e3", "-0.5e3"),
+        ("007", "7"),
+    ] {
+        for deck in [format!("end = {found}"), format!("a = [1, {found} ]")] {
+            let error = message(Deck::parse("d.toml", &deck).expect_err(&deck));
+            let expected = format!("`{found}` is not a number of a deck; write {right}");
+            assert_eq!(error, expected);
+        }
+    }
+    let mut deck = Deck::parse("d.toml", "").unwrap();
+    let error = message(deck.set("a=[.5]").expect_err("no TOML"));
+    assert!(error.contains("write 0.5"), "{error}");
+}
+
 const WRONG_KINDS: &[(&str, &str)] = &[
     (
         "hydro.gamma = 'abc'",

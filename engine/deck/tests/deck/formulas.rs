@@ -153,6 +153,7 @@ const MISTAKES: &[(&str, usize, &str)] = &[
         2,
         "an operator is missing before `x`; a product is written with *",
     ),
+    ("2*1d-1", 4, "exponents are written with e, as in 1e-3"),
     (
         "2 (x)",
         3,
