@@ -5,7 +5,7 @@
 //! read neighbouring cells, including halo patches and ghost cells at coarse-fine and domain boundaries.
 
 use super::criteria::DerivedInputs;
-use super::field_spec::{Components, Element};
+use super::field_spec::{Components, Element, FieldSpec};
 use super::function_inputs::{CellSource, InputList};
 use super::level::LevelView;
 use super::pool::{Field, Pool, gather_block};
@@ -16,7 +16,7 @@ use nestar_engine_device::parallel::PerThread;
 use nestar_kernels::mesh::block::{LevelGeometry, cell_place};
 use nestar_kernels::mesh::gather::MAX_GHOSTS;
 use nestar_kernels::mesh::{
-    DependentComponents, GatherScratch, GhostView, MAX_COMPONENTS, Rows, StateFunctions,
+    Centring, DependentComponents, GatherScratch, GhostView, MAX_COMPONENTS, Rows, StateFunctions,
 };
 use nestar_kernels::{CELLS, PATCH};
 
@@ -33,8 +33,12 @@ impl<F: Field> CellSource for Pool<F> {
         self.components()
     }
 
-    fn side(&self) -> usize {
-        self.spec.side
+    fn name(&self) -> &'static str {
+        F::NAME
+    }
+
+    fn spec(&self) -> &FieldSpec {
+        &self.spec
     }
 }
 
@@ -113,6 +117,23 @@ pub(super) fn check_fit<M: CellFn>(
     function.check(chosen, first, inputs, carries)
 }
 
+/// Checks that the values of a field belong to the cells of a patch, for the cell function `name`.
+///
+/// # Errors
+/// The values are on faces or edges, or coarser than the cells.
+pub fn require_cell_values(name: &str, field: &str, spec: &FieldSpec) -> Result<(), String> {
+    let place = match spec.centring {
+        Centring::Cell if spec.side == PATCH => return Ok(()),
+        Centring::Cell => "coarser than the cells",
+        Centring::Face => "on the faces of cells",
+        Centring::Edge => "on the edges of cells",
+    };
+    Err(format!(
+        "`{name}` is evaluated in cells, and the values of the field `{field}` are {place}; register a field with values in cells, fill it \
+         in a system that reads `{field}` row by row, and pass that field to `{name}`"
+    ))
+}
+
 /// What a cell function reads.
 struct FunctionNeeds {
     name: &'static str,
@@ -132,11 +153,8 @@ impl FunctionNeeds {
         carries: usize,
     ) -> Result<(), String> {
         let (name, reach) = (self.name, self.reach);
-        let mut sources = std::iter::once(first).chain(inputs.fields());
-        if sources.any(|source| source.side() != PATCH) {
-            return Err(format!(
-                "`{name}` is a cell function, but a field has rows of fewer cells than a patch"
-            ));
+        for source in std::iter::once(first).chain(inputs.fields()) {
+            require_cell_values(name, source.name(), source.spec())?;
         }
         if inputs.numbers.is_some() && inputs.fields().next().is_some() {
             return Err(format!(

@@ -1,6 +1,7 @@
 //! Inputs of cell functions besides the field on which they are called: other fields or derived inputs.
 
 use super::criteria::DerivedInputs;
+use super::field_spec::FieldSpec;
 use super::storage::Storage;
 
 /// A field whose present state a cell function may read; implemented by every [`Pool`](super::Pool).
@@ -11,8 +12,10 @@ pub trait CellSource: Sync {
     fn present_bank(&self, level: usize) -> usize;
     /// Returns the number of components.
     fn count(&self) -> usize;
-    /// Returns the number of cells of a row along each axis.
-    fn side(&self) -> usize;
+    /// Returns the name of the field.
+    fn name(&self) -> &'static str;
+    /// Returns the description of the field.
+    fn spec(&self) -> &FieldSpec;
 }
 
 /// Inputs of a cell function: `()`, a field, a tuple of two or three fields, or [`DerivedInputs`].

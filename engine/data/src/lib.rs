@@ -31,7 +31,7 @@ pub mod transfer;
 pub mod update;
 
 pub use boundary::BoundaryFn;
-pub use cell_args::{CellMap, CellMark, CellValue};
+pub use cell_args::{CellMap, CellMark, CellValue, require_cell_values};
 pub use cell_totals::CellTotals;
 pub use criteria::DerivedInputs;
 pub use derived_fields::{DerivedField, DerivedFields};

@@ -1,6 +1,8 @@
 //! Updates a field by cell functions, also of other fields, or by the fluxes of a face function.
 
-use super::cell_args::{CellJob, CellMap, CellReader, check_fit, evaluate_cell, write_back};
+use super::cell_args::{
+    CellJob, CellMap, CellReader, check_fit, evaluate_cell, require_cell_values, write_back,
+};
 use super::failure::{CalledCell, CellFault, FailureCause, locate_cell, values_of};
 use super::field_spec::{Components, Correct, Element};
 use super::function_inputs::{CellSource, FunctionInputs, InputList};
@@ -258,6 +260,7 @@ impl<F: Field> Pool<F> {
     /// The reason why it cannot.
     pub fn fits_flux<M: FaceMap>(&self, chosen: &Components) -> Result<(), String> {
         let (there, name) = (self.components(), M::ITEM.name);
+        require_cell_values(name, F::NAME, &self.spec)?;
         let (read, given) = (M::State::<f64>::COUNT, M::Result::<f64>::COUNT);
         let why = if self.spec.correct != Correct::Fluxes {
             "which has no flux registers: declare `correct: Correct::Fluxes`".into()

@@ -1,8 +1,9 @@
 //! Messages for authors of physics: mistakes are reported by name, before the run where possible.
 
 use super::device_runs::places;
-use nestar::engine::data::Precision;
+use nestar::engine::data::{Precision, Prolong};
 use nestar::engine::step::Phase;
+use nestar::kernels::mesh::Centring;
 use nestar::prelude::*;
 use nestar_tests::Stepper;
 use nestar_tests::decks::{BLAST, HALF, deck};
@@ -152,6 +153,55 @@ fn functions_that_do_not_match_their_field_are_refused_before_the_run() {
         let found = refused(plugin.0);
         assert!(found.contains(wanted), "{wanted}: {found}");
     }
+}
+
+/// A field with a vector on the faces of cells.
+struct Flow;
+
+impl Field for Flow {
+    const NAME: &'static str = "flow";
+}
+
+fn flow(sim: &mut Engine, centring: Centring) -> &mut Engine {
+    let spec = FieldSpec {
+        centring,
+        prolong: Prolong::None,
+        ..FieldSpec::faces(["flow_x", "flow_y", "flow_z"])
+    };
+    sim.register_field::<Flow>(spec).expect("a field");
+    sim
+}
+
+/// Values on faces or edges would be read as values of cells.
+#[test]
+fn cell_functions_of_staggered_fields_are_refused_before_the_run() {
+    fn faces(sim: &mut Engine) -> &mut Engine {
+        flow(sim, Centring::Face)
+    }
+    let cases: [By; 7] = [
+        By(|sim| faces(sim).source::<Flow, even>([])),
+        By(|sim| faces(sim).source::<(Gas, Flow), with_dust>([])),
+        By(|sim| faces(sim).limit::<Flow, even>("flow", [])),
+        By(|sim| faces(sim).criterion::<Flow, positive>([])),
+        By(|sim| {
+            faces(sim).column::<Flow, even>("flow", Reduce::Integral, []);
+        }),
+        By(|sim| faces(sim).flux::<Flow, down>([])),
+        By(|sim| faces(sim).initial::<Flow, even>([])),
+    ];
+    for plugin in cases {
+        let found = refused(plugin.0);
+        let wanted =
+            "is evaluated in cells, and the values of the field `flow` are on the faces of cells";
+        assert!(found.contains(wanted), "{found}");
+    }
+    let found = refused(|sim| flow(sim, Centring::Edge).source::<Flow, even>([]));
+    assert!(found.contains("are on the edges of cells"), "{found}");
+}
+
+#[device]
+fn positive<R: Real>(u: R) -> bool {
+    u > 0.0
 }
 
 #[device]

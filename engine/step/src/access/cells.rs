@@ -5,7 +5,7 @@ use crate::Error;
 use nestar_engine_comm::Comm;
 use nestar_engine_data::storage::Storage;
 use nestar_engine_data::{
-    CellMap, CellMark, CellSource, CellSubcycle, CellTotals, CellValue, FaceMap, Field,
+    CellMap, CellMark, CellSource, CellSubcycle, CellTotals, CellValue, FaceMap, Field, FieldSpec,
     FunctionInputs, LevelRows, Pool, Precision,
 };
 use std::sync::atomic::Ordering::Relaxed;
@@ -25,8 +25,12 @@ macro_rules! reads {
                 self.pool.0.count()
             }
 
-            fn side(&self) -> usize {
-                self.pool.0.side()
+            fn name(&self) -> &'static str {
+                F::NAME
+            }
+
+            fn spec(&self) -> &FieldSpec {
+                CellSource::spec(&self.pool.0)
             }
         }
 

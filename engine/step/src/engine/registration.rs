@@ -9,7 +9,7 @@ use nestar_engine_comm::DiagnosticColumns;
 use nestar_engine_comm::estimate::{ExtraTraffic, HierarchyShape, TrafficEstimators};
 use nestar_engine_data::{
     Correct, DerivedField, DerivedFields, Field, ParticleEntityIndex, ParticleGroup, ParticleKinds,
-    Pool, Prolong, Restrict, Store, Stores, check_columns,
+    Pool, Prolong, Restrict, Store, Stores, check_columns, require_cell_values,
 };
 use nestar_engine_mesh::PATCH;
 use std::sync::Arc;
@@ -62,7 +62,11 @@ impl Engine {
     /// A name is used already; a quantity reads neighbouring cells, or components that the field does not
     /// have.
     pub fn register_derived<F: Field>(&mut self, derived: Vec<DerivedField>) -> Result<(), Error> {
-        let components = Pool::<F>::of(&self.world).spec.components.clone();
+        let spec = &Pool::<F>::of(&self.world).spec;
+        for quantity in &derived {
+            require_cell_values(&quantity.name, F::NAME, spec).map_err(Error::Setup)?;
+        }
+        let components = spec.components.clone();
         let mut fields = self.world.resource_mut::<DerivedFields>();
         let added = fields.add(F::NAME, &components, derived);
         added.map_err(Error::Setup)
