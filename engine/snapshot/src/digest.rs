@@ -28,8 +28,9 @@ use serde_json::{Value, json};
 /// object, as its length (u64) and, keys ascending bytewise, each key encoded as a string and its encoded value.
 ///
 /// # Errors
-/// As [`Snapshot::read`].
+/// As [`Snapshot::read`] and [`Snapshot::verify_documents`].
 pub fn digest(snapshot: &Snapshot) -> Result<String> {
+    snapshot.verify_documents()?;
     let mut hasher = blake3::Hasher::new();
     let attributes = snapshot.attributes();
     let mut root = json!({

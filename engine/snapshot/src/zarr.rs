@@ -348,7 +348,7 @@ pub(crate) fn read_plain(path: &Path) -> Result<Plain> {
     let store = FilesystemStore::new(path).map_err(|error| foreign(error.to_string()))?;
     let array = Array::open(Arc::new(store), "/").map_err(|error| {
         foreign(format!(
-            "{error}; write it with zstd or without compression"
+            "{error}; write it with zstd, blosc, gzip, zlib or without compression"
         ))
     })?;
     require_held(path, &array).map_err(foreign)?;
@@ -381,6 +381,9 @@ fn plain_values(path: &Path, array: &Array<FilesystemStore>) -> Result<Vec<f64>>
     let shown = array.data_type().to_string();
     let read = match shown.split(' ').next().unwrap_or_default() {
         "float64" => array.retrieve_array_subset(&array.subset_all()),
+        "float16" => array
+            .retrieve_array_subset::<Vec<half::f16>>(&array.subset_all())
+            .map(|values| values.into_iter().map(half::f16::to_f64).collect()),
         "float32" => read!(f32),
         "int8" => read!(i8),
         "int16" => read!(i16),
@@ -391,7 +394,9 @@ fn plain_values(path: &Path, array: &Array<FilesystemStore>) -> Result<Vec<f64>>
         "uint32" => read!(u32),
         "uint64" => read!(u64),
         _ => {
-            let detail = format!("data type {shown}; numbers of 1 to 8 bytes are required");
+            let detail = format!(
+                "data type {shown}; integers of 1 to 8 bytes or floating-point numbers of 2 to 8 bytes are required"
+            );
             let path = path.to_path_buf();
             return Err(SnapshotError::Uniform { path, detail });
         }

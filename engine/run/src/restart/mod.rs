@@ -151,6 +151,10 @@ fn restore_from(
     path: &Path,
 ) -> Result<Restored, Error> {
     let (snapshot, state, fit) = collective(ranks, path, open(sim, path))?;
+    let verified = on_first_rank(ranks, || {
+        snapshot.verify_documents().map_err(snapshot_error)
+    });
+    collective(ranks, path, verified)?;
     store_particle_counts(sim, &snapshot);
     require_memory(sim, &snapshot)?;
     let finest = snapshot.levels().len().saturating_sub(1);
@@ -223,8 +227,15 @@ fn initial_totals(sim: &Engine, state: &RestartState) -> Result<Vec<f64>, Error>
 /// Opens the snapshot, checks that the run can continue from it and sets the clocks.
 fn open(sim: &mut Engine, path: &Path) -> Result<(Snapshot, RestartState, Fit), Error> {
     let snapshot = Snapshot::open(path).map_err(snapshot_error)?;
-    let fit = fit(sim, &snapshot)?;
-    check_domain(sim, &snapshot)?;
+    let others = Error::all([
+        check_domain(sim, &snapshot),
+        blobs::check(sim, &snapshot),
+        particles::check(sim, &snapshot),
+    ]);
+    let fit = match (fit(sim, &snapshot), others) {
+        (Err(error), Err(others)) => return Err(error.and(others)),
+        (fit, others) => others.and(fit)?,
+    };
     let restart = Value::Object(snapshot.attributes().restart.clone());
     let state: RestartState = serde_json::from_value(restart).map_err(|e| {
         Error::Snapshot(format!(
@@ -233,8 +244,6 @@ fn open(sim: &mut Engine, path: &Path) -> Result<(Snapshot, RestartState, Fit), 
         ))
     })?;
     check_state(sim, &snapshot, &state)?;
-    blobs::check(sim, &snapshot)?;
-    particles::check(sim, &snapshot)?;
     restore_clocks(sim, &state)?;
     Ok((snapshot, state, fit))
 }

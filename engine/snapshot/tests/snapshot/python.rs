@@ -74,6 +74,29 @@ fn zarr_and_xarray_read_the_same_values_and_python_computes_the_same_digest() {
     }
 }
 
+/// Every store that zarr-python writes is read to the bit.
+#[test]
+fn stores_of_all_codecs_orders_and_types_are_read() {
+    let folder = Folder::new();
+    let Some(names) = run("write_stores.py", &[folder.0.as_os_str()]) else {
+        return;
+    };
+    assert!(names.lines().count() > 30, "{names}");
+    for name in names.lines() {
+        let arrays = read_uniform(&folder.0.join(name), &["density"]);
+        let array = &arrays.unwrap_or_else(|error| panic!("{name}: {error}"))[0];
+        assert_eq!(array.shape, [8, 6, 10], "{name}");
+        for (n, &value) in array.values.iter().enumerate() {
+            let [z, y, x] = [n / 60, n / 10 % 6, n % 10].map(|n| n as f64);
+            assert_eq!(
+                value,
+                1.0 + x / 4.0 + 8.0 * y + 64.0 * z,
+                "{name}, value {n}"
+            );
+        }
+    }
+}
+
 #[test]
 fn xarray_and_our_reader_read_items() {
     let folder = Folder::new();
