@@ -130,29 +130,27 @@ pub(super) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     let own = kept.iter().map(|(blob, ..)| &**blob);
     let known: BTreeSet<&str> = stored.iter().map(|(blob, _)| *blob).chain(own).collect();
     require_unique(reset, &known).map_err(|why| setup_error(path, &why))?;
+    let mut problems = Vec::new();
     for &(blob, version) in &stored {
         let own = kept.iter().find(|(kept, ..)| kept == blob);
         match own.map(|(_, version, _)| *version) {
-            None if !is_reset(blob) => return Err(unknown_blob(path, blob, version)),
+            None if !is_reset(blob) => problems.push(Problem::Unknown { blob, version }),
             Some(own) if own != version && !is_reset(blob) => {
-                return Err(other_version(path, blob, version, own));
+                problems.push(Problem::OtherVersion { blob, version, own });
             }
-            Some(own) if own == version && is_reset(blob) => {
-                return Err(needless_reset(path, blob));
-            }
+            Some(own) if own == version && is_reset(blob) => problems.push(Problem::Needless(blob)),
             _ => {}
         }
     }
     let lacks = |kept: &str| stored.iter().all(|(blob, _)| *blob != kept);
     let lacking = kept
         .iter()
-        .find(|(kept, _, needed)| *needed && lacks(kept) && !is_reset(kept));
-    if let Some((blob, ..)) = lacking {
-        return Err(missing(path, blob));
-    }
+        .filter(|(kept, _, needed)| *needed && lacks(kept) && !is_reset(kept));
+    problems.extend(lacking.map(|(blob, ..)| Problem::Missing(blob)));
     let is_known = |name: &&String| known.iter().any(|blob| names_blob(name, blob));
-    let unknown = reset.iter().find(|name| !is_known(name));
-    unknown.map_or(Ok(()), |name| Err(needless_reset(path, name)))
+    let unknown = reset.iter().filter(|name| !is_known(name));
+    problems.extend(unknown.map(|name| Problem::Needless(name)));
+    Problem::check(&problems, path, reset)
 }
 
 /// Returns `true` if `name` is `part`, with or without its group: `driving` or `state/driving`.
@@ -176,55 +174,93 @@ fn require_unique(names: &[String], known: &BTreeSet<&str>) -> Result<(), String
     Ok(())
 }
 
-/// Describes a blob, such as `state/driving`, and the option that resets it.
-fn describe(blob: &str) -> (String, String) {
+/// Describes a blob by its group and name, such as "state `driving`".
+fn described(blob: &str) -> String {
     let (group, name) = blob.split_once('/').unwrap_or(("state", blob));
     let kind = match group {
         "components" => "component",
         "items" => "item",
         other => other,
     };
-    let way = format!("--set 'run.reset_states=[\"{name}\"]'");
-    (format!("{kind} `{name}`"), way)
+    format!("{kind} `{name}`")
 }
 
 fn setup_error(path: &Path, why: &str) -> Error {
     Error::Setup(format!("{}: {why}", path.display()))
 }
 
-fn unknown_blob(path: &Path, blob: &str, version: u32) -> Error {
-    let (blob, way) = describe(blob);
-    let why = format!(
-        "this snapshot holds the {blob} (version {version}), which no plugin of this program stores; continue with the plugin, or \
-         drop it with {way}"
-    );
-    setup_error(path, &why)
+/// A blob that differs between a snapshot and the program.
+enum Problem<'a> {
+    /// No plugin of the program stores it.
+    Unknown { blob: &'a str, version: u32 },
+    /// The program reads another version of it.
+    OtherVersion {
+        blob: &'a str,
+        version: u32,
+        own: u32,
+    },
+    /// The snapshot lacks it.
+    Missing(&'a str),
+    /// It needs no reset, but `run.reset_states` names it.
+    Needless(&'a str),
 }
 
-fn other_version(path: &Path, blob: &str, version: u32, own: u32) -> Error {
-    let (blob, way) = describe(blob);
-    let why = format!(
-        "this snapshot holds version {version} of the {blob}, this program reads version {own}; continue with the program that \
-         wrote it, or reset it with {way}"
-    );
-    setup_error(path, &why)
-}
+impl Problem<'_> {
+    /// Fails with all `problems` and one option that resets all blobs; `reset` is the present list.
+    fn check(problems: &[Self], path: &Path, reset: &[String]) -> Result<(), Error> {
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let mut names: Vec<&str> = reset.iter().map(|name| &**name).collect();
+        names.retain(|name| {
+            let needless = |problem: &Self| match problem {
+                Self::Needless(blob) => names_blob(name, blob),
+                _ => false,
+            };
+            !problems.iter().any(needless)
+        });
+        names.extend(problems.iter().filter_map(Self::to_reset));
+        let why: Vec<String> = problems.iter().map(Self::described).collect();
+        let why = why.join("; ");
+        let way = match names.len() == reset.len() {
+            true => String::new(),
+            false => format!(", or set --set 'run.reset_states={names:?}'"),
+        };
+        let why = format!("{why}; continue with the plugins of that run{way}");
+        Err(setup_error(path, &why))
+    }
 
-fn missing(path: &Path, blob: &str) -> Error {
-    let (blob, way) = describe(blob);
-    let why = format!(
-        "this snapshot lacks the {blob}, which a plugin of this program needs; continue without the plugin, or reset it with \
-         {way}"
-    );
-    setup_error(path, &why)
-}
+    /// Returns the name of a blob that can be reset.
+    fn to_reset(&self) -> Option<&str> {
+        let (Self::Unknown { blob, .. } | Self::OtherVersion { blob, .. } | Self::Missing(blob)) =
+            self
+        else {
+            return None;
+        };
+        Some(blob.split_once('/').map_or(*blob, |(_, name)| name))
+    }
 
-fn needless_reset(path: &Path, blob: &str) -> Error {
-    let (blob, _) = describe(blob);
-    let why = format!(
-        "run.reset_states names the {blob}, which needs no reset: snapshot and program both have it, or both lack it; remove it there"
-    );
-    setup_error(path, &why)
+    fn described(&self) -> String {
+        match self {
+            Self::Unknown { blob, version } => format!(
+                "this snapshot holds the {} (version {version}), which no plugin of this program stores",
+                described(blob)
+            ),
+            Self::OtherVersion { blob, version, own } => format!(
+                "this snapshot holds version {version} of the {}, this program reads version {own}",
+                described(blob)
+            ),
+            Self::Missing(blob) => format!(
+                "this snapshot lacks the {}, which a plugin of this program needs",
+                described(blob)
+            ),
+            Self::Needless(blob) => format!(
+                "run.reset_states names the {}, which needs no reset: snapshot and program both have it, or both lack it; remove it \
+                 there",
+                described(blob)
+            ),
+        }
+    }
 }
 
 /// Restores the blobs that the snapshot and this program share.

@@ -29,6 +29,9 @@ use std::time::Instant;
 pub fn run(sim: &mut Engine, mut options: RunOptions) -> Result<RunSummary, Error> {
     sim.finish_setup()?;
     deck_differences::require_same_run(sim, &options)?;
+    if !options.resume && sim.settings.run.start_from.is_empty() {
+        sim.settings.check_intervals(&sim.deck, 0.0)?;
+    }
     let directory = options.output.clone();
     let directory = directory.unwrap_or_else(|| sim.settings.output.directory.clone().into());
     let directory = directory::normalised(&directory)?;
@@ -131,7 +134,12 @@ fn initialise_or_restore(
     };
     if options.resume {
         if let Some(restored) = restart::restore(sim, directory)? {
-            report_restored(&restored, "continues", note);
+            report_restored(&restored, "continues", &mut note);
+            let time = sim.world.resource::<Levels>().time(0);
+            sim.settings.check_intervals(&sim.deck, time)?;
+            if let Some((_, reached)) = reached_end(sim) {
+                note(&format!("note: there is nothing to do: {reached}"));
+            }
             return Ok(Some(restored));
         }
         let place = directory.display();
@@ -142,14 +150,41 @@ fn initialise_or_restore(
     // move an earlier run only when this one can start
     let restored = restart::start(sim)?;
     match &restored {
-        Some(restored) => report_restored(restored, "starts", &mut note),
-        None => sim.initialise()?,
+        Some(restored) => {
+            report_restored(restored, "starts", &mut note);
+            let time = sim.world.resource::<Levels>().time(0);
+            sim.settings.check_intervals(&sim.deck, time)?;
+            if let Some((key, reached)) = reached_end(sim) {
+                return Err(sim.deck.error_at(key, reached).into());
+            }
+        }
+        None => {
+            sim.settings.check_intervals(&sim.deck, 0.0)?;
+            sim.initialise()?;
+        }
     }
     let moved = on_first_rank(&ranks, || directory::move_earlier_run(directory))?;
     if let Some(moved) = moved.flatten() {
         note(&format!("an earlier run was moved to {}", moved.display()));
     }
     Ok(restored)
+}
+
+/// Returns the key of the limit of the run that the restored state has reached already, and its description.
+fn reached_end(sim: &Engine) -> Option<(&'static str, String)> {
+    let (clock, time) = (sim.world.resource::<Levels>().clock(0), &sim.settings.time);
+    if clock.time >= time.end {
+        let reached = format!(
+            "the state is at time {:e}, which is not before `time.end` = {:e}; set a later end",
+            clock.time, time.end
+        );
+        return Some(("time.end", reached));
+    }
+    let reached = format!(
+        "the state is at root step {}, and `time.max_steps` = {} ends the run; set a larger number",
+        clock.steps, time.max_steps
+    );
+    (time.max_steps > 0 && clock.steps >= time.max_steps).then_some(("time.max_steps", reached))
 }
 
 /// Reports the origin of a state and the settings that differ from it.

@@ -162,6 +162,12 @@ impl fmt::Display for Error {
 
 /// Writes why the step of length `dt` that the limit `name` proposes is unusable.
 fn step_limit(f: &mut fmt::Formatter<'_>, name: &str, dt: f64) -> fmt::Result {
+    if dt > 0.0 && name == "max_step" {
+        return write!(
+            f,
+            "`time.max_step` = {dt:e} is too small to advance the time; set a longer step"
+        );
+    }
     if dt > 0.0 {
         return write!(
             f,
@@ -207,6 +213,27 @@ impl From<RanksError> for Error {
 }
 
 impl Error {
+    /// Joins two independent errors of a deck or a setup, so that a user can correct both at once. Any other error precedes them.
+    #[must_use]
+    pub fn and(self, next: Self) -> Self {
+        match (self, next) {
+            (Self::Deck(first), Self::Deck(next)) => Self::Deck(first.and(next)),
+            (first @ (Self::Deck(_) | Self::Setup(_)), next @ (Self::Deck(_) | Self::Setup(_))) => {
+                Self::Setup(format!("{first}\n{next}"))
+            }
+            (Self::Deck(_) | Self::Setup(_), other) | (other, _) => other,
+        }
+    }
+
+    /// Joins the errors among `results` as [`Error::and`].
+    ///
+    /// # Errors
+    /// There are errors.
+    pub fn all(results: impl IntoIterator<Item = Result<(), Self>>) -> Result<(), Self> {
+        let errors = results.into_iter().filter_map(Result::err);
+        errors.reduce(Self::and).map_or(Ok(()), Err)
+    }
+
     /// Wraps a file error.
     pub fn file(
         doing: &'static str,

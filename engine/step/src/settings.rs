@@ -4,7 +4,7 @@ use super::config::{
     BoundaryKind, DomainConfig, LIST, MeshSettings, OutputConfig, RunConfig, TimeSettings,
 };
 use bevy_ecs::prelude::*;
-use nestar_deck::{CodeUnits, TableSchema, UnitsConfig};
+use nestar_deck::{CodeUnits, Deck, DeckError, TableSchema, UnitsConfig};
 use std::collections::BTreeMap;
 
 /// Holds the engine's tables of the deck, resolved.
@@ -22,6 +22,45 @@ pub struct Settings {
     pub units: CodeUnits,
     /// Settings of the mesh, from the plugin that owns its table.
     pub mesh: MeshSettings,
+}
+
+/// Largest number of snapshots that `output.interval` may ask for.
+const MAX_SNAPSHOTS: f64 = 1e6;
+
+impl Settings {
+    /// Checks the intervals of `deck` for a run from time `begin` to `time.end`.
+    ///
+    /// # Errors
+    /// An interval is shorter than four times the resolution of the time, or `output.interval` asks for more than a million snapshots. If
+    /// `time.max_steps` ends the run, only the resolution at `begin` matters.
+    pub fn check_intervals(&self, deck: &Deck, begin: f64) -> Result<(), DeckError> {
+        let (end, limited) = (self.time.end, self.time.max_steps > 0);
+        let latest = if limited { begin } else { end.max(begin) };
+        let resolution = 4.0 * f64::EPSILON * latest.abs();
+        let intervals = [
+            ("output.interval", self.output.interval),
+            ("time.max_step", self.time.max_step),
+        ];
+        for (key, interval) in intervals {
+            if interval > 0.0 && interval < resolution {
+                let message = format!(
+                    "`{key}` = {interval:e} is too short to advance the time {latest:e}, which has a resolution of {resolution:.1e}; \
+                     set a longer interval, or check the units of `{key}` and `time.end`"
+                );
+                return Err(deck.error_at(key, message));
+            }
+        }
+        let snapshots = (end - begin) / self.output.interval;
+        if !limited && self.output.interval > 0.0 && snapshots > MAX_SNAPSHOTS {
+            let message = format!(
+                "`output.interval` = {:e} asks for {snapshots:.1e} snapshots until `time.end` = {end:e}, more than {MAX_SNAPSHOTS:e}; \
+                 set a longer interval, or check the units of both",
+                self.output.interval
+            );
+            return Err(deck.error_at("output.interval", message));
+        }
+        Ok(())
+    }
 }
 
 /// Holds numbers that plugins store as attributes of snapshots, by attribute name.

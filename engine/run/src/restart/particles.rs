@@ -106,21 +106,23 @@ fn counts(
 /// # Errors
 /// The column, and the deck key that controls it.
 pub(crate) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
+    let mut errors = Vec::new();
     for kind in sim.world.resource::<ParticleKinds>().all() {
         let particles = kind.of(&sim.world);
         let version = particles.version();
         let mut stored = snapshot.particles();
         if stored.any(|stored| stored.path == kind.path && stored.version == version) {
-            check_columns(snapshot, particles, &kind.path).map_err(|why| {
+            let checked = check_columns(snapshot, particles, &kind.path).map_err(|why| {
                 let place = snapshot.path().display();
                 Error::Setup(format!(
                     "{place}: the snapshot was written by another run: {}: {why}",
                     kind.path
                 ))
-            })?;
+            });
+            errors.push(checked);
         }
     }
-    Ok(())
+    Error::all(errors)
 }
 
 /// Checks that the snapshot has the columns of a kind of particles.

@@ -94,6 +94,7 @@ fn estimates(
             "the run starts from the state of {from}; `nestar info` describes it, `nestar plan --snapshot` analyses its hierarchy\n"
         ));
     }
+    sim.settings.check_intervals(&sim.deck, 0.0)?;
     // no fields are computed, so no device is needed
     let mut on_host = deck.clone();
     on_host.set("run.device=cpu")?;

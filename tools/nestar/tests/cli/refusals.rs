@@ -202,6 +202,7 @@ fn particles_larger_than_memory_are_an_error_before_allocation() {
     let later = ["deck.toml", "--set", points, "--set", "time.max_steps=2"];
     let resumed = place.nestar(&[&["run", "--resume"][..], &later].concat());
     resumed.has_status(0).tells(&[" for at most 512 particles"]);
+    let later = ["deck.toml", "--set", points, "--set", "time.max_steps=3"];
     let from = place.nestar(&[&["run", "--from", "run", "--output", "other"][..], &later].concat());
     from.has_status(0).tells(&[" for at most 512 particles"]);
     let many = ["deck.toml", "--set", points, "--set", "time.max_steps=1"];
@@ -250,4 +251,115 @@ fn a_snapshot_of_another_domain_is_not_continued() {
         .has_status(2)
         .complains(&["000001.zarr"]);
     assert_eq!(place.snapshots("run"), ["000000.zarr", "000001.zarr"]);
+}
+
+#[test]
+fn a_run_does_not_start_from_a_state_behind_its_end() {
+    let place = Place::with(BLAST);
+    let four = ["run", "deck.toml", "--set", "time.max_steps=4"];
+    place.nestar(&four).has_status(0);
+    for (change, told) in [
+        ("time.end=1e-9", "`time.end` = 1e-9; set a later end"),
+        (
+            "time.max_steps=4",
+            "is at root step 4, and `time.max_steps` = 4 ends the run",
+        ),
+    ] {
+        let from = [
+            "run",
+            "deck.toml",
+            "--from",
+            "run",
+            "--output",
+            "next",
+            "--set",
+            change,
+        ];
+        place.nestar(&from).has_status(2).complains(&[told]);
+        assert!(!place.0.join("next/snapshots").exists());
+        let resume = ["run", "deck.toml", "--resume", "--set", change];
+        let told = ["note: there is nothing to do: the state is at", told];
+        place.nestar(&resume).has_status(0).tells(&told);
+    }
+    assert_eq!(place.snapshots("run"), ["000000.zarr", "000001.zarr"]);
+}
+
+#[test]
+fn intervals_that_the_time_cannot_resolve_are_refused_by_key() {
+    let place = Place::with(&BLAST.replace("max_steps = 12", "max_steps = 0"));
+    for (change, told) in [
+        (
+            "output.interval=1e-20",
+            "`output.interval` = 1e-20 is too short to advance the time 1e0",
+        ),
+        (
+            "output.interval=1e-7",
+            "asks for 1.0e7 snapshots until `time.end` = 1e0",
+        ),
+        (
+            "time.max_step=1e-17",
+            "`time.max_step` = 1e-17 is too short to advance",
+        ),
+    ] {
+        for command in ["run", "check"] {
+            let outcome = place.nestar(&[command, "deck.toml", "--set", change]);
+            outcome
+                .has_status(2)
+                .complains(&[&format!("--set {change}: "), told]);
+        }
+        assert!(!place.0.join("run").exists());
+    }
+    // few steps cannot write many snapshots
+    let changes = |steps| ["--set", "output.interval=1e-20", "--set", steps];
+    let few = [
+        &["run", "deck.toml", "--output", "few"][..],
+        &changes("time.max_steps=2"),
+    ]
+    .concat();
+    place.nestar(&few).has_status(0);
+    // but a later time may have no such interval
+    let late = ["run", "deck.toml", "--set", "time.max_steps=2"];
+    place.nestar(&late).has_status(0);
+    let resumed = [
+        &["run", "deck.toml", "--resume"][..],
+        &changes("time.max_steps=4"),
+    ]
+    .concat();
+    let told = ["`output.interval` = 1e-20 is too short to advance the time"];
+    place.nestar(&resumed).has_status(2).complains(&told);
+}
+
+#[test]
+fn a_restart_asks_for_all_changes_in_one_message() {
+    let place = Place::with(&BLAST.replace("max_steps = 12", "max_steps = 1"));
+    place.nestar(&["run", "deck.toml"]).has_status(0);
+    let changes = [
+        "hydro.gamma = 1.4 (was 1.66",
+        "it lacks `scalar_dye`",
+        "24, 16, 16",
+    ];
+    let other = BLAST.replace(
+        "[output]",
+        "[hydro]\ngamma = 1.4\nscalars = [\"dye\"]\n[output]",
+    );
+    place.write("other.toml", &other);
+    let cells = ["--set", "domain.cells=[24, 16, 16]"];
+    let resume = place.nestar(&[&["run", "other.toml", "--resume"][..], &cells].concat());
+    resume.has_status(2).complains(&changes);
+}
+
+#[test]
+fn a_damaged_array_document_beside_a_sound_root_is_told() {
+    let place = Place::with(&BLAST.replace("max_steps = 12", "max_steps = 1"));
+    place.nestar(&["run", "deck.toml"]).has_status(0);
+    let document = "run/snapshots/000001.zarr/level_0/density/zarr.json";
+    let sound = place.read(document);
+    place.write(document, &sound.replace("float64", "float32"));
+    let resume = ["run", "deck.toml", "--resume", "--set", "time.max_steps=2"];
+    for command in [&["digest", "run"][..], &resume] {
+        let told = ["level_0/density/zarr.json", "its checksum is not"];
+        place.nestar(command).has_status(1).complains(&told);
+    }
+    place.write(document, &sound);
+    place.nestar(&["digest", "run"]).has_status(0);
 }
