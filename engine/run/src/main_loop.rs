@@ -68,10 +68,10 @@ pub fn run(sim: &mut Engine, mut options: RunOptions) -> Result<RunSummary, Erro
     Ok(summary(sim, directory, updates, start, interrupted))
 }
 
-/// Reports the remarks of plugins and `notes` to the observer.
-fn report_notes(sim: &Engine, notes: impl Iterator<Item = String>, options: &mut RunOptions) {
-    let remarks = sim.world.resource::<Remarks>().0.iter().cloned();
-    for note in remarks.chain(notes) {
+/// Reports the new remarks of plugins and `notes` to the observer.
+fn report_notes(sim: &mut Engine, notes: impl Iterator<Item = String>, options: &mut RunOptions) {
+    let remarks = std::mem::take(&mut sim.world.resource_mut::<Remarks>().0);
+    for note in remarks.into_iter().chain(notes) {
         options.observer.note(&note);
     }
 }
@@ -296,6 +296,7 @@ fn run_steps(
         let updates = sim.world.resource::<RunCounters>().cell_updates - before;
         let progress = progress(sim, &report, updates as f64 / seconds, recorder);
         recorder.write_row(sim, &progress)?;
+        report_notes(sim, std::iter::empty(), options);
         options.observer.step(&progress);
         stepped = true;
     }

@@ -67,7 +67,8 @@ impl Settings {
 #[derive(Resource, Clone, Debug, Default)]
 pub struct RunFacts(pub BTreeMap<String, f64>);
 
-/// Collects the plugins' notes to the user at the start of a run, such as an unfavourable choice of settings.
+/// Collects the plugins' notes to the user, such as an unfavourable choice of settings. They are reported at the start of a run and
+/// after each root step.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct Remarks(pub Vec<String>);
 

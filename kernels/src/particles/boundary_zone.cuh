@@ -5,6 +5,10 @@ namespace particles {
 // Cells of a block along an axis: a patch and its ghost layers.
 constexpr int AROUND = 2, SIDE = mesh::PATCH + 2 * AROUND, BLOCK = SIDE * SIDE * SIDE;
 
+// Returns whether a step along an axis leaves the domain.
+RS_FN bool is_beyond(const int* near, int axis, int step) { return near[direction_along(axis, step)] == mesh::OUTSIDE; }
+RS_FN bool is_wall(unsigned walls, int axis, int step) { return walls >> (2 * axis + (step > 0)) & 1; }
+
 // Boundary zone of a patch, as in the host code. Directions are bits 0 to 26.
 struct BoundaryZone {
   unsigned inner, outer;
@@ -40,6 +44,5 @@ RS_FN bool is_near(unsigned directions, int layers, const int* cell) {
   return false;
 }
 RS_FN bool is_inner(const BoundaryZone& zone, const int* cell) { return is_near(zone.inner, 2 * zone.cells, cell); }
-RS_FN bool is_outer(const BoundaryZone& zone, const int* cell) { return is_near(zone.outer, zone.cells + 1, cell); }
 
 }  // namespace particles

@@ -74,12 +74,21 @@ RS_FN void scatter(const args::DepositParameters& p, const u64* block, const Tar
   EACH(n, BLOCK) {
     const u64 mass = block[n];
     if (mass == 0) continue;
-    int at[3] = {n % SIDE - AROUND, n / SIDE % SIDE - AROUND, n / (SIDE * SIDE) - AROUND}, step[3];
+    int at[3] = {n % SIDE - AROUND, n / SIDE % SIDE - AROUND, n / (SIDE * SIDE) - AROUND}, step[3], inwards[3];
+    u64 times[3];
     for (int axis = 0; axis < 3; ++axis) {
       step[axis] = at[axis] < 0 ? -1 : at[axis] >= mesh::PATCH ? 1 : 0;
+      inwards[axis] = 0;
+      times[axis] = 0;
       if (step[axis] != 0 && to.is_outside(direction_along(axis, step[axis]))) {
-        // reflect at the domain face
-        at[axis] = step[axis] < 0 ? -1 - at[axis] : 2 * mesh::PATCH - 1 - at[axis];
+        const int depth = step[axis] < 0 ? -at[axis] : at[axis] - mesh::PATCH + 1;
+        if (is_wall(p.clouds.walls, axis, step[axis])) {
+          at[axis] = step[axis] < 0 ? depth - 1 : mesh::PATCH - depth;
+        } else {
+          at[axis] = step[axis] < 0 ? 0 : mesh::PATCH - 1;
+          inwards[axis] = -step[axis];
+          times[axis] = (u64)depth;
+        }
         step[axis] = 0;
       }
       at[axis] -= mesh::PATCH * step[axis];
@@ -87,7 +96,17 @@ RS_FN void scatter(const args::DepositParameters& p, const u64* block, const Tar
     const int slot = slot_of(p, to, direction(step), wide);
     if (slot < 0) continue;
     u64* sums = (wide ? p.wide : p.sums) + (i64)slot * mesh::CELLS;
-    launch::atomic_add(sums + at[0] + mesh::PATCH * (at[1] + mesh::PATCH * at[2]), mass);
+    // at open faces: 1 + depth times the mass in the last cell, minus depth times the mass in the cell before it
+    for (int corner = 0; corner < 8; ++corner) {
+      u64 part = mass;
+      int cell[3];
+      for (int axis = 0; axis < 3; ++axis) {
+        const bool second = corner >> axis & 1;
+        cell[axis] = at[axis] + (second ? inwards[axis] : 0);
+        part = part * (second ? (u64)0 - times[axis] : (u64)1 + times[axis]);
+      }
+      if (part != 0) launch::atomic_add(sums + cell[0] + mesh::PATCH * (cell[1] + mesh::PATCH * cell[2]), part);
+    }
   }
 }
 
@@ -101,6 +120,15 @@ RS_FN void add_particle(const args::DepositParameters& p, const BoundaryZone& zo
     patch[axis] = (index[axis] & ((1 << finer) - 1)) + step[axis];
   }
   const u64 mass = p.quanta_per_mass == 0.0 ? (u64)1 : p.from.masses ? cloud::quanta_of<REAL>(from.number(MASS, n), p.quanta_per_mass) : p.one;
+  if (finer > 0 && p.clouds.zone >= 2) {
+    // a cloud as wide as the cells of the deposit
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+      offset[axis] = offset[axis] >> finer | (u64)(i64)patch[axis] << (64 - finer);
+      patch[axis] >>= finer;
+    }
+    add_any(p.clouds.width, own, offset, patch, 0, mass);
+    return;
+  }
   const bool inner = is_inner(zone, cell);
   u64* block = p.beside || (inner && finer == 0) ? coarser : own;
   if (p.beside && inner) return;
@@ -163,10 +191,10 @@ KERNEL(particles_density, particles::args::DensityParameters<field::REAL>) {
         eighth = 2 * eighth + (at[axis] & 1);
       }
       const u64 mass = p.wide[(i64)p.slots[p.tables.parent[row]] * mesh::CELLS + from];
-      sum += mass / 8 + ((u64)eighth < mass % 8 ? 1 : 0);
+      sum += (u64)((i64)mass >> 3) + ((u64)eighth < (mass & 7) ? 1 : 0);
       sums[cell] = sum;
     }
-    if (p.density != nullptr) ((REAL*)p.density)[(i64)row * mesh::CELLS + cell] = (REAL)((double)sum * p.per_unit);
+    if (p.density != nullptr) ((REAL*)p.density)[(i64)row * mesh::CELLS + cell] = (REAL)((double)(i64)sum * p.per_unit);
   }
 }
 

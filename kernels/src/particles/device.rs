@@ -12,10 +12,10 @@ pub const CHUNK: usize = 4096;
 /// Source of the kernels that need no field.
 pub const PARTICLES: &str = concat!(
     include_str!("pages.cuh"),
+    include_str!("boundary_zone.cuh"),
     include_str!("drift.cu"),
     include_str!("records.cu"),
     include_str!("reductions.cu"),
-    include_str!("boundary_zone.cuh"),
     include_str!("deposit.cu"),
     include_str!("refinement.cu")
 );
@@ -289,7 +289,7 @@ pub struct TermsParameters {
     pub sizes: bool,
 }
 
-/// Cloud width, and width of the boundary zone.
+/// Cloud width, width of the boundary zone, and reflecting faces of the domain.
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CloudShape {
@@ -297,6 +297,8 @@ pub struct CloudShape {
     pub width: i32,
     /// Width of the boundary zone in coarse cells.
     pub zone: i32,
+    /// Reflecting faces of the domain, as bits `2 * axis + side`. At all other faces clouds are extrapolated.
+    pub walls: u32,
 }
 
 /// Parameters of `particles_deposit`: adds particles to the sums of a level.

@@ -27,16 +27,7 @@ struct DriftOutcome {
   REAL velocity[3];
 };
 
-// Returns whether a step along an axis leaves the domain.
-RS_FN bool is_beyond(const int* near, int axis, int step) { return near[direction_along(axis, step)] == mesh::OUTSIDE; }
 RS_FN bool reflects(const args::DriftParameters& p, int axis, bool upper) { return p.walls >> (2 * axis + upper) & 1; }
-
-// Returns whether an offset is in the outermost cell before an open face.
-RS_FN bool is_outermost(const args::DriftParameters& p, const int* near, int axis, u64 offset) {
-  const unsigned cell = (unsigned)(offset >> 61);
-  if (cell != 0 && cell != 7) return false;
-  return !reflects(p, axis, cell == 7) && is_beyond(near, axis, cell == 7 ? 1 : -1);
-}
 
 RS_FN DriftOutcome advance(const args::DriftParameters& p, const int* near, const Particle& particle) {
   DriftOutcome outcome{mesh::SELF, false, false, false, {}, {}};
@@ -63,7 +54,6 @@ RS_FN DriftOutcome advance(const args::DriftParameters& p, const int* near, cons
         outcome.out = true;
       }
     }
-    outcome.out = outcome.out || (step[axis] == 0 && is_outermost(p, near, axis, there));
     outcome.offset[axis] = there;
     outcome.velocity[axis] = after;
   }

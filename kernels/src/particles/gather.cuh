@@ -31,6 +31,25 @@ template<int G, int WIDTH> RS_FN void gather_cloud(const REAL* block, const u64*
   }
 }
 
+// Extrapolates fields of a patch linearly beyond the open faces of the domain.
+template<int G> RS_FN void extrapolate(REAL* block, const int* near, unsigned walls) {
+  constexpr int N = mesh::PATCH + 2 * G, VALUES = N * N * N, PLANE = N * N;
+  for (int axis = 0; axis < 3; ++axis) {
+    const int stride = axis == 0 ? 1 : axis == 1 ? N : PLANE;
+    for (int step = -1; step < 2; step += 2) {
+      if (!is_beyond(near, axis, step) || is_wall(walls, axis, step)) continue;
+      EACH(n, field::COMPONENTS * PLANE) {
+        const int i = n % N, j = n / N % N, c = n / PLANE;
+        const int start = axis == 0 ? N * (i + N * j) : axis == 1 ? i + PLANE * j : i + N * j;
+        REAL* line = block + c * VALUES + start + (step < 0 ? G : G + mesh::PATCH - 1) * stride;
+        const REAL last = line[0], slope = last - line[-step * stride];
+        RS_UNROLL for (int depth = 1; depth <= G; ++depth) line[depth * step * stride] = last + (REAL)depth * slope;
+      }
+      launch::barrier();
+    }
+  }
+}
+
 template<int G> RS_FN void gather_any(int width, const REAL* block, const u64* offset, const int* step, bool second, REAL* sums) {
   if (width == 2) gather_cloud<G, 2>(block, offset, step, second, sums);
   else if (width == 1) gather_cloud<G, 1>(block, offset, step, second, sums);

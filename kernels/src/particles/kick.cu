@@ -77,6 +77,8 @@ KERNEL_BOUNDS(particles_kick, particles::KickParameters, 256, 4) {
   const int centre = p.parent ? tables.parent[chunk.row] : chunk.row;
   if (p.state == 0) mesh::gather<BESIDE>(block, p.view, centre, mesh::Store<mesh::PATCH + 2 * BESIDE>());
   else mesh::gather<AROUND>(block, p.view, centre, mesh::Store<SIDE>());
+  if (p.state == 0) extrapolate<BESIDE>(block, around(tables, centre), p.clouds.walls);
+  else extrapolate<AROUND>(block, around(tables, centre), p.clouds.walls);
   const PageView of = page_view(p.from.page_array);
   EACH(k, chunk.count) {
     const i64 n = chunk.first + k;
@@ -93,7 +95,7 @@ KERNEL_BOUNDS(particles_kick, particles::KickParameters, 256, 4) {
       if (inner) continue;
       const int step[3] = {0, 0, 0};
       REAL a[3];
-      gather_any<BESIDE>(p.clouds.width, block, offset, step, is_outer(zone, cell), a);
+      gather_any<BESIDE>(p.clouds.width, block, offset, step, p.clouds.zone > 0, a);
       kick(p, of, n, v, a);
       continue;
     }
@@ -102,6 +104,6 @@ KERNEL_BOUNDS(particles_kick, particles::KickParameters, 256, 4) {
       RS_UNROLL for (int axis = 0; axis < 3; ++axis)
         offset[axis] = motion::in_parent(offset[axis], (unsigned)side_of(tables, chunk.row, axis));
     }
-    kick_from_coarser(p, zone, block, chunk.row, n, offset, v, p.parent || is_outer(zone, cell));
+    kick_from_coarser(p, zone, block, chunk.row, n, offset, v, p.clouds.zone > 0);
   }
 }

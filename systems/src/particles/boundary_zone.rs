@@ -1,19 +1,24 @@
-//! Finds the cells in the coarse-fine boundary zone: up to `zone` coarse cells from a boundary between
-//! levels.
+//! Finds the cells in the coarse-fine boundary zone: fine cells up to `zone` coarse cells from a boundary
+//! between levels.
 
 use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::PATCH;
-use nestar_kernels::mesh::{COARSER, SELF};
+use nestar_kernels::mesh::{COARSER, OUTSIDE, direction};
 
 /// Boundary zone of a patch.
 #[derive(Clone, Debug, Default)]
 pub struct BoundaryZone {
-    /// Width in coarse cells on either side.
+    /// Width in coarse cells.
     cells: i32,
     /// Directions of coarser neighbours.
     inner: Vec<[i32; 3]>,
-    /// Directions of finer neighbours.
-    outer: Vec<[i32; 3]>,
+}
+
+/// Returns `true` if a step along an axis leaves the domain.
+pub fn is_beyond(around: &[i32; 27], axis: usize, step: i32) -> bool {
+    let mut destination = [0; 3];
+    destination[axis] = step;
+    around[direction(destination)] == OUTSIDE
 }
 
 /// Returns the cell of an offset in the patch `step` patches away. Cells count from the first cell of the
@@ -35,17 +40,9 @@ impl BoundaryZone {
         if cells == 0 {
             return zone;
         }
-        let is_finer =
-            |beside: i32| u32::try_from(beside).is_ok_and(|beside| !topology.is_leaf(beside));
-        for (d, &beside) in topology.neighbours(row).iter().enumerate() {
-            if d == SELF {
-                continue;
-            } else if beside == COARSER {
-                zone.inner.push(offset(d));
-            } else if is_finer(beside) {
-                zone.outer.push(offset(d));
-            }
-        }
+        let around = topology.neighbours(row).iter().enumerate();
+        let coarser = around.filter(|(_, beside)| **beside == COARSER);
+        zone.inner.extend(coarser.map(|(d, _)| offset(d)));
         zone
     }
 
@@ -57,22 +54,6 @@ impl BoundaryZone {
         self.inner
             .iter()
             .any(|&step| is_near(step, 2 * self.cells, cell))
-    }
-
-    /// Returns `true` if a cell is so near a finer level that slopes in a cloud would reach into it. This is
-    /// one cell farther than on the fine side.
-    #[must_use]
-    #[inline(always)]
-    pub fn is_outer(&self, cell: [i32; 3]) -> bool {
-        self.outer
-            .iter()
-            .any(|&step| is_near(step, self.cells + 1, cell))
-    }
-
-    /// Returns `true` if the patch has a boundary zone.
-    #[must_use]
-    pub fn has_any(&self) -> bool {
-        self.has_inner() || !self.outer.is_empty()
     }
 
     /// Returns `true` if any cloud in the patch is as wide as a coarse cell.

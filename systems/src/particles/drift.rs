@@ -5,18 +5,20 @@
 //! coarser level, when both levels are synchronised. A particle that would enter a finer patch in this step
 //! is deferred to the finer level, which has shorter steps.
 
+use super::boundary_zone::is_beyond;
 use super::mass_quantum::{Escaped, MassQuantum};
 use super::pages::{PAGE, Page, ParticlePages, ParticleReal};
 use super::patch_exchange::{DriftResult, Outgoing, exchange};
 use super::species::{PatchParticles, Species, SpeciesMap};
-use super::{Motion, device};
+use super::{Motion, device, wall_bits};
 use bevy_ecs::prelude::*;
 use nestar_engine::comm::Comm;
 use nestar_engine::data::LevelRows;
 use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::mesh::{LevelClock, Topology, offset, parallel};
+use nestar_engine::step::Remarks;
 use nestar_engine::{Error, in_precision};
-use nestar_kernels::mesh::{OUTSIDE, SELF, direction};
+use nestar_kernels::mesh::{SELF, direction};
 use nestar_kernels::particles::cloud::quanta_of;
 use nestar_kernels::particles::motion::kicked;
 
@@ -163,7 +165,6 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
                     false => is_out = true,
                 }
             }
-            is_out |= step[axis] == 0 && self.is_outermost(around, axis, R::widen(*offset));
         }
         let d = direction(step);
         let beside = u32::try_from(around[d]);
@@ -175,17 +176,6 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
             SELF => Destination::Stay,
             _ => Destination::Patch(d),
         }
-    }
-
-    /// Returns `true` if an offset is in the outermost cell before an open face, so that a part of the cloud
-    /// would be outside the domain.
-    fn is_outermost(&self, around: &[i32; 27], axis: usize, offset: u64) -> bool {
-        let step = match offset >> 61 {
-            0 => -1,
-            7 => 1,
-            _ => return false,
-        };
-        !self.walls[axis][usize::from(step > 0)] && is_beyond(around, axis, step)
     }
 
     /// Drifts the particles of a patch.
@@ -244,7 +234,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
         outgoing: &mut Outgoing,
     ) -> Vec<(usize, Destination)> {
         let around = self.topology.neighbours(row);
-        let all = transfer == Some(Transfer::Staying) || around.contains(&OUTSIDE);
+        let all = transfer == Some(Transfer::Staying);
         let mut departing = Vec::with_capacity(PAGE);
         for (number, (page, count)) in rows.pages::<R>(species.pool.columns).enumerate() {
             let mut moves = self.moves(&page);
@@ -300,13 +290,6 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
     }
 }
 
-/// Returns `true` if a step along an axis leaves the domain.
-fn is_beyond(around: &[i32; 27], axis: usize, step: i32) -> bool {
-    let mut destination = [0; 3];
-    destination[axis] = step;
-    around[direction(destination)] == OUTSIDE
-}
-
 /// Returns the particles of a page that do not stay, as bits.
 #[inline(always)]
 fn marks(directions: &[u32; PAGE]) -> u32 {
@@ -328,14 +311,13 @@ fn device_step<'a>(
     others: &Comm,
 ) -> Option<device::DeviceStep<'a>> {
     let tables = tables.filter(|_| species.is_on_device())?;
-    let walls = motion.walls.as_flattened().iter().enumerate();
     Some(device::DeviceStep {
         topology,
         tables: device::tables(tables),
         revision: tables.revision(),
         level: clock.level,
         dt: clock.dt,
-        walls: walls.map(|(n, &wall)| u32::from(wall) << n).sum(),
+        walls: wall_bits(motion.walls),
         quanta_per_mass,
         mass: species.mass,
         follow: others.tracks_entities(species),
@@ -380,6 +362,7 @@ pub(super) fn drift_particles(
     mut all: ResMut<SpeciesMap>,
     mut motion: ResMut<Motion>,
     mut quantum: ResMut<MassQuantum>,
+    mut remarks: ResMut<Remarks>,
     mut others: Comm,
 ) -> Result<(), Error> {
     let mut lost = vec![Escaped::default(); all.0.len()];
@@ -430,5 +413,6 @@ pub(super) fn drift_particles(
         }
     }
     motion.set_time(rows.level(), clock.end);
-    Ok(quantum.add_escaped(&lost, &others)?)
+    remarks.0.extend(quantum.add_escaped(&lost, &others)?);
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! Gathers forces at the end of a step with the cloud of the deposit, and applies the closing kick.
 
 use super::Motion;
-use super::boundary_zone::{BoundaryZone, cell_of};
+use super::boundary_zone::{BoundaryZone, cell_of, is_beyond};
 use super::device::KickContext;
 use super::mass_quantum::MassQuantum;
 use super::pages::{PAGE, Page, ParticleColumns, ParticlePages, ParticleReal};
@@ -38,6 +38,40 @@ pub struct VectorWindow<R> {
 }
 
 impl<R: ParticleReal> VectorWindow<R> {
+    /// Extrapolates the values linearly beyond the open faces of the domain. `around` lists the neighbours of the patch, and the
+    /// window has `L` ghost layers.
+    fn extrapolate<const L: usize>(&mut self, around: &[i32; 27], walls: [[bool; 2]; 3]) {
+        let side = PATCH + 2 * L;
+        for (axis, stride) in [1, side, side * side].into_iter().enumerate() {
+            for step in [-1_isize, 1] {
+                let is_wall = walls[axis][usize::from(step > 0)];
+                if is_wall || !is_beyond(around, axis, step as i32) {
+                    continue;
+                }
+                let last = if step < 0 { L } else { L + PATCH - 1 };
+                for n in (0..self.values.len()).filter(|n| n / stride % side == last) {
+                    let outwards = step * stride as isize;
+                    let at = self.values[n];
+                    let slope = at - self.values[n.wrapping_add_signed(-outwards)];
+                    for depth in 1..=L {
+                        let beyond = n.wrapping_add_signed(depth as isize * outwards);
+                        self.values[beyond] = at + R::lit(depth as f64) * slope;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the components of the first vector field, or of the second one if it is wanted and present. The window has `L`
+    /// ghost layers.
+    fn components<const L: usize>(&self, second: bool) -> &[R] {
+        let block = (PATCH + 2 * L).pow(3);
+        match second && self.values.len() > 3 * block {
+            true => &self.values[3 * block..],
+            false => &self.values,
+        }
+    }
+
     /// Gathers a vector at an offset up to one cell outside the patch. The cloud is `W` cells wide; the block
     /// has `L` ghost layers. `second` selects the second vector field where there are two.
     #[inline(always)]
@@ -48,18 +82,13 @@ impl<R: ParticleReal> VectorWindow<R> {
         second: bool,
     ) -> [R; 3] {
         let (side, cloud) = (PATCH + 2 * L, W as i32);
-        let block = side * side * side;
-        let first = match second && self.values.len() > 3 * block {
-            true => 3,
-            false => 0,
-        };
-        let (mut start, mut along) = (first * block, [[R::lit(0.0); 3]; 3]);
+        let (mut start, mut along) = (0, [[R::lit(0.0); 3]; 3]);
         for (axis, stride) in [1, side, side * side].into_iter().enumerate() {
             let cell = PATCH as i32 * step[axis] + first_cell(offset[axis], cloud) + L as i32;
             start += cell.clamp(0, side as i32 - cloud) as usize * stride;
             along[axis] = weights::<R>(share(offset[axis], cloud), cloud);
         }
-        gather_cloud::<R, W, L>(&self.values, start, along)
+        gather_cloud::<R, W, L>(self.components::<L>(second), start, along)
     }
 }
 
@@ -222,6 +251,10 @@ fn cell_in_child(offset: [u64; 3], step: [i32; 3], sides: [u32; 3]) -> [i32; 3] 
 struct ClosingKick<'a, R: ParticleReal> {
     topology: &'a Topology,
     motion: &'a Motion,
+    /// Width of the coarse-fine boundary zone in coarse cells.
+    zone: usize,
+    /// `true` to gather the acceleration by the own potential of each level, if the field has it.
+    own_potential: bool,
     field: &'a FieldView<'a, Acceleration>,
     /// Time of the closing kick.
     time: f64,
@@ -247,9 +280,15 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
         let is_only_state = states.len() == 1;
         let level = self.field.level() - 1;
         let width = self.topology.domain.cell_width(level);
-        let around = |(time, values): (f64, Vec<R>)| VectorWindow {
-            values,
-            time_offset: R::lit(if is_only_state { 0.0 } else { time - self.time }),
+        let neighbours = self.topology.neighbours(row);
+        let around = |(time, values): (f64, Vec<R>)| {
+            let time_offset = R::lit(if is_only_state { 0.0 } else { time - self.time });
+            let mut window = VectorWindow {
+                values,
+                time_offset,
+            };
+            window.extrapolate::<REACH>(neighbours, self.motion.walls);
+            window
         };
         Ok(CoarserStates {
             states: states.into_iter().map(around).collect(),
@@ -266,20 +305,21 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
         rows: &mut ParticlePages,
         own: &mut VectorWindow<R>,
     ) -> Result<(), DeviceError> {
-        let zone = BoundaryZone::of(self.topology, row, self.motion.zone);
+        let zone = BoundaryZone::of(self.topology, row, self.zone);
         let around = self.topology.neighbours(row);
-        if !zone.has_any() && around.iter().all(|&beside| beside >= 0) {
+        if !zone.has_inner() && around.iter().all(|&beside| beside >= 0) {
             let pages = rows.read_pages::<R>(columns);
             let wanted = pages.fold(0, |all, (page, count)| all | reached::<R, W>(&page, count));
             self.field.window(row, (1, wanted), &mut own.values)?;
-            let own = &*own;
+            let own = own.components::<1>(self.own_potential);
             self.kick(columns, rows, |page| {
                 let clouds = PageClouds::<R, W, 1>::of(page);
-                move |_: &Page<R>, n| clouds.gather_cloud(&own.values, n)
+                move |_: &Page<R>, n| clouds.gather_cloud(own, n)
             });
             return Ok(());
         }
         self.field.window(row, (REACH, u32::MAX), &mut own.values)?;
+        own.extrapolate::<REACH>(around, self.motion.walls);
         let parent = match self.topology.parent(row) {
             Some(parent) if zone.has_inner() => Some(self.coarser_states(parent)?),
             _ => None,
@@ -291,7 +331,7 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
                 let offset = page.offset_of(n);
                 let cell = cell_of(offset, [0; 3]);
                 let Some(parent) = parent.filter(|_| zone.is_inner(cell)) else {
-                    return own.at::<W, REACH>(offset, [0; 3], zone.is_outer(cell));
+                    return own.at::<W, REACH>(offset, [0; 3], self.own_potential);
                 };
                 if self.is_redundant(parent) {
                     return Page::vector(&page.acceleration, n);
@@ -313,18 +353,16 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
         row: u32,
         rows: &mut ParticlePages,
     ) -> Result<(), DeviceError> {
-        let zone = BoundaryZone::of(self.topology, row, self.motion.zone);
         let around = self.coarser_states(row)?;
         if self.is_redundant(&around) {
             return Ok(());
         }
-        let (zone, around) = (&zone, &around);
+        let around = &around;
         self.kick(columns, rows, |_| {
             move |page: &Page<R>, n| {
                 let offset = page.offset_of(n);
-                let outer = zone.is_outer(cell_of(offset, [0; 3]));
                 let velocity = Page::vector(&page.velocity, n);
-                around.at::<W>(offset, velocity, outer, |_, _| true)
+                around.at::<W>(offset, velocity, self.own_potential, |_, _| true)
             }
         });
         Ok(())
@@ -401,12 +439,13 @@ fn kick(
     half: f64,
     correct: bool,
 ) -> Result<(), DeviceError> {
-    let tables = field.place().tables;
+    let (tables, zone) = (field.place().tables, motion.zone_of(species));
     if let Some((lists, tables)) = species.upload(topology, tables)?.zip(tables) {
         return lists.kick(&KickContext {
             topology,
             tables,
             motion,
+            zone,
             field,
             time,
             half,
@@ -417,6 +456,8 @@ fn kick(
         let force = ClosingKick::<R> {
             topology,
             motion,
+            zone,
+            own_potential: zone > 0,
             field,
             time,
             half: R::lit(half),

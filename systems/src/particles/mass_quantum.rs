@@ -134,19 +134,34 @@ impl MassQuantum {
         self.check_total(all, others)
     }
 
-    /// Adds particles that have left the domain, summed over all ranks.
+    /// Adds particles that have left the domain, summed over all ranks. Returns a remark for each species whose number of lost
+    /// particles has reached another power of two.
     ///
     /// # Errors
     /// Another rank or the transport has failed.
-    pub fn add_escaped(&mut self, lost: &[Escaped], others: &Comm) -> Result<(), RanksError> {
+    pub fn add_escaped(
+        &mut self,
+        lost: &[Escaped],
+        others: &Comm,
+    ) -> Result<Vec<String>, RanksError> {
         if !others.any(lost.iter().any(|lost| lost.count > 0))? {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        for (all, lost) in self.lost.iter_mut().zip(lost) {
+        let mut remarks = Vec::new();
+        for ((all, lost), name) in self.lost.iter_mut().zip(lost).zip(&self.names) {
+            let before = all.count;
             all.count += others.sum(lost.count)?;
             all.mass += others.sum(lost.mass)?;
+            if all.count.checked_ilog2() != before.checked_ilog2() {
+                let mass = all.mass as f64 / self.quanta_per_mass.max(f64::MIN_POSITIVE);
+                remarks.push(format!(
+                    "particles.species.{name}: {} of its particles (mass {mass}) have left the domain through open faces; see the \
+                     columns {name}_lost and {name}_lost_mass",
+                    all.count
+                ));
+            }
         }
-        Ok(())
+        Ok(remarks)
     }
 }
 

@@ -73,6 +73,12 @@ impl Motion {
         self.times[level] = time;
     }
 
+    /// Returns the width of the coarse-fine boundary zone for a species, in coarse cells. A species without mass exerts no
+    /// force on itself and therefore has no zone.
+    fn zone_of(&self, species: &Species) -> usize {
+        if species.has_mass() { self.zone } else { 0 }
+    }
+
     /// Returns `true` if the particles that `level` moves have been moved to `time`.
     fn is_at(&self, level: usize, time: f64) -> bool {
         self.times[level] == time
@@ -85,6 +91,12 @@ impl Motion {
         time_offsets.push(0.0);
         time_offsets
     }
+}
+
+/// Returns the reflecting faces of the domain, `[axis][side]`, as bits `2 * axis + side`.
+fn wall_bits(walls: [[bool; 2]; 3]) -> u32 {
+    let walls = walls.as_flattened().iter().enumerate();
+    walls.map(|(n, &wall)| u32::from(wall) << n).sum()
 }
 
 impl Plugin for Particles {

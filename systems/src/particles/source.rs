@@ -154,7 +154,7 @@ fn store_densities<R: ParticleReal>(
     sums: &[u64],
     per_unit: f64,
 ) -> Result<(), DeviceError> {
-    let of = |&sum: &u64| R::lit(sum as f64 * per_unit);
+    let of = |&sum: &u64| R::lit(sum as i64 as f64 * per_unit);
     let view = density.change_on(level);
     if view.is_on_device() {
         let densities: Vec<R> = sums.iter().map(of).collect();

@@ -40,8 +40,9 @@ impl CloudBlock {
         self.sums.fill(0);
     }
 
-    /// Reflects mass beyond the domain faces back into the domain.
-    pub fn reflect(&mut self, topology: &Topology, level: usize) {
+    /// Moves mass beyond the domain faces into the domain. Walls reflect it. At open faces the last two cells receive it with the
+    /// weights of a linear extrapolation, of which one is negative: their sum is the mass, and their centre that of the cloud.
+    pub fn fold(&mut self, topology: &Topology, level: usize, walls: [[bool; 2]; 3]) {
         for (axis, stride) in [1, SIDE, SIDE * SIDE].into_iter().enumerate() {
             for side in [-1, 1] {
                 let mut step = [0; 3];
@@ -49,17 +50,28 @@ impl CloudBlock {
                 if topology.place_beside(level, self.index, step).is_some() {
                     continue;
                 }
-                for (n, depth) in (0..BLOCK).flat_map(|n| [(n, 0), (n, 1)]) {
-                    let (first, last) = (2, PATCH + 1);
+                let is_wall = walls[axis][usize::from(side > 0)];
+                for (n, depth) in (0..BLOCK).flat_map(|n| [(n, 1), (n, 2)]) {
                     if n / stride % SIDE != 0 {
                         continue;
                     }
-                    let (from, to) = match side {
-                        -1 => (first - 1 - depth, first + depth),
-                        _ => (last + 1 + depth, last - depth),
+                    // cells count from the last one in the domain, outwards
+                    let cell = |number: i32| match side {
+                        -1 => n + (2 - number) as usize * stride,
+                        _ => n + (PATCH as i32 + 1 + number) as usize * stride,
                     };
-                    let beyond = std::mem::take(&mut self.sums[n + from * stride]);
-                    self.sums[n + to * stride] += beyond;
+                    let beyond = std::mem::take(&mut self.sums[cell(depth)]);
+                    let mut add = |number: i32, mass: u64| {
+                        let sum = &mut self.sums[cell(number)];
+                        *sum = sum.wrapping_add(mass);
+                    };
+                    if is_wall {
+                        add(1 - depth, beyond);
+                        continue;
+                    }
+                    let times = depth as u64;
+                    add(0, beyond.wrapping_mul(1 + times));
+                    add(-1, beyond.wrapping_mul(times).wrapping_neg());
                 }
             }
         }
@@ -114,12 +126,13 @@ impl CloudBlock {
     }
 
     /// Deposits the clouds of the first particles of a page at their predicted positions. The cells are
-    /// computed for the whole page, so that the loops vectorise.
+    /// computed for the whole page, so that the loops vectorise. The page is in a patch `finer + up` levels finer than the
+    /// block, and clouds are `up` levels coarser than the patch.
     #[inline(always)]
     pub fn add_clouds<R: ParticleReal, const W: usize>(
         &mut self,
         patch: [i32; 3],
-        finer: usize,
+        (finer, up): (usize, usize),
         seen: &PredictedPositions<R>,
         page: &Page<R>,
         count: usize,
@@ -127,11 +140,10 @@ impl CloudBlock {
         let (offsets, steps) = seen.offsets(page);
         let (mut at, mut shares) = ([[[0; PAGE]; W]; 3], [[0; PAGE]; 3]);
         for axis in 0..3 {
-            let first_of_patch = self.first_of_patch(patch[axis], finer, axis);
-            let width = PATCH as i32;
             for n in 0..PAGE {
-                let offset = offsets[axis][n];
-                let first = first_of_patch + width * steps[axis][n] + first_cell(offset, W as i32);
+                let (offset, patch) =
+                    in_ancestor(offsets[axis][n], patch[axis] + steps[axis][n], up);
+                let first = self.first_of_patch(patch, finer, axis) + first_cell(offset, W as i32);
                 let covered = Self::covered::<W>(first, finer, axis);
                 for k in 0..W {
                     at[axis][k][n] = covered[k];
@@ -210,7 +222,7 @@ impl<'a> PatchPart<'a> {
             // skip empty lines, which saves memory traffic
             if let (Some(cells), Some(line)) = (cells, line.filter(|line| **line != [0; N])) {
                 for n in 0..N {
-                    cells[n] += line[n];
+                    cells[n] = cells[n].wrapping_add(line[n]);
                 }
             }
         }
@@ -232,10 +244,21 @@ impl<'a> PatchPart<'a> {
     }
 }
 
+/// Converts an offset in a patch to the ancestor `up` levels above. Returns the index of the ancestor as well.
+#[inline(always)]
+fn in_ancestor(offset: u64, patch: i32, up: usize) -> (u64, i32) {
+    match up {
+        0 => (offset, patch),
+        _ => (offset >> up | (patch as u64) << (64 - up), patch >> up),
+    }
+}
+
 /// Destination blocks of the clouds in patches of one level.
 pub struct CloudBlocks {
     /// Number of levels by which the patches are finer than the deposit.
     pub finer: usize,
+    /// `true` if clouds on finer levels are as wide as those of the level of the deposit.
+    pub are_wide: bool,
     /// Mass on the level of the deposit.
     pub own: CloudBlock,
     /// Mass on the next coarser level, for wide clouds that partly cover cells of the level.
@@ -253,9 +276,14 @@ impl CloudBlocks {
         zone: &BoundaryZone,
         index: [i32; 3],
     ) {
-        if !zone.has_inner() {
-            let finer = self.finer;
-            return self.own.add_clouds::<R, W>(index, finer, seen, page, count);
+        if !zone.has_inner() || (self.are_wide && self.finer > 0) {
+            let levels = match self.are_wide {
+                true => (0, self.finer),
+                false => (self.finer, 0),
+            };
+            return self
+                .own
+                .add_clouds::<R, W>(index, levels, seen, page, count);
         }
         for n in 0..count {
             let mass = seen.weight(page, n);

@@ -5,6 +5,7 @@ use super::super::device::{
 };
 use super::super::mass_quantum::power_of_two;
 use super::super::species::{Species, SpeciesMap};
+use super::super::wall_bits;
 use super::slot_table::SlotTable;
 use super::{Deposit, DepositWeights};
 use nestar_device::{Address, Number};
@@ -263,6 +264,7 @@ impl DeviceSums<'_> {
             clouds: CloudShape {
                 width: clouds.width,
                 zone: clouds.zone as i32,
+                walls: wall_bits(clouds.walls),
             },
             slots: slots.into(),
             shared: shared.into(),

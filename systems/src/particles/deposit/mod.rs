@@ -1,9 +1,11 @@
 //! Deposits particle mass on a level in fixed point: the result does not depend on the order, and no quantum
 //! is lost.
 //!
-//! Each particle has one cloud, as wide as a cell of its own level, or of the next coarser level in the
-//! boundary zone. A level receives the part of the cloud that overlaps its cells. Mass deposited in a coarse
-//! cell is distributed evenly to its eight child cells.
+//! The cloud of a particle is as wide as a cell of its own level, or of the next coarser level in the boundary
+//! zone. Its level and the next finer one receive the part that overlaps their cells; mass deposited in a coarse
+//! cell is distributed evenly to its eight child cells. On coarser levels the cloud is as wide as a cell of that
+//! level, so that the own potential of a level treats all particles alike. In zones narrower than two cells it
+//! stays narrow there, so that it lies in covered cells.
 //!
 //! `cloud_block.rs` deposits clouds of predicted positions around a patch, `threads.rs` runs
 //! tasks in parallel, and `remote_sums.rs` exchanges sums. `device.rs` deposits on a device, in the slots of
@@ -127,6 +129,8 @@ pub(super) struct DepositClouds {
     pub width: i32,
     /// Width of the coarse-fine boundary zone in coarse cells.
     pub zone: usize,
+    /// Reflecting faces of the domain, `[axis][side]`.
+    pub walls: [[bool; 2]; 3],
     pub weights: DepositWeights,
 }
 
@@ -144,6 +148,10 @@ pub(super) struct Deposit<'a> {
     messages: Mutex<Vec<PatchMessage>>,
 }
 
+/// Smallest width of the boundary zone at which clouds as wide as coarse cells, of particles deep in a finer level,
+/// stay within the covered cells.
+const WIDE_ZONE: usize = 2;
+
 /// Marks a row of another rank.
 const NONE: u32 = u32::MAX;
 
@@ -159,6 +167,7 @@ impl<'a> Deposit<'a> {
         let clouds = DepositClouds {
             width: motion.cloud,
             zone: motion.zone,
+            walls: motion.walls,
             weights: DepositWeights::Masses(quanta_per_mass),
         };
         Self::of(topology, clouds, level, time_offsets)
@@ -169,6 +178,7 @@ impl<'a> Deposit<'a> {
         let clouds = DepositClouds {
             width: 1,
             zone: 0,
+            walls: [[false; 2]; 3],
             weights,
         };
         Self::of(topology, clouds, level, vec![0.0; topology.max_level + 3])
@@ -240,6 +250,7 @@ impl<'a> Deposit<'a> {
         let (finer, layers) = (host - self.level, self.layers(W, host));
         let mut blocks = CloudBlocks {
             finer,
+            are_wide: self.clouds.zone >= WIDE_ZONE,
             own: CloudBlock::new([0; 3], layers),
             coarser: None,
         };
@@ -296,7 +307,7 @@ impl<'a> Deposit<'a> {
     /// Adds a block to the sums of existing patches. All neighbours exist around a refined patch.
     fn scatter(&self, block: &mut CloudBlock, refined: bool, share: &mut ThreadSums) {
         let (topology, level) = (self.topology, self.level);
-        block.reflect(topology, level);
+        block.fold(topology, level, self.clouds.walls);
         let here = topology.find(level, block.index);
         let here = here.filter(|&row| topology.is_owned(row));
         for d in 0..27 {
@@ -324,7 +335,7 @@ impl<'a> Deposit<'a> {
     /// Sends mass in covered coarse cells to the patches that cover them.
     fn send_to_children(&self, mut block: CloudBlock) {
         let below = self.level - 1;
-        block.reflect(self.topology, below);
+        block.fold(self.topology, below, self.clouds.walls);
         for d in 0..27 {
             let part = block.part(d);
             let index = self.topology.place_beside(below, block.index, offset(d));
@@ -353,7 +364,7 @@ impl<'a> Deposit<'a> {
     fn add(&mut self, row: u32, cells: &[u64]) {
         let Some(slot) = self.slot(row) else { return };
         let sums = self.sums[slot * CELLS..].iter_mut().zip(cells);
-        sums.for_each(|(sum, &mass)| *sum += mass);
+        sums.for_each(|(sum, &mass)| *sum = sum.wrapping_add(mass));
     }
 
     /// Distributes mass in the cells of a patch to its eight children: an eighth each, the remainder to the
@@ -366,7 +377,8 @@ impl<'a> Deposit<'a> {
                 let [x, y, z] = [0, 1, 2].map(|a| corner[a] + at[a] / 2);
                 let mass = cells[x + PATCH * (y + PATCH * z)];
                 let octant = (at[0] & 1) + 2 * (at[1] & 1) + 4 * (at[2] & 1);
-                mass / 8 + u64::from((octant as u64) < mass % 8)
+                let eighth = (mass as i64 >> 3) as u64;
+                eighth.wrapping_add(u64::from((octant as u64) < mass % 8))
             };
             let child_sums: Vec<u64> = (0..CELLS).map(child_sum).collect();
             self.add(first + child, &child_sums);

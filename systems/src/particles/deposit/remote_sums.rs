@@ -58,7 +58,8 @@ pub fn add(words: &[u64], cells: &mut [u64]) {
             .is_some_and(|b| b >> (cell % 64) & 1 == 1)
     };
     let set = (0..CELLS).filter(is_set);
-    set.zip(sums).for_each(|(cell, sum)| cells[cell] += sum);
+    set.zip(sums)
+        .for_each(|(cell, sum)| cells[cell] = cells[cell].wrapping_add(*sum));
 }
 
 /// Merges messages with the same patch and kind. Sums are merged before they are distributed to children, so

@@ -71,7 +71,7 @@ pub fn add_all<W: Send>(
     });
     parallel::for_each_mut(&mut split(sums, &firsts), |n, (first, own)| {
         for (cell, mass) in kept.iter().flat_map(|others| &others[n]) {
-            own[cell - *first * CELLS] += mass;
+            own[cell - *first * CELLS] = own[cell - *first * CELLS].wrapping_add(*mass);
         }
     });
 }

@@ -3,7 +3,7 @@
 use super::kernels::{BESIDE, BLOCK, LEAST, ListLaunch};
 use super::lists::DeviceParticles;
 use crate::fields::Acceleration;
-use crate::particles::Motion;
+use crate::particles::{Motion, wall_bits};
 use nestar_device::Number;
 use nestar_engine::data::device::{DeviceTopology, DeviceView};
 use nestar_engine::device::DeviceError;
@@ -21,6 +21,8 @@ pub struct KickContext<'a> {
     pub tables: &'a DeviceTopology,
     /// Integration parameters.
     pub motion: &'a Motion,
+    /// Width of the coarse-fine boundary zone in coarse cells.
+    pub zone: usize,
     /// Acceleration on the level.
     pub field: &'a FieldView<'a, Acceleration>,
     /// Time of the kick.
@@ -38,7 +40,8 @@ impl KickContext<'_> {
             view,
             clouds: CloudShape {
                 width: self.motion.cloud,
-                zone: self.motion.zone as i32,
+                zone: self.zone as i32,
+                walls: wall_bits(self.motion.walls),
             },
             state: 0,
             parent: false,
@@ -66,7 +69,7 @@ impl DeviceParticles {
                 &own,
                 &context.args(&own, context.field.on_device()),
             )?;
-            if level > 0 && context.motion.zone > 0 {
+            if level > 0 && context.zone > 0 {
                 self.kick_from_coarser(context, &own, true)?;
             }
             self.buffers[level][0].largest = None;

@@ -209,7 +209,10 @@ fn each_particle_has_an_entity_for_its_lifetime() {
                 .for_each(|[particles, entities]| assert_eq!(particles, entities));
             all.push(here.map(|[particles, _]| particles).sum::<usize>());
         }
-        assert!(all[0] < 2512 && all[5] + 20 < all[0], "some leave: {all:?}");
+        assert!(
+            all[0] <= 2512 && all[5] + 20 < all[0],
+            "some leave: {all:?}"
+        );
     }
 }
 

@@ -10,6 +10,7 @@ mod external_orbits;
 mod forces;
 mod isolated_borders;
 mod monte_carlo_tracers;
+mod open_faces;
 mod orbits;
 mod partition;
 mod refusals;
