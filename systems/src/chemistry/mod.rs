@@ -5,6 +5,7 @@
 
 mod cells;
 mod config;
+mod density_range;
 mod elements;
 mod radiation;
 mod times;
@@ -115,6 +116,7 @@ impl Plugin for Chemistry {
             require_species(sim, scalars(config.species))?;
         }
         let with = &cell_parameters(sim, config, sim.world.resource::<GasModel>())?;
+        density_range::register(sim, with);
         match with.config.species {
             6 => {
                 register_cooling_time::<cooling_time_6>(sim, with)?;

@@ -1,6 +1,7 @@
 //! The table `[chemistry]`: values of single zones, conservation of energy, bitwise equality, invalid decks.
 
 use nestar::App;
+use nestar::engine::step::Remarks;
 use nestar::testing::same_bits;
 use nestar_tests::Stepper;
 use nestar_tests::decks::{build, deck};
@@ -351,4 +352,24 @@ fn a_cell_that_needs_too_many_subcycles_is_reported() {
         message.contains("`react_6` is not done after 3 calls in cell [0, 0, 0]"),
         "{message}"
     );
+}
+
+#[test]
+fn gas_denser_than_the_network_is_valid_for_is_told_once() {
+    let told = |settings: &[&str]| {
+        let short = [
+            "domain.cells=[8,8,8]",
+            "time.max_step=1e-9",
+            "mesh.refine=[]",
+        ];
+        let mut run = Stepper::new(BALL, &[&short, settings].concat());
+        run.steps(3);
+        let of_density = |remark: &&String| remark.contains("hydrogen nuclei per cm^3");
+        let remarks = run.0.with(|sim| sim.world.resource::<Remarks>().0.clone());
+        remarks.iter().filter(of_density).count()
+    };
+    let dense = ["initial.density=3e10", "initial.pressure=1e12"];
+    assert_eq!(told(&dense), 1);
+    assert_eq!(told(&["initial.density=1e9", "initial.pressure=1e11"]), 0);
+    assert_eq!(told(&[&dense[..], &["chemistry.species=6"]].concat()), 0);
 }
