@@ -406,7 +406,7 @@ fn plain_values(path: &Path, array: &Array<FilesystemStore>) -> Result<Vec<f64>>
 
 /// Describes how an array is stored.
 pub(crate) struct ArrayLayout {
-    /// Path in the snapshot, such as `level_0/pressure`.
+    /// Path in the snapshot, such as `level_0/origin`.
     pub path: String,
     /// Element type.
     pub data_type: DataType,
