@@ -13,8 +13,8 @@ use super::species::{PatchParticles, Species, SpeciesMap};
 use super::{Motion, device, wall_bits};
 use bevy_ecs::prelude::*;
 use nestar_engine::comm::Comm;
-use nestar_engine::data::LevelRows;
 use nestar_engine::data::device::DeviceTopology;
+use nestar_engine::data::{LevelRows, Precision};
 use nestar_engine::mesh::{LevelClock, Topology, offset, parallel};
 use nestar_engine::step::Remarks;
 use nestar_engine::{Error, in_precision};
@@ -413,6 +413,10 @@ pub(super) fn drift_particles(
         }
     }
     motion.set_time(rows.level(), clock.end);
+    let in_single = |species: &Species| species.precision() == Precision::Single;
+    if all.falling().any(|species| in_single(species)) {
+        remarks.0.extend(motion.coarse_positions(clock.dt));
+    }
     remarks.0.extend(quantum.add_escaped(&lost, &others)?);
     Ok(())
 }

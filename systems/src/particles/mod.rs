@@ -45,6 +45,7 @@ use nestar_engine::data::Pool;
 use nestar_engine::mesh::Levels;
 use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error, Plugin};
+use nestar_kernels::PATCH;
 use std::sync::Arc;
 
 /// Plugin for the table `[particles]`.
@@ -63,6 +64,10 @@ struct Motion {
     walls: [[bool; 2]; 3],
     /// `true` to permute particles in their patches at each root step.
     shuffle: bool,
+    /// Largest velocity of the particles that fall on this rank in cells of the current level per time.
+    fastest: f64,
+    /// `true` once a remark says that positions are too coarse for the steps.
+    is_too_coarse: bool,
     /// Time of the particles that each level moves, if later than the time of the level.
     times: Vec<f64>,
 }
@@ -71,6 +76,21 @@ impl Motion {
     /// Sets the time of the particles that `level` moves.
     fn set_time(&mut self, level: usize, time: f64) {
         self.times[level] = time;
+    }
+
+    /// Returns a remark, once, if even the fastest particles move by so few units of their single-precision positions in a step
+    /// `dt` that rounding changes their velocity by a percent or more.
+    fn coarse_positions(&mut self, dt: f64) -> Option<String> {
+        let units = dt * self.fastest / PATCH as f64 * mass_quantum::power_of_two(32);
+        if self.is_too_coarse || units == 0.0 || units >= 50.0 {
+            return None;
+        }
+        self.is_too_coarse = true;
+        Some(format!(
+            "particles: the fastest particles move by {units:.1} units of their positions in a step. Single precision has 2^32 \
+             units per patch (8 cells), and displacements are rounded to units: set run.precision = \"double\", or allow longer \
+             steps"
+        ))
     }
 
     /// Returns the width of the coarse-fine boundary zone for a species, in coarse cells. A species without mass exerts no
@@ -279,6 +299,8 @@ fn motion(sim: &Engine, config: &ParticlesConfig) -> Motion {
         acceleration: config.acceleration,
         zone: config.zone as usize,
         shuffle: config.shuffle,
+        fastest: 0.0,
+        is_too_coarse: false,
         walls: faces.map(|sides| sides.map(|kind| kind == BoundaryKind::Reflecting)),
         times: vec![f64::NEG_INFINITY; sim.levels()],
     }

@@ -45,7 +45,7 @@ impl MaxRates {
 pub(super) fn limit_by_particles(
     rows: LevelRows,
     topology: Res<Topology>,
-    motion: Res<Motion>,
+    mut motion: ResMut<Motion>,
     mut all: ResMut<SpeciesMap>,
     mut limits: ResMut<StepLimits>,
 ) -> Result<(), Error> {
@@ -66,6 +66,7 @@ pub(super) fn limit_by_particles(
             fastest = fastest.with(of_level::<R>(species, &topology, rows.level(), width));
         });
     }
+    motion.fastest = fastest.velocity;
     limits.propose("particles", motion.courant / fastest.velocity);
     if motion.acceleration > 0.0 {
         let dt = motion.acceleration / fastest.acceleration.sqrt();

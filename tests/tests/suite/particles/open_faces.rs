@@ -1,7 +1,7 @@
 //! Open faces of the domain: a particle leaves when it crosses one, and until then feels the gravity of the isolated box.
 
 use super::forces::{SPACE, bodies, size};
-use super::particles;
+use super::{bits, particles};
 use nestar::engine::step::Remarks;
 use nestar_tests::Stepper;
 use nestar_tests::random::Random;
@@ -103,4 +103,44 @@ fn a_particle_beside_an_open_face_has_no_self_force_on_the_root_level() {
             );
         }
     }
+}
+
+#[test]
+fn a_massless_particle_has_no_boundary_zone() {
+    let state = |zone: &str| {
+        let orbit = bodies(&[([0.55, 0.02, 0.01], [-0.3, 0.6, 0.1])]);
+        let settings = [
+            "particles.species.star.mass=0",
+            "external.potential=\"-1/sqrt(x^2 + y^2 + z^2 + 0.01)\"",
+            &*orbit,
+            zone,
+        ];
+        let mut run = Stepper::new(SPACE, &settings);
+        run.steps(4);
+        let all = particles(&mut run, "star");
+        all.iter().map(bits).collect::<Vec<_>>()
+    };
+    assert_eq!(state("particles.zone=0"), state("particles.zone=2"));
+}
+
+#[test]
+fn a_remark_says_that_steps_are_too_short_for_single_precision() {
+    let told = |precision: &str| {
+        let slow = bodies(&[([0.2, 0.02, 0.01], [1e-3, 0.0, 0.0])]);
+        let precision = format!("run.precision=\"{precision}\"");
+        let settings = [
+            "mesh.max_level=0",
+            "time.max_step=1e-7",
+            &*slow,
+            &*precision,
+        ];
+        let mut run = Stepper::new(SPACE, &settings);
+        run.steps(2);
+        let remarks = &run.0.engine().world.resource::<Remarks>().0;
+        let of_units = remarks
+            .iter()
+            .filter(|text| text.contains("units of their positions"));
+        of_units.count()
+    };
+    assert_eq!(["single", "double"].map(told), [1, 0]);
 }
