@@ -233,8 +233,7 @@ def digest(path):
     snapshot, hasher = open(path), blake3.blake3()
     attrs = snapshot.attrs
     keys = ["format_version", "time", "step", "domain_left_edge", "domain_right_edge", "root_cells", "boundary"]
-    cosmology = ["scale_factor", "hubble", "omega_matter", "omega_lambda"]
-    facts = {key: value for key, value in attrs.items() if isinstance(value, float) and key not in cosmology}
+    facts = {key: value for key, value in attrs.items() if isinstance(value, float)}
     hasher.update(_encode({key: attrs[key] for key in keys} | facts))
     for level in snapshot.levels:
         header = level.group.attrs

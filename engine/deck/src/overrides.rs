@@ -173,7 +173,7 @@ fn child<'a>(entries: &'a mut Vec<KeyValue>, key: &str, location: &SourceSpan) -
 }
 
 /// Restores texts of overrides that TOML reads as numbers or booleans where `shape` needs texts: `--set
-/// initial.pressure=1` gives the formula "1".
+/// initial.value=1` gives the formula "1".
 pub(crate) fn restore_texts(node: &mut DeckNode, shape: &ValueShape) {
     let bare = matches!(
         node.value,

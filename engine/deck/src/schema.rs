@@ -195,16 +195,21 @@ pub fn schema(tables: &[TableSchema]) -> Json {
     root
 }
 
-/// Allows an expression for every number.
+/// Allows an expression for every number, also where the number is optional.
 fn with_expressions(schema: &mut Json) {
     match schema {
         Json::Object(keys) => {
             for (key, value) in keys.iter_mut() {
-                match value.as_str() {
-                    Some(kind @ ("number" | "integer")) if key == "type" => {
-                        *value = json!([kind, "string"]);
-                    }
-                    _ => with_expressions(value),
+                let kinds: Vec<&str> = match &*value {
+                    Json::Array(kinds) => kinds.iter().filter_map(Json::as_str).collect(),
+                    kind => kind.as_str().into_iter().collect(),
+                };
+                let is_number = kinds
+                    .iter()
+                    .any(|kind| ["number", "integer"].contains(kind));
+                match key == "type" && is_number && !kinds.contains(&"string") {
+                    true => *value = json!([&kinds[..], &["string"]].concat()),
+                    false => with_expressions(value),
                 }
             }
         }

@@ -14,11 +14,11 @@ use std::sync::Arc;
 /// ```
 /// use nestar_deck::TableFile;
 ///
-/// let table = TableFile::parse("rates.csv", "temperature, rate # K, erg cm^3 / s\n1e4, 1e-23\n1e5, 3e-22\n")?;
+/// let table = TableFile::parse("rates.csv", "energy, rate # K, erg cm^3 / s\n1e4, 1e-23\n1e5, 3e-22\n")?;
 /// assert_eq!(table.column("rate")?, [1e-23, 3e-22]);
-/// assert_eq!(table.ascending("temperature")?, [1e4, 1e5]);
+/// assert_eq!(table.ascending("energy")?, [1e4, 1e5]);
 ///
-/// let error = TableFile::parse("rates.csv", "temperature, rate\n1e4, 1e-23\n1e5, none\n").unwrap_err();
+/// let error = TableFile::parse("rates.csv", "energy, rate\n1e4, 1e-23\n1e5, none\n").unwrap_err();
 /// let expected = "\
 /// rates.csv:3:6: expected a number, found \"none\"
 ///  3 | 1e5, none

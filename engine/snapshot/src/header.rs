@@ -35,19 +35,6 @@ pub struct CgsUnits {
     pub name: String,
 }
 
-/// Cosmological parameters of a comoving run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cosmology {
-    /// Scale factor at the snapshot's time, 1 today.
-    pub scale_factor: f64,
-    /// Hubble constant today in units of 100 km/s/Mpc.
-    pub hubble: f64,
-    /// Dimensionless matter parameter today.
-    pub omega_matter: f64,
-    /// Dimensionless dark-energy parameter today.
-    pub omega_lambda: f64,
-}
-
 /// Attributes of a snapshot; floats are finite, lengths and times in code units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attributes {
@@ -76,21 +63,14 @@ pub struct Attributes {
     /// as hexadecimal strings.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub restart: Map<String, Value>,
-    /// The cosmology of a comoving run.
-    #[serde(flatten)]
-    pub cosmology: Option<Cosmology>,
 }
 
-/// Collects the additional numbers among the root attributes: those with a fraction or an exponent, except
-/// for [`Cosmology`].
+/// Collects the additional numbers among the root attributes: those with a fraction or an exponent.
 fn facts<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> std::result::Result<BTreeMap<String, f64>, D::Error> {
-    const COSMOLOGY: [&str; 4] = ["scale_factor", "hubble", "omega_matter", "omega_lambda"];
     let attributes = Map::deserialize(deserializer)?;
-    let facts = attributes
-        .iter()
-        .filter(|(name, value)| value.is_f64() && !COSMOLOGY.contains(&name.as_str()));
+    let facts = attributes.iter().filter(|(_, value)| value.is_f64());
     Ok(facts
         .filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)))
         .collect())

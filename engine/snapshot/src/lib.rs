@@ -38,8 +38,8 @@ pub use error::{Result, SnapshotError};
 pub use files::{clean_partials, complete_path};
 pub use groups::SHARD_PATCHES;
 pub use header::{
-    Attributes, BLOB_GROUPS, CgsUnits, Cosmology, DataType, FieldHeader, LEAF, LevelHeader,
-    LevelPlan, ORIGIN, PATCH_SIZE, ParticlesHeader, ParticlesPlan, StoredPrecision,
+    Attributes, BLOB_GROUPS, CgsUnits, DataType, FieldHeader, LEAF, LevelHeader, LevelPlan, ORIGIN,
+    PATCH_SIZE, ParticlesHeader, ParticlesPlan, StoredPrecision,
 };
 pub use queue::WrittenSnapshot;
 pub use reader::{Snapshot, latest, list_complete};

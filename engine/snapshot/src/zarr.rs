@@ -356,7 +356,7 @@ pub(crate) fn read_plain(path: &Path) -> Result<Plain> {
         return Err(foreign(format!(
             "its chunk {missing} is missing and would be read as {}; write all chunks (in zarr-python with \
              write_empty_chunks = True), also those that contain only the fill value",
-            array.fill_value()
+            fill_number(&array)
         )));
     }
     let names = array.dimension_names().as_ref();
@@ -368,6 +368,39 @@ pub(crate) fn read_plain(path: &Path) -> Result<Plain> {
     })
 }
 
+/// Returns the name of the type of the values. A type is shown as "float64" or, with another name in Zarr version 2, "float64 / <f8".
+fn type_name(array: &Array<FilesystemStore>) -> String {
+    let shown = array.data_type().to_string();
+    shown.split(' ').next().unwrap_or_default().to_owned()
+}
+
+/// Returns the fill value of a numeric array as text.
+fn fill_number(array: &Array<FilesystemStore>) -> String {
+    let bytes = array.fill_value().as_ne_bytes();
+    macro_rules! number {
+        ($number:ty) => {
+            bytes
+                .try_into()
+                .map(|bytes| <$number>::from_ne_bytes(bytes).to_string())
+        };
+    }
+    let text = match &*type_name(array) {
+        "float64" => number!(f64),
+        "float32" => number!(f32),
+        "float16" => number!(half::f16),
+        "int8" => number!(i8),
+        "int16" => number!(i16),
+        "int32" => number!(i32),
+        "int64" => number!(i64),
+        "uint8" => number!(u8),
+        "uint16" => number!(u16),
+        "uint32" => number!(u32),
+        "uint64" => number!(u64),
+        _ => Ok("its fill value".to_owned()),
+    };
+    text.unwrap_or_else(|_| "its fill value".to_owned())
+}
+
 /// Reads all values of a numeric array as f64.
 fn plain_values(path: &Path, array: &Array<FilesystemStore>) -> Result<Vec<f64>> {
     macro_rules! read {
@@ -377,9 +410,8 @@ fn plain_values(path: &Path, array: &Array<FilesystemStore>) -> Result<Vec<f64>>
                 .map(|values| values.into_iter().map(|n| n as f64).collect())
         };
     }
-    // a type is shown as "float64" or, with another name in Zarr version 2, "float64 / <f8"
-    let shown = array.data_type().to_string();
-    let read = match shown.split(' ').next().unwrap_or_default() {
+    let shown = type_name(array);
+    let read = match &*shown {
         "float64" => array.retrieve_array_subset(&array.subset_all()),
         "float16" => array
             .retrieve_array_subset::<Vec<half::f16>>(&array.subset_all())
@@ -406,7 +438,7 @@ fn plain_values(path: &Path, array: &Array<FilesystemStore>) -> Result<Vec<f64>>
 
 /// Describes how an array is stored.
 pub(crate) struct ArrayLayout {
-    /// Path in the snapshot, such as `level_0/pressure`.
+    /// Path in the snapshot, such as `level_0/origin`.
     pub path: String,
     /// Element type.
     pub data_type: DataType,

@@ -8,15 +8,20 @@ pub use faces::{AxisBoundaries, AxisBoundary, Boundary, BoundaryKind};
 use super::limits::LevelSteps;
 use nestar_engine_data::Precision;
 use nestar_engine_device::DeviceChoice;
+use nestar_engine_mesh::PATCH;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// Name of the list of scenarios in [`TableSchema::with_words`](nestar_deck::TableSchema::with_words).
+pub const SCENARIOS: &str = "scenarios";
 
 /// Selects the initial condition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RootConfig {
     /// Initial condition: the name of a scenario, `formula` or `zarr`.
+    #[schemars(extend("words" = SCENARIOS))]
     pub scenario: String,
 }
 
@@ -28,12 +33,19 @@ impl Default for RootConfig {
     }
 }
 
+/// States that numbers of cells are multiples of the cells of a patch.
+fn of_whole_patches(schema: &mut schemars::Schema) {
+    if let Some(items) = schema.get_mut("items") {
+        items["multipleOf"] = PATCH.into();
+    }
+}
+
 /// Defines the simulation box.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DomainConfig {
     /// Root-grid cells along x, y, z; each a multiple of 8.
-    #[schemars(inner(range(min = 8, max = 65536)))]
+    #[schemars(inner(range(min = 8, max = 65536)), transform = of_whole_patches)]
     pub cells: [u32; 3],
     /// Lower edge along x, y, z.
     #[schemars(extend("unit" = "length"))]
@@ -116,7 +128,7 @@ pub struct OutputConfig {
     /// quarter of the field memory is used.
     #[schemars(range(min = 1, max = 1_048_576), extend("unit" = "MiB"))]
     pub buffer: u32,
-    /// Derived fields to write in addition to the state, such as `["temperature_k", "mach"]`.
+    /// Derived fields to write in addition to the state, such as `["mach"]`.
     /// `nestar list fields` shows all names, including those of plugins. A restart does not read them.
     pub derived: Vec<String>,
 }

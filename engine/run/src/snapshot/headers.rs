@@ -47,7 +47,6 @@ pub(crate) fn attributes(
         facts: sim.world.resource::<RunFacts>().0.clone(),
         config: sim.deck.resolved(),
         restart: state(sim, &diagnostics.initial, offsets)?,
-        cosmology: None,
     })
 }
 

@@ -3,8 +3,8 @@
 use crate::common;
 use crate::common::{Folder, array, attributes, level, part, write, write_edited};
 use nestar_snapshot::{
-    Cosmology, DataType, LEAF, LevelPlan, ORIGIN, Snapshot, SnapshotTarget, SnapshotWriter, Values,
-    digest, latest, summary,
+    DataType, LEAF, LevelPlan, ORIGIN, Snapshot, SnapshotTarget, SnapshotWriter, Values, digest,
+    latest, summary,
 };
 use std::path::{Path, PathBuf};
 
@@ -176,21 +176,6 @@ fn the_newest_snapshot_is_found() {
     std::fs::create_dir(folder.0.join("snapshots/.000011.zarr.partial")).unwrap();
     let (number, path) = latest(&folder.0).unwrap().unwrap();
     assert_eq!((number, path), (10, folder.0.join("snapshots/000010.zarr")));
-}
-
-#[test]
-fn cosmology_is_optional_and_round_trips() {
-    let folder = Folder::new();
-    let mut comoving = attributes();
-    comoving.cosmology = Some(Cosmology {
-        scale_factor: 0.25,
-        hubble: 0.7,
-        omega_matter: 0.3,
-        omega_lambda: 0.7,
-    });
-    comoving.facts.clear();
-    let snapshot = write(&folder.target(0), &comoving, &[]);
-    assert_eq!(snapshot.attributes(), &comoving);
 }
 
 #[test]

@@ -17,11 +17,12 @@ mod verify;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use nestar::engine::Error;
+use nestar::engine::step::config::SCENARIOS;
 use nestar::monitor::keep_file_limits_from_killing;
 use nestar::report::print_message;
 use nestar::snapshot::SnapshotError;
 use nestar::{App, assemble};
-use nestar_deck::{Deck, DeckError};
+use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_plot::PlotError;
 use std::io::{self, Write as _};
 use std::panic::AssertUnwindSafe;
@@ -257,7 +258,11 @@ fn in_pool(work: impl FnOnce() -> Result<(), CommandError> + Send) -> Result<u8,
 }
 
 fn schema(app: &App) -> String {
-    format!("{:#}\n", nestar_deck::schema(&app.tables()))
+    let names = app.scenarios().iter();
+    let names: Vec<(&str, &str)> = names.map(|s| (&*s.name, s.table.doc())).collect();
+    let tables = app.tables().into_iter();
+    let tables: Vec<TableSchema> = tables.map(|t| t.with_words(SCENARIOS, &names)).collect();
+    format!("{:#}\n", nestar_deck::schema(&tables))
 }
 
 /// Prints a result. A closed pipe is not an error.

@@ -190,6 +190,22 @@ fn lists_name_every_kind_of_thing() {
         .complains(&["schemes"]);
 }
 
+/// Checks that every number of a schema may be an expression, which is a text.
+fn numbers_take_expressions(schema: &serde_json::Value) {
+    if let Some(kinds) = schema.get("type").filter(|kind| !kind.is_object()) {
+        let kinds = kinds.to_string();
+        let is_number = kinds.contains("number") || kinds.contains("integer");
+        assert!(!is_number || kinds.contains("string"), "{schema}");
+    }
+    let values = schema
+        .as_object()
+        .into_iter()
+        .flat_map(|keys| keys.values());
+    values
+        .chain(schema.as_array().into_iter().flatten())
+        .for_each(numbers_take_expressions);
+}
+
 #[test]
 fn the_schema_is_json_and_knows_all_tables() {
     let outcome = Place::new().nestar(&["schema"]);
@@ -197,6 +213,20 @@ fn the_schema_is_json_and_knows_all_tables() {
     for key in ["scenario", "domain", "mesh", "hydro", "initial", "sedov"] {
         assert!(schema["properties"][key].is_object(), "{key}");
     }
+    assert_eq!(
+        schema["properties"]["domain"]["properties"]["cells"]["items"]["multipleOf"],
+        8
+    );
+    let names = schema["properties"]["scenario"]["oneOf"].as_array();
+    let names: Vec<&str> = names
+        .expect("scenarios")
+        .iter()
+        .filter_map(|s| s["const"].as_str())
+        .collect();
+    for name in ["formula", "zarr", "sedov", "sod"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    numbers_take_expressions(&schema);
     let inflow = &schema["properties"]["inflow"]["properties"];
     assert!(inflow["z_upper"]["properties"]["density"].is_object());
 }

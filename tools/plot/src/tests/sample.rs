@@ -121,7 +121,6 @@ impl Sample {
             facts: [("gamma".into(), 1.4)].into(),
             config: String::new(),
             restart: serde_json::Map::new(),
-            cosmology: None,
         }
     }
 

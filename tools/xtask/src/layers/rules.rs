@@ -29,7 +29,7 @@ const NOT_IN_KERNELS: [&str; 10] = [
 /// Parts of the standard library that kernels may not use.
 const NOT_IN_KERNELS_STD: [&str; 4] = ["fs", "env", "net", "process"];
 /// Words of physics that may not occur in the engine, which uses the metadata of fields instead.
-const PHYSICS: [&str; 13] = [
+const PHYSICS: [&str; 17] = [
     "gas",
     "density",
     "gamma",
@@ -43,6 +43,10 @@ const PHYSICS: [&str; 13] = [
     "riemann",
     "chemistry",
     "supernova",
+    "pressure",
+    "temperature",
+    "cosmology",
+    "cosmological",
 ];
 /// Folder of the engine's unit system, which may name physical quantities such as density.
 const UNITS: &str = "engine/deck/src/units/";

@@ -81,7 +81,6 @@ pub fn attributes() -> Attributes {
             .as_object()
             .unwrap()
             .clone(),
-        cosmology: None,
     }
 }
 
