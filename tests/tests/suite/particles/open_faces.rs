@@ -130,6 +130,8 @@ fn a_remark_says_that_steps_are_too_short_for_single_precision() {
         let precision = format!("run.precision=\"{precision}\"");
         let settings = [
             "mesh.max_level=0",
+            "initial.density=\"1e-6\"",
+            "initial.pressure=\"1e-6\"",
             "time.max_step=1e-7",
             &*slow,
             &*precision,
