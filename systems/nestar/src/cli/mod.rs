@@ -259,7 +259,7 @@ fn in_pool(work: impl FnOnce() -> Result<(), CommandError> + Send) -> Result<u8,
 
 fn schema(app: &App) -> String {
     let names = app.scenarios().iter();
-    let names: Vec<(&str, &str)> = names.map(|s| (&*s.name, s.table.doc())).collect();
+    let names: Vec<(&str, &str)> = names.map(|s| (s.name, s.table.doc())).collect();
     let tables = app.tables().into_iter();
     let tables: Vec<TableSchema> = tables.map(|t| t.with_words(SCENARIOS, &names)).collect();
     format!("{:#}\n", nestar_deck::schema(&tables))
