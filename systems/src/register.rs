@@ -15,7 +15,7 @@ use nestar_engine::data::{
 use nestar_engine::mesh::{LevelClock, RefinementFlags};
 use nestar_engine::step::{
     AlignedLevels, Catalogue, CatalogueEntry, FunctionFields, OtherFields, OtherHandles, Read,
-    Settings, StepLimits, StepSet, Write,
+    Settings, StatelessSystem, StepLimits, StepSet, Write,
 };
 use nestar_engine::{Engine, Error};
 use std::sync::Arc;
@@ -351,7 +351,7 @@ impl GravitySources for Engine {
 fn add_deposit<M>(
     sim: &mut Engine,
     set: impl StepSet,
-    deposit: impl IntoSystem<(), Result<(), Error>, M>,
+    deposit: impl StatelessSystem<Result<(), Error>, M>,
 ) {
     sim.system_in(set, deposit).in_sequence().keeps_particles();
 }

@@ -18,8 +18,8 @@ use super::state::{PluginState, StateOperations, StateRegistry};
 use super::synchronise::{correct, restrict, share};
 use super::{
     AlignedLevels, Catalogue, Driver, Error, KeptKeys, Phase, Remarks, Replays, RunCounters,
-    RunFacts, Schedules, Settings, StepLimits, StepReport, StepSet, StepVerdict, Synchronise,
-    SystemChain, SystemOptions, SystemOutcome, SystemSummary,
+    RunFacts, Schedules, Settings, StatelessSystem, StepLimits, StepReport, StepSet, StepVerdict,
+    Synchronise, SystemChain, SystemOptions, SystemOutcome, SystemSummary,
 };
 use bevy_ecs::component::RequiredComponentsError;
 use bevy_ecs::prelude::*;
@@ -160,12 +160,23 @@ impl Engine {
     /// Adds a system to a set of a phase, with the halo exchanges that its signature declares. If another system of the
     /// plugin in the set accesses the same data, one of them states the order: `sim.system_in(set, cool).after(heat)`.
     ///
+    /// A closure must not change what it has captured, which would be lost at a restart:
+    ///
+    /// ```compile_fail,E0525
+    /// use nestar_engine_step::{Engine, Phase, StepSet};
+    ///
+    /// fn count_steps(sim: &mut Engine, set: impl StepSet) {
+    ///     let mut steps = 0;
+    ///     sim.system_in(set, move || steps += 1);
+    /// }
+    /// ```
+    ///
     /// # Panics
     /// If [`Engine::finish_setup`] was called.
     pub fn system_in<S: StepSet, O: SystemOutcome, M>(
         &mut self,
         set: S,
-        system: impl IntoSystem<(), O, M>,
+        system: impl StatelessSystem<O, M>,
     ) -> SystemOptions<'_> {
         self.driver.schedules.add(&mut self.world, set, system)
     }

@@ -38,8 +38,8 @@ pub use faults::check_faults;
 pub use initial::{Magnitude, require_range};
 pub use limits::StepLimits;
 pub use order::{
-    FieldUse, IntoSystemReference, Schedules, SystemChain, SystemNamed, SystemOptions,
-    SystemOutcome, SystemReference, SystemSummary, short_name,
+    FieldUse, IntoSystemReference, Schedules, StatelessSystem, SystemChain, SystemNamed,
+    SystemOptions, SystemOutcome, SystemReference, SystemSummary, short_name,
 };
 pub use plugin_order::{PluginPlace, plugin_order};
 pub use replays::Replays;

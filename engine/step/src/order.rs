@@ -12,7 +12,9 @@ mod system;
 mod tests;
 
 pub use summary::{FieldUse, SystemSummary, short_name};
-pub use system::{IntoSystemReference, SystemOptions, SystemOutcome, SystemReference};
+pub use system::{
+    IntoSystemReference, StatelessSystem, SystemOptions, SystemOutcome, SystemReference,
+};
 
 use super::access::FieldAccesses;
 use super::faults::no_fault;
@@ -137,7 +139,7 @@ impl Schedules {
         &mut self,
         world: &mut World,
         set: S,
-        system: impl IntoSystem<(), O, M>,
+        system: impl StatelessSystem<O, M>,
     ) -> SystemOptions<'_> {
         let system = O::with_error_handling(IntoSystem::into_system(system));
         let parameters = std::any::type_name::<M>();
@@ -536,7 +538,7 @@ macro_rules! chains {
     ($($(($system:ident, $outcome:ident, $marker:ident)),+;)+) => {$(
         impl<$($system, $outcome, $marker),+> SystemChain<fn($($outcome, $marker),+)> for ($($system,)+)
         where
-            $($system: IntoSystem<(), $outcome, $marker>, $outcome: SystemOutcome),+
+            $($system: StatelessSystem<$outcome, $marker>, $outcome: SystemOutcome),+
         {
             #[allow(non_snake_case, reason = "the names of the types name the systems as well")]
             fn add_to<Set: StepSet>(self, schedules: &mut Schedules, world: &mut World, set: Set) {

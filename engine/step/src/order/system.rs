@@ -7,7 +7,10 @@ use crate::{Error, Phase};
 use bevy_ecs::component::{ComponentId, IS_RESOURCE};
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::InternedSystemSet;
-use bevy_ecs::system::{BoxedSystem, IntoSystem, PipeSystem, System, SystemAccess};
+use bevy_ecs::system::{
+    BoxedSystem, IntoSystem, IsFunctionSystem, PipeSystem, System, SystemAccess, SystemParam,
+    SystemParamItem,
+};
 use nestar_engine_comm::Halos;
 use nestar_engine_data::{FaultBox, Field};
 use std::any::Any;
@@ -40,6 +43,37 @@ fn report_error<E: Into<Error> + 'static>(In(outcome): In<Result<(), E>>, faults
         faults.fail(error.into());
     }
 }
+
+/// A system without state of its own: a function, a closure that does not change what it has captured, or a system made of them.
+///
+/// What a closure changes is not in snapshots. A restarted run would begin with its initial value.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a system without state",
+    label = "not a system without state",
+    note = "a closure must not change what it has captured, which would be lost at a restart; keep it in a resource that \
+            `Engine::register_state` stores in snapshots"
+)]
+pub trait StatelessSystem<O, M>: IntoSystem<(), O, M> {}
+
+impl<O, S: System<In = (), Out = O>> StatelessSystem<O, ()> for S {}
+
+macro_rules! stateless_functions {
+    () => { stateless_functions!(@functions); };
+    ($first:ident $($others:ident)*) => {
+        stateless_functions!(@functions $first $($others)*);
+        stateless_functions!($($others)*);
+    };
+    (@functions $($parameter:ident)*) => {
+        impl<O, F, $($parameter: SystemParam),*>
+            StatelessSystem<O, (IsFunctionSystem, fn($($parameter,)*) -> O)> for F
+        where
+            F: IntoSystem<(), O, (IsFunctionSystem, fn($($parameter,)*) -> O)>,
+            for<'a> &'a F: Fn($($parameter),*) -> O + Fn($(SystemParamItem<$parameter>),*) -> O,
+        {}
+    };
+}
+
+stateless_functions!(P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15 P16);
 
 /// Direction of a statement about the order of two systems.
 #[derive(Clone, Copy, PartialEq, Eq)]

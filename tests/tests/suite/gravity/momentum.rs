@@ -4,6 +4,7 @@ use super::energy::drift as energy_drift;
 use super::jeans::along_x;
 use super::leaves::each_leaf_cell;
 use super::{LUMP, MULTIGRID, OUTFLOW, Twin, same_everywhere};
+use bevy_ecs::prelude::Local;
 use nestar::engine::mesh::{LevelClock, Levels};
 use nestar::engine::step::StepVerdict;
 use nestar::prelude::*;
@@ -67,15 +68,16 @@ struct Refuse;
 
 impl Plugin for Refuse {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        let mut seen = None;
-        let refuse =
-            move |clock: Res<LevelClock>, levels: Res<Levels>, mut verdict: ResMut<StepVerdict>| {
-                let now = (clock.level, levels.clock(clock.level).steps);
-                if now.1 % 3 == 1 && seen != Some(now) {
-                    seen = Some(now);
-                    verdict.rejected = Some("a test says no".into());
-                }
-            };
+        let refuse = |clock: Res<LevelClock>,
+                      levels: Res<Levels>,
+                      mut seen: Local<Option<(usize, u64)>>,
+                      mut verdict: ResMut<StepVerdict>| {
+            let now = (clock.level, levels.clock(clock.level).steps);
+            if now.1 % 3 == 1 && *seen != Some(now) {
+                *seen = Some(now);
+                verdict.rejected = Some("a test says no".into());
+            }
+        };
         sim.system_in(Advance::Exchange, refuse);
         Ok(())
     }

@@ -8,6 +8,7 @@ use nestar::engine::comm::Ranks;
 use nestar::engine::data::device::DeviceTopology;
 use nestar::engine::data::{Field, Stores};
 use nestar::engine::device::LaunchShape;
+use nestar::engine::step::StatelessSystem;
 use nestar::engine::step::memory::needed;
 use nestar::entities::Topology;
 use nestar::kernels::mesh::GatherScratch;
@@ -349,7 +350,7 @@ fn a_gather_reaches_no_further_than_was_asked_for() {
 
 /// Messages of the ranks of a run in which one fails during preparation and the others wait for it in `system`.
 fn told_by_waiting<M>(
-    system: impl bevy_ecs::system::IntoSystem<(), Result<(), Error>, M> + Clone + Send + Sync + 'static,
+    system: impl StatelessSystem<Result<(), Error>, M> + Clone + Send + Sync + 'static,
 ) -> Vec<String>
 where
     M: 'static,
