@@ -150,4 +150,9 @@ fn invalid_scalar_sets_are_refused_by_name() {
         &inflow,
         &["inflow.x_lower", "rest = 0.9", "in sum 0.9", "sum to 1"],
     );
+    let much = inflow[1].replace("rest = \"0.9\"", "rest = \"1\", dye = \"1.2\"");
+    refused(
+        &[inflow[0], &much],
+        &["`inflow.x_lower.scalars.dye` is 1.2", "0 and 1"],
+    );
 }
