@@ -33,6 +33,7 @@ mod memory;
 mod module;
 pub mod parallel;
 mod staging;
+mod timeline;
 mod transient;
 
 pub use backend::{
@@ -44,6 +45,7 @@ pub use link::{DeviceLink, LinkCounters};
 pub use memory::{Buffer, DeviceSlice, DeviceSpan, Growable, ReusableBuffer};
 pub use module::{Kernel, Module};
 pub use staging::{CopyQueue, Download, StagingBuffer, buffer_bytes};
+pub use timeline::Timeline;
 
 use backend::Backend;
 use bevy_ecs::prelude::Resource;
@@ -292,6 +294,13 @@ impl Device {
     /// Turns timing of launches for [`DeviceCounters`] on or off. Timed launches are slightly slower.
     pub fn profile(&self, on: bool) {
         self.0.counters.profile(on);
+    }
+
+    /// Creates a timeline of the device for a number of owners; `None` for an emulated device, which works while the host
+    /// waits. A device has one timeline at a time.
+    #[must_use]
+    pub fn timeline(&self, owners: usize) -> Option<Timeline> {
+        (self.kind() == DeviceKind::Cuda).then(|| Timeline::new(&self.0.backend, owners))
     }
 
     /// Returns the counters of the device. Times are complete up to the last synchronisation.

@@ -5,6 +5,7 @@ use crate::observed::Observations;
 use crate::output::Output;
 use crate::provenance::Roster;
 use crate::restart::Restored;
+use crate::watchdog::Watchdog;
 use crate::{Progress, RunOptions, RunSummary};
 use crate::{captures, deck_differences, directory, restart};
 use nestar_engine_comm::Ranks;
@@ -12,7 +13,7 @@ use nestar_engine_mesh::{Levels, Topology};
 use nestar_engine_step::agreement::on_first_rank;
 use nestar_engine_step::config::OutOfMemory;
 use nestar_engine_step::memory::{MemoryGuard, Shortage, shortage};
-use nestar_engine_step::{Engine, Error, Remarks, RunCounters, StepReport};
+use nestar_engine_step::{Activity, Engine, Error, Remarks, RunCounters, StepReport};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -28,6 +29,7 @@ use std::time::Instant;
 /// (`Communicator::abort`, `Launch::conclude`).
 pub fn run(sim: &mut Engine, mut options: RunOptions) -> Result<RunSummary, Error> {
     sim.finish_setup()?;
+    let _watchdog = Watchdog::start(sim)?;
     deck_differences::require_same_run(sim, &options)?;
     if !options.resume && sim.settings.run.start_from.is_empty() {
         sim.settings.check_intervals(&sim.deck, 0.0)?;
@@ -244,8 +246,7 @@ impl RunRecorder<'_> {
         // ranks in threads of one process share its memory
         let own = resident_bytes() / self.in_process.max(1);
         let memory = sim.world.resource::<Ranks>().sum(own)?;
-        let seconds = self.output.seconds();
-        let row = self.diagnostics.row(sim, progress, memory, seconds)?;
+        let row = self.diagnostics.row(sim, progress, memory)?;
         let appended = self.diagnostics.append(&row);
         self.output.note(appended);
         Ok(())
@@ -263,11 +264,13 @@ fn run_steps(
     let end = sim.settings.time.end;
     let most = sim.settings.time.max_steps;
     let (mut reported, mut stepped) = (false, false);
+    sim.world.resource::<Activity>().reset();
     sim.driver.run_pending_regrid(&mut sim.world)?;
     if begins {
         recorder.write_first_row(sim)?;
     }
     let mut patches = sim.world.resource::<Topology>().patches();
+    sim.world.resource::<Activity>().begin_output();
     loop {
         let flags = recorder
             .output
@@ -288,11 +291,13 @@ fn run_steps(
         if flags.stop {
             return Ok(RunEnd::Interrupted);
         }
+        sim.world.resource::<Activity>().begin_mesh();
         let step_start = Instant::now();
         let before = sim.world.resource::<RunCounters>().cell_updates;
         let until = recorder.output.until(end);
         let report = sim.driver.root_step(&mut sim.world, until)?;
         let seconds = step_start.elapsed().as_secs_f64();
+        sim.world.resource::<Activity>().begin_output();
         let updates = sim.world.resource::<RunCounters>().cell_updates - before;
         let progress = progress(sim, &report, updates as f64 / seconds, recorder);
         recorder.write_row(sim, &progress)?;
