@@ -19,15 +19,25 @@ const OWNERS: [&str; 3] = ["mesh", "output", "regrid"];
 #[derive(Resource, Clone, Default)]
 pub struct Activity(Arc<State>);
 
-#[derive(Default)]
 struct State {
     clock: Mutex<Clock>,
     /// Number of systems begun so far.
     begun: AtomicU64,
     /// Level of the present phase.
     level: AtomicUsize,
-    /// `true` while output is written.
+    /// `true` while output is written, and before the first phase.
     is_output: AtomicBool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            clock: Mutex::default(),
+            begun: AtomicU64::new(0),
+            level: AtomicUsize::new(0),
+            is_output: AtomicBool::new(true),
+        }
+    }
 }
 
 /// Times of the owners.
