@@ -120,19 +120,33 @@ impl Activity {
         numbers
     }
 
-    /// Records that a system of an owner begins.
-    pub(super) fn begin_system(&self, owner: usize, system: &Arc<str>) {
+    /// Records that a system begins, and whose it is if that matters.
+    pub(super) fn begin_system(&self, owner: Option<usize>, system: &Arc<str>) {
         let mut clock = lock(&self.0.clock);
-        clock.switch(owner);
+        if let Some(owner) = owner {
+            clock.switch(owner);
+        }
         clock.system = Some(system.clone());
         self.0.begun.fetch_add(1, Relaxed);
     }
 
-    /// Records that the engine works on a level.
+    /// Records that a phase begins on a level. The driver's own work between systems is negligible, except in a regrid;
+    /// it counts to the previous owner, which spares a GPU's stream most of the marks.
     pub(super) fn begin_phase(&self, phase: Phase, level: usize) {
         self.0.level.store(level, Relaxed);
         self.0.begun.fetch_add(1, Relaxed);
-        self.switch(Self::of_phase(phase));
+        if phase == Phase::Regrid {
+            self.switch(Self::REGRID);
+        } else if self.0.is_output.load(Relaxed) {
+            self.switch(Self::MESH);
+        }
+    }
+
+    /// Records that a phase ends.
+    pub(super) fn end_phase(&self, phase: Phase) {
+        if phase == Phase::Regrid {
+            self.switch(Self::MESH);
+        }
     }
 
     fn switch(&self, owner: usize) {
