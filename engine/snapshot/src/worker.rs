@@ -64,7 +64,7 @@ impl Worker {
             .map_err(|error| no_thread(&partial, &error.to_string()))
     }
 
-    /// Creates the threads that compress shards; if the system refuses so many, a single one.
+    /// Creates the threads that compress shards; a single one if the system refuses this number.
     ///
     /// Without this pool, the codecs would create the global pool of rayon, with a thread per core.
     fn pool(&self) -> Result<ThreadPool> {
