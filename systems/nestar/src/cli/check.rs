@@ -20,7 +20,7 @@ const RANKS: [usize; 4] = [2, 8, 64, 512];
 /// Maximum number of patches of an initial state that is created to evaluate limits of whole levels.
 const MAX_CREATED_PATCHES: usize = 1024;
 /// Maximum number of particles that are created for such limits or to measure the speed.
-const MAX_CREATED_PARTICLES: u64 = 1 << 24;
+const MAX_CREATED_PARTICLES: u64 = 1 << 22;
 
 /// Arguments of `nestar check`.
 #[derive(Args)]
