@@ -11,7 +11,9 @@ mod level_potential;
 mod momentum;
 mod non_finite;
 mod point_masses;
+mod root_choice;
 mod root_cycles;
+mod root_errors;
 mod wide_levels;
 
 use crate::device_runs::emulation;
