@@ -124,6 +124,7 @@ fn a_run_with_gravity_is_identical_after_a_restart() {
         &["gravity.coupling=\"two-way\""][..],
         &["gravity.coupling=\"one-way\""],
         &[MULTIGRID, OUTFLOW],
+        &[MULTIGRID, "mesh.max_level=0", "run.precision=single"],
         &[momentum::STRESS],
         &[ANGLE],
     ] {

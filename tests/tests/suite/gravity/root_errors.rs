@@ -125,6 +125,7 @@ fn given(
     mut matter: Write<Matter>,
 ) -> Result<(), Error> {
     rows.visit(level);
+    let source = *source;
     let view = rows.view();
     let cells = view.topology.domain.cells(0).map(f64::from);
     let left = view.topology.domain.left_edge;
