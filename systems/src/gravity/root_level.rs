@@ -37,19 +37,22 @@ pub(super) struct Root<'a> {
 }
 
 impl<P: PotentialField> LevelSolver<'_, '_, P> {
-    /// Solves the root level for its present right-hand side, unless nothing has changed since the latest solve.
-    pub(super) fn solve_changed_root(&mut self, root: &Root) -> Result<(), Error> {
-        if self.rows.finest() == 0 && self.residual(0)? == self.solved_root.0 {
-            return Ok(());
+    /// Solves the root level in a cycle over all levels, unless it is alone and nothing has changed since the latest
+    /// solve.
+    pub(super) fn solve_root_with_finer(&mut self, root: &Root) -> Result<(), Error> {
+        match self.rows.finest() {
+            0 if self.residual(0)? == self.solved_root.0 => Ok(()),
+            0 => self.solve_root(root, 0),
+            _ => self.solve_root(root, LEAST_WITH_FINER),
         }
-        self.solve_root(root)
     }
 
-    /// Solves the root level for its present right-hand side: directly, or by cycles from the present potential.
-    fn solve_root(&mut self, root: &Root) -> Result<(), Error> {
+    /// Solves the root level for its present right-hand side: directly, or by at least so many cycles from the present
+    /// potential.
+    fn solve_root(&mut self, root: &Root, least: usize) -> Result<(), Error> {
         match root.solver {
             RootMethods::Fft(solver) => self.transform_root(solver, root.ranks)?,
-            RootMethods::Multigrid(grid) => self.cycle_root(grid, root.ranks)?,
+            RootMethods::Multigrid(grid) => self.cycle_root(grid, root.ranks, least)?,
         }
         self.solved_root.0 = match self.rows.finest() {
             0 => self.residual(0)?,
@@ -63,7 +66,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         if let RootMethods::Multigrid(_) = root.solver {
             self.restart_root_from_previous()?;
         }
-        self.solve_root(root)
+        self.solve_root(root, 0)
     }
 
     /// Solves the root level without an initial guess.
@@ -71,7 +74,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         if let RootMethods::Multigrid(_) = root.solver {
             self.clear_root()?;
         }
-        self.solve_root(root)
+        self.solve_root(root, 0)
     }
 
     fn transform_root(&mut self, solver: &RootSolver, ranks: &Ranks) -> Result<(), Error> {
@@ -113,6 +116,9 @@ const MAX_TAIL_RATIO: f64 = 1.0;
 pub(super) const SWEEPS: usize = 1;
 /// Upper bound of the factor by which such a cycle reduces the residual, on cells that are nearly cubes.
 const REDUCTION: f64 = 0.23;
+/// Least number of cycles of a root level in a cycle over all levels, whose errors are smaller than those of the root level
+/// alone.
+const LEAST_WITH_FINER: usize = 2;
 /// Largest residual after a solve over the largest right-hand side, times the largest number of cells along an axis. The
 /// error is then below a tenth of the truncation error of the longest wave, as tests of boxes of 16 to 128 cells show.
 const TOLERANCE: f64 = 0.01;
@@ -187,15 +193,20 @@ pub(super) fn expected_cycles(residual: f64, cells: [i32; 3]) -> usize {
 }
 
 impl<P: PotentialField> LevelSolver<'_, '_, P> {
-    /// Performs cycles on the root level until its residual is small. Collective over all ranks.
-    fn cycle_root(&mut self, root: &RootMultigrid, ranks: &Ranks) -> Result<(), Error> {
+    /// Performs cycles on the root level, at least so many, until its residual is small. Collective over all ranks.
+    fn cycle_root(
+        &mut self,
+        root: &RootMultigrid,
+        ranks: &Ranks,
+        least: usize,
+    ) -> Result<(), Error> {
         if let Some(order) = root.order {
             self.update_exterior(root, order, ranks)?;
         }
         let direct = &root.direct;
         let mut left = self.largest_residual(0, true)?;
-        for _ in 0..root.cycles {
-            if left <= root.tolerance {
+        for cycle in 0..root.cycles {
+            if cycle >= least && left <= root.tolerance {
                 break;
             }
             self.cycle(0, SWEEPS, Some(&CoarsestSolve { direct, ranks }))?;

@@ -48,8 +48,8 @@ const FFT: &str = r#"gravity.root="fft""#;
 
 /// Residual reduction by cycles over the root level.
 fn rate(settings: &[&str]) -> f64 {
-    let [before, after] = [1, 3].map(|cycles| {
-        let cycles = format!("gravity.initial_cycles={cycles}");
+    let [before, after] = [2, 4].map(|cycles| {
+        let cycles = format!("gravity.root_cycles={cycles}");
         let mut run = Stepper::new(WAVES, &[settings, &[&cycles]].concat());
         let columns = columns(&mut run).into_iter();
         let residual = columns.filter(|(name, _)| name == "gravity_residual_0");

@@ -156,12 +156,12 @@ impl Plugin for Given {
 }
 
 /// A box of cells of width 1 about the origin, with a solver of its root level.
-struct Box {
+struct Solved {
     cells: [f64; 3],
     run: Stepper,
 }
 
-impl Box {
+impl Solved {
     fn new(cells: [u32; 3], boundary: &str, root: &str, source: Source) -> Self {
         let [left, right] = [-0.5, 0.5].map(|half| cells.map(|n| half * f64::from(n)));
         let settings = [
@@ -193,7 +193,7 @@ impl Box {
 }
 
 /// Root-mean-square difference of two solvers over the truncation error of the exact one.
-fn share(cycles: &mut Box, exact: &mut Box, source: Source) -> f64 {
+fn share(cycles: &mut Solved, exact: &mut Solved, source: Source) -> f64 {
     let cells = exact.cells;
     let (mut error, mut truncation) = (0.0, 0.0);
     for (ours, right) in cycles.potential().iter().zip(exact.potential()) {
@@ -206,7 +206,7 @@ fn share(cycles: &mut Box, exact: &mut Box, source: Source) -> f64 {
 /// Checks the error without an initial guess, after steps of 0.4 cells, and after jumps between two sources.
 fn check(cells: [u32; 3], boundary: &str, sources: [Source; 5]) {
     let [mut cycles, mut exact] =
-        ["multigrid", "fft"].map(|root| Box::new(cells, boundary, root, sources[0]));
+        ["multigrid", "fft"].map(|root| Solved::new(cells, boundary, root, sources[0]));
     for (n, source) in sources.into_iter().enumerate() {
         if n > 0 {
             cycles.step(source);
