@@ -47,7 +47,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         }
     }
 
-    /// Solves the root level for its present right-hand side: directly, or by at least so many cycles from the present
+    /// Solves the root level for its present right-hand side: directly, or by at least `least` cycles from the present
     /// potential.
     fn solve_root(&mut self, root: &Root, least: usize) -> Result<(), Error> {
         match root.solver {
@@ -177,12 +177,12 @@ impl RootMultigrid {
     }
 }
 
-/// Returns the largest residual of a root level of so many cells after a solve, relative to the right-hand side.
+/// Returns the largest residual of a root level of `cells` cells after a solve, relative to the right-hand side.
 fn tolerance(cells: [i32; 3]) -> f64 {
     TOLERANCE / f64::from(cells.into_iter().fold(1, i32::max))
 }
 
-/// Returns the number of cycles after which a relative residual is below the tolerance for so many root cells.
+/// Returns the number of cycles after which a relative residual is below the tolerance for `cells` root cells.
 pub(super) fn expected_cycles(residual: f64, cells: [i32; 3]) -> usize {
     let (mut left, mut cycles) = (residual, 0);
     while left > tolerance(cells) {
@@ -193,7 +193,7 @@ pub(super) fn expected_cycles(residual: f64, cells: [i32; 3]) -> usize {
 }
 
 impl<P: PotentialField> LevelSolver<'_, '_, P> {
-    /// Performs cycles on the root level, at least so many, until its residual is small. Collective over all ranks.
+    /// Performs cycles on the root level, at least `least`, until its residual is small. Collective over all ranks.
     fn cycle_root(
         &mut self,
         root: &RootMultigrid,

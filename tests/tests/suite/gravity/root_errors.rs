@@ -26,7 +26,7 @@ const SHARE: f64 = 0.1;
 /// Density of the matter.
 #[derive(Resource, Clone, Copy, PartialEq)]
 enum Source {
-    /// Waves that have moved by so many cells along x.
+    /// Waves that have moved along x, by this number of cells.
     Moved(f64),
     /// Other waves, twice as strong.
     Other,
