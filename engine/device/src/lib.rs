@@ -163,7 +163,7 @@ impl Device {
     /// `name` is used in messages and file names: letters, digits, `-` and `_`. If `NESTAR_KERNEL_SOURCES` names a
     /// folder, the source is written to it.
     ///
-    /// The source that does not compile is reported by the first use of its kernels, or by
+    /// A source that does not compile is reported by the first use of its kernels, or by
     /// [`Device::finish_compilations`].
     ///
     /// # Errors

@@ -42,18 +42,22 @@ impl Compilation {
     /// # Errors
     /// The source does not compile or cannot be loaded.
     pub(super) fn wait(&self) -> Result<&Arc<dyn LoadedCode>, DeviceError> {
-        let join = || match lock(&self.thread).take().map(JoinHandle::join) {
-            Some(Ok(compiled)) => compiled,
-            _ => Err(DeviceError::failed(
-                "compiling kernels",
-                "a thread panicked",
-            )),
+        let join = || {
+            // the lock is free while this thread waits
+            let thread = lock(&self.thread).take();
+            match thread.map(JoinHandle::join) {
+                Some(Ok(compiled)) => compiled,
+                _ => Err(DeviceError::failed(
+                    "compiling kernels",
+                    "a thread panicked",
+                )),
+            }
         };
         self.result.get_or_init(join).as_ref().map_err(Clone::clone)
     }
 }
 
-/// A source on its way to the device.
+/// A source that is compiled for a device, or being compiled.
 #[derive(Clone)]
 pub struct Module {
     device: Device,
