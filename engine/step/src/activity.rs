@@ -1,6 +1,7 @@
 //! What a run is doing: the wall time of each plugin, and the present system.
 
 use crate::Phase;
+use crate::order::short_name;
 use bevy_ecs::prelude::*;
 use nestar_engine_device::parallel::lock;
 use nestar_engine_device::{Device, Timeline};
@@ -8,8 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// Owners of time besides plugins: halo exchanges, restriction and flux correction; snapshots, diagnostics and messages;
-/// changes of the hierarchy.
+/// Owners of time besides plugins: halo exchanges; snapshots, diagnostics and messages; changes of the hierarchy.
 const OWNERS: [&str; 3] = ["mesh", "output", "regrid"];
 
 /// Divides the time of a run among plugins, the mesh and the output. Clones refer to the same run.
@@ -70,7 +70,7 @@ impl Clock {
         if owner == self.present {
             return;
         }
-        self.settle();
+        self.add_elapsed();
         self.present = owner;
         if let Some(timeline) = &self.device {
             // A failure of the device is reported by the next work on it.
@@ -79,7 +79,7 @@ impl Clock {
     }
 
     /// Adds the host's time so far to the present owner.
-    fn settle(&mut self) {
+    fn add_elapsed(&mut self) {
         let now = Instant::now();
         self.host[self.present] += (now - self.since).as_secs_f64();
         self.since = now;
@@ -120,7 +120,7 @@ impl Activity {
         numbers
     }
 
-    /// Records that a system begins, and whose it is if that matters.
+    /// Records that a system begins. Without an owner, its time counts to the previous one.
     pub(super) fn begin_system(&self, owner: Option<usize>, system: &Arc<str>) {
         let mut clock = lock(&self.0.clock);
         if let Some(owner) = owner {
@@ -167,7 +167,7 @@ impl Activity {
     /// Sets all times to zero.
     pub fn reset(&self) {
         let mut clock = lock(&self.0.clock);
-        clock.settle();
+        clock.add_elapsed();
         clock.host.fill(0.0);
         if let Some(timeline) = &clock.device {
             timeline.reset();
@@ -184,7 +184,7 @@ impl Activity {
     #[must_use]
     pub fn seconds(&self) -> Vec<f64> {
         let mut clock = lock(&self.0.clock);
-        clock.settle();
+        clock.add_elapsed();
         match &clock.device {
             Some(timeline) => (0..clock.names.len())
                 .map(|owner| timeline.seconds(owner))
@@ -212,7 +212,7 @@ impl Activity {
         let system = lock(&self.0.clock).system.clone();
         let level = self.0.level.load(Relaxed);
         match system {
-            Some(system) => format!("level {level}, system `{system}`"),
+            Some(system) => format!("level {level}, system `{}`", short_name(&system)),
             None => format!("level {level}, before its first system"),
         }
     }

@@ -42,10 +42,10 @@ fn a_run_without_progress_ends_and_names_rank_level_and_system() {
         let text = format!("{slow}{limit} {more}");
         text.split_whitespace().map(String::from).collect()
     };
-    let stalled = arguments("0.1", "--set time.max_steps=1 --ranks 2");
+    let stalled = arguments("0.02", "--set time.max_steps=1 --ranks 2");
     let stalled: Vec<&str> = stalled.iter().map(String::as_str).collect();
     let told = [
-        "no system has begun for 0.1 s: rank ",
+        "no system has begun for 0.02 s: rank ",
         " of 2, level 0, system `",
     ];
     place.nestar(&stalled).has_status(5).tells(&told);
