@@ -39,8 +39,9 @@ pub enum RootMethod {
     /// Direct solution by Fourier transforms on the host. Matter may be anywhere in an isolated domain.
     Fft,
     /// Multigrid cycles on the host or on the GPU: faster than transforms on a GPU, slower on a CPU. Each solve starts
-    /// from the previous potential and ends when its error is below a tenth of the truncation error. An isolated domain takes its boundary potential from a multipole expansion about the centre of mass. Matter should
-    /// then keep away from the faces; the expansion is poor for matter that fills the domain.
+    /// from the previous potential and ends when its error is below a tenth of the truncation error. An isolated
+    /// domain takes its boundary potential from a multipole expansion about the centre of mass. The expansion is poor
+    /// for matter near the faces.
     Multigrid,
 }
 
