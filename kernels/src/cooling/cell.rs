@@ -1,7 +1,7 @@
 //! Heating and cooling of a cell of gas.
 
 use super::integration::{integrate, net_rate, relaxation_rate};
-use super::table::{CoolingTable, RateSlice, rate_slice, temperature_floor};
+use super::table::{CoolingTable, RateSlice, rate_slice, temperature_floor, temperature_of};
 use crate::hydro::Conserved;
 use crate::hydro::eos::{internal_energy, kinetic_energy};
 use nestar_device::{Real, device};
@@ -63,6 +63,13 @@ fn rates_of<R: Real>(density: R, at: GasEnvironment<R>, p: &CoolingModel<R>) -> 
 #[device]
 fn floor_of<R: Real>(density: R, c: &RateSlice<R>, p: &CoolingModel<R>) -> R {
     temperature_floor(c, &p.curves).max(p.jeans * density * p.kelvin)
+}
+
+/// Returns the temperature of a cell in kelvin, from a table that has temperatures.
+#[device]
+pub fn table_temperature<R: Real>(u: Conserved<R>, p: &CoolingModel<R>) -> R {
+    let c = rate_slice(u.density * p.nuclei, p.metallicity, 0.0, &p.curves);
+    temperature_of(internal_energy(u) / u.density * p.kelvin, &c, &p.curves)
 }
 
 /// Integrates heating and cooling over a code time `dt`, with the rates of [`CoolingTable`] and at least the floor energy. Density and

@@ -202,7 +202,7 @@ fn given(sim: &mut Engine, model: &GasModel) -> Result<CoolingSetup, Error> {
     let names = vocabulary_of_rates(model);
     let (formula, constant) = heating(deck, HEATING, &config.heating, names)?;
     let gamma = model.gamma;
-    let curves = tabulation::curves(config, deck, source, gamma, metals, constant.unwrap_or(0.0))?;
+    let curves = tabulation::curves(config, deck, source, gamma, metals, constant)?;
     let numbers =
         (constant.is_none() || metals).then(|| numbers(deck, model, metals, formula, constant));
     let cooler = CoolingModel {
