@@ -44,10 +44,11 @@ const MOST_ADDED: f64 = 128.0;
 pub enum TableNodes {
     /// Equidistant nodes within each factor of 2 of temperature over mean molecular weight.
     Uniform,
-    /// These ascending temperatures in kelvin, between which the rates are power laws.
+    /// These ascending temperatures in kelvin, between which the rates are power laws, and further ones where they are far apart: about the
+    /// given number in a factor of 2. Steps over short intervals are the cheapest.
     Own(Vec<f64>),
-    /// These temperatures and further ones between them, for rates that are no power laws between them. The number given for a factor of 2
-    /// of temperature is reached approximately, and half of it for a factor of 2 of the cooling rate.
+    /// As [`TableNodes::Own`], for rates that are no power laws between the temperatures, with further nodes where a cooling rate is steep:
+    /// about half of the given number in a factor of 2 of the rate.
     Filled(Vec<f64>),
 }
 
@@ -100,6 +101,14 @@ impl TableGrid {
             }
         }
     }
+}
+
+/// Returns density `n` of a table, hydrogen nuclei per cubic centimetre.
+#[must_use]
+pub fn density_node(table: &CoolingTable<f64>, n: usize) -> f64 {
+    let per_octave = table.densities_per_octave as usize;
+    let part = (n % per_octave) as f64 / per_octave as f64;
+    (1.0 + part).ldexp(table.density_octave + (n / per_octave) as i32)
 }
 
 /// Returns the exponent of the largest power of 2 up to a positive number.
@@ -265,11 +274,10 @@ fn place_nodes(
             let most = ends(hottest).fold(0.0, f64::max);
             Ok(binades([least, most], grid.per_octave).1)
         }
-        TableNodes::Own(temperatures) => Ok(own_nodes(temperatures, grid, relations)),
-        TableNodes::Filled(temperatures) => {
+        TableNodes::Own(temperatures) | TableNodes::Filled(temperatures) => {
             let nodes = own_nodes(temperatures, grid, relations);
             let [cooling, _] = planes(rates, grid, relations, &nodes)?;
-            Ok(filled(&nodes, &cooling, grid.per_octave))
+            Ok(filled(&nodes, &cooling, grid))
         }
     }
 }
@@ -314,23 +322,25 @@ fn own_nodes(temperatures: &[f64], grid: &TableGrid, relations: &[ThetaRelation]
     kept.into_iter().map(|node| node.theta).collect()
 }
 
-/// Adds nodes between nodes that are far apart or differ much in a cooling rate, `[plane][node]`.
-fn filled(nodes: &[f64], cooling: &[f64], per_octave: u32) -> Vec<f64> {
-    let octaves = |ratio: f64| (ln(ratio) / LN_2).abs() * f64::from(per_octave);
+/// Adds nodes between nodes that are far apart or, if rates are no power laws, differ much in a cooling rate, `[plane][node]`.
+fn filled(nodes: &[f64], cooling: &[f64], grid: &TableGrid) -> Vec<f64> {
+    let exact = matches!(grid.nodes, TableNodes::Own(_));
+    let octaves = |ratio: f64| (ln(ratio) / LN_2).abs() * f64::from(grid.per_octave);
     let mut all = Vec::new();
     for (k, pair) in nodes.windows(2).enumerate() {
-        let change = |plane: &[f64]| match plane[k] > 0.0 && plane[k + 1] > 0.0 {
-            true => 0.5 * octaves(plane[k + 1] / plane[k]),
-            false => 0.0,
-        };
         let ratio = pair[1] / pair[0];
-        let change = cooling.chunks(nodes.len()).map(change);
+        let parts = |plane: &[f64]| match plane[k] > 0.0 && plane[k + 1] > 0.0 {
+            true if exact => octaves(ratio),
+            true => octaves(ratio).max(0.5 * octaves(plane[k + 1] / plane[k])),
+            // a line, which power laws would change
+            false if exact => 0.0,
+            false => octaves(ratio),
+        };
+        let parts = cooling.chunks(nodes.len()).map(parts);
         let parts = match ratio < 1.0 + NEAR_END {
             true => 1.0,
-            false => change
-                .fold(octaves(ratio), f64::max)
-                .round()
-                .clamp(1.0, MOST_ADDED),
+            false if exact => parts.fold(f64::INFINITY, f64::min).round().max(1.0),
+            false => parts.fold(1.0, f64::max).round().min(MOST_ADDED),
         };
         let place = |n: u32| pair[0] * exp(f64::from(n) / parts * ln(ratio));
         all.extend((0..parts as u32).map(place));

@@ -10,12 +10,21 @@ use nestar_kernels::cooling::laws::{
 };
 use nestar_kernels::cooling::tabulate::MolecularWeight;
 use nestar_kernels::cooling::{CoolingTable, RateFunctions, TableGrid, TableNodes, tabulate};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Temperature of the cosmic microwave background today, in kelvin (D. J. Fixsen, ApJ 707, 916, 2009).
 const BACKGROUND: f64 = 2.725;
 /// Metallicities at which a law of the program is tabulated.
 const METALLICITIES: [f64; 8] = [0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
+
+/// Returns the path of a file that the deck names.
+pub(super) fn path_of(deck: &Deck, name: &str) -> PathBuf {
+    match deck.directory() {
+        Some(directory) => directory.join(name),
+        None => name.into(),
+    }
+}
 
 impl RateSource {
     fn of_law(law: Law, densities: [f64; 2]) -> Self {
@@ -94,10 +103,7 @@ impl RateSource {
             RatesConfig::Laws(laws) => return Self::of_laws(laws).map_err(wrong),
             RatesConfig::Named(name) => name,
         };
-        let path = match deck.directory() {
-            Some(directory) => directory.join(name),
-            None => name.into(),
-        };
+        let path = path_of(deck, name);
         if name == KOYAMA_INUTSUKA {
             return Ok(Self::plain(koyama_inutsuka, KOYAMA_INUTSUKA_HEATING));
         }
@@ -176,7 +182,11 @@ pub(super) fn curves(
         gamma,
         hydrogen: config.hydrogen_fraction,
     };
-    let rates = with_heating(config, source.rates, constant.unwrap_or(0.0));
+    let mut rates = with_heating(config, source.rates, constant.unwrap_or(0.0));
+    if deck.has("chemistry") {
+        // the species give the mean molecular weight
+        rates.weight = MolecularWeight::Fixed(1.0);
+    }
     tabulate(&rates, &grid).map_err(|why| deck.error_at("cooling.table", why))
 }
 

@@ -201,6 +201,11 @@ fn check_names(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns `true` if a group contains a mean molecular weight.
+pub(super) fn has_weight(path: &Path) -> bool {
+    path.join("mean_molecular_weight").is_dir()
+}
+
 impl ZarrTable {
     /// Reads a table at a redshift.
     ///
