@@ -80,14 +80,14 @@ impl PowerLaws {
         })
     }
 
-    /// Returns the ascending places between which the function is one power law, with two places around each jump.
+    /// Returns the ascending places between which the function is one power law, with two places around each jump. A single power law has
+    /// none.
     #[must_use]
     pub fn nodes(&self) -> Vec<f64> {
         if self.exponents.is_empty() {
             return self.places.clone();
         }
-        let jumps = self.places[1..].iter().flat_map(|&x| around(x));
-        std::iter::once(self.places[0]).chain(jumps).collect()
+        self.places[1..].iter().flat_map(|&x| around(x)).collect()
     }
 
     /// Returns the first place.

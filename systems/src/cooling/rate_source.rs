@@ -23,7 +23,7 @@ pub(super) fn implausible(value: f64) -> Option<String> {
 /// Rates, their range, and their dependence on metals.
 pub(super) struct RateSource {
     pub rates: RateFunctions<'static>,
-    /// Temperatures between which the rates are power laws, in kelvin; empty: rates by a formula.
+    /// Temperatures between which the rates are power laws, in kelvin; empty: rates by a formula or one power law.
     pub nodes: Vec<f64>,
     /// `true` if there is heating.
     pub heats: bool,
