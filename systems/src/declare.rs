@@ -32,7 +32,8 @@ pub trait Declare {
     /// Declares a derived field, which criteria, formulas and plots can use by name: the function `M` of the gas, as
     /// seen in `frame`, and of these scalars. `units` is `1` or, for example, `mass/length**3`; `nestar list` shows the
     /// documentation of `M`. A derived field `temperature_k` or `number_density_cm3` replaces the built-in one, which
-    /// assumes the constant mean molecular weight of the table `[hydro]`.
+    /// assumes the constant mean molecular weight of the table `[hydro]`. With `temperature_k`, also insert the resource
+    /// [`PressureFormula`](crate::fields::PressureFormula), by which initial states and inflow accept temperatures.
     ///
     /// # Errors
     /// The gas is built already; `M` takes another number of parameters. Later: a duplicate name, an unknown scalar.

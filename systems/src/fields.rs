@@ -5,12 +5,14 @@ pub(crate) mod rates;
 
 use crate::units::Units;
 use bevy_ecs::prelude::*;
+use nestar_deck::Curve;
 use nestar_device::device;
 use nestar_engine::data::criteria::NamedQuantity;
 use nestar_engine::data::{Components, Field};
 use nestar_engine::{Engine, Error};
 use nestar_kernels::hydro::{DualEnergy, DualStates, GasStates};
 use nestar_kernels::mesh::{ShareSets, StateRules};
+use std::sync::Arc;
 
 /// Gas, per unit volume: density, momentum x y z, total energy, internal energy (with `hydro.dual_energy`), then
 /// passive scalars (mass densities).
@@ -163,6 +165,16 @@ impl GasUnits {
     }
 }
 
+/// Formula of the pressure at a temperature, of a plugin that defines `temperature_k`. Initial states and inflow that give a temperature use
+/// it. The plugin inserts it as a resource before the gas is built.
+#[derive(Resource, Clone)]
+pub struct PressureFormula {
+    /// Formula of `density` in code units, `temperature_k` and, for each scalar, `fraction_NAME`.
+    pub text: String,
+    /// Tabulated functions that it calls.
+    pub curves: Vec<(String, Arc<Curve>)>,
+}
+
 /// Properties of the gas other than its field values.
 #[derive(Resource, Clone)]
 pub struct GasModel {
@@ -180,6 +192,8 @@ pub struct GasModel {
     pub derived: Vec<Derived>,
     /// Conversion to physical units; `None` without a table `[units]`.
     pub physical: Option<GasUnits>,
+    /// Pressure at a temperature; `None`: that of the constant mean molecular weight.
+    pub pressure_formula: Option<PressureFormula>,
     /// `true` if the gas is not advanced.
     pub frozen: bool,
     /// `true` if the Riemann solver has two waves only, which diffuses contact discontinuities.
@@ -203,10 +217,17 @@ impl GasModel {
             sets: ShareSets::default(),
             derived: Vec::new(),
             physical: None,
+            pressure_formula: None,
             frozen: false,
             two_waves: false,
             dual: None,
         }
+    }
+
+    /// Returns `true` if a plugin defines this derived field.
+    #[must_use]
+    pub(crate) fn replaces(&self, name: &str) -> bool {
+        self.derived.iter().any(|derived| derived.name == name)
     }
 
     /// Returns the component of the internal energy, if it is stored.

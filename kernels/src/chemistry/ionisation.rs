@@ -12,24 +12,39 @@ use nestar_device::{Real, device};
 #[device]
 const HALVINGS: usize = 64;
 
-/// Returns the ionisation of atoms for a given electron abundance and thermal energy per hydrogen nucleus.
+/// Thermal state in which gas is ionised.
+#[device]
+#[derive(Clone, Copy)]
+struct ThermalState<R> {
+    /// Thermal energy per hydrogen nucleus, kelvin.
+    energy: R,
+    /// Temperature, kelvin; 0: that of the energy.
+    temperature: R,
+}
+
+/// Returns the ionisation of atoms for a given electron abundance and thermal state.
 #[device]
 fn with_electrons<R: Real, const S: usize>(
     p: &Network<R>,
     cell: &CellConditions<R>,
-    energy: R,
+    thermal: ThermalState<R>,
     e: R,
 ) -> Abundances<R> {
     let mut s = Abundances {
         y: [0.0; 11],
-        energy,
+        energy: thermal.energy,
     };
     s.y[HI] = 1.0;
     s.y[HEI] = p.helium;
     if S > 6 {
         s.y[DI] = p.deuterium;
     }
-    let at = table_position(energy / heat_capacity::<R, S>(&s, e), p.columns);
+    let temperature = if thermal.temperature > 0.0 {
+        thermal.temperature
+    } else {
+        thermal.energy / heat_capacity::<R, S>(&s, e)
+    };
+    let at = table_position(temperature, p.columns);
     let per_electron = 1.0 / (cell.density * e.max(R::lit(LEAST)));
     let h_up = interpolate_column(&p.rates, &at, K1).0 + p.photo[0] * per_electron;
     let he_up = interpolate_column(&p.rates, &at, K3).0 + p.photo[1] * per_electron;
@@ -57,27 +72,56 @@ fn with_electrons<R: Real, const S: usize>(
     s
 }
 
-/// Computes the equilibrium of collisional ionisation, photo-ionisation and recombination, without molecules, at a density and thermal
-/// energy (kelvin per hydrogen nucleus).
-///
-/// The electron abundance is found by bisection, because a larger one always gives a lower charge.
+/// Computes the equilibrium of ionisation and recombination. The electron abundance is found by bisection, because a larger one always gives
+/// a lower charge.
 #[device]
-pub fn equilibrium<R: Real, const S: usize>(
+fn balanced<R: Real, const S: usize>(
     p: &Network<R>,
     cell: &CellConditions<R>,
-    energy: R,
+    thermal: ThermalState<R>,
 ) -> Abundances<R> {
     let mut low = R::lit(0.0);
     let mut high = 1.0 + 2.0 * p.helium + p.deuterium;
     for _ in 0..HALVINGS {
         let e = 0.5 * (low + high);
-        let s = with_electrons::<R, S>(p, cell, energy, e);
+        let s = with_electrons::<R, S>(p, cell, thermal, e);
         if electrons::<R, S>(&s) > e {
             low = e;
         } else {
             high = e;
         }
     }
-    let s = with_electrons::<R, S>(p, cell, energy, 0.5 * (low + high));
+    let s = with_electrons::<R, S>(p, cell, thermal, 0.5 * (low + high));
     renormalised::<R, S>(&s, p.helium, p.deuterium)
+}
+
+/// Computes the equilibrium of collisional ionisation, photo-ionisation and recombination, without molecules, at a density and thermal
+/// energy (kelvin per hydrogen nucleus).
+#[device]
+pub fn equilibrium<R: Real, const S: usize>(
+    p: &Network<R>,
+    cell: &CellConditions<R>,
+    energy: R,
+) -> Abundances<R> {
+    let thermal = ThermalState::<R> {
+        energy,
+        temperature: 0.0,
+    };
+    balanced::<R, S>(p, cell, thermal)
+}
+
+/// Computes the equilibrium as [`equilibrium`], at a temperature in kelvin, and its thermal energy.
+#[device]
+pub fn equilibrium_at<R: Real, const S: usize>(
+    p: &Network<R>,
+    cell: &CellConditions<R>,
+    temperature: R,
+) -> Abundances<R> {
+    let thermal = ThermalState::<R> {
+        energy: 0.0,
+        temperature,
+    };
+    let mut s = balanced::<R, S>(p, cell, thermal);
+    s.energy = temperature * heat_capacity::<R, S>(&s, electrons::<R, S>(&s));
+    s
 }

@@ -26,7 +26,7 @@ mod tests;
 
 pub use conditions::{CellConditions, heating_rate, with_dust_heating};
 pub use equations::derivatives;
-pub use ionisation::equilibrium;
+pub use ionisation::{equilibrium, equilibrium_at};
 pub use network::{Background, Network, Tolerances};
 pub use rates::{H2Cooling, RateChoices, Recombination, ThreeBody};
 pub use species::{Abundances, electrons, heat_capacity, renormalised, temperature};

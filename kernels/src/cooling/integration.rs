@@ -7,7 +7,7 @@
 //! The temperature approaches an equilibrium and never passes it. There are no iterations and no tolerance, and no sums in which the time
 //! of an interval could be lost.
 
-use super::table::{CoolingTable, RateSlice, grid_interval, rates_at};
+use super::table::{CoolingTable, RateSlice, node_below, rates_at};
 use nestar_device::math::{exp, exp_m1, ln, ln_1p, ln_ratio};
 use nestar_device::{Real, device};
 
@@ -202,7 +202,7 @@ fn integrate_near_equilibrium<R: Real>(
 }
 
 /// Integrates up to the end of an interval or of the time. With `line` the rate is linear even if it has one sign. Above the last node it
-/// continues as a power law.
+/// continues as a power law. An interval without width, of nodes that are equal in single precision, takes no time.
 #[device]
 fn integrate_interval<R: Real>(
     now: RemainingStep<R>,
@@ -214,6 +214,8 @@ fn integrate_interval<R: Real>(
     let wins = (low > 0.0 && high > 0.0) || (low < 0.0 && high < 0.0);
     if !wins {
         integrate_near_equilibrium(now.theta, now.left, floor, i)
+    } else if i.low == i.high {
+        now
     } else if line && (now.theta < i.high || (low < 0.0 && now.theta == i.high)) {
         integrate_linear(now.theta, now.left, floor, i)
     } else {
@@ -231,8 +233,7 @@ pub fn integrate<R: Real>(
     p: &CoolingTable<R>,
 ) -> IntegratedTheta<R> {
     let last = p.nodes.len() as i32 - 2;
-    let (first, _) = grid_interval(theta, p.octave, p.per_octave);
-    let mut k = first.max(0).min(last);
+    let mut k = node_below(theta, p);
     let (mut low, mut high) = (rates_at(k, c, p), rates_at(k + 1, c, p));
     let mut now = RemainingStep::<R> { theta, left: time };
     let mut heated = R::lit(0.0);
@@ -272,8 +273,7 @@ pub fn integrate<R: Real>(
 /// Returns the net rate at a temperature over mean molecular weight, kelvin per million years.
 #[device]
 pub fn net_rate<R: Real>(theta: R, c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
-    let (n, _) = grid_interval(theta, p.octave, p.per_octave);
-    let k = n.max(0).min(p.nodes.len() as i32 - 2);
+    let k = node_below(theta, p);
     let (below, above) = (rates_at(k, c, p), rates_at(k + 1, c, p));
     let (low, high) = (below.0, above.0);
     let (from, to) = (p.nodes.at(k), p.nodes.at(k + 1));
@@ -290,8 +290,7 @@ pub fn net_rate<R: Real>(theta: R, c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
 /// temperature perturbation at constant density (the slope of the net rate).
 #[device]
 pub fn relaxation_rate<R: Real>(theta: R, c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
-    let (n, _) = grid_interval(theta, p.octave, p.per_octave);
-    let k = n.max(0).min(p.nodes.len() as i32 - 2);
+    let k = node_below(theta, p);
     let (below, above) = (rates_at(k, c, p), rates_at(k + 1, c, p));
     let (from, to) = (p.nodes.at(k), p.nodes.at(k + 1));
     // cooling is heating minus the net rate

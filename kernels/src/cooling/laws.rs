@@ -80,6 +80,16 @@ impl PowerLaws {
         })
     }
 
+    /// Returns the ascending places between which the function is one power law, with two places around each jump. A single power law has
+    /// none.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<f64> {
+        if self.exponents.is_empty() {
+            return self.places.clone();
+        }
+        self.places[1..].iter().flat_map(|&x| around(x)).collect()
+    }
+
     /// Returns the first place.
     #[must_use]
     pub fn lowest(&self) -> f64 {
@@ -107,6 +117,12 @@ impl PowerLaws {
             x,
         )
     }
+}
+
+/// Returns a number just below and one just above `x`, for the nodes of a jump at `x`.
+#[must_use]
+pub fn around(x: f64) -> [f64; 2] {
+    [x * (1.0 - 1e-12), x * (1.0 + 1e-12)]
 }
 
 /// Returns the power law through two points at `x`. If a value is not positive, returns the line instead, constant outside the points.

@@ -14,4 +14,4 @@ mod tests;
 
 pub use cell::{CoolingModel, CoolingResult, GasEnvironment};
 pub use table::CoolingTable;
-pub use tabulate::{RateFunctions, TableGrid, scale, tabulate};
+pub use tabulate::{RateFunctions, TableGrid, TableNodes, scale, tabulate};

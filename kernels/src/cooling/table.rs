@@ -1,14 +1,17 @@
 //! Tables of heating and cooling rates.
 
+use nestar_device::math::{exp, ln};
 use nestar_device::{Real, Table, device};
 
-/// Rates over metallicity, density and temperature, on grids with `n` equidistant nodes within each factor of 2. A number's position
-/// follows from its exponent and leading digits.
+/// Rates over metallicity, density and temperature. Each factor of 2 in temperature over mean molecular weight is divided into equidistant
+/// bins, each factor of 2 in density has equidistant nodes. A number's position in them follows from its exponent and leading digits.
 #[device]
 #[derive(Clone, Debug)]
 pub struct CoolingTable<R> {
-    /// Temperature over mean molecular weight of each node, kelvin.
+    /// Temperature over mean molecular weight of each node, kelvin, ascending.
     pub nodes: Table<R>,
+    /// Index of the last node up to the lower end of each bin; 0 if there is none.
+    pub starts: Table<R>,
     /// Logarithm of the ratio of the ends of the interval above each node; one fewer than nodes.
     pub widths: Table<R>,
     /// Cooling in kelvin per million years and hydrogen nucleus per cubic centimetre, `[metallicity][density][node]`.
@@ -17,13 +20,17 @@ pub struct CoolingTable<R> {
     pub heating: Table<R>,
     /// Metallicities of the planes, ascending; a single one means no dependence.
     pub metallicities: Table<R>,
-    /// Lowest temperature over mean molecular weight, by density, kelvin.
-    pub floors: Table<R>,
+    /// Temperature in kelvin, `[density][node]`, if the mean molecular weight depends on temperature; otherwise empty.
+    pub temperatures: Table<R>,
+    /// Lowest temperature, kelvin.
+    pub floor: R,
+    /// Lowest temperature over mean molecular weight at the lowest density, kelvin.
+    pub floor_theta: R,
     /// Largest metallicity to which the last two planes are extrapolated.
     pub richest: R,
-    /// Exponent of 2 of the first node.
+    /// Exponent of 2 of the lower end of the first bin.
     pub octave: i32,
-    /// Nodes per factor of 2 of temperature.
+    /// Bins per factor of 2 of temperature over mean molecular weight.
     pub per_octave: i32,
     /// Exponent of 2 of the first density, per cubic centimetre.
     pub density_octave: i32,
@@ -51,7 +58,7 @@ pub struct RateSlice<R> {
 
 /// Returns the interval of a grid that contains a positive number, counted from the node `2^octave`, and the position in it, 0 to 1.
 #[device]
-pub fn grid_interval<R: Real>(x: R, octave: i32, per_octave: i32) -> (i32, R) {
+fn grid_interval<R: Real>(x: R, octave: i32, per_octave: i32) -> (i32, R) {
     let (part, power) = x.frexp();
     let place = (2.0 * part - 1.0) * R::from_i32(per_octave);
     let n = place.to_i32();
@@ -59,6 +66,21 @@ pub fn grid_interval<R: Real>(x: R, octave: i32, per_octave: i32) -> (i32, R) {
         (power - 1 - octave) * per_octave + n,
         place - R::from_i32(n),
     )
+}
+
+/// Returns the index of the last node up to `theta`, of the first or the last but one outside their range.
+#[device]
+pub fn node_below<R: Real>(theta: R, p: &CoolingTable<R>) -> i32 {
+    let (bin, _) = grid_interval(theta, p.octave, p.per_octave);
+    let mut k = p
+        .starts
+        .at(bin.max(0).min(p.starts.len() as i32 - 1))
+        .to_i32();
+    let last = p.nodes.len() as i32 - 2;
+    while k < last && theta >= p.nodes.at(k + 1) {
+        k += 1;
+    }
+    k
 }
 
 /// Returns the plane below a metallicity, and the weight of the one above.
@@ -112,22 +134,24 @@ pub fn rate_slice<R: Real>(
     c
 }
 
+/// Returns the value of a table `[density][node]` at a node, linear in density. `first` is the offset of the lower density.
+#[device]
+fn value_at_density<R: Real>(values: &Table<R>, first: i32, node: i32, c: &RateSlice<R>) -> R {
+    let i = first + node;
+    let mut value = values.at(i);
+    if c.strides[0] > 0 {
+        value += c.weights[0] * (values.at(i + c.strides[0]) - value);
+    }
+    value
+}
+
 /// Returns the value of a table at a node, linear in density and metallicity.
 #[device]
 fn value_at<R: Real>(values: &Table<R>, node: i32, c: &RateSlice<R>) -> R {
-    let i = c.first + node;
-    let [x, z] = c.weights;
-    let mut value = values.at(i);
-    if c.strides[0] > 0 {
-        value += x * (values.at(i + c.strides[0]) - value);
-    }
+    let mut value = value_at_density(values, c.first, node, c);
     if c.strides[1] > 0 {
-        let j = i + c.strides[1];
-        let mut other = values.at(j);
-        if c.strides[0] > 0 {
-            other += x * (values.at(j + c.strides[0]) - other);
-        }
-        value += z * (other - value);
+        let other = value_at_density(values, c.first + c.strides[1], node, c);
+        value += c.weights[1] * (other - value);
     }
     value
 }
@@ -139,13 +163,43 @@ pub fn rates_at<R: Real>(node: i32, c: &RateSlice<R>, p: &CoolingTable<R>) -> (R
     (heating - c.density * value_at(&p.cooling, node, c), heating)
 }
 
+/// Returns the temperature at a node, kelvin, from a table that has temperatures.
+#[device]
+fn temperature_at<R: Real>(node: i32, c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
+    let densities = p.nodes.len() as i32 * p.densities;
+    value_at_density(&p.temperatures, c.first % densities, node, c)
+}
+
+/// Returns the temperature in kelvin at a positive temperature over mean molecular weight, from a table that has temperatures: a power law
+/// between nodes.
+#[device]
+pub fn temperature_of<R: Real>(theta: R, c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
+    let k = node_below(theta, p);
+    let (low, high) = (temperature_at(k, c, p), temperature_at(k + 1, c, p));
+    low * exp(ln(high / low) / p.widths.at(k) * ln(theta / p.nodes.at(k)))
+}
+
+/// Returns the temperature over mean molecular weight at a temperature in kelvin: the inverse of [`temperature_of`].
+#[device]
+fn theta_of<R: Real>(temperature: R, c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
+    let (mut k, mut end) = (0, p.nodes.len() as i32 - 1);
+    while k + 1 < end {
+        let middle = (k + end) / 2;
+        if temperature_at(middle, c, p) <= temperature {
+            k = middle;
+        } else {
+            end = middle;
+        }
+    }
+    let (low, high) = (temperature_at(k, c, p), temperature_at(k + 1, c, p));
+    p.nodes.at(k) * exp(p.widths.at(k) / ln(high / low) * ln(temperature / low))
+}
+
 /// Returns the lowest temperature over mean molecular weight at a density.
 #[device]
 pub fn temperature_floor<R: Real>(c: &RateSlice<R>, p: &CoolingTable<R>) -> R {
-    if p.densities < 2 {
-        return p.floors.at(0);
+    if p.densities < 2 || p.temperatures.len() as i32 == 0 {
+        return p.floor_theta;
     }
-    let n = (c.first / p.nodes.len() as i32) % p.densities;
-    let low = p.floors.at(n);
-    low + c.weights[0] * (p.floors.at(n + 1) - low)
+    theta_of(p.floor, c, p)
 }

@@ -2,8 +2,9 @@
 
 use super::laws::between;
 use super::table::CoolingTable;
-use nestar_device::Table;
-use nestar_device::math::ln;
+use nestar_device::math::{exp, ln};
+use nestar_device::{Real, Table};
+use std::f64::consts::LN_2;
 
 /// Boltzmann's constant, erg/K (exact, SI 2019).
 const BOLTZMANN: f64 = 1.380_649e-16;
@@ -31,11 +32,33 @@ pub struct RateFunctions<'a> {
     pub weight: MolecularWeight<'a>,
 }
 
+/// Bins per factor of 2 in which nodes of a curve are looked up.
+const BINS: u32 = 64;
+/// Nodes of a curve that are closer to the end of the table, relative to it, are omitted.
+const NEAR_END: f64 = 1e-6;
+/// Largest number of nodes that [`TableNodes::Filled`] adds between two.
+const MOST_ADDED: f64 = 128.0;
+
+/// Nodes of a table in temperature.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TableNodes {
+    /// Equidistant nodes within each factor of 2 of temperature over mean molecular weight.
+    Uniform,
+    /// These ascending temperatures in kelvin, between which the rates are power laws, and further ones where they are far apart: about the
+    /// given number in a factor of 2. Steps over short intervals are the cheapest.
+    Own(Vec<f64>),
+    /// As [`TableNodes::Own`], for rates that are no power laws between the temperatures, with further nodes where a cooling rate is steep:
+    /// about half of the given number in a factor of 2 of the rate.
+    Filled(Vec<f64>),
+}
+
 /// Nodes of a table and properties of its gas.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableGrid {
     /// Lowest temperature of the gas and highest of the table, kelvin.
     pub temperatures: [f64; 2],
+    /// Nodes in temperature.
+    pub nodes: TableNodes,
     /// Nodes per factor of 2 of temperature over mean molecular weight.
     pub per_octave: u32,
     /// Lowest and highest density, hydrogen nuclei per cubic centimetre; `None` for no dependence.
@@ -80,15 +103,21 @@ impl TableGrid {
     }
 }
 
+/// Returns density `n` of a table, hydrogen nuclei per cubic centimetre.
+#[must_use]
+pub fn density_node(table: &CoolingTable<f64>, n: usize) -> f64 {
+    let per_octave = table.densities_per_octave as usize;
+    let part = (n % per_octave) as f64 / per_octave as f64;
+    (1.0 + part).ldexp(table.density_octave + (n / per_octave) as i32)
+}
+
 /// Returns the exponent of the largest power of 2 up to a positive number.
 fn octave_of(x: f64) -> i32 {
-    use nestar_device::Real;
     x.frexp().1 - 1
 }
 
 /// Returns the exponent of the first power of 2 and the nodes of the grid that covers a range.
 fn binades([low, high]: [f64; 2], per_octave: u32) -> (i32, Vec<f64>) {
-    use nestar_device::Real;
     let first = octave_of(low);
     let mut nodes = Vec::new();
     for octave in first.. {
@@ -176,55 +205,163 @@ fn interpolated(places: &[f64], values: &[f64], x: f64) -> f64 {
 /// An empty temperature range; temperature over mean molecular weight that does not increase with temperature; a rate that is not finite.
 pub fn tabulate(rates: &RateFunctions, grid: &TableGrid) -> Result<CoolingTable<f64>, String> {
     let [coldest, hottest] = grid.temperatures;
-    if !(coldest > 0.0 && hottest > coldest && hottest.is_finite()) {
+    if !(coldest > 0.0 && hottest > coldest * (1.0 + 2.0 * NEAR_END) && hottest.is_finite()) {
         return Err(format!(
             "the table needs a lowest temperature above 0 and a higher largest one, found {coldest} K to {hottest} K"
         ));
     }
     let (density_octave, densities) = grid.density_nodes();
-    let inverses: Result<Vec<ThetaRelation>, String> = densities
+    let relations: Result<Vec<ThetaRelation>, String> = densities
         .iter()
         .map(|&density| ThetaRelation::new(rates, density))
         .collect();
-    let inverses = inverses?;
-    let floors: Vec<f64> = inverses.iter().map(|i| i.theta(coldest)).collect();
-    let least = floors.iter().fold(f64::INFINITY, |a, &b| a.min(b));
-    let most = inverses
-        .iter()
-        .map(|i| i.theta(hottest))
-        .fold(0.0, f64::max);
-    let (octave, nodes) = binades([least, most], grid.per_octave);
-    let [cooling, heating] = planes(rates, grid, &inverses, &nodes)?;
+    let relations = relations?;
+    let nodes = place_nodes(rates, grid, &relations)?;
+    let [cooling, heating] = planes(rates, grid, &relations, &nodes)?;
+    let bins = match grid.nodes {
+        TableNodes::Uniform => grid.per_octave,
+        TableNodes::Own(_) | TableNodes::Filled(_) => BINS,
+    };
+    let temperatures: Vec<f64> = match &rates.weight {
+        MolecularWeight::Fixed(_) => Vec::new(),
+        MolecularWeight::At(..) => {
+            let of_density =
+                |r: &ThetaRelation| nodes.iter().map(|x| r.temperature(*x)).collect::<Vec<_>>();
+            relations.iter().flat_map(of_density).collect()
+        }
+    };
     let widths: Vec<f64> = nodes.windows(2).map(|pair| ln(pair[1] / pair[0])).collect();
+    let octave = octave_of(nodes[0]);
     Ok(CoolingTable {
+        starts: Table::new(starts(&nodes, bins)),
         nodes: Table::new(nodes),
         widths: Table::new(widths),
         cooling: Table::new(cooling),
         heating: Table::new(heating),
         metallicities: Table::new(&grid.metallicities[..]),
-        floors: Table::new(floors),
+        temperatures: Table::new(temperatures),
+        floor: coldest,
+        floor_theta: relations[0].theta(coldest),
         richest: grid.richest,
         octave,
-        per_octave: grid.per_octave as i32,
+        per_octave: bins as i32,
         density_octave,
         densities_per_octave: grid.densities_per_octave as i32,
         densities: densities.len() as i32,
     })
 }
 
+/// Returns the index of the last node up to the lower end of each bin, 0 if there is none. The bins end below the last node.
+fn starts(nodes: &[f64], per_octave: u32) -> Vec<f64> {
+    let last = nodes[nodes.len() - 1];
+    let (_, bins) = binades([nodes[0], last], per_octave);
+    let start = |bin: &f64| nodes.partition_point(|node| node <= bin).max(1) - 1;
+    let below = bins.iter().filter(|bin| **bin < last);
+    below.map(|bin| start(bin) as f64).collect()
+}
+
+/// Returns the nodes of a table, in temperature over mean molecular weight.
+fn place_nodes(
+    rates: &RateFunctions,
+    grid: &TableGrid,
+    relations: &[ThetaRelation],
+) -> Result<Vec<f64>, String> {
+    match &grid.nodes {
+        TableNodes::Uniform => {
+            let ends = |t: f64| relations.iter().map(move |r| r.theta(t));
+            let [coldest, hottest] = grid.temperatures;
+            let least = ends(coldest).fold(f64::INFINITY, f64::min);
+            let most = ends(hottest).fold(0.0, f64::max);
+            Ok(binades([least, most], grid.per_octave).1)
+        }
+        TableNodes::Own(temperatures) | TableNodes::Filled(temperatures) => {
+            let nodes = own_nodes(temperatures, grid, relations);
+            let [cooling, _] = planes(rates, grid, relations, &nodes)?;
+            Ok(filled(&nodes, &cooling, grid))
+        }
+    }
+}
+
+/// A temperature over mean molecular weight that a curve of one density has as a node.
+struct OwnNode {
+    theta: f64,
+    density: usize,
+}
+
+/// Returns the nodes of the curves of all densities, from the floor or below to the end of the table. Nodes of different densities that are
+/// closer than 1/64 of a factor of 2 become one.
+fn own_nodes(temperatures: &[f64], grid: &TableGrid, relations: &[ThetaRelation]) -> Vec<f64> {
+    let [coldest, hottest] = grid.temperatures;
+    let inside = |t: &f64| *t < hottest * (1.0 - NEAR_END);
+    let floor = Some(coldest).filter(|floor| *floor < temperatures[0]);
+    let places = floor.into_iter().chain(temperatures.iter().copied());
+    let mut places: Vec<f64> = places.filter(inside).collect();
+    places.push(hottest);
+    let of_density = |(density, relation): (usize, &ThetaRelation)| {
+        let node = |t: &f64| OwnNode {
+            theta: relation.theta(*t),
+            density,
+        };
+        places.iter().map(node).collect::<Vec<_>>()
+    };
+    let mut all: Vec<OwnNode> = relations.iter().enumerate().flat_map(of_density).collect();
+    all.sort_by(|a, b| a.theta.total_cmp(&b.theta));
+    let apart = exp(LN_2 / f64::from(BINS));
+    let mut kept: Vec<OwnNode> = Vec::new();
+    for node in all {
+        let new = kept
+            .last()
+            .is_none_or(|last| match node.density == last.density {
+                true => node.theta > last.theta,
+                false => node.theta > last.theta * apart,
+            });
+        if new {
+            kept.push(node);
+        }
+    }
+    kept.into_iter().map(|node| node.theta).collect()
+}
+
+/// Adds nodes between nodes that are far apart or, if rates are no power laws, differ much in a cooling rate, `[plane][node]`.
+fn filled(nodes: &[f64], cooling: &[f64], grid: &TableGrid) -> Vec<f64> {
+    let exact = matches!(grid.nodes, TableNodes::Own(_));
+    let octaves = |ratio: f64| (ln(ratio) / LN_2).abs() * f64::from(grid.per_octave);
+    let mut all = Vec::new();
+    for (k, pair) in nodes.windows(2).enumerate() {
+        let ratio = pair[1] / pair[0];
+        let parts = |plane: &[f64]| match plane[k] > 0.0 && plane[k + 1] > 0.0 {
+            true if exact => octaves(ratio),
+            true => octaves(ratio).max(0.5 * octaves(plane[k + 1] / plane[k])),
+            // a line, which power laws would change
+            false if exact => 0.0,
+            false => octaves(ratio),
+        };
+        let parts = cooling.chunks(nodes.len()).map(parts);
+        let parts = match ratio < 1.0 + NEAR_END {
+            true => 1.0,
+            false if exact => parts.fold(f64::INFINITY, f64::min).round().max(1.0),
+            false => parts.fold(1.0, f64::max).round().min(MOST_ADDED),
+        };
+        let place = |n: u32| pair[0] * exp(f64::from(n) / parts * ln(ratio));
+        all.extend((0..parts as u32).map(place));
+    }
+    all.extend(nodes.last());
+    all
+}
+
 /// Returns cooling and heating at all nodes.
 fn planes(
     rates: &RateFunctions,
     grid: &TableGrid,
-    inverses: &[ThetaRelation],
+    relations: &[ThetaRelation],
     nodes: &[f64],
 ) -> Result<[Vec<f64>; 2], String> {
     let scale = grid.scale();
     let mut planes = [Vec::new(), Vec::new()];
     for &metallicity in &grid.metallicities {
-        for inverse in inverses {
+        for relation in relations {
             for &node in nodes {
-                let (n, t) = (inverse.density, inverse.temperature(node));
+                let (n, t) = (relation.density, relation.temperature(node));
                 let both = [
                     (rates.cooling)(n, t, metallicity),
                     (rates.heating)(n, t, metallicity),

@@ -2,7 +2,7 @@
 
 use super::integration::{integrate, net_rate, relaxation_rate};
 use super::laws::{PowerLaws, koyama_inutsuka};
-use super::table::rate_slice;
+use super::table::{rate_slice, temperature_floor, temperature_of};
 use super::tabulate::MolecularWeight;
 use super::*;
 use nestar_device::math::{exp, ln, pow};
@@ -12,6 +12,7 @@ use nestar_device::{Precise, Real};
 fn grid(per_octave: u32, temperatures: [f64; 2]) -> TableGrid {
     TableGrid {
         temperatures,
+        nodes: TableNodes::Uniform,
         per_octave,
         densities: None,
         densities_per_octave: 1,
@@ -39,7 +40,7 @@ fn curves(
 fn walked<R: Real>(curves: &CoolingTable<f64>, theta: f64, density: f64, time: f64) -> f64 {
     let p: CoolingTable<R> = curves.precise();
     let c = rate_slice(R::lit(density), R::lit(1.0), R::lit(0.0), &p);
-    integrate(R::lit(theta), R::lit(time), p.floors.at(0), &c, &p)
+    integrate(R::lit(theta), R::lit(time), p.floor_theta, &c, &p)
         .theta
         .to_f64()
 }
@@ -331,7 +332,7 @@ fn density_metallicity_and_weight_are_between_their_nodes() {
         let exact = (heating - density * cooling) * grid.scale();
         assert!((found / exact - 1.0).abs() < 1e-3, "{found} for {exact}");
     }
-    assert!((curves.floors.at(0) - 20.0 / 1.2).abs() < 1e-12);
+    assert!((curves.floor_theta - 20.0 / 1.2).abs() < 1e-12);
     // an error is reported where theta falls with temperature
     let falling = RateFunctions {
         weight: MolecularWeight::At(vec![10.0, 20.0, 30.0], Box::new(|_, n| [0.5, 1.5, 1.0][n])),
@@ -353,5 +354,166 @@ fn the_pace_of_gas_in_balance_is_that_of_cooling_and_heating_or_of_the_slope() {
         let found = relaxation_rate(rest, &c, &curves) / cooling;
         assert!(net.abs() < 2e-3, "{net}");
         assert!((found / wanted - 1.0).abs() < 3e-2, "{exponent}: {found}");
+    }
+}
+
+/// Returns the temperature after a time of cooling at `factor` times a curve, by the integral of 1 / rate over each power law.
+fn cooled(places: &[f64], values: &[f64], start: f64, factor: f64, time: f64) -> f64 {
+    let (mut t, mut left) = (start, time);
+    for k in (0..places.len() - 1).rev() {
+        let (low, high) = (places[k], places[k + 1]);
+        if t <= low && k > 0 {
+            continue;
+        }
+        let q = 1.0 - ln(values[k + 1] / values[k]) / ln(high / low);
+        let unit = low / (factor * values[k]) / q;
+        let needed = unit * (pow(t / low, q) - 1.0);
+        if needed > left {
+            return low * pow(pow(t / low, q) - left / unit, 1.0 / q);
+        }
+        (t, left) = (low, left - needed);
+    }
+    t
+}
+
+#[test]
+fn a_curve_with_irregular_nodes_is_integrated_exactly() {
+    // a step by 1e4 within 2 per cent, many nodes within one octave, and nodes three decades apart
+    let mut places = vec![1e3, 9.9e3, 1e4, 1.02e4, 1.7e4];
+    let mut values = vec![3e-28, 1e-26, 1.1e-26, 1.1e-22, 2e-22];
+    let mut random = Random(11);
+    for n in 0..300 {
+        places.push(2e4 * (1.0 + f64::from(n) / 300.0 + 2e-3 * random.next()));
+        values.push(2e-22 * pow(10.0, random.between(-0.2, 0.2)));
+    }
+    places.extend([5e4, 2e5, 2e8, 1e9]);
+    values.extend([6e-22, 4e-22, 2e-23, 4e-23]);
+    let law = PowerLaws::through(&places, &values).unwrap_or_else(|why| panic!("{why}"));
+    let own = TableGrid {
+        nodes: TableNodes::Own(law.nodes()),
+        ..grid(8, [1e3, 1e9])
+    };
+    let curves = curves(move |t| law.at(t), 0.0, &own);
+    let factor = own.scale() * 0.3;
+    let mut worst = [0.0f64; 2];
+    for _ in 0..400 {
+        let start = pow(10.0, random.between(3.9, 9.0));
+        let c = rate_slice(0.3, 1.0, 0.0, &curves);
+        let times = pow(10.0, random.between(-2.0, 1.0));
+        let time = -times * start / net_rate(start, &c, &curves);
+        let exact = cooled(&places, &values, start, factor, time);
+        let error = |found: f64| (found / exact - 1.0).abs();
+        worst[0] = worst[0].max(error(walked::<f64>(&curves, start, 0.3, time)));
+        worst[1] = worst[1].max(error(walked::<f32>(&curves, start, 0.3, time)));
+    }
+    println!("largest errors: {worst:?}");
+    assert!(worst[0] < 1e-10 && worst[1] < 1e-3, "{worst:?}");
+}
+
+#[test]
+fn gas_crosses_a_jump_between_power_laws_in_both_directions() {
+    let law = PowerLaws::pieces(&[1e3, 1e5, 1e6], &[1e-23, 1e-21, 3e-23], &[0.0, 0.0, 0.0]);
+    let law = law.unwrap_or_else(|why| panic!("{why}"));
+    let own = TableGrid {
+        nodes: TableNodes::Own(law.nodes()),
+        ..grid(8, [1e3, 1e9])
+    };
+    let cold = law.clone();
+    let cools = curves(move |t| law.at(t), 0.0, &own);
+    let rates = RateFunctions {
+        cooling: Box::new(|_, _, _| 0.0),
+        heating: Box::new(move |_, t, _| cold.at(t)),
+        weight: MolecularWeight::Fixed(1.0),
+    };
+    let heats = tabulate(&rates, &own).unwrap_or_else(|why| panic!("{why}"));
+    let rate = [1e-23, 1e-21, 3e-23].map(|lambda| lambda * own.scale());
+    let through = 9e5 / rate[1];
+    for (table, start, end, time) in [
+        (&cools, 2e6, 5e4, 1e6 / rate[2] + through + 5e4 / rate[0]),
+        (&cools, 2e6, 1e6, 1e6 / rate[2]),
+        (&cools, 1e6, 1e5, through),
+        (&heats, 5e4, 2e6, 1e6 / rate[2] + through + 5e4 / rate[0]),
+        (&heats, 1e5, 1e6, through),
+    ] {
+        let [double, single] = [walked::<f64>, walked::<f32>].map(|f| f(table, start, 1.0, time));
+        let error = [double, single].map(|found| (found / end - 1.0).abs());
+        assert!(error[0] < 1e-10 && error[1] < 1e-5, "{start}: {error:?}");
+    }
+}
+
+#[test]
+fn heating_adds_nodes_where_a_curve_is_steep() {
+    let [places, values] = [[1e3, 1e4, 1.02e4, 1e9], [1e-26, 1e-26, 1e-22, 1e-22]];
+    let law = PowerLaws::through(&places, &values).unwrap_or_else(|why| panic!("{why}"));
+    let filled = TableGrid {
+        nodes: TableNodes::Filled(law.nodes()),
+        ..grid(8, [1e3, 1e9])
+    };
+    let curves = curves(move |t| law.at(t), 1e-24, &filled);
+    // heating equals cooling in the middle of the steep interval
+    for start in [2e3, 1e6] {
+        let end = walked::<f64>(&curves, start, 1.0, 1e9);
+        assert!((end / (1e4 * 1.02f64.sqrt()) - 1.0).abs() < 1e-5, "{end}");
+    }
+    // from the cold, rates are nearly constant up to the steep interval
+    let rate = (1e-24 - 1e-26) * filled.scale();
+    let half = walked::<f64>(&curves, 2e3, 1.0, 6e3 / rate);
+    assert!((half / 8e3 - 1.0).abs() < 1e-10, "{half}");
+    // a smooth curve between nodes that are far apart, T^2, to infinity
+    let law =
+        PowerLaws::through(&[1e3, 1e9], &[1e-28, 1e-16]).unwrap_or_else(|why| panic!("{why}"));
+    let sparse = TableGrid {
+        nodes: TableNodes::Filled(law.nodes()),
+        ..filled
+    };
+    let curves = self::curves(move |t| law.at(t), 1e-22, &sparse);
+    // theta = tanh(time) in units of the equilibrium, 1e6 K
+    let unit = 1e6 / (1e-22 * sparse.scale());
+    for times in [0.1f64, 0.5, 1.0, 2.0] {
+        let grown = exp(2.0 * times);
+        let exact = 1e6 * (grown - 1.0) / (grown + 1.0);
+        let start = 1e6 * (exp(0.02) - 1.0) / (exp(0.02) + 1.0);
+        let found = walked::<f64>(&curves, start, 1.0, (times - 0.01) * unit);
+        assert!(
+            (found / exact - 1.0).abs() < 2e-3,
+            "{times}: {}",
+            found / exact - 1.0
+        );
+    }
+}
+
+#[test]
+fn temperatures_of_a_table_are_those_of_its_mean_molecular_weight() {
+    let temperatures = vec![10.0, 5e3, 2e4, 1e8];
+    for (by_density, tolerance) in [(0.0, 1e-12), (0.01, 2e-3)] {
+        let weight = move |n: f64, k: usize| [1.22, 1.22, 0.59, 0.59][k] * pow(n, by_density);
+        let rates = RateFunctions {
+            cooling: Box::new(|_, _, _| 1e-23),
+            heating: Box::new(|_, _, _| 0.0),
+            weight: MolecularWeight::At(temperatures.clone(), Box::new(weight)),
+        };
+        let own = TableGrid {
+            nodes: TableNodes::Own(temperatures.clone()),
+            densities: Some([0.1, 100.0]),
+            ..grid(8, [20.0, 1e7])
+        };
+        let curves = tabulate(&rates, &own).unwrap_or_else(|why| panic!("{why}"));
+        for (density, t, mu) in [
+            (0.5, 300.0, 1.22),
+            (64.0, 5e3, 1.22),
+            (1.0, 2e4, 0.59),
+            (2.0, 1e6, 0.59),
+            (1.0, 1e4, (1.22f64 * 0.59).sqrt()),
+        ] {
+            let theta = t / (mu * pow(density, by_density));
+            let c = rate_slice(density, 1.0, 0.0, &curves);
+            let found = temperature_of(theta, &c, &curves);
+            assert!((found / t - 1.0).abs() < tolerance, "{found} for {t}");
+        }
+        for density in [0.01, 0.3, 7.0, 1e3] {
+            let c = rate_slice(density, 1.0, 0.0, &curves);
+            let floor = temperature_of(temperature_floor(&c, &curves), &c, &curves);
+            assert!((floor / 20.0 - 1.0).abs() < 1e-12, "{floor}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use nestar_kernels::chemistry::species::{
 };
 use nestar_kernels::chemistry::{
     Abundances, CellConditions, Network, SubstepClock, advance, electrons, equilibrium,
-    least_energy, renormalised, temperature,
+    equilibrium_at, least_energy, renormalised, temperature,
 };
 use nestar_kernels::hydro::{Conserved, internal_energy};
 use nestar_kernels::mesh::subcycle::Subcycle;
@@ -64,6 +64,8 @@ pub struct ChemistryParameters<R> {
     pub per_erg: R,
     /// Largest number of sub-steps.
     pub most: i32,
+    /// 1: the initial ionisation equilibrium keeps the temperature of the gas; 0: its energy.
+    pub isothermal: i32,
 }
 
 /// State that is carried from call to call.
@@ -301,43 +303,49 @@ pub fn react_12_by<R: Real>(
     react_call_12(all.0, all.2, (at.dt, all.1[0]), p)
 }
 
-/// Returns the densities of species in ionisation equilibrium.
+/// Sets the densities of species to those of ionisation equilibrium. The gas keeps its energy, or its temperature.
 #[device]
-fn ionised<R: Real, const S: usize, const K: usize>(
-    gas: Conserved<R>,
+fn ionise<R: Real, const S: usize, const K: usize>(
+    gas: &mut Conserved<R>,
+    species: &mut [R; K],
     p: &ChemistryParameters<R>,
-) -> [R; K] {
+) {
     let hydrogen = p.hydrogen * gas.density;
-    let energy = internal_energy(gas) * p.kelvin / hydrogen;
-    let s = equilibrium::<R, S>(&p.network, &surroundings(gas, 0.0, p), energy);
-    densities::<R, K>(&s, hydrogen)
+    let energy = internal_energy(*gas) * p.kelvin / hydrogen;
+    let cell = surroundings(*gas, 0.0, p);
+    if p.isothermal > 0 {
+        let old = stored_abundances::<R, K>(*gas, species, p.hydrogen, p.kelvin);
+        let s = equilibrium_at::<R, S>(&p.network, &cell, temperature::<R, S>(&old));
+        gas.energy += (s.energy - energy) * hydrogen / p.kelvin;
+        *species = densities::<R, K>(&s, hydrogen);
+    } else {
+        let s = equilibrium::<R, S>(&p.network, &cell, energy);
+        *species = densities::<R, K>(&s, hydrogen);
+    }
 }
 
 /// Ionisation equilibrium of 6 species.
 #[device]
 pub fn ionise_6<R: Real>(u: Gas6<R>, p: &ChemistryParameters<R>) -> Gas6<R> {
-    Gas6 {
-        gas: u.gas,
-        species: ionised::<R, 3, 5>(u.gas, p),
-    }
+    let mut v = u;
+    ionise::<R, 3, 5>(&mut v.gas, &mut v.species, p);
+    v
 }
 
 /// Ionisation equilibrium of 9 species.
 #[device]
 pub fn ionise_9<R: Real>(u: Gas9<R>, p: &ChemistryParameters<R>) -> Gas9<R> {
-    Gas9 {
-        gas: u.gas,
-        species: ionised::<R, 6, 8>(u.gas, p),
-    }
+    let mut v = u;
+    ionise::<R, 6, 8>(&mut v.gas, &mut v.species, p);
+    v
 }
 
 /// Ionisation equilibrium of 12 species.
 #[device]
 pub fn ionise_12<R: Real>(u: Gas12<R>, p: &ChemistryParameters<R>) -> Gas12<R> {
-    Gas12 {
-        gas: u.gas,
-        species: ionised::<R, 8, 11>(u.gas, p),
-    }
+    let mut v = u;
+    ionise::<R, 8, 11>(&mut v.gas, &mut v.species, p);
+    v
 }
 
 /// Converts the stored densities to abundances without rescaling.

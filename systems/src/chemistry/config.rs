@@ -48,7 +48,8 @@ pub enum H2CoolingConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InitialSpecies {
-    /// Ionisation equilibrium of atoms and ions at the density and pressure of the scenario, without molecules.
+    /// Ionisation equilibrium of atoms and ions, without molecules, at the density and pressure of the scenario, or at
+    /// `initial.temperature_k`.
     Equilibrium,
     /// Mass fractions given by the scenario, for example in `[initial.scalars]`; species that are not given are
     /// neutral.

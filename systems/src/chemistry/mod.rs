@@ -18,7 +18,7 @@ pub use radiation::{RadiationColumns, RadiationConfig};
 use crate::declare::{Declare, GasFrame};
 use crate::fields::quantities::vocabulary_of_rates;
 use crate::fields::rates::heating;
-use crate::fields::{Gas, GasModel, InitialScalars};
+use crate::fields::{Gas, GasModel, InitialScalars, PressureFormula};
 use crate::order::Synchronise;
 use crate::register::{Register, add_update};
 use crate::subcycling::Subcycling;
@@ -54,6 +54,31 @@ const ENERGIES: [&str; 3] = ["lost", "heated", "floored"];
 /// Seconds in a million Julian years.
 const MILLION_YEARS: f64 = 3.155_76e13;
 
+/// Mass of each scalar in hydrogen masses, and heat capacity of its particle and electrons over Boltzmann's constant.
+const MASS_AND_HEAT: [[f64; 2]; SPECIES.len()] = [
+    [1.0, 1.5],
+    [1.0, 3.0],
+    [4.0, 1.5],
+    [4.0, 3.0],
+    [4.0, 4.5],
+    [1.0, 0.0],
+    [2.0, 2.5],
+    [2.0, 3.0],
+    [2.0, 1.5],
+    [2.0, 3.0],
+    [3.0, 2.5],
+];
+
+/// Writes the formula of the pressure at a temperature. The ratio of pressure and energy is that of atoms.
+fn pressure(names: &[&str], kelvin: f64) -> String {
+    let term = |(name, [mass, heat]): (&&str, [f64; 2])| {
+        let factor = heat / mass / 1.5 / kelvin;
+        format!("{factor:?}*fraction_{name}")
+    };
+    let terms: Vec<String> = names.iter().zip(MASS_AND_HEAT).map(term).collect();
+    format!("density*temperature_k*({})", terms.join(" + "))
+}
+
 /// Returns the scalars of a number of species.
 fn scalars(species: u32) -> &'static [&'static str] {
     &SPECIES[..species as usize - 1]
@@ -87,6 +112,10 @@ impl Plugin for Chemistry {
         let hydrogen = &hot[..1];
         let (t, e) = ("temperature_k", "electrons_per_hydrogen");
         let rest = GasFrame::Rest;
+        sim.world.insert_resource(PressureFormula {
+            text: pressure(names, kelvin),
+            curves: Vec::new(),
+        });
         match config.species {
             6 => {
                 sim.derived::<temperature_6>(t, "K", rest, names, &hot)?;
@@ -120,19 +149,16 @@ impl Plugin for Chemistry {
         match with.config.species {
             6 => {
                 register_cooling_time::<cooling_time_6>(sim, with)?;
-                register_temperatures::<temperature_6>(sim, with)?;
                 register_limits::<response_6, response_6_by, cools_within_6>(sim, with)?;
                 register::<react_6, react_6_by, ionise_6, rescale_elements_6>(sim, with, 1.0)
             }
             9 => {
                 register_cooling_time::<cooling_time_9>(sim, with)?;
-                register_temperatures::<temperature_9>(sim, with)?;
                 register_limits::<response_9, response_9_by, cools_within_9>(sim, with)?;
                 register::<react_9, react_9_by, ionise_9, rescale_elements_9>(sim, with, 3.0)
             }
             _ => {
                 register_cooling_time::<cooling_time_12>(sim, with)?;
-                register_temperatures::<temperature_12>(sim, with)?;
                 register_limits::<response_12, response_12_by, cools_within_12>(sim, with)?;
                 register::<react_12, react_12_by, ionise_12, rescale_elements_12>(sim, with, 5.0)
             }
@@ -167,6 +193,7 @@ fn cell_parameters(
         dust: config.photoelectric * per_erg,
         per_erg,
         most: config.max_substeps as i32,
+        isothermal: i32::from(deck.has("initial.temperature_k")),
     };
     Ok(ChemistrySetup {
         config,
@@ -248,25 +275,6 @@ fn require_species(sim: &Engine, species: &[&str]) -> Result<(), DeckError> {
         species.join(", ")
     );
     Err(sim.deck.error_at("chemistry.initial", why))
-}
-
-/// Adds the lowest and highest temperature to the diagnostics.
-fn register_temperatures<T>(
-    sim: &mut Engine,
-    ChemistrySetup { config, cells, .. }: &ChemistrySetup,
-) -> Result<(), Error>
-where
-    T: CellValue<Parameters = [f64; 2]>,
-{
-    let mut sim = sim.at_rest(scalars(config.species))?;
-    for (name, reduce) in [
-        ("temperature_k_least", Reduce::Smallest),
-        ("temperature_k_largest", Reduce::Largest),
-    ] {
-        let given = [cells.hydrogen, cells.kelvin];
-        sim.column::<Gas, T>(name, reduce, given).unit("K");
-    }
-    Ok(())
 }
 
 /// Registers the time-step limit (`B` with heating by a formula) and the criterion of the deck.

@@ -3,6 +3,7 @@
 use nestar_device::{Place, Real, device};
 use nestar_kernels::cooling::cell::{
     self, CoolingModel, CoolingResult, integrate_cooling, net_cooling_time, response_time,
+    table_temperature,
 };
 use nestar_kernels::hydro::Conserved;
 use nestar_kernels::hydro::eos::internal_energy;
@@ -47,23 +48,32 @@ pub(super) fn cool<R: Real>(
     let place = cell::GasEnvironment::<R> {
         metallicity: p.metallicity,
         heating: 0.0,
+        weight: p.weight,
     };
     given(integrate_cooling(u, at.dt, place, p))
 }
 
-/// As `cool`, with heating by a formula (erg/s per hydrogen nucleus) and the metallicity of the cell in solar units.
+/// As `cool`, with heating by a formula (erg/s per hydrogen nucleus), the metallicity in solar units and the mean
+/// molecular weight of the cell.
 #[device]
 pub(super) fn cool_by<R: Real>(
-    u: (Conserved<R>, [R; 2]),
+    u: (Conserved<R>, [R; 3]),
     at: &Place<R>,
     p: &CoolingModel<R>,
 ) -> Subcycle<Conserved<R>, [R; 0], [R; 3]> {
-    let (gas, [heating, metallicity]) = u;
+    let (gas, [heating, metallicity, weight]) = u;
     let place = cell::GasEnvironment::<R> {
         metallicity,
         heating,
+        weight,
     };
     given(integrate_cooling(gas, at.dt, place, p))
+}
+
+/// Temperature in kelvin, with the mean molecular weight of the cooling table.
+#[device]
+pub(super) fn table_temperature_k<R: Real>(u: Conserved<R>, p: &CoolingModel<R>) -> R {
+    table_temperature(u, p)
 }
 
 /// Energy over the absolute net cooling rate of the tables, in code time, without heating by formula; infinite if the
@@ -73,6 +83,7 @@ pub(super) fn cooling_time<R: Real>(u: Conserved<R>, p: &CoolingModel<R>) -> R {
     let place = cell::GasEnvironment::<R> {
         metallicity: p.metallicity,
         heating: 0.0,
+        weight: p.weight,
     };
     net_cooling_time(u, place, p).abs()
 }
@@ -83,6 +94,7 @@ pub(super) fn cooling_time_metal<R: Real>(u: [R; 6], p: &CoolingModel<R>) -> R {
     let place = cell::GasEnvironment::<R> {
         metallicity: metallicity_of(u),
         heating: 0.0,
+        weight: p.weight,
     };
     net_cooling_time(gas_of(u), place, p).abs()
 }
@@ -109,17 +121,19 @@ pub(super) fn cooling_step<R: Real>(u: Conserved<R>, p: &CoolingLimit<R>) -> R {
     let place = cell::GasEnvironment::<R> {
         metallicity: p.cooler.metallicity,
         heating: 0.0,
+        weight: p.cooler.weight,
     };
     p.of * response_time(u, place, &p.cooler)
 }
 
-/// As `cooling_step`, with heating by a formula and the metallicity of the cell.
+/// As `cooling_step`, with heating by a formula, the metallicity and the mean molecular weight of the cell.
 #[device]
-pub(super) fn cooling_step_by<R: Real>(u: (Conserved<R>, [R; 2]), p: &CoolingLimit<R>) -> R {
-    let (gas, [heating, metallicity]) = u;
+pub(super) fn cooling_step_by<R: Real>(u: (Conserved<R>, [R; 3]), p: &CoolingLimit<R>) -> R {
+    let (gas, [heating, metallicity, weight]) = u;
     let place = cell::GasEnvironment::<R> {
         metallicity,
         heating,
+        weight,
     };
     p.of * response_time(gas, place, &p.cooler)
 }
@@ -130,6 +144,7 @@ fn is_short<R: Real>(u: Conserved<R>, metallicity: R, at: &Place<R>, p: &Cooling
     let place = cell::GasEnvironment::<R> {
         metallicity,
         heating: 0.0,
+        weight: p.cooler.weight,
     };
     let time = net_cooling_time(u, place, &p.cooler);
     let sound = (p.cooler.sound * internal_energy(u) / u.density).sqrt();

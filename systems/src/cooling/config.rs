@@ -82,7 +82,8 @@ pub struct CoolingConfig {
     /// Refines cells if sound crosses fewer cells than this in a cooling time; 0: off.
     #[schemars(range(min = 0.0))]
     pub length_cells: f64,
-    /// Table nodes per factor of 2 in temperature.
+    /// Table nodes per factor of 2 in temperature. Rates of a file or of power laws keep their own nodes, and where these
+    /// are far apart, nodes are added.
     #[schemars(range(min = 1, max = 64))]
     pub nodes: u32,
     /// Table nodes per factor of 2 in density, for rates that depend on it.

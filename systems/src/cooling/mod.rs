@@ -8,6 +8,7 @@ mod config;
 mod laws;
 mod rate_source;
 mod tabulation;
+mod temperature;
 mod zarr_table;
 
 pub use config::{CoolingConfig, LawsConfig, RatesConfig};
@@ -23,13 +24,13 @@ use crate::units::Units;
 use bevy_ecs::prelude::*;
 use cells::{
     CoolingLimit, SOLAR, cool, cool_by, cooling_length, cooling_length_metal, cooling_step,
-    cooling_step_by, cooling_time, cooling_time_metal,
+    cooling_step_by, cooling_time, cooling_time_metal, table_temperature_k,
 };
 use laws::CoolingLawMap;
 use nestar_deck::{Deck, DeckError};
 use nestar_device::CellFn;
 use nestar_engine::comm::Reduce;
-use nestar_engine::data::criteria::{CellQuantity, QuantityFn};
+use nestar_engine::data::criteria::QuantityFn;
 use nestar_engine::data::{DerivedInputs, LevelRows};
 use nestar_engine::mesh::Topology;
 use nestar_engine::step::{BudgetId, Budgets, Catalogue, Remarks, Replays, Write};
@@ -56,8 +57,8 @@ pub struct Cooling;
 #[derive(Resource)]
 struct CoolingSetup {
     cooler: CoolingModel<f64>,
-    /// Heating and metallicity, if they differ from cell to cell.
-    numbers: Option<Arc<DerivedInputs>>,
+    /// Heating in addition to the tables, contained in them; `None`: by a formula.
+    constant: Option<f64>,
     /// `true` if the gas carries metals and the rates depend on them.
     metals: bool,
 }
@@ -92,6 +93,17 @@ impl Plugin for Cooling {
             };
             sim.world.insert_resource(given);
             Ok(chosen)
+        })?;
+        if sim.deck.has("chemistry") || !temperature::is_known(sim)? {
+            return Ok(());
+        }
+        let doc = table_temperature_k::DOC;
+        sim.derived_when_built("temperature_k", "K", doc, |sim, _| {
+            let units = Units::of(sim, "[cooling]")?;
+            let cooler = sim.world.resource::<CoolingSetup>().cooler.clone();
+            let formula = temperature::pressure_formula(&cooler, &units);
+            sim.world.insert_resource(formula);
+            Ok((QuantityFn::with::<table_temperature_k>(cooler), &[]))
         })
     }
 
@@ -110,8 +122,9 @@ impl Plugin for Cooling {
                 .into());
         }
         register_cooling_time(sim, &given)?;
+        let numbers = numbers(sim, &given, &config)?.map(Arc::new);
         if config.courant > 0.0 {
-            register_limit(sim, &given, config.courant)?;
+            register_limit(sim, &given, numbers.as_ref(), config.courant)?;
         }
         if config.length_cells > 0.0 {
             let share = share(&given, config.length_cells);
@@ -131,7 +144,7 @@ impl Plugin for Cooling {
             );
         }
         let account = sim.register_budget("cooling", &ENERGIES)?;
-        register(sim, given, account, config.split)
+        register(sim, given.cooler, numbers, account, config.split)
     }
 }
 
@@ -199,12 +212,11 @@ fn given(sim: &mut Engine, model: &GasModel) -> Result<CoolingSetup, Error> {
         false => source,
     };
     let metals = model.scalars.iter().any(|name| name == METAL) && source.metallicities.len() > 1;
-    let names = vocabulary_of_rates(model);
-    let (formula, constant) = heating(deck, HEATING, &config.heating, names)?;
+    // a formula of quantities is compiled when all of them are known
+    let formula = heating(deck, HEATING, &config.heating, Vec::new()).ok();
+    let constant = formula.and_then(|(_, constant)| constant);
     let gamma = model.gamma;
-    let curves = tabulation::curves(config, deck, source, gamma, metals, constant.unwrap_or(0.0))?;
-    let numbers =
-        (constant.is_none() || metals).then(|| numbers(deck, model, metals, formula, constant));
+    let curves = tabulation::curves(config, deck, source, gamma, metals, constant)?;
     let cooler = CoolingModel {
         kelvin: (gamma - 1.0) * units.temperature(),
         nuclei: config.hydrogen_fraction * units.number_density(),
@@ -212,12 +224,16 @@ fn given(sim: &mut Engine, model: &GasModel) -> Result<CoolingSetup, Error> {
         jeans: jeans(sim, config, &units, gamma),
         heating: scale(gamma, config.hydrogen_fraction),
         metallicity: config.metallicity,
+        weight: match deck.has("chemistry") {
+            true => config.mean_molecular_weight,
+            false => 1.0,
+        },
         sound: gamma * (gamma - 1.0),
         curves,
     };
     Ok(CoolingSetup {
         cooler,
-        numbers: numbers.transpose()?.map(Arc::new),
+        constant,
         metals,
     })
 }
@@ -229,26 +245,32 @@ fn no_metals(deck: &Deck) -> DeckError {
     deck.error_at("cooling.table", why)
 }
 
-/// Compiles the heating that is not in the tables, and the metallicity of a cell.
+/// Compiles heating that is not in the tables, metallicity and mean molecular weight of a cell; `None` if all are constant.
 fn numbers(
-    deck: &Deck,
-    model: &GasModel,
-    metals: bool,
-    heating: CellQuantity,
-    constant: Option<f64>,
-) -> Result<DerivedInputs, DeckError> {
-    let heating = match constant {
+    sim: &Engine,
+    given: &CoolingSetup,
+    config: &CoolingConfig,
+) -> Result<Option<DerivedInputs>, Error> {
+    let (deck, model) = (&sim.deck, sim.world.resource::<GasModel>());
+    let species = deck.has("chemistry");
+    if given.constant.is_some() && !given.metals && !species {
+        return Ok(None);
+    }
+    let heating = match given.constant {
         Some(_) => compile(deck, HEATING, "0", Vec::new())?,
-        None => heating,
+        None => heating(deck, HEATING, &config.heating, vocabulary_of_rates(model))?.0,
     };
-    let fraction = format!("fraction_{METAL}");
-    let (text, names) = match metals {
-        true => (format!("{fraction}/{SOLAR}"), vocabulary_of_rates(model)),
-        false => ("0".into(), Vec::new()),
+    let of = |key: &str, wanted: bool, text: String, otherwise: &str| {
+        let mut names = vocabulary_of_rates(model);
+        names.retain(|(name, _)| wanted && text.contains(&**name));
+        compile(deck, key, if wanted { &text } else { otherwise }, names)
     };
-    let names = names.into_iter().filter(|(name, _)| *name == fraction);
-    let metallicity = compile(deck, "cooling.metallicity", &text, names.collect())?;
-    Ok(DerivedInputs::new(vec![heating, metallicity]))
+    let fraction = format!("fraction_{METAL}/{SOLAR}");
+    let metallicity = of("cooling.metallicity", given.metals, fraction, "0")?;
+    let unit = Units::of(sim, "[cooling]")?.temperature();
+    let weight = format!("temperature_k/(temperature*{unit:?})");
+    let weight = of(WEIGHT, species, weight, "1")?;
+    Ok(Some(DerivedInputs::new(vec![heating, metallicity, weight])))
 }
 
 /// Returns the energy per mass over density at which a Jeans length has the required number of cells of the finest
@@ -271,10 +293,15 @@ fn share(given: &CoolingSetup, of: f64) -> CoolingLimit<f64> {
 }
 
 /// Registers the time-step limit.
-fn register_limit(sim: &mut Engine, given: &CoolingSetup, courant: f64) -> Result<(), Error> {
+fn register_limit(
+    sim: &mut Engine,
+    given: &CoolingSetup,
+    numbers: Option<&Arc<DerivedInputs>>,
+    courant: f64,
+) -> Result<(), Error> {
     let share = share(given, courant);
     let mut sim = sim.at_rest(&[])?;
-    match &given.numbers {
+    match numbers {
         None => sim.limit::<Gas, cooling_step>("cooling", share),
         Some(numbers) => sim
             .with_numbers(numbers)
@@ -286,13 +313,11 @@ fn register_limit(sim: &mut Engine, given: &CoolingSetup, courant: f64) -> Resul
 /// Registers the cooling system, as two half steps around the gas update if `split`.
 fn register(
     sim: &mut Engine,
-    given: CoolingSetup,
+    cooler: CoolingModel<f64>,
+    numbers: Option<Arc<DerivedInputs>>,
     account: BudgetId,
     split: bool,
 ) -> Result<(), Error> {
-    let CoolingSetup {
-        cooler, numbers, ..
-    } = given;
     let components = sim.at_rest(&[])?.components;
     let cooler = Arc::new(cooler);
     let (again, world) = ((components, numbers.clone()), &mut sim.world);

@@ -1,6 +1,7 @@
 //! Cooling rates and their range of validity.
 
 use nestar_kernels::cooling::RateFunctions;
+use nestar_kernels::cooling::laws::PowerLaws;
 use nestar_kernels::cooling::tabulate::MolecularWeight;
 
 /// Largest plausible rate, erg cm^3/s or erg/s per hydrogen nucleus: larger values are probably logarithms.
@@ -22,6 +23,10 @@ pub(super) fn implausible(value: f64) -> Option<String> {
 /// Rates, their range, and their dependence on metals.
 pub(super) struct RateSource {
     pub rates: RateFunctions<'static>,
+    /// Temperatures between which the rates are power laws, in kelvin; empty: rates by a formula or one power law.
+    pub nodes: Vec<f64>,
+    /// `true` if there is heating.
+    pub heats: bool,
     /// Range of temperatures, in kelvin.
     pub known: [f64; 2],
     /// Range of hydrogen number densities, cm^-3; `None`: the rates do not depend on density.
@@ -35,7 +40,7 @@ pub(super) struct RateSource {
 }
 
 impl RateSource {
-    /// Rates that depend on temperature only.
+    /// Rates by formulas that depend on temperature only.
     pub fn plain(cooling: impl Fn(f64) -> f64 + Send + Sync + 'static, heating: f64) -> Self {
         Self {
             rates: RateFunctions {
@@ -43,11 +48,21 @@ impl RateSource {
                 heating: Box::new(move |_, _, _| heating),
                 weight: MolecularWeight::Fixed(1.0),
             },
+            nodes: Vec::new(),
+            heats: heating != 0.0,
             known: [0.0, f64::INFINITY],
             densities: None,
             metals: [0.0, f64::INFINITY],
             metallicities: Vec::new(),
             richest: 0.0,
+        }
+    }
+
+    /// Cooling rates that are power laws of the temperature.
+    pub fn of_power_laws(laws: PowerLaws) -> Self {
+        Self {
+            nodes: laws.nodes(),
+            ..Self::plain(move |t| laws.at(t), 0.0)
         }
     }
 

@@ -6,16 +6,25 @@ use super::rate_source::{RateSource, implausible};
 use super::zarr_table::ZarrTable;
 use nestar_deck::{Deck, DeckError, TableFile, nearest};
 use nestar_kernels::cooling::laws::{
-    DUST_MAX_TEMPERATURE, KOYAMA_INUTSUKA_HEATING, PowerLaws, koyama_inutsuka,
+    DUST_MAX_TEMPERATURE, KOYAMA_INUTSUKA_HEATING, PowerLaws, around, koyama_inutsuka,
 };
 use nestar_kernels::cooling::tabulate::MolecularWeight;
-use nestar_kernels::cooling::{CoolingTable, RateFunctions, TableGrid, tabulate};
+use nestar_kernels::cooling::{CoolingTable, RateFunctions, TableGrid, TableNodes, tabulate};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Temperature of the cosmic microwave background today, in kelvin (D. J. Fixsen, ApJ 707, 916, 2009).
 const BACKGROUND: f64 = 2.725;
 /// Metallicities at which a law of the program is tabulated.
 const METALLICITIES: [f64; 8] = [0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
+
+/// Returns the path of a file that the deck names.
+pub(super) fn path_of(deck: &Deck, name: &str) -> PathBuf {
+    match deck.directory() {
+        Some(directory) => directory.join(name),
+        None => name.into(),
+    }
+}
 
 impl RateSource {
     fn of_law(law: Law, densities: [f64; 2]) -> Self {
@@ -52,7 +61,7 @@ impl RateSource {
                 ));
             }
         }
-        Ok(Self::plain(move |t| laws.at(t), 0.0))
+        Ok(Self::of_power_laws(laws))
     }
 
     fn of_file(path: &std::path::Path) -> Result<Self, DeckError> {
@@ -76,7 +85,7 @@ impl RateSource {
         let laws = laws.map_err(|why| DeckError::new(path.display().to_string(), why))?;
         Ok(Self {
             known: [laws.lowest(), laws.highest()],
-            ..Self::plain(move |t| laws.at(t), 0.0)
+            ..Self::of_power_laws(laws)
         })
     }
 
@@ -94,10 +103,7 @@ impl RateSource {
             RatesConfig::Laws(laws) => return Self::of_laws(laws).map_err(wrong),
             RatesConfig::Named(name) => name,
         };
-        let path = match deck.directory() {
-            Some(directory) => directory.join(name),
-            None => name.into(),
-        };
+        let path = path_of(deck, name);
         if name == KOYAMA_INUTSUKA {
             return Ok(Self::plain(koyama_inutsuka, KOYAMA_INUTSUKA_HEATING));
         }
@@ -125,7 +131,25 @@ impl RateSource {
     }
 }
 
-/// Tabulates the rates of `source` with the heating and the background of the deck.
+/// Places the nodes. Heating and the background make rates that are no power laws between the nodes of a file.
+fn nodes(config: &CoolingConfig, source: &RateSource, constant: Option<f64>) -> TableNodes {
+    if source.nodes.is_empty() {
+        return TableNodes::Uniform;
+    }
+    let mut nodes = source.nodes.clone();
+    let dust = config.photoelectric > 0.0;
+    if dust {
+        nodes.extend(around(DUST_MAX_TEMPERATURE));
+        nodes.sort_by(f64::total_cmp);
+    }
+    match source.heats || dust || config.background || constant != Some(0.0) {
+        true => TableNodes::Filled(nodes),
+        false => TableNodes::Own(nodes),
+    }
+}
+
+/// Tabulates the rates of `source` with the heating and the background of the deck. `constant` is the additional heating, unless a formula
+/// gives it.
 ///
 /// # Errors
 /// The deck asks for values outside the rates, or for a dependence that they do not have; errors of [`tabulate`].
@@ -135,13 +159,14 @@ pub(super) fn curves(
     source: RateSource,
     gamma: f64,
     carries: bool,
-    constant: f64,
+    constant: Option<f64>,
 ) -> Result<CoolingTable<f64>, DeckError> {
     let highest = source.known[1];
     let varies = source.metallicities.len() > 1 && carries;
     check_reach(config, deck, source.known)?;
     check_choices(config, deck, &source, varies)?;
     let grid = TableGrid {
+        nodes: nodes(config, &source, constant),
         temperatures: [config.floor_k, config.top_k.min(highest)],
         per_octave: config.nodes,
         densities: source.densities,
@@ -157,7 +182,11 @@ pub(super) fn curves(
         gamma,
         hydrogen: config.hydrogen_fraction,
     };
-    let rates = with_heating(config, source.rates, constant);
+    let mut rates = with_heating(config, source.rates, constant.unwrap_or(0.0));
+    if deck.has("chemistry") {
+        // the species give the mean molecular weight
+        rates.weight = MolecularWeight::Fixed(1.0);
+    }
     tabulate(&rates, &grid).map_err(|why| deck.error_at("cooling.table", why))
 }
 

@@ -201,6 +201,11 @@ fn check_names(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns `true` if a group contains a mean molecular weight.
+pub(super) fn has_weight(path: &Path) -> bool {
+    path.join("mean_molecular_weight").is_dir()
+}
+
 impl ZarrTable {
     /// Reads a table at a redshift.
     ///
@@ -303,9 +308,8 @@ impl ZarrTable {
     pub fn source(self, metallicity: f64) -> RateSource {
         let axes = self.axes.clone();
         let [cooling_metal, heating_metal] = self.metals;
-        let has_metals = [&cooling_metal, &heating_metal]
-            .iter()
-            .any(|values| values.iter().any(|value| *value != 0.0));
+        let any = |values: &RateValues| values.iter().any(|value| *value != 0.0);
+        let has_metals = any(&cooling_metal) || any(&heating_metal);
         let (metallicities, richest) = match (axes.metallicity.len(), has_metals) {
             (1.., _) => (
                 axes.metallicity.clone(),
@@ -319,6 +323,8 @@ impl ZarrTable {
             .map(|weights| weight(axes.clone(), weights, metallicity));
         let last = |axis: &[f64]| [axis[0], axis[axis.len() - 1]];
         RateSource {
+            nodes: axes.temperature.clone(),
+            heats: any(&self.heating) || any(&heating_metal),
             known: last(&axes.temperature),
             densities: (axes.density.len() > 1).then(|| last(&axes.density)),
             metals: match metallicities.len() {

@@ -270,8 +270,7 @@ pub fn vocabulary(model: &GasModel) -> Vec<(String, NamedQuantity)> {
     }
     if let Some(physical) = &model.physical {
         let own = with_units(model, physical).into_iter();
-        let replaced = |name: &str| model.derived.iter().any(|derived| derived.name == name);
-        let own = own.filter(|(name, _)| !replaced(name));
+        let own = own.filter(|(name, _)| !model.replaces(name));
         names.extend(own.map(|(name, number)| (name.to_string(), number)));
     }
     let derived = model.derived.iter();

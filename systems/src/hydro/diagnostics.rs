@@ -1,30 +1,36 @@
-//! Diagnostics columns of gas with physical units.
+//! Diagnostics columns of gas with a temperature in kelvin.
 
-use crate::fields::quantities::WITH_UNITS;
-use crate::fields::{Gas, GasModel, GasUnits};
+use crate::fields::quantities::{WITH_UNITS, vocabulary};
+use crate::fields::{Gas, GasModel};
 use crate::register::Register;
 use nestar_device::{Real, device};
 use nestar_engine::Engine;
 use nestar_engine::comm::Reduce;
-use nestar_kernels::hydro::{Conserved, kinetic_energy};
+use nestar_engine::data::DerivedInputs;
+use nestar_engine::data::criteria::CellQuantity;
+use nestar_kernels::hydro::Conserved;
+use std::sync::Arc;
 
 /// Temperature in kelvin.
 #[device]
-fn kelvins<R: Real>(u: Conserved<R>, gamma: R, kelvin: R) -> R {
-    (gamma - 1.0) * (u.energy - kinetic_energy(u)) / u.density * kelvin
+fn kelvins<R: Real>(u: (Conserved<R>, [R; 1])) -> R {
+    let (_, [kelvin]) = u;
+    kelvin
 }
 
-/// Adds the columns, unless a plugin defines its own temperature.
-pub(super) fn register(sim: &mut Engine, model: &GasModel, physical: &GasUnits) {
-    let better = |name: &str| model.derived.iter().any(|derived| derived.name == name);
-    if better(WITH_UNITS[0]) {
+/// Adds the columns of the quantity `temperature_k`, if there is one.
+pub(super) fn register(sim: &mut Engine, model: &GasModel) {
+    let mut names = vocabulary(model).into_iter();
+    let Some((_, temperature)) = names.find(|(name, _)| name == WITH_UNITS[0]) else {
         return;
-    }
-    let given = [model.gamma, physical.kelvin];
+    };
+    let numbers = Arc::new(DerivedInputs::new(vec![CellQuantity::Named(temperature)]));
     for (name, reduce) in [
         ("temperature_k_least", Reduce::Smallest),
         ("temperature_k_largest", Reduce::Largest),
     ] {
-        sim.column::<Gas, kelvins>(name, reduce, given).unit("K");
+        sim.with_numbers(&numbers)
+            .column::<Gas, kelvins>(name, reduce, [])
+            .unit("K");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::initial::{InitialState, Primitive, PrimitiveColumns};
 use crate::fields::quantities::needs_units;
-use crate::fields::{GAS_COMPONENTS, GasModel};
+use crate::fields::{GAS_COMPONENTS, GasModel, PressureFormula};
 use nestar_deck::{Deck, DeckError, Formula};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,8 +56,10 @@ pub(super) const VARIABLES: [&str; 5] = ["x", "y", "z", "t", "r"];
 /// Compiled formulas of a gas state.
 pub struct StateFormulas {
     samples: usize,
-    /// Density, velocity x y z, pressure.
+    /// Density, velocity x y z, pressure or temperature.
     gas: [Formula; GAS_COMPONENTS],
+    /// Pressure from density, temperature and the fractions of all scalars, if `gas` has the temperature.
+    pressure: Option<Formula>,
     scalars: Vec<Option<Formula>>,
     /// Indices of the scalars that the table names.
     given: Vec<usize>,
@@ -101,8 +103,14 @@ impl StateFormulas {
         let scalars = names.iter().zip(&model.initial).map(scalar);
         let given = (0..names.len()).filter(|&n| config.scalars.contains_key(&names[n]));
         let [density, pressure] = amounts(deck, path, model, config)?;
+        let converted = config
+            .temperature_k
+            .is_some()
+            .then_some(model)
+            .and_then(pressure_of);
         Ok(Self {
             samples: config.samples,
+            pressure: converted.transpose()?,
             gas: [
                 density,
                 formula("velocity_x", &config.velocity_x)?,
@@ -118,7 +126,13 @@ impl StateFormulas {
     /// Evaluates the state at a point and time.
     #[must_use]
     pub fn at(&self, x: [f64; 3], t: f64) -> Primitive {
-        let w: [f64; GAS_COMPONENTS] = std::array::from_fn(|c| self.gas[c].eval(&arguments(x, t)));
+        let mut w: [f64; GAS_COMPONENTS] =
+            std::array::from_fn(|c| self.gas[c].eval(&arguments(x, t)));
+        if let Some(pressure) = &self.pressure {
+            let fractions = (0..self.scalars.len()).map(|n| self.scalar_at(n, x, t));
+            let given: Vec<f64> = [w[0], w[4]].into_iter().chain(fractions).collect();
+            w[4] = pressure.eval(&given);
+        }
         Primitive {
             density: w[0],
             velocity: [w[1], w[2], w[3]],
@@ -136,9 +150,15 @@ impl StateFormulas {
 }
 
 impl StateFormulas {
-    /// Formulas of density, velocity x y z and pressure, as functions of the [`VARIABLES`].
+    /// Formulas of density, velocity x y z and pressure, or temperature if there is a formula [`Self::pressure`], as functions of the
+    /// [`VARIABLES`].
     pub(super) fn gas(&self) -> &[Formula; GAS_COMPONENTS] {
         &self.gas
+    }
+
+    /// Formula of the pressure as a function of density, temperature and the fractions of all scalars; `None`: `gas` has the pressure.
+    pub(super) fn pressure(&self) -> Option<&Formula> {
+        self.pressure.as_ref()
     }
 
     /// Formulas of the mass fractions of the scalars; `None`: 0.
@@ -147,7 +167,19 @@ impl StateFormulas {
     }
 }
 
-/// Compiles density and pressure, from code units or from physical units.
+/// Compiles the formula of a plugin for the pressure at a temperature.
+fn pressure_of(model: &GasModel) -> Option<Result<Formula, DeckError>> {
+    let PressureFormula { text, curves } = model.pressure_formula.as_ref()?;
+    let fractions = model.scalars.iter().map(|name| format!("fraction_{name}"));
+    let names = ["density".to_string(), "temperature_k".into()];
+    let names: Vec<String> = names.into_iter().chain(fractions).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let formula = Formula::with_curves(text, &names, &[], curves);
+    let name = "the pressure at a temperature, of a plugin";
+    Some(formula.map_err(|error| DeckError::new(name, error.to_string())))
+}
+
+/// Compiles density and pressure, from code units or from physical units. With a [`PressureFormula`], a temperature is not converted.
 fn amounts(
     deck: &Deck,
     path: &str,
@@ -162,9 +194,10 @@ fn amounts(
     let kelvins = ("temperature_k", &config.temperature_k);
     let factor = physical.map(|p| 1.0 / p.kelvin);
     let pressure = amount(("pressure", &config.pressure), kelvins, factor)?;
-    let text = match pressure.factor {
-        Some(_) => format!("({})*({})", density.text(), pressure.text()),
-        None => pressure.text(),
+    let text = match (pressure.factor, &model.pressure_formula) {
+        (Some(_), Some(_)) => pressure.said.into(),
+        (Some(_), None) => format!("({})*({})", density.text(), pressure.text()),
+        (None, _) => pressure.text(),
     };
     let compile = |key: &str, text: &str| deck.formula(&format!("{path}.{key}"), text, &VARIABLES);
     Ok([
@@ -256,6 +289,19 @@ impl InitialState for StateFormulas {
         for (formula, out) in self.scalars.iter().zip(&mut columns.scalars) {
             if let Some(formula) = formula {
                 formula.eval_many(&arguments, out);
+            }
+        }
+        if let Some(pressure) = &self.pressure {
+            let density: Vec<f64> = columns.states.iter().map(|w| w.density).collect();
+            let kelvins: Vec<f64> = columns.states.iter().map(|w| w.pressure).collect();
+            let fractions = columns.scalars.iter().map(Vec::as_slice);
+            let given: Vec<&[f64]> = [&*density, &*kelvins]
+                .into_iter()
+                .chain(fractions)
+                .collect();
+            pressure.eval_many(&given, &mut column);
+            for (state, &value) in columns.states.iter_mut().zip(&column) {
+                state.pressure = value;
             }
         }
     }

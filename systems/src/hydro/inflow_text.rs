@@ -19,6 +19,14 @@ const NAMES: [&str; GAS_COMPONENTS] = [
     "pressure",
 ];
 
+/// Arguments of the functions.
+const ARGUMENTS: &str = "(x[0], x[1], x[2], time, r)";
+
+/// Returns the name of the formula of scalar `n`.
+fn scalar(n: usize) -> String {
+    format!("scalar_{n}")
+}
+
 /// An inflow rule at one face.
 pub(super) struct InflowText<'a> {
     pub axis: usize,
@@ -48,13 +56,23 @@ impl InflowText<'_> {
         text
     }
 
-    /// Writes the function of a formula. Returns a call of it at `x`, `time` and `r`.
-    fn call(&self, formula: &Formula, of: &str, rule: &mut RuleText) -> String {
-        let name = format!("inflow_{}_{}_{of}", self.axis, self.side);
+    /// Writes the function of a formula, called `of`. Returns its name.
+    fn function(&self, formula: &Formula, of: &str, rule: &mut RuleText) -> String {
+        let name = self.name(of);
         let DeviceFormula { text, items } = formula.device_text(&name);
         rule.functions += &text;
         rule.items.extend(items);
-        format!("{name}(x[0], x[1], x[2], time, r)")
+        name
+    }
+
+    /// Returns the name of a function.
+    fn name(&self, of: &str) -> String {
+        format!("inflow_{}_{}_{of}", self.axis, self.side)
+    }
+
+    /// Writes the function of a formula. Returns a call of it at `x`, `time` and `r`.
+    fn call(&self, formula: &Formula, of: &str, rule: &mut RuleText) -> String {
+        self.function(formula, of, rule) + ARGUMENTS
     }
 
     /// Writes a statement that reports a fault under `condition`.
@@ -86,9 +104,20 @@ impl InflowText<'_> {
     fn beyond(&self, rule: &mut RuleText) -> String {
         let (axis, side) = (self.axis, self.side);
         let gas = self.formulas.gas().iter().zip(NAMES);
-        let state: Vec<String> = gas
+        let mut state: Vec<String> = gas
             .map(|(formula, name)| self.call(formula, name, rule))
             .collect();
+        if let Some(pressure) = self.formulas.pressure() {
+            let fraction = |(n, formula): (usize, &Option<Formula>)| match formula {
+                Some(_) => self.name(&scalar(n)) + ARGUMENTS,
+                None => "0.0".into(),
+            };
+            let fractions = self.formulas.scalars().iter().enumerate().map(fraction);
+            let given = [state[0].clone(), state[4].clone()].into_iter();
+            let given: Vec<String> = given.chain(fractions).collect();
+            let name = self.function(pressure, "converted", rule);
+            state[4] = format!("{name}({})", given.join(", "));
+        }
         let mut text = format!(
             "RS_FN void ghost_{axis}_{side}(const GhostQuery& at, REAL* u, unsigned* fault) {{
   const double* x = at.centre;
@@ -121,7 +150,7 @@ impl InflowText<'_> {
         let mut text = String::new();
         for (n, formula) in self.formulas.scalars().iter().enumerate() {
             let fraction = match formula {
-                Some(formula) => self.call(formula, &format!("scalar_{n}"), rule),
+                Some(formula) => self.call(formula, &scalar(n), rule),
                 None => "0.0".into(),
             };
             let c = self.model.first_scalar() + n;

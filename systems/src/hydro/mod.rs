@@ -95,11 +95,11 @@ impl Plugin for Hydro {
 fn facts(sim: &mut Engine, model: &GasModel) {
     let mut facts = sim.world.resource_mut::<RunFacts>();
     facts.0.insert("gamma".into(), model.gamma);
-    if let Some(physical) = &model.physical {
+    if let Some(physical) = model.physical.filter(|_| !model.replaces(WITH_UNITS[0])) {
         let weight = physical.mean_molecular_weight;
         facts.0.insert("mean_molecular_weight".into(), weight);
-        diagnostics::register(sim, model, physical);
     }
+    diagnostics::register(sim, model);
 }
 
 /// Reads the table, adds declared scalars and builds the gas model.
@@ -117,6 +117,7 @@ fn gas(sim: &mut Engine, declared: GasDeclarations) -> Result<(HydroConfig, GasM
         initial,
         derived: Vec::new(),
         physical: config.physical(&sim.deck, Units::find(sim))?,
+        pressure_formula: None,
         frozen: config.frozen,
         two_waves: config.riemann == config::RiemannWord::Hlle,
         dual: config.method().dual,
@@ -125,6 +126,7 @@ fn gas(sim: &mut Engine, declared: GasDeclarations) -> Result<(HydroConfig, GasM
         let derived = naming(sim, &model)?;
         add_derived(&mut model, derived)?;
     }
+    model.pressure_formula = sim.world.remove_resource();
     Ok((config, model))
 }
 

@@ -62,6 +62,93 @@ fn a_box_of_gas_cools_by_the_exact_solution() {
     }
 }
 
+/// A curve with a step by 1e4 within 2 per cent, many nodes within one octave, and nodes three decades apart.
+fn irregular_curve() -> [Vec<f64>; 2] {
+    let mut places = vec![1e4, 7.9e4, 8e4, 8.16e4, 1.3e5, 2e5];
+    let mut values = vec![3e-26, 1e-25, 1.1e-25, 1.1e-21, 2e-21, 1e-21];
+    for n in 1..100 {
+        let part = f64::from(n) / 100.0;
+        places.push(2e5 * (1.0 + part + 0.004 * (37.0 * part).sin()));
+        values.push(1e-21 * (1.0 + 0.3 * (61.0 * part).cos()));
+    }
+    places.extend([5e5, 2e6, 2e9]);
+    values.extend([6e-22, 4e-22, 2e-23]);
+    [places, values]
+}
+
+/// Returns the temperature after a time of cooling from `start` at the rate `factor` times a curve, by the integral of 1 / rate over each
+/// power law.
+fn cooled([places, values]: &[Vec<f64>; 2], start: f64, factor: f64, time: f64) -> f64 {
+    let (mut t, mut left) = (start, time);
+    for k in (0..places.len() - 1).rev().filter(|k| places[*k] < start) {
+        let (low, high) = (places[k], places[k + 1]);
+        let q = 1.0 - (values[k + 1] / values[k]).ln() / (high / low).ln();
+        let unit = low / (factor * values[k]) / q;
+        let needed = unit * ((t / low).powf(q) - 1.0);
+        if needed > left {
+            return low * ((t / low).powf(q) - left / unit).powf(1.0 / q);
+        }
+        (t, left) = (low, left - needed);
+    }
+    t
+}
+
+/// Writes a curve as a text file.
+fn write_curve(path: &std::path::Path, [places, values]: &[Vec<f64>; 2]) {
+    let row = |(t, rate): (&f64, &f64)| format!("{t:?},{rate:?}\n");
+    let rows: String = places.iter().zip(values).map(row).collect();
+    std::fs::write(path, format!("temperature_k,lambda\n{rows}")).expect("a file");
+}
+
+/// Kelvin per million years of temperature over mean molecular weight in the box, for a cooling rate of 1 erg cm^3/s.
+fn theta_rate() -> f64 {
+    let nuclei = 0.76 * 4.916_838e40 / 3.085_677_581_491_367_3e21f64.powi(3) / 1.673_532_84e-24;
+    2.0 / 3.0 * 0.76 / 1.380_649e-16 * nuclei * 3.155_76e13
+}
+
+/// Temperature over mean molecular weight in the box, kelvin, per code unit of pressure.
+fn theta_unit() -> f64 {
+    let velocity = 3.085_677_581_491_367_3e21f64 / 3.155_76e13;
+    1.673_532_84e-24 / 1.380_649e-16 * velocity * velocity
+}
+
+#[test]
+fn a_curve_from_a_file_is_integrated_exactly_between_its_own_nodes() {
+    let scratch = nestar_tests::Scratch::new();
+    let file = scratch.path().join("curve.csv");
+    let curve = irregular_curve();
+    write_curve(&file, &curve);
+    let table = format!("cooling.table={}", file.display());
+    let start = 0.1438 * theta_unit() * 0.6;
+    for (end, step) in [
+        (7.0, 1e9),
+        (7.0, 0.37),
+        (10.0, 1.3),
+        (12.0, 1e9),
+        (13.0, 2.0),
+    ] {
+        let times = [
+            format!("time.end={end}"),
+            format!("time.max_step={step}"),
+            "run.precision=double".into(),
+        ];
+        let settings: Vec<&str> = times.iter().map(String::as_str).chain([&*table]).collect();
+        let mut run = Stepper::new(BOX, &settings);
+        let exact = cooled(&curve, start, 0.6 * theta_rate(), end);
+        run.finish().state().each_leaf_cell(|_, _, _, u| {
+            let found = u[4] / 1.5 * theta_unit() * 0.6;
+            let error = found / exact - 1.0;
+            assert!(error.abs() < 1e-8, "{end} {step}: {found} for {exact}");
+        });
+        println!("{start} -> {exact}");
+    }
+    let settings = ["domain.cells=[16,8,8]", "time.max_step=0.5", &table];
+    for precision in ["run.precision=single", "run.precision=double"] {
+        let settings = [&settings[..], &[precision]].concat();
+        same_bits(&App::default(), BOX, &settings, 2).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
 /// Gas out of equilibrium, with heating by a formula, partly below the temperature floor.
 const UNEVEN: [&str; 3] = [
     "cooling.floor_k=300",
@@ -396,4 +483,29 @@ fn invalid_zarr_arrays_are_refused() {
     write_array(&group, "metallicity", &[2], &[-1.0, 0.0]);
     let logarithms = refused(&[&table]);
     assert!(logarithms.contains("no logarithms"), "{logarithms}");
+}
+
+#[test]
+fn logarithms_and_negative_rates_in_zarr_arrays_are_refused() {
+    let scratch = nestar_tests::Scratch::new();
+    let group = scratch.path().join("table.zarr");
+    let table = format!("cooling.table={}", group.display());
+    let place = "at 0.001 hydrogen nuclei per cm^3 and";
+    for (name, value, words) in [
+        ("cooling_primordial", -23.0, "not logarithms"),
+        ("cooling_primordial", -1e-23, "negative"),
+        ("cooling_metal", -22.0, "not logarithms"),
+        ("cooling_metal", -1.0e-20, "negative"),
+        ("heating_primordial", -26.0, "not logarithms"),
+        ("heating_metal", -1e-26, "negative"),
+        ("mean_molecular_weight", 0.0, "must be above 0"),
+    ] {
+        write_table(&group, |_| 0.6);
+        write_array(&group, name, &[2, 2, 11], &[value; 44]);
+        let message = refused(&[&table]);
+        for part in [name, words, place, "table.zarr", "cooling.table"] {
+            assert!(message.contains(part), "{name} {value}: {message}");
+        }
+        std::fs::remove_dir_all(&group).expect("removed");
+    }
 }

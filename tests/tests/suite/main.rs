@@ -57,6 +57,7 @@ mod sub_steps;
 mod subcycling;
 mod supernova_remnant;
 mod symmetry;
+mod temperature;
 mod thermal;
 mod transient_fields;
 mod units;

@@ -1,17 +1,17 @@
 //! `nestar plot`.
 
 use super::snapshot::{SnapshotArgs, open};
-use super::{CommandError, FAILED, print};
+use super::{CommandError, FAILED, INVALID_INPUT, print};
 use clap::Args;
-use nestar::App;
 use nestar::engine::data::{DerivedFields, Stores};
 use nestar::kernels::hydro::eos;
 use nestar::snapshot::Snapshot;
 use nestar::systems::fields::quantities::WITH_UNITS;
 use nestar::systems::fields::{GAS_COMPONENTS, GasUnits};
 use nestar::systems::units::Units;
+use nestar::{App, Error};
 use nestar_deck::{CodeUnits, Deck};
-use nestar_plot::{Axis, CustomField, FieldFunction, PlotKind, PlotOptions, Scale};
+use nestar_plot::{Axis, CustomField, FieldFunction, PlotError, PlotKind, PlotOptions, Scale};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -108,11 +108,14 @@ impl PlotArgs {
     }
 }
 
-/// Returns the derived fields that this program defines for the snapshot's deck; `None` if it cannot build the simulation.
-fn derived_here(app: &App, snapshot: &Snapshot) -> Option<Vec<CustomField>> {
-    let mut deck = Deck::parse("the snapshot's deck", &snapshot.attributes().config).ok()?;
-    deck.set("run.device=cpu").ok()?;
-    let mut sim = app.simulation(deck).ok()?;
+/// Returns the derived fields that this program defines for the snapshot's deck.
+///
+/// # Errors
+/// The program cannot build the simulation.
+fn derived_here(app: &App, snapshot: &Snapshot) -> Result<Vec<CustomField>, Error> {
+    let mut deck = Deck::parse("the snapshot's deck", &snapshot.attributes().config)?;
+    deck.set("run.device=cpu")?;
+    let mut sim = app.simulation(deck)?;
     let world = &sim.engine().world;
     let stores = world.resource::<Stores>().all();
     let derived = world.resource::<DerivedFields>().all();
@@ -127,7 +130,7 @@ fn derived_here(app: &App, snapshot: &Snapshot) -> Option<Vec<CustomField>> {
             value: Arc::new(move |state| number.of_state(state)),
         })
     });
-    Some(own.collect())
+    Ok(own.collect())
 }
 
 /// Returns temperature and number density of the gas, if the snapshot has units.
@@ -143,7 +146,10 @@ fn with_units(snapshot: &Snapshot) -> Vec<CustomField> {
     let (Some(units), Some(gamma)) = (units.if_dimensional(), fact("gamma")) else {
         return Vec::new();
     };
-    let weight = fact("mean_molecular_weight").unwrap_or(GasUnits::IONISED);
+    // without this number the mean molecular weight is not constant
+    let Some(weight) = fact("mean_molecular_weight") else {
+        return Vec::new();
+    };
     let physical = GasUnits::of(&Units::from(units), weight);
     let field = |name: &str, units: &str, arrays: &[&str], value: FieldFunction| CustomField {
         name: name.into(),
@@ -176,10 +182,20 @@ const GAS: [&str; GAS_COMPONENTS] = [
 /// Writes a plot and prints its path.
 pub fn plot(app: &App, arguments: &PlotArgs) -> Result<(), CommandError> {
     let snapshot = open(&arguments.snapshot.snapshot)?;
-    let mut own = derived_here(app, &snapshot).unwrap_or_default();
+    let (mut own, why) = match derived_here(app, &snapshot) {
+        Ok(own) => (own, None),
+        Err(error) => (Vec::new(), Some(error)),
+    };
     // the first field of a name is used: that of the program
     own.extend(with_units(&snapshot));
-    let bytes = nestar_plot::plot_with(&snapshot, &arguments.options(), &own)?;
+    let bytes = nestar_plot::plot_with(&snapshot, &arguments.options(), &own);
+    let bytes = bytes.map_err(|error| match (&error, why) {
+        (PlotError::UnknownField { .. }, Some(why)) => CommandError::new(
+            INVALID_INPUT,
+            format!("{error}; fields that plugins define need a simulation of the snapshot's deck, but {why}"),
+        ),
+        _ => error.into(),
+    })?;
     let field = arguments.field.replace('/', "_");
     let number = snapshot.path().file_stem().unwrap_or_default();
     let file = arguments

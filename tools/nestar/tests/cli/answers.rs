@@ -73,6 +73,28 @@ fn units_are_printed_and_temperatures_plotted_in_kelvin() {
 }
 
 #[test]
+fn temperatures_by_a_table_are_plotted_only_with_the_table() {
+    let cooling = "[units]\nlength = \"kpc\"\ntime = \"Myr\"\ndensity = \"mH/cm3\"\n[cooling]\ntable = \"table.zarr\"\n";
+    let place = Place::with(&format!("{BLAST}{cooling}"));
+    let table = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../scenarios/solar-cooling.zarr"
+    );
+    let copied = std::process::Command::new("cp")
+        .args(["-r", table])
+        .arg(place.0.join("table.zarr"))
+        .status();
+    assert!(copied.expect("cp runs").success());
+    let run = ["run", "deck.toml", "--set", "time.max_steps=1"];
+    place.nestar(&run).has_status(0);
+    let plot = ["plot", "run", "--field", "temperature_k", "--width", "300"];
+    place.nestar(&plot).has_status(0);
+    std::fs::rename(place.0.join("table.zarr"), place.0.join("gone")).expect("renamed");
+    let words = ["there is no field", "temperature_k", "table.zarr"];
+    place.nestar(&plot).has_status(2).complains(&words);
+}
+
+#[test]
 fn particles_are_drawn_as_dots_and_as_densities() {
     let place = Place::with(&format!("{BLAST}{SPECIES}"));
     let run = ["run", "deck.toml", "--set", "time.max_steps=1"];
