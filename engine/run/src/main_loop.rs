@@ -43,6 +43,7 @@ pub fn run(sim: &mut Engine, mut options: RunOptions) -> Result<RunSummary, Erro
     let prepared = initialise_or_restore(sim, &directory, &mut options);
     options.observer.started();
     let restored = prepared?;
+    sim.world.resource::<Activity>().begin_output();
     let restored = restored.as_ref().filter(|restored| !restored.is_new_run);
     let mut output = Output::new(sim, &directory, &options.build, &roster, restored)?;
     let mut diagnostics = Diagnostics::open(sim, &directory, restored)?;
@@ -266,11 +267,11 @@ fn run_steps(
     let (mut reported, mut stepped) = (false, false);
     sim.world.resource::<Activity>().reset();
     sim.driver.run_pending_regrid(&mut sim.world)?;
+    sim.world.resource::<Activity>().begin_output();
     if begins {
         recorder.write_first_row(sim)?;
     }
     let mut patches = sim.world.resource::<Topology>().patches();
-    sim.world.resource::<Activity>().begin_output();
     loop {
         let flags = recorder
             .output

@@ -1,6 +1,6 @@
 //! What a run is doing: the wall time of each plugin, and the present system.
 
-use crate::Phase;
+use crate::{Phase, short_name};
 use bevy_ecs::prelude::*;
 use nestar_engine_device::parallel::lock;
 use nestar_engine_device::{Device, Timeline};
@@ -74,6 +74,15 @@ impl Clock {
         self.host[self.present] += (now - self.since).as_secs_f64();
         self.since = now;
     }
+
+    /// Adds the time so far, of host and device, to the present owner. Waits for the device.
+    fn settle_all(&mut self) {
+        self.settle();
+        if let Some(timeline) = &self.device {
+            // A failure of the device is reported by the next work on it.
+            let _ = timeline.settle(self.present);
+        }
+    }
 }
 
 impl Activity {
@@ -143,7 +152,7 @@ impl Activity {
     /// Sets all times to zero.
     pub fn reset(&self) {
         let mut clock = lock(&self.0.clock);
-        clock.settle();
+        clock.settle_all();
         clock.host.fill(0.0);
         if let Some(timeline) = &clock.device {
             timeline.reset();
@@ -156,11 +165,11 @@ impl Activity {
         lock(&self.0.clock).names.clone()
     }
 
-    /// Returns the seconds of the owners so far. Those of a GPU are complete up to its last synchronisation.
+    /// Returns the seconds of the owners so far. Waits for the device.
     #[must_use]
     pub fn seconds(&self) -> Vec<f64> {
         let mut clock = lock(&self.0.clock);
-        clock.settle();
+        clock.settle_all();
         match &clock.device {
             Some(timeline) => (0..clock.names.len())
                 .map(|owner| timeline.seconds(owner))
@@ -188,7 +197,7 @@ impl Activity {
         let system = lock(&self.0.clock).system.clone();
         let level = self.0.level.load(Relaxed);
         match system {
-            Some(system) => format!("level {level}, system `{system}`"),
+            Some(system) => format!("level {level}, system `{}`", short_name(&system)),
             None => format!("level {level}, before its first system"),
         }
     }
