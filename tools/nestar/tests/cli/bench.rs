@@ -61,6 +61,13 @@ fn every_case_gives_rates_in_both_precisions() {
         );
         assert!((times - wall).abs() < 0.02 * wall, "{times} of {wall} s");
     }
+    let joint = results.last().expect("the case that joins all");
+    for name in ["hydro", "gravity", "particles", "cooling", "mesh", "regrid"] {
+        assert!(
+            number(&joint["plugin_seconds"][name]) > 0.0,
+            "{name}: {joint}"
+        );
+    }
     let finest = results[2]["patches"].as_array().expect("patches").len();
     assert_eq!(finest, 4, "three levels of refinement");
 }
