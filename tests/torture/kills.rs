@@ -19,7 +19,7 @@ pub fn prepare(setting: &Setting) -> Result<Attack, String> {
     }))
 }
 
-/// Kills a run at a random time; returns its number of snapshots, of which it had `stored` before.
+/// Kills a run at a random time and returns its number of snapshots. There were `stored` snapshots before.
 fn kill(program: &Program, random: &mut Random, stored: usize) -> Result<usize, String> {
     let output = "run";
     let wait = program.duration.mul_f64(random.between(0.0, 0.7));

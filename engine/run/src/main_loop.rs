@@ -9,6 +9,7 @@ use crate::watchdog::Watchdog;
 use crate::{Progress, RunOptions, RunSummary};
 use crate::{captures, deck_differences, directory, restart};
 use nestar_engine_comm::Ranks;
+use nestar_engine_device::{ComputeDevice, Device};
 use nestar_engine_mesh::{Levels, Topology};
 use nestar_engine_step::agreement::on_first_rank;
 use nestar_engine_step::config::OutOfMemory;
@@ -28,6 +29,7 @@ use std::time::Instant;
 /// ranks. If a rank fails within a step, the other ranks wait until they are ended
 /// (`Communicator::abort`, `Launch::conclude`).
 pub fn run(sim: &mut Engine, mut options: RunOptions) -> Result<RunSummary, Error> {
+    report_compilations(sim, &mut options);
     sim.finish_setup()?;
     let _watchdog = Watchdog::start(sim)?;
     deck_differences::require_same_run(sim, &options)?;
@@ -69,6 +71,17 @@ pub fn run(sim: &mut Engine, mut options: RunOptions) -> Result<RunSummary, Erro
     finish_output(sim, &ending, &mut output, &diagnostics)?;
     let interrupted = ending == RunEnd::Interrupted;
     Ok(summary(sim, directory, updates, start, interrupted))
+}
+
+/// Reports on the first rank that programs of the device are being compiled.
+fn report_compilations(sim: &Engine, options: &mut RunOptions) {
+    let device = sim.world.resource::<ComputeDevice>().device.as_ref();
+    let running = device.map_or(0, Device::running_compilations);
+    if running > 0 && sim.world.resource::<Ranks>().rank() == 0 {
+        let note =
+            format!("compiles {running} programs of the device; later runs find them in a cache");
+        options.observer.note(&note);
+    }
 }
 
 /// Reports the new remarks of plugins and `notes` to the observer.

@@ -39,11 +39,13 @@ impl Watchdog {
         };
         let thread = std::thread::Builder::new().name("nestar-watchdog".into());
         let started = thread.spawn(move || supervision.run());
-        started.map_err(|why| {
+        let refusal = |why| {
             Error::Setup(format!(
-                "cannot start the thread of the watchdog: {why}; run.watchdog = 0 needs none"
+                "cannot start the thread of the watchdog: {why}; allow more threads (`ulimit -u`), use fewer (`run.threads`), or set \
+                 run.watchdog = 0"
             ))
-        })?;
+        };
+        started.map_err(refusal)?;
         Ok(Self { _end: Some(end) })
     }
 }

@@ -1,6 +1,7 @@
 //! What a run is doing: the wall time of each plugin, and the present system.
 
-use crate::{Phase, short_name};
+use crate::Phase;
+use crate::order::short_name;
 use bevy_ecs::prelude::*;
 use nestar_engine_device::parallel::lock;
 use nestar_engine_device::{Device, Timeline};
@@ -8,8 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// Owners of time besides plugins: halo exchanges, restriction and flux correction; snapshots, diagnostics and messages;
-/// changes of the hierarchy.
+/// Owners of time besides plugins: halo exchanges; snapshots, diagnostics and messages; changes of the hierarchy.
 const OWNERS: [&str; 3] = ["mesh", "output", "regrid"];
 
 /// Divides the time of a run among plugins, the mesh and the output. Clones refer to the same run.
@@ -19,15 +19,25 @@ const OWNERS: [&str; 3] = ["mesh", "output", "regrid"];
 #[derive(Resource, Clone, Default)]
 pub struct Activity(Arc<State>);
 
-#[derive(Default)]
 struct State {
     clock: Mutex<Clock>,
     /// Number of systems begun so far.
     begun: AtomicU64,
     /// Level of the present phase.
     level: AtomicUsize,
-    /// `true` while output is written.
+    /// `true` while output is written, and before the first phase.
     is_output: AtomicBool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            clock: Mutex::default(),
+            begun: AtomicU64::new(0),
+            level: AtomicUsize::new(0),
+            is_output: AtomicBool::new(true),
+        }
+    }
 }
 
 /// Times of the owners.
@@ -60,7 +70,7 @@ impl Clock {
         if owner == self.present {
             return;
         }
-        self.settle();
+        self.add_elapsed();
         self.present = owner;
         if let Some(timeline) = &self.device {
             // A failure of the device is reported by the next work on it.
@@ -69,7 +79,7 @@ impl Clock {
     }
 
     /// Adds the host's time so far to the present owner.
-    fn settle(&mut self) {
+    fn add_elapsed(&mut self) {
         let now = Instant::now();
         self.host[self.present] += (now - self.since).as_secs_f64();
         self.since = now;
@@ -77,7 +87,7 @@ impl Clock {
 
     /// Adds the time so far, of host and device, to the present owner. Waits for the device.
     fn settle_all(&mut self) {
-        self.settle();
+        self.add_elapsed();
         if let Some(timeline) = &self.device {
             // A failure of the device is reported by the next work on it.
             let _ = timeline.settle(self.present);
@@ -119,19 +129,33 @@ impl Activity {
         numbers
     }
 
-    /// Records that a system of an owner begins.
-    pub(super) fn begin_system(&self, owner: usize, system: &Arc<str>) {
+    /// Records that a system begins. Without an owner, its time counts to the previous one.
+    pub(super) fn begin_system(&self, owner: Option<usize>, system: &Arc<str>) {
         let mut clock = lock(&self.0.clock);
-        clock.switch(owner);
+        if let Some(owner) = owner {
+            clock.switch(owner);
+        }
         clock.system = Some(system.clone());
         self.0.begun.fetch_add(1, Relaxed);
     }
 
-    /// Records that the engine works on a level.
+    /// Records that a phase begins on a level. The driver's own work between systems is negligible, except in a regrid;
+    /// it counts to the previous owner, which spares a GPU's stream most of the marks.
     pub(super) fn begin_phase(&self, phase: Phase, level: usize) {
         self.0.level.store(level, Relaxed);
         self.0.begun.fetch_add(1, Relaxed);
-        self.switch(Self::of_phase(phase));
+        if phase == Phase::Regrid {
+            self.switch(Self::REGRID);
+        } else if self.0.is_output.load(Relaxed) {
+            self.switch(Self::MESH);
+        }
+    }
+
+    /// Records that a phase ends.
+    pub(super) fn end_phase(&self, phase: Phase) {
+        if phase == Phase::Regrid {
+            self.switch(Self::MESH);
+        }
     }
 
     fn switch(&self, owner: usize) {

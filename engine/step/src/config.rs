@@ -173,7 +173,7 @@ pub struct RunConfig {
     /// Check the whole hierarchy after every regrid.
     pub audit: bool,
     /// Seconds without progress after which the run ends with status 5, naming rank, level and system; 0: no
-    /// limit. Output and compilation before the first step are not counted.
+    /// limit. Output, and work before the first initial state is computed, are not counted.
     #[schemars(range(min = 0, max = 1e7), extend("unit" = "s"))]
     pub watchdog: f64,
     /// Sub-cycle stiff sources on a device through a queue of unfinished cells. Otherwise each thread

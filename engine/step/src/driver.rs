@@ -127,7 +127,7 @@ impl Driver {
         {
             met = agreed(world.resource::<Ranks>(), met);
         }
-        world.resource::<Activity>().begin_mesh();
+        world.resource::<Activity>().end_phase(phase);
         met
     }
 

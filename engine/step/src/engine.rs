@@ -309,7 +309,9 @@ impl Engine {
         for check in self.world.resource::<StateChecks>().registered.clone() {
             check(&self.world)?;
         }
-        self.build_order()
+        self.build_order()?;
+        let device = self.world.resource::<ComputeDevice>().device.as_ref();
+        device.map_or(Ok(()), |device| Ok(device.finish_compilations()?))
     }
 
     /// Builds all schedules, including halo exchanges.

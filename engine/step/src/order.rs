@@ -29,7 +29,7 @@ use bevy_ecs::schedule::{
 };
 use bevy_ecs::system::{BoxedSystem, IntoSystem, System};
 use conflict::Conflict;
-use nestar_engine_comm::{RanksError, exchange, particle_entities};
+use nestar_engine_comm::{Ranks, RanksError, exchange, particle_entities};
 use nestar_engine_data::{FaultBox, StoreRef, Stores};
 use nestar_engine_device::ComputeDevice;
 use nestar_engine_mesh::{LevelClock, PATCH};
@@ -55,8 +55,12 @@ enum OrderNode {
     Entities(usize),
 }
 
-/// Run condition of a system: no fault has been reported. It records that the system begins.
-fn begin_system(owner: usize, name: &str) -> impl Fn(Res<FaultBox>, Res<Activity>) -> bool + use<> {
+/// Run condition of a system: no fault has been reported. It records that the system begins; without an owner, its time
+/// counts to the system before it.
+fn begin_system(
+    owner: Option<usize>,
+    name: &str,
+) -> impl Fn(Res<FaultBox>, Res<Activity>) -> bool + use<> {
     let name: Arc<str> = name.into();
     move |faults, activity| {
         activity.begin_system(owner, &name);
@@ -313,7 +317,7 @@ impl Schedules {
         let Some(system) = added.system.take() else {
             return;
         };
-        let begins = begin_system(owner, &added.name);
+        let begins = begin_system(Some(owner), &added.name);
         let mut system = system.in_set(added.set).run_if(begins);
         // bevy adds a system to the set of its function itself
         for &set in added.names.iter().filter(|set| set.system_type().is_none()) {
@@ -481,7 +485,9 @@ impl Schedules {
         };
         let system = IntoSystem::into_system(exchange).with_name(name);
         // it writes halo copies only, and systems that read them have exchanges of their own
-        self.insert(OrderNode::Exchange(number), number, system);
+        let is_single = world.get_resource::<Ranks>().is_none_or(Ranks::is_single);
+        let owner = (!is_single).then_some(Activity::MESH);
+        self.insert(OrderNode::Exchange(number), number, owner, system);
         Some(OrderNode::Exchange(number))
     }
 
@@ -525,7 +531,12 @@ impl Schedules {
         let system = IntoSystem::into_system(particle_entities::update_entities);
         let system = system.with_name(format!("update particle entities after {after}"));
         // it spawns and despawns entities that later systems query
-        self.insert(OrderNode::Entities(number), number, system);
+        self.insert(
+            OrderNode::Entities(number),
+            number,
+            Some(Activity::MESH),
+            system,
+        );
         OrderNode::Entities(number)
     }
 
@@ -534,11 +545,12 @@ impl Schedules {
         &mut self,
         node: OrderNode,
         number: usize,
+        owner: Option<usize>,
         system: impl System<In = (), Out = Result<(), RanksError>>,
     ) {
         let (phase, set) = (self.added[number].phase, self.added[number].set);
         let name = system.name().to_string();
-        let begins = begin_system(Activity::MESH, &name);
+        let begins = begin_system(owner, &name);
         self.get(phase).add_systems(
             SystemOutcome::with_error_handling(system)
                 .in_set(set)

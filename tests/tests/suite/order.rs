@@ -166,8 +166,7 @@ refine = [{ criterion = "formula", when = "abs(x - 0.3 - 12*t) < 0.11" }]
 precision = "single"
 "#;
 
-/// Patches of level 1, and the share of the mesh in the time of `steps` root steps: regrids, restriction, flux
-/// correction, and all that happens between the phases.
+/// Patches of level 1, and the share of regrids and halo exchanges in the time of `steps` root steps.
 fn share_of_mesh(settings: &[&str], steps: usize) -> (usize, f64) {
     let mut stepper = Stepper::new(LARGE, settings);
     stepper.steps(4);

@@ -246,8 +246,13 @@ impl Context {
         counters: Arc<AtomicKernelCounters>,
     ) -> Result<(), DeviceError> {
         let to = TimingSum::Launch(counters);
+        self.add_pending(PendingTiming { start, end, to })
+    }
+
+    /// Reads a time once it is known; waits for it if too many are pending.
+    fn add_pending(&self, timing: PendingTiming) -> Result<(), DeviceError> {
         let mut times = lock(&self.times);
-        times.waiting.push(PendingTiming { start, end, to });
+        times.waiting.push(timing);
         let full = times.waiting.len() >= MAX_PENDING_TIMINGS;
         drop(times);
         if full { self.wait() } else { Ok(()) }
@@ -255,19 +260,13 @@ impl Context {
 
     /// Ends the present interval after all work so far, and begins one whose time is added to `sum`.
     fn begin_interval(&self, sum: &Arc<AtomicU64>) -> Result<(), DeviceError> {
-        let now = self.record_time()?;
-        let mut times = lock(&self.times);
-        if let Some((start, sum)) = times.interval.replace((now, sum.clone())) {
-            let to = TimingSum::Interval(sum);
-            times.waiting.push(PendingTiming {
-                start,
-                end: now,
-                to,
-            });
-        }
-        let full = times.waiting.len() >= MAX_PENDING_TIMINGS;
-        drop(times);
-        if full { self.wait() } else { Ok(()) }
+        let end = self.record_time()?;
+        let previous = lock(&self.times).interval.replace((end, sum.clone()));
+        let Some((start, sum)) = previous else {
+            return Ok(());
+        };
+        let to = TimingSum::Interval(sum);
+        self.add_pending(PendingTiming { start, end, to })
     }
 
     /// Creates the error for insufficient memory.
