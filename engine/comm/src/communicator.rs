@@ -190,7 +190,7 @@ impl PendingMessages {
 
 /// Connects one rank to all others.
 ///
-/// All calls except `rank`, `size`, `placement`, `reaches`, `abort` and `failure` are collective: every rank makes the
+/// All calls except `rank`, `size`, `placement`, `reaches`, `abort`, `end_all` and `failure` are collective: every rank makes the
 /// same calls in the same order. One thread at a time calls, not always the same one.
 ///
 /// A rank that fails calls [`Communicator::abort`]. Calls of the other ranks then fail, or their processes are ended.
@@ -261,6 +261,11 @@ pub trait Communicator: Send + Sync + 'static {
     ///
     /// Returns only if the ranks share a process.
     fn abort(&self, message: &str);
+
+    /// Ends the processes of all ranks with an exit status, without waiting for any rank.
+    fn end_all(&self, status: u8) -> ! {
+        std::process::exit(status.into())
+    }
 
     /// Returns the failure of a rank that called [`Communicator::abort`], if the ranks share a process.
     ///

@@ -32,7 +32,20 @@ impl Timeline {
         self.backend.begin_interval(&self.owners[owner])
     }
 
-    /// Sets all times to zero. An interval that has not ended is counted from its beginning.
+    /// Ends the interval of `owner` at the end of all work so far, waits for that work, and continues with a new interval
+    /// of `owner`.
+    ///
+    /// # Errors
+    /// The device has failed.
+    ///
+    /// # Panics
+    /// If there is no such owner.
+    pub fn settle(&self, owner: usize) -> Result<(), DeviceError> {
+        self.begin(owner)?;
+        self.backend.synchronise()
+    }
+
+    /// Sets all times to zero; intervals that have not been [settled](Timeline::settle) are counted from their beginning.
     pub fn reset(&self) {
         self.owners.iter().for_each(|sum| sum.store(0, Relaxed));
     }

@@ -96,11 +96,6 @@ impl Mpi {
         finalise();
     }
 
-    /// Aborts all ranks with an exit status.
-    pub fn end_all(&self, status: u8) -> ! {
-        abort(status)
-    }
-
     /// Returns the waiting strategy; ranks that share cores yield at once.
     fn backoff(&self) -> Backoff {
         let Placement { local_size, .. } = self.0.placement;
@@ -225,6 +220,10 @@ impl Communicator for Mpi {
         // Errors cannot be reported here.
         let _ = writeln!(std::io::stderr(), "error: rank {rank} of {size}: {message}");
         self.end_all(1)
+    }
+
+    fn end_all(&self, status: u8) -> ! {
+        abort(status)
     }
 }
 

@@ -14,6 +14,8 @@ pub const STALLED: u8 = 5;
 const CHECKS: u32 = 20;
 /// Time in which the other ranks can report what they are doing.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+/// Time in which the libraries of the device and of the ranks can end; they may hang as well.
+const LAST_RESORT: Duration = Duration::from_secs(10);
 
 /// Supervises a run until it is dropped.
 pub(super) struct Watchdog {
@@ -75,7 +77,7 @@ impl Supervision {
         }
     }
 
-    /// Reports the present work and ends the process.
+    /// Reports the present work and ends the processes of all ranks.
     fn end_run(&self) -> ! {
         let ranks = &self.ranks;
         let rank = match ranks.is_single() {
@@ -91,6 +93,10 @@ impl Supervision {
         // A message that cannot be written is lost.
         let _ = std::io::stderr().write_all(message.as_bytes());
         std::thread::sleep(LAST_WORDS);
-        std::process::exit(STALLED.into())
+        std::thread::spawn(|| {
+            std::thread::sleep(LAST_RESORT);
+            std::process::abort()
+        });
+        ranks.communicator().end_all(STALLED)
     }
 }

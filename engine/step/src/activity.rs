@@ -84,6 +84,15 @@ impl Clock {
         self.host[self.present] += (now - self.since).as_secs_f64();
         self.since = now;
     }
+
+    /// Adds the time so far, of host and device, to the present owner. Waits for the device.
+    fn settle_all(&mut self) {
+        self.add_elapsed();
+        if let Some(timeline) = &self.device {
+            // A failure of the device is reported by the next work on it.
+            let _ = timeline.settle(self.present);
+        }
+    }
 }
 
 impl Activity {
@@ -167,7 +176,7 @@ impl Activity {
     /// Sets all times to zero.
     pub fn reset(&self) {
         let mut clock = lock(&self.0.clock);
-        clock.add_elapsed();
+        clock.settle_all();
         clock.host.fill(0.0);
         if let Some(timeline) = &clock.device {
             timeline.reset();
@@ -180,11 +189,11 @@ impl Activity {
         lock(&self.0.clock).names.clone()
     }
 
-    /// Returns the seconds of the owners so far. Those of a GPU are complete up to its last synchronisation.
+    /// Returns the seconds of the owners so far. Waits for the device.
     #[must_use]
     pub fn seconds(&self) -> Vec<f64> {
         let mut clock = lock(&self.0.clock);
-        clock.add_elapsed();
+        clock.settle_all();
         match &clock.device {
             Some(timeline) => (0..clock.names.len())
                 .map(|owner| timeline.seconds(owner))

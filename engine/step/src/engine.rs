@@ -224,15 +224,18 @@ impl Engine {
         self.world.resource_mut::<Stores>().add_field::<F>();
         if restrict_by == Restrict::Mean {
             self.system_in(Synchronise::Restrict, restrict::<F>)
-                .in_sequence();
+                .in_sequence()
+                .of_mesh();
         }
         if correct_by == Correct::Fluxes {
             self.system_in(Synchronise::Correct, correct::<F>)
-                .in_sequence();
+                .in_sequence()
+                .of_mesh();
         }
         if shared {
             self.system_in(Synchronise::Correct, share::<F>)
-                .in_sequence();
+                .in_sequence()
+                .of_mesh();
         }
         Ok(())
     }

@@ -192,6 +192,7 @@ impl Schedules {
             statements: Vec::new(),
             is_in_sequence: false,
             keeps_particles: false,
+            is_of_mesh: false,
             declared: std::mem::take(&mut world.resource_mut::<FieldAccesses>().0),
             resources: Resources::of(&access, parameters),
             access,
@@ -236,7 +237,10 @@ impl Schedules {
 
     /// Returns the plugins' names; empty for those without systems, whose time is none.
     fn owner_names(&self) -> Vec<String> {
-        let has_systems = |plugin: usize| self.added.iter().any(|added| added.plugin == plugin);
+        let has_systems = |plugin: usize| {
+            let mut own = self.added.iter().filter(|added| added.plugin == plugin);
+            own.any(|added| !added.is_of_mesh)
+        };
         let name = |(n, name): (usize, &String)| match has_systems(n) {
             true => name.clone(),
             false => String::new(),
@@ -248,8 +252,8 @@ impl Schedules {
     fn owner_of(&self, number: usize) -> usize {
         let added = &self.added[number];
         match self.owners[added.plugin] {
-            Activity::MESH => Activity::of_phase(added.phase),
-            plugin => plugin,
+            plugin if plugin != Activity::MESH && !added.is_of_mesh => plugin,
+            _ => Activity::of_phase(added.phase),
         }
     }
 

@@ -56,11 +56,10 @@ impl Simulation {
             one_process: true,
             continuation: "calling `resume` instead of `run`".into(),
         };
-        self.run_monitored(&reporter, options, |_, _| String::new())
+        self.run_monitored(&reporter, options, |_| String::new())
     }
 
-    /// Runs with progress reports and signal handling. `closing` returns a message for the end from the engine and the wall time in
-    /// seconds.
+    /// Runs with progress reports and signal handling. `closing` returns a message for the end.
     ///
     /// # Errors
     /// Signals cannot be handled, or see [`nestar_engine::run::run`].
@@ -68,7 +67,7 @@ impl Simulation {
         &mut self,
         reporter: &Reporter,
         options: MonitorOptions,
-        closing: impl FnOnce(&Engine, f64) -> String,
+        closing: impl FnOnce(&Engine) -> String,
     ) -> Result<RunSummary, Error> {
         let signals = Signals::watch(reporter, options.one_process)?;
         let build = self.build.clone();
@@ -83,7 +82,7 @@ impl Simulation {
         reporter.finish();
         match &result {
             Ok(summary) => {
-                let closing = closing(self.engine(), summary.wall);
+                let closing = closing(self.engine());
                 if !closing.is_empty() {
                     reporter.print(&closing);
                 }

@@ -62,4 +62,5 @@ mod thermal;
 mod transient_fields;
 mod units;
 mod unphysical_states;
+mod watchdog;
 mod waves;

@@ -12,7 +12,7 @@ use nestar_engine_data::{Stores, particle_entities};
 use nestar_engine_mesh::{Changes, NewRows, Topology};
 use nestar_engine_step::agreement::{agreed, on_first_rank};
 use nestar_engine_step::memory::StoredParticles;
-use nestar_engine_step::{Engine, Error, Phase, check_faults, memory, regrid};
+use nestar_engine_step::{Activity, Engine, Error, Phase, check_faults, memory, regrid};
 use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values, latest};
 use serde_json::Value;
 use std::ops::Range;
@@ -204,6 +204,8 @@ fn fill_initial_state(sim: &mut Engine, finest: usize) -> Result<(), Error> {
         (new.level, new.rows) = (level, rows);
         sim.driver.run_phase(world, Phase::Initialise, level, 0.0)?;
     }
+    // reading the snapshot follows
+    sim.world.resource::<Activity>().begin_output();
     let displaced = Displaced::in_refined_patches(&sim.world);
     Ok(displaced.reinsert(&mut sim.world)?)
 }

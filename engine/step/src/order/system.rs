@@ -142,6 +142,8 @@ pub(super) struct RegisteredSystem {
     pub is_in_sequence: bool,
     /// `true` if it neither moves particles to other patches nor removes any.
     pub keeps_particles: bool,
+    /// `true` if the engine has added it to a field, so that its time counts as that of the mesh.
+    pub is_of_mesh: bool,
     pub declared: Vec<Arc<FieldAccess>>,
     pub access: SystemAccess,
     pub resources: Resources,
@@ -222,6 +224,12 @@ impl SystemOptions<'_> {
     /// particles: no update of their entities follows it.
     pub fn keeps_particles(&mut self) -> &mut Self {
         self.0.keeps_particles = true;
+        self
+    }
+
+    /// Counts the time of the system as that of the mesh instead of its plugin.
+    pub(crate) fn of_mesh(&mut self) -> &mut Self {
+        self.0.is_of_mesh = true;
         self
     }
 

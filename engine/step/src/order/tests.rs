@@ -6,6 +6,7 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::system::IntoSystem;
 use nestar_engine_data::{FaultBox, Stores};
 use nestar_engine_mesh::Owner;
+use std::time::Duration;
 
 #[derive(SystemSet, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Work;
@@ -253,4 +254,42 @@ fn particle_entities_are_updated_before_systems_that_query_them() {
         "update particle entities after add_stars",
     ];
     assert_eq!(found, Ok(wanted.map(String::from).to_vec()));
+}
+
+fn sleep() {
+    std::thread::sleep(Duration::from_millis(30));
+}
+
+fn sleep_long() {
+    std::thread::sleep(Duration::from_millis(60));
+}
+
+#[test]
+fn time_counts_for_the_plugin_of_the_system_and_that_of_field_operations_for_the_mesh() {
+    let mut world = World::new();
+    world.init_resource::<Activity>();
+    world.init_resource::<FaultBox>();
+    world.init_resource::<Stores>();
+    let mut schedules = Schedules::default();
+    schedules.begin_plugin("weather");
+    schedules.add(&mut world, Work, sleep_long).of_mesh();
+    schedules.add(&mut world, Work, sleep).after(sleep_long);
+    schedules.begin_plugin("fields only");
+    schedules.add(&mut world, Work, rest).of_mesh();
+    schedules.build(&mut world).expect("the order is stated");
+    let activity = world.resource::<Activity>().clone();
+    assert_eq!(activity.names(), ["mesh", "output", "regrid", "weather"]);
+    activity.begin_mesh();
+    activity.reset();
+    let begin = std::time::Instant::now();
+    schedules.get(Phase::Advance).run(&mut world);
+    activity.begin_output();
+    let wall = begin.elapsed().as_secs_f64();
+    let seconds = activity.seconds();
+    let (mesh, weather) = (seconds[0], seconds[3]);
+    assert!(mesh >= 0.06 && weather >= 0.03, "{seconds:?}");
+    assert!(
+        (mesh + weather - wall).abs() < 0.02 * wall,
+        "{seconds:?} of {wall}"
+    );
 }

@@ -229,7 +229,7 @@ pub fn describe_device(compute: &ComputeDevice) -> String {
 }
 
 /// Reports the time of each plugin, the load imbalance, corrected cells and device traffic.
-fn describe_times(sim: &engine::Engine, _: f64) -> String {
+fn describe_times(sim: &engine::Engine) -> String {
     let counters = sim.world.resource::<RunCounters>();
     let times = time_fractions(&sim.world.resource::<Activity>().times());
     let mut lines = vec![format!("time by plugin: {times}")];

@@ -59,6 +59,13 @@ fn every_case_gives_rates_in_both_precisions() {
         times_of_all += times.values().map(number).sum::<f64>();
         wall_of_all += number(&result["wall_seconds"]);
     }
+    let joint = results.last().expect("the case that joins all");
+    for name in ["hydro", "gravity", "particles", "cooling", "mesh", "regrid"] {
+        assert!(
+            number(&joint["plugin_seconds"][name]) > 0.0,
+            "{name}: {joint}"
+        );
+    }
     // both clocks are read one after the other, and another process may run in between
     let differ = (times_of_all - wall_of_all).abs();
     assert!(

@@ -23,7 +23,7 @@ pub enum Case {
     Cooling,
     /// The same with 6 species out of equilibrium, sub-cycled in each cell
     Chemistry,
-    /// Gas, self-gravity, a million particles and tabulated cooling, with three levels that follow moving clouds
+    /// Gas, self-gravity, a million particles (a GPU) and tabulated cooling, with three levels that follow moving clouds
     Joint,
 }
 
@@ -79,7 +79,7 @@ impl Case {
         }
     }
 
-    /// Returns the numbers of root cells per axis.
+    /// Returns the numbers of root cells per axis. Those of a GPU keep it busy.
     pub fn sizes(self, kind: DeviceClass) -> &'static [u32] {
         match (self, kind) {
             (Self::Uniform, DeviceClass::Cpu) => &[64, 128],
@@ -90,9 +90,20 @@ impl Case {
                 Self::Particles | Self::Plummer | Self::Cooling | Self::Chemistry,
                 DeviceClass::Cpu,
             ) => &[64],
-            (_, DeviceClass::Gpu) => &[128],
+            (Self::Blast | Self::KelvinHelmholtz, DeviceClass::Gpu) => &[128],
+            (_, DeviceClass::Gpu) => &[256],
             (Self::Blast, DeviceClass::Cpu) => &[32],
             _ => &[16],
+        }
+    }
+
+    /// Returns the settings of the deck that depend on the device: the number of particles.
+    pub fn settings(self, kind: DeviceClass) -> &'static [&'static str] {
+        match (self, kind) {
+            (Self::Particles, DeviceClass::Gpu) => &["constants.n=256"],
+            (Self::Plummer, DeviceClass::Gpu) => &["constants.n=2e7"],
+            (Self::Joint, DeviceClass::Cpu | DeviceClass::Emulated) => &["constants.n=32"],
+            _ => &[],
         }
     }
 

@@ -170,7 +170,7 @@ fn plans(app: &App, arguments: &BenchArgs, ranks: &Ranks) -> Result<Vec<BenchPla
         };
         for &cells in sizes {
             for &precision in arguments.precision.list() {
-                let deck = deck(arguments, case, cells, precision)?;
+                let deck = deck(arguments, case, cells, precision, case.settings(kind))?;
                 app.check(&deck)?;
                 plans.push(BenchPlan {
                     case,
@@ -189,7 +189,7 @@ fn plans(app: &App, arguments: &BenchArgs, ranks: &Ranks) -> Result<Vec<BenchPla
 
 /// Returns the class of the selected device.
 fn kind(arguments: &BenchArgs, case: Case, ranks: &Ranks) -> Result<DeviceClass, CommandError> {
-    let mut deck = deck(arguments, case, 8, Precision::Single)?;
+    let mut deck = deck(arguments, case, 8, Precision::Single, &[])?;
     let run: RunConfig = deck.table("run")?;
     let placement = ranks.communicator().placement();
     let chosen = ComputeDevice::choose(run.device, placement.local_rank).map_err(|error| {
@@ -202,12 +202,13 @@ fn kind(arguments: &BenchArgs, case: Case, ranks: &Ranks) -> Result<DeviceClass,
         .map_or(DeviceClass::Cpu, |d| DeviceClass::of(d.kind())))
 }
 
-/// Returns the deck of a case with the settings of the arguments.
+/// Returns the deck of a case with `settings` and those of the arguments.
 fn deck(
     arguments: &BenchArgs,
     case: Case,
     cells: u32,
     precision: Precision,
+    settings: &[&str],
 ) -> Result<Deck, CommandError> {
     let mut deck = Deck::parse(case.name(), case.text())?;
     let precision = cases::precision(precision);
@@ -217,7 +218,8 @@ fn deck(
         format!("run.device={}", arguments.device),
         format!("run.threads={}", arguments.threads),
     ];
-    for change in own.iter().chain(&arguments.overrides) {
+    let given = own.iter().chain(&arguments.overrides).map(String::as_str);
+    for change in settings.iter().copied().chain(given) {
         deck.set(change)?;
     }
     Ok(deck)
