@@ -43,11 +43,10 @@ fn form_stars(
     mut commands: Commands,
 ) -> Result<(), Error> {
     let stars = species.named("stars")?;
-    for (patch, _) in patches.iter() {
-        for id in stars.identities(patch.row())? {
-            if let Some(star) = particles.entity(&topology, stars, id)? {
-                commands.entity(star).insert_if_new(Birth(clock.end));
-            }
+    let rows: Vec<u32> = patches.iter().map(|(patch, _)| patch.row()).collect();
+    for id in stars.identities(&rows)?.concat() {
+        if let Some(star) = particles.entity(&topology, stars, id)? {
+            commands.entity(star).insert_if_new(Birth(clock.end));
         }
     }
     Ok(())

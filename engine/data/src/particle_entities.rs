@@ -6,7 +6,7 @@
 //! components that implement [`PatchComponent`](nestar_engine_mesh::PatchComponent) and are registered by
 //! `Engine::register_carried`.
 
-use super::particle_set::{ParticleKinds, ParticleSet, rows};
+use super::particle_set::{ParticleKinds, ParticleSet};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_engine_device::DeviceError;
@@ -268,12 +268,9 @@ pub fn initialise(world: &mut World) -> Result<(), DeviceError> {
         if !items.are_entities() {
             continue;
         }
-        let mut ids = Vec::new();
-        for row in rows(world.resource::<Topology>(), items) {
-            ids.extend(items.identities(row)?);
-        }
+        let identities = items.identities(&items.occupied_rows(world.resource::<Topology>()))?;
         let new = |id| ParticleId::new(number, id);
-        let mut new: Vec<ParticleId> = ids.into_iter().map(new).collect();
+        let mut new: Vec<ParticleId> = identities.into_iter().flatten().map(new).collect();
         new.retain(|&item| find_entity(world, item).is_none());
         let mut entities = lock(&world.resource::<ParticleEntityIndex>().0);
         new.first()

@@ -58,26 +58,32 @@ pub trait ParticleSet: Send + Sync {
     fn are_entities(&self) -> bool {
         false
     }
-    /// Returns the identities of the particles in a patch, in any order.
+    /// Returns the identities of the particles in patches, in the order of `rows` and any order within a patch, with few
+    /// requests to a device.
     ///
     /// # Errors
     /// The device fails.
-    fn identities(&self, row: u32) -> Result<Vec<u64>, DeviceError> {
-        let records = self.copy(row)?;
-        let records = records.chunks_exact(self.record_bytes());
-        Ok(records.filter_map(|record| self.identity(record)).collect())
+    fn identities(&self, rows: &[u32]) -> Result<Vec<Vec<u64>>, DeviceError> {
+        let of_patch = |records: Vec<u8>| {
+            let records = records.chunks_exact(self.record_bytes());
+            records.filter_map(|record| self.identity(record)).collect()
+        };
+        Ok(self.copy_all(rows)?.into_iter().map(of_patch).collect())
+    }
+    /// Returns the rows of the patches of this rank that contain particles.
+    fn occupied_rows(&self, topology: &Topology) -> Vec<u32> {
+        let rows = 0..topology.capacity() as u32;
+        rows.filter(|&row| self.count(row) > 0).collect()
     }
     /// Returns the row of the patch that contains particle `id`, or `None` if it is not on this rank.
     ///
     /// # Errors
     /// The device fails.
     fn row_of(&self, topology: &Topology, id: u64) -> Result<Option<u32>, DeviceError> {
-        for row in rows(topology, self) {
-            if self.identities(row)?.contains(&id) {
-                return Ok(Some(row));
-            }
-        }
-        Ok(None)
+        let rows = self.occupied_rows(topology);
+        let all = self.identities(&rows)?;
+        let found = all.iter().position(|of_patch| of_patch.contains(&id));
+        Ok(found.map(|n| rows[n]))
     }
     /// Takes the identities of particles removed since the last call, for example by leaving the domain.
     fn take_removed(&mut self) -> Vec<u64> {
@@ -187,15 +193,6 @@ pub trait RemapOnRegrid {
         lifted: &[Option<CoveringLeaf>],
         refined: &[RefinedPatch],
     ) -> Result<Vec<Vec<u8>>, DeviceError>;
-}
-
-/// Returns the rows that contain particles.
-pub(super) fn rows<I: ParticleSet + ?Sized>(
-    topology: &Topology,
-    items: &I,
-) -> impl Iterator<Item = u32> {
-    let rows = 0..topology.capacity() as u32;
-    rows.filter(|&row| items.count(row) > 0)
 }
 
 /// Particle records for delivery to the leaf that contains them.

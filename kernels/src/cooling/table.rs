@@ -10,7 +10,7 @@ use nestar_device::{Real, Table, device};
 pub struct CoolingTable<R> {
     /// Temperature over mean molecular weight of each node, kelvin, ascending.
     pub nodes: Table<R>,
-    /// Index of the last node up to the lower end of each bin; 0 if there is none.
+    /// Index of the last node up to the lower end of each bin; 0 if there is none. Empty if each bin is the interval between two nodes.
     pub starts: Table<R>,
     /// Logarithm of the ratio of the ends of the interval above each node; one fewer than nodes.
     pub widths: Table<R>,
@@ -72,11 +72,12 @@ fn grid_interval<R: Real>(x: R, octave: i32, per_octave: i32) -> (i32, R) {
 #[device]
 pub fn node_below<R: Real>(theta: R, p: &CoolingTable<R>) -> i32 {
     let (bin, _) = grid_interval(theta, p.octave, p.per_octave);
-    let mut k = p
-        .starts
-        .at(bin.max(0).min(p.starts.len() as i32 - 1))
-        .to_i32();
     let last = p.nodes.len() as i32 - 2;
+    let bins = p.starts.len() as i32;
+    if bins == 0 {
+        return bin.max(0).min(last);
+    }
+    let mut k = p.starts.at(bin.max(0).min(bins - 1)).to_i32();
     while k < last && theta >= p.nodes.at(k + 1) {
         k += 1;
     }

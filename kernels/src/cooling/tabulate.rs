@@ -218,9 +218,9 @@ pub fn tabulate(rates: &RateFunctions, grid: &TableGrid) -> Result<CoolingTable<
     let relations = relations?;
     let nodes = place_nodes(rates, grid, &relations)?;
     let [cooling, heating] = planes(rates, grid, &relations, &nodes)?;
-    let bins = match grid.nodes {
-        TableNodes::Uniform => grid.per_octave,
-        TableNodes::Own(_) | TableNodes::Filled(_) => BINS,
+    let (bins, starts) = match grid.nodes {
+        TableNodes::Uniform => (grid.per_octave, Vec::new()),
+        TableNodes::Own(_) | TableNodes::Filled(_) => (BINS, starts(&nodes, BINS)),
     };
     let temperatures: Vec<f64> = match &rates.weight {
         MolecularWeight::Fixed(_) => Vec::new(),
@@ -233,7 +233,7 @@ pub fn tabulate(rates: &RateFunctions, grid: &TableGrid) -> Result<CoolingTable<
     let widths: Vec<f64> = nodes.windows(2).map(|pair| ln(pair[1] / pair[0])).collect();
     let octave = octave_of(nodes[0]);
     Ok(CoolingTable {
-        starts: Table::new(starts(&nodes, bins)),
+        starts: Table::new(starts),
         nodes: Table::new(nodes),
         widths: Table::new(widths),
         cooling: Table::new(cooling),

@@ -125,20 +125,26 @@ pub(super) fn solve_aligned_levels(
         grids.composite_cycle(&range, sweeps, &gravity.root(&ranks))?;
         grids.update_tau(&range)?;
     }
+    // the root level alone has been measured if it was solved
+    let known = (gravity.two_way() && grids.rows.finest() == 0).then_some(grids.solved_root.0);
     match aligned.coarsest {
-        0 => measure_residuals(&mut grids, &mut residuals),
+        0 => measure_residuals(&mut grids, &mut residuals, known),
         _ => Ok(()),
     }
 }
 
-/// Measures the residual on all levels.
-fn measure_residuals(grids: &mut LevelSolver, residuals: &mut Residuals) -> Result<(), Error> {
+/// Measures the residual on all levels. `root` is that of the root level if it is known.
+fn measure_residuals(
+    grids: &mut LevelSolver,
+    residuals: &mut Residuals,
+    root: Option<f64>,
+) -> Result<(), Error> {
     let finest = grids.rows.finest();
     for (level, residual) in residuals.0.iter_mut().enumerate() {
-        *residual = if level <= finest {
-            grids.residual(level)?
-        } else {
-            0.0
+        *residual = match (level, root) {
+            (0, Some(known)) => known,
+            _ if level <= finest => grids.residual(level)?,
+            _ => 0.0,
         };
         if !residual.is_finite() {
             let (matter, potential) = (&grids.matter, &grids.potential);
@@ -176,7 +182,7 @@ pub(super) fn solve_initial_potential(
         grids.update_tau(&all)?;
     }
     grids.exterior_potential.solved = true;
-    measure_residuals(&mut grids, &mut residuals)
+    measure_residuals(&mut grids, &mut residuals, None)
 }
 
 /// Registers the gas as the first source of the density, to which an open list of sources adds, and the mean density of

@@ -238,7 +238,7 @@ impl Species {
         let rows = match self.rows.get() {
             Some(rows) => rows,
             None => {
-                let rows = self.all_rows(topology)?;
+                let rows = self.places(topology)?;
                 self.rows.get_or_init(|| rows)
             }
         };
@@ -246,22 +246,15 @@ impl Species {
         Ok(found.ok().map(|n| rows[n].1))
     }
 
-    fn all_rows(&self, topology: &Topology) -> Result<Vec<(u64, u32)>, DeviceError> {
-        let mut all = match &self.on_device {
-            Some(lists) => lists.identities()?,
-            None => Vec::new(),
-        };
-        for row in 0..topology.capacity() as u32 {
-            all.extend(self.host_identities(row).map(|id| (id, row)));
-        }
+    /// Returns the identities of all particles, ascending, with the rows of their patches.
+    fn places(&self, topology: &Topology) -> Result<Vec<(u64, u32)>, DeviceError> {
+        let rows = self.occupied_rows(topology);
+        let of_patches = rows.iter().zip(self.identities(&rows)?);
+        let mut all: Vec<(u64, u32)> = of_patches
+            .flat_map(|(&row, identities)| identities.into_iter().map(move |id| (id, row)))
+            .collect();
         all.par_sort_unstable();
         Ok(all)
-    }
-
-    /// Returns the identities of the particles of a patch in host pages.
-    pub(super) fn host_identities(&self, row: u32) -> impl Iterator<Item = u64> {
-        let lists = self.patches[row as usize].iter();
-        lists.flat_map(|rows| rows.identities())
     }
 }
 

@@ -130,12 +130,16 @@ impl ParticleSet for Species {
         self.entities
     }
 
-    fn identities(&self, row: u32) -> Result<Vec<u64>, DeviceError> {
-        let lists = self.on_device.as_ref();
-        let on_device = lists.map(|lists| lists.identities_of(row)).transpose()?;
-        let mut identities = on_device.unwrap_or_default();
-        identities.extend(self.host_identities(row));
-        Ok(identities)
+    fn identities(&self, rows: &[u32]) -> Result<Vec<Vec<u64>>, DeviceError> {
+        let mut all = match &self.on_device {
+            Some(lists) => lists.identities(rows)?,
+            None => vec![Vec::new(); rows.len()],
+        };
+        for (identities, &row) in all.iter_mut().zip(rows) {
+            let lists = self.patches[row as usize].iter();
+            identities.extend(lists.flat_map(|pages| pages.identities()));
+        }
+        Ok(all)
     }
 
     fn row_of(&self, topology: &Topology, id: u64) -> Result<Option<u32>, DeviceError> {

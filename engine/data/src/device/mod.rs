@@ -78,6 +78,8 @@ pub struct DevicePool {
     fresh: Buffer<u8>,
     pub(super) fault: Buffer<u32>,
     repaired: Buffer<RepairedCells>,
+    /// The present value of `repaired`; `None` after work that may have changed it.
+    known_repaired: Mutex<Option<RepairedCells>>,
     /// Flux registers, if the field is flux-corrected.
     registers: Option<DeviceRegisters>,
     kernels: FieldKernels,
@@ -140,6 +142,7 @@ impl DevicePool {
             fresh: device.buffer(0)?,
             fault: device.buffer(FAULT_WORDS)?,
             repaired: device.buffer(1)?,
+            known_repaired: Mutex::new(Some(RepairedCells::default())),
             registers: (spec.correct == Correct::Fluxes)
                 .then(|| DeviceRegisters::new(device, &module, values, levels, most_rows))
                 .transpose()?,

@@ -72,6 +72,7 @@ impl DevicePool {
         if octets == 0 {
             return Ok(false);
         }
+        *lock(&self.known_repaired) = None;
         let parameters = RestrictParameters::<Number> {
             coarse: self.bank(banks[0]).into(),
             fine: self.bank(banks[1]).into(),
@@ -120,6 +121,7 @@ impl DevicePool {
         let (bank, stale) = (self.bank(bank).into(), self.stale().into());
         match &self.registers {
             Some(registers) => {
+                *lock(&self.known_repaired) = None;
                 registers.correct(tables, bank, stale, self.repaired.address().into(), clock)
             }
             None => Ok(false),
@@ -136,8 +138,13 @@ impl DevicePool {
 
     /// Returns the number of cells repaired since the start.
     pub(crate) fn repaired(&self) -> Result<RepairedCells, DeviceError> {
+        let mut known = lock(&self.known_repaired);
+        if let Some(known) = *known {
+            return Ok(known);
+        }
         let mut repaired = [RepairedCells::default()];
         self.device.download(&self.repaired, 0, &mut repaired)?;
+        *known = Some(repaired[0]);
         Ok(repaired[0])
     }
 }

@@ -15,24 +15,39 @@ impl DeviceParticles {
     /// # Errors
     /// The device fails or its memory does not suffice.
     pub fn records(&self, rows: &[u32]) -> Result<Vec<Vec<u8>>, DeviceError> {
-        let patches: Vec<PatchSpans> = rows.iter().map(|&row| self.patches[row as usize]).collect();
-        self.records_of(&patches)
+        self.records_of(&self.spans(rows), self.numbers())
     }
 
-    /// Returns the records of the particles at these rows.
+    /// Returns the identities of the particles of patches.
+    ///
+    /// # Errors
+    /// As [`DeviceParticles::records`].
+    pub fn identities(&self, rows: &[u32]) -> Result<Vec<Vec<u64>>, DeviceError> {
+        let records = self.records_of(&self.spans(rows), 0)?;
+        let width = self.width(0);
+        let of_patch = |records: Vec<u8>| identities(&records, width);
+        Ok(records.into_iter().map(of_patch).collect())
+    }
+
+    fn spans(&self, rows: &[u32]) -> Vec<PatchSpans> {
+        rows.iter().map(|&row| self.patches[row as usize]).collect()
+    }
+
+    /// Returns the records of the particles at these rows, with the first `numbers` columns after the identity.
     pub(super) fn records_of(
         &self,
         mut patches: &[PatchSpans],
+        numbers: i32,
     ) -> Result<Vec<Vec<u8>>, DeviceError> {
-        let mut all = Vec::with_capacity(patches.len());
+        let (mut all, width) = (Vec::with_capacity(patches.len()), self.width(numbers));
         while !patches.is_empty() {
             let mut bytes = 0;
             let fits = patches.iter().take_while(|patch| {
-                bytes += patch.count() * self.record_bytes();
+                bytes += patch.count() * width;
                 bytes <= AT_ONCE
             });
             let (next, later) = patches.split_at(fits.count().max(1));
-            self.append_records(next, &mut all)?;
+            self.append_records(next, numbers, &mut all)?;
             patches = later;
         }
         Ok(all)
@@ -42,9 +57,10 @@ impl DeviceParticles {
     fn append_records(
         &self,
         patches: &[PatchSpans],
+        numbers: i32,
         all: &mut Vec<Vec<u8>>,
     ) -> Result<(), DeviceError> {
-        let (kernels, width) = (&*self.kernels, self.record_bytes());
+        let (kernels, width) = (&*self.kernels, self.width(numbers));
         let runs = [0, 1].map(|list| runs(patches, list));
         let counts = runs
             .each_ref()
@@ -59,7 +75,7 @@ impl DeviceParticles {
                 .flat_map(|&list| runs[list].iter().map(move |run| (list, run)))
             {
                 let page_array = self.buffers[run.level][list].page_array(self.columns);
-                self.pack(page_array, run.rows.clone(), list, self.numbers(), next)?;
+                self.pack(page_array, run.rows.clone(), list, numbers, next)?;
                 next += (run.rows.len() * width) as u64;
             }
             kernels.device.download(out, 0, &mut bytes)?;
@@ -86,25 +102,13 @@ impl DeviceParticles {
         range: Range<usize>,
         mark: usize,
     ) -> Result<Vec<u8>, DeviceError> {
-        self.packed_in_part(page_array, range, mark, self.numbers())
-    }
-
-    /// Returns records with only the first `numbers` columns after the identity.
-    fn packed_in_part(
-        &self,
-        page_array: PageArray,
-        range: Range<usize>,
-        mark: usize,
-        numbers: i32,
-    ) -> Result<Vec<u8>, DeviceError> {
-        let kernels = &*self.kernels;
-        let width = 8 + numbers as usize * self.columns.number + 1;
+        let (kernels, width) = (&*self.kernels, self.record_bytes());
         let mut bytes = vec![0; range.len() * width];
         let (mut memory, mut next) = (kernels.memory(), range.start);
         for portion in bytes.chunks_mut(AT_ONCE / width * width) {
             let end = next + portion.len() / width;
             let out = memory.records.provide(&kernels.device, portion.len())?;
-            self.pack(page_array, next..end, mark, numbers, out.address())?;
+            self.pack(page_array, next..end, mark, self.numbers(), out.address())?;
             kernels.device.download(out, 0, portion)?;
             next = end;
         }
@@ -113,7 +117,12 @@ impl DeviceParticles {
 
     /// Bytes of a record with its mark.
     pub(super) fn record_bytes(&self) -> usize {
-        self.columns.bytes() + 1
+        self.width(self.numbers())
+    }
+
+    /// Bytes of a record with its mark and the first `numbers` columns after the identity.
+    fn width(&self, numbers: i32) -> usize {
+        8 + numbers as usize * self.columns.number + 1
     }
 
     /// Packs a non-empty range of a page array to an address.
@@ -146,7 +155,7 @@ impl DeviceParticles {
         for at in (0..self.buffers.len()).flat_map(ListId::both) {
             let ListId { level, list } = at;
             let width = self.record_bytes();
-            let records = self.records_on(at, self.numbers())?;
+            let records = self.records_on(at)?;
             self.each_on(at, |row, of_row| {
                 give(
                     row,
@@ -161,15 +170,11 @@ impl DeviceParticles {
         Ok(())
     }
 
-    /// Returns the records of a list of a level, with the first `numbers` columns after the identity.
-    fn records_on(
-        &self,
-        ListId { level, list }: ListId,
-        numbers: i32,
-    ) -> Result<Vec<u8>, DeviceError> {
+    /// Returns the records of a list of a level.
+    fn records_on(&self, ListId { level, list }: ListId) -> Result<Vec<u8>, DeviceError> {
         let buffer = &self.buffers[level][list];
         let rows = buffer.first..buffer.first + buffer.used;
-        self.packed_in_part(buffer.page_array(self.columns), rows, list, numbers)
+        self.packed(buffer.page_array(self.columns), rows, list)
     }
 
     /// Passes each row with particles on a list of a level to `give`, with their range in the list.
@@ -182,32 +187,6 @@ impl DeviceParticles {
                 give(row, first..first + count as usize);
             }
         }
-    }
-}
-
-impl DeviceParticles {
-    /// Returns the identities of the particles of a patch.
-    ///
-    /// # Errors
-    /// The device fails.
-    pub fn identities_of(&self, row: u32) -> Result<Vec<u64>, DeviceError> {
-        let records = self.records(&[row])?.concat();
-        Ok(identities(&records, self.record_bytes()))
-    }
-
-    /// Returns the identities of all particles with their rows.
-    ///
-    /// # Errors
-    /// The device fails.
-    pub fn identities(&self) -> Result<Vec<(u64, u32)>, DeviceError> {
-        let mut all = Vec::new();
-        for at in (0..self.buffers.len()).flat_map(ListId::both) {
-            let identities = identities(&self.records_on(at, 0)?, 8 + 1);
-            self.each_on(at, |row, of_row| {
-                all.extend(identities[of_row].iter().map(|&id| (id, row as u32)));
-            });
-        }
-        Ok(all)
     }
 }
 

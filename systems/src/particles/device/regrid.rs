@@ -81,7 +81,7 @@ impl DeviceParticles {
             None => *patch,
             Some(_) => PatchSpans::default(),
         });
-        let records = self.records_of(&gone.collect::<Vec<_>>())?;
+        let records = self.records_of(&gone.collect::<Vec<_>>(), self.numbers())?;
         for level in 0..self.buffers.len() - 1 {
             let mut up = RemapPieces::from(level + 1);
             for (patch, above) in detached
