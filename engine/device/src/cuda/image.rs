@@ -10,13 +10,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Options of NVRTC: IEEE 754 arithmetic as written, without contraction.
-pub(super) const OPTIONS: [&str; 5] = [
+const OPTIONS: [&str; 5] = [
     "--std=c++17",
     "--fmad=false",
     "--prec-div=true",
     "--prec-sqrt=true",
     "--ftz=false",
 ];
+/// Option that makes threads of all cores optimise the kernels of a source.
+const SPLIT: &str = "--split-compile=0";
+/// First version of NVRTC with which this option was tested.
+const SPLIT_SINCE: u32 = 13000;
 /// First CUDA version of the driver with `cuEventElapsedTime_v2`.
 const TIMING_SINCE: u32 = 12080;
 /// First CUDA version of the driver that reports the size of kernel parameters.
@@ -47,6 +51,12 @@ pub(super) fn find_compiler() {
     }
 }
 
+/// Returns the options for a version of NVRTC.
+pub(super) fn options(version: u32) -> Vec<&'static str> {
+    let split = Some(SPLIT).filter(|_| version >= SPLIT_SINCE);
+    OPTIONS.into_iter().chain(split).collect()
+}
+
 /// Returns the version of NVRTC: 1000 * major + 10 * minor.
 pub(super) fn version() -> Result<u32, DeviceError> {
     let (mut major, mut minor) = (0, 0);
@@ -73,19 +83,20 @@ impl Drop for NvrtcProgram {
     }
 }
 
-/// Compiles a source for an architecture such as `sm_90` and returns the binary for the driver.
+/// Compiles a source for an architecture such as `sm_90` with some [`options`] and returns the binary for the driver.
 pub(super) fn compile(
     name: &str,
     source: &str,
     architecture: &str,
+    options: &[&str],
 ) -> Result<Vec<u8>, DeviceError> {
     let text = |text: String| CString::new(text).map_err(|e| DeviceError::failed("NVRTC", e));
     let (source, file) = (text(source.to_string())?, text(format!("{name}.cu"))?);
-    let mut options = vec![text(format!("--gpu-architecture={architecture}"))?];
-    for option in OPTIONS {
-        options.push(text(option.to_string())?);
+    let mut all = vec![text(format!("--gpu-architecture={architecture}"))?];
+    for option in options {
+        all.push(text(option.to_string())?);
     }
-    let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+    let options: Vec<*const c_char> = all.iter().map(|option| option.as_ptr()).collect();
     compile_texts(name, &source, &file, &options)
 }
 

@@ -127,17 +127,14 @@ impl Cuda {
     fn load_module(&self, name: &str, source: &str) -> Result<Arc<CudaModule>, DeviceError> {
         let [major, minor] = self.limits.capability;
         let architecture = format!("sm_{major}{minor}");
-        let made_by = format!(
-            "NVRTC {} {}",
-            version(self.compiler),
-            image::OPTIONS.join(" ")
-        );
+        let options = image::options(self.compiler);
+        let made_by = format!("NVRTC {} {}", version(self.compiler), options.join(" "));
         let file = Cache::file(name, &[source, &architecture, &made_by], "cubin");
         let known = self.cache.load(&file);
         if let Some(Ok(loaded)) = known.map(|binary| CudaModule::load(&self.context, &binary)) {
             return Ok(Arc::new(loaded));
         }
-        let binary = image::compile(name, source, &architecture).map_err(|error| {
+        let binary = image::compile(name, source, &architecture, &options).map_err(|error| {
             let stored = self
                 .cache
                 .write(&format!("{name}-failed.cu"), source.as_bytes());

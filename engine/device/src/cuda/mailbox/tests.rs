@@ -24,5 +24,5 @@ fn the_kernel_compiles() {
         return;
     }
     let source = [&program(&items()), LAUNCH, MAILBOX].concat();
-    image::compile("mailbox", &source, "sm_80").unwrap();
+    image::compile("mailbox", &source, "sm_80", &image::options(0)).unwrap();
 }
