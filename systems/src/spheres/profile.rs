@@ -224,6 +224,17 @@ impl Profile {
         }
     }
 
+    /// Tabulates a density that is smooth on the grid and slow to evaluate.
+    pub(super) fn tabulated(&self, grid: RadialGrid) -> Option<RadialFunction> {
+        let is_slow = self.cut.is_none() && matches!(self.shape, ProfileKind::Entropy(_));
+        is_slow.then(|| {
+            RadialFunction::through(grid, |node| {
+                let local = self.local(grid.radius(node));
+                [local.density, -local.steepness]
+            })
+        })
+    }
+
     /// Returns the radius beyond which the mass is negligible.
     pub(super) fn reach(&self) -> f64 {
         match (&self.cut, &self.shape) {

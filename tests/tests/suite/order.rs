@@ -166,8 +166,9 @@ refine = [{ criterion = "formula", when = "abs(x - 0.3 - 12*t) < 0.11" }]
 precision = "single"
 "#;
 
-/// Patches of level 1, and the share of regrids and halo exchanges in the time of `steps` root steps.
-fn share_of_mesh(settings: &[&str], steps: usize) -> (usize, f64) {
+/// Patches of level 1, and the shares in the time of `steps` root steps of regrids and of the mesh: halo exchange,
+/// restriction and flux correction.
+fn shares_of_mesh(settings: &[&str], steps: usize) -> (usize, [f64; 2]) {
     let mut stepper = Stepper::new(LARGE, settings);
     stepper.steps(4);
     let activity = stepper.0.engine().world.resource::<Activity>().clone();
@@ -176,20 +177,19 @@ fn share_of_mesh(settings: &[&str], steps: usize) -> (usize, f64) {
     let times = activity.times();
     println!("{times:?}");
     let all: f64 = times.iter().map(|(_, seconds)| seconds).sum();
-    let mesh = times
-        .iter()
-        .filter(|(name, _)| matches!(&**name, "mesh" | "regrid"));
-    let mesh: f64 = mesh.map(|(_, seconds)| seconds).sum();
-    (stepper.state().counts()[1], mesh / all)
+    let shares = ["regrid", "mesh"].map(|owner| {
+        let own = times.iter().find(|(name, _)| name == owner);
+        own.expect("an owner of time").1 / all
+    });
+    (stepper.state().counts()[1], shares)
 }
 
 #[test]
 fn tree_updates_are_a_small_part_of_a_step() {
-    let (patches, mesh) = share_of_mesh(&["run.audit=false"], 4);
-    println!("{patches} patches: mesh {:.2}%", 100.0 * mesh);
+    let (patches, [regrid, mesh]) = shares_of_mesh(&["run.audit=false"], 4);
     assert!(patches > 4000, "{patches}");
-    // the figure of the benchmark is 2%; a shared machine may disturb either part
-    assert!(mesh < 0.06, "{mesh}");
+    // 1% and 8% on an idle machine; a shared one may disturb either part
+    assert!(regrid < 0.04 && mesh < 0.15, "{regrid} {mesh}");
 }
 
 #[test]
@@ -200,10 +200,9 @@ fn tree_work_is_a_small_part_of_a_step_of_20000_patches() {
         "run.threads=2",
         "domain.cells=[224,224,224]",
     ];
-    let (patches, mesh) = share_of_mesh(&settings, 8);
-    println!("{patches} patches: mesh {:.2}%", 100.0 * mesh);
+    let (patches, [regrid, mesh]) = shares_of_mesh(&settings, 8);
     assert!(patches > 20_000, "{patches}");
-    assert!(mesh < 0.02, "{mesh}");
+    assert!(regrid < 0.02 && mesh < 0.1, "{regrid} {mesh}");
 }
 
 /// A level step of a tiny mesh is all overhead: schedules, look-ups, thread pool.

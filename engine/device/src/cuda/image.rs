@@ -346,7 +346,7 @@ impl BackendKernel for CudaKernel {
 
 #[cfg(test)]
 mod tests {
-    use super::{compile, compiler_present, find_compiler, version};
+    use super::{compile, options, compiler_present, find_compiler, version};
     use nestar_device::{LAUNCH, program};
 
     /// NVRTC needs no GPU.
@@ -361,14 +361,17 @@ mod tests {
         let kernel =
             "struct P { rs::u64 x; };\nKERNEL(fill, P) {\n  EACH(i, 8) ((double*)p.x)[i] = i;\n}\n";
         let source = format!("{}\n{LAUNCH}\n{kernel}", program(&[]));
-        let binary = compile("fill", &source, "sm_90").unwrap();
+        let all = options(version().unwrap());
+        let binary = compile("fill", &source, "sm_90", &all).unwrap();
         assert_eq!(&binary[..4], b"\x7fELF");
         let broken = source.replace("[i] = i", "[i] = j");
         let line = 1 + broken
             .lines()
             .take_while(|l| !l.contains("[i] = j"))
             .count();
-        let text = compile("fill", &broken, "sm_90").unwrap_err().to_string();
+        let text = compile("fill", &broken, "sm_90", &all)
+            .unwrap_err()
+            .to_string();
         assert!(text.contains(&format!("skeletons({line})")), "{text}");
     }
 }

@@ -7,8 +7,6 @@
 pub fn retain_freed_memory() {
     #[cfg(target_env = "gnu")]
     for (option, value) in [
-        // heaps of threads would ignore these settings
-        (libc::M_ARENA_MAX, 1),
         (libc::M_MMAP_THRESHOLD, 1 << 30),
         (libc::M_TRIM_THRESHOLD, libc::c_int::MAX),
     ] {

@@ -36,19 +36,31 @@ impl DeviceParticles {
     /// Returns the records of the particles at these rows, with the first `numbers` columns after the identity.
     pub(super) fn records_of(
         &self,
-        mut patches: &[PatchSpans],
+        patches: &[PatchSpans],
         numbers: i32,
     ) -> Result<Vec<Vec<u8>>, DeviceError> {
-        let (mut all, width) = (Vec::with_capacity(patches.len()), self.width(numbers));
-        while !patches.is_empty() {
+        // in the order of the lists, where particles of many patches are consecutive
+        let mut order: Vec<usize> = (0..patches.len()).collect();
+        order.sort_by_key(|&n| {
+            let PatchSpans { level, lists } = patches[n];
+            (level, lists.map(|span| span.first))
+        });
+        let sorted: Vec<PatchSpans> = order.iter().map(|&n| patches[n]).collect();
+        let (mut records, width) = (Vec::with_capacity(patches.len()), self.width(numbers));
+        let mut rest = &sorted[..];
+        while !rest.is_empty() {
             let mut bytes = 0;
-            let fits = patches.iter().take_while(|patch| {
+            let fits = rest.iter().take_while(|patch| {
                 bytes += patch.count() * width;
                 bytes <= AT_ONCE
             });
-            let (next, later) = patches.split_at(fits.count().max(1));
-            self.append_records(next, numbers, &mut all)?;
-            patches = later;
+            let (next, later) = rest.split_at(fits.count().max(1));
+            self.append_records(next, numbers, &mut records)?;
+            rest = later;
+        }
+        let mut all = vec![Vec::new(); patches.len()];
+        for (n, of_patch) in order.into_iter().zip(records) {
+            all[n] = of_patch;
         }
         Ok(all)
     }

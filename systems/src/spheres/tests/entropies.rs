@@ -38,10 +38,11 @@ fn the_gas_is_hydrostatic_and_has_the_entropy() {
         let held = HydrostaticGas::new(&gas, &[dark], GRAVITY, END, PRESSURE).unwrap();
         let entropy = |r: f64| held.pressure(r) / held.density(r).powf(GAMMA);
         let exact = |r: f64| core + (r / 1.55).powf(slope);
-        let [mut off, mut residual] = [0.0f64; 2];
+        let [mut off, mut residual, mut table] = [0.0f64; 3];
         for n in 0..200 {
             // further in the pressure is nearly constant
             let r = 1e-2 * 170f64.powf(f64::from(n) / 199.0);
+            table = table.max((held.density(r) / gas.density(r) - 1.0).abs());
             off = off.max((entropy(r) / exact(r) / (entropy(1.5) / exact(1.5)) - 1.0).abs());
             // of fourth order
             let h = 3e-3 * r;
@@ -50,8 +51,11 @@ fn the_gas_is_hydrostatic_and_has_the_entropy() {
             let weight = held.density(r) * GRAVITY * total.mass(r) / (r * r);
             residual = residual.max((slope / -weight - 1.0).abs());
         }
-        println!("core {core}, slope {slope}: entropy to {off:.1e}, equilibrium to {residual:.1e}");
+        println!(
+            "core {core}, slope {slope}: entropy to {off:.1e}, equilibrium to {residual:.1e}, table to {table:.1e}"
+        );
         assert!(off < 1e-6 && residual < 1e-6, "{off} {residual}");
+        assert!(table < 1e-9, "{table}");
         assert!((held.pressure(END) / PRESSURE - 1.0).abs() < 1e-12);
     }
 }

@@ -24,5 +24,11 @@ fn the_kernel_compiles() {
         return;
     }
     let source = [&program(&items()), LAUNCH, MAILBOX].concat();
-    image::compile("mailbox", &source, "sm_80", &image::options(0)).unwrap();
+    image::compile(
+        "mailbox",
+        &source,
+        "sm_80",
+        &image::options(image::version().unwrap()),
+    )
+    .unwrap();
 }
