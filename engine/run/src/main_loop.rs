@@ -17,7 +17,7 @@ use nestar_engine_step::memory::{MemoryGuard, Shortage, shortage};
 use nestar_engine_step::{Activity, Engine, Error, Remarks, RunCounters, StepReport};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Runs to the end of the simulation or until asked to stop. Collective: all ranks pass the same options,
 /// except for `stop` and the observer. The first rank owns the run's directory and reports notes; all
@@ -136,6 +136,9 @@ fn summary(
     }
 }
 
+/// Time after which the construction of the initial state is reported.
+const QUIET_SETUP: Duration = Duration::from_secs(2);
+
 /// Restores or initialises the state, and moves files of an earlier run away.
 fn initialise_or_restore(
     sim: &mut Engine,
@@ -176,7 +179,12 @@ fn initialise_or_restore(
         }
         None => {
             sim.settings.check_intervals(&sim.deck, 0.0)?;
-            sim.initialise()?;
+            let begin = Instant::now();
+            sim.initialise_with(&mut |level, patches| {
+                if begin.elapsed() > QUIET_SETUP {
+                    note(&format!("sets up level {level}: {patches} patches"));
+                }
+            })?;
         }
     }
     let moved = on_first_rank(&ranks, || directory::move_earlier_run(directory))?;

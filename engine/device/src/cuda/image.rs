@@ -346,7 +346,7 @@ impl BackendKernel for CudaKernel {
 
 #[cfg(test)]
 mod tests {
-    use super::{compile, options, compiler_present, find_compiler, version};
+    use super::{compile, compiler_present, find_compiler, options, version};
     use nestar_device::{LAUNCH, program};
 
     /// NVRTC needs no GPU.

@@ -31,11 +31,15 @@ pub(super) trait HierarchyState {
 }
 
 /// Keeps the fields of all patches, as a run needs them.
-struct FullState;
+struct FullState<'a> {
+    /// See [`Engine::initialise_with`].
+    progress: &'a mut dyn FnMut(usize, usize),
+}
 
-impl HierarchyState for FullState {
+impl HierarchyState for FullState<'_> {
     fn fill(&mut self, sim: &mut Engine, level: usize) -> Result<(), Error> {
         let world = &mut sim.world;
+        (self.progress)(level, world.resource::<Topology>().count(level));
         sim.driver.run_phase(world, Phase::Initialise, level, 0.0)
     }
 
@@ -56,9 +60,18 @@ impl Engine {
     /// An unphysical initial state, or one that a check rejects; a simulation that has started already; too
     /// little memory; an inconsistency found by the audit.
     pub fn initialise(&mut self) -> Result<(), Error> {
+        self.initialise_with(&mut |_, _| ())
+    }
+
+    /// Builds the hierarchy as [`Engine::initialise`]. Calls `progress` with the number of a level and its number of
+    /// patches before new patches are filled.
+    ///
+    /// # Errors
+    /// As [`Engine::initialise`].
+    pub fn initialise_with(&mut self, progress: &mut dyn FnMut(usize, usize)) -> Result<(), Error> {
         self.require_fresh()?;
         self.require_memory_for_root()?;
-        self.build_hierarchy(&mut FullState)?;
+        self.build_hierarchy(&mut FullState { progress })?;
         for level in (0..self.world.resource::<Topology>().finest()).rev() {
             self.driver
                 .run_phase(&mut self.world, Phase::Synchronise, level, 0.0)?;
