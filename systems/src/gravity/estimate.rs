@@ -1,6 +1,7 @@
 //! Estimates the number of halo exchanges of the solver.
 
 use super::config::{Coupling, CycleSettings, GravityConfig, RootMethod};
+use super::surroundings::Surroundings;
 use super::v_cycle::CoarsestSweeps;
 use nestar_engine::comm::estimate::{ExtraTraffic, HierarchyShape};
 use nestar_kernels::CELLS;
@@ -19,8 +20,10 @@ pub(super) struct ExchangeEstimate {
     pub aligned: usize,
     /// Cycles per solve of the root level; `None`: Fourier transforms.
     pub root: Option<usize>,
-    /// `true` if the domain is periodic.
-    pub periodic: bool,
+    /// `true` if the domain is periodic or mirrored.
+    pub closed: bool,
+    /// Cells of the box of transforms, in units of those of the domain.
+    pub box_size: f64,
 }
 
 impl ExchangeEstimate {
@@ -28,7 +31,7 @@ impl ExchangeEstimate {
         config: &GravityConfig,
         cycle_settings: CycleSettings,
         own: bool,
-        periodic: bool,
+        surroundings: Surroundings,
     ) -> Self {
         Self {
             cycle_settings,
@@ -36,7 +39,8 @@ impl ExchangeEstimate {
             two_way: config.coupling == Coupling::TwoWay,
             aligned: config.sweeps_aligned,
             root: (config.root == RootMethod::Multigrid).then_some(config.root_cycles),
-            periodic,
+            closed: surroundings.is_closed(),
+            box_size: surroundings.box_size(),
         }
     }
 
@@ -48,10 +52,10 @@ impl ExchangeEstimate {
         };
         let mut waits: Vec<ExtraTraffic> = self.exchanges(shape).into_iter().map(wait).collect();
         if self.root.is_none() {
-            // the root level, padded to twice its width if isolated, in its step and at synchronisation
-            let padded = if self.periodic { 1.0 } else { 8.0 };
+            // the root level with padding and mirror images, in its step and at synchronisation
             let solves = 1.0 + f64::from(u8::from(self.two_way));
-            waits[0].host_bytes = solves * padded * NUMBER * (shape.patches[0] * CELLS) as f64;
+            waits[0].host_bytes =
+                solves * self.box_size * NUMBER * (shape.patches[0] * CELLS) as f64;
         }
         waits
     }
@@ -96,7 +100,7 @@ impl ExchangeEstimate {
     /// the same (`again`).
     fn root(&self, again: bool) -> usize {
         let cycles = match self.root {
-            Some(cycles) if again && !self.periodic => cycles.div_ceil(2),
+            Some(cycles) if again && !self.closed => cycles.div_ceil(2),
             Some(cycles) => cycles,
             None => 0,
         };
@@ -132,7 +136,8 @@ mod tests {
             two_way: true,
             aligned: 2,
             root: None,
-            periodic: false,
+            closed: false,
+            box_size: 8.0,
         };
         let (patches, steps) = (&[64, 64][..], &[1, 2][..]);
         let shape = HierarchyShape { patches, steps };

@@ -59,7 +59,7 @@ impl Field for CoarseCorrection<1> {
 pub(super) struct PoissonEquation {
     /// 4 pi G.
     pub coefficient: f64,
-    /// Mean density of a periodic domain; 0 if isolated.
+    /// Mean density of a domain without isolated faces; otherwise 0.
     pub mean: f64,
 }
 

@@ -1,0 +1,120 @@
+//! Conditions of the potential at the faces of the domain.
+
+use super::config::{GravityBoundary, RootMethod};
+use nestar_engine::mesh::Topology;
+use nestar_engine::step::config::BoundaryKind;
+use nestar_engine::{Engine, Error};
+
+/// Condition of the potential at a face of the domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FaceCondition {
+    /// The domain continues at the opposite face.
+    Periodic,
+    /// Matter and potential continue as mirror images.
+    Mirrored,
+    /// Vacuum.
+    Isolated,
+}
+
+/// Conditions of the potential at all faces, lower and upper, by axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Surroundings([[FaceCondition; 2]; 3]);
+
+impl Surroundings {
+    /// Returns the conditions that a deck asks for.
+    ///
+    /// # Errors
+    /// The key `gravity.boundary` does not fit `domain.boundary`, or the solver does not support it.
+    pub fn of(sim: &Engine, wanted: GravityBoundary) -> Result<Self, Error> {
+        let periodic = sim.world.resource::<Topology>().domain.periodic;
+        let refused = |why: &str| Err(sim.deck.error_at("gravity.boundary", why))?;
+        match wanted {
+            GravityBoundary::Periodic if periodic.contains(&false) => {
+                refused("\"periodic\" needs domain.boundary = \"periodic\"")
+            }
+            GravityBoundary::Isolated if periodic.contains(&true) => {
+                refused("\"isolated\" needs faces of the domain that are not periodic")
+            }
+            GravityBoundary::Periodic => Ok(Self([[FaceCondition::Periodic; 2]; 3])),
+            GravityBoundary::Isolated => Ok(Self([[FaceCondition::Isolated; 2]; 3])),
+            GravityBoundary::Auto => {
+                let found = Self::of_domain(sim);
+                let open = |axis: usize| found.0[axis].contains(&FaceCondition::Isolated);
+                if found.is_closed() || (0..3).all(open) {
+                    return Ok(found);
+                }
+                refused(
+                    "`gravity.boundary` = \"auto\" does not fit `domain.boundary`: along some axes the domain is periodic or has reflecting \
+                     faces on both sides, along others it has an open face; make all axes of domain.boundary of one of these two kinds",
+                )
+            }
+        }
+    }
+
+    /// Returns the conditions that correspond to the boundary conditions of the domain.
+    fn of_domain(sim: &Engine) -> Self {
+        Self(sim.settings.domain.boundary.faces().map(|faces| {
+            faces.clone().map(|kind| match kind {
+                BoundaryKind::Periodic => FaceCondition::Periodic,
+                BoundaryKind::Reflecting => FaceCondition::Mirrored,
+                _ => FaceCondition::Isolated,
+            })
+        }))
+    }
+
+    /// Refuses settings that the solver does not support beside mirrored faces.
+    ///
+    /// # Errors
+    /// The deck sets such a key.
+    pub fn check(&self, sim: &Engine, root: RootMethod, particles: bool) -> Result<(), Error> {
+        let key = match root {
+            _ if !self.has_mirrors() => return Ok(()),
+            RootMethod::Multigrid => "gravity.root = \"multigrid\" (use \"fft\")",
+            _ if sim.levels() > 1 => "mesh.max_level above 0 (use 0)",
+            _ if particles => "particles and the tables [particles], [stars] and [sinks]",
+            RootMethod::Fft => return Ok(()),
+        };
+        Err(sim.deck.error_at(
+            "gravity.boundary",
+            &format!(
+                "`gravity.boundary` = \"auto\" mirrors the matter at the reflecting faces of `domain.boundary`, which does not support {key}; \
+                 use the whole domain without reflecting faces, or set \"isolated\" for a vacuum beyond all faces"
+            ),
+        ))?
+    }
+
+    /// Returns `true` if all faces are periodic.
+    pub fn is_periodic(&self) -> bool {
+        self.all(|face| face == FaceCondition::Periodic)
+    }
+
+    /// Returns `true` if no face is isolated. Poisson's equation then determines the potential up to a constant, for a
+    /// source without mean.
+    pub fn is_closed(&self) -> bool {
+        self.all(|face| face != FaceCondition::Isolated)
+    }
+
+    /// Returns `true` if some faces are mirrored.
+    pub fn has_mirrors(&self) -> bool {
+        !self.all(|face| face != FaceCondition::Mirrored)
+    }
+
+    /// Returns for each face whether it is mirrored.
+    pub fn mirrored(&self) -> [[bool; 2]; 3] {
+        self.0
+            .map(|faces| faces.map(|face| face == FaceCondition::Mirrored))
+    }
+
+    /// Returns the number of cells of the box of the root level's transforms, in units of those of the domain.
+    pub fn box_size(&self) -> f64 {
+        let of_axis = |faces: &[FaceCondition; 2]| {
+            let doubled = |kind| if faces.contains(&kind) { 2.0 } else { 1.0 };
+            doubled(FaceCondition::Mirrored) * doubled(FaceCondition::Isolated)
+        };
+        self.0.iter().map(of_axis).product()
+    }
+
+    fn all(&self, holds: impl Fn(FaceCondition) -> bool) -> bool {
+        self.0.iter().flatten().all(|&face| holds(face))
+    }
+}
