@@ -145,7 +145,12 @@ fn the_operator_gives_the_source_of_a_periodic_domain() {
         ([16, 56, 8], [0.1, 0.3, 2.0]),
     ] {
         let kind = PERIODIC;
-        let case = Case { cells, width, kind };
+        let case = Case {
+            cells,
+            width,
+            kind,
+            mirrored: NO_MIRRORS,
+        };
         let all = patches(cells).into_iter().flat_map(cells_of);
         let mean = all.map(random).sum::<f64>() / cells.iter().product::<usize>() as f64;
         let phi = solve_on(1, case, random);
@@ -165,7 +170,12 @@ fn the_operator_gives_the_source_of_an_isolated_domain_and_nothing_around_it() {
         ([16, 32, 8], [0.1, 0.3, 2.0]),
     ] {
         let kind = ISOLATED;
-        let case = Case { cells, width, kind };
+        let case = Case {
+            cells,
+            width,
+            kind,
+            mirrored: NO_MIRRORS,
+        };
         let phi = solve_on(1, case, random);
         assert_eq!(phi.len(), cells.iter().map(|n| n + 4).product::<usize>());
         let (error, count) = residual(case, &phi, random);
