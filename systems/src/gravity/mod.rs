@@ -19,6 +19,7 @@ mod kernels;
 mod level_solver;
 mod multipole;
 mod own_potential;
+mod root_choice;
 pub mod root_fft;
 mod root_level;
 mod stress;
@@ -43,14 +44,15 @@ use crate::units::Units;
 use estimate::ExchangeEstimate;
 use kernels::GravityKernels;
 use level_solver::{
-    CoarseCorrection, DeviceSolver, FineCorrection, FineDifferences, PoissonEquation,
+    CoarseCorrection, DeviceSolver, FineCorrection, FineDifferences, PoissonEquation, SolvedRoot,
 };
 use nestar_engine::comm::Ranks;
 use nestar_engine::data::{Component, Field, FieldSpec, Pool, Prolong, Restrict};
 use nestar_engine::mesh::Topology;
-use nestar_engine::step::SystemOptions;
+use nestar_engine::step::{Remarks, SystemOptions};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::multigrid::expansion::MARGIN;
+use root_choice::RootChoice;
 use root_fft::{RootKind, RootSolver};
 use root_level::{RootMethods, RootMultigrid};
 use std::f64::consts::PI;
@@ -138,16 +140,23 @@ impl Plugin for SelfGravity {
         if !sim.deck.has("gravity") {
             return Ok(());
         }
-        let config: GravityConfig = sim.deck.table("gravity")?;
+        let mut config: GravityConfig = sim.deck.table("gravity")?;
         config.check(&sim.deck)?;
         sim.keep_keys(&["gravity.constant", "gravity.boundary"]);
         let surroundings = Surroundings::of(sim, config.boundary)?;
         let particles = sim.world.contains_resource::<AccelerationRequested>();
+        let domain = sim.world.resource::<Topology>().domain;
+        if config.root == RootMethod::Auto {
+            let choice = RootChoice::of(&domain, surroundings);
+            config.root = choice.method;
+            sim.world.resource_mut::<Remarks>().0.push(choice.reason);
+        }
         surroundings.check(sim, config.root, particles)?;
         register_fields(sim)?;
         let pool = Pool::<Potential>::of(&sim.world).on_device();
         let kernels = pool.map(GravityKernels::new).transpose()?;
         sim.world.insert_resource(DeviceSolver { kernels });
+        sim.world.insert_resource(SolvedRoot(f64::NAN));
         let root = root_solver(sim, &config, surroundings)?;
         let limited = config.limit > 0.0;
         let (force, energy) = (config.force, config.energy);
@@ -157,7 +166,7 @@ impl Plugin for SelfGravity {
         });
         let cycle_settings = config.cycle_settings(particles);
         let own = sim.world.contains_resource::<OwnPotentialRequested>();
-        let effects = ExchangeEstimate::of(&config, cycle_settings, own, surroundings);
+        let effects = ExchangeEstimate::of(&config, cycle_settings, own, &domain, surroundings);
         sim.declare_exchanges(move |shape| effects.waits(shape));
         sim.world.insert_resource(Gravity {
             cycle_settings,
@@ -258,10 +267,8 @@ fn root_solver(
     let domain = &sim.world.resource::<Topology>().domain;
     if config.root == RootMethod::Multigrid {
         let order = (!surroundings.is_closed()).then_some(config.multipole_order);
-        let (sweeps, cycles) = (config.sweeps_aligned, config.root_cycles);
-        return Ok(RootMethods::Multigrid(RootMultigrid::new(
-            domain, order, sweeps, cycles,
-        )));
+        let solver = RootMultigrid::new(domain, order, config.root_cycles);
+        return Ok(RootMethods::Multigrid(solver));
     }
     let kind = match surroundings.is_closed() {
         true if surroundings.is_periodic() => RootKind::Periodic { margin: 0 },

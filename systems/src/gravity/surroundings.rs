@@ -72,7 +72,7 @@ impl Surroundings {
             RootMethod::Multigrid => "gravity.root = \"multigrid\" (use \"fft\")",
             _ if sim.levels() > 1 => "mesh.max_level above 0 (use 0)",
             _ if particles => "particles and the tables [particles], [stars] and [sinks]",
-            RootMethod::Fft => return Ok(()),
+            RootMethod::Auto | RootMethod::Fft => return Ok(()),
         };
         Err(sim.deck.error_at(
             "gravity.boundary",

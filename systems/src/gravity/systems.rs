@@ -28,7 +28,7 @@ pub(super) struct Gravity {
     pub root: RootMethods,
 }
 
-/// Number of cycles that solve a level without an initial guess.
+/// Number of cycles that solve a finer level without an initial guess.
 const INITIAL_CYCLES: usize = 8;
 
 impl Gravity {
@@ -83,7 +83,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         match (level, self.exterior_potential.solved) {
             (0, true) => self.restore_beyond(),
             (_, true) => Ok(()),
-            (0, false) => self.solve_root_initially(&gravity.root(ranks), INITIAL_CYCLES),
+            (0, false) => self.solve_root_initially(&gravity.root(ranks)),
             (_, false) => (0..INITIAL_CYCLES).try_for_each(|_| self.cycle(level, sweeps, None)),
         }
     }
