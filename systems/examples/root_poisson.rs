@@ -17,9 +17,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1).map(|word| word.parse::<usize>());
     let mut next = || arguments.next().map(|word| word.expect("a number"));
     let n = next().unwrap_or(64);
-    let kind = next().map_or(RootKind::Periodic { margin: 0 }, |margin| {
-        RootKind::Isolated { margin }
-    });
+    let kind = next().map_or(RootKind::Periodic, |margin| RootKind::Isolated { margin });
     let side = (n / 8) as i32;
     let patch = |p: i32| [p % side, p / side % side, p / side / side];
     let patches: Vec<_> = (0..side * side * side).map(patch).collect();

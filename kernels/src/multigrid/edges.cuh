@@ -54,7 +54,7 @@ RS_NOINLINE REAL edge_ghost(const GatherView& v, const Exterior& e, const Source
   const int* beside = v.neighbours + (rs::i64)row * AROUND;
   const int both = beside[direction_through(face, other)];
   if (both >= 0) return value_beside(v, source, width[other / 2], row, both, cell_at(at));
-  if (v.index[(rs::i64)row * 4 + 3] == 0) return exterior_value(e, v.index, 0, row, at);
+  if (v.index[(rs::i64)row * 4 + 3] == 0) return present(v, e, row).at(row, at);
   const int first = beside[mesh::face_direction(face)], second = beside[mesh::face_direction(other)];
   if (first >= 0) return ghost_beside_patch(v, e, row, first, at, other);
   if (second >= 0) return ghost_beside_patch(v, e, row, second, at, face);

@@ -6,7 +6,7 @@
 //! cell and a direction and is the same for the two patches that share the face; a cell outside an edge has one value
 //! for each of the two faces there.
 
-use super::ghost_values::{CoarserLevel, PotentialSlopes, cell_at, face_ghosts, global, is_lower};
+use super::ghost_values::{CoarserLevel, PotentialSlopes, cell_at, face_ghosts, is_lower};
 use super::level::{PaddedBlock, WIDE, first};
 use super::stencil::{interpolate_in_plane, laplacian_ghost, quadratic};
 use crate::mesh::{direction, face_direction};
@@ -102,7 +102,7 @@ impl<R: Real> PotentialSlopes<'_, R> {
             return self.value_beside(row, beside, cell_at(at), self.width[other / 2]);
         }
         if self.view.number == 0 {
-            return self.exterior.at(0, global(self.view.index, row, at));
+            return CoarserLevel::present(&self.view, &self.exterior).at(row, at);
         }
         if let Some(beside) = self.beside(row, face_direction(face)) {
             return self.ghost_beside_patch(row, beside, at, other);

@@ -24,11 +24,14 @@ RS_FN int eight(int n, int side) {
 // Change of the coarser level at a position relative to the first cell of a patch.
 RS_FN REAL change_at(const Change& p, int row, int* to) {
   const int parent = p.view.parent[row];
-  const int* neighbours = p.view.neighbours + (rs::i64)parent * AROUND;
   for (int axis = 0; axis < 3; ++axis) to[axis] += HALF * (p.view.index[(rs::i64)row * 4 + axis] & 1);
-  const int beside = neighbours[direction(floor_div(to[0], PATCH), floor_div(to[1], PATCH), floor_div(to[2], PATCH))];
+  int beside = row_at(p.view.neighbours, parent, to);
+  const int number = p.view.index[(rs::i64)parent * 4 + 3];
   if (beside < 0) {
-    const int number = p.view.index[(rs::i64)parent * 4 + 3];
+    reflect<PATCH>(mirrors_beside(p.exterior_after, p.view.index, number, parent), to);
+    beside = row_at(p.view.neighbours, parent, to);
+  }
+  if (beside < 0) {
     return exterior_value(p.exterior_after, p.view.index, number, parent, to) - exterior_value(p.exterior_before, p.view.index, number, parent, to);
   }
   const rs::i64 n = (rs::i64)beside * CELLS + cell_at(to);
@@ -43,7 +46,7 @@ PATCH_KERNEL(level_relax, multigrid::Level) {
   const int row = p.rows[launch::block()];
   fill_before(tile, p, row, p.colour);
   const Three weights = weights_of(p);
-  const REAL whole = stencil::diagonal<REAL>(weights, 0, REAL(0));
+  const REAL whole = stencil::diagonal<REAL>(weights, 0, 0, REAL(0));
   EACH(i, CELLS / 2) {
     const int cell = coloured<PATCH>(i, p.colour);
     const REAL u = tile.values[Tile<1>::of(cell)];

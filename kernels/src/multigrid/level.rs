@@ -2,11 +2,12 @@
 
 use super::coarse_block::PaddedCoarseBlock;
 use super::exterior::Exterior;
-use super::ghost_values::{cell_at, coarse_place, face_ghosts, global, is_lower, place};
+use super::ghost_values::{coarse_place, face_ghosts, find, global, is_lower, place};
+use super::mirrors::reflected;
 use super::source::PoissonSource;
 use super::stencil::{diagonal, laplacian, relaxed};
 use crate::mesh::means::mean8;
-use crate::mesh::{GhostView, Rows, direction, face_direction};
+use crate::mesh::{GhostView, Rows, face_direction};
 use crate::{CELLS, PATCH};
 use nestar_device::Real;
 
@@ -155,7 +156,7 @@ fn fill_face<R: Real>(
 /// # Safety
 /// Others may relax the same colour of other rows meanwhile; nobody else may use the potential of the level.
 pub unsafe fn relax<R: Real>(grid: &LevelGrid<R>, row: u32, colour: usize) {
-    let whole = diagonal(&grid.weights, 0, R::lit(0.0));
+    let whole = diagonal(&grid.weights, 0, 0, R::lit(0.0));
     let (block, rhs) = (grid.block(row, Some(colour)), grid.rhs(row));
     let mut values = grid.laplacians(&block);
     for (line, values) in values.chunks_exact_mut(PATCH).enumerate() {
@@ -271,15 +272,26 @@ impl<R: Real> CoarseChange<'_, R> {
 
     /// Returns the change at a position relative to a row of the coarser level.
     fn coarse(&self, row: u32, place: [i32; 3]) -> R {
-        let step = place.map(|x| x.div_euclid(PATCH as i32));
-        match u32::try_from(self.neighbours[row as usize][direction(step)]) {
-            Ok(beside) => {
-                let n = cell_at(place);
-                self.after.get(beside, n) - self.before.get(beside, n)
-            }
-            Err(_) => {
+        match find(self.neighbours, row, place) {
+            Some((beside, cell)) => self.of_cell(beside, cell),
+            None => self.outside(row, place),
+        }
+    }
+
+    fn of_cell(&self, row: u32, cell: usize) -> R {
+        self.after.get(row, cell) - self.before.get(row, cell)
+    }
+
+    /// Returns the change at a position outside the domain.
+    #[cold]
+    fn outside(&self, row: u32, place: [i32; 3]) -> R {
+        let [before, after] = &self.exterior;
+        let mirrors = after.mirrors_beside(self.number, &self.index[row as usize]);
+        let place = reflected(mirrors, &place, PATCH as i32);
+        match find(self.neighbours, row, place) {
+            Some((beside, cell)) => self.of_cell(beside, cell),
+            None => {
                 let cell = global(self.index, row, place);
-                let [before, after] = &self.exterior;
                 after.at(self.number, cell) - before.at(self.number, cell)
             }
         }

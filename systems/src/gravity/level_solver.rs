@@ -86,10 +86,13 @@ impl PoissonEquation {
     }
 }
 
-/// Kernels of the solver, if the fields are on a device.
+/// Means of the solver on its level.
 #[derive(Resource)]
 pub struct DeviceSolver {
+    /// Kernels, if the fields are on a device.
     pub(super) kernels: Option<GravityKernels>,
+    /// Bit mask of the mirrored faces of the domain.
+    pub(super) mirrored: i32,
 }
 
 /// Residual of a root level without finer levels after its latest solve. The same residual later means that neither

@@ -151,11 +151,14 @@ impl Plugin for SelfGravity {
             config.root = choice.method;
             sim.world.resource_mut::<Remarks>().0.push(choice.reason);
         }
-        surroundings.check(sim, config.root, particles)?;
+        surroundings.check(sim, &config, particles)?;
         register_fields(sim)?;
         let pool = Pool::<Potential>::of(&sim.world).on_device();
         let kernels = pool.map(GravityKernels::new).transpose()?;
-        sim.world.insert_resource(DeviceSolver { kernels });
+        sim.world.insert_resource(DeviceSolver {
+            kernels,
+            mirrored: surroundings.mirrored_faces(),
+        });
         sim.world.insert_resource(SolvedRoot(f64::NAN));
         let root = root_solver(sim, &config, surroundings)?;
         let limited = config.limit > 0.0;
@@ -256,7 +259,7 @@ fn exchanges_own_halos<P: Field>(system: &mut SystemOptions) {
 fn exterior_state<P: Field>(sim: &Engine, surroundings: Surroundings) -> ExteriorPotential<P> {
     let cells = sim.world.resource::<Topology>().domain.cells(0);
     let precision = Pool::<Potential>::of(&sim.world).precision();
-    ExteriorPotential::new((!surroundings.is_periodic()).then_some(cells), precision)
+    ExteriorPotential::new(cells, surroundings, precision)
 }
 
 fn root_solver(
@@ -271,8 +274,7 @@ fn root_solver(
         return Ok(RootMethods::Multigrid(solver));
     }
     let kind = match surroundings.is_closed() {
-        true if surroundings.is_periodic() => RootKind::Periodic { margin: 0 },
-        true => RootKind::Periodic { margin: MARGIN },
+        true => RootKind::Periodic,
         false => RootKind::Isolated { margin: MARGIN },
     };
     let (cells, width) = (domain.cells(0), domain.cell_width(0));

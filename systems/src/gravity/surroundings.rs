@@ -1,6 +1,6 @@
 //! Conditions of the potential at the faces of the domain.
 
-use super::config::{GravityBoundary, RootMethod};
+use super::config::{GravityBoundary, GravityConfig, GravityForce, RootMethod};
 use nestar_engine::mesh::Topology;
 use nestar_engine::step::config::BoundaryKind;
 use nestar_engine::{Engine, Error};
@@ -66,11 +66,14 @@ impl Surroundings {
     ///
     /// # Errors
     /// The deck sets such a key.
-    pub fn check(&self, sim: &Engine, root: RootMethod, particles: bool) -> Result<(), Error> {
-        let key = match root {
+    pub fn check(&self, sim: &Engine, config: &GravityConfig, particles: bool) -> Result<(), Error> {
+        let stress = config.force == GravityForce::Stress;
+        let key = match config.root {
             _ if !self.has_mirrors() => return Ok(()),
             RootMethod::Multigrid => "gravity.root = \"multigrid\" (use \"fft\")",
-            _ if sim.levels() > 1 => "mesh.max_level above 0 (use 0)",
+            _ if stress && sim.levels() > 1 => {
+                "gravity.force = \"stress\" with mesh.max_level above 0 (use \"gradient\")"
+            }
             _ if particles => "particles and the tables [particles], [stars] and [sinks]",
             RootMethod::Auto | RootMethod::Fft => return Ok(()),
         };
@@ -103,6 +106,13 @@ impl Surroundings {
     pub fn mirrored(&self) -> [[bool; 2]; 3] {
         self.0
             .map(|faces| faces.map(|face| face == FaceCondition::Mirrored))
+    }
+
+    /// Returns the bit mask of mirrored faces, in the order x-, x+, y-, y+, z-, z+.
+    pub fn mirrored_faces(&self) -> i32 {
+        let faces = self.0.iter().flatten().enumerate();
+        let bit = |(n, &face)| i32::from(face == FaceCondition::Mirrored) << n;
+        faces.map(bit).sum()
     }
 
     /// Returns the number of cells of the box of the root level's transforms, in units of those of the domain.

@@ -264,7 +264,7 @@ pub struct Shape {
     pub cells: [usize; 3],
     /// Lengths of the transforms. Where they exceed `cells`, rows are padded with zeros.
     pub lengths: [usize; 3],
-    /// Layers around the box that the result includes; those of a periodic box repeat its cells.
+    /// Layers around the box that the result includes.
     pub margin: usize,
 }
 
@@ -310,12 +310,7 @@ impl Shape {
     pub(super) fn fault(&self) -> Option<String> {
         let [cells, lengths] = [self.cells, self.lengths];
         let grown = self.grown();
-        // the margin of a periodic row is part of the row
-        let has_room = |axis: usize| {
-            grown[axis] <= lengths[axis]
-                || cells[axis] == lengths[axis] && self.margin <= cells[axis]
-        };
-        let fits = |axis: usize| cells[axis] > 0 && has_room(axis);
+        let fits = |axis: usize| cells[axis] > 0 && grown[axis] <= lengths[axis];
         let is_even = cells[0].is_multiple_of(2) && lengths[0].is_multiple_of(2);
         let bad = !is_even || !(0..3).all(fits);
         bad.then(|| {

@@ -21,10 +21,7 @@ use nestar_kernels::{CELLS, PATCH};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootKind {
     /// Periodic along all axes. The mean of the source is ignored; the mean of the potential is zero.
-    Periodic {
-        /// Number of ghost layers whose potential is returned, 0 to 8.
-        margin: usize,
-    },
+    Periodic,
     /// Vacuum outside: the potential vanishes at infinity.
     Isolated {
         /// Number of ghost layers whose potential is returned, 0 to 8. Up to one is free.
@@ -34,8 +31,10 @@ pub enum RootKind {
 
 impl RootKind {
     fn margin(self) -> usize {
-        let (Self::Periodic { margin } | Self::Isolated { margin }) = self;
-        margin
+        match self {
+            Self::Periodic => 0,
+            Self::Isolated { margin } => margin,
+        }
     }
 }
 
@@ -90,22 +89,19 @@ impl RootSolver {
     ) -> Result<Self, Error> {
         check(cells, width, kind)?;
         let fits = |[lower, upper]: [bool; 2]| match kind {
-            RootKind::Periodic { .. } => lower == upper,
+            RootKind::Periodic => lower == upper,
             RootKind::Isolated { .. } => !(lower && upper),
         };
         assert!(mirrored.into_iter().all(fits), "{mirrored:?} {kind:?}");
         let extension = EvenExtension::new(cells, mirrored);
         let cells = extension.cells();
         let shape = match kind {
-            RootKind::Periodic { margin } => Shape {
-                margin,
-                ..Shape::periodic(cells)
-            },
+            RootKind::Periodic => Shape::periodic(cells),
             RootKind::Isolated { margin } => Shape::padded(cells, margin),
         };
         let filter = Filter::new(shape, ranks.communicator())?;
         let factors = match kind {
-            RootKind::Periodic { .. } => Factors::Periodic(PeriodicInverse::new(cells, width)),
+            RootKind::Periodic => Factors::Periodic(PeriodicInverse::new(cells, width)),
             RootKind::Isolated { .. } => {
                 Factors::Isolated(GreensFunction::new(shape.lengths, width, filter.waves()))
             }
