@@ -133,6 +133,35 @@ fn parts_of_symmetric_domains_have_the_potential_of_the_whole() {
     }
 }
 
+/// Two refined levels that touch mirrored and other faces, solved to round-off.
+const LEVELS: &[&str] = &[
+    "mesh.max_level=2",
+    "mesh.refine=[{ criterion = \"threshold\", field = \"density\", threshold = [0.05, 0.6] }]",
+    "gravity.initial_cycles=40",
+    "gravity.cycles=16",
+];
+
+#[test]
+fn levels_beside_mirrors_have_the_potential_of_the_whole() {
+    for faces in [
+        [LOWER, LOWER, LOWER],
+        [UPPER, OPEN, UPPER],
+        [BOTH, PERIODIC, BOTH],
+        [PERIODIC, BOTH, PERIODIC],
+    ] {
+        let [potential, acceleration] = errors(faces, LEVELS, 0);
+        assert!(potential < 1e-10, "{faces:?}: {potential}");
+        assert!(acceleration < 1e-9, "{faces:?}: {acceleration}");
+    }
+}
+
+#[test]
+fn gas_on_levels_beside_mirrors_moves_as_in_the_whole() {
+    let [potential, acceleration] = errors([LOWER, UPPER, OPEN], LEVELS, 2);
+    assert!(potential < 1e-6, "{potential}");
+    assert!(acceleration < 1e-6, "{acceleration}");
+}
+
 #[test]
 fn gas_beside_mirrors_moves_as_in_the_whole() {
     for faces in [[LOWER, UPPER, OPEN], [PERIODIC, BOTH, PERIODIC]] {
@@ -160,9 +189,10 @@ fn potentials_beside_mirrors_are_identical_on_ranks_and_devices() {
         (open, "run.precision=single", places(&[], &[1])),
         (closed, "run.precision=single", places(&[], &[2])),
     ] {
-        let alone = state(faces, 1, &[precision]);
+        let levels = &LEVELS[..2];
+        let alone = state(faces, 1, &[levels, &[precision]].concat());
         for (device, size) in places {
-            let other = state(faces, size, &[precision, device]);
+            let other = state(faces, size, &[levels, &[precision, device]].concat());
             assert_eq!(alone.difference(&other), None, "{device}, {size} ranks");
         }
     }
@@ -175,23 +205,18 @@ fn potentials_beside_mirrors_that_are_not_supported_are_refused_by_key() {
         error.expect("it is refused").to_string()
     };
     let corner = [LOWER; 3];
-    for (faces, setting, key) in [
-        (corner, "gravity.root=multigrid", "gravity.root"),
-        (corner, "mesh.max_level=1", "mesh.max_level"),
-        (
-            [BOTH, OPEN, OPEN],
-            "run.precision=double",
-            "domain.boundary",
-        ),
-        (
-            [PERIODIC, LOWER, BOTH],
-            "run.precision=double",
-            "domain.boundary",
-        ),
+    let stress = ["mesh.max_level=1", "gravity.force=stress"];
+    for (faces, settings, key) in [
+        (corner, &["gravity.root=multigrid"][..], "gravity.root"),
+        (corner, &stress, "gravity.force"),
+        ([BOTH, OPEN, OPEN], &[], "domain.boundary"),
+        ([PERIODIC, LOWER, BOTH], &[], "domain.boundary"),
     ] {
-        let why = refused(faces, &[setting]);
+        let why = refused(faces, settings);
         for key in ["gravity.boundary", key] {
             assert!(why.contains(key), "{why}");
         }
     }
+    let consented = [&stress[..], &["gravity.boundary=isolated"]].concat();
+    assert!(Simulation::new(deck(&domain(corner, false), &consented)).is_ok());
 }
