@@ -3,7 +3,7 @@
 use super::coarse_block::PaddedCoarseBlock;
 use super::exterior::Exterior;
 use super::ghost_values::{coarse_place, face_ghosts, find, global, is_lower, place};
-use super::mirrors::reflected;
+use super::mirrors::{mirrors_beside, reflected};
 use super::source::PoissonSource;
 use super::stencil::{diagonal, laplacian, relaxed};
 use crate::mesh::means::mean8;
@@ -156,14 +156,19 @@ fn fill_face<R: Real>(
 /// # Safety
 /// Others may relax the same colour of other rows meanwhile; nobody else may use the potential of the level.
 pub unsafe fn relax<R: Real>(grid: &LevelGrid<R>, row: u32, colour: usize) {
+    let mirrors = (grid.exterior).mirrors_beside(grid.view.number, &grid.view.index[row as usize]);
     let whole = diagonal(&grid.weights, 0, 0, R::lit(0.0));
     let (block, rhs) = (grid.block(row, Some(colour)), grid.rhs(row));
     let mut values = grid.laplacians(&block);
     for (line, values) in values.chunks_exact_mut(PATCH).enumerate() {
         let own = &block[first(line)..][..PATCH];
         let rhs = &rhs[PATCH * line..][..PATCH];
+        let mut wholes = [whole; PATCH];
+        if mirrors != 0 {
+            wholes = std::array::from_fn(|x| diagonal_beside(grid, mirrors, PATCH * line + x));
+        }
         for x in 0..PATCH {
-            values[x] = relaxed(own[x], values[x], rhs[x], whole, R::lit(1.0));
+            values[x] = relaxed(own[x], values[x], rhs[x], wholes[x], R::lit(1.0));
         }
     }
     for cell in 0..CELLS / 2 {
@@ -172,6 +177,13 @@ pub unsafe fn relax<R: Real>(grid: &LevelGrid<R>, row: u32, colour: usize) {
         // SAFETY: the caller's contract.
         unsafe { grid.view.level.set(row, cell, values[cell]) };
     }
+}
+
+/// Returns the negative diagonal of the Laplacian in a cell of a row beside the mirrored faces `mirrors`.
+fn diagonal_beside<R: Real>(grid: &LevelGrid<R>, mirrors: i32, cell: usize) -> R {
+    let at = place::<PATCH>(cell).map(|x| x as i32);
+    let same = mirrors_beside(mirrors, &[PATCH as i32; 3], &at);
+    diagonal(&grid.weights, same, same, R::lit(0.0))
 }
 
 /// Restricts the residual to the row of 4^3 cells, and sets its corrections to 0.

@@ -5,7 +5,7 @@
 use nestar_device::device;
 
 /// Returns the bit mask of those `mirrored` faces of the domain at which a patch lies, from its index on a level with
-/// `patches` patches along the axes.
+/// `patches` patches along the axes; or of those of a patch at which a cell lies.
 #[device]
 #[must_use]
 pub fn mirrors_beside(mirrored: i32, patches: &[i32; 3], index: &[i32; 3]) -> i32 {

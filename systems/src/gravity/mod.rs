@@ -269,8 +269,8 @@ fn root_solver(
 ) -> Result<RootMethods, Error> {
     let domain = &sim.world.resource::<Topology>().domain;
     if config.root == RootMethod::Multigrid {
-        let order = (!surroundings.is_closed()).then_some(config.multipole_order);
-        let solver = RootMultigrid::new(domain, order, config.root_cycles);
+        let order = config.multipole_order;
+        let solver = RootMultigrid::new(domain, surroundings, order, config.root_cycles);
         return Ok(RootMethods::Multigrid(solver));
     }
     let kind = match surroundings.is_closed() {

@@ -25,10 +25,7 @@ impl RootChoice {
         let [least, most] = [f64::min, f64::max].map(|of| width.into_iter().fold(width[0], of));
         let count: f64 = cells.map(f64::from).iter().product();
         let [x, y, z] = cells;
-        let (method, reason) = if surroundings.has_mirrors() {
-            let reason = "\"fft\" is used, because reflecting faces mirror the matter";
-            (RootMethod::Fft, reason.into())
-        } else if !surroundings.is_periodic() {
+        let (method, reason) = if !surroundings.is_closed() {
             let reason = "\"fft\" is used, which is exact for matter anywhere in an isolated domain; on a GPU \"multigrid\" is faster, for matter that keeps away from the faces";
             (RootMethod::Fft, reason.into())
         } else if most > NEARLY_CUBES * least {
@@ -40,7 +37,7 @@ impl RootChoice {
             (RootMethod::Fft, reason)
         } else {
             let reason = format!(
-                "\"multigrid\" is used for a periodic domain of {x} x {y} x {z} root cells, at least 128^3; on a CPU \"fft\" is faster"
+                "\"multigrid\" is used for a domain without isolated faces of {x} x {y} x {z} root cells, at least 128^3; on a CPU \"fft\" is faster"
             );
             (RootMethod::Multigrid, reason)
         };

@@ -1,6 +1,6 @@
 //! Conditions of the potential at the faces of the domain.
 
-use super::config::{GravityBoundary, GravityConfig, GravityForce, RootMethod};
+use super::config::{GravityBoundary, GravityConfig, GravityForce};
 use nestar_engine::mesh::Topology;
 use nestar_engine::step::config::BoundaryKind;
 use nestar_engine::{Engine, Error};
@@ -67,15 +67,13 @@ impl Surroundings {
     /// # Errors
     /// The deck sets such a key.
     pub fn check(&self, sim: &Engine, config: &GravityConfig, particles: bool) -> Result<(), Error> {
-        let stress = config.force == GravityForce::Stress;
-        let key = match config.root {
+        let key = match config.force {
             _ if !self.has_mirrors() => return Ok(()),
-            RootMethod::Multigrid => "gravity.root = \"multigrid\" (use \"fft\")",
-            _ if stress && sim.levels() > 1 => {
+            GravityForce::Stress if sim.levels() > 1 => {
                 "gravity.force = \"stress\" with mesh.max_level above 0 (use \"gradient\")"
             }
             _ if particles => "particles and the tables [particles], [stars] and [sinks]",
-            RootMethod::Auto | RootMethod::Fft => return Ok(()),
+            _ => return Ok(()),
         };
         Err(sim.deck.error_at(
             "gravity.boundary",
@@ -100,6 +98,11 @@ impl Surroundings {
     /// Returns `true` if some faces are mirrored.
     pub fn has_mirrors(&self) -> bool {
         !self.all(|face| face != FaceCondition::Mirrored)
+    }
+
+    /// Returns the conditions of the lower and the upper face by axis.
+    pub fn faces(&self) -> [[FaceCondition; 2]; 3] {
+        self.0
     }
 
     /// Returns for each face whether it is mirrored.
