@@ -6,8 +6,9 @@
 //! cell and a direction and is the same for the two patches that share the face; a cell outside an edge has one value
 //! for each of the two faces there.
 
-use super::ghost_values::{CoarserLevel, PotentialSlopes, cell_at, face_ghosts, is_lower};
+use super::ghost_values::{CoarserLevel, PotentialSlopes, cell_at, face_ghosts, global, is_lower};
 use super::level::{PaddedBlock, WIDE, first};
+use super::mirrors::reflected;
 use super::stencil::{interpolate_in_plane, laplacian_ghost, quadratic};
 use crate::mesh::{direction, face_direction};
 use crate::{CELLS, PATCH};
@@ -89,10 +90,20 @@ impl<R: Real> PotentialSlopes<'_, R> {
                 let mut at = across([face, other]);
                 for n in 0..PATCH as i32 {
                     at[along] = n;
-                    block[in_block(at)] = self.edge_ghost(row, [face, other], at);
+                    let found = self.mirrored(row, at).map(|to| block[in_block(to)]);
+                    block[in_block(at)] =
+                        found.unwrap_or_else(|| self.edge_ghost(row, [face, other], at));
                 }
             }
         }
+    }
+
+    /// Returns the position in or beside a row of which a position beyond mirrored faces is the image.
+    fn mirrored(&self, row: u32, at: [i32; 3]) -> Option<[i32; 3]> {
+        let index = &self.view.index[row as usize];
+        let mirrors = self.exterior.mirrors_beside(self.view.number, index);
+        let to = reflected(mirrors, &at, PATCH as i32);
+        (to != at).then_some(to)
     }
 
     /// Returns the value outside the edge of a row between two faces, as a neighbour in the plane outside the first.
@@ -102,7 +113,7 @@ impl<R: Real> PotentialSlopes<'_, R> {
             return self.value_beside(row, beside, cell_at(at), self.width[other / 2]);
         }
         if self.view.number == 0 {
-            return CoarserLevel::present(&self.view, &self.exterior).at(row, at);
+            return self.exterior.at(0, global(self.view.index, row, at));
         }
         if let Some(beside) = self.beside(row, face_direction(face)) {
             return self.ghost_beside_patch(row, beside, at, other);

@@ -77,7 +77,7 @@ impl<'a, R: Real> CoarserLevel<'a, R> {
     }
 
     /// Returns the level of `view` itself.
-    pub fn present(view: &GhostView<'a, R>, exterior: &Exterior<'a, R>) -> Self {
+    fn present(view: &GhostView<'a, R>, exterior: &Exterior<'a, R>) -> Self {
         Self {
             old: view.level,
             new: view.level,
@@ -95,7 +95,7 @@ impl<'a, R: Real> CoarserLevel<'a, R> {
     }
 
     /// Returns the value at a position relative to a row, -8 to 15 along each axis.
-    pub fn at(&self, row: u32, place: [i32; 3]) -> R {
+    fn at(&self, row: u32, place: [i32; 3]) -> R {
         match find(self.neighbours, row, place) {
             Some((beside, cell)) => self.value(beside, cell),
             None => self.outside(row, place),

@@ -144,14 +144,12 @@ impl Plugin for SelfGravity {
         config.check(&sim.deck)?;
         sim.keep_keys(&["gravity.constant", "gravity.boundary"]);
         let surroundings = Surroundings::of(sim, config.boundary)?;
-        let particles = sim.world.contains_resource::<AccelerationRequested>();
         let domain = sim.world.resource::<Topology>().domain;
         if config.root == RootMethod::Auto {
             let choice = RootChoice::of(&domain, surroundings);
             config.root = choice.method;
             sim.world.resource_mut::<Remarks>().0.push(choice.reason);
         }
-        surroundings.check(sim, &config, particles)?;
         register_fields(sim)?;
         let pool = Pool::<Potential>::of(&sim.world).on_device();
         let kernels = pool.map(GravityKernels::new).transpose()?;
@@ -167,7 +165,8 @@ impl Plugin for SelfGravity {
             coefficient: 4.0 * PI * config.constant,
             mean: 0.0,
         });
-        let cycle_settings = config.cycle_settings(particles);
+        let cycle_settings =
+            config.cycle_settings(sim.world.contains_resource::<AccelerationRequested>());
         let own = sim.world.contains_resource::<OwnPotentialRequested>();
         let effects = ExchangeEstimate::of(&config, cycle_settings, own, &domain, surroundings);
         sim.declare_exchanges(move |shape| effects.waits(shape));
@@ -198,7 +197,7 @@ fn register_couplings(
     if sim.world.contains_resource::<AccelerationRequested>() {
         acceleration::register(sim);
         if !surroundings.is_closed() && sim.levels() > 1 {
-            acceleration::register_boundary_check(sim);
+            acceleration::register_boundary_check(sim, surroundings);
         }
     }
     match (force, energy) {

@@ -1,6 +1,7 @@
 //! Conditions of the potential at the faces of the domain.
 
-use super::config::{GravityBoundary, GravityConfig, GravityForce};
+use super::config::GravityBoundary;
+use bevy_ecs::prelude::*;
 use nestar_engine::mesh::Topology;
 use nestar_engine::step::config::BoundaryKind;
 use nestar_engine::{Engine, Error};
@@ -17,7 +18,7 @@ pub(super) enum FaceCondition {
 }
 
 /// Conditions of the potential at all faces, lower and upper, by axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Resource)]
 pub(super) struct Surroundings([[FaceCondition; 2]; 3]);
 
 impl Surroundings {
@@ -62,28 +63,6 @@ impl Surroundings {
         }))
     }
 
-    /// Refuses settings that the solver does not support beside mirrored faces.
-    ///
-    /// # Errors
-    /// The deck sets such a key.
-    pub fn check(&self, sim: &Engine, config: &GravityConfig, particles: bool) -> Result<(), Error> {
-        let key = match config.force {
-            _ if !self.has_mirrors() => return Ok(()),
-            GravityForce::Stress if sim.levels() > 1 => {
-                "gravity.force = \"stress\" with mesh.max_level above 0 (use \"gradient\")"
-            }
-            _ if particles => "particles and the tables [particles], [stars] and [sinks]",
-            _ => return Ok(()),
-        };
-        Err(sim.deck.error_at(
-            "gravity.boundary",
-            &format!(
-                "`gravity.boundary` = \"auto\" mirrors the matter at the reflecting faces of `domain.boundary`, which does not support {key}; \
-                 use the whole domain without reflecting faces, or set \"isolated\" for a vacuum beyond all faces"
-            ),
-        ))?
-    }
-
     /// Returns `true` if all faces are periodic.
     pub fn is_periodic(&self) -> bool {
         self.all(|face| face == FaceCondition::Periodic)
@@ -93,11 +72,6 @@ impl Surroundings {
     /// source without mean.
     pub fn is_closed(&self) -> bool {
         self.all(|face| face != FaceCondition::Isolated)
-    }
-
-    /// Returns `true` if some faces are mirrored.
-    pub fn has_mirrors(&self) -> bool {
-        !self.all(|face| face != FaceCondition::Mirrored)
     }
 
     /// Returns the conditions of the lower and the upper face by axis.

@@ -156,6 +156,30 @@ fn levels_beside_mirrors_have_the_potential_of_the_whole() {
 }
 
 #[test]
+fn a_root_level_that_is_solved_by_cycles_has_the_potential_of_the_whole() {
+    for faces in [
+        [LOWER, UPPER, LOWER],
+        [UPPER, OPEN, OPEN],
+        [BOTH, PERIODIC, BOTH],
+        [BOTH, BOTH, BOTH],
+    ] {
+        let settings = [LEVELS, &["gravity.root=multigrid"]].concat();
+        let [potential, acceleration] = errors(faces, &settings, 0);
+        assert!(potential < 1e-6, "{faces:?}: {potential}");
+        assert!(acceleration < 1e-6, "{faces:?}: {acceleration}");
+    }
+}
+
+#[test]
+fn momentum_by_stress_beside_mirrors_is_that_of_the_whole() {
+    let stress = "gravity.force=stress";
+    for (settings, most) in [(&[stress][..], 1e-10), (&[LEVELS, &[stress]].concat(), 1e-6)] {
+        let [potential, _] = errors([LOWER, UPPER, OPEN], settings, 2);
+        assert!(potential < most, "{potential}");
+    }
+}
+
+#[test]
 fn gas_on_levels_beside_mirrors_moves_as_in_the_whole() {
     let [potential, acceleration] = errors([LOWER, UPPER, OPEN], LEVELS, 2);
     assert!(potential < 1e-6, "{potential}");
@@ -189,34 +213,28 @@ fn potentials_beside_mirrors_are_identical_on_ranks_and_devices() {
         (open, "run.precision=single", places(&[], &[1])),
         (closed, "run.precision=single", places(&[], &[2])),
     ] {
-        let levels = &LEVELS[..2];
-        let alone = state(faces, 1, &[levels, &[precision]].concat());
-        for (device, size) in places {
-            let other = state(faces, size, &[levels, &[precision, device]].concat());
-            assert_eq!(alone.difference(&other), None, "{device}, {size} ranks");
+        for others in [&[][..], &["gravity.root=multigrid", "gravity.force=stress"]] {
+            let settings = [&LEVELS[..2], others, &[precision]].concat();
+            let alone = state(faces, 1, &settings);
+            for (device, size) in &places {
+                let other = state(faces, *size, &[&settings[..], &[device]].concat());
+                assert_eq!(alone.difference(&other), None, "{device}, {size} ranks");
+            }
         }
     }
 }
 
 #[test]
-fn potentials_beside_mirrors_that_are_not_supported_are_refused_by_key() {
-    let refused = |faces, settings: &[&str]| {
-        let error = Simulation::new(deck(&domain(faces, false), settings)).err();
-        error.expect("it is refused").to_string()
-    };
-    let corner = [LOWER; 3];
-    let stress = ["mesh.max_level=1", "gravity.force=stress"];
-    for (faces, settings, key) in [
-        (corner, &["gravity.root=multigrid"][..], "gravity.root"),
-        (corner, &stress, "gravity.force"),
-        ([BOTH, OPEN, OPEN], &[], "domain.boundary"),
-        ([PERIODIC, LOWER, BOTH], &[], "domain.boundary"),
-    ] {
-        let why = refused(faces, settings);
-        for key in ["gravity.boundary", key] {
+fn domains_that_are_closed_along_some_axes_only_are_refused_by_key() {
+    let [open, periodic] = [[BOTH, OPEN, OPEN], [PERIODIC, LOWER, BOTH]]
+        .map(|faces| domain(faces, false));
+    for text in [&open, &periodic] {
+        let error = Simulation::new(deck(text, &[])).err();
+        let why = error.expect("it is refused").to_string();
+        for key in ["gravity.boundary", "domain.boundary"] {
             assert!(why.contains(key), "{why}");
         }
     }
-    let consented = [&stress[..], &["gravity.boundary=isolated"]].concat();
-    assert!(Simulation::new(deck(&domain(corner, false), &consented)).is_ok());
+    let consented = Simulation::new(deck(&open, &["gravity.boundary=isolated"]));
+    assert!(consented.is_ok());
 }
