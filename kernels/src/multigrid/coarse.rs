@@ -43,7 +43,11 @@ impl<R: Real> CoarseGrid<'_, R> {
         let u = self.values.get(row, cell);
         let (mut values, missing) =
             around::<R, N>(&self.values, &self.neighbours[row as usize], row, cell);
-        let mirrors = if missing == 0 { 0 } else { self.mirrors_beside(row) };
+        let mirrors = if missing == 0 {
+            0
+        } else {
+            self.mirrors_beside(row)
+        };
         for (face, value) in values.iter_mut().enumerate() {
             if missing >> face & 1 == 1 {
                 let same = mirrors >> face & 1 == 1;

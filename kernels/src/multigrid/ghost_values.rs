@@ -128,7 +128,9 @@ impl<'a, R: Real> CoarserLevel<'a, R> {
 pub(super) fn find(neighbours: &[[i32; 27]], row: u32, place: [i32; 3]) -> Option<(u32, usize)> {
     let step = place.map(|x| x.div_euclid(PATCH as i32));
     let beside = neighbours[row as usize][direction(step)];
-    u32::try_from(beside).ok().map(|beside| (beside, cell_at(place)))
+    u32::try_from(beside)
+        .ok()
+        .map(|beside| (beside, cell_at(place)))
 }
 
 /// Returns the cell of a level at a position relative to a row.
@@ -205,12 +207,7 @@ pub(super) fn face_ghosts<R: Real>(
 }
 
 /// Returns `true` if a face of a row is a mirrored face of the domain.
-fn is_mirror<R: Real>(
-    view: &GhostView<R>,
-    exterior: &Exterior<R>,
-    row: u32,
-    face: usize,
-) -> bool {
+fn is_mirror<R: Real>(view: &GhostView<R>, exterior: &Exterior<R>, row: u32, face: usize) -> bool {
     exterior.mirrors_beside(view.number, &view.index[row as usize]) >> face & 1 == 1
 }
 
@@ -218,7 +215,11 @@ fn is_mirror<R: Real>(
 fn cell_inside(face: usize, layer: usize, n: usize) -> usize {
     let axis = face / 2;
     let stride = |axis: usize| PATCH.pow(axis as u32 % 3);
-    let depth = if is_lower(face) { layer } else { PATCH - 1 - layer };
+    let depth = if is_lower(face) {
+        layer
+    } else {
+        PATCH - 1 - layer
+    };
     n % PATCH * stride(axis + 1) + n / PATCH * stride(axis + 2) + depth * stride(axis)
 }
 

@@ -22,8 +22,16 @@ pub fn diagonal<R: Real>(weights: &[R; 3], missing: i32, same: i32, mirror: R) -
     for axis in 0..3 {
         for side in 0..2 {
             let face = 2 * axis + side;
-            let share = if missing >> face & 1 == 1 { 1.0 - mirror } else { 1.0 };
-            sides[axis] += if (missing & same) >> face & 1 == 1 { 0.0 } else { share };
+            let share = if missing >> face & 1 == 1 {
+                1.0 - mirror
+            } else {
+                1.0
+            };
+            sides[axis] += if (missing & same) >> face & 1 == 1 {
+                0.0
+            } else {
+                share
+            };
         }
     }
     sum3(

@@ -180,9 +180,8 @@ fn warn_of_levels_at_boundary(
     let domain = rows.view().topology.domain;
     let last = domain.root.map(|patches| 2 * patches - 1);
     let touches = patches.iter().any(|(_, index)| {
-        let isolated = |axis: usize| {
-            surroundings.faces()[axis].map(|face| face == FaceCondition::Isolated)
-        };
+        let isolated =
+            |axis: usize| surroundings.faces()[axis].map(|face| face == FaceCondition::Isolated);
         (0..3).any(|axis| {
             let [lower, upper] = isolated(axis);
             lower && index.0[axis] == 0 || upper && index.0[axis] == last[axis]

@@ -386,7 +386,12 @@ mod tests {
         for cells in [[3, 5, 7], [1, 1, 1], [2, 1, 4], [16, 16, 16], [8, 24, 3]] {
             let open = mirror(8.0, 0.5);
             let [open, lower, both] = [[open; 2], [1.0, open], [1.0; 2]].map(Some);
-            for ends in [[None; 3], [open; 3], [lower, open, open], [None, both, both]] {
+            for ends in [
+                [None; 3],
+                [open; 3],
+                [lower, open, open],
+                [None, both, both],
+            ] {
                 let left = residual(cells, ends);
                 assert!(left < 1e-12, "{cells:?} {ends:?}: {left:e}");
             }

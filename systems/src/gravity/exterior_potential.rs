@@ -81,7 +81,11 @@ impl<R> Default for ExteriorTable<R> {
 
 impl<P: Field> ExteriorPotential<P> {
     /// Creates the potential around a domain of root cells.
-    pub(super) fn new(root_cells: [i32; 3], surroundings: Surroundings, precision: Precision) -> Self {
+    pub(super) fn new(
+        root_cells: [i32; 3],
+        surroundings: Surroundings,
+        precision: Precision,
+    ) -> Self {
         let tables: Box<dyn Any + Send + Sync> = in_precision!(precision, R => Box::new(ExteriorTables::<R> {
             older: ExteriorTable::default(),
             newer: ExteriorTable::default(),

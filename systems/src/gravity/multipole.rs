@@ -57,7 +57,8 @@ impl MultipoleExpansion {
         };
         let mut about = shifted_moments(moments, order, centre);
         // moments with images are about the planes
-        let centre = [0, 1, 2].map(|axis| mirrors[axis].map_or(centre[axis], |at| at + centre[axis]));
+        let centre =
+            [0, 1, 2].map(|axis| mirrors[axis].map_or(centre[axis], |at| at + centre[axis]));
         // div grad 1/r = 0: from the highest order along z to the lowest
         for c in (2..=order).rev() {
             for (a, b) in (0..=order - c).flat_map(|a| (0..=order - c - a).map(move |b| (a, b))) {
@@ -300,7 +301,13 @@ mod tests {
     fn face_centres(half: [f64; 3]) -> Vec<[f64; 3]> {
         let centre = |n: usize| {
             let side = if n < 3 { 1.0 } else { -1.0 };
-            [0, 1, 2].map(|axis| if axis == n % 3 { side * half[axis] } else { 0.0 })
+            [0, 1, 2].map(|axis| {
+                if axis == n % 3 {
+                    side * half[axis]
+                } else {
+                    0.0
+                }
+            })
         };
         (0..6).map(centre).collect()
     }
@@ -311,10 +318,14 @@ mod tests {
         let plane = -0.3;
         let moments_of = |points: &[(f64, [f64; 3])]| -> Vec<f64> {
             let term = |powers: [usize; 3], (mass, x): &(f64, [f64; 3])| {
-                mass * (0..3).map(|axis| x[axis].powi(powers[axis] as i32)).product::<f64>()
+                mass * (0..3)
+                    .map(|axis| x[axis].powi(powers[axis] as i32))
+                    .product::<f64>()
             };
             let sum = |powers| points.iter().map(|point| term(powers, point)).sum();
-            moment_powers(order).map(|(_, powers)| sum(powers)).collect()
+            moment_powers(order)
+                .map(|(_, powers)| sum(powers))
+                .collect()
         };
         let image = |&(mass, [x, y, z]): &(f64, [f64; 3])| (mass, [x, 2.0 * plane - y, z]);
         let all = [POINTS, POINTS.each_ref().map(image)].concat();

@@ -156,7 +156,9 @@ impl RootMultigrid {
             FaceCondition::Mirrored => Some(1.0),
             FaceCondition::Isolated => Some(mirror(PATCH as f64, 0.5)),
         };
-        let ends = surroundings.faces().map(|[lower, upper]| Some([ghost(lower)?, ghost(upper)?]));
+        let ends = surroundings
+            .faces()
+            .map(|[lower, upper]| Some([ghost(lower)?, ghost(upper)?]));
         Self {
             direct: DirectSolver::new(
                 cells.map(|n| n as usize / PATCH),
@@ -270,7 +272,8 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
             half: root.half,
         };
         let moments = summed.moments(ranks, kernels)?;
-        let expansion = MultipoleExpansion::new(&moments, order, root.weight, root.half, root.mirrors);
+        let expansion =
+            MultipoleExpansion::new(&moments, order, root.weight, root.half, root.mirrors);
         // the source of the own potential of particles may lie anywhere, and is small
         if P::NAME == Potential::NAME {
             root.require_convergence(&expansion)?;

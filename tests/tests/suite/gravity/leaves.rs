@@ -31,7 +31,8 @@ pub(super) fn each_leaf_cell(run: &mut Stepper, mut visit: impl FnMut(Leaf)) {
     let left = topology.domain.left_edge;
     // only of a domain without open faces a mean is taken away
     let faces = sim.settings.domain.boundary.faces();
-    let closed = |kind: &BoundaryKind| matches!(kind, BoundaryKind::Periodic | BoundaryKind::Reflecting);
+    let closed =
+        |kind: &BoundaryKind| matches!(kind, BoundaryKind::Periodic | BoundaryKind::Reflecting);
     let mean = if faces.iter().flatten().all(closed) {
         mean(&matter.present::<f64>(0), topology.rows(0))
     } else {

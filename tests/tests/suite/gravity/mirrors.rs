@@ -173,7 +173,10 @@ fn a_root_level_that_is_solved_by_cycles_has_the_potential_of_the_whole() {
 #[test]
 fn momentum_by_stress_beside_mirrors_is_that_of_the_whole() {
     let stress = "gravity.force=stress";
-    for (settings, most) in [(&[stress][..], 1e-10), (&[LEVELS, &[stress]].concat(), 1e-6)] {
+    for (settings, most) in [
+        (&[stress][..], 1e-10),
+        (&[LEVELS, &[stress]].concat(), 1e-6),
+    ] {
         let [potential, _] = errors([LOWER, UPPER, OPEN], settings, 2);
         assert!(potential < most, "{potential}");
     }
@@ -226,8 +229,8 @@ fn potentials_beside_mirrors_are_identical_on_ranks_and_devices() {
 
 #[test]
 fn domains_that_are_closed_along_some_axes_only_are_refused_by_key() {
-    let [open, periodic] = [[BOTH, OPEN, OPEN], [PERIODIC, LOWER, BOTH]]
-        .map(|faces| domain(faces, false));
+    let [open, periodic] =
+        [[BOTH, OPEN, OPEN], [PERIODIC, LOWER, BOTH]].map(|faces| domain(faces, false));
     for text in [&open, &periodic] {
         let error = Simulation::new(deck(text, &[])).err();
         let why = error.expect("it is refused").to_string();

@@ -25,7 +25,10 @@ const BODIES: [([f64; 3], [f64; 3]); 5] = [
 /// Returns the bodies and their mirror images.
 fn with_images() -> Vec<([f64; 3], [f64; 3])> {
     let image = |side: [f64; 3], (x, v): ([f64; 3], [f64; 3])| {
-        ([0, 1, 2].map(|axis| side[axis] * x[axis]), [0, 1, 2].map(|axis| side[axis] * v[axis]))
+        (
+            [0, 1, 2].map(|axis| side[axis] * x[axis]),
+            [0, 1, 2].map(|axis| side[axis] * v[axis]),
+        )
     };
     let sides = [[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]];
     let all = |[x, y]: [f64; 2]| BODIES.map(|body| image([x, y, 1.0], body));
@@ -62,11 +65,19 @@ fn differences(settings: &[&str], steps: usize) -> [f64; 2] {
 fn particles_beside_mirrors_move_as_in_the_whole_box() {
     for cloud in ["ngp", "cic", "tsc"] {
         let cloud = format!("particles.cloud=\"{cloud}\"");
-        let settings = [&*cloud, "run.precision=double", "gravity.cycles=16", "gravity.initial_cycles=30"];
+        let settings = [
+            &*cloud,
+            "run.precision=double",
+            "gravity.cycles=16",
+            "gravity.initial_cycles=30",
+        ];
         for (levels, steps, most) in [(0, 0, 1e-10), (0, 2, 1e-10), (2, 0, 1e-6), (2, 2, 1e-6)] {
             let levels = format!("mesh.max_level={levels}");
             let [moved, felt] = differences(&[&settings[..], &[&levels]].concat(), steps);
-            assert!(moved < most && felt < most, "{cloud} {levels} {steps}: {moved:e} {felt:e}");
+            assert!(
+                moved < most && felt < most,
+                "{cloud} {levels} {steps}: {moved:e} {felt:e}"
+            );
         }
     }
 }
