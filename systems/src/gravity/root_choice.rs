@@ -37,7 +37,7 @@ impl RootChoice {
             (RootMethod::Fft, reason)
         } else {
             let reason = format!(
-                "\"multigrid\" is used for a domain without isolated faces of {x} x {y} x {z} root cells, at least 128^3; on a CPU \"fft\" is faster"
+                "\"multigrid\" is used for a periodic or mirrored domain of {x} x {y} x {z} root cells, at least 128^3; on a CPU \"fft\" is faster"
             );
             (RootMethod::Multigrid, reason)
         };

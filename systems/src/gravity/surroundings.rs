@@ -45,8 +45,8 @@ impl Surroundings {
                     return Ok(found);
                 }
                 refused(
-                    "`gravity.boundary` = \"auto\" does not fit `domain.boundary`: along some axes the domain is periodic or has reflecting \
-                     faces on both sides, along others it has an open face; make all axes of domain.boundary of one of these two kinds",
+                    "`gravity.boundary` = \"auto\" does not fit `domain.boundary`: a domain that is periodic along some axes only, or reflecting on both \
+                     sides, cannot have open faces along others; make each axis periodic or reflecting on both sides, or give each an open face",
                 )
             }
         }
@@ -63,15 +63,11 @@ impl Surroundings {
         }))
     }
 
-    /// Returns `true` if all faces are periodic.
-    pub fn is_periodic(&self) -> bool {
-        self.all(|face| face == FaceCondition::Periodic)
-    }
-
     /// Returns `true` if no face is isolated. Poisson's equation then determines the potential up to a constant, for a
     /// source without mean.
     pub fn is_closed(&self) -> bool {
-        self.all(|face| face != FaceCondition::Isolated)
+        let mut faces = self.0.iter().flatten();
+        faces.all(|&face| face != FaceCondition::Isolated)
     }
 
     /// Returns the conditions of the lower and the upper face by axis.
@@ -99,9 +95,5 @@ impl Surroundings {
             doubled(FaceCondition::Mirrored) * doubled(FaceCondition::Isolated)
         };
         self.0.iter().map(of_axis).product()
-    }
-
-    fn all(&self, holds: impl Fn(FaceCondition) -> bool) -> bool {
-        self.0.iter().flatten().all(|&face| holds(face))
     }
 }

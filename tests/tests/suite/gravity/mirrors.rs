@@ -155,15 +155,25 @@ fn levels_beside_mirrors_have_the_potential_of_the_whole() {
     }
 }
 
+/// The setting for a ball at a place, for which a multipole expansion converges.
+fn ball(from: [&str; 3]) -> String {
+    let [x, y, z] = from;
+    format!("initial.density=\"1e-6 + exp(-({x}^2 + {y}^2 + {z}^2)/0.01)\"")
+}
+
 #[test]
 fn a_root_level_that_is_solved_by_cycles_has_the_potential_of_the_whole() {
-    for faces in [
-        [LOWER, UPPER, LOWER],
-        [UPPER, OPEN, OPEN],
-        [BOTH, PERIODIC, BOTH],
-        [BOTH, BOTH, BOTH],
+    let as_it_is = "gravity.root=multigrid";
+    for (faces, density) in [
+        ([LOWER, UPPER, LOWER], &*ball(["x", "(y-0.5)", "z"])),
+        (
+            [UPPER, OPEN, OPEN],
+            &ball(["(x-1)", "(y-0.25)", "(z-0.75)"]),
+        ),
+        ([BOTH, PERIODIC, BOTH], as_it_is),
+        ([BOTH, BOTH, BOTH], as_it_is),
     ] {
-        let settings = [LEVELS, &["gravity.root=multigrid"]].concat();
+        let settings = [LEVELS, &[density, "gravity.root=multigrid"]].concat();
         let [potential, acceleration] = errors(faces, &settings, 0);
         assert!(potential < 1e-6, "{faces:?}: {potential}");
         assert!(acceleration < 1e-6, "{faces:?}: {acceleration}");
@@ -216,7 +226,9 @@ fn potentials_beside_mirrors_are_identical_on_ranks_and_devices() {
         (open, "run.precision=single", places(&[], &[1])),
         (closed, "run.precision=single", places(&[], &[2])),
     ] {
-        for others in [&[][..], &["gravity.root=multigrid", "gravity.force=stress"]] {
+        let ball = ball(["x", "(y-0.25)", "(z-1.5)"]);
+        let cycles = ["gravity.root=multigrid", "gravity.force=stress", &ball];
+        for others in [&[][..], &cycles] {
             let settings = [&LEVELS[..2], others, &[precision]].concat();
             let alone = state(faces, 1, &settings);
             for (device, size) in &places {
