@@ -7,6 +7,7 @@
 //! - to [`Ready::Recompute`] for all levels when the finest level is current.
 
 use crate::fields::{Acceleration, AccelerationRequested, OwnPotentialRequested};
+use crate::gravity::{GravityBoundary, GravityConfig};
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
@@ -23,7 +24,9 @@ fn none<R: Real>(_: [R; 3]) -> [R; 3] {
     [0.0, 0.0, 0.0]
 }
 
-fn spec(own: bool) -> FieldSpec {
+/// Returns the declaration of the field. If reflecting faces mirror the attracting matter (`mirrored`), they also mirror
+/// the acceleration.
+fn spec(own: bool, mirrored: bool) -> FieldSpec {
     let component = |name: &str, whose: &str| Component {
         units: "length/time**2".into(),
         dimension: [1, 0, -2],
@@ -37,6 +40,9 @@ fn spec(own: bool) -> FieldSpec {
         let names =
             ["x", "y", "z"].map(|axis| component(&format!("own_acceleration_{axis}"), whose));
         components.extend(names);
+    }
+    for (n, component) in components.iter_mut().enumerate() {
+        component.normal_to = mirrored.then_some(n % 3);
     }
     FieldSpec {
         components,
@@ -60,7 +66,9 @@ impl Plugin for Accelerations {
         }
         let gravity = sim.deck.has("gravity");
         let own = gravity && sim.world.contains_resource::<OwnPotentialRequested>();
-        sim.register_field::<Acceleration>(spec(own))?;
+        let mirrored = gravity
+            && sim.deck.table::<GravityConfig>("gravity")?.boundary == GravityBoundary::Auto;
+        sim.register_field::<Acceleration>(spec(own, mirrored))?;
         sim.system_in(Ready::Recompute, clear_initial_acceleration);
         sim.system_in(Advance::Couple, clear_acceleration);
         sim.system_in(Aligned::Solve, clear_acceleration_of_aligned_levels);

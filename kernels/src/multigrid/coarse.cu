@@ -3,14 +3,21 @@
 
 namespace multigrid {
 
+// Bit mask of mirrored faces at which a row lies.
+RS_FN int mirrors_beside(const Coarse& p, int row) {
+  const int* index = p.index + (rs::i64)row * 4;
+  return p.mirrored == 0 ? 0 : mirrors::mirrors_beside(p.mirrored, p.patches, rs::arr<int, 3>{{index[0], index[1], index[2]}});
+}
+
 template<int N> RS_FN REAL laplacian(const Coarse& p, int row, int cell, REAL& whole) {
   const REAL u = p.values[(rs::i64)row * (N * N * N) + cell], mirror = (REAL)p.mirror;
   rs::arr<REAL, 6> values;
   const int missing = around<N>(p.values, p.neighbours, row, cell, values);
+  const int same = missing == 0 ? 0 : mirrors_beside(p, row);
   RS_UNROLL for (int face = 0; face < 6; ++face)
-    if (missing >> face & 1) values[face] = mirror * u;
+    if (missing >> face & 1) values[face] = same >> face & 1 ? u : mirror * u;
   const Three weights = weights_of(p);
-  whole = stencil::diagonal<REAL>(weights, missing, mirror);
+  whole = stencil::diagonal<REAL>(weights, missing, same, mirror);
   return stencil::laplacian<REAL>(u, values, weights);
 }
 
@@ -47,20 +54,26 @@ template<int M> RS_FN const REAL* find(const Coarse& p, int row, const int* to) 
   return p.values + (rs::i64)beside * (M * M * M) + floor_mod(to[0], M) + M * (floor_mod(to[1], M) + M * floor_mod(to[2], M));
 }
 
-template<int M, int LEFT> RS_NOINLINE REAL mirrored_correction(const Coarse& p, int row, const int* to);
+template<int M, int LEFT> RS_NOINLINE REAL ghost_correction(const Coarse& p, int row, const int* at);
 
 // Returns the correction at a position at most one cell outside the row along LEFT axes.
 template<int M, int LEFT = 3> RS_FN REAL correction_at(const Coarse& p, int row, const int* to) {
   const REAL* there = find<M>(p, row, to);
   if constexpr (LEFT > 0) {
-    if (!there) return mirrored_correction<M, LEFT>(p, row, to);
+    if (!there) return ghost_correction<M, LEFT>(p, row, to);
   }
   return *there;
 }
 
-// Ghost value: the mean of the values across the boundary along each axis (of existing ones, if there are any), times
-// the ghost factor.
-template<int M, int LEFT> RS_NOINLINE REAL mirrored_correction(const Coarse& p, int row, const int* to) {
+// Ghost value: that of the mirrored cell, or the mean of the values across the boundary along each axis (of existing
+// ones, if there are any), times the ghost factor.
+template<int M, int LEFT> RS_NOINLINE REAL ghost_correction(const Coarse& p, int row, const int* at) {
+  int to[3] = {at[0], at[1], at[2]};
+  if constexpr (LEFT == 3) {
+    reflect<M>(mirrors_beside(p, row), to);
+    const REAL* there = find<M>(p, row, to);
+    if (there) return *there;
+  }
   bool found[3], any = false;
   int inward[3][3];
   for (int axis = 0; axis < 3; ++axis) {

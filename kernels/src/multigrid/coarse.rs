@@ -2,6 +2,7 @@
 
 use super::coarse_block::PaddedCoarseBlock;
 use super::ghost_values::{around, coloured};
+use super::mirrors::{mirrors_beside, reflected};
 use super::stencil::{diagonal, laplacian, relaxed};
 use crate::mesh::means::mean8;
 use crate::mesh::{Rows, direction};
@@ -22,6 +23,10 @@ pub struct CoarseGrid<'a, R> {
     pub weights: [R; 3],
     /// Factor from the correction of a cell to that of its ghost cell outside the level.
     pub mirror: R,
+    /// Bit mask of the faces of the domain beyond which corrections continue evenly.
+    pub mirrored: i32,
+    /// Number of patches of the level along the axes.
+    pub patches: [i32; 3],
 }
 
 /// Returns the ghost factor of a grid whose cells have `width` cells of the level. Corrections vanish `reach` cells
@@ -38,13 +43,24 @@ impl<R: Real> CoarseGrid<'_, R> {
         let u = self.values.get(row, cell);
         let (mut values, missing) =
             around::<R, N>(&self.values, &self.neighbours[row as usize], row, cell);
+        let mirrors = if missing == 0 {
+            0
+        } else {
+            self.mirrors_beside(row)
+        };
         for (face, value) in values.iter_mut().enumerate() {
             if missing >> face & 1 == 1 {
-                *value = self.mirror * u;
+                let same = mirrors >> face & 1 == 1;
+                *value = if same { u } else { self.mirror * u };
             }
         }
-        let whole = diagonal(&self.weights, missing, self.mirror);
+        let whole = diagonal(&self.weights, missing, mirrors, self.mirror);
         (laplacian(u, &values, &self.weights), whole)
+    }
+
+    /// Returns the bit mask of mirrored faces at which a row lies.
+    fn mirrors_beside(&self, row: u32) -> i32 {
+        mirrors_beside(self.mirrored, &self.patches, &self.index[row as usize])
     }
 
     /// Returns the colour of the first cell of a row.
@@ -130,14 +146,23 @@ impl<R: Real> CoarseGrid<'_, R> {
     fn at(&self, row: u32, place: [i32; 3], size: i32) -> R {
         match self.find(row, place, size) {
             Some((beside, cell)) => self.values.get(beside, cell),
-            None => self.mirrored(row, place, size),
+            None => self.outside(row, place, size),
+        }
+    }
+
+    /// Returns the correction outside the level.
+    #[cold]
+    fn outside(&self, row: u32, place: [i32; 3], size: i32) -> R {
+        let place = reflected(self.mirrors_beside(row), &place, size);
+        match self.find(row, place, size) {
+            Some((beside, cell)) => self.values.get(beside, cell),
+            None => self.ghost(row, place, size),
         }
     }
 
     /// Returns a ghost value: the mean of the values across the boundary along each axis (of existing ones, if there
     /// are any), times the ghost factor.
-    #[cold]
-    fn mirrored(&self, row: u32, place: [i32; 3], size: i32) -> R {
+    fn ghost(&self, row: u32, place: [i32; 3], size: i32) -> R {
         let across: [Option<[i32; 3]>; 3] = std::array::from_fn(|axis| {
             let mut to = place;
             to[axis] = to[axis].clamp(0, size - 1);

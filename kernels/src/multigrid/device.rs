@@ -46,7 +46,7 @@ pub struct SourceParameters<R> {
     pub density: Address<R>,
     /// Coefficient of Poisson's equation.
     pub coefficient: f64,
-    /// Mean density of a periodic domain; 0 if isolated.
+    /// Mean density of a domain without isolated faces; otherwise 0.
     pub mean: f64,
 }
 
@@ -62,6 +62,8 @@ pub struct ExteriorParameters<R> {
     pub weight: f64,
     /// Cells of the root level.
     pub cells: [i32; 3],
+    /// Bit mask of the faces beyond which the potential continues evenly.
+    pub mirrored: i32,
     /// Index of the first spline coefficient.
     pub coefficients: i32,
 }
@@ -156,6 +158,10 @@ pub struct CoarseGridParameters<R> {
     pub weights: [f64; 3],
     /// Factor from the correction of a cell to that of its ghost cell outside the level.
     pub mirror: f64,
+    /// Bit mask of the faces of the domain beyond which corrections continue evenly.
+    pub mirrored: i32,
+    /// Number of patches of the level along the axes.
+    pub patches: [i32; 3],
     /// Over-relaxation factor.
     pub omega: f64,
 }

@@ -18,6 +18,14 @@ RS_FN REAL value_beside(const GatherView& v, const Source& source, REAL width, i
   return covered ? value - stencil::average_excess<REAL>(source_at(source, beside, cell), width) : value;
 }
 
+// Value outside a face of a row, beside a cell at the face.
+RS_FN REAL value_outside(const GatherView& v, const Exterior& e, const Source& source, const Three& width, int row, int cell, int face) {
+  const int beside = v.neighbours[(rs::i64)row * AROUND + mesh::face_direction(face)];
+  const int far = (PATCH - 1) * power(PATCH, face / 2);
+  return beside >= 0 ? value_beside(v, source, width[face / 2], row, beside, face % 2 == 0 ? cell + far : cell - far)
+                     : face_ghost(v, e, row, cell, face);
+}
+
 // Coarse cell that contains a position, relative to the parent of a row.
 RS_FN void coarse_around(const GatherView& v, int row, const int* at, int* to) {
   for (int axis = 0; axis < 3; ++axis) to[axis] = HALF * (v.index[(rs::i64)row * 4 + axis] & 1) + floor_div(at[axis], 2);
@@ -54,6 +62,14 @@ RS_NOINLINE REAL edge_ghost(const GatherView& v, const Exterior& e, const Source
   const int* beside = v.neighbours + (rs::i64)row * AROUND;
   const int both = beside[direction_through(face, other)];
   if (both >= 0) return value_beside(v, source, width[other / 2], row, both, cell_at(at));
+  const int mirrors = mirrors_beside(e, v.index, v.index[(rs::i64)row * 4 + 3], row) & (1 << face | 1 << other);
+  if (mirrors) {
+    int to[3] = {at[0], at[1], at[2]};
+    for (int axis = 0; axis < 3; ++axis) to[axis] = to[axis] < 0 ? 0 : to[axis] >= PATCH ? PATCH - 1 : to[axis];
+    const int cell = cell_at(to), left = (1 << face | 1 << other) & ~mirrors;
+    if (left == 0) return v.level[(rs::i64)row * CELLS + cell];
+    return value_outside(v, e, source, width, row, cell, left == 1 << face ? face : other);
+  }
   if (v.index[(rs::i64)row * 4 + 3] == 0) return exterior_value(e, v.index, 0, row, at);
   const int first = beside[mesh::face_direction(face)], second = beside[mesh::face_direction(other)];
   if (first >= 0) return ghost_beside_patch(v, e, row, first, at, other);
@@ -92,11 +108,7 @@ RS_FN void fill_edge_tile(EdgeTile& to, const GatherView& v, const Exterior& e, 
   fill_inside(to.tile, v, row);
   EACH(i, 6 * PATCH * PATCH) {
     const int face = i / (PATCH * PATCH), cell = at_face(face, i % (PATCH * PATCH));
-    const int beside = v.neighbours[(rs::i64)row * AROUND + mesh::face_direction(face)];
-    const int far = (PATCH - 1) * power(PATCH, face / 2);
-    to.tile.values[Tile<1>::ghost(cell, face, 1)] = beside >= 0
-        ? value_beside(v, source, width[face / 2], row, beside, face % 2 == 0 ? cell + far : cell - far)
-        : face_ghost(v, e, row, cell, face);
+    to.tile.values[Tile<1>::ghost(cell, face, 1)] = value_outside(v, e, source, width, row, cell, face);
   }
   EACH(i, 6 * 4 * PATCH) {
     const int face = i / (4 * PATCH), beside = i / PATCH % 4;

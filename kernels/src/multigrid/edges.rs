@@ -8,6 +8,7 @@
 
 use super::ghost_values::{CoarserLevel, PotentialSlopes, cell_at, face_ghosts, global, is_lower};
 use super::level::{PaddedBlock, WIDE, first};
+use super::mirrors::reflected;
 use super::stencil::{interpolate_in_plane, laplacian_ghost, quadratic};
 use crate::mesh::{direction, face_direction};
 use crate::{CELLS, PATCH};
@@ -89,10 +90,20 @@ impl<R: Real> PotentialSlopes<'_, R> {
                 let mut at = across([face, other]);
                 for n in 0..PATCH as i32 {
                     at[along] = n;
-                    block[in_block(at)] = self.edge_ghost(row, [face, other], at);
+                    let found = self.mirrored(row, at).map(|to| block[in_block(to)]);
+                    block[in_block(at)] =
+                        found.unwrap_or_else(|| self.edge_ghost(row, [face, other], at));
                 }
             }
         }
+    }
+
+    /// Returns the position in or beside a row of which a position beyond mirrored faces is the image.
+    fn mirrored(&self, row: u32, at: [i32; 3]) -> Option<[i32; 3]> {
+        let index = &self.view.index[row as usize];
+        let mirrors = self.exterior.mirrors_beside(self.view.number, index);
+        let to = reflected(mirrors, &at, PATCH as i32);
+        (to != at).then_some(to)
     }
 
     /// Returns the value outside the edge of a row between two faces, as a neighbour in the plane outside the first.

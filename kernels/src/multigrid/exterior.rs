@@ -4,7 +4,9 @@
 //! extend over the face and two cells around it. Finer levels interpolate by quadratic B-splines, which are smooth
 //! across root cells; jumps would be amplified by slopes on fine levels. A second table holds the spline coefficients.
 
+use super::mirrors::mirrors_beside;
 use super::stencil::{offset_in_root_cell, spline, table_index, weighted_sum_3x3};
+use crate::PATCH;
 use nestar_device::Real;
 use nestar_device::math::sum3;
 
@@ -25,7 +27,7 @@ pub fn table_length(cells: [i32; 3]) -> usize {
 /// Potential around the domain at one time.
 #[derive(Clone, Copy)]
 pub struct Exterior<'a, R> {
-    /// Tables before the step of the root level: values, then spline coefficients; empty for a periodic domain.
+    /// Tables before the step of the root level: values, then spline coefficients; empty without isolated faces.
     pub older: &'a [R],
     /// Tables after it.
     pub newer: &'a [R],
@@ -33,6 +35,8 @@ pub struct Exterior<'a, R> {
     pub weight: R,
     /// Cells of the root level.
     pub cells: [i32; 3],
+    /// Bit mask of the faces beyond which the potential continues evenly.
+    pub mirrored: i32,
 }
 
 impl<R: Real> Exterior<'_, R> {
@@ -41,7 +45,13 @@ impl<R: Real> Exterior<'_, R> {
         older + self.weight * (newer - older)
     }
 
-    /// Returns the value in a cell of a level outside the domain. Its root cell is in the layer beside the domain;
+    /// Returns the bit mask of mirrored faces at which a patch of a level lies, from its index.
+    pub(super) fn mirrors_beside(&self, level: i32, index: &[i32; 3]) -> i32 {
+        let patches = self.cells.map(|cells| cells / PATCH as i32 * (1 << level));
+        mirrors_beside(self.mirrored, &patches, index)
+    }
+
+    /// Returns the value in a cell of a level outside isolated faces. Its root cell is in the layer beside the domain;
     /// level 0 also has the next layer.
     #[cold]
     pub(super) fn at(&self, level: i32, cell: [i32; 3]) -> R {
@@ -117,6 +127,7 @@ mod tests {
             newer: tables,
             weight: 1.0,
             cells: CELLS,
+            mirrored: 0,
         }
     }
 

@@ -9,6 +9,7 @@ using mesh::CELLS;
 using mesh::PATCH;
 using mesh::GatherView;
 namespace stencil = ::nestar_kernels::multigrid::stencil;
+namespace mirrors = ::nestar_kernels::multigrid::mirrors;
 typedef ::nestar_kernels::multigrid::device::SourceParameters<REAL> Source;
 typedef ::nestar_kernels::multigrid::device::ExteriorParameters<REAL> Exterior;
 typedef ::nestar_kernels::multigrid::device::LevelParameters<REAL> Level;
@@ -138,6 +139,24 @@ RS_FN REAL exterior_value(const Exterior& e, const int* index, int level, int ro
   return exterior_value(e, level, cell);
 }
 
+// Bit mask of mirrored faces at which a row of a level lies.
+RS_FN int mirrors_beside(const Exterior& e, const int* index, int level, int row) {
+  const int* own = index + (rs::i64)row * 4;
+  const rs::arr<int, 3> patches{{(e.cells[0] / PATCH) << level, (e.cells[1] / PATCH) << level, (e.cells[2] / PATCH) << level}};
+  return e.mirrored == 0 ? 0 : mirrors::mirrors_beside(e.mirrored, patches, rs::arr<int, 3>{{own[0], own[1], own[2]}});
+}
+
+// Moves a position outside mirrored faces of a row of N^3 to the cell of which it is the image.
+template<int N> RS_FN void reflect(int faces, int* place) {
+  const auto cell = mirrors::reflected(faces, rs::arr<int, 3>{{place[0], place[1], place[2]}}, N);
+  for (int axis = 0; axis < 3; ++axis) place[axis] = cell[axis];
+}
+
+// Row of a position relative to a row; negative if there is none.
+RS_FN int row_at(const int* neighbours, int row, const int* to) {
+  return neighbours[(rs::i64)row * AROUND + direction(floor_div(to[0], PATCH), floor_div(to[1], PATCH), floor_div(to[2], PATCH))];
+}
+
 // A level at one time, and the potential outside the domain.
 struct CoarserLevel {
   const REAL *older, *newer;
@@ -151,9 +170,15 @@ struct CoarserLevel {
     return first + weight * (newer[(rs::i64)row * CELLS + cell] - first);
   }
   RS_MEMBER REAL at(int row, const int* to) const {
-    const int step = direction(floor_div(to[0], PATCH), floor_div(to[1], PATCH), floor_div(to[2], PATCH));
-    const int beside = neighbours[(rs::i64)row * AROUND + step];
-    return beside < 0 ? exterior_value(exterior, index, number, row, to) : value(beside, cell_at(to));
+    const int beside = row_at(neighbours, row, to);
+    return beside < 0 ? outside(row, to) : value(beside, cell_at(to));
+  }
+  // Value at a position outside the domain.
+  RS_MEMBER REAL outside(int row, const int* to) const {
+    int place[3] = {to[0], to[1], to[2]};
+    reflect<PATCH>(mirrors_beside(exterior, index, number, row), place);
+    const int beside = row_at(neighbours, row, place);
+    return beside < 0 ? exterior_value(exterior, index, number, row, place) : value(beside, cell_at(place));
   }
 };
 
@@ -191,6 +216,11 @@ RS_FN REAL plane(const GatherView& v, const Exterior& e, int row, const int* at,
   return stencil::interpolate_in_plane<REAL>(values, at[(axis + 1) % 3] & 1, at[(axis + 2) % 3] & 1);
 }
 
+// Returns true if a face of a row is a mirrored face of the domain.
+RS_FN bool is_mirror(const GatherView& v, const Exterior& e, int row, int face) {
+  return mirrors_beside(e, v.index, v.index[(rs::i64)row * 4 + 3], row) >> face & 1;
+}
+
 // Value of the root level in a layer outside a face of the domain, beside a cell of a row.
 RS_FN REAL domain_ghosts(const GatherView& v, const Exterior& e, int row, const int* at, int face, int layer) {
   int to[3] = {at[0], at[1], at[2]};
@@ -202,6 +232,7 @@ RS_FN REAL domain_ghosts(const GatherView& v, const Exterior& e, int row, const 
 RS_NOINLINE REAL face_ghost(const GatherView& v, const Exterior& e, int row, int cell, int face) {
   int at[3];
   place<PATCH>(cell, at);
+  if (is_mirror(v, e, row, face)) return v.level[(rs::i64)row * CELLS + cell];
   if (v.index[(rs::i64)row * 4 + 3] == 0) return domain_ghosts(v, e, row, at, face, 1);
   const int axis = face / 2, stride = face % 2 == 0 ? power(PATCH, axis) : -power(PATCH, axis);
   const REAL* own = v.level + (rs::i64)row * CELLS + cell;
@@ -292,6 +323,7 @@ RS_FN rs::arr<REAL, 2> two_ghost_layers(const GatherView& v, const Exterior& e, 
   const REAL* own = v.level + (rs::i64)row * CELLS + cell;
   int at[3];
   place<PATCH>(cell, at);
+  if (is_mirror(v, e, row, face)) return {{own[0], own[inward]}};
   if (v.index[(rs::i64)row * 4 + 3] == 0) return {{domain_ghosts(v, e, row, at, face, 1), domain_ghosts(v, e, row, at, face, 2)}};
   const rs::arr<REAL, 2> planes{{plane(v, e, row, at, face, 1), plane(v, e, row, at, face, 2)}};
   return stencil::slope_ghosts<REAL>(planes, rs::arr<REAL, 2>{{own[0], own[inward]}});

@@ -1,6 +1,7 @@
 //! Ghost values: outside the faces of cells and patches, from the coarser level and from outside the domain.
 
 use super::exterior::Exterior;
+use super::mirrors::reflected;
 use super::source::PoissonSource;
 use super::stencil::{
     average_excess, interpolate_in_plane, laplacian_ghost, mean_in_plane, slope, slope_ghosts,
@@ -95,17 +96,21 @@ impl<'a, R: Real> CoarserLevel<'a, R> {
 
     /// Returns the value at a position relative to a row, -8 to 15 along each axis.
     fn at(&self, row: u32, place: [i32; 3]) -> R {
-        let step = place.map(|x| x.div_euclid(PATCH as i32));
-        let beside = self.neighbours[row as usize][direction(step)];
-        match u32::try_from(beside) {
-            Ok(beside) => self.value(beside, cell_at(place)),
-            Err(_) => self.exterior.at(self.number, self.global(row, place)),
+        match find(self.neighbours, row, place) {
+            Some((beside, cell)) => self.value(beside, cell),
+            None => self.outside(row, place),
         }
     }
 
-    /// Returns the cell of the level at a position relative to a row.
-    fn global(&self, row: u32, place: [i32; 3]) -> [i32; 3] {
-        global(self.index, row, place)
+    /// Returns the value at a position outside the domain.
+    #[cold]
+    fn outside(&self, row: u32, place: [i32; 3]) -> R {
+        let mirrors = (self.exterior).mirrors_beside(self.number, &self.index[row as usize]);
+        let place = reflected(mirrors, &place, PATCH as i32);
+        match find(self.neighbours, row, place) {
+            Some((beside, cell)) => self.value(beside, cell),
+            None => (self.exterior).at(self.number, global(self.index, row, place)),
+        }
     }
 
     /// Returns the 3 x 3 values around a position, normal to an axis.
@@ -117,6 +122,15 @@ impl<'a, R: Real> CoarserLevel<'a, R> {
             self.at(row, place)
         })
     }
+}
+
+/// Returns row and cell of a position relative to a row, -8 to 15 along each axis.
+pub(super) fn find(neighbours: &[[i32; 27]], row: u32, place: [i32; 3]) -> Option<(u32, usize)> {
+    let step = place.map(|x| x.div_euclid(PATCH as i32));
+    let beside = neighbours[row as usize][direction(step)];
+    u32::try_from(beside)
+        .ok()
+        .map(|beside| (beside, cell_at(place)))
 }
 
 /// Returns the cell of a level at a position relative to a row.
@@ -178,23 +192,40 @@ pub(super) fn face_ghosts<R: Real>(
     row: u32,
     face: usize,
 ) -> Plane<R> {
+    if is_mirror(view, exterior, row, face) {
+        return inner_layers(view, row, face)[0];
+    }
     if view.number == 0 {
         return domain_ghosts(view, exterior, row, face, 1);
     }
-    let (axis, size) = (face / 2, PATCH);
-    let stride = |axis: usize| size.pow(axis as u32);
-    let (a, b) = (stride((axis + 1) % 3), stride((axis + 2) % 3));
-    let inner = match is_lower(face) {
-        true => [0, 1],
-        false => [size - 1, size - 2],
-    };
+    let inner = inner_layers(view, row, face);
     let mut values = plane(view, exterior, row, face, 1);
     for (n, value) in values.iter_mut().enumerate() {
-        let line = n % size * a + n / size * b;
-        let inner = inner.map(|n| view.level.get(row, line + n * stride(axis)));
-        *value = laplacian_ghost(*value, &inner);
+        *value = laplacian_ghost(*value, &[inner[0][n], inner[1][n]]);
     }
     values
+}
+
+/// Returns `true` if a face of a row is a mirrored face of the domain.
+fn is_mirror<R: Real>(view: &GhostView<R>, exterior: &Exterior<R>, row: u32, face: usize) -> bool {
+    exterior.mirrors_beside(view.number, &view.index[row as usize]) >> face & 1 == 1
+}
+
+/// Returns cell `n` of a layer inside a face of a patch, in the order of a [`Plane`].
+fn cell_inside(face: usize, layer: usize, n: usize) -> usize {
+    let axis = face / 2;
+    let stride = |axis: usize| PATCH.pow(axis as u32 % 3);
+    let depth = if is_lower(face) {
+        layer
+    } else {
+        PATCH - 1 - layer
+    };
+    n % PATCH * stride(axis + 1) + n / PATCH * stride(axis + 2) + depth * stride(axis)
+}
+
+/// Returns the values of a row in the two layers inside a face, the nearer first.
+fn inner_layers<R: Real>(view: &GhostView<R>, row: u32, face: usize) -> [Plane<R>; 2] {
+    [0, 1].map(|layer| std::array::from_fn(|n| view.level.get(row, cell_inside(face, layer, n))))
 }
 
 /// Returns the values of the root level in a layer outside a face of the domain.
@@ -294,31 +325,26 @@ impl<R: Real> PotentialSlopes<'_, R> {
 
     /// Returns the values in two layers outside a face, the nearer first.
     fn two_ghost_layers(&self, row: u32, face: usize) -> [Plane<R>; 2] {
-        let (axis, size) = (face / 2, PATCH);
-        let stride = |axis: usize| size.pow(axis as u32);
-        let (a, b) = (stride((axis + 1) % 3), stride((axis + 2) % 3));
-        // cells from the face on, inside or outside the patch
-        let cell = |n: usize, layer: usize, up: bool| {
-            let m = if up { layer } else { size - 1 - layer };
-            n % size * a + n / size * b + m * stride(axis)
-        };
-        let up = !is_lower(face);
-        let mut out = [[R::lit(0.0); PATCH * PATCH]; 2];
         let beside = self.view.neighbours[row as usize][face_direction(face)];
         if let Ok(beside) = u32::try_from(beside) {
-            for (layer, out) in out.iter_mut().enumerate() {
-                for (n, value) in out.iter_mut().enumerate() {
-                    *value = self.value_beside(row, beside, cell(n, layer, up), self.width[axis]);
-                }
-            }
-            return out;
+            let opposite = face ^ 1;
+            let value = |layer, n| {
+                let cell = cell_inside(opposite, layer, n);
+                self.value_beside(row, beside, cell, self.width[face / 2])
+            };
+            return [0, 1].map(|layer| std::array::from_fn(|n| value(layer, n)));
+        }
+        let inner = inner_layers(&self.view, row, face);
+        if is_mirror(&self.view, &self.exterior, row, face) {
+            return inner;
         }
         if self.view.number == 0 {
             return [1, 2].map(|layer| domain_ghosts(&self.view, &self.exterior, row, face, layer));
         }
         let planes = [1, 2].map(|depth| plane(&self.view, &self.exterior, row, face, depth));
-        for n in 0..size * size {
-            let inner = [0, 1].map(|layer| self.view.level.get(row, cell(n, layer, !up)));
+        let mut out = inner;
+        for n in 0..PATCH * PATCH {
+            let inner = [inner[0][n], inner[1][n]];
             [out[0][n], out[1][n]] = slope_ghosts(&[planes[0][n], planes[1][n]], &inner);
         }
         out

@@ -15,6 +15,14 @@ RS_FN REAL residual(const Level& p, const Tile<1>& tile, int row, int cell) {
   return rhs(p, row, cell) - laplacian(tile, cell, weights_of(p));
 }
 
+// Negative diagonal of the Laplacian in a cell of a row beside mirrored faces.
+RS_FN REAL diagonal_beside(const Three& weights, int faces, int cell) {
+  int at[3];
+  place<PATCH>(cell, at);
+  const int same = mirrors::mirrors_beside(faces, rs::arr<int, 3>{{PATCH, PATCH, PATCH}}, rs::arr<int, 3>{{at[0], at[1], at[2]}});
+  return stencil::diagonal<REAL>(weights, same, same, REAL(0));
+}
+
 // Fine cell on side `side` (bits z y x) of cell n of 4^3 of a fine row.
 RS_FN int eight(int n, int side) {
   const int x = 2 * (n % HALF), y = 2 * (n / HALF % HALF), z = 2 * (n / (HALF * HALF));
@@ -24,11 +32,14 @@ RS_FN int eight(int n, int side) {
 // Change of the coarser level at a position relative to the first cell of a patch.
 RS_FN REAL change_at(const Change& p, int row, int* to) {
   const int parent = p.view.parent[row];
-  const int* neighbours = p.view.neighbours + (rs::i64)parent * AROUND;
   for (int axis = 0; axis < 3; ++axis) to[axis] += HALF * (p.view.index[(rs::i64)row * 4 + axis] & 1);
-  const int beside = neighbours[direction(floor_div(to[0], PATCH), floor_div(to[1], PATCH), floor_div(to[2], PATCH))];
+  int beside = row_at(p.view.neighbours, parent, to);
+  const int number = p.view.index[(rs::i64)parent * 4 + 3];
   if (beside < 0) {
-    const int number = p.view.index[(rs::i64)parent * 4 + 3];
+    reflect<PATCH>(mirrors_beside(p.exterior_after, p.view.index, number, parent), to);
+    beside = row_at(p.view.neighbours, parent, to);
+  }
+  if (beside < 0) {
     return exterior_value(p.exterior_after, p.view.index, number, parent, to) - exterior_value(p.exterior_before, p.view.index, number, parent, to);
   }
   const rs::i64 n = (rs::i64)beside * CELLS + cell_at(to);
@@ -43,12 +54,14 @@ PATCH_KERNEL(level_relax, multigrid::Level) {
   const int row = p.rows[launch::block()];
   fill_before(tile, p, row, p.colour);
   const Three weights = weights_of(p);
-  const REAL whole = stencil::diagonal<REAL>(weights, 0, REAL(0));
+  const REAL whole = stencil::diagonal<REAL>(weights, 0, 0, REAL(0));
+  const int faces = mirrors_beside(p.exterior, p.view.index, p.view.index[(rs::i64)row * 4 + 3], row);
   EACH(i, CELLS / 2) {
     const int cell = coloured<PATCH>(i, p.colour);
     const REAL u = tile.values[Tile<1>::of(cell)];
     ((REAL*)p.view.level)[(rs::i64)row * CELLS + cell] =
-        stencil::relaxed<REAL>(u, laplacian(tile, cell, weights), rhs(p, row, cell), whole, REAL(1));
+        stencil::relaxed<REAL>(u, laplacian(tile, cell, weights), rhs(p, row, cell),
+                               faces == 0 ? whole : diagonal_beside(weights, faces, cell), REAL(1));
   }
 }
 

@@ -2,11 +2,12 @@
 
 use super::coarse_block::PaddedCoarseBlock;
 use super::exterior::Exterior;
-use super::ghost_values::{cell_at, coarse_place, face_ghosts, global, is_lower, place};
+use super::ghost_values::{coarse_place, face_ghosts, find, global, is_lower, place};
+use super::mirrors::{mirrors_beside, reflected};
 use super::source::PoissonSource;
 use super::stencil::{diagonal, laplacian, relaxed};
 use crate::mesh::means::mean8;
-use crate::mesh::{GhostView, Rows, direction, face_direction};
+use crate::mesh::{GhostView, Rows, face_direction};
 use crate::{CELLS, PATCH};
 use nestar_device::Real;
 
@@ -155,14 +156,19 @@ fn fill_face<R: Real>(
 /// # Safety
 /// Others may relax the same colour of other rows meanwhile; nobody else may use the potential of the level.
 pub unsafe fn relax<R: Real>(grid: &LevelGrid<R>, row: u32, colour: usize) {
-    let whole = diagonal(&grid.weights, 0, R::lit(0.0));
+    let mirrors = (grid.exterior).mirrors_beside(grid.view.number, &grid.view.index[row as usize]);
+    let whole = diagonal(&grid.weights, 0, 0, R::lit(0.0));
     let (block, rhs) = (grid.block(row, Some(colour)), grid.rhs(row));
     let mut values = grid.laplacians(&block);
     for (line, values) in values.chunks_exact_mut(PATCH).enumerate() {
         let own = &block[first(line)..][..PATCH];
         let rhs = &rhs[PATCH * line..][..PATCH];
+        let mut wholes = [whole; PATCH];
+        if mirrors != 0 {
+            wholes = std::array::from_fn(|x| diagonal_beside(grid, mirrors, PATCH * line + x));
+        }
         for x in 0..PATCH {
-            values[x] = relaxed(own[x], values[x], rhs[x], whole, R::lit(1.0));
+            values[x] = relaxed(own[x], values[x], rhs[x], wholes[x], R::lit(1.0));
         }
     }
     for cell in 0..CELLS / 2 {
@@ -171,6 +177,13 @@ pub unsafe fn relax<R: Real>(grid: &LevelGrid<R>, row: u32, colour: usize) {
         // SAFETY: the caller's contract.
         unsafe { grid.view.level.set(row, cell, values[cell]) };
     }
+}
+
+/// Returns the negative diagonal of the Laplacian in a cell of a row beside the mirrored faces `mirrors`.
+fn diagonal_beside<R: Real>(grid: &LevelGrid<R>, mirrors: i32, cell: usize) -> R {
+    let at = place::<PATCH>(cell).map(|x| x as i32);
+    let same = mirrors_beside(mirrors, &[PATCH as i32; 3], &at);
+    diagonal(&grid.weights, same, same, R::lit(0.0))
 }
 
 /// Restricts the residual to the row of 4^3 cells, and sets its corrections to 0.
@@ -271,15 +284,26 @@ impl<R: Real> CoarseChange<'_, R> {
 
     /// Returns the change at a position relative to a row of the coarser level.
     fn coarse(&self, row: u32, place: [i32; 3]) -> R {
-        let step = place.map(|x| x.div_euclid(PATCH as i32));
-        match u32::try_from(self.neighbours[row as usize][direction(step)]) {
-            Ok(beside) => {
-                let n = cell_at(place);
-                self.after.get(beside, n) - self.before.get(beside, n)
-            }
-            Err(_) => {
+        match find(self.neighbours, row, place) {
+            Some((beside, cell)) => self.of_cell(beside, cell),
+            None => self.outside(row, place),
+        }
+    }
+
+    fn of_cell(&self, row: u32, cell: usize) -> R {
+        self.after.get(row, cell) - self.before.get(row, cell)
+    }
+
+    /// Returns the change at a position outside the domain.
+    #[cold]
+    fn outside(&self, row: u32, place: [i32; 3]) -> R {
+        let [before, after] = &self.exterior;
+        let mirrors = after.mirrors_beside(self.number, &self.index[row as usize]);
+        let place = reflected(mirrors, &place, PATCH as i32);
+        match find(self.neighbours, row, place) {
+            Some((beside, cell)) => self.of_cell(beside, cell),
+            None => {
                 let cell = global(self.index, row, place);
-                let [before, after] = &self.exterior;
                 after.at(self.number, cell) - before.at(self.number, cell)
             }
         }

@@ -4,7 +4,8 @@
 //! The potential has 8^3 cells per row. Ghost values at coarse-fine faces are interpolated from coarse and fine values
 //! for each face separately (Martin & Cartwright 1996). Concave corners of a level therefore need no special treatment.
 //! Corrections of a level have 4^3, 2^3 and 1 cells per row; outside the level they are mirrored with a factor. Values
-//! outside an isolated domain come from the solver of the root level ([`exterior`]). All operations gather, and a
+//! outside an isolated domain come from the solver of the root level ([`exterior`]); beyond mirrored faces they are those
+//! of the mirrored cells ([`mirrors`]). All operations gather, and a
 //! relaxation changes one colour while it reads the other. Results therefore do not depend on the order of patches,
 //! threads or blocks. Each operation exists as a loop on the host and as a kernel (`*.cu`); both use the functions of
 //! [`stencil`].
@@ -18,6 +19,7 @@ pub mod expansion;
 pub mod exterior;
 pub mod ghost_values;
 pub mod level;
+pub mod mirrors;
 pub mod moments;
 pub mod source;
 pub mod stencil;
@@ -29,6 +31,8 @@ use nestar_device::Item;
 pub fn device_items() -> Vec<&'static Item> {
     let mut items = device::parameters();
     items.extend([
+        mirrors::mirrors_beside::ITEM,
+        mirrors::reflected::ITEM,
         stencil::source_of::ITEM,
         stencil::laplacian::ITEM,
         stencil::diagonal::ITEM,

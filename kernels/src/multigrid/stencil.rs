@@ -14,14 +14,24 @@ pub fn laplacian<R: Real>(u: R, around: &[R; 6], weights: &[R; 3]) -> R {
     )
 }
 
-/// Negative diagonal of the Laplacian; neighbours in the bit mask `missing` are `u` times `mirror`.
+/// Negative diagonal of the Laplacian; neighbours in the bit mask `missing` are `u` times `mirror`, those also in `same`
+/// are `u`.
 #[device]
-pub fn diagonal<R: Real>(weights: &[R; 3], missing: i32, mirror: R) -> R {
+pub fn diagonal<R: Real>(weights: &[R; 3], missing: i32, same: i32, mirror: R) -> R {
     let mut sides = [0.0; 3];
     for axis in 0..3 {
         for side in 0..2 {
-            let here = missing >> (2 * axis + side) & 1;
-            sides[axis] += if here == 1 { 1.0 - mirror } else { 1.0 };
+            let face = 2 * axis + side;
+            let share = if missing >> face & 1 == 1 {
+                1.0 - mirror
+            } else {
+                1.0
+            };
+            sides[axis] += if (missing & same) >> face & 1 == 1 {
+                0.0
+            } else {
+                share
+            };
         }
     }
     sum3(

@@ -4,6 +4,7 @@ use super::exterior_potential::ExteriorPotential;
 use super::gas_kick::{REACH, device_slopes, host_slopes};
 use super::level_solver::{DeviceSolver, PoissonEquation, PotentialField, for_each_row};
 use super::own_potential::{solve_initial_own_potential, solve_own_potential_of_aligned_levels};
+use super::surroundings::{FaceCondition, Surroundings};
 use super::systems::{Gravity, solve_aligned_levels, solve_initial_potential};
 use crate::fields::{Acceleration, Matter, OwnPotential, OwnPotentialRequested, Potential};
 use crate::order::{Advance, Aligned, Ready};
@@ -157,18 +158,20 @@ fn add_initial_acceleration<P: PotentialField>(
 const REMARK: &str = "[gravity] finer levels touch the boundary of an isolated domain: bodies within two root cells of it exert a force on themselves, up to a few tenths \
      of that of an equal neighbour at two of their cells. To avoid it, keep finer levels away from the boundary: a larger domain, a smaller `mesh.flag_buffer`";
 
-/// Registers the check of the initial hierarchy for finer levels at the faces of the domain.
-pub(super) fn register_boundary_check(sim: &mut Engine) {
+/// Registers the check of the initial hierarchy for finer levels at the isolated faces of the domain.
+pub(super) fn register_boundary_check(sim: &mut Engine, surroundings: Surroundings) {
+    sim.world.insert_resource(surroundings);
     sim.system_in(Ready::Recompute, warn_of_levels_at_boundary)
         .after(add_initial_acceleration::<Potential>)
         .after(add_initial_acceleration::<OwnPotential>);
 }
 
-/// Warns if level 1 touches the boundary; otherwise no finer level does.
+/// Warns if level 1 touches an isolated face; otherwise no finer level does.
 fn warn_of_levels_at_boundary(
     rows: LevelRows,
     patches: Patches<&PatchIndex>,
     others: Comm,
+    surroundings: Res<Surroundings>,
     mut remarks: ResMut<Remarks>,
 ) -> Result<(), Error> {
     if rows.is_estimate() || rows.level() != 1 {
@@ -177,8 +180,12 @@ fn warn_of_levels_at_boundary(
     let domain = rows.view().topology.domain;
     let last = domain.root.map(|patches| 2 * patches - 1);
     let touches = patches.iter().any(|(_, index)| {
-        let at_face = |axis: usize| index.0[axis] == 0 || index.0[axis] == last[axis];
-        (0..3).any(|axis| !domain.periodic[axis] && at_face(axis))
+        let isolated =
+            |axis: usize| surroundings.faces()[axis].map(|face| face == FaceCondition::Isolated);
+        (0..3).any(|axis| {
+            let [lower, upper] = isolated(axis);
+            lower && index.0[axis] == 0 || upper && index.0[axis] == last[axis]
+        })
     });
     if others.max(u64::from(touches))? > 0 {
         remarks.0.push(REMARK.into());

@@ -19,7 +19,8 @@ pub enum Coupling {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GravityBoundary {
-    /// Periodic if all faces of the domain are periodic, isolated if none is periodic or reflecting; otherwise an error.
+    /// As `domain.boundary`: periodic along periodic axes, with mirror images of the matter beyond reflecting faces, and
+    /// vacuum beyond the others. Either no face has a vacuum beyond it, or at least one face of each axis.
     Auto,
     /// Periodic. Only the deviation from the mean density attracts.
     Periodic,
@@ -33,7 +34,8 @@ pub enum GravityBoundary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RootMethod {
-    /// Multigrid for a periodic domain of at least 128^3 root cells that are nearly cubes, Fourier transforms otherwise.
+    /// Multigrid for a domain without isolated faces of at least 128^3 root cells that are nearly cubes, Fourier transforms
+    /// otherwise.
     /// The choice is the same on all devices. The log and `nestar check` name it.
     Auto,
     /// Direct solution by Fourier transforms on the host. Matter may be anywhere in an isolated domain.

@@ -33,10 +33,10 @@ const LEAST: usize = 1 << 15;
 const ZERO_EIGENVALUE: f64 = 1e-10;
 
 impl DirectSolver {
-    /// Builds the solver for a number of cells along the axes with weights 1 / width^2: periodic, or with ghost values
-    /// that are `mirror` times the last ones.
-    pub fn new(cells: [usize; 3], weights: [f64; 3], mirror: Option<f64>) -> Self {
-        let along = |axis: usize| EigenModes::new(operator(cells[axis], weights[axis], mirror));
+    /// Builds the solver for a number of cells along the axes with weights 1 / width^2. Along each axis it is periodic,
+    /// or ghost values are `ends` times the first and the last value.
+    pub fn new(cells: [usize; 3], weights: [f64; 3], ends: [Option<[f64; 2]>; 3]) -> Self {
+        let along = |axis: usize| EigenModes::new(operator(cells[axis], weights[axis], ends[axis]));
         Self {
             along: std::array::from_fn(along),
         }
@@ -53,7 +53,7 @@ impl DirectSolver {
         ZERO_EIGENVALUE * most.fold(0.0, |most: f64, value| most.max(value.abs()))
     }
 
-    /// Solves for the right-hand side `rhs`, both `[z][y][x]`; a periodic box ignores the means.
+    /// Solves for the right-hand side `rhs`, both `[z][y][x]`; a box that is periodic or mirrored ignores the means.
     pub fn solve(&self, rhs: Vec<f64>) -> Vec<f64> {
         let [nx, ny, _] = self.cells();
         let mut values = rhs;
@@ -81,14 +81,14 @@ impl DirectSolver {
 }
 
 /// Returns the matrix of second differences along an axis.
-fn operator(cells: usize, weight: f64, mirror: Option<f64>) -> Vec<Vec<f64>> {
+fn operator(cells: usize, weight: f64, ends: Option<[f64; 2]>) -> Vec<Vec<f64>> {
     let mut matrix = vec![vec![0.0; cells]; cells];
     for n in 0..cells {
         for (up, end) in [(false, n == 0), (true, n + 1 == cells)] {
             let next = if up { n + 1 } else { n + cells - 1 } % cells;
             matrix[n][n] -= weight;
-            match mirror {
-                Some(mirror) if end => matrix[n][n] += weight * mirror,
+            match ends {
+                Some(ends) if end => matrix[n][n] += weight * ends[usize::from(up)],
                 _ => matrix[n][next] += weight,
             }
         }
@@ -358,15 +358,15 @@ mod tests {
     use nestar_kernels::multigrid::coarse::mirror;
 
     /// Returns the largest residual over the largest right-hand side.
-    fn residual(cells: [usize; 3], mirror: Option<f64>) -> f64 {
+    fn residual(cells: [usize; 3], ends: [Option<[f64; 2]>; 3]) -> f64 {
         let weights = [1.0, 0.5, 2.0];
         let [nx, ny, nz] = cells;
         let count = nx * ny * nz;
         let mut rhs: Vec<f64> = (0..count).map(|n| ((7 * n * n + 3) % 11) as f64).collect();
         let mean = rhs.iter().sum::<f64>() / count as f64;
         rhs.iter_mut().for_each(|value| *value -= mean);
-        let found = DirectSolver::new(cells, weights, mirror).solve(rhs.clone());
-        let matrices = [0, 1, 2].map(|axis| operator(cells[axis], weights[axis], mirror));
+        let found = DirectSolver::new(cells, weights, ends).solve(rhs.clone());
+        let matrices = [0, 1, 2].map(|axis| operator(cells[axis], weights[axis], ends[axis]));
         let steps = [1, nx, nx * ny];
         let left = (0..count).map(|n| {
             let along = |axis: usize| -> f64 {
@@ -384,9 +384,16 @@ mod tests {
     #[test]
     fn boxes_of_any_numbers_of_cells_are_solved_exactly() {
         for cells in [[3, 5, 7], [1, 1, 1], [2, 1, 4], [16, 16, 16], [8, 24, 3]] {
-            for mirror in [None, Some(mirror(8.0, 0.5))] {
-                let left = residual(cells, mirror);
-                assert!(left < 1e-12, "{cells:?} {mirror:?}: {left:e}");
+            let open = mirror(8.0, 0.5);
+            let [open, lower, both] = [[open; 2], [1.0, open], [1.0; 2]].map(Some);
+            for ends in [
+                [None; 3],
+                [open; 3],
+                [lower, open, open],
+                [None, both, both],
+            ] {
+                let left = residual(cells, ends);
+                assert!(left < 1e-12, "{cells:?} {ends:?}: {left:e}");
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::config::{Coupling, CycleSettings, GravityConfig, RootMethod};
 use super::root_level::{SWEEPS, expected_cycles};
+use super::surroundings::Surroundings;
 use super::v_cycle::CoarsestSweeps;
 use nestar_engine::comm::estimate::{ExtraTraffic, HierarchyShape};
 use nestar_engine::mesh::Domain;
@@ -25,8 +26,8 @@ pub(super) struct ExchangeEstimate {
     pub aligned: usize,
     /// Cells of a root level that is solved by cycles; `None`: Fourier transforms.
     pub root: Option<[i32; 3]>,
-    /// `true` if the domain is periodic.
-    pub periodic: bool,
+    /// Cells of the box of transforms, in units of those of the domain.
+    pub box_size: f64,
 }
 
 impl ExchangeEstimate {
@@ -35,7 +36,7 @@ impl ExchangeEstimate {
         cycle_settings: CycleSettings,
         own: bool,
         domain: &Domain,
-        periodic: bool,
+        surroundings: Surroundings,
     ) -> Self {
         Self {
             cycle_settings,
@@ -43,7 +44,7 @@ impl ExchangeEstimate {
             two_way: config.coupling == Coupling::TwoWay,
             aligned: config.sweeps_aligned,
             root: (config.root == RootMethod::Multigrid).then_some(domain.cells(0)),
-            periodic,
+            box_size: surroundings.box_size(),
         }
     }
 
@@ -55,10 +56,10 @@ impl ExchangeEstimate {
         };
         let mut waits: Vec<ExtraTraffic> = self.exchanges(shape).into_iter().map(wait).collect();
         if self.root.is_none() {
-            // the root level, padded to twice its width if isolated, in its step and at synchronisation
-            let padded = if self.periodic { 1.0 } else { 8.0 };
+            // the root level with padding and mirror images, in its step and at synchronisation
             let solves = 1.0 + f64::from(u8::from(self.two_way && shape.patches.len() > 1));
-            waits[0].host_bytes = solves * padded * NUMBER * (shape.patches[0] * CELLS) as f64;
+            waits[0].host_bytes =
+                solves * self.box_size * NUMBER * (shape.patches[0] * CELLS) as f64;
         }
         waits
     }
@@ -137,7 +138,7 @@ mod tests {
             two_way: true,
             aligned: 2,
             root: None,
-            periodic: false,
+            box_size: 8.0,
         };
         let (patches, steps) = (&[64, 64][..], &[1, 2][..]);
         let shape = HierarchyShape { patches, steps };

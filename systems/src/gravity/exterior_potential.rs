@@ -1,8 +1,10 @@
-//! Potential around an isolated domain, from the solver of the root level; part of the state of a run.
+//! Potential outside the domain: around an isolated one from the solver of the root level, as part of the state of a run,
+//! and as the mirror image beyond mirrored faces.
 
 use super::kernels::{GravityKernels, rank_range};
 use super::multipole::MultipoleExpansion;
 use super::root_fft::PaddedPatch;
+use super::surroundings::Surroundings;
 use crate::fields::Potential;
 use bevy_ecs::prelude::*;
 use nestar_device::{Address, Number};
@@ -28,8 +30,9 @@ use std::marker::PhantomData;
 pub struct ExteriorPotential<P: Field = Potential> {
     /// `true` if the potential is known; otherwise it is solved for after a restart.
     pub(super) solved: bool,
-    /// Cells of the root level, if the domain is isolated.
-    cells: Option<[i32; 3]>,
+    /// Cells of the root level.
+    root_cells: [i32; 3],
+    surroundings: Surroundings,
     /// Potential after the step.
     potential: ExteriorSource,
     /// `true` if the newer tables hold that potential.
@@ -77,8 +80,12 @@ impl<R> Default for ExteriorTable<R> {
 }
 
 impl<P: Field> ExteriorPotential<P> {
-    /// Creates the potential around a domain of root cells; `None`: periodic.
-    pub(super) fn new(cells: Option<[i32; 3]>, precision: Precision) -> Self {
+    /// Creates the potential around a domain of root cells.
+    pub(super) fn new(
+        root_cells: [i32; 3],
+        surroundings: Surroundings,
+        precision: Precision,
+    ) -> Self {
         let tables: Box<dyn Any + Send + Sync> = in_precision!(precision, R => Box::new(ExteriorTables::<R> {
             older: ExteriorTable::default(),
             newer: ExteriorTable::default(),
@@ -86,7 +93,8 @@ impl<P: Field> ExteriorPotential<P> {
         }));
         Self {
             solved: false,
-            cells,
+            root_cells,
+            surroundings,
             potential: ExteriorSource::Values(Vec::new()),
             tables_are_current: false,
             precision,
@@ -94,6 +102,11 @@ impl<P: Field> ExteriorPotential<P> {
             tables,
             of: PhantomData,
         }
+    }
+
+    /// Returns the cells of the root level if the tables are needed.
+    fn cells(&self) -> Option<[i32; 3]> {
+        (!self.surroundings.is_closed()).then_some(self.root_cells)
     }
 
     fn tables<R: Element>(&self) -> &ExteriorTables<R> {
@@ -138,7 +151,8 @@ impl<P: Field> ExteriorPotential<P> {
             older: &older.host,
             newer: &newer.host,
             weight: R::lit(weight),
-            cells: self.cells.unwrap_or_default(),
+            cells: self.root_cells,
+            mirrored: self.surroundings.mirrored_faces(),
         }
     }
 
@@ -165,13 +179,13 @@ impl<P: Field> ExteriorPotential<P> {
         [older, newer]: [u64; 2],
         weight: f64,
     ) -> device::ExteriorParameters<Number> {
-        let cells = self.cells.unwrap_or_default();
         device::ExteriorParameters {
             older: Address::from(older),
             newer: Address::from(newer),
             weight,
-            cells,
-            coefficients: table_length(cells) as i32,
+            cells: self.root_cells,
+            mirrored: self.surroundings.mirrored_faces(),
+            coefficients: table_length(self.root_cells) as i32,
         }
     }
 
@@ -204,7 +218,7 @@ impl<P: Field> ExteriorPotential<P> {
         padded: &[PaddedPatch],
         kernels: Option<&GravityKernels>,
     ) -> Result<(), Error> {
-        let Some(cells) = self.cells else {
+        let Some(cells) = self.cells() else {
             return Ok(());
         };
         let mut own = Vec::new();
@@ -278,7 +292,7 @@ impl<P: Field> ExteriorPotential<P> {
         others: &Comm,
         kernels: Option<&GravityKernels>,
     ) -> Result<(), Error> {
-        let Some(cells) = self.cells else {
+        let Some(cells) = self.cells() else {
             return Ok(());
         };
         let potential = std::mem::replace(&mut self.potential, ExteriorSource::Values(Vec::new()));
@@ -337,7 +351,7 @@ impl<P: Field> PluginState for ExteriorPotential<P> {
             .ok_or("the exterior potential is empty")?;
         let (numbers, rest) = numbers.as_chunks();
         let numbers: Vec<f64> = numbers.iter().copied().map(f64::from_le_bytes).collect();
-        let wanted = self.cells.map_or(0, value_count);
+        let wanted = self.cells().map_or(0, value_count);
         self.potential = match kind {
             0 if rest.is_empty() && [0, wanted].contains(&numbers.len()) => {
                 ExteriorSource::Values(numbers)
@@ -356,7 +370,7 @@ impl<P: Field> PluginState for ExteriorPotential<P> {
                 ));
             }
         };
-        // a periodic domain has no values around it
+        // a closed domain has no values around it
         let is_known =
             !matches!(&self.potential, ExteriorSource::Values(values) if values.len() < wanted);
         self.solved = *solved == 1 && is_known;

@@ -59,7 +59,7 @@ impl Field for CoarseCorrection<1> {
 pub(super) struct PoissonEquation {
     /// 4 pi G.
     pub coefficient: f64,
-    /// Mean density of a periodic domain; 0 if isolated.
+    /// Mean density of a domain without isolated faces; otherwise 0.
     pub mean: f64,
 }
 
@@ -86,10 +86,13 @@ impl PoissonEquation {
     }
 }
 
-/// Kernels of the solver, if the fields are on a device.
+/// Means of the solver on its level.
 #[derive(Resource)]
 pub struct DeviceSolver {
+    /// Kernels, if the fields are on a device.
     pub(super) kernels: Option<GravityKernels>,
+    /// Bit mask of the mirrored faces of the domain.
+    pub(super) mirrored: i32,
 }
 
 /// Residual of a root level without finer levels after its latest solve. The same residual later means that neither

@@ -23,6 +23,7 @@ mod root_choice;
 pub mod root_fft;
 mod root_level;
 mod stress;
+mod surroundings;
 mod systems;
 mod v_cycle;
 
@@ -48,7 +49,6 @@ use level_solver::{
 use nestar_engine::comm::Ranks;
 use nestar_engine::data::{Component, Field, FieldSpec, Pool, Prolong, Restrict};
 use nestar_engine::mesh::Topology;
-use nestar_engine::step::config::BoundaryKind;
 use nestar_engine::step::{Remarks, SystemOptions};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::multigrid::expansion::MARGIN;
@@ -56,6 +56,7 @@ use root_choice::RootChoice;
 use root_fft::{RootKind, RootSolver};
 use root_level::{RootMethods, RootMultigrid};
 use std::f64::consts::PI;
+use surroundings::Surroundings;
 use systems::Gravity;
 
 /// Plugin for the table `[gravity]`.
@@ -142,19 +143,22 @@ impl Plugin for SelfGravity {
         let mut config: GravityConfig = sim.deck.table("gravity")?;
         config.check(&sim.deck)?;
         sim.keep_keys(&["gravity.constant", "gravity.boundary"]);
-        let periodic = periodic(sim, config.boundary)?;
-        register_fields(sim)?;
-        let pool = Pool::<Potential>::of(&sim.world).on_device();
-        let kernels = pool.map(GravityKernels::new).transpose()?;
-        sim.world.insert_resource(DeviceSolver { kernels });
-        sim.world.insert_resource(SolvedRoot(f64::NAN));
+        let surroundings = Surroundings::of(sim, config.boundary)?;
         let domain = sim.world.resource::<Topology>().domain;
         if config.root == RootMethod::Auto {
-            let choice = RootChoice::of(&domain, periodic);
+            let choice = RootChoice::of(&domain, surroundings);
             config.root = choice.method;
             sim.world.resource_mut::<Remarks>().0.push(choice.reason);
         }
-        let root = root_solver(sim, &config, periodic)?;
+        register_fields(sim)?;
+        let pool = Pool::<Potential>::of(&sim.world).on_device();
+        let kernels = pool.map(GravityKernels::new).transpose()?;
+        sim.world.insert_resource(DeviceSolver {
+            kernels,
+            mirrored: surroundings.mirrored_faces(),
+        });
+        sim.world.insert_resource(SolvedRoot(f64::NAN));
+        let root = root_solver(sim, &config, surroundings)?;
         let limited = config.limit > 0.0;
         let (force, energy) = (config.force, config.energy);
         sim.world.insert_resource(PoissonEquation {
@@ -164,36 +168,36 @@ impl Plugin for SelfGravity {
         let cycle_settings =
             config.cycle_settings(sim.world.contains_resource::<AccelerationRequested>());
         let own = sim.world.contains_resource::<OwnPotentialRequested>();
-        let effects = ExchangeEstimate::of(&config, cycle_settings, own, &domain, periodic);
+        let effects = ExchangeEstimate::of(&config, cycle_settings, own, &domain, surroundings);
         sim.declare_exchanges(move |shape| effects.waits(shape));
         sim.world.insert_resource(Gravity {
             cycle_settings,
             config,
             root,
         });
-        systems::register_density(sim, periodic);
-        sim.register_state("gravity", exterior_state::<Potential>(sim, periodic))?;
+        systems::register_density(sim, surroundings.is_closed());
+        sim.register_state("gravity", exterior_state::<Potential>(sim, surroundings))?;
         diagnostics::register(sim);
         let frozen = sim.world.resource::<GasModel>().frozen;
         register(sim, limited && !frozen);
-        register_couplings(sim, periodic, force, energy)
+        register_couplings(sim, surroundings, force, energy)
     }
 }
 
 /// Registers the systems that accelerate the gas and other matter.
 fn register_couplings(
     sim: &mut Engine,
-    periodic: bool,
+    surroundings: Surroundings,
     force: GravityForce,
     energy: GravityEnergy,
 ) -> Result<(), Error> {
     if sim.world.contains_resource::<OwnPotentialRequested>() {
-        own_potential::register(sim, periodic)?;
+        own_potential::register(sim, surroundings)?;
     }
     if sim.world.contains_resource::<AccelerationRequested>() {
         acceleration::register(sim);
-        if !periodic && sim.levels() > 1 {
-            acceleration::register_boundary_check(sim);
+        if !surroundings.is_closed() && sim.levels() > 1 {
+            acceleration::register_boundary_check(sim, surroundings);
         }
     }
     match (force, energy) {
@@ -251,56 +255,35 @@ fn exchanges_own_halos<P: Field>(system: &mut SystemOptions) {
         .manages_own_halo::<CoarseCorrection<1>>();
 }
 
-/// Returns `true` if the domain is periodic.
-fn periodic(sim: &Engine, wanted: GravityBoundary) -> Result<bool, Error> {
-    let axes = sim.world.resource::<Topology>().domain.periodic;
-    let all = axes.iter().all(|&periodic| periodic);
-    let faces = sim.settings.domain.boundary.faces();
-    let walls = faces
-        .iter()
-        .flatten()
-        .any(|kind| *kind == BoundaryKind::Reflecting);
-    match wanted {
-        GravityBoundary::Auto if walls => Err(sim.deck.error_at(
-            "gravity.boundary",
-            "`gravity.boundary` = \"auto\" does not fit the reflecting faces of `domain.boundary`: the mirror images of the matter would \
-             not attract; use the whole domain without reflecting faces, or set \"isolated\" for a vacuum beyond all faces",
-        ))?,
-        GravityBoundary::Periodic if !all => Err(sim.deck.error_at(
-            "gravity.boundary",
-            "\"periodic\" needs domain.boundary = \"periodic\"",
-        ))?,
-        GravityBoundary::Isolated if axes.contains(&true) => Err(sim.deck.error_at(
-            "gravity.boundary",
-            "\"isolated\" needs faces of the domain that are not periodic",
-        ))?,
-        GravityBoundary::Auto if !all && axes.contains(&true) => Err(sim.deck.error_at(
-            "gravity.boundary",
-            "`gravity.boundary` = \"auto\" does not fit `domain.boundary`: a domain that is periodic along some axes only is neither periodic nor isolated: make domain.boundary periodic on all faces or on none",
-        ))?,
-        _ => Ok(all),
-    }
-}
-
-fn exterior_state<P: Field>(sim: &Engine, periodic: bool) -> ExteriorPotential<P> {
+fn exterior_state<P: Field>(sim: &Engine, surroundings: Surroundings) -> ExteriorPotential<P> {
     let cells = sim.world.resource::<Topology>().domain.cells(0);
     let precision = Pool::<Potential>::of(&sim.world).precision();
-    ExteriorPotential::new((!periodic).then_some(cells), precision)
+    ExteriorPotential::new(cells, surroundings, precision)
 }
 
-fn root_solver(sim: &Engine, config: &GravityConfig, periodic: bool) -> Result<RootMethods, Error> {
+fn root_solver(
+    sim: &Engine,
+    config: &GravityConfig,
+    surroundings: Surroundings,
+) -> Result<RootMethods, Error> {
     let domain = &sim.world.resource::<Topology>().domain;
     if config.root == RootMethod::Multigrid {
-        let order = (!periodic).then_some(config.multipole_order);
-        let solver = RootMultigrid::new(domain, order, config.root_cycles);
+        let order = config.multipole_order;
+        let solver = RootMultigrid::new(domain, surroundings, order, config.root_cycles);
         return Ok(RootMethods::Multigrid(solver));
     }
-    let kind = match periodic {
+    let kind = match surroundings.is_closed() {
         true => RootKind::Periodic,
         false => RootKind::Isolated { margin: MARGIN },
     };
     let (cells, width) = (domain.cells(0), domain.cell_width(0));
     let ranks = sim.world.resource::<Ranks>();
-    let solver = RootSolver::new(cells.map(|n| n as usize), width, kind, ranks)?;
+    let solver = RootSolver::beside_mirrors(
+        cells.map(|n| n as usize),
+        width,
+        kind,
+        surroundings.mirrored(),
+        ranks,
+    )?;
     Ok(RootMethods::Fft(solver))
 }

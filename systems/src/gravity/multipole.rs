@@ -35,8 +35,16 @@ fn derivative_orders(order: usize) -> impl Iterator<Item = [usize; 3]> {
 
 impl MultipoleExpansion {
     /// Builds the expansion from moments of the Laplacian about a point, in the order of [`first_moment`]: sums over
-    /// cells times `weight` (volume over the length of the moments). `half` is half the cell width.
-    pub fn new(moments: &[f64], order: usize, weight: f64, half: [f64; 3]) -> Self {
+    /// cells times `weight` (volume over the length of the moments). `half` is half the cell width. Mirror images beyond
+    /// the planes at `mirrors` along the axes are added.
+    pub fn new(
+        moments: &[f64],
+        order: usize,
+        weight: f64,
+        half: [f64; 3],
+        mirrors: [Option<f64>; 3],
+    ) -> Self {
+        let moments = &with_images(moments, order, mirrors);
         let place = |a: usize, b: usize, c: usize| {
             first_moment(order as i32, a as i32, b as i32) as usize + c
         };
@@ -48,6 +56,9 @@ impl MultipoleExpansion {
             _ => [0.0; 3],
         };
         let mut about = shifted_moments(moments, order, centre);
+        // moments with images are about the planes
+        let centre =
+            [0, 1, 2].map(|axis| mirrors[axis].map_or(centre[axis], |at| at + centre[axis]));
         // div grad 1/r = 0: from the highest order along z to the lowest
         for c in (2..=order).rev() {
             for (a, b) in (0..=order - c).flat_map(|a| (0..=order - c - a).map(move |b| (a, b))) {
@@ -125,9 +136,9 @@ impl MultipoleExpansion {
         found
     }
 
-    /// Returns the largest ratio of the two highest orders to the monopole at the face centres, at these distances
-    /// along the axes. It is small if the expansion converges.
-    pub fn tail_ratio(&self, faces: [f64; 3]) -> f64 {
+    /// Returns the largest ratio of the two highest orders to the monopole at points. It is small if the expansion
+    /// converges.
+    pub fn tail_ratio(&self, points: &[[f64; 3]]) -> f64 {
         let of = |orders: std::ops::RangeInclusive<usize>| {
             let mut part = self.clone();
             for (number, term) in derivative_orders(self.order).zip(&mut part.terms) {
@@ -135,12 +146,8 @@ impl MultipoleExpansion {
                     term[0] = 0.0;
                 }
             }
-            let mut values = [0.0; 6];
-            part.fill(&mut values, |n| {
-                let mut middle = [0.0; 3];
-                middle[n % 3] = if n < 3 { 1.0 } else { -1.0 } * faces[n % 3];
-                middle
-            });
+            let mut values = vec![0.0; points.len()];
+            part.fill(&mut values, |n| points[n]);
             values
         };
         let highest = of(self.order.saturating_sub(1).max(1)..=self.order);
@@ -172,6 +179,21 @@ impl MultipoleExpansion {
             terms: terms.to_vec(),
         })
     }
+}
+
+/// Adds the moments of mirror images beyond planes at `mirrors` along the axes. The sums are about these planes along
+/// their axes: even moments are doubled, and odd ones vanish.
+fn with_images(moments: &[f64], order: usize, mirrors: [Option<f64>; 3]) -> Vec<f64> {
+    if mirrors == [None; 3] {
+        return moments.to_vec();
+    }
+    let mut moments = shifted_moments(moments, order, mirrors.map(|at| at.unwrap_or(0.0)));
+    for (place, powers) in moment_powers(order) {
+        for axis in (0..3).filter(|&axis| mirrors[axis].is_some()) {
+            moments[place] *= if powers[axis] % 2 == 0 { 2.0 } else { 0.0 };
+        }
+    }
+    moments
 }
 
 /// Shifts moments to another point.
@@ -228,7 +250,7 @@ mod tests {
         let moments: Vec<f64> = moment_powers(order)
             .map(|(_, powers)| moment(powers))
             .collect();
-        MultipoleExpansion::new(&moments, order, 4.0 * PI, [0.5 * nearest; 3])
+        MultipoleExpansion::new(&moments, order, 4.0 * PI, [0.5 * nearest; 3], [None; 3])
     }
 
     fn exact(x: [f64; 3]) -> f64 {
@@ -264,14 +286,54 @@ mod tests {
     #[test]
     fn the_rest_is_small_where_faces_are_beyond_the_mass_alone() {
         let expansion = expansion(8, 0.0);
-        let far = expansion.tail_ratio([1.0; 3]);
+        let far = expansion.tail_ratio(&face_centres([1.0; 3]));
         assert!(far > 0.0 && far < 1e-3, "{far:e}");
         // the point masses extend to 0.32 from their centre
         for axis in 0..3 {
             let mut faces = [1.0; 3];
             faces[axis] = 0.15;
-            let near = expansion.tail_ratio(faces);
+            let near = expansion.tail_ratio(&face_centres(faces));
             assert!(near > 1.0, "{axis}: {near:e}");
+        }
+    }
+
+    /// Returns the centres of the faces of a box of half widths `half`.
+    fn face_centres(half: [f64; 3]) -> Vec<[f64; 3]> {
+        let centre = |n: usize| {
+            let side = if n < 3 { 1.0 } else { -1.0 };
+            [0, 1, 2].map(|axis| {
+                if axis == n % 3 {
+                    side * half[axis]
+                } else {
+                    0.0
+                }
+            })
+        };
+        (0..6).map(centre).collect()
+    }
+
+    #[test]
+    fn mirror_images_are_added() {
+        let (order, half) = (6, [0.01; 3]);
+        let plane = -0.3;
+        let moments_of = |points: &[(f64, [f64; 3])]| -> Vec<f64> {
+            let term = |powers: [usize; 3], (mass, x): &(f64, [f64; 3])| {
+                mass * (0..3)
+                    .map(|axis| x[axis].powi(powers[axis] as i32))
+                    .product::<f64>()
+            };
+            let sum = |powers| points.iter().map(|point| term(powers, point)).sum();
+            moment_powers(order)
+                .map(|(_, powers)| sum(powers))
+                .collect()
+        };
+        let image = |&(mass, [x, y, z]): &(f64, [f64; 3])| (mass, [x, 2.0 * plane - y, z]);
+        let all = [POINTS, POINTS.each_ref().map(image)].concat();
+        let mirrors = [None, Some(plane), None];
+        let found = MultipoleExpansion::new(&moments_of(&POINTS), order, 1.0, half, mirrors);
+        let right = MultipoleExpansion::new(&moments_of(&all), order, 1.0, half, [None; 3]);
+        for (a, b) in found.to_numbers().into_iter().zip(right.to_numbers()) {
+            assert!((a - b).abs() < 1e-13, "{a} {b}");
         }
     }
 

@@ -6,6 +6,7 @@
 //! correspond to matter in the middle of a coarse cell.
 
 use super::level_solver::{LevelSolver, LevelState};
+use super::surroundings::Surroundings;
 use super::systems::{Gravity, solve_aligned_levels, solve_initial_potential, solve_potential};
 use super::{exchanges_own_halos, exterior_state, potential};
 use crate::fields::OwnPotential;
@@ -28,9 +29,12 @@ fn spec() -> FieldSpec {
 }
 
 /// Registers the field and the systems, after those of the potential.
-pub(super) fn register(sim: &mut Engine, periodic: bool) -> Result<(), Error> {
+pub(super) fn register(sim: &mut Engine, surroundings: Surroundings) -> Result<(), Error> {
     sim.register_field::<OwnPotential>(spec())?;
-    sim.register_state("own_gravity", exterior_state::<OwnPotential>(sim, periodic))?;
+    sim.register_state(
+        "own_gravity",
+        exterior_state::<OwnPotential>(sim, surroundings),
+    )?;
     exchanges_own_halos::<OwnPotential>(
         sim.system_in(Ready::Recompute, solve_initial_own_potential)
             .after(solve_initial_potential),

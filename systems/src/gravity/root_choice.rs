@@ -1,6 +1,7 @@
 //! Choice of the root solver for `gravity.root = "auto"`.
 
 use super::config::RootMethod;
+use super::surroundings::Surroundings;
 use nestar_engine::mesh::Domain;
 
 /// Smallest number of root cells for which cycles are chosen: 128^3. Smaller root levels are solved faster by transforms
@@ -18,13 +19,13 @@ pub(super) struct RootChoice {
 
 impl RootChoice {
     /// Chooses the solver by the root level alone, so that results do not depend on the device.
-    pub fn of(domain: &Domain, periodic: bool) -> Self {
+    pub fn of(domain: &Domain, surroundings: Surroundings) -> Self {
         let cells = domain.cells(0);
         let width = domain.cell_width(0);
         let [least, most] = [f64::min, f64::max].map(|of| width.into_iter().fold(width[0], of));
         let count: f64 = cells.map(f64::from).iter().product();
         let [x, y, z] = cells;
-        let (method, reason) = if !periodic {
+        let (method, reason) = if !surroundings.is_closed() {
             let reason = "\"fft\" is used, which is exact for matter anywhere in an isolated domain; on a GPU \"multigrid\" is faster, for matter that keeps away from the faces";
             (RootMethod::Fft, reason.into())
         } else if most > NEARLY_CUBES * least {
@@ -36,7 +37,7 @@ impl RootChoice {
             (RootMethod::Fft, reason)
         } else {
             let reason = format!(
-                "\"multigrid\" is used for a periodic domain of {x} x {y} x {z} root cells, at least 128^3; on a CPU \"fft\" is faster"
+                "\"multigrid\" is used for a periodic or mirrored domain of {x} x {y} x {z} root cells, at least 128^3; on a CPU \"fft\" is faster"
             );
             (RootMethod::Multigrid, reason)
         };

@@ -8,6 +8,7 @@ use super::level_solver::{
 };
 use super::multipole::MultipoleExpansion;
 use super::root_fft::RootSolver;
+use super::surroundings::{FaceCondition, Surroundings};
 use crate::fields::Potential;
 use nestar_device::{Address, Lane, Number, Real};
 use nestar_engine::comm::{Comm, Ranks, Reduction};
@@ -133,12 +134,14 @@ const TOLERANCE: f64 = 0.01;
 /// Settings of the root solver.
 pub(super) struct RootMultigrid {
     direct: DirectSolver,
-    /// Order of the multipole expansion around an isolated domain; `None`: periodic.
+    /// Order of the multipole expansion around an isolated domain; `None` without isolated faces.
     order: Option<usize>,
     /// Half the cell width along the axes, in units of half the longest edge of the domain.
     half: [f64; 3],
-    /// Distance of the faces from the centre of the domain, in these units.
-    faces: [f64; 3],
+    /// Centres of the isolated faces relative to that of the domain, in these units.
+    faces: Vec<[f64; 3]>,
+    /// Positions of mirrors along the axes, likewise.
+    mirrors: [Option<f64>; 3],
     /// Cell volume over that length.
     weight: f64,
     /// Largest residual after a solve, relative to the largest right-hand side.
@@ -148,22 +151,32 @@ pub(super) struct RootMultigrid {
 }
 
 impl RootMultigrid {
-    /// Builds the solver for a domain, isolated if an order is given.
-    pub fn new(domain: &Domain, order: Option<usize>, cycles: usize) -> Self {
+    /// Builds the solver for a domain with an expansion of order `order` beyond isolated faces.
+    pub fn new(domain: &Domain, surroundings: Surroundings, order: usize, cycles: usize) -> Self {
         let (cells, width) = (domain.cells(0), domain.cell_width(0));
         let edges = [0, 1, 2].map(|axis| f64::from(cells[axis]) * width[axis]);
         let length = 0.5 * edges.into_iter().fold(0.0, f64::max);
         let wide = width.map(|width| width * PATCH as f64);
+        let far = edges.map(|edge| 0.5 * edge / length);
+        let ghost = |face| match face {
+            FaceCondition::Periodic => None,
+            FaceCondition::Mirrored => Some(1.0),
+            FaceCondition::Isolated => Some(mirror(PATCH as f64, 0.5)),
+        };
+        let ends = surroundings
+            .faces()
+            .map(|[lower, upper]| Some([ghost(lower)?, ghost(upper)?]));
         Self {
             direct: DirectSolver::new(
                 cells.map(|n| n as usize / PATCH),
                 wide.map(|width| 1.0 / (width * width)),
-                order.map(|_| mirror(PATCH as f64, 0.5)),
+                ends,
             ),
-            order,
+            order: (!surroundings.is_closed()).then_some(order),
             half: width.map(|width| 0.5 * width / length),
             weight: width.iter().product::<f64>() / length,
-            faces: edges.map(|edge| 0.5 * edge / length),
+            faces: isolated_faces(surroundings, far),
+            mirrors: mirrors(surroundings, far),
             tolerance: tolerance(cells),
             cycles,
         }
@@ -171,7 +184,7 @@ impl RootMultigrid {
 
     /// Checks that the highest orders of an expansion are smaller than the monopole.
     fn require_convergence(&self, expansion: &MultipoleExpansion) -> Result<(), Error> {
-        let rest = expansion.tail_ratio(self.faces);
+        let rest = expansion.tail_ratio(&self.faces);
         if rest <= MAX_TAIL_RATIO {
             return Ok(());
         }
@@ -182,6 +195,30 @@ impl RootMultigrid {
             expansion.order
         )))
     }
+}
+
+/// Returns the positions of mirrors along the axes, for faces at the distances `far` from the centre of the domain. Along
+/// an axis with two mirrors there is no isolated face, and no position is needed.
+fn mirrors(surroundings: Surroundings, far: [f64; 3]) -> [Option<f64>; 3] {
+    let faces = surroundings.mirrored();
+    std::array::from_fn(|axis| match faces[axis] {
+        [true, false] => Some(-far[axis]),
+        [false, true] => Some(far[axis]),
+        _ => None,
+    })
+}
+
+/// Returns the centres of the isolated faces of the domain and its mirror images.
+fn isolated_faces(surroundings: Surroundings, far: [f64; 3]) -> Vec<[f64; 3]> {
+    let middle = mirrors(surroundings, far).map(|at| at.unwrap_or(0.0));
+    let isolated = (surroundings.faces().into_iter().flatten().enumerate())
+        .filter(|(_, face)| *face == FaceCondition::Isolated);
+    let centre = |(n, _): (usize, FaceCondition)| {
+        let (axis, mut centre) = (n / 2, middle);
+        centre[axis] = if n % 2 == 1 { far[axis] } else { -far[axis] };
+        centre
+    };
+    isolated.map(centre).collect()
 }
 
 /// Returns the largest residual of a root level of `cells` cells after a solve, relative to the right-hand side.
@@ -250,7 +287,8 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
             half: root.half,
         };
         let moments = summed.moments(ranks, kernels)?;
-        let expansion = MultipoleExpansion::new(&moments, order, root.weight, root.half);
+        let expansion =
+            MultipoleExpansion::new(&moments, order, root.weight, root.half, root.mirrors);
         // the source of the own potential of particles may lie anywhere, and is small
         if P::NAME == Potential::NAME {
             root.require_convergence(&expansion)?;

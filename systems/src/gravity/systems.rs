@@ -186,11 +186,11 @@ pub(super) fn solve_initial_potential(
 }
 
 /// Registers the gas as the first source of the density, to which an open list of sources adds, and the mean density of
-/// a periodic domain.
-pub(super) fn register_density(sim: &mut Engine, periodic: bool) {
+/// a closed domain.
+pub(super) fn register_density(sim: &mut Engine, closed: bool) {
     sim.world.insert_resource(MatterSources::default());
     sim.gravity_source("gas", gas_density);
-    if periodic {
+    if closed {
         sim.system_in(Ready::Recompute, compute_initial_mean_density)
             .before(solve_initial_potential);
         sim.system_in(Advance::Potential, compute_mean_density)

@@ -13,6 +13,7 @@ use nestar_engine::data::device::DevicePool;
 use nestar_engine::data::{Element, Field};
 use nestar_engine::step::{FieldView, Write};
 use nestar_engine::{Error, in_precision};
+use nestar_kernels::PATCH;
 use nestar_kernels::multigrid::coarse::{self, CoarseGrid, mirror};
 use nestar_kernels::multigrid::device;
 use std::f64::consts::PI;
@@ -105,21 +106,22 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
     ) -> Result<(), Error> {
         let coarsest_sweeps = CoarsestSweeps::of(self.rows.view_of(level).topology.count(level));
         let (coarse_2, coarse_1) = (self.coarse_2.own_on(level), self.coarse_1.own_on(level));
+        let mirrored = self.solver.mirrored;
         let bank = |pool: &DevicePool, n| Address::<Number>::from(pool.bank(n));
         kernels.coarse_cycle(&device::CoarseCycleParameters {
             coarse_4: device::CoarseGridParameters {
                 residual: bank(coarse_2.device(), 1),
                 correction: bank(coarse_2.device(), 0),
-                ..on_device::<4, _>(&self.coarse_4.own_on(level))
+                ..on_device::<4, _>(&self.coarse_4.own_on(level), mirrored)
             },
             coarse_2: device::CoarseGridParameters {
                 residual: bank(coarse_1.device(), 1),
                 correction: bank(coarse_1.device(), 0),
-                ..on_device::<2, _>(&coarse_2)
+                ..on_device::<2, _>(&coarse_2, mirrored)
             },
             coarse_1: device::CoarseGridParameters {
                 omega: coarsest_sweeps.omega,
-                ..on_device::<1, _>(&coarse_1)
+                ..on_device::<1, _>(&coarse_1, mirrored)
             },
             relaxations: 2 * sweeps as i32,
             coarse_1_relaxations: 2 * coarsest_sweeps.sweeps as i32,
@@ -188,7 +190,7 @@ fn relax<const N: usize, F: Field>(
     some: Option<&RowList>,
 ) -> Result<(), Error> {
     if let Some(kernels) = &solver.kernels {
-        let all = on_device::<N, _>(view);
+        let all = on_device::<N, _>(view, solver.mirrored);
         let (rows, count) = some.map_or((all.rows, all.count), row_list);
         let given = device::CoarseGridParameters {
             colour: colour as i32,
@@ -206,7 +208,7 @@ fn relax<const N: usize, F: Field>(
         );
     }
     in_precision!(view.precision(), R => {
-        let grid = on_host::<N, _, R>(view);
+        let grid = on_host::<N, _, R>(view, solver.mirrored);
         // SAFETY: one colour of distinct rows.
         for_each_row(view.rows(), |row| unsafe {
             coarse::relax::<R, N>(&grid, row, colour, R::lit(omega));
@@ -222,12 +224,13 @@ fn restrict<const N: usize, F: Field, G: Field>(
     at: &mut CycleContext,
 ) -> Result<(), Error> {
     field.refresh_on(at.ranks, at.level)?;
+    let mirrored = at.solver.mirrored;
     let (view, out) = (field.get_on(at.level, 1)?, to.own_on(at.level));
     if let Some(kernels) = &at.solver.kernels {
         let given = device::CoarseGridParameters {
             residual: out.device().bank(1).into(),
             correction: out.device().bank(0).into(),
-            ..on_device::<N, _>(&view)
+            ..on_device::<N, _>(&view, mirrored)
         };
         let cells = view.rows().len() * (N / 2).pow(3);
         kernels.launch(
@@ -237,7 +240,7 @@ fn restrict<const N: usize, F: Field, G: Field>(
         )?;
     } else {
         in_precision!(field.precision(), R => {
-            let (grid, rhs, values) = (on_host::<N, _, R>(&view), out.scratch::<R>(0), out.present::<R>());
+            let (grid, rhs, values) = (on_host::<N, _, R>(&view, mirrored), out.scratch::<R>(0), out.present::<R>());
             // SAFETY: distinct rows.
             for_each_row(view.rows(), |row| unsafe {
                 coarse::restrict_residual::<R, N>(&grid, row, &rhs, &values);
@@ -255,13 +258,14 @@ fn prolong<const N: usize, F: Field, G: Field, const D: usize>(
     at: &mut CycleContext,
 ) -> Result<(), Error> {
     field.refresh_on(at.ranks, at.level)?;
+    let mirrored = at.solver.mirrored;
     let (view, out) = (field.get_on(at.level, 1)?, to.own_on(at.level));
     if let Some(kernels) = &at.solver.kernels {
         let given = device::ProlongCorrectionParameters {
             grid: match N {
-                8 => on_device::<4, _>(&view),
-                4 => on_device::<2, _>(&view),
-                _ => on_device::<1, _>(&view),
+                8 => on_device::<4, _>(&view, mirrored),
+                4 => on_device::<2, _>(&view, mirrored),
+                _ => on_device::<1, _>(&view, mirrored),
             },
             to: out.device().bank(out.banks()[0]).into(),
         };
@@ -275,9 +279,9 @@ fn prolong<const N: usize, F: Field, G: Field, const D: usize>(
     } else {
         in_precision!(field.precision(), R => {
             let grid = match N {
-                8 => on_host::<4, _, R>(&view),
-                4 => on_host::<2, _, R>(&view),
-                _ => on_host::<1, _, R>(&view),
+                8 => on_host::<4, _, R>(&view, mirrored),
+                4 => on_host::<2, _, R>(&view, mirrored),
+                _ => on_host::<1, _, R>(&view, mirrored),
             };
             let out = out.present::<R>();
             // SAFETY: distinct rows.
@@ -303,7 +307,16 @@ fn zero_distance<F: Field>(view: &FieldView<F>) -> f64 {
     if view.level() == 0 { 0.5 } else { 1.0 }
 }
 
-fn on_host<'a, const N: usize, F: Field, R: Element>(view: &FieldView<'a, F>) -> CoarseGrid<'a, R> {
+/// Returns the number of patches of a view's level along the axes.
+fn patches<F: Field>(view: &FieldView<F>) -> [i32; 3] {
+    let domain = &view.place().topology.domain;
+    domain.cells(view.level()).map(|cells| cells / PATCH as i32)
+}
+
+fn on_host<'a, const N: usize, F: Field, R: Element>(
+    view: &FieldView<'a, F>,
+    mirrored: i32,
+) -> CoarseGrid<'a, R> {
     let topology = view.place().topology;
     CoarseGrid {
         neighbours: topology.neighbour_table(),
@@ -312,11 +325,14 @@ fn on_host<'a, const N: usize, F: Field, R: Element>(view: &FieldView<'a, F>) ->
         rhs: view.scratch::<R>(0),
         weights: weights(view.place().clock.cell_width, coarsening::<N>()).map(R::lit),
         mirror: R::lit(mirror(coarsening::<N>(), zero_distance(view))),
+        mirrored,
+        patches: patches(view),
     }
 }
 
 fn on_device<const N: usize, F: Field>(
     view: &FieldView<'_, F>,
+    mirrored: i32,
 ) -> device::CoarseGridParameters<Number> {
     let (place, pool) = (view.place(), view.device());
     let tables = place.on_device();
@@ -332,6 +348,8 @@ fn on_device<const N: usize, F: Field>(
         colour: 0,
         weights: weights(place.clock.cell_width, coarsening::<N>()),
         mirror: mirror(coarsening::<N>(), zero_distance(view)),
+        mirrored,
+        patches: patches(view),
         omega: 1.0,
     }
 }

@@ -357,6 +357,16 @@ impl PaddedBox {
         std::array::from_fn(|axis| self.cells[axis].len())
     }
 
+    /// Returns its cells, counted from the first cell of the patch, in the order `[k][j][i]`.
+    pub fn relative_cells(&self) -> impl Iterator<Item = [i32; 3]> {
+        let [nx, ny, nz] = self.size();
+        let below = self.below;
+        (0..nx * ny * nz).map(move |n| {
+            let at = [n % nx, n / nx % ny, n / (nx * ny)];
+            std::array::from_fn(|axis| at[axis] as i32 - below[axis] as i32)
+        })
+    }
+
     /// Returns the number of cells of one plane.
     pub fn area(&self) -> usize {
         self.cells[0].len() * self.cells[1].len()

@@ -12,10 +12,14 @@ struct Case {
     cells: [usize; 3],
     width: [f64; 3],
     kind: RootKind,
+    mirrored: [[bool; 2]; 3],
 }
 
 const CUBE: [f64; 3] = [0.25; 3];
+const PERIODIC: RootKind = RootKind::Periodic;
 const ISOLATED: RootKind = RootKind::Isolated { margin: 2 };
+
+const NO_MIRRORS: [[bool; 2]; 3] = [[false; 2]; 3];
 
 /// Potential by cell, also outside the domain.
 type Potential = BTreeMap<[i32; 3], f64>;
@@ -52,7 +56,9 @@ fn solve_own(
     own: &[[i32; 3]],
     source: impl Fn([i32; 3]) -> f64,
 ) -> Potential {
-    let solver = RootSolver::new(case.cells, case.width, case.kind, ranks).unwrap();
+    let solver =
+        RootSolver::beside_mirrors(case.cells, case.width, case.kind, case.mirrored, ranks)
+            .unwrap();
     let values: Vec<f64> = own.iter().flat_map(|&p| cells_of(p)).map(source).collect();
     let mut potential = vec![f64::NAN; values.len()];
     let grown = solver.solve(ranks, own, &values, &mut potential).unwrap();
@@ -110,7 +116,7 @@ fn residual(case: Case, phi: &Potential, source: impl Fn([i32; 3]) -> f64) -> (f
         let beside = |axis: usize, step: i32| {
             let mut cell = cell;
             cell[axis] += step;
-            if case.kind == RootKind::Periodic {
+            if case.kind == PERIODIC {
                 cell[axis] = cell[axis].rem_euclid(case.cells[axis] as i32);
             }
             phi.get(&cell)
@@ -138,8 +144,13 @@ fn the_operator_gives_the_source_of_a_periodic_domain() {
         ([24, 40, 8], CUBE),
         ([16, 56, 8], [0.1, 0.3, 2.0]),
     ] {
-        let kind = RootKind::Periodic;
-        let case = Case { cells, width, kind };
+        let kind = PERIODIC;
+        let case = Case {
+            cells,
+            width,
+            kind,
+            mirrored: NO_MIRRORS,
+        };
         let all = patches(cells).into_iter().flat_map(cells_of);
         let mean = all.map(random).sum::<f64>() / cells.iter().product::<usize>() as f64;
         let phi = solve_on(1, case, random);
@@ -159,7 +170,12 @@ fn the_operator_gives_the_source_of_an_isolated_domain_and_nothing_around_it() {
         ([16, 32, 8], [0.1, 0.3, 2.0]),
     ] {
         let kind = ISOLATED;
-        let case = Case { cells, width, kind };
+        let case = Case {
+            cells,
+            width,
+            kind,
+            mirrored: NO_MIRRORS,
+        };
         let phi = solve_on(1, case, random);
         assert_eq!(phi.len(), cells.iter().map(|n| n + 4).product::<usize>());
         let (error, count) = residual(case, &phi, random);
@@ -176,6 +192,7 @@ fn a_point_has_the_potential_of_the_lattice() {
         cells,
         width: [0.5; 3],
         kind: ISOLATED,
+        mirrored: NO_MIRRORS,
     };
     let lattice = Quadrature::new([1.0; 3], [30; 3]);
     for point in [[3, 17, 4], [0, 0, 0], [7, 23, 15]] {
@@ -248,7 +265,8 @@ fn a_uniform_source_of_a_periodic_domain_gives_nothing() {
     let case = Case {
         cells: [24, 8, 16],
         width: CUBE,
-        kind: RootKind::Periodic,
+        kind: PERIODIC,
+        mirrored: NO_MIRRORS,
     };
     let phi = solve_on(1, case, |_| 1.0);
     assert!(phi.values().all(|value| value.abs() < 1e-16));
@@ -256,16 +274,13 @@ fn a_uniform_source_of_a_periodic_domain_gives_nothing() {
 
 #[test]
 fn any_number_of_ranks_gives_the_same_bits() {
-    for kind in [
-        RootKind::Periodic,
-        RootKind::Isolated { margin: 1 },
-        ISOLATED,
-    ] {
+    for kind in [PERIODIC, RootKind::Isolated { margin: 1 }, ISOLATED] {
         for cells in [[24, 40, 8], [16, 8, 24]] {
             let case = Case {
                 cells,
                 width: CUBE,
                 kind,
+                mirrored: NO_MIRRORS,
             };
             let one = solve_on(1, case, random);
             for size in [2, 3, 4, 11] {
@@ -287,6 +302,7 @@ fn any_number_of_threads_gives_the_same_bits() {
         cells: [24, 16, 8],
         width: CUBE,
         kind: ISOLATED,
+        mirrored: NO_MIRRORS,
     };
     let solve = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
@@ -306,6 +322,7 @@ fn layers_outside_do_not_depend_on_how_many_are_wanted() {
             cells: [16, 8, 8],
             width: CUBE,
             kind: RootKind::Isolated { margin },
+            mirrored: NO_MIRRORS,
         };
         solve_on(1, case, random)
     };
@@ -328,7 +345,7 @@ fn what_is_no_root_level_is_refused() {
     let new = |cells, width, kind| RootSolver::new(cells, width, kind, &ranks);
     let message =
         |result: Result<RootSolver, Error>| result.err().expect("it is refused").to_string();
-    let text = message(new([8, 12, 8], CUBE, RootKind::Periodic));
+    let text = message(new([8, 12, 8], CUBE, PERIODIC));
     assert!(text.starts_with("`domain.cells` is [8, 12, 8]"), "{text}");
     let text = message(new([8; 3], [1.0, 0.0, 1.0], ISOLATED));
     assert!(
@@ -352,5 +369,65 @@ fn what_is_no_root_level_is_refused() {
     ] {
         let text = refusal(patches);
         assert!(text.contains(words), "{text}");
+    }
+}
+
+/// Returns the whole of a domain and its mirror images, and the first cell of the domain in it.
+fn whole(case: Case) -> (Case, [i32; 3]) {
+    let mut all = Case {
+        mirrored: NO_MIRRORS,
+        ..case
+    };
+    let mut first = [0; 3];
+    for (axis, faces) in case.mirrored.into_iter().enumerate() {
+        if faces.contains(&true) {
+            all.cells[axis] *= 2;
+        }
+        if faces == [true, false] {
+            first[axis] = case.cells[axis] as i32;
+        }
+    }
+    (all, first)
+}
+
+#[test]
+fn mirrored_domains_have_the_potential_of_the_whole() {
+    let [both, lower, upper, none] = [[true, true], [true, false], [false, true], [false, false]];
+    for (kind, mirrored) in [
+        (ISOLATED, [lower, none, none]),
+        (ISOLATED, [none, lower, upper]),
+        (ISOLATED, [upper, lower, lower]),
+        (PERIODIC, [both, none, none]),
+        (PERIODIC, [none, both, both]),
+        (PERIODIC, [both; 3]),
+    ] {
+        let case = Case {
+            cells: [16, 8, 24],
+            width: [0.25, 0.5, 0.3],
+            kind,
+            mirrored,
+        };
+        let (all, first) = whole(case);
+        let of_whole = |cell: [i32; 3]| {
+            random(std::array::from_fn(|axis| {
+                let count = case.cells[axis] as i32;
+                match cell[axis] - first[axis] {
+                    x if x < 0 => -1 - x,
+                    x if x >= count => 2 * count - 1 - x,
+                    x => x,
+                }
+            }))
+        };
+        let right = solve_on(1, all, of_whole);
+        let most = right.values().fold(0.0, |most: f64, x| most.max(x.abs()));
+        let found = solve_on(1, case, random);
+        let has_layers = found.len() > case.cells.iter().product();
+        assert_eq!(has_layers, kind != PERIODIC);
+        for (cell, value) in &found {
+            let there = std::array::from_fn(|axis| cell[axis] + first[axis]);
+            let error = (value - right[&there]).abs() / most;
+            assert!(error < 1e-13, "{kind:?} {mirrored:?} {cell:?}: {error}");
+        }
+        assert_eq!(solve_on(3, case, random), found, "{kind:?} {mirrored:?}");
     }
 }

@@ -147,17 +147,3 @@ fn levels_at_domain_faces_are_identical_after_a_restart() {
     let whole = run(&["time.max_steps=2"]);
     assert_eq!(run(&["time.max_steps=1", "time.max_steps=2"]), whole);
 }
-
-/// Mirror images would attract, and the solver has none.
-#[test]
-fn gravity_beside_reflecting_faces_is_refused_by_key() {
-    let walls =
-        "domain.boundary={ x = [\"reflecting\", \"outflow\"], y = \"outflow\", z = \"outflow\" }";
-    let refused = Simulation::new(deck(CLOUD, &[walls])).err();
-    let why = refused.expect("no mirror images").to_string();
-    for key in ["gravity.boundary", "domain.boundary"] {
-        assert!(why.contains(key), "{why}");
-    }
-    let consented = Simulation::new(deck(CLOUD, &[walls, "gravity.boundary=isolated"]));
-    assert!(consented.is_ok());
-}

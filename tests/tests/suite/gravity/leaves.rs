@@ -2,6 +2,7 @@
 
 use nestar::engine::data::Pool;
 use nestar::engine::mesh::Topology;
+use nestar::engine::step::config::BoundaryKind;
 use nestar::kernels::mesh::Rows;
 use nestar::kernels::multigrid::ghost_values::PotentialSlopes;
 use nestar::kernels::multigrid::source::PoissonSource;
@@ -28,9 +29,11 @@ pub(super) fn each_leaf_cell(run: &mut Stepper, mut visit: impl FnMut(Leaf)) {
         Pool::<Matter>::of(&sim.world),
     );
     let left = topology.domain.left_edge;
-    // of an isolated box no mean is taken away
-    let periodic = topology.domain.periodic.iter().all(|&axis| axis);
-    let mean = if periodic {
+    // only of a domain without open faces a mean is taken away
+    let faces = sim.settings.domain.boundary.faces();
+    let closed =
+        |kind: &BoundaryKind| matches!(kind, BoundaryKind::Periodic | BoundaryKind::Reflecting);
+    let mean = if faces.iter().flatten().all(closed) {
         mean(&matter.present::<f64>(0), topology.rows(0))
     } else {
         0.0

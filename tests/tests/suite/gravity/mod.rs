@@ -8,6 +8,7 @@ mod hernquist;
 mod jeans;
 mod leaves;
 mod level_potential;
+mod mirrors;
 mod momentum;
 mod non_finite;
 mod point_masses;

@@ -9,6 +9,7 @@ mod entities;
 mod external_orbits;
 mod forces;
 mod isolated_borders;
+mod mirrors;
 mod monte_carlo_tracers;
 mod open_faces;
 mod orbits;
