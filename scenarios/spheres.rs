@@ -59,9 +59,9 @@ impl SpheresState {
             let Some(r) = sphere.radius_at(x) else {
                 continue;
             };
-            let own = sphere.gas.density(r);
+            let [own, pressed] = sphere.gas.state(r);
             density += own;
-            pressure += sphere.gas.pressure(r) - self.ambient.pressure;
+            pressure += pressed - self.ambient.pressure;
             for axis in 0..3 {
                 momentum[axis] += own * sphere.centre.velocity[axis];
             }

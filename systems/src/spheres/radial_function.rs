@@ -129,7 +129,16 @@ impl RadialFunction {
 
     /// Returns the value at a radius from its logarithm; constant outside the grid.
     pub fn at(&self, ln_radius: f64) -> f64 {
-        let place = self.grid.place(ln_radius);
+        self.at_place(self.grid.place(ln_radius))
+    }
+
+    /// Returns the grid.
+    pub fn grid(&self) -> &RadialGrid {
+        &self.grid
+    }
+
+    /// Returns the value at a [position](RadialGrid::place) in the grid.
+    pub fn at_place(&self, place: f64) -> f64 {
         let n = (place as usize).min(self.grid.cells - 1);
         let t = place - n as f64;
         let ([low, low_slope], [high, high_slope]) = (self.nodes[n], self.nodes[n + 1]);

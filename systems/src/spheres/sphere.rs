@@ -245,19 +245,28 @@ impl HydrostaticGas {
         self.radius
     }
 
-    /// Returns the density at a radius, mass/length^3; constant within the radius of the innermost 1e-12 of
-    /// the mass. Gas with a law of entropy has a relative error below 1e-9.
+    /// Returns density (mass/length^3) and pressure at a radius. The density is constant within the radius of the innermost
+    /// 1e-12 of the mass; that of gas with a law of entropy has a relative error below 1e-9. The pressure is the outer one
+    /// plus the integral of `density G M/r^2`.
     #[must_use]
-    pub fn density(&self, r: f64) -> f64 {
-        match &self.density {
-            Some(density) => density.at(ln(r)),
+    pub fn state(&self, r: f64) -> [f64; 2] {
+        let place = self.pressure.grid().place(ln(r));
+        let density = match &self.density {
+            Some(density) => density.at_place(place),
             None => self.profile.density(r.clamp(self.core, self.radius)),
-        }
+        };
+        [density, self.pressure.at_place(place)]
     }
 
-    /// Returns the pressure at a radius: the outer pressure plus the integral of `density G M/r^2`.
+    /// Returns the density of [`HydrostaticGas::state`].
+    #[must_use]
+    pub fn density(&self, r: f64) -> f64 {
+        self.state(r)[0]
+    }
+
+    /// Returns the pressure of [`HydrostaticGas::state`].
     #[must_use]
     pub fn pressure(&self, r: f64) -> f64 {
-        self.pressure.at(ln(r))
+        self.state(r)[1]
     }
 }

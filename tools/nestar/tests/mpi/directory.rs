@@ -39,12 +39,29 @@ threads = 1
 device  = "cpu"
 "#;
 
+/// Decks with gas, gravity and particles on three levels; with tracers; with species out of equilibrium.
+const DECKS: [(&str, &str); 3] = [
+    (
+        "cluster-merger",
+        include_str!("../../../../scenarios/cluster-merger.toml"),
+    ),
+    (
+        "tracers",
+        include_str!("../../../../scenarios/tracers.toml"),
+    ),
+    (
+        "primordial-cooling",
+        include_str!("../../../../scenarios/primordial-cooling.toml"),
+    ),
+];
+
 /// The tests.
 pub fn cases() -> Vec<Case> {
     let case = |name: &str, work: fn(&Launcher)| Case::new(format!("directory::{name}"), work);
     vec![
         case("one_digest_for_any_number_of_ranks", digests),
         case("a_run_is_resumed_on_another_number_of_ranks", resumed),
+        case("particles_tracers_and_species_are_resumed", resumed_decks),
         case("a_signal_to_one_rank_stops_all", signalled),
         case("a_terminated_job_is_resumed", terminated),
         case("a_killed_rank_ends_the_job_which_is_resumed", killed),
@@ -97,6 +114,15 @@ fn resumed(launcher: &Launcher) {
     let outcome = launcher.run(&place.0, 3, PROGRAM, &run("cut", SHORT));
     outcome.has_status(0);
     resume(launcher, &place, 4);
+}
+
+fn resumed_decks(launcher: &Launcher) {
+    for (name, deck) in DECKS {
+        let place = Place::new(name, deck);
+        let outcome = launcher.run(&place.0, 3, PROGRAM, &run("cut", SHORT));
+        outcome.has_status(0);
+        resume(launcher, &place, 2);
+    }
 }
 
 /// Starts ranks that write their process ids, and waits for some root steps.
