@@ -6,8 +6,9 @@
 //! - to [`Aligned::Solve`] for all aligned levels,
 //! - to [`Ready::Recompute`] for all levels when the finest level is current.
 
-use crate::fields::{Acceleration, AccelerationRequested, OwnPotentialRequested};
-use crate::gravity::{GravityBoundary, GravityConfig};
+use crate::fields::{
+    Acceleration, AccelerationMirrored, AccelerationRequested, OwnPotentialRequested,
+};
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
@@ -66,8 +67,7 @@ impl Plugin for Accelerations {
         }
         let gravity = sim.deck.has("gravity");
         let own = gravity && sim.world.contains_resource::<OwnPotentialRequested>();
-        let mirrored = gravity
-            && sim.deck.table::<GravityConfig>("gravity")?.boundary == GravityBoundary::Auto;
+        let mirrored = sim.world.contains_resource::<AccelerationMirrored>();
         sim.register_field::<Acceleration>(spec(own, mirrored))?;
         sim.system_in(Ready::Recompute, clear_initial_acceleration);
         sim.system_in(Advance::Couple, clear_acceleration);

@@ -79,6 +79,10 @@ impl Acceleration {
 #[derive(Resource)]
 pub struct AccelerationRequested;
 
+/// Present if reflecting faces mirror the attracting matter, and with it the field [`Acceleration`].
+#[derive(Resource)]
+pub struct AccelerationMirrored;
+
 /// Density of the particles of all species, from the latest deposit of the level. Exists if the deck has a table
 /// `[particles]`.
 pub struct ParticleDensity;

@@ -36,8 +36,8 @@ pub use exterior_potential::ExteriorPotential;
 
 use crate::declare::Declare;
 use crate::fields::{
-    AccelerationRequested, GasModel, GravitationalConstant, MassFlux, OwnPotentialRequested,
-    Potential,
+    AccelerationMirrored, AccelerationRequested, GasModel, GravitationalConstant, MassFlux,
+    OwnPotentialRequested, Potential,
 };
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
 use crate::units::Units;
@@ -130,6 +130,9 @@ impl Plugin for SelfGravity {
         let config: GravityConfig = sim.deck.table("gravity")?;
         sim.world
             .insert_resource(GravitationalConstant(config.constant));
+        if config.boundary == GravityBoundary::Auto {
+            sim.world.insert_resource(AccelerationMirrored);
+        }
         match config.energy {
             GravityEnergy::Fluxes => sim.request::<MassFlux>(),
             GravityEnergy::Kicks => Ok(()),

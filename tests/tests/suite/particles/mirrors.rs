@@ -63,15 +63,15 @@ fn differences(settings: &[&str], steps: usize) -> [f64; 2] {
 
 #[test]
 fn particles_beside_mirrors_move_as_in_the_whole_box() {
-    for cloud in ["ngp", "cic", "tsc"] {
+    for cloud in ["cic", "tsc"] {
         let cloud = format!("particles.cloud=\"{cloud}\"");
         let settings = [
             &*cloud,
             "run.precision=double",
-            "gravity.cycles=16",
-            "gravity.initial_cycles=30",
+            "gravity.cycles=8",
+            "gravity.initial_cycles=10",
         ];
-        for (levels, steps, most) in [(0, 0, 1e-9), (0, 2, 1e-9), (2, 0, 1e-6), (2, 2, 1e-6)] {
+        for (levels, steps, most) in [(0, 2, 1e-9), (2, 2, 1e-6)] {
             let levels = format!("mesh.max_level={levels}");
             let [moved, felt] = differences(&[&settings[..], &[&levels]].concat(), steps);
             assert!(
