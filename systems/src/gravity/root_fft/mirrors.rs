@@ -91,29 +91,25 @@ impl EvenExtension {
         for grown in padded.iter().filter(|grown| grown.patch < patches.len()) {
             in_order[grown.patch] = Some(grown);
         }
-        let all = patches
-            .iter()
-            .zip(potential.chunks_exact(CELLS))
-            .zip(in_order);
-        let one =
-            |(n, ((&patch, own), grown)): (usize, ((&[i32; 3], &[f64]), Option<&PaddedPatch>))| {
-                let place = PaddedBox::of(patch.map(|x| x as usize), self.domain, margin);
-                let value = |cell: [i32; 3]| {
-                    let cell = self.folded(patch, cell);
-                    let is_own = cell.iter().all(|x| (0..PATCH as i32).contains(x));
-                    match grown {
-                        Some(grown) if !is_own => grown.at(cell).unwrap_or(f64::NAN),
-                        _ => own[index(cell)],
-                    }
-                };
-                place.has_outside().then(|| PaddedPatch {
-                    patch: n,
-                    below: place.below,
-                    size: place.size(),
-                    values: place.relative_cells().map(value).collect(),
-                })
+        let one = |(n, &patch): (usize, &[i32; 3])| {
+            let (own, grown) = (&potential[n * CELLS..][..CELLS], in_order[n]);
+            let place = PaddedBox::of(patch.map(|x| x as usize), self.domain, margin);
+            let value = |cell: [i32; 3]| {
+                let cell = self.folded(patch, cell);
+                let is_own = cell.iter().all(|x| (0..PATCH as i32).contains(x));
+                match grown {
+                    Some(grown) if !is_own => grown.at(cell).unwrap_or(f64::NAN),
+                    _ => own[index(cell)],
+                }
             };
-        all.enumerate().filter_map(one).collect()
+            place.has_outside().then(|| PaddedPatch {
+                patch: n,
+                below: place.below,
+                size: place.size(),
+                values: place.relative_cells().map(value).collect(),
+            })
+        };
+        patches.iter().enumerate().filter_map(one).collect()
     }
 
     /// Returns the cell inside mirrored faces of which a cell relative to a patch is the image.
