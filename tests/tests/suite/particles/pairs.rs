@@ -11,7 +11,8 @@ const CELL: f64 = 1.0 / 16.0;
 /// Accelerations of bodies at rest.
 fn accelerations(places: &[[f64; 3]], settings: &[&str]) -> Vec<[f64; 3]> {
     let all: Vec<_> = places.iter().map(|&place| (place, [0.0; 3])).collect();
-    let settings = [&[&*bodies(&all)], settings].concat();
+    let all = bodies(&all);
+    let settings = [&[&*all], settings].concat();
     let all = particles(&mut Stepper::new(SPACE, &settings), "star");
     all.iter().map(|star| star.acceleration).collect()
 }
